@@ -1,0 +1,131 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { closeSync, openSync } from 'node:fs'
+import { realpath } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { newerLoader } from './loader.ts'
+import { ownDir } from './own-dir.ts'
+import { ended, logTail, quietEnvironment, type Log, type Service } from './process.ts'
+
+const START_WITHIN_MS = 60_000
+const STOP_WITHIN_MS = 12_000
+
+/** What the package appends to the socket folder: `/embedded-mongodb-XXXXXX/mongodb.sock`. */
+const SOCKET_NAME_BYTES = 37
+/** The shortest limit among platforms (macOS) for the address of a Unix socket, without its end. */
+const SOCKET_PATH_BYTES = 103
+
+/**
+ * Starts the embedded MongoDB engine on `<dataDir>/mongodb`, in a process of
+ * its own that ends with this one, however this one ends. The address is the
+ * same at every start, so clients go on after a restart. Writes are journaled:
+ * without it the engine loses acknowledged writes when it is killed.
+ *
+ * @throws Refusal `unavailable` where the engine cannot run; the hint names MONGODB_URI.
+ * @throws Error with the engine's own words when it does not open its data.
+ */
+export async function startMongodb(
+  dataDir: string,
+  { log }: { log: Log },
+): Promise<Service & { pid: number }> {
+  const home = await ownDir(join(dataDir, 'mongodb'))
+  const sockets = await socketDir(home)
+  const logFile = join(home, 'engine.log')
+
+  const engine = await spawnEngine(join(home, 'data'), sockets, logFile, dataDir, log)
+  await answered(engine, logFile)
+
+  let stopping: Promise<void> | undefined
+  const died = new Promise<string>(resolve => {
+    engine.once('exit', (code, signal) => {
+      if (!stopping) resolve(`The MongoDB engine ended (${signal ?? code}). ${logTail(logFile)}`)
+    })
+  })
+  const socket = encodeURIComponent(join(sockets, 'mongodb.sock'))
+  return {
+    url: `mongodb://${socket}/vault?directConnection=true&journal=true`,
+    pid: engine.pid!,
+    died,
+    stop: () => (stopping ??= stopEngine(engine)),
+  }
+}
+
+/** The folder for sockets: with the data where the path is short enough for one. */
+async function socketDir(home: string): Promise<string> {
+  const own = join(home, 'run')
+  const key = createHash('sha256')
+    .update(await realpath(home))
+    .digest('hex')
+    .slice(0, 12)
+  const places = [own, ...[tmpdir(), '/tmp'].map(dir => join(dir, `memory-vault-${key}`))]
+  const fits = (dir: string) => Buffer.byteLength(dir) + SOCKET_NAME_BYTES <= SOCKET_PATH_BYTES
+  const dir = places.find(fits) ?? own
+  return await ownDir(dir)
+}
+
+async function spawnEngine(
+  data: string,
+  sockets: string,
+  logFile: string,
+  dataDir: string,
+  log: Log,
+): Promise<ChildProcess> {
+  const program = fileURLToPath(new URL('engine.ts', import.meta.url))
+  const [command, ...args] = [
+    ...(await newerLoader(dataDir, log)),
+    process.execPath,
+    program,
+    data,
+    sockets,
+  ]
+  const output = openSync(logFile, 'w', 0o600)
+  try {
+    return spawn(command, args, {
+      stdio: ['ignore', output, output, 'ipc'],
+      env: quietEnvironment(),
+      // A group of its own: Ctrl-C in a terminal must not end it before those who use it.
+      detached: true,
+      windowsHide: true,
+    })
+  } finally {
+    closeSync(output)
+  }
+}
+
+/** Resolves when the engine serves; otherwise it is gone when this throws. */
+async function answered(engine: ChildProcess, logFile: string): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  engine.once('error', reject)
+  engine.once('message', (message: { error?: string }) => {
+    if (message.error === undefined) resolve()
+    else reject(new Error(`The MongoDB engine did not start: ${message.error}`))
+  })
+  engine.once('exit', (code, signal) => {
+    const why = `${signal ?? code}. ${logTail(logFile)}`
+    reject(new Error(`The MongoDB engine did not start: ${why}`))
+  })
+  const late = setTimeout(() => {
+    reject(new Error('The MongoDB engine did not start within a minute'))
+  }, START_WITHIN_MS)
+
+  try {
+    await promise
+  } catch (error) {
+    engine.kill('SIGKILL')
+    if (engine.pid !== undefined) await ended(engine.pid, STOP_WITHIN_MS)
+    throw error
+  } finally {
+    clearTimeout(late)
+  }
+}
+
+async function stopEngine(engine: ChildProcess): Promise<void> {
+  if (engine.exitCode !== null || engine.signalCode !== null) return
+  const gone = new Promise<void>(resolve => engine.once('exit', () => resolve()))
+  const late = setTimeout(() => engine.kill('SIGKILL'), STOP_WITHIN_MS)
+  engine.kill('SIGTERM')
+  await gone
+  clearTimeout(late)
+}

@@ -1,0 +1,136 @@
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdir, stat } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { Refusal } from '#shared/errors.ts'
+import { holdLock } from './lock.ts'
+import { startMongodb } from './mongodb.ts'
+import { startPostgres } from './postgres.ts'
+import type { Log, Service } from './process.ts'
+
+export type Services = {
+  databaseUrl: string
+  mongodbUri: string
+  /** The first process of each, for who wants to see it killed; undefined for a given one. */
+  pids: { postgres: number | undefined; mongodb: number | undefined }
+  /** Resolves with what is known when a service ends without having been told to. */
+  died: Promise<string>
+  /** Ends what was started, both at once; a second call waits for the first. */
+  stop(): Promise<void>
+}
+
+export type Wanted = {
+  /** Made where it is missing, open to its owner only. */
+  dataDir: string
+  log: Log
+  /** Trades safety against power cuts for speed, and allows 200 connections instead of 100. */
+  forTests?: boolean
+  /** A service that runs elsewhere is not started; its address comes back as given. */
+  databaseUrl?: string | undefined
+  mongodbUri?: string | undefined
+}
+
+/** What a running set of services writes down for those who come later. */
+type State = { pid: number; databaseUrl?: string; mongodbUri?: string }
+
+/** Who only looks whether the folder is in use holds its lock for a moment. */
+const LOCK_WAIT_MS = 500
+
+/**
+ * Starts PostgreSQL and MongoDB embedded in a data folder, or finds them as a
+ * killed launcher left them. What was stored is there again at the next start.
+ * When this process ends without a `stop`, MongoDB ends with it and PostgreSQL
+ * is taken over by the next start. With both addresses given nothing is touched.
+ *
+ * @throws Refusal `conflict` when another process serves this folder; `unavailable` when a service
+ *   cannot run here, with a hint that says what to set instead. Nothing is left running.
+ * @throws Error with a server's own words when it does not start.
+ */
+export async function startServices(wanted: Wanted): Promise<Services> {
+  const { databaseUrl, mongodbUri } = wanted
+  const dataDir = resolve(wanted.dataDir)
+  const release = databaseUrl && mongodbUri ? () => {} : await occupy(dataDir)
+
+  const parts = await Promise.allSettled([
+    databaseUrl ? elsewhere(databaseUrl) : startPostgres(dataDir, wanted),
+    mongodbUri ? elsewhere(mongodbUri) : startMongodb(dataDir, wanted),
+  ])
+  const stopAll = async () => {
+    const running = parts.flatMap(part => (part.status === 'fulfilled' ? [part.value] : []))
+    await Promise.all(running.map(service => service.stop())).finally(release)
+  }
+
+  const [postgres, mongodb] = parts
+  if (postgres.status === 'rejected' || mongodb.status === 'rejected') {
+    await stopAll()
+    throw parts.find(part => part.status === 'rejected')?.reason
+  }
+  const urls = { databaseUrl: postgres.value.url, mongodbUri: mongodb.value.url }
+  if (!databaseUrl || !mongodbUri) writeState(dataDir, { pid: process.pid, ...urls })
+
+  const pids = { postgres: postgres.value.pid, mongodb: mongodb.value.pid }
+  let stopping: Promise<void> | undefined
+  const died = Promise.race([postgres.value.died, mongodb.value.died])
+  return { ...urls, pids, died, stop: () => (stopping ??= stopAll()) }
+}
+
+/**
+ * The services that another process has running in a data folder, for scripts
+ * that work beside it. Undefined when there are none, or none ready yet.
+ */
+export function runningServices(
+  dataDir: string,
+): { databaseUrl: string; mongodbUri: string } | undefined {
+  if (!existsSync(lockFile(dataDir))) return undefined
+  const release = holdLock(lockFile(dataDir), 0)
+  release?.()
+  const { databaseUrl, mongodbUri } = readState(dataDir)
+  return !release && databaseUrl && mongodbUri ? { databaseUrl, mongodbUri } : undefined
+}
+
+/** A service that someone else runs: it is neither watched nor stopped here. */
+function elsewhere(url: string): Service {
+  return { url, pid: undefined, died: new Promise(() => {}), stop: async () => {} }
+}
+
+/** Makes the folder this process's own, until what is returned is called. */
+async function occupy(dataDir: string): Promise<() => void> {
+  await mkdir(dataDir, { recursive: true, mode: 0o700 }).catch((error: Error) => {
+    throw new Refusal('unavailable', error.message, 'Choose another DATA_DIR.')
+  })
+  const { uid } = await stat(dataDir)
+  const self = process.getuid?.() ?? uid
+  if (self !== 0 && self !== uid) {
+    const message = `${dataDir} belongs to user ${uid}, this is user ${self}`
+    throw new Refusal('unavailable', message, 'Start as that user, or choose another DATA_DIR.')
+  }
+
+  const release = holdLock(lockFile(dataDir), LOCK_WAIT_MS)
+  if (!release) {
+    const { pid } = readState(dataDir)
+    const message = `${dataDir} is in use by ${pid ? `process ${pid}` : 'another process'}`
+    throw new Refusal('conflict', message, 'Stop that one, or choose another DATA_DIR.')
+  }
+  writeState(dataDir, { pid: process.pid })
+  return () => {
+    rmSync(stateFile(dataDir), { force: true })
+    release()
+  }
+}
+
+const lockFile = (dataDir: string) => join(dataDir, 'services.lock')
+const stateFile = (dataDir: string) => join(dataDir, 'services.json')
+
+function readState(dataDir: string): Partial<State> {
+  try {
+    return JSON.parse(readFileSync(stateFile(dataDir), 'utf8')) as State
+  } catch {
+    return {}
+  }
+}
+
+/** Addresses carry a password: nobody else may read them. */
+function writeState(dataDir: string, state: State): void {
+  const next = `${stateFile(dataDir)}.new`
+  writeFileSync(next, JSON.stringify(state), { mode: 0o600 })
+  renameSync(next, stateFile(dataDir))
+}
