@@ -1,0 +1,86 @@
+import { readFileSync } from 'node:fs'
+import { shape, type Schema, type Shape } from '#shared/shape.ts'
+
+export type Credential = 'memory-key' | 'admin'
+
+/** What a Memory Key must be allowed to do; its suffix and kind decide. */
+export type Right = 'read' | 'write' | 'mint'
+
+/** A reference into `$defs`. */
+export type Reference = { $ref: string }
+
+/** A body or an answer. */
+export type Content = {
+  /** Media types, the usual one first. */
+  media: string[]
+  /** A stream of JSON lines, each of this schema. */
+  lines: boolean
+  schema: Reference
+}
+
+/** An endpoint as its tables describe it. */
+export type Endpoint = {
+  /** Unique name: `search`. */
+  operation: string
+  method: string
+  /** As the router takes it: `/v1/orgs/:orgId`. */
+  path: string
+  summary: string
+  description: string
+  /** Any one of these opens the endpoint; none means that everybody may. */
+  auth: Credential[]
+  needs: Right[]
+  params?: Reference
+  query?: Reference
+  /** Names in lower case, as Node reads them. */
+  headers?: Reference
+  /** When it is not required, a missing body is an empty object. */
+  body?: Content & { bytesMax: number; required: boolean }
+  /** By status. */
+  answers: Record<string, Content>
+  /** Headers of its answers, in lower case. */
+  sends: string[]
+  /** Every status it refuses with. */
+  errors: number[]
+}
+
+/** The whole contract as data: every named schema, and every endpoint by its operation. */
+export type ContractDocument = {
+  $schema: string
+  $id: string
+  $comment: string
+  $defs: Record<string, Schema>
+  endpoints: Record<string, Endpoint>
+}
+
+/** The contract that was generated from the tables beside this file. */
+export const document = JSON.parse(
+  readFileSync(new URL('schemas.json', import.meta.url), 'utf8'),
+) as ContractDocument
+
+/** The parts of a request, and what comes back. */
+export type PartName = 'params' | 'query' | 'headers' | 'body' | 'answer'
+
+const spokenOf: Record<PartName, string> = {
+  params: 'the path',
+  query: 'the query',
+  headers: 'the headers',
+  body: 'the body',
+  answer: 'the answer',
+}
+
+/**
+ * The shape of a named schema. Paths, queries and headers can only carry text, so the numbers in them
+ * are read from it.
+ */
+export const shapeOf = <T>(definition: string, part: PartName): Shape<T> =>
+  shape<T>(
+    { $ref: `${document.$id}#/$defs/${definition}` },
+    {
+      document: schemas,
+      name: spokenOf[part],
+      coerce: part !== 'body' && part !== 'answer',
+    },
+  )
+
+const schemas = { $id: document.$id, $defs: document.$defs }

@@ -1,0 +1,78 @@
+import { globSync, readFileSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { documentOf, type Page } from '#scripts/contract/document.ts'
+import { shapesOf, typesOf } from '#scripts/contract/write-types.ts'
+
+const usage = `Generates the contract out of its tables.
+
+  node scripts/generate-contract.ts            writes schemas.json, types.ts and shapes.ts beside the tables
+  node scripts/generate-contract.ts --check    writes nothing; exits 1 when they are stale
+
+Options
+  --folder <path>   where the tables are (api/contract)
+  --help            this text
+`
+
+/** The generated files of a folder of tables, by name. The same tables always give the same text. */
+export async function generateContract(folder: string): Promise<Map<string, string>> {
+  const document = documentOf(pagesIn(folder))
+  return new Map([
+    ['schemas.json', `${JSON.stringify(document, null, 2)}\n`],
+    ['types.ts', await typesOf(document)],
+    ['shapes.ts', shapesOf(document)],
+  ])
+}
+
+/** Names of the generated files that are not what the tables say now. */
+export function staleAmong(folder: string, generated: ReadonlyMap<string, string>): string[] {
+  return [...generated]
+    .filter(([name, text]) => textAt(join(folder, name)) !== text)
+    .map(([name]) => name)
+}
+
+function pagesIn(folder: string): Page[] {
+  const names = globSync('*.md', { cwd: folder }).filter(name => name !== 'README.md')
+  return names.sort().map(file => ({ file, markdown: readFileSync(join(folder, file), 'utf8') }))
+}
+
+function textAt(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return undefined
+  }
+}
+
+async function main(): Promise<number> {
+  const { values } = parseArgs({
+    options: {
+      check: { type: 'boolean', default: false },
+      folder: { type: 'string', default: join(import.meta.dirname, '../api/contract') },
+      help: { type: 'boolean', default: false },
+    },
+  })
+  if (values.help) {
+    process.stdout.write(usage)
+    return 0
+  }
+  const generated = await generateContract(values.folder)
+  const stale = staleAmong(values.folder, generated)
+  if (values.check && stale.length > 0) {
+    console.error(`${stale.join(', ')} no longer say what the tables say: run \`npm run contract\``)
+    return 1
+  }
+  for (const name of stale) writeFileSync(join(values.folder, name), generated.get(name)!)
+  const words = stale.length > 0 ? `wrote ${stale.join(', ')}` : 'is up to date'
+  console.log(`${basename(values.folder)}: ${words}`)
+  return 0
+}
+
+if (import.meta.main) {
+  try {
+    process.exitCode = await main()
+  } catch (error) {
+    console.error((error as Error).message)
+    process.exitCode = 1
+  }
+}

@@ -1,0 +1,37 @@
+/** Longest name that is compared: what is longer is no slip of the pen. */
+const comparedMax = 64
+
+/**
+ * The known name somebody most likely meant: at most a third of its characters differ, at least one
+ * may. Case and punctuation do not count, so `sessionId` is `session_id`.
+ *
+ * @returns undefined when none is near.
+ */
+export function nearestName(asked: string, known: readonly string[]): string | undefined {
+  const letters = lettersOf(asked.slice(0, comparedMax))
+  const [nearest] = known
+    .map(name => ({ name, distance: editDistance(letters, lettersOf(name)) }))
+    .toSorted((a, b) => a.distance - b.distance)
+  const distanceMax = Math.max(1, Math.floor(letters.length / 3))
+  return nearest && nearest.distance <= distanceMax ? nearest.name : undefined
+}
+
+const lettersOf = (name: string): string => name.toLowerCase().replaceAll(/[^a-z0-9]/g, '')
+
+/** How many characters must be added, dropped, changed or swapped with their neighbour. */
+function editDistance(a: string, b: string): number {
+  let before: number[] = []
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index)
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const changed = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)
+      const swaps = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]
+      const swapped = swaps ? before[j - 2]! + 1 : Infinity
+      next.push(Math.min(changed, swapped, row[j]! + 1, next[j - 1]! + 1))
+    }
+    before = row
+    row = next
+  }
+  return row[b.length]!
+}

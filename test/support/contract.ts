@@ -1,0 +1,27 @@
+import { answerOf } from '#api/contract/contract.ts'
+import { document } from '#api/contract/document.ts'
+
+const routes = Object.values(document.endpoints)
+  .map(({ method, path }) => ({
+    method,
+    path,
+    pattern: new RegExp(
+      `^${path.replaceAll(/[.*+?^${}()|[\]]/g, String.raw`\$&`).replaceAll(/\/:[A-Za-z]+/g, '/[^/]+')}$`,
+    ),
+  }))
+  // `/v1/memory/stats` before `/v1/memory/:key`.
+  .toSorted((one, other) => one.path.split(':').length - other.path.split(':').length)
+
+/**
+ * Holds an answer of the service against the contract: a route of the contract answers what its table
+ * says, every other path `{error, hint?}`.
+ */
+export function checkAnswer(method: string, path: string, status: number, body: unknown): void {
+  const { pathname } = new URL(path, 'http://localhost')
+  const route = routes.find(known => known.method === method && known.pattern.test(pathname))
+  if (route && status !== 404 && status !== 405) {
+    answerOf(method, route.path, status).check(body)
+  } else if (typeof (body as { error?: unknown } | null)?.error !== 'string') {
+    throw new Error(`${method} ${pathname} answered ${status} without {error}`)
+  }
+}
