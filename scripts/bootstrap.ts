@@ -1,0 +1,43 @@
+import { hashOfKey, maskKey, mintKey } from '#shared/key/key.ts'
+import { mintMemoryKey } from '#shared/key/mint.ts'
+import { insertAdminKey, upsertAccount, type Standing } from '#shared/postgres/accounts.ts'
+import type { Transaction } from '#shared/postgres/connect.ts'
+
+export type NewAccount = Standing & {
+  email: string
+  /** Label of the Memory Key. */
+  keyName: string
+  /** Days until the Memory Key expires; null for never. */
+  keyDays: number | null
+  /** Days until the admin credential expires; null for none at all. */
+  adminDays: number | null
+}
+
+export type Credentials = { email: string; memoryKey: string; adminKey: string | null }
+
+const dayMs = 24 * 3600 * 1000
+
+/**
+ * Makes what a newcomer needs: the account of an email, a Memory Key with an empty vault, and an admin
+ * credential. For an email that has an account already, further keys of that account.
+ */
+export async function createCredentials(
+  tx: Transaction,
+  pepper: string,
+  { email, keyName, keyDays, adminDays, ...standing }: NewAccount,
+): Promise<Credentials> {
+  const account = await upsertAccount(tx, email.toLowerCase(), standing)
+  const expiresAt = keyDays === null ? null : new Date(Date.now() + keyDays * dayMs)
+  const { key: memoryKey } = await mintMemoryKey(tx, pepper, { account, name: keyName, expiresAt })
+  const adminKey = adminDays === null ? null : mintKey('admin')
+  if (adminKey !== null) {
+    await insertAdminKey(tx.query, {
+      hash: hashOfKey(pepper, adminKey),
+      email: email.toLowerCase(),
+      masked: maskKey(adminKey),
+      issuedBy: 'bootstrap',
+      expiresAt: new Date(Date.now() + adminDays! * dayMs),
+    })
+  }
+  return { email: email.toLowerCase(), memoryKey, adminKey }
+}

@@ -1,0 +1,98 @@
+import { parseArgs } from 'node:util'
+import { createCredentials, type NewAccount } from '#scripts/bootstrap.ts'
+import { embeddedEnvironment } from '#scripts/embedded.ts'
+import { ConfigFault, readConfig } from '#shared/config.ts'
+import { openPostgres } from '#shared/postgres/connect.ts'
+
+const help = `Usage: node scripts/create-account.ts --email <email> [options]
+
+Creates the account of an email, a Memory Key with an empty vault and an admin credential, and prints
+them; they are shown once. For an email that has an account, adds further keys to it.
+
+  --email <email>          whose account (required)
+  --name <label>           label of the Memory Key (default: "First Key")
+  --key-days <n>           the Memory Key expires after n days (default: never)
+  --admin-days <n>         the admin credential expires after n days (default: 365)
+  --no-admin               no admin credential
+  --payment-method <name>  a card on file, by the name your billing gives it (new accounts only)
+  --balance <tokens>       token balance (new accounts only; default: unlimited)
+  --json                   print JSON
+  --help                   this text
+
+Reads DATABASE_URL, KEY_PEPPER and the rest of the environment as the service does; without
+DATABASE_URL it works on the embedded services of DATA_DIR while "npm start" is running.
+`
+
+const { values } = parseArgs({
+  options: {
+    email: { type: 'string' },
+    name: { type: 'string', default: 'First Key' },
+    'key-days': { type: 'string' },
+    'admin-days': { type: 'string', default: '365' },
+    'no-admin': { type: 'boolean', default: false },
+    'payment-method': { type: 'string' },
+    balance: { type: 'string' },
+    json: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
+  },
+})
+
+if (values.help) process.stdout.write(help)
+else process.exitCode = await run()
+
+async function run(): Promise<number> {
+  const faults: string[] = []
+  const account = accountOf(faults)
+  if (faults.length > 0) {
+    process.stderr.write(`${faults.join('\n')}\nSee --help.\n`)
+    return 2
+  }
+  try {
+    const config = readConfig(embeddedEnvironment(process.env) ?? process.env)
+    const postgres = openPostgres(config.databaseUrl, { max: 1, onError: () => {} })
+    try {
+      const made = await postgres.transaction(tx =>
+        createCredentials(tx, config.keyPepper, account),
+      )
+      const json = {
+        email: made.email,
+        memory_key: made.memoryKey,
+        ...(made.adminKey && { admin_key: made.adminKey }),
+      }
+      process.stdout.write(
+        values.json
+          ? `${JSON.stringify(json)}\n`
+          : Object.entries(json)
+              .map(([name, value]) => `${name.padEnd(12)}${value}\n`)
+              .join(''),
+      )
+      return 0
+    } finally {
+      await postgres.close()
+    }
+  } catch (error) {
+    if (!(error instanceof ConfigFault)) throw error
+    process.stderr.write(`${error.message}\n`)
+    return 2
+  }
+}
+
+function accountOf(faults: string[]): NewAccount {
+  const wholeNumber = (name: string, text: string | undefined): number | null => {
+    if (text === undefined) return null
+    const value = Number(text)
+    if (!Number.isSafeInteger(value) || value < 1)
+      faults.push(`--${name} must be a whole number from 1`)
+    return value
+  }
+  const email = values.email ?? ''
+  if (!/^[^\s@]+@[^\s@]+$/.test(email)) faults.push('--email must be an email address')
+  return {
+    email,
+    keyName: values.name,
+    keyDays: wholeNumber('key-days', values['key-days']),
+    adminDays: values['no-admin'] ? null : wholeNumber('admin-days', values['admin-days']),
+    paymentMethod: values['payment-method'] ?? null,
+    balance: wholeNumber('balance', values.balance),
+  }
+}

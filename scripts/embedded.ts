@@ -1,0 +1,42 @@
+import { randomBytes } from 'node:crypto'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { runningServices } from '#scripts/services/services.ts'
+
+type Environment = Record<string, string | undefined>
+
+export type Secrets = { MASTER_KEY: string; KEY_PEPPER: string }
+
+/** Where the embedded services keep their data. */
+export const dataDirOf = (env: Environment): string => resolve(env.DATA_DIR?.trim() || '.vault')
+
+const secretsFile = (dataDir: string): string => join(dataDir, 'secrets.json')
+
+/**
+ * The secrets of an embedded vault, made at its first start and kept beside its data: without them no
+ * key of this vault can be looked up again.
+ */
+export function embeddedSecrets(dataDir: string): Secrets {
+  const file = secretsFile(dataDir)
+  if (existsSync(file)) return JSON.parse(readFileSync(file, 'utf8')) as Secrets
+  const secrets = {
+    MASTER_KEY: randomBytes(32).toString('hex'),
+    KEY_PEPPER: randomBytes(32).toString('base64url'),
+  }
+  writeFileSync(file, JSON.stringify(secrets), { mode: 0o600 })
+  return secrets
+}
+
+/**
+ * The environment of the embedded services that run now, for scripts that work beside them.
+ *
+ * @returns undefined when the environment names its own databases, or none are running.
+ */
+export function embeddedEnvironment(env: Environment): Environment | undefined {
+  const dataDir = dataDirOf(env)
+  if (env.DATABASE_URL || !existsSync(secretsFile(dataDir))) return undefined
+  const services = runningServices(dataDir)
+  if (!services) return undefined
+  const { databaseUrl: DATABASE_URL, mongodbUri: MONGODB_URI } = services
+  return { ...embeddedSecrets(dataDir), DATABASE_URL, MONGODB_URI, ...env }
+}

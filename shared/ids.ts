@@ -1,0 +1,52 @@
+import { createHash, randomBytes, randomUUIDv7 } from 'node:crypto'
+
+/** A new operation, account or vault id: UUIDv7, so ids sort by time. */
+export const mintId = (): string => randomUUIDv7()
+
+/**
+ * The id of the memory at `index` of an operation: always the same, so a job that runs twice stores
+ * once. It is a UUIDv7 of the operation's millisecond whose next 24 bits are the index, so that
+ * memories of one operation sort in the order they were said; the last 50 bits are a hash.
+ *
+ * @param operation the operation's UUIDv7
+ * @param index 0 to 16,777,215
+ */
+export function memoryIdOf(operation: string, index: number): string {
+  const bytes = Buffer.from(operation.replaceAll('-', ''), 'hex')
+  const tail = createHash('sha256').update(bytes).update(String(index)).digest()
+  tail.copy(bytes, 9, 0, 7)
+  bytes[6] = 0x70 | (index >>> 20)
+  bytes[7] = (index >>> 12) & 0xff
+  bytes[8] = 0x80 | ((index >>> 6) & 0x3f)
+  bytes[9] = ((index & 0x3f) << 2) | (bytes[9]! & 0x03)
+  return uuidOf(bytes)
+}
+
+/** Whether a text is a UUID in its usual form. */
+export const isUuid = (text: string): boolean =>
+  /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(text)
+
+const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+
+/** `length` random base62 characters, each equally likely: 32 of them carry 190 bits. */
+export function randomBase62(length: number): string {
+  let text = ''
+  while (text.length < length) {
+    for (const byte of randomBytes(length)) {
+      // 248 is the largest multiple of 62 in a byte: anything above would favour some characters.
+      if (byte < 248 && text.length < length) text += base62[byte % 62]
+    }
+  }
+  return text
+}
+
+function uuidOf(bytes: Buffer): string {
+  const hex = bytes.toString('hex')
+  return [
+    hex.slice(0, 8),
+    hex.slice(8, 12),
+    hex.slice(12, 16),
+    hex.slice(16, 20),
+    hex.slice(20),
+  ].join('-')
+}

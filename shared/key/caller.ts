@@ -1,0 +1,107 @@
+import { Refusal } from '#shared/errors.ts'
+import {
+  hashOfKey,
+  looksLikeKey,
+  maskKey,
+  parseKey,
+  permitsOf,
+  type Mode,
+  type Permits,
+} from '#shared/key/key.ts'
+import type { VaultScope } from '#shared/memory/memory.ts'
+import type { Query } from '#shared/postgres/connect.ts'
+import { findKey, type KeyRow } from '#shared/postgres/keys.ts'
+
+/** Who is asking, what they may do, and whose memories they may touch. */
+export type Caller = {
+  keyHash: Buffer
+  /** The key in the form answers show it. */
+  maskedKey: string
+  kind: 'vault' | 'member'
+  mode: Mode
+  permits: Permits
+  account: string
+  scope: VaultScope
+  /** The vault, its debt and its account, as they were when the request was authenticated. */
+  row: KeyRow
+}
+
+/** Headers that may carry a Memory Key, strongest first; values as sent, `Bearer ` removed. */
+export type Credentials = {
+  memoryKey: string | undefined
+  authorization: string | undefined
+  apiKey: string | undefined
+}
+
+/**
+ * Finds the one Memory Key of a request.
+ *
+ * @throws Refusal `unauthenticated` when there is none, or when two headers carry different keys.
+ */
+export function presentedKey(credentials: Credentials): { key: string; mode: Mode } {
+  const { memoryKey, authorization, apiKey } = credentials
+  const ours = [memoryKey, authorization, apiKey].filter(
+    (value): value is string => value !== undefined && looksLikeKey(value),
+  )
+  if (ours.length === 0) throw unauthenticated('No Memory Key in the request')
+  const parsed = ours.map(parseKey)
+  const [first] = parsed
+  if (!first || parsed.some(other => !other)) throw unauthenticated('Invalid Memory Key')
+  if (parsed.some(other => other!.key !== first.key)) {
+    throw unauthenticated('Two different Memory Keys in one request')
+  }
+  return first
+}
+
+/**
+ * Resolves a presented key to its caller. Unknown, revoked and expired keys get the same answer.
+ *
+ * @throws Refusal `unauthenticated`.
+ */
+export async function callerOfKey(
+  query: Query,
+  pepper: string,
+  { key, mode }: { key: string; mode: Mode },
+): Promise<Caller> {
+  const keyHash = hashOfKey(pepper, key)
+  const row = await findKey(query, keyHash)
+  if (!row) throw unauthenticated('Invalid Memory Key')
+  return {
+    keyHash,
+    maskedKey: maskKey(key),
+    kind: row.kind,
+    mode,
+    permits: permitsOf[mode],
+    account: row.account,
+    scope: { vault: row.vault, epoch: row.epoch, revision: row.revision },
+    row,
+  }
+}
+
+const unauthenticated = (message: string): Refusal =>
+  new Refusal(
+    'unauthenticated',
+    message,
+    'Send your Memory Key as "Authorization: Bearer mk_…", "x-api-key: mk_…" or "X-Memory-Key: mk_…"; ' +
+      'the suffixes are :read, :write and :off',
+  )
+
+/** @throws Refusal `forbidden` when the key's suffix takes reading away. */
+export function requireRetrieve({ permits, mode }: Caller): void {
+  if (permits.retrieve) return
+  throw new Refusal(
+    'forbidden',
+    `This key is used with :${mode}, which does not read memory`,
+    'Use the key without a suffix or with :read',
+  )
+}
+
+/** @throws Refusal `forbidden` when the key's suffix takes storing away. */
+export function requireStore({ permits, mode }: Caller): void {
+  if (permits.store) return
+  throw new Refusal(
+    'forbidden',
+    `This key is used with :${mode}, which does not store memory`,
+    'Use the key without a suffix or with :write',
+  )
+}

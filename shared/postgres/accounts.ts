@@ -1,0 +1,46 @@
+import { mintId } from '#shared/ids.ts'
+import type { Query, Transaction } from '#shared/postgres/connect.ts'
+
+export type Standing = { paymentMethod: string | null; balance: number | null }
+
+/** The account of an email, made when there is none yet; its standing is left alone when there is. */
+export async function upsertAccount(
+  tx: Transaction,
+  email: string,
+  { paymentMethod, balance }: Standing,
+): Promise<string> {
+  const { rows } = await tx.query<{ id: string }>(
+    `insert into accounts (id, email, payment_method, balance) values ($1, $2, $3, $4)
+     on conflict (email) do update set email = excluded.email returning id`,
+    [mintId(), email, paymentMethod, balance],
+  )
+  return rows[0]!.id
+}
+
+export async function insertVault(tx: Transaction, account: string): Promise<string> {
+  const id = mintId()
+  await tx.query('insert into vaults (id, account) values ($1, $2)', [id, account])
+  return id
+}
+
+export type NewAdminKey = {
+  hash: Buffer
+  email: string
+  masked: string
+  issuedBy: string
+  expiresAt: Date
+}
+
+export async function insertAdminKey(query: Query, key: NewAdminKey): Promise<void> {
+  await query(
+    `insert into admin_keys (hash, email, masked, issued_by, expires_at)
+     values ($1, $2, $3, $4, $5)`,
+    [key.hash, key.email, key.masked, key.issuedBy, key.expiresAt],
+  )
+}
+
+/** Whether any account exists: the first start makes one. */
+export async function hasAccounts(query: Query): Promise<boolean> {
+  const { rows } = await query('select 1 from accounts limit 1')
+  return rows.length > 0
+}

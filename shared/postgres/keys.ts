@@ -1,0 +1,100 @@
+import type { Query, Transaction } from '#shared/postgres/connect.ts'
+
+/** Everything a request needs to know about the key it came with, its vault and its account. */
+export type KeyRow = {
+  vault: string
+  account: string
+  kind: 'vault' | 'member'
+  epoch: number
+  revision: number
+  paymentMethod: string | null
+  balance: number | null
+  rawUnits: number
+  rawTokens: number
+  tier2Count: number
+  tier2Importance: number
+  tier2Tokens: number
+}
+
+type KeyColumns = {
+  vault: string
+  account: string
+  kind: 'vault' | 'member'
+  epoch: number
+  revision: string
+  payment_method: string | null
+  balance: string | null
+  raw_units: number
+  raw_tokens: string
+  tier2_count: number
+  tier2_importance: number
+  tier2_tokens: string
+}
+
+/**
+ * The key with this hash, its vault as it is now and its account: the one read every request makes,
+ * so that a revocation, a deletion or a write elsewhere counts from the next request on.
+ *
+ * @returns undefined when there is no such key, or it is revoked or expired.
+ */
+export async function findKey(query: Query, hash: Buffer): Promise<KeyRow | undefined> {
+  const { rows } = await query<KeyColumns>(
+    `select k.vault, k.account, k.kind, v.epoch, v.revision, a.payment_method, a.balance,
+            v.raw_units, v.raw_tokens, v.tier2_count, v.tier2_importance, v.tier2_tokens
+     from memory_keys k
+     join vaults v on v.id = k.vault
+     join accounts a on a.id = k.account
+     where k.hash = $1 and k.revoked_at is null and (k.expires_at is null or k.expires_at > now())`,
+    [hash],
+    'keys.find',
+  )
+  const row = rows[0]
+  return row && keyRowOf(row)
+}
+
+function keyRowOf(row: KeyColumns): KeyRow {
+  return {
+    vault: row.vault,
+    account: row.account,
+    kind: row.kind,
+    epoch: row.epoch,
+    revision: Number(row.revision),
+    paymentMethod: row.payment_method,
+    balance: row.balance === null ? null : Number(row.balance),
+    rawUnits: row.raw_units,
+    rawTokens: Number(row.raw_tokens),
+    tier2Count: row.tier2_count,
+    tier2Importance: row.tier2_importance,
+    tier2Tokens: Number(row.tier2_tokens),
+  }
+}
+
+export type NewKey = {
+  hash: Buffer
+  vault: string
+  account: string
+  kind: 'vault' | 'member'
+  name: string
+  masked: string
+  expiresAt: Date | null
+}
+
+/** @returns when it was created. */
+export async function insertKey(tx: Transaction, key: NewKey): Promise<Date> {
+  const { rows } = await tx.query<{ created_at: Date }>(
+    `insert into memory_keys (hash, vault, account, kind, name, masked, expires_at)
+     values ($1, $2, $3, $4, $5, $6, $7) returning created_at`,
+    [key.hash, key.vault, key.account, key.kind, key.name, key.masked, key.expiresAt],
+  )
+  return rows[0]!.created_at
+}
+
+/** Ends a key of an account; it is refused from the next request on. False when there is none to end. */
+export async function revokeKey(query: Query, account: string, hash: Buffer): Promise<boolean> {
+  const { rowCount } = await query(
+    `update memory_keys set revoked_at = now()
+     where hash = $1 and account = $2 and revoked_at is null`,
+    [hash, account],
+  )
+  return rowCount === 1
+}

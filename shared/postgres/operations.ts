@@ -1,0 +1,195 @@
+import type { Query, Transaction } from '#shared/postgres/connect.ts'
+
+export type OperationState = 'accepted' | 'done' | 'failed' | 'cancelled'
+
+/** Work that is promised and billed together: its operation and its usage row share one id. */
+export type NewOperation = {
+  id: string
+  account: string
+  vault: string
+  keyHash: Buffer
+  kind: string
+  /** A request waits for it. */
+  awaited: boolean
+  session: string | null
+  model: string | null
+  inputTokens: number
+  outputTokens: number
+  memoryTokens: number
+}
+
+/** What the vault was when the work was accepted. */
+export type Accepted = { epoch: number; sessionEpoch: number; pending: number }
+
+/** NOTIFY channel on which awaited operations are announced when they are settled, ids by comma. */
+export const settledChannel = 'operations_settled'
+
+/**
+ * Writes operations with their bills and raises each vault's count of pending work, in two statements.
+ * Vault rows are locked in the order of their ids, so that groups of several processes never deadlock.
+ *
+ * @returns one entry per operation, in order.
+ */
+export async function insertOperations(
+  tx: Transaction,
+  operations: readonly NewOperation[],
+): Promise<Accepted[]> {
+  const items = JSON.stringify(operations.map(rowOf))
+  const { rows } = await tx.query<{ epoch: number; session_epoch: number; pending: number }>(
+    `with item as (
+       select * from jsonb_to_recordset($1::jsonb) as item(
+         n int, id uuid, account uuid, vault uuid, key_hash text, kind text, awaited boolean,
+         session text, model text, input_tokens int, output_tokens int, memory_tokens int)
+     ), held as (
+       select id from vaults where id in (select vault from item) order by id for no key update
+     ), raised as (
+       update vaults v set pending = pending + tally.n
+       from (select vault, count(*)::int n from item group by vault) tally, held
+       where v.id = tally.vault and held.id = v.id
+       returning v.id, v.epoch, v.pending
+     ), promised as (
+       insert into operations (id, account, vault, key_hash, kind, epoch, awaited)
+       select i.id, i.account, i.vault, decode(i.key_hash, 'hex'), i.kind, r.epoch, i.awaited
+       from item i join raised r on r.id = i.vault
+     ), billed as (
+       insert into usage_events (id, account, vault, key_hash, kind, model, session,
+                                 input_tokens, output_tokens, memory_tokens)
+       select id, account, vault, decode(key_hash, 'hex'), kind, model, session,
+              input_tokens, output_tokens, memory_tokens
+       from item
+     )
+     select r.epoch, r.pending, coalesce(s.epoch, 0) as session_epoch
+     from item i join raised r on r.id = i.vault
+     left join sessions s on s.vault = i.vault and s.session = i.session
+     order by i.n`,
+    [items],
+    'operations.insert',
+  )
+  return rows.map(row => ({
+    epoch: row.epoch,
+    sessionEpoch: row.session_epoch,
+    pending: row.pending,
+  }))
+}
+
+function rowOf(operation: NewOperation, n: number) {
+  return {
+    n,
+    id: operation.id,
+    account: operation.account,
+    vault: operation.vault,
+    key_hash: operation.keyHash.toString('hex'),
+    kind: operation.kind,
+    awaited: operation.awaited,
+    session: operation.session,
+    model: operation.model,
+    input_tokens: operation.inputTokens,
+    output_tokens: operation.outputTokens,
+    memory_tokens: operation.memoryTokens,
+  }
+}
+
+/** What an operation stored, by the part of the vault it belongs to. */
+export type Stored = {
+  operation: string
+  session: string | null
+  sessionEpoch: number
+  ids: string[]
+  /** Core memories that now wait for consolidation. */
+  rawUnits: number
+  rawTokens: number
+}
+
+/**
+ * Settles stored operations: each is done once, however often its job ran. In the same statement the
+ * vault's revision rises, the change log tells other processes what to read, and the debt grows.
+ *
+ * @returns the operations that a deletion has overtaken: what they stored was never visible and may go.
+ */
+export async function settleStored(query: Query, stored: readonly Stored[]): Promise<string[]> {
+  const items = JSON.stringify(stored.map(storedRowOf))
+  const { rows } = await query<{ overtaken: string[] | null }>(
+    `with item as (
+       select * from jsonb_to_recordset($1::jsonb) as item(
+         id uuid, session text, session_epoch int, ids uuid[], raw_units int, raw_tokens bigint)
+     ), held as (
+       select v.id, v.epoch from vaults v
+       where v.id in (select vault from operations where id in (select id from item))
+       order by v.id for no key update
+     ), finished as (
+       update operations o set state = 'done', finished_at = now()
+       from item i, held h
+       where o.id = i.id and h.id = o.vault and o.state in ('accepted', 'failed')
+       returning o.id, o.vault, o.epoch = h.epoch as current, o.awaited
+     ), standing as (
+       select f.*, i.session, i.ids, i.raw_units, i.raw_tokens,
+              f.current and coalesce(s.epoch, 0) = i.session_epoch as seen
+       from finished f join item i on i.id = f.id
+       left join sessions s on s.vault = f.vault and s.session = i.session
+     ), raised as (
+       update vaults v
+       set revision = revision + 1, pending = greatest(0, pending - tally.n),
+           raw_units = raw_units + tally.units, raw_tokens = raw_tokens + tally.tokens
+       from (select vault, count(*)::int n, coalesce(sum(raw_units) filter (where seen), 0)::int units,
+                    coalesce(sum(raw_tokens) filter (where seen), 0)::bigint tokens
+             from standing group by vault) tally
+       where v.id = tally.vault
+       returning v.id, v.revision
+     ), logged as (
+       insert into vault_changes (vault, revision, session, stored)
+       select s.vault, r.revision, coalesce(s.session, ''), array_agg(id.id)
+       from standing s join raised r on r.id = s.vault, unnest(s.ids) as id(id)
+       where s.seen group by s.vault, r.revision, coalesce(s.session, '')
+     ), told as (
+       select pg_notify('${settledChannel}', id::text) from finished where awaited
+     )
+     -- A select in a with-clause runs only when it is read: the count is what sends the notifications.
+     select array_agg(id) filter (where not seen) as overtaken, (select count(*) from told) as told
+     from standing`,
+    [items],
+    'operations.settle',
+  )
+  return rows[0]?.overtaken ?? []
+}
+
+function storedRowOf({ operation, session, sessionEpoch, ids, rawUnits, rawTokens }: Stored) {
+  return {
+    id: operation,
+    session,
+    session_epoch: sessionEpoch,
+    ids,
+    raw_units: rawUnits,
+    raw_tokens: rawTokens,
+  }
+}
+
+/** Ends an operation whose last try failed; its promise is kept in the dead-letter queue. */
+export async function failOperations(query: Query, ids: readonly string[]): Promise<void> {
+  await query(
+    `with failed as (
+       update operations set state = 'failed', finished_at = now()
+       where id = any($1::uuid[]) and state = 'accepted' returning id, vault, awaited
+     ), told as (
+       select pg_notify('${settledChannel}', id::text) from failed where awaited
+     ), lowered as (
+       update vaults v set pending = greatest(0, pending - tally.n)
+       from (select vault, count(*)::int n from failed group by vault) tally where v.id = tally.vault
+     )
+     select count(*) from told`,
+    [ids],
+  )
+}
+
+/** The state of one operation of an account, or undefined when it has none of that id. */
+export async function stateOf(
+  query: Query,
+  account: string,
+  id: string,
+): Promise<OperationState | undefined> {
+  const { rows } = await query<{ state: OperationState }>(
+    'select state from operations where id = $1 and account = $2',
+    [id, account],
+    'operations.state',
+  )
+  return rows[0]?.state
+}
