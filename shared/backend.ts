@@ -1,0 +1,87 @@
+import type { Config } from '#shared/config.ts'
+import { createEmbedders, type Embedders } from '#shared/embedding/embedders.ts'
+import { createSeal, type Seal } from '#shared/key/seal.ts'
+import type { Log } from '#shared/log.ts'
+import { openMongo, type Mongo } from '#shared/mongo/connect.ts'
+import { memoriesOf, type Memories } from '#shared/mongo/memories.ts'
+import { chooseNearest, type Nearest } from '#shared/mongo/nearest.ts'
+import { createAccept, type Accept } from '#shared/operation/accept.ts'
+import { createAwait, type AwaitOperation } from '#shared/operation/await.ts'
+import { openPostgres, type Postgres } from '#shared/postgres/connect.ts'
+import { createUsageWriter, type UsageWriter } from '#shared/postgres/usage.ts'
+import { openSender, openWorker, type Queue } from '#shared/queue/queue.ts'
+import { createImageSource } from '#shared/recall/image-source.ts'
+import { createImage } from '#shared/recall/image.ts'
+import { createImages, type Images } from '#shared/recall/images.ts'
+import { createQueryVectors, type QueryVectors } from '#shared/recall/query-vectors.ts'
+import { termsOf } from '#shared/recall/words.ts'
+
+/** Everything outside the process, and what is made of it; opened once, passed to whoever needs it. */
+export type Backend = {
+  config: Config
+  log: Log
+  now: () => number
+  seal: Seal
+  postgres: Postgres
+  mongo: Mongo
+  memories: Memories
+  nearest: Nearest
+  queue: Queue
+  accept: Accept
+  operations: AwaitOperation
+  usage: UsageWriter
+  embedders: Embedders
+  queryVectors: QueryVectors
+  images: Images
+  /** Lets running jobs and unwritten bills finish, then closes every connection. */
+  close(): Promise<void>
+}
+
+/** What a process is for: the web only promises work, a worker does it. */
+export type BackendRole = 'web' | 'worker'
+
+/** Bills of reads that the database will not take any more are given up after this. */
+const flushMs = 3_000
+
+/** @throws Refusal `unavailable` when a store is out of reach. */
+export async function openBackend(config: Config, log: Log, role: BackendRole): Promise<Backend> {
+  const postgres = openPostgres(config.databaseUrl, {
+    max: 10,
+    onError: error => log.warn({ err: error }, 'postgres.connection-lost'),
+  })
+  const mongo = await openMongo(config.mongodbUri)
+  const open = role === 'worker' ? openWorker : openSender
+  const queue = await open(config.databaseUrl, log)
+  const memories = memoriesOf(mongo)
+  const operations = createAwait(postgres)
+  const usage = createUsageWriter(postgres, log)
+
+  return {
+    config,
+    log,
+    now: Date.now,
+    seal: createSeal(config.masterKeys),
+    postgres,
+    mongo,
+    memories,
+    nearest: await chooseNearest(mongo, {
+      onScan: ({ space, reason }) => log.warn({ space, reason }, 'search.scanning'),
+    }),
+    queue,
+    accept: createAccept(postgres, queue),
+    operations,
+    usage,
+    embedders: createEmbedders(config),
+    queryVectors: createQueryVectors(),
+    images: createImages(createImageSource({ memories, postgres }), {
+      budgetBytes: config.imageCacheBytes,
+      createImage: ({ dimension }: { dimension: number }) => createImage({ dimension, termsOf }),
+    }),
+    async close() {
+      await queue.close()
+      await Promise.race([usage.flush(), new Promise(done => setTimeout(done, flushMs).unref())])
+      await operations.close()
+      await Promise.all([postgres.close(), mongo.close()])
+    },
+  }
+}

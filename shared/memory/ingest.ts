@@ -1,0 +1,184 @@
+import type { Backend } from '#shared/backend.ts'
+import { Refusal } from '#shared/errors.ts'
+import { memoryIdOf, mintId } from '#shared/ids.ts'
+import type { Caller } from '#shared/key/caller.ts'
+import { turnsOf, type Message } from '#shared/memory/content.ts'
+import type { Memory } from '#shared/memory/memory.ts'
+import { piecesOf } from '#shared/memory/pieces.ts'
+import type { IngestJob } from '#shared/memory/promise.ts'
+import { settleStored } from '#shared/postgres/operations.ts'
+
+export type Exchange = {
+  session: string | null
+  messages: readonly Message[]
+  /** Provider-prefixed model of the exchange; usage metadata only. */
+  model: string | null
+  /** Embedding model that names the vault space. */
+  embeddings: string | undefined
+  /** The request will wait until the exchange can be searched. */
+  awaited: boolean
+}
+
+export type AcceptedExchange = {
+  operation: string
+  /** Tokens of the user's turns. */
+  userTokens: number
+  /** Tokens of the assistant's turns. */
+  assistantTokens: number
+  memories: number
+}
+
+/**
+ * Accepts a finished exchange for storage. Operation, bill and job are written in one transaction:
+ * an accepted exchange is always stored, a refused one never billed. Storing happens later, in
+ * `storePromised`, and at most once per operation.
+ *
+ * @throws Refusal `invalid` when no user or assistant turn is left to store, or `embeddings` names no
+ *   known model; `upstream` when that model's provider does not answer.
+ */
+export async function acceptExchange(
+  { accept, embedders, now }: Pick<Backend, 'accept' | 'embedders' | 'now'>,
+  caller: Caller,
+  exchange: Exchange,
+): Promise<AcceptedExchange> {
+  const operation = mintId()
+  const memories = await promisedMemories(operation, exchange.messages, now())
+  if (memories.length === 0) {
+    throw new Refusal(
+      'invalid',
+      'messages holds no user or assistant turn to store',
+      'System turns, turns marked "memory": false and echoes of the memory block are not stored',
+    )
+  }
+  const model = await knownModel(embedders, exchange.embeddings)
+  const tokensOfRole = (role: Memory['role']): number =>
+    memories.reduce((sum, memory) => sum + (memory.role === role ? memory.tokens : 0), 0)
+  const userTokens = tokensOfRole('user')
+  const assistantTokens = tokensOfRole('assistant')
+
+  await accept({
+    operation: {
+      id: operation,
+      account: caller.account,
+      vault: caller.scope.vault,
+      keyHash: caller.keyHash,
+      kind: 'ingest',
+      awaited: exchange.awaited,
+      session: exchange.session,
+      model: exchange.model,
+      inputTokens: userTokens,
+      outputTokens: assistantTokens,
+      memoryTokens: userTokens + assistantTokens,
+    },
+    name: 'ingest',
+    data: ({ epoch, sessionEpoch }): IngestJob => ({
+      operation,
+      vault: caller.scope.vault,
+      epoch,
+      session: exchange.session,
+      sessionEpoch,
+      model,
+      memories,
+    }),
+  })
+  return { operation, userTokens, assistantTokens, memories: memories.length }
+}
+
+/**
+ * Stores what was promised. Safe to run any number of times, in several processes at once: ids are
+ * fixed, only what is missing is embedded, and an operation is settled once.
+ *
+ * All jobs of a call are embedded together and written together; when that fails nothing is settled.
+ *
+ * @throws Refusal `upstream` when embedding fails, `unavailable` when a store is out of reach.
+ */
+export async function storePromised(
+  { memories, embedders, postgres }: Pick<Backend, 'memories' | 'embedders' | 'postgres'>,
+  promised: readonly IngestJob[],
+  { again, signal }: { again: boolean; signal?: AbortSignal },
+): Promise<void> {
+  for (const [model, jobs] of Map.groupBy(promised, job => job.model)) {
+    const embedder = await embedders.get(model)
+    const missing = again ? await missingOf(memories, jobs) : rowsOf(jobs)
+    const texts = missing.map(({ memory }) => memory.text)
+    const vectors = await embedder.embedTexts(texts, signal)
+    const rows = missing.map(({ job, memory }, index) => ({
+      ...memory,
+      vault: job.vault,
+      epoch: job.epoch,
+      session: job.session,
+      sessionEpoch: job.sessionEpoch,
+      operation: job.operation,
+      vector: vectors[index]!,
+    }))
+    await memories.add(rows, embedder.space)
+  }
+  const overtaken = new Set(await settleStored(postgres.query, promised.map(storedOf)))
+  for (const job of promised.filter(({ operation }) => overtaken.has(operation))) {
+    await memories.discard(
+      job,
+      job.memories.map(({ id }) => id),
+    )
+  }
+}
+
+/** The memories an exchange becomes: one per turn, several where a turn is long. */
+async function promisedMemories(
+  operation: string,
+  messages: readonly Message[],
+  now: number,
+): Promise<Memory[]> {
+  const memories: Memory[] = []
+  for (const { role, text, at = now, speaker } of turnsOf(messages)) {
+    for (const piece of await piecesOf(text)) {
+      if (piece.text.trim() === '') continue
+      memories.push({
+        id: memoryIdOf(operation, memories.length),
+        tier: 1,
+        role,
+        text: piece.text,
+        at,
+        tokens: piece.tokens,
+        ...(speaker !== undefined && { speaker }),
+      })
+    }
+  }
+  return memories
+}
+
+/** A model that does not exist is refused now, not in a job hours later. */
+async function knownModel(
+  embedders: Backend['embedders'],
+  asked: string | undefined,
+): Promise<string> {
+  if (asked === undefined || asked === embedders.defaultModel) return embedders.defaultModel
+  return (await embedders.get(asked)).model
+}
+
+const rowsOf = (jobs: readonly IngestJob[]) =>
+  jobs.flatMap(job => job.memories.map(memory => ({ job, memory })))
+
+/** On a second run: what the first did not get to write. */
+async function missingOf(memories: Backend['memories'], jobs: readonly IngestJob[]) {
+  const missing = []
+  for (const job of jobs) {
+    const taken = await memories.taken(
+      job,
+      job.memories.map(({ id }) => id),
+    )
+    missing.push(...rowsOf([job]).filter(({ memory }) => !taken.has(memory.id)))
+  }
+  return missing
+}
+
+function storedOf(job: IngestJob) {
+  const core = job.session === null ? job.memories : []
+  return {
+    operation: job.operation,
+    session: job.session,
+    sessionEpoch: job.sessionEpoch,
+    ids: job.memories.map(({ id }) => id),
+    rawUnits: core.length,
+    rawTokens: core.reduce((sum, { tokens }) => sum + tokens, 0),
+  }
+}

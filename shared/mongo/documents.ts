@@ -1,0 +1,66 @@
+import { Binary } from 'mongodb'
+import type { EmbeddedMemory, Memory, Role, Tier } from '#shared/memory/memory.ts'
+
+/** A memory as it is stored. A tombstone keeps the id taken and nothing else. */
+export type MemoryDocument = {
+  _id: string
+  vault: string
+  /** The vault's epoch when the memory was promised; a later epoch makes it invisible. */
+  epoch: number
+  /** Session vault, or '' for the core vault and all reflections. */
+  session: string
+  /** The session's epoch when the memory was promised; 0 in the core vault. */
+  session_epoch: number
+  tier: Tier
+  role: Role
+  text: string
+  /** SHA-256 of the NFC text without outer white space. */
+  hash: Binary
+  /** When it happened. */
+  at: Date
+  stored_at: Date
+  tokens: number
+  importance?: number
+  speaker?: string
+  /** The operation that promised it. */
+  operation: string
+  /** One vector per vault space, keyed by the space's name. */
+  vectors: Record<string, Binary>
+  /** Covered by a reflection already. */
+  consolidated: boolean
+  /** Raised by every change of the text. */
+  version: number
+  tomb_at?: Date
+}
+
+/** The fields a held memory needs; with the vector of one space. */
+export const projectionOf = (space: string) => ({
+  tier: 1,
+  role: 1,
+  text: 1,
+  at: 1,
+  tokens: 1,
+  importance: 1,
+  speaker: 1,
+  [`vectors.${space}`]: 1,
+})
+
+export function memoryOf(document: MemoryDocument): Memory {
+  const { _id, tier, role, text, at, tokens, importance, speaker } = document
+  return {
+    id: _id,
+    tier,
+    role,
+    text,
+    at: at.getTime(),
+    tokens,
+    ...(importance !== undefined && { importance }),
+    ...(speaker !== undefined && { speaker }),
+  }
+}
+
+export function embeddedMemoryOf(document: MemoryDocument, space: string): EmbeddedMemory {
+  return { ...memoryOf(document), vector: document.vectors[space]!.toFloat32Array() }
+}
+
+export const vectorOf = (vector: Float32Array): Binary => Binary.fromFloat32Array(vector)

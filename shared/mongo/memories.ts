@@ -1,0 +1,216 @@
+import { createHash } from 'node:crypto'
+import { Binary, MongoBulkWriteError, type Filter } from 'mongodb'
+import type { EmbeddedMemory, Memory, VaultScope } from '#shared/memory/memory.ts'
+import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/mongo/connect.ts'
+import {
+  embeddedMemoryOf,
+  projectionOf,
+  vectorOf,
+  type MemoryDocument,
+} from '#shared/mongo/documents.ts'
+
+/** Which part of a vault: a session vault, or with null the core vault and the reflections. */
+export type Place = { session: string | null; sessionEpoch: number }
+
+export type Stats = {
+  memories: number
+  tokens: number
+  oldest: number | null
+  newest: number | null
+}
+
+/** Every query on vault memories. Each takes the scope first; none can be written without one. */
+export type Memories = {
+  /**
+   * Stores promised memories, journaled. One whose id is taken, by itself or by its tombstone, is
+   * left as it is: storing twice is storing once.
+   */
+  add(memories: readonly NewMemory[], space: string): Promise<void>
+  /** Which of these ids are taken already. */
+  taken(scope: Pick<VaultScope, 'vault'>, ids: readonly string[]): Promise<Set<string>>
+  /** Streams a whole vault space in batches, without order. */
+  stream(
+    scope: VaultScope,
+    place: Place,
+    space: string,
+    hear: (rows: EmbeddedMemory[]) => void,
+  ): Promise<void>
+  /** Those of the given ids that can be seen in a place, with their vectors. */
+  byIds(
+    scope: VaultScope,
+    place: Place,
+    space: string,
+    ids: readonly string[],
+  ): Promise<EmbeddedMemory[]>
+  /** How many memories a vault space holds. */
+  count(scope: VaultScope, place: Place, space: string): Promise<number>
+  /** Counts, tokens and the span of time over the whole vault, sessions included. */
+  stats(scope: VaultScope): Promise<Stats>
+  /** Removes documents of work that a deletion has overtaken; they were never visible. */
+  discard(scope: Pick<VaultScope, 'vault'>, ids: readonly string[]): Promise<void>
+}
+
+export type NewMemory = Memory & {
+  vault: string
+  epoch: number
+  session: string | null
+  sessionEpoch: number
+  operation: string
+  vector: Float32Array
+}
+
+/** The engine re-reads its buffer for every chunk: beyond about 2 MB a message costs quadratic time. */
+const batchBytes = 1_500_000
+
+const duplicateKey = 11_000
+
+export function memoriesOf({ memories }: Pick<Mongo, 'memories'>): Memories {
+  return {
+    async add(added, space) {
+      for (const batch of batchesOf(added)) {
+        const documents = batch.map(memory => documentOf(memory, space))
+        await memories.insertMany(documents, { ordered: false }).catch(toleratingDuplicates)
+      }
+    },
+
+    async taken({ vault }, ids) {
+      const filter = { vault: { $eq: vault }, _id: { $in: [...ids] } }
+      const rows = await memories
+        .find(filter, { projection: { _id: 1 }, signal: deadline() })
+        .toArray()
+        .catch(refuseWhenUnreachable)
+      return new Set(rows.map(row => row._id))
+    },
+
+    async stream(scope, place, space, hear) {
+      const cursor = memories.find(seen(scope, place, space), {
+        projection: projectionOf(space),
+        batchSize: 500,
+      })
+      try {
+        let rows: EmbeddedMemory[] = []
+        for await (const document of cursor) {
+          rows.push(embeddedMemoryOf(document, space))
+          if (rows.length === 500) {
+            hear(rows)
+            rows = []
+          }
+        }
+        if (rows.length > 0) hear(rows)
+      } catch (error) {
+        refuseWhenUnreachable(error)
+      }
+    },
+
+    async byIds(scope, place, space, ids) {
+      const filter = { ...seen(scope, place, space), _id: { $in: [...ids] } }
+      const rows = await memories
+        .find(filter, { projection: projectionOf(space), signal: deadline() })
+        .toArray()
+        .catch(refuseWhenUnreachable)
+      return rows.map(row => embeddedMemoryOf(row, space))
+    },
+
+    async count(scope, place, space) {
+      const options = { signal: deadline() }
+      return memories
+        .countDocuments(seen(scope, place, space), options)
+        .catch(refuseWhenUnreachable)
+    },
+
+    async stats({ vault, epoch }) {
+      const [row] = await memories
+        .aggregate<{ memories: number; tokens: number; oldest: Date; newest: Date }>(
+          [
+            { $match: { vault: { $eq: vault }, epoch: { $eq: epoch } } },
+            {
+              $group: {
+                _id: null,
+                memories: { $sum: 1 },
+                tokens: { $sum: '$tokens' },
+                oldest: { $min: '$at' },
+                newest: { $max: '$at' },
+              },
+            },
+          ],
+          { signal: deadline() },
+        )
+        .toArray()
+        .catch(refuseWhenUnreachable)
+      if (!row) return { memories: 0, tokens: 0, oldest: null, newest: null }
+      const { memories: count, tokens, oldest, newest } = row
+      return { memories: count, tokens, oldest: oldest.getTime(), newest: newest.getTime() }
+    },
+
+    async discard({ vault }, ids) {
+      await memories
+        .deleteMany({ vault: { $eq: vault }, _id: { $in: [...ids] } })
+        .catch(refuseWhenUnreachable)
+    },
+  }
+}
+
+/** SHA-256 of the NFC text without outer white space: what makes two memories the same content. */
+export const contentHash = (text: string): Buffer =>
+  createHash('sha256').update(text.normalize('NFC').trim()).digest()
+
+const deadline = (): AbortSignal => AbortSignal.timeout(deadlineMs)
+
+/** The filter of everything that can be seen in one place of a vault, in one space. */
+export function seen(scope: VaultScope, place: Place, space: string): Filter<MemoryDocument> {
+  return {
+    vault: { $eq: scope.vault },
+    epoch: { $eq: scope.epoch },
+    session: { $eq: place.session ?? '' },
+    session_epoch: { $eq: place.sessionEpoch },
+    [`vectors.${space}`]: { $exists: true },
+  }
+}
+
+function documentOf(memory: NewMemory, space: string): MemoryDocument {
+  const { id, vault, epoch, session, sessionEpoch, operation, vector, text, at, ...rest } = memory
+  return {
+    _id: id,
+    vault,
+    epoch,
+    session: session ?? '',
+    session_epoch: sessionEpoch,
+    tier: rest.tier,
+    role: rest.role,
+    text,
+    hash: new Binary(contentHash(text)),
+    at: new Date(at),
+    stored_at: new Date(),
+    tokens: rest.tokens,
+    ...(rest.importance !== undefined && { importance: rest.importance }),
+    ...(rest.speaker !== undefined && { speaker: rest.speaker }),
+    operation,
+    vectors: { [space]: vectorOf(vector) },
+    consolidated: false,
+    version: 1,
+  }
+}
+
+function* batchesOf(memories: readonly NewMemory[]): Generator<NewMemory[]> {
+  let batch: NewMemory[] = []
+  let bytes = 0
+  for (const memory of memories) {
+    const size = memory.vector.byteLength + memory.text.length * 2 + 300
+    if (batch.length > 0 && (bytes + size > batchBytes || batch.length === 500)) {
+      yield batch
+      batch = []
+      bytes = 0
+    }
+    batch.push(memory)
+    bytes += size
+  }
+  if (batch.length > 0) yield batch
+}
+
+function toleratingDuplicates(error: unknown): void {
+  if (error instanceof MongoBulkWriteError) {
+    const failures = [error.writeErrors].flat()
+    if (failures.length > 0 && failures.every(({ code }) => code === duplicateKey)) return
+  }
+  refuseWhenUnreachable(error)
+}

@@ -1,0 +1,145 @@
+import { PgBoss, type JobResult, type JobWithMetadata } from 'pg-boss'
+import type { Log } from '#shared/log.ts'
+import type { Transaction } from '#shared/postgres/connect.ts'
+import {
+  deadLetterOf,
+  jobNames,
+  jobs,
+  patience,
+  type JobName,
+  type Payloads,
+} from '#shared/queue/jobs.ts'
+
+export type Promised<Name extends JobName> = {
+  /** The operation's UUIDv7: sending it twice sends it once. */
+  id: string
+  data: Payloads[Name]
+  /** Jobs of one vault wait behind those of vaults with less waiting: minus the vault's pending jobs. */
+  priority: number
+}
+
+export type Job<Name extends JobName> = {
+  id: string
+  data: Payloads[Name]
+  /** Aborted when the claim is lost, or when the process must stop. */
+  signal: AbortSignal
+  /** An earlier try may have done part of it. */
+  again: boolean
+  /** No further try follows this one. */
+  last: boolean
+}
+
+export type Verdict = { id: string; done: true } | { id: string; done: false; error: string }
+
+export type Queue = {
+  /** Enqueues in the caller's transaction: the jobs exist when, and only when, it commits. */
+  send<Name extends JobName>(tx: Transaction, name: Name, promised: Promised<Name>[]): Promise<void>
+  /** Takes jobs of one kind until closed; each job gets its own verdict, a missing one fails. */
+  work<Name extends JobName>(
+    name: Name,
+    handle: (batch: Job<Name>[]) => Promise<Verdict[]>,
+  ): Promise<void>
+  /** Stops taking jobs and waits up to `withinMs` for those running; the rest go back at once. */
+  close(withinMs?: number): Promise<void>
+}
+
+const schema = 'pgboss'
+
+/** For processes that only promise work: no maintenance, no connection kept for listening. */
+export function openSender(databaseUrl: string, log: Log): Promise<Queue> {
+  return open(
+    new PgBoss({
+      connectionString: databaseUrl,
+      schema,
+      max: 1,
+      migrate: false,
+      createSchema: false,
+      supervise: false,
+      schedule: false,
+    }),
+    log,
+  )
+}
+
+/** For worker processes: woken by NOTIFY, looking for dead workers every 5 s. */
+export function openWorker(databaseUrl: string, log: Log): Promise<Queue> {
+  return open(
+    new PgBoss({
+      connectionString: databaseUrl,
+      schema,
+      max: 10,
+      migrate: false,
+      createSchema: false,
+      useListenNotify: true,
+      superviseIntervalSeconds: 5,
+      monitorIntervalSeconds: 5,
+      persistQueueStats: true,
+      persistWarnings: true,
+    }),
+    log,
+  )
+}
+
+/** Release step: brings the queue's schema and every queue of the board to this version. */
+export async function migrateQueue(databaseUrl: string, log: Log): Promise<void> {
+  const boss = new PgBoss({ connectionString: databaseUrl, schema, max: 2, schedule: false })
+  boss.on('error', error => log.error({ err: error }, 'queue.error'))
+  await boss.start()
+  for (const name of jobNames) {
+    const dead = deadLetterOf(name)
+    const { notify: _, heartbeatSeconds: __, ...keeping } = patience
+    await boss.createQueue(dead, { ...keeping, deleteAfterSeconds: patience.retentionSeconds })
+    const options = { ...patience, expireInSeconds: jobs[name].expireInSeconds, deadLetter: dead }
+    await boss.createQueue(name, options)
+    await boss.updateQueue(name, options)
+  }
+  await boss.stop({ graceful: true, timeout: 5_000 })
+}
+
+async function open(boss: PgBoss, log: Log): Promise<Queue> {
+  boss.on('error', error => log.warn({ err: error }, 'queue.error'))
+  boss.on('warning', warning => log.warn({ warning: warning.message }, 'queue.warning'))
+  await boss.start()
+
+  return {
+    async send(tx, name, promised) {
+      const db = { executeSql: (text: string, values?: unknown[]) => tx.query(text, values) }
+      await boss.insert(
+        name,
+        promised.map(({ id, data, priority }) => ({ id, data, priority })),
+        { db },
+      )
+    },
+
+    async work(name, handle) {
+      const { batchSize, concurrency } = jobs[name]
+      // With a batch of one, or without bursts and this interval, a backlog waits 30 s between jobs.
+      const options = {
+        batchSize,
+        localConcurrency: concurrency,
+        burstWhenBatchFull: true,
+        pollingIntervalSeconds: 1,
+        notifyPollingIntervalSeconds: 1,
+        perJobResults: true,
+        includeMetadata: true,
+      } as const
+      await boss.work(name, options, async (batch: JobWithMetadata<Payloads[typeof name]>[]) => {
+        const verdicts = await handle(batch.map(job => jobOf<typeof name>(job)))
+        return verdicts.map(resultOf)
+      })
+    },
+
+    close: (withinMs = 20_000) => boss.stop({ graceful: true, timeout: withinMs, close: true }),
+  }
+}
+
+function jobOf<Name extends JobName>(job: JobWithMetadata<Payloads[Name]>): Job<Name> {
+  const { id, data, signal, retryCount, retryLimit } = job
+  return { id, data, signal, again: retryCount > 0, last: retryCount >= retryLimit }
+}
+
+function resultOf(verdict: Verdict): JobResult {
+  return verdict.done
+    ? { id: verdict.id, status: 'completed' }
+    : { id: verdict.id, status: 'failed', output: { message: verdict.error } }
+}

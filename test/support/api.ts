@@ -1,0 +1,93 @@
+import type { AddressInfo } from 'node:net'
+import type { Test } from 'tap'
+import { createApp } from '#api/app.ts'
+import { createHttpServer } from '#api/server.ts'
+import { createCredentials } from '#scripts/bootstrap.ts'
+import type { Backend } from '#shared/backend.ts'
+import { jobNames, type JobName } from '#shared/queue/jobs.ts'
+import { checkAnswer } from '#test/support/contract.ts'
+import { handlers } from '#workers/handlers.ts'
+
+export type Answer = {
+  status: number
+  headers: Headers
+  // oxlint-disable-next-line typescript/no-explicit-any -- what a test reads is what it asserts
+  body: any
+}
+
+/** Every answer is held against the contract as it comes in. */
+export type Client = {
+  base: string
+  send(method: string, path: string, options?: RequestOptions): Promise<Answer>
+  get(path: string, headers?: Record<string, string>): Promise<Answer>
+  post(path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
+}
+
+type RequestOptions = {
+  headers?: Record<string, string>
+  /** Sent as it is when a string or bytes, else as JSON. */
+  body?: unknown
+}
+
+/** The application on a loopback port of its own, and a client that speaks JSON with the given key. */
+export async function testApi(t: Test, backend: Backend, key?: string): Promise<Client> {
+  const server = createHttpServer(createApp(backend))
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(
+    () =>
+      new Promise(resolve => {
+        server.close(resolve)
+        server.closeAllConnections()
+      }),
+  )
+  return clientOf(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, key)
+}
+
+/** Speaks JSON to a running API; a header given per call wins over the key. */
+export function clientOf(base: string, key?: string): Client {
+  const send: Client['send'] = async (method, path, { headers = {}, body } = {}) => {
+    const raw = typeof body === 'string' || body instanceof Uint8Array
+    const response = await fetch(base + path, {
+      method,
+      headers: {
+        ...(key && { authorization: `Bearer ${key}` }),
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body !== undefined && { body: (raw ? body : JSON.stringify(body)) as string }),
+    })
+    const text = await response.text()
+    const json = response.headers.get('content-type')?.includes('json')
+    const answer = json ? (JSON.parse(text) as unknown) : text
+    if (method !== 'HEAD') checkAnswer(method, path, response.status, answer)
+    return { status: response.status, headers: response.headers, body: answer }
+  }
+  return {
+    base,
+    send,
+    get: (path, headers = {}) => send('GET', path, { headers }),
+    post: (path, body = {}, headers = {}) => send('POST', path, { headers, body }),
+  }
+}
+
+/** A Memory Key with an empty vault in an account of its own. */
+export async function buildKey({ postgres, config }: Backend, email?: string): Promise<string> {
+  const { memoryKey } = await postgres.transaction(tx =>
+    createCredentials(tx, config.keyPepper, {
+      email: email ?? `${crypto.randomUUID()}@example.com`,
+      keyName: 'test',
+      keyDays: null,
+      adminDays: null,
+      paymentMethod: 'card',
+      balance: null,
+    }),
+  )
+  return memoryKey
+}
+
+/** Takes jobs in this process, as a worker does; without names, of every kind. */
+export async function workOn(backend: Backend, ...names: JobName[]): Promise<void> {
+  for (const name of names.length > 0 ? names : jobNames) {
+    await backend.queue.work(name, batch => handlers[name](backend, batch))
+  }
+}

@@ -1,0 +1,162 @@
+import type { AggregateOptions, AggregationCursor, Collection, Db, Document } from 'mongodb'
+import type { Mongo } from '#shared/mongo/connect.ts'
+import type { MemoryDocument } from '#shared/mongo/documents.ts'
+import {
+  checkAgainst,
+  checkDescription,
+  checkStage,
+  numbersOf,
+  refuse,
+  type IndexDescription,
+} from '#test/support/atlas-rules.ts'
+
+export type AtlasDouble = {
+  /** The deployment as our code sees it: its real collection, and vector search beside it. */
+  mongo: Mongo
+  /** Lets the indexes see all that is stored by now; they never do so by themselves. */
+  catchUp(): Promise<void>
+  /** Finishes every index that is being built. */
+  finishBuilds(): void
+  /** Has every index fail its build. */
+  failBuilds(): void
+  dropIndexes(): void
+  /** Has the next creation of an index refused. */
+  refuseCreation(message: string, code: number): void
+  /** Every `$vectorSearch` stage that was answered. */
+  answered: Document[]
+  /** What every index was created from. */
+  created: IndexDescription[]
+}
+
+type State = 'INITIAL_SYNC' | 'STEADY' | 'FAILED'
+type Index = { description: IndexDescription; state: State }
+
+/**
+ * Vector search over a real collection of a server that has none. It refuses whatever the
+ * documentation does not allow, and answers exactly. An index is a copy of the collection that is as
+ * old as the last `catchUp`; as in the real thing the documents themselves are read when they are
+ * found, whatever has become of them.
+ *
+ * @param database the one of `mongo`, through a client of the test's own.
+ */
+export function createAtlasDouble(mongo: Mongo, database: Db): AtlasDouble {
+  const stored = database.collection<MemoryDocument>(mongo.memories.collectionName)
+  const copy = database.collection<MemoryDocument>(`${stored.collectionName}_indexed`)
+  const indexes = new Map<string, Index>()
+  const answered: Document[] = []
+  let refusal: { message: string; code: number } | undefined
+
+  const answers = async (pipeline: Document[], options: AggregateOptions): Promise<Document[]> => {
+    const [{ $listSearchIndexes: which, $vectorSearch: stage } = {}, ...rest] = pipeline
+    if (which) return listed(indexes, which)
+    if (rest.some(next => '$vectorSearch' in next)) refuse('$vectorSearch must come first', 40_602)
+    if (!stage) return stored.aggregate(pipeline, options).toArray()
+
+    checkStage(stage)
+    const index = indexes.get(stage.index)
+    if (!index) return []
+    const { description, state } = index
+    if (state !== 'STEADY')
+      refuse(`cannot query vector index ${stage.index} while in state ${state}`)
+    checkAgainst(stage, description)
+    const ids = await nearestIds(copy, stage)
+    answered.push(stage)
+    return stored.aggregate([...lookUp(ids), ...rest], options).toArray()
+  }
+
+  const createSearchIndex = async (description: Document): Promise<string> => {
+    if (refusal) refuse(refusal.message, refusal.code)
+    checkDescription(description)
+    const existing = indexes.get(description.name)?.description
+    if (existing && JSON.stringify(existing) !== JSON.stringify(description)) {
+      refuse('An index of this name has a different definition', 68)
+    }
+    if (!existing) indexes.set(description.name, { description, state: 'INITIAL_SYNC' })
+    return description.name
+  }
+
+  const setAll = (state: State): void => {
+    for (const index of indexes.values()) index.state = state
+  }
+
+  return {
+    mongo: {
+      ...mongo,
+      memories: withSearch(mongo.memories, answers, createSearchIndex),
+      hasVectorSearch: async () => true,
+    },
+    catchUp: () =>
+      stored
+        .aggregate([{ $out: copy.collectionName }])
+        .toArray()
+        .then(() => {}),
+    finishBuilds: () => setAll('STEADY'),
+    failBuilds: () => setAll('FAILED'),
+    dropIndexes: () => indexes.clear(),
+    refuseCreation: (message, code) => void (refusal = { message, code }),
+    answered,
+    get created() {
+      return [...indexes.values()].map(({ description }) => description)
+    },
+  }
+}
+
+/** The collection itself but for what needs the search process. */
+function withSearch(
+  memories: Collection<MemoryDocument>,
+  answers: (pipeline: Document[], options: AggregateOptions) => Promise<Document[]>,
+  createSearchIndex: (description: Document) => Promise<string>,
+): Collection<MemoryDocument> {
+  const aggregate = (pipeline: Document[], options: AggregateOptions = {}) =>
+    ({ toArray: () => answers(pipeline, options) }) as AggregationCursor<Document>
+  const replaced = new Map<PropertyKey, unknown>(Object.entries({ aggregate, createSearchIndex }))
+  return new Proxy(memories, {
+    get(target, name) {
+      if (replaced.has(name)) return replaced.get(name)
+      const member: unknown = Reflect.get(target, name, target)
+      return typeof member === 'function' ? member.bind(target) : member
+    },
+  })
+}
+
+function listed(indexes: ReadonlyMap<string, Index>, which: Document): Document[] {
+  const unknown = Object.keys(which).filter(key => key !== 'name')
+  if (unknown.length > 0) refuse(`unrecognized field ${unknown.join(', ')}`, 40_415)
+  return [...indexes.values()]
+    .filter(({ description }) => !which.name || description.name === which.name)
+    .map(({ description: { name, type, definition }, state }) => ({
+      id: name,
+      name,
+      type,
+      status: { INITIAL_SYNC: 'BUILDING', STEADY: 'READY', FAILED: 'FAILED' }[state],
+      queryable: state === 'STEADY',
+      latestDefinition: definition,
+    }))
+}
+
+/** Exact, and with equally near ones in an order of its own: nobody may rely on it. */
+async function nearestIds(copy: Collection<MemoryDocument>, stage: Document): Promise<string[]> {
+  const asked = numbersOf(stage.queryVector)
+  const space = String(stage.path).replace('vectors.', '')
+  const rows = await copy.find({ ...stage.filter, [stage.path]: { $exists: true } }).toArray()
+  return rows
+    .map(row => ({ id: row._id, vector: numbersOf(row.vectors[space]) }))
+    .filter(({ vector }) => vector.length === asked.length && vector.some(value => value !== 0))
+    .map(({ id, vector }) => ({ id, score: (1 + cosine(asked, vector)) / 2 }))
+    .toSorted((a, b) => b.score - a.score || (a.id < b.id ? 1 : -1))
+    .slice(0, stage.limit)
+    .map(({ id }) => id)
+}
+
+const cosine = (a: number[], b: number[]): number => dot(a, b) / Math.sqrt(dot(a, a) * dot(b, b))
+
+const dot = (a: number[], b: number[]): number =>
+  a.reduce((sum, value, index) => sum + value * b[index]!, 0)
+
+/** Reads the documents found, in their order; those that are gone are left out. */
+const lookUp = (ids: string[]): Document[] => [
+  { $match: { _id: { $in: ids } } },
+  { $set: { found: { $indexOfArray: [ids, '$_id'] } } },
+  { $sort: { found: 1 } },
+  { $unset: 'found' },
+]

@@ -1,0 +1,47 @@
+import '#test/setup/env.ts'
+import { randomBytes } from 'node:crypto'
+import pg from 'pg'
+import type { Test } from 'tap'
+import { release } from '#scripts/release.ts'
+import { openBackend, type Backend } from '#shared/backend.ts'
+import { readConfig, type Config } from '#shared/config.ts'
+import { createLog } from '#shared/log.ts'
+
+const log = createLog(process.env.LOG_LEVEL ?? 'silent', 'test')
+
+/** A configuration with databases of its own, that nobody else uses; the first caller migrates. */
+export async function testConfig(t: Test, env: Record<string, string> = {}): Promise<Config> {
+  const name = `vault_test_${randomBytes(6).toString('hex')}`
+  const admin = new pg.Client({ connectionString: process.env.DATABASE_URL })
+  await admin.connect()
+  await admin.query(`create database ${name}`)
+  t.teardown(async () => {
+    await admin.query(`drop database if exists ${name} with (force)`)
+    await admin.end()
+  })
+  const databaseUrl = new URL(process.env.DATABASE_URL!)
+  databaseUrl.pathname = `/${name}`
+  const mongodbUri = process.env.MONGODB_URI!.replace('/?', `/${name}?`)
+  const config = readConfig({
+    DATABASE_URL: databaseUrl.href,
+    MONGODB_URI: mongodbUri,
+    MASTER_KEY: '11'.repeat(32),
+    KEY_PEPPER: 'a pepper for tests',
+    PORT: '0',
+    LOG_LEVEL: process.env.LOG_LEVEL ?? 'silent',
+    RATE_LIMITS: 'off',
+    ...env,
+  })
+  await release(config, log)
+  return config
+}
+
+/** A migrated backend of its own for one test file, closed at its end. */
+export async function testBackend(
+  t: Test,
+  { env = {}, config }: { env?: Record<string, string>; config?: Config } = {},
+): Promise<Backend> {
+  const backend = await openBackend(config ?? (await testConfig(t, env)), log, 'worker')
+  t.teardown(() => backend.close())
+  return backend
+}

@@ -1,0 +1,31 @@
+import { openBackend, type Backend } from '#shared/backend.ts'
+import { readConfig } from '#shared/config.ts'
+import { serveUntilStopped } from '#shared/lifetime.ts'
+import { createLog } from '#shared/log.ts'
+import { jobNames, type JobName } from '#shared/queue/jobs.ts'
+import { handlers } from '#workers/handlers.ts'
+
+const asked = process.argv.slice(2)
+if (asked.includes('--help')) {
+  process.stdout.write(
+    `Usage: node workers/index.ts [job …]\n\nTakes jobs from the queue until it is told to stop; without names, of every kind.\nJobs: ${jobNames.join(', ')}\n`,
+  )
+  process.exit(0)
+}
+const unknown = asked.filter(name => !jobNames.includes(name as JobName))
+if (unknown.length > 0) {
+  process.stderr.write(`No such job: ${unknown.join(', ')}. Jobs: ${jobNames.join(', ')}\n`)
+  process.exit(2)
+}
+const names = asked.length > 0 ? (asked as JobName[]) : jobNames
+
+const config = readConfig(process.env)
+const log = createLog(config.logLevel, 'worker')
+const backend = await openBackend(config, log, 'worker')
+for (const name of names) await takeJobs(backend, name)
+log.info({ jobs: names }, 'worker.taking')
+serveUntilStopped(log, () => backend.close())
+
+async function takeJobs<Name extends JobName>(backend: Backend, name: Name): Promise<void> {
+  await backend.queue.work(name, batch => handlers[name](backend, batch))
+}
