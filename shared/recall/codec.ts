@@ -1,0 +1,43 @@
+/** Encoded vectors, row after row. A column its encoding has no use for is empty. */
+export type Rows = {
+  /** What a scan reads: `dimension` numbers a row. */
+  readonly values: Int8Array | Float32Array
+  /** One more bit per number, for the second look. */
+  readonly ninth: Uint8Array
+  /** What a dot product with the values of a row is multiplied with. */
+  readonly scales: Float32Array
+}
+
+/** A question as a scan over `values` takes it. */
+export type Question = {
+  readonly values: Int8Array | Float32Array
+  /** Times the dot product, times the scale of the row (1 where rows have none): the cosine. */
+  readonly unit: number
+}
+
+/**
+ * How unit vectors are written down and compared: `values` for a fast scan over
+ * everything, then a second, more exact look at the few rows it found. One codec
+ * serves every image of a dimension; it holds the scratch memory both steps need.
+ */
+export type Codec = {
+  readonly dimension: number
+  /** Elements of one row in each column. */
+  readonly strides: Readonly<Record<keyof Rows, number>>
+  allocate(rows: number): Rows
+  encode(vector: Float32Array, rows: Rows, row: number): void
+  /** Prepares a question; overwritten by the next one. */
+  question(vector: Float32Array): Question
+  /** Copies a row to a place of the second look; places go from 0 to `lookMax - 1`. */
+  place(rows: Rows, row: number, place: number): void
+  /** Writes the cosines of the rows at places 0 to `count - 1`. */
+  look(vector: Float32Array, count: number, cosines: Float32Array): void
+}
+
+/** Rows of one second look: 0.4 MB of int8 at 1,536 dimensions, which stays in the cache. */
+export const lookMax = 256
+
+/** Rounding may carry a cosine past 1. */
+export function clampCosine(cosine: number): number {
+  return Math.max(-1, Math.min(1, cosine))
+}

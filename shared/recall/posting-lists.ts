@@ -1,0 +1,137 @@
+import { grown } from '#shared/recall/column.ts'
+import {
+  createPostings,
+  postingMax,
+  pushPosting,
+  readPostings,
+  timesMax,
+  writePostings,
+  type Postings,
+} from '#shared/recall/postings.ts'
+
+/** A list of postings for each term, terms being numbers from 0. */
+export type PostingLists = {
+  readonly bytes: number
+  /** True once so much is not packed that packing pays. */
+  readonly loose: boolean
+  /**
+   * Counts a term in the text of a slot: never a lower slot than before.
+   * True when it is the first of that term there.
+   */
+  post(term: number, slot: number): boolean
+  /** Reads the postings of a term over what `postings` held. */
+  read(term: number, postings: Postings): void
+  /**
+   * Packs everything, keeping only these terms, which are numbered from 0
+   * afterwards. `numberOf` gives slots new numbers in the same order, or `gone`.
+   */
+  pack(terms: Uint32Array, numberOf?: (slot: number) => number): void
+}
+
+/** The new number of a slot that is left out. */
+export const gone = 0xffffffff
+
+/** Recent postings take 9 bytes instead of 2: this many may wait, and a quarter of those packed. */
+const recentMin = 4_096
+const recentShare = 1 / 4
+
+/** One list is repacked at a time, whoever owns it. */
+const list = createPostings()
+
+export function createPostingLists(): PostingLists {
+  /** Packed postings of term t: from starts[t] to starts[t + 1]. */
+  let packed = new Uint8Array(0)
+  let starts = new Uint32Array(1)
+  let packedCount = 0
+
+  /** Recent postings, each pointing to the one of its term before it; both numbered from 1. */
+  let latest = new Uint32Array(0)
+  let earlier = new Uint32Array(0)
+  let slots = new Uint32Array(0)
+  let times = new Uint8Array(0)
+  let recentCount = 0
+
+  function read(term: number, postings: Postings) {
+    const inPacked = term + 1 < starts.length
+    readPostings(packed, inPacked ? starts[term]! : 0, inPacked ? starts[term + 1]! : 0, postings)
+    const packedHere = postings.count
+    for (let at = latest[term] ?? 0; at > 0; at = earlier[at - 1]!) {
+      pushPosting(postings, slots[at - 1]!, times[at - 1]!)
+    }
+    reverse(postings, packedHere)
+  }
+
+  return {
+    get bytes() {
+      const recent = latest.byteLength + earlier.byteLength + slots.byteLength + times.byteLength
+      return packed.byteLength + starts.byteLength + recent
+    },
+    get loose() {
+      return recentCount > recentMin + packedCount * recentShare
+    },
+
+    post(term, slot) {
+      latest = grown(latest, term + 1)
+      const last = latest[term]!
+      if (last > 0 && slots[last - 1] === slot) {
+        times[last - 1] = Math.min(timesMax, times[last - 1]! + 1)
+        return false
+      }
+      earlier = grown(earlier, recentCount + 1)
+      slots = grown(slots, recentCount + 1)
+      times = grown(times, recentCount + 1)
+      earlier[recentCount] = last
+      slots[recentCount] = slot
+      times[recentCount] = 1
+      latest[term] = ++recentCount
+      return true
+    },
+
+    read,
+
+    pack(terms, numberOf) {
+      const bytes = new Uint8Array(packed.length + recentCount * postingMax)
+      const ends = new Uint32Array(terms.length + 1)
+      let end = 0
+      let count = 0
+      for (let i = 0; i < terms.length; i++) {
+        read(terms[i]!, list)
+        if (numberOf) renumber(list, numberOf)
+        end = writePostings(bytes, end, list)
+        ends[i + 1] = end
+        count += list.count
+      }
+      packed = bytes.slice(0, end)
+      starts = ends
+      packedCount = count
+      latest = new Uint32Array(terms.length)
+      earlier = new Uint32Array(0)
+      slots = new Uint32Array(0)
+      times = new Uint8Array(0)
+      recentCount = 0
+    },
+  }
+}
+
+/** Recent postings were met newest first. */
+function reverse({ slots, times, count }: Postings, from: number) {
+  for (let a = from, b = count - 1; a < b; a++, b--) {
+    const slot = slots[a]!
+    const often = times[a]!
+    slots[a] = slots[b]!
+    times[a] = times[b]!
+    slots[b] = slot
+    times[b] = often
+  }
+}
+
+function renumber(postings: Postings, numberOf: (slot: number) => number) {
+  let kept = 0
+  for (let i = 0; i < postings.count; i++) {
+    const slot = numberOf(postings.slots[i]!)
+    if (slot === gone) continue
+    postings.slots[kept] = slot
+    postings.times[kept++] = postings.times[i]!
+  }
+  postings.count = kept
+}

@@ -1,0 +1,62 @@
+import kinds from '#shared/recall/related/kinds.json' with { type: 'json' }
+import near from '#shared/recall/related/near.json' with { type: 'json' }
+import same from '#shared/recall/related/same.json' with { type: 'json' }
+import { termsOf } from '#shared/recall/words.ts'
+
+export type Related = { term: string; /** How near, over 0 to 1. */ weight: number }
+
+/** Measured on the tuned part of the evaluation (`npm run bench:recall`). */
+const weights = { same: 1, kind: 0.6, example: 0.6, near: 0.35 }
+
+const relations = new Map<string, Map<string, number>>()
+
+/**
+ * Terms whose texts often answer a question about this one, nearest first: synonyms, examples of
+ * a kind ("instrument" and "cello"), words of the same scene ("wedding" and "honeymoon"). Empty
+ * for most words.
+ */
+export function relatedTo(term: string): readonly Related[] {
+  return lists.get(term) ?? []
+}
+
+function relate(one: string, other: string, weight: number) {
+  if (one === other) return
+  const known = relations.get(one)
+  if (!known) relations.set(one, new Map([[other, weight]]))
+  else if (weight > (known.get(other) ?? 0)) known.set(other, weight)
+}
+
+/** The first term of each word: a compound is not needed in the tables. */
+const stemsOf = (words: string): string[] =>
+  words.split(' ').flatMap(word => termsOf(word).slice(0, 1))
+
+for (const line of same) {
+  const [head, ...others] = stemsOf(line)
+  for (const other of others) {
+    relate(head!, other, weights.same)
+    relate(other, head!, weights.same)
+  }
+}
+for (const [lines, down, up] of [
+  [kinds, weights.example, weights.kind],
+  [near, weights.near, weights.near],
+] as const) {
+  for (const line of lines) {
+    const [heads = '', members = ''] = line.split(':')
+    for (const head of stemsOf(heads)) {
+      for (const member of stemsOf(members)) {
+        relate(head, member, down)
+        relate(member, head, up)
+      }
+    }
+  }
+}
+
+const lists = new Map(
+  [...relations].map(([term, others]) => [
+    term,
+    [...others]
+      .map(([other, weight]): Related => ({ term: other, weight }))
+      .sort((a, b) => b.weight - a.weight),
+  ]),
+)

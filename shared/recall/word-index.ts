@@ -1,0 +1,168 @@
+import { grown, picked, trimmed } from '#shared/recall/column.ts'
+import { hashInto } from '#shared/recall/hash.ts'
+import { createKeyTable } from '#shared/recall/key-table.ts'
+import { createPostingLists, gone } from '#shared/recall/posting-lists.ts'
+import { createPostings } from '#shared/recall/postings.ts'
+
+/** Which rows of a block hold which words. */
+export type WordIndex = {
+  /** Rows indexed. */
+  readonly count: number
+  /** Mean length of a row in terms, repetitions counted; 0 when there are no rows. */
+  readonly meanLength: number
+  /** Number of rows holding the term. */
+  frequency(term: string): number
+  /**
+   * For each row of [first, end) the sum over the terms of weight times BM25
+   * saturation. Without an idf, which the caller multiplies into the weights.
+   * The array is overwritten by the next call of the same index.
+   */
+  scores(terms: readonly WeightedTerm[], first: number, end: number): Float32Array
+}
+
+export type WeightedTerm = { term: string; weight: number }
+
+/** What a block does to its index. A slot stands for one text and never for another. */
+export type WordIndexWriter = WordIndex & {
+  readonly bytes: number
+  /** Slots are added in ascending order. */
+  add(slot: number, text: string): void
+  /** The text must be the one added under this slot; `rowsOf` knows no row for it any more. */
+  remove(slot: number, text: string): void
+  /** Keeps these slots alone, ascending, and numbers them from 0. */
+  pick(slots: Uint32Array): void
+  /** Gives back the room kept for growing. */
+  trim(): void
+}
+
+export type WordIndexOptions = {
+  /** The terms of a text, repetitions included; the same at any time. */
+  termsOf: (text: string) => string[]
+  /** The row of each slot, or a number past every row where the slot is dead. */
+  rowsOf: () => Uint32Array
+  /** How soon repetitions of a term stop counting. */
+  k1?: number
+  /** How much a long text is held against its words: 0 not at all, 1 in full. */
+  b?: number
+}
+
+const lengthMax = 0xffff
+
+/** One list is read at a time, whichever index it belongs to. */
+const list = createPostings()
+const hash = new Uint32Array(2)
+
+/** An empty index. Its vocabulary knows terms by a 64-bit hash alone: no strings are held. */
+export function createWordIndex(options: WordIndexOptions): WordIndexWriter {
+  const { termsOf, rowsOf, k1 = 1.2, b = 0.75 } = options
+  const lists = createPostingLists()
+  let vocabulary = createKeyTable(2)
+  let frequencies = new Uint32Array(0)
+  /** Terms in the text of each slot. */
+  let lengths = new Uint16Array(0)
+  let slotCount = 0
+  let count = 0
+  let totalLength = 0
+  let sums = new Float32Array(0)
+
+  function find(term: string): number {
+    hashInto(term, hash)
+    return vocabulary.find(hash)
+  }
+
+  function findOrAdd(term: string): number {
+    const found = find(term)
+    if (found >= 0) return found
+    frequencies = grown(frequencies, vocabulary.count + 1)
+    frequencies[vocabulary.count] = 0
+    return vocabulary.add(hash)
+  }
+
+  function pack(numberOf?: (slot: number) => number) {
+    const all = Uint32Array.from({ length: vocabulary.count }, (_, term) => term)
+    const held = all.filter(term => frequencies[term]! > 0)
+    lists.pack(held, numberOf)
+    if (held.length === all.length) return
+    vocabulary = vocabulary.pick(held)
+    frequencies = picked(frequencies, held)
+  }
+
+  function addScores(term: number, weight: number, first: number, end: number) {
+    lists.read(term, list)
+    const { slots, times, count: holders } = list
+    const rows = rowsOf()
+    const most = weight * (k1 + 1)
+    const least = k1 * (1 - b)
+    const slope = totalLength > 0 ? (k1 * b * count) / totalLength : 0
+    for (let i = 0; i < holders; i++) {
+      const slot = slots[i]!
+      const row = rows[slot]!
+      if (row < first || row >= end) continue
+      sums[row - first]! += (most * times[i]!) / (times[i]! + least + slope * lengths[slot]!)
+    }
+  }
+
+  return {
+    get count() {
+      return count
+    },
+    get meanLength() {
+      return count > 0 ? totalLength / count : 0
+    },
+    get bytes() {
+      const columns = frequencies.byteLength + lengths.byteLength + sums.byteLength
+      return columns + vocabulary.bytes + lists.bytes
+    },
+
+    frequency(term) {
+      const found = find(term)
+      return found < 0 ? 0 : frequencies[found]!
+    },
+
+    scores(terms, first, end) {
+      const length = Math.max(0, end - first)
+      if (sums.length < length) sums = new Float32Array(length)
+      sums.fill(0, 0, length)
+      for (const { term, weight } of terms) {
+        const found = find(term)
+        if (found >= 0) addScores(found, weight, first, end)
+      }
+      return sums.subarray(0, length)
+    },
+
+    add(slot, text) {
+      const terms = termsOf(text)
+      for (const term of terms) {
+        const number = findOrAdd(term)
+        if (lists.post(number, slot)) frequencies[number]!++
+      }
+      lengths = grown(lengths, slot + 1)
+      lengths[slot] = Math.min(lengthMax, terms.length)
+      totalLength += lengths[slot]
+      slotCount = slot + 1
+      count++
+      if (lists.loose) pack()
+    },
+
+    remove(slot, text) {
+      for (const term of new Set(termsOf(text))) frequencies[find(term)]!--
+      totalLength -= lengths[slot]!
+      count--
+    },
+
+    pick(slots) {
+      const numbers = new Uint32Array(slotCount).fill(gone)
+      for (let i = 0; i < slots.length; i++) numbers[slots[i]!] = i
+      pack(slot => numbers[slot]!)
+      lengths = picked(lengths, slots)
+      slotCount = slots.length
+    },
+
+    trim() {
+      pack()
+      frequencies = trimmed(frequencies, vocabulary.count)
+      lengths = trimmed(lengths, slotCount)
+      vocabulary.trim()
+    },
+  }
+}
