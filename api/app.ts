@@ -1,0 +1,56 @@
+import Koa, { type Middleware } from 'koa'
+import { answerErrors } from '#api/errors.ts'
+import { routes } from '#api/routes/index.ts'
+import type { Backend } from '#shared/backend.ts'
+import { mintId } from '#shared/ids.ts'
+import type { Log } from '#shared/log.ts'
+
+/** The whole API as a Koa application: log, errors, routes. */
+export function createApp(backend: Backend): Koa {
+  const app = new Koa()
+  const router = routes(backend)
+  app.silent = true
+  app.on('error', (error: NodeJS.ErrnoException) => {
+    if (!clientLeft.has(error.code ?? '')) backend.log.error({ err: error }, 'response.failed')
+  })
+  app.use(logRequests(backend.log))
+  app.use(answerErrors(backend.log))
+  app.use(router.routes())
+  app.use(refuseMethods(router.stack))
+  return app
+}
+
+/** A client that hangs up is nobody's fault. */
+const clientLeft = new Set(['ERR_STREAM_PREMATURE_CLOSE', 'ECONNRESET', 'EPIPE', 'ECONNABORTED'])
+
+/** One line per request, by route pattern: never a path, which may hold a key. */
+function logRequests(log: Log): Middleware {
+  return async (ctx, next) => {
+    const begun = performance.now()
+    ctx.state.requestId = mintId()
+    ctx.set('X-Request-Id', ctx.state.requestId)
+    ctx.set('X-Content-Type-Options', 'nosniff')
+    await next()
+    if (!log.isLevelEnabled('info')) return
+    const ms = Math.round((performance.now() - begun) * 10) / 10
+    const route = (ctx as { _matchedRoute?: string })._matchedRoute ?? null
+    log.info(
+      { request: ctx.state.requestId, method: ctx.method, route, status: ctx.status, ms },
+      'request.answered',
+    )
+  }
+}
+
+/** A known path with another method: 405 and what it does take. */
+function refuseMethods(layers: { methods: string[]; match(path: string): boolean }[]): Middleware {
+  return async (ctx, next) => {
+    const allowed = layers.filter(layer => layer.match(ctx.path)).flatMap(layer => layer.methods)
+    if (allowed.length === 0 || allowed.includes(ctx.method)) return next()
+    ctx.status = 405
+    ctx.set('Allow', [...new Set(allowed)].join(', '))
+    ctx.body = {
+      error: `${ctx.method} is not served here`,
+      hint: `This path takes ${[...new Set(allowed)].filter(method => method !== 'HEAD').join(', ')}`,
+    }
+  }
+}

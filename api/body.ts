@@ -1,0 +1,61 @@
+import type { Context, Middleware } from 'koa'
+import { koaBody } from 'koa-body'
+import { Refusal } from '#shared/errors.ts'
+import { wellFormed } from '#shared/well-formed.ts'
+
+const mebibyte = 1024 * 1024
+
+/** How large a JSON body may be, unpacked: ours are small; exchanges and provider calls carry media. */
+export const bodyLimits = { small: 2 * mebibyte, large: 20 * mebibyte } as const
+
+const encodings = new Set(['identity', 'gzip', 'deflate'])
+
+const parse = {
+  small: parserOf(bodyLimits.small),
+  large: parserOf(bodyLimits.large),
+}
+
+/**
+ * Reads a JSON body into `ctx.request.body`: limited, well-formed, of bounded depth.
+ *
+ * @throws Refusal `unsupported` for a content type or encoding we do not read; `too-large`; `invalid`
+ *   for broken compression, broken JSON, or nesting deeper than 64 levels.
+ */
+export async function readJson(ctx: Context, size: keyof typeof bodyLimits): Promise<unknown> {
+  const encoding = (ctx.get('content-encoding') || 'identity').trim().toLowerCase()
+  if (!encodings.has(encoding)) {
+    throw new Refusal(
+      'unsupported',
+      'This Content-Encoding is not supported',
+      'Send the body plain, or with gzip',
+    )
+  }
+  // The parser below compares with lower-case names.
+  if (ctx.req.headers['content-encoding']) ctx.req.headers['content-encoding'] = encoding
+  if (ctx.request.length === 0 || !hasBody(ctx)) return {}
+  if (!ctx.is('json', '+json')) {
+    throw new Refusal(
+      'unsupported',
+      'This Content-Type is not supported',
+      'Send JSON with Content-Type: application/json',
+    )
+  }
+  await parse[size](ctx, async () => {})
+  return wellFormed((ctx.request as { body?: unknown }).body)
+}
+
+const hasBody = (ctx: Context): boolean =>
+  ctx.req.headers['transfer-encoding'] !== undefined || (ctx.request.length ?? 0) > 0
+
+function parserOf(limit: number): Middleware {
+  return koaBody({
+    json: true,
+    jsonLimit: limit,
+    jsonStrict: false,
+    text: false,
+    urlencoded: false,
+    multipart: false,
+    patchNode: false,
+    parsedMethods: ['POST', 'PUT', 'PATCH', 'DELETE'] as never,
+  })
+}

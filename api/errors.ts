@@ -1,0 +1,81 @@
+import type { Context, Middleware } from 'koa'
+import { Refusal, type Reason } from '#shared/errors.ts'
+import type { Log } from '#shared/log.ts'
+
+const statuses: Record<Reason, number> = {
+  invalid: 400,
+  unauthenticated: 401,
+  unpaid: 402,
+  forbidden: 403,
+  missing: 404,
+  conflict: 409,
+  'too-large': 413,
+  unsupported: 415,
+  limited: 429,
+  upstream: 502,
+  unavailable: 503,
+}
+
+/** What every client error and every failure answers with. */
+export type ErrorBody = { error: string; hint?: string }
+
+/** Seconds after which a store that was away is worth another try. */
+const retryAfter = '2'
+
+/**
+ * The one place an error becomes a status: a Refusal speaks for itself, what the body parser and Koa
+ * say is put into our words, anything else is a 500 that says nothing.
+ */
+export function answerErrors(log: Log): Middleware {
+  return async (ctx, next) => {
+    try {
+      await next()
+      if (ctx.status === 404 && ctx.body === undefined) noSuchRoute(ctx)
+    } catch (error) {
+      const refusal = error instanceof Refusal ? error : (bodyRefusal(error) ?? null)
+      if (refusal) return answer(ctx, refusal)
+      log.error({ err: error, request: ctx.state.requestId }, 'request.failed')
+      ctx.status = 500
+      ctx.body = { error: 'Internal error' } satisfies ErrorBody
+    }
+  }
+}
+
+function answer(ctx: Context, { reason, message, hint }: Refusal): void {
+  ctx.status = statuses[reason]
+  if (reason === 'unavailable') ctx.set('Retry-After', retryAfter)
+  if (reason === 'unauthenticated') ctx.set('WWW-Authenticate', 'Bearer')
+  ctx.body = { error: message, ...(hint && { hint }) } satisfies ErrorBody
+}
+
+/** A path or method nobody serves. Koa has set 404, or the router 405 or 501 with `Allow`. */
+function noSuchRoute(ctx: Context): void {
+  const body: ErrorBody = {
+    error: `No such endpoint: ${ctx.method} ${ctx.path.slice(0, 64)}`,
+    hint: 'GET / lists the endpoints of this service',
+  }
+  ctx.status = 404
+  ctx.body = body
+}
+
+/** Failures to read a body, by the status or the code of whoever noticed. */
+function bodyRefusal(error: unknown): Refusal | undefined {
+  const { status, code = '', name } = error as { status?: number; code?: string; name?: string }
+  if (status === 413) {
+    return new Refusal('too-large', 'The body is larger than this endpoint takes')
+  }
+  if (code.startsWith('Z_') || code === 'ERR_BUFFER_TOO_LARGE') {
+    return new Refusal(
+      'invalid',
+      'The body is not what Content-Encoding says',
+      'Send it gzip-compressed, or plain without Content-Encoding',
+    )
+  }
+  if (code === 'ECONNRESET' || code === 'ECONNABORTED' || code === 'ERR_STREAM_PREMATURE_CLOSE') {
+    return new Refusal('invalid', 'The body ended early')
+  }
+  if (status === 400 || name === 'SyntaxError') {
+    return new Refusal('invalid', 'The body is not valid JSON', 'Check quotes, commas and encoding')
+  }
+  return undefined
+}

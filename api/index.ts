@@ -1,0 +1,34 @@
+import type { AddressInfo } from 'node:net'
+import { createApp } from '#api/app.ts'
+import { createHttpServer } from '#api/server.ts'
+import { openBackend } from '#shared/backend.ts'
+import { readConfig } from '#shared/config.ts'
+import { serveUntilStopped } from '#shared/lifetime.ts'
+import { createLog } from '#shared/log.ts'
+import { tokensOf } from '#shared/tokens.ts'
+
+const config = readConfig(process.env)
+const log = createLog(config.logLevel, 'web')
+const backend = await openBackend(config, log, 'web')
+const server = createHttpServer(createApp(backend))
+
+// Loads the tables now, so that no request waits for them.
+tokensOf('ready')
+
+await new Promise<void>((resolve, reject) => {
+  server.once('error', reject)
+  server.listen(config.port, config.host, resolve)
+})
+// Port 0 asks the kernel for a free one.
+const { port } = server.address() as AddressInfo
+log.info({ port, host: config.host }, 'web.listening')
+serveUntilStopped(
+  log,
+  async () => {
+    const drained = new Promise(resolve => server.close(resolve))
+    server.closeIdleConnections()
+    await drained
+    await backend.close()
+  },
+  { port },
+)

@@ -1,0 +1,16 @@
+import { thresholdImportance, thresholdTokens, type Debt } from '#shared/reflection/debt.ts'
+
+/** The `reflection` block of an answer. */
+export const presentDebt = ({ raw, tier2, suggestion }: Debt) => ({
+  unconsolidated: {
+    raw: {
+      units: raw.units,
+      est_tokens: raw.tokens,
+      importance_equiv: Math.round(raw.importance * 100) / 100,
+    },
+    tier2: { count: tier2.count, importance: tier2.importance, est_tokens: tier2.tokens },
+  },
+  threshold_tokens: thresholdTokens,
+  threshold_importance: thresholdImportance,
+  suggestion,
+})

@@ -1,0 +1,90 @@
+import type { Context } from 'koa'
+import { readJson, type bodyLimits } from '#api/body.ts'
+import type { Backend } from '#shared/backend.ts'
+import { Refusal } from '#shared/errors.ts'
+import { callerOfKey, presentedKey, type Caller } from '#shared/key/caller.ts'
+import type { Shape } from '#shared/shape.ts'
+import { wellFormedText } from '#shared/well-formed.ts'
+
+/**
+ * Who is asking, by the Memory Key in `X-Memory-Key`, `Authorization: Bearer` or `x-api-key`.
+ *
+ * @throws Refusal `unauthenticated`.
+ */
+export function callerOf(
+  ctx: Context,
+  { postgres, config }: Pick<Backend, 'postgres' | 'config'>,
+): Promise<Caller> {
+  const key = presentedKey({
+    memoryKey: ctx.get('x-memory-key').trim() || undefined,
+    authorization: bearerOf(ctx),
+    apiKey: ctx.get('x-api-key').trim() || undefined,
+  })
+  return callerOfKey(postgres.query, config.keyPepper, key)
+}
+
+/** The token of `Authorization: Bearer …`; the scheme's case does not matter. */
+export const bearerOf = (ctx: Context): string | undefined =>
+  /^bearer +(\S+)\s*$/i.exec(ctx.get('authorization'))?.[1]
+
+/**
+ * The checked body.
+ *
+ * @throws Refusal `invalid` naming the field and the bound, and what `readJson` throws.
+ */
+export async function bodyOf<Body>(
+  ctx: Context,
+  shape: Shape<Body>,
+  size: keyof typeof bodyLimits = 'small',
+): Promise<Body> {
+  return shape.check(await readJson(ctx, size))
+}
+
+/**
+ * The checked query parameters, converted to their types.
+ *
+ * @throws Refusal `invalid`, also for a parameter given twice.
+ */
+export function queryOf<Query>(ctx: Context, shape: Shape<Query>): Query {
+  const given: Record<string, string> = {}
+  for (const [name, value] of Object.entries(ctx.query)) {
+    if (Array.isArray(value)) {
+      throw new Refusal('invalid', `${name.slice(0, 64)} is given more than once in the query`)
+    }
+    if (value !== undefined) given[name] = wellFormedText(value)
+  }
+  return shape.check(given)
+}
+
+const sessionMax = 256
+
+/**
+ * The session of a request: the header `X-Session-ID`, else the body's `session_id`, else none.
+ *
+ * @throws Refusal `invalid` when the header is longer than 256 characters or holds control characters.
+ */
+export function sessionOf(ctx: Context, inBody?: string | null): string | null {
+  const header = headerText(ctx, 'x-session-id')
+  return header === null ? inBody || null : checkedSession(header)
+}
+
+/** The embedding model of a request: the header `X-Embedding-Model`, else the body's `embeddings`. */
+export const embeddingsOf = (ctx: Context, inBody?: string): string | undefined =>
+  headerText(ctx, 'x-embedding-model') ?? inBody
+
+function checkedSession(session: string): string {
+  // oxlint-disable-next-line no-control-regex -- control characters are what is refused
+  if (session.length <= sessionMax && !/[\u0000-\u001F\u007F-\u009F]/.test(session)) return session
+  throw new Refusal(
+    'invalid',
+    `X-Session-ID must have at most ${sessionMax} characters and no control characters`,
+  )
+}
+
+/** Node reads header bytes as Latin-1; clients mean UTF-8 wherever that is what the bytes are. */
+function headerText(ctx: Context, name: string): string | null {
+  const raw = ctx.get(name)
+  if (raw === '') return null
+  const text = Buffer.from(raw, 'latin1').toString('utf8')
+  return wellFormedText(text.includes('\uFFFD') ? raw : text)
+}

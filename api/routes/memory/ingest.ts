@@ -1,0 +1,45 @@
+import type { Router } from '@koa/router'
+import { IngestBody, IngestQuery } from '#api/contract/contract.ts'
+import { presentDebt } from '#api/present/debt.ts'
+import { bodyOf, callerOf, embeddingsOf, queryOf, sessionOf } from '#api/request.ts'
+import type { Backend } from '#shared/backend.ts'
+import { requireStore } from '#shared/key/caller.ts'
+import { acceptExchange } from '#shared/memory/ingest.ts'
+import { debtOf } from '#shared/reflection/debt.ts'
+
+/** Longest a request with `wait=true` waits for its exchange to be stored. */
+const waitMs = 25_000
+
+/** Accepts a finished exchange; it is stored in the background, or with `wait=true` before the answer. */
+export function ingest(router: Router, backend: Backend): void {
+  router.post('/v1/memory/ingest', async ctx => {
+    const caller = await callerOf(ctx, backend)
+    requireStore(caller)
+    const { wait } = queryOf(ctx, IngestQuery)
+    const body = await bodyOf(ctx, IngestBody, 'large')
+
+    const accepted = await acceptExchange(backend, caller, {
+      session: sessionOf(ctx, body.session_id),
+      messages: body.messages,
+      model: body.model ?? null,
+      embeddings: embeddingsOf(ctx, body.embeddings),
+      awaited: wait,
+    })
+    const { operation, userTokens, assistantTokens } = accepted
+    const stored =
+      wait && (await backend.operations.settled(caller.account, operation, waitMs)) === 'done'
+
+    ctx.status = stored ? 200 : 202
+    ctx.body = {
+      accepted: true,
+      queued: !stored,
+      operation_id: operation,
+      retrieval_tokens: userTokens,
+      response_tokens: assistantTokens,
+      message: stored
+        ? `Stored ${accepted.memories} memories`
+        : `Accepted; ${accepted.memories} memories will be stored in the background`,
+      reflection: presentDebt(debtOf(caller.row)),
+    }
+  })
+}

@@ -1,0 +1,46 @@
+import type { Router } from '@koa/router'
+import { SearchBody } from '#api/contract/contract.ts'
+import { presentDebt } from '#api/present/debt.ts'
+import { breakdownOf, presentFound } from '#api/present/memory.ts'
+import { bodyOf, callerOf, embeddingsOf, sessionOf } from '#api/request.ts'
+import type { Backend } from '#shared/backend.ts'
+import { recordRead } from '#shared/account/meter.ts'
+import { requireRetrieve } from '#shared/key/caller.ts'
+import { recall } from '#shared/memory/recall.ts'
+import { debtOf } from '#shared/reflection/debt.ts'
+
+/** What the vault, or with a session that session, remembers about a query. */
+export function search(router: Router, backend: Backend): void {
+  router.post('/v1/memory/search', async ctx => {
+    const caller = await callerOf(ctx, backend)
+    requireRetrieve(caller)
+    const body = await bodyOf(ctx, SearchBody)
+    const { query, limit, tiers, importance } = body
+    const session = sessionOf(ctx, body.session_id)
+
+    const found = await recall(backend, caller, {
+      text: query,
+      limit,
+      sessions: [session],
+      embeddings: embeddingsOf(ctx, body.embeddings),
+      tiers,
+      importance,
+      floor: false,
+    })
+    const now = backend.now()
+    const { windows, tiers: tierBreakdown, tokens } = breakdownOf(found, now)
+    recordRead(backend, caller, { kind: 'search', tokens, session })
+
+    ctx.body = {
+      query,
+      sessionId: session,
+      memoryKey: caller.maskedKey,
+      totalMemories: found.length,
+      tokenCount: tokens,
+      windowBreakdown: windows,
+      tierBreakdown,
+      memories: found.map(row => presentFound(row, session, now)),
+      reflection: presentDebt(debtOf(caller.row)),
+    }
+  })
+}

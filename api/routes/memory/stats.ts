@@ -1,0 +1,46 @@
+import type { Router } from '@koa/router'
+import type { Context } from 'koa'
+import { callerOf } from '#api/request.ts'
+import type { Backend } from '#shared/backend.ts'
+import { Refusal } from '#shared/errors.ts'
+import type { Caller } from '#shared/key/caller.ts'
+import { hashOfKey, maskKey, parseKey } from '#shared/key/key.ts'
+import { findKey } from '#shared/postgres/keys.ts'
+
+/** How much a vault holds and since when: the caller's own, or that of another key of the account. */
+export function stats(router: Router, backend: Backend): void {
+  router.get('/v1/memory/stats', async ctx => {
+    await answerStats(ctx, backend, await callerOf(ctx, backend))
+  })
+
+  router.get('/v1/memory/:key/stats', async ctx => {
+    const caller = await callerOf(ctx, backend)
+    const asked = parseKey(String(ctx.params.key))
+    const row = asked
+      ? await findKey(backend.postgres.query, hashOfKey(backend.config.keyPepper, asked.key))
+      : undefined
+    if (!asked || row?.account !== caller.account) {
+      throw new Refusal('missing', 'No such key', 'Stats are served for keys of your own account')
+    }
+    const { vault, epoch, revision } = row
+    await answerStats(ctx, backend, {
+      maskedKey: maskKey(asked.key),
+      scope: { vault, epoch, revision },
+    })
+  })
+}
+
+async function answerStats(
+  ctx: Context,
+  { memories }: Pick<Backend, 'memories'>,
+  { maskedKey, scope }: Pick<Caller, 'maskedKey' | 'scope'>,
+): Promise<void> {
+  const { memories: count, tokens, oldest, newest } = await memories.stats(scope)
+  ctx.body = {
+    key: maskedKey,
+    memories: count,
+    total_tokens: tokens,
+    oldest: oldest === null ? null : new Date(oldest).toISOString(),
+    newest: newest === null ? null : new Date(newest).toISOString(),
+  }
+}

@@ -1,0 +1,21 @@
+import type { Router } from '@koa/router'
+import { callerOf, embeddingsOf, sessionOf } from '#api/request.ts'
+import type { Backend } from '#shared/backend.ts'
+import { requireRetrieve } from '#shared/key/caller.ts'
+import { warmUp } from '#shared/memory/warmup.ts'
+
+/** Loads the vault, or a session vault, so that the next question does not wait for it. */
+export function warmup(router: Router, backend: Backend): void {
+  router.post('/v1/memory/warmup', async ctx => {
+    const begun = performance.now()
+    const caller = await callerOf(ctx, backend)
+    requireRetrieve(caller)
+    const loaded = await warmUp(backend, caller, sessionOf(ctx), embeddingsOf(ctx))
+    ctx.body = {
+      status: loaded === null ? 'too-large' : 'warm',
+      key: caller.maskedKey,
+      memories_loaded: loaded ?? 0,
+      warmup_ms: Math.round((performance.now() - begun) * 10) / 10,
+    }
+  })
+}

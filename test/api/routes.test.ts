@@ -1,0 +1,66 @@
+import t from 'tap'
+import { document } from '#api/contract/document.ts'
+import { routes } from '#api/routes/index.ts'
+import { buildKey, clientOf, testApi } from '#test/support/api.ts'
+import { testBackend } from '#test/support/backend.ts'
+
+const backend = await testBackend(t)
+const api = await testApi(t, backend, await buildKey(backend))
+const anonymous = clientOf(api.base)
+
+const served = routes(backend).stack.flatMap(({ path, methods }) =>
+  methods.filter(method => method !== 'HEAD').map(method => ({ method, path: String(path) })),
+)
+const contract = Object.values(document.endpoints)
+const filled = (path: string): string => path.replaceAll(/:[A-Za-z]+/g, 'mk_abcdefghijklmnopqrstuv')
+
+t.test('every route that is served is in the contract', async t => {
+  for (const { method, path } of served) {
+    t.ok(
+      contract.some(known => known.method === method && known.path === path),
+      `${method} ${path}`,
+    )
+  }
+})
+
+t.test('401: every route but the open ones wants a key', async t => {
+  for (const { method, path } of served) {
+    const open =
+      contract.find(known => known.method === method && known.path === path)!.auth.length === 0
+    const { status, body, headers } = await anonymous.send(method, filled(path))
+    t.equal(status, open ? 200 : 401, `${method} ${path}`)
+    if (!open) {
+      t.match(body, { error: 'No Memory Key in the request', hint: /X-Memory-Key/ })
+      t.equal(headers.get('www-authenticate'), 'Bearer')
+    }
+  }
+})
+
+t.test('404: what is not built does not exist, with a hint', async t => {
+  const { status, body } = await api.get('/v1/nothing/here')
+  t.equal(status, 404)
+  t.match(body, { error: /No such endpoint/, hint: /GET \// })
+})
+
+t.test('405: a known path with another method says what it takes', async t => {
+  const { status, body, headers } = await api.get('/v1/memory/search')
+  t.equal(status, 405)
+  t.match(body.hint, /POST/)
+  t.equal(headers.get('allow'), 'POST')
+})
+
+t.test('200: GET / introduces the service and its endpoints', async t => {
+  const { body } = await anonymous.get('/')
+  t.match(body, { name: 'Memory Vault', version: '2.0.0', status: 'ok' })
+  t.same(
+    Object.keys(body.endpoints).sort(),
+    served.map(({ method, path }) => `${method} ${path}`).sort(),
+  )
+  t.ok(Object.values(body.endpoints).every(summary => String(summary).length > 10))
+})
+
+t.test('200: GET /health', async t => {
+  const { body } = await anonymous.get('/health')
+  t.equal(body.status, 'ok')
+  t.ok(Math.abs(Date.now() - Date.parse(body.timestamp)) < 5_000)
+})

@@ -1,0 +1,57 @@
+import t from 'tap'
+import { buildKey, clientOf, testApi, workOn } from '#test/support/api.ts'
+import { testBackend } from '#test/support/backend.ts'
+import { until } from '#test/support/until.ts'
+
+const backend = await testBackend(t)
+await workOn(backend)
+const key = await buildKey(backend)
+const api = await testApi(t, backend, key)
+
+t.test('201: a new key with an empty vault of its own in the same account', async t => {
+  await api.post('/v1/memory/ingest?wait=true', { messages: [{ role: 'user', content: 'mine' }] })
+  const { status, body } = await api.post('/v1/keys', { name: 'Phone' })
+  t.equal(status, 201)
+  t.match(body, { key: /^mk_[0-9A-Za-z]{32}$/, name: 'Phone' })
+  t.ok(Math.abs(Date.now() - Date.parse(body.created_at)) < 60_000)
+
+  const phone = clientOf(api.base, body.key)
+  t.equal((await phone.get('/v1/memory/stats')).body.memories, 0)
+  t.equal((await api.get(`/v1/memory/${body.key}/stats`)).status, 200, 'the account is the same')
+})
+
+t.test('201: without a name, and without a body', async t => {
+  t.match((await api.post('/v1/keys', {})).body, { name: 'New Key' })
+  t.match((await api.send('POST', '/v1/keys')).body, { name: 'New Key' })
+})
+
+t.test('201: a key that expires stops working then', async t => {
+  const expires_at = new Date(Date.now() + 1_500).toISOString()
+  const { body } = await api.post('/v1/keys', { expires_at })
+  t.equal(body.expires_at, expires_at)
+  const guest = clientOf(api.base, body.key)
+  t.equal((await guest.get('/v1/memory/stats')).status, 200)
+  await until(
+    'the key has expired',
+    async () => (await guest.get('/v1/memory/stats')).status === 401,
+  )
+  t.equal((await api.post('/v1/keys', { expires_at: '2020-01-01T00:00:00Z' })).status, 400)
+})
+
+t.test('the raw key is stored nowhere', async t => {
+  const { body } = await api.post('/v1/keys')
+  const { rows } = await backend.postgres.query('select * from memory_keys')
+  t.notMatch(JSON.stringify(rows), body.key.slice(3))
+})
+
+t.test('400: a name that is no text', async t => {
+  t.match(await api.post('/v1/keys', { name: 7 }), { status: 400, body: { error: /name/ } })
+  t.match(await api.post('/v1/keys', { nam: 'x' }), { status: 400, body: { hint: /name/ } })
+})
+
+t.test('403: a narrowed key may not create keys', async t => {
+  for (const suffix of ['read', 'write', 'off']) {
+    const { status } = await clientOf(api.base, `${key}:${suffix}`).post('/v1/keys')
+    t.equal(status, 403)
+  }
+})

@@ -1,0 +1,209 @@
+import t from 'tap'
+import { setTimeout as delay } from 'node:timers/promises'
+import { buildKey, clientOf, testApi, workOn } from '#test/support/api.ts'
+import { testBackend } from '#test/support/backend.ts'
+import { until } from '#test/support/until.ts'
+
+const backend = await testBackend(t)
+const key = await buildKey(backend)
+const api = await testApi(t, backend, key)
+const { post, get } = api
+
+const exchange = {
+  messages: [
+    { role: 'user', content: 'my cat is called Ada' },
+    { role: 'assistant', content: 'noted, Ada it is' },
+  ],
+}
+
+const count = async (table: string): Promise<number> => {
+  const { rows } = await backend.postgres.query<{ n: number }>(
+    `select count(*)::int n from ${table}`,
+  )
+  return rows[0]!.n
+}
+
+const memories = async (): Promise<number> => (await get('/v1/memory/stats')).body.memories
+
+t.test('202: an exchange is accepted, billed and queued at once, and found later', async t => {
+  const { status, body } = await post('/v1/memory/ingest', { ...exchange, model: 'openai/gpt-5' })
+  t.equal(status, 202)
+  t.match(body, { accepted: true, queued: true, retrieval_tokens: 5, response_tokens: 6 })
+  t.match(body.reflection, {
+    threshold_tokens: 50_000,
+    threshold_importance: 150,
+    suggestion: null,
+  })
+
+  const { rows } = await backend.postgres.query(
+    `select u.kind, u.model, u.input_tokens, u.output_tokens, u.memory_tokens, o.state, j.state as job
+     from operations o join usage_events u using (id) join pgboss.job j using (id) where id = $1`,
+    [body.operation_id],
+  )
+  t.match(rows, [
+    {
+      kind: 'ingest',
+      model: 'openai/gpt-5',
+      input_tokens: 5,
+      output_tokens: 6,
+      memory_tokens: 11,
+      state: 'accepted',
+      job: 'created',
+    },
+  ])
+
+  t.equal(await memories(), 0, 'nothing is stored before a worker has taken the job')
+  await workOn(backend)
+  await until('both turns stored', async () => (await memories()) === 2)
+  await until('the operation done', async () => {
+    const { rows } = await backend.postgres.query('select state from operations where id = $1', [
+      body.operation_id,
+    ])
+    return rows[0]!.state === 'done'
+  })
+  const found = await post('/v1/memory/search', { query: 'what is the name of my cat', limit: 1 })
+  t.match(found.body.memories, [{ content: 'my cat is called Ada', role: 'user', tier: 1 }])
+  t.match(found.body.reflection.unconsolidated.raw, { units: 2, est_tokens: 11 })
+})
+
+t.test('200: with wait=true the exchange can be searched when the answer comes', async t => {
+  const { status, body } = await post('/v1/memory/ingest?wait=true', {
+    messages: [{ role: 'user', content: 'The spare key hangs behind the blue door.' }],
+  })
+  t.equal(status, 200)
+  t.match(body, { accepted: true, queued: false })
+  const found = await post('/v1/memory/search', { query: 'where is the spare key?', limit: 5 })
+  t.match(found.body.memories[0], { content: 'The spare key hangs behind the blue door.' })
+})
+
+t.test('202: event times are the client’s, and kept apart from now', async t => {
+  const client = clientOf(api.base, await buildKey(backend))
+  const at = Date.parse('2023-05-07T10:00:00Z')
+  await client.post('/v1/memory/ingest?wait=true', {
+    messages: [
+      { role: 'user', content: 'Painted the lake at sunrise', timestamp: at, name: 'Mel' },
+    ],
+  })
+  const { body } = await client.post('/v1/memory/search', {
+    query: 'painting at sunrise',
+    limit: 1,
+  })
+  t.match(body.memories, [
+    { timestamp: '2023-05-07T10:00:00.000Z', window: 'longterm', name: 'Mel' },
+  ])
+  t.match((await client.get('/v1/memory/stats')).body, { oldest: '2023-05-07T10:00:00.000Z' })
+})
+
+t.test('202: only what people said is stored', async t => {
+  const client = clientOf(api.base, await buildKey(backend))
+  const { body } = await client.post('/v1/memory/ingest?wait=true', {
+    messages: [
+      { role: 'system', content: 'You are a pirate' },
+      { role: 'user', content: 'not this one', memory: false },
+      { role: 'user', content: [{ type: 'text', text: 'see my boat' }, { type: 'image_url' }] },
+      { role: 'tool', content: 'tool output', tool_call_id: 'x' },
+      { role: 'assistant', content: null, tool_calls: [] },
+      { role: 'assistant', content: 'A fine\u0000 boat \uD800!' },
+    ],
+  })
+  t.match(body, { message: /2 memories/ })
+  const found = await client.post('/v1/memory/search', { query: 'boat', limit: 10 })
+  t.same(found.body.memories.map((row: { content: string }) => row.content).sort(), [
+    'A fine\uFFFD boat \uFFFD!',
+    'see my boat\n[image]',
+  ])
+})
+
+t.test('202: a long turn becomes several memories, in its order', async t => {
+  const client = clientOf(api.base, await buildKey(backend))
+  const paragraph = 'The river rose again and the mill had to be closed for repairs. '.repeat(20)
+  const text = Array.from({ length: 5 }, (_, n) => `Part ${n}. ${paragraph}`).join('\n\n')
+  await client.post('/v1/memory/ingest?wait=true', { messages: [{ role: 'user', content: text }] })
+  const stored = await backend.mongo.memories
+    .find({ vault: (await scopeOf(client)).vault })
+    .sort({ at: 1, _id: 1 })
+    .toArray()
+  t.ok(stored.length > 2)
+  t.equal(stored.map(document => document.text).join(''), text)
+  t.ok(stored.every(document => document.tokens <= 512))
+})
+
+async function scopeOf(client: {
+  get(path: string): Promise<unknown>
+}): Promise<{ vault: string }> {
+  void client
+  const { rows } = await backend.postgres.query<{ vault: string }>(
+    'select vault from operations order by id desc limit 1',
+  )
+  return rows[0]!
+}
+
+t.test('202: two honest "yes" are two memories', async t => {
+  const client = clientOf(api.base, await buildKey(backend))
+  for (let time = 0; time < 2; time++) {
+    await client.post('/v1/memory/ingest?wait=true', {
+      messages: [{ role: 'user', content: 'yes, water the tomatoes' }],
+    })
+  }
+  t.equal((await client.get('/v1/memory/stats')).body.memories, 2)
+  const { body } = await client.post('/v1/memory/search', { query: 'tomatoes', limit: 10 })
+  t.equal(body.totalMemories, 1, 'a search shows the same text once')
+})
+
+t.test('400: nothing to store is neither stored nor billed', async t => {
+  const before = [await count('usage_events'), await count('operations')]
+  for (const messages of [
+    [],
+    [{ role: 'system', content: 'be kind' }],
+    [{ role: 'user', content: '   ' }],
+    [{ role: 'user', content: 'x', memory: false }],
+  ]) {
+    const { status, body } = await post('/v1/memory/ingest', { messages })
+    t.equal(status, 400)
+    t.match(body.error, /messages/)
+  }
+  t.same([await count('usage_events'), await count('operations')], before)
+})
+
+t.test('400: what is wrong is named', async t => {
+  for (const [body, message] of [
+    [{}, /messages is missing|messages/],
+    [{ messages: 'hello' }, /messages must be a list/],
+    [{ messages: [{ role: 'pirate', content: 'x' }] }, /messages\[0\]\.role/],
+    [{ messages: [{ role: 'user', content: 7 }] }, /messages\[0\]\.content/],
+    [{ ...exchange, sesion_id: 'a' }, /sesion_id/],
+    [{ ...exchange, session_id: 'x'.repeat(257) }, /session_id/],
+    [{ ...exchange, embeddings: 'nobody/model' }, /embeddings/],
+    [[], /body/],
+  ] as const) {
+    const answer = await post('/v1/memory/ingest', body)
+    t.equal(answer.status, 400, JSON.stringify(body).slice(0, 80))
+    t.match(answer.body.error, message)
+  }
+  const { body } = await post('/v1/memory/ingest', { ...exchange, sesion_id: 'a' })
+  t.match(body.hint, /session_id/)
+})
+
+t.test('403: a read-only or switched-off key does not store', async t => {
+  for (const suffix of ['read', 'off']) {
+    const { status, body } = await post('/v1/memory/ingest', exchange, {
+      authorization: `Bearer ${key}:${suffix}`,
+    })
+    t.equal(status, 403)
+    t.match(body.error, new RegExp(`:${suffix}`))
+  }
+})
+
+t.test('202: jobs of a busy vault stand behind those of a quiet one', async t => {
+  const busy = clientOf(api.base, await buildKey(backend))
+  const quiet = clientOf(api.base, await buildKey(backend))
+  const other = await testBackend(t)
+  void other
+  await Promise.all(Array.from({ length: 5 }, () => busy.post('/v1/memory/ingest', exchange)))
+  await quiet.post('/v1/memory/ingest', exchange)
+  await delay(0)
+  const { rows } = await backend.postgres.query<{ priority: number }>(
+    `select coalesce(min(priority), 0) as priority from pgboss.job where name = 'ingest'`,
+  )
+  t.ok(rows[0]!.priority <= -1)
+})

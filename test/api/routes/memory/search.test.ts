@@ -1,0 +1,156 @@
+import t from 'tap'
+import { buildKey, clientOf, testApi, workOn } from '#test/support/api.ts'
+import { testBackend } from '#test/support/backend.ts'
+
+const backend = await testBackend(t)
+await workOn(backend)
+const key = await buildKey(backend)
+const api = await testApi(t, backend, key)
+const { post } = api
+
+const said = async (client: typeof api, content: string, rest: object = {}, body: object = {}) =>
+  client.post('/v1/memory/ingest?wait=true', {
+    messages: [{ role: 'user', content, ...rest }],
+    ...body,
+  })
+
+await said(api, 'I adopted a grey kitten from the shelter, we named her Ada')
+await said(api, 'The dentist appointment is on Thursday at nine')
+await said(api, 'Für das Abendessen brauchen wir noch Kartoffeln und Zwiebeln')
+await said(api, 'invoice INV-20431 was paid')
+
+t.test('200: every documented field, best first', async t => {
+  const { status, body } = await post('/v1/memory/search', { query: 'kitten name', limit: 10 })
+  t.equal(status, 200)
+  t.match(body, {
+    query: 'kitten name',
+    sessionId: null,
+    memoryKey: `${key.slice(0, 6)}…${key.slice(-4)}`,
+    windowBreakdown: { hot: Number, working: 0, longterm: 0 },
+    tierBreakdown: { raw: Number, tier2: 0, tier3: 0 },
+  })
+  t.match(body.memories[0], {
+    tier: 1,
+    role: 'user',
+    content: /grey kitten/,
+    window: 'hot',
+    source: 'core',
+  })
+  t.equal(body.totalMemories, body.memories.length)
+  t.equal(body.windowBreakdown.hot, body.totalMemories)
+  t.equal(body.tierBreakdown.raw, body.totalMemories)
+  t.ok(body.tokenCount > 0)
+  t.not('importance' in body.memories[0], true, 'raw memories are not rated')
+})
+
+t.test('200: exact words find their memory, in any language', async t => {
+  const invoice = await post('/v1/memory/search', { query: 'INV-20431', limit: 3 })
+  t.match(invoice.body.memories[0], { content: /INV-20431/ })
+  const german = await post('/v1/memory/search', { query: 'Kartoffel', limit: 3 })
+  t.match(german.body.memories[0], { content: /Kartoffeln/ })
+})
+
+t.test('200: limit bounds the rows, tiers and importance filter them', async t => {
+  t.equal(
+    (await post('/v1/memory/search', { query: 'the', limit: 1 })).body.totalMemories <= 1,
+    true,
+  )
+  const reflections = await post('/v1/memory/search', { query: 'kitten', limit: 5, tiers: [2, 3] })
+  t.same(reflections.body.memories, [])
+  const rated = await post('/v1/memory/search', { query: 'kitten', limit: 5, importance: 1 })
+  t.same(rated.body.memories, [], 'raw memories are unrated')
+  const raw = await post('/v1/memory/search', { query: 'kitten', limit: 5, tiers: [1] })
+  t.match(raw.body.memories[0], { content: /kitten/ })
+})
+
+t.test('200: a session is a space of its own', async t => {
+  await said(api, 'In this session we plan a trip to Lisbon', {}, { session_id: 'trip' })
+  const inSession = await post(
+    '/v1/memory/search',
+    { query: 'trip plan', limit: 5 },
+    { 'x-session-id': 'trip' },
+  )
+  t.match(inSession.body, { sessionId: 'trip', totalMemories: 1 })
+  t.match(inSession.body.memories[0], { content: /Lisbon/, source: 'session' })
+  const core = await post('/v1/memory/search', { query: 'Lisbon trip plan', limit: 10 })
+  t.notMatch(JSON.stringify(core.body.memories), /Lisbon/)
+  const other = await post('/v1/memory/search', { query: 'trip', limit: 5, session_id: 'other' })
+  t.equal(other.body.totalMemories, 0)
+})
+
+t.test('200: another vault sees nothing of it', async t => {
+  const stranger = clientOf(api.base, await buildKey(backend))
+  const { body } = await stranger.post('/v1/memory/search', { query: 'kitten Ada', limit: 50 })
+  t.same(body.memories, [])
+  t.equal(body.reflection.unconsolidated.raw.units, 0)
+})
+
+t.test('200: what another process stores is found by the next request', async t => {
+  const second = await testBackend(t, { config: backend.config })
+  const elsewhere = await testApi(t, second, key)
+  await elsewhere.post('/v1/memory/search', { query: 'warm', limit: 1 })
+  await said(api, 'The wifi password is hidden under the fern')
+  const { body } = await elsewhere.post('/v1/memory/search', { query: 'wifi password', limit: 1 })
+  t.match(body.memories, [{ content: /fern/ }])
+})
+
+t.test('200: a search is billed for the tokens it returned, an empty one is free', async t => {
+  const mine = clientOf(api.base, await buildKey(backend))
+  await mine.post('/v1/memory/search', { query: 'nothing here', limit: 3 })
+  await said(mine, 'The boiler was serviced in May')
+  const { body } = await mine.post('/v1/memory/search', { query: 'boiler', limit: 3 })
+  await backend.usage.flush()
+  const { rows } = await backend.postgres.query(
+    `select u.memory_tokens from usage_events u
+     where u.kind = 'search' and u.vault = (select vault from usage_events where kind = 'ingest'
+       order by at desc limit 1)`,
+  )
+  t.same(rows, [{ memory_tokens: body.tokenCount }])
+})
+
+t.test('400: bounds are named', async t => {
+  for (const [body, message] of [
+    [{ limit: 3 }, /query/],
+    [{ query: 'x' }, /limit/],
+    [{ query: '', limit: 3 }, /query/],
+    [{ query: 'x', limit: 0 }, /limit.*1/],
+    [{ query: 'x', limit: 201 }, /limit.*200/],
+    [{ query: 'x', limit: 1.5 }, /limit/],
+    [{ query: 'x', limit: '3' }, /limit/],
+    [{ query: 'x', limit: 3, tiers: [] }, /tiers/],
+    [{ query: 'x', limit: 3, tiers: [4] }, /tiers/],
+    [{ query: 'x', limit: 3, tiers: [1, 1] }, /tiers/],
+    [{ query: 'x', limit: 3, tiers: 'all' }, /tiers/],
+    [{ query: 'x', limit: 3, importance: 0 }, /importance.*1/],
+    [{ query: 'x', limit: 3, importance: 11 }, /importance.*10/],
+    [{ query: { $ne: null }, limit: 3 }, /query/],
+    [{ query: 'x', limit: 3, limt: 4 }, /limt/],
+  ] as const) {
+    const answer = await post('/v1/memory/search', body)
+    t.equal(answer.status, 400, JSON.stringify(body))
+    t.match(answer.body.error, message)
+  }
+})
+
+t.test('400: an odd session header', async t => {
+  const long = await post(
+    '/v1/memory/search',
+    { query: 'x', limit: 1 },
+    { 'x-session-id': 'x'.repeat(257) },
+  )
+  t.equal(long.status, 400)
+  const unicode = Buffer.from('Zürich 🚲').toString('latin1')
+  const ok = await post('/v1/memory/search', { query: 'x', limit: 1 }, { 'x-session-id': unicode })
+  t.match(ok, { status: 200, body: { sessionId: 'Zürich 🚲' } })
+})
+
+t.test('403: a write-only or switched-off key does not read', async t => {
+  for (const suffix of ['write', 'off']) {
+    const { status } = await post(
+      '/v1/memory/search',
+      { query: 'x', limit: 1 },
+      { authorization: `Bearer ${key}:${suffix}` },
+    )
+    t.equal(status, 403)
+  }
+})

@@ -1,0 +1,60 @@
+import t from 'tap'
+import { buildKey, clientOf, testApi, workOn } from '#test/support/api.ts'
+import { testBackend } from '#test/support/backend.ts'
+
+const backend = await testBackend(t)
+await workOn(backend)
+const email = 'owner@example.com'
+const [key, sister, stranger] = [
+  await buildKey(backend, email),
+  await buildKey(backend, email),
+  await buildKey(backend),
+]
+const api = await testApi(t, backend, key)
+const masked = `${key.slice(0, 6)}…${key.slice(-4)}`
+
+t.test('200: an empty vault', async t => {
+  t.match(await api.get('/v1/memory/stats'), {
+    status: 200,
+    body: { key: masked, memories: 0, total_tokens: 0, oldest: null, newest: null },
+  })
+})
+
+t.test('200: counts, tokens and the span of time', async t => {
+  await api.post('/v1/memory/ingest?wait=true', {
+    messages: [
+      { role: 'user', content: 'one', timestamp: Date.parse('2024-01-01T00:00:00Z') },
+      { role: 'assistant', content: 'two', timestamp: Date.parse('2025-01-01T00:00:00Z') },
+    ],
+  })
+  t.match(await api.get('/v1/memory/stats'), {
+    status: 200,
+    body: {
+      memories: 2,
+      total_tokens: 2,
+      oldest: '2024-01-01T00:00:00.000Z',
+      newest: '2025-01-01T00:00:00.000Z',
+    },
+  })
+})
+
+t.test('200 by key for keys of the account, 404 for all others', async t => {
+  t.match(await clientOf(api.base, sister).get(`/v1/memory/${key}/stats`), {
+    status: 200,
+    body: { key: masked, memories: 2 },
+  })
+  const foreign = await clientOf(api.base, stranger).get(`/v1/memory/${key}/stats`)
+  const unknown = await api.get(`/v1/memory/mk_${'x'.repeat(32)}/stats`)
+  const odd = await api.get('/v1/memory/nonsense/stats')
+  t.equal(foreign.status, 404)
+  t.same(foreign.body, unknown.body, 'a foreign key and no key look alike')
+  t.same(odd.body, unknown.body)
+})
+
+t.test('200: warmup loads the vault, and a session on its own', async t => {
+  const { body } = await api.post('/v1/memory/warmup')
+  t.match(body, { status: 'warm', key: masked, memories_loaded: 2 })
+  t.ok(body.warmup_ms >= 0)
+  const session = await api.post('/v1/memory/warmup', {}, { 'x-session-id': 'none' })
+  t.equal(session.body.memories_loaded, 0)
+})
