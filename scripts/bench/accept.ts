@@ -1,0 +1,65 @@
+import pg from 'pg'
+import { PgBoss } from 'pg-boss'
+import { median, rateOf, report } from '#scripts/bench/measure.ts'
+import { poster, startProcess } from '#scripts/bench/process.ts'
+import { benchEnvironment, benchKey, log, random, sentence } from '#scripts/bench/vault.ts'
+import { openBackend } from '#shared/backend.ts'
+import { readConfig } from '#shared/config.ts'
+import { mintId } from '#shared/ids.ts'
+
+const env = await benchEnvironment()
+const config = readConfig(env)
+const backend = await openBackend(config, log, 'web')
+const keys = [await benchKey(backend, config), await benchKey(backend, config)]
+await backend.close()
+
+const next = random(2)
+const messages = [
+  { role: 'user', content: sentence(25, next) },
+  { role: 'assistant', content: sentence(40, next) },
+]
+const body = JSON.stringify({ messages })
+
+const boss = new PgBoss({ connectionString: config.databaseUrl, supervise: false, schedule: false })
+await boss.start()
+await boss.createQueue('bare', { notify: true })
+const pool = new pg.Pool({ connectionString: config.databaseUrl, max: 10 })
+await pool.query('create table bare (id uuid primary key)')
+
+/** What a promise costs at the least: one row and one job, together. */
+const bareSend = async (): Promise<void> => {
+  const client = await pool.connect()
+  const id = mintId()
+  const db = {
+    executeSql: (text: string, values?: unknown[]) => client.query(text, values as unknown[]),
+  }
+  await client.query('begin')
+  await client.query('insert into bare values ($1)', [id])
+  await boss.send('bare', { messages }, { id, db })
+  await client.query('commit')
+  client.release()
+}
+
+const web = await startProcess('api/index.ts', env)
+const posts = keys.map(key => poster(web.port, '/v1/memory/ingest', key))
+let turn = 0
+const ingest = async (): Promise<void> => {
+  const { status, text } = await posts[turn++ % posts.length]!(body)
+  if (status !== 202) throw new Error(`${status} ${text}`)
+}
+
+for (const lanes of [1, 16]) {
+  const bare: number[] = []
+  const ours: number[] = []
+  for (let round = 0; round < 3; round++) {
+    bare.push(await rateOf(lanes, 2, bareSend))
+    ours.push(await rateOf(lanes, 2, ingest))
+  }
+  report(`floor: bare transactional sends, ${lanes} in flight`, median(bare), { unit: '/s' })
+  report(`accepted exchanges over HTTP, ${lanes} in flight`, median(ours), { unit: '/s' })
+  report('accepted / floor', median(ours) / median(bare), { bar: { least: 0.5 } })
+}
+
+await web.stop()
+await boss.stop({ graceful: false })
+await pool.end()

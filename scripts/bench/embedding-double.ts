@@ -1,0 +1,33 @@
+import { createHash } from 'node:crypto'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { random, unitVector } from '#scripts/bench/vault.ts'
+
+/** The direction a text gets from the double below: random, always the same for the same text. */
+export function directionOf(text: string, dimension: number): Float32Array {
+  const seed = createHash('md5').update(text).digest().readUInt32LE(0)
+  return unitVector(dimension, random(seed))
+}
+
+/** An OpenAI-compatible embeddings endpoint on loopback, so that the service runs at any dimension. */
+export async function startEmbeddingDouble(
+  dimension: number,
+): Promise<{ baseUrl: string; close(): void }> {
+  const server = createServer((request, response) => {
+    let text = ''
+    request.setEncoding('utf8')
+    request.on('data', chunk => (text += chunk))
+    request.on('end', () => {
+      const { input } = JSON.parse(text) as { input: string[] }
+      const data = input.map((one, index) => ({
+        index,
+        embedding: Buffer.from(directionOf(one, dimension).buffer).toString('base64'),
+      }))
+      response.setHeader('content-type', 'application/json')
+      response.end(JSON.stringify({ data }))
+    })
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  return { baseUrl: `http://127.0.0.1:${port}/v1`, close: () => void server.close() }
+}

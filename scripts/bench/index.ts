@@ -1,0 +1,63 @@
+import { fork } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { cpus, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { startServices } from '#scripts/services/services.ts'
+
+const sections: Record<string, string> = {
+  search: 'a search over HTTP against a bare float32 scan plus one findOne',
+  accept: 'accepted exchanges against bare transactional pg-boss sends',
+  store: 'stored memories through the worker against bare insertMany; time until searchable',
+  memory: 'resident memory of idle processes and of held images',
+  image: 'the image alone: int8 scan, its error, words, bytes',
+}
+
+const help = `Usage: npm run bench -- [section …]
+
+Speed as ratios against the bare drivers and engines, measured in one run on embedded services of its
+own. Without names, every section. Ratios hold across machines; absolute times do not.
+
+${Object.entries(sections)
+  .map(([name, words]) => `  ${name.padEnd(8)}${words}`)
+  .join('\n')}
+`
+
+const asked = process.argv.slice(2)
+const unknown = asked.filter(name => !(name in sections))
+if (asked.includes('--help')) process.stdout.write(help)
+else if (unknown.length > 0) {
+  process.stderr.write(`No such section: ${unknown.join(', ')}\n\n${help}`)
+  process.exitCode = 2
+} else await runSections(asked.length > 0 ? asked : Object.keys(sections))
+
+async function runSections(names: string[]): Promise<void> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'vault-bench-'))
+  const say = (line: string): void => void process.stdout.write(`${line}\n`)
+  say(`Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model ?? 'processor'}`)
+  const services = await startServices({ dataDir, log: say })
+  try {
+    for (const name of names) {
+      say(`\n${name}: ${sections[name]}`)
+      const code = await run(name, {
+        DATABASE_URL: services.databaseUrl,
+        MONGODB_URI: services.mongodbUri,
+      })
+      if (code !== 0) process.exitCode = 1
+    }
+  } finally {
+    await services.stop()
+    rmSync(dataDir, { recursive: true, force: true })
+  }
+}
+
+/** Each section is a process of its own, so that none measures what another left in memory. */
+function run(name: string, env: Record<string, string>): Promise<number> {
+  const program = fileURLToPath(new URL(`./${name}.ts`, import.meta.url))
+  return new Promise(resolve => {
+    fork(program, [], {
+      env: { ...process.env, ...env },
+      execArgv: ['--expose-gc', '--disable-warning=ExperimentalWarning'],
+    }).once('exit', code => resolve(code ?? 1))
+  })
+}

@@ -1,0 +1,58 @@
+/** The middle of a set of figures. */
+export const median = (figures: readonly number[]): number => quantile(figures, 0.5)
+
+export function quantile(figures: readonly number[], share: number): number {
+  const inOrder = figures.toSorted((one, other) => one - other)
+  return inOrder[Math.min(inOrder.length - 1, Math.floor(inOrder.length * share))] ?? Number.NaN
+}
+
+/** Milliseconds of each of `times` runs, one after the other, after a tenth as many to warm up. */
+export async function timeEach(times: number, work: () => Promise<unknown>): Promise<number[]> {
+  for (let warm = 0; warm < times / 10; warm++) await work()
+  const figures: number[] = []
+  for (let run = 0; run < times; run++) {
+    const begun = performance.now()
+    await work()
+    figures.push(performance.now() - begun)
+  }
+  return figures
+}
+
+/** Runs a second of `lanes` loops side by side, for `seconds`, after half a second to warm up. */
+export async function rateOf(
+  lanes: number,
+  seconds: number,
+  work: () => Promise<unknown>,
+): Promise<number> {
+  const loop = async (until: number): Promise<number> => {
+    let runs = 0
+    while (performance.now() < until) {
+      await work()
+      runs++
+    }
+    return runs
+  }
+  const together = async (ms: number): Promise<number> => {
+    const until = performance.now() + ms
+    const runs = await Promise.all(Array.from({ length: lanes }, () => loop(until)))
+    return runs.reduce((sum, count) => sum + count, 0)
+  }
+  await together(500)
+  const begun = performance.now()
+  const runs = await together(seconds * 1_000)
+  return runs / ((performance.now() - begun) / 1_000)
+}
+
+/** One line: what, the figure, and whether its bar is reached. */
+export function report(
+  what: string,
+  figure: number,
+  { unit = '', bar }: { unit?: string; bar?: { least?: number; most?: number } } = {},
+): void {
+  const shown = Math.abs(figure) >= 100 ? figure.toFixed(0) : figure.toPrecision(3)
+  const held = bar && figure >= (bar.least ?? -Infinity) && figure <= (bar.most ?? Infinity)
+  const wanted = bar
+    ? `  bar ${bar.least === undefined ? `at most ${bar.most}` : `at least ${bar.least}`}: ${held ? 'reached' : 'MISSED'}`
+    : ''
+  process.stdout.write(`  ${what.padEnd(64)}${shown.padStart(9)} ${unit.padEnd(7)}${wanted}\n`)
+}

@@ -1,0 +1,61 @@
+import { fork, type ChildProcess } from 'node:child_process'
+import { request, Agent } from 'node:http'
+import { fileURLToPath } from 'node:url'
+import type { Facts } from '#shared/lifetime.ts'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+
+export type Running = { child: ChildProcess; port: number; stop(): Promise<void> }
+
+/** Starts a process of the service and waits until it says that it is ready. */
+export async function startProcess(
+  program: string,
+  env: Record<string, string>,
+  args: string[] = [],
+): Promise<Running> {
+  const child = fork(program, args, { cwd: root, env, execArgv: [] })
+  const { port = 0 } = await new Promise<Facts>((resolve, reject) => {
+    child.once('message', said => resolve(said as Facts))
+    child.once('exit', code => reject(new Error(`${program} ended with ${code}`)))
+  })
+  const stop = async (): Promise<void> => {
+    const ended = new Promise(resolve => child.once('exit', resolve))
+    child.kill('SIGTERM')
+    await ended
+  }
+  return { child, port, stop }
+}
+
+/** Posts the same JSON again and again over kept connections; resolves to the answer's text. */
+export function poster(
+  port: number,
+  path: string,
+  key: string,
+): (body: string) => Promise<{ status: number; text: string }> {
+  const agent = new Agent({ keepAlive: true, maxSockets: 256 })
+  return body =>
+    new Promise((resolve, reject) => {
+      const sent = request(
+        {
+          agent,
+          port,
+          path,
+          host: '127.0.0.1',
+          method: 'POST',
+          headers: {
+            authorization: `Bearer ${key}`,
+            'content-type': 'application/json',
+            'content-length': Buffer.byteLength(body),
+          },
+        },
+        answer => {
+          let text = ''
+          answer.setEncoding('utf8')
+          answer.on('data', chunk => (text += chunk))
+          answer.on('end', () => resolve({ status: answer.statusCode ?? 0, text }))
+        },
+      )
+      sent.on('error', reject)
+      sent.end(body)
+    })
+}

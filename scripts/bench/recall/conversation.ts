@@ -1,0 +1,66 @@
+import { readFileSync } from 'node:fs'
+import type { Role } from '#shared/memory/memory.ts'
+
+export type Turn = { tag?: string; speaker: string; role: Role; text: string }
+
+export type Session = { at: number; turns: Turn[] }
+
+export type Question = {
+  kind: string
+  text: string
+  /** Tags of the turns that hold the answer; none when nothing answers it. */
+  evidence: string[]
+}
+
+export type Conversation = { sessions: Session[]; questions: Question[] }
+
+/** Parts of the evaluation: `tuned` was looked at while the ranking was made, `heldout` was not. */
+export type Part = 'tuned' | 'heldout'
+
+const heading = /^== (\d{4}-\d\d-\d\d \d\d:\d\d)$/
+const question = /^\?\? (\w+)((?: \w+)*) \| (.+)$/
+const turn = /^(\w+)(?: \{(\w+)\})?: (.+)$/
+
+/**
+ * Reads a conversation file. A session begins with `== date time`, a turn is `Speaker {tag}: text`
+ * (the tag where a question needs the turn), a question `?? kind tags | text`.
+ *
+ * @throws Error on a line of another form, or a tag that no turn has.
+ */
+export function readConversation(part: Part, name: string): Conversation {
+  const conversation: Conversation = { sessions: [], questions: [] }
+  for (const line of linesOf(`${part}/${name}.txt`)) readLine(line, conversation)
+  const tags = new Set(conversation.sessions.flatMap(({ turns }) => turns.map(({ tag }) => tag)))
+  for (const { text, evidence } of conversation.questions) {
+    for (const tag of evidence)
+      if (!tags.has(tag)) throw new Error(`${part}/${name}: ${text}: ${tag}`)
+  }
+  return conversation
+}
+
+export function linesOf(file: string): string[] {
+  const text = readFileSync(new URL(file, import.meta.url), 'utf8')
+  return text.split('\n').filter(line => line !== '')
+}
+
+function readLine(line: string, { sessions, questions }: Conversation) {
+  const [, date] = heading.exec(line) ?? []
+  if (date) {
+    sessions.push({ at: Date.parse(`${date.replace(' ', 'T')}Z`), turns: [] })
+    return
+  }
+  const [, kind, tags, asked] = question.exec(line) ?? []
+  if (kind && asked) {
+    const evidence = (tags ?? '').split(' ').filter(tag => tag !== '')
+    questions.push({ kind, text: asked, evidence: kind === 'none' ? [] : evidence })
+    return
+  }
+  const [, speaker, tag, text] = turn.exec(line) ?? []
+  if (!speaker || !text) throw new Error(`Not a line of a conversation: ${line}`)
+  sessions.at(-1)!.turns.push({
+    speaker,
+    text,
+    role: speaker === 'assistant' ? 'assistant' : 'user',
+    ...(tag && { tag }),
+  })
+}

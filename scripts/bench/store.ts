@@ -1,0 +1,124 @@
+import { MongoClient } from 'mongodb'
+import { median, report } from '#scripts/bench/measure.ts'
+import { poster, startProcess } from '#scripts/bench/process.ts'
+import { benchEnvironment, benchKey, log, random, sentence } from '#scripts/bench/vault.ts'
+import { openBackend } from '#shared/backend.ts'
+import { readConfig } from '#shared/config.ts'
+
+const exchanges = 2_500
+const turns = 4
+
+const env = await benchEnvironment()
+const config = readConfig(env)
+const backend = await openBackend(config, log, 'web')
+const embedder = await backend.embedders.get()
+const next = random(3)
+
+const client = await new MongoClient(config.mongodbUri).connect()
+const memories = client.db().collection('memories')
+
+const floors: number[] = []
+const rates: number[] = []
+const embedding: number[] = []
+for (let round = 0; round < 3; round++) {
+  const key = await benchKey(backend, config)
+  const texts = Array.from({ length: exchanges * turns }, () => sentence(40, next))
+  const vault = await promise(key, texts)
+
+  const begun = performance.now()
+  const worker = await startProcess('workers/index.ts', env, ['ingest'])
+  const taking = performance.now()
+  await settled(vault)
+  rates.push(texts.length / ((performance.now() - taking) / 1_000))
+  await worker.stop()
+  void begun
+
+  const stored = await memories.find({ vault }).toArray()
+  const bare = client.db().collection(`bare_${round}`)
+  await bare.createIndexes((await memories.indexes()).filter(({ name }) => name !== '_id_'))
+  const inserting = performance.now()
+  for (let start = 0; start < stored.length; start += 500) {
+    const batch = stored.slice(start, start + 500)
+    await bare.insertMany(batch, { ordered: false, writeConcern: { w: 1, journal: true } })
+  }
+  floors.push(stored.length / ((performance.now() - inserting) / 1_000))
+
+  const embeddingBegun = performance.now()
+  for (let start = 0; start < texts.length; start += 200) {
+    await embedder.embedTexts(texts.slice(start, start + 200))
+  }
+  embedding.push(texts.length / ((performance.now() - embeddingBegun) / 1_000))
+}
+const floor = median(floors)
+const ours = median(rates)
+const alone = median(embedding)
+report('floor: bare insertMany of the same documents', floor, { unit: '/s' })
+report('stored through queue and worker, embedding included', ours, { unit: '/s' })
+report('the local embedder alone', alone, { unit: '/s' })
+report('stored / floor, embedding included', ours / floor)
+report('stored / floor, without the embedder’s share', 1 / (1 / ours - 1 / alone) / floor, {
+  bar: { least: 0.4 },
+})
+
+await latency()
+await backend.close()
+await client.close()
+
+/** Accepts everything first, so that the worker alone is measured. */
+async function promise(key: string, texts: string[]): Promise<string> {
+  const web = await startProcess('api/index.ts', env)
+  const post = poster(web.port, '/v1/memory/ingest', key)
+  const bodies = Array.from({ length: exchanges }, (_, index) =>
+    JSON.stringify({
+      messages: texts
+        .slice(index * turns, (index + 1) * turns)
+        .map((content, turn) => ({ role: turn % 2 === 0 ? 'user' : 'assistant', content })),
+    }),
+  )
+  while (bodies.length > 0) {
+    const answers = await Promise.all(bodies.splice(0, 50).map(post))
+    const wrong = answers.find(({ status }) => status !== 202)
+    if (wrong) throw new Error(`${wrong.status} ${wrong.text}`)
+  }
+  await web.stop()
+  const { rows } = await backend.postgres.query<{ vault: string }>(
+    'select vault from operations order by id desc limit 1',
+  )
+  return rows[0]!.vault
+}
+
+async function settled(vault: string): Promise<void> {
+  for (;;) {
+    const { rows } = await backend.postgres.query<{ n: number }>(
+      `select count(*)::int n from operations where vault = $1 and state <> 'done'`,
+      [vault],
+    )
+    if (rows[0]!.n === 0) return
+    await new Promise(resolve => setTimeout(resolve, 20))
+  }
+}
+
+/** From the 202 until a search finds the exchange, on an otherwise idle machine. */
+async function latency(): Promise<void> {
+  const web = await startProcess('api/index.ts', env)
+  const worker = await startProcess('workers/index.ts', env, ['ingest'])
+  const key = await benchKey(backend, config)
+  const ingest = poster(web.port, '/v1/memory/ingest', key)
+  const search = poster(web.port, '/v1/memory/search', key)
+  const times: number[] = []
+  for (let run = 0; run < 30; run++) {
+    const token = `marker${run}x${Math.floor(next() * 1e6)}`
+    const content = `${token} ${sentence(20, next)}`
+    await ingest(JSON.stringify({ messages: [{ role: 'user', content }] }))
+    const accepted = performance.now()
+    while (!(await search(JSON.stringify({ query: token, limit: 1 }))).text.includes(content)) {
+      if (performance.now() - accepted > 10_000) throw new Error('not searchable within 10 s')
+      await new Promise(resolve => setTimeout(resolve, 2))
+    }
+    times.push(performance.now() - accepted)
+    await new Promise(resolve => setTimeout(resolve, 30))
+  }
+  report('from the 202 until searchable, median', median(times), { unit: 'ms', bar: { most: 100 } })
+  await web.stop()
+  await worker.stop()
+}

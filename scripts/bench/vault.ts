@@ -1,0 +1,95 @@
+import { randomBytes } from 'node:crypto'
+import pg from 'pg'
+import { createCredentials } from '#scripts/bootstrap.ts'
+import { release } from '#scripts/release.ts'
+import type { Backend } from '#shared/backend.ts'
+import { readConfig, type Config } from '#shared/config.ts'
+import { createLog } from '#shared/log.ts'
+
+export const log = createLog('error', 'bench')
+
+/** The environment of a migrated service with databases of its own. */
+export async function benchEnvironment(
+  extra: Record<string, string> = {},
+): Promise<Record<string, string>> {
+  const name = `bench_${randomBytes(4).toString('hex')}`
+  const admin = new pg.Client({ connectionString: process.env.DATABASE_URL })
+  await admin.connect()
+  await admin.query(`create database ${name}`)
+  await admin.end()
+  const databaseUrl = new URL(process.env.DATABASE_URL!)
+  databaseUrl.pathname = `/${name}`
+  const env = {
+    ...(process.env as Record<string, string>),
+    DATABASE_URL: databaseUrl.href,
+    MONGODB_URI: process.env.MONGODB_URI!.replace(/\/\w*\?/, `/${name}?`),
+    MASTER_KEY: '11'.repeat(32),
+    KEY_PEPPER: 'a pepper for benchmarks',
+    PORT: '0',
+    LOG_LEVEL: 'error',
+    RATE_LIMITS: 'off',
+    ...extra,
+  }
+  await release(readConfig(env), log)
+  return env
+}
+
+/** A Memory Key with an empty vault. */
+export async function benchKey(
+  { postgres }: Pick<Backend, 'postgres'>,
+  { keyPepper }: Config,
+): Promise<string> {
+  const made = await postgres.transaction(tx =>
+    createCredentials(tx, keyPepper, {
+      email: `${randomBytes(4).toString('hex')}@example.com`,
+      keyName: 'bench',
+      keyDays: null,
+      adminDays: null,
+      paymentMethod: 'card',
+      balance: null,
+    }),
+  )
+  return made.memoryKey
+}
+
+/** Repeatable random numbers in 0 to 1. */
+export function random(seed: number): () => number {
+  let state = seed >>> 0
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
+  }
+}
+
+/** A random direction. */
+export function unitVector(dimension: number, next: () => number): Float32Array {
+  const vector = new Float32Array(dimension)
+  let sum = 0
+  for (let index = 0; index < dimension; index++) {
+    const value = Math.sqrt(-2 * Math.log(1 - next())) * Math.cos(2 * Math.PI * next())
+    vector[index] = value
+    sum += value * value
+  }
+  const norm = Math.sqrt(sum)
+  return vector.map(value => value / norm)
+}
+
+const syllables =
+  'ba be bi bo da de do fa fi ga go ka ke ki la le lo ma me mi mo na ne no pa ra re ri ro sa se so ta te to va ve vo za zo'.split(
+    ' ',
+  )
+
+/** A sentence of made-up words whose frequencies fall off as in real language. */
+export function sentence(words: number, next: () => number): string {
+  const word = (): string => {
+    const rank = Math.floor(20_000 ** next())
+    let text = ''
+    for (let rest = rank + 40; rest > 0; rest = Math.floor(rest / syllables.length)) {
+      text += syllables[rest % syllables.length]
+    }
+    return text
+  }
+  return Array.from({ length: words }, word).join(' ')
+}

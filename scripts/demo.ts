@@ -1,0 +1,100 @@
+import { parseArgs } from 'node:util'
+import { createPage } from '#scripts/demo/page.ts'
+import { openScreen } from '#scripts/demo/screen.ts'
+import { openService, type Address } from '#scripts/demo/service.ts'
+import { tellStory, type Story } from '#scripts/demo/story.ts'
+import { Refusal } from '#shared/errors.ts'
+
+const help = `Usage: npm run demo -- [options]
+
+Tells a conversation of eight months to the service, through POST /v1/memory/ingest and with its own
+times, then asks about it and shows what is found and why.
+
+It uses the service you name, or the one that "npm start" is running on DATA_DIR, and makes a key with
+a vault of its own there (POST /v1/keys), so that yours stays as it is. Where none runs it starts one
+in a temporary folder and leaves nothing behind.
+
+  --base-url <url>  a running service (default: BASE_URL)
+  --key <key>       a Memory Key of it, which may create keys (default: MEMORY_KEY)
+  --json            print what happened as JSON
+  --help            this text
+
+Exit code: 0 when every question was answered as it should be, 1 when one was not or the service could
+not be used, 2 for wrong options.
+`
+
+const interrupted = new AbortController()
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => interrupted.abort())
+
+process.exitCode = await main()
+
+async function main(): Promise<number> {
+  const options = readOptions()
+  if (typeof options === 'string') {
+    process.stderr.write(`${options}\nSee --help.\n`)
+    return 2
+  }
+  if (options.help) {
+    process.stdout.write(help)
+    return 0
+  }
+  try {
+    const { failed } = await run(options)
+    return failed.length > 0 ? 1 : 0
+  } catch (error) {
+    if (interrupted.signal.aborted) return 130
+    if (!(error instanceof Refusal)) throw error
+    process.stderr.write(`${error.message}\n${error.hint ? `${error.hint}\n` : ''}`)
+    return 1
+  }
+}
+
+type Options = { help: boolean; json: boolean; given: Address | undefined }
+
+/** @returns what is wrong with the options, as a sentence, when something is. */
+function readOptions(): Options | string {
+  let values
+  try {
+    values = parseArgs({
+      options: {
+        'base-url': { type: 'string' },
+        key: { type: 'string' },
+        json: { type: 'boolean', default: false },
+        help: { type: 'boolean', default: false },
+      },
+    }).values
+  } catch (error) {
+    return (error as Error).message
+  }
+  const { BASE_URL, MEMORY_KEY } = process.env
+  const baseUrl = (values['base-url'] ?? BASE_URL ?? '').trim().replace(/\/+$/, '')
+  const key = (values.key ?? MEMORY_KEY ?? '').trim()
+  const { help, json } = values
+  if (!baseUrl && !key) return { help, json, given: undefined }
+  if (!/^https?:$/.test(URL.canParse(baseUrl) ? new URL(baseUrl).protocol : '')) {
+    return 'A key needs the http(s) address of its service: --base-url or BASE_URL'
+  }
+  if (!key) return 'A service needs a Memory Key: --key or MEMORY_KEY'
+  return { help, json, given: { baseUrl, key } }
+}
+
+async function run({ json, given }: Options): Promise<Story> {
+  const now = new Date()
+  const { signal } = interrupted
+  const page = json ? undefined : createPage(openScreen(process.stdout), now.getTime())
+  page?.begin()
+  const service = await openService(given, { signal, starting: () => page?.starting() })
+  try {
+    page?.opened(service)
+    const story = await tellStory(service.client, now, page ?? {})
+    page?.sum(story, service)
+    if (json) {
+      const { baseUrl, kind, readyMs } = service
+      const all = { service: { baseUrl, kind, readyMs }, ...story }
+      process.stdout.write(`${JSON.stringify(all, null, 2)}\n`)
+    }
+    return story
+  } finally {
+    await service.stop()
+  }
+}

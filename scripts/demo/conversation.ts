@@ -1,0 +1,56 @@
+import { readFileSync } from 'node:fs'
+import { datesFilled, momentOf } from '#scripts/demo/calendar.ts'
+
+/** One turn as `POST /v1/memory/ingest` takes it. */
+export type Turn = {
+  role: 'user' | 'assistant'
+  content: string
+  /** Epoch milliseconds. */
+  timestamp: number
+}
+
+/** What was said at one go. */
+export type Sitting = { title: string; at: number; turns: Turn[] }
+
+export type Conversation = {
+  sittings: Sitting[]
+  /** The text of the turn that goes by this id. @throws Error when there is none. */
+  textOf: (id: string) => string
+}
+
+type Line = {
+  role: Turn['role']
+  content: string
+  /** By which a question names the turn that answers it. */
+  id?: string
+  /** On the first turn of a sitting: its title, and when it took place. */
+  sitting?: string
+  when?: string
+}
+
+const file = new URL('conversation.jsonl', import.meta.url)
+
+/** People type: a turn follows the one before it after this long. */
+const betweenTurnsMs = 90_000
+
+/** The conversation that ships with the project, dated so that it ends shortly before `now`. */
+export function readConversation(now: Date): Conversation {
+  const sittings: Sitting[] = []
+  const named = new Map<string, string>()
+  for (const line of readFileSync(file, 'utf8').trim().split('\n')) {
+    const { role, content, id, sitting: title, when } = JSON.parse(line) as Line
+    if (title && when) sittings.push({ title, at: momentOf(when, now), turns: [] })
+    const { at, turns } = sittings.at(-1)!
+    const text = datesFilled(content, now)
+    turns.push({ role, content: text, timestamp: at + turns.length * betweenTurnsMs })
+    if (id) named.set(id, text)
+  }
+  return {
+    sittings,
+    textOf(id) {
+      const text = named.get(id)
+      if (text === undefined) throw new Error(`No turn goes by the id ${id}`)
+      return text
+    },
+  }
+}

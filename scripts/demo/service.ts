@@ -1,0 +1,158 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { clientOf, type Client } from '#scripts/demo/client.ts'
+import { dataDirOf } from '#scripts/embedded.ts'
+import { quietEnvironment } from '#scripts/services/process.ts'
+import { Refusal } from '#shared/errors.ts'
+
+/** Where a service is, and a Memory Key that opens it. */
+export type Address = { baseUrl: string; key: string }
+
+export type Service = {
+  baseUrl: string
+  client: Client
+  /** The key of a vault that holds nothing but the demo. */
+  key: string
+  /** `running`: somebody's, and it goes on; `own`: started here, gone afterwards. */
+  kind: 'running' | 'own'
+  /** Milliseconds until it could be used. */
+  readyMs: number
+  /** Leaves nothing behind of a service of our own; a running one is left alone. */
+  stop(): Promise<void>
+}
+
+/** A service that is there answers at once; what hangs is taken for gone. */
+const guestMs = 5_000
+/** The embedded servers may have to be fetched the first time. */
+const startMs = 240_000
+/** A service drains for 25 s at most, and its databases take a moment after it. */
+const stopMs = 40_000
+
+const startScript = fileURLToPath(new URL('../start.ts', import.meta.url))
+
+/**
+ * A service to tell the story to: the one given, else the one that runs on DATA_DIR, else one started
+ * for this alone in a temporary folder. On a service that was running the demo gets a key and so a
+ * vault of its own.
+ *
+ * @throws Refusal when the one given does not answer, or none can be started here.
+ */
+export async function openService(
+  given: Address | undefined,
+  { signal, starting }: { signal: AbortSignal; starting: () => void },
+): Promise<Service> {
+  if (given) return guestOf(given, signal)
+  const running = addressIn(dataDirOf(process.env))
+  if (running) {
+    try {
+      return await guestOf(running, signal)
+    } catch (error) {
+      // The file outlives its service, and another program may have taken the port since.
+      if (!(error instanceof Refusal)) throw error
+    }
+  }
+  starting()
+  return startService(signal)
+}
+
+async function guestOf({ baseUrl, key }: Address, signal: AbortSignal): Promise<Service> {
+  const begun = performance.now()
+  const soon = AbortSignal.any([signal, AbortSignal.timeout(guestMs)])
+  const host = clientOf(baseUrl, key, soon)
+  await host.call('GET /health')
+  const { answer } = await host.call('POST /v1/keys', { body: { name: 'Demo' } })
+  return {
+    baseUrl,
+    client: clientOf(baseUrl, answer.key, signal),
+    key: answer.key,
+    kind: 'running',
+    readyMs: performance.now() - begun,
+    stop: async () => {},
+  }
+}
+
+async function startService(signal: AbortSignal): Promise<Service> {
+  const begun = performance.now()
+  const dataDir = await mkdtemp(join(tmpdir(), 'memory-vault-demo-'))
+  const child = spawn(process.execPath, [startScript], {
+    env: environmentOf(dataDir),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const said: string[] = []
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => said.push(text))
+  }
+  const stop = async (): Promise<void> => {
+    await ended(child)
+    await rm(dataDir, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 })
+  }
+  try {
+    const { baseUrl, key } = await ready(child, { dataDir, said, signal })
+    const client = clientOf(baseUrl, key, signal)
+    return { baseUrl, client, key, kind: 'own', readyMs: performance.now() - begun, stop }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+/** A service of our own touches no database and no provider that the environment names, unless asked to embed there. */
+function environmentOf(dataDir: string): NodeJS.ProcessEnv {
+  const { DATABASE_URL: _postgres, MONGODB_URI: _mongodb, ...rest } = quietEnvironment()
+  return {
+    ...rest,
+    EMBEDDINGS: rest.EMBEDDINGS || 'local',
+    HOST: '127.0.0.1',
+    PORT: '0',
+    DATA_DIR: dataDir,
+  }
+}
+
+async function ready(
+  child: ChildProcess,
+  { dataDir, said, signal }: { dataDir: string; said: readonly string[]; signal: AbortSignal },
+): Promise<Address> {
+  const deadline = Date.now() + startMs
+  while (Date.now() < deadline) {
+    signal.throwIfAborted()
+    if (hasEnded(child)) break
+    const address = addressIn(dataDir)
+    if (address) return address
+    await delay(25)
+  }
+  throw new Refusal(
+    'unavailable',
+    `No service could be started for the demo:\n${said.join('').trim()}`,
+    'Start one yourself and name it with --base-url and --key',
+  )
+}
+
+/** What `npm start` wrote down once it was ready; undefined before, and where nothing ever started. */
+function addressIn(dataDir: string): Address | undefined {
+  try {
+    const { base_url, memory_key } = JSON.parse(
+      readFileSync(join(dataDir, 'credentials.json'), 'utf8'),
+    ) as { base_url?: string; memory_key?: string }
+    return base_url && memory_key ? { baseUrl: base_url, key: memory_key } : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const hasEnded = ({ exitCode, signalCode }: ChildProcess): boolean =>
+  exitCode !== null || signalCode !== null
+
+async function ended(child: ChildProcess): Promise<void> {
+  if (hasEnded(child)) return
+  const { promise, resolve } = Promise.withResolvers<void>()
+  child.once('exit', () => resolve())
+  child.kill('SIGTERM')
+  const timer = setTimeout(() => child.kill('SIGKILL'), stopMs)
+  await promise
+  clearTimeout(timer)
+}

@@ -1,0 +1,95 @@
+import { monthOf } from '#scripts/demo/calendar.ts'
+import { termsOf } from '#shared/recall/words.ts'
+
+/** A word with what holds it together, such as KV-70418-R or 4:21:37. */
+const wordPattern = /[\p{L}\p{N}](?:[\p{L}\p{N}'’.:-]*[\p{L}\p{N}])?/gu
+
+/** Terms of the index that are words; the others mark what kind of text it is. */
+const wordsOf = (text: string): string[] =>
+  termsOf(text).filter(term => /^[\p{L}\p{N}]/u.test(term))
+
+/**
+ * The words of a text that meet a word of the question as the service's own index sees them, as the
+ * text spells them; of words that are one to the index, the first.
+ */
+export function sharedWords(question: string, text: string): string[] {
+  const asked = new Set(wordsOf(question))
+  const shared: string[] = []
+  for (const [word] of text.matchAll(wordPattern)) {
+    const met = wordsOf(word).filter(term => asked.has(term))
+    if (met.length > 0) shared.push(word)
+    for (const term of met) asked.delete(term)
+  }
+  return shared
+}
+
+/** In a few words, what a memory of this text and time has in common with the question. */
+export function whyFound(question: string, { text, at }: { text: string; at: number }): string {
+  const shared = sharedWords(question, text)
+  const reasons = [
+    ...(question.includes(monthOf(at)) ? [`said in ${monthOf(at)}`] : []),
+    ...(shared.length > 0 ? [`shares ${shared.map(word => `“${word}”`).join(', ')}`] : []),
+  ]
+  return reasons.join(', ') || 'no word shared'
+}
+
+/** A text with each of the given words, where it stands as a word, in another look. */
+export const highlighted = (
+  text: string,
+  words: readonly string[],
+  look: (word: string) => string,
+): string => text.replaceAll(wordPattern, word => (words.includes(word) ? look(word) : word))
+
+/**
+ * The part of a text that has most of the given words, in at most so many characters: whole sentences
+ * where they fit, with `…` where something was left out.
+ */
+export function excerptOf(text: string, words: readonly string[], charactersMax: number): string {
+  const sentences = sentencesOf(text)
+  const counts = sentences.map(sentence => words.filter(word => sentence.includes(word)).length)
+  let first = counts.indexOf(Math.max(...counts))
+  let last = first
+  let length = sentences[first]!.length
+  // What follows explains more often than what came before.
+  for (;;) {
+    const next = sentences[last + 1]?.length ?? Infinity
+    const previous = sentences[first - 1]?.length ?? Infinity
+    if (length + next <= charactersMax) length += sentences[++last]!.length
+    else if (length + previous <= charactersMax) length += sentences[--first]!.length
+    else break
+  }
+  const middle = sentences
+    .slice(first, last + 1)
+    .join('')
+    .trim()
+  const kept = middle.length > charactersMax ? cutAround(middle, words, charactersMax) : middle
+  const before = first > 0 && !kept.startsWith('…') ? '… ' : ''
+  const after = last < sentences.length - 1 && !kept.endsWith('…') ? ' …' : ''
+  return `${before}${kept}${after}`
+}
+
+const sentenceEnds = new Intl.Segmenter('en', { granularity: 'sentence' })
+
+/** Joined again they are the text. The segmenter takes "Dr." and initials for ends. */
+function sentencesOf(text: string): string[] {
+  const sentences: string[] = []
+  for (const { segment } of sentenceEnds.segment(text)) {
+    if (/\b(?:Dr|Mrs?|Ms|St|\p{Lu})\.\s*$/u.test(sentences.at(-1) ?? '')) {
+      sentences.push(sentences.pop() + segment)
+    } else sentences.push(segment)
+  }
+  return sentences
+}
+
+/** A stretch of one sentence, from word end to word end, with the first of the words a third of the way in. */
+function cutAround(sentence: string, words: readonly string[], charactersMax: number): string {
+  const places = words.map(word => sentence.indexOf(word)).filter(place => place >= 0)
+  const middle = places.length > 0 ? Math.min(...places) : 0
+  const latest = sentence.length - charactersMax
+  const from = Math.max(0, Math.min(middle - Math.floor(charactersMax / 3), latest))
+  const start = from === 0 ? 0 : sentence.indexOf(' ', from) + 1
+  const end = start + charactersMax
+  const stop = end >= sentence.length ? sentence.length : sentence.lastIndexOf(' ', end)
+  const kept = sentence.slice(start, stop > start ? stop : end).trim()
+  return `${start > 0 ? '… ' : ''}${kept}${stop < sentence.length ? ' …' : ''}`
+}

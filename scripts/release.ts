@@ -1,0 +1,40 @@
+import type { Config } from '#shared/config.ts'
+import { createEmbedders } from '#shared/embedding/embedders.ts'
+import type { Log } from '#shared/log.ts'
+import { openMongo, type Mongo } from '#shared/mongo/connect.ts'
+import { createIndexes } from '#shared/mongo/indexes.ts'
+import { createSearchIndexes } from '#shared/mongo/search-indexes.ts'
+import { migrate } from '#shared/postgres/migrate.ts'
+import { migrateQueue } from '#shared/queue/queue.ts'
+
+/**
+ * Brings both stores to this version: SQL migrations, the queue's schema and queues, MongoDB indexes,
+ * and where the deployment has vector search the index of the default embedding model. Safe to run any
+ * number of times and by several processes at once.
+ *
+ * @returns the names of the migrations that were applied.
+ */
+export async function release(config: Config, log: Log): Promise<string[]> {
+  const applied = await migrate(config.databaseUrl)
+  await migrateQueue(config.databaseUrl, log)
+  const mongo = await openMongo(config.mongodbUri)
+  try {
+    await createIndexes(mongo)
+    if (await mongo.hasVectorSearch()) await createDefaultSearchIndex(config, mongo, log)
+  } finally {
+    await mongo.close()
+  }
+  return applied
+}
+
+/** A model that does not answer now must not hold up a release: without its index vaults are scanned. */
+async function createDefaultSearchIndex(config: Config, mongo: Mongo, log: Log): Promise<void> {
+  try {
+    const { space, dimension } = await createEmbedders(config).get()
+    for (const made of await createSearchIndexes(mongo, [{ space, dimension }])) {
+      log.info(made, 'search-index.checked')
+    }
+  } catch (error) {
+    log.warn({ err: error }, 'search-index.missing')
+  }
+}
