@@ -1,5 +1,6 @@
 import Koa, { type Middleware } from 'koa'
 import { answerErrors } from '#api/errors.ts'
+import { idempotency } from '#api/idempotency.ts'
 import { routes } from '#api/routes/index.ts'
 import type { Backend } from '#shared/backend.ts'
 import { mintId } from '#shared/ids.ts'
@@ -15,6 +16,7 @@ export function createApp(backend: Backend): Koa {
   })
   app.use(logRequests(backend.log))
   app.use(answerErrors(backend.log))
+  app.use(idempotency(backend))
   app.use(router.routes())
   app.use(refuseMethods(router.stack))
   return app

@@ -19,15 +19,16 @@ await new Promise<void>((resolve, reject) => {
   server.once('error', reject)
   server.listen(config.port, config.host, resolve)
 })
+/** Less than the whole process has, so that the stores are closed in good order after it. */
+const drainMs = 15_000
+
 // Port 0 asks the kernel for a free one.
 const { port } = server.address() as AddressInfo
 log.info({ port, host: config.host }, 'web.listening')
 serveUntilStopped(
   log,
   async () => {
-    const drained = new Promise(resolve => server.close(resolve))
-    server.closeIdleConnections()
-    await drained
+    await server.drain(drainMs)
     await backend.close()
   },
   { port },

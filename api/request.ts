@@ -1,5 +1,6 @@
 import type { Context } from 'koa'
 import { readJson, type bodyLimits } from '#api/body.ts'
+import { claimed } from '#api/idempotency.ts'
 import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/errors.ts'
 import { callerOfKey, presentedKey, type Caller } from '#shared/key/caller.ts'
@@ -11,7 +12,7 @@ import { wellFormedText } from '#shared/well-formed.ts'
  *
  * @throws Refusal `unauthenticated`.
  */
-export function callerOf(
+export async function callerOf(
   ctx: Context,
   { postgres, config }: Pick<Backend, 'postgres' | 'config'>,
 ): Promise<Caller> {
@@ -20,7 +21,9 @@ export function callerOf(
     authorization: bearerOf(ctx),
     apiKey: ctx.get('x-api-key').trim() || undefined,
   })
-  return callerOfKey(postgres.query, config.keyPepper, key)
+  const caller = await callerOfKey(postgres.query, config.keyPepper, key)
+  ctx.state.caller = caller
+  return caller
 }
 
 /** The token of `Authorization: Bearer …`; the scheme's case does not matter. */
@@ -28,7 +31,7 @@ export const bearerOf = (ctx: Context): string | undefined =>
   /^bearer +(\S+)\s*$/i.exec(ctx.get('authorization'))?.[1]
 
 /**
- * The checked body.
+ * The checked body. A request with an Idempotency-Key claims it here, so call `callerOf` first.
  *
  * @throws Refusal `invalid` naming the field and the bound, and what `readJson` throws.
  */
@@ -37,7 +40,9 @@ export async function bodyOf<Body>(
   shape: Shape<Body>,
   size: keyof typeof bodyLimits = 'small',
 ): Promise<Body> {
-  return shape.check(await readJson(ctx, size))
+  const body = shape.check(await readJson(ctx, size))
+  await claimed(ctx, body)
+  return body
 }
 
 /**

@@ -1,5 +1,6 @@
-import { createServer, STATUS_CODES, type Server } from 'node:http'
+import { createServer, STATUS_CODES, type Server, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import type Koa from 'koa'
 
 /** Bounds of a connection: a peer that is slow to speak is hung up on, not waited for. */
@@ -9,34 +10,95 @@ const limits = {
   keepAliveTimeout: 65_000,
   connectionsCheckingInterval: 2_000,
   maxHeaderSize: 16 * 1024,
-} as const
+}
+
+export type ConnectionLimits = typeof limits
+
+export type HttpServer = Server & {
+  /**
+   * Takes no new connections, lets answers under way finish, and resolves when every connection is
+   * closed; those still open after `withinMs` are cut.
+   */
+  drain(withinMs: number): Promise<void>
+}
 
 const connectionsMax = 2_000
 
 /**
  * The HTTP server around the application. What Node's parser refuses, before any route is known, gets
- * a JSON body too.
+ * a JSON body too, behind the answers this connection is still owed.
  */
-export function createHttpServer(app: Koa): Server {
+export function createHttpServer(app: Koa, bounds: Partial<ConnectionLimits> = {}): HttpServer {
+  // Node would answer a missing Host itself, with an empty body.
+  const options = { ...limits, ...bounds, requireHostHeader: false }
   const answer = app.callback()
-  const server = createServer(limits, (request, response) => void answer(request, response))
+  const underWay = new Set<ServerResponse>()
+
+  const server = createServer(options, (request, response) => {
+    underWay.add(response)
+    response.once('close', () => underWay.delete(response))
+    if (request.headers.host === undefined && request.httpVersion === '1.1') {
+      return refuse(response, 400, 'The request has no Host header')
+    }
+    void answer(request, response)
+  })
   server.maxConnections = connectionsMax
+  server.on('checkExpectation', (_, response) =>
+    refuse(response, 417, 'Expect takes 100-continue and nothing else'),
+  )
+  server.on('connect', (_, socket) => refuseRaw(socket, 405, 'This is not a proxy for connections'))
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy()
-    const [status, message] = clientErrors[error.code ?? ''] ?? [
-      400,
-      'The request is not valid HTTP',
-    ]
-    const body = JSON.stringify({ error: message })
-    socket.end(
-      `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json; charset=utf-8\r\n` +
-        `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-    )
+    const [status, message] = clientErrors[error.code ?? ''] ?? notHttp
+    const owed = [...underWay].findLast(({ req }) => req.socket === socket && req.complete)
+    if (owed) owed.once('close', () => refuseRaw(socket, status, message))
+    else refuseRaw(socket, status, message)
   })
-  return server
+  return Object.assign(server, {
+    drain: (withinMs: number) => drain(server, underWay, withinMs),
+  })
 }
+
+const notHttp: [number, string] = [400, 'The request is not valid HTTP']
 
 const clientErrors: Record<string, [number, string]> = {
   HPE_HEADER_OVERFLOW: [431, 'The request headers are larger than 16 KiB'],
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, 'The chunk extensions of the body are too long'],
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request took too long to arrive'],
+}
+
+function refuse(response: ServerResponse, status: number, message: string): void {
+  response.writeHead(status, { 'Content-Type': jsonType, Connection: 'close' })
+  response.end(JSON.stringify({ error: message }))
+}
+
+/** The same where Node gives no response to write to. */
+function refuseRaw(socket: Duplex, status: number, message: string): void {
+  if (!socket.writable) return void socket.destroy()
+  const body = JSON.stringify({ error: message })
+  socket.end(
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: ${jsonType}\r\n` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+  )
+}
+
+const jsonType = 'application/json; charset=utf-8'
+
+/** How often connections that have become idle are looked for while the server drains. */
+const sweepMs = 50
+
+/** `close` alone would wait for keep-alive connections that fell idle after it was called. */
+async function drain(
+  server: Server,
+  underWay: ReadonlySet<ServerResponse>,
+  withinMs: number,
+): Promise<void> {
+  const closed = new Promise<void>(resolve => server.close(() => resolve()))
+  for (const response of underWay) if (!response.headersSent) response.shouldKeepAlive = false
+  server.closeIdleConnections()
+  const sweep = setInterval(() => server.closeIdleConnections(), sweepMs)
+  const late = setTimeout(() => server.closeAllConnections(), withinMs)
+  await closed
+  clearInterval(sweep)
+  clearTimeout(late)
 }

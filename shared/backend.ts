@@ -1,4 +1,5 @@
 import type { Config } from '#shared/config.ts'
+import { createCursors, type Cursors } from '#shared/cursor.ts'
 import { createEmbedders, type Embedders } from '#shared/embedding/embedders.ts'
 import { createSeal, type Seal } from '#shared/key/seal.ts'
 import type { Log } from '#shared/log.ts'
@@ -22,6 +23,7 @@ export type Backend = {
   log: Log
   now: () => number
   seal: Seal
+  cursors: Cursors
   postgres: Postgres
   mongo: Mongo
   memories: Memories
@@ -61,6 +63,7 @@ export async function openBackend(config: Config, log: Log, role: BackendRole): 
     log,
     now: Date.now,
     seal: createSeal(config.masterKeys),
+    cursors: createCursors(config.keyPepper),
     postgres,
     mongo,
     memories,

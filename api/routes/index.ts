@@ -7,12 +7,23 @@ import { prepare } from '#api/routes/memory/prepare.ts'
 import { search } from '#api/routes/memory/search.ts'
 import { stats } from '#api/routes/memory/stats.ts'
 import { warmup } from '#api/routes/memory/warmup.ts'
+import { operations } from '#api/routes/operations.ts'
 import type { Backend } from '#shared/backend.ts'
 
 /** Every route, in the order of the specification. */
 export function routes(backend: Backend): Router {
   const router = new Router()
-  for (const add of [information, health, keys, prepare, ingest, search, stats, warmup]) {
+  for (const add of [
+    information,
+    health,
+    keys,
+    prepare,
+    ingest,
+    search,
+    stats,
+    warmup,
+    operations,
+  ]) {
     add(router, backend)
   }
   return router

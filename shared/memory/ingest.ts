@@ -1,6 +1,6 @@
 import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/errors.ts'
-import { memoryIdOf, mintId } from '#shared/ids.ts'
+import { memoryIdOf } from '#shared/ids.ts'
 import type { Caller } from '#shared/key/caller.ts'
 import { turnsOf, type Message } from '#shared/memory/content.ts'
 import type { Memory } from '#shared/memory/memory.ts'
@@ -9,6 +9,8 @@ import type { IngestJob } from '#shared/memory/promise.ts'
 import { settleStored } from '#shared/postgres/operations.ts'
 
 export type Exchange = {
+  /** The UUIDv7 this exchange is accepted under. */
+  operation: string
   session: string | null
   messages: readonly Message[]
   /** Provider-prefixed model of the exchange; usage metadata only. */
@@ -20,7 +22,6 @@ export type Exchange = {
 }
 
 export type AcceptedExchange = {
-  operation: string
   /** Tokens of the user's turns. */
   userTokens: number
   /** Tokens of the assistant's turns. */
@@ -41,7 +42,7 @@ export async function acceptExchange(
   caller: Caller,
   exchange: Exchange,
 ): Promise<AcceptedExchange> {
-  const operation = mintId()
+  const { operation } = exchange
   const memories = await promisedMemories(operation, exchange.messages, now())
   if (memories.length === 0) {
     throw new Refusal(
@@ -71,17 +72,22 @@ export async function acceptExchange(
       memoryTokens: userTokens + assistantTokens,
     },
     name: 'ingest',
-    data: ({ epoch, sessionEpoch }): IngestJob => ({
-      operation,
-      vault: caller.scope.vault,
-      epoch,
-      session: exchange.session,
-      sessionEpoch,
-      model,
-      memories,
-    }),
+    jobs: ({ epoch, sessionEpoch }) => [
+      {
+        id: operation,
+        data: {
+          operation,
+          vault: caller.scope.vault,
+          epoch,
+          session: exchange.session,
+          sessionEpoch,
+          model,
+          memories,
+        },
+      },
+    ],
   })
-  return { operation, userTokens, assistantTokens, memories: memories.length }
+  return { userTokens, assistantTokens, memories: memories.length }
 }
 
 /**

@@ -28,6 +28,14 @@ export type MemoryDocument = {
   vectors: Record<string, Binary>
   /** Covered by a reflection already. */
   consolidated: boolean
+  /** Of a reflection: the batch it was made of, the memories in it, and the span of time they cover. */
+  batch?: string
+  sources?: string[]
+  covers?: { from: Date; to: Date }
+  /** The batches that consolidated this memory. */
+  consolidated_by?: string[]
+  /** Of a copied memory: where it came from. */
+  provenance?: { origin_key: string; transferred_at: Date; source_id: string }
   /** Raised by every change of the text. */
   version: number
   tomb_at?: Date

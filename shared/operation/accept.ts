@@ -4,12 +4,20 @@ import type { Postgres } from '#shared/postgres/connect.ts'
 import { jobNames, type JobName, type Payloads } from '#shared/queue/jobs.ts'
 import type { Promised, Queue } from '#shared/queue/queue.ts'
 
-/** A piece of work to promise: its operation and bill, and the job that will do it. */
+/** A piece of work to promise: its operation and bill, and the jobs that will do it. */
 export type Work<Name extends JobName = JobName> = {
   operation: NewOperation
   name: Name
-  /** The job's payload, once it is known what the vault was at the moment of acceptance. */
-  data: (accepted: Accepted) => Payloads[Name]
+  /** The jobs, once it is known what the vault was at the moment of acceptance. */
+  jobs: (accepted: Accepted) => WorkJob<Name>[]
+}
+
+export type WorkJob<Name extends JobName> = {
+  /** A UUIDv7; the operation's own where one job does it all. */
+  id: string
+  data: Payloads[Name]
+  /** What the queue's policy counts by. */
+  key?: string
 }
 
 export type Accept = (work: Work) => Promise<Accepted>
@@ -30,7 +38,7 @@ export function createAccept(postgres: Postgres, queue: Queue): Accept {
       )
       for (const name of jobNames) {
         const jobs = works.flatMap((work, index) =>
-          work.name === name ? [promisedOf(work, accepted[index]!)] : [],
+          work.name === name ? promisedOf(work, accepted[index]!) : [],
         )
         if (jobs.length > 0) await queue.send(tx, name, jobs)
       }
@@ -40,8 +48,6 @@ export function createAccept(postgres: Postgres, queue: Queue): Accept {
   )
 }
 
-const promisedOf = (work: Work, accepted: Accepted): Promised<JobName> => ({
-  id: work.operation.id,
-  data: work.data(accepted),
-  priority: -accepted.pending,
-})
+function promisedOf(work: Work, accepted: Accepted): Promised<JobName>[] {
+  return work.jobs(accepted).map(job => ({ ...job, priority: -accepted.pending }))
+}

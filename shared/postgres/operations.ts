@@ -1,6 +1,6 @@
 import type { Query, Transaction } from '#shared/postgres/connect.ts'
 
-export type OperationState = 'accepted' | 'done' | 'failed' | 'cancelled'
+export type OperationState = 'accepted' | 'running' | 'done' | 'failed' | 'cancelled'
 
 /** Work that is promised and billed together: its operation and its usage row share one id. */
 export type NewOperation = {
@@ -13,6 +13,8 @@ export type NewOperation = {
   awaited: boolean
   session: string | null
   model: string | null
+  /** Steps of the work, for its progress; 1 when it is done in one. */
+  total?: number
   inputTokens: number
   outputTokens: number
   memoryTokens: number
@@ -39,7 +41,8 @@ export async function insertOperations(
     `with item as (
        select * from jsonb_to_recordset($1::jsonb) as item(
          n int, id uuid, account uuid, vault uuid, key_hash text, kind text, awaited boolean,
-         session text, model text, input_tokens int, output_tokens int, memory_tokens int)
+         session text, model text, total int,
+         input_tokens int, output_tokens int, memory_tokens int)
      ), held as (
        select id from vaults where id in (select vault from item) order by id for no key update
      ), raised as (
@@ -48,15 +51,18 @@ export async function insertOperations(
        where v.id = tally.vault and held.id = v.id
        returning v.id, v.epoch, v.pending
      ), promised as (
-       insert into operations (id, account, vault, key_hash, kind, epoch, awaited)
-       select i.id, i.account, i.vault, decode(i.key_hash, 'hex'), i.kind, r.epoch, i.awaited
+       insert into operations (id, account, vault, key_hash, kind, epoch, awaited, session, progress_total)
+       select i.id, i.account, i.vault, decode(i.key_hash, 'hex'), i.kind, r.epoch, i.awaited, i.session,
+              i.total
        from item i join raised r on r.id = i.vault
+       on conflict (id) do nothing
      ), billed as (
        insert into usage_events (id, account, vault, key_hash, kind, model, session,
                                  input_tokens, output_tokens, memory_tokens)
        select id, account, vault, decode(key_hash, 'hex'), kind, model, session,
               input_tokens, output_tokens, memory_tokens
        from item
+       on conflict (id) do nothing
      )
      select r.epoch, r.pending, coalesce(s.epoch, 0) as session_epoch
      from item i join raised r on r.id = i.vault
@@ -83,6 +89,7 @@ function rowOf(operation: NewOperation, n: number) {
     awaited: operation.awaited,
     session: operation.session,
     model: operation.model,
+    total: operation.total ?? 1,
     input_tokens: operation.inputTokens,
     output_tokens: operation.outputTokens,
     memory_tokens: operation.memoryTokens,
@@ -117,9 +124,9 @@ export async function settleStored(query: Query, stored: readonly Stored[]): Pro
        where v.id in (select vault from operations where id in (select id from item))
        order by v.id for no key update
      ), finished as (
-       update operations o set state = 'done', finished_at = now()
+       update operations o set state = 'done', finished_at = now(), progress_done = progress_total
        from item i, held h
-       where o.id = i.id and h.id = o.vault and o.state in ('accepted', 'failed')
+       where o.id = i.id and h.id = o.vault and o.state in ('accepted', 'running', 'failed')
        returning o.id, o.vault, o.epoch = h.epoch as current, o.awaited
      ), standing as (
        select f.*, i.session, i.ids, i.raw_units, i.raw_tokens,
@@ -168,7 +175,7 @@ export async function failOperations(query: Query, ids: readonly string[]): Prom
   await query(
     `with failed as (
        update operations set state = 'failed', finished_at = now()
-       where id = any($1::uuid[]) and state = 'accepted' returning id, vault, awaited
+       where id = any($1::uuid[]) and state in ('accepted', 'running') returning id, vault, awaited
      ), told as (
        select pg_notify('${settledChannel}', id::text) from failed where awaited
      ), lowered as (

@@ -18,10 +18,15 @@ type Patience = {
   concurrency: number
   /** Longest a job may run before it is given to another worker. */
   expireInSeconds: number
+  /**
+   * `standard`: any number at once; `singleton`: one active per key; `stately`: per key one active and
+   * one waiting, further ones coalesce. It cannot be changed once the queue exists.
+   */
+  policy: 'standard' | 'singleton' | 'stately'
 }
 
 export const jobs: Record<JobName, Patience> = {
-  ingest: { batchSize: 50, concurrency: 2, expireInSeconds: 900 },
+  ingest: { batchSize: 50, concurrency: 2, expireInSeconds: 900, policy: 'standard' },
 }
 
 export const jobNames = Object.keys(jobs) as JobName[]

@@ -16,6 +16,8 @@ export type Promised<Name extends JobName> = {
   data: Payloads[Name]
   /** Jobs of one vault wait behind those of vaults with less waiting: minus the vault's pending jobs. */
   priority: number
+  /** What a queue's policy counts by, such as the vault: see `policy` on the board. */
+  key?: string
 }
 
 export type Job<Name extends JobName> = {
@@ -34,6 +36,11 @@ export type Verdict = { id: string; done: true } | { id: string; done: false; er
 export type Queue = {
   /** Enqueues in the caller's transaction: the jobs exist when, and only when, it commits. */
   send<Name extends JobName>(tx: Transaction, name: Name, promised: Promised<Name>[]): Promise<void>
+  /**
+   * Removes the waiting jobs of an operation: the one that has its id, and those that carry it in
+   * `data.operation`. False, with nothing settled, when one has begun: roll back then.
+   */
+  takeBack(tx: Transaction, operation: string): Promise<boolean>
   /** Takes jobs of one kind until closed; each job gets its own verdict, a missing one fails. */
   work<Name extends JobName>(
     name: Name,
@@ -89,8 +96,9 @@ export async function migrateQueue(databaseUrl: string, log: Log): Promise<void>
     const dead = deadLetterOf(name)
     const { notify: _, heartbeatSeconds: __, ...keeping } = patience
     await boss.createQueue(dead, { ...keeping, deleteAfterSeconds: patience.retentionSeconds })
-    const options = { ...patience, expireInSeconds: jobs[name].expireInSeconds, deadLetter: dead }
-    await boss.createQueue(name, options)
+    const { expireInSeconds, policy } = jobs[name]
+    const options = { ...patience, expireInSeconds, deadLetter: dead }
+    await boss.createQueue(name, { ...options, policy })
     await boss.updateQueue(name, options)
   }
   await boss.stop({ graceful: true, timeout: 5_000 })
@@ -106,9 +114,29 @@ async function open(boss: PgBoss, log: Log): Promise<Queue> {
       const db = { executeSql: (text: string, values?: unknown[]) => tx.query(text, values) }
       await boss.insert(
         name,
-        promised.map(({ id, data, priority }) => ({ id, data, priority })),
+        promised.map(({ id, data, priority, key }) => ({
+          id,
+          data,
+          priority,
+          ...(key !== undefined && { singletonKey: key }),
+        })),
         { db },
       )
+    },
+
+    async takeBack(tx, operation) {
+      const { rows } = await tx.query<{ waiting: boolean }>(
+        `with ours as (
+           select id, name, state from ${schema}.job
+           where id = $1::uuid or data->>'operation' = ($1::uuid)::text for update
+         ), gone as (
+           delete from ${schema}.job j using ours o
+           where j.id = o.id and j.name = o.name and o.state < 'active'
+         )
+         select state < 'active' as waiting from ours`,
+        [operation],
+      )
+      return rows.length > 0 && rows.every(({ waiting }) => waiting)
     },
 
     async work(name, handle) {

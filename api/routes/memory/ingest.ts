@@ -1,5 +1,6 @@
 import type { Router } from '@koa/router'
 import { IngestBody, IngestQuery } from '#api/contract/contract.ts'
+import { operationOf } from '#api/idempotency.ts'
 import { presentDebt } from '#api/present/debt.ts'
 import { bodyOf, callerOf, embeddingsOf, queryOf, sessionOf } from '#api/request.ts'
 import type { Backend } from '#shared/backend.ts'
@@ -18,14 +19,16 @@ export function ingest(router: Router, backend: Backend): void {
     const { wait } = queryOf(ctx, IngestQuery)
     const body = await bodyOf(ctx, IngestBody, 'large')
 
+    const operation = operationOf(ctx)
     const accepted = await acceptExchange(backend, caller, {
+      operation,
       session: sessionOf(ctx, body.session_id),
       messages: body.messages,
       model: body.model ?? null,
       embeddings: embeddingsOf(ctx, body.embeddings),
       awaited: wait,
     })
-    const { operation, userTokens, assistantTokens } = accepted
+    const { userTokens, assistantTokens } = accepted
     const stored =
       wait && (await backend.operations.settled(caller.account, operation, waitMs)) === 'done'
 

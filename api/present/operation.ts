@@ -1,0 +1,14 @@
+import type { OperationRow } from '#shared/postgres/operation-rows.ts'
+
+/** A piece of queued work as clients see it. */
+export const presentOperation = (row: OperationRow) => ({
+  operation_id: row.id,
+  kind: row.kind,
+  state: row.state,
+  key: row.key,
+  session_id: row.session,
+  progress: { done: row.done, total: row.total },
+  created_at: row.createdAt.toISOString(),
+  finished_at: row.finishedAt?.toISOString() ?? null,
+  outcome: row.outcome,
+})

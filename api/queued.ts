@@ -1,0 +1,38 @@
+import type { Context } from 'koa'
+import type { Backend } from '#shared/backend.ts'
+import type { Caller } from '#shared/key/caller.ts'
+import { findOperation } from '#shared/postgres/operation-rows.ts'
+
+/** Longest a request waits for its queued work before it answers 202. */
+export const queuedWaitMs = 25_000
+
+/** Whether the client asked for the 202 at once: `Prefer: respond-async`. */
+export const respondsAsync = (ctx: Context): boolean =>
+  /(?:^|[,;\s])respond-async(?:$|[,;\s])/i.test(ctx.get('prefer'))
+
+/**
+ * Answers with the outcome of queued work as if it had been done in the request; when it takes longer
+ * than 25 s, or the client asked for it, 202 with the operation to ask about.
+ */
+export async function answerQueued(
+  ctx: Context,
+  { operations, postgres }: Pick<Backend, 'operations' | 'postgres'>,
+  { account }: Caller,
+  operation: string,
+): Promise<void> {
+  const state = respondsAsync(ctx)
+    ? 'accepted'
+    : await operations.settled(account, operation, queuedWaitMs)
+  const row = state === 'done' ? await findOperation(postgres.query, account, operation) : undefined
+  if (row?.outcome) {
+    ctx.status = row.outcome.status
+    ctx.body = row.outcome.body
+    return
+  }
+  ctx.status = 202
+  ctx.body = {
+    status: 'processing',
+    operation_id: operation,
+    message: `It goes on in the background; GET /v1/operations/${operation} tells how it ends`,
+  }
+}

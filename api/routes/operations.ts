@@ -1,0 +1,72 @@
+import type { Router } from '@koa/router'
+import type { Context } from 'koa'
+import { ListOperationsQuery } from '#api/contract/contract.ts'
+import { claimed } from '#api/idempotency.ts'
+import { presentOperation } from '#api/present/operation.ts'
+import { callerOf, queryOf } from '#api/request.ts'
+import type { Backend } from '#shared/backend.ts'
+import { Refusal } from '#shared/errors.ts'
+import { isUuid } from '#shared/ids.ts'
+import { requireStore } from '#shared/key/caller.ts'
+import { cancelOperation } from '#shared/operation/cancel.ts'
+import {
+  findOperation,
+  listOperations,
+  type OperationRow,
+} from '#shared/postgres/operation-rows.ts'
+
+/** The queued work of the account: what there is, how far it is, and stopping what has not begun. */
+export function operations(router: Router, backend: Backend): void {
+  router.get('/v1/operations', async ctx => {
+    const { account } = await callerOf(ctx, backend)
+    const { state, kind, limit, cursor } = queryOf(ctx, ListOperationsQuery)
+    const bound = ['GET /v1/operations', account, state ?? null, kind ?? null]
+    const before =
+      cursor === undefined ? undefined : (backend.cursors.read(cursor, bound) as string)
+
+    const rows = await listOperations(backend.postgres.query, account, {
+      state,
+      kind,
+      before,
+      limit: limit + 1,
+    })
+    const page = rows.slice(0, limit)
+    const more = rows.length > limit
+    ctx.body = {
+      items: page.map(presentOperation),
+      has_more: more,
+      next_cursor: more ? backend.cursors.write(page.at(-1)!.id, bound) : null,
+    }
+  })
+
+  router.get('/v1/operations/:id', async ctx => {
+    const { account } = await callerOf(ctx, backend)
+    ctx.body = presentOperation(await operationOfAccount(ctx, backend, account))
+  })
+
+  router.delete('/v1/operations/:id', async ctx => {
+    const caller = await callerOf(ctx, backend)
+    requireStore(caller)
+    await claimed(ctx, null)
+    const row = await operationOfAccount(ctx, backend, caller.account)
+    if (row.state !== 'cancelled' && !(await cancelOperation(backend, caller.account, row.id))) {
+      throw new Refusal(
+        'conflict',
+        'This operation has begun or ended and cannot be cancelled',
+        `GET /v1/operations/${row.id} tells its state`,
+      )
+    }
+    ctx.body = presentOperation(await operationOfAccount(ctx, backend, caller.account))
+  })
+}
+
+async function operationOfAccount(
+  ctx: Context & { params?: Record<string, string> },
+  { postgres }: Pick<Backend, 'postgres'>,
+  account: string,
+): Promise<OperationRow> {
+  const id = ctx.params?.id ?? ''
+  const row = isUuid(id) ? await findOperation(postgres.query, account, id) : undefined
+  if (row) return row
+  throw new Refusal('missing', 'No such operation', 'GET /v1/operations lists those of the account')
+}

@@ -1,0 +1,28 @@
+import type { Backend } from '#shared/backend.ts'
+import { cancelAccepted } from '#shared/postgres/operation-rows.ts'
+
+/** The operation had begun when its jobs were to be taken back. */
+class Begun extends Error {}
+
+/**
+ * Takes back work that has not begun: its jobs leave the queue, its bill is undone. All or nothing: when
+ * a worker already holds one of its jobs, nothing changes.
+ *
+ * @returns whether it is cancelled.
+ */
+export async function cancelOperation(
+  { postgres, queue }: Pick<Backend, 'postgres' | 'queue'>,
+  account: string,
+  id: string,
+): Promise<boolean> {
+  try {
+    return await postgres.transaction(async tx => {
+      if (!(await cancelAccepted(tx.query, account, id))) return false
+      if (!(await queue.takeBack(tx, id))) throw new Begun()
+      return true
+    })
+  } catch (error) {
+    if (error instanceof Begun) return false
+    throw error
+  }
+}

@@ -1,0 +1,94 @@
+import type { Query } from '#shared/postgres/connect.ts'
+
+/** Who asked for what, under which Idempotency-Key. */
+export type IdempotentRequest = {
+  keyHash: Buffer
+  /** Method and path as they were asked. */
+  route: string
+  idempotency: string
+  bodyHash: Buffer
+}
+
+export type Begun =
+  /** Ours to run, under this operation id. */
+  | { state: 'begun'; operation: string }
+  /** Another request with this key is still running. */
+  | { state: 'running' }
+  /** It has answered: the sealed answer. */
+  | { state: 'answered'; answer: string }
+  /** The key was used for another request. */
+  | { state: 'other' }
+
+/** A request that has not answered after this long has died with its process, and may be tried again. */
+const lockSeconds = 60
+
+/**
+ * Claims an Idempotency-Key for a day. Of many at once exactly one begins. A claim whose process died
+ * is taken over under the operation id it had, so that work it had promised is not promised twice.
+ */
+export async function beginIdempotent(
+  query: Query,
+  request: IdempotentRequest,
+  operation: string,
+): Promise<Begun> {
+  const { keyHash, route, idempotency, bodyHash } = request
+  const { rows } = await query<{
+    begun: string | null
+    operation: string | null
+    answer: string | null
+    same: boolean
+  }>(
+    `with claimed as (
+       insert into idempotency as i (key_hash, route, idempotency, body_hash, operation, locked_until)
+       values ($1, $2, $3, $4, $5, now() + make_interval(secs => $6))
+       on conflict (key_hash, route, idempotency) do update
+         set locked_until = excluded.locked_until,
+             body_hash = excluded.body_hash,
+             operation = case when i.created_at < now() - interval '24 hours'
+                              then excluded.operation else i.operation end,
+             answer = null,
+             created_at = case when i.created_at < now() - interval '24 hours'
+                               then now() else i.created_at end
+         where i.created_at < now() - interval '24 hours'
+            or (i.answer is null and i.locked_until < now() and i.body_hash = excluded.body_hash)
+       returning operation
+     )
+     select c.operation as begun, i.operation, i.answer, i.body_hash = $4 as same
+     from (select 1) one left join claimed c on true
+     left join idempotency i on i.key_hash = $1 and i.route = $2 and i.idempotency = $3`,
+    [keyHash, route, idempotency, bodyHash, operation, lockSeconds],
+    'idempotency.begin',
+  )
+  const row = rows[0]!
+  // Another request claimed it after this statement had begun: its row can be read now.
+  if (row.begun === null && row.operation === null)
+    return beginIdempotent(query, request, operation)
+  if (row.begun !== null) return { state: 'begun', operation: row.begun }
+  if (!row.same) return { state: 'other' }
+  return row.answer === null ? { state: 'running' } : { state: 'answered', answer: row.answer }
+}
+
+/** Keeps the answer for whoever asks again. */
+export async function keepAnswer(
+  query: Query,
+  { keyHash, route, idempotency }: IdempotentRequest,
+  answer: string,
+): Promise<void> {
+  await query(
+    `update idempotency set answer = $4 where key_hash = $1 and route = $2 and idempotency = $3`,
+    [keyHash, route, idempotency, answer],
+    'idempotency.keep',
+  )
+}
+
+/** Gives a claim up: the request was refused before it did anything, and may be sent again. */
+export async function releaseIdempotent(
+  query: Query,
+  { keyHash, route, idempotency }: IdempotentRequest,
+): Promise<void> {
+  await query(
+    `delete from idempotency
+     where key_hash = $1 and route = $2 and idempotency = $3 and answer is null`,
+    [keyHash, route, idempotency],
+  )
+}

@@ -1,0 +1,98 @@
+import t from 'tap'
+import { mintId } from '#shared/ids.ts'
+import { buildKey, clientOf, testApi, workOn } from '#test/support/api.ts'
+import { testBackend } from '#test/support/backend.ts'
+
+const backend = await testBackend(t)
+const key = await buildKey(backend, 'owner@example.com')
+const api = await testApi(t, backend, key)
+const stranger = clientOf(api.base, await buildKey(backend))
+
+const ingest = async (path = '/v1/memory/ingest'): Promise<string> =>
+  (await api.post(path, { messages: [{ role: 'user', content: 'hello there' }] })).body.operation_id
+
+const pending = async (): Promise<number> => {
+  const { rows } = await backend.postgres.query<{ n: number }>(
+    'select sum(pending)::int n from vaults',
+  )
+  return rows[0]!.n
+}
+
+t.test('200: an operation tells its state, key, session and progress', async t => {
+  const id = await ingest()
+  t.match((await api.get(`/v1/operations/${id}`)).body, {
+    operation_id: id,
+    kind: 'ingest',
+    state: 'accepted',
+    key: `${key.slice(0, 6)}…${key.slice(-4)}`,
+    session_id: null,
+    progress: { done: 0, total: 1 },
+    finished_at: null,
+    outcome: null,
+  })
+})
+
+t.test('404: unknown, malformed and foreign ids look alike', async t => {
+  const foreign = await stranger.get(`/v1/operations/${await ingest()}`)
+  const unknown = await api.get(`/v1/operations/${mintId()}`)
+  const odd = await api.get('/v1/operations/nonsense')
+  t.same([foreign.status, unknown.status, odd.status], [404, 404, 404])
+  t.same(foreign.body, unknown.body)
+  t.same(odd.body, unknown.body)
+})
+
+t.test('200: cancelling what has not begun takes job and bill back; again the same', async t => {
+  const before = await pending()
+  const id = await ingest()
+  const cancelled = await api.send('DELETE', `/v1/operations/${id}`)
+  t.match(cancelled, { status: 200, body: { state: 'cancelled', finished_at: String } })
+  t.equal((await api.send('DELETE', `/v1/operations/${id}`)).status, 200)
+  t.equal(await pending(), before)
+  const { rows } = await backend.postgres.query(
+    `select (select count(*)::int from pgboss.job where id = $1) jobs,
+            (select count(*)::int from usage_events where id = $1) bills`,
+    [id],
+  )
+  t.same(rows, [{ jobs: 0, bills: 0 }])
+})
+
+t.test('403: a read-only key does not cancel', async t => {
+  const reader = clientOf(api.base, `${key}:read`)
+  t.equal((await reader.send('DELETE', `/v1/operations/${mintId()}`)).status, 403)
+})
+
+t.test('200: pages of the account, newest first, filtered', async t => {
+  const ids: string[] = []
+  for (let n = 0; n < 5; n++) ids.unshift(await ingest())
+  const first = await api.get('/v1/operations?limit=3&state=accepted')
+  t.same(
+    first.body.items.map((item: { operation_id: string }) => item.operation_id),
+    ids.slice(0, 3),
+  )
+  t.equal(first.body.has_more, true)
+  const second = await api.get(
+    `/v1/operations?limit=3&state=accepted&cursor=${first.body.next_cursor}`,
+  )
+  t.same(
+    second.body.items.slice(0, 2).map((item: { operation_id: string }) => item.operation_id),
+    ids.slice(3),
+  )
+  const other = await api.get(`/v1/operations?limit=3&cursor=${first.body.next_cursor}`)
+  t.match(other, { status: 400, body: { error: /cursor/ } }, 'a cursor belongs to its filters')
+  t.same((await api.get('/v1/operations?kind=upload')).body.items, [])
+  t.same((await stranger.get('/v1/operations')).body.items, [])
+  t.equal((await api.get('/v1/operations?limit=0')).status, 400)
+})
+
+t.test('409: what has begun or ended cannot be cancelled', async t => {
+  await workOn(backend)
+  const id = await ingest('/v1/memory/ingest?wait=true')
+  t.match(await api.send('DELETE', `/v1/operations/${id}`), {
+    status: 409,
+    body: { error: /begun or ended/ },
+  })
+  t.match((await api.get(`/v1/operations/${id}`)).body, {
+    state: 'done',
+    progress: { done: 1, total: 1 },
+  })
+})
