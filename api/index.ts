@@ -3,33 +3,35 @@ import { createApp } from '#api/app.ts'
 import { createHttpServer } from '#api/server.ts'
 import { openBackend } from '#shared/backend.ts'
 import { readConfig } from '#shared/config.ts'
-import { serveUntilStopped } from '#shared/lifetime.ts'
+import { enter, serveUntilStopped } from '#shared/lifetime.ts'
 import { createLog } from '#shared/log.ts'
 import { tokensOf } from '#shared/tokens.ts'
 
-const config = readConfig(process.env)
-const log = createLog(config.logLevel, 'web')
-const backend = await openBackend(config, log, 'web')
-const server = createHttpServer(createApp(backend))
-
-// Loads the tables now, so that no request waits for them.
-tokensOf('ready')
-
-await new Promise<void>((resolve, reject) => {
-  server.once('error', reject)
-  server.listen(config.port, config.host, resolve)
-})
 /** Less than the whole process has, so that the stores are closed in good order after it. */
-const drainMs = 15_000
+const drainMs = 20_000
 
-// Port 0 asks the kernel for a free one.
-const { port } = server.address() as AddressInfo
-log.info({ port, host: config.host }, 'web.listening')
-serveUntilStopped(
-  log,
-  async () => {
-    await server.drain(drainMs)
-    await backend.close()
-  },
-  { port },
-)
+await enter(async () => {
+  const config = readConfig(process.env)
+  const log = createLog(config.logLevel, 'web')
+  const backend = await openBackend(config, log, 'web')
+  const server = createHttpServer(createApp(backend))
+
+  // Loads the tables now, so that no request waits for them.
+  tokensOf('ready')
+
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(config.port, config.host, resolve)
+  })
+  // Port 0 asks the kernel for a free one.
+  const { port } = server.address() as AddressInfo
+  log.info({ port, host: config.host }, 'web.listening')
+  serveUntilStopped(
+    log,
+    async () => {
+      await server.drain(drainMs)
+      await backend.close()
+    },
+    { port },
+  )
+})

@@ -23,61 +23,62 @@ Reads DATABASE_URL, KEY_PEPPER and the rest of the environment as the service do
 DATABASE_URL it works on the embedded services of DATA_DIR while "npm start" is running.
 `
 
-const { values } = parseArgs({
-  options: {
-    email: { type: 'string' },
-    name: { type: 'string', default: 'First Key' },
-    'key-days': { type: 'string' },
-    'admin-days': { type: 'string', default: '365' },
-    'no-admin': { type: 'boolean', default: false },
-    'payment-method': { type: 'string' },
-    balance: { type: 'string' },
-    json: { type: 'boolean', default: false },
-    help: { type: 'boolean', default: false },
-  },
-})
+const options = {
+  email: { type: 'string' },
+  name: { type: 'string', default: 'First Key' },
+  'key-days': { type: 'string' },
+  'admin-days': { type: 'string', default: '365' },
+  'no-admin': { type: 'boolean', default: false },
+  'payment-method': { type: 'string' },
+  balance: { type: 'string' },
+  json: { type: 'boolean', default: false },
+  help: { type: 'boolean', default: false },
+} as const
 
-if (values.help) process.stdout.write(help)
-else process.exitCode = await run()
+type Values = ReturnType<typeof parseArgs<{ options: typeof options }>>['values']
 
-async function run(): Promise<number> {
-  const faults: string[] = []
-  const account = accountOf(faults)
-  if (faults.length > 0) {
-    process.stderr.write(`${faults.join('\n')}\nSee --help.\n`)
-    return 2
-  }
+process.exitCode = await main()
+
+/** @returns the exit code: 2 for faults of the command line or the environment. */
+async function main(): Promise<number> {
   try {
-    const config = readConfig(embeddedEnvironment(process.env) ?? process.env)
-    const postgres = openPostgres(config.databaseUrl, { max: 1, onError: () => {} })
-    try {
-      const made = await postgres.transaction(tx =>
-        createCredentials(tx, config.keyPepper, account),
-      )
-      const json = {
-        email: made.email,
-        memory_key: made.memoryKey,
-        ...(made.adminKey && { admin_key: made.adminKey }),
-      }
-      process.stdout.write(
-        values.json
-          ? `${JSON.stringify(json)}\n`
-          : Object.entries(json)
-              .map(([name, value]) => `${name.padEnd(12)}${value}\n`)
-              .join(''),
-      )
-      return 0
-    } finally {
-      await postgres.close()
-    }
+    const { values } = parseArgs({ options })
+    if (!values.help) return await create(values)
+    process.stdout.write(help)
+    return 0
   } catch (error) {
-    if (!(error instanceof ConfigFault)) throw error
-    process.stderr.write(`${error.message}\n`)
+    const { code } = error as NodeJS.ErrnoException
+    if (!(error instanceof ConfigFault) && !code?.startsWith('ERR_PARSE_ARGS')) throw error
+    process.stderr.write(`${(error as Error).message}\nSee --help.\n`)
     return 2
   }
 }
 
-function accountOf(faults: string[]): NewAccount {
+async function create(values: Values): Promise<number> {
+  const faults: string[] = []
+  const account = accountOf(values, faults)
+  if (faults.length > 0) {
+    process.stderr.write(`${faults.join('\n')}\nSee --help.\n`)
+    return 2
+  }
+  const config = readConfig(embeddedEnvironment(process.env) ?? process.env)
+  const postgres = openPostgres(config.databaseUrl, { max: 1, onError: () => {} })
+  try {
+    const made = await postgres.transaction(tx => createCredentials(tx, config.keyPepper, account))
+    const shown = {
+      email: made.email,
+      memory_key: made.memoryKey,
+      ...(made.adminKey && { admin_key: made.adminKey }),
+    }
+    const lines = Object.entries(shown).map(([name, value]) => `${name.padEnd(12)}${value}\n`)
+    process.stdout.write(values.json ? `${JSON.stringify(shown)}\n` : lines.join(''))
+    return 0
+  } finally {
+    await postgres.close()
+  }
+}
+
+function accountOf(values: Values, faults: string[]): NewAccount {
   const wholeNumber = (name: string, text: string | undefined): number | null => {
     if (text === undefined) return null
     const value = Number(text)

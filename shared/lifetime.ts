@@ -1,4 +1,6 @@
 import closeWithGrace from 'close-with-grace'
+import { ConfigFault } from '#shared/config.ts'
+import { Refusal } from '#shared/errors.ts'
 import type { Log } from '#shared/log.ts'
 
 /** What a process tells its launcher once it is ready. */
@@ -21,4 +23,29 @@ export function serveUntilStopped(log: Log, close: () => Promise<void>, facts: F
   })
   process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'))
   process.send?.(facts)
+}
+
+/**
+ * Runs an entry point. What the operator can mend (the environment, a port that is taken, a store
+ * that is away) is said in a sentence and ends the process with 1; anything else shows its stack.
+ */
+export async function enter(main: () => Promise<void>): Promise<void> {
+  try {
+    await main()
+  } catch (error) {
+    const fault = operatorFault(error)
+    if (fault === null) throw error
+    process.stderr.write(`${fault}\n`)
+    process.exit(1)
+  }
+}
+
+function operatorFault(error: unknown): string | null {
+  if (error instanceof ConfigFault) return error.message
+  if (error instanceof Refusal) return [error.message, error.hint].filter(Boolean).join('\n')
+  const { code, address, port } = error as { code?: string; address?: string; port?: number }
+  if (code === 'EADDRINUSE') return `Port ${port} on ${address} is in use; set PORT to another one`
+  if (code === 'EACCES' && port) return `Port ${port} may not be opened by this user; set PORT`
+  if (code === 'EADDRNOTAVAIL') return `${address} is no address of this machine; set HOST`
+  return null
 }

@@ -1,6 +1,6 @@
 import { openBackend, type Backend } from '#shared/backend.ts'
 import { readConfig } from '#shared/config.ts'
-import { serveUntilStopped } from '#shared/lifetime.ts'
+import { enter, serveUntilStopped } from '#shared/lifetime.ts'
 import { createLog } from '#shared/log.ts'
 import { jobNames, type JobName } from '#shared/queue/jobs.ts'
 import { handlers } from '#workers/handlers.ts'
@@ -19,12 +19,14 @@ if (unknown.length > 0) {
 }
 const names = asked.length > 0 ? (asked as JobName[]) : jobNames
 
-const config = readConfig(process.env)
-const log = createLog(config.logLevel, 'worker')
-const backend = await openBackend(config, log, 'worker')
-for (const name of names) await takeJobs(backend, name)
-log.info({ jobs: names }, 'worker.taking')
-serveUntilStopped(log, () => backend.close())
+await enter(async () => {
+  const config = readConfig(process.env)
+  const log = createLog(config.logLevel, 'worker')
+  const backend = await openBackend(config, log, 'worker')
+  for (const name of names) await takeJobs(backend, name)
+  log.info({ jobs: names }, 'worker.taking')
+  serveUntilStopped(log, () => backend.close())
+})
 
 async function takeJobs<Name extends JobName>(backend: Backend, name: Name): Promise<void> {
   await backend.queue.work(name, batch => handlers[name](backend, batch))

@@ -1,0 +1,139 @@
+import '#test/setup/env.ts'
+import { spawn, type ChildProcess } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+import t from 'tap'
+import { clientOf, type Client } from '#test/support/api.ts'
+import { until } from '#test/support/until.ts'
+
+type Started = {
+  child: ChildProcess
+  output: () => string
+  credentials: { base_url: string; memory_key: string; admin_key: string }
+  client: Client
+  exit: Promise<number | null>
+}
+
+const { DATABASE_URL, MONGODB_URI, ...plain } = process.env
+
+/** Runs `npm start`'s program until it says that it is ready. */
+async function start(dataDir: string, env: Record<string, string> = {}): Promise<Started> {
+  const child = spawn(process.execPath, ['scripts/start.ts'], {
+    env: { ...plain, DATA_DIR: dataDir, PORT: '0', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let said = ''
+  child.stdout.on('data', chunk => (said += chunk))
+  child.stderr.on('data', chunk => (said += chunk))
+  const exit = new Promise<number | null>(resolve => child.once('exit', resolve))
+  t.teardown(() => child.kill('SIGKILL'))
+  await until(
+    'the service is ready',
+    () => {
+      if (child.exitCode !== null) throw new Error(`it ended: ${said}`)
+      return said.includes('Ctrl-C stops it')
+    },
+    60_000,
+  )
+  const file = join(dataDir, 'credentials.json')
+  const credentials = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : null
+  const client = clientOf(credentials?.base_url, credentials?.memory_key)
+  return { child, output: () => said, credentials, client, exit }
+}
+
+const remember = (client: Client, content: string) =>
+  client.post('/v1/memory/ingest?wait=true', { messages: [{ role: 'user', content }] })
+
+const found = async (client: Client, query: string): Promise<string[]> => {
+  const { body } = await client.post('/v1/memory/search', { query, limit: 5 })
+  return body.memories.map((row: { content: string }) => row.content)
+}
+
+t.test('one command: a service that remembers, keeps its data and survives kill -9', async t => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'vault-start-'))
+  t.teardown(() => rmSync(dataDir, { recursive: true, force: true }))
+
+  const first = await start(dataDir)
+  t.match(first.credentials, {
+    base_url: /^http:\/\/127\.0\.0\.1:\d+$/,
+    memory_key: /^mk_[0-9A-Za-z]{32}$/,
+    admin_key: /^mk_admin_[0-9A-Za-z]{32}$/,
+  })
+  t.match(first.output(), first.credentials.memory_key, 'the key is printed')
+  t.equal(statSync(join(dataDir, 'credentials.json')).mode & 0o777, 0o600)
+  t.equal(statSync(join(dataDir, 'secrets.json')).mode & 0o777, 0o600)
+  t.equal((await remember(first.client, 'The piano was tuned in June')).status, 200)
+  t.same(await found(first.client, 'piano tuned'), ['The piano was tuned in June'])
+
+  first.child.kill('SIGTERM')
+  t.equal(await first.exit, 0, 'SIGTERM drains and exits with 0')
+
+  const second = await start(dataDir)
+  t.equal(second.credentials.memory_key, first.credentials.memory_key)
+  t.notMatch(second.output(), 'Memory Key  mk_', 'keys are printed once')
+  t.same(await found(second.client, 'piano tuned'), ['The piano was tuned in June'])
+  await remember(second.client, 'The fence was painted green')
+  second.child.kill('SIGKILL')
+  await second.exit
+
+  const third = await start(dataDir)
+  t.equal((await found(third.client, 'fence painted'))[0], 'The fence was painted green')
+  third.child.kill('SIGINT')
+  t.equal(await third.exit, 0)
+})
+
+t.test('with addresses of its own nothing embedded is touched', async t => {
+  const parent = mkdtempSync(join(tmpdir(), 'vault-own-'))
+  t.teardown(() => rmSync(parent, { recursive: true, force: true }))
+  const name = `start_${randomBytes(4).toString('hex')}`
+  const admin = new pg.Client({ connectionString: DATABASE_URL })
+  await admin.connect()
+  await admin.query(`create database ${name}`)
+  const databaseUrl = new URL(DATABASE_URL!)
+  databaseUrl.pathname = `/${name}`
+
+  const own = await start(join(parent, 'data'), {
+    DATABASE_URL: databaseUrl.href,
+    MONGODB_URI: MONGODB_URI!.replace(/\/\w*\?/, `/${name}?`),
+    MASTER_KEY: '22'.repeat(32),
+    KEY_PEPPER: 'a pepper for the test',
+  })
+  t.same(readdirSync(parent), [], 'no data directory is made')
+  const [, base, key] = /ready at (\S+)[\s\S]*Memory Key {2}(\S+)/.exec(own.output()) ?? []
+  t.equal((await remember(clientOf(base!, key), 'The kettle is new')).status, 200)
+  own.child.kill('SIGTERM')
+  t.equal(await own.exit, 0)
+  await admin.query(`drop database ${name} with (force)`)
+  await admin.end()
+})
+
+t.test('faults of the environment are said at once, and nothing is started', async t => {
+  const parent = mkdtempSync(join(tmpdir(), 'vault-fault-'))
+  t.teardown(() => rmSync(parent, { recursive: true, force: true }))
+  const child = spawn(process.execPath, ['scripts/start.ts'], {
+    env: { ...plain, DATA_DIR: join(parent, 'data'), PORT: 'http', EMBEDDINGS: 'magic' },
+  })
+  let said = ''
+  child.stderr.on('data', chunk => (said += chunk))
+  const code = await new Promise(resolve => child.once('exit', resolve))
+  t.equal(code, 1)
+  t.match(said, /PORT must be a whole number/)
+  t.match(said, /EMBEDDINGS must be/)
+  t.same(readdirSync(parent), [])
+})
+
+t.test('a port that is taken is named', async t => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'vault-port-'))
+  t.teardown(() => rmSync(dataDir, { recursive: true, force: true }))
+  const first = await start(dataDir)
+  const other = mkdtempSync(join(tmpdir(), 'vault-port-'))
+  t.teardown(() => rmSync(other, { recursive: true, force: true }))
+  const { port } = new URL(first.credentials.base_url)
+  await t.rejects(start(other, { PORT: port }), { message: new RegExp(`PORT|${port}`) })
+  await t.rejects(start(dataDir), { message: /in use by process/ })
+  first.child.kill('SIGTERM')
+  t.equal(await first.exit, 0)
+})
