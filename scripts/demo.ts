@@ -25,6 +25,8 @@ not be used, 2 for wrong options.
 
 const interrupted = new AbortController()
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => interrupted.abort())
+// Whoever reads may have seen enough, as `head` does; the service still has to be stopped.
+process.stdout.on('error', () => interrupted.abort())
 
 process.exitCode = await main()
 

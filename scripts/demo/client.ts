@@ -7,7 +7,7 @@ type Route = keyof Endpoints
 type AnswerOf<Name extends Route> = Endpoints[Name]['answers'][keyof Endpoints[Name]['answers']]
 
 /** An answer, and how long it took from the first byte sent to the last one read. */
-export type Timed<Answer> = { answer: Answer; ms: number }
+type Timed<Answer> = { answer: Answer; ms: number }
 
 export type Client = {
   /**

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { datesFilled, momentOf } from '#scripts/demo/calendar.ts'
 
 /** One turn as `POST /v1/memory/ingest` takes it. */
-export type Turn = {
+type Turn = {
   role: 'user' | 'assistant'
   content: string
   /** Epoch milliseconds. */

@@ -5,7 +5,7 @@ import type { Asked, Found, Listener, Prepared, Story, Told } from '#scripts/dem
 import { excerptOf, highlighted, sharedWords } from '#scripts/demo/why.ts'
 
 /** The story as a person reads it, written part by part while it happens. */
-export type Page = Required<Listener> & {
+type Page = Required<Listener> & {
   begin: () => void
   starting: () => void
   opened: (service: Service) => void
@@ -33,9 +33,9 @@ export function createPage(screen: Screen, now: number): Page {
       chapter(
         screen,
         'What is remembered',
-        'The first three that POST /v1/memory/search finds for each question. ✓ is the memory that ' +
-          'answers it, the bar its score: how close it comes in meaning. At the end stands what it ' +
-          'shares with the question; where that is no word, likeness or what was said next to it led there.',
+        'The first three that POST /v1/memory/search finds for each question, ✓ before the one that ' +
+          'answers it. The bar is the score, how close it comes in meaning; the order also weighs words, ' +
+          'times and what was said next to it. Last on the line: what it shares with the question.',
       )
     },
     asked: (asked, number) => writeAsked(screen, asked, { number, now }),
@@ -174,7 +174,7 @@ function writeSum(
   if (failed.length === 0) {
     write(`All ${total} questions were answered as they should be.`, { look: 'good' })
   } else {
-    write(`${failed.length} of ${total} questions were not answered as they should be:`, {
+    write(`Not answered as they should be: ${failed.length} of ${total} questions.`, {
       look: 'bad',
     })
     for (const line of failed) write(line, { indent, label: marked(paint('bad', '✗')) })

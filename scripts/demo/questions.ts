@@ -33,12 +33,12 @@ export const questions: readonly Question[] = [
     expects: 'cello-teacher',
   },
   {
-    text: 'Which vet looks after my cat?',
+    text: "What is the name of Tinta's vet?",
     takes: 'a name, by way of another name',
     expects: 'vet',
   },
   {
-    text: 'What did you tell me to do about my sore knee?',
+    text: 'Which exercise did you suggest for my knee?',
     takes: 'what the assistant said, not the user',
     expects: 'knee-advice',
   },
@@ -49,7 +49,7 @@ export const questions: readonly Question[] = [
   },
   {
     text: 'What was KV-70418-R again?',
-    takes: 'an exact token, which no vector knows',
+    takes: 'an exact order number',
     expects: 'order',
   },
   {

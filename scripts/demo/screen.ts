@@ -1,7 +1,7 @@
 import { stripVTControlCharacters, styleText } from 'node:util'
 
 /** How something stands out. On paper, and where NO_COLOR is set, nothing does. */
-export type Look = 'title' | 'strong' | 'good' | 'bad' | 'faint' | 'accent'
+type Look = 'title' | 'strong' | 'good' | 'bad' | 'faint' | 'accent'
 
 export type Screen = {
   /** Columns that may be used. */
@@ -11,7 +11,7 @@ export type Screen = {
   write: (text: string, layout?: Layout) => void
 }
 
-export type Layout = {
+type Layout = {
   /** Spaces that its lines begin with; the margin where none are given. */
   indent?: number
   /** What the first line begins with instead. */

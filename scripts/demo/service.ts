@@ -87,8 +87,11 @@ async function startService(signal: AbortSignal): Promise<Service> {
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (text: string) => said.push(text))
   }
+  const kill = (): void => void child.kill('SIGTERM')
+  process.once('exit', kill)
   const stop = async (): Promise<void> => {
     await ended(child)
+    process.off('exit', kill)
     await rm(dataDir, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 })
   }
   try {

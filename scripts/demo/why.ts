@@ -40,33 +40,45 @@ export const highlighted = (
   look: (word: string) => string,
 ): string => text.replaceAll(wordPattern, word => (words.includes(word) ? look(word) : word))
 
+/** Room for less of a further sentence than this is left empty. */
+const worthFilling = 24
+
 /**
- * The part of a text that has most of the given words, in at most so many characters: whole sentences
- * where they fit, with `…` where something was left out.
+ * The part of a text that has most of the given words, in at most so many characters besides the `…`
+ * that stands where something was left out: whole sentences first, then the beginning of the next.
  */
 export function excerptOf(text: string, words: readonly string[], charactersMax: number): string {
   const sentences = sentencesOf(text)
   const counts = sentences.map(sentence => words.filter(word => sentence.includes(word)).length)
   let first = counts.indexOf(Math.max(...counts))
   let last = first
-  let length = sentences[first]!.length
-  // What follows explains more often than what came before.
-  for (;;) {
-    const next = sentences[last + 1]?.length ?? Infinity
-    const previous = sentences[first - 1]?.length ?? Infinity
-    if (length + next <= charactersMax) length += sentences[++last]!.length
-    else if (length + previous <= charactersMax) length += sentences[--first]!.length
-    else break
+  const lengthWith = (from: number, to: number) =>
+    sentences
+      .slice(from, to + 1)
+      .join('')
+      .trim().length
+  if (lengthWith(first, last) > charactersMax) {
+    const cut = cutAround(sentences[first]!.trim(), words, charactersMax)
+    return withGaps(cut, first > 0, last < sentences.length - 1)
   }
-  const middle = sentences
+  // What follows explains more often than what came before.
+  while (last + 1 < sentences.length && lengthWith(first, last + 1) <= charactersMax) last++
+  const room = charactersMax - lengthWith(first, last) - 1
+  const next = sentences[last + 1]
+  if (next && room >= worthFilling) {
+    const kept = sentences.slice(first, last + 1).join('')
+    return withGaps(kept + next.slice(0, next.lastIndexOf(' ', room)), first > 0, true)
+  }
+  while (first > 0 && lengthWith(first - 1, last) <= charactersMax) first--
+  const kept = sentences
     .slice(first, last + 1)
     .join('')
     .trim()
-  const kept = middle.length > charactersMax ? cutAround(middle, words, charactersMax) : middle
-  const before = first > 0 && !kept.startsWith('…') ? '… ' : ''
-  const after = last < sentences.length - 1 && !kept.endsWith('…') ? ' …' : ''
-  return `${before}${kept}${after}`
+  return withGaps(kept, first > 0, last < sentences.length - 1)
 }
+
+const withGaps = (text: string, before: boolean, after: boolean): string =>
+  `${before && !text.startsWith('…') ? '… ' : ''}${text}${after && !text.endsWith('…') ? ' …' : ''}`
 
 const sentenceEnds = new Intl.Segmenter('en', { granularity: 'sentence' })
 

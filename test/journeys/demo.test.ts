@@ -61,7 +61,7 @@ t.test(
     t.equal(story.asked.length, questions.length)
     t.ok(story.asked.every(({ found }) => found.some(({ isAnswer }) => isAnswer)))
     t.equal(story.unanswerable.context, null)
-    t.match(story.prepared.context, /^<memory_context>\n\[.* · user\] .*\n/)
+    t.match(story.prepared.context, /^<memory_context>\n\[.* · (user|assistant)\] .*\n/)
     t.equal((await api.get('/v1/memory/stats')).body.memories, 0, 'the vault of the owner')
 
     await t.test('found by the credentials it wrote down', async t => {
@@ -201,11 +201,11 @@ t.test('lines break between words and never pass the edge', async t => {
 })
 
 t.test('an excerpt keeps what the question asked for', async t => {
-  const text = `${'It rained all day. '.repeat(9)}Her teacher is called Marsh. ${'We had soup. '.repeat(9)}`
-  const shared = sharedWords('Who teaches her?', text)
-  t.same(shared, ['teacher'])
+  const text = `${'It rained all day. '.repeat(9)}Her lessons are with Marsh. ${'We had soup. '.repeat(9)}`
+  const shared = sharedWords('Who gave her a lesson?', text)
+  t.same(shared, ['lessons'])
   const excerpt = excerptOf(text, shared, 60)
-  t.match(excerpt, /^… .*Her teacher is called Marsh\..* …$/)
+  t.match(excerpt, /^… .*Her lessons are with Marsh\..* …$/)
   const long = `${'on and on '.repeat(30)}the order KV-70418-R ${'and on and on '.repeat(30)}`
   const [token = ''] = sharedWords('What was KV-70418-R?', long)
   t.equal(token, 'KV-70418-R')
@@ -213,4 +213,17 @@ t.test('an excerpt keeps what the question asked for', async t => {
   t.ok(cut.includes(token))
   t.ok(cut.length <= 84)
   t.equal(excerptOf('All of it.', [], 80), 'All of it.')
+  t.equal(
+    excerptOf('Dr. Osei is kind. She has a dog that sleeps under the desk all day.', ['Osei'], 50),
+    'Dr. Osei is kind. She has a dog that sleeps under …',
+  )
+
+  const anyText = fc.array(fc.stringMatching(/^[A-Z]?[a-z]{1,9}[.?]?$/), { minLength: 1 })
+  fc.assert(
+    fc.property(anyText, fc.nat(), fc.integer({ min: 20, max: 90 }), (parts, nth, most) => {
+      const word = parts[nth % parts.length]!.replace(/[.?]$/, '')
+      const excerpt = excerptOf(parts.join(' '), [word], most)
+      return excerpt.includes(word) && excerpt.replaceAll('…', '').trim().length <= most
+    }),
+  )
 })
