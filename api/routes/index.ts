@@ -7,6 +7,8 @@ import { prepare } from '#api/routes/memory/prepare.ts'
 import { search } from '#api/routes/memory/search.ts'
 import { stats } from '#api/routes/memory/stats.ts'
 import { warmup } from '#api/routes/memory/warmup.ts'
+import { providerKeys } from '#api/routes/account/provider-keys.ts'
+import { usage } from '#api/routes/account/usage.ts'
 import { operations } from '#api/routes/operations.ts'
 import type { Backend } from '#shared/backend.ts'
 
@@ -23,6 +25,8 @@ export function routes(backend: Backend): Router {
     stats,
     warmup,
     operations,
+    usage,
+    providerKeys,
   ]) {
     add(router, backend)
   }

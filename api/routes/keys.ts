@@ -1,21 +1,16 @@
 import type { Router } from '@koa/router'
-import { CreateKeyBody } from '#api/contract/contract.ts'
+import { CreateKeyBody, RotateKeyBody } from '#api/contract/contract.ts'
 import { bodyOf, callerOf } from '#api/request.ts'
 import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/errors.ts'
-import { mintMemoryKey } from '#shared/key/mint.ts'
+import { requireOwner } from '#shared/key/caller.ts'
+import { mintMemoryKey, rotateMemoryKey } from '#shared/key/mint.ts'
 
-/** A new Memory Key, with a vault of its own, for the account of the key that asks. */
+/** New Memory Keys: with a vault of their own, or in place of the key that asks. */
 export function keys(router: Router, backend: Backend): void {
   router.post('/v1/keys', async ctx => {
     const caller = await callerOf(ctx, backend)
-    if (caller.kind !== 'vault' || caller.mode !== 'on') {
-      throw new Refusal(
-        'forbidden',
-        'This key may not create keys',
-        'Use a Memory Key of the account without a suffix; member keys cannot create keys',
-      )
-    }
+    requireOwner(caller)
     const body = await bodyOf(ctx, CreateKeyBody)
     const expiresAt = futureDate(body.expires_at, backend.now())
     const minted = await backend.postgres.transaction(tx =>
@@ -31,6 +26,30 @@ export function keys(router: Router, backend: Backend): void {
       name: minted.name,
       created_at: minted.createdAt.toISOString(),
       ...(expiresAt && { expires_at: expiresAt.toISOString() }),
+    }
+  })
+
+  router.post('/v1/keys/rotate', async ctx => {
+    const caller = await callerOf(ctx, backend)
+    requireOwner(caller)
+    const body = await bodyOf(ctx, RotateKeyBody)
+    const expiresAt = futureDate(body.expires_at, backend.now())
+    const rotated = await backend.postgres.transaction(tx =>
+      rotateMemoryKey(tx, backend.config.keyPepper, {
+        keyHash: caller.keyHash,
+        name: body.name,
+        expiresAt,
+        graceSeconds: body.grace_seconds,
+      }),
+    )
+    ctx.status = 201
+    ctx.body = {
+      key: rotated.key,
+      name: rotated.name,
+      created_at: rotated.createdAt.toISOString(),
+      ...(expiresAt && { expires_at: expiresAt.toISOString() }),
+      previous_key: caller.maskedKey,
+      previous_key_expires_at: rotated.previousExpiresAt.toISOString(),
     }
   })
 }

@@ -86,6 +86,20 @@ const unauthenticated = (message: string): Refusal =>
       'the suffixes are :read, :write and :off',
   )
 
+/**
+ * Only a key that may do everything speaks for its account.
+ *
+ * @throws Refusal `forbidden` for member keys and narrowed keys.
+ */
+export function requireOwner({ kind, mode }: Caller): void {
+  if (kind === 'vault' && mode === 'on') return
+  throw new Refusal(
+    'forbidden',
+    'This key does not speak for its account',
+    'Use a Memory Key of the account without a suffix; member keys cannot',
+  )
+}
+
 /** @throws Refusal `forbidden` when the key's suffix takes reading away. */
 export function requireRetrieve({ permits, mode }: Caller): void {
   if (permits.retrieve) return

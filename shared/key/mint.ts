@@ -1,7 +1,8 @@
+import { Refusal } from '#shared/errors.ts'
 import { hashOfKey, maskKey, mintKey } from '#shared/key/key.ts'
 import { insertVault } from '#shared/postgres/accounts.ts'
 import type { Transaction } from '#shared/postgres/connect.ts'
-import { insertKey } from '#shared/postgres/keys.ts'
+import { endKey, insertKey } from '#shared/postgres/keys.ts'
 
 export type MintedKey = { key: string; name: string; vault: string; createdAt: Date }
 
@@ -26,4 +27,39 @@ export async function mintMemoryKey(
     expiresAt,
   })
   return { key, name, vault, createdAt }
+}
+
+export type RotatedKey = { key: string; name: string; createdAt: Date; previousExpiresAt: Date }
+
+/**
+ * Creates a new key for the vault of an old one, which stops working now or after `graceSeconds`.
+ * What is remembered stays where it is.
+ *
+ * @throws Refusal `unauthenticated` when the old key has ended meanwhile.
+ */
+export async function rotateMemoryKey(
+  tx: Transaction,
+  pepper: string,
+  rotation: {
+    keyHash: Buffer
+    name: string | undefined
+    expiresAt: Date | null
+    graceSeconds: number
+  },
+): Promise<RotatedKey> {
+  const { keyHash, graceSeconds, expiresAt } = rotation
+  const old = await endKey(tx, keyHash, graceSeconds)
+  if (!old) throw new Refusal('unauthenticated', 'This key has just been ended by someone else')
+  const key = mintKey('vault')
+  const name = rotation.name ?? old.name
+  const createdAt = await insertKey(tx, {
+    hash: hashOfKey(pepper, key),
+    vault: old.vault,
+    account: old.account,
+    kind: 'vault',
+    name,
+    masked: maskKey(key),
+    expiresAt,
+  })
+  return { key, name, createdAt, previousExpiresAt: old.expiresAt }
 }

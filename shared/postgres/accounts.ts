@@ -5,7 +5,7 @@ export type Standing = { paymentMethod: string | null; balance: number | null }
 
 /** The account of an email, made when there is none yet; its standing is left alone when there is. */
 export async function upsertAccount(
-  tx: Transaction,
+  tx: Pick<Transaction, 'query'>,
   email: string,
   { paymentMethod, balance }: Standing,
 ): Promise<string> {

@@ -98,3 +98,21 @@ export async function revokeKey(query: Query, account: string, hash: Buffer): Pr
   )
   return rowCount === 1
 }
+
+export type EndedKey = { vault: string; account: string; name: string; expiresAt: Date }
+
+/** Lets a live key expire after so many seconds at the latest; undefined when it is not live any more. */
+export async function endKey(
+  tx: Transaction,
+  hash: Buffer,
+  seconds: number,
+): Promise<EndedKey | undefined> {
+  const { rows } = await tx.query<EndedKey>(
+    `update memory_keys
+     set expires_at = least(expires_at, now() + make_interval(secs => $2))
+     where hash = $1 and revoked_at is null and (expires_at is null or expires_at > now())
+     returning vault, account, name, expires_at as "expiresAt"`,
+    [hash, seconds],
+  )
+  return rows[0]
+}

@@ -62,7 +62,14 @@ export async function insertOperations(
        select id, account, vault, decode(key_hash, 'hex'), kind, model, session,
               input_tokens, output_tokens, memory_tokens
        from item
-       on conflict (id) do nothing
+       on conflict (id) do nothing returning account, memory_tokens
+     ), owing as (
+       select id from accounts where balance is not null and id in (select account from item)
+       order by id for no key update
+     ), charged as (
+       update accounts a set balance = balance - bill.tokens
+       from (select account, sum(memory_tokens) tokens from billed group by account) bill, owing
+       where a.id = bill.account and owing.id = a.id
      )
      select r.epoch, r.pending, coalesce(s.epoch, 0) as session_epoch
      from item i join raised r on r.id = i.vault

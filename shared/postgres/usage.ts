@@ -63,7 +63,7 @@ export function createUsageWriter(postgres: Postgres, log: Log): UsageWriter {
 
 async function insert(postgres: Postgres, events: readonly UsageEvent[]): Promise<void> {
   await postgres.query(
-    `with fast as (select set_config('synchronous_commit', 'off', true))
+    `with fast as (select set_config('synchronous_commit', 'off', true)), billed as (
      insert into usage_events (id, account, vault, key_hash, kind, model, session,
                                input_tokens, output_tokens, memory_tokens)
      select id, account, vault, decode(key_hash, 'hex'), kind, model, session,
@@ -71,7 +71,14 @@ async function insert(postgres: Postgres, events: readonly UsageEvent[]): Promis
      from jsonb_to_recordset($1::jsonb) as item(
        id uuid, account uuid, vault uuid, key_hash text, kind text, model text, session text,
        input_tokens int, output_tokens int, memory_tokens int), fast
-     on conflict (id) do nothing`,
+     on conflict (id) do nothing returning account, memory_tokens
+     ), owing as (
+       select id from accounts where balance is not null and id in (select account from billed)
+       order by id for no key update
+     )
+     update accounts a set balance = balance - bill.tokens
+     from (select account, sum(memory_tokens) tokens from billed group by account) bill, owing
+     where a.id = bill.account and owing.id = a.id`,
     [JSON.stringify(events.map(rowOf))],
     'usage.insert',
   )

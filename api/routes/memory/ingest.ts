@@ -3,6 +3,7 @@ import { IngestBody, IngestQuery } from '#api/contract/contract.ts'
 import { operationOf } from '#api/idempotency.ts'
 import { presentDebt } from '#api/present/debt.ts'
 import { bodyOf, callerOf, embeddingsOf, queryOf, sessionOf } from '#api/request.ts'
+import { requireBalance } from '#shared/account/standing.ts'
 import type { Backend } from '#shared/backend.ts'
 import { requireStore } from '#shared/key/caller.ts'
 import { acceptExchange } from '#shared/memory/ingest.ts'
@@ -16,6 +17,7 @@ export function ingest(router: Router, backend: Backend): void {
   router.post('/v1/memory/ingest', async ctx => {
     const caller = await callerOf(ctx, backend)
     requireStore(caller)
+    requireBalance(caller)
     const { wait } = queryOf(ctx, IngestQuery)
     const body = await bodyOf(ctx, IngestBody, 'large')
 

@@ -3,6 +3,7 @@ import { PrepareBody } from '#api/contract/contract.ts'
 import { presentDebt } from '#api/present/debt.ts'
 import { bodyOf, callerOf, embeddingsOf, sessionOf } from '#api/request.ts'
 import { recordRead } from '#shared/account/meter.ts'
+import { requireBalance } from '#shared/account/standing.ts'
 import type { Backend } from '#shared/backend.ts'
 import { requireRetrieve } from '#shared/key/caller.ts'
 import { prepareContext } from '#shared/memory/prepare.ts'
@@ -14,6 +15,7 @@ export function prepare(router: Router, backend: Backend): void {
     const begun = performance.now()
     const caller = await callerOf(ctx, backend)
     requireRetrieve(caller)
+    requireBalance(caller)
     const body = await bodyOf(ctx, PrepareBody, 'large')
     const session = sessionOf(ctx, body.session_id)
 

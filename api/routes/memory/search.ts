@@ -3,6 +3,7 @@ import { SearchBody } from '#api/contract/contract.ts'
 import { presentDebt } from '#api/present/debt.ts'
 import { breakdownOf, presentFound } from '#api/present/memory.ts'
 import { bodyOf, callerOf, embeddingsOf, sessionOf } from '#api/request.ts'
+import { requireBalance } from '#shared/account/standing.ts'
 import type { Backend } from '#shared/backend.ts'
 import { recordRead } from '#shared/account/meter.ts'
 import { requireRetrieve } from '#shared/key/caller.ts'
@@ -14,6 +15,7 @@ export function search(router: Router, backend: Backend): void {
   router.post('/v1/memory/search', async ctx => {
     const caller = await callerOf(ctx, backend)
     requireRetrieve(caller)
+    requireBalance(caller)
     const body = await bodyOf(ctx, SearchBody)
     const { query, limit, tiers, importance } = body
     const session = sessionOf(ctx, body.session_id)

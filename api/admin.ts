@@ -1,0 +1,16 @@
+import type { Context } from 'koa'
+import { bearerOf } from '#api/request.ts'
+import type { Backend } from '#shared/backend.ts'
+import { adminOfCredential, type Admin } from '#shared/key/admin.ts'
+
+/**
+ * The admin of a request, by `Authorization: Bearer`, `X-Admin-Key` or `X-Dashboard-Key`. The email is
+ * the credential's own: an `X-Admin-Email` that a client sends is not looked at.
+ */
+export async function adminOf(
+  ctx: Context,
+  backend: Pick<Backend, 'postgres' | 'config'>,
+): Promise<Admin | undefined> {
+  const credential = bearerOf(ctx) ?? (ctx.get('x-admin-key') || ctx.get('x-dashboard-key'))
+  return credential ? adminOfCredential(backend, credential) : undefined
+}

@@ -1,0 +1,65 @@
+import type { Router } from '@koa/router'
+import type { Context } from 'koa'
+import { adminOf } from '#api/admin.ts'
+import { PutProviderKeyBody } from '#api/contract/contract.ts'
+import { bodyOf, callerOf } from '#api/request.ts'
+import type { Backend } from '#shared/backend.ts'
+import { Refusal } from '#shared/errors.ts'
+import { requireOwner } from '#shared/key/caller.ts'
+import { isProvider, storeProviderKey } from '#shared/key/provider-key.ts'
+import {
+  deleteProviderKey,
+  listProviderKeys,
+  type ProviderKeyRow,
+} from '#shared/postgres/provider-keys.ts'
+import { providerNames, type ProviderName } from '#shared/providers/registry.ts'
+
+/** The account's own keys for model providers: listed masked, stored sealed. */
+export function providerKeys(router: Router, backend: Backend): void {
+  const path = '/v1/account/provider-keys'
+
+  router.get(path, async ctx => {
+    const rows = await listProviderKeys(backend.postgres.query, await accountOf(ctx, backend))
+    ctx.body = { provider_keys: rows.map(present) }
+  })
+
+  router.put(`${path}/:provider`, async ctx => {
+    const account = await accountOf(ctx, backend)
+    const provider = providerOf(ctx.params.provider)
+    const { key } = await bodyOf(ctx, PutProviderKeyBody)
+    const { query } = backend.postgres
+    ctx.body = present(
+      await storeProviderKey({ query, seal: backend.seal }, account, provider, key),
+    )
+  })
+
+  router.delete(`${path}/:provider`, async ctx => {
+    const account = await accountOf(ctx, backend)
+    const provider = providerOf(ctx.params.provider)
+    if (!(await deleteProviderKey(backend.postgres.query, account, provider))) {
+      throw new Refusal('missing', `The account has no key for ${provider}`)
+    }
+    ctx.body = { deleted: true, id: provider }
+  })
+}
+
+/** The account of the admin who asks, or of a Memory Key that speaks for its account. */
+async function accountOf(ctx: Context, backend: Backend): Promise<string> {
+  const admin = await adminOf(ctx, backend)
+  if (admin) return admin.account
+  const caller = await callerOf(ctx, backend)
+  requireOwner(caller)
+  return caller.account
+}
+
+function providerOf(name: string | undefined): ProviderName {
+  if (name !== undefined && isProvider(name)) return name
+  throw new Refusal('missing', 'No such provider', `Providers: ${providerNames.join(', ')}`)
+}
+
+const present = ({ provider, masked, createdAt, updatedAt }: ProviderKeyRow) => ({
+  provider,
+  masked_key: masked,
+  created_at: createdAt.toISOString(),
+  updated_at: updatedAt.toISOString(),
+})

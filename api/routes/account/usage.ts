@@ -1,0 +1,41 @@
+import type { Router } from '@koa/router'
+import { UsageQuery } from '#api/contract/contract.ts'
+import { callerOf, queryOf } from '#api/request.ts'
+import type { Backend } from '#shared/backend.ts'
+import { Refusal } from '#shared/errors.ts'
+import { momentAfter, momentFrom } from '#shared/moment.ts'
+import { usageOfKey, type UsageSum } from '#shared/postgres/usage-sums.ts'
+
+const defaultMs = 30 * 24 * 3600 * 1000
+
+/** What a key has used over a time. */
+export function usage(router: Router, backend: Backend): void {
+  router.get('/v1/account/usage', async ctx => {
+    const caller = await callerOf(ctx, backend)
+    const asked = queryOf(ctx, UsageQuery)
+    const end = asked.end === undefined ? backend.now() : momentAfter(asked.end)
+    const start = asked.start === undefined ? end - defaultMs : momentFrom(asked.start)
+    if (start > end) throw new Refusal('invalid', 'start lies after end')
+
+    const period = { start: new Date(start), end: new Date(end) }
+    const sums = await usageOfKey(backend.postgres.query, caller.keyHash, period)
+    const total = (field: Exclude<keyof UsageSum, 'model'>): number =>
+      sums.reduce((sum, row) => sum + row[field], 0)
+    ctx.body = {
+      key: caller.maskedKey,
+      period: { start: period.start.toISOString(), end: period.end.toISOString() },
+      total_requests: total('requests'),
+      total_input_tokens: total('inputTokens'),
+      total_output_tokens: total('outputTokens'),
+      total_memory_tokens: total('memoryTokens'),
+      by_model: Object.fromEntries(
+        sums
+          .filter(({ model }) => model !== '')
+          .map(({ model, requests, inputTokens }) => [
+            model,
+            { requests, input_tokens: inputTokens },
+          ]),
+      ),
+    }
+  })
+}

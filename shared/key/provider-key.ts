@@ -1,0 +1,45 @@
+import type { Backend } from '#shared/backend.ts'
+import type { Seal } from '#shared/key/seal.ts'
+import type { Query } from '#shared/postgres/connect.ts'
+import {
+  listProviderKeys,
+  putProviderKey,
+  type ProviderKeyRow,
+} from '#shared/postgres/provider-keys.ts'
+import { providerNames, type ProviderName } from '#shared/providers/registry.ts'
+
+/** Stores an account's key for a provider, sealed to its row. */
+export function storeProviderKey(
+  { query, seal }: { query: Query; seal: Seal },
+  account: string,
+  provider: ProviderName,
+  key: string,
+): Promise<ProviderKeyRow> {
+  return putProviderKey(query, account, {
+    provider,
+    sealed: seal.seal(key, placeOf(account, provider)),
+    masked: maskProviderKey(key),
+  })
+}
+
+/** Every provider key an account may use: its own. */
+export async function providerKeysOf(
+  { postgres, seal }: Pick<Backend, 'postgres' | 'seal'>,
+  account: string,
+): Promise<Partial<Record<ProviderName, string>>> {
+  const rows = await listProviderKeys(postgres.query, account)
+  const known = rows.filter(({ provider }) => isProvider(provider))
+  return Object.fromEntries(
+    known.map(({ provider, sealed }) => [provider, seal.open(sealed, placeOf(account, provider))]),
+  )
+}
+
+export const isProvider = (name: string): name is ProviderName =>
+  (providerNames as string[]).includes(name)
+
+/** A short key shows nothing but that it is there. */
+const maskProviderKey = (key: string): string =>
+  key.length < 16 ? '…' : `${key.slice(0, 3)}…${key.slice(-4)}`
+
+const placeOf = (account: string, provider: string): string =>
+  `provider_keys:${account}:${provider}`

@@ -1,0 +1,80 @@
+import type { Query } from '#shared/postgres/connect.ts'
+
+export type UsageSum = {
+  /** Provider-prefixed; '' where requests named none. */
+  model: string
+  requests: number
+  inputTokens: number
+  outputTokens: number
+  memoryTokens: number
+}
+
+/**
+ * What a key used from `start` to before `end`, per model: whole days that are rolled up from the
+ * daily sums, the rest from single events.
+ */
+export async function usageOfKey(
+  query: Query,
+  keyHash: Buffer,
+  { start, end }: { start: Date; end: Date },
+): Promise<UsageSum[]> {
+  const { rows } = await query<Record<keyof UsageSum, string>>(
+    `with period as (
+       select $2::timestamptz as starts, $3::timestamptz as ends,
+              (($2::timestamptz + interval '1 day' - interval '1 microsecond')
+                at time zone 'utc')::date as first_day,
+              least(($3::timestamptz at time zone 'utc')::date, (select before from usage_rolled))
+                as after_days
+     ), parts as (
+       select d.model, d.requests, d.input_tokens, d.output_tokens, d.memory_tokens
+       from usage_daily d, period p
+       where d.key_hash = $1 and d.day >= p.first_day and d.day < p.after_days
+       union all
+       select coalesce(e.model, ''), 1, e.input_tokens, e.output_tokens, e.memory_tokens
+       from usage_events e, period p
+       where e.key_hash = $1 and e.at >= p.starts and e.at < p.ends
+         and not ((e.at at time zone 'utc')::date >= p.first_day
+                  and (e.at at time zone 'utc')::date < p.after_days)
+     )
+     select model, sum(requests) as requests, sum(input_tokens) as "inputTokens",
+            sum(output_tokens) as "outputTokens", sum(memory_tokens) as "memoryTokens"
+     from parts group by model order by model`,
+    [keyHash, start, end],
+  )
+  return rows.map(({ model, ...sums }) => ({
+    model,
+    requests: Number(sums.requests),
+    inputTokens: Number(sums.inputTokens),
+    outputTokens: Number(sums.outputTokens),
+    memoryTokens: Number(sums.memoryTokens),
+  }))
+}
+
+/**
+ * Rolls up every whole day that is over. Safe to run at any time and by several processes: the row of
+ * the mark is held, and a day is counted once.
+ *
+ * @returns how many days were rolled up.
+ */
+export async function rollUpUsage(query: Query): Promise<number> {
+  const { rows } = await query<{ days: number }>(
+    `with mark as (
+       select before, (now() at time zone 'utc')::date as today from usage_rolled for update
+     ), rolled as (
+       insert into usage_daily (key_hash, day, model, requests,
+                                input_tokens, output_tokens, memory_tokens)
+       select e.key_hash, (e.at at time zone 'utc')::date, coalesce(e.model, ''), count(*),
+              sum(e.input_tokens), sum(e.output_tokens), sum(e.memory_tokens)
+       from usage_events e, mark m
+       where e.at >= m.before::timestamp at time zone 'utc'
+         and e.at < m.today::timestamp at time zone 'utc'
+       group by 1, 2, 3
+       on conflict (key_hash, day, model) do nothing
+     ), moved as (
+       update usage_rolled set before = (select today from mark)
+       where before < (select today from mark)
+     )
+     select today - before as days from mark`,
+  )
+  return rows[0]?.days ?? 0
+}

@@ -1,0 +1,191 @@
+import t from 'tap'
+import { mintKey, hashOfKey } from '#shared/key/key.ts'
+import { insertAdminKey } from '#shared/postgres/accounts.ts'
+import { rollUpUsage } from '#shared/postgres/usage-sums.ts'
+import { providerKeysOf } from '#shared/key/provider-key.ts'
+import { buildKey, clientOf, testApi, workOn } from '#test/support/api.ts'
+import { testBackend } from '#test/support/backend.ts'
+
+const backend = await testBackend(t, {
+  env: { ADMIN_SECRET: 'break the glass please', ADMIN_EMAIL: 'Root@example.com' },
+})
+await workOn(backend)
+const email = 'owner@example.com'
+const key = await buildKey(backend, email)
+const api = await testApi(t, backend, key)
+const { query } = backend.postgres
+
+const account = async (): Promise<{ id: string; balance: string | null }> =>
+  (
+    await query<{ id: string; balance: string | null }>(
+      'select id, balance from accounts where email = $1',
+      [email],
+    )
+  ).rows[0]!
+
+t.test('200: usage sums requests, tokens and models of one key', async t => {
+  await api.post('/v1/memory/ingest?wait=true', {
+    model: 'openai/gpt-5',
+    messages: [
+      { role: 'user', content: 'the boiler was serviced in May' },
+      { role: 'assistant', content: 'noted' },
+    ],
+  })
+  const { body: found } = await api.post('/v1/memory/search', { query: 'boiler service', limit: 3 })
+  await backend.usage.flush()
+  const { body } = await api.get('/v1/account/usage')
+  t.match(body, {
+    key: `${key.slice(0, 6)}…${key.slice(-4)}`,
+    total_requests: 2,
+    total_output_tokens: 2,
+    by_model: { 'openai/gpt-5': { requests: 1, input_tokens: body.total_input_tokens } },
+  })
+  t.equal(
+    body.total_memory_tokens,
+    body.total_input_tokens + body.total_output_tokens + found.tokenCount,
+  )
+  const stranger = clientOf(api.base, await buildKey(backend, email))
+  t.equal((await stranger.get('/v1/account/usage')).body.total_requests, 0, 'one key, one vault')
+})
+
+t.test('200: rolled-up days and single events give the same sums', async t => {
+  const today = new Date().toISOString().slice(0, 10)
+  await query(`update usage_rolled set before = (now() at time zone 'utc')::date - 10`)
+  await query(
+    `insert into usage_events (id, account, vault, key_hash, kind, model, memory_tokens, at)
+     select gen_random_uuid(), account, vault, key_hash, 'search', m, 100, now() - d * interval '1 day'
+     from (select account, vault, key_hash from usage_events limit 1) e,
+          generate_series(1, 5) d, unnest(array['openai/gpt-5', null]) m`,
+  )
+  const day = (ago: number) => new Date(Date.now() - ago * 86_400_000).toISOString().slice(0, 10)
+  const periods = [
+    '',
+    `?start=${day(5)}&end=${day(1)}`,
+    `?start=${day(3)}T10:30:00Z&end=${day(1)}T01:00:00Z`,
+    `?start=${today}`,
+  ]
+  const sums = async () =>
+    Promise.all(periods.map(async p => (await api.get(`/v1/account/usage${p}`)).body))
+  const strip = (bodies: Record<string, unknown>[]) => bodies.map(({ period: _, ...rest }) => rest)
+  const before = strip(await sums())
+  t.equal(before[0]!.total_requests, 12)
+  t.equal(before[1]!.total_requests, 10)
+  t.equal(await rollUpUsage(query), 10)
+  t.equal(await rollUpUsage(query), 0, 'a day is rolled up once')
+  t.same(strip(await sums()), before)
+  t.ok((await query('select 1 from usage_daily')).rows.length >= 10)
+})
+
+t.test('400: a period that ends before it starts, dates that are none', async t => {
+  t.equal((await api.get('/v1/account/usage?start=2026-02-01&end=2026-01-01')).status, 400)
+  t.equal((await api.get('/v1/account/usage?start=yesterday')).status, 400)
+})
+
+t.test('402: a balance that is used up stops reading and storing', async t => {
+  const { id } = await account()
+  await query('update accounts set balance = 12 where id = $1', [id])
+  const messages = [{ role: 'user', content: 'one two three four five six seven eight nine ten' }]
+  const first = await api.post('/v1/memory/ingest', { messages })
+  t.equal(first.status, 202)
+  t.equal(Number((await account()).balance), 12 - first.body.retrieval_tokens)
+  await api.post('/v1/memory/search', { query: 'boiler', limit: 3 })
+  await backend.usage.flush()
+  t.ok(Number((await account()).balance) <= 0, 'reads are charged too')
+  for (const [path, body] of [
+    ['/v1/memory/ingest', { messages }],
+    ['/v1/memory/search', { query: 'x', limit: 1 }],
+    ['/v1/memory/prepare', { messages }],
+  ] as const) {
+    t.match(await api.post(path, body), { status: 402, body: { error: /balance/ } })
+  }
+  t.equal((await api.get('/v1/memory/stats')).status, 200)
+  await query('update accounts set balance = null where id = $1', [id])
+})
+
+t.test('200: provider keys are stored sealed, listed masked, forgotten', async t => {
+  const path = '/v1/account/provider-keys'
+  const secret = 'sk-proj-0123456789abcdefXYZ'
+  const put = await api.send('PUT', `${path}/openai`, { body: { key: secret } })
+  t.match(put, { status: 200, body: { provider: 'openai', masked_key: 'sk-…fXYZ' } })
+  const { rows } = await query('select * from provider_keys')
+  t.notMatch(JSON.stringify(rows), '0123456789')
+  const { id } = await account()
+  t.same(await providerKeysOf(backend, id), { openai: secret })
+
+  await api.send('PUT', `${path}/openai`, { body: { key: 'short' } })
+  t.same(await providerKeysOf(backend, id), { openai: 'short' })
+  t.match((await api.get(path)).body.provider_keys, [{ provider: 'openai', masked_key: '…' }])
+  t.match(await api.send('DELETE', `${path}/openai`), { status: 200, body: { deleted: true } })
+  t.equal((await api.send('DELETE', `${path}/openai`)).status, 404)
+  t.same((await api.get(path)).body.provider_keys, [])
+})
+
+t.test('404 and 403: unknown providers, narrowed keys', async t => {
+  const path = '/v1/account/provider-keys'
+  t.match(await api.send('PUT', `${path}/nobody`, { body: { key: 'x' } }), {
+    status: 404,
+    body: { hint: /openai/ },
+  })
+  for (const suffix of ['read', 'write', 'off']) {
+    t.equal((await clientOf(api.base, `${key}:${suffix}`).get(path)).status, 403)
+  }
+})
+
+t.test('200: the admin of an email reaches the account of that email, and only that', async t => {
+  const path = '/v1/account/provider-keys'
+  const admin = mintKey('admin')
+  const expired = mintKey('admin')
+  const issue = (raw: string, days: number) =>
+    insertAdminKey(query, {
+      hash: hashOfKey(backend.config.keyPepper, raw),
+      email,
+      masked: 'mk_adm…',
+      issuedBy: 'test',
+      expiresAt: new Date(Date.now() + days * 86_400_000),
+    })
+  await issue(admin, 1)
+  await issue(expired, -1)
+  await api.send('PUT', `${path}/mistral`, { body: { key: 'a mistral key' } })
+  for (const headers of [
+    { authorization: `Bearer ${admin}` },
+    { 'x-admin-key': admin },
+    { 'x-dashboard-key': admin },
+  ]) {
+    const { status, body } = await clientOf(api.base).get(path, headers)
+    t.equal(status, 200)
+    t.match(body.provider_keys, [{ provider: 'mistral' }])
+  }
+  const root = await clientOf(api.base).get(path, {
+    authorization: 'Bearer break the glass please',
+    'x-admin-email': email,
+  })
+  t.equal(root.status, 401, 'a secret with spaces is no bearer token')
+  const glass = await clientOf(api.base).get(path, {
+    'x-admin-key': 'break the glass please',
+    'x-admin-email': email,
+  })
+  t.same(glass.body.provider_keys, [], 'the email a client sends is not looked at')
+  for (const wrong of [expired, mintKey('admin'), 'mk_admin']) {
+    const { status } = await clientOf(api.base).get(path, { authorization: `Bearer ${wrong}` })
+    t.equal(status, 401)
+  }
+})
+
+t.test('201: rotation keeps the vault, and the old key ends', async t => {
+  const old = await buildKey(backend)
+  const before = clientOf(api.base, old)
+  await before.post('/v1/memory/ingest?wait=true', {
+    messages: [{ role: 'user', content: 'the ladder is in the shed' }],
+  })
+  const { status, body } = await before.post('/v1/keys/rotate', { grace_seconds: 60 })
+  t.equal(status, 201)
+  t.match(body, { key: /^mk_\w{32}$/, previous_key: `${old.slice(0, 6)}…${old.slice(-4)}` })
+  const after = clientOf(api.base, body.key)
+  const found = await after.post('/v1/memory/search', { query: 'where is the ladder', limit: 1 })
+  t.match(found.body.memories, [{ content: 'the ladder is in the shed' }])
+  t.equal((await before.get('/v1/memory/stats')).status, 200, 'for the time of grace')
+
+  const again = await after.post('/v1/keys/rotate', {})
+  t.equal((await after.get('/v1/memory/stats')).status, 401, 'without grace it ends at once')
+  t.equal((await clientOf(api.base, again.body.key).get('/v1/memory/stats')).body.memories, 1)
+})
