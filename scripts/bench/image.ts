@@ -133,12 +133,15 @@ function fill(image: Image, rows: readonly EmbeddedMemory[]): void {
   image.trim()
 }
 
-/** Buffers are given back a little after their collection. */
+/** Buffers are given back some time after they are collected: measured until nothing moves. */
 async function usedBytes(): Promise<number> {
-  for (let round = 0; round < 5; round++) {
+  let used = 0
+  for (let same = 0, rounds = 0; same < 3 && rounds < 100; rounds++) {
     gc?.()
-    await new Promise(resolve => setTimeout(resolve, 20))
+    await new Promise(resolve => setTimeout(resolve, 5))
+    const { heapUsed, arrayBuffers } = process.memoryUsage()
+    same = Math.abs(heapUsed + arrayBuffers - used) < 20_000 ? same + 1 : 0
+    used = heapUsed + arrayBuffers
   }
-  const { heapUsed, arrayBuffers } = process.memoryUsage()
-  return heapUsed + arrayBuffers
+  return used
 }

@@ -21,7 +21,7 @@ export type Block = {
    * vector; best first, of equals the later row first.
    */
   nearest(vector: Float32Array, k: number, first?: number, end?: number): Nearest
-  /** The cosines of some rows, in their order: the same numbers `nearest` gives. */
+  /** The cosines of some rows, in their order; `nearest` gives the same to about 0.001. */
   cosines(vector: Float32Array, rows: ArrayLike<number>): Float32Array
   readonly words: WordIndex
   /** Decodes the text; the other fields below do not. */

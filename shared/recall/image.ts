@@ -4,7 +4,7 @@ import type { Codec } from '#shared/recall/codec.ts'
 import { isUuid } from '#shared/recall/ids.ts'
 import { codecOf, type Precision } from '#shared/recall/precision.ts'
 
-/** One vault space in memory: everything a vault (or a session of it) remembers, in one space of vectors. */
+/** All that a vault, or one session of it, remembers in one space of vectors; in memory. */
 export type Image = {
   readonly dimension: number
   readonly blocks: Readonly<Record<Tier, Block>>
@@ -27,7 +27,7 @@ export type Image = {
 
 export type ImageOptions = {
   dimension: number
-  /** How exact vectors are held: `int8` (default) errs by 0.0001 in a cosine, `float32` takes four times the memory. */
+  /** `int8` (default) errs by 0.0002 in a cosine, `float32` takes four times the memory. */
   precision?: Precision
   /** The terms of a text, repetitions included, by which words find it. */
   termsOf: (text: string) => string[]
@@ -76,7 +76,7 @@ const bytesEmpty = 1_500
 
 const emptyBlocks = new Map<Codec, BlockWriter>()
 
-/** Stands for every tier without memories: a block of its own would take 20 KB before its first row. */
+/** Stands for every tier without memories: a block of its own would take 19 KB of objects. */
 function emptyBlockOf(codec: Codec): BlockWriter {
   const known = emptyBlocks.get(codec)
   if (known) return known

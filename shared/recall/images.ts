@@ -25,11 +25,11 @@ export type ImageSource = {
   measure(ref: SpaceRef): Promise<number>
 }
 
-/** The images this process holds, within a budget of bytes; those asked for least recently go first. */
+/** The images this process holds within a budget of bytes; the least recently asked for go. */
 export type Images = {
   /**
    * The image of a space, at least as new as the revision of the scope, and never
-   * of an earlier epoch than one seen before: held, brought up to date with what
+   * of an earlier epoch than the image held: as it is, brought up to date with what
    * changed, or loaded. Callers that ask at the same time share one load.
    * `too-large` when there is no room for it: search the database instead.
    *
@@ -48,7 +48,7 @@ export type Images = {
   stats(): ImageStats
 }
 
-export type ImageStats = { hits: number; loads: number; refreshes: number; evictions: number }
+type ImageStats = { hits: number; loads: number; refreshes: number; evictions: number }
 
 export type ImagesOptions = {
   budgetBytes: number
@@ -97,7 +97,7 @@ export function createImages(source: ImageSource, options: ImagesOptions): Image
   function start(key: string, ref: SpaceRef): Work {
     const { epoch, revision } = ref.scope
     const work: Work = { epoch, revision, outcome: Promise.resolve('superseded') }
-    // On a later turn, when `working` knows the work: that is how it sees whether it is still wanted.
+    // Begins when `working` knows it: that is how it sees whether it is still wanted.
     work.outcome = Promise.resolve()
       .then(() => bringUp(key, ref, () => working.get(key) === work))
       .finally(() => {

@@ -12,20 +12,22 @@ import {
 /** A list of postings for each term, terms being numbers from 0. */
 export type PostingLists = {
   readonly bytes: number
-  /** True once so much is not packed that packing pays. */
-  readonly loose: boolean
-  /**
-   * Counts a term in the text of a slot: never a lower slot than before.
-   * True when it is the first of that term there.
-   */
-  post(term: number, slot: number): boolean
+  /** Counts a term in the text of a slot: never a lower slot than before. */
+  post(term: number, slot: number): void
+  /** Number of slots that hold a term. */
+  count(term: number): number
   /** Reads the postings of a term over what `postings` held. */
   read(term: number, postings: Postings): void
+  /** True once so much is not packed that packing pays. */
+  readonly loose: boolean
+  /** Packs everything, which changes nothing but the bytes it takes. */
+  pack(): void
   /**
-   * Packs everything, keeping only these terms, which are numbered from 0
-   * afterwards. `numberOf` gives slots new numbers in the same order, or `gone`.
+   * Gives slots new numbers, in the same order, or leaves them out as `gone`.
+   * Terms without slots are left out too, the others numbered from 0: returned
+   * are their former numbers.
    */
-  pack(terms: Uint32Array, numberOf?: (slot: number) => number): void
+  renumber(numberOf: (slot: number) => number): Uint32Array
 }
 
 /** The new number of a slot that is left out. */
@@ -51,6 +53,9 @@ export function createPostingLists(): PostingLists {
   let times = new Uint8Array(0)
   let recentCount = 0
 
+  let counts = new Uint32Array(0)
+  let termCount = 0
+
   function read(term: number, postings: Postings) {
     const inPacked = term + 1 < starts.length
     readPostings(packed, inPacked ? starts[term]! : 0, inPacked ? starts[term + 1]! : 0, postings)
@@ -61,21 +66,54 @@ export function createPostingLists(): PostingLists {
     reverse(postings, packedHere)
   }
 
+  function repack(numberOf?: (slot: number) => number): Uint32Array {
+    const bytes = new Uint8Array(packed.length + recentCount * postingMax)
+    const ends = new Uint32Array(termCount + 1)
+    const kept = new Uint32Array(termCount)
+    let keptCount = 0
+    let end = 0
+    packedCount = 0
+    for (let term = 0; term < termCount; term++) {
+      read(term, list)
+      if (numberOf) renumberPostings(list, numberOf)
+      if (list.count === 0) continue
+      end = writePostings(bytes, end, list)
+      packedCount += list.count
+      // Reading goes on behind: term is never less than keptCount.
+      counts[keptCount] = list.count
+      kept[keptCount++] = term
+      ends[keptCount] = end
+    }
+    packed = bytes.slice(0, end)
+    starts = ends.slice(0, keptCount + 1)
+    counts = counts.slice(0, keptCount)
+    termCount = keptCount
+    latest = new Uint32Array(keptCount)
+    earlier = new Uint32Array(0)
+    slots = new Uint32Array(0)
+    times = new Uint8Array(0)
+    recentCount = 0
+    return kept.slice(0, keptCount)
+  }
+
   return {
     get bytes() {
-      const recent = latest.byteLength + earlier.byteLength + slots.byteLength + times.byteLength
-      return packed.byteLength + starts.byteLength + recent
-    },
-    get loose() {
-      return recentCount > recentMin + packedCount * recentShare
+      const columns = [packed, starts, counts, latest, earlier, slots, times]
+      return columns.reduce((sum, column) => sum + column.byteLength, 0)
     },
 
     post(term, slot) {
-      latest = grown(latest, term + 1)
+      if (term >= termCount) {
+        latest = grown(latest, term + 1)
+        counts = grown(counts, term + 1)
+        latest[term] = 0
+        counts[term] = 0
+        termCount = term + 1
+      }
       const last = latest[term]!
       if (last > 0 && slots[last - 1] === slot) {
         times[last - 1] = Math.min(timesMax, times[last - 1]! + 1)
-        return false
+        return
       }
       earlier = grown(earlier, recentCount + 1)
       slots = grown(slots, recentCount + 1)
@@ -84,32 +122,19 @@ export function createPostingLists(): PostingLists {
       slots[recentCount] = slot
       times[recentCount] = 1
       latest[term] = ++recentCount
-      return true
+      counts[term]!++
     },
 
+    count: term => counts[term]!,
     read,
 
-    pack(terms, numberOf) {
-      const bytes = new Uint8Array(packed.length + recentCount * postingMax)
-      const ends = new Uint32Array(terms.length + 1)
-      let end = 0
-      let count = 0
-      for (let i = 0; i < terms.length; i++) {
-        read(terms[i]!, list)
-        if (numberOf) renumber(list, numberOf)
-        end = writePostings(bytes, end, list)
-        ends[i + 1] = end
-        count += list.count
-      }
-      packed = bytes.slice(0, end)
-      starts = ends
-      packedCount = count
-      latest = new Uint32Array(terms.length)
-      earlier = new Uint32Array(0)
-      slots = new Uint32Array(0)
-      times = new Uint8Array(0)
-      recentCount = 0
+    get loose() {
+      return recentCount > recentMin + packedCount * recentShare
     },
+    pack() {
+      repack()
+    },
+    renumber: repack,
   }
 }
 
@@ -125,7 +150,7 @@ function reverse({ slots, times, count }: Postings, from: number) {
   }
 }
 
-function renumber(postings: Postings, numberOf: (slot: number) => number) {
+function renumberPostings(postings: Postings, numberOf: (slot: number) => number) {
   let kept = 0
   for (let i = 0; i < postings.count; i++) {
     const slot = numberOf(postings.slots[i]!)

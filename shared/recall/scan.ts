@@ -1,6 +1,6 @@
 import { exactSearch, MetricKind } from 'usearch'
 
-/** The web process shares its cores with other requests, and two threads won only 10 % at 10,000 rows. */
+/** Other requests need the cores, and at 10,000 rows of int8 two threads were no faster. */
 const threads = 1
 
 export type Ranked = {

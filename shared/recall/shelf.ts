@@ -72,7 +72,7 @@ export function createShelf(tier: Tier, termsOf: (text: string) => string[]): Sh
     drop(slot) {
       ids.drop(slot)
       rows[slot] = nowhere
-      words.remove(slot, records.text(slot))
+      words.remove(slot)
       dead++
     },
 

@@ -201,6 +201,7 @@ function withoutRemnants(codec: Codec, chunks: readonly Chunk[]): Chunk[] {
   return kept
 }
 
+/** The best `k`, of equals the later row first. */
 function ranked(rows: Uint32Array, cosines: Float32Array, k: number): Nearest {
   const order = Array.from(rows.keys())
   order.sort((a, b) => cosines[b]! - cosines[a]! || rows[b]! - rows[a]!)

@@ -27,8 +27,8 @@ export type WordIndexWriter = WordIndex & {
   readonly bytes: number
   /** Slots are added in ascending order. */
   add(slot: number, text: string): void
-  /** The text must be the one added under this slot; `rowsOf` knows no row for it any more. */
-  remove(slot: number, text: string): void
+  /** The slot is dead from now on: `rowsOf` knows no row for it. */
+  remove(slot: number): void
   /** Keeps these slots alone, ascending, and numbers them from 0. */
   pick(slots: Uint32Array): void
   /** Gives back the room kept for growing. */
@@ -36,7 +36,7 @@ export type WordIndexWriter = WordIndex & {
 }
 
 export type WordIndexOptions = {
-  /** The terms of a text, repetitions included; the same at any time. */
+  /** The terms of a text, repetitions included. */
   termsOf: (text: string) => string[]
   /** The row of each slot, or a number past every row where the slot is dead. */
   rowsOf: () => Uint32Array
@@ -57,7 +57,6 @@ export function createWordIndex(options: WordIndexOptions): WordIndexWriter {
   const { termsOf, rowsOf, k1 = 1.2, b = 0.75 } = options
   const lists = createPostingLists()
   let vocabulary = createKeyTable(2)
-  let frequencies = new Uint32Array(0)
   /** Terms in the text of each slot. */
   let lengths = new Uint16Array(0)
   let slotCount = 0
@@ -72,19 +71,7 @@ export function createWordIndex(options: WordIndexOptions): WordIndexWriter {
 
   function findOrAdd(term: string): number {
     const found = find(term)
-    if (found >= 0) return found
-    frequencies = grown(frequencies, vocabulary.count + 1)
-    frequencies[vocabulary.count] = 0
-    return vocabulary.add(hash)
-  }
-
-  function pack(numberOf?: (slot: number) => number) {
-    const all = Uint32Array.from({ length: vocabulary.count }, (_, term) => term)
-    const held = all.filter(term => frequencies[term]! > 0)
-    lists.pack(held, numberOf)
-    if (held.length === all.length) return
-    vocabulary = vocabulary.pick(held)
-    frequencies = picked(frequencies, held)
+    return found >= 0 ? found : vocabulary.add(hash)
   }
 
   function addScores(term: number, weight: number, first: number, end: number) {
@@ -110,13 +97,19 @@ export function createWordIndex(options: WordIndexOptions): WordIndexWriter {
       return count > 0 ? totalLength / count : 0
     },
     get bytes() {
-      const columns = frequencies.byteLength + lengths.byteLength + sums.byteLength
-      return columns + vocabulary.bytes + lists.bytes
+      return lengths.byteLength + sums.byteLength + vocabulary.bytes + lists.bytes
     },
 
     frequency(term) {
       const found = find(term)
-      return found < 0 ? 0 : frequencies[found]!
+      if (found < 0) return 0
+      if (count === slotCount) return lists.count(found)
+      // Dead slots stay in the lists until they are renumbered.
+      lists.read(found, list)
+      const rows = rowsOf()
+      let holders = 0
+      for (let i = 0; i < list.count; i++) if (rows[list.slots[i]!]! < count) holders++
+      return holders
     },
 
     scores(terms, first, end) {
@@ -132,20 +125,16 @@ export function createWordIndex(options: WordIndexOptions): WordIndexWriter {
 
     add(slot, text) {
       const terms = termsOf(text)
-      for (const term of terms) {
-        const number = findOrAdd(term)
-        if (lists.post(number, slot)) frequencies[number]!++
-      }
+      for (const term of terms) lists.post(findOrAdd(term), slot)
       lengths = grown(lengths, slot + 1)
       lengths[slot] = Math.min(lengthMax, terms.length)
       totalLength += lengths[slot]
       slotCount = slot + 1
       count++
-      if (lists.loose) pack()
+      if (lists.loose) lists.pack()
     },
 
-    remove(slot, text) {
-      for (const term of new Set(termsOf(text))) frequencies[find(term)]!--
+    remove(slot) {
       totalLength -= lengths[slot]!
       count--
     },
@@ -153,14 +142,13 @@ export function createWordIndex(options: WordIndexOptions): WordIndexWriter {
     pick(slots) {
       const numbers = new Uint32Array(slotCount).fill(gone)
       for (let i = 0; i < slots.length; i++) numbers[slots[i]!] = i
-      pack(slot => numbers[slot]!)
+      vocabulary = vocabulary.pick(lists.renumber(slot => numbers[slot]!))
       lengths = picked(lengths, slots)
       slotCount = slots.length
     },
 
     trim() {
-      pack()
-      frequencies = trimmed(frequencies, vocabulary.count)
+      lists.pack()
       lengths = trimmed(lengths, slotCount)
       vocabulary.trim()
     },

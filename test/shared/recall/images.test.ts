@@ -22,6 +22,7 @@ function createStores() {
   const versions = new Map<string, { epoch: number; revision: number }>()
   let log: Change[] = []
   const calls = { load: 0, changes: 0, measure: 0 }
+  let batches = 0
   let held: Promise<void> | undefined
   let failures = 0
   let size = 100
@@ -57,7 +58,10 @@ function createStores() {
       calls.load++
       const read = [...(rows.get(keyOf(ref)) ?? [])]
       await slowly()
-      for (const row of read) onBatch([row])
+      for (const row of read) {
+        batches++
+        onBatch([row])
+      }
     },
     async changes(ref, since) {
       calls.changes++
@@ -81,6 +85,7 @@ function createStores() {
   return {
     source,
     calls,
+    batches: () => batches,
     refOf,
     write,
     clear(vault: string) {
@@ -322,10 +327,11 @@ t.test('too large by measure: not loaded, and not measured again for a while', a
 })
 
 t.test('too large only when loaded: given up on the way', async t => {
-  const { images, write, refOf } = open(60_000)
-  write('ada', [memory('x'.repeat(100_000))])
+  const { images, write, refOf, batches } = open(60_000)
+  write('ada', [memory('x'.repeat(100_000)), memory('two'), memory('three')])
   write('bob', [memory('one')])
   t.equal(await images.get(refOf('ada')), 'too-large')
+  t.equal(batches(), 1)
   t.equal(images.held, 0)
   t.same(textsOf(await images.get(refOf('bob'))), ['one'])
 })

@@ -31,7 +31,7 @@ for (const kind of vectorKinds) {
       agreed += best.filter(row => ten.includes(row)).length / 10
     }
     t.ok(error < 0.005, `largest error ${error}`)
-    t.ok(agreed / 20 >= 0.96, `agreement ${agreed / 20}`)
+    t.ok(agreed / 20 >= 0.98, `agreement ${agreed / 20}`)
   })
 }
 
@@ -51,15 +51,18 @@ t.test('a zero vector is like nothing', async t => {
 })
 
 t.test('dimensions that no power of two and no byte divides', async t => {
-  for (const dimension of [1, 2, 3, 7, 9, 100, 301]) {
+  for (const dimension of [2, 3, 7, 9, 100, 301]) {
     const next = madeVectors('dense', dimension, dimension)
-    const rows = [next(), next(), next()]
+    const rows = Array.from({ length: 200 }, next)
     const question = next()
-    const cosines = held(rows).cosines(question, [0, 1, 2])
-    rows.forEach((row, i) => {
-      const wrong = Math.abs(cosines[i]! - dotOf(row, question))
-      t.ok(wrong < 0.02, `${dimension}: ${wrong}`)
-    })
+    const cosines = held(rows).cosines(
+      question,
+      rows.map((_, row) => row),
+    )
+    const errors = rows.map((row, i) => Math.abs(cosines[i]! - dotOf(row, question)))
+    const mean = errors.reduce((sum, error) => sum + error, 0) / errors.length
+    // A quarter of a step of a 127th, spread evenly; without the ninth bit it would be twice that.
+    t.ok(mean < 0.0011, `${dimension}: ${mean}`)
   }
 })
 

@@ -17,7 +17,8 @@ function indexOf(texts: readonly string[]) {
 /** BM25 as it is written in books. */
 function scoresOf(texts: readonly string[], terms: readonly { term: string; weight: number }[]) {
   const lengths = texts.map(text => termsOf(text).length)
-  const mean = lengths.reduce((sum, length) => sum + length, 0) / texts.length
+  // Where no text has a term, no score depends on it.
+  const mean = lengths.reduce((sum, length) => sum + length, 0) / texts.length || 1
   return texts.map((text, row) => {
     let sum = 0
     for (const { term, weight } of terms) {
@@ -70,7 +71,7 @@ t.test('an empty index', async t => {
 t.test('what was removed counts nowhere', async t => {
   const { words, rows } = indexOf(texts)
   rows.set([dead, 0, 1, 2, 3])
-  words.remove(0, texts[0]!)
+  words.remove(0)
   const left = texts.slice(1)
   t.ok(same(words.scores(terms, 0, 4), scoresOf(left, terms)))
   t.equal(words.frequency('a'), 1)
@@ -98,7 +99,7 @@ t.test('packing changes nothing', async t => {
       const gone = new Set(many.keys().filter(() => random() < 0.4))
       let row = 0
       for (const slot of many.keys()) rows[slot] = gone.has(slot) ? dead : row++
-      for (const slot of gone) words.remove(slot, many[slot]!)
+      for (const slot of gone) words.remove(slot)
       const left = many.filter((_, slot) => !gone.has(slot))
       const right = (index: WordIndexWriter) =>
         same(index.scores(asked, 0, left.length), scoresOf(left, asked)) &&
