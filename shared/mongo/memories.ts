@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
 import { Binary, MongoBulkWriteError, type Filter } from 'mongodb'
+import { Refusal } from '#shared/errors.ts'
 import type { EmbeddedMemory, Memory, VaultScope } from '#shared/memory/memory.ts'
 import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/mongo/connect.ts'
 import {
@@ -62,6 +64,10 @@ export type NewMemory = Memory & {
 /** The engine re-reads its buffer for every chunk: beyond about 2 MB a message costs quadratic time. */
 const batchBytes = 1_500_000
 
+/** A vault of the whole image budget is read in seconds. */
+const loadDeadlineMs = 60_000
+const writeDeadlineMs = 20_000
+
 const duplicateKey = 11_000
 
 export function memoriesOf({ memories }: Pick<Mongo, 'memories'>): Memories {
@@ -69,7 +75,8 @@ export function memoriesOf({ memories }: Pick<Mongo, 'memories'>): Memories {
     async add(added, space) {
       for (const batch of batchesOf(added)) {
         const documents = batch.map(memory => documentOf(memory, space))
-        await memories.insertMany(documents, { ordered: false }).catch(toleratingDuplicates)
+        const inserting = memories.insertMany(documents, { ordered: false })
+        await inTime(inserting).catch(toleratingDuplicates)
       }
     },
 
@@ -86,6 +93,7 @@ export function memoriesOf({ memories }: Pick<Mongo, 'memories'>): Memories {
       const cursor = memories.find(seen(scope, place, space), {
         projection: projectionOf(space),
         batchSize: 500,
+        signal: AbortSignal.timeout(loadDeadlineMs),
       })
       try {
         let rows: EmbeddedMemory[] = []
@@ -155,6 +163,19 @@ export const contentHash = (text: string): Buffer =>
   createHash('sha256').update(text.normalize('NFC').trim()).digest()
 
 const deadline = (): AbortSignal => AbortSignal.timeout(deadlineMs)
+
+/** Writes take no signal: a server that has gone silent is given up, and storing again stores once. */
+async function inTime<Result>(write: Promise<Result>): Promise<Result> {
+  const done = new AbortController()
+  const late = delay(writeDeadlineMs, null, { ref: false, signal: done.signal }).then(() => {
+    throw new Refusal('unavailable', 'The memory store does not answer')
+  })
+  try {
+    return await Promise.race([write, late])
+  } finally {
+    done.abort()
+  }
+}
 
 /** The filter of everything that can be seen in one place of a vault, in one space. */
 export function seen(scope: VaultScope, place: Place, space: string): Filter<MemoryDocument> {

@@ -14,6 +14,8 @@ export type ProviderModel = {
 /** Inputs a call may carry; providers take 2,048, smaller batches fail and retry more cheaply. */
 const batchSize = 256
 const deadlineMs = 20_000
+/** Somebody waits for the answer to a question. */
+const questionPatience = { timeout: 4_000, maxRetries: 1 }
 /** The provider counts its own tokens; 8,191 is the smallest limit in use, cut well below it. */
 const charactersMax = 16_000
 
@@ -43,12 +45,16 @@ export async function openProviderEmbedder(provider: ProviderModel): Promise<Emb
     timeout: deadlineMs,
   })
 
-  const embed = async (texts: readonly string[], signal?: AbortSignal): Promise<Float32Array[]> => {
+  const embed = async (
+    texts: readonly string[],
+    signal?: AbortSignal,
+    patience: { timeout?: number; maxRetries?: number } = {},
+  ): Promise<Float32Array[]> => {
     const vectors: Float32Array[] = []
     for (let start = 0; start < texts.length; start += batchSize) {
       const input = texts.slice(start, start + batchSize).map(text => asInput(text))
       const answer = await client.embeddings
-        .create({ model: name, input }, signal ? { signal } : {})
+        .create({ model: name, input }, { ...patience, ...(signal && { signal }) })
         .catch((error: Error) => refuse(model, error))
       if (answer.data.length !== input.length) refuse(model, new Error('vectors are missing'))
       const inOrder = answer.data.toSorted((one, other) => one.index - other.index)
@@ -64,8 +70,8 @@ export async function openProviderEmbedder(provider: ProviderModel): Promise<Emb
     dimension,
     space: `${model.replaceAll(/[^A-Za-z0-9_-]/g, '_')}_${dimension}`,
     calibration: calibrations[name] ?? cautious,
-    embedTexts: embed,
-    embedQuery: async (text, signal) => (await embed([text], signal))[0]!,
+    embedTexts: (texts, signal) => embed(texts, signal),
+    embedQuery: async (text, signal) => (await embed([text], signal, questionPatience))[0]!,
   }
 }
 
