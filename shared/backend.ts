@@ -1,3 +1,4 @@
+import { coalesce } from '#shared/coalesce.ts'
 import type { Config } from '#shared/config.ts'
 import { createCursors, type Cursors } from '#shared/cursor.ts'
 import { createEmbedders, type Embedders } from '#shared/embedding/embedders.ts'
@@ -9,6 +10,7 @@ import { chooseNearest, type Nearest } from '#shared/mongo/nearest.ts'
 import { createAccept, type Accept } from '#shared/operation/accept.ts'
 import { createAwait, type AwaitOperation } from '#shared/operation/await.ts'
 import { openPostgres, type Postgres } from '#shared/postgres/connect.ts'
+import { findKeys, type KeyRow } from '#shared/postgres/keys.ts'
 import { createUsageWriter, type UsageWriter } from '#shared/postgres/usage.ts'
 import { openSender, openWorker, type Queue } from '#shared/queue/queue.ts'
 import { createImageSource } from '#shared/recall/image-source.ts'
@@ -31,6 +33,8 @@ export type Backend = {
   queue: Queue
   accept: Accept
   operations: AwaitOperation
+  /** Looks a Memory Key up by its hash; requests that arrive together share a read. */
+  findKey: (hash: Buffer) => Promise<KeyRow | undefined>
   usage: UsageWriter
   embedders: Embedders
   queryVectors: QueryVectors
@@ -73,6 +77,7 @@ export async function openBackend(config: Config, log: Log, role: BackendRole): 
     queue,
     accept: createAccept(postgres, queue),
     operations,
+    findKey: coalesce(hashes => findKeys(postgres.query, hashes), { lanes: 2, questionsMax: 200 }),
     usage,
     embedders: createEmbedders(config),
     queryVectors: createQueryVectors(),

@@ -25,7 +25,7 @@ const config = readConfig(env)
 const backend = await openBackend(config, log, 'web')
 const key = await benchKey(backend, config)
 const caller = await callerOfKey(
-  backend.postgres.query,
+  backend.findKey,
   config.keyPepper,
   presentedKey({ memoryKey: key, authorization: undefined, apiKey: undefined }),
 )

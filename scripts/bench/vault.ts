@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import pg from 'pg'
 import { createCredentials } from '#scripts/bootstrap.ts'
 import { release } from '#scripts/release.ts'
@@ -76,20 +77,22 @@ export function unitVector(dimension: number, next: () => number): Float32Array 
   return vector.map(value => value / norm)
 }
 
-const syllables =
-  'ba be bi bo da de do fa fi ga go ka ke ki la le lo ma me mi mo na ne no pa ra re ri ro sa se so ta te to va ve vo za zo'.split(
-    ' ',
-  )
+/** The words of the demo's conversation, commonest first: real text, so tokens and stems are real too. */
+const vocabulary = wordsByFrequency(
+  readFileSync(new URL('../demo/conversation.jsonl', import.meta.url), 'utf8'),
+)
 
-/** A sentence of made-up words whose frequencies fall off as in real language. */
+/** A sentence whose words are as unevenly common as in real language. */
 export function sentence(words: number, next: () => number): string {
-  const word = (): string => {
-    const rank = Math.floor(20_000 ** next())
-    let text = ''
-    for (let rest = rank + 40; rest > 0; rest = Math.floor(rest / syllables.length)) {
-      text += syllables[rest % syllables.length]
-    }
-    return text
-  }
-  return Array.from({ length: words }, word).join(' ')
+  const word = (): string => vocabulary[Math.floor(vocabulary.length ** next()) - 1]!
+  return `${Array.from({ length: words }, word).join(' ')}.`
+}
+
+function wordsByFrequency(text: string): string[] {
+  const counts = new Map<string, number>()
+  for (const [word] of text.matchAll(/\p{L}{2,}/gu)) counts.set(word, (counts.get(word) ?? 0) + 1)
+  return [...counts]
+    .toSorted(([, one], [, other]) => other - one)
+    .slice(0, 2_000)
+    .map(([word]) => word)
 }

@@ -38,18 +38,28 @@ type KeyColumns = {
  * @returns undefined when there is no such key, or it is revoked or expired.
  */
 export async function findKey(query: Query, hash: Buffer): Promise<KeyRow | undefined> {
-  const { rows } = await query<KeyColumns>(
-    `select k.vault, k.account, k.kind, v.epoch, v.revision, a.payment_method, a.balance,
+  return (await findKeys(query, [hash]))[0]
+}
+
+/** The same for several keys in one read, in the order of their hashes. */
+export async function findKeys(
+  query: Query,
+  hashes: readonly Buffer[],
+): Promise<(KeyRow | undefined)[]> {
+  const { rows } = await query<KeyColumns & { n: number }>(
+    `select asked.n, k.vault, k.account, k.kind, v.epoch, v.revision, a.payment_method, a.balance,
             v.raw_units, v.raw_tokens, v.tier2_count, v.tier2_importance, v.tier2_tokens
-     from memory_keys k
+     from unnest($1::bytea[]) with ordinality asked(hash, n)
+     join memory_keys k on k.hash = asked.hash
      join vaults v on v.id = k.vault
      join accounts a on a.id = k.account
-     where k.hash = $1 and k.revoked_at is null and (k.expires_at is null or k.expires_at > now())`,
-    [hash],
+     where k.revoked_at is null and (k.expires_at is null or k.expires_at > now())`,
+    [hashes],
     'keys.find',
   )
-  const row = rows[0]
-  return row && keyRowOf(row)
+  const found: (KeyRow | undefined)[] = hashes.map(() => undefined)
+  for (const row of rows) found[Number(row.n) - 1] = keyRowOf(row)
+  return found
 }
 
 function keyRowOf(row: KeyColumns): KeyRow {

@@ -17,6 +17,8 @@ export type Conversation = { sessions: Session[]; questions: Question[] }
 /** Parts of the evaluation: `tuned` was looked at while the ranking was made, `heldout` was not. */
 export type Part = 'tuned' | 'heldout'
 
+export const parts: readonly Part[] = ['tuned', 'heldout']
+
 const heading = /^== (\d{4}-\d\d-\d\d \d\d:\d\d)$/
 const question = /^\?\? (\w+)((?: \w+)*) \| (.+)$/
 const turn = /^(\w+)(?: \{(\w+)\})?: (.+)$/
