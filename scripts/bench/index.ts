@@ -9,6 +9,8 @@ const sections: Record<string, string> = {
   search: 'a search over HTTP against a bare float32 scan plus one findOne',
   accept: 'accepted exchanges against bare transactional pg-boss sends',
   store: 'stored memories through the worker against bare insertMany; time until searchable',
+  upload:
+    'a file of 10,000 lines, stored and searchable, against bare insertMany; memory; search beside',
   memory: 'resident memory of idle processes and of held images',
   image: 'the image alone: int8 scan, its error, words, bytes',
 }

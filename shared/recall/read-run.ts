@@ -70,6 +70,7 @@ function addWhole(text: string, words: readonly string[], draft: Draft) {
 
 function readWord(word: string, draft: Draft) {
   const folded = foldText(word.slice(0, wordLengthMax))
+  if (folded === '') return
   if (englishSigns.has(folded)) draft.foreign -= 1
   else if (foreignWords.has(folded)) draft.foreign += 1
   if (stopWords.has(folded) && !isAcronym(word)) return

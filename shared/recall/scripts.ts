@@ -50,7 +50,7 @@ const unspacedRuns =
 const ideograph = /\p{sc=Han}/u
 
 /** Pairs of neighbouring characters, and single ideographs, of a folded word. */
-export function gramsOf(run: string): string[] {
+function gramsOf(run: string): string[] {
   const characters = Array.from(run)
   if (characters.length === 1) return characters
   const grams: string[] = []

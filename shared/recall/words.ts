@@ -12,11 +12,18 @@ export const counts = '#'
 /** A text that names a time has this term. */
 export const dates = '%'
 
+/** Marks say what a text is like; they are no words of it. */
+export function isMark(term: string): boolean {
+  return term === asks || term === counts || term === dates || term.startsWith(saidBy)
+}
+
 /** Language repeats itself, so nearly all runs were read before. About 10 MB when full. */
 const known = new Map<string, Run>()
 const knownMax = 50_000
 /** Longer runs are sentences of scripts without spaces or machine noise, and hardly ever return. */
 const knownLengthMax = 32
+/** What has no white space for so long is read in parts: some of its patterns take quadratic time. */
+const runLengthMax = 1_000
 
 /**
  * Index terms of a text in any script, with repetitions: stems of English words without stop
@@ -33,14 +40,15 @@ export function termsOf(text: string): string[] {
   let foreign = 0
   let start = opening?.length ?? 0
   for (let i = start; i <= text.length; i++) {
-    if (i < text.length && !isSpace(text.charCodeAt(i))) continue
+    const isEnd = i === text.length || isSpace(text.charCodeAt(i))
+    if (!isEnd && i - start < runLengthMax) continue
     if (i > start) {
       const run = runOf(text.slice(start, i))
       for (const term of run.terms) terms.push(term)
       if (run.roots.length > 0) (roots ??= []).push(...run.roots)
       foreign += run.foreign
     }
-    start = i + 1
+    start = isEnd ? i + 1 : i
   }
   if (roots && foreign > 0) for (const root of roots) terms.push(root)
   for (const name of opening?.names ?? []) {

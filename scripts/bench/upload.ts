@@ -1,0 +1,181 @@
+import { readFileSync } from 'node:fs'
+import { request } from 'node:http'
+import { MongoClient } from 'mongodb'
+import { median, quantile, report, timeEach } from '#scripts/bench/measure.ts'
+import { poster, startProcess, type Running } from '#scripts/bench/process.ts'
+import { benchEnvironment, benchKey, log, random, sentence } from '#scripts/bench/vault.ts'
+import { openBackend } from '#shared/backend.ts'
+import { readConfig } from '#shared/config.ts'
+
+const lines = 10_000
+const rounds = 3
+const mebibyte = 1024 * 1024
+
+const env = await benchEnvironment()
+const config = readConfig(env)
+const backend = await openBackend(config, log, 'web')
+const next = random(4)
+const embedder = await backend.embedders.get()
+const mongo = await new MongoClient(config.mongodbUri).connect()
+const memories = mongo.db().collection('memories')
+
+const web = await startProcess('api/index.ts', env)
+const worker = await startProcess('workers/index.ts', env, ['upload'])
+/** An upload before the clock starts: what a process loads at its first one is not what a file costs. */
+await sent(web, await benchKey(backend, config), fileOf(linesOf(200)))
+
+const figures = { floor: [] as number[], ours: [] as number[], embedding: [] as number[] }
+const growth: number[] = []
+for (let round = 0; round < rounds; round++) {
+  const key = await benchKey(backend, config)
+  const made = linesOf(lines)
+  const search = poster(web.port, '/v1/memory/search', key)
+  const before = residentOf(web)
+  const watched = watchResident(web)
+  const begun = performance.now()
+  await sent(web, key, fileOf(made))
+  growth.push((await watched.peak()) - before)
+  const last = made.at(-1)!.content
+  const found = await search(JSON.stringify({ query: last, limit: 1 }))
+  if (!found.text.includes(last)) throw new Error('the last line cannot be found')
+  figures.ours.push(lines / ((performance.now() - begun) / 1_000))
+
+  figures.floor.push(await bareInsert(round))
+  const embeddingBegun = performance.now()
+  for (let start = 0; start < lines; start += 100) {
+    await embedder.embedTexts(made.slice(start, start + 100).map(({ content }) => content))
+  }
+  figures.embedding.push(lines / ((performance.now() - embeddingBegun) / 1_000))
+}
+const floor = median(figures.floor)
+const ours = median(figures.ours)
+const alone = median(figures.embedding)
+report('floor: bare insertMany of the same documents', floor, { unit: '/s' })
+report('uploaded over HTTP, stored and searchable', ours, { unit: '/s' })
+report('the local embedder alone', alone, { unit: '/s' })
+report('uploaded / floor', ours / floor, { bar: { least: 0.4 } })
+report('uploaded / floor, without the embedder’s share', 1 / (1 / ours - 1 / alone) / floor)
+report('growth of the web process during 10,000 lines', Math.max(...growth), {
+  unit: 'MiB',
+  bar: { most: 64 },
+})
+
+await fullSize()
+await beside()
+await web.stop()
+await worker.stop()
+await backend.close()
+await mongo.close()
+
+function linesOf(count: number) {
+  return Array.from({ length: count }, (_, n) => ({
+    content: sentence(40, next),
+    timestamp: 1_700_000_000_000 + n * 60_000,
+  }))
+}
+
+function fileOf(made: readonly object[]): Buffer {
+  return Buffer.from(made.map(line => JSON.stringify(line)).join('\n'))
+}
+
+/** The documents of the newest operation, inserted again with the same indexes. @returns per second. */
+async function bareInsert(round: number): Promise<number> {
+  const [newest] = await memories.find().sort({ stored_at: -1 }).limit(1).toArray()
+  const stored = await memories.find({ operation: newest!['operation'] as string }).toArray()
+  const bare = mongo.db().collection(`bare_upload_${round}`)
+  for (const { name, key, v: _, ...options } of await memories.indexes()) {
+    if (name !== '_id_') await bare.createIndex(key, { name: name!, ...options })
+  }
+  const begun = performance.now()
+  for (let start = 0; start < stored.length; start += 500) {
+    const batch = stored.slice(start, start + 500)
+    await bare.insertMany(batch, { ordered: false, writeConcern: { w: 1, journal: true } })
+  }
+  return stored.length / ((performance.now() - begun) / 1_000)
+}
+
+/** A file as large as may be: 64 MiB in 10,000 lines that are all faulty, so that only its way in counts. */
+async function fullSize(): Promise<void> {
+  const key = await benchKey(backend, config)
+  const line = `${JSON.stringify({ content: 'x'.repeat(6_600), role: 'nobody' })}\n`
+  const before = residentOf(web)
+  const watched = watchResident(web)
+  const begun = performance.now()
+  await sent(web, key, Buffer.from(line.repeat(lines)))
+  report('a file of 64 MiB, taken in', performance.now() - begun, { unit: 'ms' })
+  report('growth of the web process during 64 MiB', (await watched.peak()) - before, {
+    unit: 'MiB',
+    bar: { most: 64 },
+  })
+}
+
+/** How long a search of another vault takes while an upload runs. */
+async function beside(): Promise<void> {
+  const [searcher, uploader] = [await benchKey(backend, config), await benchKey(backend, config)]
+  await sent(web, searcher, fileOf(linesOf(2_000)))
+  const post = poster(web.port, '/v1/memory/search', searcher)
+  const search = () => post(JSON.stringify({ query: sentence(6, next), limit: 10 }))
+  const idle = await timeEach(200, search)
+  const busy: number[] = []
+  let running = true
+  const uploading = sent(web, uploader, fileOf(linesOf(lines))).then(() => (running = false))
+  while (running) {
+    const begun = performance.now()
+    await search()
+    busy.push(performance.now() - begun)
+    await new Promise(resolve => setTimeout(resolve, 5))
+  }
+  await uploading
+  report('search, p95, idle', quantile(idle, 0.95), { unit: 'ms' })
+  report('search, p95, while an upload runs', quantile(busy, 0.95), { unit: 'ms' })
+  report('search p95, beside an upload / idle', quantile(busy, 0.95) / quantile(idle, 0.95), {
+    bar: { most: 3 },
+  })
+}
+
+/** Uploads a file and waits until it is stored. */
+function sent({ port }: Running, key: string, file: Buffer): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const sending = request(
+      {
+        port,
+        host: '127.0.0.1',
+        path: '/v1/memory/upload',
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${key}`,
+          'content-type': 'application/x-ndjson',
+          'content-length': file.length,
+        },
+      },
+      answer => {
+        let text = ''
+        answer.setEncoding('utf8').on('data', piece => (text += piece))
+        answer.on('end', () =>
+          answer.statusCode === 200 ? resolve() : reject(new Error(`${answer.statusCode} ${text}`)),
+        )
+      },
+    )
+    sending.on('error', reject)
+    sending.end(file)
+  })
+}
+
+/** Physical memory of a process, in MiB. */
+function residentOf({ child }: Running): number {
+  const status = readFileSync(`/proc/${child.pid!}/status`, 'utf8')
+  return (Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) * 1024) / mebibyte
+}
+
+function watchResident(process: Running) {
+  let peak = 0
+  const look = (): void => void (peak = Math.max(peak, residentOf(process)))
+  const timer = setInterval(look, 20)
+  return {
+    async peak(): Promise<number> {
+      clearInterval(timer)
+      look()
+      return peak
+    },
+  }
+}

@@ -1,0 +1,58 @@
+import type { Embedder } from '#shared/embedding/embedder.ts'
+import type { Embedders } from '#shared/embedding/embedders.ts'
+import { Refusal } from '#shared/errors.ts'
+import { providerNames } from '#shared/providers/registry.ts'
+
+export type SpaceEmbedders = {
+  /** One embedder per space that can still be embedded into, the service's default if none can. */
+  embedders: Embedder[]
+  /** Spaces nobody can embed into any more, and why. */
+  lost: { space: string; reason: string }[]
+}
+
+/**
+ * Who embeds into the given vault spaces. A space keeps the name of its model; one whose model cannot be
+ * told from it, or is not available here any more, is lost.
+ *
+ * @throws Refusal `upstream` when the model of a space does not answer.
+ */
+export async function embeddersOfSpaces(
+  embedders: Embedders,
+  spaces: readonly string[],
+): Promise<SpaceEmbedders> {
+  const found: Embedder[] = []
+  const lost: SpaceEmbedders['lost'] = []
+  for (const space of spaces) {
+    const embedder = await embedderOf(embedders, space)
+    if (typeof embedder === 'string') lost.push({ space, reason: embedder })
+    else found.push(embedder)
+  }
+  if (found.length === 0) found.push(await embedders.get())
+  return { embedders: found, lost }
+}
+
+/** The embedder, or why there is none. */
+async function embedderOf(embedders: Embedders, space: string): Promise<Embedder | string> {
+  const usual = await embedders.get()
+  if (usual.space === space) return usual
+  const model = modelOf(space)
+  if (!model) return 'its model cannot be told from its name'
+  try {
+    const embedder = await embedders.get(model)
+    return embedder.space === space ? embedder : `${model} embeds into ${embedder.space} now`
+  } catch (error) {
+    if (error instanceof Refusal && error.reason === 'invalid') return error.message
+    throw error
+  }
+}
+
+/**
+ * The model whose space this is. In a space's name every odd character of the model's is an underscore;
+ * where there are more of them than the one behind the provider, several models could be meant.
+ */
+function modelOf(space: string): string | undefined {
+  if (space.startsWith('local_')) return 'local'
+  const [, prefix, name] = /^([a-z]+)_([A-Za-z0-9-]+)_\d+$/.exec(space) ?? []
+  const provider = providerNames.find(known => known === prefix)
+  return provider && `${provider}/${name}`
+}

@@ -1,0 +1,78 @@
+import { firstLender, lastLender, lending } from '#shared/recall/neighbours.ts'
+import type { Place } from '#shared/recall/place.ts'
+import type { WordTable } from '#shared/recall/word-table.ts'
+
+export type Lent = {
+  /** Worth of the words a row lacks and a turn near it has, discounted by distance. */
+  words: Float32Array
+  /** How much likelier a row is by what was said near it than by itself. */
+  similarity: Float32Array
+}
+
+/**
+ * What the turns around each row lend it: an answer often lacks the words of its question, which
+ * were said one turn before. `rows` ascends; `similarities` are theirs.
+ */
+export function lentTo(
+  place: Place,
+  table: WordTable,
+  rows: Uint32Array,
+  similarities: Float32Array,
+): Lent {
+  const { block, first, end } = place
+  const words = new Float32Array(rows.length)
+  const similarity = new Float32Array(rows.length)
+  for (let i = 0; i < rows.length; i++) {
+    const row = rows[i]!
+    const from = firstLender(block, row, first)
+    const to = lastLender(block, row, end)
+    if (from === to) continue
+    for (let concept = 0; concept < table.concepts.length; concept++) {
+      words[i]! += lentWorth(table, concept, {
+        row: row - first,
+        from: from - first,
+        to: to - first,
+      })
+    }
+    similarity[i] = lentSimilarity(rows, similarities, i, from, to)
+  }
+  return { words, similarity }
+}
+
+function lentWorth(
+  { byConcept, rows, concepts }: WordTable,
+  concept: number,
+  { row, from, to }: { row: number; from: number; to: number },
+): number {
+  const offset = concept * rows
+  const { worth } = concepts[concept]!
+  const own = Math.min(worth, byConcept[offset + row]!)
+  let most = own
+  for (let lender = from; lender <= to; lender++) {
+    const score = byConcept[offset + lender]!
+    if (score <= most) continue
+    const offered = Math.min(worth, score) * lending(lender, row)
+    if (offered > most) most = offered
+  }
+  return most - own
+}
+
+/** Only rows that were looked at closely have a similarity to lend. */
+function lentSimilarity(
+  rows: Uint32Array,
+  similarities: Float32Array,
+  index: number,
+  from: number,
+  to: number,
+): number {
+  const row = rows[index]!
+  const own = similarities[index]!
+  let most = own
+  for (let i = index - 1; i >= 0 && rows[i]! >= from; i--) {
+    most = Math.max(most, similarities[i]! * lending(rows[i]!, row))
+  }
+  for (let i = index + 1; i < rows.length && rows[i]! <= to; i++) {
+    most = Math.max(most, similarities[i]! * lending(rows[i]!, row))
+  }
+  return most - own
+}
