@@ -1,7 +1,9 @@
 import type { Context } from 'koa'
+import { limited, refuseLimited } from '#api/limits.ts'
 import { bearerOf } from '#api/request.ts'
 import type { Backend } from '#shared/backend.ts'
 import { adminOfCredential, type Admin } from '#shared/key/admin.ts'
+import { hashOfKey } from '#shared/key/key.ts'
 
 /**
  * The admin of a request, by `Authorization: Bearer`, `X-Admin-Key` or `X-Dashboard-Key`. The email is
@@ -12,5 +14,10 @@ export async function adminOf(
   backend: Pick<Backend, 'postgres' | 'config'>,
 ): Promise<Admin | undefined> {
   const credential = bearerOf(ctx) ?? (ctx.get('x-admin-key') || ctx.get('x-dashboard-key'))
-  return credential ? adminOfCredential(backend, credential) : undefined
+  if (!credential) return undefined
+  const hash = hashOfKey(backend.config.keyPepper, credential)
+  refuseLimited(ctx, hash)
+  const admin = await adminOfCredential(backend, credential)
+  if (admin) await limited(ctx, hash, admin.account)
+  return admin
 }

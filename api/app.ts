@@ -1,13 +1,18 @@
 import Koa, { type Middleware } from 'koa'
 import { answerErrors } from '#api/errors.ts'
 import { idempotency } from '#api/idempotency.ts'
+import { limits, type Quotas } from '#api/limits.ts'
 import { routes } from '#api/routes/index.ts'
 import type { Backend } from '#shared/backend.ts'
 import { mintId } from '#shared/ids.ts'
 import type { Log } from '#shared/log.ts'
 
-/** The whole API as a Koa application: log, errors, routes. */
-export function createApp(backend: Backend): Koa {
+/**
+ * The whole API as a Koa application: log, errors, limits, routes.
+ *
+ * @param quotas rate limits in place of the usual ones
+ */
+export function createApp(backend: Backend, quotas?: Quotas): Koa {
   const app = new Koa()
   const router = routes(backend)
   app.silent = true
@@ -16,6 +21,7 @@ export function createApp(backend: Backend): Koa {
   })
   app.use(logRequests(backend.log))
   app.use(answerErrors(backend.log))
+  app.use(limits(backend, quotas))
   app.use(idempotency(backend))
   app.use(router.routes())
   app.use(refuseMethods(router.stack))

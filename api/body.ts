@@ -30,8 +30,6 @@ export async function readJson(ctx: Context, size: keyof typeof bodyLimits): Pro
       'Send the body plain, or with gzip',
     )
   }
-  // The parser below compares with lower-case names.
-  if (ctx.req.headers['content-encoding']) ctx.req.headers['content-encoding'] = encoding
   if (ctx.request.length === 0 || !hasBody(ctx)) return {}
   if (!ctx.is('json', '+json')) {
     throw new Refusal(
@@ -40,6 +38,9 @@ export async function readJson(ctx: Context, size: keyof typeof bodyLimits): Pro
       'Send JSON with Content-Type: application/json',
     )
   }
+  // The parser below compares with lower-case names, and knows few kinds of JSON.
+  if (ctx.req.headers['content-encoding']) ctx.req.headers['content-encoding'] = encoding
+  ctx.req.headers['content-type'] = 'application/json'
   try {
     await parse[size](ctx, async () => {})
   } catch (error) {

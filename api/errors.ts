@@ -1,5 +1,6 @@
 import type { Context, Middleware } from 'koa'
 import { Refusal, type Reason } from '#shared/errors.ts'
+import { keysMasked } from '#shared/key/key.ts'
 import type { Log } from '#shared/log.ts'
 
 const statuses: Record<Reason, number> = {
@@ -17,7 +18,7 @@ const statuses: Record<Reason, number> = {
 }
 
 /** What every client error and every failure answers with. */
-export type ErrorBody = { error: string; hint?: string }
+type ErrorBody = { error: string; hint?: string }
 
 /** Seconds after which a store that was away is worth another try. */
 const retryAfter = '2'
@@ -32,7 +33,7 @@ export function answerErrors(log: Log): Middleware {
       await next()
       if (ctx.status === 404 && ctx.body === undefined) noSuchRoute(ctx)
     } catch (error) {
-      const refusal = error instanceof Refusal ? error : (bodyRefusal(error) ?? null)
+      const refusal = error instanceof Refusal ? error : (bodyRefusal(error, ctx) ?? null)
       if (refusal) return answer(ctx, refusal)
       log.error({ err: error, request: ctx.state.requestId }, 'request.failed')
       ctx.status = 500
@@ -45,22 +46,25 @@ function answer(ctx: Context, { reason, message, hint }: Refusal): void {
   ctx.status = statuses[reason]
   if (reason === 'unavailable') ctx.set('Retry-After', retryAfter)
   if (reason === 'unauthenticated') ctx.set('WWW-Authenticate', 'Bearer')
-  ctx.body = { error: message, ...(hint && { hint }) } satisfies ErrorBody
+  const body: ErrorBody = { error: keysMasked(message), ...(hint && { hint: keysMasked(hint) }) }
+  ctx.body = body
 }
 
 /** A path or method nobody serves. Koa has set 404, or the router 405 or 501 with `Allow`. */
 function noSuchRoute(ctx: Context): void {
   const body: ErrorBody = {
-    error: `No such endpoint: ${ctx.method} ${ctx.path.slice(0, 64)}`,
+    error: keysMasked(`No such endpoint: ${ctx.method} ${ctx.path.slice(0, 64)}`),
     hint: 'GET / lists the endpoints of this service',
   }
   ctx.status = 404
   ctx.body = body
 }
 
+const cutOff = new Set(['ECONNRESET', 'ECONNABORTED', 'ERR_STREAM_PREMATURE_CLOSE'])
+
 /** Failures to read a body, by the status or the code of whoever noticed. */
-function bodyRefusal(error: unknown): Refusal | undefined {
-  const { status, code = '', name } = error as { status?: number; code?: string; name?: string }
+function bodyRefusal(error: unknown, { req }: Context): Refusal | undefined {
+  const { status, code = '' } = error as { status?: number; code?: string }
   if (status === 413) {
     return new Refusal('too-large', 'The body is larger than this endpoint takes')
   }
@@ -71,10 +75,11 @@ function bodyRefusal(error: unknown): Refusal | undefined {
       'Send it gzip-compressed, or plain without Content-Encoding',
     )
   }
-  if (code === 'ECONNRESET' || code === 'ECONNABORTED' || code === 'ERR_STREAM_PREMATURE_CLOSE') {
+  // The same codes from a request that is whole are about a connection of our own.
+  if (!req.complete && cutOff.has(code)) {
     return new Refusal('invalid', 'The body ended early')
   }
-  if (status === 400 || name === 'SyntaxError') {
+  if (status === 400) {
     return new Refusal('invalid', 'The body is not valid JSON', 'Check quotes, commas and encoding')
   }
   return undefined

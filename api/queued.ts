@@ -2,9 +2,12 @@ import type { Context } from 'koa'
 import type { Backend } from '#shared/backend.ts'
 import type { Caller } from '#shared/key/caller.ts'
 import { findOperation } from '#shared/postgres/operation-rows.ts'
+import type { OperationState } from '#shared/postgres/operations.ts'
+
+const isEnded = (state: OperationState): boolean => state === 'done' || state === 'failed'
 
 /** Longest a request waits for its queued work before it answers 202. */
-export const queuedWaitMs = 25_000
+const queuedWaitMs = 25_000
 
 /** Whether the client asked for the 202 at once: `Prefer: respond-async`. */
 export const respondsAsync = (ctx: Context): boolean =>
@@ -23,10 +26,18 @@ export async function answerQueued(
   const state = respondsAsync(ctx)
     ? 'accepted'
     : await operations.settled(account, operation, queuedWaitMs)
-  const row = state === 'done' ? await findOperation(postgres.query, account, operation) : undefined
+  const row = isEnded(state) ? await findOperation(postgres.query, account, operation) : undefined
   if (row?.outcome) {
     ctx.status = row.outcome.status
     ctx.body = row.outcome.body
+    return
+  }
+  if (state === 'failed') {
+    ctx.status = 500
+    ctx.body = {
+      error: 'The work failed on every try; nothing more will be tried',
+      hint: `GET /v1/operations/${operation} tells what was done`,
+    }
     return
   }
   ctx.status = 202

@@ -1,27 +1,35 @@
 import type { Context } from 'koa'
 import { readJson, type bodyLimits } from '#api/body.ts'
 import { claimed } from '#api/idempotency.ts'
+import { limited, refuseLimited } from '#api/limits.ts'
 import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/errors.ts'
 import { callerOfKey, presentedKey, type Caller } from '#shared/key/caller.ts'
+import { hashOfKey } from '#shared/key/key.ts'
 import type { Shape } from '#shared/shape.ts'
 import { wellFormedText } from '#shared/well-formed.ts'
 
 /**
  * Who is asking, by the Memory Key in `X-Memory-Key`, `Authorization: Bearer` or `x-api-key`.
  *
- * @throws Refusal `unauthenticated`.
+ * @throws Refusal `unauthenticated`, or `limited` when the key makes too many requests.
  */
 export async function callerOf(
   ctx: Context,
-  { postgres, config }: Pick<Backend, 'postgres' | 'config'>,
+  { findKey, config }: Pick<Backend, 'findKey' | 'config'>,
 ): Promise<Caller> {
+  // Node keeps the first of several and drops the rest unseen.
+  if ((ctx.req.headersDistinct.authorization?.length ?? 0) > 1) {
+    throw new Refusal('unauthenticated', 'Authorization is given more than once')
+  }
   const key = presentedKey({
     memoryKey: ctx.get('x-memory-key').trim() || undefined,
     authorization: bearerOf(ctx),
     apiKey: ctx.get('x-api-key').trim() || undefined,
   })
-  const caller = await callerOfKey(postgres.query, config.keyPepper, key)
+  refuseLimited(ctx, hashOfKey(config.keyPepper, key.key))
+  const caller = await callerOfKey(findKey, config.keyPepper, key)
+  await limited(ctx, caller.keyHash, caller.account)
   ctx.state.caller = caller
   return caller
 }
@@ -51,7 +59,7 @@ export async function bodyOf<Body>(
  * @throws Refusal `invalid`, also for a parameter given twice.
  */
 export function queryOf<Query>(ctx: Context, shape: Shape<Query>): Query {
-  const given: Record<string, string> = {}
+  const given = Object.create(null) as Record<string, string>
   for (const [name, value] of Object.entries(ctx.query)) {
     if (Array.isArray(value)) {
       throw new Refusal('invalid', `${name.slice(0, 64)} is given more than once in the query`)
@@ -64,13 +72,21 @@ export function queryOf<Query>(ctx: Context, shape: Shape<Query>): Query {
 const sessionMax = 256
 
 /**
- * The session of a request: the header `X-Session-ID`, else the body's `session_id`, else none.
+ * The session of a request: the header `X-Session-ID`, or the body's `session_id`, or none.
  *
- * @throws Refusal `invalid` when the header is longer than 256 characters or holds control characters.
+ * @throws Refusal `invalid` when the header is longer than 256 characters or holds control characters,
+ *   and when the two name different sessions.
  */
 export function sessionOf(ctx: Context, inBody?: string | null): string | null {
   const header = headerText(ctx, 'x-session-id')
-  return header === null ? inBody || null : checkedSession(header)
+  if (header === null) return inBody || null
+  const session = checkedSession(header)
+  if (!inBody || inBody === session) return session
+  throw new Refusal(
+    'invalid',
+    'X-Session-ID and session_id name different sessions',
+    'Send one of the two',
+  )
 }
 
 /** The embedding model of a request: the header `X-Embedding-Model`, else the body's `embeddings`. */

@@ -1,4 +1,10 @@
-import { createServer, STATUS_CODES, type Server, type ServerResponse } from 'node:http'
+import {
+  createServer,
+  STATUS_CODES,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type Koa from 'koa'
@@ -26,7 +32,7 @@ const connectionsMax = 2_000
 
 /**
  * The HTTP server around the application. What Node's parser refuses, before any route is known, gets
- * a JSON body too, behind the answers this connection is still owed.
+ * a JSON body too.
  */
 export function createHttpServer(app: Koa, bounds: Partial<ConnectionLimits> = {}): HttpServer {
   // Node would answer a missing Host itself, with an empty body.
@@ -37,10 +43,9 @@ export function createHttpServer(app: Koa, bounds: Partial<ConnectionLimits> = {
   const server = createServer(options, (request, response) => {
     underWay.add(response)
     response.once('close', () => underWay.delete(response))
-    if (request.headers.host === undefined && request.httpVersion === '1.1') {
-      return refuse(response, 400, 'The request has no Host header')
-    }
-    void answer(request, response)
+    const fault = faultOf(request)
+    if (fault) refuse(response, 400, fault)
+    else void answer(request, response)
   })
   server.maxConnections = connectionsMax
   server.on('checkExpectation', (_, response) =>
@@ -50,6 +55,7 @@ export function createHttpServer(app: Koa, bounds: Partial<ConnectionLimits> = {
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy()
     const [status, message] = clientErrors[error.code ?? ''] ?? notHttp
+    // A good request that came before the broken one keeps its answer, and its place.
     const owed = [...underWay].findLast(({ req }) => req.socket === socket && req.complete)
     if (owed) owed.once('close', () => refuseRaw(socket, status, message))
     else refuseRaw(socket, status, message)
@@ -57,6 +63,17 @@ export function createHttpServer(app: Koa, bounds: Partial<ConnectionLimits> = {
   return Object.assign(server, {
     drain: (withinMs: number) => drain(server, underWay, withinMs),
   })
+}
+
+/** What Node's parser lets pass and Koa would stumble over. */
+function faultOf(request: IncomingMessage): string | null {
+  const { headers, httpVersion, url = '' } = request
+  if (headers.host === undefined && httpVersion === '1.1') return 'The request has no Host header'
+  if (url.startsWith('/') || url === '*') return null
+  if (!URL.canParse(url)) return 'The request target is not valid'
+  const { pathname, search } = new URL(url)
+  request.url = pathname + search
+  return null
 }
 
 const notHttp: [number, string] = [400, 'The request is not valid HTTP']
@@ -68,8 +85,14 @@ const clientErrors: Record<string, [number, string]> = {
 }
 
 function refuse(response: ServerResponse, status: number, message: string): void {
-  response.writeHead(status, { 'Content-Type': jsonType, Connection: 'close' })
-  response.end(JSON.stringify({ error: message }))
+  const body = JSON.stringify({ error: message })
+  const length = Buffer.byteLength(body)
+  response.writeHead(status, {
+    'Content-Type': jsonType,
+    'Content-Length': length,
+    Connection: 'close',
+  })
+  response.end(body)
 }
 
 /** The same where Node gives no response to write to. */

@@ -1,14 +1,13 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { createCredentials } from '#scripts/bootstrap.ts'
 import { dataDirOf, embeddedSecrets } from '#scripts/embedded.ts'
+import { makeFirstAccount, type FirstKeys } from '#scripts/first-account.ts'
 import { release } from '#scripts/release.ts'
 import { startServices } from '#scripts/services/services.ts'
 import { superviseProcesses } from '#scripts/supervise.ts'
 import { ConfigFault, readConfig, type Config } from '#shared/config.ts'
 import { Refusal } from '#shared/errors.ts'
 import { createLog } from '#shared/log.ts'
-import { hasAccounts } from '#shared/postgres/accounts.ts'
 import { openPostgres } from '#shared/postgres/connect.ts'
 
 const help = `Usage: npm start
@@ -19,8 +18,6 @@ data stays.
 
 PORT (3000), HOST (127.0.0.1), DATA_DIR (.vault); the README lists every variable.
 `
-
-type Keys = { memory_key: string; admin_key: string | null }
 
 /** Stand-ins for what the embedded start makes itself, so that the rest can be checked beforehand. */
 const placeholders = {
@@ -99,35 +96,24 @@ function ownSecrets() {
   }
 }
 
-/** @returns the keys of the account just made, or null when there were accounts already. */
-async function firstAccount({ databaseUrl, keyPepper, adminEmail }: Config): Promise<Keys | null> {
-  const postgres = openPostgres(databaseUrl, { max: 1, onError: () => {} })
+async function firstAccount(config: Config): Promise<FirstKeys | null> {
+  const postgres = openPostgres(config.databaseUrl, { max: 1, onError: () => {} })
   try {
-    if (await hasAccounts(postgres.query)) return null
-    const made = await postgres.transaction(tx =>
-      createCredentials(tx, keyPepper, {
-        email: adminEmail ?? 'owner@localhost',
-        keyName: 'First Key',
-        keyDays: null,
-        adminDays: 365,
-        paymentMethod: 'on-file',
-        balance: null,
-      }),
-    )
-    return { memory_key: made.memoryKey, admin_key: made.adminKey }
+    return await makeFirstAccount(postgres, config)
   } finally {
     await postgres.close()
   }
 }
 
 /** Says where the service is and, at the first start, what opens it. */
-function greet({ host, port }: Config, dataDir: string | null, made: Keys | null): void {
+function greet({ host, port }: Config, dataDir: string | null, made: FirstKeys | null): void {
   const shown =
     host === '0.0.0.0' || host === '::' ? 'localhost' : host.includes(':') ? `[${host}]` : host
   const base_url = `http://${shown}:${port}`
   const file = dataDir && join(dataDir, 'credentials.json')
   const known =
-    made ?? (file && existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Keys) : null)
+    made ??
+    (file && existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as FirstKeys) : null)
   if (file && known) {
     const { memory_key, admin_key } = known
     writeFileSync(file, `${JSON.stringify({ base_url, memory_key, admin_key }, null, 2)}\n`, {

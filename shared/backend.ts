@@ -13,6 +13,7 @@ import { openPostgres, type Postgres } from '#shared/postgres/connect.ts'
 import { findKeys, type KeyRow } from '#shared/postgres/keys.ts'
 import { createUsageWriter, type UsageWriter } from '#shared/postgres/usage.ts'
 import { openSender, openWorker, type Queue } from '#shared/queue/queue.ts'
+import { hearingClearings } from '#shared/recall/hear-clearings.ts'
 import { createImageSource } from '#shared/recall/image-source.ts'
 import { createImage } from '#shared/recall/image.ts'
 import { createImages, type Images } from '#shared/recall/images.ts'
@@ -61,6 +62,13 @@ export async function openBackend(config: Config, log: Log, role: BackendRole): 
   const memories = memoriesOf(mongo)
   const operations = createAwait(postgres)
   const usage = createUsageWriter(postgres, log)
+  const hearing = hearingClearings(createImageSource({ memories, postgres }), postgres, vault =>
+    images.forget(vault),
+  )
+  const images = createImages(hearing.source, {
+    budgetBytes: config.imageCacheBytes,
+    createImage: ({ dimension }: { dimension: number }) => createImage({ dimension, termsOf }),
+  })
 
   return {
     config,
@@ -81,14 +89,11 @@ export async function openBackend(config: Config, log: Log, role: BackendRole): 
     usage,
     embedders: createEmbedders(config),
     queryVectors: createQueryVectors(),
-    images: createImages(createImageSource({ memories, postgres }), {
-      budgetBytes: config.imageCacheBytes,
-      createImage: ({ dimension }: { dimension: number }) => createImage({ dimension, termsOf }),
-    }),
+    images,
     async close() {
       await queue.close()
       await Promise.race([usage.flush(), new Promise(done => setTimeout(done, flushMs).unref())])
-      await operations.close()
+      await Promise.all([operations.close(), hearing.close()])
       await Promise.all([postgres.close(), mongo.close()])
     },
   }

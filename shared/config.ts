@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { providerNames, type ProviderName } from '#shared/providers/registry.ts'
 
 /** Where a provider is reached and with which operator key, as far as the environment says. */
-export type ProviderSettings = { apiKey?: string; baseUrl?: string }
+type ProviderSettings = { apiKey?: string; baseUrl?: string }
 
 /** A key that seals secrets; its id stands in front of what it sealed, so that it can be rotated. */
 export type MasterKey = { id: string; key: Buffer }

@@ -12,8 +12,20 @@ export const mintId = (): string => randomUUIDv7()
  * @param index 0 to 16,777,215
  */
 export function memoryIdOf(operation: string, index: number): string {
+  return derivedId(operation, index, String(index))
+}
+
+/**
+ * The id of a copied memory: of the same form and order as `memoryIdOf`, made of the operation and the
+ * memory it is a copy of.
+ */
+export function copyIdOf(operation: string, index: number, source: string): string {
+  return derivedId(operation, index, source)
+}
+
+function derivedId(operation: string, index: number, of: string): string {
   const bytes = Buffer.from(operation.replaceAll('-', ''), 'hex')
-  const tail = createHash('sha256').update(bytes).update(String(index)).digest()
+  const tail = createHash('sha256').update(bytes).update(of).digest()
   tail.copy(bytes, 9, 0, 7)
   bytes[6] = 0x70 | (index >>> 20)
   bytes[7] = (index >>> 12) & 0xff

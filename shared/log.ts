@@ -24,5 +24,28 @@ export function createLog(level: string, name: string): Log {
       ],
       censor: '[redacted]',
     },
+    serializers: { err: describeError },
   })
+}
+
+/**
+ * What of an error is logged: its kind, its code, where it happened. Databases put the values they
+ * stumbled over into messages and details, and the driver whole documents beside them: none of that.
+ */
+function describeError(error: unknown): object {
+  if (!(error instanceof Error)) return { type: typeof error }
+  const { code } = error as { code?: unknown }
+  return {
+    type: error.name,
+    ...(code !== undefined && { code }),
+    message: withoutValues(error.message, String(code)),
+    stack: error.stack?.split('\n').filter(line => line.startsWith('    at ')),
+    ...(error.cause !== undefined && { cause: describeError(error.cause) }),
+  }
+}
+
+/** Class 42 is about our own SQL: what it quotes are names of tables and columns. */
+function withoutValues(message: string, code: string): string {
+  const line = message.split('\n', 1)[0]!.slice(0, 300)
+  return code.startsWith('42') ? line : line.replaceAll(/"[^"]*"?/g, '"…"')
 }

@@ -19,6 +19,7 @@ const owners: Record<string, string[]> = {
   pg: ['shared/postgres/', 'scripts/bench/', 'scripts/services/'],
   'pg-boss': ['shared/queue/', 'scripts/bench/'],
   'node-pg-migrate': ['shared/postgres/'],
+  'rate-limiter-flexible': ['shared/postgres/'],
   openai: ['shared/providers/'],
   '@anthropic-ai/sdk': ['shared/providers/'],
   '@google/generative-ai': ['shared/providers/'],

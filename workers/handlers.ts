@@ -1,7 +1,15 @@
 import type { Backend } from '#shared/backend.ts'
 import type { JobName } from '#shared/queue/jobs.ts'
 import type { Job, Verdict } from '#shared/queue/queue.ts'
+import { bulk } from '#workers/bulk.ts'
+import { clear } from '#workers/clear.ts'
+import { commitApply } from '#workers/commit-apply.ts'
+import { copyChunks } from '#workers/copy-chunk.ts'
+import { deleteIds } from '#workers/delete-ids.ts'
+import { editSettle } from '#workers/edit-settle.ts'
 import { ingest } from '#workers/ingest.ts'
+import { sweep } from '#workers/sweep.ts'
+import { reembed } from '#workers/reembed.ts'
 
 export type Handler<Name extends JobName> = (
   backend: Backend,
@@ -9,4 +17,15 @@ export type Handler<Name extends JobName> = (
 ) => Promise<Verdict[]>
 
 /** One handler per job on the queue board; a job without one does not compile. */
-export const handlers: { [Name in JobName]: Handler<Name> } = { ingest }
+export const handlers: { [Name in JobName]: Handler<Name> } = {
+  ingest,
+  upload: bulk,
+  import: bulk,
+  'edit-settle': editSettle,
+  'commit-apply': commitApply,
+  'copy-chunk': copyChunks,
+  reembed,
+  'delete-ids': deleteIds,
+  clear,
+  sweep,
+}

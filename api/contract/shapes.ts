@@ -11,6 +11,7 @@ export const ImportVaultQuery = shapeOf<Types.ImportVaultQuery>('ImportVaultQuer
 export const ExportLine = shapeOf<Types.ExportLine>('ExportLine', 'body')
 export const ClearMemoryQuery = shapeOf<Types.ClearMemoryQuery>('ClearMemoryQuery', 'query')
 export const DeleteIdsBody = shapeOf<Types.DeleteIdsBody>('DeleteIdsBody', 'body')
+export const ReembedBody = shapeOf<Types.ReembedBody>('ReembedBody', 'body')
 export const CheckoutBody = shapeOf<Types.CheckoutBody>('CheckoutBody', 'body')
 export const CommitBody = shapeOf<Types.CommitBody>('CommitBody', 'body')
 export const InspectBody = shapeOf<Types.InspectBody>('InspectBody', 'body')

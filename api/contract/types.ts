@@ -60,8 +60,9 @@ export interface ModelsAnswer {
   providers: ProviderModels[]
   /** provider-prefixed */
   models: string[]
-  /** provider-prefixed */
+  /** provider-prefixed; empty when no model is reached */
   default: string
+  /** when the newest of the lists came */
   catalog_updated: string
 }
 export interface ModelUsage {
@@ -109,7 +110,7 @@ export interface PutProviderKeyBody {
 export interface UploadLine {
   content: string
   role: 'user' | 'assistant' | 'system'
-  /** epoch milliseconds, a fraction is cut off; now, when missing */
+  /** epoch milliseconds, a fraction is cut off; when missing now, a millisecond apart in the order of the lines */
   timestamp?: number
 }
 export interface LineError {
@@ -164,8 +165,14 @@ export interface ExportLine {
   batch_id?: string
   /** reflections only: the memories it covers */
   sources?: string[]
+  /** a reflection covers it; false when missing */
+  consolidated?: boolean
+  /** the batches that made it part of a reflection */
+  consolidated_by?: string[]
   /** copied memories: the truncated key they came from */
   origin_key?: string
+  /** copied memories: their id there */
+  origin_id?: string
   /** copied memories */
   transferred_at?: string
   vector?: ExportedVector
@@ -187,7 +194,7 @@ export interface ExportVaultQuery {
 export interface ImportVaultQuery {
   /** counts and writes nothing */
   dry_run: boolean
-  /** when the vault has that id */
+  /** when the vault has that memory */
   on_conflict: 'skip' | 'replace'
 }
 /** POST /v1/memory/import */
@@ -240,6 +247,26 @@ export interface DeleteIdsAnswer {
   failed: string[]
   operation_id: string
 }
+/** POST /v1/memory/reembed */
+export interface ReembedBody {
+  embeddings: EmbeddingModel
+  /** at the end, vectors of other models go; what names no other model is then searched and stored by the service's default still */
+  drop_previous: boolean
+}
+/** POST /v1/memory/reembed */
+export interface ReembedAnswer {
+  /** truncated */
+  key: string
+  embeddings: EmbeddingModel
+  /** numbers of a vector */
+  dimension: number
+  /** memories that got a vector */
+  embedded: number
+  /** memories that lost vectors of other models */
+  dropped: number
+  operation_id: string
+  message: string
+}
 export interface CheckoutMemory {
   text: string
   date: string
@@ -286,7 +313,7 @@ export interface CheckedOutBatch {
   est_tokens: number
   covers: Period
   lease_expires_at: string
-  /** oldest first */
+  /** oldest first, at most 10,000; one larger than the budget comes alone */
   memories: CheckoutMemory[]
   /** for the client's records; not for a model */
   source_ids: string[]
@@ -335,6 +362,7 @@ export interface CommitAnswer {
   /** of what was created */
   tier: 2 | 3
   created: CreatedReflection[]
+  /** those of the batch that were still there */
   sources_consolidated: number
   reflection: Debt
 }
@@ -394,12 +422,12 @@ export interface InspectAnswer {
   batch_id: string | null
   /** null for raw memories */
   covers: Period | null
-  /** the tier below; empty for raw memories */
+  /** the tier below, oldest first; empty for raw memories */
   sources: SourceMemory[]
   /** deleted ones included */
   sources_total: number
   sources_deleted: number
-  /** there are more than 500 */
+  /** more than 500 are left */
   truncated: boolean
   /** the tier above */
   consolidated_into: CoveringReflection[]
@@ -411,8 +439,10 @@ export interface CopyDone {
   /** truncated */
   destination_key: string
   copied: number
+  /** the destination has the text, or the source has it no more */
   deduped_or_skipped: number
   failed: number
+  /** of what was copied */
   estimated_tokens: number
   provenance: {
     /** truncated */
@@ -459,8 +489,10 @@ export interface TransferDone {
   /** truncated */
   destination_key: string
   copied: number
+  /** the destination has the text, or the source has it no more */
   deduped_or_skipped: number
   failed: number
+  /** of what was copied */
   estimated_tokens: number
   provenance: {
     /** truncated */
@@ -480,6 +512,7 @@ export interface TransferPreview {
   destination_key: string
   count: number
   estimated_tokens: number
+  /** oldest first */
   memories: TransferCandidate[]
 }
 export interface GraftDone {
@@ -490,8 +523,10 @@ export interface GraftDone {
   /** truncated */
   destination_key: string
   copied: number
+  /** the destination has the text, or the source has it no more */
   deduped_or_skipped: number
   failed: number
+  /** of what was copied */
   estimated_tokens: number
   provenance: {
     /** truncated */
@@ -515,6 +550,7 @@ export interface GraftPreview {
   estimated_tokens: number
   queries: string[]
   threshold: number
+  /** best first */
   memories: GraftCandidate[]
 }
 /** POST /v1/memory/transfer */
@@ -731,12 +767,13 @@ export interface ListQuery {
   limit: number
   /** `next_cursor` of the page before, with the same filters */
   cursor?: string
+  /** by importance: the weightiest first, equals in the `order` of time, unrated last */
   sort: 'date' | 'importance'
   order: 'newest_first' | 'oldest_first'
   min_importance?: Importance
   from?: Moment
   to?: Moment
-  /** a piece of the text, upper or lower case */
+  /** a piece of the text, upper or lower case; where looking takes too long the answer is 503, and a narrower list helps */
   search?: string
 }
 /** GET /v1/memory/list */
@@ -787,8 +824,9 @@ export interface DateSearchBody {
   query?: string
   /** all, when missing */
   tiers?: Tier[]
-  /** brought between 1,000 and 200,000 */
+  /** brought between 1,000 and 200,000; one row is always answered, and never more than 5,000 */
   max_tokens: number
+  /** with a query only the end where a cut answer goes on */
   order: 'newest_first' | 'oldest_first'
   importance?: Importance
 }
@@ -799,12 +837,13 @@ export interface DateSearchAnswer {
   /** its end */
   to: string
   order: 'newest_first' | 'oldest_first'
-  /** the span of the rows; null when there are none */
+  /** the span of the rows; null when there are none. The end to go on from is written in nanoseconds, which count the rows of one millisecond */
   returned: Period | null
   /** more is there: ask again from where `returned` ends */
   truncated: boolean
   count: number
   token_count: number
+  /** in order, or best first */
   memories: DatedMemory[]
   reflection: Debt
 }
@@ -1433,6 +1472,14 @@ export interface AnswerHeaders {
   'x-memory-status'?: 'ok' | 'degraded'
   /** everything before the last user turn left as it came, so a provider's prefix cache keeps working */
   'x-memory-cache-safe'?: 'true'
+  /** requests that the window nearest its end takes: 100 in 10 s or 1,000 in 60 s for a key, 60 in 60 s for an address without a valid key */
+  'ratelimit-limit'?: number
+  /** requests left in that window */
+  'ratelimit-remaining'?: number
+  /** seconds until that window ends */
+  'ratelimit-reset'?: number
+  /** with 429 and 503: seconds after which to try again */
+  'retry-after'?: number
   [k: string]: unknown
 }
 export interface SharedMemory {
@@ -1644,7 +1691,7 @@ export interface DebugPassesAnswer {
 
 /** What each endpoint takes and answers. */
 export interface Endpoints {
-  /** Lists the models that the configured provider keys reach. */
+  /** Lists the models that the account's provider keys reach, or else the operator's. */
   'GET /v1/models': {
     answers: { 200: ModelsAnswer }
   }
@@ -1674,13 +1721,13 @@ export interface Endpoints {
     body: UploadLine
     answers: { 200: UploadAnswer; 202: Processing }
   }
-  /** Streams the whole vault as JSON lines, sessions and reflections included, oldest first and sources before what covers them. */
+  /** Streams the whole vault, or one session of it, as JSON lines: the core vault, then session by session; in each raw memories before reflections before high-level ones, oldest first. */
   'GET /v1/memory/export': {
     query: ExportVaultQuery
     headers: Pick<RequestHeaders, 'x-session-id' | 'x-embedding-model'>
     answers: { 200: ExportLine }
   }
-  /** Restores exported lines with their ids, times and lineage. */
+  /** Restores exported lines with their times and lineage, at most 10,000 of 8 MiB each, in any order. */
   'POST /v1/memory/import': {
     query: ImportVaultQuery
     headers: Pick<RequestHeaders, 'x-embedding-model' | 'prefer' | 'idempotency-key'>
@@ -1693,11 +1740,17 @@ export interface Endpoints {
     headers: Pick<RequestHeaders, 'x-session-id' | 'prefer' | 'idempotency-key'>
     answers: { 200: ClearMemoryAnswer; 202: Processing }
   }
-  /** Removes single memories of any tier for good, from both stores. */
+  /** Removes single memories of any tier for good, from both stores, in the core vault and in sessions. */
   'POST /v1/memory/delete-ids': {
     headers: Pick<RequestHeaders, 'prefer' | 'idempotency-key'>
     body: DeleteIdsBody
     answers: { 200: DeleteIdsAnswer; 202: Processing }
+  }
+  /** Gives every memory of the vault, sessions and reflections included, a vector of another embedding model. */
+  'POST /v1/memory/reembed': {
+    headers: Pick<RequestHeaders, 'prefer' | 'idempotency-key'>
+    body: ReembedBody
+    answers: { 200: ReembedAnswer; 202: Processing }
   }
   /** Lends the oldest memories of a tier that no reflection covers. */
   'POST /v1/memory/consolidate/checkout': {
@@ -1717,13 +1770,13 @@ export interface Endpoints {
     body: InspectBody
     answers: { 200: InspectAnswer }
   }
-  /** Copies the whole core vault of the source, without sessions and reflections. */
+  /** Copies the whole core vault of the source, without sessions and reflections; one of more than 10,000 memories is a 413 and nothing is copied. */
   'POST /v1/memory/transfer': {
     headers: Pick<RequestHeaders, 'x-embedding-model' | 'prefer' | 'idempotency-key'>
     body: TransferBody
     answers: { 200: TransferAnswer; 202: Processing }
   }
-  /** Copies the core memories of the source that match at least one of the queries as well as the threshold asks: 0.4 to 0.5 is broad, up to 0.65 balanced, above it strict. */
+  /** Copies the raw core memories of the source that match at least one of the queries as well as the threshold asks, however many they are: 0.4 to 0.5 is broad, up to 0.65 balanced, above it strict. */
   'POST /v1/memory/graft': {
     headers: Pick<RequestHeaders, 'x-embedding-model' | 'prefer' | 'idempotency-key'>
     body: GraftBody
@@ -1765,7 +1818,7 @@ export interface Endpoints {
     query: ListQuery
     answers: { 200: ListAnswer }
   }
-  /** Replaces the text of a memory. */
+  /** Replaces the text of a memory, of the core vault or of any session. */
   'POST /v1/memory/edit': {
     headers: Pick<RequestHeaders, 'idempotency-key'>
     body: EditBody

@@ -2,13 +2,28 @@ import { Router } from '@koa/router'
 import { health } from '#api/routes/health.ts'
 import { information } from '#api/routes/information.ts'
 import { keys } from '#api/routes/keys.ts'
+import { clear } from '#api/routes/memory/clear.ts'
+import { checkout } from '#api/routes/memory/consolidate/checkout.ts'
+import { commit } from '#api/routes/memory/consolidate/commit.ts'
+import { deleteIds } from '#api/routes/memory/delete-ids.ts'
+import { graft } from '#api/routes/memory/graft.ts'
 import { ingest } from '#api/routes/memory/ingest.ts'
+import { inspect } from '#api/routes/memory/inspect.ts'
+import { list } from '#api/routes/memory/list.ts'
 import { prepare } from '#api/routes/memory/prepare.ts'
+import { reembed } from '#api/routes/memory/reembed.ts'
 import { search } from '#api/routes/memory/search.ts'
+import { dateSearch } from '#api/routes/memory/date-search.ts'
+import { edit } from '#api/routes/memory/edit.ts'
+import { exportVault } from '#api/routes/memory/export.ts'
+import { importVault } from '#api/routes/memory/import.ts'
+import { upload } from '#api/routes/memory/upload.ts'
 import { stats } from '#api/routes/memory/stats.ts'
+import { transfer } from '#api/routes/memory/transfer.ts'
 import { warmup } from '#api/routes/memory/warmup.ts'
 import { providerKeys } from '#api/routes/account/provider-keys.ts'
 import { usage } from '#api/routes/account/usage.ts'
+import { models } from '#api/routes/models.ts'
 import { operations } from '#api/routes/operations.ts'
 import type { Backend } from '#shared/backend.ts'
 
@@ -22,9 +37,24 @@ export function routes(backend: Backend): Router {
     prepare,
     ingest,
     search,
+    list,
+    edit,
+    dateSearch,
+    inspect,
+    upload,
+    exportVault,
+    importVault,
     stats,
     warmup,
+    checkout,
+    commit,
+    clear,
+    deleteIds,
+    transfer,
+    graft,
+    reembed,
     operations,
+    models,
     usage,
     providerKeys,
   ]) {

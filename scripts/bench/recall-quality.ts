@@ -1,7 +1,7 @@
 /**
  * How well memories are found: `node scripts/bench/recall-quality.ts`. Two sets of conversations made
  * for this project, each of two friends over a year, of a person with an assistant over a year, of
- * single facts in ten languages, and of numbers, names and misspelt words; questions are worded apart
+ * single facts in nine languages, and of numbers, names and misspelt words; questions are worded apart
  * from the turns that answer them. The ranking was tuned while looking at the first set; the second
  * was held out.
  */

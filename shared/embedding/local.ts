@@ -15,7 +15,7 @@ export function localEmbedder(): Embedder {
     model: 'local',
     dimension,
     space: 'local_v1',
-    calibration: { unrelated: 0.1, same: 0.75, floor: 0.4 },
+    calibration: { unrelated: 0.1, same: 0.75, floor: 0.35 },
     embedTexts: (texts, signal) => embedInTurns(texts, signal),
     embedQuery: text => Promise.resolve(embed(text)),
   }

@@ -46,13 +46,12 @@ async function embedderOf(embedders: Embedders, space: string): Promise<Embedder
   }
 }
 
-/**
- * The model whose space this is. In a space's name every odd character of the model's is an underscore;
- * where there are more of them than the one behind the provider, several models could be meant.
- */
+/** The model whose space this is, as far as the name says: `__` is `/`, other signs are `_` and hex. */
 function modelOf(space: string): string | undefined {
   if (space.startsWith('local_')) return 'local'
-  const [, prefix, name] = /^([a-z]+)_([A-Za-z0-9-]+)_\d+$/.exec(space) ?? []
-  const provider = providerNames.find(known => known === prefix)
-  return provider && `${provider}/${name}`
+  const [, name = ''] = /^((?:[A-Za-z0-9-]|__|_[0-9a-f]{2})+)-\d+$/.exec(space) ?? []
+  const model = name.replaceAll(/__|_([0-9a-f]{2})/g, (_, hex?: string) =>
+    hex === undefined ? '/' : String.fromCharCode(Number.parseInt(hex, 16)),
+  )
+  return providerNames.some(provider => model.startsWith(`${provider}/`)) ? model : undefined
 }

@@ -3,14 +3,14 @@ import {
   hashOfKey,
   looksLikeKey,
   maskKey,
+  narrowed,
   parseKey,
   permitsOf,
   type Mode,
   type Permits,
 } from '#shared/key/key.ts'
 import type { VaultScope } from '#shared/memory/memory.ts'
-import type { Query } from '#shared/postgres/connect.ts'
-import { findKey, type KeyRow } from '#shared/postgres/keys.ts'
+import type { KeyRow } from '#shared/postgres/keys.ts'
 
 /** Who is asking, what they may do, and whose memories they may touch. */
 export type Caller = {
@@ -26,7 +26,7 @@ export type Caller = {
   row: KeyRow
 }
 
-/** Headers that may carry a Memory Key, strongest first; values as sent, `Bearer ` removed. */
+/** Headers that may carry a Memory Key; values as sent, `Bearer ` removed. */
 export type Credentials = {
   memoryKey: string | undefined
   authorization: string | undefined
@@ -34,7 +34,7 @@ export type Credentials = {
 }
 
 /**
- * Finds the one Memory Key of a request.
+ * Finds the one Memory Key of a request. Sent twice with different suffixes it may do what both allow.
  *
  * @throws Refusal `unauthenticated` when there is none, or when two headers carry different keys.
  */
@@ -44,13 +44,16 @@ export function presentedKey(credentials: Credentials): { key: string; mode: Mod
     (value): value is string => value !== undefined && looksLikeKey(value),
   )
   if (ours.length === 0) throw unauthenticated('No Memory Key in the request')
-  const parsed = ours.map(parseKey)
-  const [first] = parsed
-  if (!first || parsed.some(other => !other)) throw unauthenticated('Invalid Memory Key')
-  if (parsed.some(other => other!.key !== first.key)) {
-    throw unauthenticated('Two different Memory Keys in one request')
-  }
-  return first
+  return ours.map(readKey).reduce((one, other) => {
+    if (one.key !== other.key) throw unauthenticated('Two different Memory Keys in one request')
+    return { key: one.key, mode: narrowed(one.mode, other.mode) }
+  })
+}
+
+function readKey(presented: string): { key: string; mode: Mode } {
+  const parsed = parseKey(presented)
+  if (parsed) return parsed
+  throw unauthenticated('Invalid Memory Key')
 }
 
 /**
@@ -59,12 +62,12 @@ export function presentedKey(credentials: Credentials): { key: string; mode: Mod
  * @throws Refusal `unauthenticated`.
  */
 export async function callerOfKey(
-  query: Query,
+  find: (hash: Buffer) => Promise<KeyRow | undefined>,
   pepper: string,
   { key, mode }: { key: string; mode: Mode },
 ): Promise<Caller> {
   const keyHash = hashOfKey(pepper, key)
-  const row = await findKey(query, keyHash)
+  const row = await find(keyHash)
   if (!row) throw unauthenticated('Invalid Memory Key')
   return {
     keyHash,

@@ -43,3 +43,18 @@ export function hashOfKey(pepper: string, key: string): Buffer {
 
 /** The form a key takes in answers and listings: its first 6 characters and its last 4. */
 export const maskKey = (key: string): string => `${key.slice(0, 6)}…${key.slice(-4)}`
+
+/**
+ * A text with every Memory Key in it masked, the reader's own too: what a client is told of its
+ * mistakes ends up in logs, tickets and chats.
+ */
+export const keysMasked = (text: string): string =>
+  text.replaceAll(/mk_[A-Za-z0-9_-]{16,}/g, key => maskKey(key))
+
+/** The mode that permits what both permit: of two suffixes the narrower counts. */
+export function narrowed(one: Mode, other: Mode): Mode {
+  const retrieve = permitsOf[one].retrieve && permitsOf[other].retrieve
+  const store = permitsOf[one].store && permitsOf[other].store
+  if (retrieve) return store ? 'on' : 'read'
+  return store ? 'write' : 'off'
+}

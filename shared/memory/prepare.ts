@@ -7,10 +7,10 @@ import { recall } from '#shared/memory/recall.ts'
 import type { Found } from '#shared/recall/rank.ts'
 import { tokensOf } from '#shared/tokens.ts'
 
-export type Density = 'low' | 'default' | 'high' | 'xhigh'
+type Density = 'low' | 'default' | 'high' | 'xhigh'
 
 /** How many memories a density may bring. */
-export const memoriesOfDensity: Record<Density, number> = {
+const memoriesOfDensity: Record<Density, number> = {
   low: 12,
   default: 30,
   high: 60,
@@ -97,7 +97,7 @@ const backgroundCharacters = 2_000
  * The texts to look for, out of the most recent turns that are not the system's: the last user turn,
  * and the few turns before it.
  */
-export function retrievalTexts(messages: readonly Message[]): {
+function retrievalTexts(messages: readonly Message[]): {
   question: string
   background: string
 } {

@@ -76,9 +76,15 @@ export function refuseWhenUnreachable(error: unknown): never {
 const unreachableNames =
   /^(Mongo(Network|ServerSelection|TopologyClosed|PoolCleared|NotConnected|OperationTimeout|WaitQueueTimeout).*Error|TimeoutError|AbortError)$/
 
+/** What the driver lets through as it came from the socket. */
+const socketCodes = /^(ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENOTFOUND|EAI_AGAIN)/
+
 function isUnreachable(error: unknown): boolean {
-  const { name = '', cause } = error as { name?: string; cause?: unknown }
-  return (
-    unreachableNames.test(name) || (cause instanceof Error && unreachableNames.test(cause.name))
-  )
+  const { name = '', code, cause } = error as { name?: string; code?: unknown; cause?: unknown }
+  if (unreachableNames.test(name) || (typeof code === 'string' && socketCodes.test(code))) {
+    return true
+  }
+  // A bulk write that no server has answered: its own errors have numbers.
+  if (name === 'MongoBulkWriteError' && code === undefined) return true
+  return cause instanceof Error && unreachableNames.test(cause.name)
 }

@@ -36,9 +36,15 @@ export type MemoryDocument = {
   consolidated_by?: string[]
   /** Of a copied memory: where it came from. */
   provenance?: { origin_key: string; transferred_at: Date; source_id: string }
-  /** Raised by every change of the text. */
+  /** Raised by every change of the text or the vectors. */
   version: number
+  /** Of an edited memory: who changed it last, when, and what the debt counted it for before. */
+  edited?: { operation: string; at: Date; before: number }
+  /** Of a tombstone: when it was set, and the vault's epoch then. */
   tomb_at?: Date
+  tomb_epoch?: number
+  /** The operation that set it, until that is settled. */
+  tomb_by?: string
 }
 
 /** The fields a held memory needs; with the vector of one space. */

@@ -14,7 +14,7 @@ import {
 /** Which part of a vault: a session vault, or with null the core vault and the reflections. */
 export type Place = { session: string | null; sessionEpoch: number }
 
-export type Stats = {
+type Stats = {
   memories: number
   tokens: number
   oldest: number | null
@@ -46,8 +46,11 @@ export type Memories = {
   ): Promise<EmbeddedMemory[]>
   /** How many memories a vault space holds. */
   count(scope: VaultScope, place: Place, space: string): Promise<number>
-  /** Counts, tokens and the span of time over the whole vault, sessions included. */
-  stats(scope: VaultScope): Promise<Stats>
+  /**
+   * Counts, tokens and the span of time over the whole vault, sessions included; without what is left
+   * of sessions up to an epoch of theirs.
+   */
+  stats(scope: VaultScope, without: readonly { session: string; upTo: number }[]): Promise<Stats>
   /** Removes documents of work that a deletion has overtaken; they were never visible. */
   discard(scope: Pick<VaultScope, 'vault'>, ids: readonly string[]): Promise<void>
 }
@@ -68,7 +71,7 @@ const batchBytes = 1_500_000
 const loadDeadlineMs = 60_000
 const writeDeadlineMs = 20_000
 
-const duplicateKey = 11_000
+export const duplicateKey = 11_000
 
 export function memoriesOf({ memories }: Pick<Mongo, 'memories'>): Memories {
   return {
@@ -126,11 +129,13 @@ export function memoriesOf({ memories }: Pick<Mongo, 'memories'>): Memories {
         .catch(refuseWhenUnreachable)
     },
 
-    async stats({ vault, epoch }) {
+    async stats({ vault, epoch }, without) {
+      const gone = without.map(one => ({ session: one.session, session_epoch: { $lte: one.upTo } }))
+      const $nor = gone.length > 0 && { $nor: gone }
       const [row] = await memories
         .aggregate<{ memories: number; tokens: number; oldest: Date; newest: Date }>(
           [
-            { $match: { vault: { $eq: vault }, epoch: { $eq: epoch } } },
+            { $match: { vault: { $eq: vault }, epoch: { $eq: epoch }, ...$nor } },
             {
               $group: {
                 _id: null,
@@ -165,7 +170,7 @@ export const contentHash = (text: string): Buffer =>
 const deadline = (): AbortSignal => AbortSignal.timeout(deadlineMs)
 
 /** Writes take no signal: a server that has gone silent is given up, and storing again stores once. */
-async function inTime<Result>(write: Promise<Result>): Promise<Result> {
+export async function inTime<Result>(write: Promise<Result>): Promise<Result> {
   const done = new AbortController()
   const late = delay(writeDeadlineMs, null, { ref: false, signal: done.signal }).then(() => {
     throw new Refusal('unavailable', 'The memory store does not answer')
@@ -188,7 +193,8 @@ export function seen(scope: VaultScope, place: Place, space: string): Filter<Mem
   }
 }
 
-function documentOf(memory: NewMemory, space: string): MemoryDocument {
+/** A memory as a new document, raw and not consolidated. */
+export function documentOf(memory: NewMemory, space: string): MemoryDocument {
   const { id, vault, epoch, session, sessionEpoch, operation, vector, text, at, ...rest } = memory
   return {
     _id: id,
@@ -212,8 +218,9 @@ function documentOf(memory: NewMemory, space: string): MemoryDocument {
   }
 }
 
-function* batchesOf(memories: readonly NewMemory[]): Generator<NewMemory[]> {
-  let batch: NewMemory[] = []
+/** Cuts memories into messages the server takes in one go. */
+export function* batchesOf<Row extends NewMemory>(memories: readonly Row[]): Generator<Row[]> {
+  let batch: Row[] = []
   let bytes = 0
   for (const memory of memories) {
     const size = memory.vector.byteLength + memory.text.length * 2 + 300
@@ -228,7 +235,8 @@ function* batchesOf(memories: readonly NewMemory[]): Generator<NewMemory[]> {
   if (batch.length > 0) yield batch
 }
 
-function toleratingDuplicates(error: unknown): void {
+/** Of an unordered insert: ids that are taken already are no failure. */
+export function toleratingDuplicates(error: unknown): void {
   if (error instanceof MongoBulkWriteError) {
     const failures = [error.writeErrors].flat()
     if (failures.length > 0 && failures.every(({ code }) => code === duplicateKey)) return

@@ -5,14 +5,14 @@ import { jobNames, type JobName, type Payloads } from '#shared/queue/jobs.ts'
 import type { Promised, Queue } from '#shared/queue/queue.ts'
 
 /** A piece of work to promise: its operation and bill, and the jobs that will do it. */
-export type Work<Name extends JobName = JobName> = {
+type Work<Name extends JobName = JobName> = {
   operation: NewOperation
   name: Name
   /** The jobs, once it is known what the vault was at the moment of acceptance. */
   jobs: (accepted: Accepted) => WorkJob<Name>[]
 }
 
-export type WorkJob<Name extends JobName> = {
+type WorkJob<Name extends JobName> = {
   /** A UUIDv7; the operation's own where one job does it all. */
   id: string
   data: Payloads[Name]

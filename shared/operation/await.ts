@@ -5,7 +5,7 @@ export type AwaitOperation = {
   /**
    * Waits until an operation of the account is settled.
    *
-   * @returns its state then, or `accepted` when `withinMs` went by first.
+   * @returns its state then, or `accepted` or `running` when `withinMs` went by first.
    */
   settled(account: string, id: string, withinMs: number): Promise<OperationState>
   close(): Promise<void>
@@ -35,7 +35,8 @@ export function createAwait(postgres: Postgres): AwaitOperation {
         // Heard before read: a notification between the two is not missed.
         const news = nextNews(hearing, id, Math.min(lookAgainMs, Math.max(0, until - Date.now())))
         const state = (await stateOf(postgres.query, account, id)) ?? 'cancelled'
-        if (state !== 'accepted' || Date.now() >= until) {
+        const settled = state !== 'accepted' && state !== 'running'
+        if (settled || Date.now() >= until) {
           news.stop()
           return state
         }

@@ -1,12 +1,13 @@
 import type { Backend } from '#shared/backend.ts'
+import { dropFileOf } from '#shared/postgres/bulk-files.ts'
 import { cancelAccepted } from '#shared/postgres/operation-rows.ts'
 
 /** The operation had begun when its jobs were to be taken back. */
 class Begun extends Error {}
 
 /**
- * Takes back work that has not begun: its jobs leave the queue, its bill is undone. All or nothing: when
- * a worker already holds one of its jobs, nothing changes.
+ * Takes back work that has not begun: its jobs leave the queue with what they were to store, its bill
+ * is undone. All or nothing: when a worker already holds one of its jobs, nothing changes.
  *
  * @returns whether it is cancelled.
  */
@@ -19,6 +20,7 @@ export async function cancelOperation(
     return await postgres.transaction(async tx => {
       if (!(await cancelAccepted(tx.query, account, id))) return false
       if (!(await queue.takeBack(tx, id))) throw new Begun()
+      await dropFileOf(tx.query, id)
       return true
     })
   } catch (error) {

@@ -120,7 +120,8 @@ const unreachableCodes =
 const unreachableMessages =
   /Connection terminated|timeout exceeded when trying to connect|Query read timeout|not queryable|Cannot use a pool/
 
-function refuseWhenUnreachable(error: unknown): never {
+/** Rethrows an error of a database that cannot be reached, or did not answer in time, as a Refusal. */
+export function refuseWhenUnreachable(error: unknown): never {
   const { code = '', message = '' } = error as { code?: string; message?: string }
   if (unreachableCodes.test(code) || unreachableMessages.test(message)) {
     throw new Refusal('unavailable', 'The database is out of reach', 'Try again in a few seconds')

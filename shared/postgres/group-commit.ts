@@ -1,3 +1,4 @@
+import { Refusal } from '#shared/errors.ts'
 import type { Postgres, Transaction } from '#shared/postgres/connect.ts'
 
 export type GroupCommit<Item, Result> = (item: Item) => Promise<Result>
@@ -7,7 +8,8 @@ export type GroupCommit<Item, Result> = (item: Item) => Promise<Result>
  * its own commit, but a commit's cost (begin, sync, commit) is paid once per group. A lone request
  * waits for nobody.
  *
- * When a group fails, its items run again one by one, so that one bad item harms no other.
+ * When a group fails, its items run again one by one, so that one bad item harms no other; unless the
+ * database is out of reach, which all of them are told.
  *
  * @param run writes all items in the given transaction; results in the order of the items.
  */
@@ -26,7 +28,9 @@ export function groupCommit<Item, Result>(
       const results = await postgres.transaction(tx => run(tx, items))
       group.forEach(({ resolve }, index) => resolve(results[index]!))
     } catch (error) {
-      if (group.length === 1) return group[0]!.reject(error)
+      // One by one against a database that is away, the last would wait for every deadline before it.
+      const away = error instanceof Refusal && error.reason === 'unavailable'
+      if (group.length === 1 || away) return group.forEach(({ reject }) => reject(error))
       for (const one of group) await commit([one])
     }
   }

@@ -58,7 +58,7 @@ export async function findKeys(
     'keys.find',
   )
   const found: (KeyRow | undefined)[] = hashes.map(() => undefined)
-  for (const row of rows) found[Number(row.n) - 1] = keyRowOf(row)
+  for (const row of rows) found[row.n - 1] = keyRowOf(row)
   return found
 }
 

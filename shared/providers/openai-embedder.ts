@@ -68,11 +68,19 @@ export async function openProviderEmbedder(provider: ProviderModel): Promise<Emb
   return {
     model,
     dimension,
-    space: `${model.replaceAll(/[^A-Za-z0-9_-]/g, '_')}_${dimension}`,
+    space: spaceOf(model, dimension),
     calibration: calibrations[name] ?? cautious,
     embedTexts: (texts, signal) => embed(texts, signal),
     embedQuery: async (text, signal) => (await embed([text], signal, questionPatience))[0]!,
   }
+}
+
+/** A name for field paths that no other model and dimension gets: `/` is `__`, other signs `_` and hex. */
+function spaceOf(model: string, dimension: number): string {
+  const escaped = model.replaceAll(/[^A-Za-z0-9-]/g, sign =>
+    sign === '/' ? '__' : `_${sign.codePointAt(0)!.toString(16).padStart(2, '0')}`,
+  )
+  return `${escaped}-${dimension}`
 }
 
 /** Providers refuse an empty input and one beyond their limit. */

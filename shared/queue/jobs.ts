@@ -1,4 +1,10 @@
+import type { FileJob } from '#shared/bulk/store.ts'
+import type { EditJob } from '#shared/memory/edit.ts'
 import type { IngestJob } from '#shared/memory/promise.ts'
+import type { CopyJob } from '#shared/copy/accept.ts'
+import type { ClearJob, DeleteIdsJob } from '#shared/erasure/job.ts'
+import type { ReembedJob } from '#shared/memory/reembed.ts'
+import type { CommitJob } from '#shared/reflection/lease.ts'
 
 /**
  * The queue board: every background job, what it carries, and how patient we are with it. Names are
@@ -7,6 +13,15 @@ import type { IngestJob } from '#shared/memory/promise.ts'
  */
 export type Payloads = {
   ingest: IngestJob
+  upload: FileJob
+  import: FileJob
+  'edit-settle': EditJob
+  'commit-apply': CommitJob
+  'copy-chunk': CopyJob
+  reembed: ReembedJob
+  'delete-ids': DeleteIdsJob
+  clear: ClearJob
+  sweep: Record<string, never>
 }
 
 export type JobName = keyof Payloads
@@ -20,28 +35,49 @@ type Patience = {
   expireInSeconds: number
   /**
    * `standard`: any number at once; `singleton`: one active per key; `stately`: per key one active and
-   * one waiting, further ones coalesce. It cannot be changed once the queue exists.
+   * one waiting, further ones coalesce; `exclusive`: one at all, active or waiting. It cannot be
+   * changed once the queue exists.
    */
-  policy: 'standard' | 'singleton' | 'stately'
+  policy: 'standard' | 'singleton' | 'stately' | 'exclusive'
+  /** Sent by the clock: minute, hour, day, month, weekday in UTC. */
+  cron?: string
 }
 
 export const jobs: Record<JobName, Patience> = {
   ingest: { batchSize: 50, concurrency: 2, expireInSeconds: 900, policy: 'standard' },
+  upload: { batchSize: 4, concurrency: 2, expireInSeconds: 900, policy: 'standard' },
+  import: { batchSize: 2, concurrency: 2, expireInSeconds: 900, policy: 'standard' },
+  // Not `singleton` by destination: jobs of one key then wait a second for each other (20 of 0.1 s took
+  // 19 s), and a worker that lost its claim would not be kept out. The copy holds a lock instead.
+  'copy-chunk': { batchSize: 2, concurrency: 1, expireInSeconds: 900, policy: 'standard' },
+  reembed: { batchSize: 2, concurrency: 1, expireInSeconds: 900, policy: 'standard' },
+  'edit-settle': { batchSize: 10, concurrency: 1, expireInSeconds: 300, policy: 'standard' },
+  'commit-apply': { batchSize: 5, concurrency: 2, expireInSeconds: 300, policy: 'standard' },
+  'delete-ids': { batchSize: 10, concurrency: 1, expireInSeconds: 300, policy: 'standard' },
+  clear: { batchSize: 4, concurrency: 1, expireInSeconds: 900, policy: 'standard' },
+  sweep: {
+    batchSize: 2,
+    concurrency: 1,
+    expireInSeconds: 900,
+    policy: 'exclusive',
+    cron: '* * * * *',
+  },
 }
 
 export const jobNames = Object.keys(jobs) as JobName[]
 
 /**
  * What every queue shares (measured with pg-boss 12.35):
- * - a worker that dies is noticed by its missing heartbeat, 10 to 15 s later (10 is the minimum);
- * - eight tries over about 18 minutes, then the dead-letter queue;
+ * - a worker that dies is noticed by its missing heartbeat, 5 to 12 s later (10 is the minimum), and
+ *   its job is tried again after the first delay: that one is short for this reason;
+ * - eleven tries over about 16 minutes, then the dead-letter queue;
  * - `retentionSeconds` must be long: by default a job that waited 14 days is deleted unseen;
  * - finished jobs hold people's words and go within a minute.
  */
 export const patience = {
   heartbeatSeconds: 10,
-  retryLimit: 8,
-  retryDelay: 5,
+  retryLimit: 10,
+  retryDelay: 1,
   retryBackoff: true,
   retryDelayMax: 300,
   retentionSeconds: 365 * 24 * 3600,

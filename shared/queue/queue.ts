@@ -1,6 +1,6 @@
 import { PgBoss, type JobResult, type JobWithMetadata } from 'pg-boss'
 import type { Log } from '#shared/log.ts'
-import type { Transaction } from '#shared/postgres/connect.ts'
+import { refuseWhenUnreachable, type Transaction } from '#shared/postgres/connect.ts'
 import {
   deadLetterOf,
   jobNames,
@@ -18,6 +18,8 @@ export type Promised<Name extends JobName> = {
   priority: number
   /** What a queue's policy counts by, such as the vault: see `policy` on the board. */
   key?: string
+  /** Not before so many seconds from now. */
+  afterSeconds?: number
 }
 
 export type Job<Name extends JobName> = {
@@ -50,7 +52,7 @@ export type Queue = {
   close(withinMs?: number): Promise<void>
 }
 
-const schema = 'pgboss'
+export const schema = 'pgboss'
 
 /** For processes that only promise work: no maintenance, no connection kept for listening. */
 export function openSender(databaseUrl: string, log: Log): Promise<Queue> {
@@ -68,7 +70,7 @@ export function openSender(databaseUrl: string, log: Log): Promise<Queue> {
   )
 }
 
-/** For worker processes: woken by NOTIFY, looking for dead workers every 5 s. */
+/** For worker processes: woken by NOTIFY, looking for dead workers every 2 s. */
 export function openWorker(databaseUrl: string, log: Log): Promise<Queue> {
   return open(
     new PgBoss({
@@ -78,9 +80,8 @@ export function openWorker(databaseUrl: string, log: Log): Promise<Queue> {
       migrate: false,
       createSchema: false,
       useListenNotify: true,
-      superviseIntervalSeconds: 5,
-      monitorIntervalSeconds: 5,
-      persistQueueStats: true,
+      superviseIntervalSeconds: 2,
+      monitorIntervalSeconds: 2,
       persistWarnings: true,
     }),
     log,
@@ -96,10 +97,11 @@ export async function migrateQueue(databaseUrl: string, log: Log): Promise<void>
     const dead = deadLetterOf(name)
     const { notify: _, heartbeatSeconds: __, ...keeping } = patience
     await boss.createQueue(dead, { ...keeping, deleteAfterSeconds: patience.retentionSeconds })
-    const { expireInSeconds, policy } = jobs[name]
+    const { expireInSeconds, policy, cron } = jobs[name]
     const options = { ...patience, expireInSeconds, deadLetter: dead }
     await boss.createQueue(name, { ...options, policy })
     await boss.updateQueue(name, options)
+    if (cron) await boss.schedule(name, cron, {})
   }
   await boss.stop({ graceful: true, timeout: 5_000 })
 }
@@ -107,18 +109,19 @@ export async function migrateQueue(databaseUrl: string, log: Log): Promise<void>
 async function open(boss: PgBoss, log: Log): Promise<Queue> {
   boss.on('error', error => log.warn({ err: error }, 'queue.error'))
   boss.on('warning', warning => log.warn({ warning: warning.message }, 'queue.warning'))
-  await boss.start()
+  await boss.start().catch(refuseWhenUnreachable)
 
   return {
     async send(tx, name, promised) {
       const db = { executeSql: (text: string, values?: unknown[]) => tx.query(text, values) }
       await boss.insert(
         name,
-        promised.map(({ id, data, priority, key }) => ({
+        promised.map(({ id, data, priority, key, afterSeconds }) => ({
           id,
           data,
           priority,
           ...(key !== undefined && { singletonKey: key }),
+          ...(afterSeconds !== undefined && { startAfter: afterSeconds }),
         })),
         { db },
       )

@@ -48,7 +48,7 @@ const reachMin = 48
 const widening = 8
 
 /** What its words, its own and lent, must share with the question to be relevant by them alone. */
-const wordsFloor = 0.4
+const wordsFloor = 0.35
 /** Beside a relevant row, others need only so much of the floor and of the best row's strength. */
 const companionFloor = 0.35
 const companionShare = 0.15

@@ -78,7 +78,10 @@ t.test('50 keys raced 20 times each: every one is executed once', async t => {
     Array.from({ length: 1_000 }, (_, n) => ingest(`race-${n % 50}`)),
   )
   t.equal(await count(), before + 50)
-  t.same([...new Set(answers.map(({ status }) => status))].toSorted(), [202, 409])
+  t.ok(
+    answers.every(({ status }) => status === 202 || status === 409),
+    'the others get the first answer again, or hear that it is still running',
+  )
   for (let n = 0; n < 50; n++) {
     const accepted = answers.filter((answer, index) => index % 50 === n && answer.status === 202)
     t.equal(new Set(accepted.map(({ body }) => body.operation_id)).size, 1)

@@ -1,6 +1,6 @@
 import t from 'tap'
 import fc from 'fast-check'
-import { isUuid, memoryIdOf, mintId, randomBase62 } from '#shared/ids.ts'
+import { copyIdOf, isUuid, memoryIdOf, mintId, randomBase62 } from '#shared/ids.ts'
 
 t.test('a memory id is a UUIDv7 of the operation’s time, always the same', async t => {
   const operation = mintId()
@@ -35,4 +35,20 @@ t.test('random keys use the whole alphabet and do not repeat', async t => {
   t.equal(new Set(sample).size, 200)
   t.equal(new Set(sample.join('')).size, 62)
   t.ok(sample.every(text => /^[0-9A-Za-z]{32}$/.test(text)))
+})
+
+t.test('a copy has an id of its operation and its source, in the order of its index', async t => {
+  const [operation, source] = [mintId(), mintId()]
+  fc.assert(
+    fc.property(fc.nat(0xfffffe), index => {
+      const id = copyIdOf(operation, index, source)
+      return (
+        isUuid(id) &&
+        id === copyIdOf(operation, index, source) &&
+        id !== copyIdOf(operation, index, operation) &&
+        id < copyIdOf(operation, index + 1, source)
+      )
+    }),
+  )
+  t.not(copyIdOf(operation, 0, source), copyIdOf(mintId(), 0, source))
 })

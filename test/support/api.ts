@@ -57,9 +57,12 @@ export function clientOf(base: string, key?: string): Client {
       ...(body !== undefined && { body: (raw ? body : JSON.stringify(body)) as string }),
     })
     const text = await response.text()
-    const json = response.headers.get('content-type')?.includes('json')
-    const answer = json ? (JSON.parse(text) as unknown) : text
-    if (method !== 'HEAD') checkAnswer(method, path, response.status, answer)
+    const type = response.headers.get('content-type') ?? ''
+    const lines = type.includes('ndjson') ? parsedLines(text) : null
+    const answer = lines ?? (type.includes('json') ? (JSON.parse(text) as unknown) : text)
+    if (method !== 'HEAD') {
+      for (const part of lines ?? [answer]) checkAnswer(method, path, response.status, part)
+    }
     return { status: response.status, headers: response.headers, body: answer }
   }
   return {
@@ -69,6 +72,12 @@ export function clientOf(base: string, key?: string): Client {
     post: (path, body = {}, headers = {}) => send('POST', path, { headers, body }),
   }
 }
+
+const parsedLines = (text: string): unknown[] =>
+  text
+    .split('\n')
+    .filter(line => line !== '')
+    .map(line => JSON.parse(line) as unknown)
 
 /** A Memory Key with an empty vault in an account of its own. */
 export async function buildKey({ postgres, config }: Backend, email?: string): Promise<string> {
@@ -87,7 +96,8 @@ export async function buildKey({ postgres, config }: Backend, email?: string): P
 
 /** Takes jobs in this process, as a worker does; without names, of every kind. */
 export async function workOn(backend: Backend, ...names: JobName[]): Promise<void> {
-  for (const name of names.length > 0 ? names : jobNames) {
-    await backend.queue.work(name, batch => handlers[name](backend, batch))
-  }
+  for (const name of names.length > 0 ? names : jobNames) await takeJobs(backend, name)
 }
+
+const takeJobs = <Name extends JobName>(backend: Backend, name: Name): Promise<void> =>
+  backend.queue.work(name, batch => handlers[name](backend, batch))

@@ -1,4 +1,5 @@
 import '#test/setup/env.ts'
+import '#test/support/watch-scopes.ts'
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import type { Test } from 'tap'
@@ -21,7 +22,7 @@ export async function testConfig(t: Test, env: Record<string, string> = {}): Pro
   })
   const databaseUrl = new URL(process.env.DATABASE_URL!)
   databaseUrl.pathname = `/${name}`
-  const mongodbUri = process.env.MONGODB_URI!.replace('/?', `/${name}?`)
+  const mongodbUri = process.env.MONGODB_URI!.replace(/\/\w*\?/, `/${name}?`)
   const config = readConfig({
     DATABASE_URL: databaseUrl.href,
     MONGODB_URI: mongodbUri,

@@ -24,9 +24,11 @@ export async function embeddingProvider(t: Test, dimension = 64): Promise<Embedd
   let hanging = false
 
   const server = createServer((request, response) => {
-    void answer(request, response)
+    // A client that was killed leaves half a request behind.
+    answer(request, response).catch(() => response.destroy())
   })
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    if (!request.url?.endsWith('/embeddings')) return void response.writeHead(404).end('{}')
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk as Buffer)
     const { input, encoding_format } = JSON.parse(Buffer.concat(chunks).toString()) as {

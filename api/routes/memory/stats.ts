@@ -5,6 +5,7 @@ import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/errors.ts'
 import type { Caller } from '#shared/key/caller.ts'
 import { hashOfKey, maskKey, parseKey } from '#shared/key/key.ts'
+import { sessionsToErase } from '#shared/postgres/erasures.ts'
 import { findKey } from '#shared/postgres/keys.ts'
 
 /** How much a vault holds and since when: the caller's own, or that of another key of the account. */
@@ -32,10 +33,15 @@ export function stats(router: Router, backend: Backend): void {
 
 async function answerStats(
   ctx: Context,
-  { memories }: Pick<Backend, 'memories'>,
+  { memories, postgres }: Pick<Backend, 'memories' | 'postgres'>,
   { maskedKey, scope }: Pick<Caller, 'maskedKey' | 'scope'>,
 ): Promise<void> {
-  const { memories: count, tokens, oldest, newest } = await memories.stats(scope)
+  const {
+    memories: count,
+    tokens,
+    oldest,
+    newest,
+  } = await memories.stats(scope, await sessionsToErase(postgres.query, scope.vault))
   ctx.body = {
     key: maskedKey,
     memories: count,

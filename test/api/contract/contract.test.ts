@@ -11,6 +11,7 @@ const routes: Route[] = [
   'GET /health',
   'POST /v1/keys',
   'POST /v1/memory/prepare',
+  'POST /v1/memory/reembed',
   'POST /v1/memory/ingest',
   'POST /v1/memory/search',
   'GET /v1/memory/list',

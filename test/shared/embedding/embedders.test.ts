@@ -26,7 +26,7 @@ t.test(
     )
     const embedder = await embedders.get()
     t.equal(embedder.dimension, 64, 'learnt from the first answer')
-    t.equal(embedder.space, 'openai_text-embedding-3-small_64')
+    t.equal(embedder.space, 'openai__text-embedding-3-small-64')
     t.equal(await embedders.get('openai/text-embedding-3-small'), embedder, 'opened once')
 
     const texts = Array.from({ length: 600 }, (_, index) => `text number ${index}`)

@@ -1,0 +1,150 @@
+import type { Context, Middleware } from 'koa'
+import type { Backend } from '#shared/backend.ts'
+import { Refusal } from '#shared/errors.ts'
+import { hashOfKey } from '#shared/key/key.ts'
+import { householdOf } from '#shared/limit/address.ts'
+import { createLimiter, type Limiter, type Verdict } from '#shared/limit/limiter.ts'
+import type { Quota } from '#shared/limit/quota.ts'
+import type { Log } from '#shared/log.ts'
+import { createPointStore } from '#shared/postgres/rate-points.ts'
+
+export type Quotas = {
+  /** Of a Memory Key or an admin credential; at least one. */
+  key: readonly Quota[]
+  /** Of an address, for requests without a valid key; at least one. */
+  address: readonly Quota[]
+}
+
+/**
+ * A chat turn makes two or three requests; an upload of ten thousand lines is one. A hundred in ten
+ * seconds are six hundred a minute: the second quota counts only where the first is widened.
+ */
+const usual: Quotas = {
+  key: [
+    { points: 100, seconds: 10 },
+    { points: 1_000, seconds: 60 },
+  ],
+  address: [{ points: 60, seconds: 60 }],
+}
+
+/** Keys and addresses that a process remembers: about 300 bytes each. */
+const subjectsMax = 10_000
+
+/** What a request carries from the middleware to where its key is found valid. */
+type State = {
+  requestId?: string
+  /** Missing when limits are switched off. */
+  keyLimit?: Limiter
+  /** Whether the request has a valid key. */
+  known?: boolean
+  log?: Log
+}
+
+/**
+ * Counts requests: by key (`limited`), and by address those that come without a valid key, which are
+ * refused before they reach anything once the address has used up its points. A valid key is served
+ * from any address: the users of one product share its address, and nobody may lock them out. `GET
+ * /health` is never counted.
+ */
+export function limits(
+  { postgres, config, log }: Pick<Backend, 'postgres' | 'config' | 'log'>,
+  quotas: Quotas | null = config.rateLimits ? usual : null,
+): Middleware {
+  if (quotas === null) return (_, next) => next()
+  const limiterOf = (name: keyof Quotas): Limiter => {
+    const onError = (error: unknown) => log.warn({ err: error, limit: name }, 'limits.uncounted')
+    const counted = quotas[name].map(quota => ({
+      ...quota,
+      store: createPointStore(postgres.query, { name, quota, onError }),
+    }))
+    return createLimiter(counted, { subjectsMax })
+  }
+  const keyLimit = limiterOf('key')
+  const addressLimit = limiterOf('address')
+  const fromOf = ({ req }: Context): string =>
+    subjectOf(hashOfKey(config.keyPepper, householdOf(req.socket.remoteAddress ?? '')))
+
+  return async (ctx, next) => {
+    if (/^\/health\/?$/.test(ctx.path)) return next()
+    const state = ctx.state as State
+    Object.assign(state, { keyLimit, log } satisfies State)
+    const refusal = presentsCredential(ctx) ? undefined : addressLimit.refusal(fromOf(ctx))
+    if (refusal) heed(ctx, refusal, 'address.limited')
+    const pay = async (): Promise<void> =>
+      heed(ctx, await addressLimit.take(fromOf(ctx)), 'address.limited')
+    try {
+      await next()
+    } catch (error) {
+      // While the database is away nobody can say whether a key is valid.
+      const counts = error instanceof Refusal && error.reason !== 'unavailable'
+      if (counts && !state.known) await pay()
+      throw error
+    }
+    if (!state.known) await pay()
+  }
+}
+
+const credentialHeaders = [
+  'authorization',
+  'x-api-key',
+  'x-memory-key',
+  'x-admin-key',
+  'x-dashboard-key',
+]
+
+const presentsCredential = (ctx: Context): boolean =>
+  credentialHeaders.some(name => ctx.get(name) !== '')
+
+const subjectOf = (hash: Buffer): string => hash.toString('base64url')
+
+/**
+ * Refuses a key that is known here to have used up a limit, before anybody looks it up.
+ *
+ * @throws Refusal `limited`; nothing when limits are switched off.
+ */
+export function refuseLimited(ctx: Context, keyHash: Buffer): void {
+  const state = ctx.state as State
+  const refusal = state.keyLimit?.refusal(subjectOf(keyHash))
+  if (!refusal) return
+  state.known = true
+  heed(ctx, refusal, 'key.limited')
+}
+
+/**
+ * Counts a request of a key that was found valid, once, and tells its client what is left.
+ *
+ * @throws Refusal `limited`; nothing when limits are switched off.
+ */
+export async function limited(ctx: Context, keyHash: Buffer, account: string): Promise<void> {
+  const state = ctx.state as State
+  if (!state.keyLimit || state.known) return
+  state.known = true
+  heed(ctx, await state.keyLimit.take(subjectOf(keyHash), account), 'key.limited')
+}
+
+/**
+ * Tells the client where it stands, and ends the request of one that has used up its limit. That is
+ * logged too, but only at its 1st, 10th, 100th … time: a flood of requests is no flood of lines.
+ */
+function heed(ctx: Context, verdict: Verdict, event: 'key.limited' | 'address.limited'): void {
+  const { allowed, quota, left, endsInMs, refused, owner } = verdict
+  const seconds = Math.max(1, Math.ceil(endsInMs / 1000))
+  ctx.set('RateLimit-Limit', String(quota.points))
+  ctx.set('RateLimit-Remaining', String(left))
+  ctx.set('RateLimit-Reset', String(seconds))
+  if (allowed) return
+
+  ctx.set('Retry-After', String(seconds))
+  if (Number.isInteger(Math.log10(refused))) {
+    const { requestId: request, log } = ctx.state as State
+    const { points: limit, seconds: ofSeconds } = quota
+    log?.warn({ request, ...(owner && { account: owner }), limit, ofSeconds, refused }, event)
+  }
+  throw new Refusal(
+    'limited',
+    `More than ${quota.points} requests in ${quota.seconds} s`,
+    event === 'key.limited'
+      ? `Try again in ${seconds} s, as Retry-After says`
+      : `Try again in ${seconds} s, or send a valid Memory Key: keys have limits of their own`,
+  )
+}

@@ -1,0 +1,64 @@
+import { createGunzip } from 'node:zlib'
+import type { Context } from 'koa'
+import { Refusal } from '#shared/errors.ts'
+
+/** How long a file may be; the length is that of the unpacked bytes. */
+export const fileLimits = {
+  upload: { lineBytesMax: 256 * 1024, bytesMax: 64 * 1024 * 1024, linesMax: 10_000 },
+  // A reflection names everything it covers: up to 100,000 ids in a line.
+  import: { lineBytesMax: 8 * 1024 * 1024, bytesMax: 64 * 1024 * 1024, linesMax: 10_000 },
+} as const
+
+/**
+ * The bytes of a body of JSON lines as they arrive, unpacked. Whoever stops reading early leaves the
+ * connection usable: the rest is read and dropped.
+ *
+ * @throws Refusal `unsupported` for a content type or encoding we do not read. What is wrong with the
+ *   bytes is thrown while they are read.
+ */
+export function fileIn(ctx: Context): AsyncIterable<Uint8Array> {
+  const encoding = (ctx.get('content-encoding') || 'identity').trim().toLowerCase()
+  if (encoding !== 'identity' && encoding !== 'gzip') {
+    throw new Refusal(
+      'unsupported',
+      'This Content-Encoding is not supported',
+      'Send the file plain, or with gzip',
+    )
+  }
+  if (ctx.get('content-type') !== '' && !ctx.is('application/x-ndjson', 'text/plain')) {
+    throw new Refusal(
+      'unsupported',
+      'This Content-Type is not supported',
+      'Send JSON lines with Content-Type: application/x-ndjson',
+    )
+  }
+  return encoding === 'gzip' ? unpacked(ctx) : plain(ctx)
+}
+
+async function* plain({ req }: Context): AsyncGenerator<Uint8Array> {
+  try {
+    yield* req.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>
+  } finally {
+    req.resume()
+  }
+}
+
+async function* unpacked({ req }: Context): AsyncGenerator<Uint8Array> {
+  const gunzip = createGunzip()
+  const cut = (error?: Error): void => {
+    if (!req.complete) gunzip.destroy(error ?? cutOff())
+  }
+  req.once('error', cut)
+  req.once('close', cut)
+  req.pipe(gunzip)
+  try {
+    yield* gunzip as AsyncIterable<Uint8Array>
+  } finally {
+    req.off('close', cut)
+    req.unpipe(gunzip)
+    req.resume()
+    gunzip.destroy()
+  }
+}
+
+const cutOff = (): Error => Object.assign(new Error('The body ended early'), { code: 'ECONNRESET' })

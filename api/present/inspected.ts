@@ -1,0 +1,35 @@
+import { presentPeriod } from '#api/present/listed.ts'
+import type { Inspected } from '#shared/memory/inspect.ts'
+import type { Memory } from '#shared/memory/memory.ts'
+import type { Traced } from '#shared/mongo/lineage.ts'
+
+/** A memory with the tiers below and above it. */
+export const presentInspected = ({ memory, sources, total, deleted, into }: Inspected) => ({
+  memory_id: memory.id,
+  tier: memory.tier,
+  batch_id: memory.batch,
+  covers: memory.covers && presentPeriod(memory.covers),
+  sources: sources.map(presentSource),
+  sources_total: total,
+  sources_deleted: deleted,
+  truncated: total - deleted > sources.length,
+  consolidated_into: into.map(presentCovering),
+})
+
+const presentSource = ({ id, tier, text, role, importance, at }: Memory) => ({
+  id,
+  tier,
+  content: text,
+  role,
+  importance: importance ?? null,
+  date: new Date(at).toISOString(),
+})
+
+const presentCovering = ({ id, tier, text, importance, at, covers }: Traced) => ({
+  id,
+  tier,
+  content: text,
+  importance,
+  date: new Date(at).toISOString(),
+  covers: presentPeriod(covers ?? { from: at, to: at }),
+})

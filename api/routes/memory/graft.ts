@@ -1,0 +1,53 @@
+import type { Router } from '@koa/router'
+import { GraftBody } from '#api/contract/contract.ts'
+import { operationOf } from '#api/idempotency.ts'
+import { presentCandidate } from '#api/present/copy.ts'
+import { answerQueued, respondsAsync } from '#api/queued.ts'
+import { bodyOf, callerOf, embeddingsOf } from '#api/request.ts'
+import { requireBalance } from '#shared/account/standing.ts'
+import type { Backend } from '#shared/backend.ts'
+import { acceptCopy } from '#shared/copy/accept.ts'
+import { byTime, graftCandidates } from '#shared/copy/candidates.ts'
+import { destinationOf } from '#shared/copy/destination.ts'
+import { requireRetrieve } from '#shared/key/caller.ts'
+
+/** Copies what matches the queries to the vault of another key, or previews it. */
+export function graft(router: Router, backend: Backend): void {
+  router.post('/v1/memory/graft', async ctx => {
+    const caller = await callerOf(ctx, backend)
+    requireRetrieve(caller)
+    requireBalance(caller)
+    const body = await bodyOf(ctx, GraftBody)
+    const { queries, threshold } = body
+    const destination = await destinationOf(backend, caller, body.destination_key)
+    const embedder = await backend.embedders.get(embeddingsOf(ctx, body.embeddings))
+    const matches = await graftCandidates(backend, caller, { embedder, queries, threshold })
+
+    if (body.dry_run) {
+      ctx.body = {
+        dry_run: true,
+        operation: 'graft',
+        source_key: caller.maskedKey,
+        destination_key: destination.key,
+        queries,
+        threshold,
+        count: matches.length,
+        estimated_tokens: matches.reduce((sum, { memory }) => sum + memory.tokens, 0),
+        memories: matches.map(({ memory, score }) => ({ ...presentCandidate(memory), score })),
+      }
+      return
+    }
+    const operation = operationOf(ctx)
+    const memories = matches.map(({ memory }) => memory).sort(byTime)
+    await acceptCopy(backend, caller, {
+      operation,
+      kind: 'graft',
+      destination,
+      model: embedder.model,
+      ids: memories.map(({ id }) => id),
+      asked: { queries, threshold },
+      awaited: !respondsAsync(ctx),
+    })
+    await answerQueued(ctx, backend, caller, operation)
+  })
+}

@@ -1,0 +1,45 @@
+import type { Router } from '@koa/router'
+import { ExportLine, ImportVaultQuery } from '#api/contract/contract.ts'
+import { claimed, operationOf } from '#api/idempotency.ts'
+import { fileIn, fileLimits } from '#api/lines.ts'
+import { answerQueued, respondsAsync } from '#api/queued.ts'
+import { callerOf, embeddingsOf, queryOf } from '#api/request.ts'
+import { requireBalance, requirePaymentMethod } from '#shared/account/standing.ts'
+import type { Backend } from '#shared/backend.ts'
+import { acceptFile } from '#shared/bulk/accept.ts'
+import { dryRunImport } from '#shared/bulk/dry-run.ts'
+import { importReader } from '#shared/bulk/import.ts'
+import { requireStore } from '#shared/key/caller.ts'
+
+/** Restores an exported file; answers when it is restored, or with the operation that restores it. */
+export function importVault(router: Router, backend: Backend): void {
+  router.post('/v1/memory/import', async ctx => {
+    const caller = await callerOf(ctx, backend)
+    requireStore(caller)
+    requirePaymentMethod(caller)
+    requireBalance(caller)
+    const { dry_run: dryRun, on_conflict: onConflict } = queryOf(ctx, ImportVaultQuery)
+    const file = {
+      source: fileIn(ctx),
+      limits: fileLimits.import,
+      reader: importReader(line => ExportLine.check(line)),
+      replaces: onConflict === 'replace',
+    }
+    if (dryRun) {
+      ctx.body = await dryRunImport(backend, caller.scope, file)
+      return
+    }
+    const operation = await acceptFile(backend, caller, {
+      ...file,
+      kind: 'import',
+      session: null,
+      embeddings: embeddingsOf(ctx),
+      awaited: !respondsAsync(ctx),
+      async arrived(askedHash) {
+        await claimed(ctx, askedHash)
+        return operationOf(ctx)
+      },
+    })
+    await answerQueued(ctx, backend, caller, operation)
+  })
+}

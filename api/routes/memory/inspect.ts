@@ -1,0 +1,25 @@
+import type { Router } from '@koa/router'
+import { InspectBody } from '#api/contract/contract.ts'
+import { presentInspected } from '#api/present/inspected.ts'
+import { bodyOf, callerOf } from '#api/request.ts'
+import { recordRead } from '#shared/account/meter.ts'
+import { requireBalance } from '#shared/account/standing.ts'
+import type { Backend } from '#shared/backend.ts'
+import { requireRetrieve } from '#shared/key/caller.ts'
+import { inspectMemory } from '#shared/memory/inspect.ts'
+
+/** Shows what a reflection was made of, and what was made of a memory. */
+export function inspect(router: Router, backend: Backend): void {
+  router.post('/v1/memory/inspect', async ctx => {
+    const caller = await callerOf(ctx, backend)
+    requireRetrieve(caller)
+    requireBalance(caller)
+    const { memory_id: id } = await bodyOf(ctx, InspectBody)
+
+    const inspected = await inspectMemory(backend, caller, id)
+    const tokens = inspected.sources.reduce((sum, source) => sum + source.tokens, 0)
+    recordRead(backend, caller, { kind: 'inspect', tokens, session: null })
+
+    ctx.body = presentInspected(inspected)
+  })
+}

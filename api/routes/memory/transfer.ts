@@ -1,0 +1,49 @@
+import type { Router } from '@koa/router'
+import { TransferBody } from '#api/contract/contract.ts'
+import { operationOf } from '#api/idempotency.ts'
+import { presentCandidate } from '#api/present/copy.ts'
+import { answerQueued, respondsAsync } from '#api/queued.ts'
+import { bodyOf, callerOf, embeddingsOf } from '#api/request.ts'
+import { requireBalance } from '#shared/account/standing.ts'
+import type { Backend } from '#shared/backend.ts'
+import { acceptCopy } from '#shared/copy/accept.ts'
+import { transferCandidates } from '#shared/copy/candidates.ts'
+import { destinationOf } from '#shared/copy/destination.ts'
+import { requireRetrieve } from '#shared/key/caller.ts'
+
+/** Copies the raw core memories of the key's vault to the vault of another key, or previews it. */
+export function transfer(router: Router, backend: Backend): void {
+  router.post('/v1/memory/transfer', async ctx => {
+    const caller = await callerOf(ctx, backend)
+    requireRetrieve(caller)
+    requireBalance(caller)
+    const body = await bodyOf(ctx, TransferBody)
+    const destination = await destinationOf(backend, caller, body.destination_key)
+    const embedder = await backend.embedders.get(embeddingsOf(ctx, body.embeddings))
+    const memories = await transferCandidates(backend, caller, embedder)
+
+    if (body.dry_run) {
+      ctx.body = {
+        dry_run: true,
+        operation: 'transfer',
+        source_key: caller.maskedKey,
+        destination_key: destination.key,
+        count: memories.length,
+        estimated_tokens: memories.reduce((sum, { tokens }) => sum + tokens, 0),
+        memories: memories.map(presentCandidate),
+      }
+      return
+    }
+    const operation = operationOf(ctx)
+    await acceptCopy(backend, caller, {
+      operation,
+      kind: 'transfer',
+      destination,
+      model: embedder.model,
+      ids: memories.map(({ id }) => id),
+      asked: null,
+      awaited: !respondsAsync(ctx),
+    })
+    await answerQueued(ctx, backend, caller, operation)
+  })
+}

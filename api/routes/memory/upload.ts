@@ -1,0 +1,40 @@
+import type { Router } from '@koa/router'
+import { UploadLine } from '#api/contract/contract.ts'
+import { claimed, operationOf } from '#api/idempotency.ts'
+import { fileIn, fileLimits } from '#api/lines.ts'
+import { answerQueued, respondsAsync } from '#api/queued.ts'
+import { callerOf, embeddingsOf, sessionOf } from '#api/request.ts'
+import { requireBalance, requirePaymentMethod } from '#shared/account/standing.ts'
+import type { Backend } from '#shared/backend.ts'
+import { acceptFile } from '#shared/bulk/accept.ts'
+import type { StagedLine } from '#shared/bulk/file.ts'
+import { sameUploadKey } from '#shared/bulk/upload.ts'
+import { requireStore } from '#shared/key/caller.ts'
+
+/** Stores a file of JSON lines; answers when it is stored, or with the operation that stores it. */
+export function upload(router: Router, backend: Backend): void {
+  router.post('/v1/memory/upload', async ctx => {
+    const caller = await callerOf(ctx, backend)
+    requireStore(caller)
+    requirePaymentMethod(caller)
+    requireBalance(caller)
+    const operation = await acceptFile(backend, caller, {
+      kind: 'upload',
+      source: fileIn(ctx),
+      limits: fileLimits.upload,
+      reader: {
+        check: line => UploadLine.check(line) as StagedLine,
+        keyOf: sameUploadKey,
+      },
+      session: sessionOf(ctx),
+      embeddings: embeddingsOf(ctx),
+      replaces: false,
+      awaited: !respondsAsync(ctx),
+      async arrived(askedHash) {
+        await claimed(ctx, askedHash)
+        return operationOf(ctx)
+      },
+    })
+    await answerQueued(ctx, backend, caller, operation)
+  })
+}

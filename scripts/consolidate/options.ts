@@ -1,0 +1,156 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import type { Address } from '#scripts/consolidate/vault.ts'
+import type { Plan } from '#scripts/consolidate/run.ts'
+import { dataDirOf } from '#scripts/embedded.ts'
+import { openChatModel, type ChatModel } from '#shared/providers/openai-chat.ts'
+
+type Environment = Record<string, string | undefined>
+
+export type Options = { address: Address; model: ChatModel; plan: Plan; json: boolean }
+
+export const help = `Usage: node scripts/consolidate.ts --model <provider/model> [options]
+
+Turns what a vault remembers into reflections: checks out a batch, has a language model write what
+shall remain of it, commits that, and goes on until nothing is left.
+
+  --model <name>       the model that writes, such as openai/gpt-5-mini or ollama/qwen3 (required);
+                       its key is read from <PROVIDER>_API_KEY, its address from <PROVIDER>_BASE_URL
+  --tier <1|2|all>     1: raw memories into reflections; 2: reflections into high-level ones;
+                       all: first the one, then the other (default: all)
+  --max-tokens <n>     largest batch, for models with a short context (default: what the service
+                       recommends: 50,000 for tier 1, 10,000 for tier 2)
+  --max-batches <n>    stop after so many batches (default: when nothing is left)
+  --embeddings <name>  the vault space to consolidate (default: the service's own)
+  --dry-run            show what the model writes for one batch of each tier and commit nothing; the
+                       batch is billed as read, and comes free again within 15 minutes
+  --base-url <url>     the service (default: BASE_URL, or the one "npm start" runs on DATA_DIR)
+  --key <key>          the Memory Key of the vault (default: MEMORY_KEY, or the first key of that one)
+  --json               print what happened as JSON
+  --help               this text
+
+Exit code: 0 when it went through, 1 when the service or the model failed, 2 for wrong options. It may be
+stopped at any time and started again: what was committed stays committed.
+`
+
+/**
+ * What is asked for, out of the arguments, the environment and what a running `npm start` wrote down.
+ *
+ * @returns `help`, or a list of what is wrong.
+ */
+export function readOptions(args: string[], env: Environment): Options | 'help' | string[] {
+  let values
+  try {
+    values = parseArgs({
+      args,
+      options: {
+        model: { type: 'string' },
+        tier: { type: 'string', default: 'all' },
+        'max-tokens': { type: 'string' },
+        'max-batches': { type: 'string' },
+        embeddings: { type: 'string' },
+        'dry-run': { type: 'boolean', default: false },
+        'base-url': { type: 'string' },
+        key: { type: 'string' },
+        json: { type: 'boolean', default: false },
+        help: { type: 'boolean', default: false },
+      },
+    }).values
+  } catch (error) {
+    return [(error as Error).message]
+  }
+  if (values.help) return 'help'
+
+  const faults: string[] = []
+  const tiers = tiersOf(values.tier)
+  if (!tiers) faults.push('--tier must be 1, 2 or all')
+  const maxTokens = wholeNumber('max-tokens', values['max-tokens'], faults)
+  const batchesMax = wholeNumber('max-batches', values['max-batches'], faults)
+  const address = addressOf(values['base-url'], values.key, { env, faults })
+  const model = modelOf(values.model, { env, faults })
+  if (!address || !model || !tiers || faults.length > 0) return faults
+  return {
+    address,
+    model,
+    json: values.json,
+    plan: {
+      tiers,
+      batchesMax,
+      dryRun: values['dry-run'],
+      checkout: {
+        ...(maxTokens !== undefined && { maxTokens }),
+        ...(values.embeddings !== undefined && { embeddings: values.embeddings }),
+      },
+    },
+  }
+}
+
+function tiersOf(tier: string): Plan['tiers'] | undefined {
+  if (tier === 'all') return [1, 2]
+  return tier === '1' ? [1] : tier === '2' ? [2] : undefined
+}
+
+function wholeNumber(name: string, text: string | undefined, faults: string[]): number | undefined {
+  if (text === undefined) return undefined
+  const value = Number(text)
+  if (Number.isSafeInteger(value) && value > 0) return value
+  faults.push(`--${name} must be a whole number from 1`)
+  return undefined
+}
+
+type Reading = { env: Environment; faults: string[] }
+
+function modelOf(name: string | undefined, { env, faults }: Reading): ChatModel | undefined {
+  if (!name) {
+    faults.push('--model is missing: the language model that writes the reflections')
+    return undefined
+  }
+  const prefix = name.split('/', 1)[0]!.toUpperCase()
+  const apiKey = env[`${prefix}_API_KEY`]?.trim()
+  const baseUrl = env[`${prefix}_BASE_URL`]?.trim().replace(/\/+$/, '')
+  try {
+    return openChatModel({
+      model: name,
+      ...(apiKey && { apiKey }),
+      ...(baseUrl && { baseUrl }),
+    })
+  } catch (error) {
+    const { message, hint } = error as Error & { hint?: string }
+    faults.push(`--model: ${message}${hint ? ` (${hint})` : ''}`)
+    return undefined
+  }
+}
+
+function addressOf(
+  baseUrl: string | undefined,
+  key: string | undefined,
+  { env, faults }: Reading,
+): Address | undefined {
+  const given = {
+    baseUrl: (baseUrl ?? env.BASE_URL ?? '').trim().replace(/\/+$/, ''),
+    key: (key ?? env.MEMORY_KEY ?? '').trim(),
+  }
+  const address = given.baseUrl || given.key ? given : runningAddress(env)
+  if (!address) {
+    faults.push('no service is running on DATA_DIR: name one with --base-url and --key')
+    return undefined
+  }
+  if (!/^https?:$/.test(URL.canParse(address.baseUrl) ? new URL(address.baseUrl).protocol : '')) {
+    faults.push('--base-url (or BASE_URL) must be the http(s) address of the service')
+  }
+  if (!address.key) faults.push('--key (or MEMORY_KEY) is missing: the vault to consolidate')
+  return address
+}
+
+/** What `npm start` wrote down; undefined where it never ran. */
+function runningAddress(env: Environment): Address | undefined {
+  try {
+    const { base_url, memory_key } = JSON.parse(
+      readFileSync(join(dataDirOf(env), 'credentials.json'), 'utf8'),
+    ) as { base_url?: string; memory_key?: string }
+    return base_url && memory_key ? { baseUrl: base_url, key: memory_key } : undefined
+  } catch {
+    return undefined
+  }
+}

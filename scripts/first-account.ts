@@ -1,0 +1,42 @@
+import { createCredentials } from '#scripts/bootstrap.ts'
+import type { Config } from '#shared/config.ts'
+import { storeProviderKey } from '#shared/key/provider-key.ts'
+import { createSeal } from '#shared/key/seal.ts'
+import { hasAccounts, upsertAccount } from '#shared/postgres/accounts.ts'
+import type { Postgres } from '#shared/postgres/connect.ts'
+import { providerNames } from '#shared/providers/registry.ts'
+
+export type FirstKeys = { memory_key: string; admin_key: string | null }
+
+/**
+ * The account a new service begins with: unlimited, with a card on file, and with the operator's
+ * provider keys as its own. From then on they are the account's: what the environment says later does
+ * not change them.
+ *
+ * @returns its keys, or null when there were accounts already.
+ */
+export async function makeFirstAccount(
+  postgres: Postgres,
+  { keyPepper, adminEmail, masterKeys, providers }: Config,
+): Promise<FirstKeys | null> {
+  if (await hasAccounts(postgres.query)) return null
+  const email = adminEmail ?? 'owner@localhost'
+  const standing = { paymentMethod: 'on-file', balance: null }
+  const seal = createSeal(masterKeys)
+
+  return postgres.transaction(async ({ query }) => {
+    const account = await upsertAccount({ query }, email, standing)
+    for (const provider of providerNames) {
+      const key = providers[provider]?.apiKey
+      if (key) await storeProviderKey({ query, seal }, account, provider, key)
+    }
+    const made = await createCredentials({ query }, keyPepper, {
+      ...standing,
+      email,
+      keyName: 'First Key',
+      keyDays: null,
+      adminDays: 365,
+    })
+    return { memory_key: made.memoryKey, admin_key: made.adminKey }
+  })
+}

@@ -1,0 +1,123 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { dataDirOf } from '#scripts/embedded.ts'
+
+type Environment = Record<string, string | undefined>
+
+export type Options = {
+  /** A path, or `-` for standard input. */
+  file: string
+  baseUrl: string
+  key: string
+  kind: 'upload' | 'import'
+  session: string | undefined
+  embeddings: string | undefined
+  onConflict: 'skip' | 'replace'
+  partLines: number
+  /** Keep no state beside the file, and begin at its beginning. */
+  fresh: boolean
+  json: boolean
+}
+
+/** What the service takes in one request. */
+const partLinesMax = 10_000
+
+export const help = `Usage: node scripts/upload-file.ts <file|-> [options]
+
+Sends a file of JSON lines of any length to a vault, in parts that the service takes. It may be stopped
+at any time and started again: what was sent is remembered in <file>.upload-state.json, which goes when
+the file is through. Sending a file again adds nothing.
+
+  <file>               one object per line: {"content": …, "role": …, "timestamp": …}; - reads standard
+                       input, which cannot be resumed
+  --import             the file is an export: restore it, with ids, times and lineage
+  --on-conflict <how>  with --import: skip or replace what the vault has (default: skip)
+  --session <id>       load into this session instead of the core vault
+  --embeddings <name>  the vault space (default: the service's own)
+  --part-lines <n>     lines per part, 1 to 10,000 (default: 10,000)
+  --fresh              begin anew, whatever an earlier run has left
+  --base-url <url>     the service (default: BASE_URL, or the one "npm start" runs on DATA_DIR)
+  --key <key>          the Memory Key of the vault (default: MEMORY_KEY, or the first key of that one)
+  --json               print what happened as JSON
+  --help               this text
+
+Exit code: 0 when every line is in the vault, 1 when some were faulty, 2 for wrong options, 3 when it was
+stopped before the end: run it again to go on.
+`
+
+/**
+ * What is asked for, out of the arguments, the environment and what a running `npm start` wrote down.
+ *
+ * @returns `help`, or a list of what is wrong.
+ */
+export function readOptions(args: string[], env: Environment): Options | 'help' | string[] {
+  let parsed
+  try {
+    parsed = parseArgs({
+      args,
+      allowPositionals: true,
+      options: {
+        import: { type: 'boolean', default: false },
+        'on-conflict': { type: 'string', default: 'skip' },
+        session: { type: 'string' },
+        embeddings: { type: 'string' },
+        'part-lines': { type: 'string', default: String(partLinesMax) },
+        fresh: { type: 'boolean', default: false },
+        'base-url': { type: 'string' },
+        key: { type: 'string' },
+        json: { type: 'boolean', default: false },
+        help: { type: 'boolean', default: false },
+      },
+    })
+  } catch (error) {
+    return [(error as Error).message]
+  }
+  const { values, positionals } = parsed
+  if (values.help) return 'help'
+
+  const running = values['base-url'] || values.key ? {} : runningAddress(env)
+  const baseUrl = (values['base-url'] ?? env.BASE_URL ?? running.base_url ?? '').trim()
+  const key = (values.key ?? env.MEMORY_KEY ?? running.memory_key ?? '').trim()
+  const partLines = Number(values['part-lines'])
+  const onConflict = values['on-conflict']
+  const faults: [boolean, string][] = [
+    [positionals.length !== 1, 'name one file, or - for standard input'],
+    [!isHttp(baseUrl), 'name the service with --base-url: no http(s) address is known'],
+    [key === '', '--key (or MEMORY_KEY) is missing: the vault to fill'],
+    [
+      !Number.isInteger(partLines) || partLines < 1 || partLines > partLinesMax,
+      '--part-lines must be 1 to 10,000',
+    ],
+    [onConflict !== 'skip' && onConflict !== 'replace', '--on-conflict must be skip or replace'],
+    [onConflict === 'replace' && !values.import, '--on-conflict goes with --import'],
+    [values.import && values.session !== undefined, '--session does not go with --import'],
+  ]
+  const said = faults.filter(([wrong]) => wrong).map(([, words]) => words)
+  if (said.length > 0) return said
+  return {
+    file: positionals[0]!,
+    baseUrl: baseUrl.replace(/\/+$/, ''),
+    key,
+    kind: values.import ? 'import' : 'upload',
+    session: values.session,
+    embeddings: values.embeddings,
+    onConflict: onConflict as Options['onConflict'],
+    partLines,
+    fresh: values.fresh,
+    json: values.json,
+  }
+}
+
+const isHttp = (url: string): boolean =>
+  URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)
+
+/** What `npm start` wrote down; nothing where it never ran. */
+function runningAddress(env: Environment): { base_url?: string; memory_key?: string } {
+  try {
+    const text = readFileSync(join(dataDirOf(env), 'credentials.json'), 'utf8')
+    return JSON.parse(text) as { base_url?: string; memory_key?: string }
+  } catch {
+    return {}
+  }
+}

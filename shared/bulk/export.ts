@@ -1,0 +1,68 @@
+import type { Backend } from '#shared/backend.ts'
+import type { ExportedLine } from '#shared/bulk/file.ts'
+import type { Embedder } from '#shared/embedding/embedder.ts'
+import { Refusal } from '#shared/errors.ts'
+import type { VaultScope } from '#shared/memory/memory.ts'
+import { exportedDocuments, type ExportedDocument } from '#shared/mongo/bulk-export.ts'
+import { epochOf, sessionEpochsOf } from '#shared/postgres/vault-standing.ts'
+
+export type ExportQuestion = {
+  /** One session, or the core vault with null; undefined is all of it. */
+  session: string | null | undefined
+  /** The model whose vectors come along. */
+  embedder: Embedder | undefined
+}
+
+/**
+ * Everything a vault holds, a memory at a time, sources before what covers them. What is stored
+ * meanwhile may be in it or not; every memory that is there from beginning to end is, once.
+ *
+ * @throws Refusal `conflict` when the vault is cleared meanwhile: what was read is not the whole.
+ * @throws Refusal `unavailable` when a store is out of reach.
+ */
+export async function* exportedLines(
+  { mongo, postgres }: Pick<Backend, 'mongo' | 'postgres'>,
+  scope: Pick<VaultScope, 'vault' | 'epoch'>,
+  { session, embedder }: ExportQuestion,
+): AsyncGenerator<ExportedLine> {
+  const sessionEpochs = await sessionEpochsOf(postgres.query, scope)
+  const part = { session, space: embedder?.space }
+  for await (const document of exportedDocuments(mongo, scope, part)) {
+    const cleared = document.session_epoch !== (sessionEpochs.get(document.session) ?? 0)
+    if (!cleared) yield lineOf(document, embedder)
+  }
+  if ((await epochOf(postgres.query, scope)) === scope.epoch) return
+  throw new Refusal('conflict', 'The vault was cleared while it was read')
+}
+
+function lineOf(document: ExportedDocument, embedder: Embedder | undefined): ExportedLine {
+  const { importance, speaker, covers, batch, sources, consolidated_by, provenance } = document
+  const vector = embedder && document.vectors[embedder.space]
+  return {
+    id: document._id,
+    tier: document.tier,
+    role: document.role,
+    content: document.text,
+    timestamp: document.at.getTime(),
+    session_id: document.session || null,
+    ...(speaker !== undefined && { name: speaker }),
+    ...(importance !== undefined && { importance }),
+    ...(covers && { covers: { from: covers.from.toISOString(), to: covers.to.toISOString() } }),
+    ...(batch !== undefined && { batch_id: batch }),
+    ...(sources && { sources }),
+    consolidated: document.consolidated,
+    ...(consolidated_by && { consolidated_by }),
+    ...(provenance && {
+      origin_key: provenance.origin_key,
+      origin_id: provenance.source_id,
+      transferred_at: provenance.transferred_at.toISOString(),
+    }),
+    ...(vector && {
+      vector: { model: embedder.model, values: shortened(vector.toFloat32Array()) },
+    }),
+  }
+}
+
+/** Nine digits are all a 32-bit float holds: the same float is read back, from half the text. */
+const shortened = (vector: Float32Array): number[] =>
+  Array.from(vector, value => Number(value.toPrecision(9)))

@@ -1,0 +1,153 @@
+import type { Backend } from '#shared/backend.ts'
+import type { Planned } from '#shared/bulk/file.ts'
+import { importedItems } from '#shared/bulk/import.ts'
+import { livingStandings, planOf, type Item } from '#shared/bulk/plan.ts'
+import { settleStoredChunk } from '#shared/bulk/settle.ts'
+import { uploadedItems } from '#shared/bulk/upload.ts'
+import type { Embedder } from '#shared/embedding/embedder.ts'
+import {
+  insertWhereFree,
+  replaceStanding,
+  type RestoredMemory,
+} from '#shared/mongo/bulk-memories.ts'
+import { amendPlan, findChunk, keepPlan, type Chunk } from '#shared/postgres/bulk-chunks.ts'
+
+/** What a job of a file carries; everything else stands with the file. */
+export type FileJob = {
+  operation: string
+  vault: string
+  file: string
+  /** Which chunk. */
+  n: number
+}
+
+/** An item and what is to become of it. */
+export type Decided = Item & { planned: Planned }
+
+type Storing = Pick<Backend, 'mongo' | 'memories' | 'embedders' | 'postgres' | 'queue'>
+
+/**
+ * Stores one chunk of a file. Safe to run any number of times, in several processes at once: what
+ * becomes of each memory is decided once and kept before the first is written, writes go by those ids,
+ * and the chunk is settled once. The last one to be settled ends the operation.
+ *
+ * @returns false when there is nothing left of the chunk: it was settled, or its vault was cleared.
+ * @throws Refusal `upstream` when embedding fails, `unavailable` when a store is out of reach.
+ */
+export async function storeChunk(
+  backend: Storing,
+  { file, n }: FileJob,
+  signal?: AbortSignal,
+): Promise<boolean> {
+  const chunk = await findChunk(backend.postgres.query, file, n)
+  if (!chunk) return false
+  const embedder = await backend.embedders.get(chunk.model)
+  const items =
+    chunk.kind === 'upload'
+      ? await uploadedItems(backend, chunk)
+      : await importedItems(backend, chunk, embedder)
+  const plan = await planFor(backend, chunk, items)
+  const decided = items.map((item, index): Decided => ({ ...item, planned: plan[index]! }))
+  await write(backend, chunk, { decided, embedder, again: chunk.plan !== null, signal })
+  await settleStoredChunk(backend, chunk, decided)
+  return true
+}
+
+/** The plan an earlier run has kept, else a new one. */
+async function planFor(backend: Storing, chunk: Chunk, items: readonly Item[]): Promise<Planned[]> {
+  // Another version of the program may cut lines into other pieces.
+  if (chunk.plan?.length === items.length) return chunk.plan
+  const plan = await planOf(backend, chunk, items, chunk)
+  const kept = await keepPlan(backend.postgres.query, chunk, plan)
+  if (kept.length === items.length) return kept
+  await amendPlan(backend.postgres.query, chunk, plan)
+  return plan
+}
+
+type Writing = {
+  decided: Decided[]
+  embedder: Embedder
+  /** An earlier run may have written some. */
+  again: boolean
+  signal: AbortSignal | undefined
+}
+
+async function write(
+  backend: Storing,
+  chunk: Chunk,
+  { decided, embedder, again, signal }: Writing,
+): Promise<void> {
+  const wanted = decided.filter(({ planned }) => planned.as !== 'skip')
+  const added = wanted.filter(({ planned }) => planned.as === 'new')
+  const standing = again ? await standingOf(backend, chunk, added) : new Map<string, unknown>()
+  const missing = wanted.filter(({ planned }) => !standing.has(planned.id))
+  await embed(missing, embedder, signal)
+
+  let open = missing.filter(({ planned }) => planned.as === 'new')
+  while (open.length > 0) {
+    const taken = new Set(await insertWhereFree(backend.mongo, open.map(memoryOf), embedder.space))
+    open = await movedOn(
+      backend,
+      chunk,
+      open.filter(({ planned }) => taken.has(planned.id)),
+    )
+    if (open.length > 0) await amendPlan(backend.postgres.query, chunk, planIn(decided))
+  }
+  const replacing = wanted.filter(({ planned }) => planned.as === 'replace').map(memoryOf)
+  await replaceStanding(backend.mongo, replacing, embedder.space)
+}
+
+/**
+ * What to do where an id was taken: a memory of another operation that is there by now is the same one
+ * and is skipped; one of ours was written by an earlier run; and an id that this vault has nothing under
+ * is another vault's, so that the next one is tried.
+ *
+ * @returns those to be tried again, under another id.
+ */
+async function movedOn(
+  backend: Storing,
+  chunk: Chunk,
+  taken: readonly Decided[],
+): Promise<Decided[]> {
+  if (taken.length === 0) return []
+  const standings = await standingOf(backend, chunk, taken)
+  return taken.filter(({ planned }) => {
+    const standing = standings.get(planned.id)
+    if (standing?.living && standing.operation !== chunk.operation) planned.as = 'skip'
+    if (standing) return false
+    if (planned.next === undefined) {
+      planned.as = 'skip'
+      return false
+    }
+    planned.id = planned.next
+    delete planned.next
+    return true
+  })
+}
+
+const standingOf = (backend: Storing, chunk: Chunk, items: readonly Decided[]) =>
+  livingStandings(
+    backend,
+    chunk,
+    items.map(({ planned }) => planned.id),
+  )
+
+/** Fills in the vectors that the file did not bring. */
+async function embed(
+  items: readonly Decided[],
+  embedder: Embedder,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const bare = items.filter(({ vector }) => !vector)
+  const texts = bare.map(({ memory }) => memory.text)
+  const vectors = texts.length > 0 ? await embedder.embedTexts(texts, signal) : []
+  bare.forEach((item, index) => (item.vector = vectors[index]!))
+}
+
+const memoryOf = ({ memory, vector, planned }: Decided): RestoredMemory => ({
+  ...memory,
+  id: planned.id,
+  vector: vector!,
+})
+
+const planIn = (decided: readonly Decided[]): Planned[] => decided.map(({ planned }) => planned)

@@ -1,0 +1,76 @@
+import { createHash } from 'node:crypto'
+import type { Backend } from '#shared/backend.ts'
+import type { Placed, UploadedLine } from '#shared/bulk/file.ts'
+import { lineMemoryId, type LineIdentity } from '#shared/bulk/line-ids.ts'
+import type { Item } from '#shared/bulk/plan.ts'
+import { piecesOf } from '#shared/memory/pieces.ts'
+import { presentTexts, textAndTimeKey } from '#shared/mongo/bulk-memories.ts'
+import { contentHash } from '#shared/mongo/memories.ts'
+import type { Chunk } from '#shared/postgres/bulk-chunks.ts'
+
+/** What makes two lines of a file the same: their text and their time. */
+export const sameUploadKey = ({ content, timestamp }: UploadedLine): string =>
+  createHash('sha256').update(contentHash(content)).update(String(timestamp)).digest('base64')
+
+/**
+ * The memories of a chunk of an upload, one per line, several where a line is long. A line is the same
+ * as what the vault has when text and time are; a line without a time, when its text is that of an
+ * earlier line without one.
+ */
+export async function uploadedItems(
+  { mongo }: Pick<Backend, 'mongo'>,
+  chunk: Chunk,
+): Promise<Item[]> {
+  const place = { session: chunk.session, sessionEpoch: sessionEpochIn(chunk, chunk.session) }
+  const lines = chunk.content as Placed<UploadedLine>[]
+  const items: (Item & { hash: Buffer; timed: boolean })[] = []
+  for (const [index, line] of lines.entries()) {
+    const timestamp = line.timestamp === undefined ? null : Math.trunc(line.timestamp)
+    const identity: LineIdentity = {
+      ...place,
+      vault: chunk.vault,
+      epoch: chunk.epoch,
+      contentHash: contentHash(line.content),
+      timestamp,
+    }
+    const pieces = (await piecesOf(line.content)).filter(({ text }) => text.trim() !== '')
+    for (const [piece, { text, tokens }] of pieces.entries()) {
+      items.push({
+        idAt: generation => lineMemoryId(identity, piece, generation),
+        ownFrom: 0,
+        present: line.again ?? false,
+        hash: contentHash(text),
+        timed: timestamp !== null,
+        memory: {
+          ...place,
+          vault: chunk.vault,
+          epoch: chunk.epoch,
+          tier: 1,
+          role: line.role,
+          text,
+          at: timestamp ?? momentOf(chunk, index),
+          tokens,
+          operation: chunk.operation,
+        },
+      })
+    }
+  }
+  const timed = items
+    .filter(({ timed, present }) => timed && !present)
+    .map(({ hash, memory }) => ({ hash, at: memory.at }))
+  const present = await presentTexts(mongo, chunk, place, timed)
+  return items.map(({ hash, timed, ...item }) => ({
+    ...item,
+    present: item.present || (timed && present.has(textAndTimeKey({ hash, at: item.memory.at }))),
+  }))
+}
+
+/** The epoch of a session as it was when the file was accepted. */
+export const sessionEpochIn = (
+  { sessionEpochs }: Pick<Chunk, 'sessionEpochs'>,
+  session: string | null,
+): number => (session === null ? 0 : (sessionEpochs[session] ?? 0))
+
+/** Lines without a time happened now; a millisecond apart, so that they stay in the order they came. */
+const momentOf = ({ arrivedAt, fileLines, linesBefore }: Chunk, index: number): number =>
+  arrivedAt - Math.max(0, fileLines - linesBefore - index - 1)

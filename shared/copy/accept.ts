@@ -1,0 +1,96 @@
+import type { Backend } from '#shared/backend.ts'
+import type { Destination } from '#shared/copy/destination.ts'
+import { memoryIdOf } from '#shared/ids.ts'
+import type { Caller } from '#shared/key/caller.ts'
+import { leaveUnbilled } from '#shared/postgres/bulk-bill.ts'
+import { dropEndedCopies, insertCopy, type CopyChunk } from '#shared/postgres/copies.ts'
+import { insertOperations, stateOf } from '#shared/postgres/operations.ts'
+
+/** A job of a copy: one chunk of it. */
+export type CopyJob = { operation: string; n: number }
+
+export type NewCopy = {
+  /** The UUIDv7 this copy is accepted under. */
+  operation: string
+  kind: 'transfer' | 'graft'
+  destination: Destination
+  /** Embedding model whose vector space is copied. */
+  model: string
+  /** The memories to copy, oldest first. */
+  ids: string[]
+  /** Of a graft. */
+  asked: { queries: string[]; threshold: number } | null
+  /** A request will wait for its outcome. */
+  awaited: boolean
+}
+
+/** Memories a job copies: 3 MB of vectors at 1,536 dimensions, and 0.1 s under the destination's lock. */
+const chunkMemories = 500
+
+/**
+ * Promises a copy: what is copied is settled now, and operation, plan and jobs are written in one
+ * transaction. Accepting the same operation again changes nothing. It is billed when it ends, for what
+ * it copied.
+ */
+export async function acceptCopy(
+  { postgres, queue }: Pick<Backend, 'postgres' | 'queue'>,
+  caller: Caller,
+  copy: NewCopy,
+): Promise<void> {
+  const { operation, kind, destination, model, asked, awaited } = copy
+  const { account, keyHash, scope, maskedKey } = caller
+  const chunks = chunksOf(copy.ids)
+  await dropEndedCopies(postgres.query)
+  await postgres.transaction(async tx => {
+    if ((await stateOf(tx.query, account, operation)) !== undefined) return
+    const [accepted] = await insertOperations(tx, [
+      {
+        id: operation,
+        account,
+        vault: scope.vault,
+        keyHash,
+        kind,
+        awaited,
+        session: null,
+        model: null,
+        total: chunks.length,
+        inputTokens: 0,
+        outputTokens: 0,
+        memoryTokens: 0,
+      },
+    ])
+    await leaveUnbilled(tx.query, operation)
+    await insertCopy(
+      tx.query,
+      {
+        operation,
+        source: scope.vault,
+        sourceEpoch: scope.epoch,
+        sourceKey: maskedKey,
+        destination: destination.vault,
+        destinationEpoch: destination.epoch,
+        destinationHash: destination.keyHash,
+        destinationKey: destination.key,
+        model,
+        queries: asked?.queries ?? null,
+        threshold: asked?.threshold ?? null,
+      },
+      chunks,
+    )
+    const jobs = chunks.map(({ n }) => ({
+      id: memoryIdOf(operation, n),
+      data: { operation, n },
+      priority: -accepted!.pending,
+    }))
+    await queue.send(tx, 'copy-chunk', jobs)
+  })
+}
+
+/** A copy of nothing has one empty chunk: somebody must say how it ended. */
+function chunksOf(ids: readonly string[]): CopyChunk[] {
+  const chunks: CopyChunk[] = []
+  for (let first = 0; first < Math.max(1, ids.length); first += chunkMemories) {
+    chunks.push({ n: chunks.length, first, ids: ids.slice(first, first + chunkMemories) })
+  }
+  return chunks
+}

@@ -1,0 +1,228 @@
+import type { Backend } from '#shared/backend.ts'
+import type { CopyJob } from '#shared/copy/accept.ts'
+import { outcomeOf } from '#shared/copy/outcome.ts'
+import { Refusal } from '#shared/errors.ts'
+import { copyIdOf } from '#shared/ids.ts'
+import { insertWhereFree, type RestoredMemory } from '#shared/mongo/bulk-memories.ts'
+import { copySources, holdersOfTexts, type CopySource } from '#shared/mongo/copies.ts'
+import { recordBill } from '#shared/postgres/bill.ts'
+import type { Transaction } from '#shared/postgres/connect.ts'
+import {
+  dropCopy,
+  findChunk,
+  holdCopy,
+  settleChunk,
+  tallyCopy,
+  type ChunkResult,
+  type WaitingChunk,
+} from '#shared/postgres/copies.ts'
+import { findKey } from '#shared/postgres/keys.ts'
+import { finishOperation, reportProgress } from '#shared/postgres/operation-rows.ts'
+import { changeVault, holdVault } from '#shared/postgres/vaults.ts'
+
+type Copying = Pick<Backend, 'postgres' | 'mongo' | 'memories' | 'embedders'>
+
+/**
+ * Copies a chunk and settles it; the one that settles the last chunk ends the operation. Safe to run
+ * any number of times, in several processes at once: ids are fixed, and a chunk is counted once.
+ *
+ * @throws Refusal `conflict` when the destination has ended or was cleared since the copy was accepted:
+ *   trying again will not help; `upstream`, `unavailable`.
+ */
+export async function copyChunk(
+  backend: Copying,
+  { operation, n }: CopyJob,
+  signal?: AbortSignal,
+): Promise<void> {
+  const { postgres, mongo, memories } = backend
+  const waiting = await findChunk(postgres.query, operation, n)
+  if (!waiting) return
+  const { copy, chunk } = waiting
+  const { space, copies } = await preparedCopies(backend, waiting, signal)
+  const destination = { vault: copy.destination, epoch: copy.destinationEpoch }
+  const written: string[] = []
+
+  await postgres
+    .transaction(async tx => {
+      // One at a time from looking for a text to having written it; edits look under the same hold.
+      await holdVault(tx, copy.destination, 'contents')
+      await requireDestination(tx, waiting)
+      const hashes = copies.map(({ hash }) => hash)
+      const holders = await holdersOfTexts(mongo, destination, hashes)
+      const { standing, fresh } = sorted(copies, holders)
+      written.push(...fresh.map(({ memory }) => memory.id))
+      await insertWhereFree(
+        mongo,
+        fresh.map(({ memory }) => memory),
+        space,
+      )
+      const copied = [...standing, ...fresh].map(({ memory }) => memory)
+      await settle(tx, waiting, copied, {
+        copied: copied.length,
+        skipped: chunk.ids.length - copied.length,
+        failed: 0,
+        tokens: copied.reduce((sum, { tokens }) => sum + tokens, 0),
+        error: null,
+        status: null,
+      })
+    })
+    .catch(async (error: unknown) => {
+      // Written under an epoch that is over: nobody has seen them, and nobody will.
+      if (isFinal(error)) await memories.discard(destination, written).catch(() => {})
+      throw error
+    })
+}
+
+/** Gives a chunk up: the others go on, and the copy says which failed and why. */
+export async function failChunk(
+  { postgres }: Pick<Backend, 'postgres'>,
+  { operation, n }: CopyJob,
+  error: unknown,
+): Promise<void> {
+  const waiting = await findChunk(postgres.query, operation, n)
+  if (!waiting) return
+  const { first, ids } = waiting.chunk
+  const said = error instanceof Refusal ? error.message : 'An unexpected failure'
+  await postgres.transaction(tx =>
+    settle(tx, waiting, [], {
+      copied: 0,
+      skipped: 0,
+      failed: ids.length,
+      tokens: 0,
+      error: `Memories ${first + 1} to ${first + ids.length}: ${said}`,
+      status: (error instanceof Refusal && statuses[error.reason]) || 500,
+    }),
+  )
+}
+
+/** Whether another try would fail the same way. */
+export const isFinal = (error: unknown): boolean =>
+  error instanceof Refusal && ['conflict', 'invalid'].includes(error.reason)
+
+/** What a copy answers when it failed altogether. */
+const statuses: Partial<Record<Refusal['reason'], number>> = {
+  invalid: 400,
+  conflict: 409,
+  upstream: 502,
+  unavailable: 503,
+}
+
+type Prepared = { hash: Uint8Array; memory: RestoredMemory }
+
+/** The chunk's memories as they will stand in the destination; those deleted meanwhile are left out. */
+async function preparedCopies(
+  { mongo, embedders }: Pick<Backend, 'mongo' | 'embedders'>,
+  { copy, chunk }: WaitingChunk,
+  signal?: AbortSignal,
+): Promise<{ space: string; copies: Prepared[] }> {
+  const embedder = await embedders.get(copy.model)
+  const from = { vault: copy.source, epoch: copy.sourceEpoch }
+  const sources = await copySources(mongo, from, embedder.space, chunk.ids)
+  const bare = [...sources.values()].filter(({ vector }) => vector === null)
+  const texts = bare.map(({ text }) => text)
+  const vectors = texts.length > 0 ? await embedder.embedTexts(texts, signal) : []
+  const anew = new Map(bare.map(({ id }, i) => [id, vectors[i]!]))
+
+  const copies = chunk.ids.flatMap((id, i) => {
+    const source = sources.get(id)
+    const vector = source?.vector ?? anew.get(id)
+    return source && vector ? [preparedCopy(copy, chunk.first + i, source, vector)] : []
+  })
+  return { space: embedder.space, copies }
+}
+
+function preparedCopy(
+  copy: WaitingChunk['copy'],
+  index: number,
+  { hash, ...source }: CopySource,
+  vector: Float32Array,
+): Prepared {
+  return {
+    hash,
+    memory: {
+      ...source,
+      id: copyIdOf(copy.operation, index, source.id),
+      vault: copy.destination,
+      epoch: copy.destinationEpoch,
+      session: null,
+      sessionEpoch: 0,
+      operation: copy.operation,
+      vector,
+      restored: {
+        consolidated: false,
+        provenance: {
+          origin_key: copy.sourceKey,
+          transferred_at: copy.askedAt,
+          source_id: source.id,
+        },
+      },
+    },
+  }
+}
+
+async function requireDestination(tx: Transaction, { copy }: WaitingChunk): Promise<void> {
+  const key = await findKey(tx.query, copy.destinationHash)
+  if (key?.vault !== copy.destination) {
+    throw new Refusal('conflict', 'The destination key has ended')
+  }
+  requireEpoch(copy, key.epoch)
+}
+
+function requireEpoch(copy: WaitingChunk['copy'], epoch: number): void {
+  if (epoch === copy.destinationEpoch) return
+  throw new Refusal('conflict', 'The destination was cleared meanwhile')
+}
+
+/**
+ * Which copies an earlier run has written, and which are to be written; the rest have a text that the
+ * destination has already, or that an earlier memory of this copy brings.
+ */
+function sorted(
+  copies: readonly Prepared[],
+  holders: readonly { id: string; hash: Uint8Array }[],
+): { standing: Prepared[]; fresh: Prepared[] } {
+  const ids = new Set(holders.map(({ id }) => id))
+  const texts = new Set(holders.map(({ hash }) => textOf(hash)))
+  const standing = copies.filter(({ memory }) => ids.has(memory.id))
+  const fresh = copies.filter(({ hash }) => {
+    const text = textOf(hash)
+    return !texts.has(text) && texts.add(text)
+  })
+  return { standing, fresh }
+}
+
+const textOf = (hash: Uint8Array): string => Buffer.from(hash).toString('base64')
+
+async function settle(
+  tx: Transaction,
+  { copy, chunk }: WaitingChunk,
+  copied: readonly RestoredMemory[],
+  result: ChunkResult,
+): Promise<void> {
+  const { operation, source, destination } = copy
+  const held = await holdCopy(tx.query, copy)
+  if (!held) return
+  if (copied.length > 0) requireEpoch(copy, held.destinationEpoch)
+  if (!(await settleChunk(tx.query, operation, chunk.n, result))) return
+  if (copied.length > 0) {
+    const stored = copied.map(({ id }) => id)
+    const debt = { rawUnits: copied.length, rawTokens: result.tokens }
+    await changeVault(tx, destination, [{ session: null, stored }], debt)
+  }
+
+  const tally = await tallyCopy(tx.query, operation)
+  await reportProgress(tx.query, operation, { done: tally.settled })
+  if (tally.settled < tally.chunks) return
+  const { account, keyHash } = held
+  const kind = copy.queries === null ? 'transfer' : 'graft'
+  await finishOperation(tx.query, operation, outcomeOf(copy, tally))
+  await recordBill(tx, {
+    id: operation,
+    account,
+    vault: source,
+    keyHash,
+    kind,
+    memoryTokens: tally.tokens,
+  })
+  await dropCopy(tx.query, operation)
+}

@@ -1,0 +1,55 @@
+import type { Backend } from '#shared/backend.ts'
+import { Refusal } from '#shared/errors.ts'
+import type { Caller } from '#shared/key/caller.ts'
+import { hashOfKey, maskKey, parseKey, permitsOf } from '#shared/key/key.ts'
+import { findKey } from '#shared/postgres/keys.ts'
+
+/** Where copies go. */
+export type Destination = {
+  vault: string
+  epoch: number
+  keyHash: Buffer
+  /** Truncated. */
+  key: string
+}
+
+/**
+ * The vault that a destination key opens. Whoever has both keys may copy; they may belong to different
+ * accounts.
+ *
+ * @throws Refusal `invalid` for a key that does not exist or has ended, one that may not write, and one
+ *   that opens the vault copied from: the same key, or one it was rotated to.
+ */
+export async function destinationOf(
+  { postgres, config }: Pick<Backend, 'postgres' | 'config'>,
+  source: Caller,
+  presented: string,
+): Promise<Destination> {
+  const parsed = parseKey(presented)
+  if (!parsed) throw unknownKey()
+  if (!permitsOf[parsed.mode].store) {
+    throw new Refusal(
+      'invalid',
+      `destination_key is used with :${parsed.mode}, which does not store memory`,
+      'Use the key without a suffix or with :write',
+    )
+  }
+  const keyHash = hashOfKey(config.keyPepper, parsed.key)
+  const row = await findKey(postgres.query, keyHash)
+  if (!row) throw unknownKey()
+  if (row.vault === source.scope.vault) {
+    throw new Refusal(
+      'invalid',
+      'destination_key opens the same vault as the key of the request',
+      'Authenticate with the key to copy from, and name another one to copy to',
+    )
+  }
+  return { vault: row.vault, epoch: row.epoch, keyHash, key: maskKey(parsed.key) }
+}
+
+const unknownKey = (): Refusal =>
+  new Refusal(
+    'invalid',
+    'destination_key is no valid Memory Key',
+    'Name a Memory Key that exists and has not ended',
+  )

@@ -1,0 +1,121 @@
+import type { Backend } from '#shared/backend.ts'
+import type { DeleteIdsJob } from '#shared/erasure/job.ts'
+import { promiseErasure } from '#shared/erasure/promise.ts'
+import type { Caller } from '#shared/key/caller.ts'
+import { bury, buriedBy, levelGraves, livingAmong, type Buried } from '#shared/mongo/graves.ts'
+import { recordFileBill } from '#shared/postgres/bulk-bill.ts'
+import { forgetAnswers, recordBurial, standingOf } from '#shared/postgres/erasures.ts'
+import { finishOperation } from '#shared/postgres/operation-rows.ts'
+import { lockVault, sessionEpochsOf } from '#shared/postgres/vault-standing.ts'
+import { changeVault, holdVault, type DebtChange } from '#shared/postgres/vaults.ts'
+
+/** Promises to remove memories of any tier, of the core and of sessions. At most once per operation. */
+export async function acceptDeletion(
+  { postgres, queue }: Pick<Backend, 'postgres' | 'queue'>,
+  { account, keyHash, scope }: Caller,
+  { operation, ids, awaited }: { operation: string; ids: readonly string[]; awaited: boolean },
+): Promise<void> {
+  const { vault } = scope
+  const different = [...new Set(ids.map(id => id.toLowerCase()))]
+  const erasure = { account, vault, keyHash, kind: 'delete-ids', session: null }
+  await postgres.transaction(async tx => {
+    const accepted = await promiseErasure(tx, { ...erasure, id: operation, awaited })
+    if (!accepted) return
+    const data: DeleteIdsJob = { operation, vault, epoch: accepted.epoch, ids: different }
+    await queue.send(tx, 'delete-ids', [{ id: operation, data, priority: -accepted.pending }])
+  })
+}
+
+/**
+ * Removes what was promised. Safe to run any number of times, in several processes at once: tombstones
+ * tell what this operation has buried until it is settled, and it is settled once. From the
+ * settlement on no process sees them; lineage that names them stays and shows as a gap.
+ *
+ * @throws Refusal `unavailable` when a store is out of reach; the next run finishes it.
+ */
+export async function deleteMemories(
+  { postgres, mongo }: Pick<Backend, 'postgres' | 'mongo'>,
+  job: DeleteIdsJob,
+): Promise<void> {
+  const standing = await standingOf(postgres.query, job.operation)
+  if (standing && standing.state !== 'done' && standing.state !== 'cancelled') {
+    const visible = await visibleIds({ postgres, mongo }, job)
+    // An edit is written and settled under the same hold: the debt never loses one to the other.
+    await postgres.transaction(async tx => {
+      await holdVault(tx, job.vault, 'contents')
+      await bury(mongo, job, visible)
+    })
+    const buried = await buriedBy(mongo, job, job.ids)
+    const asked = new Set(visible)
+    const living = (await livingAmong(mongo, job, visible)).filter(({ id }) => asked.has(id))
+    await settle({ postgres }, job, { buried, failed: living.map(({ id }) => id) })
+  }
+  await levelGraves(mongo, job, job.ids)
+}
+
+/** Living memories of the vault and of its sessions as they are now: what was cleared is not found. */
+async function visibleIds(
+  { postgres, mongo }: Pick<Backend, 'postgres' | 'mongo'>,
+  job: DeleteIdsJob,
+): Promise<string[]> {
+  const living = await livingAmong(mongo, job, job.ids)
+  const sessions = new Set(living.flatMap(({ session }) => session ?? []))
+  const epochs = await sessionEpochsOf(postgres.query, job, [...sessions])
+  return living
+    .filter(({ session, sessionEpoch }) => sessionEpoch === (epochs.get(session ?? '') ?? 0))
+    .map(({ id }) => id)
+}
+
+function settle(
+  { postgres }: Pick<Backend, 'postgres'>,
+  { operation, vault, epoch, ids }: DeleteIdsJob,
+  { buried, failed }: { buried: Buried[]; failed: string[] },
+): Promise<void> {
+  const deleted = buried.length
+  const body = {
+    requested: ids.length,
+    deleted,
+    do_deleted: deleted,
+    not_found: ids.length - deleted - failed.length,
+    legacy_fallback_used: false,
+    failed,
+    operation_id: operation,
+  }
+  return postgres.transaction(async tx => {
+    const { epoch: current } = await lockVault(tx, vault)
+    if (!(await finishOperation(tx.query, operation, { status: 200, body }))) return
+    await recordFileBill(
+      tx,
+      operation,
+      sum(buried, ({ tokens }) => tokens),
+    )
+    if (deleted === 0) return
+    await recordBurial(tx, vault)
+    await forgetAnswers(tx, vault)
+    // After a clearing nothing of this is in the debt, and no image holds it.
+    if (current === epoch) await changeVault(tx, vault, changesOf(buried), debtChangeOf(buried))
+  })
+}
+
+const changesOf = (buried: readonly Buried[]) =>
+  [...Map.groupBy(buried, ({ session }) => session)].map(([session, rows]) => ({
+    session,
+    removed: rows.map(({ id }) => id),
+  }))
+
+/** What waited for consolidation waits no longer; sessions never did. */
+function debtChangeOf(buried: readonly Buried[]): DebtChange {
+  const waiting = buried.filter(({ session, consolidated }) => session === null && !consolidated)
+  const raw = waiting.filter(({ tier }) => tier === 1)
+  const reflections = waiting.filter(({ tier }) => tier === 2)
+  return {
+    rawUnits: -raw.length,
+    rawTokens: -sum(raw, ({ tokens }) => tokens),
+    tier2Count: -reflections.length,
+    tier2Importance: -sum(reflections, ({ importance }) => importance),
+    tier2Tokens: -sum(reflections, ({ tokens }) => tokens),
+  }
+}
+
+const sum = <Row>(rows: readonly Row[], of: (row: Row) => number): number =>
+  rows.reduce((total, row) => total + of(row), 0)

@@ -1,0 +1,29 @@
+import type { Transaction } from '#shared/postgres/connect.ts'
+import { leaveUnbilled } from '#shared/postgres/bulk-bill.ts'
+import { standingOf } from '#shared/postgres/erasures.ts'
+import { insertOperations, type Accepted, type NewOperation } from '#shared/postgres/operations.ts'
+import { lockVault } from '#shared/postgres/vault-standing.ts'
+
+/** An erasure costs nothing until it is known what was removed. */
+export type NewErasure = Omit<
+  NewOperation,
+  'model' | 'inputTokens' | 'outputTokens' | 'memoryTokens'
+>
+
+/**
+ * Writes the operation of an erasure. The vault is held until the transaction ends.
+ *
+ * @returns what the vault was; null when the operation had been promised before: a request sent again
+ *   must not erase what was stored since.
+ */
+export async function promiseErasure(
+  tx: Transaction,
+  erasure: NewErasure,
+): Promise<Accepted | null> {
+  await lockVault(tx, erasure.vault)
+  if (await standingOf(tx.query, erasure.id)) return null
+  const unbilled = { model: null, inputTokens: 0, outputTokens: 0, memoryTokens: 0 }
+  const [accepted] = await insertOperations(tx, [{ ...erasure, ...unbilled }])
+  await leaveUnbilled(tx.query, erasure.id)
+  return accepted!
+}

@@ -1,0 +1,141 @@
+import { Binary, type Filter } from 'mongodb'
+import type { Tier, VaultScope } from '#shared/memory/memory.ts'
+import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/mongo/connect.ts'
+import { vectorOf, type MemoryDocument } from '#shared/mongo/documents.ts'
+import { inTime } from '#shared/mongo/memories.ts'
+
+/** What an edit needs to know of a memory. */
+export type Editable = {
+  id: string
+  tier: Tier
+  /** Epoch milliseconds. */
+  at: number
+  importance: number | undefined
+  tokens: number
+  session: string | null
+  sessionEpoch: number
+  consolidated: boolean
+  version: number
+  /** The vault spaces it has a vector in. */
+  spaces: string[]
+  /** The last edit, and the tokens the debt counted before it; `at` in epoch milliseconds. */
+  edited: { operation: string; at: number; before: number } | null
+}
+
+/** A part of a vault by its session, as of one of the session's epochs. */
+export type Holder = { session: string | null; sessionEpoch: number }
+
+export type NewText = {
+  operation: string
+  text: string
+  hash: Buffer
+  tokens: number
+  /** What the debt counts the memory for until this edit is settled. */
+  before: number
+  vectors: ReadonlyMap<string, Float32Array>
+}
+
+/** A memory of this epoch of the vault, in its core or in any session; undefined when there is none. */
+export async function editableMemory(
+  { memories }: Pick<Mongo, 'memories'>,
+  scope: Pick<VaultScope, 'vault' | 'epoch'>,
+  id: string,
+): Promise<Editable | undefined> {
+  const document = await memories
+    .findOne(
+      { _id: { $eq: id }, ...vaultOf(scope) },
+      { projection: { text: 0, sources: 0 }, hint: '_id_', signal: deadline() },
+    )
+    .catch(refuseWhenUnreachable)
+  return document ? editableOf(document) : undefined
+}
+
+/** Where the vault has other memories of this content; sessions cleared since may be among them. */
+export async function holdersOf(
+  { memories }: Pick<Mongo, 'memories'>,
+  scope: VaultScope,
+  { hash, except }: { hash: Buffer; except: string },
+): Promise<Holder[]> {
+  const rows = await memories
+    .aggregate<{ _id: { session: string; epoch: number } }>(
+      [
+        {
+          $match: {
+            ...vaultOf(scope),
+            hash: { $eq: new Binary(hash) },
+            _id: { $ne: except },
+          },
+        },
+        { $group: { _id: { session: '$session', epoch: '$session_epoch' } } },
+      ],
+      { hint: 'content', signal: deadline() },
+    )
+    .toArray()
+    .catch(refuseWhenUnreachable)
+  return rows.map(({ _id: { session, epoch } }) => ({
+    session: session || null,
+    sessionEpoch: epoch,
+  }))
+}
+
+/**
+ * Gives a memory another text with its vectors, in one write, journaled; vectors it is not given go.
+ *
+ * @returns false, with nothing written, when the memory is not any more as it was read: changed,
+ *   consolidated or deleted meanwhile.
+ */
+export async function replaceText(
+  { memories }: Pick<Mongo, 'memories'>,
+  scope: VaultScope,
+  { id, version, consolidated }: Editable,
+  { operation, text, hash, tokens, before, vectors }: NewText,
+): Promise<boolean> {
+  const spaces = [...vectors].map(([space, vector]) => [space, vectorOf(vector)])
+  const writing = memories.updateOne(
+    {
+      _id: { $eq: id },
+      ...vaultOf(scope),
+      version: { $eq: version },
+      consolidated: { $eq: consolidated },
+    },
+    {
+      $set: {
+        text,
+        hash: new Binary(hash),
+        tokens,
+        vectors: Object.fromEntries(spaces) as Record<string, Binary>,
+        edited: { operation, at: new Date(), before },
+      },
+      $inc: { version: 1 },
+    },
+  )
+  const { matchedCount } = await inTime(writing).catch(refuseWhenUnreachable)
+  return matchedCount === 1
+}
+
+const vaultOf = ({
+  vault,
+  epoch,
+}: Pick<VaultScope, 'vault' | 'epoch'>): Filter<MemoryDocument> => ({
+  vault: { $eq: vault },
+  epoch: { $eq: epoch },
+})
+
+function editableOf(document: MemoryDocument): Editable {
+  const { edited } = document
+  return {
+    id: document._id,
+    tier: document.tier,
+    at: document.at.getTime(),
+    importance: document.importance,
+    tokens: document.tokens,
+    session: document.session || null,
+    sessionEpoch: document.session_epoch,
+    consolidated: document.consolidated,
+    version: document.version,
+    spaces: Object.keys(document.vectors),
+    edited: edited ? { ...edited, at: edited.at.getTime() } : null,
+  }
+}
+
+const deadline = (): AbortSignal => AbortSignal.timeout(deadlineMs)

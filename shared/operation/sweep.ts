@@ -1,0 +1,98 @@
+import type { Backend } from '#shared/backend.ts'
+import { sweepCleared } from '#shared/erasure/erase.ts'
+import { deleteGravesBefore } from '#shared/mongo/cleared.ts'
+import { dropStaleFiles } from '#shared/postgres/bulk-files.ts'
+import {
+  dueErasures,
+  forgetBurials,
+  oldBurials,
+  postponeErasure,
+} from '#shared/postgres/erasures.ts'
+import {
+  dropOldAnswers,
+  dropOldOperations,
+  trimChanges,
+  unfinishedOperations,
+} from '#shared/postgres/leftovers.ts'
+import { failOperations } from '#shared/postgres/operations.ts'
+import { rollUpUsage } from '#shared/postgres/usage-sums.ts'
+import { withoutJob } from '#shared/queue/void-jobs.ts'
+
+type Sweeping = Pick<Backend, 'postgres' | 'mongo' | 'log'>
+
+/** What is cleaned up, each bounded per run and safe to run at any time; each tells how much it found. */
+const sweeps: Record<string, (backend: Sweeping) => Promise<number>> = {
+  erased: sweepErasures,
+  graves: purgeGraves,
+  stranded: endStranded,
+  answers: ({ postgres }) => dropOldAnswers(postgres.query),
+  operations: ({ postgres }) => dropOldOperations(postgres.query),
+  changes: ({ postgres }) => trimChanges(postgres.query),
+  files: ({ postgres }) => dropStaleFiles(postgres.query),
+  usageDays: ({ postgres }) => rollUpUsage(postgres.query),
+}
+
+/**
+ * Runs every sweep once. One that fails holds up no other; the next run takes it up again.
+ *
+ * @returns what each found; those that failed are missing.
+ */
+export async function sweepAll(backend: Sweeping): Promise<Record<string, number>> {
+  const found: Record<string, number> = {}
+  for (const [name, run] of Object.entries(sweeps)) {
+    try {
+      found[name] = await run(backend)
+    } catch (error) {
+      backend.log.warn({ err: error, sweep: name }, 'sweep.failed')
+    }
+  }
+  const level = Object.values(found).some(count => count > 0) ? 'info' : 'debug'
+  backend.log[level](found, 'sweep.done')
+  return found
+}
+
+const erasuresMax = 200
+
+/** Work that was under way when a vault was cleared may have written there since. */
+async function sweepErasures({ postgres, mongo }: Sweeping): Promise<number> {
+  let found = 0
+  for (const cleared of await dueErasures(postgres.query, erasuresMax)) {
+    const { jobs, documents } = await sweepCleared({ postgres, mongo }, cleared)
+    found += jobs + documents
+    await postponeErasure(postgres.query, cleared)
+  }
+  return found
+}
+
+const burialsMax = 200
+const gravesBatch = 1_000
+
+/** Tombstones that no job can be old enough to meet. */
+async function purgeGraves({ postgres, mongo }: Sweeping): Promise<number> {
+  let found = 0
+  for (const burials of await oldBurials(postgres.query, burialsMax)) {
+    for (;;) {
+      const purged = await deleteGravesBefore(mongo, burials, gravesBatch)
+      if (purged === 0) break
+      found += purged
+    }
+    await forgetBurials(postgres.query, burials)
+  }
+  return found
+}
+
+const strandedMinutes = 5
+
+/**
+ * Operations that wait for work no job will do: a worker that dies during a job's last try leaves its
+ * operation as if it went on. The job is a dead letter by then, so the operation has failed until an
+ * operator takes it up again.
+ */
+async function endStranded({ postgres, log }: Sweeping): Promise<number> {
+  const unfinished = await unfinishedOperations(postgres.query, strandedMinutes)
+  const stranded = await withoutJob(postgres.query, unfinished)
+  if (stranded.length === 0) return 0
+  await failOperations(postgres.query, stranded)
+  log.error({ operations: stranded.slice(0, 20), count: stranded.length }, 'operations.stranded')
+  return stranded.length
+}

@@ -1,0 +1,69 @@
+import type { Backend } from '#shared/backend.ts'
+import { addReflections, markConsolidated, type Consolidated } from '#shared/mongo/reflections.ts'
+import { deleteLease, findLease, holdEpoch, settleLease } from '#shared/postgres/leases.ts'
+import { changeVault, type DebtChange } from '#shared/postgres/vaults.ts'
+import type { CommitJob } from '#shared/reflection/lease.ts'
+
+type Applying = Pick<Backend, 'postgres' | 'mongo' | 'memories'>
+
+/**
+ * Does what a commit has promised: stores the reflections, marks their sources, and in one transaction
+ * settles the lease, moves the debt and makes the change visible. Safe to run any number of times, in
+ * several processes at once: ids are fixed, marks are the batch's own, and a lease is settled once.
+ *
+ * @returns how many sources are marked; null when the vault was cleared meanwhile and nothing remains.
+ * @throws Refusal `unavailable` when a store is out of reach; what was done so far is done again later.
+ */
+export async function applyCommit(
+  { postgres, mongo, memories }: Applying,
+  job: CommitJob,
+): Promise<number | null> {
+  const lease = await findLease(postgres.query, job, job.batch)
+  if (!lease) return null
+  if (lease.state === 'committed') return lease.consolidated
+
+  await addReflections(mongo, job, lease.sourceIds)
+  const consolidated = await markConsolidated(mongo, job, lease.sourceIds)
+  if (await settle({ postgres }, job, consolidated)) return consolidated.count
+  await memories.discard(
+    job,
+    job.reflections.map(({ id }) => id),
+  )
+  return null
+}
+
+/** @returns false when a deletion has overtaken the commit. */
+function settle(
+  { postgres }: Pick<Backend, 'postgres'>,
+  job: CommitJob,
+  consolidated: Consolidated,
+): Promise<boolean> {
+  return postgres.transaction(async tx => {
+    if ((await holdEpoch(tx, job.vault)) !== job.epoch) {
+      await deleteLease(tx, job)
+      return false
+    }
+    if (await settleLease(tx, job, consolidated.count)) {
+      const stored = job.reflections.map(({ id }) => id)
+      await changeVault(tx, job.vault, [{ session: null, stored }], debtChangeOf(job, consolidated))
+    }
+    return true
+  })
+}
+
+/** What was waiting waits no longer; new reflections wait in their turn, high-level ones do not. */
+function debtChangeOf(
+  { tier, reflections }: CommitJob,
+  { count, tokens, importance }: Consolidated,
+): DebtChange {
+  if (tier === 3) {
+    return { tier2Count: -count, tier2Importance: -importance, tier2Tokens: -tokens }
+  }
+  return {
+    rawUnits: -count,
+    rawTokens: -tokens,
+    tier2Count: reflections.length,
+    tier2Importance: reflections.reduce((sum, { importance }) => sum + importance, 0),
+    tier2Tokens: reflections.reduce((sum, { tokens }) => sum + tokens, 0),
+  }
+}

@@ -1,0 +1,187 @@
+import type { Backend } from '#shared/backend.ts'
+import { requireBalance } from '#shared/account/standing.ts'
+import { Refusal } from '#shared/errors.ts'
+import { isUuid, memoryIdOf } from '#shared/ids.ts'
+import type { Caller } from '#shared/key/caller.ts'
+import { recordBill } from '#shared/postgres/bill.ts'
+import { fenceLease, findLease } from '#shared/postgres/leases.ts'
+import { holdVault } from '#shared/postgres/vaults.ts'
+import { applyCommit } from '#shared/reflection/apply.ts'
+import {
+  consolidation,
+  tierAbove,
+  type CommitJob,
+  type CreatedReflection,
+  type StandingLease,
+  type TargetTier,
+} from '#shared/reflection/lease.ts'
+import { settledLease } from '#shared/reflection/settled.ts'
+import { tokensOf } from '#shared/tokens.ts'
+
+type Entry = { text: string; importance: number }
+
+export type Commit = {
+  /** The UUIDv7 this commit is billed under. */
+  operation: string
+  batch: string
+  entries: readonly Entry[]
+}
+
+export type Committed = {
+  tier: TargetTier
+  /** In the order of the entries. */
+  created: CreatedReflection[]
+  /** How many memories are consolidated by it: those of the batch that were still there. */
+  sources: number
+  alreadyCommitted: boolean
+}
+
+type Committing = Pick<Backend, 'postgres' | 'mongo' | 'memories' | 'embedders' | 'queue' | 'log'>
+
+/** Longest a commit waits for the same one under way elsewhere; past its fence it is committed anyway. */
+const sameCommitMs = 10_000
+
+/**
+ * Turns a lent batch into reflections, exactly once.
+ *
+ * The entries are embedded first: when that fails the batch stays lent and the commit may be tried again.
+ * Then the fence: lease, bill and job in one transaction. From there on the batch is committed, whatever
+ * dies. The reflections are stored right away so that the next search finds them; what is left undone
+ * the job does.
+ *
+ * @returns what was created. For a batch committed before: what was created then, and nothing is
+ *   written or billed.
+ * @throws Refusal `missing` when this vault never lent the batch or was cleared since; `conflict` when its
+ *   15 minutes are over; `invalid` for an entry without words; `unpaid` when the balance is used up;
+ *   `upstream` when the embedding model does not answer.
+ */
+export async function commitBatch(
+  backend: Committing,
+  caller: Caller,
+  commit: Commit,
+): Promise<Committed> {
+  const { query } = backend.postgres
+  const lease = await standingLease(query, caller.scope, commit.batch)
+  if (lease.state === 'leased') {
+    requireBalance(caller)
+    requireWords(commit.entries)
+    const job = await jobOf(backend, caller, lease, commit.entries)
+    if (await fence(backend, caller, { job, operation: commit.operation })) {
+      const sources = await applyNow(backend, job, lease)
+      if (sources === null) throw refusalOf(undefined)
+      return committedOf(lease, { created: createdOf(job), sources, alreadyCommitted: false })
+    }
+  }
+  const settled = await settledLease(query, caller.scope, commit.batch, sameCommitMs)
+  if (!settled || settled.state === 'leased') throw refusalOf(settled)
+  const { created, consolidated: sources } = settled
+  return committedOf(lease, { created, sources, alreadyCommitted: true })
+}
+
+/** A lease that can still be committed, or has been. */
+async function standingLease(
+  query: Committing['postgres']['query'],
+  scope: Caller['scope'],
+  batch: string,
+): Promise<StandingLease> {
+  const lease = isUuid(batch) ? await findLease(query, scope, batch) : undefined
+  if (!lease || (lease.state === 'leased' && lease.expired)) throw refusalOf(lease)
+  return lease
+}
+
+const refusalOf = (lease: StandingLease | undefined): Refusal =>
+  lease
+    ? new Refusal(
+        'conflict',
+        'The lease of this batch has run out',
+        'Its memories are free again: check out anew and commit that batch',
+      )
+    : new Refusal('missing', 'No such batch', 'batch_id is the one a checkout answered')
+
+function requireWords(entries: readonly Entry[]): void {
+  const index = entries.findIndex(({ text }) => text.trim() === '')
+  if (index >= 0) throw new Refusal('invalid', `entries[${index}].text holds no words`)
+}
+
+/** The reflections as they will be stored: ids from batch and index, vectors made now. */
+async function jobOf(
+  { embedders }: Committing,
+  { scope }: Caller,
+  { batch, tier, model, covers }: StandingLease,
+  entries: readonly Entry[],
+): Promise<CommitJob> {
+  const embedder = await embedders.get(model)
+  const vectors = await embedder.embedTexts(entries.map(({ text }) => text))
+  return {
+    batch,
+    vault: scope.vault,
+    epoch: scope.epoch,
+    space: embedder.space,
+    tier: tierAbove(tier),
+    covers,
+    reflections: entries.map(({ text, importance }, index) => {
+      const { buffer, byteOffset, byteLength } = vectors[index]!
+      return {
+        id: memoryIdOf(batch, index),
+        text,
+        tokens: tokensOf(text),
+        importance,
+        vector: Buffer.from(buffer, byteOffset, byteLength).toString('base64'),
+      }
+    }),
+  }
+}
+
+/** @returns false, with nothing written or billed, when another commit or the clock was quicker. */
+function fence(
+  { postgres, queue }: Committing,
+  { scope, account, keyHash }: Caller,
+  { job, operation }: { job: CommitJob; operation: string },
+): Promise<boolean> {
+  return postgres.transaction(async tx => {
+    await holdVault(tx, scope.vault, consolidation)
+    if (!(await fenceLease(tx, scope, job.batch, createdOf(job)))) return false
+    await recordBill(tx, {
+      id: operation,
+      account,
+      vault: scope.vault,
+      keyHash,
+      kind: 'commit',
+      memoryTokens: job.reflections.reduce((sum, { tokens }) => sum + tokens, 0),
+    })
+    await queue.send(tx, 'commit-apply', [{ id: operation, data: job, priority: 0 }])
+    return true
+  })
+}
+
+/** @returns how many sources are marked, or will be; null when the vault was cleared meanwhile. */
+async function applyNow(
+  backend: Committing,
+  job: CommitJob,
+  lease: StandingLease,
+): Promise<number | null> {
+  try {
+    return await applyCommit(backend, job)
+  } catch (error) {
+    backend.log.warn({ err: error, batch: job.batch }, 'commit.left-to-the-job')
+    return lease.sourceIds.length
+  }
+}
+
+const createdOf = ({ reflections }: CommitJob): CreatedReflection[] =>
+  reflections.map(({ id, importance }) => ({ id, importance }))
+
+function committedOf(
+  { tier, sourceIds }: StandingLease,
+  {
+    created,
+    sources,
+    alreadyCommitted,
+  }: {
+    created: CreatedReflection[]
+    sources: number | null
+    alreadyCommitted: boolean
+  },
+): Committed {
+  return { tier: tierAbove(tier), created, sources: sources ?? sourceIds.length, alreadyCommitted }
+}

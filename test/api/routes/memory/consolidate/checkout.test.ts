@@ -1,0 +1,356 @@
+import t from 'tap'
+import { mintId } from '#shared/ids.ts'
+import { buildKey, clientOf, testApi, workOn, type Client } from '#test/support/api.ts'
+import { testBackend } from '#test/support/backend.ts'
+import { billsOf, checkOut, commit, remember, runOut } from '#test/support/consolidation.ts'
+import { embeddingProvider } from '#test/support/provider.ts'
+
+const provider = await embeddingProvider(t)
+const backend = await testBackend(t, { env: { OLLAMA_BASE_URL: provider.baseUrl } })
+await workOn(backend)
+const api = await testApi(t, backend, await buildKey(backend))
+
+type Vault = Client & { vault: string; key: string }
+
+/** A client with an empty vault of its own. */
+async function newVault(): Promise<Vault> {
+  const key = await buildKey(backend)
+  const { rows } = await backend.postgres.query<{ id: string }>(
+    'select id from vaults order by created_at desc, id desc limit 1',
+  )
+  return { ...clientOf(api.base, key), vault: rows[0]!.id, key }
+}
+
+const textsOf = ({ body }: { body: { memories: { text: string }[] } }): string[] =>
+  body.memories.map(({ text }) => text)
+
+/** About 400 tokens, so that one text is one memory. */
+const longText = (n: number): string =>
+  `Entry ${n}. ${'The harbour was busy and the boats came in late that day. '.repeat(30)}`
+
+/** As many reflections as ratings, made of one raw memory each time. */
+async function reflect(vault: Vault, importance: readonly number[], words = 1): Promise<string[]> {
+  await remember(vault, ['a day like any other'])
+  const { body } = await checkOut(vault)
+  const entries = importance.map((rating, n) => ({
+    text: `Reflection ${n} ${'about the sea '.repeat(words)}`,
+    importance: rating,
+  }))
+  return (await commit(vault, body.batch_id, entries)).body.created.map(
+    ({ id }: { id: string }) => id,
+  )
+}
+
+t.test('200: every documented field, oldest first', async t => {
+  const vault = await newVault()
+  await remember(vault, ['second thing', 'third thing'], { from: '2024-05-02T08:00:00Z' })
+  await remember(vault, ['first thing'], { from: '2023-01-01T08:00:00Z' })
+
+  const before = Date.now()
+  const { status, body } = await checkOut(vault)
+  t.equal(status, 200)
+  t.match(body, {
+    tier: 1,
+    count: 3,
+    covers: { from: '2023-01-01T08:00:00.000Z', to: '2024-05-03T08:00:00.000Z' },
+    memories: [
+      { text: 'first thing', date: '2023-01-01T08:00:00.000Z' },
+      { text: 'second thing', date: '2024-05-02T08:00:00.000Z' },
+      { text: 'third thing', date: '2024-05-03T08:00:00.000Z' },
+    ],
+    reflection_contract: {
+      version: 2,
+      target_tier: 2,
+      entry_schema: {
+        text: { type: 'string', minLength: 1, maxLength: 8_000 },
+        importance: { type: 'integer', minimum: 1, maximum: 10 },
+      },
+      min_entries: 1,
+      max_entries: 100,
+      recommended_entries: '5-10',
+    },
+    tier_definitions: { target_tier: 2, instruction: /what happened/ },
+  })
+  t.match(body.reflection_contract.instructions, /JSON[\s\S]*entries/)
+  t.match(body.reflection_contract.instructions, /stands for itself[\s\S]*importance from 1 to 10/)
+  t.equal(body.est_tokens, 6)
+  t.equal(new Set(body.source_ids).size, 3)
+  const minutes = (Date.parse(body.lease_expires_at) - before) / 60_000
+  t.ok(minutes > 14.9 && minutes < 15.1, `lent for ${minutes} minutes`)
+})
+
+t.test('200: nothing to consolidate ends the loop and is free', async t => {
+  const vault = await newVault()
+  for (const tier of [1, 2]) {
+    const { status, body } = await checkOut(vault, { tier })
+    t.equal(status, 200)
+    t.match(body, { batch_id: null, tier, count: 0, message: /Nothing to consolidate/ })
+  }
+  t.same(await billsOf(backend, vault.vault, 'checkout'), [])
+})
+
+t.test(
+  '200: with nothing waiting and nothing lent the debt is nought, whatever it said',
+  async t => {
+    const vault = await newVault()
+    await remember(vault, ['the only memory'])
+    const wrong = () =>
+      backend.postgres.query(
+        `update vaults set raw_units = 7, raw_tokens = 70, tier2_count = 3, tier2_importance = 9
+       where id = $1`,
+        [vault.vault],
+      )
+    const debt = async () =>
+      (await vault.post('/v1/memory/search', { query: 'only', limit: 1 })).body.reflection
+        .unconsolidated
+    await wrong()
+    const { body: lent } = await checkOut(vault)
+    await checkOut(vault)
+    t.match(await debt(), { raw: { units: 7 } }, 'not while something is lent')
+    await commit(vault, lent.batch_id, [{ text: 'There was one memory.', importance: 5 }])
+    await checkOut(vault)
+    t.match(await debt(), { raw: { units: 0, est_tokens: 0 }, tier2: { count: 4 } })
+    await runOut(backend, (await checkOut(vault, { tier: 2 })).body.batch_id)
+    await commit(vault, (await checkOut(vault, { tier: 2 })).body.batch_id, [
+      { text: 'Memories are few.', importance: 5 },
+    ])
+    await checkOut(vault, { tier: 2 })
+    t.match(await debt(), { tier2: { count: 0, importance: 0, est_tokens: 0 } })
+  },
+)
+
+t.test('200: billed once for the tokens of the batch, with the session', async t => {
+  const vault = await newVault()
+  await remember(vault, ['one two three', 'four five six'])
+  const { body } = await checkOut(vault, { tier: 1, session_id: 'evening' })
+  await checkOut(vault, { tier: 1 })
+  t.same(await billsOf(backend, vault.vault, 'checkout'), [
+    { tokens: body.est_tokens, session: 'evening' },
+  ])
+})
+
+t.test('200: a batch keeps its budget; what is too much comes with the next', async t => {
+  const vault = await newVault()
+  await remember(
+    vault,
+    Array.from({ length: 12 }, (_, n) => longText(n)),
+  )
+  const first = await checkOut(vault, { tier: 1, max_tokens: 2_000 })
+  const [size] = [first.body.est_tokens / first.body.count]
+  t.ok(first.body.est_tokens <= 2_000)
+  t.ok(first.body.est_tokens + size > 2_000, 'and is as full as it can be')
+  const second = await checkOut(vault, { tier: 1, max_tokens: 2_000 })
+  t.same(
+    [...textsOf(first), ...textsOf(second)],
+    Array.from({ length: first.body.count + second.body.count }, (_, n) => longText(n)),
+  )
+})
+
+t.test('200: max_tokens is brought between 1,000 and 200,000, never refused', async t => {
+  const vault = await newVault()
+  await remember(
+    vault,
+    Array.from({ length: 140 }, (_, n) => longText(n)),
+  )
+  for (const max_tokens of [-5, 0, 1, 999.5, 1_000]) {
+    const { status, body } = await checkOut(vault, { tier: 1, max_tokens })
+    t.equal(status, 200)
+    t.ok(body.est_tokens > 500 && body.est_tokens <= 1_000, `${max_tokens}: ${body.est_tokens}`)
+    await runOut(backend, body.batch_id)
+  }
+  const usual = await checkOut(vault)
+  t.ok(usual.body.est_tokens > 49_000 && usual.body.est_tokens <= 50_000, 'tier 1 without it')
+  await runOut(backend, usual.body.batch_id)
+  const all = await checkOut(vault, { tier: 1, max_tokens: 1e12 })
+  t.equal(all.body.count, 140)
+})
+
+t.test('200: tier 2 takes whole reflections until they weigh 150', async t => {
+  const vault = await newVault()
+  const ids = await reflect(
+    vault,
+    Array.from({ length: 40 }, () => 8),
+  )
+  const { body } = await checkOut(vault, { tier: 2 })
+  t.equal(body.count, 19, '18 weigh 144, the nineteenth completes it')
+  t.same(body.source_ids, ids.slice(0, 19))
+  t.match(body, {
+    tier: 2,
+    reflection_contract: { target_tier: 3, instructions: /what it means/ },
+    tier_definitions: { target_tier: 3, instruction: /what it means/ },
+    covers: { from: '2024-01-01T09:00:00.000Z', to: '2024-01-01T09:00:00.000Z' },
+  })
+  t.equal((await checkOut(vault, { tier: 2 })).body.count, 19)
+  t.equal((await checkOut(vault, { tier: 2 })).body.count, 2, 'the rest, though it weighs less')
+})
+
+t.test('200: tier 2 stops at 10,000 tokens, the last reflection included', async t => {
+  const vault = await newVault()
+  await reflect(
+    vault,
+    Array.from({ length: 30 }, () => 1),
+    500,
+  )
+  const { body } = await checkOut(vault, { tier: 2 })
+  const size = body.est_tokens / body.count
+  t.ok(body.est_tokens >= 10_000, `${body.est_tokens} tokens`)
+  t.ok(body.est_tokens - size < 10_000)
+})
+
+t.test('200: tier 2 with max_tokens keeps the budget and forgets about importance', async t => {
+  const vault = await newVault()
+  await reflect(
+    vault,
+    Array.from({ length: 60 }, () => 10),
+    10,
+  )
+  const { body } = await checkOut(vault, { tier: 2, max_tokens: 1_500 })
+  t.ok(body.est_tokens <= 1_500)
+  t.ok(body.count > 15, 'more than 150 importance')
+})
+
+t.test('200: sessions are not consolidated', async t => {
+  const vault = await newVault()
+  await remember(vault, ['said in a session'], { session: 'trip' })
+  t.equal((await checkOut(vault, { tier: 1 })).body.batch_id, null)
+  t.equal((await checkOut(vault, { tier: 1 }, { 'x-session-id': 'trip' })).body.batch_id, null)
+})
+
+t.test('200: what was lent is lent again when its 15 minutes are over', async t => {
+  const vault = await newVault()
+  await remember(vault, ['lent and lost'])
+  const first = await checkOut(vault)
+  t.equal((await checkOut(vault)).body.batch_id, null)
+  await runOut(backend, first.body.batch_id)
+  const again = await checkOut(vault)
+  t.not(again.body.batch_id, first.body.batch_id)
+  t.same(again.body.source_ids, first.body.source_ids)
+})
+
+t.test('200: twenty at once never share a memory', async t => {
+  const vault = await newVault()
+  const count = 60
+  await remember(
+    vault,
+    Array.from({ length: count }, (_, n) => longText(n)),
+  )
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, () => checkOut(vault, { tier: 1, max_tokens: 1_500 })),
+  )
+  t.same([...new Set(answers.map(({ status }) => status))], [200])
+  const lent = answers.flatMap(({ body }) => body.source_ids ?? [])
+  t.equal(new Set(lent).size, lent.length)
+  t.equal(lent.length, count, 'and together they have all')
+  const bills = await billsOf(backend, vault.vault, 'checkout')
+  t.equal(bills.length, answers.filter(({ body }) => body.batch_id).length)
+})
+
+t.test('200: the same request again gets the same batch and one bill', async t => {
+  const vault = await newVault()
+  await remember(vault, ['asked for twice', 'and once more'])
+  const headers = { 'idempotency-key': 'loop-1' }
+  const first = await checkOut(vault, { tier: 1 }, headers)
+  t.same((await checkOut(vault, { tier: 1 }, headers)).body, first.body)
+  await backend.postgres.query(
+    `update idempotency set answer = null, locked_until = now() - interval '1 second'
+     where idempotency = 'loop-1'`,
+  )
+  t.same((await checkOut(vault, { tier: 1 }, headers)).body, first.body, 'after a crash as well')
+  t.equal((await billsOf(backend, vault.vault, 'checkout')).length, 1)
+})
+
+t.test('200: embeddings names the vault space that is consolidated', async t => {
+  const vault = await newVault()
+  const embeddings = 'ollama/double'
+  await vault.post('/v1/memory/ingest?wait=true', {
+    messages: [{ role: 'user', content: 'in another space' }],
+    embeddings,
+  })
+  t.equal((await checkOut(vault)).body.batch_id, null)
+  t.same(textsOf(await checkOut(vault, { tier: 1, embeddings })), ['in another space'])
+  t.equal(
+    (await checkOut(vault, { tier: 1 }, { 'x-embedding-model': embeddings })).body.batch_id,
+    null,
+    'the header says the same: it is lent',
+  )
+})
+
+t.test('200: a memory larger than the budget is a batch of its own', async t => {
+  const vault = await newVault()
+  await remember(vault, ['short one'])
+  await backend.mongo.memories.updateOne(
+    { vault: vault.vault },
+    { $set: { text: 'edited into a long text', tokens: 6_000 } },
+  )
+  await remember(vault, ['and a later one'], { from: '2025-01-01T00:00:00Z' })
+  const { body } = await checkOut(vault, { tier: 1, max_tokens: 1_000 })
+  t.match(body, { count: 1, est_tokens: 6_000 })
+})
+
+t.test('400: what is wrong is named', async t => {
+  const vault = await newVault()
+  for (const [body, error] of [
+    [{}, /tier is required/],
+    [{ tier: 3 }, /tier must be one of 1, 2/],
+    [{ tier: '1' }, /tier/],
+    [{ tier: 1, max_tokens: 'many' }, /max_tokens must be a number/],
+    [{ tier: 1, budget: 5 }, /unknown field budget/],
+    [{ tier: 1, session_id: '' }, /session_id/],
+    [{ tier: 1, embeddings: 'nobody/model' }, /embeddings/],
+  ] as const) {
+    t.match(await checkOut(vault, body), { status: 400, body: { error } }, JSON.stringify(body))
+  }
+})
+
+t.test('402: a balance that is used up borrows nothing', async t => {
+  const vault = await newVault()
+  await remember(vault, ['not to be had'])
+  await backend.postgres.query(
+    'update accounts set balance = 0 where id = (select account from vaults where id = $1)',
+    [vault.vault],
+  )
+  t.match(await checkOut(vault), { status: 402, body: { error: /balance/ } })
+})
+
+t.test('200: a checkout is paid out of the balance', async t => {
+  const vault = await newVault()
+  await remember(vault, ['worth a few tokens'])
+  await backend.postgres.query(
+    'update accounts set balance = 1000 where id = (select account from vaults where id = $1)',
+    [vault.vault],
+  )
+  const { body } = await checkOut(vault)
+  const { rows } = await backend.postgres.query<{ balance: string }>(
+    'select balance from accounts where id = (select account from vaults where id = $1)',
+    [vault.vault],
+  )
+  t.equal(Number(rows[0]!.balance), 1_000 - body.est_tokens)
+})
+
+t.test('403: a key that does not read, or does not store, does not check out', async t => {
+  const vault = await newVault()
+  for (const suffix of ['read', 'write', 'off']) {
+    const answer = await checkOut(
+      vault,
+      { tier: 1 },
+      { authorization: `Bearer ${vault.key}:${suffix}` },
+    )
+    t.match(answer, { status: 403, body: { error: new RegExp(`:${suffix}`) } })
+  }
+})
+
+t.test('502: an embedding model that does not answer', async t => {
+  const vault = await newVault()
+  provider.fail(400, 4)
+  const answer = await checkOut(vault, { tier: 1, embeddings: `ollama/${mintId()}` })
+  t.match(answer, { status: 502, body: { error: /did not answer/ } })
+  provider.fail(400, 0)
+})
+
+t.test('200: another vault sees nothing of it', async t => {
+  const vault = await newVault()
+  await remember(vault, ['mine alone'])
+  const stranger = await newVault()
+  t.equal((await checkOut(stranger)).body.batch_id, null)
+  t.same(textsOf(await checkOut(vault)), ['mine alone'])
+})

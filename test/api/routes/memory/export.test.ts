@@ -1,0 +1,154 @@
+import t from 'tap'
+import type { ExportedLine } from '#shared/bulk/file.ts'
+import { mintId } from '#shared/ids.ts'
+import { raiseEpoch, raiseSessionEpoch } from '#shared/postgres/vaults.ts'
+import { buildKey, clientOf, testApi, workOn, type Client } from '#test/support/api.ts'
+import { testBackend } from '#test/support/backend.ts'
+
+const backend = await testBackend(t)
+await workOn(backend, 'import', 'upload')
+const { base } = await testApi(t, backend)
+
+type Keyed = Client & { key: string; vault: string }
+const newClient = async (): Promise<Keyed> => {
+  const key = await buildKey(backend)
+  const { rows } = await backend.postgres.query<{ id: string }>(
+    'select id from vaults order by id desc limit 1',
+  )
+  return { ...clientOf(base, key), key, vault: rows[0]!.id }
+}
+
+const at = Date.parse('2026-03-01T10:00:00Z')
+const line = (content: string, rest: Partial<ExportedLine> = {}) => ({
+  id: mintId(),
+  tier: 1,
+  role: 'user',
+  content,
+  timestamp: at,
+  session_id: null,
+  ...rest,
+})
+const restore = (client: Client, lines: object[]) =>
+  client.send('POST', '/v1/memory/import', {
+    body: lines.map(one => JSON.stringify(one)).join('\n'),
+    headers: { 'content-type': 'application/x-ndjson' },
+  })
+const contentsOf = async (client: Client, query = '', headers = {}): Promise<string[]> => {
+  const { body } = await client.get(`/v1/memory/export${query}`, headers)
+  return body.map(({ content }: ExportedLine) => content)
+}
+
+t.test('200: an empty vault is an empty file', async t => {
+  const { status, body, headers } = await (await newClient()).get('/v1/memory/export')
+  t.equal(status, 200)
+  t.match(headers.get('content-type'), 'application/x-ndjson')
+  t.same(body, [])
+})
+
+t.test('200: core first, then each session; tier by tier, by time, then by id', async t => {
+  const client = await newClient()
+  const ties = [line('tie'), line('tie'), line('tie')]
+  await restore(client, [
+    line('in a', { session_id: 'a', timestamp: at - 9 }),
+    line('high', { tier: 3, importance: 9, timestamp: at - 3 }),
+    line('in B', { session_id: 'B', timestamp: at - 9 }),
+    line('reflection', { tier: 2, importance: 5, timestamp: at - 2 }),
+    line('late', { timestamp: at + 1 }),
+    line('early', { timestamp: at - 1 }),
+    ...ties,
+  ])
+  const first = await client.get('/v1/memory/export')
+  t.same(
+    first.body.map(({ content }: ExportedLine) => content),
+    ['early', 'tie', 'tie', 'tie', 'late', 'reflection', 'high', 'in B', 'in a'],
+  )
+  t.same(
+    first.body.slice(1, 4).map(({ id }: ExportedLine) => id),
+    ties.map(({ id }) => id).sort(),
+  )
+  t.same((await client.get('/v1/memory/export')).body, first.body, 'the order is stable')
+})
+
+t.test('200: the core alone, or one session', async t => {
+  const client = await newClient()
+  await restore(client, [line('core'), line('trip', { session_id: 'trip' })])
+  t.same(await contentsOf(client, '?sessions=false'), ['core'])
+  t.same(await contentsOf(client, '', { 'x-session-id': 'trip' }), ['trip'])
+  t.same(await contentsOf(client, '?sessions=false', { 'x-session-id': 'trip' }), ['trip'])
+  t.same(await contentsOf(client, '', { 'x-session-id': 'other' }), [])
+})
+
+t.test('200: vectors come where they are asked for, and are the stored ones', async t => {
+  const client = await newClient()
+  await restore(client, [line('a grey kitten')])
+  t.notOk('vector' in (await client.get('/v1/memory/export')).body[0])
+  const { vector } = (await client.get('/v1/memory/export?vectors=true')).body[0]
+  const [expected] = await (await backend.embedders.get()).embedTexts(['a grey kitten'])
+  t.equal(vector.model, 'local')
+  t.same(Float32Array.from(vector.values), expected)
+})
+
+t.test('200: nothing of what was deleted, of a cleared session, or of another vault', async t => {
+  const [client, stranger] = [await newClient(), await newClient()]
+  const gone = line('gone')
+  await restore(client, [line('stays'), gone, line('trip', { session_id: 'trip' })])
+  t.same(await contentsOf(stranger), [])
+  await backend.mongo.memories.updateMany({ vault: { $eq: client.vault }, _id: { $eq: gone.id } }, [
+    { $replaceRoot: { newRoot: { _id: '$_id', vault: '$vault', tomb_at: '$$NOW' } } },
+  ])
+  t.same(await contentsOf(client), ['stays', 'trip'])
+  await backend.postgres.transaction(tx => raiseSessionEpoch(tx, client.vault, 'trip'))
+  t.same(await contentsOf(client), ['stays'])
+  await backend.postgres.transaction(tx => raiseEpoch(tx, client.vault))
+  t.same(await contentsOf(client), [])
+})
+
+t.test('200: thousands of lines, all of them, while others are stored', async t => {
+  const client = await newClient()
+  const lines = Array.from({ length: 3_000 }, (_, n) =>
+    line(`memory number ${n}`, { timestamp: at + n }),
+  )
+  await restore(client, lines)
+  const [contents] = await Promise.all([
+    contentsOf(client),
+    restore(
+      client,
+      Array.from({ length: 200 }, (_, n) => line(`new ${n}`, { timestamp: at - n })),
+    ),
+  ])
+  const all = new Set(contents)
+  t.equal(all.size, contents.length, 'none twice')
+  t.ok(lines.every(({ content }) => all.has(content)))
+})
+
+t.test('200, then cut: a vault that is cleared meanwhile is not a whole file', async t => {
+  const client = await newClient()
+  const lines = Array.from({ length: 4_000 }, (_, n) => line(`${n} ${'x'.repeat(2_000)}`))
+  await restore(client, lines)
+  const response = await fetch(`${base}/v1/memory/export`, {
+    headers: { authorization: `Bearer ${client.key}` },
+  })
+  const reader = response.body!.getReader()
+  await reader.read()
+  await backend.postgres.transaction(tx => raiseEpoch(tx, client.vault))
+  await t.rejects(async () => {
+    for (let piece = await reader.read(); !piece.done; piece = await reader.read());
+  })
+})
+
+t.test('400: odd parameters, an unknown embedding model', async t => {
+  const client = await newClient()
+  t.equal((await client.get('/v1/memory/export?vectors=perhaps')).status, 400)
+  t.equal((await client.get('/v1/memory/export?limit=3')).status, 400)
+  const odd = { 'x-embedding-model': 'nonsense' }
+  t.equal((await client.get('/v1/memory/export?vectors=true', odd)).status, 400)
+})
+
+t.test('401, 403: no key, a key that may not read', async t => {
+  t.equal((await clientOf(base).get('/v1/memory/export')).status, 401)
+  const { key } = await newClient()
+  const writer = { authorization: `Bearer ${key}:write` }
+  t.equal((await clientOf(base).get('/v1/memory/export', writer)).status, 403)
+  const reader = { authorization: `Bearer ${key}:read` }
+  t.equal((await clientOf(base).get('/v1/memory/export', reader)).status, 200)
+})

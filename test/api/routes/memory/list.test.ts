@@ -1,0 +1,319 @@
+import t from 'tap'
+import { buildKey, clientOf, testApi, type Client } from '#test/support/api.ts'
+import { testBackend } from '#test/support/backend.ts'
+import { billed, plant, scopeOf, type Planted } from '#test/support/stored.ts'
+
+const backend = await testBackend(t)
+const key = await buildKey(backend)
+const api = await testApi(t, backend, key)
+const scope = await scopeOf(backend, key)
+
+const day = 24 * 3600 * 1000
+const begin = Date.parse('2025-03-01T12:00:00Z')
+const rows: Planted[] = [
+  { text: 'Straße nach Zürich gefahren', at: begin, speaker: 'Ada' },
+  { text: 'ÜBER den Wolken', at: begin + day },
+  { text: 'cost is 5.00$ (net) [a|b]', at: begin + 2 * day, consolidated: true },
+  { text: 'three of one moment: a', at: begin + 3 * day },
+  { text: 'three of one moment: b', at: begin + 3 * day },
+  { text: 'three of one moment: c', at: begin + 3 * day },
+  { text: 'reflection four', tier: 2, importance: 4, at: begin + 2 * day, since: begin },
+  { text: 'reflection nine', tier: 2, importance: 9, at: begin + 3 * day, since: begin + day },
+  { text: 'reflection nine, later', tier: 2, importance: 9, at: begin + 4 * day, since: begin },
+  { text: 'what it means', tier: 3, importance: 6, at: begin + 4 * day, since: begin },
+  { text: 'in a session', at: begin, session: 'trip' },
+]
+const ids = await plant(backend, scope, rows)
+const core = ids.slice(0, 10)
+const nearby = { text: 'in another vault', at: begin }
+const otherKey = await buildKey(backend)
+const otherScope = await scopeOf(backend, otherKey)
+await plant(backend, otherScope, [nearby])
+
+type Item = { memory_id: string; text: string; date: string; tier: number; importance: number }
+
+/** All pages, one after the other. */
+async function pages(client: Client, query: string): Promise<Item[][]> {
+  const all: Item[][] = []
+  let cursor: string | null = null
+  do {
+    const next: string = cursor ? `&cursor=${encodeURIComponent(cursor)}` : ''
+    const { status, body } = await client.get(`/v1/memory/list?${query}${next}`)
+    if (status !== 200) throw new Error(`${status} ${body.error}`)
+    all.push(body.items)
+    if (body.has_more !== (body.next_cursor !== null)) throw new Error('has_more and next_cursor')
+    cursor = body.next_cursor
+  } while (cursor && all.length < 500)
+  return all
+}
+
+const texts = async (query: string): Promise<string[]> =>
+  (await api.get(`/v1/memory/list?${query}`)).body.items.map(({ text }: Item) => text)
+
+t.test('200: the core vault and its reflections, newest first, with every field', async t => {
+  const { status, body } = await api.get('/v1/memory/list')
+  t.equal(status, 200)
+  t.match(body, { has_more: false, next_cursor: null })
+  t.same(body.tier_counts, { raw: 6, tier2: 3, tier3: 1 })
+  t.same(body.items.map((item: Item) => item.memory_id).sort(), core.toSorted())
+  const dates = body.items.map(({ date }: Item) => date)
+  t.same(dates, dates.toSorted().toReversed())
+  t.same(body.items.at(-1), {
+    memory_id: ids[0],
+    text: 'Straße nach Zürich gefahren',
+    date: '2025-03-01T12:00:00.000Z',
+    tier: 1,
+    importance: null,
+    role: 'user',
+    token_count: body.items.at(-1).token_count,
+    consolidated: false,
+    covers: null,
+    name: 'Ada',
+  })
+  t.match(
+    body.items.find(({ text }: Item) => text === 'reflection four'),
+    {
+      tier: 2,
+      importance: 4,
+      role: 'system',
+      covers: { from: '2025-03-01T12:00:00.000Z', to: '2025-03-03T12:00:00.000Z' },
+    },
+  )
+  t.match(
+    body.items.find(({ text }: Item) => text.startsWith('cost')),
+    { consolidated: true },
+  )
+})
+
+t.test('200: pages of every size make up the whole list in each order', async t => {
+  for (const query of [
+    '',
+    'order=oldest_first',
+    'sort=importance',
+    'sort=importance&order=oldest_first',
+  ]) {
+    const whole = (await pages(api, `${query}&limit=200`)).flat().map(item => item.memory_id)
+    t.equal(new Set(whole).size, 10, query)
+    for (const limit of [1, 2, 3, 7, 10]) {
+      const paged = (await pages(api, `${query}&limit=${limit}`)).flat()
+      t.same(
+        paged.map(item => item.memory_id),
+        whole,
+        `${query} by ${limit}`,
+      )
+    }
+  }
+  const newest = (await pages(api, 'limit=4')).flat().map(item => item.memory_id)
+  const oldest = (await pages(api, 'limit=4&order=oldest_first')).flat().map(item => item.memory_id)
+  t.same(oldest, newest.toReversed())
+})
+
+t.test('200: by importance the weightiest come first, equals by time, unrated last', async t => {
+  t.same(await texts('sort=importance&limit=4'), [
+    'reflection nine, later',
+    'reflection nine',
+    'what it means',
+    'reflection four',
+  ])
+  t.same((await texts('sort=importance&order=oldest_first')).slice(0, 5), [
+    'reflection nine',
+    'reflection nine, later',
+    'what it means',
+    'reflection four',
+    'Straße nach Zürich gefahren',
+  ])
+  t.same(await texts('sort=importance&tier=3'), ['what it means'])
+  t.equal((await texts('sort=importance&tier=1')).length, 6)
+  t.same(await texts('sort=importance&tier=1&min_importance=1'), [])
+})
+
+t.test('200: tier and min_importance filter, tier_counts do not follow', async t => {
+  const { body } = await api.get('/v1/memory/list?tier=2&limit=1')
+  t.equal(body.items.length, 1)
+  t.equal(body.has_more, true)
+  t.same(body.tier_counts, { raw: 6, tier2: 3, tier3: 1 })
+  const second = await api.get(`/v1/memory/list?tier=2&limit=1&cursor=${body.next_cursor}`)
+  t.notOk('tier_counts' in second.body, 'only the first page has them')
+  t.equal((await texts('tier=1')).length, 6)
+  t.same((await texts('min_importance=6')).length, 3)
+  t.same(await texts('min_importance=7&tier=3'), [])
+  t.same((await texts('min_importance=9&sort=importance')).length, 2)
+  t.same((await pages(api, 'min_importance=4&sort=importance&limit=1')).flat().length, 4)
+})
+
+t.test('200: from and to include both ends, and a day counts whole', async t => {
+  t.equal((await texts('from=2025-03-02&to=2025-03-03')).length, 3)
+  t.equal((await texts('from=2025-03-03T12:00:00Z&to=2025-03-03T12:00:00Z')).length, 2)
+  t.equal((await texts('from=2025-03-03T12:00:00&to=2025-03-03T12:00:00')).length, 2, 'UTC')
+  t.equal((await texts('from=2025-03-03T14:00:00%2B02:00&to=2025-03-03')).length, 2, 'zones')
+  t.equal((await texts('to=2025-03-01')).length, 1)
+  t.same(await texts('to=2025-03-01T11:59:59.999'), [])
+  t.equal((await texts('from=2025-03-05')).length, 2)
+  t.equal((await texts('from=2025-03-04&to=2025-03-04&sort=importance')).length, 4)
+  const some = (await pages(api, 'from=2025-03-02&to=2025-03-04&limit=2')).flat()
+  t.equal(some.length, 7)
+})
+
+t.test(
+  '200: search is a piece of the text, in any case and any script, and no pattern',
+  async t => {
+    t.same(await texts('search=%C3%BCber'), ['ÜBER den Wolken'])
+    t.same(await texts('search=STRA%C3%9FE'), ['Straße nach Zürich gefahren'])
+    t.same(await texts(`search=${encodeURIComponent('zürich'.normalize('NFD'))}`), [
+      'Straße nach Zürich gefahren',
+    ])
+    t.same(await texts(`search=${encodeURIComponent('5.00$ (NET) [a|b]')}`), [
+      'cost is 5.00$ (net) [a|b]',
+    ])
+    t.same(await texts('search=5x00'), [])
+    t.same(await texts('search=.*'), [])
+    t.same(await texts('search=moment&tier=2'), [])
+    t.equal((await pages(api, 'search=MOMENT&limit=1')).flat().length, 3)
+    t.equal((await pages(api, 'search=reflection&sort=importance&limit=1')).flat().length, 3)
+    t.same(await texts('search=session'), [], 'session memories are not listed')
+  },
+)
+
+t.test('200: what another process stores meanwhile neither repeats nor hides a row', async t => {
+  for (const query of ['order=newest_first', 'order=oldest_first', 'sort=importance']) {
+    const ownKey = await buildKey(backend)
+    const own = await scopeOf(backend, ownKey)
+    const client = clientOf(api.base, ownKey)
+    const at = (index: number) => begin + Math.floor(index / 4)
+    const first = await plant(
+      backend,
+      own,
+      Array.from({ length: 60 }, (_, index) => ({
+        text: `row ${index}`,
+        at: at(index),
+        ...(index % 3 === 0 && { tier: 2 as const, importance: 1 + (index % 10) }),
+      })),
+      { vectors: false },
+    )
+    const found: string[] = []
+    let cursor = ''
+    for (let page = 0; page < 30; page++) {
+      const next = cursor && `&cursor=${cursor}`
+      const { body } = await client.get(`/v1/memory/list?${query}&limit=7${next}`)
+      found.push(...body.items.map((item: Item) => item.memory_id))
+      await plant(
+        backend,
+        own,
+        [3, 30, 57].map(index => ({ text: 'late', at: at(index) })),
+        { vectors: false },
+      )
+      if (!body.has_more) break
+      cursor = body.next_cursor
+    }
+    t.equal(new Set(found).size, found.length, 'nothing twice')
+    t.same(
+      first.filter(id => !found.includes(id)),
+      [],
+      'nothing lost',
+    )
+  }
+})
+
+t.test('200: bills the tokens of the rows, and nothing for an empty page', async t => {
+  const ownKey = await buildKey(backend)
+  const own = await scopeOf(backend, ownKey)
+  const client = clientOf(api.base, ownKey)
+  await client.get('/v1/memory/list')
+  await plant(backend, own, [{ text: 'a few words here', at: begin }])
+  const { body } = await client.get('/v1/memory/list')
+  t.same(await billed(backend, own, 'list'), [{ tokens: body.items[0].token_count, session: null }])
+})
+
+t.test('200: another vault sees nothing of it', async t => {
+  const { body } = await clientOf(api.base, otherKey).get('/v1/memory/list?limit=200')
+  t.same(
+    body.items.map(({ text }: Item) => text),
+    ['in another vault'],
+  )
+  t.same(body.tier_counts, { raw: 1, tier2: 0, tier3: 0 })
+})
+
+t.test('400: a cursor is good for its own list alone', async t => {
+  const { body } = await api.get('/v1/memory/list?limit=2')
+  const cursor: string = body.next_cursor
+  const other = clientOf(api.base, otherKey)
+  const asked = (client: Client, query: string) => client.get(`/v1/memory/list?cursor=${query}`)
+  t.equal((await asked(api, `${cursor}&limit=9`)).status, 200, 'pages may change their size')
+  for (const odd of [
+    `${cursor}&sort=importance`,
+    `${cursor}&order=oldest_first`,
+    `${cursor}&tier=1`,
+    `${cursor}&min_importance=1`,
+    `${cursor}&from=2025-03-01`,
+    `${cursor}&to=2025-03-09`,
+    `${cursor}&search=a`,
+    `${cursor}x`,
+    cursor.replace('.', ''),
+    'nonsense',
+  ]) {
+    t.match(await asked(api, odd), { status: 400, body: { error: /cursor/ } }, odd)
+  }
+  t.equal((await asked(other, cursor)).status, 400, 'of another vault')
+  for (let bit = 0; bit < cursor.length; bit += 5) {
+    const changed = cursor[bit] === 'A' ? 'B' : 'A'
+    const tampered = cursor.slice(0, bit) + changed + cursor.slice(bit + 1)
+    if (tampered !== cursor) t.equal((await asked(api, tampered)).status, 400, `character ${bit}`)
+  }
+})
+
+t.test('400: a cursor of the vault before it was cleared', async t => {
+  const ownKey = await buildKey(backend)
+  const own = await scopeOf(backend, ownKey)
+  const client = clientOf(api.base, ownKey)
+  await plant(backend, own, [
+    { text: 'one', at: begin },
+    { text: 'two', at: begin },
+  ])
+  const { body } = await client.get('/v1/memory/list?limit=1')
+  await backend.postgres.query('update vaults set epoch = epoch + 1 where id = $1', [own.vault])
+  t.equal((await client.get(`/v1/memory/list?limit=1&cursor=${body.next_cursor}`)).status, 400)
+  t.same((await client.get('/v1/memory/list')).body.items, [], 'and the rows are gone')
+})
+
+t.test('400: bounds are named', async t => {
+  for (const [query, message] of [
+    ['limit=0', /limit.*1/],
+    ['limit=201', /limit.*200/],
+    ['limit=x', /limit/],
+    ['tier=4', /tier/],
+    ['tier=', /tier/],
+    ['sort=score', /sort/],
+    ['order=asc', /order/],
+    ['min_importance=11', /min_importance.*10/],
+    ['min_importance=0', /min_importance.*1/],
+    ['from=yesterday', /from/],
+    ['to=2025-02-30', /to/],
+    ['from=2025-03-02&to=2025-03-01', /from lies after to/],
+    ['search=', /search/],
+    [`search=${'x'.repeat(513)}`, /search.*512/],
+    ['serch=x', /serch/],
+    ['limit=1&limit=2', /limit/],
+  ] as const) {
+    t.match(await api.get(`/v1/memory/list?${query}`), { status: 400, body: { error: message } })
+  }
+})
+
+t.test('402: a used-up balance', async t => {
+  const ownKey = await buildKey(backend)
+  const { vault } = await scopeOf(backend, ownKey)
+  await backend.postgres.query(
+    'update accounts set balance = 0 where id = (select account from vaults where id = $1)',
+    [vault],
+  )
+  t.equal((await clientOf(api.base, ownKey).get('/v1/memory/list')).status, 402)
+})
+
+t.test('403: a write-only or switched-off key does not list; a read-only one does', async t => {
+  for (const [suffix, status] of [
+    ['write', 403],
+    ['off', 403],
+    ['read', 200],
+  ] as const) {
+    t.equal((await clientOf(api.base, `${key}:${suffix}`).get('/v1/memory/list')).status, status)
+  }
+})

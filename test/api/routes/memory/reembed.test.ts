@@ -1,0 +1,320 @@
+import t from 'tap'
+import { acceptReembedding, reembedStep } from '#shared/memory/reembed.ts'
+import { mintId } from '#shared/ids.ts'
+import { hashOfKey } from '#shared/key/key.ts'
+import { addVectors, bareTexts } from '#shared/mongo/spaces.ts'
+import { findOperation } from '#shared/postgres/operation-rows.ts'
+import { raiseEpoch, raiseSessionEpoch } from '#shared/postgres/vaults.ts'
+import { handlers } from '#workers/handlers.ts'
+import { buildKey, clientOf, testApi, workOn } from '#test/support/api.ts'
+import { testBackend } from '#test/support/backend.ts'
+import { embeddingProvider } from '#test/support/provider.ts'
+import { callerOf, documentsOf, remember } from '#test/support/vault.ts'
+
+const provider = await embeddingProvider(t)
+const narrow = await embeddingProvider(t, 32)
+const env = { OLLAMA_BASE_URL: provider.baseUrl, MISTRAL_BASE_URL: narrow.baseUrl }
+const backend = await testBackend(t, { env })
+/** Nobody takes jobs on this one: its steps wait for the test. */
+const still = await testBackend(t, { env })
+await workOn(backend)
+const api = await testApi(t, backend)
+const calm = await testApi(t, still)
+const as = (key: string) => clientOf(api.base, key)
+const one = 'ollama/one'
+const other = 'mistral/other'
+const spaceOfOne = 'ollama__one-64'
+
+const reembed = (key: string, body: object, headers = {}) =>
+  as(key).post('/v1/memory/reembed', body, headers)
+const find = async (key: string, embeddings?: string, headers = {}) => {
+  const body = { query: 'fact number', limit: 200, ...(embeddings && { embeddings }) }
+  return (await as(key).post('/v1/memory/search', body, headers)).body.totalMemories as number
+}
+const facts = (count: number) =>
+  Array.from({ length: count }, (_, n) => ({ text: `fact number ${n}` }))
+const spacesOf = async (key: string) => {
+  const documents = await documentsOf(backend, key)
+  return [...new Set(documents.flatMap(({ vectors }) => Object.keys(vectors)))].toSorted()
+}
+
+t.test('200: every memory gets a vector of the model, both models find it', async t => {
+  const key = await buildKey(backend)
+  await remember(backend, key, facts(20))
+  await remember(backend, key, [
+    { text: 'fact number of facts', tier: 2, role: 'system', importance: 9 },
+  ])
+  await remember(backend, key, facts(5), { session: 'chat' })
+  t.equal(await find(key, one), 0)
+
+  const { status, body } = await reembed(key, { embeddings: one })
+  t.equal(status, 200)
+  t.match(body, {
+    key: `${key.slice(0, 6)}…${key.slice(-4)}`,
+    embeddings: one,
+    dimension: 64,
+    embedded: 26,
+    dropped: 0,
+    operation_id: String,
+    message: /26/,
+  })
+  t.equal(await find(key), 21)
+  t.equal(await find(key, one), 21)
+  t.equal(await find(key, one, { 'x-session-id': 'chat' }), 5)
+  t.same(await spacesOf(key), ['local_v1', spaceOfOne])
+
+  const again = await reembed(key, { embeddings: one })
+  t.match(again.body, { embedded: 0, dropped: 0 })
+})
+
+t.test(
+  '200: drop_previous takes the other vectors away, also from images that are held',
+  async t => {
+    const key = await buildKey(backend)
+    await remember(backend, key, facts(700))
+    const before = await documentsOf(backend, key)
+    t.equal(await find(key), 200, 'the old space is held')
+    await reembed(key, { embeddings: other })
+    t.equal(await find(key, other), 200)
+    const { body } = await reembed(key, { embeddings: one, drop_previous: true })
+    t.match(body, { embedded: 700, dropped: 700, dimension: 64 })
+    t.same(await spacesOf(key), [spaceOfOne])
+    t.equal(await find(key, one), 200)
+    t.equal(await find(key), 0)
+    t.equal(await find(key, other), 0)
+
+    const bare = (documents: typeof before) =>
+      documents.map(document => ({ ...document, vectors: null, version: null }))
+    t.same(bare(await documentsOf(backend, key)), bare(before), 'nothing else has changed')
+  },
+)
+
+t.test('200: an empty vault; nothing is billed', async t => {
+  const key = await buildKey(backend)
+  t.match(await reembed(key, { embeddings: one }), { status: 200, body: { embedded: 0 } })
+  const told = await buildKey(backend)
+  await remember(backend, told, facts(3))
+  const { body } = await reembed(told, { embeddings: one })
+  const { rows } = await backend.postgres.query(
+    'select coalesce(sum(memory_tokens), 0)::int tokens from usage_events where key_hash = $1',
+    [hashOfKey(backend.config.keyPepper, told)],
+  )
+  t.same(rows, [{ tokens: 0 }])
+  const operation = await as(told).get(`/v1/operations/${body.operation_id}`)
+  t.match(operation.body, {
+    kind: 'reembed',
+    state: 'done',
+    progress: { done: 3, total: 3 },
+    outcome: { status: 200, body },
+  })
+  const { row } = await callerOf(backend, told)
+  t.equal(row.rawUnits, 3, 'the debt is as it was')
+})
+
+t.test('400: no model, an unknown one, what is no boolean', async t => {
+  const key = await buildKey(backend)
+  for (const body of [
+    {},
+    { embeddings: '' },
+    { embeddings: 'nobody' },
+    { embeddings: 'openai/not-configured' },
+    { embeddings: one, drop_previous: 'yes' },
+    { embeddings: one, drop: true },
+  ]) {
+    t.match(await reembed(key, body), { status: 400, body: { error: String } })
+  }
+})
+
+t.test('401, 403: who may not write', async t => {
+  const key = await buildKey(backend)
+  t.equal((await clientOf(api.base).post('/v1/memory/reembed', { embeddings: one })).status, 401)
+  t.equal((await reembed(`${key}:read`, { embeddings: one })).status, 403)
+  t.equal((await reembed(`${key}:off`, { embeddings: one })).status, 403)
+  t.equal((await reembed(`${key}:write`, { embeddings: one })).status, 200)
+})
+
+t.test('502: a model that does not answer is refused before anything is promised', async t => {
+  const key = await buildKey(backend)
+  provider.fail(400, 1)
+  t.equal((await reembed(key, { embeddings: 'ollama/down' })).status, 502)
+  t.same((await as(key).get('/v1/operations')).body.items, [])
+})
+
+t.test('202: respond-async; one Idempotency-Key is one operation', async t => {
+  const key = await buildKey(still)
+  await remember(still, key, facts(3))
+  const client = clientOf(calm.base, key)
+  const ask = () =>
+    client.post(
+      '/v1/memory/reembed',
+      { embeddings: one },
+      { prefer: 'respond-async', 'idempotency-key': 'once' },
+    )
+  const first = await ask()
+  t.match(first, { status: 202, body: { status: 'processing', operation_id: String } })
+  t.same((await ask()).body, first.body)
+  t.match(await client.send('DELETE', `/v1/operations/${first.body.operation_id}`), { status: 200 })
+  await reembedStep(still, { operation: first.body.operation_id, step: 0 })
+  t.same(Object.keys((await documentsOf(still, key))[0]!.vectors), ['local_v1'])
+})
+
+/** A re-embedding that is promised, and its steps, which the test takes. */
+async function promised(key: string, dropPrevious = false, model = one) {
+  const caller = await callerOf(still, key)
+  const operation = mintId()
+  await acceptReembedding(still, caller, { operation, model, dropPrevious, awaited: false })
+  const row = () => findOperation(still.postgres.query, caller.account, operation)
+  return {
+    caller,
+    row,
+    step: (step: number) => reembedStep(still, { operation, step }),
+    /** Goes on from a step until it has ended. */
+    async rest(from: number) {
+      for (let step = from; (await row())?.state !== 'done'; step++) {
+        if (step > 100) throw new Error('it does not end')
+        await reembedStep(still, { operation, step })
+      }
+    },
+  }
+}
+
+t.test('what arrives and what is edited meanwhile is embedded too', async t => {
+  const key = await buildKey(still)
+  const ids = await remember(still, key, facts(600))
+  const { step, rest, row, caller } = await promised(key)
+  await step(0)
+  await step(1)
+  t.match(await row(), { state: 'running', done: 256, total: 600 })
+  // Older than what was embedded already: it lies behind the place where the look goes on.
+  await remember(still, key, [{ text: 'fact number late', at: 1_000 }])
+  await remember(still, key, [{ text: 'fact number apart', at: 1_000 }], { session: '0' })
+  const { vault, epoch } = caller.scope
+  const edited = { vault, _id: ids[10]! }
+  await still.mongo.memories.updateOne(edited, {
+    $set: { text: 'something else altogether' },
+    $unset: { [`vectors.${spaceOfOne}`]: '' },
+    $inc: { version: 1 },
+  })
+  await rest(2)
+  const missing = await still.mongo.memories.countDocuments({
+    vault,
+    epoch,
+    [`vectors.${spaceOfOne}`]: { $exists: false },
+  })
+  t.equal(missing, 0)
+  const document = await still.mongo.memories.findOne(edited)
+  const embedder = await still.embedders.get(one)
+  const [vector] = await embedder.embedTexts(['something else altogether'])
+  t.same(document!.vectors[spaceOfOne]!.toFloat32Array(), vector)
+  t.match((await row())?.outcome, { status: 200, body: { embedded: 603 } })
+})
+
+t.test(
+  'a text that changed while it was embedded does not get the vector of the old one',
+  async t => {
+    const key = await buildKey(still)
+    const [id] = await remember(still, key, facts(1))
+    const { scope } = await callerOf(still, key)
+    const embedder = await still.embedders.get(one)
+    const read = await bareTexts(still.mongo, scope, embedder.space, [id!])
+    const [vector] = await embedder.embedTexts(read.map(({ text }) => text))
+    await still.mongo.memories.updateOne(
+      { vault: scope.vault, _id: id! },
+      { $set: { text: 'changed' }, $inc: { version: 1 } },
+    )
+    await addVectors(still.mongo, scope, embedder.space, [{ ...read[0]!, vector: vector! }])
+    const [document] = await documentsOf(still, key)
+    t.same(Object.keys(document!.vectors), ['local_v1'])
+  },
+)
+
+t.test('killed between writing and settling, the next run announces what was written', async t => {
+  const key = await buildKey(still)
+  await remember(still, key, facts(30))
+  const client = clientOf(calm.base, key)
+  const search = async () => {
+    const asked = { query: 'fact number', limit: 100, embeddings: one }
+    return (await client.post('/v1/memory/search', asked)).body.totalMemories
+  }
+  t.equal(await search(), 0, 'an empty image is held')
+  const { step, rest, row } = await promised(key)
+  await step(0)
+  await still.postgres.query(
+    `create function cut() returns trigger language plpgsql as $$ begin raise exception 'cut'; end $$`,
+  )
+  await still.postgres.query(
+    'create trigger cut before update on reembeddings for each row execute function cut()',
+  )
+  await t.rejects(step(1), { message: 'cut' })
+  await still.postgres.query('drop trigger cut on reembeddings')
+  t.equal(await search(), 0)
+  const calls = provider.calls.length
+  await rest(1)
+  t.equal(provider.calls.length, calls, 'nothing is embedded twice')
+  t.equal(await search(), 30)
+  t.match((await row())?.outcome, { body: { embedded: 30 } })
+})
+
+t.test('a step that runs twice, and twice at once, counts once', async t => {
+  const key = await buildKey(still)
+  await remember(still, key, facts(300))
+  const { step, rest, row } = await promised(key, true)
+  await step(0)
+  await Promise.all([step(1), step(1), step(1)])
+  await step(0)
+  await step(1)
+  await rest(2)
+  t.match((await row())?.outcome, { status: 200, body: { embedded: 300, dropped: 300 } })
+  const { rows } = await still.postgres.query(
+    `select (select count(*)::int from reembeddings where operation = $1) kept`,
+    [(await row())!.id],
+  )
+  t.same(rows, [{ kept: 0 }])
+})
+
+t.test('409: the vault was cleared meanwhile; a cleared session is passed over', async t => {
+  const key = await buildKey(still)
+  await remember(still, key, facts(3))
+  const { step, row, caller } = await promised(key)
+  await step(0)
+  await still.postgres.transaction(tx => raiseEpoch(tx, caller.scope.vault))
+  await step(1)
+  t.match((await row())?.outcome, { status: 409, body: { error: /cleared/ } })
+
+  const told = await buildKey(still)
+  await remember(still, told, facts(3))
+  await remember(still, told, facts(4), { session: 'gone' })
+  const { scope } = await callerOf(still, told)
+  await still.postgres.transaction(tx => raiseSessionEpoch(tx, scope.vault, 'gone'))
+  const second = await promised(told)
+  await second.rest(0)
+  t.match((await second.row())?.outcome, { body: { embedded: 3 } })
+})
+
+t.test('one that could not be finished is failed, and goes on when it is tried again', async t => {
+  const key = await buildKey(still)
+  await remember(still, key, facts(3))
+  const { step, rest, row } = await promised(key)
+  await step(0)
+  const job = {
+    id: mintId(),
+    data: { operation: (await row())!.id, step: 1 },
+    signal: new AbortController().signal,
+    again: true,
+    last: true,
+  }
+  provider.fail(400, 1)
+  t.match(await handlers.reembed(still, [job]), [{ done: false }])
+  t.match(await row(), { state: 'failed', outcome: null })
+  await rest(1)
+  t.match(await row(), { state: 'done', outcome: { body: { embedded: 3 } } })
+})
+
+t.test('two models at once end with both', async t => {
+  const key = await buildKey(backend)
+  await remember(backend, key, facts(300))
+  const both = await Promise.all([one, other].map(embeddings => reembed(key, { embeddings })))
+  for (const { status, body } of both)
+    t.match({ status, body }, { status: 200, body: { embedded: 300 } })
+  t.same(await spacesOf(key), ['local_v1', 'mistral__other-32', spaceOfOne])
+})

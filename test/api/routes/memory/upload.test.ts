@@ -1,0 +1,523 @@
+import t from 'tap'
+import { connect } from 'node:net'
+import { gzipSync } from 'node:zlib'
+import type { Backend } from '#shared/backend.ts'
+import { callerOfKey, presentedKey, type Caller } from '#shared/key/caller.ts'
+import { findKey } from '#shared/postgres/keys.ts'
+import { raiseEpoch, raiseSessionEpoch } from '#shared/postgres/vaults.ts'
+import { tokensOf } from '#shared/tokens.ts'
+import { buildKey, clientOf, testApi, workOn, type Answer, type Client } from '#test/support/api.ts'
+import { testBackend } from '#test/support/backend.ts'
+import { until } from '#test/support/until.ts'
+
+const backend = await testBackend(t)
+await workOn(backend, 'ingest', 'upload')
+const { base } = await testApi(t, backend)
+/** Nobody takes its jobs. */
+const idle = await testBackend(t)
+const idleBase = (await testApi(t, idle)).base
+
+type Keyed = Client & { key: string; caller(): Promise<Caller> }
+
+const clientAt = async (service: Backend, at: string): Promise<Keyed> => {
+  const key = await buildKey(service)
+  const presented = presentedKey({ memoryKey: key, authorization: undefined, apiKey: undefined })
+  const { postgres, config } = service
+  return {
+    ...clientOf(at, key),
+    key,
+    caller: () => callerOfKey(hash => findKey(postgres.query, hash), config.keyPepper, presented),
+  }
+}
+const newClient = (): Promise<Keyed> => clientAt(backend, base)
+
+const upload = (
+  client: Client,
+  body: string | Uint8Array | readonly object[],
+  headers: Record<string, string> = {},
+): Promise<Answer> =>
+  client.send('POST', '/v1/memory/upload', {
+    body: Array.isArray(body) ? fileOf(body) : body,
+    headers: { 'content-type': 'application/x-ndjson', ...headers },
+  })
+const fileOf = (lines: readonly object[]): string =>
+  lines.map(line => JSON.stringify(line)).join('\n')
+
+const textsOf = async (client: Keyed): Promise<string[]> => {
+  const { body } = await client.get('/v1/memory/export')
+  return body.map((line: { content: string }) => line.content)
+}
+const rowsOf = async (service: Backend, sql: string, values: unknown[] = []) =>
+  (await service.postgres.query(sql, values)).rows
+const stagedIn = async (service: Backend): Promise<number> =>
+  (await rowsOf(service, 'select count(*)::int as n from bulk_files'))[0]!.n as number
+
+const at = 1_700_000_000_000
+const said = (content: string, n = 0, rest: object = {}) => ({
+  content,
+  timestamp: at + n * 60_000,
+  ...rest,
+})
+
+t.test('200: every line is stored with its role and time, and found', async t => {
+  const client = await newClient()
+  const { status, body } = await upload(client, [
+    { content: 'The spare key is under the fern', timestamp: 1_700_000_000_000 },
+    { content: 'Understood, under the fern', role: 'assistant', timestamp: 1_700_000_001_000.9 },
+    { content: 'The customer is called Brandt', role: 'system' },
+  ])
+  t.equal(status, 200)
+  t.match(body, {
+    status: 'complete',
+    memoryKey: `${client.key.slice(0, 6)}…${client.key.slice(-4)}`,
+    vault: 'core',
+    stats: { inputItems: 3, memories: 3, stored: 3, skipped: 0, failed: 0, total: 3, processed: 3 },
+    message: '3 memories stored',
+  })
+  t.notOk('errors' in body)
+  const found = await client.post('/v1/memory/search', { query: 'spare key fern', limit: 5 })
+  t.match(found.body.memories[0], {
+    content: 'The spare key is under the fern',
+    role: 'user',
+    tier: 1,
+    timestamp: '2023-11-14T22:13:20.000Z',
+  })
+  const exported = (await client.get('/v1/memory/export')).body
+  t.match(exported, [
+    { role: 'user' },
+    { role: 'assistant', timestamp: 1_700_000_001_000 },
+    { role: 'system' },
+  ])
+  t.ok(Math.abs(exported[2].timestamp - Date.now()) < 10_000, 'without a time it happened now')
+})
+
+t.test('200: what was stored is billed once, and adds to the debt', async t => {
+  const client = await newClient()
+  const lines = [said('The boiler was serviced in May'), said('By Ms Brandt', 1)]
+  const { body } = await upload(client, lines)
+  await upload(client, lines)
+  const { scope, row } = await client.caller()
+  const bills = await rowsOf(
+    backend,
+    'select id, kind, memory_tokens from usage_events where vault = $1',
+    [scope.vault],
+  )
+  t.same(bills, [{ id: body.operation_id, kind: 'upload', memory_tokens: row.rawTokens }])
+  t.equal(row.rawUnits, 2)
+  t.equal(row.rawTokens, tokensOf(lines[0]!.content) + tokensOf(lines[1]!.content))
+})
+
+t.test('200: sent again a file adds nothing, in part only what is new', async t => {
+  const client = await newClient()
+  const lines = [said('yes'), said('yes', 1), said('no', 1)]
+  t.match((await upload(client, lines)).body.stats, { stored: 3, skipped: 0 })
+  const again = await upload(client, lines)
+  t.match(again.body, {
+    status: 'complete',
+    stats: { inputItems: 3, memories: 3, stored: 0, skipped: 3, failed: 0, processed: 3 },
+    message: '0 memories stored, 3 already there',
+  })
+  const more = await upload(client, [said('no', 2), ...lines])
+  t.match(more.body.stats, { stored: 1, skipped: 3 })
+  t.equal((await textsOf(client)).length, 4)
+})
+
+t.test('200: within a file the same text at the same time is one memory', async t => {
+  const client = await newClient()
+  const lines = [
+    said('yes'),
+    said(' yes ', 0, { role: 'assistant' }),
+    said('yes', 1),
+    { content: 'no time' },
+    { content: 'no time' },
+  ]
+  t.match((await upload(client, lines)).body.stats, { memories: 5, stored: 3, skipped: 2 })
+  t.match((await upload(client, lines)).body.stats, { memories: 5, stored: 0, skipped: 5 })
+})
+
+t.test('200: what came another way with that text and time is there already', async t => {
+  const client = await newClient()
+  await client.post('/v1/memory/ingest?wait=true', {
+    messages: [{ role: 'user', content: 'We met at the harbour', timestamp: at }],
+  })
+  const { body } = await upload(client, [said('We met at the harbour'), said('We met again', 1)])
+  t.match(body.stats, { stored: 1, skipped: 1 })
+})
+
+t.test('200: the same file five times at once is stored once', async t => {
+  const client = await newClient()
+  const lines = Array.from({ length: 250 }, (_, n) => said(`line number ${n}`, n))
+  const answers = await Promise.all(
+    // A blank line more makes each another file: none joins the work of another.
+    Array.from({ length: 5 }, (_, n) => upload(client, fileOf(lines) + '\n'.repeat(n))),
+  )
+  t.same(
+    answers.map(({ status }) => status),
+    [200, 200, 200, 200, 200],
+  )
+  const sum = answers.reduce((stored, { body }) => stored + body.stats.stored, 0)
+  t.equal(sum, 250)
+  t.equal((await textsOf(client)).length, 250)
+  t.equal((await client.caller()).row.rawUnits, 250)
+})
+
+t.test('200: a memory that was deleted may be uploaded again, and again', async t => {
+  const client = await newClient()
+  const { vault } = (await client.caller()).scope
+  for (let round = 0; round < 3; round++) {
+    t.match((await upload(client, [said('Ada is a cat')])).body.stats, { stored: 1, skipped: 0 })
+    t.match((await upload(client, [said('Ada is a cat')])).body.stats, { stored: 0, skipped: 1 })
+    t.same(await textsOf(client), ['Ada is a cat'])
+    await backend.mongo.memories.updateMany(
+      { vault: { $eq: vault }, tomb_at: { $exists: false } },
+      [{ $replaceRoot: { newRoot: { _id: '$_id', vault: '$vault', tomb_at: '$$NOW' } } }],
+    )
+    t.same(await textsOf(client), [])
+  }
+})
+
+t.test('200: after a vault or a session was cleared the file is stored anew', async t => {
+  const client = await newClient()
+  const { vault } = (await client.caller()).scope
+  const inSession = { 'x-session-id': 'trip' }
+  await upload(client, [said('Naxos')])
+  await upload(client, [said('Naxos')], inSession)
+  await backend.postgres.transaction(tx => raiseSessionEpoch(tx, vault, 'trip'))
+  t.match((await upload(client, [said('Naxos')], inSession)).body.stats, { stored: 1 })
+  t.match((await upload(client, [said('Naxos')])).body.stats, { stored: 0, skipped: 1 })
+  await backend.postgres.transaction(tx => raiseEpoch(tx, vault))
+  t.match((await upload(client, [said('Naxos')])).body.stats, { stored: 1 })
+})
+
+t.test('200: a session is a place of its own', async t => {
+  const client = await newClient()
+  const header = { 'x-session-id': 'trip' }
+  await upload(client, [said('The ferry to Naxos leaves at nine')])
+  const { body } = await upload(client, [said('The ferry to Naxos leaves at nine')], header)
+  t.match(body, { vault: 'session', stats: { stored: 1 } })
+  const search = { query: 'ferry', limit: 5 }
+  const inSession = await client.post('/v1/memory/search', search, header)
+  t.match(inSession.body, { totalMemories: 1, memories: [{ source: 'session' }] })
+  t.equal(inSession.body.reflection.unconsolidated.raw.units, 1, 'the debt counts the core vault')
+})
+
+t.test('200: a faulty line does not sink the others', async t => {
+  const client = await newClient()
+  const lines = [
+    '{"content":"good"}',
+    'nonsense',
+    '',
+    '{"content":""}',
+    '{"content":"  "}',
+    '{"contents":"x"}',
+    '{"content":"x","timestmp":1}',
+    '{"content":"x","role":"tool"}',
+    '{"content":"x","timestamp":-1}',
+    '{"content":"x","timestamp":"now"}',
+    '[1]',
+    `${'['.repeat(70)}${']'.repeat(70)}`,
+    '{"content":"also good"}',
+  ]
+  const { status, body } = await upload(client, lines.join('\n'))
+  t.equal(status, 200)
+  t.match(body, {
+    status: 'partial',
+    stats: { inputItems: 12, memories: 2, stored: 2, failed: 10, total: 12, processed: 2 },
+    message: '2 memories stored, 10 faulty lines left out',
+  })
+  t.match(body.errors, [
+    { line: 2, error: 'not valid JSON' },
+    { line: 4, error: /content.*1 character/ },
+    { line: 5, error: 'content is blank' },
+    { line: 6, error: 'content is required' },
+    { line: 7, error: 'unknown field timestmp; did you mean timestamp?' },
+    { line: 8, error: /role.*user, assistant, system/ },
+    { line: 9, error: /timestamp.*0/ },
+    { line: 10, error: /timestamp.*number/ },
+    { line: 11, error: 'the line must be an object, not a list' },
+    { line: 12, error: /the line nests deeper than 64 levels/ },
+  ])
+  t.same((await textsOf(client)).sort(), ['also good', 'good'])
+})
+
+t.test('200: failed when no line is good; the first twenty are named', async t => {
+  const client = await newClient()
+  const { body } = await upload(client, Array.from({ length: 250 }, () => 'x').join('\n'))
+  t.match(body, {
+    status: 'failed',
+    stats: { inputItems: 250, stored: 0, failed: 250, processed: 0 },
+  })
+  t.same(
+    body.errors.map(({ line }: { line: number }) => line),
+    Array.from({ length: 20 }, (_, index) => index + 1),
+  )
+  t.same(await textsOf(client), [])
+})
+
+t.test('200: CRLF, a byte order mark, blank lines, no last newline, odd characters', async t => {
+  const client = await newClient()
+  const bytes = Buffer.concat([
+    Buffer.from('\uFEFF{"content":"first","timestamp":1}\r\n\r\n  \r\n'),
+    Buffer.from('{"content":"lone \\ud800 and nul \\u0000","timestamp":2}\r\n'),
+    Buffer.from([0x7b, 0xff, 0xfe, 0x7d, 0x0a]),
+    Buffer.from('{"content":"日本 🚲","timestamp":3}'),
+  ])
+  const { body } = await upload(client, bytes, { 'content-type': 'text/plain; charset=utf-8' })
+  t.match(body, { status: 'partial', stats: { inputItems: 4, stored: 3, failed: 1 } })
+  t.same(body.errors, [{ line: 5, error: 'not valid UTF-8' }])
+  t.same(await textsOf(client), ['first', 'lone \uFFFD and nul \uFFFD', '日本 🚲'])
+})
+
+t.test('200: a long line becomes several memories, joined they are the line', async t => {
+  const client = await newClient()
+  const content = Array.from({ length: 400 }, (_, n) => `Sentence number ${n} stands here.`).join(
+    ' ',
+  )
+  const { body } = await upload(client, [said(content)])
+  t.equal(body.stats.inputItems, 1)
+  t.ok(body.stats.memories > 3)
+  t.equal(body.stats.stored, body.stats.memories)
+  t.equal((await textsOf(client)).join(''), content)
+  t.match((await upload(client, [said(content)])).body.stats, {
+    stored: 0,
+    skipped: body.stats.stored,
+  })
+})
+
+t.test('200: lines without a time keep their order', async t => {
+  const client = await newClient()
+  const lines = Array.from({ length: 220 }, (_, n) => ({ content: `step ${n}` }))
+  await upload(client, lines)
+  t.same(
+    await textsOf(client),
+    lines.map(({ content }) => content),
+  )
+})
+
+t.test('200: gzip is unpacked', async t => {
+  const client = await newClient()
+  const body = gzipSync(fileOf([said('small'), said('smaller', 1)]))
+  t.match(await upload(client, body, { 'content-encoding': 'gzip' }), {
+    status: 200,
+    body: { stats: { stored: 2 } },
+  })
+})
+
+t.test('200: another process sees what was uploaded at its next request', async t => {
+  const client = await newClient()
+  const second = await testBackend(t, { config: backend.config })
+  const elsewhere = await testApi(t, second, client.key)
+  await elsewhere.post('/v1/memory/search', { query: 'warm', limit: 1 })
+  await upload(client, [said('The wifi password is hidden under the fern')])
+  const { body } = await elsewhere.post('/v1/memory/search', { query: 'wifi password', limit: 1 })
+  t.match(body.memories, [{ content: /fern/ }])
+})
+
+t.test('200: an Idempotency-Key answers the first answer again; with another file 400', async t => {
+  const client = await newClient()
+  const header = { 'idempotency-key': 'first' }
+  const first = await upload(client, [said('once')], header)
+  t.equal(first.status, 200)
+  t.same((await upload(client, [said('once')], header)).body, first.body)
+  const other = await upload(client, [said('other')], header)
+  t.match(other, { status: 400, body: { error: /Idempotency-Key/ } })
+  t.same(await textsOf(client), ['once'])
+  t.equal(await stagedIn(backend), 0)
+})
+
+t.test('202: Prefer: respond-async tells the operation, whose outcome is the answer', async t => {
+  const client = await newClient()
+  const lines = Array.from({ length: 350 }, (_, n) => said(`line ${n}`, n))
+  const { status, body } = await upload(client, lines, { prefer: 'respond-async' })
+  t.equal(status, 202)
+  t.match(body, { status: 'processing', operation_id: String })
+  const operation = async () => (await client.get(`/v1/operations/${body.operation_id}`)).body
+  await until('stored', async () => (await operation()).state === 'done')
+  t.match(await operation(), {
+    kind: 'upload',
+    progress: { done: 350, total: 350 },
+    outcome: { status: 200, body: { status: 'complete', stats: { stored: 350 } } },
+  })
+  t.equal(await stagedIn(backend), 0, 'the lines are gone with the work')
+})
+
+t.test('202: the same file joins the work that is under way for it', async t => {
+  const client = await clientAt(idle, idleBase)
+  const async = { prefer: 'respond-async' }
+  const first = await upload(client, [said('once')], async)
+  const second = await upload(client, [said('once')], async)
+  t.equal(second.body.operation_id, first.body.operation_id)
+  const other = await upload(client, [said('once')], { ...async, 'x-session-id': 'trip' })
+  t.not(other.body.operation_id, first.body.operation_id)
+  t.equal(await stagedIn(idle), 2)
+
+  const cancelled = await client.send('DELETE', `/v1/operations/${first.body.operation_id}`)
+  t.match(cancelled, { status: 200, body: { state: 'cancelled' } })
+  t.equal(await stagedIn(idle), 1, 'its lines go with it')
+})
+
+t.test('202: one upload does not stand in the way of another vault', async t => {
+  const [large, small] = [await clientAt(idle, idleBase), await clientAt(idle, idleBase)]
+  const lines = Array.from({ length: 500 }, (_, n) => said(`line ${n}`, n))
+  const async = { prefer: 'respond-async' }
+  const one = (await upload(large, lines, async)).body.operation_id
+  const two = (await upload(small, [said('x')], async)).body.operation_id
+  const order = await rowsOf(
+    idle,
+    `select data->>'operation' as operation from pgboss.job
+     where name = 'upload' and data->>'operation' = any($1)
+     order by priority desc, created_on, id limit 2`,
+    [[one, two]],
+  )
+  t.same(order.map(row => row.operation as string).sort(), [one, two].sort())
+})
+
+t.test('400: no lines, or no file', async t => {
+  const client = await newClient()
+  for (const body of ['', '\n\r\n  \n', '\uFEFF']) {
+    const answer = await upload(client, body)
+    t.match(answer, { status: 400, body: { error: 'The file has no lines' } })
+  }
+  t.equal(await stagedIn(backend), 0)
+})
+
+t.test('400: broken compression, an unknown embedding model, an odd session', async t => {
+  const client = await newClient()
+  const packed = gzipSync(fileOf([said('x')]))
+  const cut = packed.subarray(0, packed.length - 9)
+  for (const [body, headers] of [
+    ['{"content":"x"}', { 'content-encoding': 'gzip' }],
+    [cut, { 'content-encoding': 'gzip' }],
+    ['{"content":"x"}', { 'x-embedding-model': 'nonsense' }],
+    ['{"content":"x"}', { 'x-session-id': 'x'.repeat(257) }],
+  ] as [string | Uint8Array, Record<string, string>][]) {
+    t.equal((await upload(client, body, headers)).status, 400, JSON.stringify(headers).slice(0, 60))
+  }
+  t.equal(await stagedIn(backend), 0)
+})
+
+t.test('401: no key', async t => {
+  t.equal((await upload(clientOf(base), [said('x')])).status, 401)
+})
+
+t.test('402: no card on file, or nothing left on the account', async t => {
+  const client = await newClient()
+  const { account } = await client.caller()
+  const set = (columns: string) =>
+    backend.postgres.query(`update accounts set ${columns} where id = $1`, [account])
+  await set('payment_method = null')
+  t.match(await upload(client, [said('x')]), { status: 402, body: { error: /card/ } })
+  await set(`payment_method = 'card', balance = 0`)
+  t.equal((await upload(client, [said('x')])).status, 402)
+  await set('balance = 1000')
+  t.equal((await upload(client, [said('The boiler')])).status, 200)
+  t.equal((await client.caller()).row.balance, 1000 - tokensOf('The boiler'))
+})
+
+t.test('403: a key that may not store', async t => {
+  const client = await newClient()
+  for (const suffix of ['read', 'off']) {
+    const answer = await upload(client, [said('x')], {
+      authorization: `Bearer ${client.key}:${suffix}`,
+    })
+    t.equal(answer.status, 403)
+  }
+  t.equal(
+    (await upload(client, [said('x')], { authorization: `Bearer ${client.key}:write` })).status,
+    200,
+  )
+})
+
+t.test('413: a line, the lines or the bytes pass their limit, and nothing is stored', async t => {
+  const client = await newClient()
+  const good = fileOf(Array.from({ length: 150 }, (_, n) => said(`line ${n}`, n)))
+  const line = `{"content":"${'x'.repeat(256 * 1024 - 14)}"}`
+  const long = await upload(client, `${good}\n${line.replace('x', 'xx')}`)
+  t.match(long, { status: 413, body: { error: 'Line 151 is longer than 256 KiB' } })
+  const many = await upload(client, Array.from({ length: 10_001 }, () => '{}').join('\n'))
+  t.match(many, { status: 413, body: { error: 'The file has more than 10,000 lines' } })
+  const bomb = gzipSync(Buffer.alloc(65 * 1024 * 1024, `${'{"content":"a"}'.padEnd(9_999)}\n`))
+  const large = await upload(client, bomb, { 'content-encoding': 'gzip' })
+  t.match(large, { status: 413, body: { error: 'The file is larger than 64 MiB' } })
+
+  t.same(await textsOf(client), [])
+  t.equal(await stagedIn(backend), 0)
+  t.equal((await upload(client, line)).status, 200, 'a line of the very limit passes')
+})
+
+t.test('413: the connection goes on after a file that was too long', async t => {
+  const client = await newClient()
+  const url = new URL(base)
+  const socket = connect(Number(url.port), url.hostname)
+  const body = Array.from({ length: 10_500 }, () => '{}').join('\n')
+  socket.write(
+    `POST /v1/memory/upload HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${client.key}\r\n` +
+      `Content-Type: text/plain\r\nContent-Length: ${body.length}\r\n\r\n${body}` +
+      'GET /health HTTP/1.1\r\nHost: x\r\n\r\n',
+  )
+  let heard = ''
+  socket.setEncoding('utf8').on('data', text => (heard += text))
+  await until(
+    'both answers',
+    () => heard.includes('HTTP/1.1 413') && heard.includes('HTTP/1.1 200'),
+  )
+  socket.destroy()
+  t.match(heard, /413[^]*200/)
+})
+
+t.test('415: other types and encodings', async t => {
+  const client = await newClient()
+  for (const headers of [
+    { 'content-type': 'application/json' },
+    { 'content-type': 'multipart/form-data; boundary=x' },
+    { 'content-encoding': 'br' },
+  ]) {
+    t.equal((await upload(client, [said('x')], headers)).status, 415)
+  }
+})
+
+t.test('502: an embedding model that does not answer', async t => {
+  const env = { EMBEDDINGS: 'local', OPENAI_API_KEY: 'x', OPENAI_BASE_URL: 'http://127.0.0.1:9/v1' }
+  const service = await testBackend(t, { env })
+  const client = await clientAt(service, (await testApi(t, service)).base)
+  const { status } = await upload(client, [said('x')], { 'x-embedding-model': 'openai/absent' })
+  t.equal(status, 502)
+  t.equal(await stagedIn(service), 0)
+})
+
+t.test('a client that leaves in the middle leaves nothing behind', async t => {
+  const client = await newClient()
+  const url = new URL(base)
+  const lines = fileOf(Array.from({ length: 300 }, (_, n) => said(`line ${n}`, n)))
+  for (const encoding of ['identity', 'gzip']) {
+    const whole = encoding === 'gzip' ? gzipSync(lines, { level: 0 }) : Buffer.from(lines)
+    const socket = connect(Number(url.port), url.hostname)
+    socket.write(
+      `POST /v1/memory/upload HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${client.key}\r\n` +
+        `Content-Type: text/plain\r\nContent-Encoding: ${encoding}\r\nContent-Length: ${whole.length}\r\n\r\n`,
+    )
+    socket.write(whole.subarray(0, whole.length - 100))
+    await until(
+      'staging',
+      async () => (await rowsOf(backend, 'select 1 from bulk_chunks')).length > 0,
+    )
+    socket.destroy()
+    await until('nothing staged', async () => (await stagedIn(backend)) === 0)
+  }
+  t.same(await textsOf(client), [])
+})
+
+t.test('what a process that died had staged goes with the next file', async t => {
+  const client = await newClient()
+  const { vault } = (await client.caller()).scope
+  const insert = (age: string) =>
+    backend.postgres.query(
+      `insert into bulk_files (id, vault, kind, model, created_at)
+       values (gen_random_uuid(), $1, 'upload', 'local', now() - $2::interval)`,
+      [vault, age],
+    )
+  await insert('11 minutes')
+  await insert('1 minute')
+  await upload(client, [said('x')])
+  t.equal(await stagedIn(backend), 1, 'what may still be arriving stays')
+})

@@ -1,0 +1,45 @@
+import t from 'tap'
+import { makeFirstAccount } from '#scripts/first-account.ts'
+import { providerKeysOf } from '#shared/key/provider-key.ts'
+import { clientOf, testApi } from '#test/support/api.ts'
+import { testBackend, testConfig } from '#test/support/backend.ts'
+
+const config = await testConfig(t, {
+  OPENAI_API_KEY: 'sk-operator-0123456789',
+  MISTRAL_API_KEY: 'operator of mistral',
+  OLLAMA_BASE_URL: 'http://127.0.0.1:1/v1',
+  EMBEDDINGS: 'local',
+})
+const backend = await testBackend(t, { config })
+const { postgres } = backend
+
+t.test(
+  "the first account is unlimited and has the operator's provider keys as its own",
+  async t => {
+    const made = await makeFirstAccount(postgres, config)
+    t.match(made, { memory_key: /^mk_\w{32}$/, admin_key: /^mk_admin_\w{32}$/ })
+    const { rows } = await postgres.query('select * from accounts')
+    t.match(rows, [{ email: 'owner@localhost', payment_method: 'on-file', balance: null }])
+    t.same(await providerKeysOf(backend, rows[0]!.id), {
+      openai: 'sk-operator-0123456789',
+      mistral: 'operator of mistral',
+    })
+    const sealed = JSON.stringify((await postgres.query('select * from provider_keys')).rows)
+    t.notMatch(sealed, '0123456789')
+
+    const { base } = await testApi(t, backend)
+    const { body } = await clientOf(base, made!.memory_key).get('/v1/account/provider-keys')
+    t.match(body.provider_keys, [
+      { provider: 'mistral', masked_key: 'ope…tral' },
+      { provider: 'openai', masked_key: 'sk-…6789' },
+    ])
+  },
+)
+
+t.test('a second start makes nothing, and leaves the keys as they are', async t => {
+  const changed = { ...config, providers: { openai: { apiKey: 'another one' } } }
+  t.equal(await makeFirstAccount(postgres, changed), null)
+  const { rows } = await postgres.query('select id from accounts')
+  t.equal(rows.length, 1)
+  t.match(await providerKeysOf(backend, rows[0]!.id), { openai: 'sk-operator-0123456789' })
+})

@@ -1,0 +1,59 @@
+import type { Backend } from '#shared/backend.ts'
+import type { Answer, Client } from '#test/support/api.ts'
+
+/** Exchanges of a vault's past, one a day from 2024 on, each text a memory; stored when this returns. */
+export async function remember(
+  { post }: Client,
+  texts: readonly string[],
+  { from = '2024-01-01T09:00:00Z', session }: { from?: string; session?: string } = {},
+): Promise<void> {
+  const begin = Date.parse(from)
+  const messages = texts.map((content, day) => ({
+    role: 'user',
+    content,
+    timestamp: begin + day * 24 * 3600 * 1000,
+  }))
+  for (let start = 0; start < messages.length; start += 500) {
+    const some = messages.slice(start, start + 500)
+    const { status } = await post('/v1/memory/ingest?wait=true', {
+      messages: some,
+      ...(session && { session_id: session }),
+    })
+    if (status !== 200) throw new Error(`ingest answered ${status}`)
+  }
+}
+
+export const checkOut = (
+  { post }: Client,
+  body: object = { tier: 1 },
+  headers: Record<string, string> = {},
+): Promise<Answer> => post('/v1/memory/consolidate/checkout', body, headers)
+
+export const commit = (
+  { post }: Client,
+  batch: string,
+  entries: readonly object[],
+  headers: Record<string, string> = {},
+): Promise<Answer> => post('/v1/memory/consolidate/commit', { batch_id: batch, entries }, headers)
+
+/** Lets the lease of a batch run out, by the database's clock. */
+export async function runOut({ postgres }: Backend, batch: string): Promise<void> {
+  await postgres.query(
+    `update leases set expires_at = now() - interval '1 second' where batch = $1`,
+    [batch],
+  )
+}
+
+/** Bills of one kind in a vault, oldest first. */
+export async function billsOf(
+  { postgres }: Backend,
+  vault: string,
+  kind: string,
+): Promise<{ tokens: number; session: string | null }[]> {
+  const { rows } = await postgres.query<{ tokens: number; session: string | null }>(
+    `select memory_tokens as tokens, session from usage_events
+     where vault = $1 and kind = $2 order by at, id`,
+    [vault, kind],
+  )
+  return rows
+}

@@ -1,0 +1,111 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import type { Test } from 'tap'
+import type { Config } from '#shared/config.ts'
+import { scopeViolation } from '#test/support/watch-scopes.ts'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const watchScopes = new URL('watch-scopes.ts', import.meta.url).href
+
+type Ended = { code: number | null; signal: NodeJS.Signals | null }
+
+export type Running = {
+  pid: number
+  /** Everything it has said so far, on both outputs. */
+  output(): string
+  kill(signal: NodeJS.Signals): void
+  /** When it has ended, and how. */
+  ended: Promise<Ended>
+}
+
+/** A running process that is ready; a web process says where it answers. */
+export type Started = Running & { base: string }
+
+/** What a process of ours is told by its environment, and nothing of what is around this test. */
+export function envOf(config: Config, extra: Record<string, string> = {}): Record<string, string> {
+  const { PATH = '', HOME = '', TMPDIR } = process.env
+  return {
+    PATH,
+    HOME,
+    ...(TMPDIR && { TMPDIR }),
+    DATABASE_URL: config.databaseUrl,
+    MONGODB_URI: config.mongodbUri,
+    MASTER_KEY: config.masterKeys.map(({ key }) => key.toString('hex')).join(','),
+    KEY_PEPPER: config.keyPepper,
+    PORT: '0',
+    HOST: '127.0.0.1',
+    LOG_LEVEL: 'info',
+    RATE_LIMITS: 'off',
+    EMBEDDINGS: 'local',
+    ...extra,
+  }
+}
+
+/**
+ * Starts a command such as `node api/index.ts`, its commands to MongoDB watched. What is still running
+ * when the test ends is killed; a process that broke the rule of scopes, or said a whole Memory Key,
+ * fails the test.
+ */
+export function launch(t: Test, command: string, env: Record<string, string>): Running {
+  return watched(t, command, spawned(command, env))
+}
+
+/** The same, when it has said that it is ready. */
+export async function start(
+  t: Test,
+  command: string,
+  env: Record<string, string>,
+): Promise<Started> {
+  const child = spawned(command, env)
+  const ready = once(child, 'message') as Promise<[{ port?: number }]>
+  const running = watched(t, command, child)
+  const early = running.ended.then(({ code, signal }) => {
+    throw new Error(
+      `${command} ended (${signal ?? code}) before it was ready:\n${running.output()}`,
+    )
+  })
+  const [{ port }] = await Promise.race([ready, early])
+  early.catch(() => {})
+  return { ...running, base: `http://127.0.0.1:${port}` }
+}
+
+function spawned(command: string, env: Record<string, string>): ChildProcess {
+  const [program, ...args] = command.trim().split(/\s+/)
+  if (program !== 'node') throw new Error(`not a node command: ${command}`)
+  return spawn(process.execPath, ['--import', watchScopes, ...args], {
+    cwd: root,
+    env,
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+  })
+}
+
+function watched(t: Test, command: string, child: ChildProcess): Running {
+  let said = ''
+  for (const stream of [child.stdout!, child.stderr!]) {
+    stream.setEncoding('utf8').on('data', (text: string) => (said += text))
+  }
+  const ended = new Promise<Ended>(resolve =>
+    child.once('close', (code, signal) => resolve({ code, signal })),
+  )
+  t.teardown(async () => {
+    child.kill('SIGKILL')
+    await ended
+    if (said.includes(scopeViolation)) throw new Error(`${command} left a scope:\n${said}`)
+    if (/mk_[A-Za-z0-9]{32}/.test(said)) throw new Error(`${command} has said a Memory Key`)
+  })
+  return {
+    pid: child.pid!,
+    output: () => said,
+    kill: signal => void child.kill(signal),
+    ended,
+  }
+}
+
+/** A web process on the databases of a configuration. */
+export const startWeb = (t: Test, config: Config, extra = {}): Promise<Started> =>
+  start(t, 'node api/index.ts', envOf(config, extra))
+
+/** A worker process that takes every kind of job. */
+export const startWorker = (t: Test, config: Config, extra = {}): Promise<Started> =>
+  start(t, 'node workers/index.ts', envOf(config, extra))

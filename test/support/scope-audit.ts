@@ -1,0 +1,93 @@
+/** A command as the MongoDB driver announces it. */
+export type Command = Record<string, unknown>
+
+/** Commands that read or write no document of anybody: schema, indexes, sessions, cursors already judged. */
+const harmless = new Set(
+  (
+    'hello ismaster ping buildInfo endSessions getMore killCursors create drop dropDatabase collMod ' +
+    'listCollections listIndexes createIndexes dropIndexes ' +
+    'createSearchIndexes updateSearchIndex dropSearchIndex'
+  ).split(' '),
+)
+
+/**
+ * Holds one command against the rule that everything about memories says whose: reads, updates and
+ * deletes by an equality on `vault`, inserts by a vault in every document.
+ *
+ * @returns what is wrong with it, without any of its values; null when it keeps the rule.
+ */
+export function faultOfCommand(name: string, command: Command): string | null {
+  const judge = judges[name]
+  if (judge) {
+    const fault = judge(command)
+    return fault && `${name}: ${fault}`
+  }
+  return harmless.has(name) ? null : `${name}: a command the audit does not know`
+}
+
+const judges: Record<string, (command: Command) => string | null> = {
+  find: ({ filter }) => faultOfFilter(filter),
+  count: ({ query }) => faultOfFilter(query),
+  distinct: ({ query }) => faultOfFilter(query),
+  findAndModify: ({ query, update }) => faultOfFilter(query) ?? faultOfChange(update),
+  aggregate: ({ pipeline }) => faultOfPipeline(pipeline),
+  insert: ({ documents }) => first(documents, document => faultOfDocument(document)),
+  update: ({ updates }) =>
+    first(updates, ({ q, u }: Command) => faultOfFilter(q) ?? faultOfChange(u)),
+  delete: ({ deletes }) => first(deletes, ({ q }: Command) => faultOfFilter(q)),
+}
+
+function first(list: unknown, judge: (item: Command) => string | null): string | null {
+  if (!Array.isArray(list) || list.length === 0) return 'nothing to judge'
+  for (const item of list as Command[]) {
+    const fault = judge(item)
+    if (fault) return fault
+  }
+  return null
+}
+
+const faultOfFilter = (filter: unknown): string | null =>
+  saysVault(filter) ? null : 'the filter has no equality on vault'
+
+/** `vault` by itself or as a term of `$and`; a term of `$or` scopes nothing. */
+function saysVault(filter: unknown): boolean {
+  if (typeof filter !== 'object' || filter === null) return false
+  const { vault, $and } = filter as { vault?: unknown; $and?: unknown }
+  return isVault(vault) || (Array.isArray($and) && $and.some(saysVault))
+}
+
+function isVault(value: unknown): boolean {
+  if (typeof value === 'string') return value !== ''
+  if (typeof value !== 'object' || value === null) return false
+  const { $eq } = value as { $eq?: unknown }
+  return typeof $eq === 'string' && $eq !== ''
+}
+
+const faultOfDocument = ({ vault }: Command): string | null =>
+  typeof vault === 'string' && vault !== '' ? null : 'a document has no vault'
+
+/** A row never moves from one vault to another. */
+function faultOfChange(change: unknown): string | null {
+  const stages = Array.isArray(change) ? (change as Command[]) : [change as Command]
+  for (const stage of stages) {
+    for (const [operator, fields] of Object.entries(stage ?? {})) {
+      if (!operator.startsWith('$')) return 'a document is replaced'
+      if (operator === '$setOnInsert') continue
+      if (Object.keys(fields as Command).includes('vault')) return `${operator} changes the vault`
+    }
+  }
+  return null
+}
+
+/** Stages that bring documents in from elsewhere, or write. */
+const foreign = new Set(['$lookup', '$graphLookup', '$unionWith', '$facet', '$out', '$merge'])
+
+function faultOfPipeline(pipeline: unknown): string | null {
+  const stages = pipeline as Command[]
+  const [head = {}] = stages
+  if ('$listSearchIndexes' in head) return null
+  const stray = stages.flatMap(stage => Object.keys(stage)).find(name => foreign.has(name))
+  if (stray) return `${stray} may leave the vault`
+  const search = head['$vectorSearch'] as { filter?: unknown } | undefined
+  return faultOfFilter(search ? search.filter : head['$match'])
+}

@@ -1,0 +1,9 @@
+import type { Backend } from '#shared/backend.ts'
+import { sweepAll } from '#shared/operation/sweep.ts'
+import type { Job, Verdict } from '#shared/queue/queue.ts'
+
+/** Cleans up. What fails is logged and tried again by the next run, a minute later. */
+export async function sweep(backend: Backend, batch: Job<'sweep'>[]): Promise<Verdict[]> {
+  await sweepAll(backend)
+  return batch.map(({ id }) => ({ id, done: true }))
+}
