@@ -1,0 +1,146 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import t from 'tap'
+import { buildKey, clientOf } from '#test/support/api.ts'
+import { testBackend, testConfig } from '#test/support/backend.ts'
+import { checkJournal, sendExchanges, settled } from '#test/support/journal.ts'
+import { startWeb, startWorker } from '#test/support/processes.ts'
+import { embeddingProvider } from '#test/support/provider.ts'
+import { until } from '#test/support/until.ts'
+
+t.setTimeout(0)
+
+/** The promise is 15 s: a missed heartbeat, the next look for one, the first delay. */
+const redeliveredWithinMs = 15_000 + 3_000
+
+const said = (content: string) => ({ messages: [{ role: 'user', content }] })
+
+t.test('workers are killed, one in the middle of a job: others do it, once', async t => {
+  const provider = await embeddingProvider(t)
+  const config = await testConfig(t)
+  const backend = await testBackend(t, { config })
+  const [key, busy] = await Promise.all([buildKey(backend), buildKey(backend)])
+  const extra = {
+    EMBEDDINGS: 'openai/double',
+    OPENAI_API_KEY: 'sk-test',
+    OPENAI_BASE_URL: provider.baseUrl,
+  }
+  const web = await startWeb(t, config, extra)
+  const doomed = await startWorker(t, config, extra)
+  const client = clientOf(web.base, key)
+  t.equal((await client.post('/v1/memory/ingest?wait=true', said('first'))).status, 200)
+
+  provider.hang()
+  const before = provider.calls.length
+  const hanging = await client.post('/v1/memory/ingest', said('second'))
+  await until('the worker waits for the provider', () => provider.calls.length > before)
+  doomed.kill('SIGKILL')
+  const killed = Date.now()
+
+  const journal = sendExchanges(() => web.base, busy, { pauseMs: 10 })
+  for (let kill = 0; kill < 3; kill++) {
+    const worker = await startWorker(t, config, extra)
+    await delay(100 + 150 * kill)
+    worker.kill('SIGKILL')
+  }
+  await startWorker(t, config, extra)
+  t.equal(
+    (await client.post('/v1/memory/ingest?wait=true', said('third'))).status,
+    200,
+    'all goes on',
+  )
+  await journal.stop()
+  await settled(backend, 30_000)
+
+  const { rows } = await backend.postgres.query<{ finished_at: Date }>(
+    'select finished_at from operations where id = $1',
+    [hanging.body.operation_id],
+  )
+  const ms = rows[0]!.finished_at.getTime() - killed
+  t.comment(`redelivered and stored ${(ms / 1_000).toFixed(1)} s after the kill`)
+  t.comment(`${journal.acknowledged.size} acknowledged meanwhile, 4 kills`)
+  t.ok(ms < redeliveredWithinMs, `${ms} ms`)
+  t.ok(journal.acknowledged.size > 50)
+  const acknowledged = new Set(['first', 'second', 'third'])
+  await checkJournal(t, backend, key, { acknowledged, unsure: new Set() })
+  await checkJournal(t, backend, busy, journal)
+})
+
+t.test('the API is killed under load: what it said is true', async t => {
+  const config = await testConfig(t)
+  const backend = await testBackend(t, { config })
+  const key = await buildKey(backend)
+  await startWorker(t, config)
+  let web = await startWeb(t, config)
+  const journal = sendExchanges(() => web.base, key, { lanes: 12 })
+  for (let kill = 0; kill < 4; kill++) {
+    const before = journal.acknowledged.size
+    await until('it is under load', () => journal.acknowledged.size > before + 30)
+    web.kill('SIGKILL')
+    await web.ended
+    web = await startWeb(t, config)
+  }
+  await journal.stop()
+  await settled(backend, 20_000)
+  const { acknowledged, unsure, statuses } = journal
+  t.comment(`${acknowledged.size} acknowledged, ${unsure.size} not, 4 kills`)
+  t.ok(acknowledged.size > 100 && (statuses.get(0) ?? 0) > 0, 'requests were cut off')
+  await checkJournal(t, backend, key, journal)
+})
+
+t.test('SIGTERM: the API lets requests under way finish and ends with 0', async t => {
+  const config = await testConfig(t)
+  const backend = await testBackend(t, { config })
+  const key = await buildKey(backend)
+  const web = await startWeb(t, config)
+  const client = clientOf(web.base, key)
+  t.equal((await client.get('/health')).status, 200, 'this connection stays open, and idle')
+  const waiting = Array.from({ length: 8 }, (_, n) =>
+    client.post('/v1/memory/ingest?wait=true', said(`late ${n}`)),
+  )
+  await until('all are accepted', async () => {
+    const { rows } = await backend.postgres.query<{ n: number }>(
+      'select count(*)::int n from operations',
+    )
+    return rows[0]!.n === 8
+  })
+  web.kill('SIGTERM')
+  await until('it drains', () => web.output().includes('process.draining'))
+  const refused = await fetch(`${web.base}/health`, { signal: AbortSignal.timeout(2_000) }).catch(
+    () => 'refused',
+  )
+  t.equal(refused, 'refused', 'nobody new gets in')
+
+  const begun = Date.now()
+  const worker = await startWorker(t, config)
+  const answers = await Promise.all(waiting)
+  t.same(
+    answers.map(({ status }) => status),
+    Array<number>(8).fill(200),
+    'those who waited are answered',
+  )
+  t.same(await web.ended, { code: 0, signal: null })
+  t.ok(Date.now() - begun < 10_000, 'and it does not linger')
+  t.match(web.output(), /process\.stopped/)
+
+  worker.kill('SIGTERM')
+  t.same(await worker.ended, { code: 0, signal: null }, 'so does a worker')
+})
+
+t.test('SIGTERM: a worker under load hands over what it has not done', async t => {
+  const config = await testConfig(t)
+  const backend = await testBackend(t, { config })
+  const key = await buildKey(backend)
+  const web = await startWeb(t, config)
+  const journal = sendExchanges(() => web.base, key, { lanes: 6 })
+  for (let turn = 0; turn < 3; turn++) {
+    const worker = await startWorker(t, config)
+    await delay(300)
+    worker.kill('SIGTERM')
+    t.same(await worker.ended, { code: 0, signal: null }, worker.output())
+  }
+  await startWorker(t, config)
+  await journal.stop()
+  // No heartbeat has to be missed: nothing was left behind.
+  await settled(backend, 9_000)
+  await checkJournal(t, backend, key, journal)
+})

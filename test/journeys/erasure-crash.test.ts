@@ -1,0 +1,66 @@
+import t from 'tap'
+import { mintId } from '#shared/ids.ts'
+import { buildKey, clientOf, testApi } from '#test/support/api.ts'
+import { testBackend, testConfig } from '#test/support/backend.ts'
+import { startWorker } from '#test/support/processes.ts'
+import { plant, scopeOf } from '#test/support/stored.ts'
+import { until } from '#test/support/until.ts'
+import { billOf } from '#test/support/vault.ts'
+
+t.setTimeout(0)
+
+/** Enough that a worker is killed in the middle of them. */
+const memories = 10_000
+
+t.test('workers are killed while they erase: others finish, and count what there was', async t => {
+  const config = await testConfig(t)
+  const backend = await testBackend(t, { config })
+  const api = await testApi(t, backend)
+
+  const tenant = async (rows: number) => {
+    const key = await buildKey(backend)
+    const texts = Array.from({ length: rows }, (_, n) => ({ text: `note ${n}`, at: n, tokens: 2 }))
+    const ids = await plant(backend, await scopeOf(backend, key), texts, { vectors: false })
+    return { key, ids, client: clientOf(api.base, key) }
+  }
+  const left = async (key: string): Promise<number> => {
+    const { vault } = await scopeOf(backend, key)
+    return backend.mongo.memories.countDocuments({ vault })
+  }
+  const clearings = []
+  const midway: boolean[] = []
+  for (let kill = 0; kill < 3; kill++) {
+    const { key, client } = await tenant(memories)
+    const { body } = await client.send('DELETE', '/v1/memory', {
+      headers: { prefer: 'respond-async' },
+    })
+    const id = body.operation_id as string
+    const doomed = await startWorker(t, config)
+    const begun = async () => (await client.get(`/v1/operations/${id}`)).body.progress.done > 0
+    await until('some of it is gone', begun)
+    doomed.kill('SIGKILL')
+    await doomed.ended
+    midway.push((await left(key)) > 0)
+    clearings.push({ id, key, client })
+  }
+  t.ok(midway.includes(true), `killed midway: ${midway.join(', ')}`)
+
+  const single = await tenant(500)
+  const deletion = await single.client.post(
+    '/v1/memory/delete-ids',
+    { ids: [...single.ids.slice(0, 499), mintId()] },
+    { prefer: 'respond-async' },
+  )
+  const killed = Date.now()
+  await startWorker(t, config)
+  for (const { id, key, client } of clearings) {
+    const done = async () => (await client.get(`/v1/operations/${id}`)).body.state === 'done'
+    await until('the clearing is done', done, 30_000)
+    t.match((await client.get(`/v1/operations/${id}`)).body.outcome.body, { deleted: memories })
+    t.equal(await left(key), 0)
+  }
+  t.comment(`all erased ${((Date.now() - killed) / 1_000).toFixed(1)} s after the last kill`)
+  const { outcome } = (await single.client.get(`/v1/operations/${deletion.body.operation_id}`)).body
+  t.match(outcome.body, { deleted: 499, not_found: 1 })
+  t.equal(await billOf(backend, deletion.body.operation_id), 998)
+})

@@ -1,0 +1,204 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { release } from '#scripts/release.ts'
+import { startMongodb } from '#scripts/services/mongodb.ts'
+import { startPostgres } from '#scripts/services/postgres.ts'
+import type { Backend } from '#shared/backend.ts'
+import { createLog } from '#shared/log.ts'
+import { buildKey, clientOf, type Client } from '#test/support/api.ts'
+import { testBackend, testConfig } from '#test/support/backend.ts'
+import { gateBefore } from '#test/support/gate.ts'
+import { checkJournal, sendExchanges, settled } from '#test/support/journal.ts'
+import { startWeb, startWorker } from '#test/support/processes.ts'
+import { until } from '#test/support/until.ts'
+
+t.setTimeout(0)
+
+const said = (content: string) => ({ messages: [{ role: 'user', content }] })
+
+/** A folder of its own for a database that is going to be killed. */
+function dataDirOf(t: Test): string {
+  const dir = mkdtempSync(join(tmpdir(), 'mv-crash-'))
+  t.teardown(() => rmSync(dir, { recursive: true, force: true }))
+  return dir
+}
+
+t.test('the MongoDB engine is killed under writes: what was stored is there', async t => {
+  const shared = await testConfig(t)
+  const dir = dataDirOf(t)
+  const lines: string[] = []
+  const log = (line: string): void => void lines.push(line)
+  let engine = await startMongodb(dir, { log })
+  t.teardown(() => engine.stop())
+  const config = { ...shared, mongodbUri: engine.url }
+  await release(config, createLog('silent', 'test'))
+  const backend = await testBackend(t, { config })
+  const key = await buildKey(backend)
+  const [web] = await Promise.all([startWeb(t, config), startWorker(t, config)])
+  const stored = sendExchanges(() => web.base, key, { lanes: 2, wait: true })
+  const others = await buildKey(backend)
+  const promised = sendExchanges(() => web.base, others, { lanes: 2, pauseMs: 20 })
+
+  for (let kill = 0; kill < 2; kill++) {
+    const before = stored.acknowledged.size
+    await until('it writes', () => stored.acknowledged.size > before + 20, 20_000)
+    const known = [...stored.acknowledged]
+    process.kill(engine.pid, 'SIGKILL')
+    await engine.died
+    engine = await startMongodb(dir, { log })
+    const texts = new Set(await textsOf(backend, key))
+    t.same(
+      known.filter(text => !texts.has(text)),
+      [],
+      'all that was stored before the kill is there',
+    )
+  }
+  await Promise.all([stored.stop(), promised.stop()])
+  t.same(Object.keys(Object.fromEntries(promised.statuses)), ['202'], 'accepting never stopped')
+  await settled(backend, 60_000)
+  t.comment(`${stored.acknowledged.size} stored, ${promised.acknowledged.size} promised, 2 kills`)
+  await checkJournal(t, backend, key, stored)
+  await checkJournal(t, backend, others, promised)
+})
+
+async function textsOf({ mongo, postgres }: Backend, key: string): Promise<string[]> {
+  const { rows } = await postgres.query<{ vault: string }>(
+    'select vault from memory_keys where masked like $1 order by created_at',
+    [`%${key.slice(-4)}`],
+  )
+  const documents = await mongo.memories.find({ vault: rows[0]!.vault }).toArray()
+  return documents.map(({ text }) => text)
+}
+
+t.test('Postgres is killed under load: every promise is kept', async t => {
+  const dir = dataDirOf(t)
+  const lines: string[] = []
+  const log = (line: string): void => void lines.push(line)
+  let server = await startPostgres(dir, { log })
+  t.teardown(() => server.stop())
+  const gate = await gateBefore(t, server.url)
+  const config = { ...(await testConfig(t)), databaseUrl: gate.url }
+  await release(config, createLog('silent', 'test'))
+  const backend = await testBackend(t, { config })
+  const key = await buildKey(backend)
+  const [web] = await Promise.all([startWeb(t, config), startWorker(t, config)])
+  const journal = sendExchanges(() => web.base, key, { lanes: 4 })
+
+  for (let kill = 0; kill < 2; kill++) {
+    const before = journal.acknowledged.size
+    await until('it is under load', () => journal.acknowledged.size > before + 40, 20_000)
+    process.kill(server.pid, 'SIGKILL')
+    gate.shut()
+    await server.died
+    server = await startPostgres(dir, { log })
+    gate.open(server.url)
+  }
+  const before = journal.acknowledged.size
+  await until('it goes on by itself', () => journal.acknowledged.size > before + 10, 20_000)
+  await journal.stop()
+  await settled(backend, 60_000)
+  t.comment(
+    `${journal.acknowledged.size} acknowledged, 2 kills, ${JSON.stringify([...journal.statuses])}`,
+  )
+  const statuses = [...journal.statuses.keys()].sort()
+  t.same(statuses, [202, 503], 'accepted, or told to come again')
+  await checkJournal(t, backend, key, journal)
+})
+
+t.test('Postgres is out of reach: 503 with Retry-After, then all is well again', async t => {
+  const real = await testConfig(t)
+  const gate = await gateBefore(t, real.databaseUrl)
+  const backend = await testBackend(t, { config: real })
+  const key = await buildKey(backend)
+  const config = { ...real, databaseUrl: gate.url }
+  const [web, worker] = await Promise.all([startWeb(t, config), startWorker(t, config)])
+  const client = clientOf(web.base, key)
+  t.equal((await client.post('/v1/memory/ingest?wait=true', said('before'))).status, 200)
+
+  const requests = () => [
+    client.post('/v1/memory/ingest', said('meanwhile')),
+    client.post('/v1/memory/search', { query: 'before', limit: 1 }),
+    client.get('/v1/memory/stats'),
+    client.post('/v1/keys'),
+  ]
+  for (const [how, withinMs] of [
+    ['shut', 3_000],
+    ['freeze', 13_000],
+  ] as const) {
+    gate[how]()
+    const begun = Date.now()
+    for (const { status, headers, body } of await Promise.all(requests())) {
+      t.equal(status, 503, how)
+      t.match(headers.get('retry-after'), /^\d+$/)
+      t.match(body, { error: /database is out of reach/ })
+    }
+    t.ok(Date.now() - begun < withinMs, `${how}: answered after ${Date.now() - begun} ms`)
+    t.equal((await client.get('/health')).status, 200, 'it is alive, and says so')
+    gate.open()
+    await until(
+      'it serves again',
+      async () => (await client.get('/v1/memory/stats')).status === 200,
+      15_000,
+    )
+    const stored = await client.post('/v1/memory/ingest?wait=true', said(`after ${how}`))
+    t.equal(stored.status, 200, 'so does the worker')
+  }
+  await settled(backend, 20_000)
+  t.same((await textsOf(backend, key)).filter(text => text !== 'meanwhile').sort(), [
+    'after freeze',
+    'after shut',
+    'before',
+  ])
+  t.notMatch(web.output() + worker.output(), /process\.crashed/)
+})
+
+t.test('MongoDB is out of reach: writes are accepted, reads say 503, then all is well', async t => {
+  const real = await testConfig(t)
+  const gate = await gateBefore(t, real.mongodbUri)
+  const backend = await testBackend(t, { config: real })
+  const keys = await Promise.all([1, 2, 3].map(() => buildKey(backend)))
+  const config = { ...real, mongodbUri: gate.url }
+  const [web, worker] = await Promise.all([startWeb(t, config), startWorker(t, config)])
+  const [client, ...others] = keys.map(key => clientOf(web.base, key)) as [Client, ...Client[]]
+  const question = { query: 'kettle', limit: 1 }
+  for (const one of [client, ...others]) {
+    t.equal((await one.post('/v1/memory/ingest?wait=true', said('the kettle is red'))).status, 200)
+  }
+  t.equal((await client.post('/v1/memory/search', question)).body.totalMemories, 1)
+
+  const promised: string[] = []
+  for (const [how, withinMs] of [
+    ['shut', 4_000],
+    ['freeze', 13_000],
+  ] as const) {
+    const other = others.pop()!
+    gate[how]()
+    const begun = Date.now()
+    const held = client.post('/v1/memory/search', question)
+    t.match(await held, { status: 200, body: { totalMemories: 1 } }, `${how}: a vault that is held`)
+    const text = `promised while ${how}`
+    t.equal((await client.post('/v1/memory/ingest', said(text))).status, 202, how)
+    promised.push(text)
+    const reads = [other.post('/v1/memory/search', question), client.get('/v1/memory/stats')]
+    for (const { status, headers, body } of await Promise.all(reads)) {
+      t.equal(status, 503, how)
+      t.match(headers.get('retry-after'), /^\d+$/)
+      t.match(body, { error: /memory store is out of reach/ })
+    }
+    t.ok(Date.now() - begun < withinMs, `${how}: answered after ${Date.now() - begun} ms`)
+    gate.open()
+    await until(
+      'it serves again',
+      async () => (await client.get('/v1/memory/stats')).status === 200,
+      15_000,
+    )
+    t.equal((await other.post('/v1/memory/search', question)).body.totalMemories, 1)
+  }
+  await settled(backend, 60_000)
+  t.same((await textsOf(backend, keys[0]!)).sort(), [...promised, 'the kettle is red'].sort())
+  const { body } = await client.post('/v1/memory/search', { query: 'promised', limit: 5 })
+  t.equal(body.totalMemories, 3, 'and can be found')
+  t.notMatch(web.output() + worker.output(), /process\.crashed/)
+})

@@ -1,0 +1,168 @@
+import { readFileSync } from 'node:fs'
+import t from 'tap'
+import { jobNames } from '#shared/queue/jobs.ts'
+import { buildKey, clientOf } from '#test/support/api.ts'
+import { testBackend, testConfig } from '#test/support/backend.ts'
+import { envOf, launch, start } from '#test/support/processes.ts'
+import { until } from '#test/support/until.ts'
+
+const config = await testConfig(t)
+const backend = await testBackend(t, { config })
+const env = envOf(config)
+
+/** `web: node api/index.ts` and so on, by name. */
+const procfile = new Map(
+  readFileSync(new URL('../../Procfile', import.meta.url), 'utf8')
+    .trim()
+    .split('\n')
+    .map(line => {
+      const colon = line.indexOf(':')
+      return [line.slice(0, colon), line.slice(colon + 1).trim()] as const
+    }),
+)
+
+const said = (content: string) => ({ messages: [{ role: 'user', content }] })
+
+t.test('every process of the Procfile runs by itself against the same two stores', async t => {
+  t.ok(['web', 'worker', 'release'].every(name => procfile.has(name)))
+  const released = launch(t, procfile.get('release')!, env)
+  t.same(await released.ended, { code: 0, signal: null }, released.output())
+
+  const names = [...procfile.keys()].filter(name => name !== 'release')
+  const running = await Promise.all(names.map(name => start(t, procfile.get(name)!, env)))
+  const client = clientOf(running[0]!.base, await buildKey(backend))
+  const stored = await client.post(
+    '/v1/memory/ingest?wait=true',
+    said('The kettle is descaled in May'),
+  )
+  t.equal(stored.status, 200, 'what web promises a worker does')
+  const found = await client.post('/v1/memory/search', { query: 'kettle', limit: 3 })
+  t.match(found.body.memories, [{ content: 'The kettle is descaled in May' }])
+
+  for (const process of running) process.kill('SIGTERM')
+  for (const [index, process] of running.entries()) {
+    t.same(await process.ended, { code: 0, signal: null }, `${names[index]} ends well`)
+    t.match(process.output(), /process\.stopped/)
+  }
+})
+
+t.test('the workers of the Procfile take every queue there is', async t => {
+  const taken = [...procfile.values()]
+    .filter(command => command.includes('workers/index.ts'))
+    .flatMap(command => {
+      const names = command.split('workers/index.ts')[1]!.trim().split(/\s+/).filter(Boolean)
+      return names.length > 0 ? names : jobNames
+    })
+  t.same([...new Set(taken)].sort(), [...jobNames].sort())
+})
+
+t.test('two web processes and two workers see each other’s writes at once', async t => {
+  const [one, other] = await Promise.all([
+    ...[1, 2].map(() => start(t, 'node api/index.ts', env)),
+    ...[1, 2].map(() => start(t, 'node workers/index.ts', env)),
+  ])
+  const key = await buildKey(backend)
+  const clients = [clientOf(one!.base, key), clientOf(other!.base, key)]
+
+  const missed: string[] = []
+  for (let turn = 0; turn < 30; turn++) {
+    const writer = clients[turn % 2]!
+    const reader = clients[(turn + 1) % 2]!
+    const word = `word${turn}x${turn * 7919}`
+    const stored = await writer.post(
+      '/v1/memory/ingest?wait=true',
+      said(`The password of door ${turn} is ${word}`),
+    )
+    t.equal(stored.status, 200)
+    const { body } = await reader.post('/v1/memory/search', { query: word, limit: 1 })
+    if (!body.memories[0]?.content.includes(word)) missed.push(word)
+  }
+  t.same(missed, [], 'the other process found each at its next request')
+
+  const promises = Array.from({ length: 60 }, (_, n) =>
+    clients[n % 2]!.post('/v1/memory/ingest', said(`item ${n}`)),
+  )
+  t.ok((await Promise.all(promises)).every(({ status }) => status === 202))
+  for (const client of clients) {
+    const count = async (): Promise<number> => (await client.get('/v1/memory/stats')).body.memories
+    await until('all are stored', async () => (await count()) >= 90)
+    t.equal(await count(), 90, 'each once')
+  }
+})
+
+t.test('a worker takes only the queues it is told to', async t => {
+  const others = jobNames.filter(name => name !== 'ingest')
+  const key = await buildKey(backend)
+  const web = await start(t, 'node api/index.ts', env)
+  const client = clientOf(web.base, key)
+  const stored = async (): Promise<number> => (await client.get('/v1/memory/stats')).body.memories
+  if (others.length > 0) {
+    const worker = await start(t, `node workers/index.ts ${others.join(' ')}`, env)
+    await client.post('/v1/memory/ingest', said('nobody takes this'))
+    await until('it takes its own', () => worker.output().includes('worker.taking'))
+    await new Promise(resolve => setTimeout(resolve, 1_500))
+    t.equal(await stored(), 0, 'an exchange waits for a worker of its kind')
+  } else await client.post('/v1/memory/ingest', said('nobody takes this'))
+  await start(t, 'node workers/index.ts ingest', env)
+  await until('its worker has come', async () => (await stored()) === 1)
+})
+
+t.test('a worker with a queue that does not exist says so and ends with 2', async t => {
+  const worker = launch(t, 'node workers/index.ts ingest no-such-queue', env)
+  t.same(await worker.ended, { code: 2, signal: null })
+  t.match(worker.output(), /No such job: no-such-queue/)
+  t.match(worker.output(), new RegExp(`Jobs: .*${jobNames[0]}`), 'and names those that do')
+  t.notMatch(worker.output(), /\n\s+at /, 'without a stack')
+})
+
+t.test('--help is answered by every program, without any environment', async t => {
+  const bare = { PATH: env.PATH! }
+  for (const command of [
+    'node workers/index.ts',
+    'node scripts/migrate.ts',
+    'node scripts/create-account.ts',
+  ]) {
+    const { ended, output } = launch(t, `${command} --help`, bare)
+    t.same(await ended, { code: 0, signal: null }, command)
+    t.match(output(), /Usage: node/)
+  }
+})
+
+t.test('the release step runs any number of times, and at the same time', async t => {
+  const fresh = await testConfig(t)
+  const again = launch(t, 'node scripts/migrate.ts', envOf(fresh))
+  t.same(await again.ended, { code: 0, signal: null })
+  t.match(again.output(), /Migrations applied: none/, 'nothing is applied twice')
+
+  const empty = new URL(fresh.databaseUrl)
+  const { postgres } = await testBackend(t, { config: fresh })
+  const name = `${empty.pathname.slice(1)}_empty`
+  await postgres.query(`create database ${name}`)
+  t.teardown(() => postgres.query(`drop database if exists ${name} with (force)`))
+  empty.pathname = `/${name}`
+  const at = envOf({ ...fresh, databaseUrl: empty.href })
+  const racers = [1, 2, 3].map(() => launch(t, 'node scripts/migrate.ts', at))
+  for (const racer of racers) t.same(await racer.ended, { code: 0, signal: null }, racer.output())
+  const applied = racers.flatMap(
+    ({ output }) => /applied: (\d.*)/.exec(output())?.[1]?.split(', ') ?? [],
+  )
+  t.ok(applied.length > 3)
+  t.equal(new Set(applied).size, applied.length, 'each file once, whoever was first')
+})
+
+t.test('what is wrong with the environment is said at once, in sentences', async t => {
+  const broken = { ...env, PORT: 'eighty', MASTER_KEY: 'short', DATABASE_URL: 'mysql://x' }
+  for (const command of ['node api/index.ts', 'node workers/index.ts', 'node scripts/migrate.ts']) {
+    const { ended, output } = launch(t, command, broken)
+    t.ok([1, 2].includes((await ended).code!), command)
+    t.match(output(), /PORT must be a whole number/)
+    t.match(output(), /MASTER_KEY must be 32 bytes/)
+    t.match(output(), /DATABASE_URL must be a URL/)
+    t.notMatch(output(), /\n\s+at /, `${command} shows no stack`)
+  }
+  const away = { ...env, DATABASE_URL: 'postgresql://u:secret-password@127.0.0.1:1/x' }
+  const { ended, output } = launch(t, 'node api/index.ts', away)
+  t.equal((await ended).code, 1)
+  t.match(output(), /out of reach/)
+  t.notMatch(output(), /secret-password/)
+})

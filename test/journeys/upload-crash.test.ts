@@ -1,0 +1,103 @@
+import { request } from 'node:http'
+import t, { type Test } from 'tap'
+import type { Backend } from '#shared/backend.ts'
+import { buildKey, clientOf, type Client } from '#test/support/api.ts'
+import { testBackend, testConfig } from '#test/support/backend.ts'
+import { startWeb, startWorker } from '#test/support/processes.ts'
+import { until } from '#test/support/until.ts'
+
+t.setTimeout(0)
+
+const at = 1_700_000_000_000
+const linesOf = (count: number): string[] =>
+  Array.from({ length: count }, (_, n) =>
+    JSON.stringify({ content: `memory number ${n}`, timestamp: at + n }),
+  )
+const ndjson = { 'content-type': 'application/x-ndjson' }
+const send = (client: Client, lines: string[], headers: Record<string, string> = {}) =>
+  client.send('POST', '/v1/memory/upload', {
+    body: lines.join('\n'),
+    headers: { ...ndjson, prefer: 'respond-async', ...headers },
+  })
+
+/** Every line once: in the vault, in the answer, on the bill and in the debt. */
+async function checkWhole(
+  t: Test,
+  backend: Backend,
+  client: Client,
+  { operation, count }: { operation: string; count: number },
+): Promise<void> {
+  const told = async () => (await client.get(`/v1/operations/${operation}`)).body
+  await until('the file is stored', async () => (await told()).state === 'done', 60_000)
+  t.match((await told()).outcome.body, {
+    status: 'complete',
+    stats: { inputItems: count, memories: count, stored: count, skipped: 0, failed: 0 },
+  })
+  const { body } = await client.get('/v1/memory/export')
+  t.equal(body.length, count)
+  t.equal(new Set(body.map(({ content }: { content: string }) => content)).size, count)
+  const { rows } = await backend.postgres.query(
+    `select v.raw_units as units, v.raw_tokens::int as debt, u.memory_tokens as bill,
+            (select count(*)::int from usage_events where vault = v.id) as bills,
+            (select count(*)::int from bulk_files where vault = v.id and operation is not null) as left
+     from operations o join vaults v on v.id = o.vault join usage_events u on u.id = o.id
+     where o.id = $1`,
+    [operation],
+  )
+  const [row] = rows
+  t.match(row, { units: count, bills: 1, left: 0 })
+  t.equal(row!['bill'], row!['debt'])
+}
+
+t.test('workers are killed in the middle of a file: every line is stored once', async t => {
+  const config = await testConfig(t)
+  const backend = await testBackend(t, { config })
+  const web = await startWeb(t, config)
+  const client = clientOf(web.base, await buildKey(backend))
+  const { body } = await send(client, linesOf(3_000))
+  const operation: string = body.operation_id
+  const done = async (): Promise<number> =>
+    (await client.get(`/v1/operations/${operation}`)).body.progress.done
+  for (let kill = 0; kill < 3; kill++) {
+    const before = await done()
+    const worker = await startWorker(t, config)
+    await until('it is at work', async () => (await done()) > before, 30_000)
+    worker.kill('SIGKILL')
+    await worker.ended
+  }
+  t.comment(`${await done()} of 3,000 lines stored after 3 kills`)
+  await startWorker(t, config)
+  await checkWhole(t, backend, client, { operation, count: 3_000 })
+})
+
+t.test('the API is killed while a file arrives: sent again it is stored once', async t => {
+  const config = await testConfig(t)
+  const backend = await testBackend(t, { config })
+  const key = await buildKey(backend)
+  await startWorker(t, config)
+  const staged = async (): Promise<number> =>
+    (await backend.postgres.query('select 1 from bulk_chunks')).rows.length
+  const lines = linesOf(700)
+  for (let kill = 0; kill < 3; kill++) {
+    const web = await startWeb(t, config)
+    const before = await staged()
+    const { port } = new URL(web.base)
+    const sending = request({
+      port,
+      host: '127.0.0.1',
+      path: '/v1/memory/upload',
+      method: 'POST',
+      headers: { ...ndjson, authorization: `Bearer ${key}`, 'idempotency-key': 'once' },
+    })
+    const cut = new Promise(resolve => sending.once('error', resolve))
+    sending.write(`${lines.slice(0, 210 * (kill + 1)).join('\n')}\n`)
+    await until('some of it is staged', async () => (await staged()) > before)
+    web.kill('SIGKILL')
+    await cut
+  }
+  const web = await startWeb(t, config)
+  const client = clientOf(web.base, key)
+  t.same((await client.get('/v1/memory/export')).body, [], 'nothing of it is there')
+  const { body } = await send(client, lines, { 'idempotency-key': 'once' })
+  await checkWhole(t, backend, client, { operation: body.operation_id, count: 700 })
+})
