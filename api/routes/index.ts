@@ -24,6 +24,7 @@ import { warmup } from '#api/routes/memory/warmup.ts'
 import { providerKeys } from '#api/routes/account/provider-keys.ts'
 import { usage } from '#api/routes/account/usage.ts'
 import { models } from '#api/routes/models.ts'
+import { reference } from '#api/routes/reference.ts'
 import { operations } from '#api/routes/operations.ts'
 import type { Backend } from '#shared/backend.ts'
 
@@ -32,6 +33,7 @@ export function routes(backend: Backend): Router {
   const router = new Router()
   for (const add of [
     information,
+    reference,
     health,
     keys,
     prepare,

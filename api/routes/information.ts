@@ -1,10 +1,6 @@
-import { readFileSync } from 'node:fs'
 import type { Router } from '@koa/router'
 import { document } from '#api/contract/document.ts'
-
-const { version } = JSON.parse(
-  readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
-) as { version: string }
+import { version } from '#api/version.ts'
 
 /** What this service is and which endpoints it serves; open to everyone. */
 export function information(router: Router): void {
@@ -16,13 +12,13 @@ export function information(router: Router): void {
   )
   router.get('/', ctx => {
     const served = router.stack.flatMap(({ path, methods }) =>
-      methods.filter(method => method !== 'HEAD').map(method => `${method} ${String(path)}`),
+      methods.map(method => `${method} ${String(path)}`).filter(route => summaries.has(route)),
     )
     ctx.body = {
       name: 'Memory Vault',
       version,
       status: 'ok',
-      docs: '/',
+      docs: '/docs',
       endpoints: Object.fromEntries(served.map(route => [route, summaries.get(route) ?? ''])),
     }
   })

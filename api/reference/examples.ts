@@ -1,0 +1,171 @@
+/** A request that works, as the reference shows it and the tests send it. */
+export type Example = {
+  path?: Record<string, unknown>
+  query?: Record<string, unknown>
+  headers?: Record<string, unknown>
+  body?: unknown
+}
+
+/** Ids in the examples; whoever runs them puts real ones in their place. */
+export const sampleIds = {
+  memory: '0199a1b2-c3d4-7000-8001-0123456789ab',
+  reflection: '0199a1b2-c3d4-7000-8002-0123456789ab',
+  batch: '0199a1b2-c3d4-7000-8003-0123456789ab',
+  operation: '0199a1b2-c3d4-7000-8004-0123456789ab',
+  org: '0199a1b2-c3d4-7000-8005-0123456789ab',
+  role: '0199a1b2-c3d4-7000-8006-0123456789ab',
+  user: '0199a1b2-c3d4-7000-8007-0123456789ab',
+  tag: '0199a1b2-c3d4-7000-8008-0123456789ab',
+  sharedMemory: '0199a1b2-c3d4-7000-8009-0123456789ab',
+  memberKey: '0199a1b2-c3d4-7000-8010-0123456789ab',
+  destinationKey: 'mk_4fT9sQ2bXw7LrN5cVhK8mZp3JdYgA6eU',
+}
+
+const ids = sampleIds
+const inOrg = { orgId: ids.org }
+
+const conversation = [
+  { role: 'user', content: 'My cat is called Ada and she hates thunder.' },
+  { role: 'assistant', content: 'Poor Ada! A covered bed in a quiet room helps many cats.' },
+]
+
+/** By operation. An endpoint that takes nothing needs none. */
+export const examples: Partial<Record<string, Example>> = {
+  prepare: { body: { messages: [{ role: 'user', content: 'What is my cat called?' }] } },
+  ingest: { query: { wait: true }, body: { messages: conversation } },
+  search: { body: { query: 'what is my cat called?', limit: 5 } },
+  list: { query: { tier: 1, limit: 20, order: 'newest_first' } },
+  edit: { body: { memory_id: ids.memory, text: 'My cat is called Ada; she hates thunder.' } },
+  dateSearch: { body: { from: '2026-01-01', query: 'the cat', max_tokens: 2_000 } },
+  upload: {
+    body: '{"content":"We moved to Lisbon in May.","role":"user","timestamp":1746100800000}\n',
+  },
+  exportVault: { query: { vectors: false } },
+  importVault: {
+    query: { dry_run: true },
+    body: `${JSON.stringify({
+      id: ids.memory,
+      tier: 1,
+      role: 'user',
+      content: 'My cat is called Ada and she hates thunder.',
+      timestamp: 1_746_100_800_000,
+      session_id: null,
+      consolidated: false,
+    })}\n`,
+  },
+  inspect: { body: { memory_id: ids.memory } },
+  deleteIds: { body: { ids: [ids.memory] } },
+  clearMemory: { headers: { 'x-session-id': 'chat-42' } },
+  checkout: { body: { tier: 1 } },
+  commit: {
+    body: {
+      batch_id: ids.batch,
+      entries: [{ text: 'The user has a cat, Ada, who is afraid of thunder.', importance: 5 }],
+    },
+  },
+  transfer: { body: { destination_key: ids.destinationKey, dry_run: true } },
+  graft: {
+    body: { destination_key: ids.destinationKey, queries: ['the cat'], threshold: 0.5 },
+  },
+  reembed: { body: { embeddings: 'openai/text-embedding-3-small' } },
+  statsOfKey: { path: { key: ids.destinationKey } },
+  createKey: { body: { name: 'Phone' } },
+  rotateKey: { body: { grace_seconds: 3_600 } },
+  usage: { query: { start: '2026-01-01' } },
+  putProviderKey: { path: { provider: 'openai' }, body: { key: 'sk-proj-0123456789abcdef' } },
+  deleteProviderKey: { path: { provider: 'openai' } },
+  listOperations: { query: { limit: 10 } },
+  readOperation: { path: { id: ids.operation } },
+  cancelOperation: { path: { id: ids.operation } },
+  chat: {
+    body: {
+      model: 'openai/gpt-5-mini',
+      messages: [{ role: 'user', content: 'What is my cat called?' }],
+    },
+  },
+  anthropicMessages: {
+    body: {
+      model: 'claude-sonnet-4-5',
+      max_tokens: 500,
+      messages: [{ role: 'user', content: 'What is my cat called?' }],
+    },
+  },
+  generateContent: {
+    path: { model: 'gemini-2.5-flash' },
+    body: { contents: [{ role: 'user', parts: [{ text: 'What is my cat called?' }] }] },
+  },
+  streamGenerateContent: {
+    path: { model: 'gemini-2.5-flash' },
+    body: { contents: [{ role: 'user', parts: [{ text: 'What is my cat called?' }] }] },
+  },
+  embed: { body: { model: 'openai/text-embedding-3-small', input: 'My cat is called Ada.' } },
+  speak: { body: { model: 'openai/gpt-4o-mini-tts', voice: 'coral', input: 'Ada is fine.' } },
+  drawImages: { body: { model: 'openai/gpt-image-1', prompt: 'A cat under a covered bed' } },
+  createOrg: {
+    body: {
+      name: 'Acme',
+      processor_provider: 'openai',
+      extract_model: 'gpt-5',
+      classify_model: 'gpt-5-mini',
+    },
+  },
+  readOrg: { path: inOrg },
+  changeOrg: { path: inOrg, body: { name: 'Acme Research' } },
+  createMemberKey: { path: inOrg, body: { team_member_id: 'rosa@example.com' } },
+  listMemberKeys: { path: inOrg, query: { q: 'rosa' } },
+  readMemberKey: { path: { ...inOrg, keyId: ids.memberKey } },
+  revokeMemberKey: { path: { ...inOrg, keyId: ids.memberKey } },
+  createTag: {
+    path: inOrg,
+    body: {
+      label: 'finance',
+      question: 'Is this about money, budgets or salaries?',
+      examples: ['The Q3 budget was cut by a tenth.'],
+      negatives: ['The coffee machine is broken.'],
+    },
+  },
+  listTags: { path: inOrg },
+  changeTag: { path: { ...inOrg, tagId: ids.tag }, body: { label: 'finances' } },
+  deleteTag: { path: { ...inOrg, tagId: ids.tag } },
+  createRole: { path: inOrg, body: { name: 'Accounting', allowed_tags: ['finance'] } },
+  listRoles: { path: inOrg },
+  changeRole: { path: { ...inOrg, roleId: ids.role }, body: { allowed_tags: ['*'] } },
+  deleteRole: { path: { ...inOrg, roleId: ids.role } },
+  createUser: {
+    path: inOrg,
+    body: { email: 'ben@example.com', first_name: 'Ben', last_name: 'Okoro', role_ids: [ids.role] },
+  },
+  listUsers: { path: inOrg },
+  changeUser: { path: { ...inOrg, userId: ids.user }, body: { first_name: 'Benjamin' } },
+  deleteUser: { path: { ...inOrg, userId: ids.user } },
+  assignRoles: {
+    path: inOrg,
+    body: { team_member_id: 'rosa@example.com', role_ids: [ids.role] },
+  },
+  mintUserKey: { path: { ...inOrg, userId: ids.user } },
+  putInstructions: {
+    path: inOrg,
+    body: {
+      default_on: true,
+      custom: 'Keep decisions and their reasons.',
+      anti_rules: [{ match: 'salary', note: 'never store salaries' }],
+    },
+  },
+  readInstructions: { path: inOrg },
+  seedMemories: {
+    path: inOrg,
+    body: { text: 'The Q3 budget was cut by a tenth.', tags: ['finance'] },
+  },
+  listSharedMemories: { path: inOrg, query: { q: 'budget' } },
+  changeSharedMemory: {
+    path: { ...inOrg, memId: ids.sharedMemory },
+    body: { text: 'The Q3 budget was cut by a fifth.' },
+  },
+  deleteSharedMemory: { path: { ...inOrg, memId: ids.sharedMemory } },
+  memoryAudit: { path: { ...inOrg, memId: ids.sharedMemory } },
+  orgAudit: { path: inOrg, query: { action: 'create' } },
+  reviewQueue: { path: inOrg, query: { threshold: 0.6 } },
+  reviewMemory: { path: { ...inOrg, memId: ids.sharedMemory }, body: { action: 'approve' } },
+  debugPasses: { path: inOrg, query: { limit: 20 } },
+  deleteOrg: { path: inOrg },
+}

@@ -1,0 +1,245 @@
+import { document, type Content, type Endpoint, type Reference } from '#api/contract/document.ts'
+import type { Schema } from '#shared/shape.ts'
+import { examples } from '#api/reference/examples.ts'
+import { credentials, securityOf, statusText, tagOf, tags } from '#api/reference/words.ts'
+
+type Json = Record<string, unknown>
+
+/** An OpenAPI 3.1 document. */
+export type OpenApi = {
+  openapi: '3.1.1'
+  info: Json
+  tags: Json[]
+  paths: Record<string, Record<string, Json>>
+  components: { schemas: Json; responses: Json; headers: Json; securitySchemes: Json }
+}
+
+/**
+ * The contract as OpenAPI 3.1: every endpoint that is served, with its parameters, bodies, answers,
+ * errors and credentials, out of the tables that requests are checked against.
+ *
+ * @param served decides by method and path (as the router takes it) what is described
+ */
+export function openApi(
+  version: string,
+  served: (method: string, path: string) => boolean = () => true,
+): OpenApi {
+  const endpoints = Object.values(document.endpoints).filter(({ method, path }) =>
+    served(method, path),
+  )
+  const paths: OpenApi['paths'] = {}
+  for (const endpoint of endpoints) {
+    ;(paths[pathOf(endpoint.path)] ??= {})[endpoint.method.toLowerCase()] = operationOf(endpoint)
+  }
+  const used = new Set(endpoints.map(({ path }) => tagOf(path)))
+  return {
+    openapi: '3.1.1',
+    info: {
+      title: 'Memory Vault',
+      version,
+      summary: 'A private, lasting memory for every user of an AI product.',
+      description:
+        'Point an OpenAI, Anthropic or Gemini SDK at this service and your product remembers; or call ' +
+        'the memory endpoints around model calls of your own.',
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    tags: tags.filter(({ name }) => used.has(name)),
+    paths,
+    components: {
+      schemas: schemasOf(endpoints),
+      responses: refusalsOf(endpoints),
+      headers: headersOf(endpoints),
+      securitySchemes: credentials,
+    },
+  }
+}
+
+function operationOf(endpoint: Endpoint): Json {
+  const { operation, summary, description, path, auth } = endpoint
+  return {
+    operationId: operation,
+    tags: [tagOf(path)],
+    summary: summary.replace(/\.$/, ''),
+    description,
+    security: securityOf(auth),
+    ...(parametersOf(endpoint).length > 0 && { parameters: parametersOf(endpoint) }),
+    ...(endpoint.body && { requestBody: requestOf(endpoint, endpoint.body) }),
+    responses: {
+      ...Object.fromEntries(
+        Object.entries(endpoint.answers).map(([status, content]) => [
+          status,
+          answerOf(endpoint, status, content),
+        ]),
+      ),
+      ...Object.fromEntries(
+        endpoint.errors.map(status => [
+          String(status),
+          { $ref: `#/components/responses/Refused${status}` },
+        ]),
+      ),
+    },
+  }
+}
+
+const parametersOf = ({ params, query, headers, operation }: Endpoint): Json[] => [
+  ...fieldsOf(params).map(field => parameterOf('path', field, operation)),
+  ...fieldsOf(query).map(field => parameterOf('query', field, operation)),
+  ...fieldsOf(headers).map(field => parameterOf('header', field, operation)),
+]
+
+type Field = { name: string; schema: Schema; required: boolean }
+
+function parameterOf(place: 'path' | 'query' | 'header', field: Field, operation: string): Json {
+  const { description, ...schema } = relinked(resolved(field.schema)) as Json
+  const example = examples[operation]?.[place === 'header' ? 'headers' : place]?.[field.name]
+  return {
+    name: field.name,
+    in: place,
+    required: place === 'path' || field.required,
+    ...(description !== undefined && { description }),
+    schema,
+    ...(example !== undefined && { example }),
+  }
+}
+
+function requestOf(
+  { operation }: Endpoint,
+  { media, required, ...content }: Endpoint['body'] & {},
+) {
+  const example = examples[operation]?.body
+  return {
+    required,
+    content: Object.fromEntries(
+      media.map(type => [
+        type,
+        { schema: schemaOf(content, type), ...(example !== undefined && { example }) },
+      ]),
+    ),
+  }
+}
+
+const answerOf = (endpoint: Endpoint, status: string, content: Content): Json => ({
+  description: statusText(Number(status)),
+  ...(endpoint.sends.length > 0 && {
+    headers: Object.fromEntries(
+      endpoint.sends.map(name => [name, { $ref: `#/components/headers/${name}` }]),
+    ),
+  }),
+  content: Object.fromEntries(
+    content.media.map(type => [type, { schema: schemaOf(content, type) }]),
+  ),
+})
+
+/** A stream is a text as far as OpenAPI 3.1 goes; what its lines are is told beside it. */
+function schemaOf({ schema, lines }: Pick<Content, 'schema' | 'lines'>, type: string): Json {
+  const linked = relinked(schema) as Json
+  if (type === 'text/event-stream') {
+    return { type: 'string', description: 'server-sent events, as the provider sends them' }
+  }
+  if (!lines) return linked
+  return { type: 'string', description: 'one JSON object a line', 'x-line-schema': linked }
+}
+
+/** The fields of a parameter object. */
+function fieldsOf(reference: Reference | undefined): Field[] {
+  if (!reference) return []
+  const { properties = {}, required = [] } = resolved(reference) as {
+    properties?: Record<string, Schema>
+    required?: string[]
+  }
+  return Object.entries(properties).map(([name, schema]) => ({
+    name,
+    schema,
+    required: required.includes(name),
+  }))
+}
+
+/** Follows references of a parameter, so that its description and type stand side by side. */
+function resolved(schema: Schema): Schema {
+  const { $ref, ...beside } = schema as { $ref?: string }
+  if ($ref === undefined) return schema
+  const found = $ref
+    .slice('#/'.length)
+    .split('/')
+    .reduce<unknown>((part, name) => (part as Record<string, unknown>)[name], document)
+  return { ...resolved(found as Schema), ...beside }
+}
+
+/** What bodies and answers refer to; parameters are written out where they are. */
+function schemasOf(endpoints: readonly Endpoint[]): Json {
+  const wanted = new Set<string>(['ErrorBody'])
+  const visit = (value: unknown): void => {
+    if (Array.isArray(value)) return value.forEach(visit)
+    if (typeof value !== 'object' || value === null) return
+    for (const [name, inner] of Object.entries(value)) {
+      if (name !== '$ref' || typeof inner !== 'string') visit(inner)
+      else if (!wanted.has(definitionOf(inner))) {
+        wanted.add(definitionOf(inner))
+        visit(document.$defs[definitionOf(inner)])
+      }
+    }
+  }
+  for (const { body, answers, params, query, headers } of endpoints) {
+    visit([body?.schema, Object.values(answers).map(({ schema }) => schema)])
+    for (const { schema } of [params, query, headers].flatMap(fieldsOf)) visit(resolved(schema))
+  }
+  visit(document.$defs.ErrorBody)
+  visit(Object.values(fieldsOfAnswerHeaders()).map(({ schema }) => resolved(schema)))
+  return Object.fromEntries(
+    Object.entries(document.$defs)
+      .filter(([name]) => wanted.has(name))
+      .map(([name, schema]) => [name, relinked(schema)]),
+  )
+}
+
+const definitionOf = (reference: string): string => reference.split('/')[2]!
+
+function refusalsOf(endpoints: readonly Endpoint[]): Json {
+  const statuses = [...new Set(endpoints.flatMap(({ errors }) => errors))].toSorted()
+  return Object.fromEntries(
+    statuses.map(status => [
+      `Refused${status}`,
+      {
+        description: statusText(status),
+        ...([429, 503].includes(status) && {
+          headers: { 'retry-after': { $ref: '#/components/headers/retry-after' } },
+        }),
+        content: { 'application/json': { schema: { $ref: '#/components/schemas/ErrorBody' } } },
+      },
+    ]),
+  )
+}
+
+const fieldsOfAnswerHeaders = (): Field[] => fieldsOf({ $ref: '#/$defs/AnswerHeaders' })
+
+function headersOf(endpoints: readonly Endpoint[]): Json {
+  const sent = new Set(['retry-after', ...endpoints.flatMap(({ sends }) => sends)])
+  const fields = fieldsOfAnswerHeaders().filter(({ name }) => sent.has(name.toLowerCase()))
+  return Object.fromEntries(
+    fields.map(({ name, schema }) => {
+      const { description, ...rest } = relinked(resolved(schema)) as Json
+      return [
+        name.toLowerCase(),
+        { ...(description !== undefined && { description }), schema: rest },
+      ]
+    }),
+  )
+}
+
+/** References of the contract as references of an OpenAPI document. */
+function relinked(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(relinked)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([name, inner]) => [
+      name,
+      name === '$ref' && typeof inner === 'string'
+        ? inner.replace('#/$defs/', '#/components/schemas/')
+        : relinked(inner),
+    ]),
+  )
+}
+
+/** `/v1/orgs/:orgId` as `/v1/orgs/{orgId}`. */
+export const pathOf = (path: string): string =>
+  path.replaceAll(/\/:([A-Za-z]+)/g, (_, name: string) => `/{${name}}`)

@@ -1,0 +1,53 @@
+import { readFileSync } from 'node:fs'
+import { assetOf, type Asset } from '#api/assets.ts'
+
+/** What a page of this service may load: its own files, and nothing of anyone else. */
+export const pagePolicy =
+  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
+  "connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+const page = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Memory Vault: API reference</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="/docs/swagger-ui.css">
+</head>
+<body>
+<main id="reference"></main>
+<script src="/docs/swagger-ui-bundle.js"></script>
+<script src="/docs/start.js"></script>
+</body>
+</html>
+`
+
+const start = `window.onload = () => {
+  SwaggerUIBundle({
+    url: '/openapi.json',
+    dom_id: '#reference',
+    deepLinking: true,
+    validatorUrl: null,
+    persistAuthorization: false,
+    tryItOutEnabled: true,
+    displayRequestDuration: true,
+    defaultModelsExpandDepth: 0,
+    docExpansion: 'list',
+  })
+}
+`
+
+const fileOf = (name: string): Buffer =>
+  readFileSync(new URL(import.meta.resolve(`swagger-ui-dist/${name}`)))
+
+/** The interactive reference: the page and its files, by path. Everything comes from this service. */
+export const referencePage = (): Record<string, Asset> => ({
+  '/docs': assetOf('text/html; charset=utf-8', page),
+  '/docs/start.js': assetOf('text/javascript; charset=utf-8', start),
+  '/docs/swagger-ui-bundle.js': assetOf(
+    'text/javascript; charset=utf-8',
+    fileOf('swagger-ui-bundle.js'),
+  ),
+  '/docs/swagger-ui.css': assetOf('text/css; charset=utf-8', fileOf('swagger-ui.css')),
+})

@@ -1,0 +1,64 @@
+import t from 'tap'
+import { contract } from '#api/contract/contract.ts'
+import { document } from '#api/contract/document.ts'
+import { examples } from '#api/reference/examples.ts'
+import { openApi, pathOf, type OpenApi } from '#api/reference/openapi.ts'
+import { problemsOf } from '#scripts/lint-reference.ts'
+import { buildKey, testApi } from '#test/support/api.ts'
+import { testBackend } from '#test/support/backend.ts'
+
+const backend = await testBackend(t)
+const api = await testApi(t, backend, await buildKey(backend))
+const answer = await fetch(`${api.base}/openapi.json`)
+const served = (await answer.json()) as OpenApi
+
+t.test('200: an OpenAPI 3.1 document of everything that is served', async t => {
+  t.equal(answer.status, 200)
+  t.match(answer.headers.get('content-type'), /^application\/json/)
+  const information = (await api.get('/')).body as { docs: string; endpoints: object }
+  t.equal(information.docs, '/docs')
+  const described = Object.entries(served.paths).flatMap(([path, operations]) =>
+    Object.keys(operations).map(method => `${method.toUpperCase()} ${path}`),
+  )
+  const routes = Object.keys(information.endpoints).map(route => {
+    const [method, path] = route.split(' ') as [string, string]
+    return `${method} ${pathOf(path.replaceAll(String.raw`\:`, ':'))}`
+  })
+  t.same(described.toSorted(), routes.toSorted())
+})
+
+t.test('304: whoever has it already', async t => {
+  const headers = { 'if-none-match': answer.headers.get('etag')! }
+  t.equal((await fetch(`${api.base}/openapi.json`, { headers })).status, 304)
+})
+
+t.test('a linter finds nothing, in the whole contract too', async t => {
+  for (const [name, source] of Object.entries({ served, whole: openApi('2.0.0') })) {
+    t.same(await problemsOf(source), [], name)
+  }
+})
+
+t.test('examples are requests that the tables take', async t => {
+  const endpoints = new Map(Object.values(contract).map(bound => [bound.endpoint.operation, bound]))
+  for (const [operation, example] of Object.entries(examples)) {
+    const bound = endpoints.get(operation)
+    t.ok(bound, operation)
+    if (!bound || example?.body === undefined || !('body' in bound)) continue
+    const body: unknown = bound.endpoint.body?.lines
+      ? JSON.parse(example.body as string)
+      : structuredClone(example.body)
+    t.doesNotThrow(() => bound.body.check(body), operation)
+  }
+})
+
+t.test('every endpoint that needs something says it by example', async t => {
+  const silent = Object.values(document.endpoints).filter(
+    ({ operation, params, body }) =>
+      (params !== undefined || (body?.required && body.media[0]?.includes('json'))) &&
+      examples[operation] === undefined,
+  )
+  t.same(
+    silent.map(({ operation }) => operation),
+    [],
+  )
+})
