@@ -24,6 +24,7 @@ import { warmup } from '#api/routes/memory/warmup.ts'
 import { providerKeys } from '#api/routes/account/provider-keys.ts'
 import { usage } from '#api/routes/account/usage.ts'
 import { models } from '#api/routes/models.ts'
+import { mcp } from '#api/routes/mcp.ts'
 import { reference } from '#api/routes/reference.ts'
 import { operations } from '#api/routes/operations.ts'
 import type { Backend } from '#shared/backend.ts'
@@ -34,6 +35,7 @@ export function routes(backend: Backend): Router {
   for (const add of [
     information,
     reference,
+    mcp,
     health,
     keys,
     prepare,

@@ -1,0 +1,36 @@
+import { document, type Reference } from '#api/contract/document.ts'
+import type { Schema } from '#shared/shape.ts'
+
+type ObjectSchema = Record<string, unknown> & {
+  type: 'object'
+  required?: string[]
+  properties?: Record<string, unknown>
+}
+
+/** The fields of a named object of the contract, each with its schema; none where there is none. */
+export const fieldsOf = (reference: Reference | undefined): Record<string, unknown> =>
+  (reference && (named(reference.$ref) as ObjectSchema).properties) ?? {}
+
+/** A schema with everything it refers to beside it, as one that leaves this service has to be. */
+export function selfContained(schema: Schema | Reference): ObjectSchema {
+  const opened = '$ref' in schema ? named(schema.$ref as string) : schema
+  const $defs: Record<string, unknown> = {}
+  const collect = (value: unknown): void => {
+    if (Array.isArray(value)) return value.forEach(collect)
+    if (typeof value !== 'object' || value === null) return
+    for (const [key, inner] of Object.entries(value)) {
+      if (key !== '$ref' || typeof inner !== 'string') {
+        collect(inner)
+        continue
+      }
+      const name = inner.split('/')[2]!
+      if (name in $defs) continue
+      $defs[name] = document.$defs[name]
+      collect($defs[name])
+    }
+  }
+  collect(opened)
+  return { ...opened, ...(Object.keys($defs).length > 0 && { $defs }) } as ObjectSchema
+}
+
+const named = (reference: string): Schema => document.$defs[reference.split('/')[2]!]!

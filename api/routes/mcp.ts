@@ -1,0 +1,60 @@
+import type { IncomingMessage } from 'node:http'
+import { getRequestListener } from '@hono/node-server'
+import type { Router } from '@koa/router'
+import { createMcpHandler } from '@modelcontextprotocol/server'
+import type { Context } from 'koa'
+import { callOver } from '#api/mcp/call.ts'
+import { vaultServer } from '#api/mcp/server.ts'
+import { callerOf } from '#api/request.ts'
+import type { Backend } from '#shared/backend.ts'
+import { Refusal } from '#shared/errors.ts'
+
+/** Headers of an MCP request that say whose vault it is, and from where it is asked. */
+const passedOn = ['authorization', 'x-api-key', 'x-memory-key', 'traceparent']
+
+/**
+ * The vault as tools, over MCP's streamable HTTP: stateless, so any process answers any request. The
+ * same keys, suffixes, limits and bills as everywhere.
+ */
+export function mcp(router: Router, backend: Backend): void {
+  const handler = createMcpHandler(
+    ({ authInfo }) => vaultServer(callOver(...(authInfo!.extra!.way as Way))),
+    { onerror: error => backend.log.warn({ err: error }, 'mcp.failed') },
+  )
+  const listen = getRequestListener(
+    (request, { incoming }) =>
+      handler.fetch(request, {
+        authInfo: { token: '', clientId: '', scopes: [], extra: { way: wayOf(incoming) } },
+      }),
+    { overrideGlobalObjects: false },
+  )
+  router.all('/mcp', async ctx => {
+    refuseOtherOrigins(ctx)
+    ctx.set('WWW-Authenticate', 'Bearer realm="memory-vault"')
+    await callerOf(ctx, backend)
+    ctx.remove('WWW-Authenticate')
+    ctx.respond = false
+    await listen(ctx.req, ctx.res)
+  })
+}
+
+/** A page of another site must not use a key that a browser was trusted with. */
+function refuseOtherOrigins(ctx: Context): void {
+  const origin = ctx.get('origin')
+  if (origin === '' || (URL.canParse(origin) && new URL(origin).host === ctx.host)) return
+  throw new Refusal('forbidden', 'This Origin may not use the MCP endpoint')
+}
+
+/** How a tool reaches the service, and as whom. */
+type Way = [base: string, headers: Record<string, string>]
+
+/** The service is found at the address this request reached; no header can name another. */
+function wayOf({ socket, headers }: Pick<IncomingMessage, 'socket' | 'headers'>): Way {
+  const { localAddress = '127.0.0.1', localPort = 80 } = socket
+  const host = localAddress.includes(':') ? `[${localAddress}]` : localAddress
+  const passed = passedOn.flatMap(name => {
+    const value = headers[name]
+    return typeof value === 'string' ? [[name, value] as const] : []
+  })
+  return [`http://${host}:${localPort}`, Object.fromEntries(passed)]
+}

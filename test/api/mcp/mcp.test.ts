@@ -1,0 +1,175 @@
+import t, { type Test } from 'tap'
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { buildKey, clientOf, testApi, workOn } from '#test/support/api.ts'
+import { testBackend } from '#test/support/backend.ts'
+
+const backend = await testBackend(t)
+await workOn(backend)
+const key = await buildKey(backend)
+const { base } = await testApi(t, backend)
+
+async function connect(t: Test, apiKey: string): Promise<Client> {
+  const client = new Client({ name: 'test', version: '1.0.0' })
+  await client.connect(
+    new StreamableHTTPClientTransport(new URL('/mcp', base), {
+      requestInit: { headers: { authorization: `Bearer ${apiKey}` } },
+    }),
+  )
+  t.teardown(() => client.close())
+  return client
+}
+
+// oxlint-disable-next-line typescript/no-explicit-any -- answers are checked by the tests
+async function use(client: Client, name: string, args: Record<string, unknown> = {}): Promise<any> {
+  const { structuredContent, isError, content } = await client.callTool({ name, arguments: args })
+  const { text } = content[0] as { text: string }
+  if (isError) return { refused: text }
+  t.same(JSON.parse(text), structuredContent)
+  return structuredContent
+}
+
+t.test('every tool is listed with its schema and what it may do', async t => {
+  const client = await connect(t, key)
+  const { tools } = await client.listTools()
+  t.same(
+    tools.map(({ name, annotations }) => [name, annotations?.readOnlyHint]),
+    [
+      ['search', true],
+      ['prepare', true],
+      ['date_search', true],
+      ['list', true],
+      ['inspect', true],
+      ['stats', true],
+      ['store', false],
+      ['edit', false],
+      ['delete', false],
+      ['consolidate_checkout', false],
+      ['consolidate_commit', false],
+    ],
+  )
+  for (const tool of tools) t.equal(tool.inputSchema.type, 'object', tool.name)
+  const search = tools.find(({ name }) => name === 'search')!.inputSchema
+  t.match(search, {
+    required: ['query', 'limit'],
+    properties: { query: {}, tiers: {}, session_id: {} },
+    additionalProperties: false,
+  })
+  t.equal(tools.find(({ name }) => name === 'delete')!.annotations?.destructiveHint, true)
+})
+
+t.test('a vault is told, asked, corrected, reflected on and made to forget', async t => {
+  const client = await connect(t, key)
+  const messages = [{ role: 'user', content: 'My cat is called Ada and she hates thunder.' }]
+  t.match(await use(client, 'store', { messages }), { accepted: true, queued: false })
+  const found = await use(client, 'search', { query: 'what is my cat called?', limit: 3 })
+  t.match(found.memories[0].content, /Ada/)
+  const memory_id = found.memories[0].id as string
+  t.match(await use(client, 'prepare', { messages }), { context: /Ada/ })
+  t.match(await use(client, 'list', { limit: 5, tier: 1 }), { items: [{ memory_id }] })
+  const year = String(new Date().getUTCFullYear())
+  t.match(await use(client, 'date_search', { from: `${year}-01-01` }), { memories: [{}] })
+  await use(client, 'edit', { memory_id, text: 'My cat is called Ida.' })
+  const batch = await use(client, 'consolidate_checkout', { tier: 1 })
+  const committed = await use(client, 'consolidate_commit', {
+    batch_id: batch.batch_id,
+    entries: [{ text: 'The user has a cat, Ida.', importance: 4 }],
+  })
+  const [{ id }] = committed.created
+  t.match(await use(client, 'inspect', { memory_id: id }), { sources: [{ id: memory_id }] })
+  t.match(await use(client, 'stats'), { memories: 2 })
+  t.match(await use(client, 'delete', { ids: [memory_id, id] }), { deleted: 2 })
+  t.match(await use(client, 'stats'), { memories: 0 })
+})
+
+t.test('a session is an argument of every tool that knows sessions', async t => {
+  const client = await connect(t, key)
+  const messages = [{ role: 'user', content: 'The meeting is in the blue room.' }]
+  await use(client, 'store', { messages, session_id: 'Größe' })
+  const args = { query: 'where is the meeting?', limit: 1 }
+  t.match(await use(client, 'search', { ...args, session_id: 'Größe' }), {
+    sessionId: 'Größe',
+    memories: [{ content: /blue/ }],
+  })
+  t.same((await use(client, 'search', args)).memories, [])
+})
+
+t.test('a refusal is an answer that the model can learn from', async t => {
+  const client = await connect(t, key)
+  t.match(await use(client, 'search', { query: 'x', limit: 0 }), { refused: /limit/ })
+  t.match(await use(client, 'search', { query: 'x', limit: 1, teirs: [1] }), { refused: /tiers/ })
+  t.match(await use(client, 'serach', {}), { refused: /there are search/ })
+  const reader = await connect(t, `${key}:read`)
+  const messages = [{ role: 'user', content: 'no' }]
+  t.match(await use(reader, 'store', { messages }), { refused: /does not store/ })
+  t.match(await use(reader, 'stats'), { memories: 1 })
+})
+
+t.test('resources show the vault without a tool call', async t => {
+  const client = await connect(t, key)
+  const { resources } = await client.listResources()
+  t.same(
+    resources.map(({ uri }) => uri),
+    ['vault://stats', 'vault://recent'],
+  )
+  const { contents } = await client.readResource({ uri: 'vault://stats' })
+  t.match(JSON.parse((contents[0] as { text: string }).text), { memories: 1 })
+  await t.rejects(client.readResource({ uri: 'vault://else' }), /no resource/)
+})
+
+t.test('401: nothing without a valid key, and not with one revoked', async t => {
+  const response = await fetch(`${base}/mcp`, { method: 'POST', body: '{}' })
+  t.equal(response.status, 401)
+  t.match(response.headers.get('www-authenticate'), /Bearer/)
+  await t.rejects(connect(t, 'mk_00000000000000000000000000000000'))
+  const { body } = await clientOf(base, key).post('/v1/keys')
+  const client = await connect(t, body.key)
+  await clientOf(base, body.key).post('/v1/keys/rotate')
+  await t.rejects(client.callTool({ name: 'stats', arguments: {} }))
+})
+
+t.test('403: a page of another site', async t => {
+  const headers = { authorization: `Bearer ${key}`, origin: 'https://evil.example' }
+  t.equal((await fetch(`${base}/mcp`, { method: 'POST', headers, body: '{}' })).status, 403)
+})
+
+t.test('two tenants at once see their own', async t => {
+  const other = await buildKey(backend)
+  const clients = [await connect(t, key), await connect(t, other)]
+  await Promise.all(
+    clients.map((client, n) =>
+      use(client, 'store', { messages: [{ role: 'user', content: `I am tenant number ${n}` }] }),
+    ),
+  )
+  const asked = Array.from({ length: 20 }, (_, n) => n % 2)
+  const answers = await Promise.all(
+    asked.map(n => use(clients[n]!, 'search', { query: 'which tenant number?', limit: 5 })),
+  )
+  for (const [index, { memories }] of answers.entries()) {
+    t.same(
+      memories.map(({ content }: { content: string }) => content),
+      [`I am tenant number ${asked[index]}`],
+    )
+  }
+})
+
+t.test('no header names another place to ask', async t => {
+  const headers = {
+    authorization: `Bearer ${key}`,
+    'content-type': 'application/json',
+    accept: 'application/json, text/event-stream',
+    host: 'internal.example:1',
+    'x-forwarded-host': 'internal.example',
+  }
+  const response = await fetch(`${base}/mcp`, {
+    method: 'POST',
+    headers,
+    body: JSON.stringify({
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'tools/call',
+      params: { name: 'stats', arguments: {} },
+    }),
+  })
+  t.equal(response.status, 200)
+  t.match(await response.text(), /total_tokens/)
+})
