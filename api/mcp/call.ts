@@ -1,6 +1,6 @@
 import { queryFieldsOf, sessionByHeader, type Tool } from '#api/mcp/tools.ts'
 
-export type Answer = { status: number; body: unknown }
+type Answer = { status: number; body: unknown }
 
 /** Performs a tool with a model's arguments. */
 export type Call = (tool: Tool, args: Record<string, unknown>) => Promise<Answer>
