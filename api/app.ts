@@ -6,6 +6,7 @@ import { routes } from '#api/routes/index.ts'
 import type { Backend } from '#shared/backend.ts'
 import { mintId } from '#shared/ids.ts'
 import type { Log } from '#shared/log.ts'
+import { requestSeconds } from '#shared/watch/metrics.ts'
 
 /**
  * The whole API as a Koa application: log, errors, limits, routes.
@@ -39,9 +40,14 @@ function logRequests(log: Log): Middleware {
     ctx.set('X-Request-Id', ctx.state.requestId)
     ctx.set('X-Content-Type-Options', 'nosniff')
     await next()
+    const elapsed = performance.now() - begun
+    const route = (ctx as { _matchedRoute?: string | RegExp })._matchedRoute?.toString() ?? null
+    requestSeconds.observe(
+      { method: ctx.method, route: route ?? 'none', status: ctx.status },
+      elapsed / 1_000,
+    )
     if (!log.isLevelEnabled('info')) return
-    const ms = Math.round((performance.now() - begun) * 10) / 10
-    const route = (ctx as { _matchedRoute?: string })._matchedRoute ?? null
+    const ms = Math.round(elapsed * 10) / 10
     log.info(
       { request: ctx.state.requestId, method: ctx.method, route, status: ctx.status, ms },
       'request.answered',

@@ -45,7 +45,10 @@ export function answerErrors(log: Log): Middleware {
 function answer(ctx: Context, { reason, message, hint }: Refusal): void {
   ctx.status = statuses[reason]
   if (reason === 'unavailable') ctx.set('Retry-After', retryAfter)
-  if (reason === 'unauthenticated') ctx.set('WWW-Authenticate', 'Bearer')
+  // Pages that a browser opens ask for a password instead.
+  if (reason === 'unauthenticated' && !ctx.response.get('WWW-Authenticate')) {
+    ctx.set('WWW-Authenticate', 'Bearer')
+  }
   const body: ErrorBody = { error: keysMasked(message), ...(hint && { hint: keysMasked(hint) }) }
   ctx.body = body
 }

@@ -1,5 +1,6 @@
 import { createCredentials } from '#scripts/bootstrap.ts'
 import type { Config } from '#shared/config.ts'
+import { operatorEmail } from '#shared/key/operator.ts'
 import { storeProviderKey } from '#shared/key/provider-key.ts'
 import { createSeal } from '#shared/key/seal.ts'
 import { hasAccounts, upsertAccount } from '#shared/postgres/accounts.ts'
@@ -20,7 +21,7 @@ export async function makeFirstAccount(
   { keyPepper, adminEmail, masterKeys, providers }: Config,
 ): Promise<FirstKeys | null> {
   if (await hasAccounts(postgres.query)) return null
-  const email = adminEmail ?? 'owner@localhost'
+  const email = operatorEmail({ adminEmail })
   const standing = { paymentMethod: 'on-file', balance: null }
   const seal = createSeal(masterKeys)
 

@@ -872,6 +872,17 @@ export interface HealthAnswer {
   status: 'ok' | 'degraded'
   timestamp: string
 }
+/** GET /health/live */
+export interface LiveAnswer {
+  status: 'ok'
+}
+/** GET /health/ready */
+export interface ReadyAnswer {
+  /** both databases answer, and they have seen the release step of this version */
+  status: 'ok'
+  /** age of the oldest job that is due. It makes no process unready: more workers help */
+  queue_lag_seconds: number
+}
 /** GET / */
 export interface InformationAnswer {
   name: string
@@ -1847,6 +1858,14 @@ export interface Endpoints {
   /** Answers without asking anything of a database, so that it is quick and always there. */
   'GET /health': {
     answers: { 200: HealthAnswer }
+  }
+  /** The process answers; a platform restarts one that does not. */
+  'GET /health/live': {
+    answers: { 200: LiveAnswer }
+  }
+  /** Whether this process can do its work: a load balancer sends requests to those that can. */
+  'GET /health/ready': {
+    answers: { 200: ReadyAnswer }
   }
   /** Introduces the service. */
   'GET /': {

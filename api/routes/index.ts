@@ -25,6 +25,7 @@ import { providerKeys } from '#api/routes/account/provider-keys.ts'
 import { usage } from '#api/routes/account/usage.ts'
 import { models } from '#api/routes/models.ts'
 import { mcp } from '#api/routes/mcp.ts'
+import { operators } from '#api/routes/operators.ts'
 import { reference } from '#api/routes/reference.ts'
 import { operations } from '#api/routes/operations.ts'
 import type { Backend } from '#shared/backend.ts'
@@ -35,6 +36,7 @@ export function routes(backend: Backend): Router {
   for (const add of [
     information,
     reference,
+    operators,
     mcp,
     health,
     keys,

@@ -30,9 +30,7 @@ export function mcp(router: Router, backend: Backend): void {
   )
   router.all('/mcp', async ctx => {
     refuseOtherOrigins(ctx)
-    ctx.set('WWW-Authenticate', 'Bearer realm="memory-vault"')
     await callerOf(ctx, backend)
-    ctx.remove('WWW-Authenticate')
     ctx.respond = false
     await listen(ctx.req, ctx.res)
   })

@@ -4,6 +4,8 @@ import type { MemoryDocument } from '#shared/mongo/documents.ts'
 
 export type Mongo = {
   memories: Collection<MemoryDocument>
+  /** @throws Refusal `unavailable` when the server does not answer. */
+  ping(): Promise<void>
   /** The deployment answers `$vectorSearch` and search index commands. */
   hasVectorSearch(): Promise<boolean>
   close(): Promise<void>
@@ -39,6 +41,10 @@ export async function openMongo(uri: string): Promise<Mongo> {
 
   return {
     memories,
+    async ping() {
+      const signal = AbortSignal.timeout(connectDeadlineMs)
+      await database.command({ ping: 1 }, { signal }).catch(refuseWhenUnreachable)
+    },
     hasVectorSearch: () => answersSearch(memories),
     close: () => client.close(),
   }

@@ -17,6 +17,8 @@ export type Postgres = {
   transaction<Result>(work: (tx: Transaction) => Promise<Result>): Promise<Result>
   /** Holds a connection that hears NOTIFY on a channel; it reconnects by itself until closed. */
   listen(channel: string, hear: (payload: string) => void): Promise<{ close(): Promise<void> }>
+  /** Connections of the pool right now, and callers waiting for one. */
+  connections(): { idle: number; busy: number; waiting: number }
   close(): Promise<void>
 }
 
@@ -66,6 +68,11 @@ export function openPostgres(connectionString: string, options: PostgresOptions)
     },
 
     listen: (channel, hear) => listen(settings, channel, hear, options.onError),
+    connections: () => ({
+      idle: pool.idleCount,
+      busy: pool.totalCount - pool.idleCount,
+      waiting: pool.waitingCount,
+    }),
     close: () => pool.end(),
   }
 }

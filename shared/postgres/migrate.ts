@@ -1,5 +1,10 @@
+import { readdirSync } from 'node:fs'
+import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { runner } from 'node-pg-migrate'
+import type { Query } from '#shared/postgres/connect.ts'
+
+const dir = fileURLToPath(new URL('./migrations', import.meta.url))
 
 /**
  * Applies the numbered files of `migrations/` that this database has not seen, in one transaction
@@ -10,11 +15,20 @@ import { runner } from 'node-pg-migrate'
 export async function migrate(databaseUrl: string): Promise<string[]> {
   const applied = await runner({
     databaseUrl,
-    dir: fileURLToPath(new URL('./migrations', import.meta.url)),
+    dir,
     direction: 'up',
     migrationsTable: 'migrations',
     advisoryLockMode: 'wait',
     log: () => {},
   })
   return applied.map(({ name }) => name)
+}
+
+/** The migrations of this version that the database has not seen: a process ahead of its release step. */
+export async function pendingMigrations(query: Query): Promise<string[]> {
+  const { rows } = await query<{ name: string }>('select name from migrations')
+  const seen = new Set(rows.map(({ name }) => name))
+  return readdirSync(dir)
+    .map(file => basename(file, '.sql'))
+    .filter(name => !seen.has(name))
 }

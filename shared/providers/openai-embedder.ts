@@ -1,6 +1,7 @@
 import OpenAI from 'openai'
 import type { Calibration, Embedder } from '#shared/embedding/embedder.ts'
 import { Refusal } from '#shared/errors.ts'
+import { timedFetch } from '#shared/watch/timed-fetch.ts'
 
 export type ProviderModel = {
   /** Provider-prefixed, as clients name it. */
@@ -43,6 +44,7 @@ export async function openProviderEmbedder(provider: ProviderModel): Promise<Emb
     baseURL: baseUrl,
     maxRetries: 3,
     timeout: deadlineMs,
+    fetch: timedFetch(model.split('/')[0]!),
   })
 
   const embed = async (

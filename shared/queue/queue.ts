@@ -1,5 +1,6 @@
 import { PgBoss, type JobResult, type JobWithMetadata } from 'pg-boss'
 import type { Log } from '#shared/log.ts'
+import { jobSeconds } from '#shared/watch/metrics.ts'
 import { refuseWhenUnreachable, type Transaction } from '#shared/postgres/connect.ts'
 import {
   deadLetterOf,
@@ -83,6 +84,7 @@ export function openWorker(databaseUrl: string, log: Log): Promise<Queue> {
       superviseIntervalSeconds: 2,
       monitorIntervalSeconds: 2,
       persistWarnings: true,
+      persistQueueStats: true,
     }),
     log,
   )
@@ -155,8 +157,15 @@ async function open(boss: PgBoss, log: Log): Promise<Queue> {
         includeMetadata: true,
       } as const
       await boss.work(name, options, async (batch: JobWithMetadata<Payloads[typeof name]>[]) => {
-        const verdicts = await handle(batch.map(job => jobOf<typeof name>(job)))
-        return verdicts.map(resultOf)
+        const timed = jobSeconds.startTimer({ queue: name })
+        try {
+          const verdicts = await handle(batch.map(job => jobOf<typeof name>(job)))
+          timed({ outcome: verdicts.every(({ done }) => done) ? 'done' : 'failed' })
+          return verdicts.map(resultOf)
+        } catch (error) {
+          timed({ outcome: 'failed' })
+          throw error
+        }
       })
     },
 

@@ -1,4 +1,5 @@
 import type { Embedder } from '#shared/embedding/embedder.ts'
+import { recallSeconds } from '#shared/watch/metrics.ts'
 
 export type QueryVectors = {
   /** The vector of a question; the same question to the same model is embedded once. */
@@ -16,9 +17,9 @@ export function createQueryVectors(): QueryVectors {
 
   return {
     of(embedder, text) {
-      if (text.length > charactersMax) return embedder.embedQuery(text)
+      if (text.length > charactersMax) return embedded(embedder, text)
       const key = `${embedder.space}\n${text}`
-      const vector = held.get(key) ?? embedder.embedQuery(text)
+      const vector = held.get(key) ?? embedded(embedder, text)
       held.delete(key)
       held.set(key, vector)
       vector.catch(() => held.delete(key))
@@ -26,4 +27,9 @@ export function createQueryVectors(): QueryVectors {
       return vector
     },
   }
+}
+
+function embedded(embedder: Embedder, text: string): Promise<Float32Array> {
+  const timed = recallSeconds.startTimer({ stage: 'embed' })
+  return embedder.embedQuery(text).finally(timed)
 }

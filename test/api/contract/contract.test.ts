@@ -9,6 +9,8 @@ import type { Shape } from '#shared/shape.ts'
 /** Every endpoint of the two contract documents, then those that our own decisions add. */
 const routes: Route[] = [
   'GET /health',
+  'GET /health/live',
+  'GET /health/ready',
   'POST /v1/keys',
   'POST /v1/memory/prepare',
   'POST /v1/memory/reembed',

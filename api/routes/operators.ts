@@ -1,0 +1,22 @@
+import type { Router } from '@koa/router'
+import { requireOperator } from '#api/operators/access.ts'
+import { queueDashboard } from '#api/operators/queue-dashboard.ts'
+import type { Backend } from '#shared/backend.ts'
+import { metricsPage } from '#shared/watch/look.ts'
+
+/** What is for whoever runs the service: metrics and the queue dashboard. */
+export function operators(router: Router, backend: Backend): void {
+  const page = metricsPage(backend)
+  router.get('/metrics', async ctx => {
+    await requireOperator(ctx, backend)
+    const { type, text } = await page()
+    ctx.body = text
+    ctx.set('Content-Type', type)
+  })
+
+  const dashboard = queueDashboard(backend)
+  router.all(/^\/admin\/queues(?:\/.*)?$/, async ctx => {
+    await requireOperator(ctx, backend)
+    await dashboard(ctx)
+  })
+}

@@ -1,0 +1,121 @@
+import { readFileSync } from 'node:fs'
+import t from 'tap'
+import { createCredentials } from '#scripts/bootstrap.ts'
+import { operatorEmail } from '#shared/key/operator.ts'
+import { buildKey, testApi, workOn } from '#test/support/api.ts'
+import { testBackend } from '#test/support/backend.ts'
+
+const backend = await testBackend(t)
+await workOn(backend)
+const key = await buildKey(backend)
+const api = await testApi(t, backend, key)
+
+const adminOf = async (email: string): Promise<string> => {
+  const made = await backend.postgres.transaction(tx =>
+    createCredentials(tx, backend.config.keyPepper, {
+      email,
+      keyName: 'Key',
+      keyDays: null,
+      adminDays: 1,
+      paymentMethod: null,
+      balance: null,
+    }),
+  )
+  return made.adminKey!
+}
+const operator = await adminOf(operatorEmail(backend.config))
+const somebody = await adminOf('somebody@example.com')
+const basic = (password: string): string =>
+  `Basic ${Buffer.from(`anyone:${password}`).toString('base64')}`
+
+const get = (path: string, authorization?: string): Promise<Response> =>
+  fetch(api.base + path, { headers: authorization ? { authorization } : {}, redirect: 'manual' })
+
+t.test('401: metrics and queues are for the operator alone', async t => {
+  for (const path of ['/metrics', '/admin/queues', '/admin/queues/ingest', '/admin/queues/x.js']) {
+    for (const credential of [undefined, `Bearer ${key}`, `Bearer ${somebody}`, basic(somebody)]) {
+      const response = await get(path, credential)
+      t.equal(response.status, 401, path)
+      t.match(response.headers.get('www-authenticate'), /^Basic/, 'a browser may ask for it')
+    }
+  }
+})
+
+t.test('200: metrics tell of requests, queues and images, and of no tenant', async t => {
+  const messages = [{ role: 'user', content: 'My cat is called Ada.' }]
+  await api.post('/v1/memory/ingest?wait=true', { messages })
+  await api.post('/v1/memory/search', { query: 'cat', limit: 1 })
+  await api.get(`/v1/memory/${key}/stats`)
+  const response = await get('/metrics', `Bearer ${operator}`)
+  t.equal(response.status, 200)
+  t.match(response.headers.get('content-type'), /^text\/plain; version=0\.0\.4/)
+  const page = await response.text()
+  t.match(
+    page,
+    /vault_request_seconds_count\{method="POST",route="\/v1\/memory\/search",status="200"\} 1/,
+  )
+  t.match(page, /route="\/v1\/memory\/:key\/stats"/)
+  t.match(page, /vault_job_batch_seconds_count\{queue="ingest",outcome="done"\} [1-9]/)
+  t.match(page, /vault_queue_jobs\{queue="ingest",state="waiting"\} 0/)
+  t.match(page, /vault_queue_dead_jobs\{queue="upload"\} 0/)
+  t.match(page, /vault_images 1/)
+  t.match(page, /vault_image_events_total\{event="loads"\} 1/)
+  t.match(page, /vault_postgres_connections\{state="idle"\} [1-9]/)
+  t.match(page, /nodejs_eventloop_lag_seconds/)
+  t.notMatch(page, key.slice(3))
+  t.notMatch(page, /[0-9a-f]{8}-[0-9a-f]{4}-/)
+})
+
+t.test('200: the queue dashboard, in a browser that was asked for the credential', async t => {
+  const response = await get('/admin/queues', basic(operator))
+  t.equal(response.status, 200)
+  t.match(response.headers.get('content-security-policy'), /frame-ancestors 'none'/)
+  const page = await response.text()
+  t.match(page, /<html/)
+  const script = /\/admin\/queues\/[^"]+\.js/.exec(page)?.[0]
+  t.ok(script, 'its files come from here')
+  t.equal((await get(script!, basic(operator))).status, 200)
+})
+
+t.test('200: alive, and ready', async t => {
+  t.match(await api.get('/health/live'), { status: 200, body: { status: 'ok' } })
+  const ready = await api.get('/health/ready')
+  t.match(ready, { status: 200, body: { status: 'ok' } })
+  t.ok(ready.body.queue_lag_seconds < 60)
+})
+
+t.test('503: not ready before the release step has run', async t => {
+  const { postgres } = backend
+  const last = `(select name from migrations order by name desc limit 1)`
+  const { rows } = await postgres.query<{ name: string; run_on: Date }>(
+    `delete from migrations where name = ${last} returning name, run_on`,
+  )
+  t.match(await api.get('/health/ready'), {
+    status: 503,
+    body: { error: new RegExp(`migrations: .*${rows[0]!.name}`) },
+  })
+  await postgres.query('insert into migrations (name, run_on) values ($1, $2)', [
+    rows[0]!.name,
+    rows[0]!.run_on,
+  ])
+  t.equal((await api.get('/health/ready')).status, 200)
+})
+
+t.test('the dashboard and the alerts in the tree use metrics that exist', async t => {
+  const page = await (await get('/metrics', `Bearer ${operator}`)).text()
+  const known = new Set(
+    [...page.matchAll(/^# TYPE (\S+) (\S+)/gm)].flatMap(([, name, type]) =>
+      type === 'histogram' ? [name!, `${name}_bucket`, `${name}_count`] : [name!],
+    ),
+  )
+  for (const file of ['grafana.json', 'alerts.yml']) {
+    const text = readFileSync(new URL(`../../../shared/watch/${file}`, import.meta.url), 'utf8')
+    const used = new Set(text.match(/\b(?:vault|nodejs)_[a-z0-9_]+/g))
+    t.ok(used.size > 5, file)
+    t.same(
+      [...used].filter(name => !known.has(name)),
+      [],
+      file,
+    )
+  }
+})
