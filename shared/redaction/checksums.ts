@@ -1,0 +1,51 @@
+/** Luhn: every payment card number has it, one random number in ten does. */
+export function isCardNumber(text: string): boolean {
+  const digits = text.replaceAll(/[ -]/g, '')
+  if (digits.length < 13 || digits.length > 19 || /^(\d)\1+$/.test(digits)) return false
+  let sum = 0
+  for (let index = 0; index < digits.length; index++) {
+    const digit = Number(digits[digits.length - 1 - index])
+    const doubled = digit * 2
+    sum += index % 2 === 0 ? digit : doubled > 9 ? doubled - 9 : doubled
+  }
+  return sum % 10 === 0
+}
+
+/** ISO 13616: the country and check digits go last, letters count from 10, the rest modulo 97 is 1. */
+export function isIban(text: string): boolean {
+  const iban = text.replaceAll(' ', '').toUpperCase()
+  if (iban.length < 15 || iban.length > 34) return false
+  const turned = iban.slice(4) + iban.slice(0, 4)
+  let rest = 0
+  for (const sign of turned) {
+    const value = Number.parseInt(sign, 36)
+    rest = (rest * (value > 9 ? 100 : 10) + value) % 97
+  }
+  return rest === 1
+}
+
+/** Numbers the Social Security Administration has never given out are none. */
+export function isSocialSecurityNumber(text: string): boolean {
+  const [area, group, serial] = text.split('-')
+  return (
+    area !== '000' && area !== '666' && Number(area) < 900 && group !== '00' && serial !== '0000'
+  )
+}
+
+/** Each part of an address in numbers is at most 255; `0.0.0.0` and the loopback name nobody. */
+export function isPublicIp(text: string): boolean {
+  const parts = text.split('.').map(Number)
+  return parts.every(part => part <= 255) && parts[0] !== 0 && parts[0] !== 127
+}
+
+/** Bits per character, as its own letters are spread: words have about 3, random keys above 3.5. */
+export function entropyOf(text: string): number {
+  const counts = new Map<string, number>()
+  for (const sign of text) counts.set(sign, (counts.get(sign) ?? 0) + 1)
+  let bits = 0
+  for (const count of counts.values()) {
+    const share = count / text.length
+    bits -= share * Math.log2(share)
+  }
+  return bits
+}
