@@ -7,6 +7,7 @@ import {
 } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { setTimeout as delay } from 'node:timers/promises'
 import type Koa from 'koa'
 
 /** Bounds of a connection: a peer that is slow to speak is hung up on, not waited for. */
@@ -22,10 +23,13 @@ export type ConnectionLimits = typeof limits
 
 export type HttpServer = Server & {
   /**
-   * Takes no new connections, lets answers under way finish, and resolves when every connection is
-   * closed; those still open after `withinMs` are cut.
+   * Says in `draining` that no more requests should come, and serves those that do until for a quarter
+   * of a second no connection has been opened (or for 5 s). Then takes no more, lets answers under way
+   * finish, and resolves when every connection is closed; those still open after `withinMs` are cut.
    */
   drain(withinMs: number): Promise<void>
+  /** It will close soon: whoever spreads requests should send none here. */
+  readonly draining: boolean
 }
 
 const connectionsMax = 2_000
@@ -60,9 +64,21 @@ export function createHttpServer(app: Koa, bounds: Partial<ConnectionLimits> = {
     if (owed) owed.once('close', () => refuseRaw(socket, status, message))
     else refuseRaw(socket, status, message)
   })
-  return Object.assign(server, {
-    drain: (withinMs: number) => drain(server, underWay, withinMs),
+  let draining = false
+  server.on('request', (_, response) => {
+    if (draining) response.shouldKeepAlive = false
   })
+  return Object.defineProperty(
+    Object.assign(server, {
+      async drain(withinMs: number) {
+        draining = true
+        await quiet(server)
+        await drain(server, underWay, withinMs)
+      },
+    }),
+    'draining',
+    { get: () => draining },
+  ) as HttpServer
 }
 
 /** What Node's parser lets pass and Koa would stumble over. */
@@ -106,6 +122,19 @@ function refuseRaw(socket: Duplex, status: number, message: string): void {
 }
 
 const jsonType = 'application/json; charset=utf-8'
+
+/** Connections that wait to be accepted when the socket closes are reset: so first nobody may come. */
+const quietMs = 250
+const quietWithinMs = 5_000
+
+async function quiet(server: Server): Promise<void> {
+  const begun = Date.now()
+  let last = begun
+  const heard = (): void => void (last = Date.now())
+  server.on('connection', heard)
+  while (Date.now() - last < quietMs && Date.now() - begun < quietWithinMs) await delay(50)
+  server.off('connection', heard)
+}
 
 /** How often connections that have become idle are looked for while the server drains. */
 const sweepMs = 50

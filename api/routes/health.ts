@@ -1,4 +1,6 @@
 import type { Router } from '@koa/router'
+import type { Context } from 'koa'
+import type { HttpServer } from '#api/server.ts'
 import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/errors.ts'
 import { pendingMigrations } from '#shared/postgres/migrate.ts'
@@ -25,11 +27,15 @@ export function health(router: Router, backend: Backend): void {
     const failing = await Promise.all(Object.entries(parts).map(faultOf))
     const faults = failing.filter(fault => fault !== null)
     ctx.set('Cache-Control', 'no-store')
+    if (isDraining(ctx)) faults.push('this process is about to stop')
     if (faults.length > 0) throw new Refusal('unavailable', `Not ready: ${faults.join('; ')}`)
     const ages = (await parts.queue).map(({ oldestSeconds }) => oldestSeconds)
     ctx.body = { status: 'ok', queue_lag_seconds: Math.max(0, ...ages) }
   })
 }
+
+const isDraining = ({ req }: Context): boolean =>
+  (req.socket as { server?: Partial<HttpServer> }).server?.draining === true
 
 const faultOf = ([part, work]: [string, Promise<unknown>]): Promise<string | null> =>
   work.then(
