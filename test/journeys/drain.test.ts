@@ -36,10 +36,10 @@ t.test('SIGTERM under load: what was let in is answered, what is answered is sto
   const web = await startWeb(t, config)
   const worker = await startWorker(t, config)
   const answers = new Map<string, number | string>()
-  let sending = true
+  const enough = new AbortController()
   let asked = 0
   const clients = Array.from({ length: 8 }, async () => {
-    while (sending) {
+    while (!enough.signal.aborted) {
       const word = `drain${asked++}`
       answers.set(word, await send(web.base, word))
     }
@@ -52,7 +52,7 @@ t.test('SIGTERM under load: what was let in is answered, what is answered is sto
     const { status, body } = await clientOf(web.base).get('/health/ready')
     return status === 503 && body.error.includes('about to stop')
   })
-  sending = false
+  enough.abort()
   await Promise.all(clients)
   t.ok(answers.size > size, 'it went on serving until then')
   t.same(await web.ended, { code: 0, signal: null })
