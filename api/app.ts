@@ -1,4 +1,4 @@
-import Koa, { type Middleware } from 'koa'
+import Koa, { type Context, type Middleware } from 'koa'
 import { answerErrors } from '#api/errors.ts'
 import { idempotency } from '#api/idempotency.ts'
 import { limits, type Quotas } from '#api/limits.ts'
@@ -7,6 +7,7 @@ import type { Backend } from '#shared/backend.ts'
 import { mintId } from '#shared/ids.ts'
 import type { Log } from '#shared/log.ts'
 import { requestSeconds } from '#shared/watch/metrics.ts'
+import { tracedRequest } from '#shared/watch/trace.ts'
 
 /**
  * The whole API as a Koa application: log, errors, limits, routes.
@@ -39,9 +40,17 @@ function logRequests(log: Log): Middleware {
     ctx.state.requestId = mintId()
     ctx.set('X-Request-Id', ctx.state.requestId)
     ctx.set('X-Content-Type-Options', 'nosniff')
-    await next()
+    await tracedRequest(ctx.headers, { 'http.request.method': ctx.method }, async span => {
+      await next()
+      const pattern = routeOf(ctx)
+      if (pattern !== null) span.updateName(`${ctx.method} ${pattern}`)
+      span.setAttributes({
+        'http.response.status_code': ctx.status,
+        ...(pattern !== null && { 'http.route': pattern }),
+      })
+    })
     const elapsed = performance.now() - begun
-    const route = (ctx as { _matchedRoute?: string | RegExp })._matchedRoute?.toString() ?? null
+    const route = routeOf(ctx)
     requestSeconds.observe(
       { method: ctx.method, route: route ?? 'none', status: ctx.status },
       elapsed / 1_000,
@@ -54,6 +63,10 @@ function logRequests(log: Log): Middleware {
     )
   }
 }
+
+/** The pattern a request was routed by: never its path, which may hold a key. */
+const routeOf = (ctx: Context): string | null =>
+  (ctx as { _matchedRoute?: string | RegExp })._matchedRoute?.toString() ?? null
 
 /** A known path with another method: 405 and what it does take. */
 function refuseMethods(layers: { methods: string[]; match(path: string): boolean }[]): Middleware {

@@ -1,6 +1,7 @@
 import { PgBoss, type JobResult, type JobWithMetadata } from 'pg-boss'
 import type { Log } from '#shared/log.ts'
 import { jobSeconds } from '#shared/watch/metrics.ts'
+import { traced } from '#shared/watch/trace.ts'
 import { refuseWhenUnreachable, type Transaction } from '#shared/postgres/connect.ts'
 import {
   deadLetterOf,
@@ -159,7 +160,11 @@ async function open(boss: PgBoss, log: Log): Promise<Queue> {
       await boss.work(name, options, async (batch: JobWithMetadata<Payloads[typeof name]>[]) => {
         const timed = jobSeconds.startTimer({ queue: name })
         try {
-          const verdicts = await handle(batch.map(job => jobOf<typeof name>(job)))
+          const verdicts = await traced(
+            `job ${name}`,
+            { 'messaging.destination.name': name, 'messaging.batch.message_count': batch.length },
+            () => handle(batch.map(job => jobOf<typeof name>(job))),
+          )
           timed({ outcome: verdicts.every(({ done }) => done) ? 'done' : 'failed' })
           return verdicts.map(resultOf)
         } catch (error) {

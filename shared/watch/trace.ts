@@ -1,0 +1,45 @@
+import {
+  propagation,
+  ROOT_CONTEXT,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+  type Attributes,
+  type Span,
+} from '@opentelemetry/api'
+
+// Without an SDK in the process every span is a no-op; the service itself ships none.
+const tracer = trace.getTracer('memory-vault')
+
+/** The headers of a request, as Node reads them: a trace that a client began goes on in ours. */
+type Carrier = Readonly<Record<string, string | string[] | undefined>>
+
+/** A step of the work as a span of the active trace; it fails with the work. */
+export const traced = <Result>(
+  name: string,
+  attributes: Attributes,
+  work: (span: Span) => Promise<Result>,
+): Promise<Result> => tracer.startActiveSpan(name, { attributes }, span => ended(span, work))
+
+/** A request as a span of the trace its `traceparent` names, or as the first of a new one. */
+export function tracedRequest<Result>(
+  headers: Carrier,
+  attributes: Attributes,
+  work: (span: Span) => Promise<Result>,
+): Promise<Result> {
+  const parent = propagation.extract(ROOT_CONTEXT, headers)
+  const options = { kind: SpanKind.SERVER, attributes }
+  return tracer.startActiveSpan('request', options, parent, span => ended(span, work))
+}
+
+async function ended<Result>(span: Span, work: (span: Span) => Promise<Result>): Promise<Result> {
+  try {
+    return await work(span)
+  } catch (error) {
+    // Of the error its name alone: a message may quote what a user said.
+    span.setStatus({ code: SpanStatusCode.ERROR, message: (error as Error).name })
+    throw error
+  } finally {
+    span.end()
+  }
+}

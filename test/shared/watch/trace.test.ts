@@ -1,0 +1,70 @@
+import { propagation, trace, context } from '@opentelemetry/api'
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
+import {
+  BasicTracerProvider,
+  InMemorySpanExporter,
+  SimpleSpanProcessor,
+} from '@opentelemetry/sdk-trace-base'
+import t from 'tap'
+import { buildKey, testApi, workOn } from '#test/support/api.ts'
+import { testBackend } from '#test/support/backend.ts'
+import { embeddingProvider } from '#test/support/provider.ts'
+import { until } from '#test/support/until.ts'
+
+const exporter = new InMemorySpanExporter()
+trace.setGlobalTracerProvider(
+  new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] }),
+)
+context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
+propagation.setGlobalPropagator({
+  fields: () => ['traceparent'],
+  inject: () => {},
+  extract(parent, carrier: Record<string, string>) {
+    const [, traceId, spanId] = carrier.traceparent?.split('-') ?? []
+    if (traceId === undefined || spanId === undefined) return parent
+    return trace.setSpanContext(parent, { traceId, spanId, traceFlags: 1, isRemote: true })
+  },
+})
+
+const provider = await embeddingProvider(t)
+const backend = await testBackend(t, {
+  env: { OLLAMA_BASE_URL: provider.baseUrl, EMBEDDINGS: 'ollama/small' },
+})
+await workOn(backend, 'ingest')
+const api = await testApi(t, backend, await buildKey(backend))
+const secret = 'The cat is called Ada'
+
+t.test('a request goes on with the trace of its client, down to the provider', async t => {
+  const traceId = '0af7651916cd43dd8448eb211c80319c'
+  const headers = { traceparent: `00-${traceId}-b7ad6b7169203331-01` }
+  exporter.reset()
+  await api.post('/v1/memory/search', { query: secret, limit: 1 }, headers)
+  const spans = exporter.getFinishedSpans().filter(span => span.spanContext().traceId === traceId)
+  const request = spans.find(({ name }) => name === 'POST /v1/memory/search')
+  t.ok(request)
+  t.match(request!.attributes, {
+    'http.request.method': 'POST',
+    'http.route': '/v1/memory/search',
+    'http.response.status_code': 200,
+  })
+  t.ok(
+    spans.some(
+      ({ name, attributes }) => name === 'provider' && attributes['server.name'] === 'ollama',
+    ),
+  )
+})
+
+t.test('a batch of jobs is a span; what users say is in none', async t => {
+  exporter.reset()
+  await api.post('/v1/memory/ingest?wait=true', { messages: [{ role: 'user', content: secret }] })
+  await until('the job has ended', async () =>
+    exporter.getFinishedSpans().some(({ name }) => name === 'job ingest'),
+  )
+  const told = exporter.getFinishedSpans().map(({ name, attributes, events, status }) => ({
+    name,
+    attributes,
+    events,
+    status,
+  }))
+  t.notMatch(JSON.stringify(told), /Ada|mk_/)
+})
