@@ -1730,12 +1730,14 @@ export interface Endpoints {
   'POST /v1/memory/upload': {
     headers: Pick<RequestHeaders, 'x-session-id' | 'x-embedding-model' | 'prefer' | 'idempotency-key'>
     body: UploadLine
+    defaults: 'role'
     answers: { 200: UploadAnswer; 202: Processing }
   }
   /** Streams the whole vault, or one session of it, as JSON lines: the core vault, then session by session; in each raw memories before reflections before high-level ones, oldest first. */
   'GET /v1/memory/export': {
     query: ExportVaultQuery
     headers: Pick<RequestHeaders, 'x-session-id' | 'x-embedding-model'>
+    defaults: 'vectors' | 'sessions'
     answers: { 200: ExportLine }
   }
   /** Restores exported lines with their times and lineage, at most 10,000 of 8 MiB each, in any order. */
@@ -1743,12 +1745,14 @@ export interface Endpoints {
     query: ImportVaultQuery
     headers: Pick<RequestHeaders, 'x-embedding-model' | 'prefer' | 'idempotency-key'>
     body: ExportLine
+    defaults: 'dry_run' | 'on_conflict'
     answers: { 200: ImportVaultAnswer; 202: Processing }
   }
   /** Clears everything the key has: core, reflections and every session; with a session that session alone. */
   'DELETE /v1/memory': {
     query: ClearMemoryQuery
     headers: Pick<RequestHeaders, 'x-session-id' | 'prefer' | 'idempotency-key'>
+    defaults: 'reset'
     answers: { 200: ClearMemoryAnswer; 202: Processing }
   }
   /** Removes single memories of any tier for good, from both stores, in the core vault and in sessions. */
@@ -1761,6 +1765,7 @@ export interface Endpoints {
   'POST /v1/memory/reembed': {
     headers: Pick<RequestHeaders, 'prefer' | 'idempotency-key'>
     body: ReembedBody
+    defaults: 'drop_previous'
     answers: { 200: ReembedAnswer; 202: Processing }
   }
   /** Lends the oldest memories of a tier that no reflection covers. */
@@ -1785,30 +1790,35 @@ export interface Endpoints {
   'POST /v1/memory/transfer': {
     headers: Pick<RequestHeaders, 'x-embedding-model' | 'prefer' | 'idempotency-key'>
     body: TransferBody
+    defaults: 'dry_run'
     answers: { 200: TransferAnswer; 202: Processing }
   }
   /** Copies the raw core memories of the source that match at least one of the queries as well as the threshold asks, however many they are: 0.4 to 0.5 is broad, up to 0.65 balanced, above it strict. */
   'POST /v1/memory/graft': {
     headers: Pick<RequestHeaders, 'x-embedding-model' | 'prefer' | 'idempotency-key'>
     body: GraftBody
+    defaults: 'threshold' | 'dry_run'
     answers: { 200: GraftAnswer; 202: Processing }
   }
   /** Mints a Memory Key with an empty vault of its own, in the account of the key that asks. */
   'POST /v1/keys': {
     headers: Pick<RequestHeaders, 'idempotency-key'>
     body: CreateKeyBody
+    defaults: 'name'
     answers: { 201: CreateKeyAnswer }
   }
   /** Mints a new key for the vault of the key that asks, which stops working at once, or after a time of grace. */
   'POST /v1/keys/rotate': {
     headers: Pick<RequestHeaders, 'idempotency-key'>
     body: RotateKeyBody
+    defaults: 'grace_seconds'
     answers: { 201: RotateKeyAnswer }
   }
   /** Finds what matters to a conversation and answers it as one block of text to put before the model. */
   'POST /v1/memory/prepare': {
     headers: Pick<RequestHeaders, 'x-session-id' | 'x-embedding-model' | 'idempotency-key'>
     body: PrepareBody
+    defaults: 'density'
     answers: { 200: PrepareAnswer }
   }
   /** Stores an exchange that is over: accepted at once, embedded and stored in the background, under the operation it names. */
@@ -1816,6 +1826,7 @@ export interface Endpoints {
     query: IngestQuery
     headers: Pick<RequestHeaders, 'x-session-id' | 'x-embedding-model' | 'idempotency-key'>
     body: IngestBody
+    defaults: 'wait'
     answers: { 200: IngestAnswer; 202: IngestAnswer }
   }
   /** Finds the memories closest to a text, by meaning and by words. */
@@ -1827,6 +1838,7 @@ export interface Endpoints {
   /** Pages through the core vault and its reflections without searching; session memories are not in it. */
   'GET /v1/memory/list': {
     query: ListQuery
+    defaults: 'limit' | 'sort' | 'order'
     answers: { 200: ListAnswer }
   }
   /** Replaces the text of a memory, of the core vault or of any session. */
@@ -1839,6 +1851,7 @@ export interface Endpoints {
   'POST /v1/memory/date-search': {
     headers: Pick<RequestHeaders, 'x-session-id' | 'x-embedding-model' | 'idempotency-key'>
     body: DateSearchBody
+    defaults: 'max_tokens' | 'order'
     answers: { 200: DateSearchAnswer }
   }
   /** How much a vault holds, and over which time. */
@@ -1874,6 +1887,7 @@ export interface Endpoints {
   /** Lists the queued work of the account, newest first. */
   'GET /v1/operations': {
     query: ListOperationsQuery
+    defaults: 'limit'
     answers: { 200: ListOperationsAnswer }
   }
   /** Tells the state, progress and outcome of one piece of work of the account. */
@@ -2099,6 +2113,7 @@ export interface Endpoints {
   'GET /v1/orgs/:orgId/memories': {
     params: Pick<PathParameters, 'orgId'>
     query: ListSharedMemoriesQuery
+    defaults: 'limit'
     answers: { 200: ListSharedMemoriesAnswer }
   }
   /** Changes a shared memory; a new text is embedded anew. */
@@ -2122,12 +2137,14 @@ export interface Endpoints {
   'GET /v1/orgs/:orgId/audit': {
     params: Pick<PathParameters, 'orgId'>
     query: OrgAuditQuery
+    defaults: 'limit'
     answers: { 200: OrgAuditAnswer }
   }
   /** What waits for a person: memories nobody reviewed whose tags are less sure than the threshold. */
   'GET /v1/orgs/:orgId/memories/review': {
     params: Pick<PathParameters, 'orgId'>
     query: ReviewQueueQuery
+    defaults: 'threshold' | 'limit'
     answers: { 200: ReviewQueueAnswer }
   }
   /** Decides about a memory in the queue: approves it, with other tags if need be, or dismisses the doubt and leaves it as it is. */
@@ -2141,6 +2158,7 @@ export interface Endpoints {
   'GET /v1/orgs/:orgId/debug/passes': {
     params: Pick<PathParameters, 'orgId'>
     query: DebugPassesQuery
+    defaults: 'limit'
     answers: { 200: DebugPassesAnswer }
   }
 }

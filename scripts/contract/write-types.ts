@@ -83,6 +83,7 @@ function endpointMapOf($defs: Definitions, endpoints: Record<string, Endpoint>):
       query && `query: ${nameOf(query)}`,
       headers && `headers: ${pickOf('RequestHeaders', $defs[nameOf(headers)]!)}`,
       body && `body: ${nameOf(body.schema)}`,
+      defaultsOf($defs, [query, body?.schema]),
       `answers: { ${statuses.join('; ')} }`,
     ]
     const fields = lines.filter(Boolean).map(line => `    ${line}\n`)
@@ -90,6 +91,16 @@ function endpointMapOf($defs: Definitions, endpoints: Record<string, Endpoint>):
   })
   const words = '/** What each endpoint takes and answers. */'
   return `${words}\nexport interface Endpoints {\n${entries.join('')}}\n`
+}
+
+/** The fields that whoever asks may leave out, though a checked request always has them. */
+function defaultsOf($defs: Definitions, parts: (Reference | undefined)[]): string | false {
+  const fields = parts.flatMap(part => {
+    const { properties = {} } = part ? $defs[nameOf(part)]! : {}
+    return Object.entries(properties as Record<string, Schema>)
+  })
+  const names = fields.filter(([, field]) => 'default' in field).map(([name]) => `'${name}'`)
+  return names.length > 0 && `defaults: ${[...new Set(names)].join(' | ')}`
 }
 
 const nameOf = ({ $ref }: Reference): string => $ref.split('/').at(-1)!

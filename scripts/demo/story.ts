@@ -104,7 +104,7 @@ export async function tellStory(client: Client, now: Date, listener: Listener): 
 
 async function tell(client: Client, { title, at, turns }: Sitting): Promise<Told> {
   const { answer, ms } = await client.call('POST /v1/memory/ingest', {
-    query: '?wait=true',
+    query: { wait: true },
     body: { messages: turns },
   })
   const tokens = answer.retrieval_tokens + answer.response_tokens

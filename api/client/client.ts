@@ -1,0 +1,123 @@
+import type { Endpoints, ErrorBody } from '../contract/types.ts'
+
+/** `POST /v1/memory/search` and so on: every endpoint of the contract by its method and path. */
+export type Route = keyof Endpoints
+
+type Part<Name extends Route, Key extends string> =
+  Endpoints[Name] extends Record<Key, infer Value> ? Value : undefined
+
+/** A field that has a default may be left out. */
+type Given<Value, Name extends Route> = Value extends object
+  ? Omit<Value, Defaulted<Name>> & Partial<Pick<Value, Extract<keyof Value, Defaulted<Name>>>>
+  : Value
+type Defaulted<Name extends Route> = Extract<Part<Name, 'defaults'>, PropertyKey>
+
+/** What a request to an endpoint carries; a part that the endpoint does not have is not there. */
+export type RequestTo<Name extends Route> = {
+  [Key in 'params' as Part<Name, Key> extends undefined ? never : Key]: Part<Name, Key>
+} & {
+  [Key in 'query' | 'headers' as Part<Name, Key> extends undefined ? never : Key]?: Given<
+    Part<Name, Key>,
+    Name
+  >
+} & {
+  [Key in 'body' as Part<Name, Key> extends undefined ? never : Key]?:
+    | Given<Part<Name, Key>, Name>
+    | string
+}
+
+/** An endpoint's answer; where it has several, such as 200 and 202, any of them. */
+export type AnswerOf<Name extends Route> =
+  Endpoints[Name]['answers'][keyof Endpoints[Name]['answers']]
+
+/** The service said no. */
+export class VaultError extends Error {
+  readonly status: number
+  readonly hint: string | undefined
+  constructor(route: string, status: number, { error, hint }: Partial<ErrorBody>) {
+    super(`${route}: ${status} ${error ?? ''}`.trim())
+    this.name = 'VaultError'
+    this.status = status
+    this.hint = hint
+  }
+}
+
+export type VaultClient = {
+  /**
+   * Calls an endpoint by its name in the contract.
+   *
+   * @returns the answer; JSON lines as text.
+   * @throws VaultError for every status from 300 on; whatever `fetch` throws when there is no answer.
+   */
+  call<Name extends Route>(
+    route: Name,
+    request?: RequestTo<Name>,
+    options?: { signal?: AbortSignal },
+  ): Promise<AnswerOf<Name>>
+}
+
+/**
+ * Speaks to a Memory Vault, with types made from its contract.
+ *
+ * @param baseUrl such as `https://memory.example.com`
+ * @param key a Memory Key, or an admin credential for the organization endpoints
+ */
+export function vaultClient(
+  baseUrl: string,
+  key: string,
+  { fetch: ask = fetch }: { fetch?: typeof fetch } = {},
+): VaultClient {
+  const base = baseUrl.replace(/\/+$/, '')
+  return {
+    async call<Name extends Route>(
+      route: Name,
+      request?: RequestTo<Name>,
+      { signal }: { signal?: AbortSignal } = {},
+    ) {
+      const { params = {}, query = {}, headers = {}, body } = (request ?? {}) as Untyped
+      const [method = '', path = ''] = route.split(' ')
+      const target = path.replaceAll(/\/:([A-Za-z]+)/g, (_, name: string) => {
+        return `/${encodeURIComponent(String(params[name]))}`
+      })
+      const search = new URLSearchParams(textsOf(query)).toString()
+      const lines = typeof body === 'string'
+      const response = await ask(`${base}${target}${search && `?${search}`}`, {
+        method,
+        headers: {
+          authorization: `Bearer ${key}`,
+          ...(body !== undefined && {
+            'content-type': lines ? 'application/x-ndjson' : 'application/json',
+          }),
+          ...textsOf(headers),
+        },
+        ...(body !== undefined && { body: lines ? body : JSON.stringify(body) }),
+        ...(signal && { signal }),
+      })
+      const text = await response.text()
+      const answer = parsed(text)
+      if (response.status >= 300) {
+        throw new VaultError(route, response.status, answer ?? {})
+      }
+      return (answer ?? text) as AnswerOf<Name>
+    },
+  }
+}
+
+type Fields = Record<string, unknown>
+type Untyped = { params?: Fields; query?: Fields; headers?: Fields; body?: unknown }
+
+const textsOf = (fields: Fields): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(fields)
+      .filter(([, value]) => value !== undefined && value !== null)
+      .map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)]),
+  )
+
+/** Whoever answers without JSON is not this service, or it streams lines. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown
+  } catch {
+    return undefined
+  }
+}
