@@ -1,0 +1,113 @@
+import type { Context } from 'koa'
+import { SwitchQuery } from '#api/contract/contract.ts'
+import { readBytes } from '#api/proxy/body.ts'
+import { payingKey } from '#api/proxy/credentials.ts'
+import type { Dialect, ProxyRequest } from '#api/proxy/dialects/dialect.ts'
+import { tellSession } from '#api/proxy/headers.ts'
+import { claimCall, type Once } from '#api/proxy/once.ts'
+import { spaceFor, type Space } from '#api/proxy/recall-in-time.ts'
+import {
+  bodySwitches,
+  decide,
+  headerSwitches,
+  querySwitches,
+  type Decision,
+} from '#api/proxy/switches.ts'
+import { targetOf, type Target } from '#api/proxy/target.ts'
+import { embeddingsOf, queryOf, sessionOf } from '#api/request.ts'
+import { requireBalance } from '#shared/account/standing.ts'
+import type { Backend } from '#shared/backend.ts'
+import { Refusal } from '#shared/errors.ts'
+import type { Caller } from '#shared/key/caller.ts'
+import { providerKeysOf } from '#shared/key/provider-key.ts'
+import { resolveModel, type Model } from '#shared/providers/resolve.ts'
+import type { Shape } from '#shared/shape.ts'
+import { wellFormed } from '#shared/well-formed.ts'
+
+/** A way to call models: one of the three formats, at one path. */
+export type Door = {
+  dialect: Dialect
+  /** What of a body the contract judges. */
+  shape: Shape<unknown>
+  /** Under which an answer is kept for its Idempotency-Key. */
+  route: string
+  /** The model of the path, where the body does not name it. */
+  modelIn?(ctx: Context): string
+  /** The path at the provider. */
+  pathOf(model: string): string
+}
+
+/** A model call, once it is known to be one that may be made. */
+export type Call = {
+  caller: Caller
+  request: ProxyRequest
+  decision: Decision
+  session: string | null
+  space: Space
+  model: Model
+  target: Target
+  once: Once
+}
+
+/**
+ * Reads a request for a model, and everything that it needs: what it may do with memory, which model it
+ * means, who pays. Nothing has been written or asked of anybody else when it is refused.
+ *
+ * @throws Refusal `invalid`, `unsupported` or `too-large` for what is wrong with the request;
+ *   `unauthenticated` without a provider key; `unpaid`; and `conflict` for a repeated request.
+ */
+export async function readCall(
+  ctx: Context,
+  backend: Backend,
+  caller: Caller,
+  door: Door,
+): Promise<Call> {
+  const channels = [headerSwitches(ctx), querySwitches(queryOf(ctx, SwitchQuery))]
+  const bytes = await readBytes(ctx)
+  const request = readRequest(bytes, door)
+  const decision = decide(caller.permits, [...channels, bodySwitches(request.switches)])
+  const session = sessionOf(ctx, request.switches.session_id)
+  tellSession(ctx, session)
+  requireBalance(caller)
+
+  const model = await resolveModel(
+    backend,
+    door.modelIn?.(ctx) ?? request.model ?? '',
+    door.dialect.family,
+    () => providerKeysOf(backend, caller.account),
+  )
+  const usesMemory = Object.values(decision).some(Boolean)
+  const asked = usesMemory ? embeddingsOf(ctx, request.switches.embeddings) : undefined
+  const [space, key] = await Promise.all([
+    spaceFor(backend, asked),
+    payingKey(ctx, backend, caller, model.provider),
+  ])
+  const target = targetOf(ctx, backend.config, {
+    model,
+    format: door.dialect.family,
+    path: door.pathOf(model.name),
+    ...(key !== undefined && { key }),
+  })
+  const once = await claimCall(ctx, backend, caller, {
+    route: door.route,
+    asked: [JSON.stringify([decision, session, space.model]), bytes],
+  })
+  return { caller, request, decision, session, space, model, target, once }
+}
+
+function readRequest(bytes: Buffer, { dialect, shape }: Door): ProxyRequest {
+  const request = dialect.read(bytes.length > 0 ? bytes : emptyBody)
+  shape.check(wellFormed(parsed(bytes.length > 0 ? bytes : emptyBody)))
+  return request
+}
+
+/** As everywhere in this API, no body is one without fields. */
+const emptyBody = Buffer.from('{}')
+
+function parsed(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(bytes.toString('utf8'))
+  } catch {
+    throw new Refusal('invalid', 'The body is not valid JSON', 'Check quotes, commas and encoding')
+  }
+}

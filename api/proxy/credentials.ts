@@ -1,0 +1,82 @@
+import type { Context } from 'koa'
+import { bearerOf, callerOf } from '#api/request.ts'
+import type { Backend } from '#shared/backend.ts'
+import { Refusal } from '#shared/errors.ts'
+import type { Caller } from '#shared/key/caller.ts'
+import { looksLikeKey } from '#shared/key/key.ts'
+import { providerKeyOf } from '#shared/key/provider-key.ts'
+import type { ProviderName } from '#shared/providers/registry.ts'
+
+/**
+ * Who makes a model call. Google's clients send the one key they are given as `x-goog-api-key`: a Memory
+ * Key there is as good as one in `X-Memory-Key`. In the query, where it would end up in logs, it opens
+ * nothing.
+ *
+ * @throws what `callerOf` throws.
+ */
+export async function callerOfCall(
+  ctx: Context,
+  backend: Pick<Backend, 'findKey' | 'config'>,
+): Promise<Caller> {
+  const google = ctx.get('x-goog-api-key').trim()
+  if (looksLikeKey(google)) {
+    const given = ctx.get('x-memory-key').trim()
+    const narrower = given === '' || google.startsWith(`${given}:`)
+    if (!narrower && given !== google && !given.startsWith(`${google}:`)) {
+      throw new Refusal('unauthenticated', 'Two different Memory Keys in one request')
+    }
+    if (narrower) ctx.req.headers['x-memory-key'] = google
+  }
+  return callerOf(ctx, backend)
+}
+
+/**
+ * The provider key that a request brings along: `X-Provider-Key`, else whichever of `Authorization`,
+ * `x-api-key`, `x-goog-api-key` and the query's `key` holds no Memory Key, in this order.
+ *
+ * @throws Refusal `unauthenticated` when `X-Provider-Key` holds a Memory Key or no key at all.
+ */
+function broughtKey(ctx: Context): string | undefined {
+  const own = ctx.get('x-provider-key').trim()
+  if (looksLikeKey(own)) {
+    throw new Refusal(
+      'unauthenticated',
+      'X-Provider-Key holds a Memory Key',
+      'It takes the key of the model provider; the Memory Key goes into Authorization or X-Memory-Key',
+    )
+  }
+  const { key } = ctx.query
+  const brought = [
+    own,
+    bearerOf(ctx) ?? '',
+    ctx.get('x-api-key').trim(),
+    ctx.get('x-goog-api-key').trim(),
+    typeof key === 'string' ? key.trim() : '',
+  ].find(value => value !== '' && !looksLikeKey(value))
+  if (brought === undefined || /^[\x21-\x7E]{1,1024}$/.test(brought)) return brought
+  throw new Refusal(
+    'unauthenticated',
+    'The provider key is not one: it must be 1 to 1024 printable ASCII characters',
+  )
+}
+
+/**
+ * The key that pays for a call: the one the request brings along, else the account's own for this
+ * provider. The operator's keys are the operator's. Ollama needs none.
+ *
+ * @throws Refusal `unauthenticated` naming the provider when there is none.
+ */
+export async function payingKey(
+  ctx: Context,
+  backend: Pick<Backend, 'postgres' | 'seal'>,
+  { account }: Caller,
+  provider: ProviderName,
+): Promise<string | undefined> {
+  const key = broughtKey(ctx) ?? (await providerKeyOf(backend, account, provider))
+  if (key !== undefined || provider === 'ollama') return key
+  throw new Refusal(
+    'unauthenticated',
+    `No provider key for ${provider}`,
+    `Send one as X-Provider-Key, or as "Authorization: Bearer" beside X-Memory-Key, or store it with PUT /v1/account/provider-keys/${provider}`,
+  )
+}

@@ -1,0 +1,74 @@
+import type { Message } from '#shared/memory/content.ts'
+
+/** The request and answer formats that are spoken as they are, never translated into each other. */
+export type Family = 'openai' | 'anthropic' | 'google'
+
+/** What a request's body itself says about its memory (`MemorySwitches` of the contract). */
+export type BodySwitches = {
+  memory?: boolean
+  memory_mode?: 'on' | 'off' | 'read' | 'write'
+  memory_store?: boolean
+  memory_store_response?: boolean
+  session_id?: string
+  embeddings?: string
+}
+
+/** A model request as memory sees it, beside the bytes it came in. */
+export type ProxyRequest = {
+  /** As the body names it; undefined for google, whose model is in the path, and where it is no string. */
+  model: string | undefined
+  stream: boolean
+  switches: BodySwitches
+  /** The conversation in order, system turns and `memory: false` included: what recall asks about. */
+  turns: Message[]
+  /**
+   * The user's turns after the last model turn: what this exchange adds and is to be stored. Empty when
+   * the last turn is a tool's result, when all are `memory: false`, or when nothing is readable.
+   */
+  said: Message[]
+  /** Whether a block can be put before a last user turn. */
+  takesContext: boolean
+  /**
+   * The bytes for the provider: without switches and the `memory` of messages, with the model renamed
+   * and the block in its place when they are given. Every other byte is the client's own, in its order,
+   * spacing, escapes, number spelling and duplicate keys. Any number of calls answer independently.
+   */
+  write(change: { model?: string; context?: string }): Buffer
+}
+
+/** What a model answered, as memory keeps it. */
+export type Reply = {
+  /** What was said: no thinking, no tool calls; of several choices the first. */
+  text: string
+  /** More came than was read: the text ends early. */
+  truncated: boolean
+  /** The answer came to its proper end. */
+  complete: boolean
+  inputTokens?: number
+  outputTokens?: number
+  /** The provider answered with an error, at once or in the middle of its stream. */
+  failed: boolean
+}
+
+/** Hears a provider's answer beside its way to the client, in bounded memory; it never throws. */
+export type ReplyListener = {
+  /** The next bytes, split anywhere. They are read before this returns, and not kept or changed. */
+  hear(bytes: Uint8Array): void
+  /** What was said so far. Call once, when no more bytes come. */
+  end(): Reply
+}
+
+/** What one family's format means to memory. */
+export type Dialect = {
+  family: Family
+  /**
+   * Reads a request. Odd fields are no errors: what memory cannot read it skips, and the provider
+   * judges.
+   *
+   * @throws Refusal `invalid` for broken JSON, a body that is no object, more than 64 levels, and for
+   *   switches of a wrong type.
+   */
+  read(body: Buffer): ProxyRequest
+  /** @param answer the provider's status and its `content-type`, empty when it sent none. */
+  listen(answer: { status: number; contentType: string }): ReplyListener
+}

@@ -1,0 +1,129 @@
+import { blankEnd } from '#api/proxy/json/check.ts'
+
+/**
+ * Walking over bytes that `checkJson` has accepted. Visitors answer where the value they were shown
+ * ends: by `valueEnd`, or by walking into it.
+ */
+
+const quote = 0x22
+const backslash = 0x5c
+
+/** Shown a member: where the quote of its name stands, the end of the name, and its value. */
+export type VisitMember = (name: number, nameEnd: number, value: number) => number
+
+/** Visits the members of the object that begins at `at`, duplicates included. @returns its end. */
+export function eachMember(bytes: Buffer, at: number, visit: VisitMember): number {
+  at = blankEnd(bytes, at + 1)
+  while (bytes[at] === quote) {
+    const nameEnd = stringEnd(bytes, at)
+    const value = blankEnd(bytes, blankEnd(bytes, nameEnd) + 1)
+    at = afterComma(bytes, visit(at, nameEnd, value))
+  }
+  return at + 1
+}
+
+/** Visits the elements of the array that begins at `at`. @returns its end. */
+export function eachElement(bytes: Buffer, at: number, visit: (element: number) => number): number {
+  at = blankEnd(bytes, at + 1)
+  while (bytes[at] !== 0x5d) at = afterComma(bytes, visit(at))
+  return at + 1
+}
+
+function afterComma(bytes: Buffer, end: number): number {
+  const at = blankEnd(bytes, end)
+  return bytes[at] === 0x2c ? blankEnd(bytes, at + 1) : at
+}
+
+/** What kind of value begins at `at`. */
+export function kindAt(bytes: Buffer, at: number): 'object' | 'array' | 'string' | 'other' {
+  const first = bytes[at]
+  if (first === 0x7b) return 'object'
+  if (first === 0x5b) return 'array'
+  return first === quote ? 'string' : 'other'
+}
+
+/** Where the value that begins at `at` ends. */
+export function valueEnd(bytes: Buffer, at: number): number {
+  const kind = kindAt(bytes, at)
+  if (kind === 'string') return stringEnd(bytes, at)
+  if (kind === 'other') return scalarEnd(bytes, at)
+  for (let depth = 0; ;) {
+    const byte = bytes[at]
+    if (byte === quote) {
+      at = stringEnd(bytes, at)
+      continue
+    }
+    at++
+    if (byte === 0x7b || byte === 0x5b) depth++
+    else if ((byte === 0x7d || byte === 0x5d) && --depth === 0) return at
+  }
+}
+
+/** Numbers and words end before a blank, a comma, a closing or the end of all. */
+function scalarEnd(bytes: Buffer, at: number): number {
+  for (; at < bytes.length; at++) {
+    const byte = bytes[at]!
+    if (byte <= 0x20 || byte === 0x2c || byte === 0x5d || byte === 0x7d) break
+  }
+  return at
+}
+
+/** Below this a loop of our own is faster than asking for the next quote. */
+const nearMax = 32
+
+function stringEnd(bytes: Buffer, start: number): number {
+  let at = start + 1
+  for (const near = Math.min(at + nearMax, bytes.length); at < near; at++) {
+    const byte = bytes[at]
+    if (byte === quote) return at + 1
+    if (byte === backslash) at++
+  }
+  for (;;) {
+    const end = bytes.indexOf(quote, at)
+    let before = end
+    while (before > at && bytes[before - 1] === backslash) before--
+    if ((end - before) % 2 === 0) return end + 1
+    at = end + 1
+  }
+}
+
+/** The value between two places, as `JSON.parse` reads it. */
+export const parsed = (bytes: Buffer, start: number, end: number): unknown =>
+  JSON.parse(bytes.toString('utf8', start, end)) as unknown
+
+/** Knows which of a few names stands between two places, escaped or not, without reading the others. */
+export type Names<Name extends string> = (
+  bytes: Buffer,
+  start: number,
+  end: number,
+) => Name | undefined
+
+/** @param names in ASCII, without characters that JSON escapes. */
+export function namesOf<const Name extends string>(names: readonly Name[]): Names<Name> {
+  const byLength: Name[][] = []
+  for (const name of names) (byLength[name.length] ??= []).push(name)
+  const known = new Map<string, Name>(names.map(name => [name, name]))
+  const longest = byLength.length - 1
+
+  return (bytes, start, end) => {
+    const length = end - start - 2
+    // An escape spells one character with up to six bytes.
+    if (length > longest * 6) return undefined
+    if (length > 2 && isEscaped(bytes, start, end)) {
+      return known.get(parsed(bytes, start, end) as string)
+    }
+    return byLength[length]?.find(name => isAt(bytes, start + 1, name))
+  }
+}
+
+function isEscaped(bytes: Buffer, start: number, end: number): boolean {
+  for (let at = start; at < end; at++) if (bytes[at] === backslash) return true
+  return false
+}
+
+function isAt(bytes: Buffer, at: number, name: string): boolean {
+  for (let index = 0; index < name.length; index++) {
+    if (bytes[at + index] !== name.charCodeAt(index)) return false
+  }
+  return true
+}

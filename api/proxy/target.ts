@@ -1,0 +1,82 @@
+import type { Context } from 'koa'
+import type { Config } from '#shared/config.ts'
+import { Refusal } from '#shared/errors.ts'
+import { looksLikeKey } from '#shared/key/key.ts'
+import type { Model } from '#shared/providers/resolve.ts'
+import { compatiblePathOf, providers, type Format } from '#shared/providers/registry.ts'
+
+/** Where a call goes and what it carries in its head. */
+export type Target = { url: URL; headers: Record<string, string> }
+
+/** The only headers of a request that a provider gets to see. */
+const passedOn = [
+  'content-type',
+  'accept',
+  'user-agent',
+  'anthropic-version',
+  'anthropic-beta',
+  'openai-organization',
+  'openai-project',
+  'openai-beta',
+  'x-goog-api-client',
+]
+
+/** Switches, and keys: Google's clients may put theirs into the query. */
+const ours = new Set(['memory', 'mode', 'store', 'key', 'access_token'])
+
+/**
+ * The address of a call at its provider and the headers it takes along: those on the list, and the one
+ * key. Addresses are the operator's, from the registry or the environment; nothing in a request can
+ * name one.
+ *
+ * @param path below the base URL, for OpenAI's format below the path of that
+ * @throws Refusal `invalid` for Ollama where the operator has not said where it is.
+ */
+export function targetOf(
+  ctx: Context,
+  { providers: settings }: Pick<Config, 'providers'>,
+  { model, format, path, key }: { model: Model; format: Format; path: string; key?: string },
+): Target {
+  const { provider } = model
+  const configured = settings[provider]?.baseUrl
+  // By default it is on the machine of whoever runs it: here that would be this service's own.
+  if (provider === 'ollama' && !configured) {
+    throw new Refusal(
+      'invalid',
+      'ollama is not available here',
+      'The operator sets OLLAMA_BASE_URL to where it is',
+    )
+  }
+  const base = configured ?? providers[provider].baseUrl
+  const url = new URL(base + (format === 'openai' ? compatiblePathOf(provider) : '') + path)
+  for (const [name, value] of new URLSearchParams(ctx.querystring)) {
+    if (!ours.has(name) && !holdsKey(name) && !holdsKey(value)) url.searchParams.append(name, value)
+  }
+  return {
+    url,
+    headers: {
+      ...headersOf(ctx),
+      'accept-encoding': 'identity',
+      ...(key !== undefined && credential(format, key)),
+    },
+  }
+}
+
+function headersOf(ctx: Context): Record<string, string> {
+  const headers: Record<string, string> = {}
+  for (const name of passedOn) {
+    const value = ctx.get(name)
+    if (value !== '' && !holdsKey(value)) headers[name] = value
+  }
+  return headers
+}
+
+const holdsKey = (value: string): boolean => looksLikeKey(value) || /mk_[\w-]{16}/.test(value)
+
+/** How a provider wants its key, in the format it is spoken to. */
+function credential(format: Format, key: string): Record<string, string> {
+  if (format === 'google') return { 'x-goog-api-key': key }
+  // Anthropic takes keys by their own header, and tokens of its subscriptions as a bearer's.
+  if (format === 'anthropic' && !key.startsWith('sk-ant-oat')) return { 'x-api-key': key }
+  return { authorization: `Bearer ${key}` }
+}

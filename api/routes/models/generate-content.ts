@@ -1,0 +1,41 @@
+import type { Router } from '@koa/router'
+import type { Context } from 'koa'
+import { GeminiBody } from '#api/contract/contract.ts'
+import { answerWithMemory } from '#api/proxy/answer-with-memory.ts'
+import { dialects } from '#api/proxy/dialects/index.ts'
+import type { Backend } from '#shared/backend.ts'
+import { Refusal } from '#shared/errors.ts'
+
+/** Google's SDKs ask for v1beta unless told otherwise; what is asked for is what Google is asked for. */
+const versions = ['v1', 'v1beta']
+const actions = ['generateContent', 'streamGenerateContent']
+
+/** Gemini's format, in one piece and as a stream. */
+export function generateContent(router: Router, backend: Backend): void {
+  for (const version of versions) {
+    for (const action of actions) {
+      const door = {
+        dialect: dialects.google,
+        shape: GeminiBody,
+        route: 'POST /v1/models',
+        modelIn: modelOf,
+        pathOf: (model: string) => `/${version}/models/${slug(model)}:${action}`,
+      }
+      const path = `/${version}/models/:model`
+      router.post(`${path}\\:${action}`, ctx => answerWithMemory(ctx, backend, door))
+      // The second colon is no parameter; the route is known, listed and logged as the contract writes it.
+      router.stack.at(-1)!.path = `${path}:${action}`
+    }
+  }
+}
+
+/** With its provider or without, as everywhere. */
+const modelOf = (ctx: Context): string => (ctx as unknown as Routed).params.model
+
+type Routed = { params: { model: string } }
+
+/** The model becomes part of a path at the provider. */
+function slug(model: string): string {
+  if (/^[A-Za-z0-9._-]{1,128}$/.test(model) && !/^\.+$/.test(model)) return model
+  throw new Refusal('missing', 'No such model', 'Its name has letters, digits, ".", "_" and "-"')
+}

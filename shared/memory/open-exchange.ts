@@ -1,0 +1,207 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Backend } from '#shared/backend.ts'
+import { recordCall } from '#shared/account/meter.ts'
+import { coalesce } from '#shared/coalesce.ts'
+import { copyIdOf } from '#shared/ids.ts'
+import { turnsOf, type Message, type Turn } from '#shared/memory/content.ts'
+import { acceptExchange, type ExchangeOwner } from '#shared/memory/ingest.ts'
+import { abandonedOpen, dropOpen, insertOpen, renewOpen } from '#shared/postgres/open-exchanges.ts'
+import { messageOf, storableTurns } from '#shared/redaction/policy.ts'
+import { wellFormedText } from '#shared/well-formed.ts'
+
+/** A model call under way, whose user has been heard and whose answer is still to come. */
+export type OpenExchange = {
+  operation: string
+  owner: ExchangeOwner
+  session: string | null
+  /** The embedding model it is to be stored with. */
+  embeddings: string
+  /** Provider-prefixed. */
+  model: string
+  said: readonly Turn[]
+}
+
+/** What came of it. */
+export type Heard = {
+  /** What is to be stored of the answer; null when nothing is. */
+  text: string | null
+  /** The answer broke off. */
+  interrupted: boolean
+  /** As the provider counts them; 0 where it does not say. */
+  inputTokens: number
+  outputTokens: number
+  /** Tokens of the memories recalled for the call, which are billed with it. */
+  recalledTokens: number
+}
+
+export type OpenExchanges = {
+  /**
+   * Writes down what a user has said, before anybody else is told: from here on it is stored, even if
+   * this process dies.
+   *
+   * @throws Refusal `unavailable` when the database is out of reach.
+   */
+  open(exchange: Omit<OpenExchange, 'said'> & { said: readonly Message[] }): Promise<OpenExchange>
+  /**
+   * Stores user and answer as one exchange, in place of what was written down. When the database is
+   * away this goes on trying for ten minutes; after that, the user's words alone are stored by a sweep.
+   *
+   * @returns when it is stored, given up, or `withinMs` have gone by.
+   */
+  close(exchange: OpenExchange, heard: Heard, withinMs: number): Promise<void>
+  /** Resolves when everything heard so far is stored, or after `withinMs`. */
+  drain(withinMs: number): Promise<void>
+}
+
+type Storing = Pick<Backend, 'postgres' | 'accept' | 'embedders' | 'usage' | 'now' | 'log'>
+
+/** Rows are renewed this often; a sweep takes those that have not been for two minutes. */
+const renewMs = 30_000
+/** A day in which every store were away would fill the memory of the process. */
+const closingMax = 1_000
+const tryForMs = 600_000
+const firstPauseMs = 250
+const longestPauseMs = 15_000
+
+/** The exchanges under way in this process. */
+export function createOpenExchanges(backend: Storing): OpenExchanges {
+  const { postgres, log, now } = backend
+  const insert = coalesce(
+    async (rows: Parameters<typeof insertOpen>[1][number][]) => {
+      await insertOpen(postgres.query, rows)
+      return rows.map(() => undefined)
+    },
+    { lanes: 2, questionsMax: 100 },
+  )
+  const open = new Set<string>()
+  const closing = new Set<Promise<void>>()
+  let renewing: NodeJS.Timeout | undefined
+
+  const renew = (): void => {
+    if (open.size === 0) {
+      clearInterval(renewing)
+      renewing = undefined
+      return
+    }
+    renewOpen(postgres.query, [...open]).catch((error: unknown) =>
+      log.warn({ err: error, exchanges: open.size }, 'exchanges.not-renewed'),
+    )
+  }
+
+  const store = async (exchange: OpenExchange, heard: Heard): Promise<void> => {
+    const { operation } = exchange
+    const until = now() + tryForMs
+    for (let pause = firstPauseMs; ; pause = Math.min(pause * 2, longestPauseMs)) {
+      try {
+        return await storeOnce(backend, exchange, heard)
+      } catch (error) {
+        if (now() > until || closing.size > closingMax) {
+          return log.error({ err: error, operation }, 'exchange.answer-lost')
+        }
+        log.warn({ err: error, operation }, 'exchange.not-yet-stored')
+        await delay(pause, null, { ref: false })
+      }
+    }
+  }
+
+  return {
+    async open(exchange) {
+      const at = now()
+      const { operation, owner, session, embeddings, model } = exchange
+      const redaction = owner.row?.redaction ?? null
+      const said = storableTurns(redaction, storable(exchange.said)).map(turn => ({ at, ...turn }))
+      const { account, keyHash, scope } = owner
+      const place = { account, keyHash, vault: scope.vault, session }
+      await insert({ operation, ...place, embeddings, model, said })
+      open.add(operation)
+      renewing ??= setInterval(renew, renewMs).unref()
+      return { ...exchange, said }
+    },
+
+    async close(exchange, heard, withinMs) {
+      const stored = store(exchange, heard).finally(() => {
+        open.delete(exchange.operation)
+        closing.delete(stored)
+      })
+      closing.add(stored)
+      await within(stored, withinMs)
+    },
+
+    drain: withinMs => within(Promise.all(closing), withinMs),
+  }
+}
+
+/** Waits for work that never fails, or until the time is over. */
+async function within(work: Promise<unknown>, ms: number): Promise<void> {
+  const late = Promise.withResolvers<void>()
+  const timer = setTimeout(late.resolve, ms)
+  await Promise.race([work, late.promise])
+  clearTimeout(timer)
+}
+
+/** Any number of runs store the exchange once. */
+async function storeOnce(backend: Storing, exchange: OpenExchange, heard: Heard): Promise<void> {
+  const { operation, owner, session, model, embeddings: space } = exchange
+  const turns = storableTurns(owner.row?.redaction ?? null, answerOf(heard, backend.now()))
+  const answer = turns.map(messageOf)
+  const messages = [...exchange.said.map(messageOf), ...answer]
+  const { inputTokens, outputTokens, recalledTokens } = heard
+  const counted = { inputTokens, outputTokens, recalledTokens }
+  if (messages.length === 0) {
+    recordCall(backend, owner, { id: operation, kind: 'proxy', model, session, ...counted })
+    return dropOpen(backend.postgres.query, [operation])
+  }
+  const common = { session, model, embeddings: undefined, awaited: false }
+  const { closing } = await acceptExchange(backend, owner, {
+    ...common,
+    operation,
+    messages,
+    proxied: { ...counted, space, closes: true },
+  })
+  // This process was still for minutes, and what the user said has been stored without it.
+  if (closing !== 'swept' || answer.length === 0) return
+  await acceptExchange(backend, owner, {
+    ...common,
+    operation: copyIdOf(operation, 0, 'answer'),
+    messages: answer,
+    proxied: { ...counted, space, closes: false },
+  })
+}
+
+const answerOf = ({ text, interrupted }: Heard, now: number): Turn[] =>
+  storable([{ role: 'assistant', content: text ?? '', timestamp: now, interrupted }])
+
+/** What is stored of messages: texts and placeholders, never the media themselves. */
+const storable = (messages: readonly Message[]): Turn[] =>
+  turnsOf(messages).map(({ text, speaker, ...turn }) => ({
+    ...turn,
+    text: wellFormedText(text),
+    ...(speaker !== undefined && { speaker: wellFormedText(speaker) }),
+  }))
+
+const abandonedSeconds = 120
+const abandonedMax = 500
+
+/**
+ * Stores what users have said to processes that died before the answer was heard; under the id of the
+ * call, so that it is stored once whoever does it.
+ *
+ * @returns how many exchanges there were.
+ */
+export async function storeAbandoned(backend: Storing): Promise<number> {
+  const rows = await abandonedOpen(backend.postgres.query, {
+    seconds: abandonedSeconds,
+    limit: abandonedMax,
+  })
+  const counted = { inputTokens: 0, outputTokens: 0, recalledTokens: 0 }
+  const silence = { text: null, interrupted: true, ...counted }
+  for (const { operation, account, vault, keyHash, session, embeddings, model, said } of rows) {
+    const owner = { account, keyHash, scope: { vault } }
+    const exchange = { operation, owner, session, embeddings, model, said }
+    // One that cannot be stored, for now, holds up no other.
+    await storeOnce(backend, exchange, silence).catch((error: unknown) =>
+      backend.log.warn({ err: error, operation }, 'exchange.not-yet-stored'),
+    )
+  }
+  return rows.length
+}

@@ -1,0 +1,150 @@
+import t from 'tap'
+import type { Family } from '#api/proxy/dialects/dialect.ts'
+import { dialects } from '#api/proxy/dialects/index.ts'
+
+const written = (family: Family, body: string): string =>
+  dialects[family].read(Buffer.from(body)).write({ context: 'BLOCK' }).toString()
+
+const openaiBlock = '{"role":"user","content":"BLOCK"}'
+const anthropicBlock = '{"type":"text","text":"BLOCK"}'
+const googleBlock = '{"text":"BLOCK"}'
+
+/** Of each request: what the client sends, and what the provider gets. */
+const cases: Record<Family, [name: string, sent: string, got: string][]> = {
+  openai: [
+    [
+      'a message of its own before the last user message',
+      '{"messages":[{"role":"system","content":"s"}, {"role":"user","content":"a"}]}',
+      `{"messages":[{"role":"system","content":"s"}, ${openaiBlock},{"role":"user","content":"a"}]}`,
+    ],
+    [
+      'with results of tools last it stays before what the user asked',
+      '{"messages":[{"role":"user","content":"a"},{"role":"assistant","tool_calls":[]},{"role":"tool","content":"r"}]}',
+      `{"messages":[${openaiBlock},{"role":"user","content":"a"},{"role":"assistant","tool_calls":[]},{"role":"tool","content":"r"}]}`,
+    ],
+    [
+      'nowhere without a user message',
+      '{"messages":[{"role":"system","content":"s"},{"role":"User","content":"a"}]}',
+      '{"messages":[{"role":"system","content":"s"},{"role":"User","content":"a"}]}',
+    ],
+    [
+      'of two lists of messages the last one counts',
+      '{"messages":[{"role":"user","content":"a"}],"messages":[{"role":"user","content":"b"}]}',
+      `{"messages":[{"role":"user","content":"a"}],"messages":[${openaiBlock},{"role":"user","content":"b"}]}`,
+    ],
+    [
+      'of two roles the last one counts',
+      '{"messages":[{"role":"user","role":"assistant"},{"role":"tool","\\u0072ole":"us\\u0065r"}]}',
+      `{"messages":[{"role":"user","role":"assistant"},${openaiBlock},{"role":"tool","\\u0072ole":"us\\u0065r"}]}`,
+    ],
+  ],
+  anthropic: [
+    [
+      'plain text becomes a list with the block before it',
+      '{"messages":[{"role":"user","content" : "caf\\u00e9\\n" }]}',
+      `{"messages":[{"role":"user","content" : [${anthropicBlock},{"type":"text","text":"caf\\u00e9\\n"}] }]}`,
+    ],
+    [
+      'at the head of a list',
+      '{"messages":[{"role":"user","content":[ {"type":"image"},{"type":"text","text":"a"}]}]}',
+      `{"messages":[{"role":"user","content":[ ${anthropicBlock},{"type":"image"},{"type":"text","text":"a"}]}]}`,
+    ],
+    [
+      'after the results of tools, which come first',
+      '{"messages":[{"role":"user","content":[{"type":"tool_result"},{"type":"tool_result"},{"type":"text","text":"a"}]}]}',
+      `{"messages":[{"role":"user","content":[{"type":"tool_result"},{"type":"tool_result"},${anthropicBlock},{"type":"text","text":"a"}]}]}`,
+    ],
+    [
+      'a message of nothing but results is no turn of the user',
+      '{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":[]},{"role":"user","content":[{"type":"tool_result"}]}]}',
+      `{"messages":[{"role":"user","content":[${anthropicBlock},{"type":"text","text":"a"}]},{"role":"assistant","content":[]},{"role":"user","content":[{"type":"tool_result"}]}]}`,
+    ],
+    [
+      'after a part marked for caching that others follow',
+      '{"messages":[{"role":"user","content":[{"type":"document","cache_control":{"type":"ephemeral"}},{"type":"text","text":"a","cache_control":{"type":"ephemeral"}}]}]}',
+      `{"messages":[{"role":"user","content":[{"type":"document","cache_control":{"type":"ephemeral"}},${anthropicBlock},{"type":"text","text":"a","cache_control":{"type":"ephemeral"}}]}]}`,
+    ],
+    [
+      'before a marked part that is the last',
+      '{"messages":[{"role":"user","content":[{"type":"text","text":"a","cache_control":{"type":"ephemeral"}}]}]}',
+      `{"messages":[{"role":"user","content":[${anthropicBlock},{"type":"text","text":"a","cache_control":{"type":"ephemeral"}}]}]}`,
+    ],
+    [
+      'a mark that is null is none, and one inside a part is not its own',
+      '{"messages":[{"role":"user","content":[{"type":"x","cache_control":null},{"type":"y","z":{"cache_control":{}}},{"type":"text","text":"a"}]}]}',
+      `{"messages":[{"role":"user","content":[${anthropicBlock},{"type":"x","cache_control":null},{"type":"y","z":{"cache_control":{}}},{"type":"text","text":"a"}]}]}`,
+    ],
+    [
+      'before the user, when the client begins the answer itself',
+      '{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"{"}]}',
+      `{"messages":[{"role":"user","content":[${anthropicBlock},{"type":"text","text":"a"}]},{"role":"assistant","content":"{"}]}`,
+    ],
+    [
+      'a content that is empty or odd is left to the provider',
+      '{"messages":[{"role":"user","content":""},{"role":"user","content":[]},{"role":"user","content":[1]},{"role":"user","content":null},{"role":"user","content":{"type":"text"}},{"role":"user"}]}',
+      '{"messages":[{"role":"user","content":""},{"role":"user","content":[]},{"role":"user","content":[1]},{"role":"user","content":null},{"role":"user","content":{"type":"text"}},{"role":"user"}]}',
+    ],
+  ],
+  google: [
+    [
+      'a part at the head of the last content of the user',
+      '{"contents":[{"role":"user","parts":[{"text":"a"}]},{"role":"model","parts":[{"text":"b"}]},{"role":"user","parts":[ {"text":"c"}]}]}',
+      `{"contents":[{"role":"user","parts":[{"text":"a"}]},{"role":"model","parts":[{"text":"b"}]},{"role":"user","parts":[ ${googleBlock},{"text":"c"}]}]}`,
+    ],
+    [
+      'a content without a role is the user’s',
+      '{"contents":[{"parts":[{"text":"a"}]}]}',
+      `{"contents":[{"parts":[${googleBlock},{"text":"a"}]}]}`,
+    ],
+    [
+      'one content and one part, where lists are meant',
+      '{"contents":{"parts":{"text":"a"}}}',
+      `{"contents":{"parts":[${googleBlock},{"text":"a"}]}}`,
+    ],
+    [
+      'answers of functions are not the user’s',
+      '{"contents":[{"role":"user","parts":[{"text":"a"}]},{"role":"user","parts":[{"functionResponse":{}}]},{"role":"user","parts":{"function_response":{}}}]}',
+      `{"contents":[{"role":"user","parts":[${googleBlock},{"text":"a"}]},{"role":"user","parts":[{"functionResponse":{}}]},{"role":"user","parts":{"function_response":{}}}]}`,
+    ],
+    [
+      'after the answers of functions in the same content',
+      '{"contents":[{"role":"user","parts":[{"functionResponse":{}},{"text":"a"}]}]}',
+      `{"contents":[{"role":"user","parts":[{"functionResponse":{}},${googleBlock},{"text":"a"}]}]}`,
+    ],
+    [
+      'nowhere in parts that are empty or odd',
+      '{"contents":[{"role":"user","parts":[]},{"role":"user","parts":"a"},{"role":"user"},"a"]}',
+      '{"contents":[{"role":"user","parts":[]},{"role":"user","parts":"a"},{"role":"user"},"a"]}',
+    ],
+  ],
+}
+
+for (const [family, list] of Object.entries(cases) as [Family, [string, string, string][]][]) {
+  for (const [name, sent, got] of list) {
+    t.test(`${family}: ${name}`, async t => {
+      JSON.parse(got)
+      t.equal(written(family, sent), got)
+      t.equal(dialects[family].read(Buffer.from(sent)).takesContext, sent !== got)
+      t.equal(dialects[family].read(Buffer.from(sent)).write({}).toString(), sent)
+    })
+  }
+}
+
+t.test('a block is escaped into its string', async t => {
+  const context = '"\\\n\u0000\u2028 猫 \ud800'
+  const body = dialects.openai
+    .read(Buffer.from('{"messages":[{"role":"user","content":"a"}]}'))
+    .write({ context })
+  const { messages } = JSON.parse(body.toString()) as { messages: { content: string }[] }
+  t.equal(messages[0]?.content, context)
+})
+
+t.test('one request can be written several times, each for itself', async t => {
+  const request = dialects.openai.read(
+    Buffer.from('{"memory":false,"model":"a","messages":[{"role":"user"}]}'),
+  )
+  const plain = '{"model":"a","messages":[{"role":"user"}]}'
+  t.equal(request.write({ context: 'one', model: 'b' }).toString().includes('one'), true)
+  t.equal(request.write({}).toString(), plain)
+  t.equal(request.write({ model: 'b' }).toString(), plain.replace('"a"', '"b"'))
+})

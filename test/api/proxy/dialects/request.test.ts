@@ -1,0 +1,132 @@
+import t from 'tap'
+import fc from 'fast-check'
+import type { Family } from '#api/proxy/dialects/dialect.ts'
+import { dialects } from '#api/proxy/dialects/index.ts'
+import { conversation } from '#test/api/proxy/dialects/conversations.ts'
+import { textOf, turnsOf } from '#shared/memory/content.ts'
+import { wellFormedText } from '#shared/well-formed.ts'
+import { chance, written } from '#test/api/proxy/json/written.ts'
+
+const context = '<memory_context>\n[2 days ago] "Ada" is a cat\\ 猫\n</memory_context>'
+
+const blocks: Record<Family, string> = {
+  openai: JSON.stringify({ role: 'user', content: context }),
+  anthropic: JSON.stringify({ type: 'text', text: context }),
+  google: JSON.stringify({ text: context }),
+}
+
+/** Google takes one part for a list of it. */
+const listed = (content: unknown): unknown =>
+  typeof content === 'object' && content !== null && !Array.isArray(content) ? [content] : content
+
+/** A string or an object at the beginning, as the only one in a list that was made for the block. */
+const alone: Record<Family, RegExp> = {
+  openai: /^$/,
+  anthropic: /^\{"type":"text","text":("(?:[^"\\]|\\.)*")\}\]/,
+  google: /^(\{(?:[^{}"]|"(?:[^"\\]|\\.)*")*\})\]/,
+}
+
+/** What the bytes may have been before the block was put in: into a list, or with a list made for it. */
+function withoutBlock(family: Family, bytes: string): string[] {
+  const block = `${blocks[family]},`
+  const at = bytes.indexOf(block)
+  if (at < 0 || bytes.includes(block, at + 1)) throw new Error('not exactly one block')
+  const [before, after] = [bytes.slice(0, at), bytes.slice(at + block.length)]
+  const lone = before.endsWith('[') ? alone[family].exec(after) : null
+  const unwrapped = lone && before.slice(0, -1) + lone[1] + after.slice(lone[0].length)
+  return [before + after, ...(unwrapped === null ? [] : [unwrapped])]
+}
+
+for (const family of ['openai', 'anthropic', 'google'] as const) {
+  const dialect = dialects[family]
+
+  t.test(`${family}: without a block the bytes are the client's, less the switches`, async t => {
+    const holds = fc.property(conversation(family), chance, ({ body }, random) => {
+      const { text, without } = written(body, random)
+      const request = dialect.read(Buffer.from(text))
+      t.equal(request.write({}).toString(), without)
+    })
+    fc.assert(holds, { numRuns: 300 })
+  })
+
+  t.test(`${family}: taking the block out again gives the client's bytes`, async t => {
+    const holds = fc.property(conversation(family), chance, ({ body, turns }, random) => {
+      const { text, without } = written(body, random)
+      const input = Buffer.from(text)
+      const request = dialect.read(input)
+      const users = turns.some(({ speaker }) => speaker === 'user')
+      t.equal(request.takesContext, users)
+      const output = request.write({ context }).toString()
+      if (users) t.ok(withoutBlock(family, output).includes(without))
+      else t.equal(output, without)
+      t.equal(input.toString(), text)
+      JSON.parse(output)
+    })
+    fc.assert(holds, { numRuns: 300 })
+  })
+
+  t.test(`${family}: the block stands before the last words of the user`, async t => {
+    const holds = fc.property(conversation(family), chance, ({ body, turns }, random) => {
+      const last = turns.findLastIndex(({ speaker }) => speaker === 'user')
+      if (last < 0) return
+      const { text, without } = written(body, random)
+      const output = dialect.read(Buffer.from(text)).write({ context }).toString()
+      const list = family === 'google' ? 'contents' : 'messages'
+      const sent = (JSON.parse(output) as Record<string, unknown[]>)[list]!
+      const given = (JSON.parse(without) as Record<string, unknown[]>)[list]!
+      t.strictSame(sent.slice(0, last), given.slice(0, last), 'earlier turns')
+      t.match(JSON.stringify(sent[last]), JSON.stringify(context).slice(1, -1), 'its turn')
+    })
+    fc.assert(holds, { numRuns: 300 })
+  })
+
+  t.test(`${family}: what is said are the turns of the user since the model's`, async t => {
+    const holds = fc.property(conversation(family), chance, ({ body, turns }, random) => {
+      const { said } = dialect.read(Buffer.from(written(body, random).text))
+      let end = turns.length
+      while (turns[end - 1]?.speaker === 'model') end--
+      const begin = turns.slice(0, end).findLastIndex(({ speaker }) => speaker === 'model') + 1
+      const since = turns.slice(begin, end)
+      const expected = since
+        .filter(({ speaker, memory }) => speaker === 'user' && memory !== false)
+        .flatMap(({ content }) => turnsOf([{ role: 'user', content: listed(content) }]))
+        .map(({ text }) => ({ role: 'user', content: text }))
+      t.strictSame(said, since.at(-1)?.speaker === 'user' ? expected : [])
+    })
+    fc.assert(holds, { numRuns: 200 })
+  })
+
+  t.test(`${family}: the turns are all there, in order, as memory reads them`, async t => {
+    const holds = fc.property(conversation(family), chance, ({ body, turns }, random) => {
+      const read = dialect.read(Buffer.from(written(body, random).text)).turns
+      const expected = turns.map(({ role, content, memory }) => ({
+        role,
+        content: wellFormedText(textOf(listed(content))),
+        ...(memory !== undefined && { memory }),
+      }))
+      t.strictSame(
+        read.filter(({ role }) => role !== 'system'),
+        expected,
+      )
+    })
+    fc.assert(holds, { numRuns: 200 })
+  })
+
+  t.test(`${family}: the model is renamed where it stands`, async t => {
+    const holds = fc.property(conversation(family), chance, ({ body }, random) => {
+      const text = written(body, random).without
+      const request = dialect.read(Buffer.from(text))
+      const output = request.write({ model: 'gpt-4o' }).toString()
+      if (family === 'google') {
+        t.equal(request.model, undefined)
+        t.equal(output, text)
+      } else {
+        t.equal(request.model, 'openai/gpt-4o')
+        const name = /^\{\s*"(?:[^"\\]|\\.)*"\s*:\s*/.exec(text)![0]
+        const rest = /^"(?:[^"\\]|\\.)*"/.exec(text.slice(name.length))![0]
+        t.equal(output, `${name}"gpt-4o"${text.slice(name.length + rest.length)}`)
+      }
+    })
+    fc.assert(holds, { numRuns: 100 })
+  })
+}

@@ -1,0 +1,111 @@
+import t from 'tap'
+import fc from 'fast-check'
+import { checkJson } from '#api/proxy/json/check.ts'
+import { eachKept, spliced, type Cuts } from '#api/proxy/json/splice.ts'
+import { eachElement, eachMember, kindAt, namesOf, parsed, valueEnd } from '#api/proxy/json/walk.ts'
+import { chance, written } from '#test/api/proxy/json/written.ts'
+
+/** Built up by walking alone, so that every place a visitor is shown must be right. */
+function walked(bytes: Buffer, at: number): { value: unknown; end: number } {
+  const kind = kindAt(bytes, at)
+  if (kind === 'array') {
+    const value: unknown[] = []
+    const end = eachElement(bytes, at, element => {
+      const inner = walked(bytes, element)
+      value.push(inner.value)
+      return inner.end
+    })
+    return { value, end }
+  }
+  if (kind === 'object') {
+    const value: [unknown, unknown][] = []
+    const end = eachMember(bytes, at, (name, nameEnd, member) => {
+      const inner = walked(bytes, member)
+      value.push([parsed(bytes, name, nameEnd), inner.value])
+      return inner.end
+    })
+    return { value: Object.fromEntries(value as [string, unknown][]), end }
+  }
+  const end = valueEnd(bytes, at)
+  return { value: parsed(bytes, at, end), end }
+}
+
+t.test('walking finds what parsing finds, and where it ends', async t => {
+  const holds = fc.property(fc.jsonValue({ maxDepth: 5 }), chance, (value, random) => {
+    const bytes = Buffer.from(` ${written(value, random).text}\n`)
+    const start = checkJson(bytes)
+    const { value: found, end } = walked(bytes, start)
+    t.strictSame(found, JSON.parse(bytes.toString()))
+    t.equal(valueEnd(bytes, start), end)
+    t.equal(bytes.toString('utf8', end).trim(), '')
+  })
+  fc.assert(holds, { numRuns: 500 })
+})
+
+t.test('a string ends at its own quote, near or far, behind any run of backslashes', async t => {
+  for (const length of [0, 1, 15, 30, 31, 32, 33, 34, 64, 1_000]) {
+    for (let slashes = 0; slashes < 6; slashes++) {
+      const text = 'x'.repeat(length) + '\\'.repeat(slashes)
+      for (const inside of [text, `${text}"`, `${text}"${text}`]) {
+        const bytes = Buffer.from(`[${JSON.stringify(inside)},"next"]`)
+        t.equal(parsed(bytes, 1, valueEnd(bytes, 1)), inside)
+      }
+    }
+  }
+})
+
+t.test('a name is known however it is escaped, and no other is taken for it', async t => {
+  const names = namesOf(['memory', 'model', '__proto__'])
+  const known = (text: string): string | undefined => {
+    const bytes = Buffer.from(text)
+    return names(bytes, 0, bytes.length)
+  }
+  t.equal(known('"memory"'), 'memory')
+  t.equal(known(String.raw`"\u006d\u0065\u006D\u006f\u0072\u0079"`), 'memory')
+  t.equal(known(String.raw`"mode\u006c"`), 'model')
+  t.equal(known('"__proto__"'), '__proto__')
+  for (const other of ['""', '"m"', '"memorz"', '"Memory"', '"memory "', '"constructor"']) {
+    t.equal(known(other), undefined)
+  }
+  t.equal(known(String.raw`"memory\u0000"`), undefined)
+  t.equal(known(`"${'memory'.repeat(200_000)}"`), undefined)
+})
+
+t.test('a dropped member takes one comma with it, and nothing else', async t => {
+  const drop = namesOf(['x'])
+  const cases = {
+    '{"x":1}': '{}',
+    '{ "x":1 }': '{  }',
+    '{"x":1,"a":2}': '{"a":2}',
+    '{"a":2, "x":1}': '{"a":2}',
+    '{ "a" : 2 , "x" : [1,{"x":1}] , "b":3 }': '{ "a" : 2 , "b":3 }',
+    '{"x":1,"x":2,"a":1,"x":3,"x":4}': '{"a":1}',
+    '{"x":1,"x":2}': '{}',
+    '{"a":{"x":1}}': '{"a":{"x":1}}',
+  }
+  for (const [text, expected] of Object.entries(cases)) {
+    const bytes = Buffer.from(text)
+    const cuts: Cuts = []
+    const end = eachKept(
+      bytes,
+      0,
+      cuts,
+      (name, nameEnd) => drop(bytes, name, nameEnd) !== undefined,
+      (_, __, value) => valueEnd(bytes, value),
+    )
+    t.equal(spliced(bytes, cuts, []).toString(), expected)
+    t.equal(end, bytes.length)
+  }
+})
+
+t.test('cuts and inserts are made at their places, in any order and side by side', async t => {
+  const bytes = Buffer.from('0123456789')
+  const inserts = [
+    { at: 9, end: 10, text: 'nine' },
+    { at: 0, text: '<' },
+    { at: 4, text: 'ü' },
+  ]
+  t.equal(spliced(bytes, [1, 3, 4, 6], inserts).toString(), '<03ü678nine')
+  t.equal(spliced(bytes, [], [{ at: 10, text: '>' }]).toString(), '0123456789>')
+  t.equal(spliced(bytes, [], []), bytes)
+})

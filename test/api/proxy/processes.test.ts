@@ -1,0 +1,120 @@
+import { readFileSync } from 'node:fs'
+import { request } from 'node:http'
+import { setTimeout as delay } from 'node:timers/promises'
+import t from 'tap'
+import { sweepAll } from '#shared/operation/sweep.ts'
+import { buildKey, workOn } from '#test/support/api.ts'
+import { testBackend, testConfig } from '#test/support/backend.ts'
+import { streamed } from '#test/support/chat-stream.ts'
+import { flood, stallsAfter } from '#test/support/model-provider/answers.ts'
+import { modelProvider, providerKey } from '#test/support/model-provider.ts'
+import { startWeb } from '#test/support/processes.ts'
+import { until } from '#test/support/until.ts'
+import { documentsOf } from '#test/support/vault.ts'
+
+t.setTimeout(0)
+const provider = await modelProvider(t)
+const config = await testConfig(t, provider.env)
+const backend = await testBackend(t, { config })
+await workOn(backend, 'ingest')
+const { query } = backend.postgres
+
+const bodyOf = (content: string): string =>
+  JSON.stringify({ model: 'openai/gpt-5', stream: true, messages: [{ role: 'user', content }] })
+const headersOf = (key: string) => ({
+  'x-memory-key': key,
+  authorization: `Bearer ${providerKey('openai')}`,
+  'content-type': 'application/json',
+})
+
+t.test('a web process killed in the middle of an answer loses nothing the user said', async t => {
+  const web = await startWeb(t, config, provider.env)
+  const key = await buildKey(backend)
+  provider.next(stallsAfter(streamed(['Half'], { end: false })))
+  const response = await fetch(`${web.base}/v1/chat/completions`, {
+    method: 'POST',
+    headers: headersOf(key),
+    body: bodyOf('Remember the milk.'),
+  })
+  await response.body!.getReader().read()
+  web.kill('SIGKILL')
+  await web.ended
+  await query(`update open_exchanges set renewed_at = now() - interval '3 minutes'`)
+  t.match(await sweepAll(backend), { exchanges: 1 })
+  await until('stored', async () => (await documentsOf(backend, key)).length === 1)
+  t.match(await documentsOf(backend, key), [{ role: 'user', text: 'Remember the milk.' }])
+})
+
+t.test('a web process that is told to stop stores what it has heard', async t => {
+  const web = await startWeb(t, config, provider.env)
+  const key = await buildKey(backend)
+  const held = Promise.withResolvers<void>()
+  const chunks = streamed(['To the ', 'end.'])
+  provider.next(async (_, answer) => {
+    answer.head(200, { 'content-type': 'text/event-stream' })
+    await answer.write(chunks[0]!)
+    await held.promise
+    for (const chunk of chunks.slice(1)) await answer.write(chunk)
+    answer.end()
+  })
+  const response = await fetch(`${web.base}/v1/chat/completions`, {
+    method: 'POST',
+    headers: headersOf(key),
+    body: bodyOf('Tell me all.'),
+  })
+  web.kill('SIGTERM')
+  await delay(100)
+  held.resolve()
+  t.equal(await response.text(), chunks.join(''))
+  t.match(await web.ended, { code: 0 })
+  await until('stored', async () => (await documentsOf(backend, key)).length === 2)
+  t.match(await documentsOf(backend, key), [{}, { text: 'To the end.' }])
+})
+
+const mebibyte = 1024 * 1024
+
+t.test('a reader who takes his time with 100 MB costs less than 32 MiB', async t => {
+  const web = await startWeb(t, config, provider.env)
+  const key = await buildKey(backend)
+  const residentMiB = (): number =>
+    (Number(readFileSync(`/proc/${web.pid}/statm`, 'utf8').split(' ')[1]) * 4) / 1024
+  const total = 100 * mebibyte
+  const event = streamed(['x'.repeat(16_000)], { end: false })[0]!
+
+  type Reading = { pauseMs: number; bytesMax: number; mode: 'off' | 'on' }
+  const read = ({ pauseMs, bytesMax, mode }: Reading): Promise<number> =>
+    new Promise((resolve, reject) => {
+      provider.next(flood(bytesMax, event))
+      const sent = request(`${web.base}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { ...headersOf(key), 'x-memory-mode': mode },
+      })
+      sent.on('response', answer => {
+        let bytes = 0
+        answer.on('data', (chunk: Buffer) => {
+          bytes += chunk.length
+          if (pauseMs === 0 || bytes > 4 * mebibyte) return
+          answer.pause()
+          setTimeout(() => answer.resume(), pauseMs)
+        })
+        answer.on('end', () => resolve(bytes))
+        answer.on('error', reject)
+      })
+      sent.on('error', reject)
+      sent.end(bodyOf('Write me a very long book.'))
+    })
+  // As fast as it goes: what any stream of this length leaves to the garbage collector.
+  await read({ pauseMs: 0, bytesMax: total, mode: 'off' })
+  const before = residentMiB()
+  let most = before
+  const watching = setInterval(() => (most = Math.max(most, residentMiB())), 20)
+  t.ok((await read({ pauseMs: 20, bytesMax: total, mode: 'off' })) > total)
+  clearInterval(watching)
+  t.comment(`${before.toFixed(0)} MiB before, ${(most - before).toFixed(1)} MiB more at most`)
+  t.ok(most - before < 32, `${(most - before).toFixed(1)} MiB`)
+
+  await read({ pauseMs: 0, bytesMax: 10 * mebibyte, mode: 'on' })
+  await until('stored', async () => (await documentsOf(backend, key)).length > 2)
+  const heard = (await documentsOf(backend, key)).reduce((sum, { text }) => sum + text.length, 0)
+  t.ok(heard < 5 * mebibyte, 'what is stored of it is bounded')
+})

@@ -1,0 +1,132 @@
+import t from 'tap'
+import type { Context } from 'koa'
+import {
+  bodySwitches,
+  decide,
+  headerSwitches,
+  querySwitches,
+  type Decision,
+  type Switches,
+} from '#api/proxy/switches.ts'
+import { permitsOf, type Mode } from '#shared/key/key.ts'
+
+const suffixes: Mode[] = ['on', 'read', 'write', 'off']
+const modes = [undefined, ...suffixes]
+const truths = [undefined, true, false]
+
+/** A request's headers, as far as the switches read them. */
+const ctxWith = (headers: Record<string, string>): Context =>
+  ({ get: (name: string) => headers[name] ?? '' }) as unknown as Context
+
+const given = <Value>(name: string, value: Value | undefined): object =>
+  value === undefined ? {} : { [name]: value }
+
+type Channel = { switches: Switches; denies: Denied }
+type Denied = { retrieve: boolean; store: boolean; storeReply: boolean }
+
+/** What a channel takes away, by the contract's tables and not by our code. */
+const denied = (
+  mode: Mode | undefined,
+  { off = false, store, reply }: { off?: boolean; store?: unknown; reply?: unknown } = {},
+): Denied => {
+  const forgets = off || mode === 'off' || mode === 'read'
+  return {
+    retrieve: off || mode === 'off' || mode === 'write',
+    store: forgets || store === false,
+    storeReply: forgets || reply === false,
+  }
+}
+
+const headers: Channel[] = modes.flatMap(mode =>
+  truths.flatMap(store =>
+    truths.map(reply => ({
+      switches: headerSwitches(
+        ctxWith({
+          ...given('X-Memory-Mode', mode?.toUpperCase()),
+          ...given('X-Memory-Store', store?.toString()),
+          ...given('X-Memory-Store-Response', reply?.toString()),
+        }),
+      ),
+      denies: denied(mode, { store, reply }),
+    })),
+  ),
+)
+
+const queries: Channel[] = modes.flatMap(mode =>
+  truths.flatMap(memory =>
+    truths.map(store => ({
+      switches: querySwitches({
+        ...given('mode', mode),
+        ...given('memory', memory === undefined ? undefined : memory ? 'on' : 'off'),
+        ...given('store', store?.toString()),
+      }),
+      denies: denied(mode, { off: memory === false, store }),
+    })),
+  ),
+)
+
+const bodies: Channel[] = modes.flatMap(mode =>
+  truths.flatMap(memory =>
+    truths.flatMap(store =>
+      truths.map(reply => ({
+        switches: bodySwitches({
+          ...given('memory_mode', mode),
+          ...given('memory', memory),
+          ...given('memory_store', store),
+          ...given('memory_store_response', reply),
+        }),
+        denies: denied(mode, { off: memory === false, store, reply }),
+      })),
+    ),
+  ),
+)
+
+t.test('every suffix, header, query and body together: each only takes away', async t => {
+  let combinations = 0
+  const wrong: unknown[] = []
+  for (const suffix of suffixes) {
+    const key = denied(suffix)
+    for (const header of headers) {
+      for (const query of queries) {
+        for (const body of bodies) {
+          combinations++
+          const all = [key, header.denies, query.denies, body.denies]
+          const wanted: Decision = {
+            retrieve: !all.some(({ retrieve }) => retrieve),
+            store: !all.some(({ store }) => store),
+            storeReply: !all.some(({ storeReply }) => storeReply),
+          }
+          const channels = [header.switches, query.switches, body.switches]
+          const decision = decide(permitsOf[suffix], channels)
+          const same =
+            decision.retrieve === wanted.retrieve &&
+            decision.store === wanted.store &&
+            decision.storeReply === wanted.storeReply
+          if (!same && wrong.length < 5) wrong.push({ suffix, channels, decision, wanted })
+        }
+      }
+    }
+  }
+  t.same(wrong, [])
+  t.equal(combinations, 4 * 45 * 45 * 135)
+})
+
+t.test('nothing said: everything the key allows', async t => {
+  const silent = [headerSwitches(ctxWith({})), querySwitches({}), bodySwitches({})]
+  t.same(decide(permitsOf.on, silent), { retrieve: true, store: true, storeReply: true })
+  t.same(decide(permitsOf.read, silent), { retrieve: true, store: false, storeReply: false })
+  t.same(decide(permitsOf.write, silent), { retrieve: false, store: true, storeReply: true })
+  t.same(decide(permitsOf.off, silent), { retrieve: false, store: false, storeReply: false })
+})
+
+t.test('invalid: a header that says something else', async t => {
+  const cases: [Record<string, string>, RegExp][] = [
+    [{ 'X-Memory-Mode': 'readonly' }, /X-Memory-Mode must be one of on, off, read, write/],
+    [{ 'X-Memory-Mode': 'constructor' }, /X-Memory-Mode/],
+    [{ 'X-Memory-Store': 'no' }, /X-Memory-Store must be one of true, false/],
+    [{ 'X-Memory-Store-Response': '0' }, /X-Memory-Store-Response/],
+  ]
+  for (const [headers, message] of cases) {
+    t.throws(() => headerSwitches(ctxWith(headers)), { reason: 'invalid', message })
+  }
+})

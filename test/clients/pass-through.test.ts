@@ -1,0 +1,124 @@
+import t from 'tap'
+import { toFile, type OpenAI } from 'openai'
+import { exactly, refuses } from '#test/support/model-provider/answers.ts'
+import { openaiOf } from '#test/support/model-provider/clients.ts'
+import { hearing } from '#test/support/model-provider/heard.ts'
+import { directTo, proxyWorld, through } from '#test/support/model-provider/world.ts'
+import { providerKey } from '#test/support/model-provider.ts'
+import { headerOf, type Seen } from '#test/support/recorder.ts'
+import { documentsOf } from '#test/support/vault.ts'
+
+const world = await proxyWorld(t)
+const { provider, base, backend } = world
+
+/** The parts of a form are the same; the line between them is drawn anew by every client. */
+const withoutBoundary = ({ headers, body }: Seen): string => {
+  const boundary = /boundary=(\S+)/.exec(headerOf(headers, 'content-type') ?? '')?.[1]
+  return body.toString('latin1').replaceAll(boundary ?? '\0', 'BOUNDARY')
+}
+
+const sound = Buffer.from(Array.from({ length: 200_000 }, (_, index) => (index * 31) % 256))
+
+const programs: Record<string, (client: OpenAI) => Promise<unknown>> = {
+  '/v1/embeddings': client =>
+    client.embeddings.create({ model: 'text-embedding-3-small', input: ['one', 'two'] }),
+  '/v1/images/generations': client =>
+    client.images.generate({ model: 'gpt-image-1', prompt: 'a fox, 東京' }),
+  '/v1/audio/speech': async client => {
+    const speech = await client.audio.speech.create({ model: 'tts-1', voice: 'alloy', input: 'Hi' })
+    return [...new Uint8Array(await speech.arrayBuffer())]
+  },
+  '/v1/audio/transcriptions': async client =>
+    client.audio.transcriptions.create({
+      model: 'whisper-1',
+      file: await toFile(sound, 'räksmörgås.mp3', { type: 'audio/mpeg' }),
+      language: 'en',
+    }),
+}
+
+for (const [path, program] of Object.entries(programs)) {
+  t.test(`200: ${path} with the official client`, async t => {
+    const direct = await program(openaiOf(directTo(world)))
+    const asked = provider.seen.at(-1)!
+    const key = await world.newKey()
+    const ear = hearing([base])
+    const proxied = await program(openaiOf(through(world, key, ear.fetch)))
+    const seen = provider.seen.at(-1)!
+    t.same(proxied, direct, 'the program gets the same')
+    t.not(seen, asked)
+    t.equal(seen.url, asked.url)
+    t.equal(withoutBoundary(seen), withoutBoundary(asked), 'the provider is asked the same')
+    t.equal(headerOf(seen.headers, 'authorization'), `Bearer ${providerKey('openai')}`)
+    t.equal(ear.heard[0]!.status, 200)
+    t.ok(Buffer.concat(ear.heard[0]!.chunks).equals(seen.sent.body), 'the answer is the same')
+    t.same(await documentsOf(backend, key), [], 'nothing is remembered')
+  })
+}
+
+t.test('200: a model named with its provider, in a form and in JSON', async t => {
+  const key = await world.newKey()
+  const client = openaiOf(through(world, key))
+  await client.audio.transcriptions.create({
+    model: 'openai/whisper-1',
+    file: await toFile(sound, 'a.mp3'),
+  })
+  t.match(provider.seen.at(-1)!.url, '/openai/v1/audio/transcriptions')
+  const form = provider.seen.at(-1)!.body.toString('latin1')
+  t.match(form, /name="model"\r\n\r\nwhisper-1\r\n/)
+  t.ok(provider.seen.at(-1)!.body.includes(sound), 'the file is whole')
+  await client.embeddings.create({ model: 'openai/text-embedding-3-small', input: 'x' })
+  t.equal(JSON.parse(provider.seen.at(-1)!.body.toString()).model, 'text-embedding-3-small')
+})
+
+t.test('200: speech of a megabyte arrives byte for byte', async t => {
+  const pieces = Array.from({ length: 16 }, (_, index) => sound.subarray(index, index + 65_536))
+  provider.next(exactly(pieces, { headers: { 'content-type': 'audio/mpeg' } }))
+  const client = openaiOf(through(world, await world.newKey()))
+  const speech = await client.audio.speech.create({ model: 'tts-1', voice: 'alloy', input: 'Hi' })
+  t.equal(speech.headers.get('content-type'), 'audio/mpeg')
+  t.ok(Buffer.from(await speech.arrayBuffer()).equals(Buffer.concat(pieces)))
+})
+
+t.test('429: the provider refuses', async t => {
+  const key = await world.newKey()
+  for (const [path, program] of Object.entries(programs)) {
+    provider.next(refuses('openai', 429, { 'retry-after': '5' }))
+    const ear = hearing([base])
+    const error = await program(openaiOf(through(world, key, ear.fetch))).catch(
+      (error: unknown) => error,
+    )
+    t.match(error, { status: 429 }, path)
+    const heard = ear.heard[0]!
+    t.equal(heard.headers.get('retry-after'), '5')
+    t.equal(heard.headers.get('x-request-id'), 'req_openai_1')
+  }
+})
+
+t.test('4xx: what cannot be passed on is refused with a reason', async t => {
+  const key = await world.newKey()
+  const before = provider.seen.length
+  const form = (fields: Record<string, string | Blob>): FormData => {
+    const data = new FormData()
+    for (const [name, value] of Object.entries(fields)) data.append(name, value)
+    return data
+  }
+  const json = { 'content-type': 'application/json' }
+  const tries: [path: string, body: FormData | string, headers: object, status: RegExp][] = [
+    ['/v1/audio/transcriptions', form({ file: new Blob([sound]) }), {}, /^400$/],
+    ['/v1/audio/transcriptions', '{"model":"whisper-1"}', json, /^4(00|15)$/],
+    ['/v1/embeddings', '{"input":"x"}', json, /^400$/],
+    ['/v1/embeddings', '{"model":', json, /^400$/],
+    ['/v1/images/generations', '{"model":"nobody/x"}', json, /^400$/],
+    ['/v1/audio/speech', `{"model":"tts-1","input":"${'a'.repeat(21 * 2 ** 20)}"}`, json, /^413$/],
+  ]
+  for (const [path, body, headers, status] of tries) {
+    const response = await fetch(base + path, {
+      method: 'POST',
+      headers: { 'x-memory-key': key, ...headers },
+      body,
+    })
+    t.match(String(response.status), status, path)
+    t.match(await response.json(), { error: String })
+  }
+  t.equal(provider.seen.filter(({ method }) => method === 'POST').length, before)
+})

@@ -1,0 +1,170 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { setTimeout as delay } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { workOn } from '#test/support/api.ts'
+import { settled } from '#test/support/journal.ts'
+import { stallsAfter, silent } from '#test/support/model-provider/answers.ts'
+import { anthropicOf, geminiOf, models, openaiOf } from '#test/support/model-provider/clients.ts'
+import { proxyWorld, through } from '#test/support/model-provider/world.ts'
+import { until } from '#test/support/until.ts'
+import { documentsOf } from '#test/support/vault.ts'
+
+const world = await proxyWorld(t)
+const { provider, backend, base } = world
+await workOn(backend)
+
+const chunk = (text: string): string =>
+  `data: ${JSON.stringify({ object: 'chat.completion.chunk', choices: [{ index: 0, delta: { content: text } }] })}\n\n`
+
+setFlagsFromString('--expose-gc')
+const collect = runInNewContext('gc') as () => void
+
+async function heapBytes(): Promise<number> {
+  for (let pass = 0; pass < 3; pass++) {
+    collect()
+    await delay(20)
+  }
+  return process.memoryUsage().heapUsed
+}
+
+const sockets = (): number =>
+  process.getActiveResourcesInfo().filter(name => name === 'TCPSocketWrap').length
+
+/** Starts calls, hangs up on each once the provider works on it, and waits for the provider to see it. */
+async function abortMany(key: string, count: number, stream: boolean): Promise<number[]> {
+  const before = provider.seen.length
+  const gaps: number[] = []
+  const one = async (index: number): Promise<void> => {
+    const hangUp = new AbortController()
+    const asked = fetch(`${base}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${key}` },
+      body: JSON.stringify({
+        model: models.openai,
+        stream,
+        messages: [{ role: 'user', content: `call ${before + index}` }],
+      }),
+      signal: hangUp.signal,
+    })
+    const mine = () => provider.seen.find(({ body }) => body.includes(`"call ${before + index}"`))
+    if (stream) {
+      const reader = (await asked).body!.getReader()
+      await reader.read()
+    } else {
+      asked.catch(() => {})
+      await until('the provider is asked', () => mine() !== undefined)
+    }
+    const at = performance.now()
+    hangUp.abort()
+    await mine()!.ended
+    gaps.push((mine()!.leftAt ?? Infinity) - at)
+  }
+  const lanes = Array.from({ length: 20 }, async (_, lane) => {
+    for (let index = lane; index < count; index += 20) await one(index)
+  })
+  await Promise.all(lanes)
+  return gaps
+}
+
+async function storm(t: Test, key: string, stream: boolean): Promise<void> {
+  provider.always(stream ? stallsAfter([chunk('so far')]) : silent)
+  // What is loaded and pooled once is there before the count begins.
+  await abortMany(key, 40, stream)
+  await settled(backend, 20_000)
+  const before = { sockets: sockets(), heap: await heapBytes() }
+  const gaps = (await abortMany(key, 100, stream)).toSorted((one, other) => one - other)
+  provider.always()
+  t.equal(gaps.length, 100)
+  t.comment(
+    `seen by the provider after ${gaps[50]!.toFixed(0)} ms (p50), ${gaps[99]!.toFixed(0)} ms (max)`,
+  )
+  t.ok(gaps[99]! < 1_000, 'the provider sees every one within a second')
+  await settled(backend, 20_000)
+  provider.forget()
+  await until('the sockets are closed', () => sockets() <= before.sockets + 2)
+  const grown = ((await heapBytes()) - before.heap) / 2 ** 20
+  t.comment(`${grown.toFixed(1)} MiB of heap more, ${sockets() - before.sockets} sockets`)
+  t.ok(grown < 8, 'nothing is kept of them')
+}
+
+t.test('a hundred calls are left while the model is silent', async t => {
+  const key = await world.newKey()
+  await storm(t, key, false)
+  const roles = (await documentsOf(backend, key)).map(({ role }) => role)
+  t.same(
+    roles,
+    Array.from({ length: 140 }, () => 'user'),
+    'what the user said is stored, once',
+  )
+})
+
+t.test('a hundred streams are left in the middle', async t => {
+  const key = await world.newKey()
+  await storm(t, key, true)
+  const documents = await documentsOf(backend, key)
+  t.equal(documents.length, 280)
+  const replies = documents.filter(({ role }) => role === 'assistant')
+  t.equal(replies.length, 140, 'what was heard is stored, once')
+  t.ok(replies.every(({ text, interrupted }) => text === 'so far' && interrupted === true))
+})
+
+t.test('the official clients hang up: the provider sees it, the exchange is stored', async t => {
+  const key = await world.newKey()
+  const target = through(world, key)
+  const messages = [{ role: 'user' as const, content: 'My boat is blue.' }]
+  const events = [
+    'event: message_start\ndata: {"type":"message_start","message":{"id":"m","role":"assistant","content":[],"usage":{}}}\n\n',
+    'event: content_block_start\ndata: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}\n\n',
+    'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"so far"}}\n\n',
+  ]
+  const part = 'data: {"candidates":[{"content":{"role":"model","parts":[{"text":"so far"}]}}]}\n\n'
+  const leavings: [chunks: string[], leave: () => Promise<void>][] = [
+    [
+      [chunk('so far')],
+      async () => {
+        const stream = await openaiOf(target).chat.completions.create({
+          model: models.openai,
+          messages,
+          stream: true,
+        })
+        for await (const _ of stream) break
+      },
+    ],
+    [
+      events,
+      async () => {
+        const stream = anthropicOf(target).messages.stream({
+          model: models.anthropic,
+          max_tokens: 9,
+          messages,
+        })
+        stream.on('text', () => stream.abort())
+        await stream.done().catch(() => {})
+      },
+    ],
+    [
+      [part],
+      async () => {
+        const hangUp = new AbortController()
+        const { stream, response } = await geminiOf(target).generateContentStream(
+          'My boat is blue.',
+          { signal: hangUp.signal },
+        )
+        response.catch(() => {})
+        await stream.next()
+        hangUp.abort()
+      },
+    ],
+  ]
+  for (const [index, [chunks, leave]] of leavings.entries()) {
+    provider.next(stallsAfter(chunks))
+    await leave()
+    t.equal(await provider.seen.at(-1)!.ended, 'left')
+    const both = (index + 1) * 2
+    await until('it is stored', async () => (await documentsOf(backend, key)).length === both)
+  }
+  const texts = (await documentsOf(backend, key)).map(({ text }) => text).toSorted()
+  const three = (text: string) => Array.from({ length: 3 }, () => text)
+  t.same(texts, [...three('My boat is blue.'), ...three('so far')])
+})

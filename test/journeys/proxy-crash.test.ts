@@ -1,0 +1,155 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import t from 'tap'
+import { sweepAll } from '#shared/operation/sweep.ts'
+import type { Backend } from '#shared/backend.ts'
+import { workOn } from '#test/support/api.ts'
+import { testBackend, testConfig } from '#test/support/backend.ts'
+import { settled } from '#test/support/journal.ts'
+import { silent, stallsAfter } from '#test/support/model-provider/answers.ts'
+import { models } from '#test/support/model-provider/clients.ts'
+import { reply } from '#test/support/model-provider/fixtures.ts'
+import { accountOn } from '#test/support/model-provider/world.ts'
+import { modelProvider } from '#test/support/model-provider.ts'
+import { startWeb } from '#test/support/processes.ts'
+import { until } from '#test/support/until.ts'
+import { documentsOf } from '#test/support/vault.ts'
+
+t.setTimeout(0)
+
+const provider = await modelProvider(t)
+const config = await testConfig(t, provider.env)
+const backend = await testBackend(t, { config })
+// Of this file, not of the test that starts it: the next one goes on with it.
+const start = () => startWeb(t, config, provider.env)
+let web = await start()
+const account = await accountOn(backend, web.base)
+const keys = await Promise.all(Array.from({ length: 14 }, () => account.newKey()))
+await workOn(backend)
+
+const piece = `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: 'So far ' } }] })}\n\n`
+
+const call = (key: string, content: string, stream: boolean) =>
+  fetch(`${web.base}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${key}` },
+    body: JSON.stringify({ model: models.openai, stream, messages: [{ role: 'user', content }] }),
+  })
+
+const textsOf = async (key: string): Promise<string[]> =>
+  (await documentsOf(backend, key)).map(({ text }) => text).toSorted()
+
+/** As if two minutes had gone by without a sign of life. */
+const growOld = ({ postgres }: Backend) =>
+  postgres.query(`update open_exchanges set renewed_at = renewed_at - interval '3 minutes'`)
+
+const openRows = async ({ postgres }: Backend): Promise<number> => {
+  const { rows } = await postgres.query<{ n: number }>('select count(*)::int n from open_exchanges')
+  return rows[0]!.n
+}
+
+for (const stream of [true, false]) {
+  const when = stream ? 'in the middle of a stream' : 'while the model is silent'
+  t.test(`the API is killed ${when}: what the user said is stored, once`, async t => {
+    const vaults = keys.splice(0, 6)
+    provider.always(stream ? stallsAfter([piece]) : silent)
+    const before = provider.seen.length
+    const calls = vaults.map(async (key, index) => {
+      const response = await call(key, `Said to number ${index}.`, stream)
+      const reader = response.body!.getReader()
+      await reader.read()
+      await reader.read()
+    })
+    const broken = Promise.allSettled(calls)
+    await until('all are under way', () => provider.seen.length === before + vaults.length)
+    t.equal(await openRows(backend), vaults.length, 'written down before the provider is asked')
+    web.kill('SIGKILL')
+    t.ok((await broken).every(({ status }) => status === 'rejected'))
+    provider.always()
+
+    await sweepAll(backend)
+    t.equal(await openRows(backend), vaults.length, 'another process may still be at it')
+    await growOld(backend)
+    await Promise.all([sweepAll(backend), sweepAll(backend)])
+    await sweepAll(backend)
+    await settled(backend, 20_000)
+    for (const [index, key] of vaults.entries()) {
+      t.same(await textsOf(key), [`Said to number ${index}.`])
+    }
+    t.equal(await openRows(backend), 0)
+    web = await start()
+  })
+}
+
+t.test(
+  'a call still under way when it is taken for dead stores its answer later, once',
+  async t => {
+    const key = keys.pop()!
+    const { promise: goOn, resolve: finish } = Promise.withResolvers<void>()
+    provider.next(async (_seen, answer) => {
+      answer.head(200, { 'content-type': 'text/event-stream' })
+      await answer.write(piece)
+      await goOn
+      await answer.write(piece.replace('So far ', 'and on.'))
+      await answer.write('data: [DONE]\n\n')
+      answer.end()
+    })
+    const answered = call(key, 'Think long.', true).then(response => response.text())
+    await until('it is written down', async () => (await openRows(backend)) === 1)
+    await growOld(backend)
+    await sweepAll(backend)
+    await settled(backend, 20_000)
+    t.same(await textsOf(key), ['Think long.'])
+    finish()
+    t.match(await answered, 'and on.')
+    await until('the answer is stored', async () => (await textsOf(key)).length === 2)
+    await sweepAll(backend)
+    await settled(backend, 20_000)
+    t.same(await textsOf(key), ['So far and on.', 'Think long.'])
+  },
+)
+
+t.test('the API is killed under load: whoever saw an answer end is remembered whole', async t => {
+  const key = keys.pop()!
+  const whole = new Set<string>()
+  let sent = 0
+  const stopped = new AbortController()
+  const lane = async (): Promise<void> => {
+    while (!stopped.signal.aborted) {
+      const content = `Load ${++sent}.`
+      await call(key, content, sent % 2 === 0)
+        .then(async response => {
+          const text = await response.text()
+          if (response.status === 200 && text.length > 0) whole.add(content)
+        })
+        .catch(() => delay(50))
+    }
+  }
+  const lanes = Array.from({ length: 6 }, lane)
+  for (let kill = 0; kill < 2; kill++) {
+    const enough = whole.size + 25
+    await until('it is under load', () => whole.size > enough, 20_000)
+    web.kill('SIGKILL')
+    await web.ended
+    web = await start()
+  }
+  const enough = whole.size + 10
+  await until('it goes on', () => whole.size > enough, 20_000)
+  stopped.abort()
+  await Promise.all(lanes)
+  await settled(backend, 20_000)
+  await growOld(backend)
+  await sweepAll(backend)
+  await settled(backend, 20_000)
+
+  const texts = await textsOf(key)
+  const said = texts.filter(text => text.startsWith('Load'))
+  t.comment(`${sent} calls, ${whole.size} seen to their end, ${said.length} stored, 2 kills`)
+  t.equal(new Set(said).size, said.length, 'nothing is stored twice')
+  t.same(
+    [...whole].filter(text => !said.includes(text)),
+    [],
+    'nothing is lost',
+  )
+  t.ok(texts.length - said.length >= whole.size, 'answers too')
+  t.ok(texts.every(text => text === reply || text.startsWith('Load') || reply.startsWith(text)))
+})

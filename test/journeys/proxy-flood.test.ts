@@ -1,0 +1,112 @@
+import { execFileSync } from 'node:child_process'
+import { connect } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
+import t from 'tap'
+import { testBackend, testConfig } from '#test/support/backend.ts'
+import { flood } from '#test/support/model-provider/answers.ts'
+import { models } from '#test/support/model-provider/clients.ts'
+import { accountOn } from '#test/support/model-provider/world.ts'
+import { modelProvider } from '#test/support/model-provider.ts'
+import { startWeb } from '#test/support/processes.ts'
+import { until } from '#test/support/until.ts'
+
+const megabyte = 2 ** 20
+const size = 100 * megabyte
+const patience = 60_000
+
+const residentBytes = (pid: number): number =>
+  Number(execFileSync('ps', ['-o', 'rss=', '-p', String(pid)]).toString()) * 1024
+
+const event = (letters: string): string =>
+  `data: ${JSON.stringify({ object: 'chat.completion.chunk', choices: [{ index: 0, delta: { content: letters } }] })}\n\n`
+
+t.setTimeout(0)
+
+const provider = await modelProvider(t)
+const config = await testConfig(t, provider.env)
+const backend = await testBackend(t, { config })
+const web = await startWeb(t, config, provider.env)
+const { newKey } = await accountOn(backend, web.base)
+
+/** Asks for a stream over a socket of its own, which reads only when it is told to. */
+function slowReader(key: string) {
+  const body = JSON.stringify({
+    model: models.openai,
+    stream: true,
+    messages: [{ role: 'user', content: 'Everything, please.' }],
+  })
+  const socket = connect(Number(new URL(web.base).port), '127.0.0.1')
+  let bytes = 0
+  let last: Buffer = Buffer.alloc(0)
+  socket.on('data', chunk => {
+    bytes += chunk.length
+    last = Buffer.concat([last, chunk]).subarray(-64)
+  })
+  socket.pause()
+  socket.write(
+    [
+      'POST /v1/chat/completions HTTP/1.1',
+      'host: localhost',
+      'connection: close',
+      'content-type: application/json',
+      // Storing two mebibytes of text takes some of its own, for a moment; that is not what is measured.
+      'x-memory-store-response: false',
+      `authorization: Bearer ${key}`,
+      `content-length: ${Buffer.byteLength(body)}`,
+      '',
+      body,
+    ].join('\r\n'),
+  )
+  t.teardown(() => socket.destroy())
+  return { socket, read: () => bytes, tail: () => last.toString() }
+}
+
+for (const [how, piece] of [
+  ['small events', event('abcdefgh'.repeat(8)).repeat(64)],
+  ['events of a mebibyte', event('x'.repeat(megabyte))],
+] as const) {
+  t.test(`a slow reader of 100 MiB in ${how}: the provider waits, it takes no memory`, async t => {
+    const key = await newKey()
+    provider.always(flood(size, piece))
+    let highest = 0
+    const watching = setInterval(() => {
+      highest = Math.max(highest, residentBytes(web.pid))
+    }, 50)
+    t.teardown(() => clearInterval(watching))
+    // A fast reader first: what was read from a socket is let go of only when some tens of megabytes of
+    // it are there, whoever reads on the other side. A slow one must not need more than that.
+    const fast = slowReader(key)
+    fast.socket.resume()
+    await new Promise(resolve => fast.socket.once('close', resolve))
+    const before = highest
+    const asked = provider.seen.length
+    const { socket, read, tail } = slowReader(key)
+    await until('the provider is asked', () => provider.seen.length > asked)
+    const { sent } = provider.seen.at(-1)!
+
+    await until('it waits', async () => {
+      const now = sent.bytes
+      await delay(200)
+      return now > 0 && sent.bytes === now
+    })
+    t.comment(
+      `${(sent.bytes / megabyte).toFixed(1)} MiB are under way to a reader who does not read`,
+    )
+    t.ok(sent.bytes < size / 2, 'the provider is held back')
+    // Then as a slow network does: a little at a time.
+    for (let pause = 0; pause < 10; pause++) {
+      socket.resume()
+      await delay(20)
+      socket.pause()
+      await delay(50)
+    }
+    socket.resume()
+    await until('all of it is read', () => socket.readableEnded || socket.destroyed, patience)
+    clearInterval(watching)
+    const grown = (highest - before) / megabyte
+    t.comment(`${grown.toFixed(1)} MiB more at the highest, of ${(before / megabyte).toFixed(0)}`)
+    t.ok(read() > size, `${read()} bytes`)
+    t.match(tail(), 'data: [DONE]')
+    t.ok(grown < 32, 'what is not read yet is not held')
+  })
+}

@@ -1,0 +1,91 @@
+import t from 'tap'
+import { goldens } from '#test/support/golden/index.ts'
+import { workOn } from '#test/support/api.ts'
+import { settled } from '#test/support/journal.ts'
+import { exactly, inPieces } from '#test/support/model-provider/answers.ts'
+import { models } from '#test/support/model-provider/clients.ts'
+import { proxyWorld, type FamilyName } from '#test/support/model-provider/world.ts'
+import { documentsOf } from '#test/support/vault.ts'
+
+const world = await proxyWorld(t)
+const { provider, backend, base } = world
+await workOn(backend)
+
+const said = 'What does my cat like?'
+
+const bodyOf = (family: FamilyName, stream: boolean): string => {
+  const messages = [{ role: 'user', content: said }]
+  if (family === 'openai') return JSON.stringify({ model: models.openai, stream, messages })
+  if (family === 'google') {
+    return JSON.stringify({ contents: [{ role: 'user', parts: [{ text: said }] }] })
+  }
+  return JSON.stringify({ model: models.anthropic, max_tokens: 9, stream, messages })
+}
+
+const pathOf = (family: FamilyName, name: string): string => {
+  if (family === 'openai') return '/v1/chat/completions'
+  if (family === 'anthropic') return '/v1/messages'
+  const model = `/v1beta/models/${models.google}`
+  if (name.endsWith('.sse')) return `${model}:streamGenerateContent?alt=sse`
+  return `${model}:${/array/.test(name) ? 'streamGenerateContent' : 'generateContent'}`
+}
+
+const post = (key: string, family: FamilyName, name: string) =>
+  fetch(base + pathOf(family, name), {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${key}` },
+    body: bodyOf(family, name.endsWith('.sse')),
+  })
+
+for (const family of ['openai', 'anthropic', 'google'] as const) {
+  t.test(`${family}: every golden answer passes unchanged, and what it says is stored`, async t => {
+    const mine = goldens.filter(golden => golden.family === family)
+    // Whole, and in pieces that fall inside events, lines and letters.
+    const sizes = [Infinity, 29]
+    const asked: { key: string; name: string; expected: string[] }[] = []
+    for (const { name, contentType, bytes, reply } of mine) {
+      for (const size of sizes) {
+        const key = await world.newKey()
+        const pieces = inPieces(bytes, Math.min(size, bytes.length))
+        provider.next(exactly(pieces, { headers: { 'content-type': contentType } }))
+        const response = await post(key, family, name)
+        const heard = Buffer.from(await response.arrayBuffer())
+        t.ok(heard.equals(bytes), `${name} in pieces of ${size}`)
+        t.equal(response.headers.get('content-type'), contentType)
+        const expected = reply.failed || reply.text.trim() === '' ? [said] : [reply.text, said]
+        asked.push({ key, name, expected })
+      }
+    }
+    await settled(backend, 20_000)
+    for (const { key, name, expected } of asked) {
+      const texts = (await documentsOf(backend, key)).map(({ text }) => text)
+      t.same(texts.toSorted(), expected.toSorted(), name)
+    }
+  })
+
+  t.test(`${family}: each piece arrives when it is sent, not when the answer is whole`, async t => {
+    const { bytes, name } = goldens.find(golden => golden.name === `${family}/text.sse`)!
+    const pieces = inPieces(bytes, Math.ceil(bytes.length / 5))
+    let allow = (): void => {}
+    provider.next(async (_seen, answer) => {
+      answer.head(200, { 'content-type': 'text/event-stream' })
+      for (const piece of pieces) {
+        await new Promise<void>(resolve => (allow = resolve))
+        await answer.write(piece)
+      }
+      answer.end()
+    })
+    const response = await post(await world.newKey(), family, name)
+    t.equal(response.status, 200, 'the head is there before the first piece')
+    const reader = response.body!.getReader()
+    for (const piece of pieces) {
+      allow()
+      let heard = Buffer.alloc(0)
+      while (heard.length < piece.length) {
+        heard = Buffer.concat([heard, (await reader.read()).value ?? Buffer.alloc(1)])
+      }
+      t.ok(heard.equals(piece))
+    }
+    t.same(await reader.read(), { done: true, value: undefined })
+  })
+}

@@ -1,0 +1,59 @@
+import type { LLMock } from '@copilotkit/aimock'
+
+/** Said by every answer that nothing else is asked of; with letters of one to four bytes. */
+export const reply = 'Noted. Crème brûlée, 東京 and a 🦊 will be remembered.'
+
+/** One transparent pixel, as PNG in base64. */
+export const image =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+
+const weather = { city: 'Lisbon', sunny: true }
+
+/** Fixed, so that two calls are answered with the same bytes; usage is spelled for all families. */
+const envelope = {
+  id: 'answer_1',
+  created: 1_700_000_000,
+  usage: {
+    prompt_tokens: 21,
+    completion_tokens: 9,
+    input_tokens: 21,
+    output_tokens: 9,
+    promptTokenCount: 21,
+    candidatesTokenCount: 9,
+  },
+}
+
+/** Teaches the double what to say: a tool call, what follows its result, structured answers, and the rest. */
+export function teach(mock: LLMock): void {
+  mock.on(
+    // A result under Gemini's role `function` is not among the messages: the call is the last of them.
+    {
+      predicate: ({ messages }) =>
+        messages.at(-1)?.role === 'tool' || messages.at(-1)?.tool_calls !== undefined,
+    },
+    { ...envelope, content: 'The forecast says sun.' },
+  )
+  mock.on(
+    { predicate: ({ tools }) => (tools?.length ?? 0) > 0, userMessage: 'weather' },
+    ({ model }) => ({
+      ...envelope,
+      toolCalls: [{ id: 'call_1', name: 'forecast', arguments: '{"city":"Lisbon","days":2}' }],
+      // Gemini ends a turn that calls a function like any other.
+      ...(model.startsWith('gemini') && { finishReason: 'stop' }),
+    }),
+  )
+  mock.on({ userMessage: 'as an object' }, { ...envelope, content: JSON.stringify(weather) })
+  mock.on({ userMessage: 'think' }, { ...envelope, content: reply, reasoning: 'A secret thought.' })
+  mock.on(
+    { endpoint: 'chat', predicate: () => true },
+    { ...envelope, content: reply },
+    { chunkSize: 7 },
+  )
+  mock.onSpeech('', {
+    audio: Buffer.from([0xff, 0xfb, 0, 1, 0x80]).toString('base64'),
+    format: 'mp3',
+  })
+  mock.onTranscription({ transcription: { text: 'hello from a file' } })
+  mock.onImage('', { image: { url: 'https://images.example/1.png' } })
+  mock.onEmbedding(/./, { embedding: [0.25, -0.5, 0.125] })
+}
