@@ -1,4 +1,5 @@
 import Koa, { type Context, type Middleware } from 'koa'
+import { adminsOnly } from '#api/admin.ts'
 import { answerErrors } from '#api/errors.ts'
 import { idempotency } from '#api/idempotency.ts'
 import { limits, type Quotas } from '#api/limits.ts'
@@ -10,7 +11,7 @@ import { requestSeconds } from '#shared/watch/metrics.ts'
 import { tracedRequest } from '#shared/watch/trace.ts'
 
 /**
- * The whole API as a Koa application: log, errors, limits, routes.
+ * The whole API as a Koa application: log, errors, limits, admins, routes.
  *
  * @param quotas rate limits in place of the usual ones
  */
@@ -24,6 +25,7 @@ export function createApp(backend: Backend, quotas?: Quotas): Koa {
   app.use(logRequests(backend.log))
   app.use(answerErrors(backend.log))
   app.use(limits(backend, quotas))
+  app.use(adminsOnly(backend))
   app.use(idempotency(backend))
   app.use(router.routes())
   app.use(refuseMethods(router.stack))

@@ -23,9 +23,12 @@ class Replay extends Error {
 
 type Answer = { status: number; body: unknown }
 
+type Asker = Pick<Caller, 'keyHash'>
+
 /** What a request carries through its middleware. */
 type State = {
-  caller?: Caller
+  /** Who asks: a Memory Key, or an admin. */
+  caller?: Asker
   claim?: (asked: unknown) => Promise<void>
   /** The id its work runs under, where it promises some. */
   operation?: string
@@ -103,7 +106,7 @@ async function claim(
 
 function requestOf(
   ctx: Context,
-  { keyHash }: Caller,
+  { keyHash }: Asker,
   idempotencyKey: string,
   asked: unknown,
 ): IdempotentRequest {

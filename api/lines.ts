@@ -1,4 +1,4 @@
-import { createGunzip } from 'node:zlib'
+import { createGunzip, createInflate, type Gunzip } from 'node:zlib'
 import type { Context } from 'koa'
 import { Refusal } from '#shared/errors.ts'
 
@@ -32,8 +32,17 @@ export function fileIn(ctx: Context): AsyncIterable<Uint8Array> {
       'Send JSON lines with Content-Type: application/x-ndjson',
     )
   }
-  return encoding === 'gzip' ? unpacked(ctx) : plain(ctx)
+  return bytesIn(ctx, encoding)
 }
+
+const unpackers = { gzip: createGunzip, deflate: createInflate }
+
+/** The bytes of a body as they arrive, unpacked; what is not read is dropped. */
+export const bytesIn = (
+  ctx: Context,
+  encoding: 'identity' | keyof typeof unpackers,
+): AsyncIterable<Uint8Array> =>
+  encoding === 'identity' ? plain(ctx) : unpacked(ctx, unpackers[encoding]())
 
 async function* plain({ req }: Context): AsyncGenerator<Uint8Array> {
   try {
@@ -43,21 +52,20 @@ async function* plain({ req }: Context): AsyncGenerator<Uint8Array> {
   }
 }
 
-async function* unpacked({ req }: Context): AsyncGenerator<Uint8Array> {
-  const gunzip = createGunzip()
+async function* unpacked({ req }: Context, unpacker: Gunzip): AsyncGenerator<Uint8Array> {
   const cut = (error?: Error): void => {
-    if (!req.complete) gunzip.destroy(error ?? cutOff())
+    if (!req.complete) unpacker.destroy(error ?? cutOff())
   }
   req.once('error', cut)
   req.once('close', cut)
-  req.pipe(gunzip)
+  req.pipe(unpacker)
   try {
-    yield* gunzip as AsyncIterable<Uint8Array>
+    yield* unpacker as AsyncIterable<Uint8Array>
   } finally {
     req.off('close', cut)
-    req.unpipe(gunzip)
+    req.unpipe(unpacker)
     req.resume()
-    gunzip.destroy()
+    unpacker.destroy()
   }
 }
 

@@ -7,7 +7,7 @@ import type { OperationState } from '#shared/postgres/operations.ts'
 const isEnded = (state: OperationState): boolean => state === 'done' || state === 'failed'
 
 /** Longest a request waits for its queued work before it answers 202. */
-const queuedWaitMs = 25_000
+export const queuedWaitMs = 25_000
 
 /** Whether the client asked for the 202 at once: `Prefer: respond-async`. */
 export const respondsAsync = (ctx: Context): boolean =>

@@ -1,6 +1,7 @@
 import { hashOfKey, maskKey, mintKey } from '#shared/key/key.ts'
 import { mintMemoryKey } from '#shared/key/mint.ts'
-import { insertAdminKey, upsertAccount, type Standing } from '#shared/postgres/accounts.ts'
+import { upsertAccount, type Standing } from '#shared/postgres/accounts.ts'
+import { insertAdminKey } from '#shared/postgres/admin-keys.ts'
 import type { Transaction } from '#shared/postgres/connect.ts'
 
 export type NewAccount = Standing & {

@@ -23,6 +23,10 @@ export function copyIdOf(operation: string, index: number, source: string): stri
   return derivedId(operation, index, source)
 }
 
+/** The id of something else that an operation leads to: always the same for the same purpose. */
+export const purposeIdOf = (operation: string, purpose: string): string =>
+  derivedId(operation, 0, purpose)
+
 function derivedId(operation: string, index: number, of: string): string {
   const bytes = Buffer.from(operation.replaceAll('-', ''), 'hex')
   const tail = createHash('sha256').update(bytes).update(of).digest()

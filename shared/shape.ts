@@ -109,7 +109,7 @@ function refusalOf(errors: readonly ErrorObject[], name: string): Refusal {
     )
     return new Refusal('invalid', `unknown field ${field}`, knownFieldHint(unknown, known))
   }
-  return new Refusal('invalid', sentenceOf(error, name))
+  return new Refusal('invalid', sentenceOf(error, name), knownChoiceHint(error))
 }
 
 /**
@@ -235,6 +235,12 @@ function knownFieldHint(unknown: string, known: readonly string[]): string {
   if (known.length === 0) return 'no fields are taken here'
   const nearest = nearestName(unknown, known)
   return nearest ? `did you mean ${nearest}?` : `known fields: ${known.join(', ')}`
+}
+
+function knownChoiceHint({ keyword, params, data }: ErrorObject): string | undefined {
+  if (keyword !== 'enum' || typeof data !== 'string') return undefined
+  const nearest = nearestName(data, (params.allowedValues as unknown[]).map(String))
+  return nearest && `did you mean ${nearest}?`
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> =>

@@ -7,9 +7,9 @@ export const copyChunks = (backend: Backend, batch: Job<'copy-chunk'>[]): Promis
   Promise.all(batch.map(job => verdictOf(backend, job)))
 
 async function verdictOf(backend: Backend, job: Job<'copy-chunk'>): Promise<Verdict> {
-  const { id, data, signal, last } = job
+  const { id, data, signal, again, last } = job
   try {
-    await copyChunk(backend, data, signal)
+    await copyChunk(backend, data, { again, signal })
     return { id, done: true }
   } catch (error) {
     backend.log.warn({ err: error, operation: data.operation, chunk: data.n, last }, 'copy.failed')

@@ -8,6 +8,10 @@ import { copyChunks } from '#workers/copy-chunk.ts'
 import { deleteIds } from '#workers/delete-ids.ts'
 import { editSettle } from '#workers/edit-settle.ts'
 import { ingest } from '#workers/ingest.ts'
+import { orgExtract } from '#workers/org-extract.ts'
+import { orgReconcile } from '#workers/org-reconcile.ts'
+import { orgRelabel } from '#workers/org-relabel.ts'
+import { orgTag } from '#workers/org-tag.ts'
 import { sweep } from '#workers/sweep.ts'
 import { reembed } from '#workers/reembed.ts'
 
@@ -27,5 +31,9 @@ export const handlers: { [Name in JobName]: Handler<Name> } = {
   reembed,
   'delete-ids': deleteIds,
   clear,
+  'org-extract': orgExtract,
+  'org-tag': orgTag,
+  'org-reconcile': orgReconcile,
+  'org-relabel': orgRelabel,
   sweep,
 }

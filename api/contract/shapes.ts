@@ -5,6 +5,7 @@ import type * as Types from '#api/contract/types.ts'
 
 export const UsageQuery = shapeOf<Types.UsageQuery>('UsageQuery', 'query')
 export const PutProviderKeyBody = shapeOf<Types.PutProviderKeyBody>('PutProviderKeyBody', 'body')
+export const CreateAdminKeyBody = shapeOf<Types.CreateAdminKeyBody>('CreateAdminKeyBody', 'body')
 export const UploadLine = shapeOf<Types.UploadLine>('UploadLine', 'body')
 export const ExportVaultQuery = shapeOf<Types.ExportVaultQuery>('ExportVaultQuery', 'query')
 export const ImportVaultQuery = shapeOf<Types.ImportVaultQuery>('ImportVaultQuery', 'query')
@@ -56,6 +57,11 @@ export const AnthropicMessagesBody = shapeOf<Types.AnthropicMessagesBody>(
   'body',
 )
 export const GeminiBody = shapeOf<Types.GeminiBody>('GeminiBody', 'body')
+export const PutAccountPolicyBody = shapeOf<Types.PutAccountPolicyBody>(
+  'PutAccountPolicyBody',
+  'body',
+)
+export const PutOrgPolicyBody = shapeOf<Types.PutOrgPolicyBody>('PutOrgPolicyBody', 'body')
 export const SeedMemoriesBody = shapeOf<Types.SeedMemoriesBody>('SeedMemoriesBody', 'body')
 export const ListSharedMemoriesQuery = shapeOf<Types.ListSharedMemoriesQuery>(
   'ListSharedMemoriesQuery',
@@ -65,6 +71,7 @@ export const ChangeSharedMemoryBody = shapeOf<Types.ChangeSharedMemoryBody>(
   'ChangeSharedMemoryBody',
   'body',
 )
+export const RestoreMemoryBody = shapeOf<Types.RestoreMemoryBody>('RestoreMemoryBody', 'body')
 export const OrgAuditQuery = shapeOf<Types.OrgAuditQuery>('OrgAuditQuery', 'query')
 export const ReviewQueueQuery = shapeOf<Types.ReviewQueueQuery>('ReviewQueueQuery', 'query')
 export const ReviewMemoryBody = shapeOf<Types.ReviewMemoryBody>('ReviewMemoryBody', 'body')

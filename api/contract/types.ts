@@ -48,6 +48,8 @@ export type RoleIds = string[]
 export type TagExamples = string[]
 /** POST /v1/audio/speech */
 export type SpeakAnswer = string
+/** Private data that is looked for. `secret` is keys and tokens of known makers, private keys, signed tokens, passwords in addresses and behind the word; card and bank account numbers and national ids count only when their check digits agree. */
+export type RedactionKind = 'secret' | 'card' | 'iban' | 'national-id' | 'email' | 'phone' | 'ip'
 export type Tags = string[]
 
 export interface ProviderModels {
@@ -106,6 +108,41 @@ export interface ListProviderKeysAnswer {
 export interface PutProviderKeyBody {
   /** never shown again */
   key: string
+}
+export interface AdminKey {
+  id: string
+  masked_key: string
+  /** whom it acts for */
+  email: string
+  /** the email of the admin who issued it, or `bootstrap` */
+  issued_by: string
+  created_at: string
+  expires_at: string
+  revoked_at: string | null
+}
+/** POST /v1/account/admin-keys */
+export interface CreateAdminKeyBody {
+  /** the email of the admin who asks, when missing */
+  email?: string
+  expires_in_days: number
+}
+/** POST /v1/account/admin-keys */
+export interface CreateAdminKeyAnswer {
+  /** whole; shown only now */
+  key: string
+  id: string
+  masked_key: string
+  /** whom it acts for */
+  email: string
+  /** the email of the admin who issued it, or `bootstrap` */
+  issued_by: string
+  created_at: string
+  expires_at: string
+  revoked_at: string | null
+}
+/** GET /v1/account/admin-keys */
+export interface ListAdminKeysAnswer {
+  admin_keys: AdminKey[]
 }
 export interface UploadLine {
   content: string
@@ -965,7 +1002,7 @@ export interface CreateOrgAnswer {
   owner_email: string
   created_at: EpochMs
   updated_at: EpochMs
-  /** shown only now */
+  /** shown only now; nobody's Memory Key: it reads the shared memories without tags and stores nothing */
   org_key: string
 }
 /** GET /v1/orgs */
@@ -980,7 +1017,7 @@ export interface ChangeOrgBody {
   classify_model?: ModelName
 }
 export interface NewMemberKey {
-  /** what paths and listings call it */
+  /** what paths and listings call it; paths take the raw key too */
   id: string
   /** the raw key */
   key_id: string
@@ -998,7 +1035,10 @@ export interface MemberKeyState {
   last_used_at: EpochMs | null
 }
 export interface ListedMemberKey {
+  /** what paths call it */
   id: string
+  /** the same; a listing shows no raw key */
+  key_id: string
   org_id: string
   team_member_id: string
   created_at: EpochMs
@@ -1023,7 +1063,7 @@ export interface ListMemberKeysAnswer {
 }
 /** GET /v1/orgs/:orgId/keys/:keyId */
 export interface ReadMemberKeyAnswer {
-  /** what paths and listings call it */
+  /** what paths and listings call it; paths take the raw key too */
   id: string
   /** the raw key */
   key_id: string
@@ -1393,6 +1433,10 @@ export interface GeminiUsage {
 export interface StreamGenerateContentAnswer {
   [k: string]: unknown
 }
+/** POST /v1beta/models/:model:streamGenerateContent */
+export interface StreamGenerateContentBetaAnswer {
+  [k: string]: unknown
+}
 /** The debt in the compact form of `X-Memory-Reflection-Debt`. */
 export interface DebtHeader {
   raw_units: number
@@ -1433,6 +1477,8 @@ export interface PathParameters {
   provider: Provider
   /** a model name without its provider */
   model: string
+  /** an admin credential */
+  adminKeyId: string
   /** an organization */
   orgId: string
   /** the `id` of a member key, or the key itself */
@@ -1479,8 +1525,8 @@ export interface AnswerHeaders {
   /** the session of the request; other than ASCII percent-encoded */
   'x-session-id'?: string
   'x-memory-reflection-debt'?: DebtHeader
-  /** degraded: the call went on without memory */
-  'x-memory-status'?: 'ok' | 'degraded'
+  /** ok: the model was told something; none: nothing relevant is known; off: not asked for; degraded: recalling failed or was slow, and the call went on without */
+  'x-memory-status'?: 'ok' | 'none' | 'off' | 'degraded'
   /** everything before the last user turn left as it came, so a provider's prefix cache keeps working */
   'x-memory-cache-safe'?: 'true'
   /** requests that the window nearest its end takes: 100 in 10 s or 1,000 in 60 s for a key, 60 in 60 s for an address without a valid key */
@@ -1492,6 +1538,31 @@ export interface AnswerHeaders {
   /** with 429 and 503: seconds after which to try again */
   'retry-after'?: number
   [k: string]: unknown
+}
+export interface Redaction {
+  /** `redact` puts `[redacted:kind]` in the place of what is found; `block` refuses the text with a 400, or the line of a file, naming the kind */
+  mode: 'off' | 'redact' | 'block'
+  /** what is looked for */
+  kinds: RedactionKind[]
+}
+export interface NewRedaction {
+  mode: 'off' | 'redact' | 'block'
+  /** secret, card, iban and national-id, when missing */
+  kinds?: RedactionKind[]
+}
+export interface Policy {
+  redaction: Redaction
+  /** where it comes from */
+  decided_by: 'default' | 'account' | 'organization'
+}
+/** PUT /v1/account/policy */
+export interface PutAccountPolicyBody {
+  redaction: NewRedaction
+}
+/** PUT /v1/orgs/:orgId/policy */
+export interface PutOrgPolicyBody {
+  /** null: as the account decides */
+  redaction: NewRedaction | null
 }
 export interface SharedMemory {
   mem_id: string
@@ -1512,6 +1583,7 @@ export interface SharedMemory {
 export interface SeedItem {
   text: string
   tags?: Tags
+  /** below 0.6 it waits for review */
   confidence: number
 }
 export interface SeedError {
@@ -1523,7 +1595,7 @@ export interface SeedError {
 export interface SeedMemoriesBody {
   text?: string
   tags?: Tags
-  /** 1, when missing */
+  /** 1, when missing; below 0.6 it waits for review */
   confidence?: number
   items?: SeedItem[]
 }
@@ -1576,6 +1648,39 @@ export interface MemoryAuditAnswer {
   count: number
   events: AuditEvent[]
 }
+export interface SharedSnapshot {
+  text: string
+  tags: string[]
+  confidence: number
+  reviewed: boolean
+}
+export interface SharedRevision {
+  kind: 'add' | 'edit' | 'delete' | 'review' | 'undo' | 'restore'
+  actor: string
+  /** as the audit tells it */
+  events: RevisionEvent[]
+  /** null where there was no memory */
+  before: SharedSnapshot | null
+  /** null where there is none any more */
+  after: SharedSnapshot | null
+  created_at: EpochMs
+}
+export interface RevisionEvent {
+  event_id: string
+  action: 'create' | 'update' | 'delete' | 'retag'
+}
+/** GET /v1/orgs/:orgId/memories/:memId/history */
+export interface MemoryHistoryAnswer {
+  org_id: string
+  mem_id: string
+  count: number
+  revisions: SharedRevision[]
+}
+/** POST /v1/orgs/:orgId/memories/:memId/restore */
+export interface RestoreMemoryBody {
+  /** as it was before this event; the latest change, when missing */
+  event_id?: string
+}
 /** GET /v1/orgs/:orgId/audit */
 export interface OrgAuditQuery {
   actor?: string
@@ -1615,13 +1720,13 @@ export interface ReviewItem {
 export interface ReviewQueueQuery {
   threshold: number
   limit: number
+  sort: 'least_sure' | 'newest'
 }
 /** GET /v1/orgs/:orgId/memories/review */
 export interface ReviewQueueAnswer {
   org_id: string
   threshold: number
   count: number
-  /** least sure first */
   review: ReviewItem[]
 }
 /** POST /v1/orgs/:orgId/memories/:memId/review */
@@ -1649,6 +1754,10 @@ export interface ReviewMemoryAnswer {
 }
 export interface ExtractedFact {
   text: string
+  /** how sure it is that this was said and is worth sharing */
+  confidence: number
+  /** shortened to a note, as one of the `exec_rules` asks */
+  note: boolean
 }
 export interface TaggedFact {
   text: string
@@ -1724,6 +1833,23 @@ export interface Endpoints {
   /** Forgets the account's key for a provider. */
   'DELETE /v1/account/provider-keys/:provider': {
     params: Pick<PathParameters, 'provider'>
+    answers: { 200: Removed }
+  }
+  /** Issues an admin credential. */
+  'POST /v1/account/admin-keys': {
+    headers: Pick<RequestHeaders, 'idempotency-key'>
+    body: CreateAdminKeyBody
+    defaults: 'expires_in_days'
+    answers: { 201: CreateAdminKeyAnswer }
+  }
+  /** Lists the admin credentials of the email of the admin who asks, newest first; for the operator those of every email. */
+  'GET /v1/account/admin-keys': {
+    answers: { 200: ListAdminKeysAnswer }
+  }
+  /** Revokes an admin credential, from the next request on. */
+  'DELETE /v1/account/admin-keys/:adminKeyId': {
+    params: Pick<PathParameters, 'adminKeyId'>
+    headers: Pick<RequestHeaders, 'idempotency-key'>
     answers: { 200: Removed }
   }
   /** Stores a file of JSON lines, at most 10,000 of 256 KiB each, in the core vault or a session. */
@@ -1922,7 +2048,7 @@ export interface Endpoints {
     body: ChangeOrgBody
     answers: { 200: Organization }
   }
-  /** Removes an organization with its keys, roles, users, tags, instructions and shared memories. */
+  /** Removes an organization with its keys, roles, users, tags, instructions, shared memories and the private vaults that its members' keys opened. */
   'DELETE /v1/orgs/:orgId': {
     params: Pick<PathParameters, 'orgId'>
     headers: Pick<RequestHeaders, 'idempotency-key'>
@@ -1994,7 +2120,7 @@ export interface Endpoints {
     body: ChangeUserBody
     answers: { 200: OrgUser }
   }
-  /** Removes a user with their membership, keys and roles. */
+  /** Removes a user with their membership, keys, roles and private vault. */
   'DELETE /v1/orgs/:orgId/users/:userId': {
     params: Pick<PathParameters, 'orgId' | 'userId'>
     headers: Pick<RequestHeaders, 'idempotency-key'>
@@ -2031,7 +2157,7 @@ export interface Endpoints {
     body: ChangeTagBody
     answers: { 200: OrgTag }
   }
-  /** Removes a tag. */
+  /** Removes a tag, and takes it from the roles that allow it. */
   'DELETE /v1/orgs/:orgId/tags/:tagId': {
     params: Pick<PathParameters, 'orgId' | 'tagId'>
     headers: Pick<RequestHeaders, 'idempotency-key'>
@@ -2075,14 +2201,14 @@ export interface Endpoints {
   /** Calls a model of any provider that speaks OpenAI's chat format. */
   'POST /v1/chat/completions': {
     query: SwitchQuery
-    headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-session-id' | 'x-embedding-model' | 'x-memory-mode' | 'x-memory-store' | 'x-memory-store-response'>
+    headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-session-id' | 'x-embedding-model' | 'x-memory-mode' | 'x-memory-store' | 'x-memory-store-response' | 'idempotency-key'>
     body: ChatBody
     answers: { 200: ChatAnswer }
   }
   /** Calls a model in Anthropic's format. */
   'POST /v1/messages': {
     query: SwitchQuery
-    headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-session-id' | 'x-embedding-model' | 'x-memory-mode' | 'x-memory-store' | 'x-memory-store-response' | 'anthropic-version'>
+    headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-session-id' | 'x-embedding-model' | 'x-memory-mode' | 'x-memory-store' | 'x-memory-store-response' | 'idempotency-key' | 'anthropic-version'>
     body: AnthropicMessagesBody
     answers: { 200: AnthropicMessagesAnswer }
   }
@@ -2090,7 +2216,7 @@ export interface Endpoints {
   'POST /v1/models/:model:generateContent': {
     params: Pick<PathParameters, 'model'>
     query: SwitchQuery
-    headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-session-id' | 'x-embedding-model' | 'x-memory-mode' | 'x-memory-store' | 'x-memory-store-response'>
+    headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-session-id' | 'x-embedding-model' | 'x-memory-mode' | 'x-memory-store' | 'x-memory-store-response' | 'idempotency-key'>
     body: GeminiBody
     answers: { 200: GeminiAnswer }
   }
@@ -2098,9 +2224,45 @@ export interface Endpoints {
   'POST /v1/models/:model:streamGenerateContent': {
     params: Pick<PathParameters, 'model'>
     query: SwitchQuery
-    headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-session-id' | 'x-embedding-model' | 'x-memory-mode' | 'x-memory-store' | 'x-memory-store-response'>
+    headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-session-id' | 'x-embedding-model' | 'x-memory-mode' | 'x-memory-store' | 'x-memory-store-response' | 'idempotency-key'>
     body: GeminiBody
     answers: { 200: StreamGenerateContentAnswer }
+  }
+  /** The same at the address that Google's SDKs use unless told otherwise; Google is asked for v1beta. */
+  'POST /v1beta/models/:model:generateContent': {
+    params: Pick<PathParameters, 'model'>
+    query: SwitchQuery
+    headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-session-id' | 'x-embedding-model' | 'x-memory-mode' | 'x-memory-store' | 'x-memory-store-response' | 'idempotency-key'>
+    body: GeminiBody
+    answers: { 200: GeminiAnswer }
+  }
+  /** The same as a stream, at that address. */
+  'POST /v1beta/models/:model:streamGenerateContent': {
+    params: Pick<PathParameters, 'model'>
+    query: SwitchQuery
+    headers: Pick<RequestHeaders, 'x-memory-key' | 'x-provider-key' | 'x-session-id' | 'x-embedding-model' | 'x-memory-mode' | 'x-memory-store' | 'x-memory-store-response' | 'idempotency-key'>
+    body: GeminiBody
+    answers: { 200: StreamGenerateContentBetaAnswer }
+  }
+  /** What the account keeps out of memory. */
+  'GET /v1/account/policy': {
+    answers: { 200: Policy }
+  }
+  /** Decides what is kept out, from the next request on; what is stored already stays. */
+  'PUT /v1/account/policy': {
+    body: PutAccountPolicyBody
+    answers: { 200: Policy }
+  }
+  /** What holds for the members of an organization and for what they share. */
+  'GET /v1/orgs/:orgId/policy': {
+    params: Pick<PathParameters, 'orgId'>
+    answers: { 200: Policy }
+  }
+  /** Decides for the members of an organization, whatever their account has decided, and for the shared memory: seeded, edited and extracted. */
+  'PUT /v1/orgs/:orgId/policy': {
+    params: Pick<PathParameters, 'orgId'>
+    body: PutOrgPolicyBody
+    answers: { 200: Policy }
   }
   /** Seeds shared memories, which need no review: one (`text`, `tags`) or several (`items`), not both. */
   'POST /v1/orgs/:orgId/memories': {
@@ -2116,9 +2278,10 @@ export interface Endpoints {
     defaults: 'limit'
     answers: { 200: ListSharedMemoriesAnswer }
   }
-  /** Changes a shared memory; a new text is embedded anew. */
+  /** Changes a shared memory; a new text is embedded anew, and nothing is changed when that fails. */
   'PATCH /v1/orgs/:orgId/memories/:memId': {
     params: Pick<PathParameters, 'orgId' | 'memId'>
+    headers: Pick<RequestHeaders, 'idempotency-key'>
     body: ChangeSharedMemoryBody
     answers: { 200: SharedMemory }
   }
@@ -2133,6 +2296,18 @@ export interface Endpoints {
     params: Pick<PathParameters, 'orgId' | 'memId'>
     answers: { 200: MemoryAuditAnswer }
   }
+  /** What one shared memory said before and after each change of the last 30 days, newest first, also after it was removed. */
+  'GET /v1/orgs/:orgId/memories/:memId/history': {
+    params: Pick<PathParameters, 'orgId' | 'memId'>
+    answers: { 200: MemoryHistoryAnswer }
+  }
+  /** Makes a shared memory again what it was before one of its changes of the last 30 days; a removed one comes back under its id. */
+  'POST /v1/orgs/:orgId/memories/:memId/restore': {
+    params: Pick<PathParameters, 'orgId' | 'memId'>
+    headers: Pick<RequestHeaders, 'idempotency-key'>
+    body: RestoreMemoryBody
+    answers: { 200: SharedMemory }
+  }
   /** What happened to the shared memories of the organization, newest first. */
   'GET /v1/orgs/:orgId/audit': {
     params: Pick<PathParameters, 'orgId'>
@@ -2144,7 +2319,7 @@ export interface Endpoints {
   'GET /v1/orgs/:orgId/memories/review': {
     params: Pick<PathParameters, 'orgId'>
     query: ReviewQueueQuery
-    defaults: 'threshold' | 'limit'
+    defaults: 'threshold' | 'limit' | 'sort'
     answers: { 200: ReviewQueueAnswer }
   }
   /** Decides about a memory in the queue: approves it, with other tags if need be, or dismisses the doubt and leaves it as it is. */
@@ -2153,6 +2328,12 @@ export interface Endpoints {
     headers: Pick<RequestHeaders, 'idempotency-key'>
     body: ReviewMemoryBody
     answers: { 200: ReviewMemoryAnswer }
+  }
+  /** Takes the last decision about a memory back, within 30 days: it has the tags it had before, and waits again. */
+  'POST /v1/orgs/:orgId/memories/:memId/review/undo': {
+    params: Pick<PathParameters, 'orgId' | 'memId'>
+    headers: Pick<RequestHeaders, 'idempotency-key'>
+    answers: { 200: SharedMemory }
   }
   /** What was seen and decided, newest first: when a turn was made into memories, and when memories were chosen for an answer. */
   'GET /v1/orgs/:orgId/debug/passes': {

@@ -14,3 +14,16 @@ export const presentDebt = ({ raw, tier2, suggestion }: Debt) => ({
   threshold_importance: thresholdImportance,
   suggestion,
 })
+
+/** The same on one line, for the `X-Memory-Reflection-Debt` header. */
+export const presentDebtHeader = ({ raw, tier2, suggestion }: Debt) => ({
+  raw_units: raw.units,
+  raw_tokens: raw.tokens,
+  raw_importance_equiv: Math.round(raw.importance * 100) / 100,
+  t2_count: tier2.count,
+  t2_importance: tier2.importance,
+  t2_tokens: tier2.tokens,
+  threshold: thresholdTokens,
+  threshold_importance: thresholdImportance,
+  suggestion,
+})

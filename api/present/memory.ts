@@ -1,8 +1,8 @@
 import { windowOf, type Window } from '#shared/memory/window.ts'
-import type { Found } from '#shared/recall/rank.ts'
+import type { Recalled } from '#shared/memory/recall.ts'
 
 /** A search row. */
-export const presentFound = ({ memory, score }: Found, session: string | null, now: number) => ({
+export const presentFound = ({ memory, score, source }: Recalled, now: number) => ({
   id: memory.id,
   tier: memory.tier,
   role: memory.role,
@@ -10,13 +10,15 @@ export const presentFound = ({ memory, score }: Found, session: string | null, n
   score: Math.round(score * 10_000) / 10_000,
   window: windowOf(memory.at, now),
   timestamp: new Date(memory.at).toISOString(),
-  source: session === null ? 'core' : 'session',
+  source,
   ...(memory.importance !== undefined && { importance: memory.importance }),
   ...(memory.speaker !== undefined && { name: memory.speaker }),
+  ...(memory.tags !== undefined && { tags: memory.tags }),
+  ...(memory.author !== undefined && { author: memory.author }),
 })
 
 /** How the rows of an answer spread over windows and tiers, and what they weigh. */
-export function breakdownOf(rows: readonly Found[], now: number) {
+export function breakdownOf(rows: readonly Pick<Recalled, 'memory'>[], now: number) {
   const windows: Record<Window, number> = { hot: 0, working: 0, longterm: 0 }
   const tiers = { raw: 0, tier2: 0, tier3: 0 }
   const names = { 1: 'raw', 2: 'tier2', 3: 'tier3' } as const

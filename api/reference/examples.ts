@@ -74,6 +74,8 @@ export const examples: Partial<Record<string, Example>> = {
   usage: { query: { start: '2026-01-01' } },
   putProviderKey: { path: { provider: 'openai' }, body: { key: 'sk-proj-0123456789abcdef' } },
   deleteProviderKey: { path: { provider: 'openai' } },
+  createAdminKey: { body: { expires_in_days: 90 } },
+  revokeAdminKey: { path: { adminKeyId: ids.operation } },
   listOperations: { query: { limit: 10 } },
   readOperation: { path: { id: ids.operation } },
   cancelOperation: { path: { id: ids.operation } },
@@ -95,6 +97,14 @@ export const examples: Partial<Record<string, Example>> = {
     body: { contents: [{ role: 'user', parts: [{ text: 'What is my cat called?' }] }] },
   },
   streamGenerateContent: {
+    path: { model: 'gemini-2.5-flash' },
+    body: { contents: [{ role: 'user', parts: [{ text: 'What is my cat called?' }] }] },
+  },
+  generateContentBeta: {
+    path: { model: 'gemini-2.5-flash' },
+    body: { contents: [{ role: 'user', parts: [{ text: 'What is my cat called?' }] }] },
+  },
+  streamGenerateContentBeta: {
     path: { model: 'gemini-2.5-flash' },
     body: { contents: [{ role: 'user', parts: [{ text: 'What is my cat called?' }] }] },
   },
@@ -166,6 +176,9 @@ export const examples: Partial<Record<string, Example>> = {
   orgAudit: { path: inOrg, query: { action: 'create' } },
   reviewQueue: { path: inOrg, query: { threshold: 0.6 } },
   reviewMemory: { path: { ...inOrg, memId: ids.sharedMemory }, body: { action: 'approve' } },
+  memoryHistory: { path: { ...inOrg, memId: ids.sharedMemory } },
+  restoreMemory: { path: { ...inOrg, memId: ids.sharedMemory } },
+  undoReview: { path: { ...inOrg, memId: ids.sharedMemory } },
   debugPasses: { path: inOrg, query: { limit: 20 } },
   deleteOrg: { path: inOrg },
 }

@@ -21,13 +21,32 @@ import { upload } from '#api/routes/memory/upload.ts'
 import { stats } from '#api/routes/memory/stats.ts'
 import { transfer } from '#api/routes/memory/transfer.ts'
 import { warmup } from '#api/routes/memory/warmup.ts'
+import { adminKeys } from '#api/routes/account/admin-keys.ts'
+import { policy } from '#api/routes/account/policy.ts'
 import { providerKeys } from '#api/routes/account/provider-keys.ts'
 import { usage } from '#api/routes/account/usage.ts'
+import { chatCompletions } from '#api/routes/chat/completions.ts'
+import { messages } from '#api/routes/messages.ts'
+import { generateContent } from '#api/routes/models/generate-content.ts'
 import { models } from '#api/routes/models.ts'
 import { mcp } from '#api/routes/mcp.ts'
 import { operators } from '#api/routes/operators.ts'
 import { reference } from '#api/routes/reference.ts'
 import { operations } from '#api/routes/operations.ts'
+import { passThrough } from '#api/routes/pass-through.ts'
+import { orgs } from '#api/routes/orgs.ts'
+import { passes } from '#api/routes/orgs/debug/passes.ts'
+import { orgAudit } from '#api/routes/orgs/audit.ts'
+import { instructions } from '#api/routes/orgs/instructions.ts'
+import { memberKeys } from '#api/routes/orgs/keys.ts'
+import { sharedMemories } from '#api/routes/orgs/memories.ts'
+import { memoryAudit } from '#api/routes/orgs/memories/audit.ts'
+import { memoryHistory } from '#api/routes/orgs/memories/history.ts'
+import { review } from '#api/routes/orgs/memories/review.ts'
+import { roleAssignments } from '#api/routes/orgs/role-assignments.ts'
+import { roles } from '#api/routes/orgs/roles.ts'
+import { tags } from '#api/routes/orgs/tags.ts'
+import { users } from '#api/routes/orgs/users.ts'
 import type { Backend } from '#shared/backend.ts'
 
 /** Every route, in the order of the specification. */
@@ -60,9 +79,28 @@ export function routes(backend: Backend): Router {
     graft,
     reembed,
     operations,
+    chatCompletions,
+    messages,
+    generateContent,
     models,
     usage,
+    passThrough,
     providerKeys,
+    policy,
+    adminKeys,
+    orgs,
+    memberKeys,
+    roles,
+    passes,
+    users,
+    roleAssignments,
+    tags,
+    instructions,
+    sharedMemories,
+    memoryAudit,
+    memoryHistory,
+    orgAudit,
+    review,
   ]) {
     add(router, backend)
   }

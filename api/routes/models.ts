@@ -2,19 +2,15 @@ import type { Router } from '@koa/router'
 import { callerOf } from '#api/request.ts'
 import type { Backend } from '#shared/backend.ts'
 import { providerKeysOf } from '#shared/key/provider-key.ts'
-import { createCatalog, reachable } from '#shared/providers/catalog.ts'
+import { reachable } from '#shared/providers/catalog.ts'
 import { defaultModelOf } from '#shared/providers/default-model.ts'
 
 /** The models that the account's provider keys, or the operator's, reach. */
 export function models(router: Router, backend: Backend): void {
-  const catalog = createCatalog({
-    onError: (provider, error) => backend.log.warn({ provider, err: error }, 'models.not-listed'),
-  })
-
   router.get('/v1/models', async ctx => {
     const { account } = await callerOf(ctx, backend)
     const providers = reachable(backend.config, await providerKeysOf(backend, account))
-    const { lists, updatedAt } = await catalog.modelsOf(providers)
+    const { lists, updatedAt } = await backend.catalog.modelsOf(providers)
     ctx.body = {
       providers: lists,
       models: lists.flatMap(list => list.models.map(name => `${list.provider}/${name}`)),

@@ -7,24 +7,26 @@ import { callerOf, queryOf } from '#api/request.ts'
 import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/errors.ts'
 import { isUuid } from '#shared/ids.ts'
-import { requireStore } from '#shared/key/caller.ts'
+import { requireStore, type Caller } from '#shared/key/caller.ts'
 import { cancelOperation } from '#shared/operation/cancel.ts'
 import {
-  findOperation,
+  findSeen,
   listOperations,
   type OperationRow,
+  type Whose,
 } from '#shared/postgres/operation-rows.ts'
 
 /** The queued work of the account: what there is, how far it is, and stopping what has not begun. */
 export function operations(router: Router, backend: Backend): void {
   router.get('/v1/operations', async ctx => {
-    const { account } = await callerOf(ctx, backend)
+    const whose = whoseOf(await callerOf(ctx, backend))
     const { state, kind, limit, cursor } = queryOf(ctx, ListOperationsQuery)
-    const bound = ['GET /v1/operations', account, state ?? null, kind ?? null]
+    const { account, vault } = whose
+    const bound = ['GET /v1/operations', account, vault, state ?? null, kind ?? null]
     const before =
       cursor === undefined ? undefined : (backend.cursors.read(cursor, bound) as string)
 
-    const rows = await listOperations(backend.postgres.query, account, {
+    const rows = await listOperations(backend.postgres.query, whose, {
       state,
       kind,
       before,
@@ -40,15 +42,15 @@ export function operations(router: Router, backend: Backend): void {
   })
 
   router.get('/v1/operations/:id', async ctx => {
-    const { account } = await callerOf(ctx, backend)
-    ctx.body = presentOperation(await operationOfAccount(ctx, backend, account))
+    const caller = await callerOf(ctx, backend)
+    ctx.body = presentOperation(await seenOperation(ctx, backend, caller))
   })
 
   router.delete('/v1/operations/:id', async ctx => {
     const caller = await callerOf(ctx, backend)
     requireStore(caller)
     await claimed(ctx, null)
-    const row = await operationOfAccount(ctx, backend, caller.account)
+    const row = await seenOperation(ctx, backend, caller)
     if (row.state !== 'cancelled' && !(await cancelOperation(backend, caller.account, row.id))) {
       throw new Refusal(
         'conflict',
@@ -56,17 +58,23 @@ export function operations(router: Router, backend: Backend): void {
         `GET /v1/operations/${row.id} tells its state`,
       )
     }
-    ctx.body = presentOperation(await operationOfAccount(ctx, backend, caller.account))
+    ctx.body = presentOperation(await seenOperation(ctx, backend, caller))
   })
 }
 
-async function operationOfAccount(
+/** A member shares the account with others and sees what concerns their own vault. */
+const whoseOf = ({ account, kind, scope }: Caller): Whose => ({
+  account,
+  vault: kind === 'vault' ? null : scope.vault,
+})
+
+async function seenOperation(
   ctx: Context & { params?: Record<string, string> },
   { postgres }: Pick<Backend, 'postgres'>,
-  account: string,
+  caller: Caller,
 ): Promise<OperationRow> {
   const id = ctx.params?.id ?? ''
-  const row = isUuid(id) ? await findOperation(postgres.query, account, id) : undefined
+  const row = isUuid(id) ? await findSeen(postgres.query, whoseOf(caller), id) : undefined
   if (row) return row
   throw new Refusal('missing', 'No such operation', 'GET /v1/operations lists those of the account')
 }

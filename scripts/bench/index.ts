@@ -11,6 +11,12 @@ const sections: Record<string, string> = {
   store: 'stored memories through the worker against bare insertMany; time until searchable',
   upload:
     'a file of 10,000 lines, stored and searchable, against bare insertMany; memory; search beside',
+  list: 'a page of 50 out of 100,000 memories over HTTP against a bare find of it',
+  consolidate:
+    'a checkout of 50,000 tokens and a commit of 10 entries against bare reads and writes',
+  export: 'a vault streamed out against a bare cursor over it',
+  growth: 'a search as the vault grows from 1,000 to 100,000 memories',
+  proxy: 'a model call through the service, with and without memory, against a direct one',
   memory: 'resident memory of idle processes and of held images',
   image: 'the image alone: int8 scan, its error, words, bytes',
 }
@@ -21,7 +27,7 @@ Speed as ratios against the bare drivers and engines, measured in one run on emb
 own. Without names, every section. Ratios hold across machines; absolute times do not.
 
 ${Object.entries(sections)
-  .map(([name, words]) => `  ${name.padEnd(8)}${words}`)
+  .map(([name, words]) => `  ${name.padEnd(12)}${words}`)
   .join('\n')}
 `
 

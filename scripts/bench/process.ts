@@ -59,3 +59,23 @@ export function poster(
       sent.end(body)
     })
 }
+
+/** Gets paths over kept connections; resolves to the answer's text. */
+export function getter(
+  port: number,
+  key: string,
+): (path: string) => Promise<{ status: number; text: string }> {
+  const agent = new Agent({ keepAlive: true })
+  return path =>
+    new Promise((resolve, reject) => {
+      const headers = { authorization: `Bearer ${key}` }
+      const sent = request({ agent, port, path, host: '127.0.0.1', headers }, answer => {
+        let text = ''
+        answer.setEncoding('utf8')
+        answer.on('data', chunk => (text += chunk))
+        answer.on('end', () => resolve({ status: answer.statusCode ?? 0, text }))
+      })
+      sent.on('error', reject)
+      sent.end()
+    })
+}

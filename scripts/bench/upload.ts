@@ -70,7 +70,6 @@ report('growth of the web process during 10,000 lines', Math.max(...growth), {
   bar: { most: 64 },
 })
 
-await exporting()
 await fullSize()
 await beside()
 await web.stop()
@@ -109,28 +108,6 @@ async function secondsOf(work: () => Promise<unknown>): Promise<number> {
   const begun = performance.now()
   await work()
   return (performance.now() - begun) / 1_000
-}
-
-/** How fast a vault of 10,000 memories is streamed out. */
-async function exporting(): Promise<void> {
-  const key = await benchKey(backend, config)
-  await sent(web, key, fileOf(linesOf(lines)))
-  for (const [query, words] of [
-    ['', 'exported memories'],
-    ['?vectors=true', 'exported memories with their vectors'],
-  ] as const) {
-    const before = residentOf(web)
-    const watched = watchResident(web)
-    const begun = performance.now()
-    const answer = await fetch(`http://127.0.0.1:${web.port}/v1/memory/export${query}`, {
-      headers: { authorization: `Bearer ${key}` },
-    })
-    let newlines = 0
-    for await (const piece of answer.body!) for (const byte of piece) if (byte === 10) newlines++
-    if (newlines !== lines) throw new Error(`${newlines} lines`)
-    report(words, lines / ((performance.now() - begun) / 1_000), { unit: '/s' })
-    report(`growth of the web process, ${words}`, (await watched.peak()) - before, { unit: 'MiB' })
-  }
 }
 
 /** A file as large as may be: 64 MiB in 10,000 lines that are all faulty, so that only its way in counts. */

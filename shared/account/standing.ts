@@ -1,15 +1,26 @@
 import { Refusal } from '#shared/errors.ts'
 import type { Caller } from '#shared/key/caller.ts'
+import { balanceOf } from '#shared/postgres/accounts.ts'
+import type { Query } from '#shared/postgres/connect.ts'
 
 /** @throws Refusal `unpaid` when the account's balance of tokens is used up; unlimited ones never are. */
 export function requireBalance({ row }: Pick<Caller, 'row'>): void {
-  if (row.balance === null || row.balance > 0) return
-  throw new Refusal(
+  if (isUsedUp(row.balance)) throw usedUp()
+}
+
+/** The same for an account that no Memory Key speaks for. @throws as `requireBalance`. */
+export async function requireAccountBalance(query: Query, account: string): Promise<void> {
+  if (isUsedUp(await balanceOf(query, account))) throw usedUp()
+}
+
+const isUsedUp = (balance: number | null): boolean => balance !== null && balance <= 0
+
+const usedUp = (): Refusal =>
+  new Refusal(
     'unpaid',
     'The balance of this account is used up',
     'Deleting and exporting still work; top the balance up to go on',
   )
-}
 
 /** @throws Refusal `unpaid` when the account has no card on file. */
 export function requirePaymentMethod({ row }: Pick<Caller, 'row'>): void {

@@ -13,7 +13,7 @@ import {
   dropUnclaimed,
   sameFileUnderWay,
 } from '#shared/postgres/bulk-files.ts'
-import { leaveUnbilled } from '#shared/postgres/bulk-bill.ts'
+import { billLater } from '#shared/postgres/late-bill.ts'
 import type { Transaction } from '#shared/postgres/connect.ts'
 import { insertOperations, stateOf, type NewOperation } from '#shared/postgres/operations.ts'
 import { holdVault } from '#shared/postgres/vaults.ts'
@@ -78,7 +78,7 @@ export async function acceptFile(
       if (running !== undefined) return running
       const promised = newOperation(caller, operation, { ...arriving, lines })
       const [accepted] = await insertOperations(tx, [promised])
-      await leaveUnbilled(tx.query, operation)
+      await billLater(tx.query, operation)
       await claimFile(tx.query, file, { operation, askedHash, epoch: accepted!.epoch })
       const { pending } = accepted!
       await promiseChunks({ queue }, tx, { kind, operation, vault, file, pending })

@@ -15,7 +15,11 @@ import { tokensOf } from '#shared/tokens.ts'
 const lengthTolerance = 1e-3
 
 /** Reads lines of an export; of two lines with one id the first counts. */
-export const importReader = (check: (line: unknown) => unknown): LineReader => ({
+export const importReader = (
+  redaction: LineReader['redaction'],
+  check: (line: unknown) => unknown,
+): LineReader => ({
+  redaction,
   check(value) {
     const line = check(value) as Placed<ExportedLine>
     requireSense(line)

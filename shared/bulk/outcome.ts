@@ -1,5 +1,5 @@
 import type { FileKind, LineError, Tally } from '#shared/bulk/file.ts'
-import { recordFileBill } from '#shared/postgres/bulk-bill.ts'
+import { recordLateBill } from '#shared/postgres/late-bill.ts'
 import { dropFile } from '#shared/postgres/bulk-files.ts'
 import type { Transaction } from '#shared/postgres/connect.ts'
 import { finishOperation } from '#shared/postgres/operation-rows.ts'
@@ -18,7 +18,7 @@ export async function endFile(
   { file, operation, kind }: EndedFile,
   tally: FileTally,
 ): Promise<void> {
-  const bill = await recordFileBill(tx, operation, tally.tokens)
+  const bill = await recordLateBill(tx, operation, tally.tokens)
   const body =
     kind === 'upload'
       ? uploadAnswer(operation, { ...bill, ...tally })

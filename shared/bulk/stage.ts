@@ -4,10 +4,13 @@ import { linesOf, type LineLimits } from '#shared/bulk/lines.ts'
 import { Refusal } from '#shared/errors.ts'
 import type { Query } from '#shared/postgres/connect.ts'
 import { stageChunk, type NewChunk } from '#shared/postgres/bulk-files.ts'
+import { screened, type Redaction } from '#shared/redaction/policy.ts'
 import { wellFormed } from '#shared/well-formed.ts'
 
 /** How lines of one kind are read. */
 export type LineReader = {
+  /** What becomes of private data in a line. */
+  redaction: Redaction | null
   /** @throws Refusal `invalid` for a line that is not of the right shape. */
   check(value: unknown): StagedLine
   /** What tells a line from others: a line of the same key is marked as said again. */
@@ -111,12 +114,12 @@ export function requireLines(lines: number): void {
 export function readLine(
   bytes: Uint8Array,
   number: number,
-  { check, keyOf }: LineReader,
+  { redaction, check, keyOf }: LineReader,
   said: Set<string>,
 ): Placed<StagedLine> | LineError {
   try {
     const value = wellFormed(JSON.parse(utf8.decode(bytes)) as unknown)
-    const line = check(value)
+    const line = screenedLine(redaction, check(value))
     if (line.content.trim() === '') throw new Refusal('invalid', 'content is blank')
     const key = keyOf(line)
     const again = said.has(key)
@@ -124,6 +127,20 @@ export function readLine(
     return { ...line, line: number, ...(again && { again }) }
   } catch (error) {
     return { line: number, error: wordsOf(error) }
+  }
+}
+
+/** A line of other words than it came with leaves the vector of those behind. */
+function screenedLine(redaction: Redaction | null, line: StagedLine): StagedLine {
+  if (!redaction) return line
+  const content = screened(redaction, line.content, 'content')
+  if (!('tier' in line)) return { ...line, content }
+  const { vector, name, ...rest } = line
+  return {
+    ...rest,
+    content,
+    ...(name !== undefined && { name: screened(redaction, name, 'name') }),
+    ...(vector && content === line.content && { vector }),
   }
 }
 

@@ -2,7 +2,7 @@ import type { Backend } from '#shared/backend.ts'
 import type { Destination } from '#shared/copy/destination.ts'
 import { memoryIdOf } from '#shared/ids.ts'
 import type { Caller } from '#shared/key/caller.ts'
-import { leaveUnbilled } from '#shared/postgres/bulk-bill.ts'
+import { billLater } from '#shared/postgres/late-bill.ts'
 import { dropEndedCopies, insertCopy, type CopyChunk } from '#shared/postgres/copies.ts'
 import { insertOperations, stateOf } from '#shared/postgres/operations.ts'
 
@@ -59,7 +59,7 @@ export async function acceptCopy(
         memoryTokens: 0,
       },
     ])
-    await leaveUnbilled(tx.query, operation)
+    await billLater(tx.query, operation)
     await insertCopy(
       tx.query,
       {

@@ -1,5 +1,6 @@
 import type { Backend } from '#shared/backend.ts'
 import type { CopyJob } from '#shared/copy/accept.ts'
+import { completeHolders, textKey } from '#shared/copy/complete.ts'
 import { outcomeOf } from '#shared/copy/outcome.ts'
 import { Refusal } from '#shared/errors.ts'
 import { copyIdOf } from '#shared/ids.ts'
@@ -32,7 +33,7 @@ type Copying = Pick<Backend, 'postgres' | 'mongo' | 'memories' | 'embedders'>
 export async function copyChunk(
   backend: Copying,
   { operation, n }: CopyJob,
-  signal?: AbortSignal,
+  { again = false, signal }: { again?: boolean; signal?: AbortSignal } = {},
 ): Promise<void> {
   const { postgres, mongo, memories } = backend
   const waiting = await findChunk(postgres.query, operation, n)
@@ -57,7 +58,9 @@ export async function copyChunk(
         space,
       )
       const copied = [...standing, ...fresh].map(({ memory }) => memory)
-      await settle(tx, waiting, copied, {
+      const completing = { holders, copies, again }
+      const completed = await completeHolders(backend, destination, space, completing)
+      await settle(tx, waiting, [...copied.map(({ id }) => id), ...completed], {
         copied: copied.length,
         skipped: chunk.ids.length - copied.length,
         failed: 0,
@@ -182,40 +185,37 @@ function sorted(
   holders: readonly { id: string; hash: Uint8Array }[],
 ): { standing: Prepared[]; fresh: Prepared[] } {
   const ids = new Set(holders.map(({ id }) => id))
-  const texts = new Set(holders.map(({ hash }) => textOf(hash)))
+  const texts = new Set(holders.map(({ hash }) => textKey(hash)))
   const standing = copies.filter(({ memory }) => ids.has(memory.id))
   const fresh = copies.filter(({ hash }) => {
-    const text = textOf(hash)
+    const text = textKey(hash)
     return !texts.has(text) && texts.add(text)
   })
   return { standing, fresh }
 }
 
-const textOf = (hash: Uint8Array): string => Buffer.from(hash).toString('base64')
-
 async function settle(
   tx: Transaction,
   { copy, chunk }: WaitingChunk,
-  copied: readonly RestoredMemory[],
+  stored: readonly string[],
   result: ChunkResult,
 ): Promise<void> {
   const { operation, source, destination } = copy
   const held = await holdCopy(tx.query, copy)
   if (!held) return
-  if (copied.length > 0) requireEpoch(copy, held.destinationEpoch)
+  if (stored.length > 0) requireEpoch(copy, held.destinationEpoch)
   if (!(await settleChunk(tx.query, operation, chunk.n, result))) return
-  if (copied.length > 0) {
-    const stored = copied.map(({ id }) => id)
-    const debt = { rawUnits: copied.length, rawTokens: result.tokens }
+  if (stored.length > 0) {
+    const debt = { rawUnits: result.copied, rawTokens: result.tokens }
     await changeVault(tx, destination, [{ session: null, stored }], debt)
   }
 
   const tally = await tallyCopy(tx.query, operation)
   await reportProgress(tx.query, operation, { done: tally.settled })
   if (tally.settled < tally.chunks) return
-  const { account, keyHash } = held
-  const kind = copy.queries === null ? 'transfer' : 'graft'
-  await finishOperation(tx.query, operation, outcomeOf(copy, tally))
+  const { account, keyHash, queries } = held
+  const kind = queries === null ? 'transfer' : 'graft'
+  await finishOperation(tx.query, operation, outcomeOf({ ...copy, queries }, tally))
   await recordBill(tx, {
     id: operation,
     account,

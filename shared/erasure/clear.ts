@@ -16,6 +16,7 @@ import {
 import { finishOperation, reportProgress } from '#shared/postgres/operation-rows.ts'
 import { failOperations } from '#shared/postgres/operations.ts'
 import { raiseEpoch, raiseSessionEpoch } from '#shared/postgres/vaults.ts'
+import { forgetSessionNames, forgetWords } from '#shared/postgres/words.ts'
 
 export type Clearing = {
   /** The UUIDv7 it is accepted under. */
@@ -49,7 +50,7 @@ export async function acceptClearing(
     await beginErasure(tx, cleared)
     const data: ClearJob = { ...cleared, operation, key: maskedKey, reset }
     await queue.send(tx, 'clear', [{ id: operation, data, priority: -accepted.pending }])
-    await forgetAnswers(tx, vault)
+    await forgetAnswers(tx, vault, { ofCopies: 'all' })
     await tellCleared(tx, vault)
   })
   images.forget(vault)
@@ -90,6 +91,11 @@ export async function finishClearing(
     signal,
     onErased: done => reportProgress(postgres.query, operation, { done: Math.min(done, total) }),
   })
+  // The name of a session that is cleared alone stays: it is what keeps late work out.
+  if (session === null) {
+    await forgetWords(postgres.query, job)
+    await forgetSessionNames(postgres.query, job)
+  }
   await postgres.transaction(async tx => {
     const body = {
       key,

@@ -3,26 +3,58 @@ import type { DeleteIdsJob } from '#shared/erasure/job.ts'
 import { promiseErasure } from '#shared/erasure/promise.ts'
 import type { Caller } from '#shared/key/caller.ts'
 import { bury, buriedBy, levelGraves, livingAmong, type Buried } from '#shared/mongo/graves.ts'
-import { recordFileBill } from '#shared/postgres/bulk-bill.ts'
+import { recordLateBill } from '#shared/postgres/late-bill.ts'
 import { forgetAnswers, recordBurial, standingOf } from '#shared/postgres/erasures.ts'
-import { finishOperation } from '#shared/postgres/operation-rows.ts'
+import { committingBatches } from '#shared/postgres/leases.ts'
+import { finishOperation, reportProgress } from '#shared/postgres/operation-rows.ts'
 import { lockVault, sessionEpochsOf } from '#shared/postgres/vault-standing.ts'
 import { changeVault, holdVault, type DebtChange } from '#shared/postgres/vaults.ts'
 
-/** Promises to remove memories of any tier, of the core and of sessions. At most once per operation. */
-export async function acceptDeletion(
+/** By then the request that promised it has done it itself, or has died. */
+const doneAfterSeconds = 2
+
+/**
+ * Removes memories of any tier, of the core and of sessions, at most once per operation. It is promised
+ * first and then done at once, since nobody may see them when it is answered; what a request that dies
+ * leaves undone the job does.
+ *
+ * @returns whether it is done; otherwise it will be, and until then they can be seen.
+ */
+export async function removeMemories(
+  backend: Pick<Backend, 'postgres' | 'mongo' | 'queue' | 'log'>,
+  caller: Caller,
+  { operation, ids }: { operation: string; ids: readonly string[] },
+): Promise<boolean> {
+  const job = await acceptDeletion(backend, caller, { operation, ids })
+  if (!job) return false
+  try {
+    await deleteMemories(backend, job)
+    return true
+  } catch (error) {
+    backend.log.warn({ err: error, operation }, 'delete-ids.left-to-the-job')
+    return false
+  }
+}
+
+/** Promises the removal. @returns its job; null when the operation had been promised before. */
+export function acceptDeletion(
   { postgres, queue }: Pick<Backend, 'postgres' | 'queue'>,
   { account, keyHash, scope }: Caller,
-  { operation, ids, awaited }: { operation: string; ids: readonly string[]; awaited: boolean },
-): Promise<void> {
+  { operation, ids }: { operation: string; ids: readonly string[] },
+): Promise<DeleteIdsJob | null> {
   const { vault } = scope
   const different = [...new Set(ids.map(id => id.toLowerCase()))]
-  const erasure = { account, vault, keyHash, kind: 'delete-ids', session: null }
-  await postgres.transaction(async tx => {
-    const accepted = await promiseErasure(tx, { ...erasure, id: operation, awaited })
-    if (!accepted) return
-    const data: DeleteIdsJob = { operation, vault, epoch: accepted.epoch, ids: different }
-    await queue.send(tx, 'delete-ids', [{ id: operation, data, priority: -accepted.pending }])
+  const erasure = { account, vault, keyHash, kind: 'delete-ids', session: null, awaited: true }
+  return postgres.transaction(async tx => {
+    const accepted = await promiseErasure(tx, { ...erasure, id: operation })
+    if (!accepted) return null
+    // It is not taken back any more: it has begun.
+    await reportProgress(tx.query, operation, { done: 0 })
+    const job: DeleteIdsJob = { operation, vault, epoch: accepted.epoch, ids: different }
+    const priority = -accepted.pending
+    const promised = { id: operation, data: job, priority, afterSeconds: doneAfterSeconds }
+    await queue.send(tx, 'delete-ids', [promised])
+    return job
   })
 }
 
@@ -40,10 +72,10 @@ export async function deleteMemories(
   const standing = await standingOf(postgres.query, job.operation)
   if (standing && standing.state !== 'done' && standing.state !== 'cancelled') {
     const visible = await visibleIds({ postgres, mongo }, job)
-    // An edit is written and settled under the same hold: the debt never loses one to the other.
+    // An edit or a commit is written and settled under the same hold: the debt loses none to another.
     await postgres.transaction(async tx => {
       await holdVault(tx, job.vault, 'contents')
-      await bury(mongo, job, visible)
+      await bury(mongo, job, visible, await committingBatches(tx.query, job))
     })
     const buried = await buriedBy(mongo, job, job.ids)
     const asked = new Set(visible)
@@ -84,14 +116,14 @@ function settle(
   return postgres.transaction(async tx => {
     const { epoch: current } = await lockVault(tx, vault)
     if (!(await finishOperation(tx.query, operation, { status: 200, body }))) return
-    await recordFileBill(
+    await recordLateBill(
       tx,
       operation,
       sum(buried, ({ tokens }) => tokens),
     )
     if (deleted === 0) return
     await recordBurial(tx, vault)
-    await forgetAnswers(tx, vault)
+    await forgetAnswers(tx, vault, { ofCopies: 'previews' })
     // After a clearing nothing of this is in the debt, and no image holds it.
     if (current === epoch) await changeVault(tx, vault, changesOf(buried), debtChangeOf(buried))
   })

@@ -4,6 +4,7 @@ import type { Cleared } from '#shared/erasure/job.ts'
 import { Refusal } from '#shared/errors.ts'
 import { countCleared, deleteCleared, deleteClearedGraves } from '#shared/mongo/cleared.ts'
 import { cancelVoid, dropVoidFiles, dropVoidLeases } from '#shared/postgres/erasures.ts'
+import { dropVoidOpen } from '#shared/postgres/open-exchanges.ts'
 import { removeVoidJobs, type VoidJobs } from '#shared/queue/void-jobs.ts'
 
 type Stores = Pick<Backend, 'postgres' | 'mongo'>
@@ -57,22 +58,26 @@ export async function sweepCleared(
 }
 
 /**
- * Jobs, staged files and lent batches; the operations they leave behind are cancelled.
+ * Exchanges under way, jobs, staged files and lent batches; the operations they leave behind are
+ * cancelled.
  *
  * @param files operations of files that are gone, kept from pass to pass: their jobs may still run.
  */
-const removeVoidWork = (
+async function removeVoidWork(
   { postgres }: Stores,
   cleared: Cleared,
   files: Set<string>,
-): Promise<VoidJobs> =>
-  postgres.transaction(async tx => {
+): Promise<VoidJobs> {
+  const exchanges = await dropVoidOpen(postgres.query, cleared)
+  const jobs = await postgres.transaction(async tx => {
     for (const operation of await dropVoidFiles(tx, cleared)) files.add(operation)
     await dropVoidLeases(tx, cleared)
     const jobs = await removeVoidJobs(tx, cleared, [...files])
     await cancelVoid(tx, [...jobs.operations, ...files])
     return jobs
   })
+  return { ...jobs, removed: jobs.removed + exchanges }
+}
 
 async function removeDocuments(
   { mongo }: Stores,

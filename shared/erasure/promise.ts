@@ -1,5 +1,5 @@
 import type { Transaction } from '#shared/postgres/connect.ts'
-import { leaveUnbilled } from '#shared/postgres/bulk-bill.ts'
+import { billLater } from '#shared/postgres/late-bill.ts'
 import { standingOf } from '#shared/postgres/erasures.ts'
 import { insertOperations, type Accepted, type NewOperation } from '#shared/postgres/operations.ts'
 import { lockVault } from '#shared/postgres/vault-standing.ts'
@@ -24,6 +24,6 @@ export async function promiseErasure(
   if (await standingOf(tx.query, erasure.id)) return null
   const unbilled = { model: null, inputTokens: 0, outputTokens: 0, memoryTokens: 0 }
   const [accepted] = await insertOperations(tx, [{ ...erasure, ...unbilled }])
-  await leaveUnbilled(tx.query, erasure.id)
+  await billLater(tx.query, erasure.id)
   return accepted!
 }

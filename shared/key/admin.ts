@@ -2,16 +2,16 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Backend } from '#shared/backend.ts'
 import { hashOfKey } from '#shared/key/key.ts'
 import { upsertAccount } from '#shared/postgres/accounts.ts'
-import { findAdmin } from '#shared/postgres/admin-keys.ts'
+import { findAdmin, findAdminByEmail } from '#shared/postgres/admin-keys.ts'
 
-/** Who administers: an email, and the account that belongs to it. */
-export type Admin = { email: string; account: string }
+/** Who administers: an email, the account that belongs to it, and the hash of their credential. */
+export type Admin = { email: string; account: string; keyHash: Buffer }
 
 const sha256 = (text: string): Buffer => createHash('sha256').update(text).digest()
 
 /**
  * The admin behind a credential: one of those issued, or the break-glass secret of the environment.
- * That it begins with `mk_admin` proves nothing.
+ * That it begins with `mk_admin` proves nothing. An email that has no account yet gets one.
  *
  * @returns undefined for anything that is unknown, expired or revoked.
  */
@@ -20,14 +20,16 @@ export async function adminOfCredential(
   credential: string,
 ): Promise<Admin | undefined> {
   const { adminSecret, adminEmail, keyPepper } = config
+  const keyHash = hashOfKey(keyPepper, credential)
   const breaksGlass =
     adminSecret !== null &&
     adminEmail !== null &&
     timingSafeEqual(sha256(credential), sha256(adminSecret))
-  const email = breaksGlass
-    ? adminEmail
-    : await findAdmin(postgres.query, hashOfKey(keyPepper, credential))
-  if (email === undefined) return undefined
+  const found = breaksGlass
+    ? await findAdminByEmail(postgres.query, adminEmail)
+    : await findAdmin(postgres.query, keyHash)
+  if (!found) return undefined
   const standing = { paymentMethod: null, balance: null }
-  return { email, account: await upsertAccount(postgres, email, standing) }
+  const account = found.account ?? (await upsertAccount(postgres, found.email, standing))
+  return { email: found.email, account, keyHash }
 }

@@ -10,18 +10,23 @@ import {
   type Permits,
 } from '#shared/key/key.ts'
 import type { VaultScope } from '#shared/memory/memory.ts'
-import type { KeyRow } from '#shared/postgres/keys.ts'
+import type { MemberScope } from '#shared/org/scope.ts'
+import type { MemoryKeyKind, KeyRow } from '#shared/postgres/keys.ts'
 
 /** Who is asking, what they may do, and whose memories they may touch. */
 export type Caller = {
   keyHash: Buffer
   /** The key in the form answers show it. */
   maskedKey: string
-  kind: 'vault' | 'member'
+  kind: MemoryKeyKind
   mode: Mode
   permits: Permits
+  /** Who pays: of a member key the owner of the organization. */
   account: string
+  /** The vault of the key; a member's private one. */
   scope: VaultScope
+  /** What a member key may see of its organization's shared memory; null for every other key. */
+  member: MemberScope | null
   /** The vault, its debt and its account, as they were when the request was authenticated. */
   row: KeyRow
 }
@@ -69,14 +74,18 @@ export async function callerOfKey(
   const keyHash = hashOfKey(pepper, key)
   const row = await find(keyHash)
   if (!row) throw unauthenticated('Invalid Memory Key')
+  const { kind, member, account, vault, epoch, revision } = row
+  // The organization's own key is nobody's: there is no author of what it would store.
+  const allowed = member && member.memberId === member.org ? narrowed(mode, 'read') : mode
   return {
     keyHash,
     maskedKey: maskKey(key),
-    kind: row.kind,
-    mode,
-    permits: permitsOf[mode],
-    account: row.account,
-    scope: { vault: row.vault, epoch: row.epoch, revision: row.revision },
+    kind,
+    mode: allowed,
+    permits: permitsOf[allowed],
+    account,
+    scope: { vault, epoch, revision },
+    member,
     row,
   }
 }
@@ -99,7 +108,7 @@ export function requireOwner({ kind, mode }: Caller): void {
   throw new Refusal(
     'forbidden',
     'This key does not speak for its account',
-    'Use a Memory Key of the account without a suffix; member keys cannot',
+    'Use a Memory Key of the account without a suffix; keys of members of an organization cannot',
   )
 }
 

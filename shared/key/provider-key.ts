@@ -2,6 +2,7 @@ import type { Backend } from '#shared/backend.ts'
 import type { Seal } from '#shared/key/seal.ts'
 import type { Query } from '#shared/postgres/connect.ts'
 import {
+  findProviderKey,
   listProviderKeys,
   putProviderKey,
   type ProviderKeyRow,
@@ -32,6 +33,16 @@ export async function providerKeysOf(
   return Object.fromEntries(
     known.map(({ provider, sealed }) => [provider, seal.open(sealed, placeOf(account, provider))]),
   )
+}
+
+/** The account's own key for one provider, or undefined when it has none. */
+export async function providerKeyOf(
+  { postgres, seal }: Pick<Backend, 'postgres' | 'seal'>,
+  account: string,
+  provider: ProviderName,
+): Promise<string | undefined> {
+  const sealed = await findProviderKey(postgres.query, account, provider)
+  return sealed === undefined ? undefined : seal.open(sealed, placeOf(account, provider))
 }
 
 export const isProvider = (name: string): name is ProviderName =>

@@ -11,9 +11,17 @@ export type Message = {
   memory?: boolean
   /** Who speaks, in conversations of several people. */
   name?: string
+  /** What was heard of an answer that broke off. */
+  interrupted?: boolean
 }
 
-export type Turn = { role: Role; text: string; at?: number; speaker?: string }
+export type Turn = {
+  role: Role
+  text: string
+  at?: number
+  speaker?: string
+  interrupted?: boolean
+}
 
 /** Roles that are stored: what the system and tools say is never memory. `model` is Gemini's word. */
 const storedRoles = new Map<string, Role>([
@@ -28,7 +36,7 @@ const storedRoles = new Map<string, Role>([
  */
 export function turnsOf(messages: readonly Message[]): Turn[] {
   const turns: Turn[] = []
-  for (const { role, content, timestamp, memory, name } of messages) {
+  for (const { role, content, timestamp, memory, name, interrupted } of messages) {
     const stored = storedRoles.get(role)
     if (!stored || memory === false) continue
     const text = echoesRemoved(textOf(content))
@@ -38,6 +46,7 @@ export function turnsOf(messages: readonly Message[]): Turn[] {
       text,
       ...(timestamp !== undefined && { at: timestamp }),
       ...(name !== undefined && { speaker: name }),
+      ...(interrupted && { interrupted }),
     })
   }
   return turns

@@ -35,9 +35,10 @@ export function echoesRemoved(text: string): string {
     .trim()
 }
 
-function lineOf({ at, role, speaker, tier, importance, text }: Memory, now: number): string {
+function lineOf(memory: Memory, now: number): string {
+  const { at, role, speaker, author, tier, importance, text } = memory
   const who =
-    tier === 1 ? (speaker ? plain(speaker) : role) : `${tierNames[tier]}, importance ${importance}`
+    tier === 1 ? plain(speaker ?? author ?? role) : `${tierNames[tier]}, importance ${importance}`
   return `[${ago(at, now)} · ${utc(at)} · ${who}] ${plain(text)}`
 }
 

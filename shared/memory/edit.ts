@@ -16,6 +16,7 @@ import type { Query, Transaction } from '#shared/postgres/connect.ts'
 import { isEditSettled, settleEdit } from '#shared/postgres/edits.ts'
 import { sessionEpochsOf } from '#shared/postgres/vault-standing.ts'
 import { holdVault, type DebtChange } from '#shared/postgres/vaults.ts'
+import { screened } from '#shared/redaction/policy.ts'
 import { tokensOf } from '#shared/tokens.ts'
 
 export type Edit = {
@@ -61,14 +62,15 @@ const unsettledMs = 24 * 3600 * 1000
  * promised before settles it if this process dies in between.
  *
  * @returns the memory as it is now.
- * @throws Refusal `invalid` for a text without words; `missing` when the vault has no such memory;
+ * @throws Refusal `invalid` for a text without words, or one that the policy blocks; `missing` when the vault has no such memory;
  *   `conflict` when another memory of the vault has this text; `upstream` when an embedding model does
  *   not answer; `unavailable` when a store is out of reach.
  */
 export async function editMemory(backend: Editing, caller: Caller, edit: Edit): Promise<Edited> {
   if (edit.text.trim() === '') throw new Refusal('invalid', 'text holds no words')
+  const text = screened(caller.row.redaction, edit.text, 'text')
   const id = edit.id.toLowerCase()
-  const content = { text: edit.text, hash: contentHash(edit.text), tokens: tokensOf(edit.text) }
+  const content = { text, hash: contentHash(text), tokens: tokensOf(text) }
   const job = jobOf(caller, edit.operation, id)
 
   for (let tries = 0; tries < triesMax; tries++) {

@@ -6,7 +6,10 @@ import { turnsOf, type Message } from '#shared/memory/content.ts'
 import type { Memory } from '#shared/memory/memory.ts'
 import { piecesOf } from '#shared/memory/pieces.ts'
 import type { IngestJob } from '#shared/memory/promise.ts'
+import { saidIn } from '#shared/org/turn.ts'
+import type { Closing } from '#shared/postgres/open-exchanges.ts'
 import { settleStored } from '#shared/postgres/operations.ts'
+import { screenedMessages } from '#shared/redaction/policy.ts'
 
 export type Exchange = {
   /** The UUIDv7 this exchange is accepted under. */
@@ -19,6 +22,27 @@ export type Exchange = {
   embeddings: string | undefined
   /** The request will wait until the exchange can be searched. */
   awaited: boolean
+  /** Of an exchange that was passed on to its model: see `shared/memory/open-exchange.ts`. */
+  proxied?: {
+    /** It fulfils the open exchange of its operation. */
+    closes: boolean
+    /** The embedding model it is stored with. */
+    space: string
+    /** As the provider counts them; 0 where it does not say. */
+    inputTokens: number
+    outputTokens: number
+    /** Tokens of the memories recalled for it: billed with it, since both are one request. */
+    recalledTokens: number
+  }
+}
+
+/** Whose exchange it is; a caller is one. */
+export type ExchangeOwner = Pick<Caller, 'account' | 'keyHash'> & {
+  scope: Pick<Caller['scope'], 'vault'>
+  /** Left out where it is not known whether the key is a member's. */
+  member?: Caller['member']
+  /** What becomes of private data; left out where the words have been looked through already. */
+  row?: Pick<Caller['row'], 'redaction'>
 }
 
 export type AcceptedExchange = {
@@ -27,6 +51,8 @@ export type AcceptedExchange = {
   /** Tokens of the assistant's turns. */
   assistantTokens: number
   memories: number
+  /** Of one that closes an exchange which was no longer open: how it stood. Nothing was accepted then. */
+  closing?: Closing
 }
 
 /**
@@ -34,16 +60,19 @@ export type AcceptedExchange = {
  * an accepted exchange is always stored, a refused one never billed. Storing happens later, in
  * `storePromised`, and at most once per operation.
  *
- * @throws Refusal `invalid` when no user or assistant turn is left to store, or `embeddings` names no
- *   known model; `upstream` when that model's provider does not answer.
+ * @throws Refusal `invalid` when no user or assistant turn is left to store, when the policy of the key
+ *   blocks one, or `embeddings` names no known model; `upstream` when that model's provider does not answer.
  */
 export async function acceptExchange(
   { accept, embedders, now }: Pick<Backend, 'accept' | 'embedders' | 'now'>,
-  caller: Caller,
+  caller: ExchangeOwner,
   exchange: Exchange,
 ): Promise<AcceptedExchange> {
-  const { operation } = exchange
-  const memories = await promisedMemories(operation, exchange.messages, now())
+  const { operation, proxied } = exchange
+  // What a model was asked is looked through when its call is opened: nobody could be refused by now.
+  const redaction = proxied ? null : (caller.row?.redaction ?? null)
+  const messages = screenedMessages(redaction, exchange.messages)
+  const memories = await promisedMemories(operation, messages, now())
   if (memories.length === 0) {
     throw new Refusal(
       'invalid',
@@ -51,27 +80,31 @@ export async function acceptExchange(
       'System turns, turns marked "memory": false and echoes of the memory block are not stored',
     )
   }
-  const model = await knownModel(embedders, exchange.embeddings)
+  // Whoever opened the exchange has looked; by now its provider may be away, which is the job's affair.
+  const model = proxied?.space ?? (await knownModel(embedders, exchange.embeddings))
   const tokensOfRole = (role: Memory['role']): number =>
     memories.reduce((sum, memory) => sum + (memory.role === role ? memory.tokens : 0), 0)
   const userTokens = tokensOfRole('user')
   const assistantTokens = tokensOfRole('assistant')
 
-  await accept({
+  const said = saidIn(caller, { ...exchange, messages, saidAt: now() })
+  const { closing } = await accept({
     operation: {
       id: operation,
       account: caller.account,
       vault: caller.scope.vault,
       keyHash: caller.keyHash,
-      kind: 'ingest',
+      kind: proxied ? 'proxy' : 'ingest',
       awaited: exchange.awaited,
       session: exchange.session,
       model: exchange.model,
-      inputTokens: userTokens,
-      outputTokens: assistantTokens,
-      memoryTokens: userTokens + assistantTokens,
+      inputTokens: proxied?.inputTokens || userTokens,
+      outputTokens: proxied?.outputTokens || assistantTokens,
+      memoryTokens: userTokens + assistantTokens + (proxied?.recalledTokens ?? 0),
     },
     name: 'ingest',
+    ...(said && { said }),
+    closes: proxied?.closes ?? false,
     jobs: ({ epoch, sessionEpoch }) => [
       {
         id: operation,
@@ -87,7 +120,12 @@ export async function acceptExchange(
       },
     ],
   })
-  return { userTokens, assistantTokens, memories: memories.length }
+  return {
+    userTokens,
+    assistantTokens,
+    memories: memories.length,
+    ...(closing && closing !== 'open' && { closing }),
+  }
 }
 
 /**
@@ -135,7 +173,7 @@ async function promisedMemories(
   now: number,
 ): Promise<Memory[]> {
   const memories: Memory[] = []
-  for (const { role, text, at = now, speaker } of turnsOf(messages)) {
+  for (const { role, text, at = now, speaker, interrupted } of turnsOf(messages)) {
     for (const piece of await piecesOf(text)) {
       if (piece.text.trim() === '') continue
       memories.push({
@@ -146,6 +184,7 @@ async function promisedMemories(
         at,
         tokens: piece.tokens,
         ...(speaker !== undefined && { speaker }),
+        ...(interrupted && { interrupted }),
       })
     }
   }

@@ -20,6 +20,11 @@ export type Memory = {
   importance?: number
   /** Who said it, where the client named the speaker. */
   speaker?: string
+  /** Of an answer that broke off: this is what was heard of it. */
+  interrupted?: boolean
+  /** Of a shared memory of an organization: its tags in order, and who it comes from. */
+  tags?: readonly string[]
+  author?: string
 }
 
 /** A memory with its vector, as it is held and stored. */

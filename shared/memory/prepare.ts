@@ -3,8 +3,7 @@ import type { Caller } from '#shared/key/caller.ts'
 import { contextBlock } from '#shared/memory/context-block.ts'
 import { turnsOf, type Message } from '#shared/memory/content.ts'
 import type { Tier } from '#shared/memory/memory.ts'
-import { recall } from '#shared/memory/recall.ts'
-import type { Found } from '#shared/recall/rank.ts'
+import { recall, type Recalled } from '#shared/memory/recall.ts'
 import { tokensOf } from '#shared/tokens.ts'
 
 type Density = 'low' | 'default' | 'high' | 'xhigh'
@@ -39,18 +38,19 @@ export type Prepared = {
 }
 
 /**
- * Recalls what core and session vault know about the last turns of a conversation and writes the
- * block for the prompt.
+ * Recalls what core and session vault know about the last turns of a conversation, and what a member
+ * may see of the shared memory, and writes the block for the prompt.
  *
  * @throws what `recall` throws.
  */
 export async function prepareContext(
-  backend: Parameters<typeof recall>[0] & Pick<Backend, 'now'>,
+  backend: Parameters<typeof recall>[0] & Pick<Backend, 'retrievals'>,
   caller: Caller,
   preparation: Preparation,
 ): Promise<Prepared> {
   const limit = preparation.limit ?? memoriesOfDensity[preparation.density ?? 'default']
   const found = await recalled(backend, caller, preparation, limit)
+  if (caller.member) backend.retrievals.record(caller.member)
   const memories = found.map(({ memory }) => memory)
   const context = contextBlock(memories, backend.now())
   return {
@@ -67,9 +67,9 @@ async function recalled(
   caller: Caller,
   preparation: Preparation,
   limit: number,
-): Promise<Found[]> {
+): Promise<Recalled[]> {
   const { question, background } = retrievalTexts(preparation.messages)
-  const asked = (text: string, places: number): Promise<Found[]> =>
+  const asked = (text: string, places: number): Promise<Recalled[]> =>
     text === '' || places === 0
       ? Promise.resolve([])
       : recall(backend, caller, {

@@ -2,8 +2,11 @@ import type { Backend } from '#shared/backend.ts'
 import type { Embedder } from '#shared/embedding/embedder.ts'
 import type { Caller } from '#shared/key/caller.ts'
 import type { Tier } from '#shared/memory/memory.ts'
-import { sessionEpochOf } from '#shared/postgres/changes.ts'
+import { audienceOf } from '#shared/org/permitted.ts'
+import { sharedVaultOf } from '#shared/org/scope.ts'
+import { placeSeen } from '#shared/recall/image-source.ts'
 import { createImage, type Image } from '#shared/recall/image.ts'
+import type { SpaceRef } from '#shared/recall/images.ts'
 import { rank, type Found } from '#shared/recall/rank.ts'
 import { termsOf } from '#shared/recall/words.ts'
 
@@ -20,6 +23,9 @@ export type RecallQuestion = {
   floor: boolean
 }
 
+/** What was found, and whose memory it is. */
+export type Recalled = Found & { source: 'core' | 'session' | 'org' }
+
 type Recalling = Pick<
   Backend,
   'embedders' | 'queryVectors' | 'images' | 'nearest' | 'postgres' | 'now'
@@ -29,26 +35,49 @@ type Recalling = Pick<
 const candidatesOf = (limit: number): number => Math.min(2_000, Math.max(200, limit * 4))
 
 /**
- * Finds what a vault remembers about a text, best first. Vaults are ranked on their images, in this
- * process's memory; one too large for that is searched in the database and its candidates are ranked
- * the same way.
+ * Finds what a vault remembers about a text, best first; for a member of an organization also what they
+ * may see of its shared memory, in one ranking. Vaults are ranked on their images, in this process's
+ * memory; one too large for that is searched in the database and its candidates are ranked the same way.
  *
  * @throws Refusal `upstream` when the embedding model does not answer, `unavailable` when the memory
  *   store is out of reach.
  */
 export async function recall(
   backend: Recalling,
-  { scope }: Pick<Caller, 'scope'>,
+  { scope, member }: Pick<Caller, 'scope' | 'member'>,
   question: RecallQuestion,
-): Promise<Found[]> {
+): Promise<Recalled[]> {
   const embedder = await backend.embedders.get(question.embeddings)
+  const own = question.sessions.map((session): Looked => ({ scope, session }))
+  if (!member) return rankIn(backend, embedder, own, question)
+
+  const shared = { scope: sharedVaultOf(member), session: null, audience: audienceOf(member) }
+  const sharedEmbedder = await backend.embedders.get()
+  if (sharedEmbedder.space === embedder.space) {
+    return rankIn(backend, embedder, [...own, shared], question)
+  }
+  // What a team shares is embedded with the default model alone, whatever a member asks with.
+  const [privately, together] = await Promise.all([
+    rankIn(backend, embedder, own, question),
+    rankIn(backend, sharedEmbedder, [shared], question),
+  ])
+  return merged(privately, together).slice(0, question.limit)
+}
+
+/** A part of a vault to look in; of a shared one, who looks. */
+type Looked = Pick<SpaceRef, 'scope' | 'session' | 'audience'>
+
+async function rankIn(
+  backend: Recalling,
+  embedder: Embedder,
+  places: readonly Looked[],
+  question: RecallQuestion,
+): Promise<Recalled[]> {
   const vector = await backend.queryVectors.of(embedder, question.text)
   const images = await Promise.all(
-    question.sessions.map(session =>
-      imageOf(backend, { scope, session, embedder, vector, question }),
-    ),
+    places.map(place => imageOf(backend, { ...place, embedder, vector, question })),
   )
-  return rank(images, {
+  const found = rank(images, {
     text: question.text,
     vector,
     now: backend.now(),
@@ -58,27 +87,37 @@ export async function recall(
     ...(question.tiers && { tiers: question.tiers }),
     ...(question.importance !== undefined && { importance: question.importance }),
   })
+  return found.map(row => ({ ...row, source: sourceOf(places[row.image]!) }))
 }
 
-type Asked = {
-  scope: Caller['scope']
-  session: string | null
-  embedder: Embedder
-  vector: Float32Array
-  question: RecallQuestion
+function sourceOf({ session, audience }: Looked): Recalled['source'] {
+  if (audience) return 'org'
+  return session === null ? 'core' : 'session'
 }
+
+/** Two rankings as one; of identical texts the newest stands for all. */
+function merged(one: readonly Recalled[], other: readonly Recalled[]): Recalled[] {
+  const newest = new Map<string, Recalled>()
+  for (const row of [...one, ...other]) {
+    const text = row.memory.text.normalize('NFC').trim()
+    const known = newest.get(text)
+    if (!known || known.memory.at < row.memory.at) newest.set(text, row)
+  }
+  return [...newest.values()].sort((a, b) => b.relevance - a.relevance)
+}
+
+type Asked = Looked & { embedder: Embedder; vector: Float32Array; question: RecallQuestion }
 
 async function imageOf(
   { images, nearest, postgres }: Recalling,
-  { scope, session, embedder, vector, question }: Asked,
+  { embedder, vector, question, ...place }: Asked,
 ): Promise<Image> {
   const { space, dimension } = embedder
-  const image = await images.get({ scope, session, space, dimension })
+  const image = await images.get({ ...place, space, dimension })
   if (image !== 'too-large') return image
 
-  const sessionEpoch = await sessionEpochOf(postgres.query, scope, session)
-  const candidates = await nearest.candidates(scope, {
-    place: { session, sessionEpoch },
+  const candidates = await nearest.candidates(place.scope, {
+    place: await placeSeen(postgres, place),
     space,
     vector,
     count: candidatesOf(question.limit),

@@ -1,6 +1,7 @@
 import type { VaultScope } from '#shared/memory/memory.ts'
 import { refuseWhenUnreachable, type Mongo } from '#shared/mongo/connect.ts'
 import type { MemoryDocument } from '#shared/mongo/documents.ts'
+import { byPlace } from '#shared/mongo/indexes.ts'
 
 export type ExportedPart = {
   /** One session, or the core vault with null; undefined is all of it. */
@@ -35,7 +36,7 @@ export async function* exportedDocuments(
     {
       projection: projectionOf(space),
       sort: { session: 1, tier: 1, at: 1, _id: 1 },
-      hint: 'place',
+      hint: byPlace,
       batchSize: space === undefined ? batchSizes.without : batchSizes.withVectors,
     },
   )

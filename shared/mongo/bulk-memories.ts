@@ -7,9 +7,10 @@ import {
   duplicateKey,
   inTime,
   type NewMemory,
-  type Place,
 } from '#shared/mongo/memories.ts'
+import type { Place } from '#shared/mongo/place.ts'
 import type { VaultScope } from '#shared/memory/memory.ts'
+import { byContent, byId } from '#shared/mongo/indexes.ts'
 
 type Collections = Pick<Mongo, 'memories'>
 type Scope = Pick<VaultScope, 'vault' | 'epoch'>
@@ -44,6 +45,7 @@ export async function standingsOf(
         { vault: { $eq: vault }, _id: { $in: ids.slice(start, start + idsMax) } },
         {
           projection: { text: 0, hash: 0, vectors: 0, sources: 0 },
+          hint: byId,
           signal: AbortSignal.timeout(deadlineMs),
         },
       )
@@ -79,7 +81,11 @@ export async function presentTexts(
         session: { $eq: session ?? '' },
         session_epoch: { $eq: sessionEpoch },
       },
-      { projection: { _id: 0, hash: 1, at: 1 }, signal: AbortSignal.timeout(deadlineMs) },
+      {
+        projection: { _id: 0, hash: 1, at: 1 },
+        hint: byContent,
+        signal: AbortSignal.timeout(deadlineMs),
+      },
     )
     .toArray()
     .catch(refuseWhenUnreachable)
@@ -129,6 +135,7 @@ function replacementOf(document: MemoryDocument) {
     updateOne: {
       filter: { vault: { $eq: vault }, epoch: { $eq: epoch }, _id: { $eq: _id } },
       update: { $set: fields, $inc: { version }, ...(absent.length > 0 && { $unset }) },
+      hint: byId,
     },
   }
 }

@@ -2,7 +2,8 @@ import { Binary } from 'mongodb'
 import type { Memory, VaultScope } from '#shared/memory/memory.ts'
 import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/mongo/connect.ts'
 import { memoryOf, projectionOf, type MemoryDocument } from '#shared/mongo/documents.ts'
-import { seen } from '#shared/mongo/memories.ts'
+import { seen } from '#shared/mongo/place.ts'
+import { byContent, byId, byPlace } from '#shared/mongo/indexes.ts'
 
 type Collections = Pick<Mongo, 'memories'>
 
@@ -29,6 +30,7 @@ export async function rawCoreMemories(
       {
         projection,
         sort: { at: 1, _id: 1 },
+        hint: byPlace,
         limit: max,
         signal: AbortSignal.timeout(listDeadlineMs),
       },
@@ -63,6 +65,7 @@ export async function copySources(
       },
       {
         projection: { ...projectionOf(space), hash: 1 },
+        hint: byId,
         signal: AbortSignal.timeout(deadlineMs),
       },
     )
@@ -96,7 +99,7 @@ export async function holdersOfTexts(
         epoch: { $eq: epoch },
         session: { $eq: '' },
       },
-      { projection: { hash: 1 }, signal: AbortSignal.timeout(deadlineMs) },
+      { projection: { hash: 1 }, hint: byContent, signal: AbortSignal.timeout(deadlineMs) },
     )
     .toArray()
     .catch(refuseWhenUnreachable)

@@ -22,6 +22,8 @@ export type MemoryDocument = {
   tokens: number
   importance?: number
   speaker?: string
+  /** Of an answer that broke off: a mark for whoever reads the store. */
+  interrupted?: boolean
   /** The operation that promised it. */
   operation: string
   /** One vector per vault space, keyed by the space's name. */
@@ -40,6 +42,15 @@ export type MemoryDocument = {
   version: number
   /** Of an edited memory: who changed it last, when, and what the debt counted it for before. */
   edited?: { operation: string; at: Date; before: number }
+  /** Of a shared memory of an organization. `tag_set` is its tags in order, as a JSON array. */
+  tags?: string[]
+  tag_set?: string
+  confidence?: number
+  author?: string
+  reviewed?: boolean
+  updated_at?: Date
+  /** The writes that made a shared memory what it is, the last few of them. */
+  marks?: string[]
   /** Of a tombstone: when it was set, and the vault's epoch then. */
   tomb_at?: Date
   tomb_epoch?: number
@@ -56,11 +67,13 @@ export const projectionOf = (space: string) => ({
   tokens: 1,
   importance: 1,
   speaker: 1,
+  tags: 1,
+  author: 1,
   [`vectors.${space}`]: 1,
 })
 
 export function memoryOf(document: MemoryDocument): Memory {
-  const { _id, tier, role, text, at, tokens, importance, speaker } = document
+  const { _id, tier, role, text, at, tokens, importance, speaker, tags, author } = document
   return {
     id: _id,
     tier,
@@ -70,6 +83,8 @@ export function memoryOf(document: MemoryDocument): Memory {
     tokens,
     ...(importance !== undefined && { importance }),
     ...(speaker !== undefined && { speaker }),
+    ...(tags !== undefined && { tags }),
+    ...(author !== undefined && { author }),
   }
 }
 

@@ -3,6 +3,7 @@ import type { Tier, VaultScope } from '#shared/memory/memory.ts'
 import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/mongo/connect.ts'
 import { vectorOf, type MemoryDocument } from '#shared/mongo/documents.ts'
 import { inTime } from '#shared/mongo/memories.ts'
+import { byContent, byId } from '#shared/mongo/indexes.ts'
 
 /** What an edit needs to know of a memory. */
 export type Editable = {
@@ -44,7 +45,7 @@ export async function editableMemory(
   const document = await memories
     .findOne(
       { _id: { $eq: id }, ...vaultOf(scope) },
-      { projection: { text: 0, sources: 0 }, hint: '_id_', signal: deadline() },
+      { projection: { text: 0, sources: 0 }, hint: byId, signal: deadline() },
     )
     .catch(refuseWhenUnreachable)
   return document ? editableOf(document) : undefined
@@ -68,7 +69,7 @@ export async function holdersOf(
         },
         { $group: { _id: { session: '$session', epoch: '$session_epoch' } } },
       ],
-      { hint: 'content', signal: deadline() },
+      { hint: byContent, signal: deadline() },
     )
     .toArray()
     .catch(refuseWhenUnreachable)
@@ -108,6 +109,7 @@ export async function replaceText(
       },
       $inc: { version: 1 },
     },
+    { hint: byId },
   )
   const { matchedCount } = await inTime(writing).catch(refuseWhenUnreachable)
   return matchedCount === 1

@@ -3,6 +3,7 @@ import type { Tier } from '#shared/memory/memory.ts'
 import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/mongo/connect.ts'
 import type { MemoryDocument } from '#shared/mongo/documents.ts'
 import { inTime } from '#shared/mongo/memories.ts'
+import { byId } from '#shared/mongo/indexes.ts'
 
 /** Where a living memory is. */
 export type Living = { id: string; session: string | null; sessionEpoch: number }
@@ -27,7 +28,11 @@ export async function livingAmong(
 ): Promise<Living[]> {
   const filter = { vault: { $eq: vault }, epoch: { $eq: epoch }, _id: { $in: [...ids] } }
   const rows = await memories
-    .find(filter, { projection: { session: 1, session_epoch: 1 }, signal: deadline() })
+    .find(filter, {
+      projection: { session: 1, session_epoch: 1 },
+      hint: byId,
+      signal: deadline(),
+    })
     .toArray()
     .catch(refuseWhenUnreachable)
   return rows.map(({ _id, session, session_epoch }) => ({
@@ -41,12 +46,17 @@ export async function livingAmong(
  * Puts a tombstone in the place of each memory: text, vectors and epoch are gone in one write, the id
  * stays taken. Until `levelGraves` it also tells what the operation has to settle, so that a second run
  * settles the same. What is buried already stays as it is.
+ *
+ * @param unsettled batches that are being committed: what they have marked still waits in the debt, and
+ *   they will not count it any more.
  */
 export async function bury(
   { memories }: Pick<Mongo, 'memories'>,
   { operation, vault, epoch }: Burial,
   ids: readonly string[],
+  unsettled: readonly string[],
 ): Promise<void> {
+  const marked = { $setIntersection: [{ $ifNull: ['$consolidated_by', []] }, [...unsettled]] }
   const grave = {
     ...level,
     tomb_epoch: '$epoch',
@@ -55,12 +65,14 @@ export async function bury(
     tier: '$tier',
     tokens: '$tokens',
     importance: '$importance',
-    consolidated: '$consolidated',
+    consolidated: { $and: ['$consolidated', { $eq: [{ $size: marked }, 0] }] },
   }
   await inTime(
-    memories.updateMany({ vault: { $eq: vault }, epoch: { $eq: epoch }, _id: { $in: [...ids] } }, [
-      { $replaceRoot: { newRoot: { ...grave, tomb_at: '$$NOW' } } },
-    ]),
+    memories.updateMany(
+      { vault: { $eq: vault }, epoch: { $eq: epoch }, _id: { $in: [...ids] } },
+      [{ $replaceRoot: { newRoot: { ...grave, tomb_at: '$$NOW' } } }],
+      { hint: byId },
+    ),
   ).catch(refuseWhenUnreachable)
 }
 
@@ -72,7 +84,7 @@ export async function buriedBy(
 ): Promise<Buried[]> {
   const filter = { vault: { $eq: vault }, tomb_by: { $eq: operation }, _id: { $in: [...ids] } }
   const rows = await memories
-    .find(filter, { signal: deadline() })
+    .find(filter, { hint: byId, signal: deadline() })
     .toArray()
     .catch(refuseWhenUnreachable)
   return rows.map(buriedOf)
@@ -88,6 +100,7 @@ export async function levelGraves(
     memories.updateMany(
       { vault: { $eq: vault }, tomb_by: { $eq: operation }, _id: { $in: [...ids] } },
       [{ $replaceRoot: { newRoot: { ...level, tomb_epoch: '$tomb_epoch', tomb_at: '$tomb_at' } } }],
+      { hint: byId },
     ),
   ).catch(refuseWhenUnreachable)
 }

@@ -3,6 +3,7 @@ import type { Memory, VaultScope } from '#shared/memory/memory.ts'
 import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/mongo/connect.ts'
 import { memoryOf, type MemoryDocument } from '#shared/mongo/documents.ts'
 import type { Span } from '#shared/reflection/lease.ts'
+import { byId } from '#shared/mongo/indexes.ts'
 
 /** A memory with what it was made of, and what it went into. */
 export type Traced = Memory & {
@@ -96,8 +97,6 @@ export async function reflectionsOf(
     .catch(refuseWhenUnreachable)
   return rows.map(tracedOf)
 }
-
-const byId = '_id_'
 
 const vaultOf = ({ vault, epoch }: VaultScope): Filter<MemoryDocument> => ({
   vault: { $eq: vault },

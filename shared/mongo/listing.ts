@@ -5,6 +5,7 @@ import { tiers as allTiers, type Memory, type VaultScope } from '#shared/memory/
 import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/mongo/connect.ts'
 import { memoryOf, type MemoryDocument } from '#shared/mongo/documents.ts'
 import type { Span } from '#shared/reflection/lease.ts'
+import { byPlace } from '#shared/mongo/indexes.ts'
 
 /** A row as lists show it. */
 export type ListedRow = Memory & {
@@ -124,7 +125,7 @@ function byTime(
   return timesAfter(read, after).map(times => ({
     filter: { tier, ...rated, ...times },
     sort,
-    hint: 'place',
+    hint: byPlace,
   }))
 }
 

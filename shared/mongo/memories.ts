@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import { Binary, MongoBulkWriteError, type Filter } from 'mongodb'
+import { Binary, MongoBulkWriteError } from 'mongodb'
 import { Refusal } from '#shared/errors.ts'
 import type { EmbeddedMemory, Memory, VaultScope } from '#shared/memory/memory.ts'
 import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/mongo/connect.ts'
@@ -10,9 +10,8 @@ import {
   vectorOf,
   type MemoryDocument,
 } from '#shared/mongo/documents.ts'
-
-/** Which part of a vault: a session vault, or with null the core vault and the reflections. */
-export type Place = { session: string | null; sessionEpoch: number }
+import { byId, byPlace, byTags } from '#shared/mongo/indexes.ts'
+import { seen, type Place } from '#shared/mongo/place.ts'
 
 type Stats = {
   memories: number
@@ -86,7 +85,7 @@ export function memoriesOf({ memories }: Pick<Mongo, 'memories'>): Memories {
     async taken({ vault }, ids) {
       const filter = { vault: { $eq: vault }, _id: { $in: [...ids] } }
       const rows = await memories
-        .find(filter, { projection: { _id: 1 }, signal: deadline() })
+        .find(filter, { projection: { _id: 1 }, hint: byId, signal: deadline() })
         .toArray()
         .catch(refuseWhenUnreachable)
       return new Set(rows.map(row => row._id))
@@ -95,6 +94,7 @@ export function memoriesOf({ memories }: Pick<Mongo, 'memories'>): Memories {
     async stream(scope, place, space, hear) {
       const cursor = memories.find(seen(scope, place, space), {
         projection: projectionOf(space),
+        hint: place.tagSets ? byTags : byPlace,
         batchSize: 500,
         signal: AbortSignal.timeout(loadDeadlineMs),
       })
@@ -116,14 +116,14 @@ export function memoriesOf({ memories }: Pick<Mongo, 'memories'>): Memories {
     async byIds(scope, place, space, ids) {
       const filter = { ...seen(scope, place, space), _id: { $in: [...ids] } }
       const rows = await memories
-        .find(filter, { projection: projectionOf(space), signal: deadline() })
+        .find(filter, { projection: projectionOf(space), hint: byId, signal: deadline() })
         .toArray()
         .catch(refuseWhenUnreachable)
       return rows.map(row => embeddedMemoryOf(row, space))
     },
 
     async count(scope, place, space) {
-      const options = { signal: deadline() }
+      const options = { hint: byPlace, signal: deadline() }
       return memories
         .countDocuments(seen(scope, place, space), options)
         .catch(refuseWhenUnreachable)
@@ -146,7 +146,7 @@ export function memoriesOf({ memories }: Pick<Mongo, 'memories'>): Memories {
               },
             },
           ],
-          { signal: deadline() },
+          { hint: byPlace, signal: deadline() },
         )
         .toArray()
         .catch(refuseWhenUnreachable)
@@ -157,7 +157,7 @@ export function memoriesOf({ memories }: Pick<Mongo, 'memories'>): Memories {
 
     async discard({ vault }, ids) {
       await memories
-        .deleteMany({ vault: { $eq: vault }, _id: { $in: [...ids] } })
+        .deleteMany({ vault: { $eq: vault }, _id: { $in: [...ids] } }, { hint: byId })
         .catch(refuseWhenUnreachable)
     },
   }
@@ -182,17 +182,6 @@ export async function inTime<Result>(write: Promise<Result>): Promise<Result> {
   }
 }
 
-/** The filter of everything that can be seen in one place of a vault, in one space. */
-export function seen(scope: VaultScope, place: Place, space: string): Filter<MemoryDocument> {
-  return {
-    vault: { $eq: scope.vault },
-    epoch: { $eq: scope.epoch },
-    session: { $eq: place.session ?? '' },
-    session_epoch: { $eq: place.sessionEpoch },
-    [`vectors.${space}`]: { $exists: true },
-  }
-}
-
 /** A memory as a new document, raw and not consolidated. */
 export function documentOf(memory: NewMemory, space: string): MemoryDocument {
   const { id, vault, epoch, session, sessionEpoch, operation, vector, text, at, ...rest } = memory
@@ -211,6 +200,7 @@ export function documentOf(memory: NewMemory, space: string): MemoryDocument {
     tokens: rest.tokens,
     ...(rest.importance !== undefined && { importance: rest.importance }),
     ...(rest.speaker !== undefined && { speaker: rest.speaker }),
+    ...(rest.interrupted && { interrupted: true }),
     operation,
     vectors: { [space]: vectorOf(vector) },
     consolidated: false,

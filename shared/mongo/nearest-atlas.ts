@@ -7,7 +7,7 @@ import {
   vectorOf,
   type MemoryDocument,
 } from '#shared/mongo/documents.ts'
-import { seen } from '#shared/mongo/memories.ts'
+import { seen } from '#shared/mongo/place.ts'
 import { asked, nearestOf } from '#shared/mongo/nearest-question.ts'
 import type { HearScan, Nearest, NearestQuestion } from '#shared/mongo/nearest.ts'
 import { isSearchable, searchIndexName } from '#shared/mongo/search-indexes.ts'
@@ -38,7 +38,9 @@ export function createNearestSearch(
 
   return {
     async candidates(scope, question) {
-      const { space } = question
+      const { space, place } = question
+      // The index refuses an empty list.
+      if (place.tagSets?.length === 0) return []
       const answer = await search(mongo, scope, question)
       if (typeof answer !== 'string') {
         told.delete(space)

@@ -2,10 +2,11 @@ import type { Filter } from 'mongodb'
 import { Refusal } from '#shared/errors.ts'
 import { refuseWhenUnreachable, type Mongo } from '#shared/mongo/connect.ts'
 import { embeddedMemoryOf, projectionOf, type MemoryDocument } from '#shared/mongo/documents.ts'
-import { seen } from '#shared/mongo/memories.ts'
+import { seen } from '#shared/mongo/place.ts'
 import { asked, cosineTo, nearerFirst, nearestOf } from '#shared/mongo/nearest-question.ts'
 import type { Measured } from '#shared/mongo/nearest-question.ts'
 import type { Nearest, NearestQuestion } from '#shared/mongo/nearest.ts'
+import { byId, byPlace } from '#shared/mongo/indexes.ts'
 
 /** Some 250,000 rows of 1,536 dimensions: 10,000 take 0.65 to 0.8 s, nearly all of it reading. */
 const scanWithinMs = 20_000
@@ -33,7 +34,10 @@ export function createNearestScan(
       try {
         const ids = await nearestIds(memories, { filter, question, signal })
         const rows = await memories
-          .find({ ...filter, _id: { $in: ids } }, { projection: projectionOf(space), signal })
+          .find(
+            { ...filter, _id: { $in: ids } },
+            { projection: projectionOf(space), hint: byId, signal },
+          )
           .toArray()
         return nearestOf(
           rows.map(row => embeddedMemoryOf(row, space)),
@@ -56,6 +60,7 @@ async function nearestIds(
 ): Promise<string[]> {
   const cursor = memories.find(filter, {
     projection: { [`vectors.${space}`]: 1 },
+    hint: byPlace,
     batchSize: Math.min(batchRowsMax, Math.ceil(batchBytes / vector.byteLength)),
     signal,
   })

@@ -1,6 +1,6 @@
 import type { EmbeddedMemory, Tier, VaultScope } from '#shared/memory/memory.ts'
 import type { Mongo } from '#shared/mongo/connect.ts'
-import type { Place } from '#shared/mongo/memories.ts'
+import type { Place } from '#shared/mongo/place.ts'
 import { createNearestSearch } from '#shared/mongo/nearest-atlas.ts'
 import { createNearestScan } from '#shared/mongo/nearest-scan.ts'
 

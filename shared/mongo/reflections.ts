@@ -1,8 +1,10 @@
 import type { VaultScope } from '#shared/memory/memory.ts'
 import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/mongo/connect.ts'
 import type { MemoryDocument } from '#shared/mongo/documents.ts'
-import { documentOf, inTime, seen, toleratingDuplicates } from '#shared/mongo/memories.ts'
+import { documentOf, inTime, toleratingDuplicates } from '#shared/mongo/memories.ts'
+import { seen } from '#shared/mongo/place.ts'
 import type { CommitJob, SourceTier, Span } from '#shared/reflection/lease.ts'
+import { byId, byWaiting } from '#shared/mongo/indexes.ts'
 
 /** A memory that waits to be consolidated; `covers` is its moment, or of a reflection its period. */
 export type Waiting = {
@@ -38,7 +40,13 @@ export async function* waitingMemories(
 ): AsyncGenerator<Waiting, void, void> {
   const cursor = memories.find(
     { ...seen(scope, core, space), tier: { $eq: tier }, consolidated: { $eq: false } },
-    { projection, sort: { at: 1, _id: 1 }, batchSize: 1_000, signal: deadline() },
+    {
+      projection,
+      sort: { at: 1, _id: 1 },
+      hint: byWaiting,
+      batchSize: 1_000,
+      signal: deadline(),
+    },
   )
   try {
     for await (const document of cursor) yield waitingOf(document)
@@ -61,7 +69,7 @@ export async function isWaiting(
     consolidated: { $eq: false },
   }
   const one = await memories
-    .findOne(filter, { projection: { _id: 1 }, signal: deadline() })
+    .findOne(filter, { projection: { _id: 1 }, hint: byWaiting, signal: deadline() })
     .catch(refuseWhenUnreachable)
   return one !== null
 }
@@ -76,7 +84,7 @@ export async function memoriesInOrder(
   for (const some of chunksOf(ids)) {
     const filter = { vault: { $eq: vault }, epoch: { $eq: epoch }, _id: { $in: some } }
     const documents = await memories
-      .find(filter, { projection, signal: deadline() })
+      .find(filter, { projection, hint: byId, signal: deadline() })
       .toArray()
       .catch(refuseWhenUnreachable)
     for (const document of documents) found.set(document._id, waitingOf(document))
@@ -118,10 +126,11 @@ export async function markConsolidated(
   const sum: Consolidated = { count: 0, tokens: 0, importance: 0 }
   for (const some of chunksOf(sourceIds)) {
     const filter = { vault: { $eq: vault }, epoch: { $eq: epoch }, _id: { $in: some } }
-    const marking = memories.updateMany(filter, {
-      $set: { consolidated: true },
-      $addToSet: { consolidated_by: batch },
-    })
+    const marking = memories.updateMany(
+      filter,
+      { $set: { consolidated: true }, $addToSet: { consolidated_by: batch } },
+      { hint: byId },
+    )
     await inTime(marking).catch(refuseWhenUnreachable)
     const [marked] = await memories
       .aggregate<Consolidated>(
@@ -136,7 +145,7 @@ export async function markConsolidated(
             },
           },
         ],
-        { signal: deadline() },
+        { hint: byId, signal: deadline() },
       )
       .toArray()
       .catch(refuseWhenUnreachable)

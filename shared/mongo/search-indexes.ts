@@ -16,7 +16,16 @@ export type SearchIndexOutcome = {
 /** The index of a vault space. */
 export const searchIndexName = (space: string): string => `vectors_${space}`
 
-const filterFields = ['vault', 'epoch', 'session', 'session_epoch', 'tier', 'at', 'importance']
+const filterFields = [
+  'vault',
+  'epoch',
+  'session',
+  'session_epoch',
+  'tier',
+  'at',
+  'importance',
+  'tag_set',
+]
 
 /**
  * Release step, after `createIndexes` since it needs the collection: creates the vector search index

@@ -4,6 +4,7 @@ import { refuseWhenUnreachable, type Mongo } from '#shared/mongo/connect.ts'
 import { vectorOf, type MemoryDocument } from '#shared/mongo/documents.ts'
 import { inTime } from '#shared/mongo/memories.ts'
 import type { AfterMemory, IdsInPlace } from '#shared/postgres/reembeddings.ts'
+import { byId, byPlace } from '#shared/mongo/indexes.ts'
 
 type Collections = Pick<Mongo, 'memories'>
 type Scope = Pick<VaultScope, 'vault' | 'epoch'>
@@ -61,7 +62,7 @@ async function nextPage(
     { ...within(scope), ...filter, ...(after && { _id: { $ne: after.id } }) },
     {
       projection: { session: 1, session_epoch: 1, tier: 1, at: 1 },
-      hint: 'place',
+      hint: byPlace,
       min: after
         ? {
             ...prefix,
@@ -104,7 +105,7 @@ export async function countLacking(
   return memories
     .countDocuments(
       { ...within(scope), ...lacking(space) },
-      { signal: AbortSignal.timeout(lookDeadlineMs) },
+      { hint: byPlace, signal: AbortSignal.timeout(lookDeadlineMs) },
     )
     .catch(refuseWhenUnreachable)
 }
@@ -124,6 +125,7 @@ export async function bareTexts(
       { ...within(scope), ...lacking(space), _id: { $in: [...ids] } },
       {
         projection: { text: 1, version: 1 },
+        hint: byId,
         signal: AbortSignal.timeout(lookDeadlineMs),
       },
     )
@@ -151,6 +153,7 @@ export async function addVectors(
       updateOne: {
         filter: { ...within(scope), _id: { $eq: id }, version: { $eq: version } },
         update: { $set: { [`vectors.${space}`]: vectorOf(vector) }, $inc: { version: 1 } },
+        hint: byId,
       },
     }))
     const writing = memories.bulkWrite(writes, { ordered: false })
@@ -168,7 +171,7 @@ export async function countHaving(
   return memories
     .countDocuments(
       { ...within(scope), ...having(space), _id: { $in: [...ids] } },
-      { signal: AbortSignal.timeout(lookDeadlineMs) },
+      { hint: byId, signal: AbortSignal.timeout(lookDeadlineMs) },
     )
     .catch(refuseWhenUnreachable)
 }
@@ -191,6 +194,7 @@ export async function dropOtherVectors(
   const writing = memories.updateMany(
     { ...within(scope), ...havingOthers(space), _id: { $in: [...ids] } },
     [{ $set: { vectors: kept, version: { $add: ['$version', 1] } } }],
+    { hint: byId },
   )
   await inTime(writing).catch(refuseWhenUnreachable)
 }

@@ -1,5 +1,6 @@
 import { tiers, type Tier, type VaultScope } from '#shared/memory/memory.ts'
 import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/mongo/connect.ts'
+import { byPlace } from '#shared/mongo/indexes.ts'
 
 type Counted = Pick<VaultScope, 'epoch' | 'revision'> & { counts: Record<Tier, number> }
 
@@ -31,7 +32,7 @@ export async function tierCountsOf(
           session: { $eq: '' },
           tier: { $eq: tier },
         },
-        { hint: 'place', signal },
+        { hint: byPlace, signal },
       ),
     ),
   ).catch(refuseWhenUnreachable)

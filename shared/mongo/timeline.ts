@@ -4,7 +4,8 @@ import type { AskedWindow, TimeWindow } from '#shared/memory/time-window.ts'
 import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/mongo/connect.ts'
 import { embeddedMemoryOf, projectionOf, type MemoryDocument } from '#shared/mongo/documents.ts'
 import { listedFields, listedRowOf, type ListedRow } from '#shared/mongo/listing.ts'
-import type { Place } from '#shared/mongo/memories.ts'
+import type { Place } from '#shared/mongo/place.ts'
+import { byPlace } from '#shared/mongo/indexes.ts'
 
 export type TimelineRead = {
   place: Place
@@ -40,7 +41,7 @@ export async function idsAt(
     mongo.memories
       .find(
         { ...rowsOf(scope, read), at: momentOf(at) },
-        { projection: { _id: 1 }, hint: 'place', limit: sameMomentMax, signal: deadline() },
+        { projection: { _id: 1 }, hint: byPlace, limit: sameMomentMax, signal: deadline() },
       )
       .toArray()
       .catch(refuseWhenUnreachable),
@@ -89,7 +90,7 @@ export async function* rowsWithin(
       {
         projection: listedFields,
         sort: { at: direction, _id: direction },
-        hint: 'place',
+        hint: byPlace,
         batchSize: 500,
         signal: deadline(),
       },
@@ -117,7 +118,7 @@ export async function reflectionsBeyond(
   const rows = await memories
     .find(
       { ...rowsOf(scope, reflectionsAlone(read)), ...goingBeyond(read.window) },
-      { projection: listedFields, hint: 'place', limit: reflectionsMax, signal: deadline() },
+      { projection: listedFields, hint: byPlace, limit: reflectionsMax, signal: deadline() },
     )
     .toArray()
     .catch(refuseWhenUnreachable)
@@ -144,7 +145,7 @@ export async function embeddedReflections(
           { ...rowsOf(scope, reflectionsAlone(read)), ...kind },
           {
             projection: { ...listedFields, ...projectionOf(read.space) },
-            hint: 'place',
+            hint: byPlace,
             limit: reflectionsMax,
             signal: deadline(),
           },

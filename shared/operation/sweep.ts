@@ -1,6 +1,8 @@
 import type { Backend } from '#shared/backend.ts'
 import { sweepCleared } from '#shared/erasure/erase.ts'
+import { storeAbandoned } from '#shared/memory/open-exchange.ts'
 import { deleteGravesBefore } from '#shared/mongo/cleared.ts'
+import { settleStranded } from '#shared/org/audit.ts'
 import { dropStaleFiles } from '#shared/postgres/bulk-files.ts'
 import {
   dueErasures,
@@ -15,13 +17,20 @@ import {
   unfinishedOperations,
 } from '#shared/postgres/leftovers.ts'
 import { failOperations } from '#shared/postgres/operations.ts'
+import { dropOldTurns } from '#shared/postgres/org-turns.ts'
+import { dropOldRetrievals } from '#shared/postgres/shared-retrievals.ts'
+import { dropOldWrites } from '#shared/postgres/shared-writes.ts'
 import { rollUpUsage } from '#shared/postgres/usage-sums.ts'
 import { withoutJob } from '#shared/queue/void-jobs.ts'
 
-type Sweeping = Pick<Backend, 'postgres' | 'mongo' | 'log'>
+type Sweeping = Pick<
+  Backend,
+  'postgres' | 'mongo' | 'log' | 'accept' | 'embedders' | 'usage' | 'now'
+>
 
 /** What is cleaned up, each bounded per run and safe to run at any time; each tells how much it found. */
 const sweeps: Record<string, (backend: Sweeping) => Promise<number>> = {
+  exchanges: storeAbandoned,
   erased: sweepErasures,
   graves: purgeGraves,
   stranded: endStranded,
@@ -29,6 +38,10 @@ const sweeps: Record<string, (backend: Sweeping) => Promise<number>> = {
   operations: ({ postgres }) => dropOldOperations(postgres.query),
   changes: ({ postgres }) => trimChanges(postgres.query),
   files: ({ postgres }) => dropStaleFiles(postgres.query),
+  turns: ({ postgres }) => dropOldTurns(postgres.query),
+  sharedWrites: settleStranded,
+  sharedHistory: ({ postgres }) => dropOldWrites(postgres.query),
+  sharedRetrievals: ({ postgres }) => dropOldRetrievals(postgres.query),
   usageDays: ({ postgres }) => rollUpUsage(postgres.query),
 }
 

@@ -23,20 +23,15 @@ export async function insertVault(tx: Transaction, account: string): Promise<str
   return id
 }
 
-export type NewAdminKey = {
-  hash: Buffer
-  email: string
-  masked: string
-  issuedBy: string
-  expiresAt: Date
-}
-
-export async function insertAdminKey(query: Query, key: NewAdminKey): Promise<void> {
-  await query(
-    `insert into admin_keys (hash, email, masked, issued_by, expires_at)
-     values ($1, $2, $3, $4, $5)`,
-    [key.hash, key.email, key.masked, key.issuedBy, key.expiresAt],
+/** Tokens an account has left; null when unlimited. */
+export async function balanceOf(query: Query, account: string): Promise<number | null> {
+  const { rows } = await query<{ balance: string | null }>(
+    'select balance from accounts where id = $1',
+    [account],
+    'accounts.balance',
   )
+  const balance = rows[0]?.balance ?? null
+  return balance === null ? null : Number(balance)
 }
 
 /** Whether any account exists: the first start makes one. */

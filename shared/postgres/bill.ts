@@ -8,8 +8,9 @@ import type { UsageEvent } from '#shared/postgres/usage.ts'
 export async function recordBill({ query }: Transaction, event: UsageEvent): Promise<void> {
   await query(
     `with billed as (
-       insert into usage_events (id, account, vault, key_hash, kind, model, session, memory_tokens)
-       values ($1, $2, $3, $4, $5, $6, $7, $8)
+       insert into usage_events (id, account, vault, key_hash, kind, model, session,
+                                 input_tokens, output_tokens, memory_tokens)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
        on conflict (id) do nothing returning account, memory_tokens
      )
      update accounts a set balance = balance - b.memory_tokens
@@ -22,6 +23,8 @@ export async function recordBill({ query }: Transaction, event: UsageEvent): Pro
       event.kind,
       event.model ?? null,
       event.session ?? null,
+      event.inputTokens ?? 0,
+      event.outputTokens ?? 0,
       event.memoryTokens,
     ],
     'usage.bill',

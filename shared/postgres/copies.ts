@@ -161,16 +161,24 @@ export async function dropCopy(query: Query, operation: string): Promise<void> {
   await query('delete from copies where operation = $1', [operation], 'copies.drop')
 }
 
+type HeldCopy = {
+  destinationEpoch: number
+  account: string
+  keyHash: Buffer
+  queries: Copy['queries']
+}
+
 /**
  * Holds the operation and the vaults of a copy until the transaction ends, in the order everybody
  * takes them.
  *
- * @returns the destination's epoch; undefined when the operation has ended.
+ * @returns the destination's epoch, and the queries, which a clearing of the source may have taken;
+ *   undefined when the operation has ended.
  */
 export async function holdCopy(
   query: Query,
   { operation, source, destination }: Pick<Copy, 'operation' | 'source' | 'destination'>,
-): Promise<{ destinationEpoch: number; account: string; keyHash: Buffer } | undefined> {
+): Promise<HeldCopy | undefined> {
   const held = await query<{ account: string; keyHash: Buffer }>(
     `select account, key_hash as "keyHash" from operations
      where id = $1 and state in ('accepted', 'running', 'failed') for update`,
@@ -185,5 +193,10 @@ export async function holdCopy(
     'copies.hold-vaults',
   )
   const epoch = rows.find(({ id }) => id === destination)?.epoch ?? 0
-  return { ...owner, destinationEpoch: epoch }
+  const asked = await query<Pick<Copy, 'queries'>>(
+    'select queries from copies where operation = $1 for share',
+    [operation],
+    'copies.hold-queries',
+  )
+  return { ...owner, destinationEpoch: epoch, queries: asked.rows[0]?.queries ?? null }
 }

@@ -11,16 +11,29 @@ export async function tellCleared({ query }: Transaction, vault: string): Promis
 }
 
 /** Requests whose answers, kept for their Idempotency-Keys, show memories; asked again they read anew. */
-const showing = ['search', 'prepare', 'inspect', 'date-search', 'consolidate/checkout'].map(
-  name => `POST /v1/memory/${name}`,
-)
+export const showing = [
+  ...['search', 'prepare', 'inspect', 'date-search', 'consolidate/checkout'].map(
+    name => `POST /v1/memory/${name}`,
+  ),
+  // What a model answered is part of the exchange.
+  ...['chat/completions', 'messages', 'models'].map(name => `POST /v1/${name}`),
+]
+
+/** The same of copies, where they were previews; those that copied show the queries they were asked with. */
+const copying = ['transfer', 'graft'].map(name => `POST /v1/memory/${name}`)
 
 /** Forgets answers that show memories of a vault. */
-export async function forgetAnswers({ query }: Transaction, vault: string): Promise<void> {
+export async function forgetAnswers(
+  { query }: Transaction,
+  vault: string,
+  { ofCopies }: { ofCopies: 'previews' | 'all' },
+): Promise<void> {
   await query(
-    `delete from idempotency
-     where key_hash in (select hash from memory_keys where vault = $1) and route = any($2)`,
-    [vault, showing],
+    `delete from idempotency i
+     where key_hash in (select hash from memory_keys where vault = $1)
+       and (route = any($2) or (route = any($3)
+            and ($4 or not exists (select from operations o where o.id = i.operation))))`,
+    [vault, showing, copying, ofCopies === 'all'],
     'erasures.answers',
   )
 }

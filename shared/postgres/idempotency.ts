@@ -20,7 +20,7 @@ export type Begun =
   | { state: 'other' }
 
 /** A request that has not answered after this long has died with its process, and may be tried again. */
-const lockSeconds = 60
+const usualLockSeconds = 60
 
 /**
  * Claims an Idempotency-Key for a day. Of many at once exactly one begins. A claim whose process died
@@ -30,6 +30,7 @@ export async function beginIdempotent(
   query: Query,
   request: IdempotentRequest,
   operation: string,
+  lockSeconds = usualLockSeconds,
 ): Promise<Begun> {
   const { keyHash, route, idempotency, bodyHash } = request
   const { rows } = await query<{
@@ -62,7 +63,7 @@ export async function beginIdempotent(
   const row = rows[0]!
   // Another request claimed it after this statement had begun: its row can be read now.
   if (row.begun === null && row.operation === null)
-    return beginIdempotent(query, request, operation)
+    return beginIdempotent(query, request, operation, lockSeconds)
   if (row.begun !== null) return { state: 'begun', operation: row.begun }
   if (!row.same) return { state: 'other' }
   return row.answer === null ? { state: 'running' } : { state: 'answered', answer: row.answer }

@@ -1,14 +1,26 @@
+import type { MemberScope } from '#shared/org/scope.ts'
 import type { Query, Transaction } from '#shared/postgres/connect.ts'
+import { inForce, type Redaction, type StoredRedaction } from '#shared/redaction/policy.ts'
+
+/**
+ * `vault`: opens one vault and speaks for its account. `member`: opens a member's private vault and what
+ * they may see of their organization's; `user`: the private vault alone.
+ */
+export type MemoryKeyKind = 'vault' | 'member' | 'user'
 
 /** Everything a request needs to know about the key it came with, its vault and its account. */
 export type KeyRow = {
   vault: string
   account: string
-  kind: 'vault' | 'member'
+  kind: MemoryKeyKind
+  /** Of a member key: what it may see of the shared memory. */
+  member: MemberScope | null
   epoch: number
   revision: number
   paymentMethod: string | null
   balance: number | null
+  /** What becomes of private data in what is stored with it. */
+  redaction: Redaction | null
   rawUnits: number
   rawTokens: number
   tier2Count: number
@@ -19,17 +31,41 @@ export type KeyRow = {
 type KeyColumns = {
   vault: string
   account: string
-  kind: 'vault' | 'member'
+  kind: MemoryKeyKind
+  member: Omit<MemberScope, 'wildcard'> | null
   epoch: number
   revision: string
   payment_method: string | null
   balance: string | null
+  redaction: StoredRedaction | null
   raw_units: number
   raw_tokens: string
   tier2_count: number
   tier2_importance: number
   tier2_tokens: string
 }
+
+/**
+ * What a member key may see: the roles of its user as they are now. The organization's own key has no
+ * user and so no roles. Nothing is looked up for keys that belong to no organization.
+ */
+const memberOfKey = `
+  select json_build_object(
+    'org', o.id, 'memberId', coalesce(u.id, o.id), 'teamMemberId', coalesce(u.team_member_id, o.name),
+    'orgVault', o.vault, 'orgEpoch', ov.epoch, 'orgRevision', ov.revision,
+    'policyVersion', o.policy_version,
+    'allowedTags', array(
+      with allowed as (
+        select a.label from org_user_roles held join org_roles r on r.id = held.role,
+               unnest(r.allowed_tags) a(label)
+        where held.org_user = k.org_user
+      )
+      select label from allowed
+      union select f.label from allowed a join org_tags t on t.org = o.id and t.label = a.label,
+                   unnest(t.former) f(label))
+  )
+  from orgs o join vaults ov on ov.id = o.vault left join org_users u on u.id = k.org_user
+  where o.id = k.org`
 
 /**
  * The key with this hash, its vault as it is now and its account: the one read every request makes,
@@ -48,7 +84,11 @@ export async function findKeys(
 ): Promise<(KeyRow | undefined)[]> {
   const { rows } = await query<KeyColumns & { n: number }>(
     `select asked.n, k.vault, k.account, k.kind, v.epoch, v.revision, a.payment_method, a.balance,
-            v.raw_units, v.raw_tokens, v.tier2_count, v.tier2_importance, v.tier2_tokens
+            v.raw_units, v.raw_tokens, v.tier2_count, v.tier2_importance, v.tier2_tokens,
+            case when k.org is null then a.redaction
+                 else coalesce((select redaction from orgs where id = k.org), a.redaction)
+            end as redaction,
+            case when k.kind = 'member' then (${memberOfKey}) end as member
      from unnest($1::bytea[]) with ordinality asked(hash, n)
      join memory_keys k on k.hash = asked.hash
      join vaults v on v.id = k.vault
@@ -67,10 +107,12 @@ function keyRowOf(row: KeyColumns): KeyRow {
     vault: row.vault,
     account: row.account,
     kind: row.kind,
+    member: row.member && memberOf(row.member),
     epoch: row.epoch,
     revision: Number(row.revision),
     paymentMethod: row.payment_method,
     balance: row.balance === null ? null : Number(row.balance),
+    redaction: inForce(row.redaction),
     rawUnits: row.raw_units,
     rawTokens: Number(row.raw_tokens),
     tier2Count: row.tier2_count,
@@ -79,11 +121,17 @@ function keyRowOf(row: KeyColumns): KeyRow {
   }
 }
 
+const memberOf = (row: Omit<MemberScope, 'wildcard'>): MemberScope => ({
+  ...row,
+  allowedTags: row.allowedTags.filter(label => label !== '*'),
+  wildcard: row.allowedTags.includes('*'),
+})
+
 export type NewKey = {
   hash: Buffer
   vault: string
   account: string
-  kind: 'vault' | 'member'
+  kind: MemoryKeyKind
   name: string
   masked: string
   expiresAt: Date | null

@@ -75,6 +75,19 @@ export async function lentIds(
   return new Set(rows.map(({ id }) => id))
 }
 
+/** The batches of a vault that are past their fence and not settled: the debt still counts their sources. */
+export async function committingBatches(
+  query: Query,
+  { vault, epoch }: Pick<VaultScope, 'vault' | 'epoch'>,
+): Promise<string[]> {
+  const { rows } = await query<{ batch: string }>(
+    `select batch from leases where vault = $1 and epoch = $2 and state = 'committing'`,
+    [vault, epoch],
+    'leases.committing',
+  )
+  return rows.map(({ batch }) => batch)
+}
+
 /**
  * Lends a batch for 15 minutes from now. What this vault lent a month ago, or before its last deletion,
  * and never saw again is forgotten.

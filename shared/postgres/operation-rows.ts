@@ -24,6 +24,31 @@ const columns = `o.id, o.kind, o.state, coalesce(k.masked, '') as key, o.session
   case when o.status is not null then jsonb_build_object('status', o.status, 'body', o.outcome) end
     as outcome`
 
+/** Which operations of an account somebody may see. */
+export type Whose = {
+  account: string
+  /** Those of a member's private vault, or null for those of the account itself: not of its members. */
+  vault: string | null
+}
+
+const seenBy = `(o.vault = $2 or $2::uuid is null and not exists (
+  select from memory_keys m where m.vault = o.vault and m.kind <> 'vault'))`
+
+/** One operation that somebody may see, or undefined. */
+export async function findSeen(
+  query: Query,
+  { account, vault }: Whose,
+  id: string,
+): Promise<OperationRow | undefined> {
+  const { rows } = await query<OperationRow>(
+    `select ${columns} from operations o left join memory_keys k on k.hash = o.key_hash
+     where o.account = $1 and ${seenBy} and o.id = $3`,
+    [account, vault, id],
+    'operations.find-seen',
+  )
+  return rows[0]
+}
+
 /** One operation of an account, or undefined. */
 export async function findOperation(
   query: Query,
@@ -47,18 +72,19 @@ export type OperationFilter = {
   limit: number
 }
 
-/** Operations of an account, newest first. */
+/** Operations that somebody may see, newest first. */
 export async function listOperations(
   query: Query,
-  account: string,
+  { account, vault }: Whose,
   { state, kind, before, limit }: OperationFilter,
 ): Promise<OperationRow[]> {
   const { rows } = await query<OperationRow>(
     `select ${columns} from operations o left join memory_keys k on k.hash = o.key_hash
-     where o.account = $1 and ($2::text is null or o.state = $2) and ($3::text is null or o.kind = $3)
-       and ($4::uuid is null or o.id < $4)
-     order by o.id desc limit $5`,
-    [account, state ?? null, kind ?? null, before ?? null, limit],
+     where o.account = $1 and ${seenBy}
+       and ($3::text is null or o.state = $3) and ($4::text is null or o.kind = $4)
+       and ($5::uuid is null or o.id < $5)
+     order by o.id desc limit $6`,
+    [account, vault, state ?? null, kind ?? null, before ?? null, limit],
     'operations.list',
   )
   return rows
@@ -121,6 +147,10 @@ export async function cancelAccepted(query: Query, account: string, id: string):
        where id = (select vault from cancelled)
      ), unbilled as (
        delete from usage_events where id = (select id from cancelled)
+       returning account, memory_tokens
+     ), returned as (
+       update accounts a set balance = balance + u.memory_tokens
+       from unbilled u where a.id = u.account and a.balance is not null
      )
      select id from cancelled`,
     [id, account],

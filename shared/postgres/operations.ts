@@ -21,14 +21,21 @@ export type NewOperation = {
 }
 
 /** What the vault was when the work was accepted. */
-export type Accepted = { epoch: number; sessionEpoch: number; pending: number }
+export type Accepted = {
+  epoch: number
+  sessionEpoch: number
+  pending: number
+  /** False when the operation had been promised before: nothing was written, and nothing is to be done. */
+  fresh: boolean
+}
 
 /** NOTIFY channel on which awaited operations are announced when they are settled, ids by comma. */
 export const settledChannel = 'operations_settled'
 
 /**
- * Writes operations with their bills and raises each vault's count of pending work, in two statements.
- * Vault rows are locked in the order of their ids, so that groups of several processes never deadlock.
+ * Writes operations with their bills and raises each vault's count of pending work, in one statement.
+ * An operation that is there already stays as it is, with its bill. Vault rows are locked in the order of
+ * their ids, so that groups of several processes never deadlock.
  *
  * @returns one entry per operation, in order.
  */
@@ -37,31 +44,31 @@ export async function insertOperations(
   operations: readonly NewOperation[],
 ): Promise<Accepted[]> {
   const items = JSON.stringify(operations.map(rowOf))
-  const { rows } = await tx.query<{ epoch: number; session_epoch: number; pending: number }>(
+  const { rows } = await tx.query<Accepted & { session_epoch: number }>(
     `with item as (
        select * from jsonb_to_recordset($1::jsonb) as item(
          n int, id uuid, account uuid, vault uuid, key_hash text, kind text, awaited boolean,
          session text, model text, total int,
          input_tokens int, output_tokens int, memory_tokens int)
      ), held as (
-       select id from vaults where id in (select vault from item) order by id for no key update
-     ), raised as (
-       update vaults v set pending = pending + tally.n
-       from (select vault, count(*)::int n from item group by vault) tally, held
-       where v.id = tally.vault and held.id = v.id
-       returning v.id, v.epoch, v.pending
+       select id, epoch, pending from vaults where id in (select vault from item)
+       order by id for no key update
      ), promised as (
        insert into operations (id, account, vault, key_hash, kind, epoch, awaited, session, progress_total)
-       select i.id, i.account, i.vault, decode(i.key_hash, 'hex'), i.kind, r.epoch, i.awaited, i.session,
+       select i.id, i.account, i.vault, decode(i.key_hash, 'hex'), i.kind, h.epoch, i.awaited, i.session,
               i.total
-       from item i join raised r on r.id = i.vault
-       on conflict (id) do nothing
+       from item i join held h on h.id = i.vault
+       on conflict (id) do nothing returning id, vault
+     ), raised as (
+       update vaults v set pending = pending + tally.n
+       from (select vault, count(*)::int n from promised group by vault) tally
+       where v.id = tally.vault returning v.id, v.pending
      ), billed as (
        insert into usage_events (id, account, vault, key_hash, kind, model, session,
                                  input_tokens, output_tokens, memory_tokens)
-       select id, account, vault, decode(key_hash, 'hex'), kind, model, session,
-              input_tokens, output_tokens, memory_tokens
-       from item
+       select i.id, i.account, i.vault, decode(i.key_hash, 'hex'), i.kind, i.model, i.session,
+              i.input_tokens, i.output_tokens, i.memory_tokens
+       from item i join promised p on p.id = i.id
        on conflict (id) do nothing returning account, memory_tokens
      ), owing as (
        select id from accounts where balance is not null and id in (select account from item)
@@ -71,17 +78,21 @@ export async function insertOperations(
        from (select account, sum(memory_tokens) tokens from billed group by account) bill, owing
        where a.id = bill.account and owing.id = a.id
      )
-     select r.epoch, r.pending, coalesce(s.epoch, 0) as session_epoch
-     from item i join raised r on r.id = i.vault
+     select h.epoch, coalesce(r.pending, h.pending) as pending, coalesce(s.epoch, 0) as session_epoch,
+            p.id is not null as fresh
+     from item i join held h on h.id = i.vault
+     left join raised r on r.id = i.vault
+     left join promised p on p.id = i.id
      left join sessions s on s.vault = i.vault and s.session = i.session
      order by i.n`,
     [items],
     'operations.insert',
   )
-  return rows.map(row => ({
-    epoch: row.epoch,
-    sessionEpoch: row.session_epoch,
-    pending: row.pending,
+  return rows.map(({ epoch, session_epoch: sessionEpoch, pending, fresh }) => ({
+    epoch,
+    sessionEpoch,
+    pending,
+    fresh,
   }))
 }
 

@@ -20,6 +20,20 @@ export async function listProviderKeys(query: Query, account: string): Promise<P
   return rows
 }
 
+/** One of them, sealed; undefined when there is none. */
+export async function findProviderKey(
+  query: Query,
+  account: string,
+  provider: string,
+): Promise<string | undefined> {
+  const { rows } = await query<{ sealed: string }>(
+    'select sealed from provider_keys where account = $1 and provider = $2',
+    [account, provider],
+    'provider-keys.find',
+  )
+  return rows[0]?.sealed
+}
+
 /** Stores a key in place of the one before. */
 export async function putProviderKey(
   query: Query,

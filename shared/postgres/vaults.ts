@@ -10,7 +10,10 @@ export type PlaceChange = {
   cleared?: boolean
 }
 
-/** How the debt moves; every figure may be negative. */
+/**
+ * How the debt moves; every figure may be negative. So may the debt for a moment: what is stored can be
+ * deleted or consolidated before it is settled, and the sum is right whichever comes first.
+ */
 export type DebtChange = {
   rawUnits?: number
   rawTokens?: number
@@ -43,10 +46,9 @@ export async function changeVault(
   const { rows } = await tx.query<{ revision: string }>(
     `with raised as (
        update vaults set revision = revision + 1,
-         raw_units = greatest(0, raw_units + $3), raw_tokens = greatest(0, raw_tokens + $4),
-         tier2_count = greatest(0, tier2_count + $5),
-         tier2_importance = greatest(0, tier2_importance + $6),
-         tier2_tokens = greatest(0, tier2_tokens + $7)
+         raw_units = raw_units + $3, raw_tokens = raw_tokens + $4,
+         tier2_count = tier2_count + $5, tier2_importance = tier2_importance + $6,
+         tier2_tokens = tier2_tokens + $7
        where id = $1 returning revision
      ), logged as (
        insert into vault_changes (vault, revision, session, stored, removed, cleared)

@@ -1,6 +1,11 @@
 import OpenAI from 'openai'
 import { Refusal } from '#shared/errors.ts'
-import { providerNames, providers, type ProviderName } from '#shared/providers/registry.ts'
+import {
+  compatiblePathOf,
+  providerNames,
+  providers,
+  type ProviderName,
+} from '#shared/providers/registry.ts'
 
 export type ChatTurn = { role: 'system' | 'user' | 'assistant'; content: string }
 
@@ -31,12 +36,6 @@ export type ChatSettings = { model: string; apiKey?: string; baseUrl?: string }
 /** A long batch, thought over by a slow model. */
 const deadlineMs = 300_000
 
-/** Providers whose native API is elsewhere: where their OpenAI-compatible one is below the base URL. */
-const chatPaths: Partial<Record<ProviderName, string>> = {
-  anthropic: '/v1',
-  google: '/v1beta/openai',
-}
-
 /**
  * Opens `<provider>/<model>` of any registered provider. No call is made yet.
  *
@@ -50,7 +49,7 @@ export function openChatModel({ model, apiKey, baseUrl }: ChatSettings): ChatMod
   }
   const client = new OpenAI({
     apiKey: apiKey || 'none',
-    baseURL: (baseUrl || providers[provider].baseUrl) + (chatPaths[provider] ?? ''),
+    baseURL: (baseUrl || providers[provider].baseUrl) + compatiblePathOf(provider),
     maxRetries: 3,
     timeout: deadlineMs,
   })

@@ -1,11 +1,31 @@
+/** A request and answer format; what is written in one is never translated into another. */
+export type Format = 'openai' | 'anthropic' | 'google'
+
+type Provider = {
+  baseUrl: string
+  /** Where below the base URL its OpenAI-compatible API is, when the base URL is that of another. */
+  compatiblePath?: string
+  /** The format of its own that it speaks beside OpenAI's. */
+  native?: Exclude<Format, 'openai'>
+}
+
 /**
- * Every provider a model name may begin with, and where its OpenAI-compatible API is.
- * Anthropic's and Google's native APIs have their own addresses. `<NAME>_BASE_URL` overrides.
+ * Every provider a model name may begin with, and where it is. `<NAME>_BASE_URL` overrides the address:
+ * with its version path where the API is OpenAI's own or a copy of it, without one for Anthropic and
+ * Google, as the official SDKs read them.
  */
 export const providers = {
   openai: { baseUrl: 'https://api.openai.com/v1' },
-  anthropic: { baseUrl: 'https://api.anthropic.com' },
-  google: { baseUrl: 'https://generativelanguage.googleapis.com' },
+  anthropic: {
+    baseUrl: 'https://api.anthropic.com',
+    compatiblePath: '/v1',
+    native: 'anthropic',
+  },
+  google: {
+    baseUrl: 'https://generativelanguage.googleapis.com',
+    compatiblePath: '/v1beta/openai',
+    native: 'google',
+  },
   openrouter: { baseUrl: 'https://openrouter.ai/api/v1' },
   xai: { baseUrl: 'https://api.x.ai/v1' },
   deepseek: { baseUrl: 'https://api.deepseek.com/v1' },
@@ -15,7 +35,17 @@ export const providers = {
   together: { baseUrl: 'https://api.together.xyz/v1' },
   fireworks: { baseUrl: 'https://api.fireworks.ai/inference/v1' },
   ollama: { baseUrl: 'http://127.0.0.1:11434/v1' },
-} as const
+} as const satisfies Record<string, Provider>
 
 export type ProviderName = keyof typeof providers
 export const providerNames = Object.keys(providers) as ProviderName[]
+
+/** Where below its base URL the OpenAI-compatible API of a provider is. */
+export const compatiblePathOf = (provider: ProviderName): string =>
+  (providers[provider] as Provider).compatiblePath ?? ''
+
+/** The providers that speak a format; every one speaks OpenAI's. */
+export const speakersOf = (format: Format): ProviderName[] =>
+  format === 'openai'
+    ? providerNames
+    : providerNames.filter(name => (providers[name] as Provider).native === format)

@@ -4,6 +4,8 @@ import type { IngestJob } from '#shared/memory/promise.ts'
 import type { CopyJob } from '#shared/copy/accept.ts'
 import type { ClearJob, DeleteIdsJob } from '#shared/erasure/job.ts'
 import type { ReembedJob } from '#shared/memory/reembed.ts'
+import type { RelabelJob } from '#shared/org/relabel.ts'
+import type { OrgExtractJob, OrgTurnJob } from '#shared/org/turn.ts'
 import type { CommitJob } from '#shared/reflection/lease.ts'
 
 /**
@@ -21,6 +23,10 @@ export type Payloads = {
   reembed: ReembedJob
   'delete-ids': DeleteIdsJob
   clear: ClearJob
+  'org-extract': OrgExtractJob
+  'org-tag': OrgTurnJob
+  'org-reconcile': OrgTurnJob
+  'org-relabel': RelabelJob
   sweep: Record<string, never>
 }
 
@@ -55,6 +61,12 @@ export const jobs: Record<JobName, Patience> = {
   'commit-apply': { batchSize: 5, concurrency: 2, expireInSeconds: 300, policy: 'standard' },
   'delete-ids': { batchSize: 10, concurrency: 1, expireInSeconds: 300, policy: 'standard' },
   clear: { batchSize: 4, concurrency: 1, expireInSeconds: 900, policy: 'standard' },
+  // Each waits for a model most of its time.
+  'org-extract': { batchSize: 4, concurrency: 2, expireInSeconds: 900, policy: 'standard' },
+  'org-tag': { batchSize: 4, concurrency: 2, expireInSeconds: 900, policy: 'standard' },
+  // By organization: two turns that say the same must not both find that nobody has said it yet.
+  'org-reconcile': { batchSize: 2, concurrency: 2, expireInSeconds: 900, policy: 'singleton' },
+  'org-relabel': { batchSize: 2, concurrency: 1, expireInSeconds: 900, policy: 'standard' },
   sweep: {
     batchSize: 2,
     concurrency: 1,

@@ -1,6 +1,7 @@
 import type { Codec, Question } from '#shared/recall/codec.ts'
 import { scan, type Ranked } from '#shared/recall/scan.ts'
-import type { Chunk } from '#shared/recall/vector-chunk.ts'
+import { isSketchable } from '#shared/recall/sketch.ts'
+import { chunkMax, sketchOf, type Chunk } from '#shared/recall/vector-chunk.ts'
 
 /** Rows `from` to `to` of a chunk. */
 export type Piece = {
@@ -56,19 +57,62 @@ function scanPiece(
   return { rows, dots }
 }
 
-/** A scan begins at the start of a buffer: rows from the midst of a chunk are copied out. */
+/** Rows of a chunk by their numbers in it. */
 function scanRange(
   codec: Codec,
-  { rows: { values } }: Chunk,
+  chunk: Chunk,
   from: number,
   to: number,
   question: Question,
   k: number,
 ): Ranked {
+  const { dimension } = codec
+  const { values } = chunk.rows
+  const sketch = isSketchable(to - from, dimension) ? sketchOf(codec, chunk) : null
+  const likely = sketch?.likely(question.values as Int8Array, from, to, k)
+  if (likely) {
+    const some = roomFor(values, likely.length * dimension)
+    for (let i = 0; i < likely.length; i++) copyRow(values, likely[i]!, some, i, dimension)
+    const { rows, dots } = scan(some, likely.length, question.values, k)
+    return { rows: rows.map(place => likely[place]!), dots }
+  }
   if (from === 0) return scan(values, to, question.values, k)
-  const copy = copied(values.subarray(from * codec.dimension, to * codec.dimension))
+  // A scan begins at the start of a buffer.
+  const copy = roomFor(values, (to - from) * dimension)
+  copy.set(values.subarray(from * dimension, to * dimension))
   const { rows, dots } = scan(copy, to - from, question.values, k)
   return { rows: rows.map(row => row + from), dots }
+}
+
+/** The products of some rows, each given by its chunk and its number there, in their order. */
+export function productsOf(
+  { dimension }: Codec,
+  count: number,
+  rowAt: (index: number) => { chunk: Chunk; row: number },
+  question: Question,
+): Float32Array {
+  const products = new Float32Array(count)
+  const some = roomFor(question.values, Math.min(count, chunkMax) * dimension)
+  for (let done = 0; done < count; done += chunkMax) {
+    const part = Math.min(chunkMax, count - done)
+    for (let i = 0; i < part; i++) {
+      const { chunk, row } = rowAt(done + i)
+      copyRow(chunk.rows.values, row, some, i, dimension)
+    }
+    const { rows, dots } = scan(some, part, question.values, part)
+    for (let i = 0; i < part; i++) products[done + rows[i]!] = dots[i]!
+  }
+  return products
+}
+
+function copyRow(
+  from: Int8Array | Float32Array,
+  row: number,
+  to: Int8Array | Float32Array,
+  place: number,
+  dimension: number,
+) {
+  to.set(from.subarray(row * dimension, (row + 1) * dimension), place * dimension)
 }
 
 /**
@@ -77,15 +121,13 @@ function scanRange(
  */
 const scratch = { int8: new Int8Array(0), float32: new Float32Array(0) }
 
-/** The same numbers at the start of a buffer; overwritten by the next call. */
-function copied(part: Int8Array | Float32Array): Int8Array | Float32Array {
-  if (part instanceof Int8Array) {
-    if (scratch.int8.length < part.length) scratch.int8 = new Int8Array(part.length)
-    scratch.int8.set(part)
+/** Room for so many numbers of the same kind, at the start of a buffer; the next call's too. */
+function roomFor(values: Int8Array | Float32Array, length: number): Int8Array | Float32Array {
+  if (values instanceof Int8Array) {
+    if (scratch.int8.length < length) scratch.int8 = new Int8Array(length)
     return scratch.int8
   }
-  if (scratch.float32.length < part.length) scratch.float32 = new Float32Array(part.length)
-  scratch.float32.set(part)
+  if (scratch.float32.length < length) scratch.float32 = new Float32Array(length)
   return scratch.float32
 }
 

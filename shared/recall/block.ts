@@ -21,6 +21,10 @@ export type Block = {
    * vector; best first, of equals the later row first.
    */
   nearest(vector: Float32Array, k: number, first?: number, end?: number): Nearest
+  /** The rows `nearest` looks at more closely: the best `k` by first sight, best first. */
+  nearRows(vector: Float32Array, k: number, first: number, end: number): Uint32Array
+  /** The cosines of some rows by first sight, in their order: off by 0.0003 on average. */
+  glances(vector: Float32Array, rows: ArrayLike<number>): Float32Array
   /** The cosines of some rows, in their order; `nearest` gives the same to about 0.001. */
   cosines(vector: Float32Array, rows: ArrayLike<number>): Float32Array
   readonly words: WordIndex
@@ -30,6 +34,8 @@ export type Block = {
   importance(row: number): number | undefined
   tokens(row: number): number
   speakerOf(row: number): string | undefined
+  /** Stands for itself: a fact that a team shares, no turn of a conversation. */
+  isFact(row: number): boolean
   /** A number equal for equal texts (NFC, trimmed), and 53 bits apart for others. */
   textHash(row: number): number
 }
@@ -147,6 +153,8 @@ export function createBlock(
     nearest(vector, k, first = 0, end = vectors.count) {
       return vectors.nearest(vector, k, Math.max(0, first), Math.min(end, vectors.count))
     },
+    nearRows: (vector, k, first, end) => vectors.nearRows(vector, k, first, end),
+    glances: (vector, rows) => vectors.glances(vector, rows),
     cosines: (vector, rows) => vectors.cosines(vector, rows),
     words: shelf.words,
     memory: row => shelf.read(slotOf[row]!),
@@ -154,6 +162,7 @@ export function createBlock(
     importance: row => shelf.records.importance(slotOf[row]!),
     tokens: row => shelf.records.tokens(slotOf[row]!),
     speakerOf: row => shelf.records.speaker(slotOf[row]!),
+    isFact: row => shelf.records.label(slotOf[row]!).author !== undefined,
     textHash: row => shelf.records.textHash(slotOf[row]!),
     has: id => shelf.find(id) >= 0,
 

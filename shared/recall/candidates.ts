@@ -1,13 +1,14 @@
 import type { Span } from '#shared/recall/calendar.ts'
 import { firstLender, lastLender } from '#shared/recall/neighbours.ts'
 import type { Place } from '#shared/recall/place.ts'
+import { createRowSet, type RowSet } from '#shared/recall/row-set.ts'
 import { topRows } from '#shared/recall/top-rows.ts'
 import type { WordTable } from '#shared/recall/word-table.ts'
 
 export type Candidates = {
   /** Ascending. */
   rows: Uint32Array
-  /** 0 where there is no vector to compare with. */
+  /** By first sight; 0 where there is no vector to compare with. */
   cosines: Float32Array
   /** Whether every row of the place was considered. */
   complete: boolean
@@ -32,15 +33,15 @@ const timedRowsMax = 4 * timedMax
  * the best of both, and events of the times that are named.
  */
 export function candidatesIn(place: Place, search: Search): Candidates {
-  const { block, first, end } = place
-  const rows = new Set<number>()
-  const known = new Map<number, number>()
-  const byWords = topRows(search.table.sums, search.reach)
+  const { block, first, end, open } = place
+  const { table, vector, reach } = search
+  const rows = createRowSet(first, end)
+  const byWords = topRows(table.sums, table.holders, reach)
   for (let i = 0; i < byWords.length; i++) byWords[i]! += first
-  const byMeaning = search.vector ? nearestIn(place, search.vector, search.reach, known) : []
+  const byMeaning = vector ? nearRowsIn(place, vector, reach) : []
 
   for (const best of [byWords, byMeaning]) {
-    for (const row of best) rows.add(row)
+    for (let i = 0; i < best.length; i++) rows.add(best[i]!)
     for (let i = 0; i < Math.min(leadersMax, best.length); i++) {
       const row = best[i]!
       // Whoever lends to a row is near enough to borrow from it.
@@ -50,34 +51,27 @@ export function candidatesIn(place: Place, search: Search): Candidates {
   }
   addTimed(place, search, rows)
 
-  const all = Uint32Array.from(rows).sort()
-  const allowed = place.open ? all : all.filter(row => place.allows(row))
+  const all = rows.ascending()
+  const allowed = open ? all : all.filter(row => place.allows(row))
   return {
     rows: allowed,
-    cosines: cosinesOf(place, allowed, search.vector, known),
-    complete: rows.size >= end - first,
+    cosines: vector ? block.glances(vector, allowed) : new Float32Array(allowed.length),
+    complete: reach >= end - first || rows.size >= end - first,
   }
 }
 
-/** Best first; their cosines are kept in `known`. */
-function nearestIn(
+/** Best first. */
+function nearRowsIn(
   { block, first, end, open, allows }: Place,
   vector: Float32Array,
   reach: number,
-  known: Map<number, number>,
-): number[] {
+): Uint32Array {
+  if (open) return block.nearRows(vector, reach, first, end)
   // Rows of low importance are found and thrown away: ask for more of them.
-  const { rows, cosines } = block.nearest(vector, open ? reach : reach * 8, first, end)
-  const near: number[] = []
-  for (let i = 0; i < rows.length; i++) {
-    const row = rows[i]!
-    known.set(row, cosines[i]!)
-    if (open || allows(row)) near.push(row)
-  }
-  return near
+  return block.nearRows(vector, reach * 8, first, end).filter(allows)
 }
 
-function addTimed({ block, first, end }: Place, { times, vector }: Search, rows: Set<number>) {
+function addTimed({ block, first, end }: Place, { times, vector }: Search, rows: RowSet) {
   const most = rows.size + timedRowsMax
   for (const time of times) {
     const span = block.range(time.from, time.to)
@@ -85,22 +79,7 @@ function addTimed({ block, first, end }: Place, { times, vector }: Search, rows:
     const to = Math.min(end, span.end)
     if (from >= to || rows.size >= most) continue
     if (vector && to - from > timedMax) {
-      for (const row of block.nearest(vector, timedMax, from, to).rows) rows.add(row)
+      for (const row of block.nearRows(vector, timedMax, from, to)) rows.add(row)
     } else for (let row = from; row < Math.min(to, from + timedMax); row++) rows.add(row)
   }
-}
-
-function cosinesOf(
-  { block }: Place,
-  rows: Uint32Array,
-  vector: Float32Array | null,
-  known: ReadonlyMap<number, number>,
-): Float32Array {
-  const cosines = new Float32Array(rows.length)
-  if (!vector) return cosines
-  const missing = rows.filter(row => !known.has(row))
-  const found = block.cosines(vector, missing)
-  let next = 0
-  for (let i = 0; i < rows.length; i++) cosines[i] = known.get(rows[i]!) ?? found[next++]!
-  return cosines
 }

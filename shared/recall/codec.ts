@@ -24,6 +24,8 @@ export type Codec = {
   readonly dimension: number
   /** Elements of one row in each column. */
   readonly strides: Readonly<Record<keyof Rows, number>>
+  /** Whether sketches of rows help to find the best of many. */
+  readonly sketched: boolean
   allocate(rows: number): Rows
   encode(vector: Float32Array, rows: Rows, row: number): void
   /** Prepares a question; overwritten by the next one. */
@@ -34,8 +36,8 @@ export type Codec = {
   look(vector: Float32Array, count: number, cosines: Float32Array): void
 }
 
-/** Rows of one second look: 0.4 MB of int8 at 1,536 dimensions, which stays in the cache. */
-export const lookMax = 256
+/** Rows of one second look: 0.5 MB of int8 at 1,536 dimensions, which stays in the cache. */
+export const lookMax = 320
 
 /** Rounding may carry a cosine past 1. */
 export function clampCosine(cosine: number): number {

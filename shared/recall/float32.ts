@@ -16,6 +16,7 @@ export function createFloat32Codec(dimension: number): Codec {
 
   return {
     dimension,
+    sketched: false,
     strides: { values: dimension, ninth: 0, scales: 0 },
     allocate: rows => ({ values: new Float32Array(rows * dimension), ...none }),
     encode(vector, { values }, row) {

@@ -52,6 +52,8 @@ function namedIn(text: string): (speaker: string) => boolean {
   }
 }
 
+let sums = new Float32Array(0)
+
 function markRows(
   { block, first, end }: Place,
   rows: Uint32Array,
@@ -60,6 +62,8 @@ function markRows(
 ) {
   if (marks.length === 0) return
   const terms = marks.map(term => ({ term, weight: 1 }))
-  const held = block.words.scores(terms, first, end)
-  for (let i = 0; i < rows.length; i++) if (held[rows[i]! - first]! > 0) hints[i] = 1
+  if (sums.length < end - first) sums = new Float32Array(end - first)
+  sums.fill(0, 0, end - first)
+  block.words.scores(terms, first, end, sums)
+  for (let i = 0; i < rows.length; i++) if (sums[rows[i]! - first]! > 0) hints[i] = 1
 }

@@ -1,7 +1,10 @@
 import type { Memories } from '#shared/mongo/memories.ts'
+import type { Place } from '#shared/mongo/place.ts'
+import { permittedSets, type Audience } from '#shared/org/permitted.ts'
 import { changesSince, sessionEpochOf } from '#shared/postgres/changes.ts'
 import type { Postgres } from '#shared/postgres/connect.ts'
-import type { ImageSource } from '#shared/recall/images.ts'
+import { tagSetsOf } from '#shared/postgres/shared-tag-sets.ts'
+import type { ImageSource, SpaceRef } from '#shared/recall/images.ts'
 
 /** Bookkeeping and text of an average row; only to decide whether a vault fits at all. */
 const bytesBesideVector = 500
@@ -17,26 +20,49 @@ export function createImageSource({
   memories: Memories
   postgres: Postgres
 }): ImageSource {
+  const placeOf = (ref: Pick<SpaceRef, 'scope' | 'session' | 'audience'>) =>
+    placeSeen(postgres, ref)
+
   return {
-    async load({ scope, session, space }, onBatch) {
-      const sessionEpoch = await sessionEpochOf(postgres.query, scope, session)
-      await memories.stream(scope, { session, sessionEpoch }, space, onBatch)
+    async load(ref, onBatch) {
+      await memories.stream(ref.scope, await placeOf(ref), ref.space, onBatch)
     },
 
-    async changes({ scope, session, space }, since) {
+    async changes(ref, since) {
+      const { scope, session, space } = ref
       const changes = await changesSince(postgres.query, scope, session, since)
       if (!changes || changes.stored.length > changedMax) return null
       if (changes.stored.length === 0) return { put: [], remove: changes.removed }
-      const sessionEpoch = await sessionEpochOf(postgres.query, scope, session)
-      const place = { session, sessionEpoch }
-      const put = await memories.byIds(scope, place, space, changes.stored)
+      const put = await memories.byIds(scope, await placeOf(ref), space, changes.stored)
       return { put, remove: changes.removed }
     },
 
-    async measure({ scope, session, space, dimension }) {
-      const sessionEpoch = await sessionEpochOf(postgres.query, scope, session)
-      const rows = await memories.count(scope, { session, sessionEpoch }, space)
+    async measure({ scope, session, space, dimension, audience }) {
+      const rows = audience
+        ? await countSeen(postgres, scope, audience)
+        : await memories.count(scope, await placeOf({ scope, session }), space)
       return rows * (dimension + bytesBesideVector)
     },
   }
+}
+
+/** How many memories of a shared vault an audience may see. */
+async function countSeen(
+  { query }: Pick<Postgres, 'query'>,
+  scope: SpaceRef['scope'],
+  audience: Audience,
+): Promise<number> {
+  const { permitted } = permittedSets(audience, await tagSetsOf(query, scope))
+  return permitted.reduce((sum, { memories }) => sum + memories, 0)
+}
+
+/** The part of a vault that an image holds; of a shared one what its audience may see. */
+export async function placeSeen(
+  { query }: Pick<Postgres, 'query'>,
+  { scope, session, audience }: Pick<SpaceRef, 'scope' | 'session' | 'audience'>,
+): Promise<Place> {
+  const sessionEpoch = await sessionEpochOf(query, scope, session)
+  if (!audience || audience.wildcard) return { session, sessionEpoch }
+  const { permitted } = permittedSets(audience, await tagSetsOf(query, scope))
+  return { session, sessionEpoch, tagSets: permitted.map(({ tagSet }) => tagSet) }
 }

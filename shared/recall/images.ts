@@ -1,4 +1,5 @@
 import type { EmbeddedMemory, VaultScope } from '#shared/memory/memory.ts'
+import { audienceKey, type Audience } from '#shared/org/permitted.ts'
 import type { Image } from '#shared/recall/image.ts'
 
 /** One space of vectors in a vault, or in a session of it (`null`: the core vault). */
@@ -7,6 +8,11 @@ export type SpaceRef = {
   session: string | null
   space: string
   dimension: number
+  /**
+   * Of a shared vault: who looks. Those who may see the same share an image, which holds what they may
+   * see and nothing else, so that what is hidden from them neither counts nor costs anything.
+   */
+  audience?: Audience
 }
 
 /** Where images come from. */
@@ -211,8 +217,10 @@ export function createImages(source: ImageSource, options: ImagesOptions): Image
   }
 }
 
-function keyOf({ scope, session, space }: SpaceRef): string {
-  return `${scope.vault}\n${space}\n${session === null ? 'core' : `session ${session}`}`
+function keyOf({ scope, session, space, audience }: SpaceRef): string {
+  const part = session === null ? 'core' : `session ${session}`
+  const seen = audience && !audience.wildcard ? [audienceKey(audience)] : []
+  return [scope.vault, space, ...seen, part].join('\n')
 }
 
 function covers(have: Version, wanted: Version): boolean {

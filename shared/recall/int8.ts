@@ -76,6 +76,7 @@ export function createInt8Codec(dimension: number): Codec {
 
   return {
     dimension,
+    sketched: true,
     strides: { values: dimension, ninth: width, scales: 1 },
     allocate: rows => ({
       values: new Int8Array(rows * dimension),

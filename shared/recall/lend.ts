@@ -14,12 +14,11 @@ export type Lent = {
  * were said one turn before. `rows` ascends; `similarities` are theirs.
  */
 export function lentTo(
-  place: Place,
+  { block, first, end }: Place,
   table: WordTable,
   rows: Uint32Array,
   similarities: Float32Array,
 ): Lent {
-  const { block, first, end } = place
   const words = new Float32Array(rows.length)
   const similarity = new Float32Array(rows.length)
   for (let i = 0; i < rows.length; i++) {
@@ -27,34 +26,32 @@ export function lentTo(
     const from = firstLender(block, row, first)
     const to = lastLender(block, row, end)
     if (from === to) continue
-    for (let concept = 0; concept < table.concepts.length; concept++) {
-      words[i]! += lentWorth(table, concept, {
-        row: row - first,
-        from: from - first,
-        to: to - first,
-      })
-    }
+    words[i] = lentWorth(table, row - first, from - first, to - first)
     similarity[i] = lentSimilarity(rows, similarities, i, from, to)
   }
   return { words, similarity }
 }
 
+/** Rows by their distance from the place's first. */
 function lentWorth(
   { byConcept, rows, concepts }: WordTable,
-  concept: number,
-  { row, from, to }: { row: number; from: number; to: number },
+  row: number,
+  from: number,
+  to: number,
 ): number {
-  const offset = concept * rows
-  const { worth } = concepts[concept]!
-  const own = Math.min(worth, byConcept[offset + row]!)
-  let most = own
-  for (let lender = from; lender <= to; lender++) {
-    const score = byConcept[offset + lender]!
-    if (score <= most) continue
-    const offered = Math.min(worth, score) * lending(lender, row)
-    if (offered > most) most = offered
+  let sum = 0
+  for (let concept = 0; concept < concepts.length; concept++) {
+    const offset = concept * rows
+    const { worth } = concepts[concept]!
+    const own = Math.min(worth, byConcept[offset + row]!)
+    let most = own
+    for (let lender = from; lender <= to; lender++) {
+      const score = byConcept[offset + lender]!
+      if (score > most) most = Math.max(most, Math.min(worth, score) * lending(lender, row))
+    }
+    sum += most - own
   }
-  return most - own
+  return sum
 }
 
 /** Only rows that were looked at closely have a similarity to lend. */

@@ -32,5 +32,5 @@ export function lastLender(block: Block, row: number, end: number): number {
 
 /** Whether a row and the next one were said in one conversation. */
 function isTogether(block: Block, row: number): boolean {
-  return block.at(row + 1) - block.at(row) <= conversationGapMs
+  return block.at(row + 1) - block.at(row) <= conversationGapMs && !block.isFact(row)
 }

@@ -8,6 +8,7 @@ import { judge, type Inquiry, type Judged } from '#shared/recall/judge.ts'
 import { favourOrder } from '#shared/recall/order.ts'
 import { placesOf, type Place } from '#shared/recall/place.ts'
 import { readQuestion } from '#shared/recall/question.ts'
+import { scoreOf } from '#shared/recall/score.ts'
 import { uniqueTexts } from '#shared/recall/unique.ts'
 import { saidBy } from '#shared/recall/words.ts'
 
@@ -76,6 +77,7 @@ export function rank(
   const all = rankRows(places, inquiry, limit)
   const ranked = question.floor ? relevantOf(all, inquiry) : all.filter(isRelated)
   const chosen = question.tiers ? ranked.slice(0, limit) : blendTiers(ranked, limit)
+  if (vector) lookAgain(chosen, vector, calibration)
   return chosen.map(({ place, row, relevance, signals }) => ({
     memory: place.block.memory(row),
     score: vector ? signals.similarity : signals.words,
@@ -83,6 +85,17 @@ export function rank(
     signals,
     image: place.image,
   }))
+}
+
+/** First sight is enough to rank by; the score that clients read and compare is exact. */
+function lookAgain(chosen: readonly Judged[], vector: Float32Array, calibration: Calibration) {
+  for (const [{ block }, own] of Map.groupBy(chosen, ({ place }) => place)) {
+    const cosines = block.cosines(
+      vector,
+      own.map(({ row }) => row),
+    )
+    own.forEach(({ signals }, i) => (signals.similarity = scoreOf(cosines[i]!, calibration)))
+  }
 }
 
 /** All rows worth it in order of relevance, each text once. */

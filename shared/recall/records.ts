@@ -1,5 +1,6 @@
 import { grown, picked, trimmed } from '#shared/recall/column.ts'
 import { hashInto } from '#shared/recall/hash.ts'
+import { createLabels, type Labels } from '#shared/recall/labels.ts'
 import { createTexts, type Texts } from '#shared/recall/texts.ts'
 import type { Memory, Role } from '#shared/memory/memory.ts'
 
@@ -14,6 +15,8 @@ export type Records = {
   importance(record: number): number | undefined
   tokens(record: number): number
   speaker(record: number): string | undefined
+  /** Tags and author of a shared memory. */
+  label(record: number): Pick<Memory, 'tags' | 'author'>
   text(record: number): string
   /** 53 bits of a hash of the text, normalised (NFC) and trimmed. */
   textHash(record: number): number
@@ -47,10 +50,10 @@ export function createRecords(): Records {
     speaker: new Uint32Array(0),
     mark: new Uint8Array(0),
   }
-  return over(columns, createTexts(), createSpeakers())
+  return over(columns, createTexts(), createSpeakers(), createLabels())
 }
 
-function over(held: Columns, texts: Texts, speakers: Speakers): Records {
+function over(held: Columns, texts: Texts, speakers: Speakers, labels: Labels): Records {
   let columns = held
 
   return {
@@ -61,7 +64,7 @@ function over(held: Columns, texts: Texts, speakers: Speakers): Records {
       const { at, hash, tokens, speaker, mark } = columns
       const wide = at.byteLength + hash.byteLength
       const narrow = tokens.byteLength + speaker.byteLength + mark.byteLength
-      return wide + narrow + texts.bytes + speakers.bytes
+      return wide + narrow + texts.bytes + speakers.bytes + labels.bytes
     },
 
     add(memory) {
@@ -79,6 +82,7 @@ function over(held: Columns, texts: Texts, speakers: Speakers): Records {
       columns.tokens[record] = memory.tokens
       columns.speaker[record] = speakers.number(memory.speaker)
       columns.mark[record] = ((memory.importance ?? 0) << roleBits) | roles.indexOf(memory.role)
+      labels.put(record, memory)
     },
 
     at: record => columns.at[record]!,
@@ -86,6 +90,7 @@ function over(held: Columns, texts: Texts, speakers: Speakers): Records {
     importance: record => columns.mark[record]! >> roleBits || undefined,
     tokens: record => columns.tokens[record]!,
     speaker: record => speakers.name(columns.speaker[record]!),
+    label: record => labels.of(record),
     text: record => texts.text(record),
     textHash: record => columns.hash[record]!,
 
@@ -97,7 +102,7 @@ function over(held: Columns, texts: Texts, speakers: Speakers): Records {
         speaker: picked(columns.speaker, records),
         mark: picked(columns.mark, records),
       }
-      return over(kept, texts.pick(records), speakers)
+      return over(kept, texts.pick(records), speakers, labels.pick(records))
     },
 
     trim() {
@@ -110,6 +115,7 @@ function over(held: Columns, texts: Texts, speakers: Speakers): Records {
         mark: trimmed(columns.mark, count),
       }
       texts.trim()
+      labels.trim(count)
     },
   }
 }

@@ -93,6 +93,7 @@ export function createShelf(tier: Tier, termsOf: (text: string) => string[]): Sh
         tokens: records.tokens(slot),
         ...(importance !== undefined && { importance }),
         ...(speaker !== undefined && { speaker }),
+        ...records.label(slot),
       }
     },
 

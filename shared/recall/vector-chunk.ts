@@ -1,10 +1,13 @@
 import type { Codec, Rows } from '#shared/recall/codec.ts'
+import { createSketch, isSketchable, type Sketch } from '#shared/recall/sketch.ts'
 
 /** A stretch of rows in buffers of their own, so that a scan can begin at its start. */
 export type Chunk = {
   rows: Rows
   count: number
   capacity: number
+  /** Once there are many rows. */
+  sketch: Sketch | null
 }
 
 /**
@@ -19,11 +22,30 @@ const capacityMin = 16
 const columns = ['values', 'ninth', 'scales'] as const
 
 export function createChunk(codec: Codec, capacity: number): Chunk {
-  return { rows: codec.allocate(capacity), count: 0, capacity }
+  return { rows: codec.allocate(capacity), count: 0, capacity, sketch: null }
 }
 
-export function bytesOf({ rows }: Chunk): number {
-  return columns.reduce((sum, column) => sum + rows[column].byteLength, 0)
+export function bytesOf({ rows, sketch }: Chunk): number {
+  return columns.reduce((sum, column) => sum + rows[column].byteLength, sketch?.bytes ?? 0)
+}
+
+/** The sketch of a chunk as it is now, or null where it has none. */
+export function sketchOf(codec: Codec, chunk: Chunk): Sketch | null {
+  if (!codec.sketched || !isSketchable(chunk.count, codec.dimension)) return null
+  chunk.sketch ??= createSketch(codec.dimension, chunkMax)
+  chunk.sketch?.bringUp(chunk.rows.values as Int8Array, chunk.count)
+  return chunk.sketch
+}
+
+/** Writes another vector over a row. */
+export function replaceIn(
+  codec: Codec,
+  { rows, sketch }: Chunk,
+  row: number,
+  vector: Float32Array,
+) {
+  codec.encode(vector, rows, row)
+  sketch?.redraw(rows.values as Int8Array, row)
 }
 
 /**
@@ -52,6 +74,7 @@ export function insertInto(
     end = place
   }
   chunk.count = count
+  chunk.sketch?.outdate(places[0]!)
 }
 
 /** Takes rows out; `gone` ascending. Memory that is mostly unused afterwards is given back. */
@@ -64,7 +87,11 @@ export function removeFrom(codec: Codec, chunk: Chunk, gone: readonly number[]) 
     kept += to - from
   }
   chunk.count = kept
-  if (chunk.count < chunk.capacity / 2) resize(codec, chunk, chunk.count)
+  chunk.sketch?.outdate(gone[0]!)
+  if (chunk.count < chunk.capacity / 2) {
+    resize(codec, chunk, chunk.count)
+    chunk.sketch = null
+  }
 }
 
 /** A chunk that holds rows `from` to `to` of another, and no room for more. */

@@ -6,10 +6,12 @@ import {
   insertInto,
   joined,
   removeFrom,
+  replaceIn,
   resize,
+  sketchOf,
   type Chunk,
 } from '#shared/recall/vector-chunk.ts'
-import { bestRows, type Piece } from '#shared/recall/best-rows.ts'
+import { bestRows, productsOf, type Piece } from '#shared/recall/best-rows.ts'
 import { clampCosine, lookMax, type Codec } from '#shared/recall/codec.ts'
 
 /** The best rows of a scan, and how near they are. */
@@ -26,6 +28,10 @@ export type Vectors = {
   remove(rows: readonly number[]): void
   /** The best `k` rows of [first, end), best first; of equals the later one first. */
   nearest(vector: Float32Array, k: number, first: number, end: number): Nearest
+  /** The best `k` rows of [first, end) by first sight alone, best first. */
+  nearRows(vector: Float32Array, k: number, first: number, end: number): Uint32Array
+  /** The cosines of some rows by first sight, in their order: off by 0.0003 on average. */
+  glances(vector: Float32Array, rows: ArrayLike<number>): Float32Array
   /** Always by second look. */
   cosines(vector: Float32Array, rows: ArrayLike<number>): Float32Array
   /** Gives back the room kept for growing. */
@@ -78,6 +84,16 @@ export function createVectors(codec: Codec): Vectors {
     return cosines
   }
 
+  /** Products as cosines, in place. */
+  function scaled(rows: ArrayLike<number>, products: Float32Array, unit: number): Float32Array {
+    for (let i = 0; i < products.length; i++) {
+      const c = chunkOf(rows[i]!)
+      const scale = chunks[c]!.rows.scales[rows[i]! - starts[c]!] ?? 1
+      products[i] = clampCosine(products[i]! * scale * unit)
+    }
+    return products
+  }
+
   function piecesOf(first: number, end: number): Piece[] {
     const pieces: Piece[] = []
     for (let c = chunkOf(first); c < chunks.length && starts[c]! < end; c++) {
@@ -115,7 +131,7 @@ export function createVectors(codec: Codec): Vectors {
 
     replace(row, vector) {
       const c = chunkOf(row)
-      codec.encode(vector, chunks[c]!.rows, row - starts[c]!)
+      replaceIn(codec, chunks[c]!, row - starts[c]!, vector)
     },
 
     remove(rows) {
@@ -136,19 +152,33 @@ export function createVectors(codec: Codec): Vectors {
       const pieces = piecesOf(first, end)
       const question = codec.question(vector)
       const { rows, dots } = bestRows(codec, pieces, question, sought)
-      const cosines = dots.map((dot, i) => {
-        const c = chunkOf(rows[i]!)
-        const scale = chunks[c]!.rows.scales[rows[i]! - starts[c]!] ?? 1
-        return clampCosine(dot * scale * question.unit)
-      })
+      const cosines = scaled(rows, dots, question.unit)
       cosines.set(cosinesOf(vector, rows.subarray(0, lookedAt)))
       return ranked(rows, cosines, k)
+    },
+
+    nearRows(vector, k, first, end) {
+      const sought = Math.min(end - first, k)
+      if (sought <= 0) return new Uint32Array(0)
+      return bestRows(codec, piecesOf(first, end), codec.question(vector), sought).rows
+    },
+
+    glances(vector, rows) {
+      const question = codec.question(vector)
+      const rowAt = (index: number) => {
+        const c = chunkOf(rows[index]!)
+        return { chunk: chunks[c]!, row: rows[index]! - starts[c]! }
+      }
+      return scaled(rows, productsOf(codec, rows.length, rowAt, question), question.unit)
     },
 
     cosines: cosinesOf,
 
     trim() {
-      for (const chunk of chunks) resize(codec, chunk, chunk.count)
+      for (const chunk of chunks) {
+        resize(codec, chunk, chunk.count)
+        sketchOf(codec, chunk)
+      }
     },
   }
 }

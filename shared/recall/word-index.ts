@@ -13,11 +13,19 @@ export type WordIndex = {
   /** Number of rows holding the term. */
   frequency(term: string): number
   /**
-   * For each row of [first, end) the sum over the terms of weight times BM25
-   * saturation. Without an idf, which the caller multiplies into the weights.
-   * The array is overwritten by the next call of the same index.
+   * Writes for each row of [first, end) the sum over the terms of weight times BM25
+   * saturation; without an idf, which the caller multiplies into the weights.
+   *
+   * @param sums By distance from the first row; all 0 before.
+   * @returns where they are not 0 now: distances from the first row, each once, in no
+   *   order. Overwritten by the next call, of whichever index.
    */
-  scores(terms: readonly WeightedTerm[], first: number, end: number): Float32Array
+  scores(
+    terms: readonly WeightedTerm[],
+    first: number,
+    end: number,
+    sums: Float32Array,
+  ): Uint32Array
 }
 
 export type WeightedTerm = { term: string; weight: number }
@@ -52,6 +60,9 @@ const lengthMax = 0xffff
 const list = createPostings()
 const hash = new Uint32Array(2)
 
+let holders = new Uint32Array(0)
+let holderCount = 0
+
 /** An empty index. Its vocabulary knows terms by a 64-bit hash alone: no strings are held. */
 export function createWordIndex(options: WordIndexOptions): WordIndexWriter {
   const { termsOf, rowsOf, k1 = 1.2, b = 0.75 } = options
@@ -62,7 +73,6 @@ export function createWordIndex(options: WordIndexOptions): WordIndexWriter {
   let slotCount = 0
   let count = 0
   let totalLength = 0
-  let sums = new Float32Array(0)
 
   function find(term: string): number {
     hashInto(term, hash)
@@ -74,18 +84,21 @@ export function createWordIndex(options: WordIndexOptions): WordIndexWriter {
     return found >= 0 ? found : vocabulary.add(hash)
   }
 
-  function addScores(term: number, weight: number, first: number, end: number) {
+  function addScores(term: number, weight: number, first: number, end: number, sums: Float32Array) {
     lists.read(term, list)
-    const { slots, times, count: holders } = list
+    const { slots, times, count: postings } = list
     const rows = rowsOf()
     const most = weight * (k1 + 1)
     const least = k1 * (1 - b)
     const slope = totalLength > 0 ? (k1 * b * count) / totalLength : 0
-    for (let i = 0; i < holders; i++) {
+    for (let i = 0; i < postings; i++) {
       const slot = slots[i]!
       const row = rows[slot]!
       if (row < first || row >= end) continue
-      sums[row - first]! += (most * times[i]!) / (times[i]! + least + slope * lengths[slot]!)
+      const place = row - first
+      const sum = sums[place]!
+      if (sum === 0) holders[holderCount++] = place
+      sums[place] = sum + (most * times[i]!) / (times[i]! + least + slope * lengths[slot]!)
     }
   }
 
@@ -97,7 +110,7 @@ export function createWordIndex(options: WordIndexOptions): WordIndexWriter {
       return count > 0 ? totalLength / count : 0
     },
     get bytes() {
-      return lengths.byteLength + sums.byteLength + vocabulary.bytes + lists.bytes
+      return lengths.byteLength + vocabulary.bytes + lists.bytes
     },
 
     frequency(term) {
@@ -112,15 +125,14 @@ export function createWordIndex(options: WordIndexOptions): WordIndexWriter {
       return holders
     },
 
-    scores(terms, first, end) {
-      const length = Math.max(0, end - first)
-      if (sums.length < length) sums = new Float32Array(length)
-      sums.fill(0, 0, length)
+    scores(terms, first, end, sums) {
+      if (holders.length < end - first) holders = new Uint32Array(end - first)
+      holderCount = 0
       for (const { term, weight } of terms) {
-        const found = find(term)
-        if (found >= 0) addScores(found, weight, first, end)
+        const found = weight > 0 ? find(term) : -1
+        if (found >= 0) addScores(found, weight, first, end, sums)
       }
-      return sums.subarray(0, length)
+      return holders.subarray(0, holderCount)
     },
 
     add(slot, text) {

@@ -32,6 +32,33 @@ export function isSocialSecurityNumber(text: string): boolean {
   )
 }
 
+const controlLetters = 'TRWAGMYFPDXBNJZSQVHLCKE'
+
+/** DNI and NIE of Spain: the letter is the number modulo 23, X, Y and Z count as 0, 1 and 2. */
+export function isSpanishNumber(text: string): boolean {
+  const number = text.replace('-', '')
+  const digits = number.slice(0, -1).replace(/^[XYZ]/, letter => String('XYZ'.indexOf(letter)))
+  return controlLetters[Number(digits) % 23] === number.at(-1)
+}
+
+/** CPF of Brazil: two check digits, each over all digits before it. */
+export function isBrazilianNumber(text: string): boolean {
+  const digits = text.replaceAll(/\D/g, '')
+  if (/^(\d)\1+$/.test(digits)) return false
+  const checkAfter = (count: number): number => {
+    let sum = 0
+    for (let index = 0; index < count; index++) sum += Number(digits[index]) * (count + 1 - index)
+    return ((sum * 10) % 11) % 10
+  }
+  return checkAfter(9) === Number(digits[9]) && checkAfter(10) === Number(digits[10])
+}
+
+/** NIR of France: two check digits make 97 with the rest; of Corsica 2A counts as 19 and 2B as 18. */
+export function isFrenchNumber(text: string): boolean {
+  const number = text.replaceAll(' ', '').replace('2A', '19').replace('2B', '18')
+  return 97n - (BigInt(number.slice(0, 13)) % 97n) === BigInt(number.slice(13))
+}
+
 /** Each part of an address in numbers is at most 255; `0.0.0.0` and the loopback name nobody. */
 export function isPublicIp(text: string): boolean {
   const parts = text.split('.').map(Number)

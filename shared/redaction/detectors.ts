@@ -1,17 +1,20 @@
 import {
   entropyOf,
+  isBrazilianNumber,
   isCardNumber,
+  isFrenchNumber,
   isIban,
   isPublicIp,
   isSocialSecurityNumber,
+  isSpanishNumber,
 } from '#shared/redaction/checksums.ts'
 
 /** What should not be remembered, by what it is. */
-export const kinds = ['secret', 'card', 'iban', 'ssn', 'email', 'phone', 'ip'] as const
+export const kinds = ['secret', 'card', 'iban', 'national-id', 'email', 'phone', 'ip'] as const
 export type Kind = (typeof kinds)[number]
 
 /** What harms whoever wrote it wherever it turns up again; the others are often the point of a memory. */
-export const usualKinds: readonly Kind[] = ['secret', 'card', 'iban', 'ssn']
+export const usualKinds: readonly Kind[] = ['secret', 'card', 'iban', 'national-id']
 
 export type Detector = {
   kind: Kind
@@ -25,6 +28,13 @@ const secret = (pattern: RegExp, holds?: Detector['holds']): Detector => ({
   kind: 'secret',
   pattern,
   ...(holds && { holds }),
+})
+
+/** Of those states that put a check digit into them, or never give out some. */
+const nationalId = (pattern: RegExp, holds: (found: string) => boolean): Detector => ({
+  kind: 'national-id',
+  pattern,
+  holds,
 })
 
 /** A word somebody would type as a password: long enough, and not of letters alone. */
@@ -67,7 +77,13 @@ export const detectors: readonly Detector[] = [
     pattern: /\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b/dg,
     holds: isIban,
   },
-  { kind: 'ssn', pattern: /(?<![\d-])\d{3}-\d{2}-\d{4}(?![\d-])/dg, holds: isSocialSecurityNumber },
+  nationalId(/(?<![\d-])\d{3}-\d{2}-\d{4}(?![\d-])/dg, isSocialSecurityNumber),
+  nationalId(/(?<![\w.-])\d{3}\.\d{3}\.\d{3}-\d{2}(?![\w-])/dg, isBrazilianNumber),
+  nationalId(/(?<![\w-])(?:\d{8}|[XYZ]\d{7})-?[A-HJ-NP-TV-Z](?![\w-])/dg, isSpanishNumber),
+  nationalId(
+    /(?<![\w.-])[12] ?\d{2} ?(?:0[1-9]|1[0-2]) ?(?:\d{2}|2[AB]) ?\d{3} ?\d{3} ?\d{2}(?![\w-])/dg,
+    isFrenchNumber,
+  ),
   {
     kind: 'email',
     pattern: /[A-Za-z0-9._%+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24}\b/dg,

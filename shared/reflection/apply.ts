@@ -1,7 +1,7 @@
 import type { Backend } from '#shared/backend.ts'
 import { addReflections, markConsolidated, type Consolidated } from '#shared/mongo/reflections.ts'
 import { deleteLease, findLease, holdEpoch, settleLease } from '#shared/postgres/leases.ts'
-import { changeVault, type DebtChange } from '#shared/postgres/vaults.ts'
+import { changeVault, holdVault, type DebtChange } from '#shared/postgres/vaults.ts'
 import type { CommitJob } from '#shared/reflection/lease.ts'
 
 type Applying = Pick<Backend, 'postgres' | 'mongo' | 'memories'>
@@ -23,8 +23,8 @@ export async function applyCommit(
   if (lease.state === 'committed') return lease.consolidated
 
   await addReflections(mongo, job, lease.sourceIds)
-  const consolidated = await markConsolidated(mongo, job, lease.sourceIds)
-  if (await settle({ postgres }, job, consolidated)) return consolidated.count
+  const count = await consolidate({ postgres, mongo }, job, lease.sourceIds)
+  if (count !== null) return count
   await memories.discard(
     job,
     job.reflections.map(({ id }) => id),
@@ -32,22 +32,29 @@ export async function applyCommit(
   return null
 }
 
-/** @returns false when a deletion has overtaken the commit. */
-function settle(
-  { postgres }: Pick<Backend, 'postgres'>,
+/**
+ * Marks the sources and settles the lease. Both under one hold of the vault's contents: a source is
+ * deleted or edited either before it is marked, and counts as it is then, or after the debt has moved.
+ *
+ * @returns null when a deletion has overtaken the commit.
+ */
+function consolidate(
+  { postgres, mongo }: Pick<Backend, 'postgres' | 'mongo'>,
   job: CommitJob,
-  consolidated: Consolidated,
-): Promise<boolean> {
+  sourceIds: readonly string[],
+): Promise<number | null> {
   return postgres.transaction(async tx => {
+    await holdVault(tx, job.vault, 'contents')
+    const consolidated = await markConsolidated(mongo, job, sourceIds)
     if ((await holdEpoch(tx, job.vault)) !== job.epoch) {
       await deleteLease(tx, job)
-      return false
+      return null
     }
     if (await settleLease(tx, job, consolidated.count)) {
       const stored = job.reflections.map(({ id }) => id)
       await changeVault(tx, job.vault, [{ session: null, stored }], debtChangeOf(job, consolidated))
     }
-    return true
+    return consolidated.count
   })
 }
 

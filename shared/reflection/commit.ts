@@ -6,6 +6,7 @@ import type { Caller } from '#shared/key/caller.ts'
 import { recordBill } from '#shared/postgres/bill.ts'
 import { fenceLease, findLease } from '#shared/postgres/leases.ts'
 import { holdVault } from '#shared/postgres/vaults.ts'
+import { screened } from '#shared/redaction/policy.ts'
 import { applyCommit } from '#shared/reflection/apply.ts'
 import {
   consolidation,
@@ -52,7 +53,7 @@ const sameCommitMs = 10_000
  * @returns what was created. For a batch committed before: what was created then, and nothing is
  *   written or billed.
  * @throws Refusal `missing` when this vault never lent the batch or was cleared since; `conflict` when its
- *   15 minutes are over; `invalid` for an entry without words; `unpaid` when the balance is used up;
+ *   15 minutes are over; `invalid` for an entry without words, or one that the policy blocks; `unpaid` when the balance is used up;
  *   `upstream` when the embedding model does not answer.
  */
 export async function commitBatch(
@@ -65,7 +66,8 @@ export async function commitBatch(
   if (lease.state === 'leased') {
     requireBalance(caller)
     requireWords(commit.entries)
-    const job = await jobOf(backend, caller, lease, commit.entries)
+    const entries = screenedEntries(caller, commit.entries)
+    const job = await jobOf(backend, caller, lease, entries)
     if (await fence(backend, caller, { job, operation: commit.operation })) {
       const sources = await applyNow(backend, job, lease)
       if (sources === null) throw refusalOf(undefined)
@@ -102,6 +104,12 @@ function requireWords(entries: readonly Entry[]): void {
   const index = entries.findIndex(({ text }) => text.trim() === '')
   if (index >= 0) throw new Refusal('invalid', `entries[${index}].text holds no words`)
 }
+
+const screenedEntries = ({ row }: Caller, entries: readonly Entry[]): Entry[] =>
+  entries.map(({ text, importance }, index) => ({
+    text: screened(row.redaction, text, `entries[${index}].text`),
+    importance,
+  }))
 
 /** The reflections as they will be stored: ids from batch and index, vectors made now. */
 async function jobOf(

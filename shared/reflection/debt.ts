@@ -11,22 +11,27 @@ export type Debt = {
 export const thresholdTokens = 50_000
 export const thresholdImportance = 150
 
-/** The debt of a vault out of the counters that came with its key: no query of its own. */
+/**
+ * The debt of a vault out of the counters that came with its key: no query of its own. A counter may be
+ * below nought while something is deleted before it is settled; then nothing waits.
+ */
 export function debtOf(row: KeyRow): Debt {
-  const importance = importanceOfTokens(row.rawTokens)
+  const tokens = Math.max(0, row.rawTokens)
+  const importance = importanceOfTokens(tokens)
+  const tier2Importance = Math.max(0, row.tier2Importance)
   const suggestions = [
     [importance, 'raw consolidation suggested'],
-    [row.tier2Importance, 'tier 2 consolidation suggested'],
+    [tier2Importance, 'tier 2 consolidation suggested'],
   ] as const
   const due = suggestions
     .filter(([waiting]) => waiting >= thresholdImportance)
     .map(([waiting, words]) => `${words}: ${Math.floor(waiting)} unconsolidated importance`)
   return {
-    raw: { units: row.rawUnits, tokens: row.rawTokens, importance },
+    raw: { units: Math.max(0, row.rawUnits), tokens, importance },
     tier2: {
-      count: row.tier2Count,
-      importance: row.tier2Importance,
-      tokens: row.tier2Tokens,
+      count: Math.max(0, row.tier2Count),
+      importance: tier2Importance,
+      tokens: Math.max(0, row.tier2Tokens),
     },
     suggestion: due.length > 0 ? due.join('; ') : null,
   }

@@ -277,7 +277,7 @@ t.test('404: unknown paths, with a hint', async t => {
     '/v2/memory/search',
     '//v1/memory/search',
     '/%00',
-    '/v1/orgs',
+    '/v1/organizations',
     '/favicon.ico',
     '/.env',
   ]) {

@@ -15,6 +15,9 @@ import { startWeb, startWorker } from '#test/support/processes.ts'
 import { until } from '#test/support/until.ts'
 
 t.setTimeout(0)
+// Each has databases and processes of its own, and mostly waits: for heartbeats, for deadlines.
+t.jobs = 4
+const besides = { buffered: true }
 
 const said = (content: string) => ({ messages: [{ role: 'user', content }] })
 
@@ -25,7 +28,7 @@ function dataDirOf(t: Test): string {
   return dir
 }
 
-t.test('the MongoDB engine is killed under writes: what was stored is there', async t => {
+t.test('the MongoDB engine is killed under writes: what was stored is there', besides, async t => {
   const shared = await testConfig(t)
   const dir = dataDirOf(t)
   const lines: string[] = []
@@ -72,7 +75,7 @@ async function textsOf({ mongo, postgres }: Backend, key: string): Promise<strin
   return documents.map(({ text }) => text)
 }
 
-t.test('Postgres is killed under load: every promise is kept', async t => {
+t.test('Postgres is killed under load: every promise is kept', besides, async t => {
   const dir = dataDirOf(t)
   const lines: string[] = []
   const log = (line: string): void => void lines.push(line)
@@ -107,98 +110,113 @@ t.test('Postgres is killed under load: every promise is kept', async t => {
   await checkJournal(t, backend, key, journal)
 })
 
-t.test('Postgres is out of reach: 503 with Retry-After, then all is well again', async t => {
-  const real = await testConfig(t)
-  const gate = await gateBefore(t, real.databaseUrl)
-  const backend = await testBackend(t, { config: real })
-  const key = await buildKey(backend)
-  const config = { ...real, databaseUrl: gate.url }
-  const [web, worker] = await Promise.all([startWeb(t, config), startWorker(t, config)])
-  const client = clientOf(web.base, key)
-  t.equal((await client.post('/v1/memory/ingest?wait=true', said('before'))).status, 200)
+t.test(
+  'Postgres is out of reach: 503 with Retry-After, then all is well again',
+  besides,
+  async t => {
+    const real = await testConfig(t)
+    const gate = await gateBefore(t, real.databaseUrl)
+    const backend = await testBackend(t, { config: real })
+    const key = await buildKey(backend)
+    const config = { ...real, databaseUrl: gate.url }
+    const [web, worker] = await Promise.all([startWeb(t, config), startWorker(t, config)])
+    const client = clientOf(web.base, key)
+    t.equal((await client.post('/v1/memory/ingest?wait=true', said('before'))).status, 200)
 
-  const requests = () => [
-    client.post('/v1/memory/ingest', said('meanwhile')),
-    client.post('/v1/memory/search', { query: 'before', limit: 1 }),
-    client.get('/v1/memory/stats'),
-    client.post('/v1/keys'),
-  ]
-  for (const [how, withinMs] of [
-    ['shut', 3_000],
-    ['freeze', 13_000],
-  ] as const) {
-    gate[how]()
-    const begun = Date.now()
-    for (const { status, headers, body } of await Promise.all(requests())) {
-      t.equal(status, 503, how)
-      t.match(headers.get('retry-after'), /^\d+$/)
-      t.match(body, { error: /database is out of reach/ })
+    const requests = () => [
+      client.post('/v1/memory/ingest', said('meanwhile')),
+      client.post('/v1/memory/search', { query: 'before', limit: 1 }),
+      client.get('/v1/memory/stats'),
+      client.post('/v1/keys'),
+    ]
+    for (const [how, withinMs] of [
+      ['shut', 3_000],
+      ['freeze', 13_000],
+    ] as const) {
+      gate[how]()
+      const begun = Date.now()
+      for (const { status, headers, body } of await Promise.all(requests())) {
+        t.equal(status, 503, how)
+        t.match(headers.get('retry-after'), /^\d+$/)
+        t.match(body, { error: /database is out of reach/ })
+      }
+      t.ok(Date.now() - begun < withinMs, `${how}: answered after ${Date.now() - begun} ms`)
+      t.equal((await client.get('/health')).status, 200, 'it is alive, and says so')
+      gate.open()
+      await until(
+        'it serves again',
+        async () => (await client.get('/v1/memory/stats')).status === 200,
+        15_000,
+      )
+      const stored = await client.post('/v1/memory/ingest?wait=true', said(`after ${how}`))
+      t.equal(stored.status, 200, 'so does the worker')
     }
-    t.ok(Date.now() - begun < withinMs, `${how}: answered after ${Date.now() - begun} ms`)
-    t.equal((await client.get('/health')).status, 200, 'it is alive, and says so')
-    gate.open()
-    await until(
-      'it serves again',
-      async () => (await client.get('/v1/memory/stats')).status === 200,
-      15_000,
-    )
-    const stored = await client.post('/v1/memory/ingest?wait=true', said(`after ${how}`))
-    t.equal(stored.status, 200, 'so does the worker')
-  }
-  await settled(backend, 20_000)
-  t.same((await textsOf(backend, key)).filter(text => text !== 'meanwhile').sort(), [
-    'after freeze',
-    'after shut',
-    'before',
-  ])
-  t.notMatch(web.output() + worker.output(), /process\.crashed/)
-})
+    await settled(backend, 20_000)
+    t.same((await textsOf(backend, key)).filter(text => text !== 'meanwhile').sort(), [
+      'after freeze',
+      'after shut',
+      'before',
+    ])
+    t.notMatch(web.output() + worker.output(), /process\.crashed/)
+  },
+)
 
-t.test('MongoDB is out of reach: writes are accepted, reads say 503, then all is well', async t => {
-  const real = await testConfig(t)
-  const gate = await gateBefore(t, real.mongodbUri)
-  const backend = await testBackend(t, { config: real })
-  const keys = await Promise.all([1, 2, 3].map(() => buildKey(backend)))
-  const config = { ...real, mongodbUri: gate.url }
-  const [web, worker] = await Promise.all([startWeb(t, config), startWorker(t, config)])
-  const [client, ...others] = keys.map(key => clientOf(web.base, key)) as [Client, ...Client[]]
-  const question = { query: 'kettle', limit: 1 }
-  for (const one of [client, ...others]) {
-    t.equal((await one.post('/v1/memory/ingest?wait=true', said('the kettle is red'))).status, 200)
-  }
-  t.equal((await client.post('/v1/memory/search', question)).body.totalMemories, 1)
-
-  const promised: string[] = []
-  for (const [how, withinMs] of [
-    ['shut', 4_000],
-    ['freeze', 13_000],
-  ] as const) {
-    const other = others.pop()!
-    gate[how]()
-    const begun = Date.now()
-    const held = client.post('/v1/memory/search', question)
-    t.match(await held, { status: 200, body: { totalMemories: 1 } }, `${how}: a vault that is held`)
-    const text = `promised while ${how}`
-    t.equal((await client.post('/v1/memory/ingest', said(text))).status, 202, how)
-    promised.push(text)
-    const reads = [other.post('/v1/memory/search', question), client.get('/v1/memory/stats')]
-    for (const { status, headers, body } of await Promise.all(reads)) {
-      t.equal(status, 503, how)
-      t.match(headers.get('retry-after'), /^\d+$/)
-      t.match(body, { error: /memory store is out of reach/ })
+t.test(
+  'MongoDB is out of reach: writes are accepted, reads say 503, then all is well',
+  besides,
+  async t => {
+    const real = await testConfig(t)
+    const gate = await gateBefore(t, real.mongodbUri)
+    const backend = await testBackend(t, { config: real })
+    const keys = await Promise.all([1, 2, 3].map(() => buildKey(backend)))
+    const config = { ...real, mongodbUri: gate.url }
+    const [web, worker] = await Promise.all([startWeb(t, config), startWorker(t, config)])
+    const [client, ...others] = keys.map(key => clientOf(web.base, key)) as [Client, ...Client[]]
+    const question = { query: 'kettle', limit: 1 }
+    for (const one of [client, ...others]) {
+      t.equal(
+        (await one.post('/v1/memory/ingest?wait=true', said('the kettle is red'))).status,
+        200,
+      )
     }
-    t.ok(Date.now() - begun < withinMs, `${how}: answered after ${Date.now() - begun} ms`)
-    gate.open()
-    await until(
-      'it serves again',
-      async () => (await client.get('/v1/memory/stats')).status === 200,
-      15_000,
-    )
-    t.equal((await other.post('/v1/memory/search', question)).body.totalMemories, 1)
-  }
-  await settled(backend, 60_000)
-  t.same((await textsOf(backend, keys[0]!)).sort(), [...promised, 'the kettle is red'].sort())
-  const { body } = await client.post('/v1/memory/search', { query: 'promised', limit: 5 })
-  t.equal(body.totalMemories, 3, 'and can be found')
-  t.notMatch(web.output() + worker.output(), /process\.crashed/)
-})
+    t.equal((await client.post('/v1/memory/search', question)).body.totalMemories, 1)
+
+    const promised: string[] = []
+    for (const [how, withinMs] of [
+      ['shut', 4_000],
+      ['freeze', 13_000],
+    ] as const) {
+      const other = others.pop()!
+      gate[how]()
+      const begun = Date.now()
+      const held = client.post('/v1/memory/search', question)
+      t.match(
+        await held,
+        { status: 200, body: { totalMemories: 1 } },
+        `${how}: a vault that is held`,
+      )
+      const text = `promised while ${how}`
+      t.equal((await client.post('/v1/memory/ingest', said(text))).status, 202, how)
+      promised.push(text)
+      const reads = [other.post('/v1/memory/search', question), client.get('/v1/memory/stats')]
+      for (const { status, headers, body } of await Promise.all(reads)) {
+        t.equal(status, 503, how)
+        t.match(headers.get('retry-after'), /^\d+$/)
+        t.match(body, { error: /memory store is out of reach/ })
+      }
+      t.ok(Date.now() - begun < withinMs, `${how}: answered after ${Date.now() - begun} ms`)
+      gate.open()
+      await until(
+        'it serves again',
+        async () => (await client.get('/v1/memory/stats')).status === 200,
+        15_000,
+      )
+      t.equal((await other.post('/v1/memory/search', question)).body.totalMemories, 1)
+    }
+    await settled(backend, 60_000)
+    t.same((await textsOf(backend, keys[0]!)).sort(), [...promised, 'the kettle is red'].sort())
+    const { body } = await client.post('/v1/memory/search', { query: 'promised', limit: 5 })
+    t.equal(body.totalMemories, 3, 'and can be found')
+    t.notMatch(web.output() + worker.output(), /process\.crashed/)
+  },
+)

@@ -7,6 +7,9 @@ import { startWeb, startWorker } from '#test/support/processes.ts'
 import { until } from '#test/support/until.ts'
 
 t.setTimeout(0)
+// Each has databases and processes of its own, and mostly waits: for heartbeats, for deadlines.
+t.jobs = 2
+const besides = { buffered: true }
 
 const at = 1_700_000_000_000
 const linesOf = (count: number): string[] =>
@@ -49,28 +52,32 @@ async function checkWhole(
   t.equal(row!['bill'], row!['debt'])
 }
 
-t.test('workers are killed in the middle of a file: every line is stored once', async t => {
-  const config = await testConfig(t)
-  const backend = await testBackend(t, { config })
-  const web = await startWeb(t, config)
-  const client = clientOf(web.base, await buildKey(backend))
-  const { body } = await send(client, linesOf(3_000))
-  const operation: string = body.operation_id
-  const done = async (): Promise<number> =>
-    (await client.get(`/v1/operations/${operation}`)).body.progress.done
-  for (let kill = 0; kill < 3; kill++) {
-    const before = await done()
-    const worker = await startWorker(t, config)
-    await until('it is at work', async () => (await done()) > before, 30_000)
-    worker.kill('SIGKILL')
-    await worker.ended
-  }
-  t.comment(`${await done()} of 3,000 lines stored after 3 kills`)
-  await startWorker(t, config)
-  await checkWhole(t, backend, client, { operation, count: 3_000 })
-})
+t.test(
+  'workers are killed in the middle of a file: every line is stored once',
+  besides,
+  async t => {
+    const config = await testConfig(t)
+    const backend = await testBackend(t, { config })
+    const web = await startWeb(t, config)
+    const client = clientOf(web.base, await buildKey(backend))
+    const { body } = await send(client, linesOf(3_000))
+    const operation: string = body.operation_id
+    const done = async (): Promise<number> =>
+      (await client.get(`/v1/operations/${operation}`)).body.progress.done
+    for (let kill = 0; kill < 3; kill++) {
+      const before = await done()
+      const worker = await startWorker(t, config)
+      await until('it is at work', async () => (await done()) > before, 30_000)
+      worker.kill('SIGKILL')
+      await worker.ended
+    }
+    t.comment(`${await done()} of 3,000 lines stored after 3 kills`)
+    await startWorker(t, config)
+    await checkWhole(t, backend, client, { operation, count: 3_000 })
+  },
+)
 
-t.test('the API is killed while a file arrives: sent again it is stored once', async t => {
+t.test('the API is killed while a file arrives: sent again it is stored once', besides, async t => {
   const config = await testConfig(t)
   const backend = await testBackend(t, { config })
   const key = await buildKey(backend)

@@ -1,11 +1,9 @@
 import type { Router } from '@koa/router'
-import type { Context } from 'koa'
-import { adminOf } from '#api/admin.ts'
+import { accountOf } from '#api/account.ts'
 import { PutProviderKeyBody } from '#api/contract/contract.ts'
-import { bodyOf, callerOf } from '#api/request.ts'
+import { bodyOf } from '#api/request.ts'
 import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/errors.ts'
-import { requireOwner } from '#shared/key/caller.ts'
 import { isProvider, storeProviderKey } from '#shared/key/provider-key.ts'
 import {
   deleteProviderKey,
@@ -41,15 +39,6 @@ export function providerKeys(router: Router, backend: Backend): void {
     }
     ctx.body = { deleted: true, id: provider }
   })
-}
-
-/** The account of the admin who asks, or of a Memory Key that speaks for its account. */
-async function accountOf(ctx: Context, backend: Backend): Promise<string> {
-  const admin = await adminOf(ctx, backend)
-  if (admin) return admin.account
-  const caller = await callerOf(ctx, backend)
-  requireOwner(caller)
-  return caller.account
 }
 
 function providerOf(name: string | undefined): ProviderName {

@@ -1,11 +1,14 @@
 import type { Router } from '@koa/router'
+import type { Context } from 'koa'
 import { DeleteIdsBody } from '#api/contract/contract.ts'
 import { operationOf } from '#api/idempotency.ts'
-import { answerQueued, respondsAsync } from '#api/queued.ts'
+import { answerQueued, queuedWaitMs, respondsAsync } from '#api/queued.ts'
 import { bodyOf, callerOf } from '#api/request.ts'
 import type { Backend } from '#shared/backend.ts'
-import { acceptDeletion } from '#shared/erasure/delete-ids.ts'
-import { requireStore } from '#shared/key/caller.ts'
+import { removeMemories } from '#shared/erasure/delete-ids.ts'
+import { Refusal } from '#shared/errors.ts'
+import { requireStore, type Caller } from '#shared/key/caller.ts'
+import type { OperationState } from '#shared/postgres/operations.ts'
 
 /** Removes single memories for good, of any tier, in the core vault and in sessions. */
 export function deleteIds(router: Router, backend: Backend): void {
@@ -15,7 +18,26 @@ export function deleteIds(router: Router, backend: Backend): void {
     const { ids } = await bodyOf(ctx, DeleteIdsBody)
 
     const operation = operationOf(ctx)
-    await acceptDeletion(backend, caller, { operation, ids, awaited: !respondsAsync(ctx) })
+    const isDone = await removeMemories(backend, caller, { operation, ids })
+    const state = isDone ? 'done' : await stateSoon(ctx, backend, caller, operation)
+    if (state !== 'done') throw stillSeen(operation)
     await answerQueued(ctx, backend, caller, operation)
   })
 }
+
+/** How the operation stands when the job had its time too; at once for who does not want to wait. */
+const stateSoon = (
+  ctx: Context,
+  { operations }: Pick<Backend, 'operations'>,
+  { account }: Caller,
+  operation: string,
+): Promise<OperationState> =>
+  operations.settled(account, operation, respondsAsync(ctx) ? 0 : queuedWaitMs)
+
+/** Not even a 202: whoever gets one relies on it that the memories cannot be seen any more. */
+const stillSeen = (operation: string): Refusal =>
+  new Refusal(
+    'unavailable',
+    'The memories could not be removed yet',
+    `It will be done as soon as it can be; GET /v1/operations/${operation} tells when`,
+  )

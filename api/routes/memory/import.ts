@@ -22,7 +22,7 @@ export function importVault(router: Router, backend: Backend): void {
     const file = {
       source: fileIn(ctx),
       limits: fileLimits.import,
-      reader: importReader(line => ExportLine.check(line)),
+      reader: importReader(caller.row.redaction, line => ExportLine.check(line)),
       replaces: onConflict === 'replace',
     }
     if (dryRun) {

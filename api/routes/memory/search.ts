@@ -29,6 +29,7 @@ export function search(router: Router, backend: Backend): void {
       importance,
       floor: false,
     })
+    if (caller.member) backend.retrievals.record(caller.member)
     const now = backend.now()
     const { windows, tiers: tierBreakdown, tokens } = breakdownOf(found, now)
     recordRead(backend, caller, { kind: 'search', tokens, session })
@@ -41,7 +42,7 @@ export function search(router: Router, backend: Backend): void {
       tokenCount: tokens,
       windowBreakdown: windows,
       tierBreakdown,
-      memories: found.map(row => presentFound(row, session, now)),
+      memories: found.map(row => presentFound(row, now)),
       reflection: presentDebt(debtOf(caller.row)),
     }
   })

@@ -20,7 +20,8 @@ export function stats(router: Router, backend: Backend): void {
     const row = asked
       ? await findKey(backend.postgres.query, hashOfKey(backend.config.keyPepper, asked.key))
       : undefined
-    if (!asked || row?.account !== caller.account) {
+    const own = caller.kind === 'vault' ? row?.kind === 'vault' : row?.vault === caller.scope.vault
+    if (!asked || row?.account !== caller.account || !own) {
       throw new Refusal('missing', 'No such key', 'Stats are served for keys of your own account')
     }
     const { vault, epoch, revision } = row

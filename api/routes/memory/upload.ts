@@ -23,6 +23,7 @@ export function upload(router: Router, backend: Backend): void {
       source: fileIn(ctx),
       limits: fileLimits.upload,
       reader: {
+        redaction: caller.row.redaction,
         check: line => UploadLine.check(line) as StagedLine,
         keyOf: sameUploadKey,
       },

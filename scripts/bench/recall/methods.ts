@@ -34,9 +34,9 @@ export const methods: Readonly<Record<string, Method>> = {
       const holders = words.frequency(term)
       return { term, weight: Math.log(1 + (count - holders + 0.5) / (holders + 0.5)) }
     })
-    const scores = words.scores(weighted, 0, count).slice()
-    const rows = Array.from(scores.keys()).filter(row => scores[row]! > 0)
-    rows.sort((a, b) => scores[b]! - scores[a]!)
+    const scores = new Float32Array(count)
+    const rows = Array.from(words.scores(weighted, 0, count, scores))
+    rows.sort((a, b) => scores[b]! - scores[a]! || a - b)
     return rows.slice(0, limit).map(row => memory(row).id)
   },
   'vectors alone': ({ image }, { vector }) => {

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { mintKey, hashOfKey } from '#shared/key/key.ts'
-import { insertAdminKey } from '#shared/postgres/accounts.ts'
+import { insertAdminKey } from '#shared/postgres/admin-keys.ts'
 import { rollUpUsage } from '#shared/postgres/usage-sums.ts'
 import { providerKeysOf } from '#shared/key/provider-key.ts'
 import { buildKey, clientOf, testApi, workOn } from '#test/support/api.ts'

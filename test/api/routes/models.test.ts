@@ -179,7 +179,7 @@ t.test('200: a provider that fails keeps its last list and fails no other', asyn
   await list(client)
   t.equal(openai.asked.length, 3)
 
-  const fresh = await ownerOf(t, { openai: 'a key', google: 'a key' })
+  const fresh = await ownerOf(t, { openai: 'a new key', google: 'a key' })
   t.same(
     (await list(fresh)).body.providers.map((row: { provider: string }) => row.provider),
     ['google'],

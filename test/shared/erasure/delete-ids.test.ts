@@ -22,7 +22,7 @@ async function promised() {
   const caller = await callerOf(backend, key)
   const { vault, epoch } = caller.scope
   const job: DeleteIdsJob = { operation: mintId(), vault, epoch, ids }
-  await acceptDeletion(backend, caller, { operation: job.operation, ids, awaited: false })
+  await acceptDeletion(backend, caller, { operation: job.operation, ids })
   return { key, caller, job }
 }
 
@@ -109,7 +109,7 @@ t.test('killed before anything: the next run does it all', async t => {
   const case_ = await promised()
   const dying = { ...backend, ...mongoWith('updateMany', 1, killed) }
   await t.rejects(deleteMemories(dying, case_.job), { message: 'killed' })
-  t.match(await standing(case_), { state: 'accepted', units: 3 })
+  t.match(await standing(case_), { state: 'running', units: 3 })
   await deleteMemories(backend, case_.job)
   t.match(await standing(case_), settled(case_))
 })
@@ -138,7 +138,7 @@ t.test(
       bill: 10,
     })
     const operation = mintId()
-    await acceptDeletion(backend, case_.caller, { operation, ids: [second!], awaited: false })
+    await acceptDeletion(backend, case_.caller, { operation, ids: [second!] })
     await deleteMemories(backend, { ...case_.job, operation, ids: [second!] })
     t.match(await standing(case_), { units: 1, tokens: 10 })
   },
@@ -190,7 +190,7 @@ t.test('cancelled before it began: nothing goes', async t => {
 t.test('accepting the same operation again promises nothing more', async t => {
   const case_ = await promised()
   const { operation, ids, vault } = case_.job
-  await acceptDeletion(backend, case_.caller, { operation, ids, awaited: false })
+  await acceptDeletion(backend, case_.caller, { operation, ids })
   const { rows } = await backend.postgres.query(
     `select pending, (select count(*)::int from pgboss.job where data->>'operation' = $2) as jobs
      from vaults where id = $1`,

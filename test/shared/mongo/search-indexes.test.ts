@@ -30,7 +30,16 @@ t.test('every space gets one, with all that a question may filter by', async t =
     { index, outcome: 'created' },
     { index: 'vectors_b', outcome: 'created' },
   ])
-  const filters = ['vault', 'epoch', 'session', 'session_epoch', 'tier', 'at', 'importance']
+  const filters = [
+    'vault',
+    'epoch',
+    'session',
+    'session_epoch',
+    'tier',
+    'at',
+    'importance',
+    'tag_set',
+  ]
   const fields = filters.map(path => ({ type: 'filter', path }))
   const vector = { type: 'vector', path: 'vectors.b', numDimensions: 3_072, similarity: 'cosine' }
   t.same(deployment.created[1], {

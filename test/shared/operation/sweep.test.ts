@@ -84,7 +84,7 @@ t.test('tombstones stay for 400 days', async t => {
   ])
   await plant(backend, caller.scope, [{ text: 'alive', at: 1 }])
   const operation = mintId()
-  await acceptDeletion(backend, caller, { operation, ids, awaited: false })
+  await acceptDeletion(backend, caller, { operation, ids })
   await deleteMemories(backend, { operation, vault, epoch, ids })
   const buriedAgo = async (days: number) => {
     await query(

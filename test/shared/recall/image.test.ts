@@ -118,7 +118,8 @@ function differenceInFinding(
   for (const term of words.flatMap(termsOf)) {
     const holders = lists.filter(list => list.includes(term)).length
     if (block.words.frequency(term) !== holders) return `${term} in ${holders}`
-    const scores = block.words.scores([{ term, weight: 1 }], 0, rows.length)
+    const scores = new Float32Array(rows.length)
+    block.words.scores([{ term, weight: 1 }], 0, rows.length, scores)
     const wrong = lists.findIndex((list, row) => {
       const often = list.filter(own => own === term).length
       const score = (often * 2.2) / (often + 1.2 * (0.25 + (0.75 * list.length) / mean))

@@ -2,6 +2,7 @@ import t from 'tap'
 import { mintId } from '#shared/ids.ts'
 import { buildKey, clientOf, testApi, workOn, type Client } from '#test/support/api.ts'
 import { testBackend } from '#test/support/backend.ts'
+import { gateBefore } from '#test/support/gate.ts'
 import { plant, scopeOf } from '#test/support/stored.ts'
 import { until } from '#test/support/until.ts'
 import { billOf, documentsOf, remember } from '#test/support/vault.ts'
@@ -225,21 +226,32 @@ t.test('200: edits race with the deletion of what they edit: the debt is what is
   t.equal(left.length, 8)
 })
 
-t.test('202: on request at once; the operation tells the outcome', async t => {
+t.test('202: on request without the counts, and nobody sees them any more', async t => {
   const mine = await fresh()
-  const ids = await mine.tell(['answered later'])
+  const ids = await mine.tell(['answered later', 'answered never'])
+  const listed = async () => (await mine.get('/v1/memory/list')).body.items.length
+  t.equal((await found(mine, 'answered')).length, 2)
   const { status, body } = await deleteIds(mine, ids, { prefer: 'respond-async' })
   t.match({ status, body }, { status: 202, body: { status: 'processing' } })
-  await until('the operation is done', async () => {
-    const { body: row } = await mine.get(`/v1/operations/${body.operation_id}`)
-    return row.state === 'done'
-  })
+  t.same([await found(mine, 'answered'), await listed()], [[], 0])
   const operation = await mine.get(`/v1/operations/${body.operation_id}`)
   t.match(operation.body, {
     kind: 'delete-ids',
     state: 'done',
-    outcome: { status: 200, body: { deleted: 1, operation_id: body.operation_id } },
+    outcome: { status: 200, body: { deleted: 2, operation_id: body.operation_id } },
   })
+})
+
+t.test('503: while the memory store is away, and the job does it when it is back', async t => {
+  const gate = await gateBefore(t, backend.config.mongodbUri)
+  const config = { ...backend.config, mongodbUri: gate.url }
+  const mine = await fresh()
+  const [id] = await mine.tell(['to be forgotten'])
+  const ailing = await testApi(t, await testBackend(t, { config }), mine.key)
+  gate.shut()
+  const { status, body } = await deleteIds(ailing, [id], { prefer: 'respond-async' })
+  t.match({ status, body }, { status: 503, body: { hint: /GET \/v1\/operations\/\S+ tells/ } })
+  await until('the job has removed it', async () => (await found(mine, 'forgotten')).length === 0)
 })
 
 t.test('400: bounds are named', async t => {

@@ -1,0 +1,99 @@
+import type {
+  ListedMemberKey,
+  ListedUser,
+  MemberKeyState,
+  NewMemberKey,
+  Organization,
+  OrgInstructions,
+  OrgRole,
+  OrgTag,
+  OrgUser,
+} from '#api/contract/types.ts'
+import type { WholeKey } from '#shared/org/member.ts'
+import type { InstructionsRow } from '#shared/postgres/instructions.ts'
+import type { MemberKeyRow } from '#shared/postgres/members.ts'
+import type { OrgRow } from '#shared/postgres/orgs.ts'
+import type { RoleRow } from '#shared/postgres/roles.ts'
+import type { TagRow } from '#shared/postgres/tags.ts'
+import type { UserRow } from '#shared/postgres/users.ts'
+import type { ProviderName } from '#shared/providers/registry.ts'
+
+export const presentOrg = (org: OrgRow): Organization => ({
+  org_id: org.id,
+  name: org.name,
+  processor_provider: org.processorProvider as ProviderName,
+  extract_model: org.extractModel,
+  classify_model: org.classifyModel,
+  owner_email: org.ownerEmail,
+  created_at: org.createdAt.getTime(),
+  updated_at: org.updatedAt.getTime(),
+})
+
+export const presentNewKey = (row: WholeKey): NewMemberKey => ({
+  id: row.id,
+  key_id: row.key,
+  memory_key: row.key,
+  org_id: row.org,
+  team_member_id: row.teamMemberId,
+  created_at: row.createdAt.getTime(),
+})
+
+export const presentListedKey = (row: MemberKeyRow): ListedMemberKey => ({
+  id: row.id,
+  key_id: row.id,
+  org_id: row.org,
+  team_member_id: row.teamMemberId,
+  created_at: row.createdAt.getTime(),
+  ...presentKeyState(row),
+})
+
+export const presentKeyState = (row: MemberKeyRow): MemberKeyState => ({
+  masked_key: `mk_org_…${row.masked.slice(-4)}`,
+  active: row.active,
+  revoked_at: row.revokedAt?.getTime() ?? null,
+  last_used_at: row.lastUsedAt?.getTime() ?? null,
+})
+
+export const presentRole = (role: RoleRow): OrgRole => ({
+  role_id: role.id,
+  org_id: role.org,
+  name: role.name,
+  allowed_tags: role.allowedTags,
+  created_at: role.createdAt.getTime(),
+})
+
+export const presentUser = (user: UserRow): OrgUser => ({
+  user_id: user.id,
+  org_id: user.org,
+  team_member_id: user.teamMemberId,
+  email: user.email,
+  first_name: user.firstName,
+  last_name: user.lastName,
+  role_ids: user.roles.map(role => role.role_id),
+  created_at: user.createdAt.getTime(),
+})
+
+export const presentListedUser = (user: UserRow): ListedUser => ({
+  ...presentUser(user),
+  roles: user.roles,
+  has_memory_key: user.hasKey,
+})
+
+export const presentTag = (tag: TagRow): OrgTag => ({
+  tag_id: tag.id,
+  org_id: tag.org,
+  label: tag.label,
+  question: tag.question,
+  examples: tag.examples,
+  negatives: tag.negatives,
+  created_at: tag.createdAt.getTime(),
+})
+
+export const presentInstructions = (instructions: InstructionsRow): OrgInstructions => ({
+  org_id: instructions.org,
+  default_on: instructions.defaultOn,
+  custom: instructions.custom,
+  anti_rules: instructions.antiRules,
+  exec_rules: instructions.execRules,
+  updated_at: instructions.updatedAt.getTime(),
+})

@@ -1,0 +1,32 @@
+import type { Decision, Fact, TaggedFact } from '#shared/postgres/org-turns.ts'
+import type { MemoryPasses, RetrievalEntry, WriteEntry } from '#shared/postgres/trail.ts'
+
+/** One entry of an organization's trail. */
+export const presentEntry = (entry: WriteEntry | RetrievalEntry) => ({
+  kind: entry.kind,
+  turn_id: entry.id,
+  author: entry.author,
+  created_at: entry.createdAt.getTime(),
+  ...(entry.kind === 'write' ? presentPasses(entry) : presentRetrieval(entry)),
+})
+
+/** What the passes made of a turn, or said about one memory; null what they have not said yet. */
+export const presentPasses = ({ pass1, pass2, pass3 }: MemoryPasses | WriteEntry) => ({
+  pass1: pass1?.map(presentFact) ?? null,
+  pass2: pass2?.map(presentTagged) ?? null,
+  pass3: pass3?.map(presentDecision) ?? null,
+})
+
+const presentFact = ({ text, confidence, note }: Fact) => ({ text, confidence, note })
+
+const presentTagged = ({ text, tags, confidence }: TaggedFact) => ({ text, tags, confidence })
+
+const presentDecision = ({ text, action, mem_id }: Decision) => ({ text, action, mem_id })
+
+const presentRetrieval = (entry: RetrievalEntry) => ({
+  allowed_tags: entry.allowedTags,
+  wildcard: entry.wildcard,
+  permitted: entry.permitted,
+  dropped: entry.dropped,
+  dropped_sample: entry.sample.map(({ id, tags }) => ({ mem_id: id, tags })),
+})

@@ -1,0 +1,79 @@
+import type { Router } from '@koa/router'
+import { requireAdmin } from '#api/admin.ts'
+import { CreateAdminKeyBody } from '#api/contract/contract.ts'
+import { claimed, operationOf } from '#api/idempotency.ts'
+import { bodyOf } from '#api/request.ts'
+import type { Backend } from '#shared/backend.ts'
+import { Refusal } from '#shared/errors.ts'
+import { isUuid } from '#shared/ids.ts'
+import { hashOfKey, maskKey, mintKey } from '#shared/key/key.ts'
+import { isOperator } from '#shared/key/operator.ts'
+import { upsertAccount } from '#shared/postgres/accounts.ts'
+import {
+  insertAdminKey,
+  listAdminKeys,
+  revokeAdminKey,
+  type AdminKey,
+} from '#shared/postgres/admin-keys.ts'
+
+const dayMs = 24 * 3600 * 1000
+
+/** Admin credentials: admins issue and revoke those of their own email, the operator those of any. */
+export function adminKeys(router: Router, backend: Backend): void {
+  const path = '/v1/account/admin-keys'
+  const { postgres, config } = backend
+
+  router.post(path, async ctx => {
+    const admin = await requireAdmin(ctx, backend)
+    const body = await bodyOf(ctx, CreateAdminKeyBody)
+    const email = body.email?.toLowerCase() ?? admin.email
+    if (email !== admin.email && !isOperator(config, admin)) {
+      throw new Refusal(
+        'forbidden',
+        'Only the operator issues credentials for another email',
+        'Leave email out to issue one for yourself',
+      )
+    }
+    const key = mintKey('admin')
+    const issued = await postgres.transaction(async tx => {
+      await upsertAccount(tx, email, { paymentMethod: null, balance: null })
+      return insertAdminKey(tx.query, {
+        id: operationOf(ctx),
+        hash: hashOfKey(config.keyPepper, key),
+        email,
+        masked: maskKey(key),
+        issuedBy: admin.email,
+        expiresAt: new Date(Date.now() + body.expires_in_days * dayMs),
+      })
+    })
+    ctx.status = 201
+    ctx.body = { key, ...present(issued) }
+  })
+
+  router.get(path, async ctx => {
+    const admin = await requireAdmin(ctx, backend)
+    const email = isOperator(config, admin) ? null : admin.email
+    ctx.body = { admin_keys: (await listAdminKeys(postgres.query, email)).map(present) }
+  })
+
+  router.delete(`${path}/:adminKeyId`, async ctx => {
+    const admin = await requireAdmin(ctx, backend)
+    const { adminKeyId = '' } = ctx.params
+    await claimed(ctx, null)
+    const email = isOperator(config, admin) ? null : admin.email
+    if (!isUuid(adminKeyId) || !(await revokeAdminKey(postgres.query, email, adminKeyId))) {
+      throw new Refusal('missing', 'There is no such admin credential')
+    }
+    ctx.body = { deleted: true, id: adminKeyId }
+  })
+}
+
+const present = (key: AdminKey) => ({
+  id: key.id,
+  masked_key: key.masked,
+  email: key.email,
+  issued_by: key.issuedBy,
+  created_at: key.createdAt.toISOString(),
+  expires_at: key.expiresAt.toISOString(),
+  revoked_at: key.revokedAt?.toISOString() ?? null,
+})

@@ -1,0 +1,35 @@
+import type { Router } from '@koa/router'
+import { actingAdmin } from '#api/admin.ts'
+import { AssignRolesBody } from '#api/contract/contract.ts'
+import { bodyOf } from '#api/request.ts'
+import type { Backend } from '#shared/backend.ts'
+import { Refusal } from '#shared/errors.ts'
+import { memberKeyOf } from '#shared/org/member.ts'
+import { assignRoles, ensureUser, userOf } from '#shared/org/user.ts'
+
+/** Gives a member, named by themselves or by their key, exactly these roles. */
+export function roleAssignments(router: Router, backend: Backend): void {
+  router.post('/v1/orgs/:orgId/role-assignments', async ctx => {
+    const admin = actingAdmin(ctx)
+    const org = ctx.params.orgId ?? ''
+    const body = await bodyOf(ctx, AssignRolesBody)
+    const { team_member_id: name, key_id: key } = body
+    if ((name === undefined) === (key === undefined)) {
+      throw new Refusal(
+        'invalid',
+        'team_member_id or key_id is required, and not both',
+        'Name the member, or one of their keys',
+      )
+    }
+    const user = await assignRoles(backend, { admin, org }, body.role_ids, async tx => {
+      if (name !== undefined) return ensureUser(tx, { org, account: admin.account, name })
+      const { user } = await memberKeyOf(tx.query, backend, org, key ?? '')
+      return userOf(tx.query, org, user)
+    })
+    ctx.body = {
+      user_id: user.id,
+      team_member_id: user.teamMemberId,
+      role_ids: user.roles.map(role => role.role_id),
+    }
+  })
+}

@@ -1,0 +1,99 @@
+import { MongoClient } from 'mongodb'
+import { callerOf, fill } from '#scripts/bench/filled.ts'
+import { median, report } from '#scripts/bench/measure.ts'
+import { poster, startProcess } from '#scripts/bench/process.ts'
+import { benchEnvironment, benchKey, log, random, sentence } from '#scripts/bench/vault.ts'
+import { openBackend } from '#shared/backend.ts'
+import { readConfig } from '#shared/config.ts'
+
+const count = 30_000
+const rounds = 15
+
+const env = await benchEnvironment()
+const config = readConfig(env)
+const backend = await openBackend(config, log, 'web')
+const key = await benchKey(backend, config)
+await fill(backend, key, { count, words: 30, seed: 6, from: 1_700_000_000_000 })
+const { scope } = await callerOf(backend, key)
+const { space, dimension } = await backend.embedders.get()
+const next = random(7)
+
+const mongo = await new MongoClient(config.mongodbUri).connect()
+const memories = mongo.db().collection<{ _id: string }>('memories')
+const bare = mongo.db().collection<{ _id: string; at: Date }>('bare_consolidated')
+for (const { name, key: keys, v: _, ...options } of await memories.indexes()) {
+  if (name !== '_id_') await bare.createIndex(keys, { name: name!, ...options })
+}
+const web = await startProcess('api/index.ts', env)
+const checkout = poster(web.port, '/v1/memory/consolidate/checkout', key)
+const commit = poster(web.port, '/v1/memory/consolidate/commit', key)
+const asked = async <Answer>(answering: ReturnType<typeof checkout>): Promise<Answer> => {
+  const { status, text } = await answering
+  if (status !== 200) throw new Error(`${status} ${text.slice(0, 300)}`)
+  return JSON.parse(text) as Answer
+}
+
+type Batch = { batch_id: string; count: number; est_tokens: number; source_ids: string[] }
+
+const figures = { read: [], checkout: [], write: [], commit: [] } as Record<string, number[]>
+const time = async <Result>(name: string, work: () => Promise<Result>): Promise<Result> => {
+  const begun = performance.now()
+  const result = await work()
+  figures[name]!.push(performance.now() - begun)
+  return result
+}
+let size = { count: 0, tokens: 0 }
+for (let round = 0; round <= rounds; round++) {
+  const batch = await time('checkout', () => asked<Batch>(checkout(JSON.stringify({ tier: 1 }))))
+  size = { count: batch.count, tokens: batch.est_tokens }
+  const core = { vault: scope.vault, epoch: scope.epoch, session: '', tier: 1, consolidated: false }
+  const sources = await time('read', () =>
+    memories
+      .find(core, { projection: { text: 1, at: 1, tokens: 1 }, sort: { at: 1, _id: 1 } })
+      .hint('unconsolidated')
+      .limit(batch.count)
+      .toArray(),
+  )
+  const entries = Array.from({ length: 10 }, () => ({ text: sentence(60, next), importance: 5 }))
+  const body = JSON.stringify({ batch_id: batch.batch_id, entries })
+  await time('commit', () => asked(commit(body)))
+  await bare.insertMany(
+    (await memories
+      .find({ vault: scope.vault, _id: { $in: batch.source_ids } })
+      .hint('_id_')
+      .toArray()) as never,
+  )
+  const made = await memories
+    .find({ vault: scope.vault, batch: batch.batch_id })
+    .hint('lineage')
+    .toArray()
+  await time('write', async () => {
+    const writeConcern = { w: 1, journal: true }
+    await bare.insertMany(made as never, { ordered: false, writeConcern })
+    const ids = { vault: scope.vault, _id: { $in: batch.source_ids } }
+    await bare.updateMany(
+      ids,
+      { $set: { consolidated: true, by: [batch.batch_id] } },
+      { writeConcern, hint: '_id_' },
+    )
+  })
+  if (sources.length !== batch.count) throw new Error('the floor read something else')
+  // The first one opens connections and loads code.
+  if (round === 0) for (const times of Object.values(figures)) times.length = 0
+}
+const p50 = (name: string): number => median(figures[name]!)
+report('memories of a batch', size.count)
+report('tokens of a batch', size.tokens)
+report(`vectors: ${space}, numbers each`, dimension)
+report('floor: bare find of the batch, p50', p50('read'), { unit: 'ms' })
+report('checkout of 50,000 tokens over HTTP, p50', p50('checkout'), { unit: 'ms' })
+report('checkout / floor', p50('checkout') / p50('read'))
+report('floor: bare insert of 10 reflections and mark of their sources, p50', p50('write'), {
+  unit: 'ms',
+})
+report('commit of 10 entries over HTTP, p50', p50('commit'), { unit: 'ms' })
+report('commit / floor', p50('commit') / p50('write'))
+
+await web.stop()
+await backend.close()
+await mongo.close()

@@ -1,0 +1,73 @@
+import { MongoClient } from 'mongodb'
+import { callerOf, fill } from '#scripts/bench/filled.ts'
+import { median, report } from '#scripts/bench/measure.ts'
+import { startProcess } from '#scripts/bench/process.ts'
+import { benchEnvironment, benchKey, log } from '#scripts/bench/vault.ts'
+import { openBackend } from '#shared/backend.ts'
+import { readConfig } from '#shared/config.ts'
+
+const count = 50_000
+const rounds = 5
+const mebibyte = 1024 * 1024
+
+const env = await benchEnvironment()
+const config = readConfig(env)
+const backend = await openBackend(config, log, 'web')
+const key = await benchKey(backend, config)
+await fill(backend, key, { count, words: 40, seed: 8, from: 1_700_000_000_000 })
+const { scope } = await callerOf(backend, key)
+await backend.close()
+
+const mongo = await new MongoClient(config.mongodbUri).connect()
+const memories = mongo.db().collection('memories')
+const web = await startProcess('api/index.ts', env)
+
+/** @returns seconds that a bare cursor takes over the same documents, in the same order. */
+async function bare(vectors: boolean): Promise<number> {
+  const begun = performance.now()
+  const projection = { hash: 0, stored_at: 0, version: 0, ...(!vectors && { vectors: 0 }) }
+  const cursor = memories
+    .find({ vault: scope.vault, epoch: scope.epoch }, { projection })
+    .sort({ session: 1, tier: 1, at: 1, _id: 1 })
+    .hint('place')
+    .batchSize(vectors ? 100 : 500)
+  let rows = 0
+  for await (const _ of cursor) rows++
+  if (rows !== count) throw new Error(`${rows} rows`)
+  return (performance.now() - begun) / 1_000
+}
+
+/** @returns seconds and bytes of the export over HTTP. */
+async function exported(vectors: boolean): Promise<{ seconds: number; bytes: number }> {
+  const begun = performance.now()
+  const answer = await fetch(
+    `http://127.0.0.1:${web.port}/v1/memory/export${vectors ? '?vectors=true' : ''}`,
+    { headers: { authorization: `Bearer ${key}` } },
+  )
+  let bytes = 0
+  let rows = 0
+  for await (const piece of answer.body!) {
+    bytes += piece.length
+    for (const byte of piece) if (byte === 10) rows++
+  }
+  if (rows !== count) throw new Error(`${rows} lines`)
+  return { seconds: (performance.now() - begun) / 1_000, bytes }
+}
+
+for (const vectors of [false, true]) {
+  const what = vectors ? 'with vectors' : 'without vectors'
+  const [floors, ours, rates]: [number[], number[], number[]] = [[], [], []]
+  for (let round = 0; round < (vectors ? 1 : rounds); round++) {
+    floors.push(await bare(vectors))
+    const { seconds, bytes } = await exported(vectors)
+    ours.push(seconds)
+    rates.push(bytes / mebibyte / seconds)
+  }
+  report(`floor: bare cursor, ${what}`, count / median(floors), { unit: '/s' })
+  report(`exported over HTTP, ${what}`, count / median(ours), { unit: '/s' })
+  report(`exported over HTTP, ${what}`, median(rates), { unit: 'MiB/s' })
+  report(`export / floor, memories a second, ${what}`, median(floors) / median(ours))
+}
+
+await web.stop()
+await mongo.close()

@@ -1,0 +1,86 @@
+import usearch from 'usearch'
+import { fill } from '#scripts/bench/filled.ts'
+import { median, quantile, report, timeEach } from '#scripts/bench/measure.ts'
+import { poster, startProcess } from '#scripts/bench/process.ts'
+import {
+  benchEnvironment,
+  benchKey,
+  log,
+  random,
+  sentence,
+  unitVector,
+} from '#scripts/bench/vault.ts'
+import { openBackend } from '#shared/backend.ts'
+import { readConfig } from '#shared/config.ts'
+
+const sizes = [1_000, 10_000, 100_000] as const
+
+const env = await benchEnvironment()
+const config = readConfig(env)
+const backend = await openBackend(config, log, 'web')
+const { dimension } = await backend.embedders.get()
+const next = random(9)
+const keys: string[] = []
+for (const count of sizes) {
+  const key = await benchKey(backend, config)
+  await fill(backend, key, { count, words: 30, seed: count, from: Date.now() - count * 60_000 })
+  keys.push(key)
+}
+await backend.close()
+
+const web = await startProcess('api/index.ts', env)
+const bodies = Array.from({ length: 50 }, () =>
+  JSON.stringify({ query: sentence(6, next), limit: 10 }),
+)
+const searches = keys.map(key => {
+  const post = poster(web.port, '/v1/memory/search', key)
+  let turn = 0
+  return async (): Promise<void> => {
+    const { status, text } = await post(bodies[turn++ % bodies.length]!)
+    if (status !== 200) throw new Error(`${status} ${text}`)
+  }
+})
+const block = new Float32Array(sizes.at(-1)! * dimension)
+for (let row = 0; row < sizes.at(-1)!; row++)
+  block.set(unitVector(dimension, next), row * dimension)
+const question = unitVector(dimension, next)
+const scans = sizes.map(count => {
+  const rows = block.subarray(0, count * dimension)
+  return async () => void usearch.exactSearch(rows, question, dimension, 10, 'ip' as never, 1)
+})
+
+for (const search of searches) for (const _ of bodies) await search()
+const [ours, floors]: [number[][], number[][]] = [sizes.map(() => []), sizes.map(() => [])]
+// In turns, so that a change of the machine's speed meets all of them.
+for (let round = 0; round < 5; round++) {
+  for (const n of sizes.keys()) {
+    ours[n]!.push(...(await timeEach(60, searches[n]!)))
+    floors[n]!.push(...(await timeEach(20, scans[n]!)))
+  }
+}
+for (const [n, count] of sizes.entries()) {
+  const name = `${count.toLocaleString('en')} memories`
+  report(`search over HTTP, ${name}, p50`, median(ours[n]!), { unit: 'ms' })
+  report(`search over HTTP, ${name}, p99`, quantile(ours[n]!, 0.99), { unit: 'ms' })
+  report(`floor: float32 scan of ${name}, p50`, median(floors[n]!), { unit: 'ms' })
+}
+const perThousand = (times: number[][], n: number): number =>
+  (median(times[n]!) - median(times[n - 1]!)) / ((sizes[n]! - sizes[n - 1]!) / 1_000)
+report('1,000 memories more cost, from 1,000 to 10,000', perThousand(ours, 1) * 1_000, {
+  unit: 'µs',
+})
+report('1,000 memories more cost, from 10,000 to 100,000', perThousand(ours, 2) * 1_000, {
+  unit: 'µs',
+})
+report('growth from 10,000 to 100,000 / linear', perThousand(ours, 2) / perThousand(ours, 1), {
+  bar: { most: 1.3 },
+})
+report(
+  'growth per memory / that of the float32 scan',
+  perThousand(ours, 2) / perThousand(floors, 2),
+  {
+    bar: { most: 1 },
+  },
+)
+
+await web.stop()

@@ -1,0 +1,97 @@
+import { parseArgs } from 'node:util'
+import { isUuid } from '#shared/ids.ts'
+import { jobNames, type JobName } from '#shared/queue/jobs.ts'
+
+export type Options = {
+  command: 'show' | 'dead' | 'redrive' | 'cancel'
+  names: readonly JobName[]
+  ids: string[]
+  limit: number
+  json: boolean
+  /** Seconds between two looks; null for one. */
+  watchSeconds: number | null
+}
+
+export const help = `Usage: node scripts/queues.ts [command] [options]
+
+Looks after background work: how much waits and for how long, and what has been given up.
+
+  (no command)          every queue: waiting, retrying, at work, dead, age of the oldest
+  dead [queue …]        dead letters: their ids, when they died, and of what
+  redrive <queue …>     puts dead letters back, oldest first; "all" for every queue
+  cancel <id …>         removes the jobs of an id, or of an operation, and cancels that operation;
+                        not what is at work
+
+  --id <id>             redrive this dead letter alone; may be repeated
+  --limit <n>           at most so many dead letters of a queue (default: 1000)
+  --watch [seconds]     show the queues again and again (default: every 2 seconds)
+  --json                print JSON, one object per line
+  --help                this text
+
+Queues: ${jobNames.join(', ')}
+
+Jobs may run twice: what was done already is not done again. Nothing here shows what jobs carry.
+Exit code: 0 when it was done, 1 when it could not be, 2 for wrong options.
+
+Reads DATABASE_URL and the rest of the environment as the service does; without DATABASE_URL it works
+on the embedded services of DATA_DIR while "npm start" is running.
+`
+
+/** @returns what is asked for; `help`; or a list of what is wrong. */
+export function readOptions(args: readonly string[]): Options | 'help' | string[] {
+  const faults: string[] = []
+  let values, positionals
+  try {
+    ;({ values, positionals } = parseArgs({
+      args: withWatchSeconds(args),
+      allowPositionals: true,
+      options: {
+        id: { type: 'string', multiple: true, default: [] },
+        limit: { type: 'string', default: '1000' },
+        watch: { type: 'string' },
+        json: { type: 'boolean', default: false },
+        help: { type: 'boolean', default: false },
+      },
+    }))
+  } catch (error) {
+    return [(error as Error).message]
+  }
+  if (values.help) return 'help'
+
+  const [word = 'show', ...rest] = positionals
+  const command = (['dead', 'redrive', 'cancel'] as const).find(known => known === word)
+  if (!command && positionals.length > 0) faults.push(`No such command: ${word}`)
+  const limit = Number(values.limit)
+  if (!Number.isInteger(limit) || limit < 1 || limit > 1_000_000)
+    faults.push('--limit must be a whole number from 1 to 1000000')
+  const watchSeconds = values.watch === undefined ? null : Number(values.watch)
+  if (watchSeconds !== null && !(watchSeconds >= 0.1 && watchSeconds <= 3_600))
+    faults.push('--watch must be a number of seconds from 0.1 to 3600')
+  const ids = command === 'cancel' ? rest : values.id
+  for (const id of ids) if (!isUuid(id)) faults.push(`Not an id: ${id}`)
+  if (command === 'cancel' && ids.length === 0) faults.push('cancel needs the id of a job')
+  const names = command === 'cancel' ? [] : namesOf(command, rest, faults)
+  if (faults.length > 0) return faults
+  return { command: command ?? 'show', names, ids, limit, json: values.json, watchSeconds }
+}
+
+/** `--watch` may stand alone. */
+const withWatchSeconds = (args: readonly string[]): string[] =>
+  args.map((arg, index) =>
+    arg === '--watch' && !/^[\d.]/.test(args[index + 1] ?? '') ? '--watch=2' : arg,
+  )
+
+function namesOf(
+  command: 'dead' | 'redrive' | undefined,
+  asked: readonly string[],
+  faults: string[],
+): readonly JobName[] {
+  if (asked.includes('all') || (command === 'dead' && asked.length === 0)) return jobNames
+  if (command === 'redrive' && asked.length === 0) faults.push('redrive needs a queue, or "all"')
+  for (const name of asked) {
+    if (!jobNames.includes(name as JobName)) {
+      faults.push(`No such queue: ${name}. Queues: ${jobNames.join(', ')}`)
+    }
+  }
+  return asked as JobName[]
+}

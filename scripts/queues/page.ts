@@ -1,0 +1,40 @@
+import type { DeadLetter, QueueStanding } from '#shared/queue/board.ts'
+
+const heads = ['queue', 'waiting', 'retrying', 'at work', 'dead', 'oldest', 'longest']
+
+/** The queues as a table; those with dead letters have a mark. */
+export function queueLines(queues: readonly QueueStanding[]): string {
+  const rows = queues.map(queue => [
+    queue.dead > 0 ? `${queue.name} !` : queue.name,
+    ...[queue.waiting, queue.retrying, queue.active, queue.dead].map(String),
+    ageOf(queue.oldestSeconds),
+    ageOf(queue.longestSeconds),
+  ])
+  const widths = heads.map((head, column) =>
+    Math.max(head.length, ...rows.map(row => row[column]!.length)),
+  )
+  const lineOf = (cells: readonly string[]): string =>
+    cells
+      .map((cell, at) => (at === 0 ? cell.padEnd(widths[at]!) : cell.padStart(widths[at]!)))
+      .join('  ')
+  return [heads, ...rows].map(row => `${lineOf(row)}\n`).join('')
+}
+
+/** Dead letters, one line each. */
+export function deadLines(letters: readonly DeadLetter[]): string {
+  if (letters.length === 0) return 'No dead letters\n'
+  return letters
+    .map(({ id, queue, diedAt, tries, error }) => {
+      const reason = error.replaceAll(/\s+/g, ' ').slice(0, 200) || 'no reason given'
+      return `${id}  ${queue}  ${diedAt.toISOString()}  ${tries} tries  ${reason}\n`
+    })
+    .join('')
+}
+
+function ageOf(seconds: number | null): string {
+  if (seconds === null) return '-'
+  if (seconds < 120) return `${Math.max(0, seconds)} s`
+  if (seconds < 7_200) return `${Math.floor(seconds / 60)} min`
+  if (seconds < 172_800) return `${Math.floor(seconds / 3_600)} h`
+  return `${Math.floor(seconds / 86_400)} days`
+}

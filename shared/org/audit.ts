@@ -1,0 +1,47 @@
+import type { Backend } from '#shared/backend.ts'
+import { standingOf } from '#shared/mongo/shared-memories.ts'
+import { noSuchShared, type OrgVault } from '#shared/org/shared-change.ts'
+import { settleWrites } from '#shared/org/shared-settle.ts'
+import { auditOf, type AuditEvent } from '#shared/postgres/audit.ts'
+import { dueWrites, postponeWrites } from '#shared/postgres/shared-writes.ts'
+
+/**
+ * Everything that happened to one shared memory, newest first, also after it was removed.
+ *
+ * @throws Refusal `missing` when the organization never had such a memory.
+ */
+export async function memoryAudit(
+  { postgres }: Pick<Backend, 'postgres'>,
+  { org }: Pick<OrgVault, 'org'>,
+  id: string,
+): Promise<AuditEvent[]> {
+  const events = await auditOf(postgres.query, org, id)
+  if (events.length > 0) return events
+  throw noSuchShared()
+}
+
+const dueMax = 500
+
+/**
+ * Looks after changes that were written down half a minute ago and not settled, since whoever made them
+ * has died or was cut off: those that came about are told now, others are looked at again later, and
+ * after a day no more.
+ *
+ * @returns how many were settled.
+ */
+export async function settleStranded(
+  backend: Pick<Backend, 'postgres' | 'mongo'>,
+): Promise<number> {
+  const due = await dueWrites(backend.postgres.query, dueMax)
+  const open: string[] = []
+  let settled = 0
+  for (const write of due) {
+    const standing = await standingOf(backend.mongo, write, write.memory)
+    if (standing?.marks.includes(write.id)) {
+      await settleWrites(backend, write, [write])
+      settled++
+    } else open.push(write.id)
+  }
+  if (open.length > 0) await postponeWrites(backend.postgres.query, open)
+  return settled
+}

@@ -1,0 +1,210 @@
+import type { Backend } from '#shared/backend.ts'
+import { askOnce, useless, type Asking } from '#shared/org/pipeline/ask.ts'
+import { extractInstructions } from '#shared/org/prompts.ts'
+import { bareNote, isForbidden, noteRuleOf, shortNote } from '#shared/org/rules.ts'
+import type { OrgExtractJob, SaidMessage } from '#shared/org/turn.ts'
+import { policyOf, type OrgPolicy } from '#shared/postgres/org-policy.ts'
+import {
+  findTurn,
+  finishTurn,
+  holdTurn,
+  isStanding,
+  writePasses,
+  type Fact,
+  type TurnRow,
+} from '#shared/postgres/org-turns.ts'
+import { storableText } from '#shared/redaction/policy.ts'
+import { shape, type Schema } from '#shared/shape.ts'
+
+/** Facts of one exchange; more are a sign of a model that copies. */
+const factsMax = 50
+const factMax = 2_000
+
+const schemaOf = (
+  fact: { turn: Schema; text: Schema; confidence: Schema },
+  bounds: Schema,
+): Schema => ({
+  type: 'object',
+  required: ['facts'],
+  additionalProperties: false,
+  properties: {
+    facts: {
+      type: 'array',
+      ...bounds,
+      items: {
+        type: 'object',
+        required: ['turn', 'text', 'note', 'confidence'],
+        additionalProperties: false,
+        properties: { ...fact, note: { type: 'boolean' } },
+      },
+    },
+  },
+})
+
+const answerSchema = schemaOf(
+  { turn: { type: 'integer' }, text: { type: 'string' }, confidence: { type: 'number' } },
+  {},
+)
+
+const answerShape = shape<{ facts: Found[] }>(
+  schemaOf(
+    {
+      turn: { type: 'integer', minimum: 0 },
+      text: { type: 'string', maxLength: factMax },
+      confidence: { type: 'number', minimum: 0, maximum: 1 },
+    },
+    { maxItems: factsMax },
+  ),
+  { name: 'the answer' },
+)
+
+/** Says which turn it is from, so that the rules are held against that turn's words. */
+type Found = { turn: number; text: string; note: boolean; confidence: number }
+
+type Extracting = Asking & Pick<Backend, 'queue' | 'log'>
+
+/**
+ * The first pass: finds what is worth sharing in what a member said, and leaves it for the second in one
+ * transaction with its job. Safe to run any number of times; a pass that has been written is not made
+ * again. Nothing is found in what was cancelled or cleared meanwhile.
+ *
+ * @throws Refusal `upstream` when the model does not answer or its answer is of no use, `invalid` when
+ *   there is no key to ask it with, `unavailable` when the database is out of reach.
+ */
+export async function extractFacts(
+  backend: Extracting,
+  job: OrgExtractJob,
+  signal: AbortSignal,
+): Promise<void> {
+  const { postgres, queue } = backend
+  const turn = await findTurn(postgres.query, job.turn)
+  const policy = await policyOf(postgres.query, job.org)
+  if (!turn || !policy || turn.pass1) return
+  const pass1 = await whileStanding(backend, job, signal, stands =>
+    factsOf(backend, { turn, policy, job }, stands),
+  )
+  await postgres.transaction(async tx => {
+    const held = await holdTurn(tx, job.turn)
+    if (!held || held.pass1) return
+    if (pass1.length === 0 || !(await isStanding(tx, job))) {
+      await writePasses(tx, job.turn, { pass1: [], pass2: [], pass3: [] })
+      return finishTurn(tx, job.turn)
+    }
+    await writePasses(tx, job.turn, { pass1 })
+    const data = { turn: job.turn, org: job.org }
+    await queue.send(tx, 'org-tag', [{ id: job.turn, data, priority: 0 }])
+  })
+}
+
+/** How soon a call is given up whose words have been cleared: the clearing waits for it. */
+const lookMs = 1_000
+
+/** Works on what was said as long as it may be used; nothing is found in it from then on. */
+async function whileStanding(
+  { postgres, log }: Extracting,
+  job: OrgExtractJob,
+  signal: AbortSignal,
+  work: (stands: AbortSignal) => Promise<Fact[]>,
+): Promise<Fact[]> {
+  if (!(await isStanding(postgres, job))) return []
+  const fallen = new AbortController()
+  const look = setInterval(() => {
+    isStanding(postgres, job)
+      .then(stands => void (stands || fallen.abort()))
+      .catch((error: unknown) => log.warn({ err: error, turn: job.turn }, 'org-extract.blind'))
+  }, lookMs)
+  try {
+    return await work(AbortSignal.any([signal, fallen.signal]))
+  } catch (error) {
+    if (!fallen.signal.aborted || signal.aborted) throw error
+    return []
+  } finally {
+    clearInterval(look)
+  }
+}
+
+async function factsOf(
+  backend: Asking,
+  { turn, policy, job }: { turn: TurnRow; policy: OrgPolicy; job: OrgExtractJob },
+  signal: AbortSignal,
+): Promise<Fact[]> {
+  // What an anti-rule matches is not even shown to the model.
+  const turns = turnsOf(job.messages).filter(messages => !isForbidden(policy, wordsOf(messages)))
+  if (turns.length === 0 || keepsNothing(policy)) return []
+  return askOnce(
+    backend,
+    { turn, policy },
+    {
+      pass: 'extract',
+      kind: 'org-extract',
+      model: policy.extractModel,
+      instructions: extractInstructions(policy),
+      material: materialOf(turn.author, job.saidAt, turns),
+      schema: answerSchema,
+      shape: answerShape,
+      keep: ({ facts }) => keptFacts(policy, facts, turns),
+    },
+    signal,
+  )
+}
+
+function keptFacts(
+  policy: OrgPolicy,
+  found: readonly Found[],
+  turns: readonly SaidMessage[][],
+): Fact[] {
+  const kept = new Map<string, Fact>()
+  for (const one of found) {
+    const turn = turns[one.turn]
+    if (!turn) throw useless('a fact is from no turn')
+    const fact = keptOf(policy, one, wordsOf(turn))
+    const text = fact && storableText(policy.redaction, fact.text)
+    if (text !== undefined && !kept.has(text)) kept.set(text, { ...fact!, text })
+  }
+  return [...kept.values()]
+}
+
+/** Retention that is switched off and nothing in its place. */
+const keepsNothing = ({ defaultOn, custom, execRules }: OrgPolicy): boolean =>
+  !defaultOn && custom.trim() === '' && execRules.length === 0
+
+/**
+ * What the rules leave of a fact, whatever the model made of them: nothing of what an anti-rule matches,
+ * and of what an exec rule matches, in the fact or in the words it is from, a short note.
+ */
+function keptOf(policy: OrgPolicy, found: Found, words: string): Fact | undefined {
+  const text = found.text.replaceAll(/\s+/g, ' ').trim()
+  if (text === '' || isForbidden(policy, text)) return undefined
+  const { confidence } = found
+  if (found.note) return { text: shortNote(text), confidence, note: true }
+  const rule = noteRuleOf(policy, text) ?? noteRuleOf(policy, words)
+  return rule ? { text: bareNote(rule), confidence, note: true } : { text, confidence, note: false }
+}
+
+/** A turn begins where somebody speaks after the model has. */
+function turnsOf(messages: readonly SaidMessage[]): SaidMessage[][] {
+  const turns: SaidMessage[][] = []
+  for (const [index, message] of messages.entries()) {
+    const begins = message.role === 'user' && messages[index - 1]?.role !== 'user'
+    if (begins || turns.length === 0) turns.push([])
+    turns.at(-1)!.push(message)
+  }
+  return turns
+}
+
+const wordsOf = (messages: readonly SaidMessage[]): string =>
+  messages.map(({ text }) => text).join('\n')
+
+function materialOf(author: string, saidAt: number, turns: readonly SaidMessage[][]): string {
+  return JSON.stringify({
+    member: author,
+    said_on: new Date(saidAt).toISOString().slice(0, 10),
+    turns: turns.map((messages, turn) => ({
+      turn,
+      messages: messages.map(({ role, text, speaker }) => ({
+        from: role === 'user' ? (speaker ?? 'member') : 'model',
+        text,
+      })),
+    })),
+  })
+}

@@ -1,0 +1,67 @@
+import type { Backend } from '#shared/backend.ts'
+import { mintId } from '#shared/ids.ts'
+import type { Admin } from '#shared/key/admin.ts'
+import { changePolicy, organizationOf } from '#shared/org/policy.ts'
+import {
+  readInstructions,
+  replaceRules,
+  updateInstructions,
+  type InstructionsRow,
+  type Rule,
+} from '#shared/postgres/instructions.ts'
+
+type Acting = { admin: Admin; org: string }
+
+/**
+ * What an organization wants kept.
+ *
+ * @throws Refusal `missing`.
+ */
+export async function instructionsOf(
+  { postgres }: Pick<Backend, 'postgres'>,
+  { admin, org }: Acting,
+): Promise<InstructionsRow> {
+  await organizationOf(postgres.query, admin, org)
+  return readInstructions(postgres.query, org)
+}
+
+/** A rule as it is written; with the id of one that is there it stays that one. */
+type WrittenRule = { id?: string | undefined; match: string; note?: string | undefined }
+
+export type InstructionsChange = {
+  defaultOn?: boolean | undefined
+  custom?: string | undefined
+  /** All of them. */
+  antiRules?: readonly WrittenRule[] | undefined
+  execRules?: readonly WrittenRule[] | undefined
+}
+
+/**
+ * Writes what is given and leaves the rest. Rules get ids; an id that names no rule of the
+ * organization, or the same rule again, becomes another one.
+ *
+ * @throws Refusal `missing`.
+ */
+export const changeInstructions = (
+  backend: Pick<Backend, 'postgres'>,
+  { admin, org }: Acting,
+  { defaultOn, custom, antiRules, execRules }: InstructionsChange,
+): Promise<InstructionsRow> =>
+  changePolicy(backend, { admin, org }, async tx => {
+    const now = await readInstructions(tx.query, org)
+    const free = new Set([...now.antiRules, ...now.execRules].map(({ id }) => id))
+    // What is not written keeps its ids.
+    for (const { id } of antiRules ? [] : now.antiRules) free.delete(id)
+    for (const { id } of execRules ? [] : now.execRules) free.delete(id)
+    const identified = ({ id, match, note }: WrittenRule): Rule => {
+      const known = id?.toLowerCase()
+      const kept = known !== undefined && free.delete(known)
+      return { id: kept ? known : mintId(), match, note: note ?? '' }
+    }
+    await updateInstructions(tx, org, { defaultOn, custom })
+    await replaceRules(tx, org, {
+      anti: antiRules?.map(identified),
+      exec: execRules?.map(identified),
+    })
+    return readInstructions(tx.query, org)
+  })

@@ -1,0 +1,131 @@
+import type { Backend } from '#shared/backend.ts'
+import { Refusal } from '#shared/errors.ts'
+import type { Admin } from '#shared/key/admin.ts'
+import { hashOfKey, looksLikeKey } from '#shared/key/key.ts'
+import { insertSealedKey, rawKeyOf } from '#shared/org/org-key.ts'
+import { changePolicy, organizationOf } from '#shared/org/policy.ts'
+import { ensureUser } from '#shared/org/user.ts'
+import type { Query } from '#shared/postgres/connect.ts'
+import {
+  findMemberKey,
+  listMemberKeys,
+  revokeMemberKey,
+  type MemberKeyRow,
+} from '#shared/postgres/members.ts'
+
+/** A member key with its raw form. */
+export type WholeKey = MemberKeyRow & { key: string }
+
+/**
+ * Creates the key of a member; the member with a private vault too, where the organization has none of
+ * that name. The same operation again answers with the key it made.
+ *
+ * @param operation becomes the key's id
+ * @throws Refusal `missing`.
+ */
+export const mintMemberKey = (
+  backend: Pick<Backend, 'postgres' | 'config' | 'seal'>,
+  admin: Admin,
+  { org, teamMemberId, operation }: { org: string; teamMemberId: string; operation: string },
+): Promise<WholeKey> =>
+  changePolicy(backend, { admin, org }, async tx => {
+    const made = await findMemberKey(tx.query, org, { id: operation })
+    if (made) return { ...made, key: rawKeyOf(backend, made) }
+    const { account } = admin
+    const user = await ensureUser(tx, { org, account, name: teamMemberId })
+    const { key } = await insertSealedKey(tx, backend, {
+      id: operation,
+      org,
+      user: user.id,
+      account,
+      vault: user.vault,
+      name: user.teamMemberId,
+    })
+    const row = await findMemberKey(tx.query, org, { id: operation })
+    return { ...row!, key }
+  })
+
+/**
+ * Keys of members, revoked ones too.
+ *
+ * @param q keeps those whose key, id or member it is a piece of, upper or lower case
+ * @throws Refusal `missing`.
+ */
+export async function searchMemberKeys(
+  backend: Pick<Backend, 'postgres' | 'seal'>,
+  admin: Admin,
+  org: string,
+  q = '',
+): Promise<MemberKeyRow[]> {
+  const { query } = backend.postgres
+  await organizationOf(query, admin, org)
+  const rows = await listMemberKeys(query, org)
+  const piece = q.toLowerCase()
+  if (piece === '') return rows
+  return rows.filter(row =>
+    [row.teamMemberId, row.id, rawKeyOf(backend, row)].some(text =>
+      text.toLowerCase().includes(piece),
+    ),
+  )
+}
+
+/**
+ * A member key whole.
+ *
+ * @param asked its id, or the key itself
+ * @throws Refusal `missing`.
+ */
+export async function readMemberKey(
+  backend: Pick<Backend, 'postgres' | 'config' | 'seal'>,
+  admin: Admin,
+  org: string,
+  asked: string,
+): Promise<WholeKey> {
+  const { query } = backend.postgres
+  await organizationOf(query, admin, org)
+  const row = await memberKeyOf(query, backend, org, asked)
+  return { ...row, key: rawKeyOf(backend, row) }
+}
+
+/**
+ * Ends a member key, or the organization's own: the next request with it is refused, on every process.
+ *
+ * @param asked its id, or the key itself
+ * @returns its id
+ * @throws Refusal `missing`.
+ */
+export const endMemberKey = (
+  backend: Pick<Backend, 'postgres' | 'config'>,
+  admin: Admin,
+  org: string,
+  asked: string,
+): Promise<string> =>
+  changePolicy(backend, { admin, org }, async tx => {
+    const row = await findMemberKey(tx.query, org, keyAsked(backend, asked))
+    if (!row) throw missingKey()
+    await revokeMemberKey(tx, row.id)
+    return row.id
+  })
+
+/**
+ * The key of a member that is meant.
+ *
+ * @param asked its id, or the key itself
+ * @throws Refusal `missing`, also for the organization's own key.
+ */
+export async function memberKeyOf(
+  query: Query,
+  backend: Pick<Backend, 'config'>,
+  org: string,
+  asked: string,
+): Promise<MemberKeyRow & { user: string }> {
+  const row = await findMemberKey(query, org, keyAsked(backend, asked))
+  if (row?.user) return { ...row, user: row.user }
+  throw missingKey()
+}
+
+const keyAsked = ({ config }: Pick<Backend, 'config'>, asked: string) =>
+  looksLikeKey(asked) ? { hash: hashOfKey(config.keyPepper, asked) } : { id: asked }
+
+const missingKey = (): Refusal =>
+  new Refusal('missing', 'No such key', 'GET /v1/orgs/:orgId/keys lists them')

@@ -1,0 +1,135 @@
+import type { Backend } from '#shared/backend.ts'
+import { retireVaults } from '#shared/erasure/retire.ts'
+import { Refusal } from '#shared/errors.ts'
+import type { Admin } from '#shared/key/admin.ts'
+import { orgKeyOf } from '#shared/org/org-key.ts'
+import { changePolicy, organizationOf } from '#shared/org/policy.ts'
+import { insertVault } from '#shared/postgres/accounts.ts'
+import type { Query } from '#shared/postgres/connect.ts'
+import { standingOf } from '#shared/postgres/erasures.ts'
+import { insertInstructions } from '#shared/postgres/instructions.ts'
+import {
+  deleteOrg,
+  findOrg,
+  forgetOrgAnswers,
+  insertOrg,
+  updateOrg,
+  vaultsOfOrg,
+  type OrgChange,
+  type OrgRow,
+  type OrgSettings,
+} from '#shared/postgres/orgs.ts'
+import { listProviderKeys } from '#shared/postgres/provider-keys.ts'
+import { providerNames, type ProviderName } from '#shared/providers/registry.ts'
+
+/** What each provider is asked for when the admin names no model. */
+const usualModels: Record<ProviderName, { extract: string; classify: string }> = {
+  openai: { extract: 'gpt-5', classify: 'gpt-5-mini' },
+  anthropic: { extract: 'claude-sonnet-4-5', classify: 'claude-haiku-4-5' },
+  google: { extract: 'gemini-2.5-pro', classify: 'gemini-2.5-flash' },
+  openrouter: { extract: 'openai/gpt-5', classify: 'openai/gpt-5-mini' },
+  xai: { extract: 'grok-4', classify: 'grok-3-mini' },
+  deepseek: { extract: 'deepseek-chat', classify: 'deepseek-chat' },
+  mistral: { extract: 'mistral-large-latest', classify: 'mistral-small-latest' },
+  groq: { extract: 'llama-3.3-70b-versatile', classify: 'llama-3.1-8b-instant' },
+  cerebras: { extract: 'llama-3.3-70b', classify: 'llama3.1-8b' },
+  together: {
+    extract: 'meta-llama/Llama-3.3-70B-Instruct-Turbo',
+    classify: 'meta-llama/Meta-Llama-3.1-8B-Instruct-Turbo',
+  },
+  fireworks: {
+    extract: 'accounts/fireworks/models/llama-v3p3-70b-instruct',
+    classify: 'accounts/fireworks/models/llama-v3p1-8b-instruct',
+  },
+  ollama: { extract: 'llama3.3', classify: 'llama3.2' },
+}
+
+type NewOrg = OrgChange & { name: string; processorProvider?: ProviderName | undefined }
+
+const takenName = 'You have an organization of this name already'
+
+/**
+ * Creates an organization with a shared vault and a key of its own. The same operation again answers
+ * with what the first one made.
+ *
+ * @param operation becomes its id
+ * @throws Refusal `conflict` when the admin has one of that name.
+ */
+export async function createOrganization(
+  backend: Pick<Backend, 'postgres' | 'config' | 'seal'>,
+  { account }: Pick<Admin, 'account'>,
+  operation: string,
+  asked: NewOrg,
+): Promise<{ org: OrgRow; key: string }> {
+  return backend.postgres.transaction(async tx => {
+    if (!(await findOrg(tx.query, account, operation))) {
+      const settings = await withUsualModels(tx.query, account, asked)
+      const vault = await insertVault(tx, account)
+      const inserted = await insertOrg(tx, { ...settings, id: operation, account, vault })
+      if (!inserted) throw new Refusal('conflict', takenName, 'Choose another name')
+      await insertInstructions(tx, operation)
+    }
+    const org = await organizationOf(tx.query, { account }, operation)
+    return { org, key: await orgKeyOf(tx, backend, org) }
+  })
+}
+
+async function withUsualModels(
+  query: Query,
+  account: string,
+  { name, processorProvider, extractModel, classifyModel }: NewOrg,
+): Promise<OrgSettings> {
+  const provider = processorProvider ?? (await reachableProvider(query, account))
+  const usual = usualModels[provider]
+  return {
+    name,
+    processorProvider: provider,
+    extractModel: extractModel ?? usual.extract,
+    classifyModel: classifyModel ?? usual.classify,
+  }
+}
+
+/** The first provider the account has a key for. */
+async function reachableProvider(query: Query, account: string): Promise<ProviderName> {
+  const keys = await listProviderKeys(query, account)
+  return providerNames.find(name => keys.some(({ provider }) => provider === name)) ?? 'openai'
+}
+
+/**
+ * Writes the settings that are given and leaves the others.
+ *
+ * @throws Refusal `missing`, or `conflict` when the admin has another one of that name.
+ */
+export const changeOrganization = (
+  backend: Pick<Backend, 'postgres'>,
+  admin: Pick<Admin, 'account'>,
+  id: string,
+  settings: OrgChange,
+): Promise<OrgRow> =>
+  changePolicy(backend, { admin, org: id, taken: takenName }, async tx => {
+    await updateOrg(tx, id, settings)
+    return organizationOf(tx.query, admin, id)
+  })
+
+/**
+ * Removes an organization: policy, users and keys at once; its shared vault and its members' private
+ * ones are invisible at once too, and erased by jobs. The same operation again finds it done.
+ *
+ * @throws Refusal `missing`.
+ */
+export async function removeOrganization(
+  backend: Pick<Backend, 'postgres' | 'queue' | 'images'>,
+  { account, email, keyHash }: Admin,
+  id: string,
+  operation: string,
+): Promise<void> {
+  if (await standingOf(backend.postgres.query, operation)) return
+  const vaults = await changePolicy(backend, { admin: { account }, org: id }, async tx => {
+    const vaults = await vaultsOfOrg(tx, id)
+    await retireVaults(tx, backend, { operation, account, keyHash, vaults })
+    await forgetOrgAnswers(tx, { id, email, keyHash })
+    await deleteOrg(tx, id)
+    return vaults
+  })
+  for (const vault of vaults) backend.images.forget(vault)
+}

@@ -1,0 +1,105 @@
+import { createHash } from 'node:crypto'
+import type { Backend } from '#shared/backend.ts'
+import { Refusal } from '#shared/errors.ts'
+import { purposeIdOf } from '#shared/ids.ts'
+import type { Metered } from '#shared/account/meter.ts'
+import { processorOf } from '#shared/org/pipeline/processor.ts'
+import type { OrgPolicy } from '#shared/postgres/org-policy.ts'
+import { findAnswer, keepAnswer, type TurnRow } from '#shared/postgres/org-turns.ts'
+import { recordBill } from '#shared/postgres/bill.ts'
+import type { Question } from '#shared/providers/answer.ts'
+import type { Shape } from '#shared/shape.ts'
+import { wellFormed } from '#shared/well-formed.ts'
+
+export type Asking = Pick<Backend, 'postgres' | 'seal' | 'config'>
+
+/** A question about a turn, what its answer must look like, and what is kept of it. */
+export type TurnQuestion<Answer, Kept> = Question & {
+  pass: 'extract' | 'tag' | 'reconcile'
+  /** What it is billed as. */
+  kind: Metered
+  model: string
+  /** The schema again, with every bound. */
+  shape: Shape<Answer>
+  /** What is of use in an answer: only that is written down. @throws Refusal `upstream` when nothing is. */
+  keep: (answer: Answer) => Kept
+}
+
+/**
+ * Asks a model of the organization about a turn, once: an answer that is of use is kept with its bill in
+ * one transaction, and whoever asks again gets it without a call.
+ *
+ * @throws Refusal `upstream` when the model does not answer, or answers something that is of no use:
+ *   that is not kept, so that the next try asks again; `invalid` when there is no key to ask with.
+ */
+export async function askOnce<Answer, Kept>(
+  backend: Asking,
+  { turn, policy }: { turn: TurnRow; policy: OrgPolicy },
+  { pass, kind, model: named, shape, keep, ...question }: TurnQuestion<Answer, Kept>,
+  signal: AbortSignal,
+): Promise<Kept> {
+  // The same question whenever the work is done again; another one once policy or memory have changed.
+  const asked = createHash('sha256').update(question.instructions).update(question.material)
+  const name = `${pass} ${asked.digest('base64url')}`
+  const kept = await findAnswer(backend.postgres.query, turn.id, name)
+  if (kept !== undefined) return kept as Kept
+
+  const { model, answering } = await processorOf(backend, policy, named)
+  const { text, inputTokens, outputTokens } = await answering.answer(question, signal)
+  const answer = keep(checked(text, shape))
+  const bill = {
+    id: purposeIdOf(turn.id, `bill ${name}`),
+    account: policy.account,
+    vault: policy.vault,
+    keyHash: turn.keyHash,
+    kind,
+    model,
+    inputTokens,
+    outputTokens,
+    // The provider is paid with the account's own key; memory is billed when something is stored.
+    memoryTokens: 0,
+  }
+  const ours = await backend.postgres.transaction(async tx => {
+    const stored = await keepAnswer(tx, turn.id, name, answer)
+    if (stored) await recordBill(tx, bill)
+    return stored
+  })
+  // Another worker was faster, or the turn is gone: then nothing that follows from this is written.
+  if (ours) return answer
+  return ((await findAnswer(backend.postgres.query, turn.id, name)) as Kept | undefined) ?? answer
+}
+
+/** @throws Refusal `upstream` for an answer that is cut off, no JSON, or not of the shape. */
+function checked<Answer>(text: string, shape: Shape<Answer>): Answer {
+  const parsed = wellFormed(jsonIn(text))
+  if (parsed === undefined) throw useless('it is no JSON, or was cut off')
+  try {
+    return shape.check(parsed)
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    // The message may repeat a piece of what was said: only what is wrong, never what came.
+    throw useless(
+      error.message.replace(/, not .*$/s, '').replace(/unknown field .*$/s, 'unknown field'),
+    )
+  }
+}
+
+/** An answer that cannot be used; another try may bring a better one. */
+export const useless = (fault: string): Refusal =>
+  new Refusal('upstream', `The model's answer is of no use: ${fault}`, 'It is asked again')
+
+/** JSON as it came, in a fence, or with prose around it; undefined where there is none that is whole. */
+export function jsonIn(text: string): unknown {
+  const fenced = /```(?:json)?\s*([\s\S]*?)```/.exec(text)?.[1]
+  const braced = text.slice(text.indexOf('{'), text.lastIndexOf('}') + 1)
+  for (const candidate of [text, fenced, braced]) {
+    if (candidate === undefined) continue
+    try {
+      const value: unknown = JSON.parse(candidate)
+      if (typeof value === 'object' && value !== null) return value
+    } catch {
+      // The next reading may do.
+    }
+  }
+  return undefined
+}

@@ -1,0 +1,43 @@
+import type { Backend } from '#shared/backend.ts'
+import { Refusal } from '#shared/errors.ts'
+import { isProvider, providerKeysOf } from '#shared/key/provider-key.ts'
+import type { OrgPolicy } from '#shared/postgres/org-policy.ts'
+import { openAnsweringModel, type AnsweringModel } from '#shared/providers/answer.ts'
+import { providers } from '#shared/providers/registry.ts'
+
+export type Processor = {
+  /** Provider-prefixed. */
+  model: string
+  answering: AnsweringModel
+}
+
+/**
+ * A model of the organization's provider, reached with a key of its owner's account: the operator's own
+ * keys do not pay for it.
+ *
+ * @param model as the provider names it; its own prefix may stand before it.
+ * @throws Refusal `invalid` when the account has no key for that provider.
+ */
+export async function processorOf(
+  backend: Pick<Backend, 'postgres' | 'seal' | 'config'>,
+  { account, provider }: Pick<OrgPolicy, 'account' | 'provider'>,
+  model: string,
+): Promise<Processor> {
+  if (!isProvider(provider)) throw new Refusal('invalid', `No such provider: ${provider}`)
+  const keys = await providerKeysOf(backend, account)
+  const settings = backend.config.providers[provider] ?? {}
+  const apiKey = keys[provider] ?? ''
+  if (!apiKey && !(provider === 'ollama' && settings.baseUrl)) {
+    throw new Refusal(
+      'invalid',
+      `The owner of the organization has no key for ${provider}`,
+      `PUT /v1/account/provider-keys/${provider} stores one; then take the job up again`,
+    )
+  }
+  const name = model.startsWith(`${provider}/`) ? model.slice(provider.length + 1) : model
+  const baseUrl = settings.baseUrl ?? providers[provider].baseUrl
+  return {
+    model: `${provider}/${name}`,
+    answering: openAnsweringModel({ provider, name, apiKey, baseUrl }),
+  }
+}

@@ -1,0 +1,47 @@
+import type { Backend } from '#shared/backend.ts'
+import { Refusal } from '#shared/errors.ts'
+import type { Admin } from '#shared/key/admin.ts'
+import type { Query, Transaction } from '#shared/postgres/connect.ts'
+import { findOrg, holdOrg, isTaken, type OrgRow } from '#shared/postgres/orgs.ts'
+
+/**
+ * An organization of an admin.
+ *
+ * @throws Refusal `missing`, in the same words for one of another admin and for one that is not there.
+ */
+export async function organizationOf(
+  query: Query,
+  { account }: Pick<Admin, 'account'>,
+  id: string,
+): Promise<OrgRow> {
+  const org = await findOrg(query, account, id)
+  if (org) return org
+  throw missingOrganization()
+}
+
+const missingOrganization = (): Refusal =>
+  new Refusal('missing', 'No such organization', 'GET /v1/orgs lists yours')
+
+/** Whose policy is changed, and in which words a name is refused that another row has. */
+export type PolicyChange = { admin: Pick<Admin, 'account'>; org: string; taken?: string }
+
+/**
+ * Runs a change to an organization's policy: changes follow one another, and the next request of every
+ * member sees it.
+ *
+ * @throws Refusal `missing` as `organizationOf`; `conflict` when a name, label or email is taken.
+ */
+export async function changePolicy<Result>(
+  { postgres }: Pick<Backend, 'postgres'>,
+  { admin, org, taken = 'This is taken already' }: PolicyChange,
+  work: (tx: Transaction) => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await postgres.transaction(async tx => {
+      if (!(await holdOrg(tx, admin.account, org))) throw missingOrganization()
+      return work(tx)
+    })
+  } catch (error) {
+    throw isTaken(error) ? new Refusal('conflict', taken, 'Choose another one') : error
+  }
+}

@@ -1,0 +1,76 @@
+import type { Backend } from '#shared/backend.ts'
+import { Refusal } from '#shared/errors.ts'
+import { copyIdOf } from '#shared/ids.ts'
+import { newestBearing } from '#shared/mongo/shared-lists.ts'
+import { changeShared, noSuchShared, type OrgVault } from '#shared/org/shared-change.ts'
+import { snapshotOf } from '#shared/org/shared-settle.ts'
+import { tagSetsOf } from '#shared/postgres/shared-tag-sets.ts'
+import { findTag } from '#shared/postgres/tags.ts'
+
+/** Gives the memories that bear a tag its new label. */
+export type RelabelJob = OrgVault & {
+  /** The renaming. */
+  operation: string
+  /** The admin who renamed it. */
+  actor: string
+  tag: string
+  /** The label it had. */
+  from: string
+}
+
+const pageMax = 100
+
+/**
+ * Puts the label that a tag has by now in the place of the one it had, memory by memory, each a change
+ * with its audit event: `retag`. Until it is done the old label opens what the new one opens. Safe to
+ * run any number of times.
+ *
+ * @throws Refusal `unavailable` when a store is out of reach; the next run goes on.
+ */
+export async function relabelMemories(
+  backend: Pick<Backend, 'postgres' | 'mongo' | 'embedders' | 'now'>,
+  job: RelabelJob,
+  signal: AbortSignal,
+): Promise<void> {
+  const { query } = backend.postgres
+  for (;;) {
+    signal.throwIfAborted()
+    const tag = await findTag(query, job.org, job.tag)
+    if (!tag || tag.label === job.from) return
+    const tagSets = (await tagSetsOf(query, job)).filter(({ tags }) => tags.includes(job.from))
+    const bearing = await newestBearing(backend.mongo, job, {
+      tagSets: tagSets.map(({ tagSet }) => tagSet),
+      max: pageMax,
+    })
+    let changed = 0
+    for (const { id } of bearing) if (await relabel(backend, job, id, tag.label)) changed++
+    // What an admin has given the old label back meanwhile keeps it.
+    if (changed === 0) return
+  }
+}
+
+/** @returns whether it bears the old label no more. */
+async function relabel(
+  backend: Parameters<typeof relabelMemories>[0],
+  job: RelabelJob,
+  id: string,
+  to: string,
+): Promise<boolean> {
+  const change = {
+    operation: copyIdOf(job.operation, 0, id),
+    actor: job.actor,
+    id,
+    kind: 'edit',
+  } as const
+  try {
+    const memory = await changeShared(backend, job, change, ({ memory }) => {
+      if (!memory) throw noSuchShared()
+      const tags = memory.tags.map(label => (label === job.from ? to : label))
+      return { ...snapshotOf(memory), tags }
+    })
+    return !memory?.tags.includes(job.from)
+  } catch (error) {
+    if (error instanceof Refusal && error.reason === 'missing') return true
+    throw error
+  }
+}

@@ -1,0 +1,88 @@
+import type { Backend } from '#shared/backend.ts'
+import { Refusal } from '#shared/errors.ts'
+import type { Admin } from '#shared/key/admin.ts'
+import { changePolicy, organizationOf } from '#shared/org/policy.ts'
+import type { Query } from '#shared/postgres/connect.ts'
+import {
+  deleteRole,
+  findRole,
+  insertRole,
+  listRoles,
+  updateRole,
+  type RoleChange,
+  type RoleRow,
+} from '#shared/postgres/roles.ts'
+
+type Acting = { admin: Admin; org: string }
+
+const taken = 'The organization has a role of this name already'
+
+/**
+ * Roles of an organization, oldest first.
+ *
+ * @throws Refusal `missing`.
+ */
+export async function rolesOf(
+  { postgres }: Pick<Backend, 'postgres'>,
+  { admin, org }: Acting,
+): Promise<RoleRow[]> {
+  await organizationOf(postgres.query, admin, org)
+  return listRoles(postgres.query, org)
+}
+
+/**
+ * Creates a role. The same operation again answers with the role it made.
+ *
+ * @param operation becomes the role's id
+ * @throws Refusal `missing`; `conflict` when the organization has one of that name.
+ */
+export const createRole = (
+  backend: Pick<Backend, 'postgres'>,
+  { admin, org }: Acting,
+  operation: string,
+  { name, allowedTags }: { name: string; allowedTags: string[] },
+): Promise<RoleRow> =>
+  changePolicy(backend, { admin, org, taken }, async tx => {
+    const made = await findRole(tx.query, org, operation)
+    if (made) return made
+    await insertRole(tx, { id: operation, org, name, allowedTags: [...new Set(allowedTags)] })
+    return roleOf(tx.query, org, operation)
+  })
+
+/**
+ * Writes what is given.
+ *
+ * @throws Refusal `missing`; `conflict` when another role has that name.
+ */
+export const changeRole = (
+  backend: Pick<Backend, 'postgres'>,
+  { admin, org }: Acting,
+  id: string,
+  { name, allowedTags }: RoleChange,
+): Promise<RoleRow> =>
+  changePolicy(backend, { admin, org, taken }, async tx => {
+    await roleOf(tx.query, org, id)
+    await updateRole(tx, id, { name, allowedTags: allowedTags && [...new Set(allowedTags)] })
+    return roleOf(tx.query, org, id)
+  })
+
+/**
+ * Removes a role and takes it from everybody who holds it.
+ *
+ * @throws Refusal `missing`.
+ */
+export const removeRole = (
+  backend: Pick<Backend, 'postgres'>,
+  { admin, org }: Acting,
+  id: string,
+): Promise<void> =>
+  changePolicy(backend, { admin, org }, async tx => {
+    await roleOf(tx.query, org, id)
+    await deleteRole(tx, id)
+  })
+
+async function roleOf(query: Query, org: string, id: string): Promise<RoleRow> {
+  const role = await findRole(query, org, id)
+  if (role) return role
+  throw new Refusal('missing', 'No such role', 'GET /v1/orgs/:orgId/roles lists them')
+}

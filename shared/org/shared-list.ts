@@ -1,0 +1,119 @@
+import type { Backend } from '#shared/backend.ts'
+import type { VaultScope } from '#shared/memory/memory.ts'
+import {
+  sharedPage,
+  sharedVectors,
+  type SharedFilter,
+  type SharedPosition,
+} from '#shared/mongo/shared-lists.ts'
+import { sharedByIds, type SharedMemory } from '#shared/mongo/shared-memories.ts'
+import { everything } from '#shared/org/permitted.ts'
+import { createImage, type Image } from '#shared/recall/image.ts'
+import { rank } from '#shared/recall/rank.ts'
+import { termsOf } from '#shared/recall/words.ts'
+
+export type SharedQuestion = SharedFilter & {
+  /** Ranks by it; newest first without. */
+  q: string | undefined
+  limit: number
+  /** Of the page before. */
+  cursor: string | undefined
+}
+
+export type SharedPage = {
+  rows: SharedMemory[]
+  /** Where the next page begins; null when there is none. */
+  next: string | null
+}
+
+type Listing = Pick<
+  Backend,
+  'mongo' | 'cursors' | 'embedders' | 'queryVectors' | 'images' | 'nearest' | 'now'
+>
+
+/**
+ * One page of what an organization shares, for its admin: newest first, or those closest to a question,
+ * of which 500 are told at most.
+ *
+ * @throws Refusal `invalid` for a cursor of another list; `upstream` when the embedding model does not
+ *   answer; `unavailable` when the memory store is out of reach.
+ */
+export async function listShared(
+  backend: Listing,
+  scope: VaultScope,
+  question: SharedQuestion,
+): Promise<SharedPage> {
+  const { q, tag, author, reviewed, cursor, limit } = question
+  const filters = [tag, author, reviewed, q].map(value => value ?? null)
+  const bound = ['shared', scope.vault, scope.epoch, ...filters]
+  const position = cursor === undefined ? undefined : backend.cursors.read(cursor, bound)
+  if (q !== undefined && q.trim() !== '') {
+    const start = (position as number | undefined) ?? 0
+    const rows = await closest(backend, scope, { ...question, q }, start + limit + 1)
+    const page = rows.slice(start, start + limit)
+    const isMore = rows.length > start + limit
+    return { rows: page, next: isMore ? backend.cursors.write(start + limit, bound) : null }
+  }
+  const after = position as SharedPosition | undefined
+  // One more than asked for tells whether there is a next page.
+  const rows = await sharedPage(backend.mongo, scope, { ...question, after, count: limit + 1 })
+  const page = rows.slice(0, limit)
+  const last = rows.length > limit ? page.at(-1) : undefined
+  return {
+    rows: page,
+    next: last ? backend.cursors.write([last.acquiredAt, last.id], bound) : null,
+  }
+}
+
+const rankedMax = 500
+
+async function closest(
+  backend: Listing,
+  scope: VaultScope,
+  question: SharedQuestion & { q: string },
+  count: number,
+): Promise<SharedMemory[]> {
+  const embedder = await backend.embedders.get()
+  const vector = await backend.queryVectors.of(embedder, question.q)
+  const image = await imageOf(backend, scope, question, { embedder, vector })
+  const found = rank([image], {
+    text: question.q,
+    vector,
+    now: backend.now(),
+    limit: Math.min(rankedMax, count),
+    floor: false,
+    calibration: embedder.calibration,
+  })
+  const ids = found.map(({ memory }) => memory.id)
+  const rows = new Map((await sharedByIds(backend.mongo, scope, ids)).map(row => [row.id, row]))
+  return ids.flatMap(id => rows.get(id) ?? [])
+}
+
+/** With a filter only what it lets through is ranked: as many of the newest as a process reads in time. */
+const filteredMax = 20_000
+const candidatesMax = 2_000
+
+async function imageOf(
+  { mongo, images, nearest }: Listing,
+  scope: VaultScope,
+  filter: SharedFilter,
+  { embedder, vector }: { embedder: { space: string; dimension: number }; vector: Float32Array },
+): Promise<Image> {
+  const { space, dimension } = embedder
+  const { tag, author, reviewed } = filter
+  if (tag === undefined && author === undefined && reviewed === undefined) {
+    const ref = { scope, session: null, space, dimension, audience: everything }
+    const image = await images.get(ref)
+    if (image !== 'too-large') return image
+    const place = { session: null, sessionEpoch: 0 }
+    const partial = createImage({ dimension, termsOf })
+    partial.put(await nearest.candidates(scope, { place, space, vector, count: candidatesMax }))
+    return partial
+  }
+  const image = createImage({ dimension, termsOf })
+  const rows = await Array.fromAsync(
+    sharedVectors(mongo, scope, { tag, author, reviewed, space, max: filteredMax }),
+  )
+  image.put(rows)
+  return image
+}

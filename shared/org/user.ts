@@ -1,0 +1,214 @@
+import type { Backend } from '#shared/backend.ts'
+import { retireVaults } from '#shared/erasure/retire.ts'
+import { Refusal } from '#shared/errors.ts'
+import { mintId } from '#shared/ids.ts'
+import type { Admin } from '#shared/key/admin.ts'
+import { hashOfKey, maskKey, mintKey } from '#shared/key/key.ts'
+import { changePolicy, organizationOf } from '#shared/org/policy.ts'
+import { insertVault } from '#shared/postgres/accounts.ts'
+import type { Query, Transaction } from '#shared/postgres/connect.ts'
+import { standingOf } from '#shared/postgres/erasures.ts'
+import { insertMemberKey, revokeUserKeys } from '#shared/postgres/members.ts'
+import {
+  deleteUser,
+  findUser,
+  findUserByName,
+  insertUser,
+  listUsers,
+  replaceRoles,
+  updateUser,
+  type UserChange,
+  type UserRow,
+} from '#shared/postgres/users.ts'
+
+type Acting = { admin: Admin; org: string }
+
+const takenEmail = 'The organization has a user of this email already'
+
+/**
+ * Users with their roles, oldest first.
+ *
+ * @throws Refusal `missing`.
+ */
+export async function usersOf(
+  { postgres }: Pick<Backend, 'postgres'>,
+  { admin, org }: Acting,
+): Promise<UserRow[]> {
+  await organizationOf(postgres.query, admin, org)
+  return listUsers(postgres.query, org)
+}
+
+type NewUser = UserChange & { email: string; roleIds?: string[] | undefined }
+
+/**
+ * Creates a user with a private vault. The same operation again answers with the user it made.
+ *
+ * @param operation becomes the user's id
+ * @throws Refusal `missing`, also for a role; `conflict` when the organization has one of that email.
+ */
+export const createUser = (
+  backend: Pick<Backend, 'postgres'>,
+  { admin, org }: Acting,
+  operation: string,
+  { email, firstName, lastName, roleIds }: NewUser,
+): Promise<UserRow> =>
+  changePolicy(backend, { admin, org, taken: takenEmail }, async tx => {
+    const made = await findUser(tx.query, org, operation)
+    if (made) return made
+    const vault = await insertVault(tx, admin.account)
+    await insertUser(tx, {
+      id: operation,
+      org,
+      vault,
+      teamMemberId: nameOf(email),
+      email: nameOf(email),
+      firstName: firstName ?? null,
+      lastName: lastName ?? null,
+    })
+    if (roleIds) await giveRoles(tx, org, operation, roleIds)
+    return userOf(tx.query, org, operation)
+  })
+
+/**
+ * Writes what is given; `roleIds` replaces all roles.
+ *
+ * @throws Refusal `missing`, also for a role; `conflict` when another user has that email.
+ */
+export const changeUser = (
+  backend: Pick<Backend, 'postgres'>,
+  { admin, org }: Acting,
+  id: string,
+  { roleIds, email, ...names }: UserChange & { roleIds?: string[] | undefined },
+): Promise<UserRow> =>
+  changePolicy(backend, { admin, org, taken: takenEmail }, async tx => {
+    await userOf(tx.query, org, id)
+    await updateUser(tx, id, { ...names, email: email && nameOf(email) })
+    if (roleIds) await giveRoles(tx, org, id, roleIds)
+    return userOf(tx.query, org, id)
+  })
+
+/**
+ * Removes a user with their roles and every key. The private vault is invisible at once and erased by a
+ * job. The same operation again finds it done.
+ *
+ * @throws Refusal `missing`.
+ */
+export async function removeUser(
+  backend: Pick<Backend, 'postgres' | 'queue' | 'images'>,
+  { admin, org }: Acting,
+  id: string,
+  operation: string,
+): Promise<void> {
+  const { account, keyHash } = admin
+  const vault = await changePolicy(backend, { admin, org }, async tx => {
+    if (await standingOf(tx.query, operation)) return null
+    const user = await userOf(tx.query, org, id)
+    await retireVaults(tx, backend, { operation, account, keyHash, vaults: [user.vault] })
+    await deleteUser(tx, id)
+    return user.vault
+  })
+  if (vault) backend.images.forget(vault)
+}
+
+/**
+ * Gives the member of that name, who is created where there is none, exactly these roles.
+ *
+ * @throws Refusal `missing`, also for a role.
+ */
+export const assignRoles = (
+  backend: Pick<Backend, 'postgres'>,
+  { admin, org }: Acting,
+  roleIds: string[],
+  whom: (tx: Transaction) => Promise<UserRow>,
+): Promise<UserRow> =>
+  changePolicy(backend, { admin, org }, async tx => {
+    const user = await whom(tx)
+    await giveRoles(tx, org, user.id, roleIds)
+    return userOf(tx.query, org, user.id)
+  })
+
+/**
+ * The user of that name, or email; created with a private vault where there is none.
+ *
+ * @throws Refusal `invalid` for a name that is only white space.
+ */
+export async function ensureUser(
+  tx: Transaction,
+  { org, account, name }: { org: string; account: string; name: string },
+): Promise<UserRow> {
+  const teamMemberId = nameOf(name)
+  if (teamMemberId === '') throw new Refusal('invalid', 'team_member_id holds no name')
+  const known = await findUserByName(tx.query, org, teamMemberId)
+  if (known) return known
+  const id = mintId()
+  await insertUser(tx, {
+    id,
+    org,
+    vault: await insertVault(tx, account),
+    teamMemberId,
+    email: isEmail(teamMemberId) ? teamMemberId : null,
+    firstName: null,
+    lastName: null,
+  })
+  return userOf(tx.query, org, id)
+}
+
+/**
+ * Mints a standard key for a user's private vault, in place of the one before. What is remembered stays.
+ *
+ * @returns the raw key, which is kept nowhere
+ * @throws Refusal `missing`.
+ */
+export const mintUserKey = (
+  backend: Pick<Backend, 'postgres' | 'config'>,
+  { admin, org }: Acting,
+  id: string,
+): Promise<{ key: string; rotated: boolean; createdAt: Date }> =>
+  changePolicy(backend, { admin, org }, async tx => {
+    const user = await userOf(tx.query, org, id)
+    const rotated = (await revokeUserKeys(tx, user.id)) > 0
+    const key = mintKey('vault')
+    const createdAt = await insertMemberKey(tx, {
+      id: mintId(),
+      hash: hashOfKey(backend.config.keyPepper, key),
+      org,
+      user: user.id,
+      account: admin.account,
+      vault: user.vault,
+      kind: 'user',
+      name: user.teamMemberId,
+      masked: maskKey(key),
+      sealed: null,
+    })
+    return { key, rotated, createdAt }
+  })
+
+/**
+ * A user of an organization.
+ *
+ * @throws Refusal `missing`.
+ */
+export async function userOf(query: Query, org: string, id: string): Promise<UserRow> {
+  const user = await findUser(query, org, id)
+  if (user) return user
+  throw new Refusal('missing', 'No such user', 'GET /v1/orgs/:orgId/users lists them')
+}
+
+async function giveRoles(
+  tx: Transaction,
+  org: string,
+  user: string,
+  roleIds: readonly string[],
+): Promise<void> {
+  const roles = [...new Set(roleIds.map(id => id.toLowerCase()))]
+  if (await replaceRoles(tx, { org, user, roles })) return
+  throw new Refusal('missing', 'No such role', 'GET /v1/orgs/:orgId/roles lists them')
+}
+
+/** Mail knows no upper case; every other name is another one when a letter differs. */
+function nameOf(given: string): string {
+  const name = given.normalize('NFC').trim()
+  return isEmail(name) ? name.toLowerCase() : name
+}
+
+const isEmail = (name: string): boolean => /^[^\s@]+@[^\s@]+$/.test(name)

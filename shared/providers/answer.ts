@@ -1,0 +1,48 @@
+import { openAnthropicAnswers } from '#shared/providers/anthropic-answer.ts'
+import { openGeminiAnswers } from '#shared/providers/gemini-answer.ts'
+import type { ProviderAccess } from '#shared/providers/model-list.ts'
+import { openCompatibleAnswers } from '#shared/providers/openai-answer.ts'
+import type { ProviderName } from '#shared/providers/registry.ts'
+import type { Schema } from '#shared/shape.ts'
+
+/** One question to a model. */
+export type Question = {
+  /** What the model is to do: ours and the operator's words. */
+  instructions: string
+  /** What it is to do it with: words of others. */
+  material: string
+  /**
+   * What the answer looks like. Only what every provider can be held to: objects whose fields are all
+   * required, lists, `enum`, and descriptions; bounds are for whoever checks the answer.
+   */
+  schema: Schema
+}
+
+type ModelAnswer = {
+  /** JSON if the model did as told; it may be cut off, wrapped in prose or something else. */
+  text: string
+  /** As the provider counts them; 0 where it does not say. */
+  inputTokens: number
+  outputTokens: number
+}
+
+/** A model that answers in a given form. */
+export type AnsweringModel = {
+  /**
+   * @throws Refusal `upstream` when the provider refuses, or stays silent for two minutes after the SDK's
+   *   one retry.
+   */
+  answer(question: Question, signal: AbortSignal): Promise<ModelAnswer>
+}
+
+/** A model as its provider names it, and how that provider is reached. */
+export type AnsweringSettings = ProviderAccess & { name: string }
+
+const native: Partial<Record<ProviderName, (settings: AnsweringSettings) => AnsweringModel>> = {
+  anthropic: openAnthropicAnswers,
+  google: openGeminiAnswers,
+}
+
+/** Opens a model with the SDK of its provider; no call is made yet. */
+export const openAnsweringModel = (settings: AnsweringSettings): AnsweringModel =>
+  (native[settings.provider] ?? openCompatibleAnswers)(settings)

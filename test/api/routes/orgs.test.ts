@@ -1,0 +1,249 @@
+import t from 'tap'
+import { buildKey, clientOf, testApi, workOn } from '#test/support/api.ts'
+import { buildAdmin, buildOrg } from '#test/support/admin.ts'
+import { testBackend } from '#test/support/backend.ts'
+import { until } from '#test/support/until.ts'
+
+const backend = await testBackend(t, {
+  env: { ADMIN_SECRET: 'a secret that breaks the glass', ADMIN_EMAIL: 'Glass@example.com' },
+})
+await workOn(backend, 'ingest', 'clear')
+const { base } = await testApi(t, backend)
+const owner = await buildAdmin(backend)
+const admin = clientOf(base, owner.key)
+
+t.test('201: an organization with the usual models of its provider', async t => {
+  const { status, body } = await admin.post('/v1/orgs', {
+    name: 'Acme',
+    processor_provider: 'google',
+  })
+  t.equal(status, 201)
+  t.match(body, {
+    name: 'Acme',
+    processor_provider: 'google',
+    extract_model: /^gemini/,
+    classify_model: /^gemini/,
+    owner_email: owner.email,
+    org_key: /^mk_org_[0-9A-Za-z]{32}$/,
+  })
+  t.ok(Math.abs(body.created_at - Date.now()) < 60_000)
+
+  const { org_key: _, ...settings } = body
+  t.strictSame((await admin.get(`/v1/orgs/${body.org_id}`)).body, settings)
+  t.strictSame((await admin.get('/v1/orgs')).body, { orgs: [settings] }, 'the key is shown once')
+})
+
+t.test('201: the provider that the account has a key for', async t => {
+  const { key, memoryKey } = await buildAdmin(backend)
+  const put = {
+    headers: { authorization: `Bearer ${memoryKey}` },
+    body: { key: 'sk-0123456789abcdef' },
+  }
+  await clientOf(base).send('PUT', '/v1/account/provider-keys/mistral', put)
+  const { body } = await clientOf(base, key).post('/v1/orgs', { name: 'Keyed' })
+  t.match(body, { processor_provider: 'mistral', extract_model: /^mistral/ })
+})
+
+t.test('200: PATCH writes only what is there', async t => {
+  const { admin, path } = await buildOrg(backend, base)
+  const before = (await admin.get(path)).body
+  const renamed = await admin.send('PATCH', path, { body: { name: 'Bolt' } })
+  t.match(renamed.body, { ...before, name: 'Bolt', updated_at: Number })
+  const moved = await admin.send('PATCH', path, {
+    body: { processor_provider: 'anthropic', extract_model: 'a', classify_model: 'b' },
+  })
+  t.match(moved.body, {
+    name: 'Bolt',
+    processor_provider: 'anthropic',
+    extract_model: 'a',
+    classify_model: 'b',
+  })
+  t.strictSame((await admin.get(path)).body, moved.body)
+  t.equal((await admin.send('PATCH', path, { body: {} })).body.name, 'Bolt')
+})
+
+t.test('400: what cannot be an organization', async t => {
+  const cases: [unknown, RegExp, RegExp?][] = [
+    [{}, /name/],
+    [{ name: '' }, /name/],
+    [{ name: 'x'.repeat(201) }, /name/],
+    [{ name: 'a\nb' }, /name/],
+    [{ name: 'x', processor_provider: 'antropic' }, /processor_provider/, /anthropic/],
+    [{ name: 'x', processor_provider: 'OpenAI' }, /processor_provider/, /openai/],
+    [{ name: 'x', processor_provider: null }, /processor_provider/],
+    [{ name: 'x', owner_email: 'me@example.com' }, /owner_email/],
+    [{ name: 'x', extract_model: '' }, /extract_model/],
+  ]
+  for (const [body, error, hint] of cases) {
+    t.match(await admin.post('/v1/orgs', body), {
+      status: 400,
+      body: { error, ...(hint && { hint }) },
+    })
+  }
+})
+
+t.test('409: a name the admin has already, whatever its case; others may have it', async t => {
+  const { admin, path } = await buildOrg(backend, base)
+  t.equal((await admin.post('/v1/orgs', { name: 'ACME' })).status, 409)
+  const other = await admin.post('/v1/orgs', { name: 'Bolt' })
+  t.equal((await admin.send('PATCH', path, { body: { name: 'bolt' } })).status, 409)
+  t.equal((await admin.send('PATCH', path, { body: { name: 'Acme' } })).status, 200, 'its own')
+  t.equal(other.status, 201)
+  t.equal((await buildOrg(backend, base)).path.length, path.length)
+})
+
+t.test('409: of two creations of one name at once one is made', async t => {
+  const { key } = await buildAdmin(backend)
+  const racing = clientOf(base, key)
+  const answers = await Promise.all(
+    Array.from({ length: 6 }, () => racing.post('/v1/orgs', { name: 'Race' })),
+  )
+  t.strictSame(answers.map(({ status }) => status).sort(), [201, 409, 409, 409, 409, 409])
+  t.equal((await racing.get('/v1/orgs')).body.orgs.length, 1)
+})
+
+t.test('every form of credential opens it, and nothing else does', async t => {
+  const { email, key, memoryKey } = await buildAdmin(backend)
+  const status = async (headers: Record<string, string>) =>
+    (await clientOf(base).get('/v1/orgs', headers)).status
+  for (const headers of [
+    { authorization: `Bearer ${key}` },
+    { authorization: `bearer  ${key}` },
+    { 'x-admin-key': key },
+    { 'x-dashboard-key': key },
+    { authorization: 'Bearer a-secret' },
+    { 'x-admin-key': 'a secret that breaks the glass' },
+  ] as Record<string, string>[]) {
+    t.equal(await status(headers), headers.authorization === 'Bearer a-secret' ? 401 : 200)
+  }
+  for (const headers of [
+    {},
+    { 'x-admin-email': email },
+    { 'x-memory-key': key },
+    { 'x-api-key': key },
+    { authorization: key },
+    { authorization: `Basic ${key}` },
+    { authorization: `Bearer ${key}:read` },
+    { authorization: `Bearer mk_admin_${'0'.repeat(32)}` },
+    { authorization: `Bearer ${memoryKey}`, 'x-admin-key': key },
+    { authorization: `Bearer ${await buildKey(backend)}` },
+  ] as Record<string, string>[]) {
+    t.equal(await status(headers), 401, JSON.stringify(Object.keys(headers)))
+  }
+})
+
+t.test('the break-glass secret acts for the email of the environment', async t => {
+  const glass = clientOf(base)
+  const headers = { 'x-admin-key': 'a secret that breaks the glass', 'x-admin-email': owner.email }
+  const { body } = await glass.post('/v1/orgs', { name: 'Glass' }, headers)
+  t.equal(body.owner_email, 'glass@example.com', 'X-Admin-Email says nothing')
+  t.equal((await glass.get('/v1/orgs', headers)).body.orgs.length, 1)
+})
+
+t.test('401: expired and revoked credentials, from the next request on', async t => {
+  for (const end of ['expires_at = now()', 'revoked_at = now()']) {
+    const { email, key } = await buildAdmin(backend)
+    const ended = clientOf(base, key)
+    t.equal((await ended.get('/v1/orgs')).status, 200)
+    await backend.postgres.query(`update admin_keys set ${end} where email = $1`, [email])
+    t.match(await ended.get('/v1/orgs'), { status: 401, body: { error: /admin/ } })
+  }
+})
+
+t.test('the same Idempotency-Key makes one organization', async t => {
+  const { key } = await buildAdmin(backend)
+  const again = clientOf(base, key)
+  const headers = { 'idempotency-key': 'create' }
+  const [one, two] = [
+    await again.post('/v1/orgs', { name: 'Once' }, headers),
+    await again.post('/v1/orgs', { name: 'Once' }, headers),
+  ]
+  t.strictSame(two.body, one.body, 'with the key')
+  t.equal((await again.post('/v1/orgs', { name: 'Twice' }, headers)).status, 400)
+  t.equal((await again.get('/v1/orgs')).body.orgs.length, 1)
+
+  const { org_id: org } = one.body
+  const gone = await again.send('DELETE', `/v1/orgs/${org}`, { headers })
+  t.strictSame((await again.send('DELETE', `/v1/orgs/${org}`, { headers })).body, gone.body)
+  t.equal((await again.send('DELETE', `/v1/orgs/${org}`)).status, 404)
+})
+
+t.test('200: DELETE leaves nothing in either store', async t => {
+  const { admin, org, path, orgKey } = await buildOrg(backend, base)
+  const { body: role } = await admin.post(`${path}/roles`, { name: 'All', allowed_tags: ['*'] })
+  await admin.post(`${path}/tags`, { label: 'secret' })
+  await admin.send('PUT', `${path}/instructions`, { body: { anti_rules: [{ match: 'x' }] } })
+  const { body: key } = await admin.post(`${path}/keys`, { team_member_id: 'ann@example.com' })
+  await admin.post(`${path}/role-assignments`, { key_id: key.id, role_ids: [role.role_id] })
+  const { body: listed } = await admin.get(`${path}/users`)
+  const user = listed.users[0].user_id
+  const { body: own } = await admin.post(`${path}/users/${user}/memory-key`)
+  const member = clientOf(base, key.key_id)
+  await member.post(
+    '/v1/memory/ingest?wait=true',
+    { messages: [{ role: 'user', content: 'a canary sings' }] },
+    { 'x-session-id': 'canary' },
+  )
+  const { rows: vaults } = await backend.postgres.query<{ vault: string }>(
+    'select vault from org_users where org = $1 union select vault from orgs where id = $1',
+    [org],
+  )
+  t.equal(vaults.length, 2)
+
+  t.match(await admin.send('DELETE', path), { status: 200, body: { deleted: true, id: org } })
+  for (const gone of [key.key_id, own.key, orgKey]) {
+    t.equal((await clientOf(base, gone).get('/v1/memory/stats')).status, 401)
+  }
+  t.equal((await admin.get(path)).status, 404)
+  t.strictSame((await admin.get('/v1/orgs')).body, { orgs: [] })
+
+  const ids = vaults.map(({ vault }) => vault)
+  await until('the documents are gone', async () => {
+    const left = await Promise.all(
+      ids.map(vault => backend.mongo.memories.countDocuments({ vault: { $eq: vault } })),
+    )
+    return left.every(count => count === 0)
+  })
+  await until('the erasures are done', async () => {
+    const { rows } = await backend.postgres.query(
+      `select 1 from operations where vault = any($1) and state <> 'done'`,
+      [ids],
+    )
+    return rows.length === 0
+  })
+  const { rows: tables } = await backend.postgres.query<{ name: string }>(
+    `select table_schema || '.' || table_name as name from information_schema.tables
+     where table_schema in ('public', 'pgboss') and table_type = 'BASE TABLE'`,
+  )
+  for (const { name } of tables) {
+    const { rows } = await backend.postgres.query<{ row: string }>(
+      `select x::text as row from ${name} x
+       where x::text ~* $1`,
+      [`canary|ann@example|${org}/|${key.id}`],
+    )
+    t.strictSame(rows, [], name)
+  }
+  const { rows: policy } = await backend.postgres.query(
+    `select 1 from org_roles where org = $1 union all select 1 from org_tags where org = $1
+     union all select 1 from org_users where org = $1 union all select 1 from org_rules where org = $1
+     union all select 1 from org_instructions where org = $1
+     union all select 1 from memory_keys where org = $1`,
+    [org],
+  )
+  t.strictSame(policy, [])
+})
+
+t.test('a second process forgets the vaults of a removed organization too', async t => {
+  const second = await testBackend(t, { config: backend.config })
+  const there = await testApi(t, second)
+  const { admin, path } = await buildOrg(backend, base)
+  const { body: key } = await admin.post(`${path}/keys`, { team_member_id: 'bob' })
+  const member = clientOf(there.base, key.key_id)
+  const question = { query: 'hello', limit: 5 }
+  await member.post('/v1/memory/ingest?wait=true', {
+    messages: [{ role: 'user', content: 'hello' }],
+  })
+  t.equal((await member.post('/v1/memory/search', question)).status, 200)
+  await admin.send('DELETE', path)
+  t.equal((await member.post('/v1/memory/search', question)).status, 401)
+})

@@ -1,0 +1,61 @@
+import t from 'tap'
+import { mintId } from '#shared/ids.ts'
+import { deleteShared, retagShared, updateShared } from '#shared/org/shared-memory.ts'
+import { clientOf, testApi } from '#test/support/api.ts'
+import { testBackend } from '#test/support/backend.ts'
+import { buildTeam, share } from '#test/support/team.ts'
+
+const backend = await testBackend(t)
+const team = await buildTeam(backend)
+const { base } = await testApi(t, backend)
+const admin = clientOf(base, team.adminKey)
+const path = `/v1/orgs/${team.org}/audit`
+
+const [id, other] = await share(backend, team, [{ text: 'one' }, { text: 'two' }])
+const by = (actor: string) => ({ operation: mintId(), actor, id: id! })
+await updateShared(backend, team, { ...by('ann'), text: 'uno' })
+await retagShared(backend, team, { ...by('bob'), tags: ['x'] })
+const middle = Date.now()
+await updateShared(backend, team, { ...by('ann'), text: 'eins', tags: [] })
+await deleteShared(backend, team, by('bob'))
+
+t.test('200: every change with who made it and when, newest first', async t => {
+  const { status, body } = await admin.get(path)
+  t.equal(status, 200)
+  t.match(body, { org_id: team.org, count: 7 })
+  t.same(
+    body.events.map(({ action, actor }: Record<string, string>) => `${action} ${actor}`).toSorted(),
+    ['create', 'create']
+      .map(action => `${action} ${team.email}`)
+      .concat(['delete bob', 'retag ann', 'retag bob', 'update ann', 'update ann'])
+      .toSorted(),
+  )
+  const times = body.events.map(({ created_at }: { created_at: number }) => created_at)
+  t.same(
+    times,
+    times.toSorted((a: number, b: number) => b - a),
+  )
+  t.match(body.events[0], { action: 'delete', actor: 'bob', mem_id: id })
+})
+
+t.test('200: filters', async t => {
+  const count = async (query: string) => (await admin.get(`${path}?${query}`)).body.count
+  t.equal(await count('actor=ann'), 3)
+  t.equal(await count('action=retag'), 2)
+  t.equal(await count('action=retag&actor=bob'), 1)
+  t.equal(await count('limit=2'), 2)
+  t.equal(await count(`since=${middle}`), 3)
+  t.equal(await count(`since=${Date.now() + 60_000}`), 0)
+  t.equal(await count(`actor=${encodeURIComponent("x' or '1'='1")}`), 0)
+  for (const query of ['limit=0', 'limit=501', 'action=read', 'since=x', 'since=-1', 'who=me']) {
+    t.equal((await admin.get(`${path}?${query}`)).status, 400, query)
+  }
+})
+
+t.test('200: the history of one memory stays when it is gone; 404 for none', async t => {
+  const memories = `/v1/orgs/${team.org}/memories`
+  t.match((await admin.get(`${memories}/${id}/audit`)).body, { mem_id: id, count: 6 })
+  t.match((await admin.get(`${memories}/${other}/audit`)).body, { count: 1 })
+  t.equal((await admin.get(`${memories}/${mintId()}/audit`)).status, 404)
+  t.equal((await admin.get(`${memories}/x/audit`)).status, 404)
+})

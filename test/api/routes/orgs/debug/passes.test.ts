@@ -1,0 +1,123 @@
+import t from 'tap'
+import { mintId } from '#shared/ids.ts'
+import { hashOfKey } from '#shared/key/key.ts'
+import { insertTurns, writePasses } from '#shared/postgres/org-turns.ts'
+import { insertRetrievals } from '#shared/postgres/shared-retrievals.ts'
+import { sweepAll } from '#shared/operation/sweep.ts'
+import { clientOf, testApi } from '#test/support/api.ts'
+import { testBackend } from '#test/support/backend.ts'
+import { buildTeam, type Team } from '#test/support/team.ts'
+
+const backend = await testBackend(t)
+const { query } = backend.postgres
+const { base } = await testApi(t, backend)
+const team = await buildTeam(backend)
+const admin = clientOf(base, team.adminKey)
+const path = `/v1/orgs/${team.org}/debug/passes`
+const ann = await team.member('ann@example.com')
+const bob = await team.member('bob')
+
+async function turn(key: string): Promise<string> {
+  const id = mintId()
+  const keyHash = hashOfKey(backend.config.keyPepper, key)
+  await backend.postgres.transaction(tx => insertTurns(tx, [{ id, keyHash }]))
+  return id
+}
+
+const retrieval = ({ org }: Team, author: string) =>
+  insertRetrievals(query, [
+    {
+      id: mintId(),
+      org,
+      author,
+      allowedTags: ['launch'],
+      wildcard: false,
+      permitted: 2,
+      dropped: 1,
+      sample: [{ id: mintId(), tags: ['finance'] }],
+      createdAt: Date.now(),
+    },
+  ])
+
+t.test('200: both kinds, newest first, of everybody or of one member', async t => {
+  t.match(await admin.get(path), { status: 200, body: { org_id: team.org, count: 0, passes: [] } })
+  const first = await turn(ann)
+  await retrieval(team, 'ann@example.com')
+  const last = await turn(bob)
+  const tagIds = [mintId()]
+  const fact = { text: 'The floor is 3', confidence: 0.9 }
+  await writePasses(backend.postgres, first, {
+    pass1: [{ ...fact, note: false }],
+    pass2: [{ ...fact, tags: ['launch'], tagIds }],
+    pass3: [{ text: 'The floor is 4', action: 'UPDATE', mem_id: first, version: 3 }],
+  })
+
+  const { body } = await admin.get(path)
+  t.match(body.passes, [
+    { kind: 'write', turn_id: last, author: 'bob', pass1: null, pass2: null, pass3: null },
+    {
+      kind: 'retrieval',
+      author: 'ann@example.com',
+      allowed_tags: ['launch'],
+      wildcard: false,
+      permitted: 2,
+      dropped: 1,
+      dropped_sample: [{ tags: ['finance'] }],
+    },
+    { kind: 'write', turn_id: first },
+  ])
+  t.same(body.passes[2].pass1, [{ ...fact, note: false }])
+  t.same(body.passes[2].pass2, [{ ...fact, tags: ['launch'] }])
+  t.same(body.passes[2].pass3, [{ text: 'The floor is 4', action: 'UPDATE', mem_id: first }])
+
+  const authors = async (search: string): Promise<string[]> =>
+    (await admin.get(path + search)).body.passes.map(({ author }: { author: string }) => author)
+  t.same(await authors('?author=bob'), ['bob'])
+  t.same(await authors('?author=ann%40example.com'), ['ann@example.com', 'ann@example.com'])
+  t.same(await authors('?author=nobody'), [])
+  t.same(await authors('?limit=1'), ['bob'])
+})
+
+t.test('200: at most as many as are asked for, 20 unless told', async t => {
+  for (let n = 0; n < 25; n++) await turn(ann)
+  t.equal((await admin.get(path)).body.count, 20)
+  t.equal((await admin.get(`${path}?limit=200`)).body.count, 28)
+})
+
+t.test('400, 401, 404', async t => {
+  for (const search of ['limit=0', 'limit=201', 'limit=x', 'author=', 'limit=1&limit=2', 'x=1']) {
+    t.equal((await admin.get(`${path}?${search}`)).status, 400, search)
+  }
+  for (const key of [ann, `${ann}:read`, 'mk_admin_nonsense']) {
+    t.equal((await clientOf(base, key).get(path)).status, 401)
+  }
+  const other = clientOf(base, (await buildTeam(backend)).adminKey)
+  const [foreign, unknown, nonsense] = await Promise.all([
+    other.get(path),
+    other.get(`/v1/orgs/${mintId()}/debug/passes`),
+    other.get('/v1/orgs/%27/debug/passes'),
+  ])
+  t.equal(foreign.status, 404)
+  t.same([unknown.body, nonsense.body], [foreign.body, foreign.body])
+})
+
+t.test(
+  'a turn is shown for 30 days after its end, and one without an end for as long as it may be redriven',
+  async t => {
+    const [done, open, ancient] = [await turn(bob), await turn(bob), await turn(bob)]
+    await query(
+      `update org_turns set created_at = now() - interval '31 days',
+            finished_at = case when id = $1 then now() - interval '31 days' end
+     where id = any($2)`,
+      [done, [done, open]],
+    )
+    await query(`update org_turns set created_at = now() - interval '401 days' where id = $1`, [
+      ancient,
+    ])
+    t.match(await sweepAll(backend), { turns: 2 })
+    const { rows } = await query('select id from org_turns where id = any($1)', [
+      [done, open, ancient],
+    ])
+    t.same(rows, [{ id: open }])
+  },
+)

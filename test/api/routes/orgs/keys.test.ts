@@ -1,0 +1,254 @@
+import t from 'tap'
+import { buildKey, clientOf, testApi, workOn } from '#test/support/api.ts'
+import { buildOrg } from '#test/support/admin.ts'
+import { testBackend } from '#test/support/backend.ts'
+import { until } from '#test/support/until.ts'
+
+const backend = await testBackend(t)
+await workOn(backend, 'ingest')
+const { base } = await testApi(t, backend)
+const { admin, org, path } = await buildOrg(backend, base)
+const unknown = '01890000-0000-7000-8000-000000000000'
+
+t.test('201: a member key with the member and their private vault', async t => {
+  const { status, body } = await admin.post(`${path}/keys`, { team_member_id: 'Ann@Example.com' })
+  t.equal(status, 201)
+  t.match(body, {
+    key_id: /^mk_org_[0-9A-Za-z]{32}$/,
+    memory_key: body.key_id,
+    org_id: org,
+    team_member_id: 'ann@example.com',
+  })
+  t.ok(Math.abs(body.created_at - Date.now()) < 60_000)
+  const { users } = (await admin.get(`${path}/users`)).body
+  t.match(users, [
+    { email: 'ann@example.com', team_member_id: 'ann@example.com', has_memory_key: true },
+  ])
+
+  const second = await admin.post(`${path}/keys`, { team_member_id: 'ann@example.com' })
+  t.not(second.body.key_id, body.key_id)
+  t.equal((await admin.get(`${path}/users`)).body.users.length, 1, 'the same member')
+
+  await clientOf(base, body.key_id).post('/v1/memory/ingest?wait=true', {
+    messages: [{ role: 'user', content: 'one vault' }],
+  })
+  const there = await clientOf(base, second.body.key_id).get('/v1/memory/stats')
+  t.equal(there.body.memories, 1, 'and the same private vault')
+})
+
+t.test('a name that is no email is another one when a letter differs', async t => {
+  const { admin, path } = await buildOrg(backend, base)
+  for (const team_member_id of ['u-aB', 'u-Ab', 'u-aB', ' u-aB ']) {
+    await admin.post(`${path}/keys`, { team_member_id })
+  }
+  const { users } = (await admin.get(`${path}/users`)).body
+  t.strictSame(
+    users.map((user: { team_member_id: string }) => user.team_member_id),
+    ['u-aB', 'u-Ab'],
+  )
+  t.equal(users[0].email, null)
+})
+
+t.test('201: keys minted for one name at once are keys of one member', async t => {
+  const { admin, path } = await buildOrg(backend, base)
+  const answers = await Promise.all(
+    Array.from({ length: 8 }, () => admin.post(`${path}/keys`, { team_member_id: 'eve' })),
+  )
+  t.ok(answers.every(({ status }) => status === 201))
+  t.equal((await admin.get(`${path}/users`)).body.users.length, 1)
+  t.equal((await admin.get(`${path}/keys`)).body.keys.length, 8)
+})
+
+t.test('200: a masked listing, searched by a piece of a key or of a name', async t => {
+  const { admin, path } = await buildOrg(backend, base)
+  const bob = (await admin.post(`${path}/keys`, { team_member_id: 'bob@example.com' })).body
+  const cat = (await admin.post(`${path}/keys`, { team_member_id: 'Cat%_\\' })).body
+  const found = async (q: string) =>
+    (await admin.get(`${path}/keys?q=${encodeURIComponent(q)}`)).body.keys.map(
+      (key: { id: string }) => key.id,
+    )
+  const { keys } = (await admin.get(`${path}/keys`)).body
+  t.match(keys[0], {
+    id: bob.id,
+    key_id: bob.id,
+    masked_key: `mk_org_…${bob.key_id.slice(-4)}`,
+    active: true,
+    revoked_at: null,
+    last_used_at: null,
+  })
+  t.notMatch(JSON.stringify(keys), bob.key_id.slice(7, 20))
+  t.strictSame(await found('BOB@'), [bob.id])
+  t.strictSame(await found(bob.key_id.slice(9, 20).toLowerCase()), [bob.id])
+  t.strictSame(await found('%_\\'), [cat.id], 'nothing in it is a pattern')
+  t.strictSame(await found(''), [bob.id, cat.id])
+  t.strictSame(await found('nobody'), [])
+  t.equal((await admin.get(`${path}/keys?q=${'x'.repeat(321)}`)).status, 400)
+  t.equal((await admin.get(`${path}/keys?p=1`)).status, 400)
+})
+
+t.test('200: a key whole, by its id and by itself', async t => {
+  const { body: minted } = await admin.post(`${path}/keys`, { team_member_id: 'dan' })
+  const whole = { ...minted, active: true, revoked_at: null, last_used_at: null }
+  t.match((await admin.get(`${path}/keys/${minted.id}`)).body, whole)
+  t.match((await admin.get(`${path}/keys/${minted.key_id}`)).body, whole)
+  const { rows } = await backend.postgres.query('select * from memory_keys')
+  t.notMatch(JSON.stringify(rows), minted.key_id.slice(7), 'it is stored sealed')
+})
+
+t.test('200: a revoked key opens nothing from the next request on', async t => {
+  const second = await testApi(t, await testBackend(t, { config: backend.config }))
+  for (const by of ['id', 'key_id']) {
+    const { body: minted } = await admin.post(`${path}/keys`, { team_member_id: `rev-${by}` })
+    const member = clientOf(second.base, minted.key_id)
+    t.equal((await member.get('/v1/memory/stats')).status, 200)
+    const gone = await admin.send('DELETE', `${path}/keys/${minted[by]}`)
+    t.strictSame(gone.body, { deleted: true, id: minted.id })
+    t.equal((await member.get('/v1/memory/stats')).status, 401)
+
+    const listed = (await admin.get(`${path}/keys?q=rev-${by}`)).body.keys[0]
+    t.equal(listed.active, false)
+    t.ok(Math.abs(listed.revoked_at - Date.now()) < 60_000)
+    t.equal((await admin.send('DELETE', `${path}/keys/${minted.id}`)).status, 200, 'again')
+    const { revoked_at } = (await admin.get(`${path}/keys/${minted.id}`)).body
+    t.equal(revoked_at, listed.revoked_at, 'the first time counts')
+  }
+})
+
+t.test('when a key was last used', async t => {
+  const { body: minted } = await admin.post(`${path}/keys`, { team_member_id: 'used' })
+  const member = clientOf(base, minted.key_id)
+  const lastUsed = async (at = admin) =>
+    (await at.get(`${path}/keys/${minted.id}`)).body.last_used_at
+  t.equal(await lastUsed(), null)
+  await member.get('/v1/memory/stats')
+  const first = await lastUsed()
+  t.ok(Math.abs(first - Date.now()) < 60_000)
+  await member.get('/v1/memory/stats')
+  t.equal(await lastUsed(), first, 'to the minute')
+
+  await backend.postgres.query(`update memory_keys set last_used_at = now() - interval '1 hour'`)
+  await Promise.all(Array.from({ length: 20 }, () => member.get('/v1/memory/stats')))
+  await until('a use is written by itself', async () => {
+    const { rows } = await backend.postgres.query(
+      `select 1 from memory_keys where id = $1 and last_used_at > now() - interval '1 minute'`,
+      [minted.id],
+    )
+    return rows.length === 1
+  })
+})
+
+t.test('the same Idempotency-Key mints one key', async t => {
+  const headers = { 'idempotency-key': 'mint' }
+  const body = { team_member_id: 'once' }
+  const one = await admin.post(`${path}/keys`, body, headers)
+  t.strictSame((await admin.post(`${path}/keys`, body, headers)).body, one.body)
+  t.equal((await admin.get(`${path}/keys?q=once`)).body.keys.length, 1)
+
+  const answers = await Promise.all(
+    Array.from({ length: 5 }, () =>
+      admin.post(`${path}/keys`, { team_member_id: 'many' }, { 'idempotency-key': 'race' }),
+    ),
+  )
+  t.ok(answers.every(({ status }) => status === 201 || status === 409))
+  t.equal((await admin.get(`${path}/keys?q=many`)).body.keys.length, 1)
+})
+
+t.test('a mint whose answer was lost answers with the key it made', async t => {
+  const headers = { 'idempotency-key': 'lost' }
+  const body = { team_member_id: 'lost' }
+  const one = await admin.post(`${path}/keys`, body, headers)
+  await backend.postgres.query(
+    `update idempotency set answer = null, locked_until = now() - interval '1 second'
+     where idempotency = 'lost'`,
+  )
+  t.strictSame((await admin.post(`${path}/keys`, body, headers)).body, one.body)
+  t.equal((await admin.get(`${path}/keys?q=lost`)).body.keys.length, 1)
+})
+
+t.test('403: a member speaks for no account', async t => {
+  const { body: minted } = await admin.post(`${path}/keys`, { team_member_id: 'rights' })
+  const { user_id } = (await admin.get(`${path}/users`)).body.users.find(
+    (user: { team_member_id: string }) => user.team_member_id === 'rights',
+  )
+  const { body: own } = await admin.post(`${path}/users/${user_id}/memory-key`)
+  for (const key of [minted.key_id, own.key]) {
+    const member = clientOf(base, key)
+    t.equal((await member.post('/v1/keys')).status, 403)
+    t.equal((await member.post('/v1/keys/rotate')).status, 403)
+    t.equal((await member.get('/v1/account/provider-keys')).status, 403)
+    const put = await member.send('PUT', '/v1/account/provider-keys/openai', {
+      body: { key: 'sk-0123456789abcdef' },
+    })
+    t.equal(put.status, 403)
+  }
+})
+
+t.test('a member sees their own operations; nobody else does', async t => {
+  const { admin, path } = await buildOrg(backend, base)
+  const keys: string[] = []
+  for (const team_member_id of ['one', 'two']) {
+    keys.push((await admin.post(`${path}/keys`, { team_member_id })).body.key_id)
+  }
+  const minted = keys.map(key => clientOf(base, key))
+  const operations: string[] = []
+  for (const member of minted) {
+    await member.post(
+      '/v1/memory/ingest?wait=true',
+      { messages: [{ role: 'user', content: 'x' }] },
+      { 'x-session-id': 'private' },
+    )
+    const { items } = (await member.get('/v1/operations')).body
+    t.equal(items.length, 1)
+    operations.push(items[0].operation_id)
+  }
+  t.equal((await minted[0]!.get(`/v1/operations/${operations[0]}`)).status, 200)
+  t.equal((await minted[0]!.get(`/v1/operations/${operations[1]}`)).status, 404)
+  t.equal((await minted[0]!.send('DELETE', `/v1/operations/${operations[1]}`)).status, 404)
+  t.equal((await minted[0]!.get(`/v1/memory/${keys[0]}/stats`)).status, 200)
+  t.equal((await minted[0]!.get(`/v1/memory/${keys[1]}/stats`)).status, 404)
+
+  const { rows } = await backend.postgres.query<{ email: string }>(
+    'select a.email from orgs o join accounts a on a.id = o.account where o.id = $1',
+    [path.split('/').at(-1)],
+  )
+  const owner = clientOf(base, await buildKey(backend, rows[0]!.email))
+  t.strictSame((await owner.get('/v1/operations')).body.items, [], 'and not those of members')
+  t.equal((await owner.get(`/v1/operations/${operations[0]}`)).status, 404)
+  t.equal((await owner.get(`/v1/memory/${keys[0]}/stats`)).status, 404)
+})
+
+t.test('400 and 404', async t => {
+  for (const body of [
+    {},
+    { team_member_id: '' },
+    { team_member_id: '  ' },
+    { team_member_id: 7 },
+  ]) {
+    t.match(await admin.post(`${path}/keys`, body), {
+      status: 400,
+      body: { error: /team_member_id/ },
+    })
+  }
+  t.equal((await admin.post(`${path}/keys`, { team_member: 'x' })).status, 400)
+  for (const id of [unknown, 'x', `mk_org_${'0'.repeat(32)}`, "' or 1=1"]) {
+    const at = `${path}/keys/${encodeURIComponent(id)}`
+    t.match(await admin.get(at), { status: 404, body: { error: 'No such key' } })
+    t.match(await admin.send('DELETE', at), { status: 404, body: { error: 'No such key' } })
+  }
+})
+
+t.test("the organization's own key reads, stores nothing, and is no member", async t => {
+  const { admin, path, orgKey } = await buildOrg(backend, base)
+  const nobody = clientOf(base, orgKey)
+  t.equal((await nobody.post('/v1/memory/search', { query: 'x', limit: 5 })).status, 200)
+  const stored = await nobody.post('/v1/memory/ingest', {
+    messages: [{ role: 'user', content: 'x' }],
+  })
+  t.equal(stored.status, 403)
+  t.equal((await nobody.get('/v1/orgs')).status, 401)
+  t.strictSame((await admin.get(`${path}/keys`)).body, { keys: [] })
+  t.strictSame((await admin.get(`${path}/users`)).body, { users: [] })
+  t.equal((await admin.get(`${path}/keys/${orgKey}`)).status, 404, 'it was shown once')
+  t.equal((await admin.send('DELETE', `${path}/keys/${orgKey}`)).status, 200)
+  t.equal((await nobody.post('/v1/memory/search', { query: 'x', limit: 5 })).status, 401)
+})

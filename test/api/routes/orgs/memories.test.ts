@@ -1,0 +1,226 @@
+import t from 'tap'
+import { clientOf, testApi, workOn } from '#test/support/api.ts'
+import { testBackend } from '#test/support/backend.ts'
+import { buildTeam, share } from '#test/support/team.ts'
+
+const backend = await testBackend(t)
+await workOn(backend)
+const team = await buildTeam(backend)
+await team.role('finance', ['finance'])
+await team.role('board', ['*'])
+const anonymous = await testApi(t, backend)
+const admin = clientOf(anonymous.base, team.adminKey)
+const path = `/v1/orgs/${team.org}/memories`
+
+t.test('201: one memory, and its bands', async t => {
+  const open = await admin.post(path, { text: 'The office opens at eight' })
+  t.match(open, {
+    status: 201,
+    body: {
+      org_id: team.org,
+      mem_id: String,
+      created: 1,
+      failed: 0,
+      errors: [],
+      items: [
+        {
+          text: 'The office opens at eight',
+          tags: [],
+          confidence: 1,
+          author: team.email,
+          reviewed: true,
+          sensitivity: 'open',
+        },
+      ],
+    },
+  })
+  const internal = await admin.post(path, { text: 'Budget is 5M', tags: [' finance '] })
+  t.match(internal.body.items, [{ tags: ['finance'], sensitivity: 'internal' }])
+  const restricted = await admin.post(path, { text: 'We sell in May', tags: ['finance', 'deal'] })
+  t.match(restricted.body.items, [{ tags: ['deal', 'finance'], sensitivity: 'restricted' }])
+})
+
+t.test('201: several at once, and the same again under an Idempotency-Key', async t => {
+  const body = { items: [{ text: 'One thing' }, { text: 'Another', tags: ['a'] }] }
+  const key = { 'idempotency-key': 'seed-1' }
+  const first = await admin.post(path, body, key)
+  t.match(first, { status: 201, body: { created: 2, failed: 0, errors: [] } })
+  t.notOk('mem_id' in first.body)
+  t.same((await admin.post(path, body, key)).body, first.body)
+  const { rows } = await backend.postgres.query(
+    'select action from audit_events where memory = any($1::uuid[])',
+    [first.body.items.map((item: { mem_id: string }) => item.mem_id)],
+  )
+  t.same(rows, [{ action: 'create' }, { action: 'create' }])
+})
+
+t.test('400: what cannot be seeded', async t => {
+  for (const body of [
+    {},
+    { text: '' },
+    { text: ' \n ' },
+    { text: 'x', items: [{ text: 'y' }] },
+    { tags: ['x'], items: [{ text: 'y' }] },
+    { items: [] },
+    { items: Array.from({ length: 501 }, () => ({ text: 'x' })) },
+    { items: [{ tags: ['a'] }] },
+    { text: 'x', tags: ['*'] },
+    { text: 'x', tags: [''] },
+    { text: 'x', tags: ['  '] },
+    { text: 'x', tags: 'a' },
+    { text: 'x', tags: [{ $ne: null }] },
+    { text: { $ne: null } },
+    { text: 'x', confidence: 1.1 },
+    { text: 'x', author: 'somebody@else' },
+  ]) {
+    const { status, body: answer } = await admin.post(path, body)
+    t.equal(status, 400, JSON.stringify(body).slice(0, 60))
+    t.type(answer.error, 'string')
+  }
+})
+
+t.test('200: pages are complete, in order, and hold to their filters', async t => {
+  const other = await buildTeam(backend)
+  const own = clientOf(anonymous.base, other.adminKey)
+  const list = `/v1/orgs/${other.org}/memories`
+  const at = Date.now()
+  await share(
+    backend,
+    other,
+    Array.from({ length: 25 }, (_, n) => ({
+      text: `Fact number ${n} about ${n % 2 ? 'cats' : 'dogs'}`,
+      tags: n % 5 === 0 ? ['five', 'x'] : [],
+      author: n % 3 === 0 ? 'ann' : 'bob',
+      reviewed: n % 4 !== 0,
+      acquiredAt: at - Math.floor(n / 4),
+    })),
+  )
+  const pagesOf = async (query: string) => {
+    const rows: { text: string }[] = []
+    let cursor = ''
+    for (;;) {
+      const { status, body } = await own.get(`${list}?limit=7${query}${cursor}`)
+      t.equal(status, 200)
+      rows.push(...body.items)
+      if (!body.has_more) return rows
+      cursor = `&cursor=${encodeURIComponent(body.next_cursor)}`
+    }
+  }
+  const all = await pagesOf('')
+  t.equal(new Set(all.map(({ text }) => text)).size, 25)
+  t.equal((await pagesOf('&tag=five')).length, 5)
+  t.equal((await pagesOf('&author=ann')).length, 9)
+  t.equal((await pagesOf('&reviewed=false')).length, 7)
+  t.equal((await pagesOf('&reviewed=true&author=ann&tag=five')).length, 1)
+  t.equal((await pagesOf('&q=cats')).filter(({ text }) => /cats/.test(text)).length, 12)
+  t.equal((await pagesOf('&q=dogs&tag=five')).length, 3)
+  t.equal((await pagesOf('&tag=FIVE')).length, 0)
+  t.equal((await own.get(`${list}?cursor=abc`)).status, 400)
+  t.equal((await own.get(`${list}?limit=201`)).status, 400)
+  t.equal((await own.get(`${list}?tag[$ne]=x`)).status, 400)
+})
+
+t.test('200: PATCH changes what is given, DELETE removes; 404 for what is not there', async t => {
+  const { body } = await admin.post(path, { text: 'The wifi is slow', tags: ['it'] })
+  const one = `${path}/${body.mem_id}`
+  const patch = (change: unknown, at = one) => admin.send('PATCH', at, { body: change })
+  t.match(await patch({ text: 'The wifi is fast' }), {
+    status: 200,
+    body: { text: 'The wifi is fast', tags: ['it'], reviewed: true, sensitivity: 'restricted' },
+  })
+  t.match((await patch({ tags: [] })).body, { tags: [], sensitivity: 'open' })
+  t.match((await patch({ reviewed: false })).body, { reviewed: false })
+  t.match((await patch({})).body, { text: 'The wifi is fast' })
+  t.equal((await patch({ text: ' ' })).status, 400)
+  t.equal((await patch({ confidence: 0 })).status, 400)
+  const events = (await admin.get(`${one}/audit`)).body.events
+  t.same(
+    events.map(({ action }: { action: string }) => action),
+    ['update', 'retag', 'update', 'create'],
+  )
+  t.match(await admin.send('DELETE', one), {
+    status: 200,
+    body: { deleted: true, id: body.mem_id },
+  })
+  t.equal((await admin.send('DELETE', one)).status, 404)
+  t.equal((await patch({ text: 'x' })).status, 404)
+  for (const id of ['nonsense', '%00', '00000000-0000-7000-8000-000000000000']) {
+    t.equal((await patch({ text: 'x' }, `${path}/${id}`)).status, 404)
+  }
+})
+
+t.test('404: nothing of another organization, in the same words as of none', async t => {
+  const stranger = await buildTeam(backend)
+  const other = clientOf(anonymous.base, stranger.adminKey)
+  const [id] = await share(backend, team, [{ text: 'Ours alone' }])
+  const none = '00000000-0000-7000-8000-000000000000'
+  const ways = (org: string, memory: string): [string, string, unknown?][] => [
+    ['GET', `/v1/orgs/${org}/memories`],
+    ['POST', `/v1/orgs/${org}/memories`, { text: 'x' }],
+    ['PATCH', `/v1/orgs/${org}/memories/${memory}`, { text: 'x' }],
+    ['DELETE', `/v1/orgs/${org}/memories/${memory}`],
+    ['GET', `/v1/orgs/${org}/memories/${memory}/audit`],
+    ['GET', `/v1/orgs/${org}/memories/${memory}/history`],
+    ['POST', `/v1/orgs/${org}/memories/${memory}/restore`, {}],
+    ['POST', `/v1/orgs/${org}/memories/${memory}/review`, { action: 'approve' }],
+    ['POST', `/v1/orgs/${org}/memories/${memory}/review/undo`, {}],
+    ['GET', `/v1/orgs/${org}/memories/review`],
+    ['GET', `/v1/orgs/${org}/audit`],
+  ]
+  const [theirs, nobodys] = [ways(team.org, id!), ways(none, id!)]
+  for (const [n, [method, url, body]] of theirs.entries()) {
+    const answer = await other.send(method, url, { body })
+    t.equal(answer.status, 404, `${method} ${url}`)
+    const unknown = await other.send(method, nobodys[n]![1], { body })
+    t.same(answer.body, unknown.body)
+  }
+  // In an organization of one's own, the memory of another does not exist.
+  for (const [method, url, body] of ways(stranger.org, id!).slice(2, 9)) {
+    const answer = await other.send(method, url, { body })
+    t.equal(answer.status, 404, `${method} ${url}`)
+    t.same(answer.body, (await other.send(method, url.replace(id!, none), { body })).body)
+  }
+  t.equal((await admin.get(`${path}/${id}/audit`)).body.count, 1, 'and nothing has happened to it')
+})
+
+t.test('200: what a member finds is what their roles allow, in one ranking', async t => {
+  await share(backend, team, [
+    { text: 'The parrot budget is 12 coins', tags: ['finance'], author: 'ann' },
+    { text: 'The parrot sale is secret', tags: ['finance', 'deal'], author: 'ann' },
+    { text: 'The parrot lives in the lobby', author: 'bob' },
+  ])
+  const keys = {
+    nobody: await team.member('nobody@example.com'),
+    finance: await team.member('fin@example.com', ['finance']),
+    board: await team.member('board@example.com', ['board', 'finance']),
+  }
+  const seen = { nobody: 1, finance: 2, board: 3 }
+  for (const [name, key] of Object.entries(keys)) {
+    const member = clientOf(anonymous.base, key)
+    await member.post('/v1/memory/ingest?wait=true', {
+      messages: [{ role: 'user', content: `My own parrot is called ${name}` }],
+    })
+    const { body } = await member.post('/v1/memory/search', { query: 'parrot', limit: 50 })
+    const parrots = body.memories.filter((row: { content: string }) => /parrot/.test(row.content))
+    const shared = parrots.filter((row: { source: string }) => row.source === 'org')
+    const count = seen[name as keyof typeof seen]
+    t.equal(shared.length, count, name)
+    t.equal(parrots.length, count + 1)
+    t.equal(body.totalMemories, body.memories.length)
+    t.equal(body.tierBreakdown.raw, body.memories.length)
+    t.match(shared[0], { tags: Array, author: String, tier: 1 })
+    t.notOk('tags' in parrots.find((row: { source: string }) => row.source === 'core'))
+    const prepared = await member.post('/v1/memory/prepare', {
+      messages: [{ role: 'user', content: 'Tell me about the parrot' }],
+    })
+    t.match(prepared.body.context, /lobby/)
+    t.equal(/12 coins/.test(prepared.body.context), count > 1)
+    t.equal(/secret/.test(prepared.body.context), count > 2)
+    const rated = await member.post('/v1/memory/search', { query: 'parrot', limit: 9, tiers: [2] })
+    t.same(rated.body.memories, [])
+    const listed = await member.get('/v1/memory/list')
+    t.equal(listed.body.items.length, 1, 'lists are of the private vault alone')
+    const exported = await member.get('/v1/memory/export')
+    t.notMatch(JSON.stringify(exported.body), /lobby/)
+  }
+})

@@ -1,0 +1,109 @@
+import t from 'tap'
+import { clientOf, testApi } from '#test/support/api.ts'
+import { testBackend } from '#test/support/backend.ts'
+import { buildTeam, share } from '#test/support/team.ts'
+
+const backend = await testBackend(t)
+const team = await buildTeam(backend)
+const { base } = await testApi(t, backend)
+const admin = clientOf(base, team.adminKey)
+const path = `/v1/orgs/${team.org}/memories`
+const unsure = { author: 'ann', reviewed: false }
+
+const queued = async (query = ''): Promise<string[]> => {
+  const { status, body } = await admin.get(`${path}/review${query}`)
+  if (status !== 200) throw new Error(`${status}`)
+  return body.review.map(({ mem_id }: { mem_id: string }) => mem_id)
+}
+
+t.test('200: the queue holds what nobody reviewed and is not sure', async t => {
+  const [low, middle, high, seen] = await share(backend, team, [
+    { text: 'low', tags: ['a'], confidence: 0.1, ...unsure, acquiredAt: 3_000 },
+    { text: 'middle', confidence: 0.59, ...unsure, acquiredAt: 5_000 },
+    { text: 'high', confidence: 0.6, ...unsure, acquiredAt: 4_000 },
+    { text: 'seen', confidence: 0.2, author: 'ann', reviewed: true },
+  ])
+  const { body } = await admin.get(`${path}/review`)
+  t.match(body, { org_id: team.org, threshold: 0.6, count: 2 })
+  t.match(body.review[0], {
+    mem_id: low,
+    text: 'low',
+    tags: ['a'],
+    confidence: 0.1,
+    author: 'ann',
+    acquired_at: 3_000,
+    pass: { pass1: null, pass2: null, pass3: null },
+  })
+  t.same(await queued(), [low, middle])
+  t.same(await queued('?sort=newest'), [middle, low])
+  t.same(await queued('?threshold=0.7'), [low, middle, high])
+  t.same(await queued('?threshold=0.1'), [])
+  t.same(await queued('?limit=1'), [low])
+  t.notOk((await queued('?threshold=1')).includes(seen!))
+  for (const query of ['?limit=0', '?limit=201', '?threshold=2', '?threshold=x', '?sort=up']) {
+    t.equal((await admin.get(`${path}/review${query}`)).status, 400, query)
+  }
+})
+
+t.test('200: what the admin is not sure of waits like the rest', async t => {
+  const { body } = await admin.post(path, { text: 'perhaps', confidence: 0.3 })
+  t.ok((await queued()).includes(body.mem_id))
+  await admin.post(`${path}/${body.mem_id}/review`, { action: 'dismiss' })
+})
+
+t.test('200: approve and dismiss take it out of the queue, undo puts it back', async t => {
+  const [id, other] = await share(backend, team, [
+    { text: 'doubtful', tags: ['x'], confidence: 0.2, ...unsure },
+    { text: 'doubted', tags: ['y'], confidence: 0.2, ...unsure },
+  ])
+  const decide = (body: unknown, memory = id) => admin.post(`${path}/${memory}/review`, body)
+  t.equal((await decide({ action: 'dismiss', tags: ['z'] })).status, 400)
+  t.equal((await decide({ action: 'maybe' })).status, 400)
+  t.equal((await decide({ action: 'approve', tags: ['*'] })).status, 400)
+  t.match(await decide({ action: 'approve', tags: ['b', 'a'] }), {
+    status: 200,
+    body: { action: 'approve', mem_id: id, tags: ['a', 'b'], reviewed: true, confidence: 0.2 },
+  })
+  t.match(await decide({ action: 'dismiss' }, other), {
+    status: 200,
+    body: { action: 'dismiss', tags: ['y'], reviewed: true },
+  })
+  const left = await queued()
+  t.notOk(left.includes(id!) || left.includes(other!))
+  t.equal((await decide({ action: 'approve' })).status, 409, 'somebody has decided')
+
+  t.match(await admin.post(`${path}/${id}/review/undo`), {
+    status: 200,
+    body: { tags: ['x'], reviewed: false },
+  })
+  t.ok((await queued()).includes(id!))
+  t.equal((await admin.post(`${path}/${id}/review/undo`)).status, 409)
+  t.match(await decide({ action: 'dismiss' }), { status: 200, body: { tags: ['x'] } })
+  const { body } = await admin.get(`${path}/${id}/audit`)
+  t.same(
+    body.events.map(({ action }: { action: string }) => action).sort(),
+    ['create', 'retag', 'retag', 'update', 'update', 'update'].sort(),
+  )
+
+  await admin.send('PATCH', `${path}/${other}`, { body: { tags: ['changed'] } })
+  t.equal((await admin.post(`${path}/${other}/review/undo`)).status, 409, 'its tags have changed')
+})
+
+t.test('200: two admins at once decide once', async t => {
+  const [id] = await share(backend, team, [{ text: 'raced', confidence: 0, ...unsure }])
+  const answers = await Promise.all(
+    Array.from({ length: 4 }, (_, n) =>
+      admin.post(`${path}/${id}/review`, { action: 'approve', tags: [`t${n}`] }),
+    ),
+  )
+  t.same(answers.map(({ status }) => status).sort(), [200, 409, 409, 409])
+})
+
+t.test('200: one request sent again under its Idempotency-Key decides once', async t => {
+  const [id] = await share(backend, team, [{ text: 'again', confidence: 0, ...unsure }])
+  const send = () =>
+    admin.post(`${path}/${id}/review`, { action: 'dismiss' }, { 'idempotency-key': 'once' })
+  const first = await send()
+  t.equal(first.status, 200)
+  t.same((await send()).body, first.body)
+})

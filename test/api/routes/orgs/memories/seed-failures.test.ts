@@ -1,0 +1,43 @@
+import t from 'tap'
+import { clientOf, testApi } from '#test/support/api.ts'
+import { testBackend } from '#test/support/backend.ts'
+import { embeddingProvider } from '#test/support/provider.ts'
+import { buildTeam } from '#test/support/team.ts'
+
+const provider = await embeddingProvider(t)
+const backend = await testBackend(t, {
+  env: { EMBEDDINGS: 'openai/test', OPENAI_BASE_URL: provider.baseUrl, OPENAI_API_KEY: 'k' },
+})
+const team = await buildTeam(backend)
+const { base } = await testApi(t, backend)
+const admin = clientOf(base, team.adminKey)
+const path = `/v1/orgs/${team.org}/memories`
+await backend.embedders.get()
+
+const listed = async (): Promise<string[]> =>
+  (await admin.get(path)).body.items.map(({ text }: { text: string }) => text)
+
+t.test('502: a seed that cannot be embedded leaves nothing', async t => {
+  provider.fail(400, 1)
+  t.equal((await admin.post(path, { text: 'alone' })).status, 502)
+  t.same(await listed(), [])
+  t.equal((await admin.get(`/v1/orgs/${team.org}/audit`)).body.count, 0)
+})
+
+t.test('201: one of several that cannot be embedded is told, the others are stored', async t => {
+  // The whole batch, then its first half, then the first text of that half.
+  provider.fail(400, 3)
+  const items = ['one', 'two', 'three', 'four'].map(text => ({ text }))
+  const { status, body } = await admin.post(path, { items })
+  t.equal(status, 201)
+  t.match(body, { created: 3, failed: 1, errors: [{ index: 0, error: String }] })
+  t.same((await listed()).toSorted(), ['four', 'three', 'two'])
+})
+
+t.test('502: a PATCH whose text cannot be embedded changes nothing', async t => {
+  const { body } = await admin.post(path, { text: 'stays', tags: ['a'] })
+  provider.fail(400, 1)
+  const change = { text: 'goes', tags: ['b'] }
+  t.equal((await admin.send('PATCH', `${path}/${body.mem_id}`, { body: change })).status, 502)
+  t.ok((await listed()).includes('stays'))
+})

@@ -1,0 +1,97 @@
+import t from 'tap'
+import { testApi } from '#test/support/api.ts'
+import { buildOrg } from '#test/support/admin.ts'
+import { testBackend } from '#test/support/backend.ts'
+
+const backend = await testBackend(t)
+const { base } = await testApi(t, backend)
+const { admin, org, path } = await buildOrg(backend, base)
+const unknown = '01890000-0000-7000-8000-000000000000'
+
+t.test('201: a role, its tags each once in their order', async t => {
+  const { status, body } = await admin.post(`${path}/roles`, {
+    name: 'Finance',
+    allowed_tags: ['money', 'tax', 'money', 'Tax'],
+  })
+  t.equal(status, 201)
+  t.match(body, { org_id: org, name: 'Finance', allowed_tags: ['money', 'tax', 'Tax'] })
+  t.strictSame((await admin.get(`${path}/roles`)).body, { roles: [body] })
+  t.strictSame((await admin.post(`${path}/roles`, { name: 'None' })).body.allowed_tags, [])
+})
+
+t.test('200: PATCH writes only what is there', async t => {
+  const { body: role } = await admin.post(`${path}/roles`, { name: 'P', allowed_tags: ['a', 'b'] })
+  const at = `${path}/roles/${role.role_id}`
+  const patch = async (body: unknown) => (await admin.send('PATCH', at, { body })).body
+  t.strictSame(await patch({ name: 'Q' }), { ...role, name: 'Q' })
+  t.strictSame(await patch({ allowed_tags: ['b'] }), { ...role, name: 'Q', allowed_tags: ['b'] })
+  t.strictSame(await patch({ allowed_tags: [] }), { ...role, name: 'Q', allowed_tags: [] })
+  t.strictSame(await patch({}), { ...role, name: 'Q', allowed_tags: [] })
+})
+
+t.test('200: DELETE takes it from everybody', async t => {
+  const ids: string[] = []
+  for (const name of ['D1', 'D2']) {
+    ids.push((await admin.post(`${path}/roles`, { name })).body.role_id)
+  }
+  await admin.post(`${path}/role-assignments`, { team_member_id: 'deb', role_ids: ids })
+  const gone = await admin.send('DELETE', `${path}/roles/${ids[0]}`)
+  t.strictSame(gone, { ...gone, status: 200, body: { deleted: true, id: ids[0] } })
+  const { users } = (await admin.get(`${path}/users`)).body
+  t.strictSame(users[0].role_ids, [ids[1]])
+  t.equal((await admin.send('DELETE', `${path}/roles/${ids[0]}`)).status, 404)
+})
+
+t.test('409: a name that is taken, in this organization alone', async t => {
+  const { body: role } = await admin.post(`${path}/roles`, { name: 'Sales' })
+  t.equal((await admin.post(`${path}/roles`, { name: 'sales' })).status, 409)
+  const other = (await admin.post(`${path}/roles`, { name: 'Support' })).body.role_id
+  const renamed = await admin.send('PATCH', `${path}/roles/${other}`, { body: { name: 'SALES' } })
+  t.match(renamed, { status: 409, body: { error: /name/ } })
+  const own = await admin.send('PATCH', `${path}/roles/${role.role_id}`, {
+    body: { name: 'SALES' },
+  })
+  t.equal(own.status, 200)
+  const elsewhere = await buildOrg(backend, base)
+  t.equal((await elsewhere.admin.post(`${elsewhere.path}/roles`, { name: 'Sales' })).status, 201)
+})
+
+t.test('409: of two creations of one name at once one is made', async t => {
+  const answers = await Promise.all(
+    Array.from({ length: 6 }, () => admin.post(`${path}/roles`, { name: 'Race' })),
+  )
+  t.strictSame(answers.map(({ status }) => status).sort(), [201, 409, 409, 409, 409, 409])
+})
+
+t.test('400 and 404', async t => {
+  const bad: [unknown, RegExp][] = [
+    [{}, /name/],
+    [{ name: '' }, /name/],
+    [{ name: 'x', allowed_tags: 'a' }, /allowed_tags/],
+    [{ name: 'x', allowed_tags: [''] }, /allowed_tags\[0\]/],
+    [{ name: 'x', allowed_tags: ['a\u0007'] }, /allowed_tags\[0\]/],
+    [{ name: 'x', allowed_tags: ['x'.repeat(101)] }, /allowed_tags\[0\]/],
+    [{ name: 'x', allowed_tags: Array.from({ length: 1001 }, () => 'x') }, /allowed_tags/],
+    [{ name: 'x', tags: [] }, /tags/],
+  ]
+  for (const [body, error] of bad) {
+    t.match(await admin.post(`${path}/roles`, body), { status: 400, body: { error } })
+  }
+  for (const id of [unknown, 'x', '%00']) {
+    const at = `${path}/roles/${id}`
+    const gone = { status: 404, body: { error: 'No such role' } }
+    t.match(await admin.send('PATCH', at, { body: { name: 'y' } }), gone)
+    t.match(await admin.send('DELETE', at), gone)
+  }
+})
+
+t.test('the same Idempotency-Key makes one role, also when its answer was lost', async t => {
+  const headers = { 'idempotency-key': 'role' }
+  const one = await admin.post(`${path}/roles`, { name: 'Once' }, headers)
+  t.strictSame((await admin.post(`${path}/roles`, { name: 'Once' }, headers)).body, one.body)
+  await backend.postgres.query(
+    `update idempotency set answer = null, locked_until = now() - interval '1 second'`,
+  )
+  t.strictSame((await admin.post(`${path}/roles`, { name: 'Once' }, headers)).body, one.body)
+  t.equal((await admin.post(`${path}/roles`, { name: 'Once' })).status, 409)
+})

@@ -1,0 +1,143 @@
+import t from 'tap'
+import { mintId } from '#shared/ids.ts'
+import { addShared } from '#shared/org/shared-memory.ts'
+import { clientOf, testApi, workOn } from '#test/support/api.ts'
+import { buildOrg } from '#test/support/admin.ts'
+import { testBackend } from '#test/support/backend.ts'
+import { until } from '#test/support/until.ts'
+
+const backend = await testBackend(t)
+const { base } = await testApi(t, backend)
+const { admin, org, path } = await buildOrg(backend, base)
+const unknown = '01890000-0000-7000-8000-000000000000'
+
+t.test('201: a tag, with a question when it brings none', async t => {
+  const given = {
+    label: 'Payroll',
+    question: 'Does this mention {salaries} or "bonuses"?',
+    examples: ['Ann earns 5'],
+    negatives: ['Ann works'],
+  }
+  const { status, body } = await admin.post(`${path}/tags`, given)
+  t.equal(status, 201)
+  t.match(body, { ...given, org_id: org })
+  const { body: bare } = await admin.post(`${path}/tags`, { label: 'legal' })
+  t.match(bare, { question: /legal/, examples: [], negatives: [] })
+  t.strictSame((await admin.get(`${path}/tags`)).body, { tags: [body, bare] })
+})
+
+t.test('200: PATCH writes only what is there', async t => {
+  const { body: tag } = await admin.post(`${path}/tags`, { label: 'p', examples: ['a'] })
+  const at = `${path}/tags/${tag.tag_id}`
+  const patch = async (body: unknown) => (await admin.send('PATCH', at, { body })).body
+  t.strictSame(await patch({ question: 'Why?' }), { ...tag, question: 'Why?' })
+  t.strictSame(await patch({ examples: [] }), { ...tag, question: 'Why?', examples: [] })
+  t.strictSame(await patch({ label: 'p' }), { ...tag, question: 'Why?', examples: [] })
+})
+
+t.test('a new label goes along to roles at once and to memories soon', async t => {
+  const { admin, org, path, email } = await buildOrg(backend, base)
+  const { body: tag } = await admin.post(`${path}/tags`, { label: 'money' })
+  const { body: role } = await admin.post(`${path}/roles`, {
+    name: 'Books',
+    allowed_tags: ['tax', 'money', 'x'],
+  })
+  const { body: key } = await admin.post(`${path}/keys`, { team_member_id: 'ann' })
+  await admin.post(`${path}/role-assignments`, { key_id: key.id, role_ids: [role.role_id] })
+  const { rows } = await backend.postgres.query<{ vault: string; epoch: number }>(
+    'select v.id as vault, v.epoch from orgs o join vaults v on v.id = o.vault where o.id = $1',
+    [org],
+  )
+  const place = { org, ...rows[0]! }
+  await addShared(backend, place, {
+    operation: mintId(),
+    actor: email,
+    items: [['money'], ['tax', 'money'], ['tax']].map((tags, n) => ({
+      text: `The budget is ${n}`,
+      tags,
+      confidence: 1,
+      author: email,
+      reviewed: true,
+      acquiredAt: Date.now(),
+    })),
+  })
+  const member = clientOf(base, key.key_id)
+  const seen = async () => {
+    const { body } = await member.post('/v1/memory/search', { query: 'budget', limit: 10 })
+    return (body.memories ?? body.results).length as number
+  }
+  t.equal(await seen(), 3)
+
+  const at = `${path}/tags/${tag.tag_id}`
+  t.equal((await admin.send('PATCH', at, { body: { label: 'Geld' } })).body.label, 'Geld')
+  const { roles } = (await admin.get(`${path}/roles`)).body
+  t.strictSame(roles[0].allowed_tags, ['tax', 'Geld', 'x'])
+  t.equal(await seen(), 3, 'under either label')
+  const taken = await admin.post(`${path}/tags`, { label: 'money' })
+  t.match(taken, { status: 409, body: { hint: /again/ } }, 'memories still bear it')
+
+  await workOn(backend, 'org-relabel')
+  const borne = () =>
+    backend.mongo.memories.countDocuments({ vault: { $eq: place.vault }, tags: { $eq: 'money' } })
+  await until('memories bear the new label', async () => (await borne()) === 0)
+  t.equal(await seen(), 3)
+  await until(
+    'the old label is free',
+    async () => (await admin.post(`${path}/tags`, { label: 'money' })).status === 201,
+  )
+  t.equal(await seen(), 3)
+
+  await admin.send('DELETE', at)
+  t.strictSame((await admin.get(`${path}/roles`)).body.roles[0].allowed_tags, ['tax', 'x'])
+  t.equal(await seen(), 1, 'what a tag kept closed stays closed')
+  await admin.send('PATCH', `${path}/roles/${role.role_id}`, { body: { allowed_tags: ['*'] } })
+  t.equal(await seen(), 3)
+})
+
+t.test('a role that allows both labels allows the one that is left once', async t => {
+  const { admin, path } = await buildOrg(backend, base)
+  const { body: tag } = await admin.post(`${path}/tags`, { label: 'a' })
+  await admin.post(`${path}/roles`, { name: 'R', allowed_tags: ['b', 'a', 'c'] })
+  await admin.send('PATCH', `${path}/tags/${tag.tag_id}`, { body: { label: 'b' } })
+  t.strictSame((await admin.get(`${path}/roles`)).body.roles[0].allowed_tags, ['b', 'c'])
+})
+
+t.test('409: a label that is taken', async t => {
+  const { body: tag } = await admin.post(`${path}/tags`, { label: 'health' })
+  t.equal((await admin.post(`${path}/tags`, { label: 'Health' })).status, 409)
+  const { body: other } = await admin.post(`${path}/tags`, { label: 'care' })
+  const body = { label: 'HEALTH' }
+  t.equal((await admin.send('PATCH', `${path}/tags/${other.tag_id}`, { body })).status, 409)
+  t.equal((await admin.send('PATCH', `${path}/tags/${tag.tag_id}`, { body })).status, 200)
+  const answers = await Promise.all(
+    Array.from({ length: 6 }, () => admin.post(`${path}/tags`, { label: 'Race' })),
+  )
+  t.strictSame(answers.map(({ status }) => status).sort(), [201, 409, 409, 409, 409, 409])
+})
+
+t.test('400 and 404', async t => {
+  const bad: [unknown, RegExp][] = [
+    [{}, /label/],
+    [{ label: '' }, /label/],
+    [{ label: '*' }, /label/],
+    [{ label: ' * ' }, /label/],
+    [{ label: 'a\nb' }, /label/],
+    [{ label: 'x'.repeat(101) }, /label/],
+    [{ label: 'x', question: '' }, /question/],
+    [{ label: 'x', examples: 'a' }, /examples/],
+    [{ label: 'x', examples: [''] }, /examples\[0\]/],
+    [{ label: 'x', negatives: Array.from({ length: 101 }, () => 'x') }, /negatives/],
+    [{ label: 'x', colour: 'red' }, /colour/],
+  ]
+  for (const [body, error] of bad) {
+    t.match(await admin.post(`${path}/tags`, body), { status: 400, body: { error } })
+  }
+  const { tags } = (await admin.get(`${path}/tags`)).body
+  const star = await admin.send('PATCH', `${path}/tags/${tags[0].tag_id}`, { body: { label: '*' } })
+  t.equal(star.status, 400)
+  for (const id of [unknown, 'x']) {
+    const gone = { status: 404, body: { error: 'No such tag' } }
+    t.match(await admin.send('PATCH', `${path}/tags/${id}`, { body: { label: 'y' } }), gone)
+    t.match(await admin.send('DELETE', `${path}/tags/${id}`), gone)
+  }
+})

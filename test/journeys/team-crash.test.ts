@@ -1,0 +1,122 @@
+import t from 'tap'
+import { storeProviderKey } from '#shared/key/provider-key.ts'
+import { mintId } from '#shared/ids.ts'
+import { sharedIn } from '#shared/mongo/shared-memories.ts'
+import { clientOf, testApi, workOn } from '#test/support/api.ts'
+import { testBackend } from '#test/support/backend.ts'
+import { envOf, launch } from '#test/support/processes.ts'
+import { buildTeam, share, type Team } from '#test/support/team.ts'
+import { teamModel } from '#test/support/team-model.ts'
+import { until } from '#test/support/until.ts'
+
+// A dozen processes are started; a busy machine needs longer than the 30 s a file has by itself.
+t.setTimeout(110_000)
+
+const model = await teamModel(t)
+const backend = await testBackend(t, { env: model.env })
+const { query } = backend.postgres
+const { base } = await testApi(t, backend)
+
+type Point = { when: 'before' | 'after'; n: number; dies: string; lost?: 'extract' }
+
+/** The transactions of a turn that brings one change and one addition. */
+const points: Point[] = [
+  { when: 'before', n: 1, dies: 'with the extractor’s answer', lost: 'extract' },
+  { when: 'after', n: 1, dies: 'with that answer kept' },
+  { when: 'after', n: 2, dies: 'with pass 1 written' },
+  { when: 'after', n: 3, dies: 'with the classifier’s answer kept' },
+  { when: 'after', n: 4, dies: 'with pass 2 written' },
+  { when: 'after', n: 5, dies: 'with the answer about what is shared kept' },
+  { when: 'after', n: 6, dies: 'with pass 3 written' },
+  { when: 'before', n: 7, dies: 'with the change made and not told' },
+  { when: 'after', n: 7, dies: 'with the change told' },
+  { when: 'before', n: 8, dies: 'with the addition made and not told' },
+  { when: 'after', n: 8, dies: 'with the addition told' },
+  { when: 'after', n: 9, dies: 'with the turn finished' },
+]
+
+/** A team at which a worker has died, and the turn it died with. */
+type Struck = Point & { name: string; team: Team; turn: string }
+
+async function strike(point: Point): Promise<Struck> {
+  const name = `${point.when}-${point.n}`
+  const team = await buildTeam(backend)
+  const { account, org } = team
+  await storeProviderKey({ query, seal: backend.seal }, account, 'openai', 'sk-0123456789abcdef')
+  await query(
+    `insert into org_tags (id, org, label, question) values ($1, $2, 'launch', 'Is it?')`,
+    [mintId(), org],
+  )
+  await share(backend, team, [{ text: `launch ${name}: on May 5`, tags: ['launch'] }])
+  const client = clientOf(base, await team.member('ada@example.com'))
+  const content = `Fact: launch ${name}: on June 7 #launch\nFact: floor ${name}: 3`
+  const { body } = await client.post('/v1/memory/ingest', { messages: [{ role: 'user', content }] })
+  return { ...point, name, team, turn: body.operation_id as string }
+}
+
+t.test(
+  'kill -9 at every boundary of the passes: nothing is lost, doubled, or asked twice',
+  async t => {
+    const struck = await Promise.all(points.map(strike))
+    const env = envOf(backend.config, model.env)
+    const waiting = [...struck]
+    const lane = async (): Promise<void> => {
+      for (let one = waiting.shift(); one; one = waiting.shift()) {
+        const { turn, when, n, dies } = one
+        const { ended } = launch(t, `node test/support/dying-passes.ts ${turn} ${when} ${n}`, env)
+        t.same(await ended, { code: null, signal: 'SIGKILL' }, dies)
+      }
+    }
+    await Promise.all([lane(), lane()])
+
+    await workOn(backend)
+    await until(
+      'every turn is finished, and its jobs are done',
+      async () => {
+        const { rows } = await query<{ open: number }>(
+          `select ((select count(*) from org_turns where finished_at is null)
+           + (select count(*) from pgboss.job where name like 'org-%' and state <> 'completed')
+         )::int as open`,
+        )
+        return rows[0]!.open === 0
+      },
+      60_000,
+    )
+    for (const one of struck) t.same(await leftOf(one), expected(one), one.dies)
+  },
+)
+
+const expected = ({ name, lost }: Struck) => ({
+  calls: [...(lost ? [lost] : []), 'extract', 'tag', 'reconcile'],
+  memories: [`launch ${name}: on June 7 #launch`, `floor ${name}: 3`],
+  audit: ['create', 'update', 'create'],
+  bills: ['org-extract', 'org-memory', 'org-memory', 'org-memory', 'org-reconcile', 'org-tag'],
+  actions: ['UPDATE', 'ADD'],
+})
+
+async function leftOf({ name, team, turn }: Struck) {
+  const of = async <Row extends object>(sql: string, id: string): Promise<Row[]> =>
+    (await query<Row>(sql, [id])).rows
+  const events = await of<{ action: string }>(
+    'select action from audit_events where org = $1 order by created_at, id',
+    team.org,
+  )
+  const bills = await of<{ kind: string }>(
+    `select kind from usage_events where account = $1 and kind like 'org-%' order by kind`,
+    team.account,
+  )
+  const [passes] = await of<{ pass3: { action: string }[] }>(
+    'select pass3 from org_turns where id = $1',
+    turn,
+  )
+  const memories = await backend.mongo.memories.find(sharedIn(team)).sort({ _id: 1 }).toArray()
+  return {
+    calls: model.calls
+      .filter(({ material }) => JSON.stringify(material).includes(`launch ${name}:`))
+      .map(({ pass }) => pass),
+    memories: memories.map(({ text }) => text),
+    audit: events.map(({ action }) => action),
+    bills: bills.map(({ kind }) => kind),
+    actions: passes!.pass3.map(({ action }) => action),
+  }
+}

@@ -1,0 +1,408 @@
+import t from 'tap'
+import { buildAdmin } from '#test/support/admin.ts'
+import { clientOf, testApi, workOn, type Client } from '#test/support/api.ts'
+import { testBackend } from '#test/support/backend.ts'
+import { teamModel } from '#test/support/team-model.ts'
+import { until } from '#test/support/until.ts'
+
+// One story, told in order: each part goes on from where the one before it ended.
+t.setTimeout(110_000)
+
+const model = await teamModel(t)
+const backend = await testBackend(t, { env: model.env })
+const { query } = backend.postgres
+// Two processes as far as requests can tell: what one is told the other knows.
+const here = await testApi(t, backend)
+const there = await testApi(t, await testBackend(t, { config: backend.config }))
+await workOn(backend)
+
+const [grace, mallory] = [await buildAdmin(backend), await buildAdmin(backend)]
+const admin = clientOf(here.base, grace.key)
+const stranger = clientOf(here.base, mallory.key)
+
+async function created(client: Client, path: string, body: object) {
+  const answer = await client.post(path, body)
+  if (answer.status !== 201) throw new Error(`${path}: ${JSON.stringify(answer.body)}`)
+  return answer.body
+}
+
+const { org_id: org } = await created(admin, '/v1/orgs', {
+  name: 'Acme',
+  processor_provider: 'openai',
+  extract_model: 'large',
+  classify_model: 'small',
+})
+const { org_id: other } = await created(stranger, '/v1/orgs', { name: 'Acme' })
+const path = `/v1/orgs/${org}`
+await admin.send('PUT', '/v1/account/provider-keys/openai', {
+  body: { key: 'sk-of-the-owner-0123456789' },
+})
+for (const label of ['finance', 'people', 'launch']) await created(admin, `${path}/tags`, { label })
+
+const roles: Record<string, string> = {}
+const allowed = { board: ['*'], money: ['finance', 'launch'], staff: ['launch'] }
+for (const [name, allowed_tags] of Object.entries(allowed)) {
+  roles[name] = (await created(admin, `${path}/roles`, { name, allowed_tags })).role_id
+}
+
+const holds: Record<string, string[]> = {
+  ann: ['board'],
+  bob: ['money'],
+  cat: ['staff'],
+  dan: ['staff'],
+  eve: ['money'],
+  fay: [],
+  gus: ['staff'],
+  hal: ['money', 'staff'],
+}
+const names = Object.keys(holds)
+const emailOf = (name: string): string => `${name}@acme.example`
+const users: Record<string, string> = {}
+const keys: Record<string, string> = {}
+for (const name of names) {
+  const role_ids = holds[name]!.map(role => roles[role]!)
+  const { user_id } = await created(admin, `${path}/users`, { email: emailOf(name), role_ids })
+  users[name] = user_id
+  const { key_id } = await created(admin, `${path}/keys`, { team_member_id: emailOf(name) })
+  keys[name] = key_id
+}
+
+const member = (name: string, base = here.base): Client => clientOf(base, keys[name])
+
+const turnsDone = (): Promise<void> =>
+  until(
+    'every turn is finished',
+    async () => {
+      const { rows } = await query<{ open: number }>(
+        `select ((select count(*) from org_turns where finished_at is null)
+           + (select count(*) from pgboss.job where name = 'ingest' and state < 'completed')
+         )::int as open`,
+      )
+      return rows[0]!.open === 0
+    },
+    30_000,
+  )
+
+async function says(name: string, text: string): Promise<void> {
+  const messages = [
+    { role: 'user', content: text },
+    { role: 'assistant', content: 'I see.' },
+  ]
+  const { status, body } = await member(name).post('/v1/memory/ingest', { messages })
+  if (status !== 202) throw new Error(JSON.stringify(body))
+}
+
+/** What of the shared memory somebody finds, in order of the alphabet. */
+async function finds(name: string, base = there.base): Promise<string[]> {
+  const { status, body } = await member(name, base).post('/v1/memory/search', {
+    query: 'budget launch office bonus merger wifi',
+    limit: 50,
+  })
+  if (status !== 200) throw new Error(JSON.stringify(body))
+  const rows = body.memories as { content: string; source: string }[]
+  return rows
+    .filter(({ source }) => source === 'org')
+    .map(({ content }) => content)
+    .sort()
+}
+
+async function finding(): Promise<Record<string, string[]>> {
+  const found: Record<string, string[]> = {}
+  for (const name of names) if (keys[name]) found[name] = await finds(name)
+  return found
+}
+
+const budget = 'budget: 5 million #finance'
+const launch = 'launch date: May 5 #launch'
+const later = 'launch date: June 7 #launch'
+const office = 'office: on the third floor'
+const bonus = 'bonus: a month more ?people'
+const merger = 'Came up: merger'
+
+t.test('members talk to models, and the team remembers what is worth it', async t => {
+  await admin.send('PUT', `${path}/instructions`, {
+    body: {
+      custom: 'Keep what floors things are on.',
+      anti_rules: [{ match: 'password', note: 'nowhere' }],
+      exec_rules: [{ match: 'merger', note: '' }],
+    },
+  })
+  // Through the proxy, with the key that the owner has stored.
+  const { status } = await fetch(`${here.base}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${keys.ann}`, 'content-type': 'application/json' },
+    body: JSON.stringify({
+      model: 'openai/gpt-5-mini',
+      messages: [{ role: 'user', content: `Good morning.\nFact: ${budget}` }],
+    }),
+  })
+  t.equal(status, 200)
+  await says('cat', `Fact: ${launch}`)
+  await says('dan', `Fact: ${office}`)
+  await says('hal', `Fact: ${bonus}`)
+  await says('gus', 'Fact: wifi: the PASSWORD is tiger')
+  await says('bob', 'Fact: merger: Acme buys Initech for 9 billion')
+  await until('the proxy has stored its exchange', async () => {
+    const { rows } = await query<{ n: number }>('select count(*)::int as n from org_turns')
+    return rows[0]!.n === 6
+  })
+  await turnsDone()
+
+  const everybodys = [merger, office]
+  const staff = [...everybodys, launch].sort()
+  const money = [...staff, budget].sort()
+  t.same(await finding(), {
+    ann: [...money, bonus].sort(),
+    bob: money,
+    cat: staff,
+    dan: staff,
+    eve: money,
+    fay: everybodys,
+    gus: staff,
+    hal: money,
+  })
+  const { body } = await admin.get(`${path}/memories`)
+  t.notMatch(JSON.stringify(body), /tiger|Initech|billion/)
+})
+
+t.test('each keeps a private vault that nobody else finds anything of', async t => {
+  const privately = async (name: string): Promise<string> => {
+    const { body } = await member(name).post('/v1/memory/search', { query: 'wifi', limit: 50 })
+    const rows = body.memories as { source: string; content: string }[]
+    return rows
+      .filter(({ source }) => source !== 'org')
+      .map(({ content }) => content)
+      .join('\n')
+  }
+  t.match(await privately('gus'), /the PASSWORD is tiger/)
+  for (const name of names.filter(name => name !== 'gus')) {
+    t.notMatch(await privately(name), /tiger/, name)
+  }
+})
+
+t.test('what goes before a model call holds what the member may see', async t => {
+  const context = async (name: string): Promise<string> => {
+    const messages = [{ role: 'user', content: 'What is the budget?' }]
+    const { body } = await member(name).post('/v1/memory/prepare', { messages })
+    return String(body.context)
+  }
+  t.match(await context('bob'), /budget: 5 million/)
+  t.notMatch(await context('cat'), /5 million/)
+})
+
+t.test('the trail shows what each pass made of it, and what each was given', async t => {
+  const { body } = await admin.get(`${path}/debug/passes?limit=200`)
+  const entries = body.passes as { kind: string; author: string; created_at: number }[]
+  t.same(
+    entries.map(({ created_at }) => created_at),
+    entries.map(({ created_at }) => created_at).toSorted((a, b) => b - a),
+  )
+  const writes = entries.filter(({ kind }) => kind === 'write')
+  t.same(
+    writes.map(({ author }) => author).sort(),
+    ['ann', 'bob', 'cat', 'dan', 'gus', 'hal'].map(emailOf),
+  )
+  t.match(
+    writes.find(({ author }) => author === emailOf('ann')),
+    {
+      pass1: [{ text: budget, note: false }],
+      pass2: [{ text: budget, tags: ['finance'], confidence: 0.95 }],
+      pass3: [{ text: budget, action: 'ADD' }],
+    },
+  )
+  t.match(
+    writes.find(({ author }) => author === emailOf('gus')),
+    { pass1: [], pass3: [] },
+  )
+  t.notMatch(JSON.stringify(entries), /tiger|Initech/)
+
+  await until('retrievals are told', async () => {
+    const fays = await admin.get(`${path}/debug/passes?author=${emailOf('fay')}`)
+    return fays.body.passes.some(
+      (entry: { kind: string; dropped: number }) =>
+        entry.kind === 'retrieval' && entry.dropped === 3,
+    )
+  })
+  const { body: fays } = await admin.get(`${path}/debug/passes?author=${emailOf('fay')}`)
+  t.match(fays.passes[0], { kind: 'retrieval', wildcard: false, permitted: 2, allowed_tags: [] })
+  t.equal((await member('ann').get(`${path}/debug/passes`)).status, 401)
+  t.equal((await stranger.get(`${path}/debug/passes`)).status, 404)
+})
+
+t.test('a person settles what the classifier doubts', async t => {
+  const { body } = await admin.get(`${path}/memories/review`)
+  t.match(body, {
+    count: 1,
+    review: [
+      {
+        text: bonus,
+        tags: ['people'],
+        confidence: 0.5,
+        author: emailOf('hal'),
+        pass: {
+          pass1: [{ text: bonus }],
+          pass2: [{ confidence: 0.5 }],
+          pass3: [{ action: 'ADD' }],
+        },
+      },
+    ],
+  })
+  const { mem_id } = body.review[0]
+  const approved = await admin.post(`${path}/memories/${mem_id}/review`, {
+    action: 'approve',
+    tags: ['finance'],
+  })
+  t.match(approved, { status: 200, body: { tags: ['finance'], reviewed: true } })
+  t.equal((await admin.get(`${path}/memories/review`)).body.count, 0)
+  t.ok((await finds('hal')).includes(bonus))
+  t.notOk((await finds('cat')).includes(bonus))
+})
+
+t.test('the team learns better: one memory changes, its history tells who did it', async t => {
+  await says('bob', `Fact: ${later}\nFact: ${office}`)
+  await turnsDone()
+  for (const name of ['ann', 'cat', 'gus']) {
+    const found = await finds(name)
+    t.ok(found.includes(later) && !found.includes(launch), name)
+  }
+  t.notOk((await finds('fay')).includes(later))
+  const { body } = await admin.get(`${path}/debug/passes?author=${emailOf('bob')}&limit=200`)
+  const last = body.passes.find(({ kind }: { kind: string }) => kind === 'write')
+  t.match(last.pass3, [{ action: 'UPDATE' }, { action: 'NONE' }])
+  const { mem_id } = last.pass3[0]
+  const { body: history } = await admin.get(`${path}/memories/${mem_id}/audit`)
+  t.match(history.events, [
+    { action: 'update', actor: emailOf('bob') },
+    { action: 'create', actor: emailOf('cat') },
+  ])
+})
+
+t.test('roles, tags and keys count from the next request on, on every process', async t => {
+  t.notOk((await finds('cat')).includes(budget))
+  const assign = (name: string, ...held: string[]) =>
+    admin.post(`${path}/role-assignments`, {
+      team_member_id: emailOf(name),
+      role_ids: held.map(role => roles[role]!),
+    })
+  await assign('cat', 'money')
+  t.ok((await finds('cat')).includes(budget))
+  await assign('cat')
+  t.same(await finds('cat'), [merger, office])
+
+  const rights = (allowed_tags: string[]) =>
+    admin.send('PATCH', `${path}/roles/${roles.staff}`, { body: { allowed_tags } })
+  await rights(['launch', 'finance'])
+  t.ok((await finds('gus')).includes(budget))
+  await rights(['launch'])
+  t.notOk((await finds('gus')).includes(budget))
+
+  const { body } = await admin.get(`${path}/keys?q=dan`)
+  await admin.send('DELETE', `${path}/keys/${body.keys[0].id}`)
+  for (const base of [here.base, there.base]) {
+    t.equal((await member('dan', base).get('/v1/memory/stats')).status, 401)
+  }
+})
+
+t.test('another organization sees, and reaches, nothing of it', async t => {
+  const { key_id } = await created(stranger, `/v1/orgs/${other}/keys`, { team_member_id: 'zoe' })
+  keys.zoe = key_id
+  t.same(await finds('zoe'), [])
+  for (const below of ['', '/memories', '/audit', '/users', '/keys', '/memories/review']) {
+    t.equal((await stranger.get(path + below)).status, 404, below)
+  }
+  const { body } = await stranger.get('/v1/orgs')
+  t.same(
+    body.orgs.map(({ org_id }: { org_id: string }) => org_id),
+    [other],
+  )
+})
+
+/** Where in both stores a word still is. */
+async function whereIs(word: string): Promise<string[]> {
+  const { rows: tables } = await query<{ name: string }>(
+    `select quote_ident(table_schema) || '.' || quote_ident(table_name) as name
+     from information_schema.tables
+     where table_schema in ('public', 'pgboss') and table_type = 'BASE TABLE'`,
+  )
+  const places: string[] = []
+  for (const { name } of tables) {
+    const { rowCount } = await query(`select 1 from ${name} x where x::text ilike $1 limit 1`, [
+      `%${word}%`,
+    ])
+    if (rowCount > 0) places.push(name)
+  }
+  // The rule of scopes is for the service; a test may look everywhere.
+  const vaults = (await query<{ id: string }>('select id from vaults')).rows.map(({ id }) => id)
+  for (const vault of vaults) {
+    const found = await backend.mongo.memories.findOne({
+      vault: { $eq: vault },
+      text: { $regex: word, $options: 'i' },
+    })
+    if (found) places.push('memories')
+  }
+  return places
+}
+
+const nothingUnderWay = (): Promise<void> =>
+  until(
+    'everything queued is done, and gone from the queue',
+    async () => {
+      await query(`delete from pgboss.job where state = 'completed'`)
+      const { rows } = await query(
+        `select 1 from pgboss.job where state <> 'completed' and name <> 'sweep'
+           and name not like '\\_\\_pgboss%' limit 1`,
+      )
+      return rows.length === 0
+    },
+    30_000,
+  )
+
+t.test('a user who goes leaves nothing private behind', async t => {
+  await says('eve', 'Fact: coffee: in the zebra room\nMy own secret is a quagga.')
+  await turnsDone()
+  t.same((await finds('bob')).filter(text => text.startsWith('coffee')).length, 1)
+  t.not((await whereIs('quagga')).length, 0)
+  const { status } = await admin.send('DELETE', `${path}/users/${users.eve}`)
+  t.equal(status, 200)
+  t.equal((await member('eve').get('/v1/memory/stats')).status, 401)
+  delete keys.eve
+  await nothingUnderWay()
+  t.same(await whereIs('quagga'), [])
+  const { body } = await admin.get(`${path}/debug/passes?author=${emailOf('eve')}&limit=200`)
+  t.same(
+    body.passes.filter(({ kind }: { kind: string }) => kind === 'write'),
+    [],
+  )
+  t.ok((await finds('bob')).includes('coffee: in the zebra room'), 'what she shared is the team’s')
+})
+
+t.test('an organization that goes leaves nothing in either store', async t => {
+  await says('bob', 'Fact: farewell: on the axolotl\nThe numbat is mine.')
+  await turnsDone()
+  t.equal((await admin.send('DELETE', path)).status, 200)
+  for (const name of Object.keys(keys).filter(name => name !== 'zoe')) {
+    t.equal((await member(name).get('/v1/memory/stats')).status, 401, name)
+  }
+  t.equal((await admin.get(path)).status, 404)
+  await nothingUnderWay()
+  for (const word of [
+    'axolotl',
+    'numbat',
+    'zebra',
+    'million',
+    'tiger',
+    'Initech',
+    'acme.example',
+  ]) {
+    t.same(await whereIs(word), [], word)
+  }
+  for (const table of ['org_turns', 'org_answers', 'org_users', 'org_tags', 'shared_writes']) {
+    const { rows } = await query<{ n: number }>(
+      `select count(*)::int as n from ${table}${table === 'org_answers' ? '' : ' where org = $1'}`,
+      table === 'org_answers' ? [] : [org],
+    )
+    t.equal(rows[0]!.n, 0, table)
+  }
+  t.same(await finds('zoe'), [])
+  t.equal((await stranger.get(`/v1/orgs/${other}`)).status, 200, 'the other one is still there')
+})

@@ -1,0 +1,42 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { consolidated, consolidation } from '#test/model/consolidation.ts'
+import { reads } from '#test/model/reads.ts'
+import { emptyVault } from '#test/model/vault-model.ts'
+import { told, writes } from '#test/model/writes.ts'
+import { buildKey, clientOf, testApi, workOn } from '#test/support/api.ts'
+import { testBackend } from '#test/support/backend.ts'
+
+// MODEL_RUNS=2000 runs as many histories; MODEL_SEED repeats those of a seed that a failure has told.
+const runs = Number(process.env['MODEL_RUNS'] ?? 12)
+const seed = process.env['MODEL_SEED']
+const perHistory = 45
+
+t.setTimeout(60_000 + runs * 15_000)
+
+const backend = await testBackend(t)
+await workOn(backend)
+const { base } = await testApi(t, backend)
+
+const newPair = async () => {
+  const key = await buildKey(backend)
+  return { key, client: clientOf(base, key), model: emptyVault() }
+}
+
+t.test('two vaults do in any order of requests what a simple model does', async t => {
+  let steps = 0
+  const commands = [...writes, ...consolidation(backend), ...reads]
+  await fc.assert(
+    fc.asyncProperty(
+      fc.commands(commands, { maxCommands: perHistory, size: 'max' }),
+      async history => {
+        const pairs = [await newPair(), await newPair()]
+        for (const first of [told, ...consolidated]) await first.run({}, pairs)
+        await fc.asyncModelRun(() => ({ model: {}, real: pairs }), history)
+        steps += [...history].length
+      },
+    ),
+    { numRuns: runs, endOnFailure: runs <= 12, ...(seed && { seed: Number(seed) }) },
+  )
+  t.ok(steps > runs, `${runs} histories of ${Math.round(steps / runs)} steps`)
+})

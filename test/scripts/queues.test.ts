@@ -1,0 +1,136 @@
+import { execFile, spawn } from 'node:child_process'
+import { promisify } from 'node:util'
+import t from 'tap'
+import { mintId } from '#shared/ids.ts'
+import { buildKey, clientOf, testApi } from '#test/support/api.ts'
+import { testBackend } from '#test/support/backend.ts'
+import { envOf } from '#test/support/processes.ts'
+import { until } from '#test/support/until.ts'
+
+const run = promisify(execFile)
+const backend = await testBackend(t)
+const { query } = backend.postgres
+const { base } = await testApi(t, backend)
+const env = envOf(backend.config)
+
+type Ran = { code: number; stdout: string; stderr: string }
+
+const queues = (...args: string[]): Promise<Ran> =>
+  run(process.execPath, ['scripts/queues.ts', ...args], { env }).then(
+    said => ({ code: 0, ...said }),
+    (error: Ran) => error,
+  )
+const standing = async (name: string) => {
+  const { stdout } = await queues('--json')
+  const { queues: rows } = JSON.parse(stdout) as { queues: { name: string }[] }
+  return rows.find(row => row.name === name)
+}
+
+const ingest = async (): Promise<string> => {
+  const client = clientOf(base, await buildKey(backend))
+  const messages = [{ role: 'user', content: 'a word that nobody else may see' }]
+  return (await client.post('/v1/memory/ingest', { messages })).body.operation_id as string
+}
+
+/** A job whose tries are over, as the queue leaves it. */
+async function die(job: string): Promise<void> {
+  await query(
+    `update pgboss.job set state = 'active', retry_count = 10, started_on = now() where id = $1`,
+    [job],
+  )
+  await query(
+    `with dying as (delete from pgboss.job where id = $1 and name = 'ingest' returning *)
+     insert into pgboss.job (id, name, data, state, keep_until, dead_letter, retry_limit,
+                             source_name, source_id, source_retry_count, source_output)
+     select gen_random_uuid(), 'ingest.dead', data, 'created', now() + interval '1 year', null, 10,
+            'ingest', id, 10, '{"message": "the model was away"}'
+     from dying`,
+    [job],
+  )
+}
+
+t.test('every queue with what waits and for how long', async t => {
+  const job = await ingest()
+  await query(
+    `update pgboss.job set created_on = now() - interval '3 hours',
+                      start_after = now() - interval '3 hours' where id = $1`,
+    [job],
+  )
+  t.match(await standing('ingest'), { waiting: 1, retrying: 0, active: 0, dead: 0 })
+  const { stdout } = await queues()
+  t.match(stdout, /^queue +waiting +retrying +at work +dead +oldest +longest\n/)
+  t.match(stdout, /\ningest +1 +0 +0 +0 +3 h +-\n/)
+  t.match(stdout, /\norg-extract +0 +0 +0 +0 +- +-\n/)
+  await queues('cancel', job)
+})
+
+t.test('dead letters are told without what they carry, put back, or cancelled', async t => {
+  const [one, other] = [await ingest(), await ingest()]
+  await die(one)
+  await die(other)
+  t.match(await standing('ingest'), { waiting: 0, dead: 2 })
+  const { stdout: table } = await queues()
+  t.match(table, /\ningest ! /)
+  const { stdout } = await queues('dead', 'ingest')
+  t.match(stdout, /ingest +\S+ +11 tries +the model was away\n/)
+  t.notMatch(stdout, /nobody else/)
+  const { dead } = JSON.parse((await queues('dead', '--json')).stdout) as { dead: { id: string }[] }
+  t.equal(dead.length, 2)
+
+  const redriven = await queues('redrive', 'ingest', '--id', dead[0]!.id)
+  t.match(redriven, { code: 0, stdout: '1 job put back\n' })
+  t.match(await standing('ingest'), { waiting: 1, dead: 1 })
+  t.match(await queues('cancel', dead[1]!.id), { code: 0, stdout: /cancelled\n/ })
+  t.match(await standing('ingest'), { waiting: 1, dead: 0 })
+  const { rows } = await query('select state from operations where id = any($1) order by state', [
+    [one, other],
+  ])
+  t.same(rows, [{ state: 'accepted' }, { state: 'cancelled' }])
+  t.match(await queues('redrive', 'all'), { code: 0, stdout: '0 jobs put back\n' })
+  t.match(await queues('dead'), { code: 0, stdout: 'No dead letters\n' })
+  await queues('cancel', one)
+})
+
+t.test('waiting work is cancelled with its bill, what is at work is not', async t => {
+  const [waiting, working] = [await ingest(), await ingest()]
+  await query(`update pgboss.job set state = 'active', started_on = now() where id = $1`, [working])
+  t.match(await queues('cancel', waiting, '--json'), {
+    code: 0,
+    stdout: JSON.stringify({ cancelled: [{ id: waiting, removed: 1, active: 0 }] }),
+  })
+  t.same((await query('select 1 from usage_events where id = $1', [waiting])).rows, [])
+  t.match(await queues('cancel', working), { code: 1, stdout: /is at work and cannot/ })
+  t.match(await queues('cancel', mintId()), { code: 1, stdout: /no job waits or has failed/ })
+  t.match(await queues('redrive', 'ingest', '--id', mintId()), { code: 1 })
+})
+
+t.test('wrong words are told, help helps, and watching goes on until stopped', async t => {
+  t.match(await queues('redrive'), { code: 2, stderr: /redrive needs a queue[\s\S]*--help/ })
+  t.match(await queues('redrive', 'nothing'), {
+    code: 2,
+    stderr: /No such queue: nothing\. Queues: in/,
+  })
+  t.match(await queues('cancel', "'; drop table"), { code: 2, stderr: /Not an id/ })
+  t.match(await queues('fly', '--limit', '0', '--watch', '0'), {
+    code: 2,
+    stderr: /No such command: fly\n--limit must[\s\S]*--watch must/,
+  })
+  t.match(await queues('--depth'), { code: 2, stderr: /--depth/ })
+  t.match(await queues('--help'), { code: 0, stdout: /Usage:[\s\S]*redrive <queue …>/ })
+
+  const watching = spawn(process.execPath, ['scripts/queues.ts', '--watch', '0.1', '--json'], {
+    env,
+  })
+  let said = ''
+  watching.stdout.setEncoding('utf8').on('data', (text: string) => (said += text))
+  const ended = new Promise(resolve => watching.once('close', resolve))
+  await until('three looks', () => said.split('\n').length > 3)
+  watching.kill('SIGTERM')
+  await ended
+  t.ok(
+    said
+      .split('\n')
+      .slice(0, 3)
+      .every(line => Array.isArray(JSON.parse(line).queues)),
+  )
+})

@@ -1,0 +1,90 @@
+import t from 'tap'
+import { buildKey, clientOf, testApi, workOn } from '#test/support/api.ts'
+import { testBackend } from '#test/support/backend.ts'
+import { callerOf, remember } from '#test/support/vault.ts'
+
+const backend = await testBackend(t)
+await workOn(backend)
+const { base } = await testApi(t, backend)
+const { query } = backend.postgres
+
+const word = 'quokka'
+
+/** Every table of the service, with the rows that hold the word. */
+async function tablesWith(text: string): Promise<Record<string, number>> {
+  const { rows: tables } = await query<{ name: string }>(
+    `select quote_ident(schemaname) || '.' || quote_ident(tablename) as name from pg_tables
+     where schemaname in ('public', 'pgboss')`,
+  )
+  const found: Record<string, number> = {}
+  for (const { name } of tables) {
+    const { rows } = await query<{ n: number }>(
+      `select count(*)::int n from ${name} as r where r::text ilike '%' || $1 || '%'`,
+      [text],
+    )
+    if (rows[0]!.n > 0) found[name] = rows[0]!.n
+  }
+  return found
+}
+
+t.test('nothing a vault was told or asked is in Postgres once it is cleared', async t => {
+  const [key, other] = [await buildKey(backend), await buildKey(backend)]
+  const client = clientOf(base, key)
+  const again = (n: number) => ({ 'idempotency-key': `key ${n}` })
+  const told = { messages: [{ role: 'user', content: `the ${word} is asleep` }] }
+  await client.post('/v1/memory/ingest?wait=true', told, again(1))
+  await client.post('/v1/memory/ingest?wait=true', { ...told, session_id: `${word} session` })
+  const graft = { destination_key: other, queries: [`where is the ${word}`], threshold: 0.1 }
+  t.match((await client.post('/v1/memory/graft', graft, again(2))).body, { copied: 1 })
+  t.match((await client.post('/v1/memory/graft', { ...graft, dry_run: true }, again(3))).body, {
+    count: 1,
+  })
+  await client.post('/v1/memory/search', { query: word, limit: 1 }, again(4))
+  await client.send('POST', '/v1/memory/upload', {
+    headers: { 'content-type': 'application/x-ndjson', 'x-session-id': `${word} session` },
+    body: `{"content":"one ${word}"}\n{"content":"x","${word}":1}\n`,
+  })
+  await client.send('DELETE', '/v1/memory', { headers: { 'x-session-id': `${word} session` } })
+  t.ok(Object.keys(await tablesWith(word)).length > 0)
+
+  t.match(await client.send('DELETE', '/v1/memory'), { status: 200 })
+  // The finished job that cleared the session names it for a minute more.
+  await query(`delete from pgboss.job where name = 'clear' and state = 'completed'`)
+  t.same(await tablesWith(word), {})
+  const { account } = await callerOf(backend, key)
+  const { rows } = await query(
+    `select count(*)::int n from usage_events where account = $1 and memory_tokens > 0`,
+    [account],
+  )
+  t.ok(rows[0]!['n'] > 0, 'what was used stays billed')
+  const { rows: answers } = await query<{ route: string }>(
+    `select route from idempotency i join memory_keys k on k.hash = i.key_hash
+     where k.vault = (select vault from memory_keys where account = $1)`,
+    [account],
+  )
+  t.same(
+    answers.map(({ route }) => route),
+    ['POST /v1/memory/ingest'],
+  )
+  t.match((await clientOf(base, other).get('/v1/memory/list')).body, {
+    items: [{ text: `the ${word} is asleep` }],
+  })
+})
+
+t.test(
+  'a deletion of single memories forgets previews of copies, and keeps what was copied',
+  async t => {
+    const [key, other] = [await buildKey(backend), await buildKey(backend)]
+    const client = clientOf(base, key)
+    const [id] = await remember(backend, key, [{ text: 'one numbat' }])
+    const body = { destination_key: other }
+    const copied = await client.post('/v1/memory/transfer', body, { 'idempotency-key': 'copy' })
+    const preview = { ...body, dry_run: true }
+    const headers = { 'idempotency-key': 'preview' }
+    t.match((await client.post('/v1/memory/transfer', preview, headers)).body, { count: 1 })
+    await client.post('/v1/memory/delete-ids', { ids: [id] })
+    t.match((await client.post('/v1/memory/transfer', preview, headers)).body, { count: 0 })
+    const replayed = await client.post('/v1/memory/transfer', body, { 'idempotency-key': 'copy' })
+    t.same(replayed.body, copied.body)
+  },
+)

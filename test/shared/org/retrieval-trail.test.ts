@@ -1,0 +1,84 @@
+import t from 'tap'
+import { createRetrievalTrail } from '#shared/org/retrieval-trail.ts'
+import { buildKey, clientOf, testApi } from '#test/support/api.ts'
+import { testBackend } from '#test/support/backend.ts'
+import { buildTeam, share } from '#test/support/team.ts'
+import { callerOf } from '#test/support/vault.ts'
+
+const backend = await testBackend(t)
+const team = await buildTeam(backend)
+await team.role('some', ['a'])
+const key = await team.member('ann', ['some'])
+const { base } = await testApi(t, backend)
+const { query } = backend.postgres
+const secret = Array.from({ length: 25 }, (_, n) => ({
+  text: `secret ${n}`,
+  tags: ['b'],
+  acquiredAt: n,
+}))
+await share(backend, team, [{ text: 'open' }, { text: 'allowed', tags: ['a'] }, ...secret])
+
+const rows = async () =>
+  (await query('select * from shared_retrievals where org = $1 order by id', [team.org])).rows
+
+t.test(
+  'each question of a member leaves what they were given and what was kept from them',
+  async t => {
+    const member = clientOf(base, key)
+    await member.post('/v1/memory/search', { query: 'secret', limit: 5 })
+    await member.post('/v1/memory/prepare', {
+      messages: [
+        { role: 'user', content: 'what was allowed' },
+        { role: 'assistant', content: 'nothing' },
+        { role: 'user', content: 'tell me a secret' },
+      ],
+    })
+    await backend.retrievals.flush()
+    const told = await rows()
+    t.equal(told.length, 2, 'one for each request')
+    for (const row of told) {
+      t.match(row, {
+        author: 'ann',
+        allowed_tags: ['a'],
+        wildcard: false,
+        permitted: 2,
+        dropped: 25,
+      })
+      t.equal(row['sample'].length, 20)
+      t.match(row['sample'][0], { id: String, tags: ['b'] })
+      t.notMatch(JSON.stringify(row), /secret/, 'no words of anybody')
+    }
+  },
+)
+
+t.test('other keys leave nothing', async t => {
+  const before = (await rows()).length
+  const own = clientOf(base, await buildKey(backend))
+  t.equal((await own.post('/v1/memory/search', { query: 'secret', limit: 5 })).status, 200)
+  await backend.retrievals.flush()
+  t.equal((await rows()).length, before)
+})
+
+t.test('the trail of an organization does not grow without end', async t => {
+  const { member } = await callerOf(backend, key)
+  for (let n = 0; n < 7; n++) {
+    for (let i = 0; i < 100; i++) backend.retrievals.record(member!)
+    await backend.retrievals.flush()
+  }
+  const count = (await rows()).length
+  t.ok(count <= 600 && count >= 500, `${count} are kept`)
+})
+
+t.test('a database that is away costs the trail and nothing else', async t => {
+  const { member } = await callerOf(backend, key)
+  const warned: unknown[] = []
+  const log = { ...backend.log, warn: (fields: unknown) => warned.push(fields) } as never
+  const postgres = {
+    ...backend.postgres,
+    query: () => Promise.reject(new Error('away')),
+  }
+  const trail = createRetrievalTrail({ postgres, mongo: backend.mongo }, log)
+  trail.record(member!)
+  await trail.flush()
+  t.match(warned, [{ lost: 1 }])
+})

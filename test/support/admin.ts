@@ -1,0 +1,40 @@
+import { createCredentials } from '#scripts/bootstrap.ts'
+import type { Backend } from '#shared/backend.ts'
+import { clientOf, type Client } from '#test/support/api.ts'
+
+/** An admin credential that lasts a day, and the email it acts for. */
+export async function buildAdmin(
+  { postgres, config }: Backend,
+  email = `${crypto.randomUUID()}@example.com`,
+): Promise<{ email: string; key: string; memoryKey: string }> {
+  const { adminKey, memoryKey } = await postgres.transaction(tx =>
+    createCredentials(tx, config.keyPepper, {
+      email,
+      keyName: 'test',
+      keyDays: null,
+      adminDays: 1,
+      paymentMethod: 'card',
+      balance: null,
+    }),
+  )
+  return { email, key: adminKey!, memoryKey }
+}
+
+/** A client of an admin, and the path of an organization of theirs that is just made. */
+export async function buildOrg(
+  backend: Backend,
+  base: string,
+): Promise<{
+  admin: Client
+  key: string
+  org: string
+  path: string
+  orgKey: string
+  email: string
+}> {
+  const { key, email } = await buildAdmin(backend)
+  const admin = clientOf(base, key)
+  const { body } = await admin.post('/v1/orgs', { name: 'Acme' })
+  const { org_id: org, org_key: orgKey } = body
+  return { admin, key, org, path: `/v1/orgs/${org}`, orgKey, email }
+}

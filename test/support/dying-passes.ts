@@ -1,0 +1,48 @@
+// A worker that takes one turn of a member through its passes and kills itself, as `kill -9` does, at one
+// point: `node test/support/dying-passes.ts <turn> before|after <n>`, n counting its transactions.
+import { openBackend, type Backend } from '#shared/backend.ts'
+import { readConfig } from '#shared/config.ts'
+import { createLog } from '#shared/log.ts'
+import { tagFacts } from '#shared/org/classify.ts'
+import { extractFacts } from '#shared/org/extract.ts'
+import { reconcileFacts } from '#shared/org/reconcile.ts'
+import type { OrgExtractJob } from '#shared/org/turn.ts'
+
+const die = (): never => {
+  process.kill(process.pid, 'SIGKILL')
+  // The signal arrives within this turn; nothing of the service runs any more.
+  for (;;);
+}
+
+/** The same backend, whose process ends right before or after its n-th transaction. */
+function dyingAt(backend: Backend, when: string, n: number): Backend {
+  const { postgres } = backend
+  let transactions = 0
+  return {
+    ...backend,
+    postgres: {
+      ...postgres,
+      async transaction(work) {
+        const own = ++transactions
+        if (when === 'before' && own === n) die()
+        const result = await postgres.transaction(work)
+        if (when === 'after' && own === n) die()
+        return result
+      },
+    },
+  }
+}
+
+const [turn = '', when = '', n = ''] = process.argv.slice(2)
+const log = createLog('silent', 'test')
+const backend = dyingAt(await openBackend(readConfig(process.env), log, 'worker'), when, Number(n))
+const { rows } = await backend.postgres.query<{ data: OrgExtractJob }>(
+  `select data from pgboss.job where name = 'org-extract' and id = $1`,
+  [turn],
+)
+const job = rows[0]!.data
+const { signal } = new AbortController()
+await extractFacts(backend, job, signal)
+await tagFacts(backend, job, signal)
+await reconcileFacts(backend, job, signal)
+process.exit(3)

@@ -1,0 +1,214 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Test } from 'tap'
+
+/** A conversation that is no pass is a chat of a member, passed on by the proxy. */
+type Pass = 'extract' | 'tag' | 'reconcile' | 'chat'
+
+type SeenCall = {
+  pass: Pass
+  dialect: 'openai' | 'anthropic' | 'google'
+  path: string
+  key: string
+  model: string
+  instructions: string
+  // oxlint-disable-next-line typescript/no-explicit-any -- what a test reads is what it asserts
+  material: any
+  // oxlint-disable-next-line typescript/no-explicit-any -- the provider's own format
+  body: any
+}
+
+/** Text is sent as the model's answer whatever it is; an object with a status is an error. */
+type Said = string | { status: number; message?: string }
+
+export type TeamModel = {
+  origin: string
+  /** The environment that sends a service here, for the providers whose dialects it speaks. */
+  env: Record<string, string>
+  readonly calls: SeenCall[]
+  count(pass: Pass): number
+  /** Answers the next calls of a pass, one by one, instead of what it would say; null is what it would. */
+  say(pass: Pass, ...answers: (Said | null | ((call: SeenCall) => Said | Promise<Said>))[]): void
+  /** Fails every call with this status until told null. */
+  down(status: number | null): void
+}
+
+/**
+ * A model that makes up its answers by simple rules, in the dialects of three providers:
+ * - a line `Fact: …` of a member is a fact; `Note: …` one that it marks as a note;
+ * - a tag applies to a fact that has its label as a `#word`, and may apply to one with `?word`;
+ * - two statements `name: value` of the same name are about the same thing.
+ */
+export async function teamModel(t: Test): Promise<TeamModel> {
+  const calls: SeenCall[] = []
+  const scripts = new Map<Pass, ReturnType<typeof Array.of>>()
+  let failing: number | null = null
+
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk as Buffer)
+    const call = callOf(request, JSON.parse(Buffer.concat(chunks).toString()))
+    calls.push(call)
+    const script = scripts.get(call.pass)?.shift() as
+      | Said
+      | null
+      | ((call: SeenCall) => Said | Promise<Said>)
+      | undefined
+    const scripted = typeof script === 'function' ? await script(call) : script
+    const said: Said = failing === null ? (scripted ?? opinionOf(call)) : { status: failing }
+    response.setHeader('content-type', 'application/json')
+    if (typeof said === 'object') {
+      response.writeHead(said.status)
+      return void response.end(JSON.stringify({ error: { message: said.message ?? 'no' } }))
+    }
+    response.end(JSON.stringify(wrapped(call, said)))
+  }
+  const server = createServer((request, response) => {
+    answer(request, response).catch(() => response.destroy())
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(
+    () =>
+      new Promise(resolve => {
+        server.close(resolve)
+        server.closeAllConnections()
+      }),
+  )
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return {
+    origin,
+    env: {
+      OPENAI_BASE_URL: `${origin}/v1`,
+      ANTHROPIC_BASE_URL: origin,
+      GOOGLE_BASE_URL: origin,
+    },
+    calls,
+    count: pass => calls.filter(call => call.pass === pass).length,
+    say: (pass, ...answers) => void scripts.set(pass, answers),
+    down: status => void (failing = status),
+  }
+}
+
+function opinionOf({ pass, material }: SeenCall): string {
+  const opinion = opinions[pass](material)
+  return typeof opinion === 'string' ? opinion : JSON.stringify(opinion)
+}
+
+// oxlint-disable-next-line typescript/no-explicit-any -- three formats
+function callOf(request: IncomingMessage, body: any): SeenCall {
+  const path = request.url ?? ''
+  const { authorization = '', 'x-goog-api-key': google, 'x-api-key': anthropic } = request.headers
+  const key = String(google ?? anthropic ?? authorization.replace('Bearer ', ''))
+  const common = { path, key, body }
+  if (path.endsWith('/chat/completions')) {
+    const [system] = body.messages
+    return told(common, 'openai', body.model, system.content, body.messages.at(-1).content)
+  }
+  if (path.startsWith('/v1/messages')) {
+    return told(common, 'anthropic', body.model, body.system, textOf(body.messages[0].content))
+  }
+  const model = /models\/([^:]+):/.exec(path)?.[1] ?? ''
+  const { systemInstruction, contents } = body
+  return told(common, 'google', model, systemInstruction.parts[0].text, contents[0].parts[0].text)
+}
+
+const textOf = (content: string | { text: string }[]): string =>
+  typeof content === 'string' ? content : content[0]!.text
+
+function told(
+  common: Pick<SeenCall, 'path' | 'key' | 'body'>,
+  dialect: SeenCall['dialect'],
+  model: string,
+  instructions: string,
+  text: string,
+): SeenCall {
+  const material = materialIn(text)
+  const pass = passes.find(([name]) => name in material)?.[1] ?? 'chat'
+  return { ...common, dialect, model, instructions, material, pass }
+}
+
+const passes: [string, Pass][] = [
+  ['turns', 'extract'],
+  ['questions', 'tag'],
+  ['memories', 'reconcile'],
+]
+
+function materialIn(text: string): object {
+  try {
+    return JSON.parse(text) as object
+  } catch {
+    return {}
+  }
+}
+
+function wrapped({ dialect, model }: SeenCall, text: string): object {
+  if (dialect === 'google') {
+    return {
+      candidates: [{ content: { role: 'model', parts: [{ text }] }, finishReason: 'STOP' }],
+      usageMetadata: { promptTokenCount: 100, candidatesTokenCount: 20, totalTokenCount: 120 },
+    }
+  }
+  if (dialect === 'anthropic') {
+    const common = { id: 'msg_1', type: 'message', role: 'assistant', model }
+    const usage = { input_tokens: 100, output_tokens: 20 }
+    return { ...common, content: [blockOf(text)], stop_reason: 'tool_use', usage }
+  }
+  return {
+    object: 'chat.completion',
+    model,
+    choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content: text } }],
+    usage: { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 },
+  }
+}
+
+function blockOf(text: string): object {
+  try {
+    return { type: 'tool_use', id: 'toolu_1', name: 'answer', input: JSON.parse(text) as object }
+  } catch {
+    return { type: 'text', text }
+  }
+}
+
+// oxlint-disable-next-line typescript/no-explicit-any -- what the service sends is what is asserted
+const opinions: Record<Pass, (material: any) => unknown> = {
+  chat: () => 'I see.',
+
+  extract: ({ turns }) => ({
+    facts: turns.flatMap((turn: { turn: number; messages: { from: string; text: string }[] }) =>
+      turn.messages
+        .filter(({ from }) => from !== 'model')
+        .flatMap(({ text }) => [...text.matchAll(/^(Fact|Note): (.+)$/gm)])
+        .map(([, kind, text]) => ({
+          turn: turn.turn,
+          text,
+          note: kind === 'Note',
+          confidence: 0.9,
+        })),
+    ),
+  }),
+
+  tag: ({ facts, questions }) => ({
+    facts: facts.map(({ fact, text }: { fact: number; text: string }) => ({
+      fact,
+      answers: Object.fromEntries(
+        questions.map(({ id, tag }: { id: string; tag: string }) => [
+          id,
+          text.includes(`#${tag}`) ? 0.95 : text.includes(`?${tag}`) ? 0.5 : 0.03,
+        ]),
+      ),
+    })),
+  }),
+
+  reconcile: ({ facts, memories }) => ({
+    decisions: facts.map(({ fact, text, near }: { fact: number; text: string; near: string[] }) => {
+      const about = (words: string): string => words.split(':')[0]!
+      const same = memories.find(
+        (memory: { memory: string; text: string }) =>
+          near.includes(memory.memory) && about(memory.text) === about(text),
+      )
+      if (!same) return { fact, action: 'ADD', memory: '', text: '' }
+      if (same.text === text) return { fact, action: 'NONE', memory: same.memory, text: '' }
+      return { fact, action: 'UPDATE', memory: same.memory, text }
+    }),
+  }),
+}

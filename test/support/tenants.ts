@@ -1,0 +1,93 @@
+import { randomBytes } from 'node:crypto'
+import { mintId } from '#shared/ids.ts'
+import { buildKey, clientOf, type Client } from '#test/support/api.ts'
+import type { Backend } from '#shared/backend.ts'
+
+/** A tenant with something of every kind, each with a word in it that nobody else says. */
+export type Tenant = {
+  key: string
+  client: Client
+  /** In every text, session, query and name of this tenant, and nowhere else. */
+  canary: string
+  session: string
+  /** A raw memory of the core, and a reflection. */
+  raw: string
+  reflection: string
+  /** A batch that is lent. */
+  batch: string
+  /** Operations that have ended. */
+  operation: string
+  graft: string
+  listCursor: string
+  operationsCursor: string
+}
+
+/** What leads nowhere for anybody, of the same shapes. */
+export type Nothing = Pick<
+  Tenant,
+  | 'key'
+  | 'session'
+  | 'raw'
+  | 'reflection'
+  | 'batch'
+  | 'operation'
+  | 'listCursor'
+  | 'operationsCursor'
+>
+
+export const nothing = (): Nothing => ({
+  key: `mk_${randomBytes(16).toString('hex')}`,
+  session: `nobody ${randomBytes(4).toString('hex')}`,
+  raw: mintId(),
+  reflection: mintId(),
+  batch: mintId(),
+  operation: mintId(),
+  listCursor: 'bm90aGluZw.bm90aGluZw',
+  operationsCursor: 'bm90aGluZw.bm90aGluZw',
+})
+
+/** Makes a tenant; workers must be running. */
+export async function buildTenant(backend: Backend, base: string): Promise<Tenant> {
+  const canary = `canary${randomBytes(5).toString('hex')}`
+  const session = `session of ${canary}`
+  const key = await buildKey(backend, `${canary}@example.com`)
+  const client = clientOf(base, key)
+  const { post } = client
+  const told = (content: string) => ({ messages: [{ role: 'user', content, name: canary }] })
+  const ingest = '/v1/memory/ingest?wait=true'
+  const { body: exchange } = await post(ingest, told(`${canary} keeps a key under the mat`))
+  await post(ingest, { ...told(`${canary} is on a journey`), session_id: session })
+  const batch = await checkOut(client)
+  const commit = { batch_id: batch, entries: [{ text: `${canary} trusts mats`, importance: 5 }] }
+  const { body: committed } = await post('/v1/memory/consolidate/commit', commit)
+  await client.send('POST', '/v1/memory/upload', {
+    headers: { 'content-type': 'application/x-ndjson' },
+    body: `{"content":"${canary} came in a file"}\n{"content":"x","${canary}":1}`,
+  })
+  const own = (await post('/v1/keys', { name: `key of ${canary}` })).body.key
+  const queries = [`where does ${canary} keep it`]
+  const copied = await post('/v1/memory/graft', { destination_key: own, queries, threshold: 0.1 })
+  const apiKey = { key: `sk-${canary}` }
+  await client.send('PUT', '/v1/account/provider-keys/groq', { body: apiKey })
+  const { body: list } = await client.get('/v1/memory/list?limit=1')
+  const { body: operations } = await client.get('/v1/operations?limit=1')
+  return {
+    key,
+    client,
+    canary,
+    session,
+    raw: await rawOf(client),
+    reflection: committed.created[0].id,
+    batch: await checkOut(client),
+    operation: exchange.operation_id,
+    graft: copied.body.operation_id,
+    listCursor: list.next_cursor,
+    operationsCursor: operations.next_cursor,
+  }
+}
+
+const checkOut = async ({ post }: Client): Promise<string> =>
+  (await post('/v1/memory/consolidate/checkout', { tier: 1 })).body.batch_id
+
+const rawOf = async ({ get }: Client): Promise<string> =>
+  (await get('/v1/memory/list?tier=1&limit=1')).body.items[0].memory_id
