@@ -1,6 +1,5 @@
 import type { Server } from 'node:http'
-import { getRequestListener } from '@hono/node-server'
-import { createDashboardHandler } from '@pg-boss/dashboard/handler'
+import type { getRequestListener } from '@hono/node-server'
 import type { Context } from 'koa'
 import type { Backend } from '#shared/backend.ts'
 import { schema } from '#shared/queue/queue.ts'
@@ -14,11 +13,15 @@ const policy =
 
 type Listener = ReturnType<typeof getRequestListener>
 
-/** pg-boss's own dashboard, opened at the first visit and closed with the server. */
+/** pg-boss's own dashboard, loaded at the first visit (27 MB) and closed with the server. */
 export function queueDashboard({ config, log }: Backend): (ctx: Context) => Promise<void> {
-  let listener: Listener | undefined
+  let listener: Promise<Listener> | undefined
 
-  const open = (server: Server): Listener => {
+  const open = async (server: Server): Promise<Listener> => {
+    const [{ getRequestListener }, { createDashboardHandler }] = await Promise.all([
+      import('@hono/node-server'),
+      import('@pg-boss/dashboard/handler'),
+    ])
     const handler = createDashboardHandler({
       databases: [{ url: config.databaseUrl, name: 'Memory Vault', schema }],
       basePath,
@@ -34,7 +37,8 @@ export function queueDashboard({ config, log }: Backend): (ctx: Context) => Prom
   return async ctx => {
     listener ??= open((ctx.req.socket as unknown as { server: Server }).server)
     ctx.set('Content-Security-Policy', policy)
+    const listen = await listener
     ctx.respond = false
-    await listener(ctx.req, ctx.res)
+    await listen(ctx.req, ctx.res)
   }
 }

@@ -1,10 +1,7 @@
 import type { IncomingMessage } from 'node:http'
-import { getRequestListener } from '@hono/node-server'
 import type { Router } from '@koa/router'
-import { createMcpHandler } from '@modelcontextprotocol/server'
 import type { Context } from 'koa'
 import { callOver } from '#api/mcp/call.ts'
-import { vaultServer } from '#api/mcp/server.ts'
 import { callerOf } from '#api/request.ts'
 import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/errors.ts'
@@ -17,23 +14,34 @@ const passedOn = ['authorization', 'x-api-key', 'x-memory-key', 'traceparent']
  * same keys, suffixes, limits and bills as everywhere.
  */
 export function mcp(router: Router, backend: Backend): void {
+  let opened: ReturnType<typeof open> | undefined
+  router.all('/mcp', async ctx => {
+    refuseOtherOrigins(ctx)
+    await callerOf(ctx, backend)
+    const listen = await (opened ??= open(backend))
+    ctx.respond = false
+    await listen(ctx.req, ctx.res)
+  })
+}
+
+/** Loaded at the first request: 34 MB that most processes never need. */
+async function open({ log }: Backend) {
+  const [{ getRequestListener }, { createMcpHandler }, { vaultServer }] = await Promise.all([
+    import('@hono/node-server'),
+    import('@modelcontextprotocol/server'),
+    import('#api/mcp/server.ts'),
+  ])
   const handler = createMcpHandler(
     ({ authInfo }) => vaultServer(callOver(...(authInfo!.extra!.way as Way))),
-    { onerror: error => backend.log.warn({ err: error }, 'mcp.failed') },
+    { onerror: error => log.warn({ err: error }, 'mcp.failed') },
   )
-  const listen = getRequestListener(
+  return getRequestListener(
     (request, { incoming }) =>
       handler.fetch(request, {
         authInfo: { token: '', clientId: '', scopes: [], extra: { way: wayOf(incoming) } },
       }),
     { overrideGlobalObjects: false },
   )
-  router.all('/mcp', async ctx => {
-    refuseOtherOrigins(ctx)
-    await callerOf(ctx, backend)
-    ctx.respond = false
-    await listen(ctx.req, ctx.res)
-  })
 }
 
 /** A page of another site must not use a key that a browser was trusted with. */

@@ -9,6 +9,7 @@ import { createImage, type Image } from '#shared/recall/image.ts'
 import type { SpaceRef } from '#shared/recall/images.ts'
 import { rank, type Found } from '#shared/recall/rank.ts'
 import { termsOf } from '#shared/recall/words.ts'
+import { recallSeconds } from '#shared/watch/metrics.ts'
 
 export type RecallQuestion = {
   text: string
@@ -74,9 +75,12 @@ async function rankIn(
   question: RecallQuestion,
 ): Promise<Recalled[]> {
   const vector = await backend.queryVectors.of(embedder, question.text)
+  const had = recallSeconds.startTimer({ stage: 'image' })
   const images = await Promise.all(
     places.map(place => imageOf(backend, { ...place, embedder, vector, question })),
   )
+  had()
+  const ranked = recallSeconds.startTimer({ stage: 'rank' })
   const found = rank(images, {
     text: question.text,
     vector,
@@ -87,6 +91,7 @@ async function rankIn(
     ...(question.tiers && { tiers: question.tiers }),
     ...(question.importance !== undefined && { importance: question.importance }),
   })
+  ranked()
   return found.map(row => ({ ...row, source: sourceOf(places[row.image]!) }))
 }
 

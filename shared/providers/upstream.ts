@@ -1,6 +1,8 @@
 import type { Readable } from 'node:stream'
 import type { Agent, request as UndiciRequest } from 'undici'
 import { Refusal } from '#shared/errors.ts'
+import { providerSeconds } from '#shared/watch/metrics.ts'
+import { traced } from '#shared/watch/trace.ts'
 
 type UpstreamRequest = {
   /** Whom an error names. */
@@ -63,7 +65,7 @@ export function createUpstream(bounds: Partial<typeof patience> = {}): Upstream 
       const { request, dispatcher } = await (opened ??= open())
       signal.throwIfAborted()
       const options = { method: 'POST', dispatcher, headers, body, signal } as const
-      const answer = await request(url, options).catch((error: Error) => {
+      const answer = await timed(provider, () => request(url, options)).catch((error: Error) => {
         // What is wrong with a body that is still being read is the client's to hear.
         if (signal.aborted || error instanceof Refusal) throw error
         throw refusalOf(provider, error)
@@ -83,6 +85,25 @@ export function createUpstream(bounds: Partial<typeof patience> = {}): Upstream 
       await (await opened)?.dispatcher.destroy()
     },
   }
+}
+
+/** Timed until the head of the answer; status 0 when there was none. */
+function timed<Answer extends { statusCode: number }>(
+  provider: string,
+  ask: () => Promise<Answer>,
+): Promise<Answer> {
+  const ended = providerSeconds.startTimer({ provider })
+  return traced('provider', { 'server.name': provider }, async span => {
+    let status = 0
+    try {
+      const answer = await ask()
+      status = answer.statusCode
+      return answer
+    } finally {
+      ended({ status })
+      span.setAttribute('http.response.status_code', status)
+    }
+  })
 }
 
 function refusalOf(provider: string, error: Error): Refusal {

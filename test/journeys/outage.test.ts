@@ -16,7 +16,7 @@ import { until } from '#test/support/until.ts'
 
 t.setTimeout(0)
 // Each has databases and processes of its own, and mostly waits: for heartbeats, for deadlines.
-t.jobs = 4
+t.jobs = 2
 const besides = { buffered: true }
 
 const said = (content: string) => ({ messages: [{ role: 'user', content }] })
