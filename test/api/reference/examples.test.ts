@@ -1,13 +1,18 @@
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { document } from '#api/contract/document.ts'
 import { examples, sampleIds, type Example } from '#api/reference/examples.ts'
-import { buildKey, testApi, workOn } from '#test/support/api.ts'
+import { buildAdmin } from '#test/support/admin.ts'
+import { buildKey, clientOf, testApi, workOn, type Client } from '#test/support/api.ts'
 import { testBackend } from '#test/support/backend.ts'
+import { modelProvider } from '#test/support/model-provider.ts'
 
-const backend = await testBackend(t)
+const provider = await modelProvider(t)
+const backend = await testBackend(t, { env: provider.env })
 await workOn(backend)
 const key = await buildKey(backend)
 const api = await testApi(t, backend, key)
+const admin = clientOf(api.base, (await buildAdmin(backend)).key)
+const executed = new Set<string>()
 
 /** Real ids in the place of those the reference shows. */
 const real = new Map<string, string>()
@@ -20,14 +25,15 @@ const filled = <T>(value: T): T => {
   return JSON.parse(text) as T
 }
 
-async function run(operation: string) {
+async function run(operation: string, client = api) {
+  executed.add(operation)
   const endpoint = document.endpoints[operation]!
   const { path = {}, query = {}, headers = {}, body } = filled<Example>(examples[operation] ?? {})
   const target = endpoint.path.replaceAll(/\/:([A-Za-z]+)/g, (_, name: string) =>
     ['/', encodeURIComponent(String(path[name]))].join(''),
   )
   const search = new URLSearchParams(filledText(query))
-  return api.send(endpoint.method, `${target}?${search.toString()}`, {
+  return client.send(endpoint.method, `${target}?${search.toString()}`, {
     body,
     headers: {
       ...filledText(headers),
@@ -52,16 +58,63 @@ t.test('the examples of a vault, in the order of a life', async t => {
     ['stats', 'statsOfKey', 'transfer', 'graft', 'listOperations', 'readOperation', 'createKey'],
     ['usage', 'putProviderKey', 'listProviderKeys', 'deleteProviderKey', 'health', 'information'],
   ].flat()
-  for (const operation of alone) {
-    const { status, body } = await run(operation)
-    t.ok(status === 200 || status === 201, `${operation}: ${status} ${JSON.stringify(body)}`)
-  }
+  await works(t, alone)
   const lent = await run('checkout')
   made('batch', lent.body.batch_id)
   t.equal((await run('commit')).status, 200)
-  for (const operation of ['inspect', 'deleteIds', 'clearMemory', 'rotateKey']) {
-    const { status, body } = await run(operation)
-    t.ok(status === 200 || status === 201, `${operation}: ${status} ${JSON.stringify(body)}`)
-  }
+  await works(t, ['inspect', 'deleteIds', 'clearMemory', 'rotateKey'])
   t.equal((await run('cancelOperation')).status, 409, 'what is done cannot be cancelled')
 })
+
+t.test('the examples of model calls', async t => {
+  const client = clientOf(api.base, await buildKey(backend))
+  for (const name of ['openai', 'anthropic', 'google']) {
+    await client.send('PUT', `/v1/account/provider-keys/${name}`, { body: { key: 'sk-of-theirs' } })
+  }
+  await works(t, ['models', 'chat', 'anthropicMessages', 'generateContent', 'embed'], client)
+  await works(t, ['streamGenerateContent', 'speak', 'drawImages', 'reembed'], client)
+  await works(t, ['generateContentBeta', 'streamGenerateContentBeta'], client)
+})
+
+t.test('the examples of an organization, in the order of a life', async t => {
+  const { body: org } = await run('createOrg', admin)
+  made('org', org.org_id)
+  const { body: memberKey } = await run('createMemberKey', admin)
+  const { body: tag } = await run('createTag', admin)
+  made('tag', tag.tag_id)
+  const { body: role } = await run('createRole', admin)
+  made('role', role.role_id)
+  const { body: user } = await run('createUser', admin)
+  made('user', user.user_id)
+  const { body: listed } = await run('listMemberKeys', admin)
+  t.equal(listed.keys.length, 1)
+  made('memberKey', memberKey.key_id)
+  const { body: seeded } = await run('seedMemories', admin)
+  made('sharedMemory', seeded.items?.[0]?.mem_id ?? seeded.mem_id)
+  const reads =
+    'listOrgs readOrg readMemberKey listRoles listUsers listTags readInstructions listSharedMemories ' +
+    'memoryAudit orgAudit reviewQueue debugPasses memoryHistory listAdminKeys'
+  await works(t, reads.split(' '), admin)
+  const writes =
+    'changeOrg changeTag changeRole changeUser assignRoles mintUserKey putInstructions ' +
+    'changeSharedMemory createAdminKey'
+  await works(t, writes.split(' '), admin)
+  for (const operation of ['reviewMemory', 'undoReview', 'restoreMemory', 'revokeAdminKey']) {
+    const { status } = await run(operation, admin)
+    t.ok(status < 500 && status !== 400, `${operation}: ${status}, depending on what went before`)
+  }
+  const ends = 'deleteSharedMemory revokeMemberKey deleteTag deleteRole deleteUser deleteOrg'
+  await works(t, ends.split(' '), admin)
+})
+
+t.test('no example is left out', async t => {
+  const left = Object.keys(examples).filter(operation => !executed.has(operation))
+  t.same(left, [])
+})
+
+async function works(t: Test, operations: string[], client: Client = api): Promise<void> {
+  for (const operation of operations) {
+    const { status, body } = await run(operation, client)
+    t.ok(status === 200 || status === 201, `${operation}: ${status} ${JSON.stringify(body)}`)
+  }
+}
