@@ -22,6 +22,9 @@ const limits = {
   import: { bytesMax: 60 * mebibyte, lineBytesMax: 8 * mebibyte },
 }
 
+/** Of a part in which every line is too long. */
+const nothing: Delivered = { stored: 0, replaced: 0, skipped: 0, failed: 0, errors: [] }
+
 const options = readOptions(process.argv.slice(2), process.env)
 if (options === 'help') process.stdout.write(help)
 else if (Array.isArray(options)) {
@@ -35,7 +38,13 @@ async function main(options: Options): Promise<number> {
   let state: State | undefined
   try {
     const file = openFile(options)
-    state = file.state
+    const opened = (state = file.state)
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+      process.once(signal, () => {
+        page.close()
+        process.exit(conclude(options, opened, stoppedBy(signal)))
+      })
+    }
     if (state.index > 0) page.note(`Going on after line ${state.line.toLocaleString('en')}`)
     await sendParts(options, file, page)
     if (file.statePath) dropState(file.statePath)
@@ -49,6 +58,11 @@ async function main(options: Options): Promise<number> {
     process.stderr.write(`${message}\n`)
     return state ? 3 : 2
   }
+}
+
+/** What is on its way is not waited for: sent again under the same key it is stored once. */
+function stoppedBy(signal: NodeJS.Signals): Refusal {
+  return new Refusal('unavailable', signal === 'SIGINT' ? 'Stopped' : `Stopped by ${signal}`)
 }
 
 type OpenFile = {
@@ -102,8 +116,6 @@ async function sendParts(
     page.part({ share: shareAt(part.end), totals: state.totals })
   }
 }
-
-const nothing: Delivered = { stored: 0, replaced: 0, skipped: 0, failed: 0, errors: [] }
 
 /** Adds a part to what is known, its faulty lines by their place in the file. */
 function settle(state: State, part: Part, delivered: Delivered): void {

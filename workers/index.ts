@@ -3,12 +3,13 @@ import { readConfig } from '#shared/config.ts'
 import { enter, serveUntilStopped } from '#shared/lifetime.ts'
 import { createLog } from '#shared/log.ts'
 import { jobNames, type JobName } from '#shared/queue/jobs.ts'
+import { watchOutbox } from '#shared/webhook/deliver.ts'
 import { handlers } from '#workers/handlers.ts'
 
 const asked = process.argv.slice(2)
 if (asked.includes('--help')) {
   process.stdout.write(
-    `Usage: node workers/index.ts [job …]\n\nTakes jobs from the queue until it is told to stop; without names, of every kind.\nJobs: ${jobNames.join(', ')}\n`,
+    `Usage: node workers/index.ts [job …]\n\nTakes jobs from the queue until it is told to stop; without names, of every kind. Delivers webhooks too.\nJobs: ${jobNames.join(', ')}\n`,
   )
   process.exit(0)
 }
@@ -24,8 +25,12 @@ await enter(async () => {
   const log = createLog(config.logLevel, 'worker')
   const backend = await openBackend(config, log, 'worker')
   for (const name of names) await takeJobs(backend, name)
+  const outbox = await watchOutbox(backend)
   log.info({ jobs: names }, 'worker.taking')
-  serveUntilStopped(log, () => backend.close())
+  serveUntilStopped(log, async () => {
+    await outbox.close()
+    await backend.close()
+  })
 })
 
 async function takeJobs<Name extends JobName>(backend: Backend, name: Name): Promise<void> {

@@ -76,3 +76,9 @@ export const OrgAuditQuery = shapeOf<Types.OrgAuditQuery>('OrgAuditQuery', 'quer
 export const ReviewQueueQuery = shapeOf<Types.ReviewQueueQuery>('ReviewQueueQuery', 'query')
 export const ReviewMemoryBody = shapeOf<Types.ReviewMemoryBody>('ReviewMemoryBody', 'body')
 export const DebugPassesQuery = shapeOf<Types.DebugPassesQuery>('DebugPassesQuery', 'query')
+export const CreateWebhookBody = shapeOf<Types.CreateWebhookBody>('CreateWebhookBody', 'body')
+export const ChangeWebhookBody = shapeOf<Types.ChangeWebhookBody>('ChangeWebhookBody', 'body')
+export const ListWebhookDeliveriesQuery = shapeOf<Types.ListWebhookDeliveriesQuery>(
+  'ListWebhookDeliveriesQuery',
+  'query',
+)

@@ -51,6 +51,9 @@ export type SpeakAnswer = string
 /** Private data that is looked for. `secret` is keys and tokens of known makers, private keys, signed tokens, passwords in addresses and behind the word; card and bank account numbers and national ids count only when their check digits agree. */
 export type RedactionKind = 'secret' | 'card' | 'iban' | 'national-id' | 'email' | 'phone' | 'ip'
 export type Tags = string[]
+/** `operation.finished`: queued work is done, failed or cancelled: `{operation_id, kind, state, session_id, key, created_at, finished_at}`. `reflection.suggested`: what waits for consolidation has reached the threshold: `{key, tier, raw_units, raw_tokens, tier2_count, tier2_importance}`. `review.waiting`: a shared memory waits for a person: `{org_id, mem_id, confidence, tags}`. `key.revoked`: a Memory Key of the account, or of a member, has ended before its time: `{key, name, kind, key_id, org_id}`. Nothing is told of the private vaults of members. */
+export type WebhookEvent =
+  'operation.finished' | 'reflection.suggested' | 'review.waiting' | 'key.revoked'
 
 export interface ProviderModels {
   provider: string
@@ -71,10 +74,21 @@ export interface ModelUsage {
   requests: number
   input_tokens: number
 }
+export interface DayUsage {
+  /** UTC */
+  day: string
+  requests: number
+  input_tokens: number
+  output_tokens: number
+  /** stored and retrieved */
+  memory_tokens: number
+}
 /** GET /v1/account/usage */
 export interface UsageQuery {
   start?: Moment
   end?: Moment
+  /** tells every day by itself too */
+  by_day: boolean
 }
 /** GET /v1/account/usage */
 export interface UsageAnswer {
@@ -93,6 +107,8 @@ export interface UsageAnswer {
   by_model: {
     [k: string]: ModelUsage
   }
+  /** where it was asked for: days with use, oldest first */
+  by_day?: DayUsage[]
 }
 export interface ProviderKey {
   provider: Provider
@@ -1479,6 +1495,10 @@ export interface PathParameters {
   model: string
   /** an admin credential */
   adminKeyId: string
+  /** a webhook */
+  webhookId: string
+  /** a message of a webhook */
+  deliveryId: string
   /** an organization */
   orgId: string
   /** the `id` of a member key, or the key itself */
@@ -1808,6 +1828,102 @@ export interface DebugPassesAnswer {
   count: number
   passes: (WriteTrail | RetrievalTrail)[]
 }
+export interface Webhook {
+  id: string
+  url: string
+  description: string
+  events: WebhookEvent[]
+  /** whether anything is sent */
+  active: boolean
+  /** who switched it off */
+  disabled_reason: 'owner' | 'failures' | 'gone' | null
+  /** when the first failure was that no success followed */
+  failing_since: string | null
+  created_at: string
+  updated_at: string
+}
+export interface WebhookTry {
+  at: string
+  /** null when there was no answer */
+  status: number | null
+  /** what went wrong, in a word or two */
+  error: string | null
+  ms: number
+}
+export interface WebhookDelivery {
+  /** the `webhook-id` */
+  id: string
+  /** the event, or `webhook.test` */
+  type: string
+  data: {}
+  state: 'pending' | 'delivered' | 'failed'
+  /** of a pending one */
+  next_try: string | null
+  /** the newest thirty, oldest first */
+  tries: WebhookTry[]
+  created_at: string
+}
+/** POST /v1/account/webhooks */
+export interface CreateWebhookBody {
+  /** https, without credentials, public */
+  url: string
+  events: WebhookEvent[]
+  description?: string
+}
+/** POST /v1/account/webhooks */
+export interface CreateWebhookAnswer {
+  id: string
+  url: string
+  description: string
+  events: WebhookEvent[]
+  /** whether anything is sent */
+  active: boolean
+  /** who switched it off */
+  disabled_reason: 'owner' | 'failures' | 'gone' | null
+  /** when the first failure was that no success followed */
+  failing_since: string | null
+  created_at: string
+  updated_at: string
+  /** what messages are signed with; shown only now */
+  secret: string
+}
+/** GET /v1/account/webhooks */
+export interface ListWebhooksAnswer {
+  webhooks: Webhook[]
+}
+/** PATCH /v1/account/webhooks/:webhookId */
+export interface ChangeWebhookBody {
+  url?: string
+  /** all of them */
+  events?: WebhookEvent[]
+  description?: string
+  /** switched on again it begins anew */
+  active?: boolean
+}
+/** POST /v1/account/webhooks/:webhookId/secret */
+export interface RenewWebhookSecretAnswer {
+  id: string
+  /** shown only now */
+  secret: string
+}
+/** POST /v1/account/webhooks/:webhookId/test */
+export interface TestWebhookAnswer {
+  /** of the delivery, as the log has it */
+  id: string
+}
+/** GET /v1/account/webhooks/:webhookId/deliveries */
+export interface ListWebhookDeliveriesQuery {
+  state?: 'pending' | 'delivered' | 'failed'
+  limit: number
+  /** `next_cursor` of the page before */
+  cursor?: string
+}
+/** GET /v1/account/webhooks/:webhookId/deliveries */
+export interface ListWebhookDeliveriesAnswer {
+  items: WebhookDelivery[]
+  has_more: boolean
+  next_cursor: string | null
+}
 
 /** What each endpoint takes and answers. */
 export interface Endpoints {
@@ -1818,6 +1934,7 @@ export interface Endpoints {
   /** What the key of the request has used over a time. */
   'GET /v1/account/usage': {
     query: UsageQuery
+    defaults: 'by_day'
     answers: { 200: UsageAnswer }
   }
   /** Lists the provider keys of the account, masked. */
@@ -2341,5 +2458,56 @@ export interface Endpoints {
     query: DebugPassesQuery
     defaults: 'limit'
     answers: { 200: DebugPassesAnswer }
+  }
+  /** Subscribes an address to events: at most 20 of an account. */
+  'POST /v1/account/webhooks': {
+    headers: Pick<RequestHeaders, 'idempotency-key'>
+    body: CreateWebhookBody
+    answers: { 201: CreateWebhookAnswer }
+  }
+  /** Lists the webhooks of the account, oldest first. */
+  'GET /v1/account/webhooks': {
+    answers: { 200: ListWebhooksAnswer }
+  }
+  /** Reads one webhook. */
+  'GET /v1/account/webhooks/:webhookId': {
+    params: Pick<PathParameters, 'webhookId'>
+    answers: { 200: Webhook }
+  }
+  /** Changes a webhook. */
+  'PATCH /v1/account/webhooks/:webhookId': {
+    params: Pick<PathParameters, 'webhookId'>
+    body: ChangeWebhookBody
+    answers: { 200: Webhook }
+  }
+  /** Forgets a webhook with its log. */
+  'DELETE /v1/account/webhooks/:webhookId': {
+    params: Pick<PathParameters, 'webhookId'>
+    answers: { 200: Removed }
+  }
+  /** Gives a webhook another secret. */
+  'POST /v1/account/webhooks/:webhookId/secret': {
+    params: Pick<PathParameters, 'webhookId'>
+    headers: Pick<RequestHeaders, 'idempotency-key'>
+    answers: { 200: RenewWebhookSecretAnswer }
+  }
+  /** Has a message of type `webhook.test` sent. */
+  'POST /v1/account/webhooks/:webhookId/test': {
+    params: Pick<PathParameters, 'webhookId'>
+    headers: Pick<RequestHeaders, 'idempotency-key'>
+    answers: { 202: TestWebhookAnswer }
+  }
+  /** What was sent, or is to be, newest first, of the last 30 days. */
+  'GET /v1/account/webhooks/:webhookId/deliveries': {
+    params: Pick<PathParameters, 'webhookId'>
+    query: ListWebhookDeliveriesQuery
+    defaults: 'limit'
+    answers: { 200: ListWebhookDeliveriesAnswer }
+  }
+  /** Sends a message again, under the same `webhook-id`, whatever became of it. */
+  'POST /v1/account/webhooks/:webhookId/deliveries/:deliveryId/replay': {
+    params: Pick<PathParameters, 'webhookId' | 'deliveryId'>
+    headers: Pick<RequestHeaders, 'idempotency-key'>
+    answers: { 202: WebhookDelivery }
   }
 }

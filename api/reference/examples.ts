@@ -17,12 +17,15 @@ export const sampleIds = {
   user: '0199a1b2-c3d4-7000-8007-0123456789ab',
   tag: '0199a1b2-c3d4-7000-8008-0123456789ab',
   sharedMemory: '0199a1b2-c3d4-7000-8009-0123456789ab',
+  webhook: '0199a1b2-c3d4-7000-8011-0123456789ab',
+  delivery: '0199a1b2-c3d4-7000-8012-0123456789ab',
   memberKey: '0199a1b2-c3d4-7000-8010-0123456789ab',
   destinationKey: 'mk_4fT9sQ2bXw7LrN5cVhK8mZp3JdYgA6eU',
 }
 
 const ids = sampleIds
 const inOrg = { orgId: ids.org }
+const ofWebhook = { webhookId: ids.webhook }
 
 const conversation = [
   { role: 'user', content: 'My cat is called Ada and she hates thunder.' },
@@ -76,6 +79,19 @@ export const examples: Partial<Record<string, Example>> = {
   deleteProviderKey: { path: { provider: 'openai' } },
   createAdminKey: { body: { expires_in_days: 90 } },
   revokeAdminKey: { path: { adminKeyId: ids.operation } },
+  putAccountPolicy: { body: { redaction: { mode: 'redact', kinds: ['secret', 'card'] } } },
+  orgPolicy: { path: inOrg },
+  putOrgPolicy: { path: inOrg, body: { redaction: { mode: 'block' } } },
+  createWebhook: {
+    body: { url: 'https://example.com/hooks/memory', events: ['operation.finished'] },
+  },
+  readWebhook: { path: ofWebhook },
+  changeWebhook: { path: ofWebhook, body: { active: true } },
+  deleteWebhook: { path: ofWebhook },
+  renewWebhookSecret: { path: ofWebhook },
+  testWebhook: { path: ofWebhook },
+  listWebhookDeliveries: { path: ofWebhook, query: { state: 'failed' } },
+  replayWebhookDelivery: { path: { ...ofWebhook, deliveryId: ids.delivery } },
   listOperations: { query: { limit: 10 } },
   readOperation: { path: { id: ids.operation } },
   cancelOperation: { path: { id: ids.operation } },

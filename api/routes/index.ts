@@ -25,6 +25,7 @@ import { adminKeys } from '#api/routes/account/admin-keys.ts'
 import { policy } from '#api/routes/account/policy.ts'
 import { providerKeys } from '#api/routes/account/provider-keys.ts'
 import { usage } from '#api/routes/account/usage.ts'
+import { webhooks } from '#api/routes/account/webhooks.ts'
 import { chatCompletions } from '#api/routes/chat/completions.ts'
 import { messages } from '#api/routes/messages.ts'
 import { generateContent } from '#api/routes/models/generate-content.ts'
@@ -32,6 +33,7 @@ import { models } from '#api/routes/models.ts'
 import { mcp } from '#api/routes/mcp.ts'
 import { operators } from '#api/routes/operators.ts'
 import { reference } from '#api/routes/reference.ts'
+import { consolePages } from '#api/routes/console.ts'
 import { operations } from '#api/routes/operations.ts'
 import { passThrough } from '#api/routes/pass-through.ts'
 import { orgs } from '#api/routes/orgs.ts'
@@ -55,6 +57,7 @@ export function routes(backend: Backend): Router {
   for (const add of [
     information,
     reference,
+    consolePages,
     operators,
     mcp,
     health,
@@ -87,6 +90,7 @@ export function routes(backend: Backend): Router {
     passThrough,
     providerKeys,
     policy,
+    webhooks,
     adminKeys,
     orgs,
     memberKeys,

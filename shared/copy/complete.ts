@@ -27,6 +27,7 @@ export async function completeHolders(
     again: boolean
   },
 ): Promise<string[]> {
+  if (holders.length === 0) return []
   const texts = new Map(holders.map(({ id, hash }) => [id, textKey(hash)]))
   const vectors = new Map(copies.map(({ hash, memory }) => [textKey(hash), memory.vector]))
   const bare = await bareTexts(mongo, destination, space, [...texts.keys()])

@@ -21,6 +21,7 @@ import { dropOldTurns } from '#shared/postgres/org-turns.ts'
 import { dropOldRetrievals } from '#shared/postgres/shared-retrievals.ts'
 import { dropOldWrites } from '#shared/postgres/shared-writes.ts'
 import { rollUpUsage } from '#shared/postgres/usage-sums.ts'
+import { dropOldDeliveries } from '#shared/postgres/webhook-deliveries.ts'
 import { withoutJob } from '#shared/queue/void-jobs.ts'
 
 type Sweeping = Pick<
@@ -42,6 +43,7 @@ const sweeps: Record<string, (backend: Sweeping) => Promise<number>> = {
   sharedWrites: settleStranded,
   sharedHistory: ({ postgres }) => dropOldWrites(postgres.query),
   sharedRetrievals: ({ postgres }) => dropOldRetrievals(postgres.query),
+  webhooks: ({ postgres }) => dropOldDeliveries(postgres.query),
   usageDays: ({ postgres }) => rollUpUsage(postgres.query),
 }
 

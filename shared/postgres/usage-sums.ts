@@ -1,54 +1,73 @@
 import type { Query } from '#shared/postgres/connect.ts'
 
-export type UsageSum = {
-  /** Provider-prefixed; '' where requests named none. */
-  model: string
+type Used = {
   requests: number
   inputTokens: number
   outputTokens: number
   memoryTokens: number
 }
 
-/**
- * What a key used from `start` to before `end`, per model: whole days that are rolled up from the
- * daily sums, the rest from single events.
- */
+/** `model` is provider-prefixed; '' where requests named none. */
+export type UsageSum = Used & { model: string }
+
+/** `day` is `YYYY-MM-DD`, UTC. */
+export type DayUsage = Used & { day: string }
+
+/** What a key used from `start` to before `end`, per model. */
 export async function usageOfKey(
   query: Query,
   keyHash: Buffer,
   { start, end }: { start: Date; end: Date },
 ): Promise<UsageSum[]> {
   const { rows } = await query<Record<keyof UsageSum, string>>(
-    `with period as (
-       select $2::timestamptz as starts, $3::timestamptz as ends,
-              (($2::timestamptz + interval '1 day' - interval '1 microsecond')
-                at time zone 'utc')::date as first_day,
-              least(($3::timestamptz at time zone 'utc')::date, (select before from usage_rolled))
-                as after_days
-     ), parts as (
-       select d.model, d.requests, d.input_tokens, d.output_tokens, d.memory_tokens
-       from usage_daily d, period p
-       where d.key_hash = $1 and d.day >= p.first_day and d.day < p.after_days
-       union all
-       select coalesce(e.model, ''), 1, e.input_tokens, e.output_tokens, e.memory_tokens
-       from usage_events e, period p
-       where e.key_hash = $1 and e.at >= p.starts and e.at < p.ends
-         and not ((e.at at time zone 'utc')::date >= p.first_day
-                  and (e.at at time zone 'utc')::date < p.after_days)
-     )
-     select model, sum(requests) as requests, sum(input_tokens) as "inputTokens",
-            sum(output_tokens) as "outputTokens", sum(memory_tokens) as "memoryTokens"
-     from parts group by model order by model`,
+    `${parts} select model, ${sums} from parts group by model order by model`,
     [keyHash, start, end],
   )
-  return rows.map(({ model, ...sums }) => ({
-    model,
-    requests: Number(sums.requests),
-    inputTokens: Number(sums.inputTokens),
-    outputTokens: Number(sums.outputTokens),
-    memoryTokens: Number(sums.memoryTokens),
-  }))
+  return rows.map(({ model, ...sums }) => ({ model, ...numbersOf(sums) }))
 }
+
+/** The same per UTC day, oldest first; days without use are left out. */
+export async function usageByDay(
+  query: Query,
+  keyHash: Buffer,
+  { start, end }: { start: Date; end: Date },
+): Promise<DayUsage[]> {
+  const { rows } = await query<Record<keyof DayUsage, string>>(
+    `${parts} select to_char(day, 'YYYY-MM-DD') as day, ${sums} from parts group by day order by day`,
+    [keyHash, start, end],
+  )
+  return rows.map(({ day, ...sums }) => ({ day, ...numbersOf(sums) }))
+}
+
+const sums = `sum(requests) as requests, sum(input_tokens) as "inputTokens",
+  sum(output_tokens) as "outputTokens", sum(memory_tokens) as "memoryTokens"`
+
+/** Whole days that are rolled up come from the daily sums, the rest from single events. */
+const parts = `with period as (
+    select $2::timestamptz as starts, $3::timestamptz as ends,
+           (($2::timestamptz + interval '1 day' - interval '1 microsecond')
+             at time zone 'utc')::date as first_day,
+           least(($3::timestamptz at time zone 'utc')::date, (select before from usage_rolled))
+             as after_days
+  ), parts as (
+    select d.day, d.model, d.requests, d.input_tokens, d.output_tokens, d.memory_tokens
+    from usage_daily d, period p
+    where d.key_hash = $1 and d.day >= p.first_day and d.day < p.after_days
+    union all
+    select (e.at at time zone 'utc')::date, coalesce(e.model, ''), 1,
+           e.input_tokens, e.output_tokens, e.memory_tokens
+    from usage_events e, period p
+    where e.key_hash = $1 and e.at >= p.starts and e.at < p.ends
+      and not ((e.at at time zone 'utc')::date >= p.first_day
+               and (e.at at time zone 'utc')::date < p.after_days)
+  )`
+
+const numbersOf = (row: Record<keyof Used, string>): Used => ({
+  requests: Number(row.requests),
+  inputTokens: Number(row.inputTokens),
+  outputTokens: Number(row.outputTokens),
+  memoryTokens: Number(row.memoryTokens),
+})
 
 /**
  * Rolls up every whole day that is over. Safe to run at any time and by several processes: the row of

@@ -1,5 +1,5 @@
 import type { Span } from '#shared/recall/calendar.ts'
-import { firstLender, lastLender } from '#shared/recall/neighbours.ts'
+import type { Neighbours } from '#shared/recall/neighbours.ts'
 import type { Place } from '#shared/recall/place.ts'
 import { createRowSet, type RowSet } from '#shared/recall/row-set.ts'
 import { topRows } from '#shared/recall/top-rows.ts'
@@ -32,7 +32,11 @@ const timedRowsMax = 4 * timedMax
  * The rows of a place worth a closer look: best by words, best by meaning, what was said around
  * the best of both, and events of the times that are named.
  */
-export function candidatesIn(place: Place, search: Search): Candidates {
+export function candidatesIn(
+  place: Place,
+  { firstLender, lastLender }: Neighbours,
+  search: Search,
+): Candidates {
   const { block, first, end, open } = place
   const { table, vector, reach } = search
   const rows = createRowSet(first, end)
@@ -45,8 +49,8 @@ export function candidatesIn(place: Place, search: Search): Candidates {
     for (let i = 0; i < Math.min(leadersMax, best.length); i++) {
       const row = best[i]!
       // Whoever lends to a row is near enough to borrow from it.
-      const last = lastLender(block, row, end)
-      for (let near = firstLender(block, row, first); near <= last; near++) rows.add(near)
+      const last = lastLender(row)
+      for (let near = firstLender(row); near <= last; near++) rows.add(near)
     }
   }
   addTimed(place, search, rows)

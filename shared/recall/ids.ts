@@ -60,14 +60,10 @@ function parse(id: string): boolean {
   return true
 }
 
+const bytes = Buffer.alloc(16)
+
 function formatted(): string {
-  let hex = ''
-  for (const word of words) hex += word.toString(16).padStart(8, '0')
-  return [
-    hex.slice(0, 8),
-    hex.slice(8, 12),
-    hex.slice(12, 16),
-    hex.slice(16, 20),
-    hex.slice(20),
-  ].join('-')
+  for (let i = 0; i < words.length; i++) bytes.writeUInt32BE(words[i]!, 4 * i)
+  const hex = bytes.toString('hex')
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
 }

@@ -5,6 +5,7 @@ import type { Concepts } from '#shared/recall/concepts.ts'
 import { relevanceOf, type Signals, type Weights } from '#shared/recall/fuse.ts'
 import { kindHints, nameHints } from '#shared/recall/hints.ts'
 import { lentTo } from '#shared/recall/lend.ts'
+import { neighboursIn } from '#shared/recall/neighbours.ts'
 import type { Place } from '#shared/recall/place.ts'
 import type { Reading } from '#shared/recall/question.ts'
 import { scoreOf } from '#shared/recall/score.ts'
@@ -45,9 +46,10 @@ export function judge(
   const { block, first } = place
   const { times } = reading
   const table = wordTableOf(place, concepts.found)
-  const { rows, cosines, complete } = candidatesIn(place, { vector, table, times, reach })
+  const near = neighboursIn(place)
+  const { rows, cosines, complete } = candidatesIn(place, near, { vector, table, times, reach })
   const similarities = vector ? cosines.map(cosine => scoreOf(cosine, calibration)) : cosines
-  const lent = lentTo(place, table, rows, similarities)
+  const lent = lentTo(place, near, table, rows, similarities)
   const names = nameHints(place, rows, inquiry)
   const kinds = kindHints(place, rows, reading)
   const share = (worth: number) => (concepts.whole > 0 ? Math.min(1, worth / concepts.whole) : 0)

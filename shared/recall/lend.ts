@@ -1,4 +1,4 @@
-import { firstLender, lastLender, lending } from '#shared/recall/neighbours.ts'
+import { lending, type Neighbours } from '#shared/recall/neighbours.ts'
 import type { Place } from '#shared/recall/place.ts'
 import type { WordTable } from '#shared/recall/word-table.ts'
 
@@ -14,7 +14,8 @@ export type Lent = {
  * were said one turn before. `rows` ascends; `similarities` are theirs.
  */
 export function lentTo(
-  { block, first, end }: Place,
+  { first }: Place,
+  { firstLender, lastLender }: Neighbours,
   table: WordTable,
   rows: Uint32Array,
   similarities: Float32Array,
@@ -23,8 +24,8 @@ export function lentTo(
   const similarity = new Float32Array(rows.length)
   for (let i = 0; i < rows.length; i++) {
     const row = rows[i]!
-    const from = firstLender(block, row, first)
-    const to = lastLender(block, row, end)
+    const from = firstLender(row)
+    const to = lastLender(row)
     if (from === to) continue
     words[i] = lentWorth(table, row - first, from - first, to - first)
     similarity[i] = lentSimilarity(rows, similarities, i, from, to)

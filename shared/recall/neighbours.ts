@@ -1,4 +1,4 @@
-import type { Block } from '#shared/recall/block.ts'
+import type { Place } from '#shared/recall/place.ts'
 
 /** Turns further apart than this belong to different conversations. */
 const conversationGapMs = 30 * 60_000
@@ -16,21 +16,39 @@ export function lending(lender: number, row: number): number {
   return (row > lender ? lendingForward[row - lender] : lendingBack[lender - row]) ?? 0
 }
 
-/** The first row that lends to this one: near it, in the same conversation, not before `first`. */
-export function firstLender(block: Block, row: number, first: number): number {
-  let lender = row
-  while (lender > first && row - lender < lookBack && isTogether(block, lender - 1)) lender--
-  return lender
+/** Which rows of a place lend to a row: those near it in the same conversation, itself among them. */
+export type Neighbours = {
+  firstLender(row: number): number
+  lastLender(row: number): number
 }
 
-/** The last row that lends to this one, before `end`. */
-export function lastLender(block: Block, row: number, end: number): number {
-  let lender = row
-  while (lender + 1 < end && lender - row < lookAhead && isTogether(block, lender)) lender++
-  return lender
-}
+/** For each row whether the next one belongs to it: 0 not asked yet, 1 no, 2 yes. */
+let links = new Uint8Array(0)
 
-/** Whether a row and the next one were said in one conversation. */
-function isTogether(block: Block, row: number): boolean {
-  return block.at(row + 1) - block.at(row) <= conversationGapMs && !block.isFact(row)
+/** Good until the next ones are asked for. */
+export function neighboursIn({ block, first, end }: Place): Neighbours {
+  if (links.length < end - first) links = new Uint8Array(end - first)
+  links.fill(0, 0, end - first)
+
+  /** Whether a row and the next one were said in one conversation. Rows near each other ask the same. */
+  function isTogether(row: number): boolean {
+    const known = links[row - first]!
+    if (known > 0) return known === 2
+    const together = block.at(row + 1) - block.at(row) <= conversationGapMs && !block.isFact(row)
+    links[row - first] = together ? 2 : 1
+    return together
+  }
+
+  return {
+    firstLender(row) {
+      let lender = row
+      while (lender > first && row - lender < lookBack && isTogether(lender - 1)) lender--
+      return lender
+    },
+    lastLender(row) {
+      let lender = row
+      while (lender + 1 < end && lender - row < lookAhead && isTogether(lender)) lender++
+      return lender
+    },
+  }
 }

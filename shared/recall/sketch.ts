@@ -12,8 +12,8 @@ export type Sketch = {
   outdate(from: number): void
   /** One row has changed. */
   redraw(values: Int8Array, row: number): void
-  /** Draws what is new among the first `count` rows. */
-  bringUp(values: Int8Array, count: number): void
+  /** Draws what is new among the first `count` rows; false when there is no room for them. */
+  bringUp(values: Int8Array, count: number): boolean
   /**
    * Rows of [from, to), ascending, among which the best `k` nearly always are; or null when that would
    * be so many that one may as well look at all of them. What is new must have been drawn.
@@ -38,9 +38,15 @@ let isRoom = true
 
 /** Null where there is no room. */
 export function createSketch(dimension: number, rowsMax: number): Sketch | null {
+  const kernel = whereRoom(() => createSketchKernel(1))
+  return kernel ? over(kernel, dimension, rowsMax) : null
+}
+
+/** What allocates, or null; once it failed, it is not tried again. */
+function whereRoom<Made>(make: () => Made): Made | null {
   if (!isRoom) return null
   try {
-    return over(createSketchKernel(1), dimension, rowsMax)
+    return make()
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
     isRoom = false
@@ -57,12 +63,13 @@ function over({ memory, sums }: SketchKernel, dimension: number, rowsMax: number
   let drawn = 0
   const centre = createCentre(dimension)
 
-  function reserve(count: number) {
+  function reserve(count: number): boolean {
     const wanted = start + Math.ceil(count / together) * together * columns
     const pages = Math.ceil((wanted - memory.buffer.byteLength) / pageBytes)
-    if (pages <= 0) return
-    memory.grow(pages)
+    if (pages <= 0) return true
+    if (whereRoom(() => memory.grow(pages)) === null) return false
     bytes = new Uint8Array(memory.buffer)
+    return true
   }
 
   function draw(values: Int8Array, row: number) {
@@ -95,13 +102,14 @@ function over({ memory, sums }: SketchKernel, dimension: number, rowsMax: number
     },
 
     bringUp(values, count) {
-      if (count === drawn) return
-      reserve(count)
+      if (count === drawn) return true
+      if (!reserve(count)) return false
       if (centre.isPast(count)) {
         centre.take(values, count)
         drawn = 0
       }
       for (; drawn < count; drawn++) draw(values, drawn)
+      return true
     },
 
     likely(question, from, to, k) {

@@ -33,7 +33,8 @@ export function bytesOf({ rows, sketch }: Chunk): number {
 export function sketchOf(codec: Codec, chunk: Chunk): Sketch | null {
   if (!codec.sketched || !isSketchable(chunk.count, codec.dimension)) return null
   chunk.sketch ??= createSketch(codec.dimension, chunkMax)
-  chunk.sketch?.bringUp(chunk.rows.values as Int8Array, chunk.count)
+  const isDrawn = chunk.sketch?.bringUp(chunk.rows.values as Int8Array, chunk.count)
+  if (!isDrawn) chunk.sketch = null
   return chunk.sketch
 }
 

@@ -10,6 +10,8 @@ const vault = await testApi(t, backend, await buildKey(backend))
 const search = async (query: string, tiers?: number[]) =>
   (await vault.post('/v1/memory/search', { query, limit: 20, ...(tiers && { tiers }) })).body
 
+const inspect = (id: string) => vault.post('/v1/memory/inspect', { memory_id: id })
+
 /** A day of talk, about 450 tokens. */
 const day = (n: number): string =>
   `Day ${n}: ${'we spoke about the garden, the boat and what the children did at school. '.repeat(28)}`
@@ -61,6 +63,25 @@ t.test('from a debt that suggests it to high-level reflections, and down again',
   const all = await search('the family, the garden and the boat')
   t.ok(all.tierBreakdown.raw > 0 && all.tierBreakdown.tier2 > 0 && all.tierBreakdown.tier3 > 0)
   t.match(all.reflection, { suggestion: null, unconsolidated: { tier2: { count: 0 } } })
+
+  const top = all.memories.find(({ tier }: { tier: number }) => tier === 3)
+  const { body: meaning } = await inspect(top.id)
+  t.match(meaning, { tier: 3, sources_deleted: 0, truncated: false })
+  t.ok(meaning.sources_total > 0)
+  const { body: happening } = await inspect(meaning.sources[0].id)
+  t.match(happening, { tier: 2, sources_deleted: 0 })
+  const [first] = happening.sources
+  t.match(first, { tier: 1, role: 'user', content: /^Day \d+: we spoke/ })
+  await vault.post('/v1/memory/delete-ids', { ids: [first.id] })
+  t.match((await inspect(happening.memory_id)).body, {
+    sources_total: happening.sources_total,
+    sources_deleted: 1,
+  })
+  const { body: day2 } = await inspect(happening.sources[1].id)
+  t.ok(
+    day2.consolidated_into.some(({ id }: { id: string }) => id === happening.memory_id),
+    'and upwards again',
+  )
 
   await remember(vault, ['and then a new day began'], { from: '2025-01-01T00:00:00Z' })
   t.match((await checkOut(vault)).body, { count: 1 }, 'what is new waits for the next time')

@@ -61,7 +61,7 @@ export const rowOf = (row: Partial<Row> & Pick<Row, 'text' | 'at'>): Row => ({
 export const hashOf = (text: string): string => contentHash(text).toString('hex')
 
 /** In the order of the event. */
-export const byTime = (one: Row, other: Row): number =>
+const byTime = (one: Row, other: Row): number =>
   one.at - other.at || (one.id < other.id ? -1 : 1)
 
 export const coreOf = ({ rows }: VaultModel): Row[] =>

@@ -8,6 +8,7 @@ import { buildKey, clientOf, testApi, workOn, type Client } from '#test/support/
 import { testBackend } from '#test/support/backend.ts'
 import { chatProvider, type Asked } from '#test/support/chat-provider.ts'
 import { checkOut, remember, runOut } from '#test/support/consolidation.ts'
+import { until } from '#test/support/until.ts'
 
 // A process per run of the script: a busy machine needs longer than the 30 s a file has by itself.
 t.setTimeout(110_000)
@@ -19,7 +20,10 @@ const provider = await chatProvider(t)
 
 type Ran = { code: number | null; stdout: string; stderr: string }
 
-function script(args: string[], env: Record<string, string> = {}): Promise<Ran> {
+const script = (args: string[], env: Record<string, string> = {}): Promise<Ran> =>
+  begin(args, env).ended
+
+function begin(args: string[], env: Record<string, string> = {}) {
   const { BASE_URL: _base, MEMORY_KEY: _key, OPENAI_API_KEY: _openai, ...rest } = process.env
   const child = spawn(process.execPath, ['scripts/consolidate.ts', ...args], {
     env: { ...rest, DATA_DIR: '/nonexistent', OLLAMA_BASE_URL: `${provider.origin}/v1`, ...env },
@@ -28,7 +32,8 @@ function script(args: string[], env: Record<string, string> = {}): Promise<Ran> 
   const ran: Ran = { code: null, stdout: '', stderr: '' }
   child.stdout.setEncoding('utf8').on('data', text => (ran.stdout += text))
   child.stderr.setEncoding('utf8').on('data', text => (ran.stderr += text))
-  return new Promise(resolve => child.once('close', code => resolve({ ...ran, code })))
+  const ended = new Promise<Ran>(resolve => child.once('close', code => resolve({ ...ran, code })))
+  return { child, ended }
 }
 
 /** A client with a vault that remembers some things, and the arguments to consolidate it. */
@@ -252,4 +257,21 @@ t.test('help, and every wrong option at once', async t => {
     code: 2,
     stderr: /OPENAI_API_KEY is missing/,
   })
+})
+
+t.test('130: stopped with Ctrl-C while the model thinks; another run goes on', async t => {
+  const client = await vaultOf(said)
+  provider.script(() => new Promise(() => {}))
+  const { child, ended } = begin(client.args)
+  await until('the model is asked', () => provider.asked.length > 0)
+  child.kill('SIGINT')
+  t.match(await ended, { code: 130, stderr: '' })
+  t.same(await reflectionsOf(client), [], 'nothing was committed')
+  const { rows } = await backend.postgres.query<{ batch: string }>(
+    'select batch from leases order by batch desc limit 1',
+  )
+  await runOut(backend, rows[0]!.batch)
+  provider.script(countsLines)
+  t.match(await script([...client.args, '--tier', '1']), { code: 0 })
+  t.same(await reflectionsOf(client), ['2 It was given 3 memories.'])
 })

@@ -268,3 +268,30 @@ t.test('killed in the middle it goes on, and nothing is lost or doubled', async 
   const tokens = lines.reduce((sum, text) => sum + tokensOf(JSON.parse(text).content), 0)
   t.same(rows, [{ parts: 12, tokens }], 'no part was billed twice')
 })
+
+t.test('3: stopped with Ctrl-C it says how far it is, and goes on from there', async t => {
+  const { texts, at } = await newVault()
+  const file = written(linesTo(40).join('\n'))
+  const { child, ended, heard } = begin([file, ...at, '--part-lines', '5'])
+  await until('the first parts are through', async () => (await texts()).length >= 10)
+  child.kill('SIGINT')
+  const { code, out, err } = await ended
+  t.equal(code, 3, heard())
+  t.match(out, /^stopped: \d+ lines/)
+  t.match(err, /Stopped\nRun it again to go on\.\n$/)
+  const rest = await run([file, ...at, '--part-lines', '5'])
+  t.equal(rest.code, 0)
+  t.match(rest.err, /Going on after line \d+/)
+  t.match(rest.out, /^complete: 40 lines/)
+  t.equal(new Set(await texts()).size, 40)
+  t.equal((await texts()).length, 40)
+})
+
+t.test('1: a file of nothing but lines that are too long', async t => {
+  const { texts, at } = await newVault()
+  const long = JSON.stringify({ content: 'x'.repeat(300_000) })
+  const { code, out } = await run([written(`${long}\n${long}`), ...at])
+  t.equal(code, 1)
+  t.match(out, /^line 1: longer than the service takes\nline 2: .*\npartial: 2 lines/)
+  t.same(await texts(), [])
+})

@@ -18,22 +18,15 @@ export type Tenant = {
   /** Operations that have ended. */
   operation: string
   graft: string
+  webhook: string
+  /** A message of it. */
+  delivery: string
   listCursor: string
   operationsCursor: string
 }
 
 /** What leads nowhere for anybody, of the same shapes. */
-export type Nothing = Pick<
-  Tenant,
-  | 'key'
-  | 'session'
-  | 'raw'
-  | 'reflection'
-  | 'batch'
-  | 'operation'
-  | 'listCursor'
-  | 'operationsCursor'
->
+export type Nothing = Omit<Tenant, 'client' | 'canary' | 'graft'>
 
 export const nothing = (): Nothing => ({
   key: `mk_${randomBytes(16).toString('hex')}`,
@@ -42,6 +35,8 @@ export const nothing = (): Nothing => ({
   reflection: mintId(),
   batch: mintId(),
   operation: mintId(),
+  webhook: mintId(),
+  delivery: mintId(),
   listCursor: 'bm90aGluZw.bm90aGluZw',
   operationsCursor: 'bm90aGluZw.bm90aGluZw',
 })
@@ -69,6 +64,13 @@ export async function buildTenant(backend: Backend, base: string): Promise<Tenan
   const copied = await post('/v1/memory/graft', { destination_key: own, queries, threshold: 0.1 })
   const apiKey = { key: `sk-${canary}` }
   await client.send('PUT', '/v1/account/provider-keys/groq', { body: apiKey })
+  const subscription = {
+    url: `https://${canary}.example.com/hook`,
+    events: ['operation.finished'],
+    description: canary,
+  }
+  const webhook = (await post('/v1/account/webhooks', subscription)).body.id
+  const delivery = (await post(`/v1/account/webhooks/${webhook}/test`)).body.id
   const { body: list } = await client.get('/v1/memory/list?limit=1')
   const { body: operations } = await client.get('/v1/operations?limit=1')
   return {
@@ -81,6 +83,8 @@ export async function buildTenant(backend: Backend, base: string): Promise<Tenan
     batch: await checkOut(client),
     operation: exchange.operation_id,
     graft: copied.body.operation_id,
+    webhook,
+    delivery,
     listCursor: list.next_cursor,
     operationsCursor: operations.next_cursor,
   }

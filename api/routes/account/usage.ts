@@ -4,7 +4,12 @@ import { callerOf, queryOf } from '#api/request.ts'
 import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/errors.ts'
 import { momentAfter, momentFrom } from '#shared/moment.ts'
-import { usageOfKey, type UsageSum } from '#shared/postgres/usage-sums.ts'
+import {
+  usageByDay,
+  usageOfKey,
+  type DayUsage,
+  type UsageSum,
+} from '#shared/postgres/usage-sums.ts'
 
 const defaultMs = 30 * 24 * 3600 * 1000
 
@@ -18,7 +23,11 @@ export function usage(router: Router, backend: Backend): void {
     if (start > end) throw new Refusal('invalid', 'start lies after end')
 
     const period = { start: new Date(start), end: new Date(end) }
-    const sums = await usageOfKey(backend.postgres.query, caller.keyHash, period)
+    const { query } = backend.postgres
+    const [sums, days] = await Promise.all([
+      usageOfKey(query, caller.keyHash, period),
+      asked.by_day ? usageByDay(query, caller.keyHash, period) : null,
+    ])
     const total = (field: Exclude<keyof UsageSum, 'model'>): number =>
       sums.reduce((sum, row) => sum + row[field], 0)
     ctx.body = {
@@ -36,6 +45,15 @@ export function usage(router: Router, backend: Backend): void {
             { requests, input_tokens: inputTokens },
           ]),
       ),
+      ...(days && { by_day: days.map(presentDay) }),
     }
   })
 }
+
+const presentDay = ({ day, requests, inputTokens, outputTokens, memoryTokens }: DayUsage) => ({
+  day,
+  requests,
+  input_tokens: inputTokens,
+  output_tokens: outputTokens,
+  memory_tokens: memoryTokens,
+})

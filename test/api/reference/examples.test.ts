@@ -93,11 +93,11 @@ t.test('the examples of an organization, in the order of a life', async t => {
   made('sharedMemory', seeded.items?.[0]?.mem_id ?? seeded.mem_id)
   const reads =
     'listOrgs readOrg readMemberKey listRoles listUsers listTags readInstructions listSharedMemories ' +
-    'memoryAudit orgAudit reviewQueue debugPasses memoryHistory listAdminKeys'
+    'memoryAudit orgAudit reviewQueue debugPasses memoryHistory listAdminKeys orgPolicy'
   await works(t, reads.split(' '), admin)
   const writes =
     'changeOrg changeTag changeRole changeUser assignRoles mintUserKey putInstructions ' +
-    'changeSharedMemory createAdminKey'
+    'changeSharedMemory createAdminKey putOrgPolicy'
   await works(t, writes.split(' '), admin)
   for (const operation of ['reviewMemory', 'undoReview', 'restoreMemory', 'revokeAdminKey']) {
     const { status } = await run(operation, admin)
@@ -105,6 +105,19 @@ t.test('the examples of an organization, in the order of a life', async t => {
   }
   const ends = 'deleteSharedMemory revokeMemberKey deleteTag deleteRole deleteUser deleteOrg'
   await works(t, ends.split(' '), admin)
+})
+
+t.test('the examples of an account: what it keeps out, and where it is told', async t => {
+  const client = clientOf(api.base, await buildKey(backend))
+  const { body: webhook } = await run('createWebhook', client)
+  made('webhook', webhook.id)
+  const { status, body: message } = await run('testWebhook', client)
+  t.equal(status, 202)
+  made('delivery', message.id)
+  t.equal((await run('replayWebhookDelivery', client)).status, 202)
+  await works(t, ['accountPolicy', 'putAccountPolicy', 'listWebhooks', 'readWebhook'], client)
+  await works(t, ['changeWebhook', 'renewWebhookSecret', 'listWebhookDeliveries'], client)
+  await works(t, ['deleteWebhook'], client)
 })
 
 t.test('no example is left out', async t => {

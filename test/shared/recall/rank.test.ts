@@ -204,6 +204,15 @@ t.test('tiers, importance and time bound what is searched', async t => {
   t.same(tiersOf({ to: last }), [1, 2])
 })
 
+t.test('copies of few rows, with most others left out: an answer all the same', async t => {
+  const rows = Array.from({ length: 60 }, (_, i): Row => {
+    const text = i % 3 === 0 ? 'The greyhound sleeps on the sofa.' : `Reflection ${i} on dogs.`
+    return { text, tier: 2, importance: i % 3 === 0 ? 9 : 1 }
+  })
+  const found = ask(imageOf(rows), 'Where does the greyhound sleep?', { importance: 5, limit: 30 })
+  t.same(textsOf(found), ['The greyhound sleeps on the sofa.'])
+})
+
 t.test('reflections get a fair share and never crowd out a much better raw row', async t => {
   const raw = Array.from({ length: 40 }, (_, i) => `We sang song ${i} in the choir on Tuesday.`)
   const reflections = Array.from({ length: 40 }, (_, i): Row => {

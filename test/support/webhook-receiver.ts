@@ -1,0 +1,44 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Test } from 'tap'
+
+export type Received = {
+  path: string
+  headers: Record<string, string>
+  text: string
+  // oxlint-disable-next-line typescript/no-explicit-any -- what a test reads is what it asserts
+  body: any
+}
+
+export type Receiver = {
+  url: string
+  received: Received[]
+  /** Answers with this status from now on. */
+  answer(status: number): void
+}
+
+/** An address that webhooks can be sent to; it says 204 until told otherwise. */
+export async function webhookReceiver(t: Test): Promise<Receiver> {
+  const received: Received[] = []
+  let status = 204
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = []
+    request.on('data', (chunk: Buffer) => chunks.push(chunk))
+    request.on('end', () => {
+      const text = Buffer.concat(chunks).toString()
+      const headers = request.headers as Record<string, string>
+      received.push({ path: request.url ?? '', headers, text, body: JSON.parse(text) as unknown })
+      response.writeHead(status).end()
+    })
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(
+    () =>
+      new Promise(resolve => {
+        server.close(resolve)
+        server.closeAllConnections()
+      }),
+  )
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`
+  return { url, received, answer: code => void (status = code) }
+}
