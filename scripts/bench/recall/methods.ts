@@ -1,7 +1,7 @@
 import type { Calibration } from '#shared/embedding/embedder.ts'
-import { measured, type Weights } from '#shared/recall/fuse.ts'
-import { rank } from '#shared/recall/rank.ts'
-import { isMark, termsOf } from '#shared/recall/words.ts'
+import { measured, type Weights } from '#shared/recall/ranking/fuse.ts'
+import { rank } from '#shared/recall/ranking/rank.ts'
+import { isMark, termsOf } from '#shared/recall/words/words.ts'
 import type { Vault } from '#scripts/bench/recall/vault.ts'
 
 /** Ids of memories, best first. */

@@ -1,0 +1,87 @@
+import type { Calibration } from '#shared/embedding/embedder.ts'
+import type { Span } from '#shared/recall/question/calendar.ts'
+import { candidatesIn } from '#shared/recall/ranking/candidates.ts'
+import type { Concepts } from '#shared/recall/question/concepts.ts'
+import { relevanceOf, type Signals, type Weights } from '#shared/recall/ranking/fuse.ts'
+import { kindHints, nameHints } from '#shared/recall/ranking/hints.ts'
+import { lentTo } from '#shared/recall/ranking/lend.ts'
+import { neighboursIn } from '#shared/recall/ranking/neighbours.ts'
+import type { Place } from '#shared/recall/ranking/place.ts'
+import type { Reading } from '#shared/recall/question/question.ts'
+import { scoreOf } from '#shared/recall/ranking/score.ts'
+import { wordTableOf } from '#shared/recall/ranking/word-table.ts'
+
+/** A row that may be an answer, and what speaks for it. */
+export type Judged = {
+  place: Place
+  row: number
+  at: number
+  signals: Signals
+  relevance: number
+}
+
+export type Inquiry = {
+  text: string
+  vector: Float32Array | null
+  now: number
+  calibration: Calibration
+  reading: Reading
+  concepts: Concepts
+  weights: Weights
+}
+
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+
+/** A text of so many tokens can tell about two thirds of what a text can tell at all. */
+const substantialTokens = 14
+
+/** Judges the best rows of a place; `complete` when there is no other row it could have judged. */
+export function judge(
+  place: Place,
+  inquiry: Inquiry,
+  reach: number,
+): { judged: Judged[]; complete: boolean } {
+  const { reading, concepts, vector, calibration, weights, now } = inquiry
+  const { block, first } = place
+  const { times } = reading
+  const table = wordTableOf(place, concepts.found)
+  const near = neighboursIn(place)
+  const { rows, cosines, complete } = candidatesIn(place, near, { vector, table, times, reach })
+  const similarities = vector ? cosines.map(cosine => scoreOf(cosine, calibration)) : cosines
+  const lent = lentTo(place, near, table, rows, similarities)
+  const names = nameHints(place, rows, inquiry)
+  const kinds = kindHints(place, rows, reading)
+  const share = (worth: number) => (concepts.whole > 0 ? Math.min(1, worth / concepts.whole) : 0)
+
+  const judged: Judged[] = []
+  for (let i = 0; i < rows.length; i++) {
+    const row = rows[i]!
+    const at = block.at(row)
+    const signals: Signals = {
+      similarity: similarities[i]!,
+      words: share(table.sums[row - first]!),
+      neighbours:
+        weights.lentWords * share(lent.words[i]!) + weights.lentSimilarity * lent.similarity[i]!,
+      time: isWithin(at, times) ? 1 : 0,
+      name: names[i]!,
+      kind: kinds[i]!,
+      recency: freshness(now - at),
+      substance: 1 - Math.exp(-block.tokens(row) / substantialTokens),
+    }
+    judged.push({ place, row, at, signals, relevance: relevanceOf(signals, weights) })
+  }
+  return { judged, complete }
+}
+
+function isWithin(at: number, times: readonly Span[]): boolean {
+  for (const { from, to } of times) if (at >= from && at < to) return true
+  return false
+}
+
+/** Only decides between near equals: an old memory that fits better wins at any age. */
+function freshness(ageMs: number): number {
+  if (ageMs < 4 * HOUR_MS) return 1
+  if (ageMs < 3 * DAY_MS) return 0.6
+  return 0.3 * Math.exp(-ageMs / (60 * DAY_MS))
+}

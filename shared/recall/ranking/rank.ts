@@ -1,0 +1,139 @@
+import type { Calibration } from '#shared/embedding/embedder.ts'
+import type { Memory, Tier } from '#shared/memory/memory.ts'
+import { blendTiers } from '#shared/recall/ranking/blend.ts'
+import { conceptsOf } from '#shared/recall/question/concepts.ts'
+import { measured, type Signals, type Weights } from '#shared/recall/ranking/fuse.ts'
+import type { Image } from '#shared/recall/image/image.ts'
+import { judge, type Inquiry, type Judged } from '#shared/recall/ranking/judge.ts'
+import { favourOrder } from '#shared/recall/ranking/order.ts'
+import { placesOf, type Place } from '#shared/recall/ranking/place.ts'
+import { readQuestion } from '#shared/recall/question/question.ts'
+import { scoreOf } from '#shared/recall/ranking/score.ts'
+import { uniqueTexts } from '#shared/recall/ranking/unique.ts'
+import { saidBy } from '#shared/recall/words/words.ts'
+
+export type Question = {
+  text: string
+  /** Null when the question could not be embedded: then its words alone are looked for. */
+  vector: Float32Array | null
+  /** Epoch milliseconds; what "yesterday" is seen from. */
+  now: number
+  /** 1 to 500. */
+  limit: number
+  /** All of them, blended, when left out. */
+  tiers?: readonly Tier[]
+  /** Lowest importance, 1 to 10; rows without one are left out whenever it is set. */
+  importance?: number
+  /** Event times in [from, to), epoch milliseconds. */
+  from?: number
+  to?: number
+  /** Leave out whatever is not relevant, even if nothing remains. */
+  floor: boolean
+  calibration: Calibration
+}
+
+export type Found = {
+  memory: Memory
+  /** Calibrated similarity, 0 to 1; without a vector the share of the question's words it names. */
+  score: number
+  /** What it was ranked by: 0 and up, comparable within one answer only. */
+  relevance: number
+  signals: Signals
+  /** Index of the image it comes from. */
+  image: number
+}
+
+/** Rows looked at closely, by meaning and by words each, beside those that are asked for. */
+const reachMin = 48
+/** When copies of the same texts fill the reach, it is widened by this factor. */
+const widening = 8
+
+/** What its words, its own and lent, must share with the question to be relevant by them alone. */
+const wordsFloor = 0.35
+/** Beside a relevant row, others need only so much of the floor and of the best row's strength. */
+const companionFloor = 0.35
+const companionShare = 0.15
+
+/**
+ * What the images know about a question, best first, each text once (the newest copy of it).
+ * Meaning, words, the turns around, times, names and freshness are fused into one relevance; of
+ * near equals the newer wins, so memories never sink with age alone. Rows that have nothing to do
+ * with the question are left out even without the floor. Decodes the texts of what it returns and
+ * no others.
+ */
+export function rank(
+  images: readonly Image[],
+  question: Question,
+  weights: Weights = measured,
+): Found[] {
+  const { text, vector, now, limit, calibration } = question
+  const places = placesOf(images, question)
+  if (limit < 1 || places.length === 0) return []
+  const reading = readQuestion(text, now)
+  const indexes = places.map(({ block }) => block.words)
+  const concepts = conceptsOf(reading.terms, indexes, weights)
+  const inquiry = { text, vector, now, calibration, reading, concepts, weights }
+
+  const all = rankRows(places, inquiry, limit)
+  const ranked = question.floor ? relevantOf(all, inquiry) : all.filter(isRelated)
+  const chosen = question.tiers ? ranked.slice(0, limit) : blendTiers(ranked, limit)
+  if (vector) lookAgain(chosen, vector, calibration)
+  return chosen.map(({ place, row, relevance, signals }) => ({
+    memory: place.block.memory(row),
+    score: vector ? signals.similarity : signals.words,
+    relevance,
+    signals,
+    image: place.image,
+  }))
+}
+
+/** First sight is enough to rank by; the score that clients read and compare is exact. */
+function lookAgain(chosen: readonly Judged[], vector: Float32Array, calibration: Calibration) {
+  for (const [{ block }, own] of Map.groupBy(chosen, ({ place }) => place)) {
+    const cosines = block.cosines(
+      vector,
+      own.map(({ row }) => row),
+    )
+    own.forEach(({ signals }, i) => (signals.similarity = scoreOf(cosines[i]!, calibration)))
+  }
+}
+
+/** All rows worth it in order of relevance, each text once. */
+function rankRows(places: readonly Place[], inquiry: Inquiry, limit: number): Judged[] {
+  for (let reach = Math.max(reachMin, limit); ; reach *= widening) {
+    const looks = places.map(place => judge(place, inquiry, reach))
+    const judged = looks.flatMap(look => look.judged)
+    favourOrder(judged, inquiry.reading.order)
+    judged.sort((a, b) => b.relevance - a.relevance || b.at - a.at)
+    const unique = uniqueTexts(judged)
+    const crowded = unique.length < limit && unique.length < judged.length
+    if (!crowded || looks.every(look => look.complete)) return unique
+  }
+}
+
+function isRelated({ signals }: Judged): boolean {
+  const { similarity, words, neighbours, time } = signals
+  return similarity > 0 || words > 0 || neighbours > 0 || time > 0
+}
+
+/**
+ * Nothing unless some row is surely relevant; then whatever is not much weaker than the best, since
+ * a question that is answered once is mostly answered by several turns.
+ */
+function relevantOf(ranked: readonly Judged[], inquiry: Inquiry): Judged[] {
+  const strengths = ranked.map(judged => strengthOf(judged, inquiry))
+  const best = Math.max(0, ...strengths)
+  if (best < 1) return []
+  const least = Math.max(companionFloor, best * companionShare)
+  return ranked.filter((_, i) => strengths[i]! >= least)
+}
+
+/** 1 and up is relevant by itself. */
+function strengthOf({ signals }: Judged, { calibration, reading, concepts }: Inquiry): number {
+  const { similarity, words, neighbours, time } = signals
+  const strength = similarity / calibration.floor + (words + neighbours) / wordsFloor
+  const isNothingElseAsked = reading.besideTimes.every(term =>
+    concepts.speakers.includes(saidBy + term),
+  )
+  return isNothingElseAsked ? strength + time : strength
+}
