@@ -20,8 +20,8 @@ const statuses: Record<Reason, number> = {
 /** What every client error and every failure answers with. */
 type ErrorBody = { error: string; hint?: string }
 
-/** Seconds after which a store that was away is worth another try. */
-const retryAfter = '2'
+/** Seconds after which another try is worth it: where a store was away, and where too much is asked. */
+const retryAfter = { unavailable: '2', limited: '10' }
 
 /**
  * The one place an error becomes a status: a Refusal speaks for itself, what the body parser and Koa
@@ -44,7 +44,9 @@ export function answerErrors(log: Log): Middleware {
 
 function answer(ctx: Context, { reason, message, hint }: Refusal): void {
   ctx.status = statuses[reason]
-  if (reason === 'unavailable') ctx.set('Retry-After', retryAfter)
+  if ((reason === 'unavailable' || reason === 'limited') && !ctx.response.get('Retry-After')) {
+    ctx.set('Retry-After', retryAfter[reason])
+  }
   // Pages that a browser opens ask for a password instead.
   if (reason === 'unauthenticated' && !ctx.response.get('WWW-Authenticate')) {
     ctx.set('WWW-Authenticate', 'Bearer')

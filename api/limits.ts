@@ -13,6 +13,8 @@ export type Quotas = {
   key: readonly Quota[]
   /** Of an address, for requests without a valid key; at least one. */
   address: readonly Quota[]
+  /** Requests of one key that a process serves at the same time; 64, when missing. */
+  together?: number
 }
 
 /**
@@ -27,6 +29,9 @@ const usual: Quotas = {
   address: [{ points: 60, seconds: 60 }],
 }
 
+/** Model calls last for minutes: without a bound one key could take every connection. */
+const usualTogether = 64
+
 /** Keys and addresses that a process remembers: about 300 bytes each. */
 const subjectsMax = 10_000
 
@@ -35,6 +40,8 @@ type State = {
   requestId?: string
   /** Missing when limits are switched off. */
   keyLimit?: Limiter
+  /** Those that a process is serving, by key. */
+  underWay?: { counts: Map<string, number>; max: number }
   /** Whether the request has a valid key. */
   known?: boolean
   log?: Log
@@ -51,7 +58,7 @@ export function limits(
   quotas: Quotas | null = config.rateLimits ? usual : null,
 ): Middleware {
   if (quotas === null) return (_, next) => next()
-  const limiterOf = (name: keyof Quotas): Limiter => {
+  const limiterOf = (name: 'key' | 'address'): Limiter => {
     const onError = (error: unknown) => log.warn({ err: error, limit: name }, 'limits.uncounted')
     const counted = quotas[name].map(quota => ({
       ...quota,
@@ -61,13 +68,14 @@ export function limits(
   }
   const keyLimit = limiterOf('key')
   const addressLimit = limiterOf('address')
+  const underWay = { counts: new Map<string, number>(), max: quotas.together ?? usualTogether }
   const fromOf = ({ req }: Context): string =>
     subjectOf(hashOfKey(config.keyPepper, householdOf(req.socket.remoteAddress ?? '')))
 
   return async (ctx, next) => {
     if (/^\/health\/?$/.test(ctx.path)) return next()
     const state = ctx.state as State
-    Object.assign(state, { keyLimit, log } satisfies State)
+    Object.assign(state, { keyLimit, underWay, log } satisfies State)
     const refusal = presentsCredential(ctx) ? undefined : addressLimit.refusal(fromOf(ctx))
     if (refusal) heed(ctx, refusal, 'address.limited')
     const pay = async (): Promise<void> =>
@@ -88,6 +96,7 @@ const credentialHeaders = [
   'authorization',
   'x-api-key',
   'x-memory-key',
+  'x-goog-api-key',
   'x-admin-key',
   'x-dashboard-key',
 ]
@@ -119,7 +128,31 @@ export async function limited(ctx: Context, keyHash: Buffer, account: string): P
   const state = ctx.state as State
   if (!state.keyLimit || state.known) return
   state.known = true
-  heed(ctx, await state.keyLimit.take(subjectOf(keyHash), account), 'key.limited')
+  const subject = subjectOf(keyHash)
+  heed(ctx, await state.keyLimit.take(subject, account), 'key.limited')
+  takePlace(ctx, subject)
+}
+
+/** Counts a request as long as its answer is under way. @throws Refusal `limited`. */
+function takePlace(ctx: Context, subject: string): void {
+  const { underWay } = ctx.state as State
+  if (!underWay || ctx.res.closed) return
+  const { counts, max } = underWay
+  const count = counts.get(subject) ?? 0
+  if (count >= max) {
+    ctx.set('Retry-After', '1')
+    throw new Refusal(
+      'limited',
+      `More than ${max} requests at the same time`,
+      'Wait for answers to earlier requests before you send more',
+    )
+  }
+  counts.set(subject, count + 1)
+  ctx.res.once('close', () => {
+    const left = counts.get(subject)! - 1
+    if (left > 0) counts.set(subject, left)
+    else counts.delete(subject)
+  })
 }
 
 /**

@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import { createGunzip, createInflate, type Gunzip } from 'node:zlib'
 import type { Context } from 'koa'
 import { Refusal } from '#shared/errors.ts'
@@ -70,3 +71,39 @@ async function* unpacked({ req }: Context, unpacker: Gunzip): AsyncGenerator<Uin
 }
 
 const cutOff = (): Error => Object.assign(new Error('The body ended early'), { code: 'ECONNRESET' })
+
+/** Lines are sent this many characters at a time. */
+const pieceLength = 64 * 1024
+
+/**
+ * Answers with a stream of JSON lines.
+ *
+ * @throws what fails before the first line, to be answered with its status; what fails later breaks the
+ *   stream off.
+ */
+export async function answerLines(ctx: Context, lines: AsyncGenerator<object>): Promise<void> {
+  const first = await lines.next()
+  ctx.type = 'application/x-ndjson'
+  ctx.body = Readable.from(piecesOf(first, lines), {
+    objectMode: false,
+    highWaterMark: pieceLength,
+  })
+}
+
+async function* piecesOf(
+  first: IteratorResult<object>,
+  rest: AsyncGenerator<object>,
+): AsyncGenerator<string> {
+  try {
+    let piece = ''
+    for (let next = first; !next.done; next = await rest.next()) {
+      piece += `${JSON.stringify(next.value)}\n`
+      if (piece.length < pieceLength) continue
+      yield piece
+      piece = ''
+    }
+    if (piece !== '') yield piece
+  } finally {
+    await rest.return(undefined)
+  }
+}

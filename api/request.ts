@@ -64,10 +64,14 @@ export function queryOf<Query>(ctx: Context, shape: Shape<Query>): Query {
     if (Array.isArray(value)) {
       throw new Refusal('invalid', `${name.slice(0, 64)} is given more than once in the query`)
     }
-    if (value !== undefined) given[name] = wellFormedText(value)
+    if (value !== undefined) given[name] = plusKept(wellFormedText(value))
   }
   return shape.check(given)
 }
+
+/** In an address a bare `+` is a space; where a time ends in a zone only the `+` can have been meant. */
+const plusKept = (value: string): string =>
+  value.replace(/^(\d{4}-\d\d-\d\dT[\d:.]{5,18}) (\d\d:?\d\d)$/, '$1+$2')
 
 const sessionMax = 256
 

@@ -18,12 +18,12 @@ import { createUsageWriter, type UsageWriter } from '#shared/postgres/usage.ts'
 import { createCatalog, type Catalog } from '#shared/providers/catalog.ts'
 import { createUpstream, type Upstream } from '#shared/providers/upstream.ts'
 import { openSender, openWorker, type Queue } from '#shared/queue/queue.ts'
-import { hearingClearings } from '#shared/recall/hear-clearings.ts'
-import { createImageSource } from '#shared/recall/image-source.ts'
-import { createImage } from '#shared/recall/image.ts'
-import { createImages, type Images } from '#shared/recall/images.ts'
-import { createQueryVectors, type QueryVectors } from '#shared/recall/query-vectors.ts'
-import { termsOf } from '#shared/recall/words.ts'
+import { hearingClearings } from '#shared/recall/image/hear-clearings.ts'
+import { createImageSource } from '#shared/recall/image/image-source.ts'
+import { createImage } from '#shared/recall/image/image.ts'
+import { createImages, type Images } from '#shared/recall/image/images.ts'
+import { createQueryVectors, type QueryVectors } from '#shared/recall/question/query-vectors.ts'
+import { termsOf } from '#shared/recall/words/words.ts'
 
 /** Everything outside the process, and what is made of it; opened once, passed to whoever needs it. */
 export type Backend = {

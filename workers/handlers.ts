@@ -1,6 +1,7 @@
 import type { Backend } from '#shared/backend.ts'
 import type { JobName } from '#shared/queue/jobs.ts'
 import type { Job, Verdict } from '#shared/queue/queue.ts'
+import { accountErase } from '#workers/account-erase.ts'
 import { bulk } from '#workers/bulk.ts'
 import { clear } from '#workers/clear.ts'
 import { commitApply } from '#workers/commit-apply.ts'
@@ -31,6 +32,7 @@ export const handlers: { [Name in JobName]: Handler<Name> } = {
   reembed,
   'delete-ids': deleteIds,
   clear,
+  'account-erase': accountErase,
   'org-extract': orgExtract,
   'org-tag': orgTag,
   'org-reconcile': orgReconcile,

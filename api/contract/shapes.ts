@@ -62,6 +62,7 @@ export const PutAccountPolicyBody = shapeOf<Types.PutAccountPolicyBody>(
   'body',
 )
 export const PutOrgPolicyBody = shapeOf<Types.PutOrgPolicyBody>('PutOrgPolicyBody', 'body')
+export const EraseAccountBody = shapeOf<Types.EraseAccountBody>('EraseAccountBody', 'body')
 export const SeedMemoriesBody = shapeOf<Types.SeedMemoriesBody>('SeedMemoriesBody', 'body')
 export const ListSharedMemoriesQuery = shapeOf<Types.ListSharedMemoriesQuery>(
   'ListSharedMemoriesQuery',

@@ -96,8 +96,10 @@ export interface UsageAnswer {
   key: string
   period: {
     start: string
+    /** its last millisecond */
     end: string
   }
+  /** those that were billed, and model calls */
   total_requests: number
   total_input_tokens: number
   total_output_tokens: number
@@ -609,8 +611,8 @@ export interface GraftPreview {
 /** POST /v1/memory/transfer */
 export interface TransferBody {
   destination_key: DestinationKey
-  /** true previews, anything else writes */
-  dry_run: boolean
+  /** exactly `true` previews; anything else writes */
+  dry_run: boolean | string | number | null
   embeddings?: EmbeddingModel
 }
 /** POST /v1/memory/graft */
@@ -619,8 +621,8 @@ export interface GraftBody {
   queries: string[]
   /** lowest score that is copied */
   threshold: number
-  /** true previews, anything else writes */
-  dry_run: boolean
+  /** exactly `true` previews; anything else writes */
+  dry_run: boolean | string | number | null
   embeddings?: EmbeddingModel
 }
 /** POST /v1/keys */
@@ -1497,6 +1499,8 @@ export interface PathParameters {
   adminKeyId: string
   /** a webhook */
   webhookId: string
+  /** of an erasure */
+  receiptId: string
   /** a message of a webhook */
   deliveryId: string
   /** an organization */
@@ -1583,6 +1587,44 @@ export interface PutAccountPolicyBody {
 export interface PutOrgPolicyBody {
   /** null: as the account decides */
   redaction: NewRedaction | null
+}
+export interface Erasure {
+  /** whoever knows it may read the receipt */
+  receipt_id: string
+  status: 'erasing' | 'erased'
+  /** where the receipt will be */
+  receipt_path: string
+  requested_at: string
+  finished_at: string | null
+  /** once it is erased: a compact JSON Web Signature (EdDSA) over what went and when */
+  receipt: string | null
+}
+/** A JSON Web Key. */
+export interface ReceiptKey {
+  kty: 'OKP'
+  crv: 'Ed25519'
+  x: string
+  /** the one a receipt names in its header */
+  kid: string
+  alg: 'EdDSA'
+  use: 'sig'
+}
+/** POST /v1/account/erase */
+export interface EraseAccountBody {
+  /** of the account; another one erases nothing */
+  email: string
+}
+/** GET /v1/receipts/key */
+export interface ReceiptKeysAnswer {
+  keys: ReceiptKey[]
+}
+/** One thing that is kept, and its own fields: `account`: what it is. `provider_key`, `webhook`: as they are listed, without their secrets. `vault`: its number in this file and its keys, masked; then its memories as `memory`, as `GET /v1/memory/export` tells them, with that number. `organization`: with its instructions, roles, tags and users; then what it shares as `shared_memory`. */
+export interface AccountLine {
+  type:
+    'account' | 'provider_key' | 'webhook' | 'vault' | 'memory' | 'organization' | 'shared_memory'
+  /** of a vault and its memories */
+  vault?: number
+  [k: string]: unknown
 }
 export interface SharedMemory {
   mem_id: string
@@ -2380,6 +2422,25 @@ export interface Endpoints {
     params: Pick<PathParameters, 'orgId'>
     body: PutOrgPolicyBody
     answers: { 200: Policy }
+  }
+  /** Erases the account for good: every key of it and of the members of its organizations stops with the answer, nothing can be read any more, and everything is removed from both stores. */
+  'POST /v1/account/erase': {
+    headers: Pick<RequestHeaders, 'idempotency-key'>
+    body: EraseAccountBody
+    answers: { 202: Erasure }
+  }
+  /** The public keys that receipts are signed with, the one in use first. */
+  'GET /v1/receipts/key': {
+    answers: { 200: ReceiptKeysAnswer }
+  }
+  /** How an erasure stands, and its receipt. */
+  'GET /v1/receipts/:receiptId': {
+    params: Pick<PathParameters, 'receiptId'>
+    answers: { 200: Erasure }
+  }
+  /** Streams everything that is kept of the account: its vaults with their memories and sessions, and its organizations with what they share. */
+  'GET /v1/account/export': {
+    answers: { 200: AccountLine }
   }
   /** Seeds shared memories, which need no review: one (`text`, `tags`) or several (`items`), not both. */
   'POST /v1/orgs/:orgId/memories': {

@@ -19,6 +19,7 @@ export const sampleIds = {
   sharedMemory: '0199a1b2-c3d4-7000-8009-0123456789ab',
   webhook: '0199a1b2-c3d4-7000-8011-0123456789ab',
   delivery: '0199a1b2-c3d4-7000-8012-0123456789ab',
+  receipt: '0199a1b2-c3d4-7000-8013-0123456789ab',
   memberKey: '0199a1b2-c3d4-7000-8010-0123456789ab',
   destinationKey: 'mk_4fT9sQ2bXw7LrN5cVhK8mZp3JdYgA6eU',
 }
@@ -82,6 +83,8 @@ export const examples: Partial<Record<string, Example>> = {
   putAccountPolicy: { body: { redaction: { mode: 'redact', kinds: ['secret', 'card'] } } },
   orgPolicy: { path: inOrg },
   putOrgPolicy: { path: inOrg, body: { redaction: { mode: 'block' } } },
+  eraseAccount: { body: { email: 'rosa@example.com' } },
+  readReceipt: { path: { receiptId: ids.receipt } },
   createWebhook: {
     body: { url: 'https://example.com/hooks/memory', events: ['operation.finished'] },
   },

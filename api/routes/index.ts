@@ -22,6 +22,8 @@ import { stats } from '#api/routes/memory/stats.ts'
 import { transfer } from '#api/routes/memory/transfer.ts'
 import { warmup } from '#api/routes/memory/warmup.ts'
 import { adminKeys } from '#api/routes/account/admin-keys.ts'
+import { erase } from '#api/routes/account/erase.ts'
+import { exportAccount } from '#api/routes/account/export.ts'
 import { policy } from '#api/routes/account/policy.ts'
 import { providerKeys } from '#api/routes/account/provider-keys.ts'
 import { usage } from '#api/routes/account/usage.ts'
@@ -91,6 +93,8 @@ export function routes(backend: Backend): Router {
     providerKeys,
     policy,
     webhooks,
+    exportAccount,
+    erase,
     adminKeys,
     orgs,
     memberKeys,

@@ -22,6 +22,24 @@ const usedUp = (): Refusal =>
     'Deleting and exporting still work; top the balance up to go on',
   )
 
+/** Pieces of work that wait for one vault: what keeps one key from filling the queue of everybody. */
+const pendingMax = 50_000
+
+/**
+ * Whether more work may be promised for a vault; what is read, and what a model call leaves behind, is
+ * never refused for this.
+ *
+ * @throws Refusal `limited` when 50,000 pieces wait already.
+ */
+export function requireRoom({ row }: Pick<Caller, 'row'>): void {
+  if (row.pending < pendingMax) return
+  throw new Refusal(
+    'limited',
+    `${pendingMax} pieces of work of this vault wait to be done`,
+    'Try again when some are: GET /v1/operations tells how far they are',
+  )
+}
+
 /** @throws Refusal `unpaid` when the account has no card on file. */
 export function requirePaymentMethod({ row }: Pick<Caller, 'row'>): void {
   if (row.paymentMethod !== null) return

@@ -15,7 +15,12 @@ import {
 } from '#shared/postgres/bulk-files.ts'
 import { billLater } from '#shared/postgres/late-bill.ts'
 import type { Transaction } from '#shared/postgres/connect.ts'
-import { insertOperations, stateOf, type NewOperation } from '#shared/postgres/operations.ts'
+import {
+  insertOperations,
+  stateOf,
+  unbilled,
+  type NewOperation,
+} from '#shared/postgres/operations.ts'
 import { holdVault } from '#shared/postgres/vaults.ts'
 import type { Promised } from '#shared/queue/queue.ts'
 
@@ -102,11 +107,8 @@ function newOperation(
     kind,
     awaited,
     session,
-    model: null,
     total: lines,
-    inputTokens: 0,
-    outputTokens: 0,
-    memoryTokens: 0,
+    ...unbilled,
   }
 }
 

@@ -4,7 +4,7 @@ import { memoryIdOf } from '#shared/ids.ts'
 import type { Caller } from '#shared/key/caller.ts'
 import { billLater } from '#shared/postgres/late-bill.ts'
 import { dropEndedCopies, insertCopy, type CopyChunk } from '#shared/postgres/copies.ts'
-import { insertOperations, stateOf } from '#shared/postgres/operations.ts'
+import { insertOperations, stateOf, unbilled } from '#shared/postgres/operations.ts'
 
 /** A job of a copy: one chunk of it. */
 export type CopyJob = { operation: string; n: number }
@@ -52,11 +52,8 @@ export async function acceptCopy(
         kind,
         awaited,
         session: null,
-        model: null,
         total: chunks.length,
-        inputTokens: 0,
-        outputTokens: 0,
-        memoryTokens: 0,
+        ...unbilled,
       },
     ])
     await billLater(tx.query, operation)

@@ -5,8 +5,8 @@ import type { Caller } from '#shared/key/caller.ts'
 import type { EmbeddedMemory, Memory } from '#shared/memory/memory.ts'
 import { rawCoreMemories } from '#shared/mongo/copies.ts'
 import { cosineTo } from '#shared/mongo/nearest-question.ts'
-import type { Image } from '#shared/recall/image.ts'
-import { scoreOf } from '#shared/recall/score.ts'
+import type { Image } from '#shared/recall/image/image.ts'
+import { scoreOf } from '#shared/recall/ranking/score.ts'
 
 /** A transfer copies at most so many. */
 const transferMax = 10_000

@@ -216,13 +216,7 @@ async function settle(
   const { account, keyHash, queries } = held
   const kind = queries === null ? 'transfer' : 'graft'
   await finishOperation(tx.query, operation, outcomeOf({ ...copy, queries }, tally))
-  await recordBill(tx, {
-    id: operation,
-    account,
-    vault: source,
-    keyHash,
-    kind,
-    memoryTokens: tally.tokens,
-  })
+  const bill = { id: operation, account, vault: source, keyHash, kind, memoryTokens: tally.tokens }
+  if (bill.memoryTokens > 0) await recordBill(tx, bill)
   await dropCopy(tx.query, operation)
 }

@@ -2,6 +2,7 @@ import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/errors.ts'
 import type { Caller } from '#shared/key/caller.ts'
 import { hashOfKey, maskKey, parseKey, permitsOf } from '#shared/key/key.ts'
+import { isNobody } from '#shared/org/scope.ts'
 import { findKey } from '#shared/postgres/keys.ts'
 
 /** Where copies go. */
@@ -37,6 +38,13 @@ export async function destinationOf(
   const keyHash = hashOfKey(config.keyPepper, parsed.key)
   const row = await findKey(postgres.query, keyHash)
   if (!row) throw unknownKey()
+  if (row.member && isNobody(row.member)) {
+    throw new Refusal(
+      'invalid',
+      'destination_key is the key of an organization, which does not store memory',
+      'Use the key of a member, or of an account',
+    )
+  }
   if (row.vault === source.scope.vault) {
     throw new Refusal(
       'invalid',

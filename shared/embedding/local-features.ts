@@ -1,5 +1,5 @@
-import { relatedTo } from '#shared/recall/related.ts'
-import { weightOf } from '#shared/recall/term-weights.ts'
+import { relatedTo } from '#shared/recall/words/related.ts'
+import { weightOf } from '#shared/recall/words/term-weights.ts'
 
 /**
  * Recall by vectors alone rose with the dimension (composite 0.456 at 384, 0.486 at 512, 0.491 at

@@ -1,8 +1,8 @@
 import type { Embedder } from '#shared/embedding/embedder.ts'
 import { dimension, featureOf } from '#shared/embedding/local-features.ts'
-import { relatedTo } from '#shared/recall/related.ts'
-import { foldText } from '#shared/recall/scripts.ts'
-import { isMark, termsOf } from '#shared/recall/words.ts'
+import { relatedTo } from '#shared/recall/words/related.ts'
+import { foldText } from '#shared/recall/words/scripts.ts'
+import { isMark, termsOf } from '#shared/recall/words/words.ts'
 
 /**
  * The embedder that needs nothing: no model, no network, no key. A text is the weighted sum of the

@@ -1,14 +1,16 @@
 import type { Transaction } from '#shared/postgres/connect.ts'
 import { billLater } from '#shared/postgres/late-bill.ts'
 import { standingOf } from '#shared/postgres/erasures.ts'
-import { insertOperations, type Accepted, type NewOperation } from '#shared/postgres/operations.ts'
+import {
+  insertOperations,
+  unbilled,
+  type Accepted,
+  type NewOperation,
+} from '#shared/postgres/operations.ts'
 import { lockVault } from '#shared/postgres/vault-standing.ts'
 
 /** An erasure costs nothing until it is known what was removed. */
-export type NewErasure = Omit<
-  NewOperation,
-  'model' | 'inputTokens' | 'outputTokens' | 'memoryTokens'
->
+export type NewErasure = Omit<NewOperation, keyof typeof unbilled>
 
 /**
  * Writes the operation of an erasure. The vault is held until the transaction ends.
@@ -22,7 +24,6 @@ export async function promiseErasure(
 ): Promise<Accepted | null> {
   await lockVault(tx, erasure.vault)
   if (await standingOf(tx.query, erasure.id)) return null
-  const unbilled = { model: null, inputTokens: 0, outputTokens: 0, memoryTokens: 0 }
   const [accepted] = await insertOperations(tx, [{ ...erasure, ...unbilled }])
   await billLater(tx.query, erasure.id)
   return accepted!

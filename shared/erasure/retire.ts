@@ -2,7 +2,7 @@ import type { Backend } from '#shared/backend.ts'
 import type { ClearJob } from '#shared/erasure/job.ts'
 import { copyIdOf } from '#shared/ids.ts'
 import type { Transaction } from '#shared/postgres/connect.ts'
-import { insertOperations } from '#shared/postgres/operations.ts'
+import { insertOperations, unbilled } from '#shared/postgres/operations.ts'
 import { beginErasures, everyEpoch, forgetUse, retire } from '#shared/postgres/retired-vaults.ts'
 
 export type Retirement = {
@@ -47,11 +47,8 @@ export async function retireVaults(
       kind: 'clear',
       awaited: false,
       session: null,
-      model: null,
       total: 0,
-      inputTokens: 0,
-      outputTokens: 0,
-      memoryTokens: 0,
+      ...unbilled,
     })),
   )
   await beginErasures(

@@ -10,7 +10,7 @@ import {
   type Permits,
 } from '#shared/key/key.ts'
 import type { VaultScope } from '#shared/memory/memory.ts'
-import type { MemberScope } from '#shared/org/scope.ts'
+import { isNobody, type MemberScope } from '#shared/org/scope.ts'
 import type { MemoryKeyKind, KeyRow } from '#shared/postgres/keys.ts'
 
 /** Who is asking, what they may do, and whose memories they may touch. */
@@ -75,8 +75,7 @@ export async function callerOfKey(
   const row = await find(keyHash)
   if (!row) throw unauthenticated('Invalid Memory Key')
   const { kind, member, account, vault, epoch, revision } = row
-  // The organization's own key is nobody's: there is no author of what it would store.
-  const allowed = member && member.memberId === member.org ? narrowed(mode, 'read') : mode
+  const allowed = member && isNobody(member) ? narrowed(mode, 'read') : mode
   return {
     keyHash,
     maskedKey: maskKey(key),

@@ -13,7 +13,7 @@ import {
 } from '#shared/mongo/spaces.ts'
 import type { Transaction } from '#shared/postgres/connect.ts'
 import { finishOperation, reportProgress, type Outcome } from '#shared/postgres/operation-rows.ts'
-import { insertOperations, stateOf } from '#shared/postgres/operations.ts'
+import { insertOperations, stateOf, unbilled } from '#shared/postgres/operations.ts'
 import {
   advanceReembedding,
   clearedSessionsOf,
@@ -54,11 +54,8 @@ export async function acceptReembedding(
         kind: 'reembed',
         awaited,
         session: null,
-        model: null,
         total: 0,
-        inputTokens: 0,
-        outputTokens: 0,
-        memoryTokens: 0,
+        ...unbilled,
       },
     ])
     const { epoch, pending } = accepted!

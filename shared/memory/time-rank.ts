@@ -5,9 +5,9 @@ import type { Memory, VaultScope } from '#shared/memory/memory.ts'
 import { isWithin } from '#shared/memory/time-window.ts'
 import type { ListedRow } from '#shared/mongo/listing.ts'
 import { embeddedReflections, type TimelineRead } from '#shared/mongo/timeline.ts'
-import { createImage, type Image } from '#shared/recall/image.ts'
-import { rank } from '#shared/recall/rank.ts'
-import { termsOf } from '#shared/recall/words.ts'
+import { createImage, type Image } from '#shared/recall/image/image.ts'
+import { rank } from '#shared/recall/ranking/rank.ts'
+import { termsOf } from '#shared/recall/words/words.ts'
 
 type Ranking = Pick<Backend, 'mongo' | 'queryVectors' | 'images' | 'nearest' | 'now'>
 

@@ -43,7 +43,10 @@ export function askedWindow(from: string, to: string | undefined, now: number): 
   const end = to === undefined ? { at: now, last: null, beyond: true } : endOf(to)
   // The first row of a window may have been the last of a page: then what is left is empty.
   const slack = end.last === null && end.beyond ? 0 : 1
-  if (start.at > end.at + slack) throw new Refusal('invalid', 'from lies after to')
+  if (start.at > end.at + slack) {
+    const hint = to === undefined ? 'Without to the span ends now' : 'from is the earlier end'
+    throw new Refusal('invalid', 'from lies after to', hint)
+  }
   return { from: start, to: { at: end.at, last: end.last }, beyond: end.beyond }
 }
 

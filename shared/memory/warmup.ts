@@ -3,7 +3,7 @@ import type { Caller } from '#shared/key/caller.ts'
 import { tiers } from '#shared/memory/memory.ts'
 import { audienceOf } from '#shared/org/permitted.ts'
 import { sharedVaultOf } from '#shared/org/scope.ts'
-import type { SpaceRef } from '#shared/recall/images.ts'
+import type { SpaceRef } from '#shared/recall/image/images.ts'
 
 /**
  * Loads an image ahead of its first question; for a member also what they may see of the shared memory.

@@ -20,6 +20,15 @@ export const countCleared = (
     })
     .catch(refuseWhenUnreachable)
 
+/** How many documents a vault has: of any epoch, tombstones included. */
+export const countVault = ({ memories }: Pick<Mongo, 'memories'>, vault: string): Promise<number> =>
+  memories
+    .countDocuments(
+      { vault: { $eq: vault } },
+      { hint: byPlace, limit: 1, signal: AbortSignal.timeout(countDeadlineMs) },
+    )
+    .catch(refuseWhenUnreachable)
+
 /**
  * Removes up to `limit` memories that a clearing has made invisible.
  *

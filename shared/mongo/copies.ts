@@ -1,7 +1,7 @@
 import { Binary } from 'mongodb'
 import type { Memory, VaultScope } from '#shared/memory/memory.ts'
 import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/mongo/connect.ts'
-import { memoryOf, projectionOf, type MemoryDocument } from '#shared/mongo/documents.ts'
+import { memoryOf, projectionOf, saidFields, type MemoryDocument } from '#shared/mongo/documents.ts'
 import { seen } from '#shared/mongo/place.ts'
 import { byContent, byId, byPlace } from '#shared/mongo/indexes.ts'
 
@@ -23,12 +23,11 @@ export async function rawCoreMemories(
   space: string,
   max: number,
 ): Promise<Memory[]> {
-  const { [`vectors.${space}`]: _, ...projection } = projectionOf(space)
   const rows = await memories
     .find(
       { ...seen(scope, core, space), tier: { $eq: 1 } },
       {
-        projection,
+        projection: saidFields,
         sort: { at: 1, _id: 1 },
         hint: byPlace,
         limit: max,

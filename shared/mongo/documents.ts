@@ -58,8 +58,8 @@ export type MemoryDocument = {
   tomb_by?: string
 }
 
-/** The fields a held memory needs; with the vector of one space. */
-export const projectionOf = (space: string) => ({
+/** The fields of what was said, whatever else is asked for. */
+export const saidFields = {
   tier: 1,
   role: 1,
   text: 1,
@@ -67,6 +67,11 @@ export const projectionOf = (space: string) => ({
   tokens: 1,
   importance: 1,
   speaker: 1,
+} as const
+
+/** The fields a held memory needs; with the vector of one space. */
+export const projectionOf = (space: string) => ({
+  ...saidFields,
   tags: 1,
   author: 1,
   [`vectors.${space}`]: 1,

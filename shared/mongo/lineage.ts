@@ -1,7 +1,7 @@
 import type { Filter } from 'mongodb'
 import type { Memory, VaultScope } from '#shared/memory/memory.ts'
 import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/mongo/connect.ts'
-import { memoryOf, type MemoryDocument } from '#shared/mongo/documents.ts'
+import { memoryOf, saidFields, type MemoryDocument } from '#shared/mongo/documents.ts'
 import type { Span } from '#shared/reflection/lease.ts'
 import { byId } from '#shared/mongo/indexes.ts'
 
@@ -19,15 +19,9 @@ export type Traced = Memory & {
 
 /** All but the vectors. */
 const fields = {
+  ...saidFields,
   session: 1,
   session_epoch: 1,
-  tier: 1,
-  role: 1,
-  text: 1,
-  at: 1,
-  tokens: 1,
-  importance: 1,
-  speaker: 1,
   batch: 1,
   covers: 1,
 } as const

@@ -3,7 +3,7 @@ import { Refusal } from '#shared/errors.ts'
 import type { ListFilter, ListOrder } from '#shared/memory/listing.ts'
 import { tiers as allTiers, type Memory, type VaultScope } from '#shared/memory/memory.ts'
 import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/mongo/connect.ts'
-import { memoryOf, type MemoryDocument } from '#shared/mongo/documents.ts'
+import { memoryOf, saidFields, type MemoryDocument } from '#shared/mongo/documents.ts'
 import type { Span } from '#shared/reflection/lease.ts'
 import { byPlace } from '#shared/mongo/indexes.ts'
 
@@ -78,13 +78,7 @@ const core = ({ vault, epoch }: VaultScope): Filter<MemoryDocument> => ({
 
 /** All but the vectors. */
 export const listedFields = {
-  tier: 1,
-  role: 1,
-  text: 1,
-  at: 1,
-  tokens: 1,
-  importance: 1,
-  speaker: 1,
+  ...saidFields,
   consolidated: 1,
   covers: 1,
 } as const

@@ -18,6 +18,7 @@ import {
 } from '#shared/postgres/leftovers.ts'
 import { failOperations } from '#shared/postgres/operations.ts'
 import { dropOldTurns } from '#shared/postgres/org-turns.ts'
+import { purgeErasedAccounts } from '#shared/postgres/receipts.ts'
 import { dropOldRetrievals } from '#shared/postgres/shared-retrievals.ts'
 import { dropOldWrites } from '#shared/postgres/shared-writes.ts'
 import { rollUpUsage } from '#shared/postgres/usage-sums.ts'
@@ -43,6 +44,7 @@ const sweeps: Record<string, (backend: Sweeping) => Promise<number>> = {
   sharedWrites: settleStranded,
   sharedHistory: ({ postgres }) => dropOldWrites(postgres.query),
   sharedRetrievals: ({ postgres }) => dropOldRetrievals(postgres.query),
+  erasedAccounts: ({ postgres }) => purgeErasedAccounts(postgres.query),
   webhooks: ({ postgres }) => dropOldDeliveries(postgres.query),
   usageDays: ({ postgres }) => rollUpUsage(postgres.query),
 }

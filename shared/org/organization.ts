@@ -2,6 +2,7 @@ import type { Backend } from '#shared/backend.ts'
 import { retireVaults } from '#shared/erasure/retire.ts'
 import { Refusal } from '#shared/errors.ts'
 import type { Admin } from '#shared/key/admin.ts'
+import { nameAsked } from '#shared/org/named.ts'
 import { orgKeyOf } from '#shared/org/org-key.ts'
 import { changePolicy, organizationOf } from '#shared/org/policy.ts'
 import { insertVault } from '#shared/postgres/accounts.ts'
@@ -53,7 +54,7 @@ const takenName = 'You have an organization of this name already'
  * with what the first one made.
  *
  * @param operation becomes its id
- * @throws Refusal `conflict` when the admin has one of that name.
+ * @throws Refusal `invalid` for a blank name; `conflict` when the admin has one of that name.
  */
 export async function createOrganization(
   backend: Pick<Backend, 'postgres' | 'config' | 'seal'>,
@@ -82,7 +83,7 @@ async function withUsualModels(
   const provider = processorProvider ?? (await reachableProvider(query, account))
   const usual = usualModels[provider]
   return {
-    name,
+    name: nameAsked(name, 'name'),
     processorProvider: provider,
     extractModel: extractModel ?? usual.extract,
     classifyModel: classifyModel ?? usual.classify,
@@ -98,7 +99,8 @@ async function reachableProvider(query: Query, account: string): Promise<Provide
 /**
  * Writes the settings that are given and leaves the others.
  *
- * @throws Refusal `missing`, or `conflict` when the admin has another one of that name.
+ * @throws Refusal `missing`; `invalid` for a blank name; `conflict` when the admin has another one of
+ *   that name.
  */
 export const changeOrganization = (
   backend: Pick<Backend, 'postgres'>,
@@ -107,7 +109,8 @@ export const changeOrganization = (
   settings: OrgChange,
 ): Promise<OrgRow> =>
   changePolicy(backend, { admin, org: id, taken: takenName }, async tx => {
-    await updateOrg(tx, id, settings)
+    const { name } = settings
+    await updateOrg(tx, id, { ...settings, name: name && nameAsked(name, 'name') })
     return organizationOf(tx.query, admin, id)
   })
 

@@ -2,7 +2,14 @@ import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/errors.ts'
 import type { Admin } from '#shared/key/admin.ts'
 import type { Query, Transaction } from '#shared/postgres/connect.ts'
-import { findOrg, holdOrg, isTaken, type OrgRow } from '#shared/postgres/orgs.ts'
+import {
+  findOrg,
+  holdOrg,
+  isTaken,
+  missingOrganization,
+  type OrgRow,
+} from '#shared/postgres/orgs.ts'
+import { forgetMembersAnswers } from '#shared/postgres/shared-bills.ts'
 
 /**
  * An organization of an admin.
@@ -19,15 +26,12 @@ export async function organizationOf(
   throw missingOrganization()
 }
 
-const missingOrganization = (): Refusal =>
-  new Refusal('missing', 'No such organization', 'GET /v1/orgs lists yours')
-
 /** Whose policy is changed, and in which words a name is refused that another row has. */
 export type PolicyChange = { admin: Pick<Admin, 'account'>; org: string; taken?: string }
 
 /**
  * Runs a change to an organization's policy: changes follow one another, and the next request of every
- * member sees it.
+ * member sees it, also one that is sent again under its Idempotency-Key.
  *
  * @throws Refusal `missing` as `organizationOf`; `conflict` when a name, label or email is taken.
  */
@@ -39,7 +43,9 @@ export async function changePolicy<Result>(
   try {
     return await postgres.transaction(async tx => {
       if (!(await holdOrg(tx, admin.account, org))) throw missingOrganization()
-      return work(tx)
+      const result = await work(tx)
+      await forgetMembersAnswers(tx, org)
+      return result
     })
   } catch (error) {
     throw isTaken(error) ? new Refusal('conflict', taken, 'Choose another one') : error

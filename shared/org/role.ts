@@ -1,6 +1,7 @@
 import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/errors.ts'
 import type { Admin } from '#shared/key/admin.ts'
+import { labelsAsked, nameAsked } from '#shared/org/named.ts'
 import { changePolicy, organizationOf } from '#shared/org/policy.ts'
 import type { Query } from '#shared/postgres/connect.ts'
 import {
@@ -34,7 +35,8 @@ export async function rolesOf(
  * Creates a role. The same operation again answers with the role it made.
  *
  * @param operation becomes the role's id
- * @throws Refusal `missing`; `conflict` when the organization has one of that name.
+ * @throws Refusal `missing`; `invalid` for a blank name or label; `conflict` when the organization has
+ *   one of that name.
  */
 export const createRole = (
   backend: Pick<Backend, 'postgres'>,
@@ -43,16 +45,18 @@ export const createRole = (
   { name, allowedTags }: { name: string; allowedTags: string[] },
 ): Promise<RoleRow> =>
   changePolicy(backend, { admin, org, taken }, async tx => {
+    const asked = { name: nameAsked(name, 'name'), allowedTags: labelsAsked(allowedTags) }
     const made = await findRole(tx.query, org, operation)
     if (made) return made
-    await insertRole(tx, { id: operation, org, name, allowedTags: [...new Set(allowedTags)] })
+    await insertRole(tx, { id: operation, org, ...asked })
     return roleOf(tx.query, org, operation)
   })
 
 /**
  * Writes what is given.
  *
- * @throws Refusal `missing`; `conflict` when another role has that name.
+ * @throws Refusal `missing`; `invalid` for a blank name or label; `conflict` when another role has that
+ *   name.
  */
 export const changeRole = (
   backend: Pick<Backend, 'postgres'>,
@@ -62,7 +66,10 @@ export const changeRole = (
 ): Promise<RoleRow> =>
   changePolicy(backend, { admin, org, taken }, async tx => {
     await roleOf(tx.query, org, id)
-    await updateRole(tx, id, { name, allowedTags: allowedTags && [...new Set(allowedTags)] })
+    await updateRole(tx, id, {
+      name: name && nameAsked(name, 'name'),
+      allowedTags: allowedTags && labelsAsked(allowedTags),
+    })
     return roleOf(tx.query, org, id)
   })
 

@@ -8,9 +8,9 @@ import {
 } from '#shared/mongo/shared-lists.ts'
 import { sharedByIds, type SharedMemory } from '#shared/mongo/shared-memories.ts'
 import { everything } from '#shared/org/permitted.ts'
-import { createImage, type Image } from '#shared/recall/image.ts'
-import { rank } from '#shared/recall/rank.ts'
-import { termsOf } from '#shared/recall/words.ts'
+import { createImage, type Image } from '#shared/recall/image/image.ts'
+import { rank } from '#shared/recall/ranking/rank.ts'
+import { termsOf } from '#shared/recall/words/words.ts'
 
 export type SharedQuestion = SharedFilter & {
   /** Ranks by it; newest first without. */

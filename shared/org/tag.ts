@@ -1,6 +1,7 @@
 import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/errors.ts'
 import type { Admin } from '#shared/key/admin.ts'
+import { nameAsked } from '#shared/org/named.ts'
 import { changePolicy, organizationOf } from '#shared/org/policy.ts'
 import type { RelabelJob } from '#shared/org/relabel.ts'
 import type { Query, Transaction } from '#shared/postgres/connect.ts'
@@ -38,15 +39,17 @@ export async function tagsOfOrg(
  * Creates a tag. The same operation again answers with the tag it made.
  *
  * @param operation becomes the tag's id
- * @throws Refusal `missing`; `invalid` for the label `*`; `conflict` when there is one of that label.
+ * @throws Refusal `missing`; `invalid` for a blank label and for `*`; `conflict` when there is one of
+ *   that label.
  */
 export const createTag = (
   backend: Pick<Backend, 'postgres'>,
   { admin, org }: Acting,
   operation: string,
-  { label, question, examples, negatives }: TagChange & { label: string },
+  { label: named, question, examples, negatives }: TagChange & { label: string },
 ): Promise<TagRow> =>
   changePolicy(backend, { admin, org, taken }, async tx => {
+    const label = nameAsked(named, 'label')
     const made = await findTag(tx.query, org, operation)
     if (made) return made
     await claimLabel(tx, { admin, org }, label, operation)
@@ -66,16 +69,18 @@ export const createTag = (
  * memories get the new label by a job, and whoever may see the one may see the other meanwhile.
  *
  * @param operation the id of the request
- * @throws Refusal `missing`; `invalid` for the label `*`; `conflict` when another tag has that label.
+ * @throws Refusal `missing`; `invalid` for a blank label and for `*`; `conflict` when another tag has
+ *   that label.
  */
 export const changeTag = (
   backend: Pick<Backend, 'postgres' | 'queue'>,
   { admin, org }: Acting,
   id: string,
-  { operation, ...change }: TagChange & { operation: string },
+  { operation, label, ...others }: TagChange & { operation: string },
 ): Promise<TagRow> =>
   changePolicy(backend, { admin, org, taken }, async tx => {
     const { label: from } = await tagOf(tx.query, org, id)
+    const change = { ...others, label: label && nameAsked(label, 'label') }
     if (change.label !== undefined) await claimLabel(tx, { admin, org }, change.label, id)
     await updateTag(tx, id, change)
     const tag = await tagOf(tx.query, org, id)
@@ -120,7 +125,7 @@ async function claimLabel(
   label: string,
   tag: string,
 ): Promise<void> {
-  if (label.trim() === '*') {
+  if (label === '*') {
     throw new Refusal('invalid', 'label must not be *', 'In a role * stands for every tag')
   }
   if (!(await takeFormerLabel(tx, org, label, tag))) return

@@ -1,5 +1,6 @@
 import type { Caller } from '#shared/key/caller.ts'
 import { turnsOf, type Message, type Turn } from '#shared/memory/content.ts'
+import { isNobody } from '#shared/org/scope.ts'
 import type { Transaction } from '#shared/postgres/connect.ts'
 import { insertTurns } from '#shared/postgres/org-turns.ts'
 import type { Queue } from '#shared/queue/queue.ts'
@@ -48,7 +49,7 @@ export function saidIn(
     messages,
   }: { session: string | null; saidAt: number; messages: readonly Message[] },
 ): Said | undefined {
-  if (member === null || (member && member.memberId === member.org)) return undefined
+  if (member === null || (member && isNobody(member))) return undefined
   const turns = turnsOf(messages)
   if (!turns.some(({ role }) => role === 'user')) return undefined
   return { session, saidAt, messages: messagesOf(turns) }

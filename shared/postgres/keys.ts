@@ -19,6 +19,8 @@ export type KeyRow = {
   revision: number
   paymentMethod: string | null
   balance: number | null
+  /** Pieces of work that are promised for the vault and not done. */
+  pending: number
   /** What becomes of private data in what is stored with it. */
   redaction: Redaction | null
   rawUnits: number
@@ -37,6 +39,7 @@ type KeyColumns = {
   revision: string
   payment_method: string | null
   balance: string | null
+  pending: number
   redaction: StoredRedaction | null
   raw_units: number
   raw_tokens: string
@@ -83,8 +86,8 @@ export async function findKeys(
   hashes: readonly Buffer[],
 ): Promise<(KeyRow | undefined)[]> {
   const { rows } = await query<KeyColumns & { n: number }>(
-    `select asked.n, k.vault, k.account, k.kind, v.epoch, v.revision, a.payment_method, a.balance,
-            v.raw_units, v.raw_tokens, v.tier2_count, v.tier2_importance, v.tier2_tokens,
+    `select asked.n, k.vault, k.account, k.kind, v.epoch, v.revision, v.pending, a.payment_method,
+            a.balance, v.raw_units, v.raw_tokens, v.tier2_count, v.tier2_importance, v.tier2_tokens,
             case when k.org is null then a.redaction
                  else coalesce((select redaction from orgs where id = k.org), a.redaction)
             end as redaction,
@@ -112,6 +115,7 @@ function keyRowOf(row: KeyColumns): KeyRow {
     revision: Number(row.revision),
     paymentMethod: row.payment_method,
     balance: row.balance === null ? null : Number(row.balance),
+    pending: row.pending,
     redaction: inForce(row.redaction),
     rawUnits: row.raw_units,
     rawTokens: Number(row.raw_tokens),

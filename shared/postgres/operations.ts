@@ -20,6 +20,9 @@ export type NewOperation = {
   memoryTokens: number
 }
 
+/** The bill of work that costs nothing, or nothing until it ends. */
+export const unbilled = { model: null, inputTokens: 0, outputTokens: 0, memoryTokens: 0 } as const
+
 /** What the vault was when the work was accepted. */
 export type Accepted = {
   epoch: number

@@ -1,3 +1,4 @@
+import { Refusal } from '#shared/errors.ts'
 import { isUuid } from '#shared/ids.ts'
 import type { Query, Transaction } from '#shared/postgres/connect.ts'
 
@@ -144,6 +145,10 @@ export async function forgetOrgAnswers(
     [id, email, keyHash],
   )
 }
+
+/** The words for an organization of another admin, one that is gone, and one that never was. */
+export const missingOrganization = (): Refusal =>
+  new Refusal('missing', 'No such organization', 'GET /v1/orgs lists yours')
 
 /** Whether an error says that a name, label or email is somebody else's already. */
 export const isTaken = (error: unknown): boolean => (error as { code?: string }).code === '23505'

@@ -1,5 +1,6 @@
 import { mintId } from '#shared/ids.ts'
 import type { Query, Transaction } from '#shared/postgres/connect.ts'
+import { missingOrganization } from '#shared/postgres/orgs.ts'
 
 export type Action = 'create' | 'update' | 'delete' | 'retag'
 
@@ -44,6 +45,7 @@ const columns = `id, org, vault, epoch, memory, kind, actor, actions, before, af
  * written anew, since it starts from what stands there now.
  *
  * @returns the ids of those that have been done already.
+ * @throws Refusal `missing` when their organization is gone.
  */
 export async function intend(query: Query, intents: readonly Intent[]): Promise<Set<string>> {
   const { rows } = await query<{ id: string }>(
@@ -63,8 +65,13 @@ export async function intend(query: Query, intents: readonly Intent[]): Promise<
      where item.id not in (select id from intended)`,
     [JSON.stringify(intents)],
     'shared.intend',
-  )
+  ).catch(refuseWhenGone)
   return new Set(rows.map(({ id }) => id))
+}
+
+/** Rethrows that a row names an organization that has been removed meanwhile, as a Refusal. */
+function refuseWhenGone(error: unknown): never {
+  throw (error as { code?: string }).code === '23503' ? missingOrganization() : error
 }
 
 /** The writes of these ids, as far as there are any. */

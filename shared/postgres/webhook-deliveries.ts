@@ -2,7 +2,7 @@ import type { Query } from '#shared/postgres/connect.ts'
 import { dueChannel } from '#shared/webhook/event.ts'
 
 /** One try, as the log keeps it. */
-export type LoggedTry = { at: string; status: number | null; error: string | null; ms: number }
+type LoggedTry = { at: string; status: number | null; error: string | null; ms: number }
 
 export type DeliveryRow = {
   id: string

@@ -25,6 +25,12 @@ const families: [RegExp, ProviderName][] = [
   [/^deepseek-(?:chat|reasoner)$/, 'deepseek'],
 ]
 
+/** A model's name for the books: with its provider where the name itself tells it, else as it stands. */
+export function qualifiedName(name: string): string {
+  const model = byName(name)
+  return model ? prefixed(model) : name
+}
+
 const nameGrammar = /^[\x21-\x7E]{1,200}$/
 
 /**

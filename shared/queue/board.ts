@@ -1,7 +1,6 @@
-import { PgBoss } from 'pg-boss'
 import type { Query } from '#shared/postgres/connect.ts'
 import { deadLetterOf, jobNames, type JobName } from '#shared/queue/jobs.ts'
-import { schema } from '#shared/queue/queue.ts'
+import { idleBoss, schema } from '#shared/queue/queue.ts'
 
 /** One queue as it is at this moment. */
 export type QueueStanding = {
@@ -79,15 +78,7 @@ export async function redriveDead(
   name: JobName,
   { ids, limit }: { ids?: readonly string[]; limit: number },
 ): Promise<number> {
-  const boss = new PgBoss({
-    connectionString: databaseUrl,
-    schema,
-    max: 1,
-    migrate: false,
-    createSchema: false,
-    supervise: false,
-    schedule: false,
-  })
+  const boss = idleBoss(databaseUrl)
   boss.on('error', () => {})
   await boss.start()
   try {

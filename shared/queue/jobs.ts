@@ -1,3 +1,4 @@
+import type { AccountEraseJob } from '#shared/account/erase.ts'
 import type { FileJob } from '#shared/bulk/store.ts'
 import type { EditJob } from '#shared/memory/edit.ts'
 import type { IngestJob } from '#shared/memory/promise.ts'
@@ -23,6 +24,7 @@ export type Payloads = {
   reembed: ReembedJob
   'delete-ids': DeleteIdsJob
   clear: ClearJob
+  'account-erase': AccountEraseJob
   'org-extract': OrgExtractJob
   'org-tag': OrgTurnJob
   'org-reconcile': OrgTurnJob
@@ -61,6 +63,7 @@ export const jobs: Record<JobName, Patience> = {
   'commit-apply': { batchSize: 5, concurrency: 2, expireInSeconds: 300, policy: 'standard' },
   'delete-ids': { batchSize: 10, concurrency: 1, expireInSeconds: 300, policy: 'standard' },
   clear: { batchSize: 4, concurrency: 1, expireInSeconds: 900, policy: 'standard' },
+  'account-erase': { batchSize: 2, concurrency: 1, expireInSeconds: 300, policy: 'standard' },
   // Each waits for a model most of its time.
   'org-extract': { batchSize: 4, concurrency: 2, expireInSeconds: 900, policy: 'standard' },
   'org-tag': { batchSize: 4, concurrency: 2, expireInSeconds: 900, policy: 'standard' },

@@ -56,21 +56,21 @@ export type Queue = {
 
 export const schema = 'pgboss'
 
-/** For processes that only promise work: no maintenance, no connection kept for listening. */
-export function openSender(databaseUrl: string, log: Log): Promise<Queue> {
-  return open(
-    new PgBoss({
-      connectionString: databaseUrl,
-      schema,
-      max: 1,
-      migrate: false,
-      createSchema: false,
-      supervise: false,
-      schedule: false,
-    }),
-    log,
-  )
-}
+/** For processes that take no jobs: no maintenance, no connection kept for listening. */
+export const idleBoss = (databaseUrl: string): PgBoss =>
+  new PgBoss({
+    connectionString: databaseUrl,
+    schema,
+    max: 1,
+    migrate: false,
+    createSchema: false,
+    supervise: false,
+    schedule: false,
+  })
+
+/** For processes that only promise work. */
+export const openSender = (databaseUrl: string, log: Log): Promise<Queue> =>
+  open(idleBoss(databaseUrl), log)
 
 /** For worker processes: woken by NOTIFY, looking for dead workers every 2 s. */
 export function openWorker(databaseUrl: string, log: Log): Promise<Queue> {

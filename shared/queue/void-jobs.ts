@@ -4,7 +4,7 @@ import { deadLetterOf, type JobName } from '#shared/queue/jobs.ts'
 import { schema } from '#shared/queue/queue.ts'
 
 /** Jobs whose payloads hold nobody's words and that end by themselves, whatever was cleared. */
-const wordless: readonly JobName[] = ['clear', 'delete-ids', 'sweep']
+const wordless: readonly JobName[] = ['clear', 'delete-ids', 'account-erase', 'sweep']
 
 export type VoidJobs = {
   /** How many were removed. */

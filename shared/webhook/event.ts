@@ -1,12 +1,9 @@
 /** What an account can be told. The rows that tell are written by triggers: see migration 0021. */
-export const eventNames = [
-  'operation.finished',
-  'reflection.suggested',
-  'review.waiting',
-  'key.revoked',
-] as const
-
-export type EventName = (typeof eventNames)[number]
+export type EventName =
+  | 'operation.finished'
+  | 'reflection.suggested'
+  | 'review.waiting'
+  | 'key.revoked'
 
 /** Sent when its owner asks, to whatever is subscribed. */
 export const testEvent = 'webhook.test'

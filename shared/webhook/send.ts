@@ -3,7 +3,7 @@ import { Agent, request } from 'undici'
 import { reachableLookup, requireTarget, type Reach } from '#shared/webhook/address.ts'
 import { Refusal } from '#shared/errors.ts'
 
-export type Message = {
+type Message = {
   /** The same for every try: whoever is told twice can tell. */
   id: string
   url: string
@@ -13,7 +13,7 @@ export type Message = {
 }
 
 /** How a try ended; `status` is null when there was no answer. */
-export type Tried = { status: number | null; error: string | null; ms: number }
+type Tried = { status: number | null; error: string | null; ms: number }
 
 export type Sender = {
   /** Sends a signed message once; redirects are not followed, and of the answer only the status counts. */

@@ -7,6 +7,7 @@ import type { Backend } from '#shared/backend.ts'
 import { buildKey, clientOf, type Answer, type Client } from '#test/support/api.ts'
 import { testBackend, testConfig } from '#test/support/backend.ts'
 import { envOf, start } from '#test/support/processes.ts'
+import { until } from '#test/support/until.ts'
 
 const config = await testConfig(t, {
   RATE_LIMITS: 'on',
@@ -164,6 +165,9 @@ t.test('429: an address has 60 requests a minute without a valid key', async t =
     200,
     'and so is an admin',
   )
+  const google = { 'x-goog-api-key': key }
+  const call = await nobody.post('/v1/models/nothing-of-ours:generateContent', {}, google)
+  t.equal(call.status, 400, 'and so is a client of Google, whose key stands elsewhere')
   ahead += 60_000
   t.equal((await stats(wrong)).status, 401)
 })
@@ -182,6 +186,54 @@ t.test('200: requests with a valid key do not count for their address', async t 
   const client = clientOf(base, await buildKey(backend))
   await times(70, () => stats(client))
   t.equal((await clientOf(base).get('/')).status, 200)
+})
+
+t.test('429: a process serves so many requests of one key at the same time', async t => {
+  const quota = [{ points: 1_000, seconds: 60 }]
+  const base = await apiOf(t, backend, { key: quota, address: quota, together: 3 })
+  const key = await buildKey(backend)
+  const [client, neighbour] = [clientOf(base, key), clientOf(base, await buildKey(backend))]
+  // Nobody works here: these wait for a worker until they are given up.
+  const waiting = new AbortController()
+  const { signal } = waiting
+  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
+  const body = JSON.stringify({ messages: [{ role: 'user', content: 'said' }] })
+  const url = `${base}/v1/memory/ingest?wait=true`
+  for (let n = 0; n < 3; n++) {
+    fetch(url, { method: 'POST', headers, body, signal }).catch(() => undefined)
+  }
+  await until('three are under way', async () => (await stats(client)).status === 429)
+  t.match(await stats(client), {
+    status: 429,
+    body: { error: 'More than 3 requests at the same time', hint: /Wait/ },
+  })
+  t.equal((await stats(client)).headers.get('retry-after'), '1')
+  t.equal((await stats(neighbour)).status, 200, 'others are served')
+  waiting.abort()
+  await until('places are free again', async () => (await stats(client)).status === 200)
+  t.equal(served(await times(9, () => stats(client))), 9)
+})
+
+t.test('429: of one vault not more waits than the queue bears', async t => {
+  const client = clientOf(await apiOf(t, backend), await buildKey(backend))
+  const line = { messages: [{ role: 'user', content: 'said' }] }
+  const { body } = await client.post('/v1/memory/ingest', line)
+  const vault = '(select vault from operations where id = $1)'
+  await query(`update vaults set pending = 50000 where id = ${vault}`, [body.operation_id])
+  for (const [path, sent] of [
+    ['/v1/memory/ingest', line],
+    ['/v1/memory/upload', '{"content":"a"}'],
+    ['/v1/memory/import', ''],
+    ['/v1/memory/reembed', { embeddings: 'local' }],
+  ] as const) {
+    const answer = await client.post(path, sent)
+    t.match(answer, { status: 429, body: { error: /50000 pieces of work/ } }, path)
+    t.equal(answer.headers.get('retry-after'), '10')
+  }
+  t.equal((await stats(client)).status, 200, 'reading goes on')
+  const { status } = await client.send('DELETE', `/v1/operations/${body.operation_id}`)
+  t.equal(status, 200, 'and so does cancelling')
+  t.equal((await client.post('/v1/memory/ingest', line)).status, 202)
 })
 
 t.test('200: GET /health is never limited', async t => {

@@ -34,7 +34,7 @@ const ask = async (path: string, body: object, headers: Record<string, string>) 
     headers: { 'content-type': 'application/json', ...headers },
     body: JSON.stringify(body),
   })
-  return { status: response.status, body: await response.json() }
+  return { status: response.status, body: (await response.json()) as { error?: string } }
 }
 
 /** The credentials a provider saw, wherever they were. */

@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
 
-export type Received = {
+type Received = {
   path: string
   headers: Record<string, string>
   text: string

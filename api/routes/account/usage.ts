@@ -20,9 +20,14 @@ export function usage(router: Router, backend: Backend): void {
     const asked = queryOf(ctx, UsageQuery)
     const end = asked.end === undefined ? backend.now() : momentAfter(asked.end)
     const start = asked.start === undefined ? end - defaultMs : momentFrom(asked.start)
-    if (start > end) throw new Refusal('invalid', 'start lies after end')
+    if (start > end) {
+      const hint = asked.end === undefined ? 'Without end the period ends now' : 'Swap the two'
+      throw new Refusal('invalid', 'start lies after end', hint)
+    }
 
     const period = { start: new Date(start), end: new Date(end) }
+    // A day, or a moment, that was named is part of the period.
+    const last = new Date(asked.end === undefined ? end : end - 1)
     const { query } = backend.postgres
     const [sums, days] = await Promise.all([
       usageOfKey(query, caller.keyHash, period),
@@ -32,7 +37,7 @@ export function usage(router: Router, backend: Backend): void {
       sums.reduce((sum, row) => sum + row[field], 0)
     ctx.body = {
       key: caller.maskedKey,
-      period: { start: period.start.toISOString(), end: period.end.toISOString() },
+      period: { start: period.start.toISOString(), end: last.toISOString() },
       total_requests: total('requests'),
       total_input_tokens: total('inputTokens'),
       total_output_tokens: total('outputTokens'),

@@ -23,7 +23,7 @@ export function graft(router: Router, backend: Backend): void {
     const embedder = await backend.embedders.get(embeddingsOf(ctx, body.embeddings))
     const matches = await graftCandidates(backend, caller, { embedder, queries, threshold })
 
-    if (body.dry_run) {
+    if (body.dry_run === true) {
       ctx.body = {
         dry_run: true,
         operation: 'graft',

@@ -3,10 +3,12 @@ import { IngestBody, IngestQuery } from '#api/contract/contract.ts'
 import { operationOf } from '#api/idempotency.ts'
 import { presentDebt } from '#api/present/debt.ts'
 import { bodyOf, callerOf, embeddingsOf, queryOf, sessionOf } from '#api/request.ts'
-import { requireBalance } from '#shared/account/standing.ts'
+import { requireBalance, requireRoom } from '#shared/account/standing.ts'
 import type { Backend } from '#shared/backend.ts'
 import { requireStore } from '#shared/key/caller.ts'
 import { acceptExchange } from '#shared/memory/ingest.ts'
+import { findKey } from '#shared/postgres/keys.ts'
+import { qualifiedName } from '#shared/providers/resolve.ts'
 import { debtOf } from '#shared/reflection/debt.ts'
 
 /** Longest a request with `wait=true` waits for its exchange to be stored. */
@@ -17,6 +19,7 @@ export function ingest(router: Router, backend: Backend): void {
   router.post('/v1/memory/ingest', async ctx => {
     const caller = await callerOf(ctx, backend)
     requireStore(caller)
+    requireRoom(caller)
     requireBalance(caller)
     const { wait } = queryOf(ctx, IngestQuery)
     const body = await bodyOf(ctx, IngestBody, 'large')
@@ -26,13 +29,15 @@ export function ingest(router: Router, backend: Backend): void {
       operation,
       session: sessionOf(ctx, body.session_id),
       messages: body.messages,
-      model: body.model ?? null,
+      model: body.model === undefined ? null : qualifiedName(body.model),
       embeddings: embeddingsOf(ctx, body.embeddings),
       awaited: wait,
     })
     const { userTokens, assistantTokens } = accepted
     const stored =
       wait && (await backend.operations.settled(caller.account, operation, waitMs)) === 'done'
+    // What has been stored is in the debt by now.
+    const row = stored ? await findKey(backend.postgres.query, caller.keyHash) : undefined
 
     ctx.status = stored ? 200 : 202
     ctx.body = {
@@ -42,9 +47,11 @@ export function ingest(router: Router, backend: Backend): void {
       retrieval_tokens: userTokens,
       response_tokens: assistantTokens,
       message: stored
-        ? `Stored ${accepted.memories} memories`
-        : `Accepted; ${accepted.memories} memories will be stored in the background`,
-      reflection: presentDebt(debtOf(caller.row)),
+        ? `Stored ${counted(accepted.memories)}`
+        : `Accepted; ${counted(accepted.memories)} will be stored in the background`,
+      reflection: presentDebt(debtOf(row ?? caller.row)),
     }
   })
 }
+
+const counted = (memories: number): string => (memories === 1 ? '1 memory' : `${memories} memories`)

@@ -20,7 +20,7 @@ export function list(router: Router, backend: Backend): void {
     const from = asked.from === undefined ? undefined : momentFrom(asked.from)
     const to = asked.to === undefined ? undefined : momentAfter(asked.to)
     if (from !== undefined && to !== undefined && from >= to) {
-      throw new Refusal('invalid', 'from lies after to')
+      throw new Refusal('invalid', 'from lies after to', 'from is the earlier end of the span')
     }
 
     const { rows, next, counts } = await listMemories(backend, caller, {

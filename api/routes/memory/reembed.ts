@@ -3,6 +3,7 @@ import { ReembedBody } from '#api/contract/contract.ts'
 import { operationOf } from '#api/idempotency.ts'
 import { answerQueued, respondsAsync } from '#api/queued.ts'
 import { bodyOf, callerOf } from '#api/request.ts'
+import { requireRoom } from '#shared/account/standing.ts'
 import type { Backend } from '#shared/backend.ts'
 import { requireStore } from '#shared/key/caller.ts'
 import { acceptReembedding } from '#shared/memory/reembed.ts'
@@ -12,6 +13,7 @@ export function reembed(router: Router, backend: Backend): void {
   router.post('/v1/memory/reembed', async ctx => {
     const caller = await callerOf(ctx, backend)
     requireStore(caller)
+    requireRoom(caller)
     const body = await bodyOf(ctx, ReembedBody)
     const { model } = await backend.embedders.get(body.embeddings)
 

@@ -22,7 +22,7 @@ export function transfer(router: Router, backend: Backend): void {
     const embedder = await backend.embedders.get(embeddingsOf(ctx, body.embeddings))
     const memories = await transferCandidates(backend, caller, embedder)
 
-    if (body.dry_run) {
+    if (body.dry_run === true) {
       ctx.body = {
         dry_run: true,
         operation: 'transfer',

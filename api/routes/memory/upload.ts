@@ -4,7 +4,7 @@ import { claimed, operationOf } from '#api/idempotency.ts'
 import { fileIn, fileLimits } from '#api/lines.ts'
 import { answerQueued, respondsAsync } from '#api/queued.ts'
 import { callerOf, embeddingsOf, sessionOf } from '#api/request.ts'
-import { requireBalance, requirePaymentMethod } from '#shared/account/standing.ts'
+import { requireBalance, requirePaymentMethod, requireRoom } from '#shared/account/standing.ts'
 import type { Backend } from '#shared/backend.ts'
 import { acceptFile } from '#shared/bulk/accept.ts'
 import type { StagedLine } from '#shared/bulk/file.ts'
@@ -16,6 +16,7 @@ export function upload(router: Router, backend: Backend): void {
   router.post('/v1/memory/upload', async ctx => {
     const caller = await callerOf(ctx, backend)
     requireStore(caller)
+    requireRoom(caller)
     requirePaymentMethod(caller)
     requireBalance(caller)
     const operation = await acceptFile(backend, caller, {

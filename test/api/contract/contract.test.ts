@@ -93,6 +93,10 @@ const routes: Route[] = [
   'PUT /v1/account/policy',
   'GET /v1/orgs/:orgId/policy',
   'PUT /v1/orgs/:orgId/policy',
+  'GET /v1/account/export',
+  'POST /v1/account/erase',
+  'GET /v1/receipts/key',
+  'GET /v1/receipts/:receiptId',
   'POST /v1/account/webhooks',
   'GET /v1/account/webhooks',
   'GET /v1/account/webhooks/:webhookId',
@@ -155,7 +159,8 @@ t.test('every part of every endpoint judges a value', async t => {
 
 t.test('everything but the open endpoints asks for a credential', async t => {
   const open = routes.filter(route => contract[route].endpoint.auth.length === 0)
-  t.same(open, ['GET /health', 'GET /health/live', 'GET /health/ready', 'GET /'])
+  const health = ['GET /health', 'GET /health/live', 'GET /health/ready']
+  t.same(open, [...health, 'GET /', 'GET /v1/receipts/key', 'GET /v1/receipts/:receiptId'])
   for (const route of routes.filter(name => name.includes('/v1/orgs'))) {
     t.same(contract[route].endpoint.auth, ['admin'], route)
   }
@@ -381,9 +386,8 @@ t.test('types and shapes agree: a checked body is typed', async t => {
     queries: ['b'],
   })
   const threshold: number = body.threshold
-  const previewed: boolean = body.dry_run
   t.equal(threshold, 0.6)
-  t.equal(previewed, false)
+  t.equal(body.dry_run, false)
 })
 
 t.test('answers: what an endpoint may say under a status', async t => {

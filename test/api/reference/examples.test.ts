@@ -117,7 +117,12 @@ t.test('the examples of an account: what it keeps out, and where it is told', as
   t.equal((await run('replayWebhookDelivery', client)).status, 202)
   await works(t, ['accountPolicy', 'putAccountPolicy', 'listWebhooks', 'readWebhook'], client)
   await works(t, ['changeWebhook', 'renewWebhookSecret', 'listWebhookDeliveries'], client)
-  await works(t, ['deleteWebhook'], client)
+  await works(t, ['deleteWebhook', 'receiptKeys'], client)
+  const leaving = clientOf(api.base, await buildKey(backend, 'rosa@example.com'))
+  const { status: erased, body: erasure } = await run('eraseAccount', leaving)
+  t.equal(erased, 202)
+  made('receipt', erasure.receipt_id)
+  await works(t, ['readReceipt'], client)
 })
 
 t.test('no example is left out', async t => {

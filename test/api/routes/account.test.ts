@@ -77,8 +77,37 @@ t.test('200: rolled-up days and single events give the same sums', async t => {
   t.ok((await query('select 1 from usage_daily')).rows.length >= 10)
 })
 
+t.test('200: a named end is part of the period, and so it is told', async t => {
+  const period = async (query: string): Promise<unknown> =>
+    (await api.get(`/v1/account/usage?${query}`)).body.period
+  t.same(await period('start=2026-01-01&end=2026-01-31'), {
+    start: '2026-01-01T00:00:00.000Z',
+    end: '2026-01-31T23:59:59.999Z',
+  })
+  const told = { start: '2026-01-01T00:00:00.000Z', end: '2026-01-31T10:00:00.000Z' }
+  t.same(await period('start=2026-01-01&end=2026-01-31T12:00:00%2B02:00'), told)
+  t.same(await period('start=2026-01-01&end=2026-01-31T12:00:00+02:00'), told, 'a bare + is a +')
+})
+
+t.test('200: a model is counted with its provider where its name tells it', async t => {
+  const client = clientOf(api.base, await buildKey(backend, 'named@example.com'))
+  for (const model of ['gpt-5', 'openai/gpt-5', 'claude-sonnet-4-5', 'my-own-model']) {
+    const messages = [{ role: 'user', content: 'the boiler was serviced' }]
+    t.equal((await client.post('/v1/memory/ingest', { model, messages })).status, 202)
+  }
+  const { body } = await client.get('/v1/account/usage')
+  t.match(body.by_model, {
+    'openai/gpt-5': { requests: 2 },
+    'anthropic/claude-sonnet-4-5': { requests: 1 },
+    'my-own-model': { requests: 1 },
+  })
+})
+
 t.test('400: a period that ends before it starts, dates that are none', async t => {
-  t.equal((await api.get('/v1/account/usage?start=2026-02-01&end=2026-01-01')).status, 400)
+  t.match(await api.get('/v1/account/usage?start=2026-02-01&end=2026-01-01'), {
+    status: 400,
+    body: { error: /lies after/, hint: /Swap/ },
+  })
   t.equal((await api.get('/v1/account/usage?start=yesterday')).status, 400)
 })
 

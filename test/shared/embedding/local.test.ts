@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { embed, localEmbedder } from '#shared/embedding/local.ts'
-import { scoreOf } from '#shared/recall/score.ts'
+import { scoreOf } from '#shared/recall/ranking/score.ts'
 
 const embedder = localEmbedder()
 

@@ -11,6 +11,7 @@ export function passes(router: Router, backend: Backend): void {
   router.get('/v1/orgs/:orgId/debug/passes', async ctx => {
     const { org } = await orgOf(ctx, backend)
     const { limit, author = null } = queryOf(ctx, DebugPassesQuery)
+    await backend.retrievals.flush()
     const entries = await listTrail(backend.postgres.query, { org: org.id, author, limit })
     ctx.body = { org_id: org.id, count: entries.length, passes: entries.map(presentEntry) }
   })

@@ -71,7 +71,9 @@ t.test('200: with wait=true the exchange can be searched when the answer comes',
     messages: [{ role: 'user', content: 'The spare key hangs behind the blue door.' }],
   })
   t.equal(status, 200)
-  t.match(body, { accepted: true, queued: false })
+  t.match(body, { accepted: true, queued: false, message: 'Stored 1 memory' })
+  const { body: later } = await post('/v1/memory/search', { query: 'anything', limit: 1 })
+  t.same(body.reflection, later.reflection, 'the debt counts what has been stored')
   const found = await post('/v1/memory/search', { query: 'where is the spare key?', limit: 5 })
   t.match(found.body.memories[0], { content: 'The spare key hangs behind the blue door.' })
 })

@@ -198,10 +198,7 @@ t.test('200: bills storage of what was copied, once, to the key that asked', asy
   )
   const tokens = body.estimated_tokens
   const balance = String(1000 - tokens)
-  t.same(rows, [
-    { kind: 'transfer', tokens, balance },
-    { kind: 'transfer', tokens: 0, balance },
-  ])
+  t.same(rows, [{ kind: 'transfer', tokens, balance }], 'nothing copied is nothing billed')
 })
 
 t.test('401: no key, an unknown key', async t => {
@@ -263,12 +260,16 @@ t.test('400: every destination that is none', async t => {
   }
 })
 
-t.test('400: what is no dry_run, no model, or not known', async t => {
+t.test('200: exactly true previews, anything else writes', async t => {
+  const source = await toldKey()
+  for (const dry_run of ['true', 1, null, false]) {
+    const { status, body } = await transfer(source, await buildKey(backend), { dry_run })
+    t.match({ status, body }, { status: 200, body: { dry_run: false, copied: 3 } })
+  }
+})
+
+t.test('400: what is no model, or not known', async t => {
   const [source, destination] = [await toldKey(), await buildKey(backend)]
-  t.match(await transfer(source, destination, { dry_run: 'true' }), {
-    status: 400,
-    body: { error: /dry_run/ },
-  })
   t.match(await transfer(source, destination, { dryrun: true }), {
     status: 400,
     body: { hint: /dry_run/ },

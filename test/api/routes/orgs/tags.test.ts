@@ -141,3 +141,36 @@ t.test('400 and 404', async t => {
     t.match(await admin.send('DELETE', `${path}/tags/${id}`), gone)
   }
 })
+
+t.test(
+  '400: a blank name or label; white space and the way of writing an accent say nothing',
+  async t => {
+    const { admin, path } = await buildOrg(backend, base)
+    for (const [at, body] of [
+      ['/v1/orgs', { name: '  ' }],
+      [`${path}/roles`, { name: ' ' }],
+      [`${path}/roles`, { name: 'x', allowed_tags: ['ok', ' '] }],
+      [`${path}/tags`, { label: '\u00A0' }],
+      [`${path}/tags`, { label: ' * ' }],
+    ] as const) {
+      const answer = await admin.post(at, body)
+      t.equal(answer.status, 400, `${at} ${JSON.stringify(body)}`)
+    }
+    const { body: tag } = await admin.post(`${path}/tags`, { label: ' caf\u0065\u0301 ' })
+    t.equal(tag.label, 'café')
+    const { body: role } = await admin.post(`${path}/roles`, {
+      name: ' Baristas ',
+      allowed_tags: ['caf\u0065\u0301', ' café', '* '],
+    })
+    t.match(role, { name: 'Baristas', allowed_tags: ['café', '*'] })
+    for (const [at, body] of [
+      [path, { name: ' ' }],
+      [`${path}/roles/${role.role_id}`, { name: ' ' }],
+      [`${path}/roles/${role.role_id}`, { allowed_tags: [' '] }],
+      [`${path}/tags/${tag.tag_id}`, { label: ' ' }],
+    ] as const) {
+      t.equal((await admin.send('PATCH', at, { body })).status, 400, at)
+    }
+    t.equal((await admin.post(`${path}/tags`, { label: 'café' })).status, 409)
+  },
+)

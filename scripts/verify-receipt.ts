@@ -1,0 +1,65 @@
+import { readFileSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import { emailProof, verifiedReceipt, type ReceiptKey } from '#shared/account/receipt.ts'
+
+const usage = `Checks the receipt of an erasure.
+
+  node scripts/verify-receipt.ts <receipt> --keys <keys>
+
+  <receipt>          a file with the receipt, or with the whole answer of GET /v1/receipts/…
+  --keys <file>      what GET /v1/receipts/key answered, kept from then or read now
+  --email <email>    also checks that the account was that of this email
+  --json             prints what the receipt says as JSON alone
+  --help             this text
+
+Exits 0 when it is genuine, 1 when it is not, 2 when it cannot be read.
+`
+
+/** @returns the exit code. */
+function main(): number {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      keys: { type: 'string' },
+      email: { type: 'string' },
+      json: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  })
+  const [file] = positionals
+  if (values.help || file === undefined || values.keys === undefined) {
+    process.stdout.write(usage)
+    return values.help ? 0 : 2
+  }
+  const receipt = verifiedReceipt(receiptIn(readFileSync(file, 'utf8')), keysIn(values.keys))
+  if (!receipt)
+    return refuse('This receipt is not genuine: none of the keys has signed it as it is')
+  if (values.email !== undefined && emailProof(receipt.id, values.email) !== receipt.email_proof) {
+    return refuse('The receipt is genuine, but it is that of another email')
+  }
+  const said = JSON.stringify(receipt, null, 2)
+  process.stdout.write(values.json ? `${said}\n` : `The receipt is genuine. It says:\n${said}\n`)
+  return 0
+}
+
+function refuse(sentence: string): number {
+  process.stderr.write(`${sentence}\n`)
+  return 1
+}
+
+function receiptIn(text: string): string {
+  if (!text.trimStart().startsWith('{')) return text
+  const { receipt } = JSON.parse(text) as { receipt?: string | null }
+  if (!receipt) throw new Error('the file has no receipt: the erasure may not be over yet')
+  return receipt
+}
+
+const keysIn = (file: string): ReceiptKey[] =>
+  (JSON.parse(readFileSync(file, 'utf8')) as { keys: ReceiptKey[] }).keys
+
+try {
+  process.exitCode = main()
+} catch (error) {
+  process.stderr.write(`${(error as Error).message}\n`)
+  process.exitCode = 2
+}

@@ -1,0 +1,23 @@
+import { Refusal } from '#shared/errors.ts'
+
+/**
+ * A name or a label as somebody wrote it. White space around it says nothing, nor does the way its
+ * accents are composed: two that look the same are the same.
+ *
+ * @param field what it is called where it was sent
+ * @throws Refusal `invalid` when nothing is left.
+ */
+export function nameAsked(text: string, field: string): string {
+  const name = text.normalize('NFC').trim()
+  if (name !== '') return name
+  throw new Refusal('invalid', `${field} must not be blank`)
+}
+
+/**
+ * Labels that a role allows, `*` among them or not, each once.
+ *
+ * @throws Refusal `invalid` for a blank one.
+ */
+export const labelsAsked = (labels: readonly string[]): string[] => [
+  ...new Set(labels.map(label => nameAsked(label, 'A label of allowed_tags'))),
+]

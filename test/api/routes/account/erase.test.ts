@@ -1,0 +1,237 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { receiptKeys, verifiedReceipt } from '#shared/account/receipt.ts'
+import { finishAccountErasure } from '#shared/account/erase.ts'
+import { purgeErasedAccounts } from '#shared/postgres/receipts.ts'
+import { buildKey, clientOf, testApi, workOn } from '#test/support/api.ts'
+import { testBackend } from '#test/support/backend.ts'
+import { buildTeam, share } from '#test/support/team.ts'
+import { until } from '#test/support/until.ts'
+import { callerOf } from '#test/support/vault.ts'
+
+t.setTimeout(60_000)
+
+const backend = await testBackend(t)
+const { base } = await testApi(t, backend)
+await workOn(backend)
+const { query } = backend.postgres
+const anonymous = clientOf(base)
+const path = '/v1/account/erase'
+
+/** Lets the look for empty vaults come now. */
+const hurry = () =>
+  query(
+    `update pgboss.job set start_after = now() where name = 'account-erase' and state < 'active'`,
+  )
+
+async function receiptOf(id: string) {
+  await until(
+    'the account is erased',
+    async () => {
+      await hurry()
+      return (await anonymous.get(`/v1/receipts/${id}`)).body.status === 'erased'
+    },
+    30_000,
+  )
+  return (await anonymous.get(`/v1/receipts/${id}`)).body
+}
+
+/** Every row of every table, queue included, that says one of these. */
+async function mentions(...words: string[]): Promise<string[]> {
+  const { rows: tables } = await query<{ name: string }>(
+    `select format('%I.%I', table_schema, table_name) as name from information_schema.tables
+     where table_schema in ('public', 'pgboss') and table_type = 'BASE TABLE'`,
+  )
+  const found: string[] = []
+  for (const { name } of tables) {
+    const { rows } = await query<{ said: string }>(
+      `select row_to_json(x)::text as said from ${name} x`,
+    )
+    found.push(
+      ...rows.filter(({ said }) => words.some(word => said.includes(word))).map(() => name),
+    )
+  }
+  return [...new Set(found)].toSorted()
+}
+
+t.test('an account with everything: gone from both stores, with a receipt', async t => {
+  const email = 'Rosa@Example.com'.toLowerCase()
+  const team = await buildTeam(backend, email)
+  const key = await buildKey(backend, email)
+  const client = clientOf(base, key)
+  const admin = clientOf(base, team.adminKey)
+  const memberKey = await team.member('ada@example.com', [])
+  const member = clientOf(base, memberKey)
+  const stranger = clientOf(base, await buildKey(backend))
+
+  const said = (content: string) => ({
+    messages: [{ role: 'user', content }],
+    session_id: 'chat-1',
+  })
+  const once = { 'idempotency-key': 'once' }
+  await client.post('/v1/memory/ingest?wait=true', said('my cat is called Ada'), once)
+  await client.send('POST', '/v1/memory/upload', {
+    body: '{"content":"we moved to Lisbon","role":"user"}\n',
+    headers: { 'content-type': 'application/x-ndjson' },
+  })
+  const second = await client.post('/v1/keys', { name: 'Phone' })
+  await client.post('/v1/memory/transfer', { destination_key: second.body.key })
+  await client.post('/v1/memory/search', { query: 'cat', limit: 1 }, once)
+  await member.post('/v1/memory/ingest?wait=true', said('the safe opens with 1234'))
+  await share(backend, team, [{ text: 'the launch is in May' }])
+  await client.send('PUT', '/v1/account/provider-keys/openai', {
+    body: { key: 'sk-0123456789abcd' },
+  })
+  const hook = { url: 'https://example.com/', events: ['operation.finished', 'key.revoked'] }
+  await client.post('/v1/account/webhooks', hook)
+  await stranger.post('/v1/memory/ingest?wait=true', said('I am somebody else'))
+  await backend.usage.flush()
+  const { rows: vaults } = await query<{ id: string }>('select id from vaults where account = $1', [
+    team.account,
+  ])
+  const ids = vaults.map(({ id }) => id)
+  t.ok((await mentions(team.account, ...ids)).length > 8)
+
+  t.match(await client.post(path, { email: 'somebody@example.com' }), {
+    status: 400,
+    body: { error: /not that of this account/ },
+  })
+  t.equal((await client.get('/v1/memory/stats')).status, 200, 'nothing has happened')
+
+  const asked = await client.post(path, { email: 'ROSA@example.com' })
+  t.match(asked, { status: 202, body: { status: 'erasing', receipt: null, finished_at: null } })
+  for (const dead of [client, member, clientOf(base, second.body.key)]) {
+    t.equal((await dead.get('/v1/memory/stats')).status, 401)
+  }
+  t.equal((await admin.get('/v1/orgs')).status, 401)
+
+  const answer = await receiptOf(asked.body.receipt_id)
+  const { keys } = (await anonymous.get('/v1/receipts/key')).body
+  const receipt = verifiedReceipt(answer.receipt, keys)!
+  t.match(receipt, {
+    id: asked.body.receipt_id,
+    account: team.account,
+    finished_at: answer.finished_at,
+    erased: {
+      keys: 5,
+      admin_keys: 1,
+      provider_keys: 1,
+      webhooks: 1,
+      organizations: 1,
+      members: 1,
+      vaults: ids.length,
+    },
+    remaining: { empty_vault_ids: ids.length },
+  })
+  t.ok(receipt.erased.memories >= 5, `${receipt.erased.memories} memories`)
+  t.ok(receipt.erased.records > 5, `${receipt.erased.records} records`)
+
+  for (const vault of ids) {
+    t.equal(await backend.mongo.memories.countDocuments({ vault }), 0)
+  }
+  t.same(
+    await mentions('rosa@example.com', 'ada@example.com', 'Lisbon', 'my cat', '1234', 'launch'),
+    [],
+    'no word and no name',
+  )
+  const left = (await mentions(team.account, ...ids)).filter(name => !name.startsWith('pgboss.'))
+  t.same(
+    left,
+    ['account_erasures', 'accounts', 'erasures', 'vaults'].map(name => `public.${name}`),
+  )
+  t.same((await stranger.get('/v1/memory/stats')).body.memories, 1, 'others keep theirs')
+
+  const again = await buildKey(backend, email)
+  t.equal((await clientOf(base, again).get('/v1/memory/stats')).body.memories, 0, 'a new beginning')
+
+  await query(`delete from erasures where vault = any($1)`, [ids])
+  t.equal(await purgeErasedAccounts(query), 1)
+  t.equal(await purgeErasedAccounts(query), 0)
+  t.same(
+    (await mentions(team.account, ...ids)).filter(name => !name.startsWith('pgboss.')),
+    ['public.account_erasures'],
+  )
+
+  const folder = t.testdir()
+  const [file, keyFile] = [join(folder, 'receipt.json'), join(folder, 'keys.json')]
+  writeFileSync(file, JSON.stringify(answer))
+  writeFileSync(keyFile, JSON.stringify({ keys }))
+  const run = (...args: string[]) =>
+    spawnSync('node', ['scripts/verify-receipt.ts', file, '--keys', keyFile, ...args])
+  const told = execFileSync('node', [
+    'scripts/verify-receipt.ts',
+    file,
+    '--keys',
+    keyFile,
+    '--json',
+    '--email',
+    'rosa@Example.com',
+  ])
+  t.same(JSON.parse(told.toString()), receipt)
+  t.equal(run('--email', 'ada@example.com').status, 1)
+  const [head, body, signature] = answer.receipt.split('.')
+  const forged = Buffer.from(JSON.stringify({ ...receipt, account: 'mine' })).toString('base64url')
+  writeFileSync(file, [head, forged, signature].join('.'))
+  t.match(run(), { status: 1, stderr: /not genuine/ })
+  t.equal(verifiedReceipt([head, body, signature].join('.'), []), undefined)
+  writeFileSync(file, '{"receipt": null}')
+  t.equal(run().status, 2)
+})
+
+t.test('an account is not erased before its vaults are empty', async t => {
+  const key = await buildKey(backend, 'slow@example.com')
+  const { scope } = await callerOf(backend, key)
+  const asked = await clientOf(base, key).post(path, { email: 'slow@example.com' })
+  const operation = asked.body.receipt_id as string
+  await until('the vault is cleared', async () => {
+    const { rows } = await query(
+      `select 1 from operations where vault = $1 and state in ('accepted', 'running')`,
+      [scope.vault],
+    )
+    return rows.length === 0
+  })
+  await backend.mongo.memories.insertOne({ _id: operation, vault: scope.vault, epoch: 1 } as never)
+  t.equal(await finishAccountErasure(backend, { operation, look: 7 }), false)
+  t.equal((await anonymous.get(`/v1/receipts/${operation}`)).body.status, 'erasing')
+  await backend.mongo.memories.deleteOne({ vault: scope.vault, _id: operation })
+  const { receipt } = await receiptOf(operation)
+  t.equal(await finishAccountErasure(backend, { operation, look: 9 }), true)
+  t.equal((await anonymous.get(`/v1/receipts/${operation}`)).body.receipt, receipt, 'signed once')
+})
+
+t.test(
+  '403, 404: whoever does not speak for the account, and receipts there are none of',
+  async t => {
+    const team = await buildTeam(backend)
+    const member = clientOf(base, await team.member('eve@example.com'))
+    t.equal((await member.post(path, { email: team.email })).status, 403)
+    const key = await buildKey(backend)
+    t.equal((await clientOf(base, `${key}:write`).post(path, { email: 'a@b.example' })).status, 403)
+    t.equal((await anonymous.post(path, { email: team.email })).status, 401)
+    t.equal((await anonymous.get(`/v1/receipts/${crypto.randomUUID()}`)).status, 404)
+    const admin = clientOf(base, team.adminKey)
+    t.equal((await admin.post(path, { email: team.email })).status, 202, 'the admin of the email')
+    t.equal((await admin.get('/v1/orgs')).status, 401)
+  },
+)
+
+t.test('two requests at once erase once', async t => {
+  const client = clientOf(base, await buildKey(backend, 'twice@example.com'))
+  const answers = await Promise.all(
+    Array.from({ length: 4 }, () => client.post(path, { email: 'twice@example.com' })),
+  )
+  t.same(answers.map(({ status }) => status).filter(status => status === 202).length, 1)
+  t.ok(answers.every(({ status }) => status === 202 || status === 400 || status === 401))
+})
+
+t.test('receipts outlive the rotation of the master key', async t => {
+  const [first] = backend.config.masterKeys
+  const newer = { id: 'newer', key: Buffer.alloc(32, 9) }
+  const keys = receiptKeys([newer, first!])
+  t.equal(keys.length, 2)
+  t.same(keys[1], receiptKeys([first!])[0])
+  t.notSame(keys[0]!.x, keys[1]!.x)
+  t.notMatch(JSON.stringify(keys), /"d"/)
+})

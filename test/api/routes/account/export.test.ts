@@ -1,0 +1,88 @@
+import t from 'tap'
+import { buildAdmin, buildOrg } from '#test/support/admin.ts'
+import { buildKey, clientOf, testApi, workOn } from '#test/support/api.ts'
+import { testBackend } from '#test/support/backend.ts'
+
+const backend = await testBackend(t)
+const { base } = await testApi(t, backend)
+await workOn(backend)
+const path = '/v1/account/export'
+
+type Line = { type: string; [field: string]: unknown }
+
+t.test('200: everything of an account, and nothing of anybody else', async t => {
+  const { admin, email, org, path: orgPath } = await buildOrg(backend, base)
+  const key = await buildKey(backend, email)
+  const client = clientOf(base, key)
+  const stranger = clientOf(base, await buildKey(backend))
+  const said = (content: string, session_id?: string) => ({
+    messages: [{ role: 'user', content }],
+    ...(session_id && { session_id }),
+  })
+  await client.post('/v1/memory/ingest?wait=true', said('my cat is called Ada'))
+  await client.post('/v1/memory/ingest?wait=true', said('in a chat', 'chat-1'))
+  await stranger.post('/v1/memory/ingest?wait=true', said('I am somebody else'))
+  await client.send('PUT', '/v1/account/provider-keys/openai', {
+    body: { key: 'sk-0123456789abcd' },
+  })
+  const hook = { url: 'https://example.com/', events: ['key.revoked'] }
+  const { body: webhook } = await client.post('/v1/account/webhooks', hook)
+  await admin.post(`${orgPath}/tags`, { label: 'finance' })
+  await admin.post(`${orgPath}/roles`, { name: 'Accounting', allowed_tags: ['finance'] })
+  const { body: member } = await admin.post(`${orgPath}/keys`, {
+    team_member_id: 'ben@example.com',
+  })
+  const ben = clientOf(base, member.memory_key)
+  await ben.post('/v1/memory/ingest?wait=true', said('what Ben says to himself'))
+  const shared = Array.from({ length: 3 }, (_, n) => ({ text: `we share ${n}`, tags: ['finance'] }))
+  await admin.post(`${orgPath}/memories`, { items: shared })
+
+  const { status, headers, body } = await client.get(path)
+  t.equal(status, 200)
+  t.match(headers.get('content-type'), /x-ndjson/)
+  const lines = body as Line[]
+  const of = (type: string) => lines.filter(line => line.type === type)
+  t.match(of('account'), [{ email }])
+  t.match(of('provider_key'), [{ provider: 'openai', masked_key: /^sk-…/ }])
+  t.match(of('webhook'), [{ id: webhook.id, url: hook.url }])
+  t.ok(
+    of('vault').some(({ keys }) =>
+      (keys as { masked_key: string }[]).some(({ masked_key: masked }) =>
+        masked.endsWith(key.slice(-4)),
+      ),
+    ),
+  )
+  t.match(
+    of('memory').map(({ content, session_id: session }) => [content, session]),
+    [
+      ['my cat is called Ada', null],
+      ['in a chat', 'chat-1'],
+    ],
+  )
+  t.match(of('organization'), [
+    {
+      org_id: org,
+      tags: [{ label: 'finance' }],
+      roles: [{ name: 'Accounting' }],
+      users: [{ team_member_id: 'ben@example.com' }],
+      instructions: { org_id: org },
+    },
+  ])
+  t.same(
+    of('shared_memory')
+      .map(({ text }) => text)
+      .toSorted(),
+    shared.map(({ text }) => text),
+  )
+  const whole = JSON.stringify(lines)
+  for (const secret of ['somebody else', 'Ben says', webhook.secret, key, member.memory_key]) {
+    t.notOk(whole.includes(secret as string), 'no word and no secret of it')
+  }
+  t.same((await admin.get(path)).body.length, lines.length, 'the admin gets the same')
+})
+
+t.test('401, 403: whoever does not speak for the account', async t => {
+  const { memoryKey } = await buildAdmin(backend)
+  t.equal((await clientOf(base).get(path)).status, 401)
+  t.equal((await clientOf(base, `${memoryKey}:read`).get(path)).status, 403)
+})

@@ -1,0 +1,261 @@
+import { execFile } from 'node:child_process'
+import { globSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
+import t from 'tap'
+import { document } from '#api/contract/document.ts'
+import { createCredentials } from '#scripts/bootstrap.ts'
+import { readConfig } from '#shared/config.ts'
+import { providerNames } from '#shared/providers/registry.ts'
+import { jobNames, jobs } from '#shared/queue/jobs.ts'
+import { clientOf, workOn } from '#test/support/api.ts'
+import { providerKey } from '#test/support/model-provider.ts'
+import { proxyWorld } from '#test/support/model-provider/world.ts'
+import { envOf } from '#test/support/processes.ts'
+import { codeIn, readme, section, snippets, tables } from '#test/support/readme.ts'
+
+// A dozen programs, one after the other.
+t.setTimeout(120_000)
+
+const run = promisify(execFile)
+const root = fileURLToPath(new URL('..', import.meta.url))
+const tsc = `${root}node_modules/typescript/bin/tsc`
+
+const { backend, base, provider } = await proxyWorld(t)
+await workOn(backend)
+const { memoryKey, adminKey } = await backend.postgres.transaction(tx =>
+  createCredentials(tx, backend.config.keyPepper, {
+    email: 'newcomer@example.com',
+    keyName: 'First Key',
+    keyDays: null,
+    adminDays: 1,
+    paymentMethod: 'card',
+    balance: null,
+  }),
+)
+
+// The folder of somebody who has cloned the project, started it and installed the SDKs.
+const cloned = ['api', 'shared', 'scripts', 'workers', 'node_modules', 'package.json']
+const folder = t.testdir({
+  ...Object.fromEntries(cloned.map(name => [name, t.fixture('symlink', `${root}${name}`)])),
+  '.vault': {
+    'credentials.json': JSON.stringify({
+      base_url: base,
+      memory_key: memoryKey,
+      admin_key: adminKey,
+    }),
+  },
+  dist: {},
+  'tsconfig.json': JSON.stringify({
+    extends: `${root}tsconfig.json`,
+    compilerOptions: { lib: ['esnext', 'dom'], exactOptionalPropertyTypes: false, types: ['node'] },
+    include: ['snippet-*.ts'],
+  }),
+  ...Object.fromEntries(
+    snippets(readme).map(({ line, text, language }) => [`snippet-${line}.${language}`, text]),
+  ),
+})
+const built = run(process.execPath, [
+  tsc,
+  '-p',
+  `${root}scripts/client.tsconfig.json`,
+  '--outDir',
+  `${folder}/dist`,
+])
+
+const environment = {
+  ...envOf(backend.config),
+  DATA_DIR: `${folder}/.vault`,
+  OPENAI_API_KEY: providerKey('openai'),
+  ANTHROPIC_API_KEY: providerKey('anthropic'),
+  GEMINI_API_KEY: providerKey('google'),
+  LANGCHAIN_TRACING_V2: 'false',
+  npm_config_offline: 'true',
+  npm_config_update_notifier: 'false',
+}
+
+/** Runs commands in the terminal that all snippets share: what one exports, the next ones have. */
+async function inTerminal(commands: string): Promise<string> {
+  const script = `set -euo pipefail\ntouch exported\nsource ./exported\n${commands}\nexport -p >exported`
+  const { stdout } = await run('bash', ['-c', script], {
+    cwd: folder,
+    env: environment,
+    timeout: 60_000,
+  })
+  return stdout
+}
+
+/** What snippets print, by the heading they stand under. */
+const printed: Record<string, RegExp> = {
+  'A first call': /My cat is called Ada/,
+  'Plain fetch, calling the model yourself': /<memory_context>[^]*My cat is called Ada/,
+  'TypeScript, typed': /turns nine in May/,
+  'A team': /mk_org_\w{32}/,
+  Operations: /1 stored|mk_admin_\w{32}/,
+}
+/** Those that ask a model, with the memory of the first call. */
+const askModels = new Set(['OpenAI', 'Anthropic', 'Gemini', 'Vercel AI SDK', 'LangChain', 'curl'])
+
+const headingOf = (title: string): string => title.replace(/ \(README\.md:\d+\)$/, '')
+
+for (const { title, line, language, text, reason } of snippets(readme)) {
+  if (!['sh', 'ts'].includes(language) || reason) continue
+
+  t.test(`${title} runs`, async t => {
+    await built
+    provider.forget()
+    const said = await inTerminal(language === 'sh' ? text : `node snippet-${line}.ts`)
+    const heading = headingOf(title)
+    t.not(said, '', 'it shows something')
+    t.notMatch(said, /"error"/)
+    if (printed[heading]) t.match(said, printed[heading])
+    if (askModels.has(heading)) {
+      t.match(said, /Noted/, 'the answer of the model')
+      const [asked] = provider.seen
+      t.match(asked?.body.toString(), /memory_context[^]*My cat is called Ada/, 'with the memory')
+    }
+  })
+}
+
+t.test('snippets in TypeScript have no faults of types', async t => {
+  await built
+  const { stdout } = await run(process.execPath, [tsc, '-p', folder]).catch(
+    (error: { stdout: string }) => error,
+  )
+  t.equal(stdout, '')
+})
+
+t.test('MCP clients attach as they are told to', async t => {
+  const env: Record<string, string> = {
+    BASE_URL: base,
+    MEMORY_KEY: memoryKey,
+    MEMORY_VAULT_FOLDER: root.replace(/\/$/, ''),
+  }
+  const configured = snippets(readme).filter(({ language }) => language === 'json')
+  t.equal(configured.length, 2)
+  for (const { text, title } of configured) {
+    const filled = text.replaceAll(/\$\{(\w+)\}/g, (_, name: string) => env[name]!)
+    const { mcpServers } = JSON.parse(filled) as { mcpServers: { memory: Attached } }
+    const client = new Client({ name: 'readme', version: '1.0.0' })
+    await client.connect(transportOf(mcpServers.memory))
+    const found = await client.callTool({
+      name: 'search',
+      arguments: { query: 'my cat', limit: 3 },
+    })
+    t.match(JSON.stringify(found.structuredContent), 'Ada', title)
+    await client.close()
+  }
+})
+
+type Attached =
+  | { type: 'http'; url: string; headers: Record<string, string> }
+  | { type?: never; command: string; args: string[]; env: Record<string, string> }
+
+const transportOf = (server: Attached) =>
+  server.type === 'http'
+    ? new StreamableHTTPClientTransport(new URL(server.url), {
+        requestInit: { headers: server.headers },
+      })
+    : new StdioClientTransport({
+        ...server,
+        env: { PATH: process.env.PATH!, ...server.env },
+      })
+
+t.test('blocks are run, or say why not', async t => {
+  for (const { language, title, reason } of snippets(readme)) {
+    t.ok(['sh', 'ts', 'json'].includes(language), `${title}: ${language}`)
+    if (reason) t.ok(reason.length > 20, `${title}: ${reason}`)
+  }
+})
+
+t.test('every endpoint that is served stands on the page, and no other', async t => {
+  const { body } = await clientOf(base).get('/')
+  const served = Object.keys((body as { endpoints: Record<string, string> }).endpoints)
+  const written = tables(section(readme, 'What is served')).flatMap(({ head, rows }) => {
+    const below = codeIn(head[0]!)[0] ?? ''
+    return rows.flatMap(([cell]) => codeIn(cell!).flatMap(code => endpointsOf(code, below)))
+  })
+  t.same(written.toSorted(), served.toSorted())
+  t.same(new Set(written).size, written.length, 'none twice')
+  for (const page of ['/docs', '/openapi.json', '/console', '/mcp', '/metrics', '/admin/queues']) {
+    t.ok(readme.includes(`\`${page}\``), page)
+  }
+})
+
+/** `GET, PUT /a` is two endpoints; a page is none. */
+function endpointsOf(code: string, below: string): string[] {
+  const [, methods, path] = /^([A-Z, ]+) (\/\S*)$/.exec(code) ?? []
+  if (!methods || !path) return []
+  const whole = below && path === '/' ? below : `${below}${path}`
+  return methods.split(', ').map(method => `${method} ${whole}`)
+}
+
+t.test('the board is the board of the code', async t => {
+  const [board] = tables(section(readme, 'The queue board'))
+  const rows = new Map(board!.rows.map(cells => [codeIn(cells[0]!)[0]!, cells]))
+  t.same([...rows.keys()].toSorted(), jobNames.toSorted())
+  for (const name of jobNames.filter(name => rows.has(name))) {
+    const { concurrency, batchSize } = jobs[name]
+    t.equal(rows.get(name)![2], `${concurrency} × ${batchSize}`, name)
+  }
+})
+
+t.test('every variable of the environment is in the table, and no other', async t => {
+  const read = new Set<string>()
+  const asking = new Proxy({}, { get: (_, name) => void read.add(String(name)) })
+  t.throws(() => readConfig(asking))
+  const named = [...read].filter(name => !/_(API_KEY|BASE_URL)$/.test(name))
+  const [table] = tables(section(readme, 'Environment'))
+  const written = table!.rows.flatMap(([name]) => codeIn(name!))
+  t.same(written.toSorted(), [...named, 'DATA_DIR', '<NAME>_API_KEY', '<NAME>_BASE_URL'].toSorted())
+  const providers = codeIn(table!.rows.find(([name]) => name!.includes('<NAME>'))![2]!)
+  for (const name of providerNames) t.ok(providers.includes(name.toUpperCase()), name)
+})
+
+t.test('the map is of this tree', async t => {
+  const folders: string[] = []
+  let top = ''
+  for (const line of /\n```\n([^]*?)\n```/.exec(section(readme, 'The map'))![1]!.split('\n')) {
+    const indented = line.startsWith(' ')
+    const names = line.trim().split(/ {2,}/)[0]!.split(' ')
+    for (const name of names.filter(name => name.endsWith('/'))) {
+      if (!indented) top = name
+      folders.push(indented ? `${top}${name}` : name)
+    }
+  }
+  const there = [
+    ...globSync('*/', { cwd: root }),
+    ...globSync('{api,shared,scripts,workers}/*/', { cwd: root }),
+  ]
+    .map(name => `${name.replace(/\/$/, '')}/`)
+    .filter(name => !name.startsWith('node_modules'))
+  t.same(there.filter(name => !folders.includes(name)).toSorted(), [], 'folders without a line')
+  t.same(
+    folders.filter(name => globSync(name, { cwd: root }).length === 0),
+    [],
+    'lines without a folder',
+  )
+})
+
+t.test('paths, commands and endpoints that the text names exist', async t => {
+  const scripts = Object.keys(
+    (JSON.parse(readFileSync(`${root}package.json`, 'utf8')) as { scripts: object }).scripts,
+  )
+  for (const [, name] of readme.matchAll(/npm run (?:--\S+ )*([a-z-]+)/g)) {
+    t.ok(scripts.includes(name!), `npm run ${name}`)
+  }
+  for (const [path] of readme.matchAll(/\b(?:api|shared|scripts|workers|test)\/[\w./-]*\w\b/g)) {
+    t.ok(globSync(path, { cwd: root }).length > 0, path)
+  }
+  const known = new Set(
+    Object.values(document.endpoints).map(({ method, path }) => `${method} ${path}`),
+  )
+  const said = readme
+    .split('\n')
+    .filter(line => !line.startsWith('|'))
+    .flatMap(codeIn)
+    .filter(code => /^(GET|POST|PUT|PATCH|DELETE) \/v1\S*$/.test(code))
+  for (const code of said) t.ok(known.has(code.replace(/\?.*/, '')), code)
+})

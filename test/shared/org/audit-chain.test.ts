@@ -1,0 +1,133 @@
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import t from 'tap'
+import { mintId } from '#shared/ids.ts'
+import { checkChain } from '#shared/org/audit-chain.ts'
+import { deleteShared, updateShared } from '#shared/org/shared-memory.ts'
+import { testBackend } from '#test/support/backend.ts'
+import { envOf } from '#test/support/processes.ts'
+import { buildTeam, share } from '#test/support/team.ts'
+
+const backend = await testBackend(t)
+const { query } = backend.postgres
+
+async function audited() {
+  const team = await buildTeam(backend)
+  const ids = await share(backend, team, [{ text: 'one' }, { text: 'two' }, { text: 'three' }])
+  const by = () => ({ operation: mintId(), actor: 'Zoë\n1\tx@example.com' })
+  await updateShared(backend, team, { ...by(), id: ids[0]!, text: 'another', tags: ['a'] })
+  await deleteShared(backend, team, { ...by(), id: ids[1]! })
+  return team
+}
+
+t.test('a chain that nobody touched is whole, and counts every event', async t => {
+  const { org } = await audited()
+  const chain = await checkChain(query, org)
+  t.match(chain, { org, position: 6, broken: null })
+  t.match(chain.hash, /^[0-9a-f]{64}$/)
+  const empty = await buildTeam(backend)
+  t.match(await checkChain(query, empty.org), { position: 0, hash: '', broken: null })
+})
+
+t.test('many at once make one chain', async t => {
+  const team = await buildTeam(backend)
+  const other = await buildTeam(backend)
+  await Promise.all(
+    Array.from({ length: 20 }, (_, n) =>
+      share(backend, n % 2 ? team : other, [{ text: `a ${n}` }, { text: `b ${n}` }]),
+    ),
+  )
+  t.match(await checkChain(query, team.org), { position: 20, broken: null })
+  t.match(await checkChain(query, other.org), { position: 20, broken: null })
+})
+
+t.test('the first event that was changed is named, whatever was changed', async t => {
+  for (const change of [
+    `actor = 'somebody else'`,
+    `action = 'delete'`,
+    `created_at = created_at + interval '1 microsecond'`,
+    `memory = gen_random_uuid()`,
+    `write = gen_random_uuid()`,
+    `hash = sha256(hash)`,
+    `id = gen_random_uuid()`,
+  ]) {
+    const { org } = await audited()
+    const { rows } = await query<{ id: string }>(
+      `update audit_events set ${change} where org = $1 and position = 3 returning id`,
+      [org],
+    )
+    const broken = { position: 3, id: rows[0]!.id, fault: 'changed' }
+    t.match(await checkChain(query, org), { position: 2, broken }, change)
+  }
+})
+
+t.test('one that was removed, at the end too, or moved, or slipped in', async t => {
+  for (const position of [1, 4, 6]) {
+    const { org } = await audited()
+    await query('delete from audit_events where org = $1 and position = $2', [org, position])
+    t.match(await checkChain(query, org), { broken: { position, id: null, fault: 'missing' } })
+  }
+  const { org } = await audited()
+  const foreign = await audited()
+  await query('update audit_events set position = position + 100 where org = $1', [foreign.org])
+  await query('update audit_events set org = $1 where org = $2 and position = 102', [
+    org,
+    foreign.org,
+  ])
+  await query('delete from audit_events where org = $1 and position = 2', [org])
+  await query('update audit_events set position = 2 where org = $1 and position = 102', [org])
+  t.match(await checkChain(query, org), { broken: { position: 2, fault: 'changed' } })
+})
+
+t.test('an end that was saved shows a chain that was written anew', async t => {
+  const { org } = await audited()
+  const { position, hash } = await checkChain(query, org)
+  await query('update audit_heads set position = 0, hash = $2 where org = $1', [
+    org,
+    Buffer.alloc(0),
+  ])
+  await query(
+    `with old as (delete from audit_events where org = $1 returning *)
+     insert into audit_events (id, org, memory, action, actor, write, created_at)
+     select id, org, memory, action, 'nobody', write, created_at from old order by position`,
+    [org],
+  )
+  t.match(await checkChain(query, org), { broken: null }, 'in itself it is whole')
+  t.match(await checkChain(query, org, [{ org, position, hash }]), {
+    broken: { position: 6, fault: 'not the one it was' },
+  })
+  const further = [{ org, position: 9, hash }]
+  t.match(await checkChain(query, org, further), { broken: { position: 7, fault: 'missing' } })
+})
+
+t.test(
+  'the command says which are whole, saves where they end, and exits 1 for a broken one',
+  async t => {
+    const { org } = await audited()
+    const file = join(t.testdir(), 'ends.json')
+    const run = (...args: string[]) => {
+      const env = envOf(backend.config)
+      const ran = spawnSync('node', ['scripts/verify-audit.ts', ...args], { env, encoding: 'utf8' })
+      return { status: ran.status, said: ran.stdout + ran.stderr }
+    }
+    t.match(run('--org', org, '--save', file), { status: 0, said: /whole +6 events/ })
+    await query(`update audit_events set actor = 'x' where org = $1 and position = 5`, [org])
+    const { rows } = await query<{ id: string }>(
+      'select id from audit_events where org = $1 and position = 5',
+      [org],
+    )
+    const { status, said } = run('--org', org, '--expect', file)
+    t.equal(status, 1)
+    t.match(said, `BROKEN  at 5, event ${rows[0]!.id}, is changed`)
+    const { status: all, said: json } = run('--json')
+    t.equal(all, 1)
+    const { organizations } = JSON.parse(json) as {
+      organizations: { org: string; broken: unknown }[]
+    }
+    t.ok(organizations.find(chain => chain.org === org)?.broken)
+    t.ok(organizations.length > 5)
+    t.equal(run('--org', 'nonsense').status, 2)
+    t.equal(run('--expect', '/nowhere').status, 2)
+    t.equal(run('--help').status, 0)
+  },
+)

@@ -1,0 +1,67 @@
+import { readFileSync } from 'node:fs'
+
+export const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8')
+
+export type Snippet = {
+  language: string
+  /** The headings it stands under, and which of theirs it is. */
+  title: string
+  /** Where it begins, for messages. */
+  line: number
+  text: string
+  /** Why it is not run, where a comment `<!-- not run: … -->` before it says so. */
+  reason: string | null
+}
+
+/** Every fenced block of the page that names a language, in order. */
+export function snippets(page: string): Snippet[] {
+  const lines = page.split('\n')
+  const found: Snippet[] = []
+  let heading = ''
+  for (let at = 0; at < lines.length; at++) {
+    heading = /^#{2,3} (.*)/.exec(lines[at]!)?.[1] ?? heading
+    const fence = /^```(\w*)$/.exec(lines[at]!)
+    if (!fence) continue
+    const end = lines.indexOf('```', at + 1)
+    if (end === -1) throw new Error(`README.md:${at + 1}: the block does not end`)
+    if (fence[1]) {
+      found.push({
+        language: fence[1],
+        title: `${heading} (README.md:${at + 1})`,
+        line: at + 1,
+        text: lines.slice(at + 1, end).join('\n'),
+        reason: /^<!-- not run: (.+) -->$/.exec(lines[at - 1] ?? '')?.[1] ?? null,
+      })
+    }
+    at = end
+  }
+  return found
+}
+
+/** What stands under a heading of the second level, up to the next. */
+export function section(page: string, heading: string): string {
+  const [, found] = page.split(`\n## ${heading}\n`)
+  if (found === undefined) throw new Error(`README.md has no section ${heading}`)
+  return found.split('\n## ')[0]!
+}
+
+export type Table = { head: string[]; rows: string[][] }
+
+/** The tables of a text, cells as they are written. */
+export function tables(text: string): Table[] {
+  return text
+    .split('\n\n')
+    .map(part => part.split('\n').filter(line => line.startsWith('|')))
+    .filter(lines => lines.length > 2)
+    .map(([head, , ...rows]) => ({ head: cellsOf(head!), rows: rows.map(cellsOf) }))
+}
+
+const cellsOf = (line: string): string[] =>
+  line
+    .replace(/^\|\s*|\s*\|$/g, '')
+    .split(/(?<!\\)\|/)
+    .map(cell => cell.trim())
+
+/** What stands between backticks. */
+export const codeIn = (text: string): string[] =>
+  [...text.matchAll(/`([^`\n]+)`/g)].map(match => match[1]!)
