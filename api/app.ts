@@ -42,6 +42,8 @@ function logRequests(log: Log): Middleware {
     ctx.state.requestId = mintId()
     ctx.set('X-Request-Id', ctx.state.requestId)
     ctx.set('X-Content-Type-Options', 'nosniff')
+    // Memories and keys are nothing for caches on the way; what may be kept says so itself.
+    ctx.set('Cache-Control', 'no-store')
     await tracedRequest(ctx.headers, { 'http.request.method': ctx.method }, async span => {
       await next()
       const pattern = routeOf(ctx)

@@ -71,7 +71,11 @@ const cutOff = new Set(['ECONNRESET', 'ECONNABORTED', 'ERR_STREAM_PREMATURE_CLOS
 function bodyRefusal(error: unknown, { req }: Context): Refusal | undefined {
   const { status, code = '' } = error as { status?: number; code?: string }
   if (status === 413) {
-    return new Refusal('too-large', 'The body is larger than this endpoint takes')
+    return new Refusal(
+      'too-large',
+      'The body is larger than this endpoint takes',
+      'JSON may have 2 MiB; that of prepare, ingest and model calls 20 MiB',
+    )
   }
   if (code.startsWith('Z_') || code === 'ERR_BUFFER_TOO_LARGE') {
     return new Refusal(

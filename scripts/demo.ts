@@ -1,7 +1,8 @@
 import { parseArgs } from 'node:util'
+import { isHttp, type Address } from '#scripts/address.ts'
 import { createPage } from '#scripts/demo/page.ts'
 import { openScreen } from '#scripts/demo/screen.ts'
-import { openService, type Address } from '#scripts/demo/service.ts'
+import { openService } from '#scripts/demo/service.ts'
 import { tellStory, type Story } from '#scripts/demo/story.ts'
 import { Refusal } from '#shared/errors.ts'
 
@@ -73,7 +74,7 @@ function readOptions(): Options | string {
   const key = (values.key ?? MEMORY_KEY ?? '').trim()
   const { help, json } = values
   if (!baseUrl && !key) return { help, json, given: undefined }
-  if (!/^https?:$/.test(URL.canParse(baseUrl) ? new URL(baseUrl).protocol : '')) {
+  if (!isHttp(baseUrl)) {
     return 'A key needs the http(s) address of its service: --base-url or BASE_URL'
   }
   if (!key) return 'A service needs a Memory Key: --key or MEMORY_KEY'

@@ -1,15 +1,12 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { callerOf, fill } from '#scripts/bench/filled.ts'
 import { median, quantile, rateOf, report, timeEach } from '#scripts/bench/measure.ts'
 import { poster, startProcess } from '#scripts/bench/process.ts'
 import { benchEnvironment, benchKey, log, random, sentence } from '#scripts/bench/vault.ts'
 import { openBackend } from '#shared/backend.ts'
 import { readConfig } from '#shared/config.ts'
-import { callerOfKey } from '#shared/key/caller.ts'
-import { parseKey } from '#shared/key/key.ts'
 import { storeProviderKey } from '#shared/key/provider-key.ts'
-import { memoryIdOf, mintId } from '#shared/ids.ts'
-import { tokensOf } from '#shared/tokens.ts'
 
 const memoriesHeld = 2_000
 const lanes = 16
@@ -41,34 +38,23 @@ const env = await benchEnvironment({ OPENAI_BASE_URL: `http://127.0.0.1:${modelP
 const config = readConfig(env)
 const backend = await openBackend(config, log, 'web')
 const key = await benchKey(backend, config)
-const caller = await callerOfKey(backend.findKey, config.keyPepper, parseKey(key)!)
+const { account } = await callerOf(backend, key)
 await storeProviderKey(
   { query: backend.postgres.query, seal: backend.seal },
-  caller.account,
+  account,
   'openai',
   'sk-of-the-benchmark',
 )
 const embedder = await backend.embedders.get()
-const operation = mintId()
-const texts = Array.from({ length: memoriesHeld }, () => sentence(30, next))
-const vectors = await embedder.embedTexts(texts)
-await backend.memories.add(
-  texts.map((text, index) => ({
-    id: memoryIdOf(operation, index),
-    tier: 1,
-    role: 'user',
-    text,
-    at: Date.now() - (memoriesHeld - index) * 600_000,
-    tokens: tokensOf(text),
-    vault: caller.scope.vault,
-    epoch: caller.scope.epoch,
-    session: null,
-    sessionEpoch: 0,
-    operation,
-    vector: vectors[index]!,
-  })),
-  embedder.space,
-)
+const step = 600_000
+await fill(backend, key, {
+  count: memoriesHeld,
+  words: 30,
+  seed: 4,
+  from: Date.now() - memoriesHeld * step,
+  step,
+  vectorsOf: texts => embedder.embedTexts(texts),
+})
 await backend.close()
 
 /** A conversation of eight turns, as a chat has after a while. */

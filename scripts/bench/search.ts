@@ -1,14 +1,12 @@
 import { MongoClient } from 'mongodb'
 import usearch from 'usearch'
 import { directionOf, startEmbeddingDouble } from '#scripts/bench/embedding-double.ts'
+import { fill } from '#scripts/bench/filled.ts'
 import { median, quantile, rateOf, report, timeEach } from '#scripts/bench/measure.ts'
 import { poster, startProcess } from '#scripts/bench/process.ts'
 import { benchEnvironment, benchKey, log, random, sentence } from '#scripts/bench/vault.ts'
 import { openBackend } from '#shared/backend.ts'
 import { readConfig } from '#shared/config.ts'
-import { memoryIdOf, mintId } from '#shared/ids.ts'
-import { callerOfKey, presentedKey } from '#shared/key/caller.ts'
-import { tokensOf } from '#shared/tokens.ts'
 
 const count = 10_000
 const dimension = 1_536
@@ -24,36 +22,22 @@ const env = await benchEnvironment({
 const config = readConfig(env)
 const backend = await openBackend(config, log, 'web')
 const key = await benchKey(backend, config)
-const caller = await callerOfKey(
-  backend.findKey,
-  config.keyPepper,
-  presentedKey({ memoryKey: key, authorization: undefined, apiKey: undefined }),
-)
-const { space } = await backend.embedders.get()
-
-const next = random(1)
-const operation = mintId()
-const texts = Array.from({ length: count }, () => sentence(30, next))
-const vectors = texts.map(text => directionOf(text, dimension))
 const block = new Float32Array(count * dimension)
-vectors.forEach((vector, row) => block.set(vector, row * dimension))
-await backend.memories.add(
-  texts.map((text, index) => ({
-    id: memoryIdOf(operation, index),
-    tier: 1,
-    role: 'user',
-    text,
-    at: Date.now() - (count - index) * 600_000,
-    tokens: tokensOf(text),
-    vault: caller.scope.vault,
-    epoch: caller.scope.epoch,
-    session: null,
-    sessionEpoch: 0,
-    operation,
-    vector: vectors[index]!,
-  })),
-  space,
-)
+let filled = 0
+const ids = await fill(backend, key, {
+  count,
+  words: 30,
+  seed: 1,
+  from: Date.now() - count * 600_000,
+  step: 600_000,
+  vectorsOf: async texts =>
+    texts.map(text => {
+      const vector = directionOf(text, dimension)
+      block.set(vector, filled++ * dimension)
+      return vector
+    }),
+})
+const next = random(2)
 const questions = Array.from({ length: 50 }, () => sentence(6, next))
 const questionVectors = questions.map(text => directionOf(text, dimension))
 await backend.close()
@@ -65,7 +49,7 @@ const floor = async (): Promise<void> => {
   const vector = questionVectors[turn++ % questions.length]!
   const found = usearch.exactSearch(block, vector, dimension, 10, 'ip' as never, 1)
   const row = Number((found as { keys: BigUint64Array }).keys[0])
-  await memories.findOne({ _id: memoryIdOf(operation, row) }, { projection: { vectors: 0 } })
+  await memories.findOne({ _id: ids[row]! }, { projection: { vectors: 0 } })
 }
 
 const web = await startProcess('api/index.ts', env)

@@ -1,9 +1,6 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import type { Address } from '#scripts/consolidate/vault.ts'
+import { addressOf, type Address } from '#scripts/address.ts'
 import type { Plan } from '#scripts/consolidate/run.ts'
-import { dataDirOf } from '#scripts/embedded.ts'
 import { openChatModel, type ChatModel } from '#shared/providers/openai-chat.ts'
 
 type Environment = Record<string, string | undefined>
@@ -67,9 +64,9 @@ export function readOptions(args: string[], env: Environment): Options | 'help' 
   if (!tiers) faults.push('--tier must be 1, 2 or all')
   const maxTokens = wholeNumber('max-tokens', values['max-tokens'], faults)
   const batchesMax = wholeNumber('max-batches', values['max-batches'], faults)
-  const address = addressOf(values['base-url'], values.key, { env, faults })
+  const address = addressOf(values, { env, faults })
   const model = modelOf(values.model, { env, faults })
-  if (!address || !model || !tiers || faults.length > 0) return faults
+  if (!model || !tiers || faults.length > 0) return faults
   return {
     address,
     model,
@@ -118,39 +115,6 @@ function modelOf(name: string | undefined, { env, faults }: Reading): ChatModel 
   } catch (error) {
     const { message, hint } = error as Error & { hint?: string }
     faults.push(`--model: ${message}${hint ? ` (${hint})` : ''}`)
-    return undefined
-  }
-}
-
-function addressOf(
-  baseUrl: string | undefined,
-  key: string | undefined,
-  { env, faults }: Reading,
-): Address | undefined {
-  const given = {
-    baseUrl: (baseUrl ?? env.BASE_URL ?? '').trim().replace(/\/+$/, ''),
-    key: (key ?? env.MEMORY_KEY ?? '').trim(),
-  }
-  const address = given.baseUrl || given.key ? given : runningAddress(env)
-  if (!address) {
-    faults.push('no service is running on DATA_DIR: name one with --base-url and --key')
-    return undefined
-  }
-  if (!/^https?:$/.test(URL.canParse(address.baseUrl) ? new URL(address.baseUrl).protocol : '')) {
-    faults.push('--base-url (or BASE_URL) must be the http(s) address of the service')
-  }
-  if (!address.key) faults.push('--key (or MEMORY_KEY) is missing: the vault to consolidate')
-  return address
-}
-
-/** What `npm start` wrote down; undefined where it never ran. */
-function runningAddress(env: Environment): Address | undefined {
-  try {
-    const { base_url, memory_key } = JSON.parse(
-      readFileSync(join(dataDirOf(env), 'credentials.json'), 'utf8'),
-    ) as { base_url?: string; memory_key?: string }
-    return base_url && memory_key ? { baseUrl: base_url, key: memory_key } : undefined
-  } catch {
     return undefined
   }
 }

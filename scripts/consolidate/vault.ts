@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
+import type { Address } from '#scripts/address.ts'
 import type {
   CheckedOutBatch,
   CheckoutAnswer,
@@ -11,9 +12,6 @@ import { Refusal } from '#shared/errors.ts'
 
 export type Batch = CheckedOutBatch
 export type Entry = ReflectionEntry
-
-/** A service, and the Memory Key of the vault to consolidate. */
-export type Address = { baseUrl: string; key: string }
 
 export type CheckoutOptions = { maxTokens?: number; embeddings?: string }
 

@@ -1,17 +1,14 @@
 import { spawn, type ChildProcess } from 'node:child_process'
-import { readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { addressIn, type Address } from '#scripts/address.ts'
 import { clientOf, type Client } from '#scripts/demo/client.ts'
 import { dataDirOf } from '#scripts/embedded.ts'
 import { quietEnvironment } from '#scripts/services/process.ts'
 import { Refusal } from '#shared/errors.ts'
-
-/** Where a service is, and a Memory Key that opens it. */
-export type Address = { baseUrl: string; key: string }
 
 export type Service = {
   baseUrl: string
@@ -133,18 +130,6 @@ async function ready(
     `No service could be started for the demo:\n${said.join('').trim()}`,
     'Start one yourself and name it with --base-url and --key',
   )
-}
-
-/** What `npm start` wrote down once it was ready; undefined before, and where nothing ever started. */
-function addressIn(dataDir: string): Address | undefined {
-  try {
-    const { base_url, memory_key } = JSON.parse(
-      readFileSync(join(dataDir, 'credentials.json'), 'utf8'),
-    ) as { base_url?: string; memory_key?: string }
-    return base_url && memory_key ? { baseUrl: base_url, key: memory_key } : undefined
-  } catch {
-    return undefined
-  }
 }
 
 const hasEnded = ({ exitCode, signalCode }: ChildProcess): boolean =>

@@ -1,15 +1,11 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { dataDirOf } from '#scripts/embedded.ts'
+import { addressOf, type Address } from '#scripts/address.ts'
 
 type Environment = Record<string, string | undefined>
 
-export type Options = {
+export type Options = Address & {
   /** A path, or `-` for standard input. */
   file: string
-  baseUrl: string
-  key: string
   kind: 'upload' | 'import'
   session: string | undefined
   embeddings: string | undefined
@@ -76,15 +72,12 @@ export function readOptions(args: string[], env: Environment): Options | 'help' 
   const { values, positionals } = parsed
   if (values.help) return 'help'
 
-  const running = values['base-url'] || values.key ? {} : runningAddress(env)
-  const baseUrl = (values['base-url'] ?? env.BASE_URL ?? running.base_url ?? '').trim()
-  const key = (values.key ?? env.MEMORY_KEY ?? running.memory_key ?? '').trim()
+  const said: string[] = []
+  const address = addressOf(values, { env, faults: said })
   const partLines = Number(values['part-lines'])
   const onConflict = values['on-conflict']
   const faults: [boolean, string][] = [
     [positionals.length !== 1, 'name one file, or - for standard input'],
-    [!isHttp(baseUrl), 'name the service with --base-url: no http(s) address is known'],
-    [key === '', '--key (or MEMORY_KEY) is missing: the vault to fill'],
     [
       !Number.isInteger(partLines) || partLines < 1 || partLines > partLinesMax,
       '--part-lines must be 1 to 10,000',
@@ -93,12 +86,11 @@ export function readOptions(args: string[], env: Environment): Options | 'help' 
     [onConflict === 'replace' && !values.import, '--on-conflict goes with --import'],
     [values.import && values.session !== undefined, '--session does not go with --import'],
   ]
-  const said = faults.filter(([wrong]) => wrong).map(([, words]) => words)
+  for (const [wrong, words] of faults) if (wrong) said.push(words)
   if (said.length > 0) return said
   return {
     file: positionals[0]!,
-    baseUrl: baseUrl.replace(/\/+$/, ''),
-    key,
+    ...address,
     kind: values.import ? 'import' : 'upload',
     session: values.session,
     embeddings: values.embeddings,
@@ -106,18 +98,5 @@ export function readOptions(args: string[], env: Environment): Options | 'help' 
     partLines,
     fresh: values.fresh,
     json: values.json,
-  }
-}
-
-const isHttp = (url: string): boolean =>
-  URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)
-
-/** What `npm start` wrote down; nothing where it never ran. */
-function runningAddress(env: Environment): { base_url?: string; memory_key?: string } {
-  try {
-    const text = readFileSync(join(dataDirOf(env), 'credentials.json'), 'utf8')
-    return JSON.parse(text) as { base_url?: string; memory_key?: string }
-  } catch {
-    return {}
   }
 }

@@ -94,7 +94,7 @@ const unauthenticated = (message: string): Refusal =>
     'unauthenticated',
     message,
     'Send your Memory Key as "Authorization: Bearer mk_…", "x-api-key: mk_…" or "X-Memory-Key: mk_…"; ' +
-      'the suffixes are :read, :write and :off',
+      'the suffixes are :read, :write and :off. Admin keys open /v1/orgs, not memory',
   )
 
 /**

@@ -1,4 +1,6 @@
 import type { Backend } from '#shared/backend.ts'
+import { Refusal } from '#shared/errors.ts'
+import { looksLikeKey } from '#shared/key/key.ts'
 import type { Seal } from '#shared/key/seal.ts'
 import type { Query } from '#shared/postgres/connect.ts'
 import {
@@ -8,6 +10,25 @@ import {
   type ProviderKeyRow,
 } from '#shared/postgres/provider-keys.ts'
 import { providerNames, type ProviderName } from '#shared/providers/registry.ts'
+
+/**
+ * What may be sent to a provider as its key: never a Memory Key, and nothing a header cannot carry.
+ *
+ * @returns it without the white space around it.
+ * @throws Refusal `invalid`.
+ */
+export function sendableProviderKey(given: string): string {
+  const key = given.trim()
+  if (looksLikeKey(key)) {
+    throw new Refusal(
+      'invalid',
+      'key is a Memory Key',
+      'Store the key that the model provider gave you',
+    )
+  }
+  if (/^[\x21-\x7E]{1,1024}$/.test(key)) return key
+  throw new Refusal('invalid', 'key must be 1 to 1024 printable ASCII characters without spaces')
+}
 
 /** Stores an account's key for a provider, sealed to its row. */
 export function storeProviderKey(

@@ -317,6 +317,7 @@ t.test('no answer is open to other origins, or says what it is made with', async
   t.notOk(headers.get('access-control-allow-origin'))
   t.notOk(headers.get('x-powered-by'))
   t.equal(headers.get('x-content-type-options'), 'nosniff')
+  t.equal(headers.get('cache-control'), 'no-store')
 })
 
 const typed = { 'content-type': 'application/json' }

@@ -4,7 +4,7 @@ import { PutProviderKeyBody } from '#api/contract/contract.ts'
 import { bodyOf } from '#api/request.ts'
 import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/errors.ts'
-import { isProvider, storeProviderKey } from '#shared/key/provider-key.ts'
+import { isProvider, sendableProviderKey, storeProviderKey } from '#shared/key/provider-key.ts'
 import {
   deleteProviderKey,
   listProviderKeys,
@@ -26,8 +26,9 @@ export function providerKeys(router: Router, backend: Backend): void {
     const provider = providerOf(ctx.params.provider)
     const { key } = await bodyOf(ctx, PutProviderKeyBody)
     const { query } = backend.postgres
+    const sendable = sendableProviderKey(key)
     ctx.body = present(
-      await storeProviderKey({ query, seal: backend.seal }, account, provider, key),
+      await storeProviderKey({ query, seal: backend.seal }, account, provider, sendable),
     )
   })
 

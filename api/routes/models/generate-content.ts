@@ -22,7 +22,10 @@ export function generateContent(router: Router, backend: Backend): void {
         pathOf: (model: string) => `/${version}/models/${slug(model)}:${action}`,
       }
       const path = `/${version}/models/:model`
-      router.post(`${path}\\:${action}`, ctx => answerWithMemory(ctx, backend, door))
+      // GET /v1/models names models with their provider, and not every client escapes the slash.
+      router.post(`/${version}/models/{google/}:model\\:${action}`, ctx =>
+        answerWithMemory(ctx, backend, door),
+      )
       // The second colon is no parameter; the route is known, listed and logged as the contract writes it.
       router.stack.at(-1)!.path = `${path}:${action}`
     }

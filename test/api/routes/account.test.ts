@@ -150,6 +150,24 @@ t.test('200: provider keys are stored sealed, listed masked, forgotten', async t
   t.same((await api.get(path)).body.provider_keys, [])
 })
 
+t.test('400: what is no key of a provider is not stored, and never sent', async t => {
+  const path = '/v1/account/provider-keys'
+  for (const [given, error] of [
+    [key, /is a Memory Key/],
+    [` ${key}:read`, /is a Memory Key/],
+    ['sk two words', /printable ASCII/],
+    ['schlüssel', /printable ASCII/],
+    ['   ', /printable ASCII/],
+  ] as const) {
+    const refused = await api.send('PUT', `${path}/groq`, { body: { key: given } })
+    t.match(refused, { status: 400, body: { error } })
+  }
+  t.same((await api.get(path)).body.provider_keys, [])
+  await api.send('PUT', `${path}/groq`, { body: { key: ' gsk_pasted-with-blanks ' } })
+  t.same(await providerKeysOf(backend, (await account()).id), { groq: 'gsk_pasted-with-blanks' })
+  await api.send('DELETE', `${path}/groq`)
+})
+
 t.test('404 and 403: unknown providers, narrowed keys', async t => {
   const path = '/v1/account/provider-keys'
   t.match(await api.send('PUT', `${path}/nobody`, { body: { key: 'x' } }), {
@@ -175,7 +193,7 @@ t.test('200: the admin of an email reaches the account of that email, and only t
     })
   await issue(admin, 1)
   await issue(expired, -1)
-  await api.send('PUT', `${path}/mistral`, { body: { key: 'a mistral key' } })
+  await api.send('PUT', `${path}/mistral`, { body: { key: 'a-mistral-key' } })
   for (const headers of [
     { authorization: `Bearer ${admin}` },
     { 'x-admin-key': admin },

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { mintId } from '#shared/ids.ts'
 import { storeProviderKey } from '#shared/key/provider-key.ts'
+import { missingOrganization } from '#shared/postgres/orgs.ts'
 import { intend } from '#shared/postgres/shared-writes.ts'
 import { clientOf, testApi, type Client } from '#test/support/api.ts'
 import { buildOrg } from '#test/support/admin.ts'
@@ -108,5 +109,5 @@ t.test('a change to an organization that went before it was written down is refu
   const what = { kind: 'add', actor: 'x', actions: ['create'] } as const
   const after = { ...snapshot, acquiredAt: 1 }
   const written = intend(query, [{ id: mintId(), ...place, ...what, before: null, after }])
-  await t.rejects(written, { reason: 'missing' })
+  await t.rejects(written, missingOrganization())
 })

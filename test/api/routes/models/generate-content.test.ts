@@ -23,6 +23,22 @@ const piece = (text: string, finishReason?: string) => ({
   usageMetadata: { promptTokenCount: 4, candidatesTokenCount: 2 },
 })
 
+t.test('200: a model named with its provider, whether or not its slash is escaped', async t => {
+  const headers = { 'x-memory-key': await buildKey(backend), 'x-goog-api-key': sk }
+  for (const version of ['v1', 'v1beta']) {
+    provider.next(answersJson(piece('Red.', 'STOP')))
+    const url = `${base}/${version}/models/google/gemini-2.5-flash:generateContent`
+    const body = JSON.stringify(asks('Which colour is the bike?'))
+    const answer = await fetch(url, {
+      method: 'POST',
+      headers: { ...headers, 'content-type': 'application/json' },
+      body,
+    })
+    t.same(await answer.json(), piece('Red.', 'STOP'))
+    t.equal(last().url, `/google/${version}/models/gemini-2.5-flash:generateContent`)
+  }
+})
+
 t.test('200: the format of Google, in the version that was asked for', async t => {
   const key = await buildKey(backend)
   await remember(backend, key, [{ text: 'The bike is red.' }])
