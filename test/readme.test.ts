@@ -218,7 +218,10 @@ t.test('the map is of this tree', async t => {
   const folders: string[] = []
   let top = ''
   for (const line of /\n```\n([^]*?)\n```/.exec(section(readme, 'The map'))![1]!.split('\n')) {
-    const indented = line.startsWith(' ')
+    const depth = line.search(/\S/)
+    // Further in, a line goes on with what the one above says.
+    if (depth > 2) continue
+    const indented = depth > 0
     const names = line.trim().split(/ {2,}/)[0]!.split(' ')
     for (const name of names.filter(name => name.endsWith('/'))) {
       if (!indented) top = name

@@ -124,7 +124,7 @@ t.test('200: what is stored afterwards is found, and the debt begins anew', asyn
   const { body } = await mine.post('/v1/memory/ingest?wait=true', {
     messages: [{ role: 'user', content: 'a new kitten' }],
   })
-  t.equal(body.reflection.unconsolidated.raw.units, 0)
+  t.equal(body.reflection.unconsolidated.raw.units, 1)
   t.same(await found(mine, 'kitten'), ['a new kitten'])
   const search = await mine.post('/v1/memory/search', { query: 'kitten', limit: 1 })
   t.equal(search.body.reflection.unconsolidated.raw.units, 1)

@@ -1,0 +1,18 @@
+/// <reference lib="dom" />
+/// <reference lib="dom.iterable" />
+import htm from 'htm'
+import { h, type ComponentChildren, type FunctionComponent, type VNode } from 'preact'
+
+export type View = VNode
+export type Children = ComponentChildren
+
+type Markup = (strings: TemplateStringsArray, ...values: unknown[]) => View
+
+/** Markup as a template. Whatever is put in becomes text or an attribute, never markup. */
+export const html = (htm as unknown as { bind(make: typeof h): Markup }).bind(h)
+
+/** A component and what it is given: as part of a template its props would go unchecked. */
+export const part = <Props extends object>(
+  component: FunctionComponent<Props>,
+  props: Props & { key?: string | number },
+): View => h(component, props) as View

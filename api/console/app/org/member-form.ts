@@ -1,0 +1,71 @@
+import { useState } from 'preact/hooks'
+import { useDoing } from '#api/console/app/asked.ts'
+import { call } from '#api/console/app/call.ts'
+import { html, type View } from '#api/console/app/html.ts'
+import { dialogForm } from '#api/console/app/parts/dialog.ts'
+import { checksField, textField } from '#api/console/app/parts/fields.ts'
+import type { Role, User } from '#api/console/app/org/own.ts'
+import { say } from '#api/console/app/said.ts'
+
+type Props = {
+  org: string
+  /** Undefined adds a member. */
+  user?: User
+  roles: Role[]
+  onClose: () => void
+  onSaved: () => void
+}
+
+/** The names and roles of a member. */
+export function MemberForm({ org, user, roles, onClose, onSaved }: Props): View {
+  const [email, setEmail] = useState(user?.email ?? '')
+  const [first, setFirst] = useState(user?.first_name ?? '')
+  const [last, setLast] = useState(user?.last_name ?? '')
+  const [held, setHeld] = useState<readonly string[]>(user?.role_ids ?? [])
+  const doing = useDoing()
+  const act = async (): Promise<void> => {
+    const body = { first_name: first, last_name: last, role_ids: [...held] }
+    if (user) {
+      const params = { orgId: org, userId: user.user_id }
+      const changed = email && email !== user.email ? { ...body, email } : body
+      await call('PATCH /v1/orgs/:orgId/users/:userId', { params, body: changed })
+    } else {
+      await call('POST /v1/orgs/:orgId/users', { params: { orgId: org }, body: { ...body, email } })
+    }
+    say(user ? 'The member is changed.' : 'The member is added.')
+    onSaved()
+  }
+  return dialogForm({
+    title: user ? `Edit ${user.team_member_id}` : 'Add a member',
+    verb: user ? 'Save' : 'Add',
+    doing,
+    onClose,
+    act,
+    fields: html`<div class="stack">
+      ${textField({
+        label: 'Email',
+        type: 'email',
+        value: email,
+        onValue: setEmail,
+        required: !user || user.email !== null,
+        maxlength: 320,
+      })}
+      <div class="filters">
+        ${textField({ label: 'First name', value: first, onValue: setFirst, maxlength: 200 })}
+        ${textField({ label: 'Last name', value: last, onValue: setLast, maxlength: 200 })}
+      </div>
+      ${
+        roles.length === 0
+          ? html`<p class="quiet">
+              There are no roles yet: members see shared memories without tags.
+            </p>`
+          : checksField({
+              label: 'Roles',
+              value: held,
+              onValue: setHeld,
+              choices: roles.map(role => [role.role_id, role.name] as const),
+            })
+      }
+    </div>`,
+  })
+}

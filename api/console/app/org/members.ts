@@ -1,0 +1,150 @@
+import { useState } from 'preact/hooks'
+import { useAsked, useDoing } from '#api/console/app/asked.ts'
+import { call } from '#api/console/app/call.ts'
+import { html, part, type View } from '#api/console/app/html.ts'
+import { chip } from '#api/console/app/parts/chips.ts'
+import { confirm } from '#api/console/app/parts/confirm.ts'
+import { page, section } from '#api/console/app/parts/frame.ts'
+import { secretDialog } from '#api/console/app/parts/secret.ts'
+import { emptyNote, faultNote, shown } from '#api/console/app/parts/states.ts'
+import { MemberForm } from '#api/console/app/org/member-form.ts'
+import { MemberKeys } from '#api/console/app/org/member-keys.ts'
+import { useRoles, type OfOrg, type Role, type User } from '#api/console/app/org/own.ts'
+import { say } from '#api/console/app/said.ts'
+
+/** Who belongs to an organization, which roles they have, and the keys they come with. */
+export function Members({ org }: OfOrg): View {
+  const users = useAsked(
+    async signal =>
+      (await call('GET /v1/orgs/:orgId/users', { params: { orgId: org } }, signal)).users,
+    [org],
+  )
+  const roles = useRoles(org)
+  const [adding, setAdding] = useState(false)
+  const [keys, setKeys] = useState(0)
+  const anew = (): void => {
+    users.again()
+    setKeys(keys + 1)
+  }
+  return page({
+    title: 'Members',
+    words:
+      'A role says which tags its holders see; a key opens a private vault and what its member may see.',
+    actions: html`<button type="button" class="button button-main" onClick=${() => setAdding(true)}>
+      Add a member
+    </button>`,
+    children: html`<div class="stack-wide">
+      ${shown(users, 'members', all =>
+        all.length === 0
+          ? emptyNote('No members yet', 'Add the first one, then mint a key for them.')
+          : html`<ul class="plain rows">
+              ${all.map(
+                user =>
+                  html`<li key=${user.user_id}>
+                    ${part(MemberRow, { org, user, roles: roles.answer ?? [], onChanged: anew })}
+                  </li>`,
+              )}
+            </ul>`,
+      )}
+      ${section('Member keys', part(MemberKeys, { org, turn: keys }))}
+      ${
+        adding &&
+        part(MemberForm, {
+          org,
+          roles: roles.answer ?? [],
+          onClose: () => setAdding(false),
+          onSaved: anew,
+        })
+      }
+    </div>`,
+  })
+}
+
+type RowProps = { org: string; user: User; roles: Role[]; onChanged: () => void }
+
+function MemberRow({ org, user, roles, onChanged }: RowProps): View {
+  const [open, setOpen] = useState<'edit' | 'remove'>()
+  const [key, setKey] = useState<string>()
+  const doing = useDoing()
+  const close = (): void => setOpen(undefined)
+  const name = [user.first_name, user.last_name].filter(Boolean).join(' ')
+  const member = user.team_member_id
+  const mint = async (): Promise<void> => {
+    const request = { params: { orgId: org }, body: { team_member_id: member } }
+    setKey((await call('POST /v1/orgs/:orgId/keys', request)).memory_key)
+  }
+  return html`<article class="row">
+    <div class="row-main">
+      <p class="row-title">${name || member}</p>
+      ${name && html`<p class="quiet">${member}</p>`}
+      <p class="chips">
+        ${
+          user.roles.length === 0
+            ? chip('no role', 'plain', 'Sees shared memories without tags')
+            : user.roles.map(role => chip(role.name, 'tag'))
+        }
+        ${user.has_memory_key && chip('has a key', 'good')}
+      </p>
+      ${faultNote(doing.fault)}
+    </div>
+    <div class="actions">
+      <button
+        type="button"
+        class="button"
+        disabled=${doing.busy}
+        aria-label=${`New key for ${member}`}
+        onClick=${() => doing.run(mint)}
+      >
+        New key
+      </button>
+      <button
+        type="button"
+        class="button"
+        aria-label=${`Edit ${member}`}
+        onClick=${() => setOpen('edit')}
+      >
+        Edit
+      </button>
+      <button
+        type="button"
+        class="button"
+        aria-label=${`Remove ${member}`}
+        onClick=${() => setOpen('remove')}
+      >
+        Remove
+      </button>
+    </div>
+    ${open === 'edit' && part(MemberForm, { org, user, roles, onClose: close, onSaved: onChanged })}
+    ${
+      open === 'remove' &&
+      confirm({
+        title: `Remove ${member}?`,
+        words: html`<p>
+          Their keys stop working and their private vault is deleted. What they brought into the
+          shared memory stays.
+        </p>`,
+        verb: 'Remove',
+        act: async () => {
+          await call('DELETE /v1/orgs/:orgId/users/:userId', {
+            params: { orgId: org, userId: user.user_id },
+          })
+          say(`${member} is removed.`)
+          onChanged()
+        },
+        onClose: close,
+      })
+    }
+    ${
+      key !== undefined &&
+      secretDialog({
+        title: `A key for ${member}`,
+        words: 'It opens their private vault and what their roles let them see of the shared one.',
+        secret: key,
+        onClose: () => {
+          setKey(undefined)
+          onChanged()
+        },
+      })
+    }
+  </article>`
+}

@@ -1,0 +1,97 @@
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { html, part, type View } from '#api/console/app/html.ts'
+import { chip, tagChips } from '#api/console/app/parts/chips.ts'
+import { onSubmit, valueOf } from '#api/console/app/parts/fields.ts'
+import { listOf } from '#api/console/app/org/own.ts'
+import type { ReviewItem } from '#api/console/app/org/review.ts'
+import { isoOf, momentOf, percent } from '#api/console/app/words.ts'
+
+type Props = {
+  item: ReviewItem
+  current: boolean
+  editing: boolean
+  busy: boolean
+  onChoose: () => void
+  onEdit: (editing: boolean) => void
+  onDecide: (action: 'approve' | 'dismiss', tags?: string[]) => void
+}
+
+/** One memory of the review queue. The current one takes the keys and shows what can be done. */
+export function ReviewCard(props: Props): View {
+  const { item, current, editing, busy, onChoose, onEdit, onDecide } = props
+  return html`<article
+    class=${current ? 'memory memory-current' : 'memory'}
+    tabindex=${current ? 0 : -1}
+    aria-current=${current ? 'true' : undefined}
+    aria-label=${`${item.text.slice(0, 80)}, sure to ${percent(item.confidence)}`}
+    onClick=${onChoose}
+  >
+    <header class="memory-head">
+      <span class="memory-who">${item.author}</span>
+      <time datetime=${isoOf(item.acquired_at)}>${momentOf(item.acquired_at)}</time>
+      ${chip(`Sure to ${percent(item.confidence)}`, item.confidence < 0.4 ? 'bad' : 'busy')}
+    </header>
+    <p class="memory-text">${item.text}</p>
+    ${
+      editing
+        ? part(TagsEditor, { tags: item.tags, onEdit, onDecide })
+        : html`<p>${tagChips(item.tags)}</p>`
+    }
+    ${
+      current &&
+      !editing &&
+      html`<footer class="memory-actions">
+        <button
+          type="button"
+          class="button button-main"
+          disabled=${busy}
+          onClick=${() => onDecide('approve')}
+        >
+          Approve
+        </button>
+        <button type="button" class="button" disabled=${busy} onClick=${() => onDecide('dismiss')}>
+          Dismiss
+        </button>
+        <button type="button" class="button" disabled=${busy} onClick=${() => onEdit(true)}>
+          Edit tags
+        </button>
+      </footer>`
+    }
+    ${current && trailView(item)}
+  </article>`
+}
+
+type EditorProps = Pick<Props, 'onEdit' | 'onDecide'> & { tags: string[] }
+
+function TagsEditor({ tags, onEdit, onDecide }: EditorProps): View {
+  const [text, setText] = useState(tags.join(', '))
+  const input = useRef<HTMLInputElement>(null)
+  useLayoutEffect(() => input.current?.focus(), [])
+  return html`<form
+    class="search-line"
+    onSubmit=${onSubmit(() => onDecide('approve', listOf(text)))}
+  >
+    <label class="field">
+      <span class="field-label">Tags, separated by commas</span>
+      <input
+        ref=${input}
+        value=${text}
+        onInput=${(event: Event) => setText(valueOf(event))}
+        onKeyDown=${(event: KeyboardEvent) => {
+          if (event.key === 'Escape') onEdit(false)
+        }}
+      />
+    </label>
+    <button class="button button-main">Approve with these</button>
+    <button type="button" class="button" onClick=${() => onEdit(false)}>Cancel</button>
+  </form>`
+}
+
+/** What the passes said about it, as they wrote it; gone after some time. */
+const trailView = ({ pass }: ReviewItem): View | null =>
+  pass.pass1 === null && pass.pass2 === null && pass.pass3 === null
+    ? null
+    : html`<details>
+        <summary>How it came here</summary>
+        <pre class="code" tabindex="0">${JSON.stringify(pass, null, 2)}</pre>
+      </details>`

@@ -1,0 +1,170 @@
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import type { AnswerOf } from '#api/client/client.ts'
+import { useAsked, useDoing } from '#api/console/app/asked.ts'
+import { call, Told } from '#api/console/app/call.ts'
+import { html, part, type View } from '#api/console/app/html.ts'
+import { choiceField } from '#api/console/app/parts/fields.ts'
+import { page } from '#api/console/app/parts/frame.ts'
+import { emptyNote, faultNote, shown } from '#api/console/app/parts/states.ts'
+import type { OfOrg } from '#api/console/app/org/own.ts'
+import { ReviewCard } from '#api/console/app/org/review-card.ts'
+import { say } from '#api/console/app/said.ts'
+import { counted } from '#api/console/app/words.ts'
+
+export type ReviewItem = AnswerOf<'GET /v1/orgs/:orgId/memories/review'>['review'][number]
+type Decision = { item: ReviewItem; action: 'approve' | 'dismiss'; at: number }
+
+/** Memories whose tags are in doubt, decided one after the other without leaving the keyboard. */
+export function Review({ org }: OfOrg): View {
+  const [threshold, setThreshold] = useState('0.6')
+  const [sort, setSort] = useState<'least_sure' | 'newest'>('least_sure')
+  const found = useAsked(
+    signal => {
+      const query = { threshold: Number(threshold), sort, limit: 200 }
+      return call('GET /v1/orgs/:orgId/memories/review', { params: { orgId: org }, query }, signal)
+    },
+    [org, threshold, sort],
+  )
+  return page({
+    title: 'Review queue',
+    words: 'Memories whose tags the classifier doubts.',
+    actions: html`<button type="button" class="button" onClick=${found.again}>Refresh</button>`,
+    children: html`<div class="stack">
+      <div class="panel filters" role="group" aria-label="Filters">
+        ${choiceField({
+          label: 'Less sure than',
+          value: threshold,
+          onValue: setThreshold,
+          choices: ['0.4', '0.6', '0.8', '1'].map(
+            each => [each, `${Number(each) * 100} %`] as const,
+          ),
+        })}
+        ${choiceField({
+          label: 'Order',
+          value: sort,
+          onValue: setSort,
+          choices: [
+            ['least_sure', 'least sure first'],
+            ['newest', 'newest first'],
+          ],
+        })}
+      </div>
+      ${shown(found, 'the queue', ({ review }) => part(Queue, { org, review }))}
+    </div>`,
+  })
+}
+
+function Queue({ org, review }: { org: string; review: ReviewItem[] }): View {
+  const [items, setItems] = useState(review)
+  const [at, setAt] = useState(0)
+  const [editing, setEditing] = useState(false)
+  const [decided, setDecided] = useState<Decision[]>([])
+  const doing = useDoing()
+  const list = useRef<HTMLDivElement>(null)
+  useEffect(() => {
+    setItems(review)
+    setAt(0)
+  }, [review])
+  // The keys work where the focus is; it follows the memory that is looked at, before the next key.
+  useLayoutEffect(() => {
+    if (editing) return
+    const current = list.current?.querySelector<HTMLElement>('[aria-current]') ?? list.current
+    current?.focus()
+  }, [at, items.length, editing])
+
+  const decide = (action: 'approve' | 'dismiss', tags?: string[]): void => {
+    const item = items[at]
+    if (!item) return
+    void doing.run(async () => {
+      const body = { action, ...(tags && { tags }) }
+      const params = { orgId: org, memId: item.mem_id }
+      await call('POST /v1/orgs/:orgId/memories/:memId/review', { params, body })
+      setDecided([...decided, { item, action, at }])
+      setEditing(false)
+      setItems(items.filter(one => one !== item))
+      setAt(Math.max(0, Math.min(at, items.length - 2)))
+      say(action === 'approve' ? 'Approved. Press u to undo.' : 'Dismissed. Press u to undo.')
+    })
+  }
+  const undo = (): void =>
+    void doing.run(async () => {
+      const last = decided.at(-1)
+      if (!last) throw new Told('Nothing was decided here yet')
+      const params = { orgId: org, memId: last.item.mem_id }
+      await call('POST /v1/orgs/:orgId/memories/:memId/review/undo', { params })
+      setDecided(decided.slice(0, -1))
+      setItems([...items.slice(0, last.at), last.item, ...items.slice(last.at)])
+      setAt(last.at)
+      say('It waits again.')
+    })
+  const keys: Record<string, () => void> = {
+    j: () => setAt(Math.min(at + 1, items.length - 1)),
+    k: () => setAt(Math.max(at - 1, 0)),
+    a: () => decide('approve'),
+    d: () => decide('dismiss'),
+    e: () => items.length > 0 && setEditing(true),
+    u: undo,
+    Escape: () => setEditing(false),
+  }
+  const onKey = (event: KeyboardEvent): void => {
+    const typing = event.target instanceof HTMLInputElement
+    if (typing || event.ctrlKey || event.metaKey || event.altKey || !keys[event.key]) return
+    event.preventDefault()
+    keys[event.key]!()
+  }
+  return html`<div
+    ref=${list}
+    class="stack"
+    tabindex="-1"
+    onKeyDown=${onKey}
+    role="group"
+    aria-label="Queue"
+  >
+    <div class="review-head">
+      <p role="status">
+        ${items.length === 0 ? 'Nothing waits' : `${at + 1} of ${counted(items.length, 'memory', 'memories')}`}
+      </p>
+      ${keysHelp}
+      <button
+        type="button"
+        class="button"
+        disabled=${decided.length === 0 || doing.busy}
+        onClick=${undo}
+      >
+        Undo
+      </button>
+    </div>
+    ${faultNote(doing.fault)}
+    ${
+      items.length === 0 &&
+      emptyNote(
+        'The queue is empty',
+        'Memories appear here when the classifier is not sure of their tags.',
+      )
+    }
+    <ol class="plain">
+      ${items.map(
+        (item, index) =>
+          html`<li key=${item.mem_id}>
+            ${part(ReviewCard, {
+              item,
+              current: index === at,
+              editing: editing && index === at,
+              busy: doing.busy,
+              onChoose: () => setAt(index),
+              onEdit: setEditing,
+              onDecide: decide,
+            })}
+          </li>`,
+      )}
+    </ol>
+  </div>`
+}
+
+const keysHelp = html`<p class="keys">
+  <span><kbd>j</kbd> <kbd>k</kbd> next, previous</span>
+  <span><kbd>a</kbd> approve</span>
+  <span><kbd>d</kbd> dismiss</span>
+  <span><kbd>e</kbd> edit tags</span>
+  <span><kbd>u</kbd> undo</span>
+</p>`

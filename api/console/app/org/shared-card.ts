@@ -1,0 +1,75 @@
+import { useState } from 'preact/hooks'
+import { call } from '#api/console/app/call.ts'
+import { html, part, type View } from '#api/console/app/html.ts'
+import { chip, tagChips } from '#api/console/app/parts/chips.ts'
+import { confirm } from '#api/console/app/parts/confirm.ts'
+import type { Shared } from '#api/console/app/org/own.ts'
+import { SharedForm } from '#api/console/app/org/shared-form.ts'
+import { SharedHistory } from '#api/console/app/org/shared-history.ts'
+import { say } from '#api/console/app/said.ts'
+import { isoOf, momentOf, percent } from '#api/console/app/words.ts'
+
+type Props = {
+  org: string
+  memory: Shared
+  onChanged: (memory: Shared) => void
+  onGone: (id: string) => void
+}
+
+/** A shared memory with what an admin can do about it. */
+export function SharedCard({ org, memory, onChanged, onGone }: Props): View {
+  const [open, setOpen] = useState<'edit' | 'delete' | 'history'>()
+  const close = (): void => setOpen(undefined)
+  const short = memory.text.slice(0, 60)
+  const button = (name: string, which: 'edit' | 'delete' | 'history'): View =>
+    html`<button
+      type="button"
+      class="button button-plain"
+      aria-label=${`${name}: ${short}`}
+      onClick=${() => setOpen(which)}
+    >
+      ${name}
+    </button>`
+  return html`<article class="memory">
+    <header class="memory-head">
+      <span class="memory-who">${memory.author}</span>
+      <time datetime=${isoOf(memory.acquired_at)}>${momentOf(memory.acquired_at)}</time>
+      ${memory.reviewed ? chip('Reviewed', 'good') : chip(`Sure to ${percent(memory.confidence)}`, 'busy')}
+      ${
+        memory.sensitivity === 'restricted' &&
+        chip('Restricted', 'bad', 'Only roles that see everything see it')
+      }
+    </header>
+    <p class="memory-text">${memory.text}</p>
+    <p>${tagChips(memory.tags)}</p>
+    <footer class="memory-actions">
+      ${button('History', 'history')} ${button('Edit', 'edit')} ${button('Delete', 'delete')}
+    </footer>
+    ${
+      open === 'history' &&
+      part(SharedHistory, { org, id: memory.mem_id, onClose: close, onRestored: onChanged })
+    }
+    ${
+      open === 'edit' &&
+      part(SharedForm, { org, memory, onClose: close, onSaved: saved => saved && onChanged(saved) })
+    }
+    ${
+      open === 'delete' &&
+      confirm({
+        title: 'Delete this shared memory?',
+        words: html`<blockquote class="quote">
+            ${short}${memory.text.length > 60 && ' …'}
+          </blockquote>
+          <p>Members no longer see it. For 30 days the audit can bring it back.</p>`,
+        verb: 'Delete',
+        act: async () => {
+          const params = { orgId: org, memId: memory.mem_id }
+          await call('DELETE /v1/orgs/:orgId/memories/:memId', { params })
+          onGone(memory.mem_id)
+          say('The memory is deleted.')
+        },
+        onClose: close,
+      })
+    }
+  </article>`
+}

@@ -1,0 +1,145 @@
+import { useState } from 'preact/hooks'
+import { useDoing } from '#api/console/app/asked.ts'
+import { call } from '#api/console/app/call.ts'
+import { html, part, type View } from '#api/console/app/html.ts'
+import { chip } from '#api/console/app/parts/chips.ts'
+import { confirm } from '#api/console/app/parts/confirm.ts'
+import { dialogForm } from '#api/console/app/parts/dialog.ts'
+import { areaField, textField } from '#api/console/app/parts/fields.ts'
+import { page } from '#api/console/app/parts/frame.ts'
+import { emptyNote, shown } from '#api/console/app/parts/states.ts'
+import { linesOf, useTags, type OfOrg, type Tag } from '#api/console/app/org/own.ts'
+import { say } from '#api/console/app/said.ts'
+import { counted } from '#api/console/app/words.ts'
+
+/** What the classifier asks of a memory. */
+export function Tags({ org }: OfOrg): View {
+  const tags = useTags(org)
+  const [editing, setEditing] = useState<Tag | 'new'>()
+  const [removing, setRemoving] = useState<Tag>()
+  return page({
+    title: 'Tags',
+    words: 'The classifier asks the question of a tag about each memory; roles allow its label.',
+    actions: html`<button
+      type="button"
+      class="button button-main"
+      onClick=${() => setEditing('new')}
+    >
+      New tag
+    </button>`,
+    children: html`<div>
+      ${shown(tags, 'tags', all =>
+        all.length === 0
+          ? emptyNote('No tags yet', 'Without tags every member sees every shared memory.')
+          : html`<ul class="plain rows">
+              ${all.map(tag => html`<li key=${tag.tag_id}>${tagRow(tag, setEditing, setRemoving)}</li>`)}
+            </ul>`,
+      )}
+      ${
+        editing &&
+        part(TagForm, {
+          org,
+          ...(editing !== 'new' && { tag: editing }),
+          onClose: () => setEditing(undefined),
+          onSaved: tags.again,
+        })
+      }
+      ${
+        removing &&
+        confirm({
+          title: `Remove ${removing.label}?`,
+          words: html`<p>
+            Roles no longer allow it. Memories keep the label, so only roles that see everything see
+            them.
+          </p>`,
+          verb: 'Remove',
+          act: async () => {
+            const params = { orgId: org, tagId: removing.tag_id }
+            await call('DELETE /v1/orgs/:orgId/tags/:tagId', { params })
+            say('The tag is removed.')
+            tags.again()
+          },
+          onClose: () => setRemoving(undefined),
+        })
+      }
+    </div>`,
+  })
+}
+
+const tagRow = (tag: Tag, edit: (tag: Tag) => void, remove: (tag: Tag) => void): View =>
+  html`<article class="row">
+    <div class="row-main">
+      <p class="row-title">${chip(tag.label, 'tag')}</p>
+      <p>${tag.question}</p>
+      <p class="quiet">
+        ${counted(tag.examples.length, 'example')},
+        ${counted(tag.negatives.length, 'counterexample')}
+      </p>
+    </div>
+    <div class="actions">
+      <button
+        type="button"
+        class="button"
+        aria-label=${`Edit ${tag.label}`}
+        onClick=${() => edit(tag)}
+      >
+        Edit
+      </button>
+      <button
+        type="button"
+        class="button"
+        aria-label=${`Remove ${tag.label}`}
+        onClick=${() => remove(tag)}
+      >
+        Remove
+      </button>
+    </div>
+  </article>`
+
+type FormProps = { org: string; tag?: Tag; onClose: () => void; onSaved: () => void }
+
+function TagForm({ org, tag, onClose, onSaved }: FormProps): View {
+  const [label, setLabel] = useState(tag?.label ?? '')
+  const [question, setQuestion] = useState(tag?.question ?? '')
+  const [examples, setExamples] = useState(tag?.examples.join('\n') ?? '')
+  const [negatives, setNegatives] = useState(tag?.negatives.join('\n') ?? '')
+  const doing = useDoing()
+  const act = async (): Promise<void> => {
+    const body = {
+      label,
+      ...(question && { question }),
+      examples: linesOf(examples),
+      negatives: linesOf(negatives),
+    }
+    if (tag) {
+      const params = { orgId: org, tagId: tag.tag_id }
+      await call('PATCH /v1/orgs/:orgId/tags/:tagId', { params, body })
+    } else await call('POST /v1/orgs/:orgId/tags', { params: { orgId: org }, body })
+    say('The tag is saved.')
+    onSaved()
+  }
+  return dialogForm({
+    title: tag ? `Edit ${tag.label}` : 'New tag',
+    verb: 'Save',
+    doing,
+    onClose,
+    act,
+    fields: html`<div class="stack">
+      ${textField({ label: 'Label', value: label, onValue: setLabel, required: true, maxlength: 100 })}
+      ${textField({
+        label: 'Question',
+        value: question,
+        onValue: setQuestion,
+        maxlength: 2000,
+        hint: 'Empty: whether a memory is about the label.',
+      })}
+      ${areaField({ label: 'Examples', value: examples, onValue: setExamples, hint: 'One a line: memories it fits.' })}
+      ${areaField({
+        label: 'Counterexamples',
+        value: negatives,
+        onValue: setNegatives,
+        hint: 'One a line: memories it does not fit, though one might think so.',
+      })}
+    </div>`,
+  })
+}

@@ -1,0 +1,85 @@
+import { useEffect, useId, useRef } from 'preact/hooks'
+import type { Doing } from '#api/console/app/asked.ts'
+import { html, part, type Children, type View } from '#api/console/app/html.ts'
+import { onSubmit } from '#api/console/app/parts/fields.ts'
+import { faultNote } from '#api/console/app/parts/states.ts'
+
+type Props = {
+  title: string
+  onClose: () => void
+  children?: Children
+  /** Takes more of the window. */
+  wide?: boolean
+}
+
+/** A dialog over the page. The browser keeps the focus in it, and gives it back afterwards. */
+export function Dialog({ title, onClose, children, wide = false }: Props): View {
+  const element = useRef<HTMLDialogElement>(null)
+  const heading = useId()
+  useEffect(() => {
+    const opened = element.current
+    const before = document.activeElement
+    opened?.showModal()
+    return () => {
+      opened?.close()
+      if (before instanceof HTMLElement && before.isConnected) before.focus()
+    }
+  }, [])
+  return html`<dialog
+    ref=${element}
+    class=${wide ? 'dialog dialog-wide' : 'dialog'}
+    aria-labelledby=${heading}
+    onCancel=${(event: Event) => {
+      event.preventDefault()
+      onClose()
+    }}
+  >
+    <header class="dialog-head">
+      <h2 id=${heading}>${title}</h2>
+      <button type="button" class="button button-plain" aria-label="Close" onClick=${onClose}>
+        <span aria-hidden="true">✕</span>
+      </button>
+    </header>
+    <div class="dialog-body">${children}</div>
+  </dialog>`
+}
+
+export const dialog = (props: Props & { key?: string }): View => part(Dialog, props)
+
+/** A form in a dialog: its fields, its fault, and the buttons below. */
+export const dialogForm = ({
+  title,
+  verb,
+  doing,
+  onClose,
+  act,
+  danger = false,
+  fields,
+}: {
+  title: string
+  verb: string
+  doing: Doing
+  onClose: () => void
+  act: () => Promise<void>
+  danger?: boolean
+  fields: Children
+}): View =>
+  dialog({
+    title,
+    onClose,
+    children: html`<form
+      class="stack"
+      onSubmit=${onSubmit(async () => (await doing.run(act)) && onClose())}
+    >
+      ${fields} ${faultNote(doing.fault)}
+      <div class="actions">
+        <button type="button" class="button" onClick=${onClose}>Cancel</button>
+        <button
+          class=${danger ? 'button button-danger' : 'button button-main'}
+          disabled=${doing.busy}
+        >
+          ${doing.busy ? 'Working …' : verb}
+        </button>
+      </div>
+    </form>`,
+  })

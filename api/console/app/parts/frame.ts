@@ -1,0 +1,45 @@
+import { useEffect, useRef } from 'preact/hooks'
+import { html, part, type Children, type View } from '#api/console/app/html.ts'
+
+type Props = { title: string; words?: Children; actions?: Children; children?: Children }
+
+function Frame({ title, words, actions, children }: Props): View {
+  const heading = useRef<HTMLHeadingElement>(null)
+  // A new page begins at its heading, for those who hear it too.
+  useEffect(() => {
+    document.title = `${title} · Memory Vault`
+    heading.current?.focus({ preventScroll: true })
+    scrollTo(0, 0)
+  }, [title])
+  return html`<div class="page">
+    <header class="page-head">
+      <div>
+        <h1 tabindex="-1" ref=${heading}>${title}</h1>
+        ${words && html`<p class="quiet">${words}</p>`}
+      </div>
+      ${actions && html`<div class="actions">${actions}</div>`}
+    </header>
+    ${children}
+  </div>`
+}
+
+/** A page: its heading, a sentence about it, what can be done, and the rest. */
+export const page = (props: Props): View => part(Frame, props)
+
+/** A part of a page with a heading. */
+export const section = (title: string, children: Children, actions?: Children): View =>
+  html`<section class="section">
+    <header class="section-head">
+      <h2>${title}</h2>
+      ${actions && html`<div class="actions">${actions}</div>`}
+    </header>
+    ${children}
+  </section>`
+
+/** A number with its name. */
+export const figure = (name: string, value: Children, words?: Children): View =>
+  html`<div class="figure">
+    <dt>${name}</dt>
+    <dd class="figure-value">${value}</dd>
+    ${words && html`<dd class="quiet">${words}</dd>`}
+  </div>`

@@ -1,0 +1,35 @@
+import { useState } from 'preact/hooks'
+import { html, part, type View } from '#api/console/app/html.ts'
+import { dialog } from '#api/console/app/parts/dialog.ts'
+import { say } from '#api/console/app/said.ts'
+
+type Props = { title: string; words: string; secret: string; onClose: () => void }
+
+function Secret({ title, words, secret, onClose }: Props): View {
+  const [copied, setCopied] = useState(false)
+  const copy = async (): Promise<void> => {
+    await navigator.clipboard.writeText(secret)
+    setCopied(true)
+    say('Copied.')
+  }
+  return dialog({
+    title,
+    onClose,
+    children: html`<div class="stack">
+      <p>${words}</p>
+      <code class="secret">${secret}</code>
+      <div class="actions">
+        ${
+          'clipboard' in navigator &&
+          html`<button type="button" class="button" onClick=${copy}>
+            ${copied ? 'Copied' : 'Copy'}
+          </button>`
+        }
+        <button type="button" class="button button-main" onClick=${onClose}>I have kept it</button>
+      </div>
+    </div>`,
+  })
+}
+
+/** Shows a key that the service tells once. */
+export const secretDialog = (props: Props): View => part(Secret, props)

@@ -1,0 +1,103 @@
+import { useEffect, useRef } from 'preact/hooks'
+import type uPlot from 'uplot'
+import { html, type View } from '#api/console/app/html.ts'
+import { brief, counted, shortDayOf } from '#api/console/app/words.ts'
+
+export type Day = { at: number; requests: number; memory_tokens: number }
+
+type Props = { days: Day[]; of: 'requests' | 'memory_tokens'; name: string }
+
+const height = 220
+const axisDay = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' })
+
+/** Bars, a day each, in the colours of the theme. */
+export function Chart({ days, of, name }: Props): View {
+  const place = useRef<HTMLDivElement>(null)
+  useEffect(() => {
+    let plot: uPlot | undefined
+    let gone = false
+    const draw = async (): Promise<void> => {
+      const { default: Plot } = await import('uplot')
+      if (gone || !place.current) return
+      plot?.destroy()
+      plot = new Plot(
+        optionsOf(place.current, name, Plot),
+        [days.map(({ at }) => at / 1000), days.map(day => day[of] || null)],
+        place.current,
+      )
+    }
+    void draw()
+    const fit = new ResizeObserver(() => {
+      if (place.current) plot?.setSize({ width: place.current.clientWidth, height })
+    })
+    if (place.current) fit.observe(place.current)
+    const dark = matchMedia('(prefers-color-scheme: dark)')
+    const again = (): void => void draw()
+    dark.addEventListener('change', again)
+    const worn = new MutationObserver(again)
+    worn.observe(document.documentElement, { attributeFilter: ['data-theme'] })
+    return () => {
+      gone = true
+      plot?.destroy()
+      fit.disconnect()
+      worn.disconnect()
+      dark.removeEventListener('change', again)
+    }
+  }, [days, of])
+  const total = days.reduce((sum, day) => sum + day[of], 0)
+  const most = days.reduce((one, other) => (other[of] > one[of] ? other : one))
+  return html`<div
+    class="chart"
+    role="img"
+    aria-label=${`${name}: ${counted(total, 'in all', 'in all')}, most on ${shortDayOf(most.at)}`}
+    ref=${place}
+  ></div>`
+}
+
+function optionsOf(place: HTMLElement, name: string, { paths }: typeof uPlot): uPlot.Options {
+  const { color: ink } = getComputedStyle(place)
+  const colors = getComputedStyle(place, '::before')
+  const axis = {
+    stroke: ink,
+    grid: { stroke: colors.borderTopColor, width: 1 },
+    ticks: { show: false },
+  }
+  return {
+    width: place.clientWidth,
+    height,
+    tzDate: seconds => utcAsLocal(seconds),
+    legend: { live: true },
+    cursor: { y: false, drag: { x: false, y: false } },
+    scales: { y: { range: (_, __, max) => [0, Math.max(1, max * 1.1)] } },
+    axes: [
+      {
+        ...axis,
+        grid: { show: false },
+        space: 64,
+        values: (_, times) => times.map(at => axisDay.format(utcAsLocal(at))),
+      },
+      {
+        ...axis,
+        size: 56,
+        values: (_, values) => values.map(value => (Number.isInteger(value) ? brief(value) : '')),
+      },
+    ],
+    series: [
+      { label: 'Day', value: (_, at) => (at === null ? '–' : shortDayOf(utcAsLocal(at))) },
+      {
+        label: name,
+        stroke: colors.color,
+        fill: colors.color,
+        points: { show: false },
+        paths: paths.bars!({ size: [0.7, 40], radius: 0.15 }),
+        value: (_, value) => (value === null ? '–' : brief(value)),
+      },
+    ],
+  }
+}
+
+/** A time whose local clock shows what the UTC clock shows at the given one. */
+function utcAsLocal(seconds: number): Date {
+  const date = new Date(seconds * 1000)
+  return new Date(date.getTime() + date.getTimezoneOffset() * 60_000)
+}

@@ -1,0 +1,53 @@
+import { useState } from 'preact/hooks'
+import { mayWrite } from '#api/console/app/credential.ts'
+import { html, part, type View } from '#api/console/app/html.ts'
+import { checkField } from '#api/console/app/parts/fields.ts'
+import { page, section } from '#api/console/app/parts/frame.ts'
+import { exportFile } from '#api/console/app/vault/export.ts'
+import { UploadForm } from '#api/console/app/vault/upload-form.ts'
+import { bytesOf } from '#api/console/app/words.ts'
+
+/** A vault filled from a file, and taken along as one. */
+export function Files(): View {
+  return page({
+    title: 'Upload and export',
+    words: 'A vault is a file of JSON lines whenever you want it to be.',
+    children: html`<div class="stack-wide">
+      ${mayWrite() && section('Upload', part(UploadForm, {}))}
+      ${section('Export', part(Export, {}))}
+    </div>`,
+  })
+}
+
+function Export(): View {
+  const [vectors, setVectors] = useState(false)
+  const [sessions, setSessions] = useState(true)
+  const [bytes, setBytes] = useState<number>()
+  const run = async (): Promise<void> => {
+    setBytes(0)
+    await exportFile({ vectors, sessions, onBytes: setBytes })
+    setBytes(undefined)
+  }
+  return html`<div class="panel stack">
+    <p class="quiet">
+      Every memory with its time, tier and lineage; it can be imported again without loss.
+    </p>
+    ${checkField({ label: 'With sessions', value: sessions, onValue: setSessions })}
+    ${checkField({
+      label: 'With vectors',
+      value: vectors,
+      onValue: setVectors,
+      hint: 'A much larger file that needs no embedding when it is imported.',
+    })}
+    <div class="actions">
+      <button
+        type="button"
+        class="button button-main"
+        disabled=${bytes !== undefined}
+        onClick=${run}
+      >
+        ${bytes === undefined ? 'Download export' : `Downloading, ${bytesOf(bytes)} …`}
+      </button>
+    </div>
+  </div>`
+}

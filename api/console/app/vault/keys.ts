@@ -1,0 +1,147 @@
+import { useState } from 'preact/hooks'
+import { useDoing } from '#api/console/app/asked.ts'
+import { call } from '#api/console/app/call.ts'
+import { credential, hold, masked, mayWrite } from '#api/console/app/credential.ts'
+import { html, part, type View } from '#api/console/app/html.ts'
+import { confirm } from '#api/console/app/parts/confirm.ts'
+import { dialogForm } from '#api/console/app/parts/dialog.ts'
+import { choiceField, textField } from '#api/console/app/parts/fields.ts'
+import { page, section } from '#api/console/app/parts/frame.ts'
+import { secretDialog } from '#api/console/app/parts/secret.ts'
+import { say } from '#api/console/app/said.ts'
+import { ProviderKeys } from '#api/console/app/vault/provider-keys.ts'
+
+type Open = 'mint' | 'rotate' | 'clear'
+type Minted = { key: string; rotated: boolean }
+
+/** Keys to this vault and to new ones, and the way to empty it. */
+export function Keys(): View {
+  const [open, setOpen] = useState<Open>()
+  const [minted, setMinted] = useState<Minted>()
+  const close = (): void => setOpen(undefined)
+  // Only now: the view begins anew with the key it is shown for.
+  const kept = (): void => {
+    setMinted(undefined)
+    if (minted?.rotated) hold({ ...credential()!, key: minted.key })
+  }
+  return page({
+    title: 'Keys',
+    words: 'One key opens one vault.',
+    children: html`<div class="stack-wide">
+      ${section(
+        'Memory Keys',
+        html`<div class="panel stack">
+          <p>This tab uses <code>${masked(credential()!)}</code>.</p>
+          <div class="actions">
+            <button type="button" class="button" onClick=${() => setOpen('rotate')}>
+              Rotate this key
+            </button>
+            <button type="button" class="button button-main" onClick=${() => setOpen('mint')}>
+              New key with a vault of its own
+            </button>
+          </div>
+        </div>`,
+      )}
+      ${section('Provider keys', part(ProviderKeys, {}))}
+      ${
+        mayWrite() &&
+        section(
+          'Empty the vault',
+          html`<div class="panel stack">
+            <p class="quiet">Core, reflections and every session. The key stays.</p>
+            <div class="actions">
+              <button type="button" class="button button-danger" onClick=${() => setOpen('clear')}>
+                Delete everything
+              </button>
+            </div>
+          </div>`,
+        )
+      }
+      ${open === 'mint' && part(MintForm, { onClose: close, onMinted: setMinted })}
+      ${open === 'rotate' && part(RotateForm, { onClose: close, onMinted: setMinted })}
+      ${
+        open === 'clear' &&
+        confirm({
+          title: 'Delete everything in this vault?',
+          words: html`<p>
+            Every memory, reflection and session of this key goes at once and cannot be brought
+            back. An export keeps a copy.
+          </p>`,
+          verb: 'Delete everything',
+          typed: 'delete',
+          act: async () => {
+            await call('DELETE /v1/memory')
+            say('The vault is empty.')
+          },
+          onClose: close,
+        })
+      }
+      ${
+        minted &&
+        secretDialog({
+          title: 'Your new key',
+          words: minted.rotated
+            ? 'It opens the vault you are in; the old key stops working. It is shown only now.'
+            : 'It opens an empty vault of its own, in the same account. It is shown only now.',
+          secret: minted.key,
+          onClose: kept,
+        })
+      }
+    </div>`,
+  })
+}
+
+type FormProps = { onClose: () => void; onMinted: (minted: Minted) => void }
+
+function MintForm({ onClose, onMinted }: FormProps): View {
+  const [name, setName] = useState('')
+  const [until, setUntil] = useState('')
+  const doing = useDoing()
+  return dialogForm({
+    title: 'New key',
+    verb: 'Mint',
+    doing,
+    onClose,
+    act: async () => {
+      const expires_at = until ? new Date(`${until}T23:59:59`).toISOString() : undefined
+      const body = { ...(name && { name }), ...(expires_at && { expires_at }) }
+      onMinted({ ...(await call('POST /v1/keys', { body })), rotated: false })
+    },
+    fields: html`<div class="stack">
+      ${textField({ label: 'Name', value: name, onValue: setName, maxlength: 200, placeholder: 'New Key' })}
+      ${textField({
+        label: 'Valid until',
+        type: 'date',
+        value: until,
+        onValue: setUntil,
+        hint: 'Empty: for good.',
+      })}
+    </div>`,
+  })
+}
+
+function RotateForm({ onClose, onMinted }: FormProps): View {
+  const [grace, setGrace] = useState('0')
+  const doing = useDoing()
+  return dialogForm({
+    title: 'Rotate this key',
+    verb: 'Rotate',
+    doing,
+    onClose,
+    act: async () => {
+      const body = { grace_seconds: Number(grace) }
+      onMinted({ ...(await call('POST /v1/keys/rotate', { body })), rotated: true })
+    },
+    fields: choiceField({
+      label: 'The old key works',
+      value: grace,
+      onValue: setGrace,
+      choices: [
+        ['0', 'no longer'],
+        ['3600', 'for another hour'],
+        ['86400', 'for another day'],
+      ],
+      hint: 'The vault and everything in it stay. This tab goes on with the new key.',
+    }),
+  })
+}

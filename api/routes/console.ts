@@ -1,0 +1,20 @@
+import type { Router } from '@koa/router'
+import { sendAsset, type Asset } from '#api/assets.ts'
+import { consoleFiles } from '#api/console/files.ts'
+import { consolePolicy } from '#api/console/page.ts'
+
+/** The web console. Its files are open to everyone; what they show asks for a credential. */
+export function consolePages(router: Router): void {
+  let files: Promise<Record<string, Asset>> | undefined
+  router.get(/^\/console(?:\/.*)?$/, async ctx => {
+    files ??= consoleFiles()
+    const asset = (await files)[ctx.path.replace(/\/$/, '')]
+    if (!asset) return
+    // One visit asks for dozens of files, each from memory: they use up no address's limit.
+    Object.assign(ctx.state, { known: true })
+    ctx.set('Content-Security-Policy', consolePolicy)
+    ctx.set('Referrer-Policy', 'no-referrer')
+    ctx.set('Cross-Origin-Opener-Policy', 'same-origin')
+    await sendAsset(ctx, asset)
+  })
+}

@@ -1,0 +1,131 @@
+/// <reference lib="dom" />
+import { existsSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { chromium, type Browser, type Page } from 'playwright-core'
+import type { Test } from 'tap'
+
+const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium'
+
+/** Why tests in a browser cannot run here; false when they can. */
+export const noBrowser: string | false =
+  !existsSync(executablePath) && `there is no browser at ${executablePath}`
+
+/** What a page did that no page of the service may do. */
+export type Watched = {
+  page: Page
+  /** Errors of scripts and of the console, violations of the policy among them. */
+  faults: string[]
+  /** Addresses of other hosts that were asked. */
+  strangers: string[]
+  /** Bytes of bodies as they came over the wire. */
+  bytes: () => Promise<number>
+}
+
+/** A browser for one test file, closed at its end. */
+export async function openBrowser(t: Test): Promise<Browser> {
+  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] })
+  t.teardown(() => browser.close())
+  return browser
+}
+
+type Look = { width?: number; height?: number; theme?: 'light' | 'dark' }
+
+/** A tab of its own, with nothing kept from others. */
+export async function openTab(
+  browser: Browser,
+  base: string,
+  { width = 1280, height = 900, theme = 'light' }: Look = {},
+): Promise<Watched> {
+  const context = await browser.newContext({
+    viewport: { width, height },
+    colorScheme: theme,
+    baseURL: base,
+    acceptDownloads: true,
+    reducedMotion: 'reduce',
+  })
+  const page = await context.newPage()
+  page.setDefaultTimeout(10_000)
+  const faults: string[] = []
+  const strangers: string[] = []
+  const sizes: Promise<number>[] = []
+  page.on('pageerror', error => faults.push(error.message))
+  page.on('console', message => {
+    // A refusal is for the page to show; the browser tells of it as well.
+    const told = message.text().startsWith('Failed to load resource')
+    if (message.type() === 'error' && !told) faults.push(message.text())
+  })
+  page.on('request', request => {
+    const { origin, protocol } = new URL(request.url())
+    if (/^https?:$/.test(protocol) && origin !== new URL(base).origin) strangers.push(request.url())
+  })
+  page.on('requestfinished', request => {
+    sizes.push(request.sizes().then(({ responseBodySize }) => responseBodySize))
+  })
+  const bytes = async (): Promise<number> => (await Promise.all(sizes)).reduce((a, b) => a + b, 0)
+  return { page, faults, strangers, bytes }
+}
+
+/** Opens the console with a credential, as a person does. */
+export async function signIn(page: Page, key: string): Promise<void> {
+  await page.goto('/console')
+  await page.getByLabel('Key', { exact: false }).first().fill(key)
+  await page.getByRole('button', { name: 'Open' }).click()
+  await page.getByRole('button', { name: 'Sign out' }).waitFor()
+}
+
+/** Goes to a page of the console, and waits until it has what it shows. */
+export async function visit(page: Page, address: string): Promise<void> {
+  await page.evaluate(hash => (location.hash = hash), `#/${address}`)
+  await settled(page)
+}
+
+/** Resolves when nothing is waited for any more. */
+export async function settled(page: Page): Promise<void> {
+  await page.waitForLoadState('networkidle')
+  await page.waitForFunction(() => !document.querySelector('.waiting'))
+}
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+/** What is in the way of people who cannot see the page, or not well: a line each, serious ones only. */
+export async function barriersOf(page: Page): Promise<string[]> {
+  // Evaluated from outside the page, so that its policy can stay as it is.
+  await page.evaluate(axe)
+  return page.evaluate(async () => {
+    const { violations } = await (window as unknown as AxeWindow).axe.run(document)
+    return violations
+      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+      .flatMap(({ id, nodes }) => nodes.map(({ target }) => `${id}: ${target.join(' ')}`))
+  })
+}
+
+type AxeWindow = {
+  axe: {
+    run(of: Document): Promise<{
+      violations: { id: string; impact: string; nodes: { target: string[] }[] }[]
+    }>
+  }
+}
+
+/** How far a page is wider than its window, in pixels. */
+export const overflowOf = (page: Page): Promise<number> =>
+  page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
+
+/**
+ * Looks at a page as it is: no serious barrier, and at 390 pixels no scrolling sideways. Leaves it as
+ * wide as a desk.
+ */
+export async function look(t: Test, page: Page, name: string): Promise<void> {
+  t.same(await barriersOf(page), [], `${name} at 1280 pixels`)
+  await picture(page, name)
+  await page.setViewportSize({ width: 390, height: 844 })
+  t.equal(await overflowOf(page), 0, `${name} at 390 pixels`)
+  await picture(page, `${name}-narrow`)
+  await page.setViewportSize({ width: 1280, height: 900 })
+}
+
+/** Keeps a picture where `SCREENSHOTS` says, for people to look at. */
+export async function picture(page: Page, name: string): Promise<void> {
+  const folder = process.env.SCREENSHOTS
+  if (folder) await page.screenshot({ path: `${folder}/${name}.png`, fullPage: true })
+}

@@ -1,0 +1,97 @@
+import t from 'tap'
+import {
+  barriersOf,
+  look,
+  noBrowser,
+  openBrowser,
+  openTab,
+  overflowOf,
+  picture,
+  settled,
+  signIn,
+  visit,
+} from '#test/console/browser.ts'
+import { fillVault } from '#test/console/stories.ts'
+import { buildKey, testApi, workOn } from '#test/support/api.ts'
+import { testBackend } from '#test/support/backend.ts'
+
+const skip = noBrowser
+const backend = await testBackend(t)
+await workOn(backend)
+const key = await buildKey(backend)
+const api = await testApi(t, backend, key)
+if (!skip) await fillVault(backend, api, key)
+const browser = skip ? null : await openBrowser(t)
+
+const pages = [
+  'overview',
+  'search',
+  'timeline',
+  'reflections',
+  'sessions',
+  'usage',
+  'files',
+  'operations',
+  'keys',
+]
+
+for (const theme of ['light', 'dark'] as const) {
+  t.test(
+    `${theme}: pages of a vault have no serious barrier, and fit a phone`,
+    { skip },
+    async t => {
+      const { page, faults, strangers } = await openTab(browser!, api.base, { theme })
+      await page.goto('/console')
+      await look(t, page, `${theme}-door`)
+      await signIn(page, key)
+      for (const name of pages) {
+        await visit(page, name)
+        if (name === 'search') await page.getByLabel('Question').fill('my cat and thunder')
+        if (name === 'search') await page.keyboard.press('Enter')
+        if (name === 'sessions') await page.getByRole('button', { name: 'trip-1' }).click()
+        await settled(page)
+        await look(t, page, `${theme}-${name}`)
+      }
+      t.same(faults, [])
+      t.same(strangers, [])
+    },
+  )
+}
+
+t.test('dialogs have no serious barrier either, and fit', { skip }, async t => {
+  const { page } = await openTab(browser!, api.base, { width: 390, height: 844 })
+  await signIn(page, key)
+  await visit(page, 'reflections')
+  for (const name of ['Lineage', 'Edit', 'Delete']) {
+    await page
+      .getByRole('button', { name: new RegExp(`^${name}`) })
+      .first()
+      .click()
+    await settled(page)
+    t.same(await barriersOf(page), [], name)
+    t.equal(await overflowOf(page), 0, name)
+    await picture(page, `narrow-dialog-${name}`)
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+  }
+})
+
+t.test(
+  'a phone opens its menu, a page begins at its heading, the theme is kept',
+  { skip },
+  async t => {
+    const { page } = await openTab(browser!, api.base, { width: 390, height: 844 })
+    await signIn(page, key)
+    const menu = page.getByRole('button', { name: 'Menu' })
+    t.equal(await menu.getAttribute('aria-expanded'), 'false')
+    await menu.click()
+    await picture(page, 'narrow-menu')
+    await page.getByLabel('Dark').check()
+    await page.getByRole('link', { name: 'Usage' }).click()
+    t.equal(await page.getByRole('link', { name: 'Usage' }).count(), 0, 'the menu has closed')
+    await page.waitForFunction(() => document.activeElement?.textContent === 'Usage')
+    t.match(await page.title(), /^Usage/)
+    await page.reload()
+    t.equal(await page.evaluate(() => document.documentElement.dataset.theme), 'dark')
+  },
+)

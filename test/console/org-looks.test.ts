@@ -1,0 +1,41 @@
+import t from 'tap'
+import { look, noBrowser, openBrowser, openTab, signIn, visit } from '#test/console/browser.ts'
+import { fillTeam } from '#test/console/stories.ts'
+import { testApi, workOn } from '#test/support/api.ts'
+import { testBackend } from '#test/support/backend.ts'
+
+const skip = noBrowser
+const backend = await testBackend(t)
+await workOn(backend)
+const { base } = await testApi(t, backend)
+const { org, adminKey } = await fillTeam(backend, base)
+const browser = skip ? null : await openBrowser(t)
+
+const ofOrg = [
+  'review',
+  'memories',
+  'members',
+  'roles',
+  'tags',
+  'instructions',
+  'audit',
+  'passes',
+  'settings',
+]
+
+for (const theme of ['light', 'dark'] as const) {
+  t.test(
+    `${theme}: pages of a team have no serious barrier, and fit a phone`,
+    { skip },
+    async t => {
+      const { page, faults, strangers } = await openTab(browser!, base, { theme })
+      await signIn(page, adminKey)
+      for (const name of ['orgs', ...ofOrg, 'service']) {
+        await visit(page, ofOrg.includes(name) ? `orgs/${org}/${name}` : name)
+        await look(t, page, `${theme}-org-${name}`)
+      }
+      t.same(faults, [])
+      t.same(strangers, [])
+    },
+  )
+}

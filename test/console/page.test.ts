@@ -1,0 +1,83 @@
+import t from 'tap'
+import { noBrowser, openBrowser, openTab, settled } from '#test/console/browser.ts'
+import { testApi } from '#test/support/api.ts'
+import { testBackend } from '#test/support/backend.ts'
+
+const skip = noBrowser
+// The limits of a service in use: looking at the console must fit into them.
+const backend = await testBackend(t, { env: { RATE_LIMITS: 'on' } })
+const api = await testApi(t, backend)
+const browser = skip ? null : await openBrowser(t)
+
+const get = (path: string, headers: Record<string, string> = {}): Promise<Response> =>
+  fetch(api.base + path, { headers })
+
+t.test('200: the page and its files, under a policy that allows nothing else', async t => {
+  for (const path of ['/console', '/console/']) {
+    const page = await get(path)
+    t.equal(page.status, 200)
+    t.match(page.headers.get('content-type'), /^text\/html/)
+    const policy = page.headers.get('content-security-policy')!
+    t.match(policy, "default-src 'none'")
+    t.notMatch(policy, /unsafe|\*|https?:/)
+    t.match(policy, "require-trusted-types-for 'script'")
+    t.equal(page.headers.get('set-cookie'), null)
+    const text = await page.text()
+    t.notMatch(text, /https?:\/\//)
+    t.notMatch(text, /<script(?![^>]* src=)|<style|style=/, 'nothing inline')
+  }
+})
+
+t.test('200: modules come without their types, and name only what is served', async t => {
+  const page = await (await get('/console')).text()
+  const modules = [...page.matchAll(/modulepreload" href="([^"]+)"/g)].map(([, path]) => path!)
+  t.ok(modules.length > 50)
+  for (const path of modules) {
+    const response = await get(path)
+    t.equal(response.status, 200, path)
+    t.match(response.headers.get('content-type'), /^text\/javascript/)
+    const text = await response.text()
+    t.notMatch(text, /^import type|sourceMappingURL/m, path)
+    const named = text.matchAll(/(?:\bfrom ?|\bimport ?\(?)(['"])([\w#/.-]+)\1/g)
+    for (const [, , name] of named) {
+      t.ok(modules.includes(name!) || name === '/console/lib/uplot.js', `${path} names ${name}`)
+    }
+    const again = await get(path, { 'if-none-match': response.headers.get('etag')! })
+    t.equal(again.status, 304)
+  }
+})
+
+t.test('404: nothing of the service beside it', async t => {
+  const others = ['lib/shared/config.ts', 'files.ts', 'app', 'app/../files.ts', 'constructor']
+  for (const path of others) t.equal((await get(`/console/${path}`)).status, 404, path)
+  t.equal((await fetch(`${api.base}/console`, { method: 'POST' })).status, 405)
+})
+
+t.test(
+  'everything together is less than 150 kB, and looked at again next to nothing',
+  { skip },
+  async t => {
+    const tab = await openTab(browser!, api.base)
+    await tab.page.goto('/console')
+    await settled(tab.page)
+    const door = await tab.bytes()
+    // The one part that is loaded when it is asked for.
+    await tab.page.evaluate(() => import('/console/lib/uplot.js' as string).then(() => undefined))
+    await settled(tab.page)
+    const all = await tab.bytes()
+    t.comment(`${door} bytes to the door, ${all} in all`)
+    t.ok(door > 20_000 && all < 150_000)
+    await tab.page.reload()
+    await settled(tab.page)
+    t.ok((await tab.bytes()) - all < 2_000, 'the files are known by their tags')
+    t.equal((await fetch(`${api.base}/console`)).status, 200, 'and cost no address its points')
+  },
+)
+
+t.test('the reference asks nobody else either', { skip }, async t => {
+  const { page, strangers } = await openTab(browser!, api.base)
+  await page.goto('/docs')
+  await page.getByText('/v1/memory/search').first().waitFor()
+  await settled(page)
+  t.same(strangers, [])
+})

@@ -1,0 +1,100 @@
+import type { Backend } from '#shared/backend.ts'
+import { mintId } from '#shared/ids.ts'
+import { operatorEmail } from '#shared/key/operator.ts'
+import { hashOfKey } from '#shared/key/key.ts'
+import { insertTurns, writePasses } from '#shared/postgres/org-turns.ts'
+import { insertRetrievals } from '#shared/postgres/shared-retrievals.ts'
+import { buildAdmin } from '#test/support/admin.ts'
+import { clientOf, type Client } from '#test/support/api.ts'
+import { checkOut, commit, remember } from '#test/support/consolidation.ts'
+import { remember as put } from '#test/support/vault.ts'
+
+/** Breaks a page that takes a text for markup. */
+export const hostile =
+  '<img src=x onerror="document.title=`taken`"><script>document.title=`taken`</script>'
+
+/** A vault with something of every kind: raw memories, two tiers of reflections, a session. */
+export async function fillVault(backend: Backend, api: Client, key: string): Promise<void> {
+  await remember(api, [
+    'My cat is called Ada and she hates thunder.',
+    'We moved to Lisbon in May, to a flat above a bakery.',
+    `A note with markup in it: ${hostile}`,
+    'The dentist is on Tuesday at nine.',
+  ])
+  const { body: batch } = await checkOut(api)
+  await commit(api, batch.batch_id, [
+    { text: 'The user has a cat, Ada, who is afraid of thunder.', importance: 7 },
+    { text: 'The user lives in Lisbon above a bakery since May.', importance: 8 },
+  ])
+  const { body: above } = await checkOut(api, { tier: 2 })
+  await commit(api, above.batch_id, [
+    { text: 'A person who makes a home for those who need quiet.', importance: 9 },
+  ])
+  await remember(api, ['Let us plan the trip to Porto.', 'Trains leave every hour.'], {
+    session: 'trip-1',
+  })
+  await put(backend, key, [
+    { text: 'Ada slept through the storm last night.' },
+    { text: 'I have begun to learn Portuguese, twenty minutes every morning.' },
+    { text: 'Long thoughts. '.repeat(80), role: 'assistant' },
+  ])
+}
+
+export type Team = { org: string; path: string; adminKey: string; admin: Client; waiting: string[] }
+
+/** A team of which every page of the console has something to show; its admin runs the service too. */
+export async function fillTeam(backend: Backend, base: string): Promise<Team> {
+  const { key: adminKey } = await buildAdmin(backend, operatorEmail(backend.config))
+  const admin = clientOf(base, adminKey)
+  const { org_id: org } = (await admin.post('/v1/orgs', { name: 'Acme' })).body
+  const path = `/v1/orgs/${org}`
+  const { body: role } = await admin.post(`${path}/roles`, {
+    name: 'Accounting',
+    allowed_tags: ['finance'],
+  })
+  await admin.post(`${path}/roles`, { name: 'Board', allowed_tags: ['*'] })
+  await admin.post(`${path}/users`, { email: member, role_ids: [role.role_id] })
+  const { body: minted } = await admin.post(`${path}/keys`, { team_member_id: member })
+  const items = [
+    { text: 'The office opens at eight.' },
+    { text: 'The Q3 budget was cut by a tenth.', tags: ['finance'] },
+    { text: 'The supplier asks for a deposit.', tags: ['finance'], confidence: 0.3 },
+    { text: 'The new logo is blue.', tags: ['brand'], confidence: 0.4 },
+    { text: `Legal looks at ${hostile}`, confidence: 0.5 },
+  ]
+  const { body: seeded } = await admin.post(`${path}/memories`, { items })
+  const waiting: string[] = seeded.items.slice(2).map(({ mem_id }: { mem_id: string }) => mem_id)
+  await leaveTrails(backend, { org, key: minted.memory_key, memory: waiting[0]! })
+  return { org, path, adminKey, admin, waiting }
+}
+
+const member = 'ann@example.com'
+
+/** What a turn of a member and an answer to them leave behind. */
+async function leaveTrails(
+  { postgres, config }: Backend,
+  { org, key, memory }: { org: string; key: string; memory: string },
+): Promise<void> {
+  const turn = mintId()
+  const keyHash = hashOfKey(config.keyPepper, key)
+  await postgres.transaction(tx => insertTurns(tx, [{ id: turn, keyHash }]))
+  const fact = { text: 'The supplier asks for a deposit.', confidence: 0.9 }
+  await writePasses(postgres, turn, {
+    pass1: [{ ...fact, note: false }],
+    pass2: [{ ...fact, confidence: 0.3, tags: ['finance'], tagIds: [mintId()] }],
+    pass3: [{ text: fact.text, action: 'ADD', mem_id: memory, version: 1 }],
+  })
+  await insertRetrievals(postgres.query, [
+    {
+      id: mintId(),
+      org,
+      author: member,
+      allowedTags: ['finance'],
+      wildcard: false,
+      permitted: 2,
+      dropped: 1,
+      sample: [{ id: mintId(), tags: ['brand'] }],
+      createdAt: Date.now(),
+    },
+  ])
+}

@@ -1,0 +1,237 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import t from 'tap'
+import { buildKey, clientOf, testApi, workOn } from '#test/support/api.ts'
+import { testBackend } from '#test/support/backend.ts'
+import {
+  noBrowser,
+  openBrowser,
+  openTab,
+  picture,
+  settled,
+  signIn,
+  visit,
+} from '#test/console/browser.ts'
+import { fillVault } from '#test/console/stories.ts'
+
+const skip = noBrowser
+const backend = await testBackend(t)
+await workOn(backend)
+const key = await buildKey(backend)
+const api = await testApi(t, backend, key)
+if (!skip) await fillVault(backend, api, key)
+const browser = skip ? null : await openBrowser(t)
+const tab = browser && (await openTab(browser, api.base))
+
+t.test('a key that opens nothing is told, one that does is kept for the tab', { skip }, async t => {
+  const { page } = tab!
+  await page.goto('/console')
+  await picture(page, 'door')
+  await page.getByLabel('Key').fill('mk_00000000000000000000000000000000')
+  await page.getByRole('button', { name: 'Open' }).click()
+  await page.getByRole('alert').getByText('No vault and no team opens with this key').waitFor()
+  await signIn(page, key)
+  await page.reload()
+  await page.getByRole('button', { name: 'Sign out' }).waitFor()
+  t.notMatch(page.url(), key, 'never in an address')
+  t.same(await page.context().cookies(), [])
+  t.notMatch(await page.evaluate(() => JSON.stringify({ ...localStorage })), key.slice(3))
+})
+
+t.test('overview: how much there is, and what waits', { skip }, async t => {
+  const { page } = tab!
+  await settled(page)
+  await picture(page, 'overview')
+  t.match(await page.locator('main').innerText(), /Memories\s+12/)
+  t.match(await page.locator('main').innerText(), /3 memories, \d+ tokens/)
+})
+
+t.test('search: best first, with the reasons and the words marked', { skip }, async t => {
+  const { page } = tab!
+  await visit(page, 'search')
+  await page.getByLabel('Question').fill('does my cat fear thunder?')
+  await page.keyboard.press('Enter')
+  await page.locator('.results li').first().waitFor()
+  await picture(page, 'search')
+  const first = page.locator('.results li').first()
+  t.match(await first.innerText(), /cat.*Ada/)
+  t.match(await first.locator('.why').innerText(), /^1\s+\d\.\d\d similar/)
+  t.match(await first.locator('.why').innerText(), /Has words of the question: .*cat/)
+  t.ok((await first.locator('mark').allInnerTexts()).includes('thunder'))
+  await page.getByText('Options').click()
+  await page.getByLabel('Importance').selectOption('8')
+  await page.getByRole('button', { name: 'Search', exact: true }).click()
+  await settled(page)
+  t.notMatch(await page.locator('.results').innerText(), /\bRaw\b/, 'reflections alone')
+})
+
+t.test('timeline: filters, whole texts, and texts that look like markup', { skip }, async t => {
+  const { page } = tab!
+  await visit(page, 'timeline')
+  await picture(page, 'timeline')
+  t.equal(await page.locator('article').count(), 10)
+  t.match(await page.locator('main').innerText(), /<img src=x onerror=/)
+  t.not(await page.title(), 'taken')
+  await page.getByRole('button', { name: 'Show the whole text' }).click()
+  await page.getByLabel('Text contains').fill('lisbon')
+  await page.waitForFunction(() => document.querySelectorAll('article').length === 2)
+  await page.getByLabel('Tier').selectOption('2')
+  await page.waitForFunction(() => document.querySelectorAll('article').length === 1)
+  await page.getByLabel('Text contains').fill('nothing like this')
+  await page.getByText('Nothing matches').waitFor()
+  t.pass()
+})
+
+t.test('timeline: a memory is edited, and after a question deleted', { skip }, async t => {
+  const { page } = tab!
+  await visit(page, 'overview')
+  await visit(page, 'timeline')
+  const dentist = page.locator('article', { hasText: 'dentist' })
+  await dentist.getByRole('button', { name: /^Edit/ }).click()
+  await page.getByRole('dialog').getByLabel('Text').fill('The dentist is on Friday at ten.')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('The memory is changed.').waitFor()
+  t.equal((await api.get('/v1/memory/list?search=Friday')).body.items.length, 1)
+
+  const focused = () => page.evaluate(() => document.activeElement?.getAttribute('aria-label'))
+  t.match(await focused(), /^Edit: /, 'the focus is back where it was')
+  await dentist.getByRole('button', { name: /^Delete/ }).click()
+  await picture(page, 'delete')
+  await page.keyboard.press('Escape')
+  t.equal(await dentist.count(), 1)
+  await dentist.getByRole('button', { name: /^Delete/ }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+  await dentist.waitFor({ state: 'detached' })
+  t.equal((await api.get('/v1/memory/list?search=Friday')).body.items.length, 0)
+})
+
+t.test('reflections: lineage leads up and down', { skip }, async t => {
+  const { page } = tab!
+  await visit(page, 'reflections')
+  await picture(page, 'reflections')
+  await page.locator('article', { hasText: 'afraid of thunder' }).getByText('Lineage').click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByText('4 sources, 1 deleted since').waitFor()
+  await picture(page, 'lineage')
+  await dialog.getByRole('button', { name: /A person who makes a home/ }).click()
+  await dialog.getByText('A high-level reflection is the top.').waitFor()
+  await dialog.getByRole('button', { name: /lives in Lisbon/ }).click()
+  await dialog.getByRole('button', { name: /We moved to Lisbon/ }).click()
+  await dialog.getByText('Covered by').waitFor()
+  t.match(await dialog.locator('.lineage-here').innerText(), /We moved to Lisbon/)
+  await dialog.getByRole('button', { name: 'Close' }).click()
+  t.equal(await dialog.count(), 0)
+})
+
+t.test('sessions: one is opened, taken along and cleared', { skip }, async t => {
+  const { page } = tab!
+  await visit(page, 'sessions')
+  await page.getByRole('button', { name: 'trip-1' }).click()
+  await page.getByText('Let us plan the trip to Porto.').waitFor()
+  await picture(page, 'sessions')
+  const download = page.waitForEvent('download')
+  await page.getByRole('button', { name: 'Export' }).click()
+  const lines = readFileSync(await (await download).path(), 'utf8')
+    .trim()
+    .split('\n')
+  t.same(
+    lines.map(line => (JSON.parse(line) as { session_id: string }).session_id),
+    ['trip-1', 'trip-1'],
+  )
+  await page.getByRole('button', { name: 'Clear' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Clear' }).click()
+  await page.getByText('Nothing in this session').waitFor()
+})
+
+t.test('files: a file is uploaded with its faults told, the vault exported', { skip }, async t => {
+  const { page } = tab!
+  const file = `${t.testdir()}/chat.jsonl`
+  const texts = Array.from({ length: 2_300 }, (_, i) => JSON.stringify({ content: `Fact ${i}` }))
+  texts[2_100] = '{"role":"user"}'
+  writeFileSync(file, texts.join('\n'))
+  await visit(page, 'files')
+  await page.getByLabel('File', { exact: true }).setInputFiles(file)
+  await page.getByRole('button', { name: 'Upload', exact: true }).click()
+  await page.getByText('2,300 lines: 2,299 stored').waitFor({ timeout: 30_000 })
+  await picture(page, 'files')
+  t.match(await page.locator('main').innerText(), /Line 2,101: /, 'counted through the parts')
+  const download = page.waitForEvent('download')
+  await page.getByRole('button', { name: 'Download export' }).click()
+  const lines = readFileSync(await (await download).path(), 'utf8')
+    .trim()
+    .split('\n')
+  t.equal(lines.length, 2_299 + 9)
+})
+
+t.test('operations: what was done, with its outcome', { skip }, async t => {
+  const { page } = tab!
+  await visit(page, 'operations')
+  await picture(page, 'operations')
+  await page.locator('article', { hasText: 'upload' }).first().getByText('Outcome (200)').click()
+  t.match(await page.locator('pre').first().innerText(), /"stored": 299/)
+})
+
+t.test('usage: sums and a chart', { skip }, async t => {
+  const { page } = tab!
+  await backend.usage.flush()
+  await visit(page, 'usage')
+  await page.locator('canvas').first().waitFor()
+  await picture(page, 'usage')
+  t.equal(await page.locator('canvas').count(), 2)
+  t.match(await page.getByRole('img').first().getAttribute('aria-label'), /Requests: \d+ in all/)
+})
+
+t.test(
+  'keys: a new one is shown once, and a rotated one goes on in this tab',
+  { skip },
+  async t => {
+    const { page } = tab!
+    await visit(page, 'keys')
+    await picture(page, 'keys')
+    await page.getByRole('button', { name: /^New key/ }).click()
+    await page.getByRole('dialog').getByLabel('Name').fill('Phone')
+    await page.getByRole('button', { name: 'Mint' }).click()
+    const minted = await page.locator('.secret').innerText()
+    t.equal((await clientOf(api.base, minted).get('/v1/memory/stats')).body.memories, 0)
+    await page.getByRole('button', { name: 'I have kept it' }).click()
+
+    await page.getByRole('button', { name: 'Rotate this key' }).click()
+    await page.getByRole('button', { name: 'Rotate', exact: true }).click()
+    await page.getByText('Your new key').waitFor()
+    await picture(page, 'secret')
+    const rotated = await page.locator('.secret').innerText()
+    await page.getByRole('button', { name: 'I have kept it' }).click()
+    await visit(page, 'overview')
+    t.match(await page.locator('main').innerText(), /Memories\s+2,308/)
+    t.equal((await api.get('/v1/memory/stats')).status, 401)
+    t.equal((await clientOf(api.base, rotated).get('/v1/memory/stats')).status, 200)
+  },
+)
+
+t.test('a read-only key offers nothing that it may not do', { skip }, async t => {
+  const other = await openTab(browser!, api.base)
+  const minted = await buildKey(backend)
+  await signIn(other.page, `${minted}:read`)
+  await settled(other.page)
+  await other.page.getByText('Nothing is remembered yet').waitFor()
+  await visit(other.page, 'files')
+  t.equal(await other.page.getByRole('button', { name: 'Upload', exact: true }).count(), 0)
+  t.same(other.faults, [])
+})
+
+t.test('a key that ends signs out and says why', { skip }, async t => {
+  const other = await openTab(browser!, api.base)
+  const ending = await buildKey(backend)
+  await signIn(other.page, ending)
+  await clientOf(api.base, ending).post('/v1/keys/rotate')
+  await visit(other.page, 'search')
+  await other.page.getByLabel('Question').fill('anything')
+  await other.page.keyboard.press('Enter')
+  await other.page.getByText('The credential is no longer valid.').waitFor()
+  t.equal(await other.page.evaluate(() => sessionStorage.length), 0)
+})
+
+t.test('all of it without a fault, and without a request to anybody else', { skip }, t => {
+  t.same(tab!.faults, [])
+  t.same(tab!.strangers, [])
+  t.end()
+})
