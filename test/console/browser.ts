@@ -1,8 +1,9 @@
 /// <reference lib="dom" />
 import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { chromium, type Browser, type Page } from 'playwright-core'
+import { chromium, type Browser, type Page, type Request } from 'playwright-core'
 import type { Test } from 'tap'
+import { until } from '#test/support/until.ts'
 
 const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium'
 
@@ -48,6 +49,11 @@ export async function openTab(
   const faults: string[] = []
   const strangers: string[] = []
   const sizes: Promise<number>[] = []
+  const requests = new Set<Request>()
+  underWay.set(page, requests)
+  page.on('request', request => requests.add(request))
+  page.on('requestfinished', request => requests.delete(request))
+  page.on('requestfailed', request => requests.delete(request))
   page.on('pageerror', error => faults.push(error.message))
   page.on('console', message => {
     // A refusal is for the page to show; the browser tells of it as well.
@@ -79,10 +85,20 @@ export async function visit(page: Page, address: string): Promise<void> {
   await settled(page)
 }
 
-/** Resolves when nothing is waited for any more. */
+/** Requests of a tab that have no answer yet. */
+const underWay = new WeakMap<Page, Set<Request>>()
+
+/** Resolves when nothing is waited for any more, neither by the page nor on the wire. */
 export async function settled(page: Page): Promise<void> {
-  await page.waitForLoadState('networkidle')
-  await page.waitForFunction(() => !document.querySelector('.waiting'))
+  const requests = underWay.get(page)!
+  await until('the page is settled', async () => {
+    // What was just asked for is on its way after two frames.
+    const waits = await page.evaluate(async () => {
+      for (let i = 0; i < 2; i++) await new Promise(requestAnimationFrame)
+      return document.querySelector('.waiting') !== null
+    })
+    return !waits && requests.size === 0
+  })
 }
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')

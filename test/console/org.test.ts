@@ -188,7 +188,8 @@ t.test(
     await card.waitFor({ state: 'detached' })
     await page.getByLabel('Search').fill('budget')
     await page.getByRole('combobox', { name: 'Tag' }).selectOption('finance')
-    await page.waitForFunction(() => document.querySelectorAll('article').length === 2)
+    await page.locator('article', { hasText: 'office' }).waitFor({ state: 'detached' })
+    await settled(page)
     t.match(await page.locator('article').first().innerText(), /budget/)
   },
 )

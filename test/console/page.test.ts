@@ -62,7 +62,7 @@ t.test(
     await settled(tab.page)
     const door = await tab.bytes()
     // The one part that is loaded when it is asked for.
-    await tab.page.evaluate(() => import('/console/lib/uplot.js' as string).then(() => undefined))
+    await tab.page.evaluate(`import('/console/lib/uplot.js').then(() => undefined)`)
     await settled(tab.page)
     const all = await tab.bytes()
     t.comment(`${door} bytes to the door, ${all} in all`)

@@ -10,7 +10,7 @@ import { checkOut, commit, remember } from '#test/support/consolidation.ts'
 import { remember as put } from '#test/support/vault.ts'
 
 /** Breaks a page that takes a text for markup. */
-export const hostile =
+const hostile =
   '<img src=x onerror="document.title=`taken`"><script>document.title=`taken`</script>'
 
 /** A vault with something of every kind: raw memories, two tiers of reflections, a session. */

@@ -61,8 +61,7 @@ export const rowOf = (row: Partial<Row> & Pick<Row, 'text' | 'at'>): Row => ({
 export const hashOf = (text: string): string => contentHash(text).toString('hex')
 
 /** In the order of the event. */
-const byTime = (one: Row, other: Row): number =>
-  one.at - other.at || (one.id < other.id ? -1 : 1)
+const byTime = (one: Row, other: Row): number => one.at - other.at || (one.id < other.id ? -1 : 1)
 
 export const coreOf = ({ rows }: VaultModel): Row[] =>
   rows.filter(({ session }) => session === null)

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks'
 
 /** Where the console is: the parts of the address after `#/`. No text and no key is ever put there. */
-export const hereIs = (): string[] =>
+const hereIs = (): string[] =>
   location.hash
     .replace(/^#\/?/, '')
     .split('/')

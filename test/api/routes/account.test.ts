@@ -59,10 +59,10 @@ t.test('200: rolled-up days and single events give the same sums', async t => {
   )
   const day = (ago: number) => new Date(Date.now() - ago * 86_400_000).toISOString().slice(0, 10)
   const periods = [
-    '',
-    `?start=${day(5)}&end=${day(1)}`,
-    `?start=${day(3)}T10:30:00Z&end=${day(1)}T01:00:00Z`,
-    `?start=${today}`,
+    '?by_day=true',
+    `?by_day=true&start=${day(5)}&end=${day(1)}`,
+    `?by_day=true&start=${day(3)}T10:30:00Z&end=${day(1)}T01:00:00Z`,
+    `?by_day=true&start=${today}`,
   ]
   const sums = async () =>
     Promise.all(periods.map(async p => (await api.get(`/v1/account/usage${p}`)).body))
@@ -71,6 +71,18 @@ t.test('200: rolled-up days and single events give the same sums', async t => {
   const before = strip(await sums())
   t.equal(before[0]!.total_requests, 12)
   t.equal(before[1]!.total_requests, 10)
+  t.same(
+    before[1]!.by_day,
+    [5, 4, 3, 2, 1].map(ago => ({
+      day: day(ago),
+      requests: 2,
+      input_tokens: 0,
+      output_tokens: 0,
+      memory_tokens: 200,
+    })),
+    'days too, oldest first',
+  )
+  t.same((await api.get('/v1/account/usage')).body.by_day, undefined, 'where they are asked for')
   t.equal(await rollUpUsage(query), 10)
   t.equal(await rollUpUsage(query), 0, 'a day is rolled up once')
   t.same(strip(await sums()), before)

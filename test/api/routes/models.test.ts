@@ -76,10 +76,10 @@ t.beforeEach(() => {
 
 t.test('200: what every provider of the account offers, each asked its own way', async t => {
   const client = await ownerOf(t, {
-    openai: 'key of openai',
-    anthropic: 'key of anthropic',
-    google: 'key of google',
-    together: 'key of together',
+    openai: 'key-of-openai',
+    anthropic: 'key-of-anthropic',
+    google: 'key-of-google',
+    together: 'key-of-together',
   })
   const before = Date.now()
   const { status, body } = await list(client)
@@ -104,19 +104,19 @@ t.test('200: what every provider of the account offers, each asked its own way',
   const updated = Date.parse(body.catalog_updated)
   t.ok(updated >= before && updated <= Date.now())
 
-  t.match(openai.asked, [{ url: '/v1/models', headers: { authorization: 'Bearer key of openai' } }])
+  t.match(openai.asked, [{ url: '/v1/models', headers: { authorization: 'Bearer key-of-openai' } }])
   t.match(anthropic.asked, [
     {
       url: '/v1/models?limit=1000',
-      headers: { 'x-api-key': 'key of anthropic', 'anthropic-version': '2023-06-01' },
+      headers: { 'x-api-key': 'key-of-anthropic', 'anthropic-version': '2023-06-01' },
     },
   ])
   t.match(google.asked, [
-    { url: '/v1beta/models?pageSize=1000', headers: { 'x-goog-api-key': 'key of google' } },
+    { url: '/v1beta/models?pageSize=1000', headers: { 'x-goog-api-key': 'key-of-google' } },
   ])
   t.equal(ollama.asked.length, 0, 'without an address of its own it is not asked')
   const told = JSON.stringify([anthropic.asked, google.asked])
-  t.notMatch(told, 'authorization', 'a key is where its provider expects it and nowhere else')
+  t.notMatch(told, 'authorization', 'a-key is where its provider expects it and nowhere else')
   t.notMatch(JSON.stringify([openai.asked, anthropic.asked, google.asked]), 'mk_')
 })
 
@@ -133,11 +133,11 @@ t.test("200: the operator's keys reach too, the account's own come first", async
     'ollama/llama3.2:latest',
   ])
   t.equal(ollama.asked[0]!.headers.authorization, undefined)
-  const owner = await ownerOf(t, { openai: 'of the account' }, operated)
+  const owner = await ownerOf(t, { openai: 'of-the-account' }, operated)
   await list(owner)
   t.same(
     openai.asked.map(({ headers }) => headers.authorization),
-    ['Bearer of the operator', 'Bearer of the account'],
+    ['Bearer of the operator', 'Bearer of-the-account'],
   )
 })
 
@@ -148,7 +148,7 @@ t.test('200: without any provider key there are no models', async t => {
 })
 
 t.test('200: a list is an hour good, one for each key; racing callers share a call', async t => {
-  const client = await ownerOf(t, { openai: 'first key' })
+  const client = await ownerOf(t, { openai: 'first-key' })
   const answers = await Promise.all(Array.from({ length: 20 }, () => list(client)))
   t.equal(openai.asked.length, 1)
   ahead += 3_590_000
@@ -159,13 +159,13 @@ t.test('200: a list is an hour good, one for each key; racing callers share a ca
   t.not((await list(client)).body.catalog_updated, late.body.catalog_updated)
   t.equal(openai.asked.length, 2)
 
-  await client.send('PUT', '/v1/account/provider-keys/openai', { body: { key: 'second key' } })
+  await client.send('PUT', '/v1/account/provider-keys/openai', { body: { key: 'second-key' } })
   await list(client)
   t.equal(openai.asked.length, 3, 'another key may reach other models')
 })
 
 t.test('200: a provider that fails keeps its last list and fails no other', async t => {
-  const client = await ownerOf(t, { openai: 'a key', google: 'a key' })
+  const client = await ownerOf(t, { openai: 'a-key', google: 'a-key' })
   const { body: first } = await list(client)
   openai.answer = response => json(response, { error: { message: 'down' } }, 500)
   ahead += 3_610_000
@@ -179,7 +179,7 @@ t.test('200: a provider that fails keeps its last list and fails no other', asyn
   await list(client)
   t.equal(openai.asked.length, 3)
 
-  const fresh = await ownerOf(t, { openai: 'a new key', google: 'a key' })
+  const fresh = await ownerOf(t, { openai: 'a-new-key', google: 'a-key' })
   t.same(
     (await list(fresh)).body.providers.map((row: { provider: string }) => row.provider),
     ['google'],
@@ -188,7 +188,7 @@ t.test('200: a provider that fails keeps its last list and fails no other', asyn
 })
 
 t.test('200: providers are asked side by side, and waited for five seconds', async t => {
-  const client = await ownerOf(t, { openai: 'slow', google: 'a key' })
+  const client = await ownerOf(t, { openai: 'slow', google: 'a-key' })
   openai.answer = () => {}
   const begun = performance.now()
   const { body } = await list(client)
@@ -198,7 +198,7 @@ t.test('200: providers are asked side by side, and waited for five seconds', asy
 })
 
 t.test('502: every provider failed, and nothing is known of any', async t => {
-  const client = await ownerOf(t, { openai: 'a key' })
+  const client = await ownerOf(t, { openai: 'a-key' })
   const secret = 'sk-nobody-sees-this'
   await client.send('PUT', '/v1/account/provider-keys/openai', { body: { key: secret } })
   const elsewhere = await lister(t, ids('gpt-stolen'))
@@ -228,7 +228,7 @@ t.test('502: every provider failed, and nothing is known of any', async t => {
     t.match(body, { error: /openai/, hint: /key/ })
     t.notMatch(JSON.stringify(body), secret)
   }
-  t.equal(elsewhere.asked.length, 0, 'a key does not travel')
+  t.equal(elsewhere.asked.length, 0, 'a-key does not travel')
   openai.answer = response => json(response, ids('gpt-5'))
   t.equal((await list(client)).status, 502, 'it is left alone for a minute')
   ahead += 61_000
@@ -236,7 +236,7 @@ t.test('502: every provider failed, and nothing is known of any', async t => {
 })
 
 t.test('200: names that cannot be names are left out', async t => {
-  const client = await ownerOf(t, { openai: 'a key' })
+  const client = await ownerOf(t, { openai: 'a-key' })
   const bad = ['', 'a b', 'line\nbreak', 'x'.repeat(201), 5, null, { id: 1 }]
   openai.answer = response =>
     json(response, { data: [null, 7, {}, ...bad.map(id => ({ id })), { id: 'fine' }] })

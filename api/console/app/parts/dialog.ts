@@ -1,4 +1,4 @@
-import { useEffect, useId, useRef } from 'preact/hooks'
+import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 import type { Doing } from '#api/console/app/asked.ts'
 import { html, part, type Children, type View } from '#api/console/app/html.ts'
 import { onSubmit } from '#api/console/app/parts/fields.ts'
@@ -13,10 +13,11 @@ type Props = {
 }
 
 /** A dialog over the page. The browser keeps the focus in it, and gives it back afterwards. */
-export function Dialog({ title, onClose, children, wide = false }: Props): View {
+function Dialog({ title, onClose, children, wide = false }: Props): View {
   const element = useRef<HTMLDialogElement>(null)
   const heading = useId()
-  useEffect(() => {
+  // Before anything else is typed: the next key belongs to the dialog.
+  useLayoutEffect(() => {
     const opened = element.current
     const before = document.activeElement
     opened?.showModal()

@@ -34,7 +34,7 @@ export function Service(): View {
 function figuresView(samples: Sample[]): View {
   const requests = sumOf(samples, 'vault_request_seconds_count')
   const failed = sumOf(samples, 'vault_request_seconds_count', ({ status }) =>
-    /^5/.test(status ?? ''),
+    Boolean(status?.startsWith('5')),
   )
   const seconds = sumOf(samples, 'vault_request_seconds_sum')
   const queues = queuesOf(samples)

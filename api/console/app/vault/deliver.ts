@@ -80,8 +80,8 @@ async function sent(
       : await call('POST /v1/memory/import', { body, headers: { prefer: 'respond-async' } })
   return outcomeOf(
     'operation_id' in answer && answer.status === 'processing'
-      ? await ended(answer.operation_id!, onShare)
-      : (answer as Uploaded | Imported),
+      ? await ended(answer.operation_id, onShare)
+      : answer,
   )
 }
 

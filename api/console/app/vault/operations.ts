@@ -12,7 +12,7 @@ import { emptyNote, faultNote, moreButton, waitingNote } from '#api/console/app/
 import { say } from '#api/console/app/said.ts'
 import { count, isoOf, momentOf } from '#api/console/app/words.ts'
 
-export type Operation = AnswerOf<'GET /v1/operations/:id'>
+type Operation = AnswerOf<'GET /v1/operations/:id'>
 type State = Operation['state']
 
 const states: readonly (readonly [State | '', string])[] = [
@@ -116,7 +116,7 @@ function Row({ operation, changed }: RowProps): View {
   </article>`
 }
 
-export const progressBar = ({ done, total }: Operation['progress'], what: string): View =>
+const progressBar = ({ done, total }: Operation['progress'], what: string): View =>
   html`<div class="progress">
     <progress
       max=${Math.max(1, total)}

@@ -24,7 +24,7 @@ export const providers = [
   'ollama',
 ] as const
 
-export type Provider = (typeof providers)[number]
+type Provider = (typeof providers)[number]
 
 /** The account's own keys for model providers: kept sealed, and never shown again. */
 export function ProviderKeys(): View {

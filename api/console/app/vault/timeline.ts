@@ -70,6 +70,7 @@ export function Timeline(): View {
                   html`<li key=${memory.id}>
                     ${part(MemoryCard, {
                       memory,
+                      dayKnown: day !== '',
                       onText: (id, text) =>
                         change(all => all.map(one => (one.id === id ? { ...one, text } : one))),
                       onGone: id => change(all => all.filter(one => one.id !== id)),
