@@ -15,7 +15,8 @@ const folder = t.testdir()
 execFileSync(
   process.execPath,
   ['node_modules/typescript/bin/tsc', '-p', 'scripts/client.tsconfig.json', '--outDir', folder],
-  { cwd: root },
+  // Without the loaders of the test runner.
+  { cwd: root, env: { PATH: process.env.PATH } },
 )
 // As whoever installs the package gets it: JavaScript.
 const built = pathToFileURL(`${folder}/client/client.js`).href
