@@ -7,7 +7,10 @@ import { consolePolicy } from '#api/console/page.ts'
 export function consolePages(router: Router): void {
   let files: Promise<Record<string, Asset>> | undefined
   router.get(/^\/console(?:\/.*)?$/, async ctx => {
-    files ??= consoleFiles()
+    files ??= consoleFiles().catch((error: unknown) => {
+      files = undefined
+      throw error
+    })
     const asset = (await files)[ctx.path.replace(/\/$/, '')]
     if (!asset) return
     // One visit asks for dozens of files, each from memory: they use up no address's limit.

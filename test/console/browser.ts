@@ -82,6 +82,7 @@ export async function signIn(page: Page, key: string): Promise<void> {
 /** Goes to a page of the console, and waits until it has what it shows. */
 export async function visit(page: Page, address: string): Promise<void> {
   await page.evaluate(hash => (location.hash = hash), `#/${address}`)
+  await page.locator(`[aria-current="page"][href="#/${address}"]`).waitFor({ state: 'attached' })
   await settled(page)
 }
 

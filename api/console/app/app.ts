@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useLayoutEffect, useState } from 'preact/hooks'
 import { credential, onCredential } from '#api/console/app/credential.ts'
 import { html, part, type View } from '#api/console/app/html.ts'
 import { SaidRegion } from '#api/console/app/said.ts'
@@ -8,7 +8,7 @@ import { SignIn } from '#api/console/app/sign-in.ts'
 /** The whole console: asks for a credential, then shows what it opens. */
 export function App(): View {
   const [held, setHeld] = useState(credential)
-  useEffect(() => onCredential(() => setHeld(credential())), [])
+  useLayoutEffect(() => onCredential(() => setHeld(credential())), [])
   return html`<div class="app">
     ${
       held

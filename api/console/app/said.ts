@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useLayoutEffect, useState } from 'preact/hooks'
 import { html, type View } from '#api/console/app/html.ts'
 
 type Said = { id: number; words: string }
@@ -23,7 +23,7 @@ export function say(words: string): void {
 /** Where what is said appears; there once, always. */
 export function SaidRegion(): View {
   const [said, setSaid] = useState(spoken)
-  useEffect(() => {
+  useLayoutEffect(() => {
     listeners.add(setSaid)
     return () => void listeners.delete(setSaid)
   }, [])

@@ -12,11 +12,14 @@ await workOn(backend)
 const key = await buildKey(backend)
 const { base } = await testApi(t, backend)
 const folder = t.testdir()
+// `env`, because the test runner puts its loaders into every Node process it sees start.
 execFileSync(
-  process.execPath,
-  ['node_modules/typescript/bin/tsc', '-p', 'scripts/client.tsconfig.json', '--outDir', folder],
-  // Without the loaders of the test runner.
-  { cwd: root, env: { PATH: process.env.PATH } },
+  'env',
+  [
+    ...['-u', 'NODE_OPTIONS', process.execPath, 'node_modules/typescript/bin/tsc'],
+    ...['-p', 'scripts/client.tsconfig.json', '--outDir', folder],
+  ],
+  { cwd: root },
 )
 // As whoever installs the package gets it: JavaScript.
 const built = pathToFileURL(`${folder}/client/client.js`).href
