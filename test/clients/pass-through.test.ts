@@ -22,8 +22,9 @@ const sound = Buffer.from(Array.from({ length: 200_000 }, (_, index) => (index *
 const programs: Record<string, (client: OpenAI) => Promise<unknown>> = {
   '/v1/embeddings': client =>
     client.embeddings.create({ model: 'text-embedding-3-small', input: ['one', 'two'] }),
-  '/v1/images/generations': client =>
-    client.images.generate({ model: 'gpt-image-1', prompt: 'a fox, 東京' }),
+  '/v1/images/generations': async client =>
+    // Without `created`, the second in which the provider answered.
+    (await client.images.generate({ model: 'gpt-image-1', prompt: 'a fox, 東京' })).data,
   '/v1/audio/speech': async client => {
     const speech = await client.audio.speech.create({ model: 'tts-1', voice: 'alloy', input: 'Hi' })
     return [...new Uint8Array(await speech.arrayBuffer())]

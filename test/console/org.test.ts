@@ -11,6 +11,7 @@ import {
 import { fillTeam } from '#test/console/stories.ts'
 import { clientOf, testApi, workOn } from '#test/support/api.ts'
 import { testBackend } from '#test/support/backend.ts'
+import { until } from '#test/support/until.ts'
 
 const skip = noBrowser
 const backend = await testBackend(t)
@@ -204,8 +205,10 @@ t.test('audit: who changed what, and what a deleted memory said', { skip }, asyn
   await page.getByRole('dialog').getByText('Deleted', { exact: true }).waitFor()
   await page.getByRole('dialog').getByRole('button', { name: 'Bring this back' }).first().click()
   await page.getByText('The memory is as it was.').waitFor()
-  const { body } = await admin.get(`${path}/memories?q=canteen&limit=1`)
-  t.match(body.items, [{ text: 'The canteen is closed on Fridays.', tags: ['house'] }])
+  // What the page says may still be about the memory before: what the service says is waited for.
+  const found = async () => (await admin.get(`${path}/memories?q=canteen&limit=1`)).body.items
+  await until('it is back', async () => (await found()).length === 1)
+  t.match(await found(), [{ text: 'The canteen is closed on Fridays.', tags: ['house'] }])
 })
 
 t.test(

@@ -1,5 +1,6 @@
 import t, { type Test } from 'tap'
 import { workOn } from '#test/support/api.ts'
+import { settled } from '#test/support/journal.ts'
 import { anthropicOf, geminiOf, models, openaiOf } from '#test/support/model-provider/clients.ts'
 import { reply } from '#test/support/model-provider/fixtures.ts'
 import { proxyWorld, through } from '#test/support/model-provider/world.ts'
@@ -83,6 +84,7 @@ for (const [index, teller] of families.entries()) {
       const key = await world.newKey()
       await asks[teller](key, fact, stream)
       await until('the exchange is stored', async () => (await stored(key)).length === 2)
+      await settled(backend, 10_000)
       t.same((await stored(key)).toSorted(), [
         ['assistant', reply],
         ['user', fact],
@@ -108,6 +110,7 @@ t.test('200: the answer says what memory did', async t => {
   const key = await world.newKey()
   await asks.openai(key, fact, false)
   await until('the exchange is stored', async () => (await stored(key)).length === 2)
+  await settled(backend, 10_000)
   const { response } = await openaiOf(through(world, key))
     .chat.completions.create(
       { model: models.openai, messages: [{ role: 'user', content: question }] },

@@ -15,10 +15,10 @@ const folder = t.testdir()
 // `env`, because the test runner puts its loaders into every Node process it sees start.
 execFileSync(
   'env',
-  [
-    ...['-u', 'NODE_OPTIONS', process.execPath, 'node_modules/typescript/bin/tsc'],
-    ...['-p', 'scripts/client.tsconfig.json', '--outDir', folder],
-  ],
+  ['-u', 'NODE_OPTIONS', process.execPath, 'node_modules/typescript/bin/tsc'].concat(
+    ['-p', 'scripts/client.tsconfig.json'],
+    ['--outDir', folder],
+  ),
   { cwd: root },
 )
 // As whoever installs the package gets it: JavaScript.
