@@ -106,7 +106,7 @@ export const examples: Partial<Record<string, Example>> = {
   },
   anthropicMessages: {
     body: {
-      model: 'claude-sonnet-4-5',
+      model: 'claude-sonnet-5',
       max_tokens: 500,
       messages: [{ role: 'user', content: 'What is my cat called?' }],
     },

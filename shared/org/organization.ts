@@ -26,7 +26,7 @@ import { providerNames, type ProviderName } from '#shared/providers/registry.ts'
 /** What each provider is asked for when the admin names no model. */
 const usualModels: Record<ProviderName, { extract: string; classify: string }> = {
   openai: { extract: 'gpt-5', classify: 'gpt-5-mini' },
-  anthropic: { extract: 'claude-sonnet-4-5', classify: 'claude-haiku-4-5' },
+  anthropic: { extract: 'claude-sonnet-5', classify: 'claude-haiku-4-5' },
   google: { extract: 'gemini-2.5-pro', classify: 'gemini-2.5-flash' },
   openrouter: { extract: 'openai/gpt-5', classify: 'openai/gpt-5-mini' },
   xai: { extract: 'grok-4', classify: 'grok-3-mini' },

@@ -25,7 +25,7 @@ const models: Record<FamilyName, (to: Target) => LanguageModel> = {
     createOpenAI({ baseURL: baseUrl.openai, apiKey: apiKey.openai, fetch }).chat('gpt-4o-mini'),
   anthropic: ({ baseUrl, apiKey, fetch }) =>
     createAnthropic({ baseURL: `${baseUrl.anthropic}/v1`, apiKey: apiKey.anthropic, fetch })(
-      'claude-sonnet-4-5',
+      'claude-sonnet-5',
     ),
   google: ({ baseUrl, apiKey, headers, fetch }) =>
     createGoogleGenerativeAI({

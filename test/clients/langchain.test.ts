@@ -26,7 +26,7 @@ const models: Record<FamilyName, (to: Target) => BaseChatModel> = {
     }),
   anthropic: ({ baseUrl, apiKey, fetch }) =>
     new ChatAnthropic({
-      model: 'claude-sonnet-4-5',
+      model: 'claude-sonnet-5',
       apiKey: apiKey.anthropic,
       anthropicApiUrl: baseUrl.anthropic,
       maxRetries: 0,

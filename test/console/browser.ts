@@ -45,7 +45,7 @@ export async function openTab(
     reducedMotion: 'reduce',
   })
   const page = await context.newPage()
-  page.setDefaultTimeout(10_000)
+  page.setDefaultTimeout(20_000)
   const faults: string[] = []
   const strangers: string[] = []
   const sizes: Promise<number>[] = []
@@ -65,7 +65,9 @@ export async function openTab(
     if (/^https?:$/.test(protocol) && origin !== new URL(base).origin) strangers.push(request.url())
   })
   page.on('requestfinished', request => {
-    sizes.push(request.sizes().then(({ responseBodySize }) => responseBodySize))
+    // Nobody may ask for it, and a tab that is closed no longer knows.
+    const size = request.sizes().then(({ responseBodySize }) => responseBodySize)
+    sizes.push(size.catch(() => 0))
   })
   const bytes = async (): Promise<number> => (await Promise.all(sizes)).reduce((a, b) => a + b, 0)
   return { page, faults, strangers, bytes }

@@ -91,7 +91,7 @@ const requests: Record<FamilyName, { path: string; body(message: object): object
   anthropic: {
     path: '/v1/messages',
     body: message => ({
-      model: 'claude-sonnet-4-5',
+      model: 'claude-sonnet-5',
       max_tokens: 50,
       messages: [{ role: 'user', content: said, ...message }],
     }),

@@ -19,7 +19,7 @@ const path = '/v1/messages'
 const sk = providerKey('anthropic')
 const last = () => provider.seen.at(-1)!
 const asks = (content: unknown, more: object = {}) => ({
-  model: 'claude-sonnet-4-5',
+  model: 'claude-sonnet-5',
   max_tokens: 100,
   messages: [{ role: 'user', content }],
   ...more,
@@ -29,7 +29,7 @@ const says = (text: string) =>
     id: 'msg_1',
     type: 'message',
     role: 'assistant',
-    model: 'claude-sonnet-4-5',
+    model: 'claude-sonnet-5',
     content: [{ type: 'text', text }],
     stop_reason: 'end_turn',
     usage: { input_tokens: 12, output_tokens: 3 },
@@ -88,7 +88,7 @@ t.test('200: keys as the SDKs send them; tokens of subscriptions stay bearers’
 
 t.test('200: Claude in OpenAI’s format, at the place where Anthropic speaks that', async t => {
   provider.next(answersJson({ id: 'x', choices: [] }))
-  const body = { model: 'claude-sonnet-4-5', messages: [{ role: 'user', content: 'hi' }] }
+  const body = { model: 'claude-sonnet-5', messages: [{ role: 'user', content: 'hi' }] }
   const headers = { 'x-memory-key': `${key}:off`, authorization: `Bearer ${sk}` }
   t.equal((await client.post('/v1/chat/completions', body, headers)).status, 200)
   t.equal(last().url, '/anthropic/v1/chat/completions')

@@ -5,7 +5,7 @@ import type { Target } from '#test/support/model-provider/world.ts'
 
 export const models = {
   openai: 'gpt-4o-mini',
-  anthropic: 'claude-sonnet-4-5',
+  anthropic: 'claude-sonnet-5',
   google: 'gemini-2.5-flash',
 } as const
 
