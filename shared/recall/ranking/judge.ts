@@ -5,7 +5,7 @@ import type { Concepts } from '#shared/recall/question/concepts.ts'
 import { relevanceOf, type Signals, type Weights } from '#shared/recall/ranking/fuse.ts'
 import { kindHints, nameHints } from '#shared/recall/ranking/hints.ts'
 import { lentTo } from '#shared/recall/ranking/lend.ts'
-import { neighboursIn } from '#shared/recall/ranking/neighbours.ts'
+import { neighboursIn, type Neighbours } from '#shared/recall/ranking/neighbours.ts'
 import type { Place } from '#shared/recall/ranking/place.ts'
 import type { Reading } from '#shared/recall/question/question.ts'
 import { scoreOf } from '#shared/recall/ranking/score.ts'
@@ -71,8 +71,33 @@ export function judge(
     }
     judged.push({ place, row, at, signals, relevance: relevanceOf(signals, weights) })
   }
+  keepBehindLenders(judged, near, weights)
   return { judged, complete }
 }
+
+/** Less than this of its own, and a row is there for what was said around it. */
+const ownLittle = 0.1
+
+/** What a row borrowed may bring it up to whoever lent it, never past. Rows ascend. */
+function keepBehindLenders(judged: readonly Judged[], near: Neighbours, weights: Weights) {
+  const ownOf = ({ signals }: Judged) => signals.similarity + weights.words * signals.words
+  for (const [i, borrower] of judged.entries()) {
+    const own = ownOf(borrower)
+    if (own >= ownLittle || borrower.signals.neighbours <= 0) continue
+    const from = near.firstLender(borrower.row)
+    const to = near.lastLender(borrower.row)
+    let most = 0
+    const meet = (other: Judged) => {
+      if (ownOf(other) > own) most = Math.max(most, other.relevance)
+    }
+    for (let j = i - 1; j >= 0 && judged[j]!.row >= from; j--) meet(judged[j]!)
+    for (let j = i + 1; j < judged.length && judged[j]!.row <= to; j++) meet(judged[j]!)
+    if (most > 0) borrower.relevance = Math.min(borrower.relevance, most * behind)
+  }
+}
+
+/** Just behind: of two equals the newer would come first. */
+const behind = 0.999
 
 function isWithin(at: number, times: readonly Span[]): boolean {
   for (const { from, to } of times) if (at >= from && at < to) return true

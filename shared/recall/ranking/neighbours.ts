@@ -2,6 +2,8 @@ import type { Place } from '#shared/recall/ranking/place.ts'
 
 /** Turns further apart than this belong to different conversations. */
 const conversationGapMs = 30 * 60_000
+/** Nobody says two things so soon after each other: lines of a file without times are put 1 ms apart. */
+const listGapMs = 100
 
 /** What a row lends to those after and before it: answers follow their questions. Measured. */
 const lendingForward = [1, 0.8, 0.5, 0.3]
@@ -34,7 +36,9 @@ export function neighboursIn({ block, first, end }: Place): Neighbours {
   function isTogether(row: number): boolean {
     const known = links[row - first]!
     if (known > 0) return known === 2
-    const together = block.at(row + 1) - block.at(row) <= conversationGapMs && !block.isFact(row)
+    const gap = block.at(row + 1) - block.at(row)
+    const isList = gap > 0 && gap < listGapMs && block.role(row) === block.role(row + 1)
+    const together = gap <= conversationGapMs && !isList && !block.isFact(row)
     links[row - first] = together ? 2 : 1
     return together
   }

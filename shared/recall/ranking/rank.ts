@@ -118,20 +118,31 @@ function isRelated({ signals }: Judged): boolean {
 
 /**
  * Nothing unless some row is surely relevant; then whatever is not much weaker than the best, since
- * a question that is answered once is mostly answered by several turns.
+ * a question that is answered once is mostly answered by several turns. What has nothing to do with
+ * the question by itself comes along only as the reply to a row that is surely relevant.
  */
 function relevantOf(ranked: readonly Judged[], inquiry: Inquiry): Judged[] {
   const strengths = ranked.map(judged => strengthOf(judged, inquiry))
   const best = Math.max(0, ...strengths)
   if (best < 1) return []
   const least = Math.max(companionFloor, best * companionShare)
-  return ranked.filter((_, i) => strengths[i]! >= least)
+  const owns = ranked.map(judged => strengthOf(judged, inquiry, { lent: false }))
+  const sure = Map.groupBy(
+    ranked.filter((_, i) => owns[i]! >= 1),
+    ({ place }) => place,
+  )
+  const isReply = ({ place, row }: Judged) => sure.get(place)?.some(said => said.row === row - 1)
+  return ranked.filter((judged, i) => strengths[i]! >= least && (owns[i]! > 0 || isReply(judged)))
 }
 
 /** 1 and up is relevant by itself. */
-function strengthOf({ signals }: Judged, { calibration, reading, concepts }: Inquiry): number {
+function strengthOf(
+  { signals }: Judged,
+  { calibration, reading, concepts }: Inquiry,
+  { lent }: { lent: boolean } = { lent: true },
+): number {
   const { similarity, words, neighbours, time } = signals
-  const strength = similarity / calibration.floor + (words + neighbours) / wordsFloor
+  const strength = similarity / calibration.floor + (words + (lent ? neighbours : 0)) / wordsFloor
   const isNothingElseAsked = reading.besideTimes.every(term =>
     concepts.speakers.includes(saidBy + term),
   )

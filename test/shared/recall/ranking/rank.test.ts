@@ -149,6 +149,53 @@ t.test('turns of other conversations lend nothing', async t => {
   t.equal(ask(image, 'colour of the nursery').length, 1)
 })
 
+t.test('lines of a list lend nothing to each other, the messages of an exchange do', async t => {
+  const list = [
+    'My landlord is Mr. Weber.',
+    'The wifi password is on the fridge.',
+    'I drive a blue Skoda.',
+    'I work as a nurse.',
+  ]
+  // As a file of facts without times is stored: a millisecond apart.
+  const image = imageOf(list.map((text, i) => ({ text, at: now - DAY_MS + i })))
+  t.same(textsOf(ask(image, 'Who is my landlord?', { floor: true })), list.slice(0, 1))
+  const exchange = imageOf([
+    { text: 'Who is my landlord?', at: now - DAY_MS },
+    { text: 'That would be Weber, on the second floor.', at: now - DAY_MS + 1, role: 'assistant' },
+    ...smallTalk,
+  ])
+  t.match(textsOf(ask(exchange, 'Who is my landlord?', { floor: true })), [/landlord/, /Weber/])
+})
+
+t.test('with the floor what was said nearby comes along only as a reply', async t => {
+  const turns = [
+    'My cat is called Ada.',
+    'Splendid, after the countess!',
+    'Snow on Thursday!',
+    'Then we do the shopping before.',
+  ]
+  const image = imageOf([
+    ...smallTalk,
+    ...turns.map((text, i) => ({ text, at: now - DAY_MS + i * 60_000 })),
+  ])
+  const found = textsOf(ask(image, 'What is my cat called?', { floor: true }))
+  t.same(found.toSorted(), turns.slice(0, 2).toSorted())
+})
+
+t.test('a row with nothing of its own stays behind the one that lent to it', async t => {
+  const reply =
+    'A lovely choice! The countess of Lovelace wrote the first program for a machine that was never ' +
+    'built, and her notes on it were longer than the paper that she had been asked to translate.'
+  const image = imageOf([
+    ...smallTalk,
+    { text: 'My cat is called Ada.', at: now - DAY_MS },
+    { text: reply, at: now - DAY_MS + 60_000, role: 'assistant' },
+  ])
+  const found = ask(image, 'cat')
+  t.same(textsOf(found).slice(0, 2), ['My cat is called Ada.', reply])
+  t.same(textsOf(ask(image, 'cat', { limit: 1 })), ['My cat is called Ada.'])
+})
+
 t.test('a time that is named pulls what happened then', async t => {
   const image = imageOf([
     { text: 'We spent the holiday by a lake with too many geese.', at: Date.UTC(2022, 6, 12) },
