@@ -5,7 +5,9 @@ import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/errors.ts'
 import { adminOfCredential, type Admin } from '#shared/key/admin.ts'
 import { hashOfKey } from '#shared/key/key.ts'
+import { isOperator } from '#shared/key/operator.ts'
 import { organizationOf } from '#shared/org/policy.ts'
+import { actingAs } from '#shared/postgres/acting.ts'
 import type { OrgRow } from '#shared/postgres/orgs.ts'
 
 /**
@@ -57,6 +59,24 @@ export async function requireAdmin(
   throw noAdmin()
 }
 
+/**
+ * The operator, for answers that tell of every tenant.
+ *
+ * @throws Refusal `unauthenticated` when the request is no admin's, `forbidden` when it is another's.
+ */
+export async function actingOperator(
+  ctx: Context,
+  backend: Pick<Backend, 'postgres' | 'config'>,
+): Promise<Admin> {
+  const admin = await requireAdmin(ctx, backend)
+  if (isOperator(backend.config, admin)) return admin
+  throw new Refusal(
+    'forbidden',
+    'This is for the operator of the service',
+    'Use an admin credential of ADMIN_EMAIL, or without it of the first account',
+  )
+}
+
 const noAdmin = (): Refusal =>
   new Refusal(
     'unauthenticated',
@@ -70,6 +90,12 @@ export function actingAdmin(ctx: Context): Admin {
   if (admin) return admin
   throw new Error(`${ctx.path} is not behind adminsOnly`)
 }
+
+/** The backend for what they change: the account's events name them. */
+export const actedByAdmin = <Part extends Pick<Backend, 'postgres'>>(
+  ctx: Context,
+  backend: Part,
+): Part => ({ ...backend, postgres: actingAs(backend.postgres, actingAdmin(ctx).email) })
 
 /**
  * The admin who asks and the organization of the path, with its shared vault as it is now.

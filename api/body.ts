@@ -1,5 +1,6 @@
 import type { Context, Middleware } from 'koa'
 import { koaBody } from 'koa-body'
+import { allowLargeBody } from '#api/slow-bodies.ts'
 import { Refusal } from '#shared/errors.ts'
 import { wellFormed } from '#shared/well-formed.ts'
 
@@ -31,6 +32,7 @@ export async function readJson(ctx: Context, size: keyof typeof bodyLimits): Pro
     )
   }
   if (ctx.request.length === 0 || !hasBody(ctx)) return {}
+  if (size === 'large') allowLargeBody(ctx.req)
   if (!ctx.is('json', '+json')) {
     throw new Refusal(
       'unsupported',
@@ -38,6 +40,7 @@ export async function readJson(ctx: Context, size: keyof typeof bodyLimits): Pro
       'Send JSON with Content-Type: application/json',
     )
   }
+  requireUtf8(ctx)
   // The parser below compares with lower-case names, and knows few kinds of JSON.
   if (ctx.req.headers['content-encoding']) ctx.req.headers['content-encoding'] = encoding
   ctx.req.headers['content-type'] = 'application/json'
@@ -51,6 +54,23 @@ export async function readJson(ctx: Context, size: keyof typeof bodyLimits): Pro
     throw error
   }
   return wellFormed((ctx.request as { body?: unknown }).body)
+}
+
+/** ASCII is a part of UTF-8. */
+const charsets = new Set(['', 'utf-8', 'utf8', 'us-ascii', 'ascii'])
+
+/**
+ * Refuses a body that says it is not UTF-8: read as UTF-8 it would be stored with holes.
+ *
+ * @throws Refusal `unsupported`.
+ */
+export function requireUtf8(ctx: Context): void {
+  if (charsets.has(ctx.request.charset.trim().toLowerCase())) return
+  throw new Refusal(
+    'unsupported',
+    'This charset is not supported',
+    'Send the body in UTF-8, with Content-Type: application/json; charset=utf-8',
+  )
 }
 
 const hasBody = (ctx: Context): boolean =>

@@ -50,8 +50,8 @@ type State = {
 /**
  * Counts requests: by key (`limited`), and by address those that come without a valid key, which are
  * refused before they reach anything once the address has used up its points. A valid key is served
- * from any address: the users of one product share its address, and nobody may lock them out. `GET
- * /health` is never counted.
+ * from any address: the users of one product share its address, and nobody may lock them out. What
+ * never looks at a key (`isOpen`) is not counted.
  */
 export function limits(
   { postgres, config, log }: Pick<Backend, 'postgres' | 'config' | 'log'>,
@@ -73,7 +73,7 @@ export function limits(
     subjectOf(hashOfKey(config.keyPepper, householdOf(req.socket.remoteAddress ?? '')))
 
   return async (ctx, next) => {
-    if (/^\/health\/?$/.test(ctx.path)) return next()
+    if (isOpen(ctx)) return next()
     const state = ctx.state as State
     Object.assign(state, { keyLimit, underWay, log } satisfies State)
     const refusal = presentsCredential(ctx) ? undefined : addressLimit.refusal(fromOf(ctx))
@@ -91,6 +91,14 @@ export function limits(
     if (!state.known) await pay()
   }
 }
+
+/**
+ * Behind a router all clients have one address: whoever uses that up must not make the platform
+ * believe that this process is ill, nor close the pages in which people give their key.
+ */
+const isOpen = ({ method, path }: Context): boolean =>
+  (method === 'GET' || method === 'HEAD') &&
+  /^\/(?:health(?:\/live|\/ready)?|console(?:\/.*)?|docs(?:\/[^/]*)?|openapi\.json)\/?$/.test(path)
 
 const credentialHeaders = [
   'authorization',

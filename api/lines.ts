@@ -1,6 +1,8 @@
 import { Readable } from 'node:stream'
 import { createGunzip, createInflate, type Gunzip } from 'node:zlib'
 import type { Context } from 'koa'
+import { requireUtf8 } from '#api/body.ts'
+import { allowLargeBody } from '#api/slow-bodies.ts'
 import { Refusal } from '#shared/errors.ts'
 
 /** How long a file may be; the length is that of the unpacked bytes. */
@@ -33,6 +35,7 @@ export function fileIn(ctx: Context): AsyncIterable<Uint8Array> {
       'Send JSON lines with Content-Type: application/x-ndjson',
     )
   }
+  requireUtf8(ctx)
   return bytesIn(ctx, encoding)
 }
 
@@ -42,8 +45,10 @@ const unpackers = { gzip: createGunzip, deflate: createInflate }
 export const bytesIn = (
   ctx: Context,
   encoding: 'identity' | keyof typeof unpackers,
-): AsyncIterable<Uint8Array> =>
-  encoding === 'identity' ? plain(ctx) : unpacked(ctx, unpackers[encoding]())
+): AsyncIterable<Uint8Array> => {
+  allowLargeBody(ctx.req)
+  return encoding === 'identity' ? plain(ctx) : unpacked(ctx, unpackers[encoding]())
+}
 
 async function* plain({ req }: Context): AsyncGenerator<Uint8Array> {
   try {

@@ -5,33 +5,52 @@ import { limited, refuseLimited } from '#api/limits.ts'
 import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/errors.ts'
 import { callerOfKey, presentedKey, type Caller } from '#shared/key/caller.ts'
-import { hashOfKey } from '#shared/key/key.ts'
+import { hashOfKey, type Mode } from '#shared/key/key.ts'
 import type { Shape } from '#shared/shape.ts'
 import { wellFormedText } from '#shared/well-formed.ts'
 
+/** Who asks waits so long for the removal of what is over; then nothing can be read for now. */
+const overWithinMs = 5_000
+
 /**
- * Who is asking, by the Memory Key in `X-Memory-Key`, `Authorization: Bearer` or `x-api-key`.
+ * Who is asking, by the Memory Key in `X-Memory-Key`, `Authorization: Bearer` or `x-api-key`. What is over
+ * in its vault is removed before this returns, or the caller's row says that it was not to be done.
  *
  * @throws Refusal `unauthenticated`, or `limited` when the key makes too many requests.
  */
 export async function callerOf(
   ctx: Context,
-  { findKey, config }: Pick<Backend, 'findKey' | 'config'>,
+  { findKey, config, expiry }: Pick<Backend, 'findKey' | 'config' | 'expiry'>,
+  withinMs = overWithinMs,
 ): Promise<Caller> {
+  const key = presentedBy(ctx)
+  refuseLimited(ctx, hashOfKey(config.keyPepper, key.key))
+  const caller = await callerOfKey(findKey, config.keyPepper, key)
+  await limited(ctx, caller.keyHash, caller.account)
+  if (caller.row.hasOver && (await expiry.removeOver(caller.scope.vault, withinMs))) {
+    const now = await callerOfKey(findKey, config.keyPepper, key)
+    // What has come to its end since this request began is the next one's affair.
+    return (ctx.state.caller = { ...now, row: { ...now.row, hasOver: false } })
+  }
+  ctx.state.caller = caller
+  return caller
+}
+
+/**
+ * The Memory Key of a request and what its suffix lets it do; nobody has looked it up.
+ *
+ * @throws Refusal `unauthenticated` when there is none, or more than one.
+ */
+export function presentedBy(ctx: Context): { key: string; mode: Mode } {
   // Node keeps the first of several and drops the rest unseen.
   if ((ctx.req.headersDistinct.authorization?.length ?? 0) > 1) {
     throw new Refusal('unauthenticated', 'Authorization is given more than once')
   }
-  const key = presentedKey({
+  return presentedKey({
     memoryKey: ctx.get('x-memory-key').trim() || undefined,
     authorization: bearerOf(ctx),
     apiKey: ctx.get('x-api-key').trim() || undefined,
   })
-  refuseLimited(ctx, hashOfKey(config.keyPepper, key.key))
-  const caller = await callerOfKey(findKey, config.keyPepper, key)
-  await limited(ctx, caller.keyHash, caller.account)
-  ctx.state.caller = caller
-  return caller
 }
 
 /** The token of `Authorization: Bearer …`; the scheme's case does not matter. */
@@ -93,8 +112,17 @@ export function sessionOf(ctx: Context, inBody?: string | null): string | null {
   )
 }
 
-/** The embedding model of a request: the header `X-Embedding-Model`, else the body's `embeddings`. */
+/**
+ * The embedding model of a request: the header `X-Embedding-Model`, else the body's `embeddings`, else the
+ * one whose space the caller's vault stands in. Call `callerOf` first.
+ */
 export const embeddingsOf = (ctx: Context, inBody?: string): string | undefined =>
+  namedEmbeddings(ctx, inBody) ??
+  (ctx.state.caller as Caller | undefined)?.row.embeddings ??
+  undefined
+
+/** The embedding model that a request names itself, in the header or else in the body. */
+export const namedEmbeddings = (ctx: Context, inBody?: string): string | undefined =>
   headerText(ctx, 'x-embedding-model') ?? inBody
 
 function checkedSession(session: string): string {

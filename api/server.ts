@@ -9,14 +9,16 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import type Koa from 'koa'
+import { bodyPatience, watchBodies } from '#api/slow-bodies.ts'
 
 /** Bounds of a connection: a peer that is slow to speak is hung up on, not waited for. */
 const limits = {
   headersTimeout: 10_000,
   requestTimeout: 120_000,
   keepAliveTimeout: 65_000,
-  connectionsCheckingInterval: 2_000,
+  connectionsCheckingInterval: 1_000,
   maxHeaderSize: 16 * 1024,
+  ...bodyPatience,
 }
 
 export type ConnectionLimits = typeof limits
@@ -43,26 +45,34 @@ export function createHttpServer(app: Koa, bounds: Partial<ConnectionLimits> = {
   const options = { ...limits, ...bounds, requireHostHeader: false }
   const answer = app.callback()
   const underWay = new Set<ServerResponse>()
+  /** A good request that came before the broken one keeps its answer, and its place. */
+  const part = (socket: Socket, [status, message]: [number, string]): void => {
+    const owed = [...underWay].findLast(({ req }) => req.socket === socket && req.complete)
+    if (owed) owed.once('close', () => refuseRaw(socket, status, message))
+    else refuseRaw(socket, status, message)
+  }
 
   const server = createServer(options, (request, response) => {
     underWay.add(response)
     response.once('close', () => underWay.delete(response))
+    watch(request, response)
     const fault = faultOf(request)
     if (fault) refuse(response, 400, fault)
     else void answer(request, response)
   })
+  const watch = watchBodies(server, options.connectionsCheckingInterval, options, ({ socket }) =>
+    part(socket, tooSlow),
+  )
   server.maxConnections = connectionsMax
+  // Whoever only keeps connections open must not keep others out.
+  server.on('drop', () => server.closeIdleConnections())
   server.on('checkExpectation', (_, response) =>
     refuse(response, 417, 'Expect takes 100-continue and nothing else'),
   )
   server.on('connect', (_, socket) => refuseRaw(socket, 405, 'This is not a proxy for connections'))
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy()
-    const [status, message] = clientErrors[error.code ?? ''] ?? notHttp
-    // A good request that came before the broken one keeps its answer, and its place.
-    const owed = [...underWay].findLast(({ req }) => req.socket === socket && req.complete)
-    if (owed) owed.once('close', () => refuseRaw(socket, status, message))
-    else refuseRaw(socket, status, message)
+    part(socket, clientErrors[error.code ?? ''] ?? notHttp)
   })
   let draining = false
   server.on('request', (_, response) => {
@@ -92,12 +102,14 @@ function faultOf(request: IncomingMessage): string | null {
   return null
 }
 
+const tooSlow: [number, string] = [408, 'The request took too long to arrive']
+
 const notHttp: [number, string] = [400, 'The request is not valid HTTP']
 
 const clientErrors: Record<string, [number, string]> = {
   HPE_HEADER_OVERFLOW: [431, 'The request headers are larger than 16 KiB'],
   HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, 'The chunk extensions of the body are too long'],
-  ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request took too long to arrive'],
+  ERR_HTTP_REQUEST_TIMEOUT: tooSlow,
 }
 
 function refuse(response: ServerResponse, status: number, message: string): void {
@@ -115,11 +127,16 @@ function refuse(response: ServerResponse, status: number, message: string): void
 function refuseRaw(socket: Duplex, status: number, message: string): void {
   if (!socket.writable) return void socket.destroy()
   const body = JSON.stringify({ error: message })
+  // A client that never says goodbye would keep its half of the connection for good.
+  setTimeout(() => socket.destroy(), goodbyeMs).unref()
   socket.end(
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: ${jsonType}\r\n` +
       `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
   )
 }
+
+/** For a last word to be read. */
+const goodbyeMs = 1_000
 
 const jsonType = 'application/json; charset=utf-8'
 

@@ -1,3 +1,4 @@
+import type { FirstKeys } from '#scripts/credentials.ts'
 import { hashOfKey, maskKey, mintKey } from '#shared/key/key.ts'
 import { mintMemoryKey } from '#shared/key/mint.ts'
 import { upsertAccount, type Standing } from '#shared/postgres/accounts.ts'
@@ -14,23 +15,27 @@ export type NewAccount = Standing & {
   adminDays: number | null
 }
 
-export type Credentials = { email: string; memoryKey: string; adminKey: string | null }
+type Credentials = { email: string; memoryKey: string; adminKey: string | null }
 
 const dayMs = 24 * 3600 * 1000
 
 /**
- * Makes what a newcomer needs: the account of an email, a Memory Key with an empty vault, and an admin
- * credential. For an email that has an account already, further keys of that account.
+ * Makes what a newcomer needs: the account of an email, a Memory Key with an empty vault that speaks for
+ * it, and an admin credential. For an email that has an account already, further keys of that account.
+ *
+ * @param minted the keys to give to it; new ones when missing
  */
 export async function createCredentials(
   tx: Transaction,
   pepper: string,
   { email, keyName, keyDays, adminDays, ...standing }: NewAccount,
+  minted?: FirstKeys,
 ): Promise<Credentials> {
   const account = await upsertAccount(tx, email.toLowerCase(), standing)
   const expiresAt = keyDays === null ? null : new Date(Date.now() + keyDays * dayMs)
-  const { key: memoryKey } = await mintMemoryKey(tx, pepper, { account, name: keyName, expiresAt })
-  const adminKey = adminDays === null ? null : mintKey('admin')
+  const labels = { account, name: keyName, expiresAt, owner: true }
+  const { key: memoryKey } = await mintMemoryKey(tx, pepper, labels, minted?.memory_key)
+  const adminKey = adminDays === null ? null : (minted?.admin_key ?? mintKey('admin'))
   if (adminKey !== null) {
     await insertAdminKey(tx.query, {
       hash: hashOfKey(pepper, adminKey),

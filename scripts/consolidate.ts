@@ -1,3 +1,4 @@
+import { faultOf } from '#scripts/command-line.ts'
 import { help, readOptions } from '#scripts/consolidate/options.ts'
 import { createPage, reportOf, sumOf } from '#scripts/consolidate/page.ts'
 import { consolidate } from '#scripts/consolidate/run.ts'
@@ -18,7 +19,7 @@ async function main(): Promise<number> {
     return 0
   }
   if (Array.isArray(options)) {
-    process.stderr.write(`${options.join('\n')}\nSee --help.\n`)
+    process.stderr.write(faultOf(options, help))
     return 2
   }
   const { address, model, plan, json } = options

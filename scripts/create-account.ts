@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util'
 import { createCredentials, type NewAccount } from '#scripts/bootstrap.ts'
+import { faultOf } from '#scripts/command-line.ts'
 import { embeddedEnvironment } from '#scripts/embedded.ts'
 import { ConfigFault, readConfig } from '#shared/config.ts'
 import { openPostgres } from '#shared/postgres/connect.ts'
@@ -7,7 +8,8 @@ import { openPostgres } from '#shared/postgres/connect.ts'
 const help = `Usage: node scripts/create-account.ts --email <email> [options]
 
 Creates the account of an email, a Memory Key with an empty vault and an admin credential, and prints
-them; they are shown once. For an email that has an account, adds further keys to it.
+them; they are shown once. Both act for the whole account: keys for its users come from POST /v1/keys.
+For an email that has an account, adds further keys to it.
 
   --email <email>          whose account (required)
   --name <label>           label of the Memory Key (default: "First Key")
@@ -49,7 +51,7 @@ async function main(): Promise<number> {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (!(error instanceof ConfigFault) && !code?.startsWith('ERR_PARSE_ARGS')) throw error
-    process.stderr.write(`${(error as Error).message}\nSee --help.\n`)
+    process.stderr.write(faultOf([(error as Error).message], help))
     return 2
   }
 }
@@ -58,7 +60,7 @@ async function create(values: Values): Promise<number> {
   const faults: string[] = []
   const account = accountOf(values, faults)
   if (faults.length > 0) {
-    process.stderr.write(`${faults.join('\n')}\nSee --help.\n`)
+    process.stderr.write(faultOf(faults, help))
     return 2
   }
   const config = readConfig(embeddedEnvironment(process.env) ?? process.env)

@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util'
 import { isHttp, type Address } from '#scripts/address.ts'
+import { faultOf } from '#scripts/command-line.ts'
 import { createPage } from '#scripts/demo/page.ts'
 import { openScreen } from '#scripts/demo/screen.ts'
 import { openService } from '#scripts/demo/service.ts'
@@ -34,7 +35,7 @@ process.exitCode = await main()
 async function main(): Promise<number> {
   const options = readOptions()
   if (typeof options === 'string') {
-    process.stderr.write(`${options}\nSee --help.\n`)
+    process.stderr.write(faultOf([options], help))
     return 2
   }
   if (options.help) {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { writePrivate } from '#scripts/private-file.ts'
 import { runningServices } from '#scripts/services/services.ts'
 
 type Environment = Record<string, string | undefined>
@@ -23,7 +24,7 @@ export function embeddedSecrets(dataDir: string): Secrets {
     MASTER_KEY: randomBytes(32).toString('hex'),
     KEY_PEPPER: randomBytes(32).toString('base64url'),
   }
-  writeFileSync(file, JSON.stringify(secrets), { mode: 0o600 })
+  writePrivate(file, JSON.stringify(secrets))
   return secrets
 }
 

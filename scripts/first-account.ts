@@ -1,4 +1,5 @@
 import { createCredentials } from '#scripts/bootstrap.ts'
+import type { FirstKeys } from '#scripts/credentials.ts'
 import type { Config } from '#shared/config.ts'
 import { operatorEmail } from '#shared/key/operator.ts'
 import { storeProviderKey } from '#shared/key/provider-key.ts'
@@ -7,18 +8,19 @@ import { hasAccounts, upsertAccount } from '#shared/postgres/accounts.ts'
 import type { Postgres } from '#shared/postgres/connect.ts'
 import { providerNames } from '#shared/providers/registry.ts'
 
-export type FirstKeys = { memory_key: string; admin_key: string | null }
-
 /**
  * The account a new service begins with: unlimited, with a card on file, and with the operator's
  * provider keys as its own. From then on they are the account's: what the environment says later does
  * not change them.
  *
- * @returns its keys, or null when there were accounts already.
+ * @param kept called once, before the account exists: the raw keys, which are to be where its owner
+ *   finds them, since from the commit on nobody else can tell them
+ * @returns its keys, or null when there were accounts already
  */
 export async function makeFirstAccount(
   postgres: Postgres,
   { keyPepper, adminEmail, masterKeys, providers }: Config,
+  kept: () => FirstKeys,
 ): Promise<FirstKeys | null> {
   if (await hasAccounts(postgres.query)) return null
   const email = operatorEmail({ adminEmail })
@@ -31,13 +33,9 @@ export async function makeFirstAccount(
       const key = providers[provider]?.apiKey
       if (key) await storeProviderKey({ query, seal }, account, provider, key)
     }
-    const made = await createCredentials({ query }, keyPepper, {
-      ...standing,
-      email,
-      keyName: 'First Key',
-      keyDays: null,
-      adminDays: 365,
-    })
-    return { memory_key: made.memoryKey, admin_key: made.adminKey }
+    const keys = kept()
+    const labels = { email, keyName: 'First Key', keyDays: null, adminDays: 365 }
+    await createCredentials({ query }, keyPepper, { ...standing, ...labels }, keys)
+    return keys
   })
 }

@@ -1,15 +1,14 @@
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { parseArgs } from 'node:util'
+import { optionsOf } from '#scripts/command-line.ts'
 import { documentOf, type Page } from '#scripts/contract/document.ts'
 import { shapesOf, typesOf } from '#scripts/contract/write-types.ts'
 
-const usage = `Generates the contract out of its tables.
+const usage = `Usage: node scripts/generate-contract.ts [options]
 
-  node scripts/generate-contract.ts            writes schemas.json, types.ts and shapes.ts beside the tables
-  node scripts/generate-contract.ts --check    writes nothing; exits 1 when they are stale
+Generates the contract out of its tables: writes schemas.json, types.ts and shapes.ts beside them.
 
-Options
+  --check           writes nothing; exits 1 when they are stale
   --folder <path>   where the tables are (api/contract)
   --help            this text
 `
@@ -45,17 +44,10 @@ function textAt(path: string): string | undefined {
 }
 
 async function main(): Promise<number> {
-  const { values } = parseArgs({
-    options: {
-      check: { type: 'boolean', default: false },
-      folder: { type: 'string', default: join(import.meta.dirname, '../api/contract') },
-      help: { type: 'boolean', default: false },
-    },
+  const values = optionsOf(usage, {
+    check: { type: 'boolean', default: false },
+    folder: { type: 'string', default: join(import.meta.dirname, '../api/contract') },
   })
-  if (values.help) {
-    process.stdout.write(usage)
-    return 0
-  }
   const generated = await generateContract(values.folder)
   const stale = staleAmong(values.folder, generated)
   if (values.check && stale.length > 0) {

@@ -1,6 +1,7 @@
 import { createConfig, lintFromString } from '@redocly/openapi-core'
 import { openApi, type OpenApi } from '#api/reference/openapi.ts'
 import { version } from '#api/version.ts'
+import { optionsOf } from '#scripts/command-line.ts'
 
 /** What an OpenAPI linter finds wrong with a document, a line each. */
 export async function problemsOf(document: OpenApi): Promise<string[]> {
@@ -19,7 +20,15 @@ export async function problemsOf(document: OpenApi): Promise<string[]> {
   )
 }
 
+const help = `Usage: node scripts/lint-reference.ts
+
+Checks the OpenAPI document of the service as a linter does. Exits 1 when it finds something wrong.
+
+  --help  this text
+`
+
 if (import.meta.main) {
+  optionsOf(help, {})
   const problems = await problemsOf(openApi(version))
   for (const problem of problems) console.error(problem)
   console.log(`reference: ${problems.length === 0 ? 'no problems' : `${problems.length} problems`}`)

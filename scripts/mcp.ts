@@ -1,7 +1,7 @@
-import { parseArgs } from 'node:util'
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import { callOver } from '#api/mcp/call.ts'
 import { vaultServer } from '#api/mcp/server.ts'
+import { faultOf, optionsOf } from '#scripts/command-line.ts'
 
 const usage = `Usage: node scripts/mcp.ts [options]
 
@@ -14,31 +14,23 @@ an address. Clients that speak streamable HTTP need no bridge: give them <url>/m
 `
 
 function main(): number {
-  const { values } = parseArgs({
-    options: {
-      url: {
-        type: 'string',
-        default: process.env.MEMORY_VAULT_URL ?? 'http://127.0.0.1:3000',
-      },
-      key: { type: 'string', default: process.env.MEMORY_VAULT_KEY ?? '' },
-      help: { type: 'boolean', default: false },
+  const { url, key } = optionsOf(usage, {
+    url: {
+      type: 'string',
+      default: process.env.MEMORY_VAULT_URL ?? 'http://127.0.0.1:3000',
     },
+    key: { type: 'string', default: process.env.MEMORY_VAULT_KEY ?? '' },
   })
-  if (values.help) {
-    process.stdout.write(usage)
-    return 0
+  const faults: string[] = []
+  if (key === '') faults.push('No Memory Key: give --key or set MEMORY_VAULT_KEY')
+  if (!URL.canParse(url)) faults.push(`${url} is no address of a service`)
+  if (faults.length > 0) {
+    process.stderr.write(faultOf(faults, usage))
+    return 2
   }
-  if (values.key === '') throw new Error('No Memory Key: give --key or set MEMORY_VAULT_KEY')
-  if (!URL.canParse(values.url)) throw new Error(`${values.url} is no address of a service`)
-  const call = callOver(values.url.replace(/\/+$/, ''), { authorization: `Bearer ${values.key}` })
+  const call = callOver(url.replace(/\/+$/, ''), { authorization: `Bearer ${key}` })
   serveStdio(() => vaultServer(call))
   return 0
 }
 
-try {
-  process.exitCode = main()
-} catch (error) {
-  // Standard output belongs to the protocol.
-  console.error((error as Error).message)
-  process.exitCode = 1
-}
+process.exitCode = main()

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { faultOf } from '#scripts/command-line.ts'
 import { embeddedEnvironment } from '#scripts/embedded.ts'
 import { help, readOptions, type Options } from '#scripts/queues/options.ts'
 import { deadLines, queueLines } from '#scripts/queues/page.ts'
@@ -17,7 +18,7 @@ async function main(): Promise<number> {
     return 0
   }
   if (Array.isArray(options)) {
-    process.stderr.write(`${options.join('\n')}\nSee --help.\n`)
+    process.stderr.write(faultOf(options, help))
     return 2
   }
   try {

@@ -1,15 +1,17 @@
 import type { Config } from '#shared/config.ts'
+import { settleDefaultModel } from '#shared/embedding/default-model.ts'
 import { createEmbedders } from '#shared/embedding/embedders.ts'
 import type { Log } from '#shared/log.ts'
 import { openMongo, type Mongo } from '#shared/mongo/connect.ts'
 import { createIndexes } from '#shared/mongo/indexes.ts'
 import { createSearchIndexes } from '#shared/mongo/search-indexes.ts'
+import { openPostgres } from '#shared/postgres/connect.ts'
 import { migrate } from '#shared/postgres/migrate.ts'
 import { migrateQueue } from '#shared/queue/queue.ts'
 
 /**
  * Brings both stores to this version: SQL migrations, the queue's schema and queues, MongoDB indexes,
- * and where the deployment has vector search the index of the default embedding model. Safe to run any
+ * the default embedding model of the database, and where the deployment has vector search the index of that model. Safe to run any
  * number of times and by several processes at once.
  *
  * @returns the names of the migrations that were applied.
@@ -17,14 +19,25 @@ import { migrateQueue } from '#shared/queue/queue.ts'
 export async function release(config: Config, log: Log): Promise<string[]> {
   const applied = await migrate(config.databaseUrl)
   await migrateQueue(config.databaseUrl, log)
+  const embeddings = await defaultModelOf(config)
   const mongo = await openMongo(config.mongodbUri)
   try {
     await createIndexes(mongo)
-    if (await mongo.hasVectorSearch()) await createDefaultSearchIndex(config, mongo, log)
+    if (await mongo.hasVectorSearch())
+      await createDefaultSearchIndex({ ...config, embeddings }, mongo, log)
   } finally {
     await mongo.close()
   }
   return applied
+}
+
+async function defaultModelOf(config: Config): Promise<string> {
+  const postgres = openPostgres(config.databaseUrl, { max: 1, onError: () => {} })
+  try {
+    return (await settleDefaultModel(postgres, config, null)).model
+  } finally {
+    await postgres.close()
+  }
 }
 
 /** A model that does not answer now must not hold up a release: without its index vaults are scanned. */

@@ -1,12 +1,14 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { optionsOf } from '#scripts/command-line.ts'
+import { mintFirstKeys, readCredentials, writeCredentials } from '#scripts/credentials.ts'
+import type { Credentials, FirstKeys } from '#scripts/credentials.ts'
 import { dataDirOf, embeddedSecrets } from '#scripts/embedded.ts'
-import { makeFirstAccount, type FirstKeys } from '#scripts/first-account.ts'
+import { makeFirstAccount } from '#scripts/first-account.ts'
+import { greetingOf, keyLines } from '#scripts/greeting.ts'
 import { release } from '#scripts/release.ts'
 import { startServices } from '#scripts/services/services.ts'
 import { superviseProcesses } from '#scripts/supervise.ts'
-import { ConfigFault, readConfig, type Config } from '#shared/config.ts'
-import { Refusal } from '#shared/errors.ts'
+import { readConfig, type Config } from '#shared/config.ts'
+import { enter } from '#shared/lifetime.ts'
 import { createLog } from '#shared/log.ts'
 import { openPostgres } from '#shared/postgres/connect.ts'
 
@@ -15,6 +17,8 @@ const help = `Usage: npm start
 Starts everything: PostgreSQL and MongoDB embedded in DATA_DIR (unless DATABASE_URL and MONGODB_URI
 are set), the migrations, a first account, the API and a worker. SIGTERM or Ctrl-C stops it all; the
 data stays.
+
+  --help  this text
 
 PORT (3000), HOST (127.0.0.1), DATA_DIR (.vault); the README lists every variable.
 `
@@ -27,20 +31,12 @@ const placeholders = {
   KEY_PEPPER: '0'.repeat(16),
 }
 
+const parentCheckMs = 500
+
 const say = (line: string): void => void process.stdout.write(`${line}\n`)
 
-if (process.argv.includes('--help')) {
-  process.stdout.write(help)
-} else {
-  try {
-    await start()
-  } catch (error) {
-    if (!(error instanceof ConfigFault) && !(error instanceof Refusal)) throw error
-    const hint = error instanceof Refusal && error.hint ? `\n${error.hint}` : ''
-    process.stderr.write(`${error.message}${hint}\n`)
-    process.exitCode = 1
-  }
-}
+optionsOf(help, {})
+await enter(start)
 
 /** @throws Refusal or ConfigFault when it cannot start here; whatever was started is stopped again. */
 async function start(): Promise<void> {
@@ -67,7 +63,7 @@ async function start(): Promise<void> {
     }
     const config = readConfig(env)
     await release(config, createLog(config.logLevel, 'release'))
-    const keys = await firstAccount(config)
+    const keys = await firstKeys(config, embedded ? dataDir : null)
     const ended = await superviseProcesses(
       [
         { name: 'web', program: 'api/index.ts' },
@@ -76,6 +72,7 @@ async function start(): Promise<void> {
       {
         env,
         died: services.died,
+        orphaned: endOfNpm(),
         ready: ({ port = config.port }) =>
           greet({ ...config, port }, embedded ? dataDir : null, keys),
       },
@@ -89,6 +86,22 @@ async function start(): Promise<void> {
   }
 }
 
+/**
+ * Resolves when npm, having started this, is gone. It passes on the signals it gets; when it is killed
+ * nobody else would know that we run. Whoever starts this program by itself may leave it alone.
+ */
+function endOfNpm(): Promise<void> {
+  const npm = process.ppid
+  return new Promise(resolve => {
+    if (process.env.npm_lifecycle_event !== 'start') return
+    const timer = setInterval(() => {
+      if (process.ppid === npm) return
+      clearInterval(timer)
+      resolve()
+    }, parentCheckMs).unref()
+  })
+}
+
 function ownSecrets() {
   return {
     MASTER_KEY: process.env.MASTER_KEY,
@@ -96,44 +109,31 @@ function ownSecrets() {
   }
 }
 
-async function firstAccount(config: Config): Promise<FirstKeys | null> {
+/**
+ * The keys of the first account, which is made when there is none. They are in the data folder (or
+ * said) before it exists: a start that fails or is killed leaves no account whose keys nobody knows.
+ */
+async function firstKeys(config: Config, dataDir: string | null): Promise<Credentials | null> {
+  const known = dataDir === null ? null : readCredentials(dataDir)
+  const keep = (): FirstKeys => {
+    const keys = known ?? mintFirstKeys()
+    if (dataDir !== null) writeCredentials(dataDir, keys)
+    else say(`The keys of the first account, shown once:\n${keyLines(keys)}`)
+    return keys
+  }
   const postgres = openPostgres(config.databaseUrl, { max: 1, onError: () => {} })
   try {
-    return await makeFirstAccount(postgres, config)
+    return (await makeFirstAccount(postgres, config, keep)) ?? known
   } finally {
     await postgres.close()
   }
 }
 
-/** Says where the service is and, at the first start, what opens it. */
-function greet({ host, port }: Config, dataDir: string | null, made: FirstKeys | null): void {
+/** Says where the service is and, when it is ready for the first time, what opens it. */
+function greet({ host, port }: Config, dataDir: string | null, keys: Credentials | null): void {
   const shown =
     host === '0.0.0.0' || host === '::' ? 'localhost' : host.includes(':') ? `[${host}]` : host
-  const base_url = `http://${shown}:${port}`
-  const file = dataDir && join(dataDir, 'credentials.json')
-  const known =
-    made ??
-    (file && existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as FirstKeys) : null)
-  if (file && known) {
-    const { memory_key, admin_key } = known
-    writeFileSync(file, `${JSON.stringify({ base_url, memory_key, admin_key }, null, 2)}\n`, {
-      mode: 0o600,
-    })
-  }
-  say(`\nMemory Vault is ready at ${base_url}`)
-  if (made) say(`\n  Memory Key  ${made.memory_key}\n  Admin key   ${made.admin_key}`)
-  if (made && file) say(`\nBoth keys are also in ${file}.`)
-  else if (file && known) say(`Its keys are in ${file}.`)
-  const key = made?.memory_key ?? '<your Memory Key>'
-  say(`
-Try it:
-
-  curl -s '${base_url}/v1/memory/ingest?wait=true' -H 'Authorization: Bearer ${key}' \\
-    -H 'Content-Type: application/json' \\
-    -d '{"messages":[{"role":"user","content":"My cat is called Ada and she hates thunder."}]}'
-
-  curl -s ${base_url}/v1/memory/search -H 'Authorization: Bearer ${key}' \\
-    -H 'Content-Type: application/json' -d '{"query":"what is the name of my cat?","limit":3}'
-
-Ctrl-C stops it; the data stays.`)
+  const baseUrl = `http://${shown}:${port}`
+  if (dataDir !== null && keys !== null) writeCredentials(dataDir, { ...keys, base_url: baseUrl })
+  say(greetingOf({ baseUrl, dataDir, keys }))
 }

@@ -8,6 +8,8 @@ export type Supervision = {
   env: Record<string, string | undefined>
   /** Resolves when a service the programs need has died. */
   died: Promise<string>
+  /** Resolves when nobody is left who would stop us. */
+  orphaned?: Promise<void>
   /** Called once, when every program has said that it is ready, with what they told. */
   ready: (facts: Facts) => void
 }
@@ -29,7 +31,7 @@ const root = fileURLToPath(new URL('..', import.meta.url))
  */
 export async function superviseProcesses(
   programs: readonly Program[],
-  { env, died, ready }: Supervision,
+  { env, died, orphaned, ready }: Supervision,
 ): Promise<{ fault: string | null }> {
   const children = new Map<string, ChildProcess>()
   const crashes = new Map<string, number[]>()
@@ -42,6 +44,7 @@ export async function superviseProcesses(
     process.removeAllListeners(signal)
     process.on(signal, () => ask(null))
   }
+  void orphaned?.then(() => ask(null))
   void died.then(words => ask(`A database has died: ${words}`))
 
   const run = ({ name, program }: Program): Promise<unknown> => {

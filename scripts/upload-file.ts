@@ -1,5 +1,6 @@
 import { createReadStream, statSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { faultOf } from '#scripts/command-line.ts'
 import { deliver, type Delivered } from '#scripts/upload/deliver.ts'
 import { help, readOptions, type Options } from '#scripts/upload/options.ts'
 import { countsOf, openPage, type Page } from '#scripts/upload/page.ts'
@@ -28,7 +29,7 @@ const nothing: Delivered = { stored: 0, replaced: 0, skipped: 0, failed: 0, erro
 const options = readOptions(process.argv.slice(2), process.env)
 if (options === 'help') process.stdout.write(help)
 else if (Array.isArray(options)) {
-  process.stderr.write(`${options.join('\n')}\nSee --help.\n`)
+  process.stderr.write(faultOf(options, help))
   process.exitCode = 2
 } else process.exitCode = await main(options)
 

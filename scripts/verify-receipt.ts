@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
+import { faultOf } from '#scripts/command-line.ts'
 import { emailProof, verifiedReceipt, type ReceiptKey } from '#shared/account/receipt.ts'
 
-const usage = `Checks the receipt of an erasure.
+const usage = `Usage: node scripts/verify-receipt.ts <receipt> --keys <file> [options]
 
-  node scripts/verify-receipt.ts <receipt> --keys <keys>
+Checks the receipt of an erasure.
 
   <receipt>          a file with the receipt, or with the whole answer of GET /v1/receipts/…
   --keys <file>      what GET /v1/receipts/key answered, kept from then or read now
@@ -27,9 +28,13 @@ function main(): number {
     },
   })
   const [file] = positionals
-  if (values.help || file === undefined || values.keys === undefined) {
+  if (values.help) {
     process.stdout.write(usage)
-    return values.help ? 0 : 2
+    return 0
+  }
+  if (file === undefined || values.keys === undefined) {
+    process.stderr.write(faultOf(['Name a receipt, and the keys to check it with'], usage))
+    return 2
   }
   const receipt = verifiedReceipt(receiptIn(readFileSync(file, 'utf8')), keysIn(values.keys))
   if (!receipt)
@@ -60,6 +65,6 @@ const keysIn = (file: string): ReceiptKey[] =>
 try {
   process.exitCode = main()
 } catch (error) {
-  process.stderr.write(`${(error as Error).message}\n`)
+  process.stderr.write(faultOf([(error as Error).message], usage))
   process.exitCode = 2
 }

@@ -1,11 +1,14 @@
 import { coalesce } from '#shared/coalesce.ts'
 import type { Config } from '#shared/config.ts'
 import { createCursors, type Cursors } from '#shared/cursor.ts'
+import { settleDefaultModel } from '#shared/embedding/default-model.ts'
 import { createEmbedders, type Embedders } from '#shared/embedding/embedders.ts'
 import { createLastUsed, type LastUsed } from '#shared/key/last-used.ts'
 import { createSeal, type Seal } from '#shared/key/seal.ts'
 import type { Log } from '#shared/log.ts'
 import { createOpenExchanges, type OpenExchanges } from '#shared/memory/open-exchange.ts'
+import { createRecalledTurns, type RecalledTurns } from '#shared/memory/recalled-turns.ts'
+import { createExpiry, type Expiry } from '#shared/erasure/expire.ts'
 import { openMongo, type Mongo } from '#shared/mongo/connect.ts'
 import { memoriesOf, type Memories } from '#shared/mongo/memories.ts'
 import { chooseNearest, type Nearest } from '#shared/mongo/nearest.ts'
@@ -39,6 +42,7 @@ export type Backend = {
   queue: Queue
   accept: Accept
   operations: AwaitOperation
+  expiry: Expiry
   /** Looks a Memory Key up by its hash; requests that arrive together share a read. */
   findKey: (hash: Buffer) => Promise<KeyRow | undefined>
   lastUsed: LastUsed
@@ -49,6 +53,8 @@ export type Backend = {
   images: Images
   /** Model calls under way, whose exchanges are still to be stored. */
   exchanges: OpenExchanges
+  /** What those calls were told, for the next calls of the same turns. */
+  recalledTurns: RecalledTurns
   /** Which models can be reached. */
   catalog: Catalog
   /** Where model calls go. */
@@ -66,11 +72,13 @@ const drainMs = 3_000
 const flushMs = 3_000
 
 /** @throws Refusal `unavailable` when a store is out of reach. */
-export async function openBackend(config: Config, log: Log, role: BackendRole): Promise<Backend> {
-  const postgres = openPostgres(config.databaseUrl, {
+export async function openBackend(asked: Config, log: Log, role: BackendRole): Promise<Backend> {
+  const postgres = openPostgres(asked.databaseUrl, {
     max: 10,
     onError: error => log.warn({ err: error }, 'postgres.connection-lost'),
   })
+  const { model, inUse } = await settleDefaultModel(postgres, asked, role === 'web' ? log : null)
+  const config = { ...asked, embeddings: model }
   const mongo = await openMongo(config.mongodbUri)
   const open = role === 'worker' ? openWorker : openSender
   const queue = await open(config.databaseUrl, log)
@@ -83,10 +91,13 @@ export async function openBackend(config: Config, log: Log, role: BackendRole): 
     images.forget(vault),
   )
   const accept = createAccept(postgres, queue)
-  const embedders = createEmbedders(config)
+  const embedders = createEmbedders(config, inUse)
   const now = Date.now
   const exchanges = createOpenExchanges({ postgres, accept, embedders, usage, now, log })
-  const upstream = createUpstream()
+  const upstream = createUpstream({
+    firstByteMs: config.providerFirstByteMs,
+    idleMs: config.providerIdleMs,
+  })
   const images = createImages(hearing.source, {
     budgetBytes: config.imageCacheBytes,
     createImage: ({ dimension }: { dimension: number }) => createImage({ dimension, termsOf }),
@@ -107,6 +118,7 @@ export async function openBackend(config: Config, log: Log, role: BackendRole): 
     queue,
     accept,
     operations,
+    expiry: createExpiry({ postgres, mongo, queue, log }),
     findKey: coalesce(
       async hashes => {
         const rows = await findKeys(postgres.query, hashes)
@@ -123,6 +135,7 @@ export async function openBackend(config: Config, log: Log, role: BackendRole): 
     queryVectors: createQueryVectors(),
     images,
     exchanges,
+    recalledTurns: createRecalledTurns(postgres),
     catalog: createCatalog({
       onError: (provider, error) => log.warn({ provider, err: error }, 'models.not-listed'),
     }),

@@ -10,10 +10,17 @@ export type MasterKey = { id: string; key: Buffer }
 export type Config = {
   port: number
   host: string
+  /** Where a worker tells how it does; null: nowhere. */
+  metricsPort: number | null
   databaseUrl: string
   mongodbUri: string
-  /** `local` or a provider-prefixed embedding model: what a request gets that names none. */
+  /**
+   * `local` or a provider-prefixed embedding model: what new vaults stand in the space of. What the
+   * environment says; in an open backend, what holds in its database: see `settleDefaultModel`.
+   */
   embeddings: string
+  /** Whether `EMBEDDINGS` says so, and not what other variables there are. */
+  embeddingsChosen: boolean
   /** The first seals; every one opens. */
   masterKeys: MasterKey[]
   /** Secret of the HMAC that keys are looked up by. */
@@ -22,6 +29,11 @@ export type Config = {
   adminEmail: string | null
   logLevel: 'silent' | 'error' | 'warn' | 'info' | 'debug'
   rateLimits: boolean
+  /** How long a client may leave what it is answered unread. */
+  clientPatienceMs: number
+  /** How long a provider may take to begin its answer, and how long to go on with it. */
+  providerFirstByteMs: number
+  providerIdleMs: number
   /** Whether webhooks may be sent to this machine: for tests. */
   webhooksToLoopback: boolean
   /** Memory for vault images in this process. */
@@ -67,15 +79,20 @@ export function readConfig(env: Environment): Config {
   const config: Config = {
     port: read('PORT', wholeNumber(0, 65_535), 3000),
     host: read('HOST', text => text, '127.0.0.1'),
+    metricsPort: read('METRICS_PORT', wholeNumber(0, 65_535), null),
     databaseUrl: required('DATABASE_URL', url('postgres:', 'postgresql:'), ''),
     mongodbUri: required('MONGODB_URI', url('mongodb:', 'mongodb+srv:'), ''),
     embeddings: read('EMBEDDINGS', embeddingModel, defaultEmbeddings(env)),
+    embeddingsChosen: Boolean(env.EMBEDDINGS?.trim()),
     masterKeys: required('MASTER_KEY', masterKeys, []),
     keyPepper: required('KEY_PEPPER', secret, ''),
-    adminSecret: read('ADMIN_SECRET', secret, null),
+    adminSecret: read('ADMIN_SECRET', tokenSecret, null),
     adminEmail: read('ADMIN_EMAIL', email, null),
     logLevel: read('LOG_LEVEL', oneOf('silent', 'error', 'warn', 'info', 'debug'), 'info'),
     rateLimits: read('RATE_LIMITS', oneOf('on', 'off'), 'on') === 'on',
+    clientPatienceMs: read('CLIENT_PATIENCE_SECONDS', wholeNumber(1, 86_400), 120) * 1000,
+    providerFirstByteMs: read('PROVIDER_FIRST_BYTE_SECONDS', wholeNumber(1, 86_400), 600) * 1000,
+    providerIdleMs: read('PROVIDER_IDLE_SECONDS', wholeNumber(1, 86_400), 600) * 1000,
     webhooksToLoopback: read('WEBHOOK_LOOPBACK', oneOf('on', 'off'), 'off') === 'on',
     imageCacheBytes: read('IMAGE_CACHE_MB', wholeNumber(1, 1_000_000), 512) * 1024 * 1024,
     providers: {},
@@ -95,7 +112,7 @@ export function readConfig(env: Environment): Config {
   return config
 }
 
-/** A provider key in the environment switches to its embeddings; without one everything stays offline. */
+/** A provider key in the environment begins with its embeddings; without one everything stays offline. */
 function defaultEmbeddings(env: Environment): string {
   return env.OPENAI_API_KEY?.trim() ? 'openai/text-embedding-3-small' : 'local'
 }
@@ -144,6 +161,12 @@ function embeddingModel(text: string): string {
 function secret(text: string): string {
   if (text.length >= 16) return text
   throw new Error('must have at least 16 characters')
+}
+
+/** It is sent as a bearer token, in a header. */
+function tokenSecret(text: string): string {
+  if (/^[\x21-\x7E]+$/.test(text)) return secret(text)
+  throw new Error('must have no spaces and no characters beyond ASCII: it is sent in a header')
 }
 
 function email(text: string): string {

@@ -40,12 +40,22 @@ export async function enter(main: () => Promise<void>): Promise<void> {
   }
 }
 
+/** Who starts a process can do more about a store that is away than try again. */
+const hintOf = ({ message, hint }: Refusal): string | undefined =>
+  message.endsWith('out of reach')
+    ? 'Check DATABASE_URL and MONGODB_URI, and that both servers run'
+    : hint
+
+type Listening = { address?: string; port?: number }
+
 function operatorFault(error: unknown): string | null {
   if (error instanceof ConfigFault) return error.message
-  if (error instanceof Refusal) return [error.message, error.hint].filter(Boolean).join('\n')
-  const { code, address, port } = error as { code?: string; address?: string; port?: number }
+  if (error instanceof Refusal) return [error.message, hintOf(error)].filter(Boolean).join('\n')
+  const { code, address, port, message } = error as Partial<NodeJS.ErrnoException> & Listening
   if (code === 'EADDRINUSE') return `Port ${port} on ${address} is in use; set PORT to another one`
   if (code === 'EACCES' && port) return `Port ${port} may not be opened by this user; set PORT`
   if (code === 'EADDRNOTAVAIL') return `${address} is no address of this machine; set HOST`
+  // Wrong user or password, or no such database.
+  if (/^(?:28...|3D000)$/.test(code ?? '')) return `${message}; check DATABASE_URL`
   return null
 }

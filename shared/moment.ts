@@ -10,3 +10,18 @@ export const momentFrom = (text: string): number =>
 /** The first millisecond after what a client names: a day counts whole, a point in time itself. */
 export const momentAfter = (text: string): number =>
   dateOnly.test(text) ? momentFrom(text) + dayMs : momentFrom(text) + 1
+
+/** A time with its seconds, which ISO 8601 lets out where they are none. */
+export const withSeconds = (text: string): string =>
+  text.replace(/([t\s]\d\d:\d\d)(?=z|[+-]|$)/i, '$1:00')
+
+const [earliest, latest] = ['0000-01-01T00:00:00.000Z', '9999-12-31T23:59:59.999Z'].map(Date.parse)
+
+/**
+ * Whether a time can be read and written again: in UTC it has a year of four digits. One at the end of
+ * the years may leave them by its zone.
+ */
+export function isSayable(text: string): boolean {
+  const at = momentFrom(text)
+  return at >= earliest! && at <= latest!
+}

@@ -7,6 +7,7 @@ import {
 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { Refusal } from '#shared/errors.ts'
+import { isSayable, withSeconds } from '#shared/moment.ts'
 import { nearestName } from '#shared/nearest-name.ts'
 
 /** A JSON Schema, 2020-12. */
@@ -87,9 +88,9 @@ function ajvOf(document: Schema = alone, coerce: boolean): Ajv2020 {
   addFormats.default(ajv)
   for (const format of ['date-time', 'iso-date-time'] as const) {
     const { validate: matches } = addFormats.default.get(format) as FormatDefinition<string>
-    // The format alone lets leap seconds and `+02` pass, which Date cannot read.
+    // The format alone wants seconds, and lets leap seconds and `+02` pass, which Date cannot read.
     const validate = (text: string) =>
-      (matches as (text: string) => boolean)(text) && !Number.isNaN(Date.parse(text))
+      (matches as (text: string) => boolean)(withSeconds(text)) && isSayable(text)
     ajv.addFormat(format, { type: 'string', validate })
   }
   ajv.addFormat('uuid', /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i)

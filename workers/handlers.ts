@@ -13,6 +13,7 @@ import { orgExtract } from '#workers/org-extract.ts'
 import { orgReconcile } from '#workers/org-reconcile.ts'
 import { orgRelabel } from '#workers/org-relabel.ts'
 import { orgTag } from '#workers/org-tag.ts'
+import { retention } from '#workers/retention.ts'
 import { sweep } from '#workers/sweep.ts'
 import { reembed } from '#workers/reembed.ts'
 
@@ -31,6 +32,7 @@ export const handlers: { [Name in JobName]: Handler<Name> } = {
   'copy-chunk': copyChunks,
   reembed,
   'delete-ids': deleteIds,
+  retention,
   clear,
   'account-erase': accountErase,
   'org-extract': orgExtract,

@@ -5,11 +5,12 @@ import { createLog } from '#shared/log.ts'
 import { jobNames, type JobName } from '#shared/queue/jobs.ts'
 import { watchOutbox } from '#shared/webhook/deliver.ts'
 import { handlers } from '#workers/handlers.ts'
+import { watchWorker } from '#workers/watch.ts'
 
 const asked = process.argv.slice(2)
 if (asked.includes('--help')) {
   process.stdout.write(
-    `Usage: node workers/index.ts [job …]\n\nTakes jobs from the queue until it is told to stop; without names, of every kind. Delivers webhooks too.\nJobs: ${jobNames.join(', ')}\n`,
+    `Usage: node workers/index.ts [job …]\n\nTakes jobs from the queue until it is told to stop; without names, of every kind. Delivers webhooks too.\nWith METRICS_PORT it answers /metrics, /health/live and /health/ready there.\nJobs: ${jobNames.join(', ')}\n`,
   )
   process.exit(0)
 }
@@ -24,12 +25,18 @@ await enter(async () => {
   const config = readConfig(process.env)
   const log = createLog(config.logLevel, 'worker')
   const backend = await openBackend(config, log, 'worker')
+  const { metricsPort } = config
+  // Before any job: a port that is taken ends this process.
+  const watched = metricsPort === null ? null : await watchWorker(backend, metricsPort)
+  if (watched) log.info({ port: watched.port, host: config.host }, 'worker.watched')
   for (const name of names) await takeJobs(backend, name)
   const outbox = await watchOutbox(backend)
   log.info({ jobs: names }, 'worker.taking')
   serveUntilStopped(log, async () => {
+    watched?.drain()
     await outbox.close()
     await backend.close()
+    await watched?.close()
   })
 })
 

@@ -1,5 +1,5 @@
 import type { Backend } from '#shared/backend.ts'
-import { storePromised } from '#shared/memory/ingest.ts'
+import { storePromised } from '#shared/memory/store-promised.ts'
 import { failOperations } from '#shared/postgres/operations.ts'
 import type { Job, Verdict } from '#shared/queue/queue.ts'
 

@@ -4,7 +4,8 @@ import { shape, type Schema, type Shape } from '#shared/shape.ts'
 export type Credential = 'memory-key' | 'admin'
 
 /** What a Memory Key must be allowed to do; its suffix and kind decide. */
-export type Right = 'read' | 'write' | 'mint'
+/** `govern`: to act for the whole account, as only keys made with it do. */
+export type Right = 'read' | 'write' | 'mint' | 'govern'
 
 /** A reference into `$defs`. */
 export type Reference = { $ref: string }

@@ -20,15 +20,25 @@ export const TransferBody = shapeOf<Types.TransferBody>('TransferBody', 'body')
 export const GraftBody = shapeOf<Types.GraftBody>('GraftBody', 'body')
 export const CreateKeyBody = shapeOf<Types.CreateKeyBody>('CreateKeyBody', 'body')
 export const RotateKeyBody = shapeOf<Types.RotateKeyBody>('RotateKeyBody', 'body')
+export const ListKeysQuery = shapeOf<Types.ListKeysQuery>('ListKeysQuery', 'query')
+export const RevokeKeyQuery = shapeOf<Types.RevokeKeyQuery>('RevokeKeyQuery', 'query')
 export const PrepareBody = shapeOf<Types.PrepareBody>('PrepareBody', 'body')
 export const IngestQuery = shapeOf<Types.IngestQuery>('IngestQuery', 'query')
 export const IngestBody = shapeOf<Types.IngestBody>('IngestBody', 'body')
 export const SearchBody = shapeOf<Types.SearchBody>('SearchBody', 'body')
 export const ListQuery = shapeOf<Types.ListQuery>('ListQuery', 'query')
+export const ListSessionsQuery = shapeOf<Types.ListSessionsQuery>('ListSessionsQuery', 'query')
 export const EditBody = shapeOf<Types.EditBody>('EditBody', 'body')
 export const DateSearchBody = shapeOf<Types.DateSearchBody>('DateSearchBody', 'body')
+export const WarmupBody = shapeOf<Types.WarmupBody>('WarmupBody', 'body')
 export const ListOperationsQuery = shapeOf<Types.ListOperationsQuery>(
   'ListOperationsQuery',
+  'query',
+)
+export const ListTenantsQuery = shapeOf<Types.ListTenantsQuery>('ListTenantsQuery', 'query')
+export const ServiceUsageQuery = shapeOf<Types.ServiceUsageQuery>('ServiceUsageQuery', 'query')
+export const ListServiceOperationsQuery = shapeOf<Types.ListServiceOperationsQuery>(
+  'ListServiceOperationsQuery',
   'query',
 )
 export const CreateOrgBody = shapeOf<Types.CreateOrgBody>('CreateOrgBody', 'body')
@@ -63,6 +73,8 @@ export const PutAccountPolicyBody = shapeOf<Types.PutAccountPolicyBody>(
 )
 export const PutOrgPolicyBody = shapeOf<Types.PutOrgPolicyBody>('PutOrgPolicyBody', 'body')
 export const EraseAccountBody = shapeOf<Types.EraseAccountBody>('EraseAccountBody', 'body')
+export const AccountEventsQuery = shapeOf<Types.AccountEventsQuery>('AccountEventsQuery', 'query')
+export const ExportOrgQuery = shapeOf<Types.ExportOrgQuery>('ExportOrgQuery', 'query')
 export const SeedMemoriesBody = shapeOf<Types.SeedMemoriesBody>('SeedMemoriesBody', 'body')
 export const ListSharedMemoriesQuery = shapeOf<Types.ListSharedMemoriesQuery>(
   'ListSharedMemoriesQuery',

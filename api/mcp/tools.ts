@@ -23,6 +23,7 @@ const table: [name: string, operation: string, title: string, hints: Hints][] = 
   ['prepare', 'prepare', 'What matters to this conversation', reads],
   ['date_search', 'dateSearch', 'Search a span of time', reads],
   ['list', 'list', 'List memories', reads],
+  ['sessions', 'listSessions', 'List sessions', reads],
   ['inspect', 'inspect', 'Where a reflection comes from', reads],
   ['stats', 'stats', 'How much is remembered', reads],
   ['store', 'ingest', 'Remember an exchange', adds],

@@ -2,7 +2,7 @@ import type { Context } from 'koa'
 import { adminOf } from '#api/admin.ts'
 import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/errors.ts'
-import { isOperator } from '#shared/key/operator.ts'
+import { basicPassword, isOperator, operatorChallenge } from '#shared/key/operator.ts'
 
 /**
  * Lets the operator through: an admin credential of the operator's email, in any form an admin may send
@@ -16,17 +16,10 @@ export async function requireOperator(ctx: Context, backend: Backend): Promise<v
   if (password !== undefined) ctx.req.headers.authorization = `Bearer ${password}`
   const admin = await adminOf(ctx, backend)
   if (admin && isOperator(backend.config, admin)) return
-  ctx.set('WWW-Authenticate', 'Basic realm="Memory Vault operator", charset="UTF-8"')
+  ctx.set('WWW-Authenticate', operatorChallenge)
   throw new Refusal(
     'unauthenticated',
     'This page is for the operator',
     'Send an admin credential of the operator as a bearer token, or as the password of Basic authentication',
   )
-}
-
-function basicPassword(authorization: string): string | undefined {
-  const encoded = /^basic +(\S+)\s*$/i.exec(authorization)?.[1]
-  if (encoded === undefined) return undefined
-  const text = Buffer.from(encoded, 'base64').toString('utf8')
-  return text.slice(text.indexOf(':') + 1)
 }

@@ -6,9 +6,9 @@ import { schema } from '#shared/queue/queue.ts'
 
 const basePath = '/admin/queues'
 
-/** The page brings its scripts inline; fonts of another host are refused, which it survives. */
+/** The page brings its scripts inline. */
 const policy =
-  "default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; " +
+  "default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline' data:; " +
   "img-src 'self' data:; connect-src 'self'; base-uri 'self'; frame-ancestors 'none'"
 
 type Listener = ReturnType<typeof getRequestListener>
@@ -31,7 +31,8 @@ export function queueDashboard({ config, log }: Backend): (ctx: Context) => Prom
         log.warn({ err: error }, 'dashboard.close-failed'),
       )
     })
-    return getRequestListener(handler, { overrideGlobalObjects: false })
+    const withOwnFonts = async (request: Request) => ownFonts(await handler(request))
+    return getRequestListener(withOwnFonts, { overrideGlobalObjects: false })
   }
 
   return async ctx => {
@@ -41,4 +42,19 @@ export function queueDashboard({ config, log }: Backend): (ctx: Context) => Prom
     ctx.respond = false
     await listen(ctx.req, ctx.res)
   }
+}
+
+/**
+ * The page without its link to fonts of another host, which its visitors are none of the business of.
+ * Its script draws the same page again and must name the same.
+ */
+async function ownFonts(answer: Response): Promise<Response> {
+  const { status, statusText, headers } = answer
+  if (!/html|javascript/.test(headers.get('content-type') ?? '')) return answer
+  const text = (await answer.text())
+    .replaceAll(/https:\/\/fonts\.googleapis\.com\/css2[^"'`\s]*/g, 'data:text/css,')
+    .replaceAll(/https:\/\/fonts\.(?:googleapis|gstatic)\.com/g, basePath)
+  const kept = new Headers(headers)
+  kept.delete('content-length')
+  return new Response(text, { status, statusText, headers: kept })
 }

@@ -1,50 +1,61 @@
-import {
-  presentInstructions,
-  presentListedUser,
-  presentOrg,
-  presentRole,
-  presentTag,
-} from '#api/present/org.ts'
-import { presentShared } from '#api/present/shared-memory.ts'
+import { presentAccountEvent } from '#api/present/account-event.ts'
+import { presentOrgExported } from '#api/present/org-exported.ts'
+import { presentAccountPolicy } from '#api/present/policy.ts'
 import { presentWebhook } from '#api/present/webhook.ts'
 import type { Exported } from '#shared/account/export.ts'
 import type { OwnVault } from '#shared/postgres/account-export.ts'
 
 /** A line of the export of an account. */
-export function presentExported(exported: Exported): object {
-  const { type } = exported
-  switch (type) {
+export function presentExported(exported: Exported): TypedLine {
+  switch (exported.type) {
     case 'account': {
       const { email, paymentMethod, balance, createdAt } = exported.account
       const created_at = createdAt.toISOString()
-      return { type, email, payment_method: paymentMethod, balance, created_at }
+      return { type: 'account', email, payment_method: paymentMethod, balance, created_at }
     }
+    case 'account_policy':
+      return { type: 'policy', ...presentAccountPolicy(exported.policy) }
     case 'provider_key': {
       const { provider, masked, createdAt } = exported.key
-      return { type, provider, masked_key: masked, created_at: createdAt.toISOString() }
+      const created_at = createdAt.toISOString()
+      return { type: 'provider_key', provider, masked_key: masked, created_at }
     }
     case 'webhook':
-      return { type, ...presentWebhook(exported.webhook) }
+      return { type: 'webhook', ...presentWebhook(exported.webhook) }
     case 'vault':
-      return { type, vault: exported.number, ...presentVault(exported.vault) }
+      return { type: 'vault', vault: exported.number, ...presentVault(exported.vault) }
     case 'memory':
-      return { type, vault: exported.number, ...exported.memory }
-    case 'organization': {
-      const { org, instructions, roles, tags, users } = exported
+      return { type: 'memory', vault: exported.number, ...exported.memory }
+    case 'account_event': {
+      const { account, event } = exported
       return {
-        type,
-        ...presentOrg(org),
-        instructions: presentInstructions(instructions),
-        roles: roles.map(presentRole),
-        tags: tags.map(presentTag),
-        users: users.map(presentListedUser),
+        type: 'account_event',
+        account_id: account,
+        ...presentAccountEvent(event),
+        created_at_us: event.micros,
       }
     }
-    case 'shared_memory': {
-      const roles = exported.roles.map(({ allowedTags }) => allowedTags)
-      return { type, ...presentShared(exported.memory, { org: exported.org, roles }) }
-    }
+    default:
+      return presentOrgExported(exported)
   }
+}
+
+/** A line of an export, before it is written. */
+export type TypedLine = { type: string; [field: string]: unknown }
+
+/**
+ * The lines as they are, and a last one that tells how many they were: without it a file is not the
+ * whole.
+ */
+export async function* closed(lines: AsyncIterable<TypedLine>): AsyncGenerator<TypedLine> {
+  const counts: Record<string, number> = {}
+  let all = 0
+  for await (const line of lines) {
+    counts[line.type] = (counts[line.type] ?? 0) + 1
+    all++
+    yield line
+  }
+  yield { type: 'end', lines: all, counts }
 }
 
 const presentVault = ({ createdAt, keys }: OwnVault) => ({

@@ -1,3 +1,4 @@
+import { presentEnd } from '#api/present/end.ts'
 import { presentPeriod } from '#api/present/listed.ts'
 import type { Inspected } from '#shared/memory/inspect.ts'
 import type { Memory } from '#shared/memory/memory.ts'
@@ -14,6 +15,7 @@ export const presentInspected = ({ memory, sources, total, deleted, into }: Insp
   sources_deleted: deleted,
   truncated: total - deleted > sources.length,
   consolidated_into: into.map(presentCovering),
+  ...presentEnd(memory),
 })
 
 const presentSource = ({ id, tier, text, role, importance, at }: Memory) => ({

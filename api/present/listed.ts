@@ -1,3 +1,4 @@
+import { presentEnd } from '#api/present/end.ts'
 import type { ListedRow } from '#shared/mongo/listing.ts'
 import type { Span } from '#shared/reflection/lease.ts'
 
@@ -19,4 +20,5 @@ export const presentListed = (row: ListedRow) => ({
   consolidated: row.consolidated,
   covers: row.covers && presentPeriod(row.covers),
   ...(row.speaker !== undefined && { name: row.speaker }),
+  ...presentEnd(row),
 })

@@ -1,4 +1,5 @@
 import { windowOf, type Window } from '#shared/memory/window.ts'
+import { presentEnd } from '#api/present/end.ts'
 import type { Recalled } from '#shared/memory/recall.ts'
 
 /** A search row. */
@@ -15,6 +16,7 @@ export const presentFound = ({ memory, score, source }: Recalled, now: number) =
   ...(memory.speaker !== undefined && { name: memory.speaker }),
   ...(memory.tags !== undefined && { tags: memory.tags }),
   ...(memory.author !== undefined && { author: memory.author }),
+  ...presentEnd(memory),
 })
 
 /** How the rows of an answer spread over windows and tiers, and what they weigh. */

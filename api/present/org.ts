@@ -9,6 +9,7 @@ import type {
   OrgTag,
   OrgUser,
 } from '#api/contract/types.ts'
+import { maskMemberKey } from '#shared/key/key.ts'
 import type { WholeKey } from '#shared/org/member.ts'
 import type { InstructionsRow } from '#shared/postgres/instructions.ts'
 import type { MemberKeyRow } from '#shared/postgres/members.ts'
@@ -48,7 +49,7 @@ export const presentListedKey = (row: MemberKeyRow): ListedMemberKey => ({
 })
 
 export const presentKeyState = (row: MemberKeyRow): MemberKeyState => ({
-  masked_key: `mk_org_…${row.masked.slice(-4)}`,
+  masked_key: maskMemberKey(row.masked),
   active: row.active,
   revoked_at: row.revokedAt?.getTime() ?? null,
   last_used_at: row.lastUsedAt?.getTime() ?? null,

@@ -7,8 +7,10 @@ export const presentEntry = (entry: WriteEntry | RetrievalEntry) => ({
   turn_id: entry.id,
   author: entry.author,
   created_at: entry.createdAt.getTime(),
-  ...(entry.kind === 'write' ? presentPasses(entry) : presentRetrieval(entry)),
+  ...(entry.kind === 'write' ? presentWrite(entry) : presentRetrieval(entry)),
 })
+
+const presentWrite = (entry: WriteEntry) => ({ left_out: entry.leftOut, ...presentPasses(entry) })
 
 /** What the passes made of a turn, or said about one memory; null what they have not said yet. */
 export const presentPasses = ({ pass1, pass2, pass3 }: MemoryPasses | WriteEntry) => ({
@@ -21,7 +23,12 @@ const presentFact = ({ text, confidence, note }: Fact) => ({ text, confidence, n
 
 const presentTagged = ({ text, tags, confidence }: TaggedFact) => ({ text, tags, confidence })
 
-const presentDecision = ({ text, action, mem_id }: Decision) => ({ text, action, mem_id })
+const presentDecision = ({ text, action, mem_id, replaces }: Decision) => ({
+  text,
+  action,
+  mem_id,
+  ...(replaces !== undefined && { replaces }),
+})
 
 const presentRetrieval = (entry: RetrievalEntry) => ({
   allowed_tags: entry.allowedTags,

@@ -3,7 +3,7 @@ import type {
   NothingToConsolidate,
   ReflectionContract,
 } from '#api/contract/types.ts'
-import type { Batch } from '#shared/reflection/checkout.ts'
+import type { Batch, WaitingElsewhere } from '#shared/reflection/checkout.ts'
 import { reflectionContract, textMax, tierDefinitions } from '#shared/reflection/contract.ts'
 import { tierAbove, type SourceTier, type Span, type TargetTier } from '#shared/reflection/lease.ts'
 
@@ -30,13 +30,19 @@ export function presentBatch(batch: Batch): CheckedOutBatch {
   }
 }
 
-/** The end of a consolidation loop. */
-export const presentNothing = (tier: SourceTier): NothingToConsolidate => ({
+/** The end of a consolidation loop, or why another model would go on with it. */
+export const presentNothing = (
+  tier: SourceTier,
+  elsewhere: WaitingElsewhere | null,
+): NothingToConsolidate => ({
   batch_id: null,
   tier,
   count: 0,
-  message:
-    tier === 1
+  message: elsewhere
+    ? `Nothing to consolidate in the space of ${elsewhere.asked}: what waits is in that of ` +
+      `${elsewhere.model}. Check out with "embeddings": "${elsewhere.model}", or bring all of the ` +
+      `vault into one space with POST /v1/memory/reembed`
+    : tier === 1
       ? 'Nothing to consolidate: every raw memory is covered by a reflection or lent out'
       : 'Nothing to consolidate: every reflection is covered by a high-level one or lent out',
 })

@@ -9,15 +9,23 @@ import { sensitivityOf } from '#shared/org/permitted.ts'
 import type { AuditEvent, Revision } from '#shared/postgres/audit.ts'
 import type { Query } from '#shared/postgres/connect.ts'
 import { listRoles } from '#shared/postgres/roles.ts'
+import { listTags } from '#shared/postgres/tags.ts'
 import type { Snapshot } from '#shared/postgres/shared-writes.ts'
 
-/** Allowed tags of each role: what says how sensitive a memory is. */
+/** What the roles allow: what says how sensitive a memory is. */
 export type Bands = { org: string; roles: readonly (readonly string[])[] }
 
-export const bandsOf = async (query: Query, org: string): Promise<Bands> => ({
-  org,
-  roles: (await listRoles(query, org)).map(({ allowedTags }) => allowedTags),
-})
+export async function bandsOf(query: Query, org: string): Promise<Bands> {
+  const [roles, tags] = await Promise.all([listRoles(query, org), listTags(query, org)])
+  // Whoever may see a tag may see what still bears a label it had before.
+  const former = new Map(tags.map(tag => [tag.label, tag.former]))
+  return {
+    org,
+    roles: roles.map(({ allowedTags }) =>
+      allowedTags.flatMap(label => [label, ...(former.get(label) ?? [])]),
+    ),
+  }
+}
 
 export const presentShared = (memory: SharedMemory, { org, roles }: Bands): PresentedMemory => ({
   mem_id: memory.id,

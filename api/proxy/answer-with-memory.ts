@@ -9,6 +9,7 @@ import { notAsked, recallInTime, type Recalled } from '#api/proxy/recall-in-time
 import { endRelayed, hangUp, relay, type Ending } from '#api/proxy/relay.ts'
 import { recordCall } from '#shared/account/meter.ts'
 import type { Backend } from '#shared/backend.ts'
+import { requireNothingOver } from '#shared/key/caller.ts'
 import type { Heard, OpenExchange } from '#shared/memory/open-exchange.ts'
 import { prefixed } from '#shared/providers/resolve.ts'
 import type { UpstreamAnswer } from '#shared/providers/upstream.ts'
@@ -27,7 +28,11 @@ export async function answerWithMemory(ctx: Context, backend: Backend, door: Doo
     tellCaller(ctx, caller)
     const call = await readCall(ctx, backend, caller, door)
     const { once } = call
-    if (once.answered !== undefined) return answerAgain(ctx, once.answered)
+    if (once.answered !== undefined) {
+      // What was answered may be among what is over.
+      requireNothingOver(caller)
+      return answerAgain(ctx, once.answered)
+    }
     let kept: Kept = 'nothing'
     try {
       kept = await converse(ctx, backend, door, call, clock)
@@ -60,27 +65,28 @@ async function converse(
   try {
     const answer = await clock.waiting(asked(backend, call, recalled, left))
     clock.tell(ctx)
-    const { kept, ...said } = await relayed(ctx, door, call, answer)
+    const { kept, ...said } = await relayed(ctx, backend, door, call, answer)
     heard = said
     return kept
   } catch (error) {
     if (!left.aborted) throw error
     return leave(ctx)
   } finally {
-    await remember(backend, call, open, { ...heard, recalledTokens: recalled.recalledTokens })
+    const { recalledTokens, kept } = recalled
+    await Promise.all([remember(backend, call, open, { ...heard, recalledTokens }), kept])
   }
 }
 
 function asked(
   { upstream }: Backend,
   { request, model, target }: Call,
-  { context }: Recalled,
+  { context, place }: Recalled,
   signal: AbortSignal,
 ): Promise<UpstreamAnswer> {
   const renamed = request.model !== undefined && request.model !== model.name
   const body = request.write({
     ...(renamed && { model: model.name }),
-    ...(context !== null && { context }),
+    ...(context !== null && { context, place }),
   })
   return upstream.post({ ...target, provider: model.provider, body, signal })
 }
@@ -88,6 +94,7 @@ function asked(
 /** Hands the answer on. @returns what was heard of it, and what is kept of its bytes. */
 async function relayed(
   ctx: Context,
+  { config }: Backend,
   { dialect }: Door,
   call: Call,
   answer: UpstreamAnswer,
@@ -99,27 +106,29 @@ async function relayed(
     String(headers['content-encoding'] ?? ''),
   )
   const copy = call.once.keeps ? copyOf(answer) : undefined
-  const ending = await relay(ctx, answer, bytes => {
+  const hear = (bytes: Buffer): void => {
     listener.hear(bytes)
     copy?.hear(bytes)
-  })
+  }
+  const ending = await relay(ctx, answer, { hear, patienceMs: config.clientPatienceMs })
   const said = heardOf(call, answer, await listener.end(), ending)
   return { ...said, kept: copy && ending === 'whole' && status < 300 ? copy.end() : 'nothing' }
 }
 
 const recalledFor = (
   backend: Backend,
-  { caller, request, decision, session, space }: Call,
+  { caller, request, decision, session, space, turnId }: Call,
 ): Recalled | Promise<Recalled> => {
   if (!decision.retrieve) return notAsked
-  if (!request.takesContext) return { ...notAsked, status: 'none' }
-  return recallInTime(backend, caller, { turns: request.turns, session, space })
+  const { turn, turns } = request
+  if (!turn || !turnId) return { ...notAsked, status: 'none' }
+  return recallInTime(backend, caller, { turns, turn, turnId, session, space })
 }
 
 /** Undefined when nothing of this call may be stored. */
 function openedFor(
   { exchanges }: Backend,
-  { caller, request, decision, session, space, model, once }: Call,
+  { caller, request, decision, session, space, model, once, expiresAt, turnId }: Call,
 ): Promise<OpenExchange> | undefined {
   const said = decision.store ? request.said : []
   if (said.length === 0 && !decision.storeReply) return undefined
@@ -130,12 +139,20 @@ function openedFor(
     embeddings: space.model,
     model: prefixed(model),
     said,
+    expiresAt,
+    turn: turnId,
   })
 }
 
 type Said = Omit<Heard, 'recalledTokens'>
 
-const unheard: Said = { text: null, interrupted: true, inputTokens: 0, outputTokens: 0 }
+const unheard: Said = {
+  text: null,
+  interrupted: true,
+  unanswered: true,
+  inputTokens: 0,
+  outputTokens: 0,
+}
 
 /** Nothing of an error is remembered; of an answer that broke off, what was heard. */
 function heardOf(
@@ -144,10 +161,11 @@ function heardOf(
   { text, complete, failed, inputTokens = 0, outputTokens = 0 }: Reply,
   ending: Ending,
 ): Said {
-  const said = decision.storeReply && status < 400 && text !== ''
+  const answered = status < 400 && !failed && (complete || text !== '')
   return {
-    text: said ? text : null,
+    text: answered && decision.storeReply && text !== '' ? text : null,
     interrupted: ending !== 'whole' || failed || !complete,
+    unanswered: !answered,
     inputTokens,
     outputTokens,
   }

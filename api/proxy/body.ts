@@ -1,5 +1,5 @@
 import type { Context } from 'koa'
-import { bodyLimits } from '#api/body.ts'
+import { bodyLimits, requireUtf8 } from '#api/body.ts'
 import { bytesIn } from '#api/lines.ts'
 import { Refusal } from '#shared/errors.ts'
 
@@ -26,6 +26,7 @@ export async function readBytes(ctx: Context): Promise<Buffer> {
       'Send JSON with Content-Type: application/json',
     )
   }
+  requireUtf8(ctx)
   const chunks: Uint8Array[] = []
   let bytes = 0
   for await (const chunk of bytesIn(ctx, encoding)) {

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { Context } from 'koa'
 import { SwitchQuery } from '#api/contract/contract.ts'
 import { readBytes } from '#api/proxy/body.ts'
@@ -11,6 +12,7 @@ import {
   decide,
   headerSwitches,
   querySwitches,
+  secondsToLive,
   type Decision,
 } from '#api/proxy/switches.ts'
 import { targetOf, type Target } from '#api/proxy/target.ts'
@@ -47,6 +49,10 @@ export type Call = {
   model: Model
   target: Target
   once: Once
+  /** When what is stored of it is to be over, in epoch milliseconds. */
+  expiresAt: number | undefined
+  /** What stands for the user's turn in the vault, in all calls for it; undefined when nothing was said. */
+  turnId: Buffer | undefined
 }
 
 /**
@@ -63,12 +69,12 @@ export async function readCall(
   door: Door,
 ): Promise<Call> {
   const channels = [headerSwitches(ctx), querySwitches(queryOf(ctx, SwitchQuery))]
+  const ttl = secondsToLive(ctx)
   const bytes = await readBytes(ctx)
   const request = readRequest(bytes, door)
   const decision = decide(caller.permits, [...channels, bodySwitches(request.switches)])
   const session = sessionOf(ctx, request.switches.session_id)
   tellSession(ctx, session)
-  requireBalance(caller)
 
   const model = await resolveModel(
     backend,
@@ -90,9 +96,21 @@ export async function readCall(
   })
   const once = await claimCall(ctx, backend, caller, {
     route: door.route,
-    asked: [JSON.stringify([decision, session, space.model]), bytes],
+    asked: [JSON.stringify([decision, session, space.model, ttl]), bytes],
   })
-  return { caller, request, decision, session, space, model, target, once }
+  // A call that has been answered is answered again, however the account stands by now.
+  if (!once.answered) await letIn(caller, once)
+  const turnId = usesMemory ? turnIdOf(request, session, space) : undefined
+  const expiresAt = ttl === undefined ? undefined : backend.now() + ttl * 1000
+  return { caller, request, decision, session, space, model, target, once, expiresAt, turnId }
+}
+
+function turnIdOf({ turn }: ProxyRequest, session: string | null, { model }: Space) {
+  if (!turn) return undefined
+  return createHash('sha256')
+    .update(JSON.stringify([session, model]))
+    .update(turn.print)
+    .digest()
 }
 
 function readRequest(bytes: Buffer, { dialect, shape }: Door): ProxyRequest {
@@ -109,5 +127,15 @@ function parsed(bytes: Buffer): unknown {
     return JSON.parse(bytes.toString('utf8'))
   } catch {
     throw new Refusal('invalid', 'The body is not valid JSON', 'Check quotes, commas and encoding')
+  }
+}
+
+/** @throws Refusal `unpaid`; the same call may then be sent again when it is paid for. */
+async function letIn(caller: Caller, once: Once): Promise<void> {
+  try {
+    requireBalance(caller)
+  } catch (error) {
+    await once.end('nothing')
+    throw error
   }
 }

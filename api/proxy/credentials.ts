@@ -3,9 +3,12 @@ import { bearerOf, callerOf } from '#api/request.ts'
 import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/errors.ts'
 import type { Caller } from '#shared/key/caller.ts'
-import { looksLikeKey } from '#shared/key/key.ts'
+import { holdsKey, looksLikeKey } from '#shared/key/key.ts'
 import { providerKeyOf } from '#shared/key/provider-key.ts'
 import type { ProviderName } from '#shared/providers/registry.ts'
+
+/** A model call goes on without memory rather than wait for the removal of what is over. */
+const overWithinMs = 1_000
 
 /**
  * Who makes a model call. Google's clients send the one key they are given as `x-goog-api-key`: a Memory
@@ -16,7 +19,7 @@ import type { ProviderName } from '#shared/providers/registry.ts'
  */
 export async function callerOfCall(
   ctx: Context,
-  backend: Pick<Backend, 'findKey' | 'config'>,
+  backend: Pick<Backend, 'findKey' | 'config' | 'expiry'>,
 ): Promise<Caller> {
   const google = ctx.get('x-goog-api-key').trim()
   if (looksLikeKey(google)) {
@@ -27,7 +30,7 @@ export async function callerOfCall(
     }
     if (narrower) ctx.req.headers['x-memory-key'] = google
   }
-  return callerOf(ctx, backend)
+  return callerOf(ctx, backend, overWithinMs)
 }
 
 /**
@@ -38,7 +41,7 @@ export async function callerOfCall(
  */
 function broughtKey(ctx: Context): string | undefined {
   const own = ctx.get('x-provider-key').trim()
-  if (looksLikeKey(own)) {
+  if (holdsKey(own)) {
     throw new Refusal(
       'unauthenticated',
       'X-Provider-Key holds a Memory Key',
@@ -52,7 +55,7 @@ function broughtKey(ctx: Context): string | undefined {
     ctx.get('x-api-key').trim(),
     ctx.get('x-goog-api-key').trim(),
     typeof key === 'string' ? key.trim() : '',
-  ].find(value => value !== '' && !looksLikeKey(value))
+  ].find(value => value !== '' && !holdsKey(value))
   if (brought === undefined || /^[\x21-\x7E]{1,1024}$/.test(brought)) return brought
   throw new Refusal(
     'unauthenticated',

@@ -40,12 +40,16 @@ const shown = (ms: number): string => String(Math.max(0, Math.round(ms * 10) / 1
 export function tellCaller(ctx: Context, { row }: Pick<Caller, 'row'>): void {
   ctx.set('X-Memory-Reflection-Debt', JSON.stringify(presentDebtHeader(debtOf(row))))
   ctx.set('X-Memory-Cache-Safe', 'true')
-  tellRecalled(ctx, { status: 'off', context: null, recalledTokens: 0, contextTokens: 0 })
+  tellRecalled(ctx, { status: 'off', recalledTokens: 0, contextTokens: 0 })
 }
 
 export function tellRecalled(
   ctx: Context,
-  { status, recalledTokens, contextTokens }: Recalled,
+  {
+    status,
+    recalledTokens,
+    contextTokens,
+  }: Pick<Recalled, 'status' | 'recalledTokens' | 'contextTokens'>,
 ): void {
   ctx.set('X-Memory-Status', status)
   ctx.set('X-Memory-Tokens-Retrieved', String(recalledTokens))

@@ -31,8 +31,11 @@ export type Once = {
 
 /** Longest answer that is kept; a stream, which nobody can hear twice alike, never is. */
 export const keptBytesMax = 1024 * 1024
-/** A model may take its time; whoever sends the call again meanwhile is told to wait. */
-const lockSeconds = 900
+/**
+ * A model may take its time to begin, and so long to say it all; whoever sends the call again meanwhile is
+ * told to wait.
+ */
+const sayingSeconds = 300
 const keyMax = 256
 
 /**
@@ -44,7 +47,7 @@ const keyMax = 256
  */
 export async function claimCall(
   ctx: Context,
-  { postgres, seal }: Pick<Backend, 'postgres' | 'seal'>,
+  { postgres, seal, config }: Pick<Backend, 'postgres' | 'seal' | 'config'>,
   { keyHash }: Caller,
   { route, asked }: { route: string; asked: readonly (string | Uint8Array)[] },
 ): Promise<Once> {
@@ -61,19 +64,22 @@ export async function claimCall(
   const request: IdempotentRequest = { keyHash, route, idempotency, bodyHash: bodyHash.digest() }
   const place = `idempotency:${route}:${idempotency}`
 
+  const lockSeconds = config.providerFirstByteMs / 1000 + sayingSeconds
   const begun = await beginIdempotent(postgres.query, request, mintId(), lockSeconds)
   if (begun.state === 'answered') {
     const answered = JSON.parse(seal.open(begun.answer, place)) as Kept
     return { operation: '', answered, keeps: false, end }
   }
   if (begun.state !== 'begun') throw taken[begun.state]()
+  const { operation } = begun
+  const claim = { ...request, operation }
   return {
-    operation: begun.operation,
+    operation,
     keeps: true,
     end: kept =>
       kept === 'nothing'
-        ? releaseIdempotent(postgres.query, request)
-        : keepAnswer(postgres.query, request, seal.seal(JSON.stringify(kept), place)),
+        ? releaseIdempotent(postgres.query, claim)
+        : keepAnswer(postgres.query, claim, seal.seal(JSON.stringify(kept), place)),
   }
 }
 

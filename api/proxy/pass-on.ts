@@ -3,7 +3,7 @@ import type { Context } from 'koa'
 import { bytesIn } from '#api/lines.ts'
 import { readBytes } from '#api/proxy/body.ts'
 import { callerOfCall, payingKey } from '#api/proxy/credentials.ts'
-import { openai } from '#api/proxy/dialects/openai.ts'
+import { readPlain } from '#api/proxy/dialects/plain.ts'
 import { formBytesMax, formIn } from '#api/proxy/form.ts'
 import { createClock, type Clock } from '#api/proxy/headers.ts'
 import { endRelayed, hangUp, relay } from '#api/proxy/relay.ts'
@@ -103,7 +103,8 @@ async function forward(
     return
   }
   clock.tell(ctx)
-  await relay(ctx, answer, () => {})
+  const { clientPatienceMs: patienceMs } = backend.config
+  await relay(ctx, answer, { hear() {}, patienceMs })
 }
 
 /** Its answer would have to be kept, and recordings and images are too large for that. */
@@ -118,14 +119,9 @@ function refuseRepeatable(ctx: Context): void {
 
 async function toldByJson(ctx: Context, { shape }: Passage): Promise<Told> {
   const bytes = await readBytes(ctx)
-  const request = openai.read(bytes.length > 0 ? bytes : Buffer.from('{}'))
+  const request = readPlain(bytes.length > 0 ? bytes : Buffer.from('{}'))
   shape.check(wellFormed({ model: request.model }))
-  const model = request.model ?? ''
-  return {
-    model,
-    body: name => (name === model ? bytes : request.write({ model: name })),
-    drop: async () => {},
-  }
+  return { model: request.model ?? '', body: request.write, drop: async () => {} }
 }
 
 async function toldByForm(ctx: Context, { shape }: Passage): Promise<Told> {

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import { Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Context } from 'koa'
@@ -7,20 +8,28 @@ import type { UpstreamAnswer } from '#shared/providers/upstream.ts'
 /** How an answer ended: to its last byte, left by the client, or broken off by the provider. */
 export type Ending = 'whole' | 'left' | 'broken'
 
+type Listening = {
+  /** Hears the same bytes as the client. */
+  hear(bytes: Buffer): void
+  /** How long the client may take none of the bytes that wait for it. */
+  patienceMs: number
+}
+
 /**
- * Answers with what a provider answers, byte for byte as it arrives and as fast as the client reads,
- * while `hear` hears the same bytes. Of an answer that came whole the client sees every byte, but not
+ * Answers with what a provider answers, byte for byte as it arrives and as fast as the client reads. Of an answer that came whole the client sees every byte, but not
  * the end: that is left to the caller (`endRelayed`), when it has stored what was heard. One that
- * breaks off ends with the connection, as it did at the provider's.
+ * breaks off ends with the connection, as it did at the provider's. A client that has stopped reading is
+ * left, as if it had hung up.
  */
 export async function relay(
   ctx: Context,
   answer: UpstreamAnswer,
-  hear: (bytes: Buffer) => void,
+  { hear, patienceMs }: Listening,
 ): Promise<Ending> {
   const { res } = ctx
   handOn(ctx, answer)
   ctx.respond = false
+  leaveWhenUnread(res, patienceMs)
   const listening = new Transform({
     transform(bytes: Buffer, _, onward) {
       hear(bytes)
@@ -42,6 +51,16 @@ export async function relay(
     res.socket?.destroySoon()
     return ending === 'whole' ? 'broken' : ending
   }
+}
+
+/**
+ * The socket's own clock: it starts again with every byte that is taken. It also runs while nothing is
+ * there to be read, which is nobody's fault here.
+ */
+function leaveWhenUnread(res: ServerResponse, patienceMs: number): void {
+  res.setTimeout(patienceMs, () => {
+    if (res.writableLength > 0) res.destroy()
+  })
 }
 
 /** Tells the client that what was relayed has ended, unless the connection has been broken off. */

@@ -42,6 +42,26 @@ export const headerSwitches = (ctx: Context): Switches => ({
   storeReply: choiceIn(ctx, 'X-Memory-Store-Response', truths),
 })
 
+/** A hundred years. */
+const ttlMax = 3_153_600_000
+
+/**
+ * For how long what is stored of a call is kept, in seconds: the header `X-Memory-TTL`.
+ *
+ * @throws Refusal `invalid` for a value that is none.
+ */
+export function secondsToLive(ctx: Context): number | undefined {
+  const said = ctx.get('X-Memory-TTL').trim()
+  if (said === '') return undefined
+  const seconds = /^\d{1,10}$/.test(said) ? Number(said) : 0
+  if (seconds >= 1 && seconds <= ttlMax) return seconds
+  throw new Refusal(
+    'invalid',
+    `X-Memory-TTL must be a whole number of seconds from 1 to ${ttlMax}`,
+    'Leave it out to keep what is said',
+  )
+}
+
 const modes = { on: 'on', off: 'off', read: 'read', write: 'write' } as const
 const truths = { true: true, false: false } as const
 

@@ -1,7 +1,7 @@
 import type { Context } from 'koa'
 import type { Config } from '#shared/config.ts'
 import { Refusal } from '#shared/errors.ts'
-import { looksLikeKey } from '#shared/key/key.ts'
+import { holdsKey } from '#shared/key/key.ts'
 import type { Model } from '#shared/providers/resolve.ts'
 import { compatiblePathOf, providers, type Format } from '#shared/providers/registry.ts'
 
@@ -70,8 +70,6 @@ function headersOf(ctx: Context): Record<string, string> {
   }
   return headers
 }
-
-const holdsKey = (value: string): boolean => looksLikeKey(value) || /mk_[\w-]{16}/.test(value)
 
 /** How a provider wants its key, in the format it is spoken to. */
 function credential(format: Format, key: string): Record<string, string> {

@@ -21,6 +21,7 @@ export const sampleIds = {
   delivery: '0199a1b2-c3d4-7000-8012-0123456789ab',
   receipt: '0199a1b2-c3d4-7000-8013-0123456789ab',
   memberKey: '0199a1b2-c3d4-7000-8010-0123456789ab',
+  memoryKey: '0199a1b2-c3d4-7000-8014-0123456789ab',
   destinationKey: 'mk_4fT9sQ2bXw7LrN5cVhK8mZp3JdYgA6eU',
 }
 
@@ -39,7 +40,14 @@ export const examples: Partial<Record<string, Example>> = {
   ingest: { query: { wait: true }, body: { messages: conversation } },
   search: { body: { query: 'what is my cat called?', limit: 5 } },
   list: { query: { tier: 1, limit: 20, order: 'newest_first' } },
-  edit: { body: { memory_id: ids.memory, text: 'My cat is called Ada; she hates thunder.' } },
+  listSessions: { query: { limit: 20 } },
+  edit: {
+    body: {
+      memory_id: ids.memory,
+      text: 'My cat is called Ada; she hates thunder.',
+      expires_at: '2036-01-31T00:00:00Z',
+    },
+  },
   dateSearch: { body: { from: '2026-01-01', query: 'the cat', max_tokens: 2_000 } },
   upload: {
     body: '{"content":"We moved to Lisbon in May.","role":"user","timestamp":1746100800000}\n',
@@ -75,14 +83,20 @@ export const examples: Partial<Record<string, Example>> = {
   statsOfKey: { path: { key: ids.destinationKey } },
   createKey: { body: { name: 'Phone' } },
   rotateKey: { body: { grace_seconds: 3_600 } },
+  listKeys: { query: { active: true } },
+  revokeKey: { path: { memoryKeyId: ids.memoryKey } },
   usage: { query: { start: '2026-01-01' } },
   putProviderKey: { path: { provider: 'openai' }, body: { key: 'sk-proj-0123456789abcdef' } },
   deleteProviderKey: { path: { provider: 'openai' } },
   createAdminKey: { body: { expires_in_days: 90 } },
   revokeAdminKey: { path: { adminKeyId: ids.operation } },
-  putAccountPolicy: { body: { redaction: { mode: 'redact', kinds: ['secret', 'card'] } } },
+  putAccountPolicy: {
+    body: { redaction: { mode: 'redact', kinds: ['secret', 'card'] }, retention_days: 365 },
+  },
   orgPolicy: { path: inOrg },
   putOrgPolicy: { path: inOrg, body: { redaction: { mode: 'block' } } },
+  accountEvents: { query: { action: 'key.revoked' } },
+  exportOrg: { path: inOrg, query: { vectors: false } },
   eraseAccount: { body: { email: 'rosa@example.com' } },
   readReceipt: { path: { receiptId: ids.receipt } },
   createWebhook: {
@@ -95,6 +109,9 @@ export const examples: Partial<Record<string, Example>> = {
   testWebhook: { path: ofWebhook },
   listWebhookDeliveries: { path: ofWebhook, query: { state: 'failed' } },
   replayWebhookDelivery: { path: { ...ofWebhook, deliveryId: ids.delivery } },
+  listTenants: { query: { q: 'example.com', limit: 10 } },
+  serviceUsage: { query: { days: 30 } },
+  listServiceOperations: { query: { state: 'failed' } },
   listOperations: { query: { limit: 10 } },
   readOperation: { path: { id: ids.operation } },
   cancelOperation: { path: { id: ids.operation } },

@@ -54,13 +54,18 @@ export function openApi(
   }
 }
 
+const descriptionOf = ({ description, needs }: Endpoint): string =>
+  needs.includes('govern')
+    ? `${description} Of Memory Keys, only one that was made with the account may ask, and what it was rotated into.`
+    : description
+
 function operationOf(endpoint: Endpoint): Json {
-  const { operation, summary, description, path, auth } = endpoint
+  const { operation, summary, path, auth } = endpoint
   return {
     operationId: operation,
     tags: [tagOf(path)],
     summary: summary.replace(/\.$/, ''),
-    description,
+    description: descriptionOf(endpoint),
     security: securityOf(auth),
     ...(parametersOf(endpoint).length > 0 && { parameters: parametersOf(endpoint) }),
     ...(endpoint.body && { requestBody: requestOf(endpoint, endpoint.body) }),

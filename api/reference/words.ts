@@ -6,12 +6,13 @@ export const tags = [
   { name: 'Consolidation', description: 'Turning memories into reflections, batch by batch.' },
   { name: 'Copies', description: 'From one vault into another, or into another vector space.' },
   { name: 'Models', description: 'Calls to model providers, with memory around them or without.' },
-  { name: 'Account', description: 'Keys, provider keys and usage.' },
+  { name: 'Account', description: 'Keys, provider keys, usage, policy, webhooks and events.' },
   { name: 'Operations', description: 'Queued work: its state, progress and outcome.' },
   {
     name: 'Organizations',
     description: 'Shared team memory: members, roles, tags, audit, review.',
   },
+  { name: 'Operator', description: 'All tenants, their usage and their work.' },
   { name: 'Service', description: 'Is it there, and what does it serve.' },
 ]
 
@@ -23,6 +24,7 @@ const tagged: [RegExp, string][] = [
   [/^\/v1\/orgs/, 'Organizations'],
   [/^\/v1\/(account|keys|webhooks)/, 'Account'],
   [/^\/v1\/operations/, 'Operations'],
+  [/^\/v1\/operator/, 'Operator'],
   [/^\/v1/, 'Models'],
 ]
 

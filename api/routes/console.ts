@@ -13,8 +13,6 @@ export function consolePages(router: Router): void {
     })
     const asset = (await files)[ctx.path.replace(/\/$/, '')]
     if (!asset) return
-    // One visit asks for dozens of files, each from memory: they use up no address's limit.
-    Object.assign(ctx.state, { known: true })
     ctx.set('Content-Security-Policy', consolePolicy)
     ctx.set('Referrer-Policy', 'no-referrer')
     ctx.set('Cross-Origin-Opener-Policy', 'same-origin')

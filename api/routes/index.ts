@@ -10,6 +10,7 @@ import { graft } from '#api/routes/memory/graft.ts'
 import { ingest } from '#api/routes/memory/ingest.ts'
 import { inspect } from '#api/routes/memory/inspect.ts'
 import { list } from '#api/routes/memory/list.ts'
+import { sessions } from '#api/routes/memory/sessions.ts'
 import { prepare } from '#api/routes/memory/prepare.ts'
 import { reembed } from '#api/routes/memory/reembed.ts'
 import { search } from '#api/routes/memory/search.ts'
@@ -23,6 +24,7 @@ import { transfer } from '#api/routes/memory/transfer.ts'
 import { warmup } from '#api/routes/memory/warmup.ts'
 import { adminKeys } from '#api/routes/account/admin-keys.ts'
 import { erase } from '#api/routes/account/erase.ts'
+import { accountEvents } from '#api/routes/account/events.ts'
 import { exportAccount } from '#api/routes/account/export.ts'
 import { policy } from '#api/routes/account/policy.ts'
 import { providerKeys } from '#api/routes/account/provider-keys.ts'
@@ -33,6 +35,9 @@ import { messages } from '#api/routes/messages.ts'
 import { generateContent } from '#api/routes/models/generate-content.ts'
 import { models } from '#api/routes/models.ts'
 import { mcp } from '#api/routes/mcp.ts'
+import { serviceOperations } from '#api/routes/operator/operations.ts'
+import { tenants } from '#api/routes/operator/tenants.ts'
+import { serviceUsage } from '#api/routes/operator/usage.ts'
 import { operators } from '#api/routes/operators.ts'
 import { reference } from '#api/routes/reference.ts'
 import { consolePages } from '#api/routes/console.ts'
@@ -41,6 +46,7 @@ import { passThrough } from '#api/routes/pass-through.ts'
 import { orgs } from '#api/routes/orgs.ts'
 import { passes } from '#api/routes/orgs/debug/passes.ts'
 import { orgAudit } from '#api/routes/orgs/audit.ts'
+import { exportOrg } from '#api/routes/orgs/export.ts'
 import { instructions } from '#api/routes/orgs/instructions.ts'
 import { memberKeys } from '#api/routes/orgs/keys.ts'
 import { sharedMemories } from '#api/routes/orgs/memories.ts'
@@ -68,6 +74,7 @@ export function routes(backend: Backend): Router {
     ingest,
     search,
     list,
+    sessions,
     edit,
     dateSearch,
     inspect,
@@ -93,9 +100,13 @@ export function routes(backend: Backend): Router {
     providerKeys,
     policy,
     webhooks,
+    accountEvents,
     exportAccount,
     erase,
     adminKeys,
+    tenants,
+    serviceUsage,
+    serviceOperations,
     orgs,
     memberKeys,
     roles,
@@ -108,6 +119,7 @@ export function routes(backend: Backend): Router {
     memoryAudit,
     memoryHistory,
     orgAudit,
+    exportOrg,
     review,
   ]) {
     add(router, backend)

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Router } from '@koa/router'
 import type { Context } from 'koa'
+import { requireUtf8 } from '#api/body.ts'
 import { callOver } from '#api/mcp/call.ts'
 import { callerOf } from '#api/request.ts'
 import type { Backend } from '#shared/backend.ts'
@@ -18,6 +19,7 @@ export function mcp(router: Router, backend: Backend): void {
   router.all('/mcp', async ctx => {
     refuseOtherOrigins(ctx)
     await callerOf(ctx, backend)
+    requireUtf8(ctx)
     const listen = await (opened ??= open(backend))
     ctx.respond = false
     await listen(ctx.req, ctx.res)

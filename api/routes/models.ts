@@ -5,7 +5,10 @@ import { providerKeysOf } from '#shared/key/provider-key.ts'
 import { reachable } from '#shared/providers/catalog.ts'
 import { defaultModelOf } from '#shared/providers/default-model.ts'
 
-/** The models that the account's provider keys, or the operator's, reach. */
+/**
+ * The models that the account's provider keys, or the operator's, reach; also as a list that the clients
+ * of providers page through.
+ */
 export function models(router: Router, backend: Backend): void {
   router.get('/v1/models', async ctx => {
     const { account } = await callerOf(ctx, backend)
@@ -16,6 +19,15 @@ export function models(router: Router, backend: Backend): void {
       models: lists.flatMap(list => list.models.map(name => `${list.provider}/${name}`)),
       default: defaultModelOf(lists),
       catalog_updated: new Date(updatedAt).toISOString(),
+      object: 'list',
+      data: lists.flatMap(({ provider, models }) =>
+        models.map(name => ({
+          id: `${provider}/${name}`,
+          object: 'model',
+          created: 0,
+          owned_by: provider,
+        })),
+      ),
     }
   })
 }

@@ -7,7 +7,7 @@ import { callerOf, queryOf } from '#api/request.ts'
 import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/errors.ts'
 import { isUuid } from '#shared/ids.ts'
-import { requireStore, type Caller } from '#shared/key/caller.ts'
+import { requireStore, speaksForAccount, type Caller } from '#shared/key/caller.ts'
 import { cancelOperation } from '#shared/operation/cancel.ts'
 import {
   findSeen,
@@ -16,7 +16,7 @@ import {
   type Whose,
 } from '#shared/postgres/operation-rows.ts'
 
-/** The queued work of the account: what there is, how far it is, and stopping what has not begun. */
+/** The queued work of the vault, or to an owner key of the account: what there is, how far it is, and stopping what has not begun. */
 export function operations(router: Router, backend: Backend): void {
   router.get('/v1/operations', async ctx => {
     const whose = whoseOf(await callerOf(ctx, backend))
@@ -62,10 +62,10 @@ export function operations(router: Router, backend: Backend): void {
   })
 }
 
-/** A member shares the account with others and sees what concerns their own vault. */
-const whoseOf = ({ account, kind, scope }: Caller): Whose => ({
-  account,
-  vault: kind === 'vault' ? null : scope.vault,
+/** Whoever does not speak for the account shares it with others, and sees what concerns their own vault. */
+const whoseOf = (caller: Caller): Whose => ({
+  account: caller.account,
+  vault: speaksForAccount(caller) ? null : caller.scope.vault,
 })
 
 async function seenOperation(
@@ -76,5 +76,9 @@ async function seenOperation(
   const id = ctx.params?.id ?? ''
   const row = isUuid(id) ? await findSeen(postgres.query, whoseOf(caller), id) : undefined
   if (row) return row
-  throw new Refusal('missing', 'No such operation', 'GET /v1/operations lists those of the account')
+  throw new Refusal(
+    'missing',
+    'No such operation',
+    'GET /v1/operations lists those this key may see',
+  )
 }

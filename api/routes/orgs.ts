@@ -1,5 +1,5 @@
 import type { Router } from '@koa/router'
-import { actingAdmin, orgOf } from '#api/admin.ts'
+import { actedByAdmin, actingAdmin, orgOf } from '#api/admin.ts'
 import { ChangeOrgBody, CreateOrgBody } from '#api/contract/contract.ts'
 import { claimed, operationOf } from '#api/idempotency.ts'
 import { presentOrg } from '#api/present/org.ts'
@@ -17,7 +17,8 @@ export function orgs(router: Router, backend: Backend): void {
   router.post('/v1/orgs', async ctx => {
     const admin = actingAdmin(ctx)
     const body = await bodyOf(ctx, CreateOrgBody)
-    const { org, key } = await createOrganization(backend, admin, operationOf(ctx), {
+    const acted = actedByAdmin(ctx, backend)
+    const { org, key } = await createOrganization(acted, admin, operationOf(ctx), {
       name: body.name,
       processorProvider: body.processor_provider,
       extractModel: body.extract_model,
@@ -54,7 +55,7 @@ export function orgs(router: Router, backend: Backend): void {
     const admin = actingAdmin(ctx)
     const id = ctx.params.orgId ?? ''
     await claimed(ctx, null)
-    await removeOrganization(backend, admin, id, operationOf(ctx))
+    await removeOrganization(actedByAdmin(ctx, backend), admin, id, operationOf(ctx))
     ctx.body = { deleted: true, id }
   })
 }

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { faultOf, wordsOf } from '#scripts/command-line.ts'
 import { startServices } from '#scripts/services/services.ts'
 
 const sections: Record<string, string> = {
@@ -29,13 +30,14 @@ own. Without names, every section. Ratios hold across machines; absolute times d
 ${Object.entries(sections)
   .map(([name, words]) => `  ${name.padEnd(12)}${words}`)
   .join('\n')}
+
+  --help      this text
 `
 
-const asked = process.argv.slice(2)
+const asked = wordsOf(help)
 const unknown = asked.filter(name => !(name in sections))
-if (asked.includes('--help')) process.stdout.write(help)
-else if (unknown.length > 0) {
-  process.stderr.write(`No such section: ${unknown.join(', ')}\n\n${help}`)
+if (unknown.length > 0) {
+  process.stderr.write(faultOf([`No such section: ${unknown.join(', ')}`], help))
   process.exitCode = 2
 } else await runSections(asked.length > 0 ? asked : Object.keys(sections))
 

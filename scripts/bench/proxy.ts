@@ -58,25 +58,29 @@ await fill(backend, key, {
 await backend.close()
 
 /** A conversation of eight turns, as a chat has after a while. */
-const turns = Array.from({ length: 8 }, (_, index) => ({
+const turns = Array.from({ length: 7 }, (_, index) => ({
   role: index % 2 === 0 ? 'assistant' : 'user',
   content: sentence(40, next),
 }))
-const bodyFor = (mode: 'on' | 'off' | 'read'): string =>
-  JSON.stringify({ model: 'gpt-5', messages: turns, memory_mode: mode })
+let calls = 0
+/** Each asks something else: the same again, while it is being answered, is one turn. */
+const bodyFor = (mode: 'on' | 'off' | 'read'): string => {
+  const asked = { role: 'user', content: `${sentence(40, next)} ${++calls}` }
+  return JSON.stringify({ model: 'gpt-5', messages: [...turns, asked], memory_mode: mode })
+}
 
 const web = await startProcess('api/index.ts', env)
 const direct = poster(modelPort, '/v1/chat/completions', 'sk')
 const through = poster(web.port, '/v1/chat/completions', key)
-const call = (post: typeof direct, body: string) => async (): Promise<void> => {
-  const { status, text } = await post(body)
+const call = (post: typeof direct, mode: 'on' | 'off' | 'read') => async (): Promise<void> => {
+  const { status, text } = await post(bodyFor(mode))
   if (status !== 200) throw new Error(`${status} ${text}`)
 }
 const ways = {
-  direct: call(direct, bodyFor('off')),
-  'memory off': call(through, bodyFor('off')),
-  'memory read': call(through, bodyFor('read')),
-  'memory on': call(through, bodyFor('on')),
+  direct: call(direct, 'off'),
+  'memory off': call(through, 'off'),
+  'memory read': call(through, 'read'),
+  'memory on': call(through, 'on'),
 }
 type Way = keyof typeof ways
 

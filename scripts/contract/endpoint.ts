@@ -84,13 +84,13 @@ function readAuth({ place, facts }: Chapter): Pick<Endpoint, 'auth' | 'needs'> {
   const [name = '', rights = ''] = value.split(', may ')
   const auth = credentials[name]
   const needs = rights === '' ? [] : rights.split(' and ')
-  const known = needs.every(right => ['read', 'write', 'mint'].includes(right))
+  const known = needs.every(right => ['read', 'write', 'mint', 'govern'].includes(right))
   if (auth && known && (needs.length === 0 || auth.includes('memory-key'))) {
     return { auth, needs: needs as Right[] }
   }
   throw fault(
     place,
-    `Auth is ${Object.keys(credentials).join(', ')}, then ", may read", "write" or "mint", not "${value}"`,
+    `Auth is ${Object.keys(credentials).join(', ')}, then ", may read", "write", "mint" or "govern", not "${value}"`,
   )
 }
 

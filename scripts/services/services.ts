@@ -1,6 +1,7 @@
-import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { mkdir, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
+import { writePrivate } from '#scripts/private-file.ts'
 import { Refusal } from '#shared/errors.ts'
 import { holdLock } from './lock.ts'
 import { startMongodb } from './mongodb.ts'
@@ -130,7 +131,5 @@ function readState(dataDir: string): Partial<State> {
 
 /** Addresses carry a password: nobody else may read them. */
 function writeState(dataDir: string, state: State): void {
-  const next = `${stateFile(dataDir)}.new`
-  writeFileSync(next, JSON.stringify(state), { mode: 0o600 })
-  renameSync(next, stateFile(dataDir))
+  writePrivate(stateFile(dataDir), JSON.stringify(state))
 }

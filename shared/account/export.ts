@@ -1,47 +1,38 @@
+import { policyOfAccount, type AccountPolicy } from '#shared/account/policy.ts'
 import type { Backend } from '#shared/backend.ts'
 import { exportedLines } from '#shared/bulk/export.ts'
 import type { ExportedLine } from '#shared/bulk/file.ts'
-import { sharedPage, type SharedPosition } from '#shared/mongo/shared-lists.ts'
-import type { SharedMemory } from '#shared/mongo/shared-memories.ts'
+import { chained } from '#shared/chain.ts'
+import { exportedOrg, type OrgExported } from '#shared/org/export.ts'
+import { eventHead, eventLinks, type AccountEvent } from '#shared/postgres/account-events.ts'
 import {
   findAccount,
   ownVaults,
   type AccountRow,
   type OwnVault,
 } from '#shared/postgres/account-export.ts'
-import { readInstructions, type InstructionsRow } from '#shared/postgres/instructions.ts'
-import { listOrgs, type OrgRow } from '#shared/postgres/orgs.ts'
+import { listOrgs } from '#shared/postgres/orgs.ts'
 import { listProviderKeys, type ProviderKeyRow } from '#shared/postgres/provider-keys.ts'
-import { listRoles, type RoleRow } from '#shared/postgres/roles.ts'
-import { listTags, type TagRow } from '#shared/postgres/tags.ts'
-import { listUsers, type UserRow } from '#shared/postgres/users.ts'
 import { listWebhooks, type WebhookRow } from '#shared/postgres/webhooks.ts'
 
 /** One thing that is kept of an account. Vaults are told apart by their number in the file. */
 export type Exported =
+  | OrgExported
   | { type: 'account'; account: AccountRow }
+  | { type: 'account_policy'; policy: AccountPolicy }
   | { type: 'provider_key'; key: ProviderKeyRow }
   | { type: 'webhook'; webhook: WebhookRow }
   | { type: 'vault'; number: number; vault: OwnVault }
   | { type: 'memory'; number: number; memory: ExportedLine }
-  | {
-      type: 'organization'
-      org: OrgRow
-      instructions: InstructionsRow
-      roles: RoleRow[]
-      tags: TagRow[]
-      users: UserRow[]
-    }
-  | { type: 'shared_memory'; org: string; roles: RoleRow[]; memory: SharedMemory }
-
-const pageMax = 500
+  | { type: 'account_event'; account: string; event: AccountEvent }
 
 /**
  * Everything that is kept of an account, a thing at a time: what it is, its vaults with their memories,
- * its organizations with what they share. Private vaults of members are theirs and not in it; secrets
- * are masked.
+ * its organizations with what they share, what was done to it. Private vaults of members are theirs and
+ * not in it; secrets are masked.
  *
- * @throws Refusal `conflict` when a vault is cleared meanwhile; `unavailable` when a store is out of reach.
+ * @throws Refusal `conflict` when a vault is cleared or an organization removed meanwhile; `unavailable`
+ *   when a store is out of reach.
  */
 export async function* exportedAccount(
   backend: Pick<Backend, 'postgres' | 'mongo'>,
@@ -51,6 +42,7 @@ export async function* exportedAccount(
   const account = await findAccount(query, id)
   if (!account) return
   yield { type: 'account', account }
+  yield { type: 'account_policy', policy: await policyOfAccount(query, id) }
   for (const key of await listProviderKeys(query, id)) yield { type: 'provider_key', key }
   for (const webhook of await listWebhooks(query, id)) yield { type: 'webhook', webhook }
   for (const [index, vault] of (await ownVaults(query, id)).entries()) {
@@ -62,25 +54,8 @@ export async function* exportedAccount(
     }
   }
   for (const org of await listOrgs(query, id)) yield* exportedOrg(backend, org)
-}
-
-async function* exportedOrg(
-  { postgres: { query }, mongo }: Pick<Backend, 'postgres' | 'mongo'>,
-  org: OrgRow,
-): AsyncGenerator<Exported> {
-  const [roles, tags, users, instructions] = await Promise.all([
-    listRoles(query, org.id),
-    listTags(query, org.id),
-    listUsers(query, org.id),
-    readInstructions(query, org.id),
-  ])
-  yield { type: 'organization', org, instructions, roles, tags, users }
-  const all = { tag: undefined, author: undefined, reviewed: undefined, count: pageMax }
-  for (let after: SharedPosition | undefined; ;) {
-    const page: SharedMemory[] = await sharedPage(mongo, org, { ...all, after })
-    for (const memory of page) yield { type: 'shared_memory', org: org.id, roles, memory }
-    const last = page.at(-1)
-    if (!last || page.length < pageMax) return
-    after = [last.acquiredAt, last.id]
+  const { position: end } = await eventHead(query, id)
+  for await (const event of chained<AccountEvent>(page => eventLinks(query, id, page), end)) {
+    yield { type: 'account_event', account: id, event }
   }
 }

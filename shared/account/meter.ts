@@ -27,13 +27,12 @@ const metered = {
 
 export type Metered = keyof typeof metered
 
-/** Bills a read for the memory tokens it returned; an empty answer is free. */
+/** Counts a read, and bills it for the memory tokens it returned: an empty answer is free. */
 export function recordRead(
   { usage }: Pick<Backend, 'usage'>,
   { account, scope, keyHash }: Caller,
   { kind, tokens, session }: { kind: Metered; tokens: number; session: string | null },
 ): void {
-  if (tokens === 0) return
   const { vault } = scope
   usage.record({ id: mintId(), account, vault, keyHash, kind, session, memoryTokens: tokens })
 }

@@ -61,7 +61,7 @@ export async function acceptFile(
 ): Promise<string> {
   const { kind, session, replaces } = arriving
   const model =
-    arriving.embeddings === undefined
+    arriving.embeddings === undefined || arriving.embeddings === embedders.defaultModel
       ? embedders.defaultModel
       : (await embedders.get(arriving.embeddings)).model
   const { vault } = caller.scope

@@ -4,7 +4,8 @@ import { importedCandidates } from '#shared/bulk/import.ts'
 import { linesOf, type LineLimits } from '#shared/bulk/lines.ts'
 import { importAnswer } from '#shared/bulk/outcome.ts'
 import { planOf } from '#shared/bulk/plan.ts'
-import { readLine, requireLines, type LineReader } from '#shared/bulk/stage.ts'
+import { overRemark, readLine, requireLines, type LineReader } from '#shared/bulk/stage.ts'
+import { isLineOver } from '#shared/bulk/upload.ts'
 import type { VaultScope } from '#shared/memory/memory.ts'
 
 /** Lines are held against the vault this many at a time. */
@@ -43,6 +44,7 @@ export async function dryRunImport(
       if (errors.length < errorsMax) errors.push(read)
       continue
     }
+    if (isLineOver(read) && errors.length < errorsMax) errors.push(overRemark(read))
     const { vector: _, sources: __, ...line } = read as Placed<ExportedLine>
     batch.push(line)
     if (batch.length === batchLines) await count()

@@ -29,7 +29,9 @@ export async function* exportedLines(
   const part = { session, space: embedder?.space }
   for await (const document of exportedDocuments(mongo, scope, part)) {
     const cleared = document.session_epoch !== (sessionEpochs.get(document.session) ?? 0)
-    if (!cleared) yield lineOf(document, embedder)
+    // A long vault is told for minutes: what has come to its end meanwhile is not told any more.
+    const over = document.expires_at !== undefined && document.expires_at.getTime() <= Date.now()
+    if (!cleared && !over) yield lineOf(document, embedder)
   }
   if ((await epochOf(postgres.query, scope)) === scope.epoch) return
   throw new Refusal('conflict', 'The vault was cleared while it was read')
@@ -57,6 +59,7 @@ function lineOf(document: ExportedDocument, embedder: Embedder | undefined): Exp
       origin_id: provenance.source_id,
       transferred_at: provenance.transferred_at.toISOString(),
     }),
+    ...(document.expires_at && { expires_at: document.expires_at.toISOString() }),
     ...(vector && {
       vector: { model: embedder.model, values: shortened(vector.toFloat32Array()) },
     }),
@@ -64,5 +67,5 @@ function lineOf(document: ExportedDocument, embedder: Embedder | undefined): Exp
 }
 
 /** Nine digits are all a 32-bit float holds: the same float is read back, from half the text. */
-const shortened = (vector: Float32Array): number[] =>
+export const shortened = (vector: Float32Array): number[] =>
   Array.from(vector, value => Number(value.toPrecision(9)))

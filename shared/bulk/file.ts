@@ -12,6 +12,8 @@ export type UploadedLine = {
   role: Role
   /** Epoch milliseconds; absent where the line tells none. */
   timestamp?: number
+  /** When it is to be over. */
+  expires_at?: string
 }
 
 /** A line of an export, checked: a memory with everything that makes it one. */

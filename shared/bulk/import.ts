@@ -3,7 +3,7 @@ import type { ExportedLine, Placed } from '#shared/bulk/file.ts'
 import { importedId } from '#shared/bulk/line-ids.ts'
 import { livingIds, type Candidates, type Item } from '#shared/bulk/plan.ts'
 import type { LineReader } from '#shared/bulk/stage.ts'
-import { sessionEpochIn } from '#shared/bulk/upload.ts'
+import { endsOfLine, isLineOver, sessionEpochIn } from '#shared/bulk/upload.ts'
 import type { Embedder } from '#shared/embedding/embedder.ts'
 import { Refusal } from '#shared/errors.ts'
 import type { VaultScope } from '#shared/memory/memory.ts'
@@ -56,11 +56,11 @@ function requireSense(line: ExportedLine): void {
  */
 export const importedCandidates = (
   scope: Pick<VaultScope, 'vault' | 'epoch'>,
-  { id, again = false }: Placed<ExportedLine>,
+  line: Placed<ExportedLine>,
 ): Candidates => ({
-  idAt: generation => importedId(scope, id, generation),
+  idAt: generation => importedId(scope, line.id, generation),
   ownFrom: 1,
-  present: again,
+  present: (line.again ?? false) || isLineOver(line),
 })
 
 /** The memories of a chunk of an import, their lineage in terms of this vault's ids. */
@@ -92,6 +92,7 @@ export async function importedItems(
         operation: chunk.operation,
         ...(line.importance !== undefined && { importance: line.importance }),
         ...(line.name !== undefined && { speaker: line.name }),
+        ...endsOfLine(line, chunk),
         restored: restoredOf(line, here),
       },
     }

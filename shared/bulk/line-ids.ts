@@ -13,7 +13,7 @@ export type LineIdentity = {
 
 /**
  * The id of a piece of an uploaded line: the same whenever the line is sent again. It begins with the
- * time of the event, then the piece, so that pieces sort in the order they were said.
+ * time of the event (0 before 1970), then the piece, so that pieces sort in the order they were said.
  *
  * @param generation raised while the id is that of a memory that was deleted
  */
@@ -24,7 +24,7 @@ export function lineMemoryId(identity: LineIdentity, piece: number, generation: 
     .update(contentHash)
     .digest()
   const bytes = Buffer.from(line.subarray(0, 16))
-  if (timestamp !== null) bytes.writeUIntBE(Math.min(timestamp, 2 ** 48 - 1), 0, 6)
+  if (timestamp !== null) bytes.writeUIntBE(Math.max(0, Math.min(timestamp, 2 ** 48 - 1)), 0, 6)
   bytes[6] = 0x70 | ((piece >>> 20) & 0x0f)
   bytes[7] = (piece >>> 12) & 0xff
   bytes[8] = 0x80 | ((piece >>> 6) & 0x3f)

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { errorsMax, type LineError, type Placed, type StagedLine } from '#shared/bulk/file.ts'
 import { linesOf, type LineLimits } from '#shared/bulk/lines.ts'
+import { isLineOver } from '#shared/bulk/upload.ts'
 import { Refusal } from '#shared/errors.ts'
 import type { Query } from '#shared/postgres/connect.ts'
 import { stageChunk, type NewChunk } from '#shared/postgres/bulk-files.ts'
@@ -70,6 +71,7 @@ export async function stageFile(
     chunk.bytes += bytes.length
     if ('error' in read) note(chunk, read)
     else add(chunk, read)
+    if (!('error' in read) && isLineOver(read)) remark(chunk, overRemark(read))
     if (chunk.lines === chunkLines || chunk.bytes >= chunkBytes) await stage(tier, chunk)
   }
   for (const [tier, chunk] of open) await stage(tier, chunk)
@@ -90,8 +92,18 @@ const emptyChunk = (): Chunk => ({
 
 function note(chunk: Chunk, error: LineError): void {
   chunk.failed++
+  remark(chunk, error)
+}
+
+function remark(chunk: Chunk, error: LineError): void {
   if (chunk.errors.length < errorsMax) chunk.errors.push(error)
 }
+
+/** Why a good line is skipped. */
+export const overRemark = ({ line, expires_at: end }: Placed<StagedLine>): LineError => ({
+  line,
+  error: `skipped: it was over at ${end}`,
+})
 
 function add(chunk: Chunk, line: StagedLine): void {
   if ('session_id' in line && line.session_id !== null) chunk.sessions.add(line.session_id)

@@ -5,6 +5,9 @@ import { livingStandings, planOf, type Item } from '#shared/bulk/plan.ts'
 import { settleStoredChunk } from '#shared/bulk/settle.ts'
 import { uploadedItems } from '#shared/bulk/upload.ts'
 import type { Embedder } from '#shared/embedding/embedder.ts'
+import { Refusal } from '#shared/errors.ts'
+import { memoryIdOf } from '#shared/ids.ts'
+import { announceEnds, keepToPolicy, withdrawEnds } from '#shared/memory/keep-to-policy.ts'
 import {
   insertWhereFree,
   replaceStanding,
@@ -24,7 +27,9 @@ export type FileJob = {
 /** An item and what is to become of it. */
 export type Decided = Item & { planned: Planned }
 
-type Storing = Pick<Backend, 'mongo' | 'memories' | 'embedders' | 'postgres' | 'queue'>
+type Storing = Pick<Backend, 'mongo' | 'memories' | 'embedders' | 'postgres' | 'queue' | 'expiry'>
+
+const overWithinMs = 10_000
 
 /**
  * Stores one chunk of a file. Safe to run any number of times, in several processes at once: what
@@ -39,8 +44,13 @@ export async function storeChunk(
   { file, n }: FileJob,
   signal?: AbortSignal,
 ): Promise<boolean> {
-  const chunk = await findChunk(backend.postgres.query, file, n)
+  const { query } = backend.postgres
+  const chunk = await findChunk(query, file, n)
   if (!chunk) return false
+  // A line is not there already when what is there is over.
+  if (!(await backend.expiry.removeOver(chunk.vault, overWithinMs))) {
+    throw new Refusal('unavailable', 'Memories that are over are still being removed')
+  }
   const embedder = await backend.embedders.get(chunk.model)
   const items =
     chunk.kind === 'upload'
@@ -48,8 +58,20 @@ export async function storeChunk(
       : await importedItems(backend, chunk, embedder)
   const plan = await planFor(backend, chunk, items)
   const decided = items.map((item, index): Decided => ({ ...item, planned: plan[index]! }))
-  await write(backend, chunk, { decided, embedder, again: chunk.plan !== null, signal })
+  const again = chunk.plan !== null
+  const written = decided.filter(({ planned }) => planned.as !== 'skip')
+  const work = { operation: memoryIdOf(chunk.operation, n), vault: chunk.vault }
+  const memories = written.map(({ memory }) => memory)
+  const announced = await announceEnds(backend, [{ ...work, memories }])
+  await write(backend, chunk, { decided, embedder, again, signal })
+  await keepToPolicy(backend, query, {
+    ...chunk,
+    ids: written.map(({ planned }) => planned.id),
+    // An earlier run may have written under another.
+    days: again ? undefined : chunk.retentionDays,
+  })
   await settleStoredChunk(backend, chunk, decided)
+  await withdrawEnds(backend, announced)
   return true
 }
 

@@ -3,6 +3,7 @@ import type { Backend } from '#shared/backend.ts'
 import type { Placed, UploadedLine } from '#shared/bulk/file.ts'
 import { lineMemoryId, type LineIdentity } from '#shared/bulk/line-ids.ts'
 import type { Item } from '#shared/bulk/plan.ts'
+import { askedEnd, endsOf, type Ends } from '#shared/memory/expiry.ts'
 import { piecesOf } from '#shared/memory/pieces.ts'
 import { presentTexts, textAndTimeKey } from '#shared/mongo/bulk-memories.ts'
 import { contentHash } from '#shared/mongo/memories.ts'
@@ -38,7 +39,7 @@ export async function uploadedItems(
       items.push({
         idAt: generation => lineMemoryId(identity, piece, generation),
         ownFrom: 0,
-        present: line.again ?? false,
+        present: (line.again ?? false) || isLineOver(line),
         hash: contentHash(text),
         timed: timestamp !== null,
         memory: {
@@ -51,6 +52,7 @@ export async function uploadedItems(
           at: timestamp ?? momentOf(chunk, index),
           tokens,
           operation: chunk.operation,
+          ...endsOfLine(line, chunk),
         },
       })
     }
@@ -63,6 +65,21 @@ export async function uploadedItems(
     ...item,
     present: item.present || (timed && present.has(textAndTimeKey({ hash, at: item.memory.at }))),
   }))
+}
+
+/** When the memory of a line is over: what it asks for, and what the retention leads to from now on. */
+export const endsOfLine = (
+  { expires_at: end }: Pick<UploadedLine, 'expires_at'>,
+  { retentionDays: days }: Pick<Chunk, 'retentionDays'>,
+): Ends => endsOf({ asked: end === undefined ? null : Date.parse(end), days, storedAt: Date.now() })
+
+/** It has come to its end before it could be stored. */
+export const isLineOver = ({ expires_at: end }: Pick<UploadedLine, 'expires_at'>): boolean =>
+  end !== undefined && Date.parse(end) <= Date.now()
+
+/** @throws Refusal `invalid` for a line that is over before it is stored. */
+export function requireFuture(line: UploadedLine): void {
+  askedEnd(line.expires_at, Date.now())
 }
 
 /** The epoch of a session as it was when the file was accepted. */

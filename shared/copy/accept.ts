@@ -14,7 +14,7 @@ export type NewCopy = {
   operation: string
   kind: 'transfer' | 'graft'
   destination: Destination
-  /** Embedding model whose vector space is copied. */
+  /** Embedding model whose vector space the copies stand in; texts without a vector there get one. */
   model: string
   /** The memories to copy, oldest first. */
   ids: string[]

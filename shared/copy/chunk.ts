@@ -3,7 +3,9 @@ import type { CopyJob } from '#shared/copy/accept.ts'
 import { completeHolders, textKey } from '#shared/copy/complete.ts'
 import { outcomeOf } from '#shared/copy/outcome.ts'
 import { Refusal } from '#shared/errors.ts'
-import { copyIdOf } from '#shared/ids.ts'
+import { copyIdOf, memoryIdOf } from '#shared/ids.ts'
+import { endsOf, isOver } from '#shared/memory/expiry.ts'
+import { announceEnds, keepToPolicy, withdrawEnds } from '#shared/memory/keep-to-policy.ts'
 import { insertWhereFree, type RestoredMemory } from '#shared/mongo/bulk-memories.ts'
 import { copySources, holdersOfTexts, type CopySource } from '#shared/mongo/copies.ts'
 import { recordBill } from '#shared/postgres/bill.ts'
@@ -17,11 +19,14 @@ import {
   type ChunkResult,
   type WaitingChunk,
 } from '#shared/postgres/copies.ts'
+import { retentionOf } from '#shared/postgres/expiries.ts'
 import { findKey } from '#shared/postgres/keys.ts'
 import { finishOperation, reportProgress } from '#shared/postgres/operation-rows.ts'
 import { changeVault, holdVault } from '#shared/postgres/vaults.ts'
 
-type Copying = Pick<Backend, 'postgres' | 'mongo' | 'memories' | 'embedders'>
+type Copying = Pick<Backend, 'postgres' | 'mongo' | 'memories' | 'embedders' | 'expiry'>
+
+const overWithinMs = 10_000
 
 /**
  * Copies a chunk and settles it; the one that settles the last chunk ends the operation. Safe to run
@@ -39,9 +44,21 @@ export async function copyChunk(
   const waiting = await findChunk(postgres.query, operation, n)
   if (!waiting) return
   const { copy, chunk } = waiting
-  const { space, copies } = await preparedCopies(backend, waiting, signal)
+  const days = await retentionOf(postgres.query, copy.destination)
+  const { space, copies } = await preparedCopies(backend, waiting, days, signal)
   const destination = { vault: copy.destination, epoch: copy.destinationEpoch }
   const written: string[] = []
+  const announced = await announceEnds(backend, [
+    {
+      operation: memoryIdOf(operation, n),
+      vault: copy.destination,
+      memories: copies.map(row => row.memory),
+    },
+  ])
+  // A text is not there already when what is there is over.
+  if (!(await backend.expiry.removeOver(copy.destination, overWithinMs))) {
+    throw new Refusal('unavailable', 'Memories of the destination that are over are being removed')
+  }
 
   await postgres
     .transaction(async tx => {
@@ -58,6 +75,12 @@ export async function copyChunk(
         space,
       )
       const copied = [...standing, ...fresh].map(({ memory }) => memory)
+      await keepToPolicy(backend, tx.query, {
+        ...destination,
+        ids: copied.map(({ id }) => id),
+        // An earlier run may have written under another.
+        days: again ? undefined : days,
+      })
       const completing = { holders, copies, again }
       const completed = await completeHolders(backend, destination, space, completing)
       await settle(tx, waiting, [...copied.map(({ id }) => id), ...completed], {
@@ -74,6 +97,7 @@ export async function copyChunk(
       if (isFinal(error)) await memories.discard(destination, written).catch(() => {})
       throw error
     })
+  await withdrawEnds(backend, announced)
 }
 
 /** Gives a chunk up: the others go on, and the copy says which failed and why. */
@@ -116,6 +140,7 @@ type Prepared = { hash: Uint8Array; memory: RestoredMemory }
 async function preparedCopies(
   { mongo, embedders }: Pick<Backend, 'mongo' | 'embedders'>,
   { copy, chunk }: WaitingChunk,
+  days: number | null,
   signal?: AbortSignal,
 ): Promise<{ space: string; copies: Prepared[] }> {
   const embedder = await embedders.get(copy.model)
@@ -129,7 +154,10 @@ async function preparedCopies(
   const copies = chunk.ids.flatMap((id, i) => {
     const source = sources.get(id)
     const vector = source?.vector ?? anew.get(id)
-    return source && vector ? [preparedCopy(copy, chunk.first + i, source, vector)] : []
+    if (!source || !vector || isOver(source, Date.now())) return []
+    // What is over at some time is over then wherever it is.
+    const ends = endsOf({ asked: source.expiresAt, days, storedAt: Date.now() })
+    return [preparedCopy(copy, chunk.first + i, { ...source, ...ends }, vector)]
   })
   return { space: embedder.space, copies }
 }

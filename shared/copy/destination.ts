@@ -2,13 +2,15 @@ import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/errors.ts'
 import type { Caller } from '#shared/key/caller.ts'
 import { hashOfKey, maskKey, parseKey, permitsOf } from '#shared/key/key.ts'
+import { currentKey } from '#shared/key/current-key.ts'
 import { isNobody } from '#shared/org/scope.ts'
-import { findKey } from '#shared/postgres/keys.ts'
 
 /** Where copies go. */
 export type Destination = {
   vault: string
   epoch: number
+  /** The embedding model whose space the vault stands in; null: the default one's. */
+  embeddings: string | null
   keyHash: Buffer
   /** Truncated. */
   key: string
@@ -22,7 +24,7 @@ export type Destination = {
  *   that opens the vault copied from: the same key, or one it was rotated to.
  */
 export async function destinationOf(
-  { postgres, config }: Pick<Backend, 'postgres' | 'config'>,
+  backend: Pick<Backend, 'postgres' | 'config' | 'expiry'>,
   source: Caller,
   presented: string,
 ): Promise<Destination> {
@@ -35,8 +37,8 @@ export async function destinationOf(
       'Use the key without a suffix or with :write',
     )
   }
-  const keyHash = hashOfKey(config.keyPepper, parsed.key)
-  const row = await findKey(postgres.query, keyHash)
+  const keyHash = hashOfKey(backend.config.keyPepper, parsed.key)
+  const row = await currentKey(backend, keyHash)
   if (!row) throw unknownKey()
   if (row.member && isNobody(row.member)) {
     throw new Refusal(
@@ -52,7 +54,8 @@ export async function destinationOf(
       'Authenticate with the key to copy from, and name another one to copy to',
     )
   }
-  return { vault: row.vault, epoch: row.epoch, keyHash, key: maskKey(parsed.key) }
+  const { vault, epoch, embeddings } = row
+  return { vault, epoch, embeddings, keyHash, key: maskKey(parsed.key) }
 }
 
 const unknownKey = (): Refusal =>

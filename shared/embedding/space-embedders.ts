@@ -1,6 +1,5 @@
 import type { Embedder } from '#shared/embedding/embedder.ts'
 import type { Embedders } from '#shared/embedding/embedders.ts'
-import { Refusal } from '#shared/errors.ts'
 import { providerNames } from '#shared/providers/registry.ts'
 
 export type SpaceEmbedders = {
@@ -35,19 +34,16 @@ export async function embeddersOfSpaces(
 async function embedderOf(embedders: Embedders, space: string): Promise<Embedder | string> {
   const usual = await embedders.get()
   if (usual.space === space) return usual
-  const model = modelOf(space)
+  const model = modelOfSpace(space)
   if (!model) return 'its model cannot be told from its name'
-  try {
-    const embedder = await embedders.get(model)
-    return embedder.space === space ? embedder : `${model} embeds into ${embedder.space} now`
-  } catch (error) {
-    if (error instanceof Refusal && error.reason === 'invalid') return error.message
-    throw error
-  }
+  const missing = embedders.whyNot(model)
+  if (missing !== undefined) return missing
+  const embedder = await embedders.get(model)
+  return embedder.space === space ? embedder : `${model} embeds into ${embedder.space} now`
 }
 
 /** The model whose space this is, as far as the name says: `__` is `/`, other signs are `_` and hex. */
-function modelOf(space: string): string | undefined {
+export function modelOfSpace(space: string): string | undefined {
   if (space.startsWith('local_')) return 'local'
   const [, name = ''] = /^((?:[A-Za-z0-9-]|__|_[0-9a-f]{2})+)-\d+$/.exec(space) ?? []
   const model = name.replaceAll(/__|_([0-9a-f]{2})/g, (_, hex?: string) =>

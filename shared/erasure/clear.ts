@@ -15,6 +15,7 @@ import {
 } from '#shared/postgres/erasures.ts'
 import { finishOperation, reportProgress } from '#shared/postgres/operation-rows.ts'
 import { failOperations } from '#shared/postgres/operations.ts'
+import { moveVault } from '#shared/postgres/vault-models.ts'
 import { raiseEpoch, raiseSessionEpoch } from '#shared/postgres/vaults.ts'
 import { forgetSessionNames, forgetWords } from '#shared/postgres/words.ts'
 
@@ -47,6 +48,7 @@ export async function acceptClearing(
     // What is invisible already cannot be taken back: the operation has begun.
     await reportProgress(tx.query, operation, { done: 0 })
     const cleared = await raise(tx, vault, session)
+    if (reset) await moveVault(tx.query, vault, null)
     await beginErasure(tx, cleared)
     const data: ClearJob = { ...cleared, operation, key: maskedKey, reset }
     await queue.send(tx, 'clear', [{ id: operation, data, priority: -accepted.pending }])
@@ -56,15 +58,14 @@ export async function acceptClearing(
   images.forget(vault)
 }
 
-/** @returns what no longer exists: of earlier epochs each has a clearing of its own. */
+/** @returns what no longer exists: what came before has clearings of its own. */
 async function raise(tx: Transaction, vault: string, session: string | null): Promise<Cleared> {
   if (session !== null) {
-    const upTo = (await raiseSessionEpoch(tx, vault, session)) - 1
-    return { vault, session, from: upTo, upTo }
+    return { vault, session, ...(await raiseSessionEpoch(tx, vault, session)) }
   }
-  const upTo = (await raiseEpoch(tx, vault)) - 1
+  const ended = await raiseEpoch(tx, vault)
   await forgetSessions(tx, vault)
-  return { vault, session, from: upTo, upTo }
+  return { vault, session, ...ended }
 }
 
 /**

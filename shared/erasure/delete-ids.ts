@@ -59,9 +59,10 @@ export function acceptDeletion(
 }
 
 /**
- * Removes what was promised. Safe to run any number of times, in several processes at once: tombstones
- * tell what this operation has buried until it is settled, and it is settled once. From the
- * settlement on no process sees them; lineage that names them stays and shows as a gap.
+ * Removes what was promised: what somebody asked to remove, or what is over. Safe to run any number of
+ * times, in several processes at once: tombstones tell what this operation has buried until it is
+ * settled, and it is settled once. From the settlement on no process sees them; lineage that names them
+ * stays and shows as a gap.
  *
  * @throws Refusal `unavailable` when a store is out of reach; the next run finishes it.
  */
@@ -71,7 +72,9 @@ export async function deleteMemories(
 ): Promise<void> {
   const standing = await standingOf(postgres.query, job.operation)
   if (standing && standing.state !== 'done' && standing.state !== 'cancelled') {
-    const visible = await visibleIds({ postgres, mongo }, job)
+    // What is over goes from cleared sessions, too: left there it would be due for ever.
+    const visible =
+      job.overAt === undefined ? await visibleIds({ postgres, mongo }, job) : [...job.ids]
     // An edit or a commit is written and settled under the same hold: the debt loses none to another.
     await postgres.transaction(async tx => {
       await holdVault(tx, job.vault, 'contents')
@@ -100,27 +103,17 @@ async function visibleIds(
 
 function settle(
   { postgres }: Pick<Backend, 'postgres'>,
-  { operation, vault, epoch, ids }: DeleteIdsJob,
+  job: DeleteIdsJob,
   { buried, failed }: { buried: Buried[]; failed: string[] },
 ): Promise<void> {
+  const { operation, vault, epoch, overAt } = job
   const deleted = buried.length
-  const body = {
-    requested: ids.length,
-    deleted,
-    do_deleted: deleted,
-    not_found: ids.length - deleted - failed.length,
-    legacy_fallback_used: false,
-    failed,
-    operation_id: operation,
-  }
+  const body = overAt === undefined ? answerOf(job, deleted, failed) : expiredBody(job, deleted)
   return postgres.transaction(async tx => {
     const { epoch: current } = await lockVault(tx, vault)
     if (!(await finishOperation(tx.query, operation, { status: 200, body }))) return
-    await recordLateBill(
-      tx,
-      operation,
-      sum(buried, ({ tokens }) => tokens),
-    )
+    const tokens = overAt === undefined ? sum(buried, row => row.tokens) : 0
+    await recordLateBill(tx, operation, tokens)
     if (deleted === 0) return
     await recordBurial(tx, vault)
     await forgetAnswers(tx, vault, { ofCopies: 'previews' })
@@ -128,6 +121,22 @@ function settle(
     if (current === epoch) await changeVault(tx, vault, changesOf(buried), debtChangeOf(buried))
   })
 }
+
+const answerOf = ({ ids, operation }: DeleteIdsJob, deleted: number, failed: string[]) => ({
+  requested: ids.length,
+  deleted,
+  do_deleted: deleted,
+  not_found: ids.length - deleted - failed.length,
+  legacy_fallback_used: false,
+  failed,
+  operation_id: operation,
+})
+
+const expiredBody = ({ operation }: DeleteIdsJob, expired: number) => ({
+  expired,
+  operation_id: operation,
+  message: expired === 1 ? '1 memory was over' : `${expired} memories were over`,
+})
 
 const changesOf = (buried: readonly Buried[]) =>
   [...Map.groupBy(buried, ({ session }) => session)].map(([session, rows]) => ({

@@ -25,4 +25,6 @@ export type DeleteIdsJob = {
   epoch: number
   /** Different ids, in lower case. */
   ids: string[]
+  /** Only those that are over at this moment, in epoch milliseconds; nobody has asked for it. */
+  overAt?: number
 }

@@ -97,27 +97,76 @@ const unauthenticated = (message: string): Refusal =>
       'the suffixes are :read, :write and :off. Admin keys open /v1/orgs, not memory',
   )
 
+/** Whether the key acts for its whole account, and not for the user of one vault. */
+export const speaksForAccount = ({ kind, mode, row }: Caller): boolean =>
+  kind === 'vault' && mode === 'on' && row.ownerVault
+
 /**
- * Only a key that may do everything speaks for its account.
+ * Only an owner key that may do everything speaks for its account.
  *
- * @throws Refusal `forbidden` for member keys and narrowed keys.
+ * @throws Refusal `forbidden` for keys minted by POST /v1/keys, member keys and narrowed keys.
  */
-export function requireOwner({ kind, mode }: Caller): void {
-  if (kind === 'vault' && mode === 'on') return
+export function requireOwner(caller: Caller): void {
+  if (speaksForAccount(caller)) return
   throw new Refusal(
     'forbidden',
     'This key does not speak for its account',
+    'Use the key that was made with the account, without a suffix, or an admin credential of its email; ' +
+      'keys made by POST /v1/keys and keys of members open their own vault alone',
+  )
+}
+
+/**
+ * Every key of the account itself that may do everything makes further ones, with vaults of their own.
+ *
+ * @throws Refusal `forbidden` for member keys and narrowed keys.
+ */
+export function requireMint({ kind, mode }: Caller): void {
+  if (kind === 'vault' && mode === 'on') return
+  throw new Refusal(
+    'forbidden',
+    'This key makes no keys',
     'Use a Memory Key of the account without a suffix; keys of members of an organization cannot',
   )
 }
 
-/** @throws Refusal `forbidden` when the key's suffix takes reading away. */
-export function requireRetrieve({ permits, mode }: Caller): void {
-  if (permits.retrieve) return
+/**
+ * A key in its time of grace serves what is still out there with it; what it could make would outlive it.
+ *
+ * @throws Refusal `forbidden` once another key has taken its place.
+ */
+export function requireUnrotated({ row }: Pick<Caller, 'row'>): void {
+  if (row.isRotated) throw rotated()
+}
+
+export const rotated = (): Refusal =>
+  new Refusal(
+    'forbidden',
+    'This key was rotated and neither makes nor ends keys any more',
+    'Use the key that took its place',
+  )
+
+/**
+ * @throws Refusal `forbidden` when the key's suffix takes reading away; `unavailable` while memories are
+ *   there that are over.
+ */
+export function requireRetrieve(caller: Caller): void {
+  const { permits, mode } = caller
+  if (permits.retrieve) return requireNothingOver(caller)
   throw new Refusal(
     'forbidden',
     `This key is used with :${mode}, which does not read memory`,
     'Use the key without a suffix or with :read',
+  )
+}
+
+/** @throws Refusal `unavailable` while what is over could not be removed: nobody may see it. */
+export function requireNothingOver({ row }: Pick<Caller, 'row'>): void {
+  if (!row.hasOver) return
+  throw new Refusal(
+    'unavailable',
+    'Memories that are over are still being removed',
+    'Try again in a few seconds',
   )
 }
 

@@ -36,6 +36,10 @@ export function parseKey(presented: string): { key: string; mode: Mode } | undef
 /** Whether a credential means to be one of ours: such a value never leaves this service. */
 export const looksLikeKey = (presented: string): boolean => presented.startsWith('mk_')
 
+/** Whether one of ours may be in a text, alone or inside it: that never leaves this service either. */
+export const holdsKey = (text: string): boolean =>
+  looksLikeKey(text) || /mk_[A-Za-z0-9_-]{16}/.test(text)
+
 /** What a key is looked up by: keyed, so a stolen table cannot be searched for guessed keys. */
 export function hashOfKey(pepper: string, key: string): Buffer {
   return createHmac('sha256', pepper).update(key).digest()
@@ -43,6 +47,9 @@ export function hashOfKey(pepper: string, key: string): Buffer {
 
 /** The form a key takes in answers and listings: its first 6 characters and its last 4. */
 export const maskKey = (key: string): string => `${key.slice(0, 6)}…${key.slice(-4)}`
+
+/** A member key as listings show it; given whole or masked. */
+export const maskMemberKey = (key: string): string => `mk_org_…${key.slice(-4)}`
 
 /**
  * A text with every Memory Key in it masked, the reader's own too: what a client is told of its

@@ -1,22 +1,30 @@
-import { Refusal } from '#shared/errors.ts'
+import { rotated } from '#shared/key/caller.ts'
 import { hashOfKey, maskKey, mintKey } from '#shared/key/key.ts'
 import { insertVault } from '#shared/postgres/accounts.ts'
 import type { Transaction } from '#shared/postgres/connect.ts'
 import { endKey, insertKey } from '#shared/postgres/keys.ts'
+
+type NewMemoryKey = { account: string; name: string; expiresAt?: Date | null; owner?: boolean }
 
 export type MintedKey = { key: string; name: string; vault: string; createdAt: Date }
 
 /**
  * Creates a Memory Key with a vault of its own. It uses the account's stored provider keys by
  * belonging to the account. The raw key is in the result and nowhere else.
+ *
+ * `owner` makes it, and what it is rotated into, speak for the account; without it the key is one of
+ * the account's users'.
+ *
+ * @param minted a raw key that has been made already; a new one when missing
  */
 export async function mintMemoryKey(
   tx: Transaction,
   pepper: string,
-  { account, name, expiresAt = null }: { account: string; name: string; expiresAt?: Date | null },
+  { account, name, expiresAt = null, owner = false }: NewMemoryKey,
+  minted?: string,
 ): Promise<MintedKey> {
-  const key = mintKey('vault')
-  const vault = await insertVault(tx, account)
+  const key = minted ?? mintKey('vault')
+  const vault = await insertVault(tx, account, { owner })
   const createdAt = await insertKey(tx, {
     hash: hashOfKey(pepper, key),
     vault,
@@ -35,7 +43,7 @@ export type RotatedKey = { key: string; name: string; createdAt: Date; previousE
  * Creates a new key for the vault of an old one, which stops working now or after `graceSeconds`.
  * What is remembered stays where it is.
  *
- * @throws Refusal `unauthenticated` when the old key has ended meanwhile.
+ * @throws Refusal `forbidden` when the old key has ended meanwhile, or was rotated already.
  */
 export async function rotateMemoryKey(
   tx: Transaction,
@@ -49,7 +57,7 @@ export async function rotateMemoryKey(
 ): Promise<RotatedKey> {
   const { keyHash, graceSeconds, expiresAt } = rotation
   const old = await endKey(tx, keyHash, graceSeconds)
-  if (!old) throw new Refusal('unauthenticated', 'This key has just been ended by someone else')
+  if (!old) throw rotated()
   const key = mintKey('vault')
   const name = rotation.name ?? old.name
   const createdAt = await insertKey(tx, {

@@ -1,6 +1,6 @@
 import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/errors.ts'
-import { looksLikeKey } from '#shared/key/key.ts'
+import { holdsKey } from '#shared/key/key.ts'
 import type { Seal } from '#shared/key/seal.ts'
 import type { Query } from '#shared/postgres/connect.ts'
 import {
@@ -19,7 +19,7 @@ import { providerNames, type ProviderName } from '#shared/providers/registry.ts'
  */
 export function sendableProviderKey(given: string): string {
   const key = given.trim()
-  if (looksLikeKey(key)) {
+  if (holdsKey(key)) {
     throw new Refusal(
       'invalid',
       'key is a Memory Key',

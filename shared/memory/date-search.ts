@@ -1,18 +1,24 @@
 import type { Backend } from '#shared/backend.ts'
+import type { Embedder } from '#shared/embedding/embedder.ts'
 import type { Caller } from '#shared/key/caller.ts'
 import { dumped } from '#shared/memory/time-dump.ts'
-import { ranked } from '#shared/memory/time-rank.ts'
+import { ranked, type RankedStrands } from '#shared/memory/time-rank.ts'
 import {
   beginAfter,
   byPosition,
   endBefore,
   type AskedWindow,
   type Position,
+  type TimeWindow,
 } from '#shared/memory/time-window.ts'
 import type { Tier } from '#shared/memory/memory.ts'
 import type { ListedRow } from '#shared/mongo/listing.ts'
-import { idsAt, windowOf, type TimelineRead } from '#shared/mongo/timeline.ts'
+import { idsOfAll, windowOf, type Strand } from '#shared/mongo/timeline.ts'
+import { audienceOf, type Audience } from '#shared/org/permitted.ts'
+import { sharedVaultOf } from '#shared/org/scope.ts'
+import { sharedEmbedders } from '#shared/org/shared-spaces.ts'
 import { sessionEpochOf } from '#shared/postgres/changes.ts'
+import { placeSeen } from '#shared/recall/image/image-source.ts'
 
 export type DateQuestion = {
   window: AskedWindow
@@ -29,8 +35,15 @@ export type DateQuestion = {
   order: 'newest_first' | 'oldest_first'
 }
 
-/** A row of a window, where it stands in it, and how near it is to the query. */
-export type DatedRow = ListedRow & { position: Position; score?: number }
+/** A row of a window, whose it is, where it stands in it, and how near it is to the query. */
+export type DatedRow = ListedRow & {
+  source: 'core' | 'session' | 'org'
+  position: Position
+  score?: number
+}
+
+/** A vault that is looked through; of a shared one, for whom. */
+export type DatedStrand = Strand & { source: DatedRow['source']; audience?: Audience }
 
 export type DateAnswer = {
   rows: DatedRow[]
@@ -53,7 +66,9 @@ const rowsMax = 5_000
 
 /**
  * What happened in a span of time. Reflections belong to the period they are about: one that overlaps
- * the span is in it, at the end of its period or of the span, whichever is earlier.
+ * the span is in it, at the end of its period or of the span, whichever is earlier. For a member of an
+ * organization what they may see of its shared memory is told as well; what they may not see is never
+ * read.
  *
  * Rows are taken, in the order of time or best first, until the next one would exceed the budget; at
  * least one is. Going on from `returned` (to its `from` newest first, from its `to` oldest first) gives
@@ -64,22 +79,25 @@ const rowsMax = 5_000
  */
 export async function searchDates(
   backend: DateSearching,
-  { scope }: Pick<Caller, 'scope'>,
+  caller: Pick<Caller, 'scope' | 'member'>,
   question: DateQuestion,
 ): Promise<DateAnswer> {
-  const { query, maxTokens, session, embeddings, tiers, importance } = question
-  const sessionEpoch = await sessionEpochOf(backend.postgres.query, scope, session)
+  const { query, maxTokens, embeddings } = question
   const embedder =
     query === undefined && embeddings === undefined
       ? undefined
       : await backend.embedders.get(embeddings)
-  const place = { session, sessionEpoch }
-  const asked = { place, tiers, importance, space: embedder?.space }
-  const read = { ...asked, window: await windowOf(backend.mongo, scope, question.window, asked) }
+  const own = await ownStrand(backend, caller, question, embedder)
+  const shared = await sharedStrands(backend, caller, question)
+  const strands = [own, ...shared]
+  const window = await windowOf(backend.mongo, strands, question.window)
   const source =
     query === undefined || embedder === undefined
-      ? dumped(backend, scope, { ...read, oldestFirst: question.order === 'oldest_first' })
-      : ranked(backend, scope, { ...read, query, embedder })
+      ? dumped(backend, { strands, window, oldestFirst: question.order === 'oldest_first' })
+      : ranked(backend, await partsOf(backend, caller, { embedder, own, shared }), {
+          window,
+          query,
+        })
   const budget = Math.min(tokensMax, Math.max(tokensMin, maxTokens))
   const rows: DatedRow[] = []
   let tokens = 0
@@ -91,17 +109,60 @@ export async function searchDates(
     rows.push(row)
     tokens += row.tokens
   }
-  const returned = await returnedOf(backend, scope, read, {
-    rows,
-    goesOn: truncated ? question.order : null,
-  })
+  const told = { rows, goesOn: truncated ? question.order : null }
+  const returned = await returnedOf(backend, strands, window, told)
   return { rows, tokens, truncated, returned }
+}
+
+async function ownStrand(
+  { postgres }: DateSearching,
+  { scope }: Pick<Caller, 'scope'>,
+  { session, tiers, importance }: DateQuestion,
+  embedder: Embedder | undefined,
+): Promise<DatedStrand> {
+  const sessionEpoch = await sessionEpochOf(postgres.query, scope, session)
+  const place = { session, sessionEpoch }
+  const read = { place, tiers, importance, space: embedder?.space }
+  return { scope, read, source: session === null ? 'core' : 'session' }
+}
+
+/** What a team shares is raw and unrated; it is told whatever space it is in. */
+async function sharedStrands(
+  { postgres }: DateSearching,
+  { member }: Pick<Caller, 'member'>,
+  { tiers, importance }: DateQuestion,
+): Promise<DatedStrand[]> {
+  if (!member || !tiers.includes(1) || importance !== undefined) return []
+  const scope = sharedVaultOf(member)
+  const audience = audienceOf(member)
+  const place = await placeSeen(postgres, { scope, session: null, audience })
+  if (place.tagSets?.length === 0) return []
+  const read = { place, tiers: [1] as const, importance, space: undefined }
+  return [{ scope, read, source: 'org', audience }]
+}
+
+type Found = { embedder: Embedder; own: DatedStrand; shared: readonly DatedStrand[] }
+
+/** Each strand with those who find what is in it, as `recall` goes about it. */
+async function partsOf(
+  backend: DateSearching,
+  { member }: Pick<Caller, 'member'>,
+  { embedder, own, shared }: Found,
+): Promise<RankedStrands[]> {
+  if (!member || shared.length === 0) return [{ embedder, strands: [own], spare: false }]
+  const [usual, ...former] = await sharedEmbedders(backend, member.orgSpace)
+  const later = former.map(one => ({ embedder: one, strands: shared, spare: true }))
+  if (usual.space === embedder.space) {
+    return [{ embedder, strands: [own, ...shared], spare: false }, ...later]
+  }
+  const separately = { embedder: usual, strands: shared, spare: false }
+  return [{ embedder, strands: [own], spare: false }, separately, ...later]
 }
 
 async function returnedOf(
   { mongo }: DateSearching,
-  scope: Caller['scope'],
-  read: TimelineRead,
+  strands: readonly DatedStrand[],
+  window: TimeWindow,
   { rows, goesOn }: { rows: readonly DatedRow[]; goesOn: DateQuestion['order'] | null },
 ): Promise<DateAnswer['returned']> {
   const positions = rows.map(({ position }) => position).toSorted(byPosition)
@@ -111,9 +172,9 @@ async function returnedOf(
   if (goesOn === null) return whole
 
   const edge = goesOn === 'newest_first' ? first : last
-  const { from, to, beyond } = read.window
-  const moment = { ...read, window: { from: { at: from.at }, to: { at: to.at }, beyond } }
-  const row = (await idsAt(mongo, scope, moment, edge.at)).indexOf(edge.id)
+  const { from, to, beyond } = window
+  const moments = { from: { at: from.at }, to: { at: to.at }, beyond }
+  const row = (await idsOfAll(mongo, strands, moments, edge.at)).indexOf(edge.id)
   if (goesOn === 'oldest_first') return { ...whole, to: beginAfter(edge, row) }
   return { ...whole, from: endBefore(edge, row, beyond && edge.at === to.at) }
 }

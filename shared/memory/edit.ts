@@ -3,7 +3,9 @@ import { embeddersOfSpaces } from '#shared/embedding/space-embedders.ts'
 import { Refusal } from '#shared/errors.ts'
 import { inTurn } from '#shared/in-turn.ts'
 import type { Caller } from '#shared/key/caller.ts'
+import { endsOf, isOver, type Ends } from '#shared/memory/expiry.ts'
 import { isCurrent, noSuchMemory } from '#shared/memory/inspect.ts'
+import { announceEnds, keepToPolicy, withdrawEnds } from '#shared/memory/keep-to-policy.ts'
 import {
   editableMemory,
   holdersOf,
@@ -25,9 +27,11 @@ export type Edit = {
   /** In any case. */
   id: string
   text: string
+  /** When it is to be over, in epoch milliseconds; null for never, undefined leaves that as it is. */
+  expiresAt?: number | null | undefined
 }
 
-export type Edited = Pick<Editable, 'id' | 'tier' | 'at' | 'importance' | 'tokens'>
+export type Edited = Pick<Editable, 'id' | 'tier' | 'at' | 'importance' | 'tokens'> & Ends
 
 /** An edit that may have been written and not been settled: all that is needed to settle it. */
 export type EditJob = {
@@ -79,11 +83,11 @@ export async function editMemory(backend: Editing, caller: Caller, edit: Edit): 
     const { query } = backend.postgres
     if (memory.edited?.operation === edit.operation) {
       await settleWritten(backend, job)
-      return memory
+      return editedOf(memory)
     }
     // A later edit stands, though the answer of this one was lost and it is sent again.
     if (await isEditSettled(backend.postgres, edit.operation)) {
-      return { ...memory, tokens: content.tokens }
+      return { ...editedOf(memory), tokens: content.tokens }
     }
     await refuseTwin(backend.mongo, query, caller.scope, { hash: content.hash, except: id })
     const vectors = await vectorsOf(backend, memory, content.text)
@@ -91,10 +95,13 @@ export async function editMemory(backend: Editing, caller: Caller, edit: Edit): 
     await backend.queue.send(backend.postgres, 'edit-settle', [
       { id: edit.operation, data: job, priority: 0, afterSeconds: settledAfterSeconds },
     ])
+    const ends = newEnds(caller, memory, edit)
+    const announced = await announceEnds(backend, [{ ...job, memories: [ends ?? {}] }])
     const written = await inTurn(`edit ${job.vault}`, () =>
-      write(backend, caller, memory, { job, ...content, vectors }),
+      write(backend, caller, memory, { job, ...content, vectors, ...(ends && { ends }) }),
     )
-    if (written) return { ...memory, tokens: content.tokens }
+    await withdrawEnds(backend, announced)
+    if (written) return { ...editedOf({ ...memory, ...withEnds(ends) }), tokens: content.tokens }
   }
   throw new Refusal('conflict', 'Somebody else keeps changing this memory', 'Try again')
 }
@@ -128,17 +135,35 @@ function write(
     await holdVault(tx, job.vault, contents)
     // Edits of the same memory queue here: each goes on from what the one before it has left.
     const memory = await editableMemory(backend.mongo, caller.scope, read.id)
-    if (!memory) throw noSuchMemory()
+    // One that has come to its end meanwhile stays over, whatever it was to become.
+    if (!memory || isOver(memory, Date.now())) throw noSuchMemory()
     if (String(memory.spaces) !== String(read.spaces)) return false
     const twin = { hash: content.hash, except: memory.id }
     await refuseTwin(backend.mongo, tx.query, caller.scope, twin)
     const before = await countedBefore(tx, memory)
     const next = { ...content, operation: job.operation, before }
     if (!(await replaceText(backend.mongo, caller.scope, memory, next))) return false
+    if (content.ends) {
+      const written = { ...job, ids: [memory.id], days: caller.row.retentionDays }
+      await keepToPolicy(backend, tx.query, written)
+    }
     await settle(tx, job, memory, { tokens: content.tokens, before })
     return true
   })
 }
+
+const editedOf = ({ expiresAt, ...memory }: Editable): Edited => ({
+  ...memory,
+  ...(expiresAt !== undefined && { expiresAt }),
+})
+
+const withEnds = (ends: Ends | undefined) => (ends ? { expiresAt: ends.expiresAt } : {})
+
+/** Undefined where the edit does not speak of it. */
+const newEnds = ({ row }: Caller, { storedAt }: Editable, { expiresAt }: Edit): Ends | undefined =>
+  expiresAt === undefined
+    ? undefined
+    : endsOf({ asked: expiresAt, days: row.retentionDays, storedAt })
 
 /** What the debt counts a memory for: its tokens, unless an edit before this one died unsettled. */
 async function countedBefore(tx: Transaction, { tokens, edited }: Editable): Promise<number> {

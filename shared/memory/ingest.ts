@@ -3,12 +3,11 @@ import { Refusal } from '#shared/errors.ts'
 import { memoryIdOf } from '#shared/ids.ts'
 import type { Caller } from '#shared/key/caller.ts'
 import { turnsOf, type Message } from '#shared/memory/content.ts'
+import { endsOf } from '#shared/memory/expiry.ts'
 import type { Memory } from '#shared/memory/memory.ts'
 import { piecesOf } from '#shared/memory/pieces.ts'
-import type { IngestJob } from '#shared/memory/promise.ts'
 import { saidIn } from '#shared/org/turn.ts'
 import type { Closing } from '#shared/postgres/open-exchanges.ts'
-import { settleStored } from '#shared/postgres/operations.ts'
 import { screenedMessages } from '#shared/redaction/policy.ts'
 
 export type Exchange = {
@@ -22,6 +21,8 @@ export type Exchange = {
   embeddings: string | undefined
   /** The request will wait until the exchange can be searched. */
   awaited: boolean
+  /** When all of it is to be over, in epoch milliseconds. */
+  expiresAt?: number | undefined
   /** Of an exchange that was passed on to its model: see `shared/memory/open-exchange.ts`. */
   proxied?: {
     /** It fulfils the open exchange of its operation. */
@@ -41,8 +42,8 @@ export type ExchangeOwner = Pick<Caller, 'account' | 'keyHash'> & {
   scope: Pick<Caller['scope'], 'vault'>
   /** Left out where it is not known whether the key is a member's. */
   member?: Caller['member']
-  /** What becomes of private data; left out where the words have been looked through already. */
-  row?: Pick<Caller['row'], 'redaction'>
+  /** What becomes of private data, and how long it is kept; left out where that is not known. */
+  row?: Pick<Caller['row'], 'redaction' | 'retentionDays'>
 }
 
 export type AcceptedExchange = {
@@ -72,7 +73,12 @@ export async function acceptExchange(
   // What a model was asked is looked through when its call is opened: nobody could be refused by now.
   const redaction = proxied ? null : (caller.row?.redaction ?? null)
   const messages = screenedMessages(redaction, exchange.messages)
-  const memories = await promisedMemories(operation, messages, now())
+  const days = caller.row?.retentionDays ?? null
+  const ends = endsOf({ asked: exchange.expiresAt, days, storedAt: now() })
+  const memories = (await promisedMemories(operation, messages, now())).map(memory => ({
+    ...memory,
+    ...ends,
+  }))
   if (memories.length === 0) {
     throw new Refusal(
       'invalid',
@@ -87,7 +93,11 @@ export async function acceptExchange(
   const userTokens = tokensOfRole('user')
   const assistantTokens = tokensOfRole('assistant')
 
-  const said = saidIn(caller, { ...exchange, messages, saidAt: now() })
+  // What is to be forgotten is not told to a team, which would keep it.
+  const said =
+    exchange.expiresAt === undefined
+      ? saidIn(caller, { ...exchange, messages, saidAt: now() })
+      : undefined
   const { closing } = await accept({
     operation: {
       id: operation,
@@ -115,6 +125,7 @@ export async function acceptExchange(
           session: exchange.session,
           sessionEpoch,
           model,
+          ...(days !== null && { retentionDays: days }),
           memories,
         },
       },
@@ -125,44 +136,6 @@ export async function acceptExchange(
     assistantTokens,
     memories: memories.length,
     ...(closing && closing !== 'open' && { closing }),
-  }
-}
-
-/**
- * Stores what was promised. Safe to run any number of times, in several processes at once: ids are
- * fixed, only what is missing is embedded, and an operation is settled once.
- *
- * All jobs of a call are embedded together and written together; when that fails nothing is settled.
- *
- * @throws Refusal `upstream` when embedding fails, `unavailable` when a store is out of reach.
- */
-export async function storePromised(
-  { memories, embedders, postgres }: Pick<Backend, 'memories' | 'embedders' | 'postgres'>,
-  promised: readonly IngestJob[],
-  { again, signal }: { again: boolean; signal?: AbortSignal },
-): Promise<void> {
-  for (const [model, jobs] of Map.groupBy(promised, job => job.model)) {
-    const embedder = await embedders.get(model)
-    const missing = again ? await missingOf(memories, jobs) : rowsOf(jobs)
-    const texts = missing.map(({ memory }) => memory.text)
-    const vectors = await embedder.embedTexts(texts, signal)
-    const rows = missing.map(({ job, memory }, index) => ({
-      ...memory,
-      vault: job.vault,
-      epoch: job.epoch,
-      session: job.session,
-      sessionEpoch: job.sessionEpoch,
-      operation: job.operation,
-      vector: vectors[index]!,
-    }))
-    await memories.add(rows, embedder.space)
-  }
-  const overtaken = new Set(await settleStored(postgres.query, promised.map(storedOf)))
-  for (const job of promised.filter(({ operation }) => overtaken.has(operation))) {
-    await memories.discard(
-      job,
-      job.memories.map(({ id }) => id),
-    )
   }
 }
 
@@ -198,32 +171,4 @@ async function knownModel(
 ): Promise<string> {
   if (asked === undefined || asked === embedders.defaultModel) return embedders.defaultModel
   return (await embedders.get(asked)).model
-}
-
-const rowsOf = (jobs: readonly IngestJob[]) =>
-  jobs.flatMap(job => job.memories.map(memory => ({ job, memory })))
-
-/** On a second run: what the first did not get to write. */
-async function missingOf(memories: Backend['memories'], jobs: readonly IngestJob[]) {
-  const missing = []
-  for (const job of jobs) {
-    const taken = await memories.taken(
-      job,
-      job.memories.map(({ id }) => id),
-    )
-    missing.push(...rowsOf([job]).filter(({ memory }) => !taken.has(memory.id)))
-  }
-  return missing
-}
-
-function storedOf(job: IngestJob) {
-  const core = job.session === null ? job.memories : []
-  return {
-    operation: job.operation,
-    session: job.session,
-    sessionEpoch: job.sessionEpoch,
-    ids: job.memories.map(({ id }) => id),
-    rawUnits: core.length,
-    rawTokens: core.reduce((sum, { tokens }) => sum + tokens, 0),
-  }
 }

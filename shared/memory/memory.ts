@@ -20,6 +20,9 @@ export type Memory = {
   importance?: number
   /** Who said it, where the client named the speaker. */
   speaker?: string
+  /** When it is over, epoch milliseconds; and the moment that was asked for, where one was. */
+  expiresAt?: number
+  expiresAsked?: number
   /** Of an answer that broke off: this is what was heard of it. */
   interrupted?: boolean
   /** Of a shared memory of an organization: its tags in order, and who it comes from. */

@@ -5,7 +5,14 @@ import { coalesce } from '#shared/coalesce.ts'
 import { copyIdOf } from '#shared/ids.ts'
 import { turnsOf, type Message, type Turn } from '#shared/memory/content.ts'
 import { acceptExchange, type ExchangeOwner } from '#shared/memory/ingest.ts'
-import { abandonedOpen, dropOpen, insertOpen, renewOpen } from '#shared/postgres/open-exchanges.ts'
+import {
+  abandonedOpen,
+  dropOpen,
+  insertOpen,
+  keepUnanswered,
+  renewOpen,
+  type NewOpenExchange,
+} from '#shared/postgres/open-exchanges.ts'
 import { messageOf, storableTurns } from '#shared/redaction/policy.ts'
 import { wellFormedText } from '#shared/well-formed.ts'
 
@@ -18,7 +25,12 @@ export type OpenExchange = {
   embeddings: string
   /** Provider-prefixed. */
   model: string
+  /** Nothing when it has been stored with an earlier call for the same turn. */
   said: readonly Turn[]
+  /** When all of it is to be over, in epoch milliseconds. */
+  expiresAt?: number | undefined
+  /** 32 bytes that stand for the user's turn: sent again before its answer has ended, it is stored once. */
+  turn?: Buffer | undefined
 }
 
 /** What came of it. */
@@ -27,6 +39,8 @@ export type Heard = {
   text: string | null
   /** The answer broke off. */
   interrupted: boolean
+  /** Not a word of it came: whoever asked will ask again. */
+  unanswered: boolean
   /** As the provider counts them; 0 where it does not say. */
   inputTokens: number
   outputTokens: number
@@ -66,14 +80,13 @@ const longestPauseMs = 15_000
 /** The exchanges under way in this process. */
 export function createOpenExchanges(backend: Storing): OpenExchanges {
   const { postgres, log, now } = backend
+  const open = new Set<string>()
+  /** Of these, the ones that are being stored. */
+  const answered = new Set<string>()
   const insert = coalesce(
-    async (rows: Parameters<typeof insertOpen>[1][number][]) => {
-      await insertOpen(postgres.query, rows)
-      return rows.map(() => undefined)
-    },
+    (rows: NewOpenExchange[]) => insertOpen(postgres.query, rows, [...answered]),
     { lanes: 2, questionsMax: 100 },
   )
-  const open = new Set<string>()
   const closing = new Set<Promise<void>>()
   let renewing: NodeJS.Timeout | undefined
 
@@ -107,20 +120,31 @@ export function createOpenExchanges(backend: Storing): OpenExchanges {
   return {
     async open(exchange) {
       const at = now()
-      const { operation, owner, session, embeddings, model } = exchange
+      const { operation, owner, session, embeddings, model, turn } = exchange
+      const { expiresAt } = exchange
       const redaction = owner.row?.redaction ?? null
       const said = storableTurns(redaction, storable(exchange.said)).map(turn => ({ at, ...turn }))
       const { account, keyHash, scope } = owner
       const place = { account, keyHash, vault: scope.vault, session }
-      await insert({ operation, ...place, embeddings, model, said })
+      const isStored = await insert({
+        operation,
+        ...place,
+        embeddings,
+        model,
+        said,
+        ...(expiresAt !== undefined && { expiresAt }),
+        ...(turn && said.length > 0 && { turn }),
+      })
       open.add(operation)
       renewing ??= setInterval(renew, renewMs).unref()
-      return { ...exchange, said }
+      return { ...exchange, said: isStored ? [] : said }
     },
 
     async close(exchange, heard, withinMs) {
+      if (!heard.unanswered) answered.add(exchange.operation)
       const stored = store(exchange, heard).finally(() => {
         open.delete(exchange.operation)
+        answered.delete(exchange.operation)
         closing.delete(stored)
       })
       closing.add(stored)
@@ -142,6 +166,7 @@ async function within(work: Promise<unknown>, ms: number): Promise<void> {
 /** Any number of runs store the exchange once. */
 async function storeOnce(backend: Storing, exchange: OpenExchange, heard: Heard): Promise<void> {
   const { operation, owner, session, model, embeddings: space } = exchange
+  if (heard.unanswered) await keepUnanswered(backend.postgres.query, [operation])
   const turns = storableTurns(owner.row?.redaction ?? null, answerOf(heard, backend.now()))
   const answer = turns.map(messageOf)
   const messages = [...exchange.said.map(messageOf), ...answer]
@@ -151,7 +176,8 @@ async function storeOnce(backend: Storing, exchange: OpenExchange, heard: Heard)
     recordCall(backend, owner, { id: operation, kind: 'proxy', model, session, ...counted })
     return dropOpen(backend.postgres.query, [operation])
   }
-  const common = { session, model, embeddings: undefined, awaited: false }
+  const { expiresAt } = exchange
+  const common = { session, model, embeddings: undefined, awaited: false, expiresAt }
   const { closing } = await acceptExchange(backend, owner, {
     ...common,
     operation,
@@ -194,10 +220,10 @@ export async function storeAbandoned(backend: Storing): Promise<number> {
     limit: abandonedMax,
   })
   const counted = { inputTokens: 0, outputTokens: 0, recalledTokens: 0 }
-  const silence = { text: null, interrupted: true, ...counted }
-  for (const { operation, account, vault, keyHash, session, embeddings, model, said } of rows) {
-    const owner = { account, keyHash, scope: { vault } }
-    const exchange = { operation, owner, session, embeddings, model, said }
+  const silence = { text: null, interrupted: true, unanswered: true, ...counted }
+  for (const { account, vault, keyHash, ...row } of rows) {
+    const { operation } = row
+    const exchange = { ...row, owner: { account, keyHash, scope: { vault } } }
     // One that cannot be stored, for now, holds up no other.
     await storeOnce(backend, exchange, silence).catch((error: unknown) =>
       backend.log.warn({ err: error, operation }, 'exchange.not-yet-stored'),

@@ -1,9 +1,11 @@
 import type { Backend } from '#shared/backend.ts'
 import type { Caller } from '#shared/key/caller.ts'
 import { contextBlock } from '#shared/memory/context-block.ts'
-import { turnsOf, type Message } from '#shared/memory/content.ts'
-import type { Tier } from '#shared/memory/memory.ts'
+import { turnsOf, type Message, type Turn } from '#shared/memory/content.ts'
+import type { Memory, Tier } from '#shared/memory/memory.ts'
+import { recallAgain } from '#shared/memory/recall-again.ts'
 import { recall, type Recalled } from '#shared/memory/recall.ts'
+import { repeatedOf } from '#shared/memory/repeated.ts'
 import { tokensOf } from '#shared/tokens.ts'
 
 type Density = 'low' | 'default' | 'high' | 'xhigh'
@@ -35,11 +37,15 @@ export type Prepared = {
   recalledTokens: number
   /** Tokens of the whole block, as it goes into a prompt. */
   contextTokens: number
+  /** What the block is made of: the same makes the same block again. */
+  ids: string[]
+  at: number
 }
 
 /**
  * Recalls what core and session vault know about the last turns of a conversation, and what a member
- * may see of the shared memory, and writes the block for the prompt.
+ * may see of the shared memory, and writes the block for the prompt. What the conversation itself says is
+ * not recalled: the model reads it there.
  *
  * @throws what `recall` throws.
  */
@@ -51,15 +57,48 @@ export async function prepareContext(
   const limit = preparation.limit ?? memoriesOfDensity[preparation.density ?? 'default']
   const found = await recalled(backend, caller, preparation, limit)
   if (caller.member) backend.retrievals.record(caller.member)
-  const memories = found.map(({ memory }) => memory)
-  const context = contextBlock(memories, backend.now())
+  return preparedOf(
+    found.map(({ memory }) => memory),
+    backend.now(),
+  )
+}
+
+/**
+ * The block that was prepared before: the same bytes, unless something it is made of has been changed or
+ * deleted since.
+ *
+ * @throws what `recall` throws.
+ */
+export async function prepareAgain(
+  backend: Parameters<typeof recallAgain>[0] & Pick<Backend, 'retrievals'>,
+  caller: Caller,
+  { ids, at }: Pick<Prepared, 'ids' | 'at'>,
+  { session, embeddings }: Pick<Preparation, 'session' | 'embeddings'>,
+): Promise<Prepared> {
+  const memories = await recallAgain(backend, caller, {
+    ids,
+    sessions: sessionsOf(session),
+    embeddings,
+  })
+  if (caller.member) backend.retrievals.record(caller.member)
+  return preparedOf(memories, at)
+}
+
+function preparedOf(memories: readonly Memory[], at: number): Prepared {
+  const context = contextBlock(memories, at)
   return {
     context,
     memories: memories.length,
     recalledTokens: memories.reduce((sum, { tokens }) => sum + tokens, 0),
     contextTokens: context === null ? 0 : tokensOf(context),
+    ids: memories.map(({ id }) => id),
+    at,
   }
 }
+
+/** A session is recalled together with the core. */
+const sessionsOf = (session: string | null): (string | null)[] =>
+  session === null ? [null] : [null, session]
 
 /** What the last user turn asks counts in full; what was said just before it adds what it calls to mind. */
 async function recalled(
@@ -68,18 +107,24 @@ async function recalled(
   preparation: Preparation,
   limit: number,
 ): Promise<Recalled[]> {
-  const { question, background } = retrievalTexts(preparation.messages)
+  // What is not to be stored is asked about all the same.
+  const turns = turnsOf(preparation.messages.map(({ role, content }) => ({ role, content })))
+  const asking = askingTurn(turns)
+  const { question, background } = retrievalTexts(turns, asking)
+  // What was said before stands in the request; what is asked now may be what somebody once told us.
+  const without = repeatedOf(turns.toSpliced(asking, 1).map(({ text }) => text))
   const asked = (text: string, places: number): Promise<Recalled[]> =>
     text === '' || places === 0
       ? Promise.resolve([])
       : recall(backend, caller, {
           text,
           limit: places,
-          sessions: preparation.session === null ? [null] : [null, preparation.session],
+          sessions: sessionsOf(preparation.session),
           embeddings: preparation.embeddings,
           tiers: preparation.tiers,
           importance: preparation.importance,
           floor: true,
+          without,
         })
   const direct = await asked(question, limit)
   const room = Math.min(limit - direct.length, Math.ceil(limit / 3))
@@ -93,17 +138,23 @@ const backgroundTurns = 4
 const questionCharacters = 8_000
 const backgroundCharacters = 2_000
 
+/** The last user turn, or the last of all where there is none. */
+function askingTurn(turns: readonly Turn[]): number {
+  const userTurn = turns.findLastIndex(({ role }) => role === 'user')
+  return userTurn >= 0 ? userTurn : Math.max(0, turns.length - 1)
+}
+
 /**
  * The texts to look for, out of the most recent turns that are not the system's: the last user turn,
  * and the few turns before it.
  */
-function retrievalTexts(messages: readonly Message[]): {
+function retrievalTexts(
+  turns: readonly Turn[],
+  last: number,
+): {
   question: string
   background: string
 } {
-  const turns = turnsOf(messages.map(({ role, content }) => ({ role, content })))
-  const userTurn = turns.findLastIndex(({ role }) => role === 'user')
-  const last = userTurn >= 0 ? userTurn : turns.length - 1
   const question = (turns[last]?.text ?? '').slice(-questionCharacters).trim()
   const background = turns
     .slice(Math.max(0, last - backgroundTurns), Math.max(0, last))

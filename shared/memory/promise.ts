@@ -13,5 +13,7 @@ export type IngestJob = {
   sessionEpoch: number
   /** Embedding model that names the vault space, as it was when the work was accepted. */
   model: string
+  /** The retention of the account when it was accepted, in days; left out where there was none. */
+  retentionDays?: number
   memories: Memory[]
 }

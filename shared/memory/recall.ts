@@ -2,8 +2,10 @@ import type { Backend } from '#shared/backend.ts'
 import type { Embedder } from '#shared/embedding/embedder.ts'
 import type { Caller } from '#shared/key/caller.ts'
 import type { Tier } from '#shared/memory/memory.ts'
+import type { Repeated } from '#shared/memory/repeated.ts'
 import { audienceOf } from '#shared/org/permitted.ts'
 import { sharedVaultOf } from '#shared/org/scope.ts'
+import { orNothing, sharedEmbedders } from '#shared/org/shared-spaces.ts'
 import { placeSeen } from '#shared/recall/image/image-source.ts'
 import { createImage, type Image } from '#shared/recall/image/image.ts'
 import type { SpaceRef } from '#shared/recall/image/images.ts'
@@ -22,6 +24,8 @@ export type RecallQuestion = {
   importance: number | undefined
   /** Leave out whatever is not relevant, even if nothing remains. */
   floor: boolean
+  /** What need not be found, since whoever asks has it. */
+  without?: Repeated | undefined
 }
 
 /** What was found, and whose memory it is. */
@@ -33,7 +37,8 @@ type Recalling = Pick<
 >
 
 /** Candidates asked of the database where no image is held: enough to rank anew by words and time. */
-const candidatesOf = (limit: number): number => Math.min(2_000, Math.max(200, limit * 4))
+const candidatesOf = ({ limit, without }: RecallQuestion): number =>
+  Math.min(2_000, Math.max(200, limit * 4) + (without?.size ?? 0))
 
 /**
  * Finds what a vault remembers about a text, best first; for a member of an organization also what they
@@ -53,16 +58,15 @@ export async function recall(
   if (!member) return rankIn(backend, embedder, own, question)
 
   const shared = { scope: sharedVaultOf(member), session: null, audience: audienceOf(member) }
-  const sharedEmbedder = await backend.embedders.get()
-  if (sharedEmbedder.space === embedder.space) {
-    return rankIn(backend, embedder, [...own, shared], question)
-  }
-  // What a team shares is embedded with the default model alone, whatever a member asks with.
-  const [privately, together] = await Promise.all([
-    rankIn(backend, embedder, own, question),
-    rankIn(backend, sharedEmbedder, [shared], question),
+  const [usual, ...former] = await sharedEmbedders(backend, member.orgSpace)
+  const isOne = usual.space === embedder.space
+  const rankings = await Promise.all([
+    rankIn(backend, embedder, isOne ? [...own, shared] : own, question),
+    ...(isOne ? [] : [rankIn(backend, usual, [shared], question)]),
+    ...former.map(one => orNothing(rankIn(backend, one, [shared], question))),
   ])
-  return merged(privately, together).slice(0, question.limit)
+  if (rankings.length === 1) return rankings[0]
+  return merged(rankings.flatMap(found => found ?? [])).slice(0, question.limit)
 }
 
 /** A part of a vault to look in; of a shared one, who looks. */
@@ -87,6 +91,7 @@ async function rankIn(
     now: backend.now(),
     limit: question.limit,
     floor: question.floor,
+    without: question.without,
     calibration: embedder.calibration,
     ...(question.tiers && { tiers: question.tiers }),
     ...(question.importance !== undefined && { importance: question.importance }),
@@ -100,10 +105,10 @@ function sourceOf({ session, audience }: Looked): Recalled['source'] {
   return session === null ? 'core' : 'session'
 }
 
-/** Two rankings as one; of identical texts the newest stands for all. */
-function merged(one: readonly Recalled[], other: readonly Recalled[]): Recalled[] {
-  const newest = new Map<string, Recalled>()
-  for (const row of [...one, ...other]) {
+/** Several rankings as one, best first; of identical texts the newest stands for all. */
+export function merged<Row extends Found>(rows: readonly Row[]): Row[] {
+  const newest = new Map<string, Row>()
+  for (const row of rows) {
     const text = row.memory.text.normalize('NFC').trim()
     const known = newest.get(text)
     if (!known || known.memory.at < row.memory.at) newest.set(text, row)
@@ -125,7 +130,7 @@ async function imageOf(
     place: await placeSeen(postgres, place),
     space,
     vector,
-    count: candidatesOf(question.limit),
+    count: candidatesOf(question),
     ...(question.tiers && { tiers: question.tiers }),
     ...(question.importance !== undefined && { importance: question.importance }),
   })

@@ -14,6 +14,7 @@ import {
 import type { Transaction } from '#shared/postgres/connect.ts'
 import { finishOperation, reportProgress, type Outcome } from '#shared/postgres/operation-rows.ts'
 import { insertOperations, stateOf, unbilled } from '#shared/postgres/operations.ts'
+import { noteSharedSpace } from '#shared/postgres/org-spaces.ts'
 import {
   advanceReembedding,
   clearedSessionsOf,
@@ -23,6 +24,7 @@ import {
   type Reembedding,
   type ReembeddingStep,
 } from '#shared/postgres/reembeddings.ts'
+import { moveVault } from '#shared/postgres/vault-models.ts'
 import { changeVault } from '#shared/postgres/vaults.ts'
 
 /** One step of a re-embedding; the step that ends sends the next. */
@@ -31,6 +33,8 @@ export type ReembedJob = { operation: string; step: number }
 /** One call to a provider, and the memories that become searchable together. */
 const stepMemories = 256
 
+type Asker = Pick<Caller, 'account' | 'keyHash'> & { scope: Pick<Caller['scope'], 'vault'> }
+
 /**
  * Promises to give every memory of a vault, in all its sessions and tiers, a vector of another model.
  * Accepting the same operation again changes nothing. Nothing is billed: the memories are stored and
@@ -38,7 +42,7 @@ const stepMemories = 256
  */
 export async function acceptReembedding(
   { postgres, queue }: Pick<Backend, 'postgres' | 'queue'>,
-  { account, keyHash, scope }: Caller,
+  { account, keyHash, scope }: Asker,
   asked: { operation: string; model: string; dropPrevious: boolean; awaited: boolean },
 ): Promise<void> {
   const { operation: id, model, dropPrevious, awaited } = asked
@@ -74,7 +78,7 @@ type Embedding = Pick<Backend, 'postgres' | 'mongo' | 'embedders' | 'queue'>
  *
  * Looks through the vault until one look finds nothing more to embed, so what arrives meanwhile is
  * embedded too. Both spaces can be searched all the time; vectors of other models go only from memories
- * that have the new one.
+ * that have the new one. Once all are there, what names no model goes by this one.
  *
  * @throws Refusal `upstream` when the embedding model does not answer, `unavailable`.
  */
@@ -109,10 +113,16 @@ export async function reembedStep(
         found.places.map(({ session, ids: stored }) => ({
           session,
           stored,
+          unsaid: true,
           // Forgotten before they are read again: a space they have left does not find them.
           ...(found.dropping && { removed: stored }),
         })),
       )
+    }
+    // All of it is there: before the first memory leaves the space it was in, nobody looks in that.
+    if (!found.dropping && (!next || next.dropping)) {
+      await noteSharedSpace(tx.query, found.vault, embedder.space)
+      await moveVault(tx.query, found.vault, found.model)
     }
     if (next) return sendStep(backend, tx, { operation, step: step + 1 })
     const counted = { ...found, embedded, dropped: found.dropped + done.dropped }

@@ -1,17 +1,27 @@
 import type { Backend } from '#shared/backend.ts'
 import type { Embedder } from '#shared/embedding/embedder.ts'
-import type { DatedRow } from '#shared/memory/date-search.ts'
-import type { Memory, VaultScope } from '#shared/memory/memory.ts'
-import { isWithin } from '#shared/memory/time-window.ts'
+import type { DatedRow, DatedStrand } from '#shared/memory/date-search.ts'
+import type { Memory } from '#shared/memory/memory.ts'
+import { merged } from '#shared/memory/recall.ts'
+import { isWithin, type TimeWindow } from '#shared/memory/time-window.ts'
 import type { ListedRow } from '#shared/mongo/listing.ts'
-import { embeddedReflections, type TimelineRead } from '#shared/mongo/timeline.ts'
+import { embeddedReflections } from '#shared/mongo/timeline.ts'
+import { orNothing } from '#shared/org/shared-spaces.ts'
 import { createImage, type Image } from '#shared/recall/image/image.ts'
-import { rank } from '#shared/recall/ranking/rank.ts'
+import { rank, type Found } from '#shared/recall/ranking/rank.ts'
 import { termsOf } from '#shared/recall/words/words.ts'
 
 type Ranking = Pick<Backend, 'mongo' | 'queryVectors' | 'images' | 'nearest' | 'now'>
 
-type Asked = TimelineRead & { query: string; embedder: Embedder }
+/** What is looked through by one embedder. */
+export type RankedStrands = {
+  embedder: Embedder
+  strands: readonly DatedStrand[]
+  /** It is left out when its model does not answer. */
+  spare: boolean
+}
+
+type Asked = { window: TimeWindow; query: string }
 
 /** Rows that a window is ranked for; whatever comes behind them has little to do with the query. */
 const rankedMax = 500
@@ -20,52 +30,91 @@ const candidatesMax = 2_000
 
 /**
  * The rows of a window that have to do with a query, best first; `more` at the end when there may be
- * others behind them. Raw memories are ranked on the vault's image; reflections are fetched, since the
+ * others behind them. Raw memories are ranked on the vaults' images; reflections are fetched, since the
  * image does not know the periods they are about.
  */
 export async function* ranked(
   backend: Ranking,
-  scope: VaultScope,
+  parts: readonly RankedStrands[],
   asked: Asked,
 ): AsyncGenerator<DatedRow | 'more', void, void> {
-  const { query, embedder, window, tiers, importance } = asked
+  const rankings = await Promise.all(
+    parts.map(part => {
+      const ranking = rankPart(backend, part, asked)
+      return part.spare ? orNothing(ranking) : ranking
+    }),
+  )
+  const found = rankings.length === 1 ? rankings[0]! : merged(rankings.flatMap(rows => rows ?? []))
+  for (const { row } of found.slice(0, rankedMax)) {
+    if (isWithin(asked.window, row.position)) yield row
+  }
+  if (found.length >= rankedMax) yield 'more'
+}
+
+type RankedRow = Found & { row: DatedRow }
+
+async function rankPart(
+  backend: Ranking,
+  { embedder, strands }: RankedStrands,
+  { window, query }: Asked,
+): Promise<RankedRow[]> {
   const vector = await backend.queryVectors.of(embedder, query)
+  const looked = await Promise.all(
+    strands.map(strand => lookedAt(backend, { strand, window, embedder, vector })),
+  )
+  const { tiers, importance } = strands[0]!.read
+  const found = rank(
+    looked.map(({ image }) => image),
+    {
+      text: query,
+      vector,
+      now: backend.now(),
+      limit: rankedMax,
+      floor: false,
+      calibration: embedder.calibration,
+      tiers,
+      ...(importance !== undefined && { importance }),
+      from: window.from.at,
+      to: window.to.at + 1,
+    },
+  )
+  return found.map(one => {
+    const { memory, score, image } = one
+    const { source } = strands[image]!
+    const listed = looked[image]!.rows.get(memory.id) ?? rawRow(memory)
+    return { ...one, row: { ...listed, source, position: { at: memory.at, id: memory.id }, score } }
+  })
+}
+
+type Looking = {
+  strand: DatedStrand
+  window: TimeWindow
+  embedder: Embedder
+  vector: Float32Array
+}
+
+type Looked = { image: Image; rows: Map<string, ListedRow> }
+
+async function lookedAt(backend: Ranking, looking: Looking): Promise<Looked> {
   const [raw, reflections] = await Promise.all([
-    rawImage(backend, scope, asked, vector),
-    reflectionsOf(backend, scope, asked),
+    rawImage(backend, looking),
+    reflectionsOf(backend, looking),
   ])
   const blocks = { ...reflections.image.blocks, 1: raw.blocks[1] }
-  const found = rank([{ ...reflections.image, blocks }], {
-    text: query,
-    vector,
-    now: backend.now(),
-    limit: rankedMax,
-    floor: false,
-    calibration: embedder.calibration,
-    tiers,
-    ...(importance !== undefined && { importance }),
-    from: window.from.at,
-    to: window.to.at + 1,
-  })
-  for (const { memory, score } of found) {
-    const position = { at: memory.at, id: memory.id }
-    if (!isWithin(window, position)) continue
-    const row = reflections.rows.get(memory.id) ?? rawRow(memory)
-    yield { ...row, position, score }
-  }
-  if (found.length === rankedMax) yield 'more'
+  return { image: { ...reflections.image, blocks }, rows: reflections.rows }
 }
 
 /** An image whose raw memories are those of the window at least. */
 async function rawImage(
   { images, nearest }: Ranking,
-  scope: VaultScope,
-  { place, window, tiers, importance, embedder: { space, dimension } }: Asked,
-  vector: Float32Array,
+  { strand, window, embedder: { space, dimension }, vector }: Looking,
 ): Promise<Image> {
+  const { scope, audience, read } = strand
+  const { place, tiers, importance } = read
   const nothing = createImage({ dimension, termsOf })
   if (!tiers.includes(1) || importance !== undefined) return nothing
-  const image = await images.get({ scope, session: place.session, space, dimension })
+  const looked = { scope, session: place.session, ...(audience && { audience }) }
+  const image = await images.get({ ...looked, space, dimension })
   if (image !== 'too-large') return image
   const [from, to] = [window.from.at, window.to.at + 1]
   const question = { place, space, vector, count: candidatesMax, tiers: [1] as const, from, to }
@@ -76,14 +125,13 @@ async function rawImage(
 /** The reflections of the window, each as of the time it counts for there. */
 async function reflectionsOf(
   { mongo }: Ranking,
-  scope: VaultScope,
-  { embedder: { space, dimension }, ...read }: Asked,
-): Promise<{ image: Image; rows: Map<string, ListedRow> }> {
+  { strand: { scope, read }, window, embedder: { space, dimension } }: Looking,
+): Promise<Looked> {
   const image = createImage({ dimension, termsOf })
   const isRaw = read.place.session !== null || read.tiers.every(tier => tier === 1)
   if (isRaw) return { image, rows: new Map() }
-  const found = await embeddedReflections(mongo, scope, { ...read, space })
-  const end = read.window.to.at
+  const found = await embeddedReflections(mongo, scope, { ...read, window, space })
+  const end = window.to.at
   image.put(found.map(({ memory }) => ({ ...memory, at: Math.min(memory.at, end) })))
   return { image, rows: new Map(found.map(({ row }) => [row.id, row])) }
 }

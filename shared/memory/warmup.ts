@@ -3,6 +3,7 @@ import type { Caller } from '#shared/key/caller.ts'
 import { tiers } from '#shared/memory/memory.ts'
 import { audienceOf } from '#shared/org/permitted.ts'
 import { sharedVaultOf } from '#shared/org/scope.ts'
+import { sharedEmbedders } from '#shared/org/shared-spaces.ts'
 import type { SpaceRef } from '#shared/recall/image/images.ts'
 
 /**
@@ -20,14 +21,9 @@ export async function warmUp(
   const { space, dimension } = await embedders.get(embeddings)
   const asked: SpaceRef[] = [{ scope, session, space, dimension }]
   if (member) {
-    const shared = await embedders.get()
-    asked.push({
-      scope: sharedVaultOf(member),
-      session: null,
-      space: shared.space,
-      dimension: shared.dimension,
-      audience: audienceOf(member),
-    })
+    const shared = { scope: sharedVaultOf(member), session: null, audience: audienceOf(member) }
+    const found = await sharedEmbedders({ embedders }, member.orgSpace)
+    asked.push(...found.map(one => ({ ...shared, space: one.space, dimension: one.dimension })))
   }
   const loaded = await Promise.all(asked.map(ref => images.get(ref)))
   let held = 0

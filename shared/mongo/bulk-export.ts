@@ -69,6 +69,7 @@ const projectionOf = (space: string | undefined) => ({
   covers: 1,
   consolidated_by: 1,
   provenance: 1,
+  expires_at: 1,
   tomb_at: 1,
   ...(space !== undefined && { [`vectors.${space}`]: 1 }),
 })

@@ -149,6 +149,8 @@ const optional = [
   'covers',
   'consolidated_by',
   'provenance',
+  'expires_at',
+  'expires_asked',
 ] as const
 
 function restoredDocumentOf(

@@ -20,6 +20,9 @@ export type MemoryDocument = {
   at: Date
   stored_at: Date
   tokens: number
+  /** When it is over, and when somebody asked for it to be: see `endsOf`. */
+  expires_at?: Date
+  expires_asked?: Date
   importance?: number
   speaker?: string
   /** Of an answer that broke off: a mark for whoever reads the store. */
@@ -48,6 +51,7 @@ export type MemoryDocument = {
   confidence?: number
   author?: string
   reviewed?: boolean
+  by_hand?: boolean
   updated_at?: Date
   /** The writes that made a shared memory what it is, the last few of them. */
   marks?: string[]
@@ -67,6 +71,7 @@ export const saidFields = {
   tokens: 1,
   importance: 1,
   speaker: 1,
+  expires_at: 1,
 } as const
 
 /** The fields a held memory needs; with the vector of one space. */
@@ -79,6 +84,7 @@ export const projectionOf = (space: string) => ({
 
 export function memoryOf(document: MemoryDocument): Memory {
   const { _id, tier, role, text, at, tokens, importance, speaker, tags, author } = document
+  const { expires_at } = document
   return {
     id: _id,
     tier,
@@ -88,6 +94,7 @@ export function memoryOf(document: MemoryDocument): Memory {
     tokens,
     ...(importance !== undefined && { importance }),
     ...(speaker !== undefined && { speaker }),
+    ...(expires_at && { expiresAt: expires_at.getTime() }),
     ...(tags !== undefined && { tags }),
     ...(author !== undefined && { author }),
   }

@@ -1,4 +1,5 @@
 import { Binary, type Filter } from 'mongodb'
+import type { Ends } from '#shared/memory/expiry.ts'
 import type { Tier, VaultScope } from '#shared/memory/memory.ts'
 import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/mongo/connect.ts'
 import { vectorOf, type MemoryDocument } from '#shared/mongo/documents.ts'
@@ -19,6 +20,8 @@ export type Editable = {
   version: number
   /** The vault spaces it has a vector in. */
   spaces: string[]
+  storedAt: number
+  expiresAt: number | undefined
   /** The last edit, and the tokens the debt counted before it; `at` in epoch milliseconds. */
   edited: { operation: string; at: number; before: number } | null
 }
@@ -31,6 +34,8 @@ export type NewText = {
   text: string
   hash: Buffer
   tokens: number
+  /** When it is over from now on; left out where that stays as it is. */
+  ends?: Ends
   /** What the debt counts the memory for until this edit is settled. */
   before: number
   vectors: ReadonlyMap<string, Float32Array>
@@ -89,9 +94,13 @@ export async function replaceText(
   { memories }: Pick<Mongo, 'memories'>,
   scope: VaultScope,
   { id, version, consolidated }: Editable,
-  { operation, text, hash, tokens, before, vectors }: NewText,
+  { operation, text, hash, tokens, before, vectors, ends }: NewText,
 ): Promise<boolean> {
   const spaces = [...vectors].map(([space, vector]) => [space, vectorOf(vector)])
+  const goneEnds = {
+    ...(ends && ends.expiresAt === undefined && { expires_at: '' as const }),
+    ...(ends && ends.expiresAsked === undefined && { expires_asked: '' as const }),
+  }
   const writing = memories.updateOne(
     {
       _id: { $eq: id },
@@ -106,7 +115,10 @@ export async function replaceText(
         tokens,
         vectors: Object.fromEntries(spaces) as Record<string, Binary>,
         edited: { operation, at: new Date(), before },
+        ...(ends?.expiresAt !== undefined && { expires_at: new Date(ends.expiresAt) }),
+        ...(ends?.expiresAsked !== undefined && { expires_asked: new Date(ends.expiresAsked) }),
       },
+      ...(Object.keys(goneEnds).length > 0 && { $unset: goneEnds }),
       $inc: { version: 1 },
     },
     { hint: byId },
@@ -136,6 +148,8 @@ function editableOf(document: MemoryDocument): Editable {
     consolidated: document.consolidated,
     version: document.version,
     spaces: Object.keys(document.vectors),
+    storedAt: document.stored_at.getTime(),
+    expiresAt: document.expires_at?.getTime(),
     edited: edited ? { ...edited, at: edited.at.getTime() } : null,
   }
 }

@@ -18,7 +18,7 @@ export type Buried = {
   consolidated: boolean
 }
 
-type Burial = Pick<DeleteIdsJob, 'operation' | 'vault' | 'epoch'>
+type Burial = Pick<DeleteIdsJob, 'operation' | 'vault' | 'epoch' | 'overAt'>
 
 /** Those of the given ids that this epoch of the vault has, in its core or in any session. */
 export async function livingAmong(
@@ -52,7 +52,7 @@ export async function livingAmong(
  */
 export async function bury(
   { memories }: Pick<Mongo, 'memories'>,
-  { operation, vault, epoch }: Burial,
+  { operation, vault, epoch, overAt }: Burial,
   ids: readonly string[],
   unsettled: readonly string[],
 ): Promise<void> {
@@ -69,7 +69,12 @@ export async function bury(
   }
   await inTime(
     memories.updateMany(
-      { vault: { $eq: vault }, epoch: { $eq: epoch }, _id: { $in: [...ids] } },
+      {
+        vault: { $eq: vault },
+        epoch: { $eq: epoch },
+        _id: { $in: [...ids] },
+        ...(overAt !== undefined && { expires_at: { $lte: new Date(overAt) } }),
+      },
       [{ $replaceRoot: { newRoot: { ...grave, tomb_at: '$$NOW' } } }],
       { hint: byId },
     ),

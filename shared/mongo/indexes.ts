@@ -11,6 +11,7 @@ export const byContent = 'content'
 export const byWaiting = 'unconsolidated'
 export const byTags = 'tags'
 export const byReview = 'review'
+export const byExpiry = 'expiring'
 
 /**
  * Release step: creates every index that is missing; existing ones are left alone.
@@ -19,7 +20,8 @@ export const byReview = 'review'
  * or one session, in the order of the event. What waits for consolidation has an index of its own that
  * shrinks as it is worked off; what is rated has two, since lists by importance run with and against
  * time. Reflections are found by the batch they came out of. Of what organizations share, what some may
- * see is found by its tags, and what a person has yet to review by how sure it is.
+ * see is found by its tags, and what a person has yet to review by how sure it is. Memories that will be
+ * over are in one by that moment, and no others.
  */
 export async function createIndexes({ memories }: Pick<Mongo, 'memories'>): Promise<void> {
   await memories.createIndexes([
@@ -54,6 +56,11 @@ export async function createIndexes({ memories }: Pick<Mongo, 'memories'>): Prom
       key: { vault: 1, epoch: 1, confidence: 1, at: -1, _id: -1 },
       name: byReview,
       partialFilterExpression: { reviewed: false },
+    },
+    {
+      key: { vault: 1, epoch: 1, expires_at: 1 },
+      name: byExpiry,
+      partialFilterExpression: { expires_at: { $exists: true } },
     },
   ])
 }

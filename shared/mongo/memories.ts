@@ -201,6 +201,8 @@ export function documentOf(memory: NewMemory, space: string): MemoryDocument {
     ...(rest.importance !== undefined && { importance: rest.importance }),
     ...(rest.speaker !== undefined && { speaker: rest.speaker }),
     ...(rest.interrupted && { interrupted: true }),
+    ...(rest.expiresAt !== undefined && { expires_at: new Date(rest.expiresAt) }),
+    ...(rest.expiresAsked !== undefined && { expires_asked: new Date(rest.expiresAsked) }),
     operation,
     vectors: { [space]: vectorOf(vector) },
     consolidated: false,

@@ -56,22 +56,33 @@ export async function* waitingMemories(
 }
 
 /** Whether any memory of a tier waits in the core vault, in whatever vault space. */
-export async function isWaiting(
+export const isWaiting = async (
+  mongo: Pick<Mongo, 'memories'>,
+  scope: VaultScope,
+  tier: SourceTier,
+): Promise<boolean> => (await spacesOfOneWaiting(mongo, scope, { tier })) !== undefined
+
+/**
+ * The vault spaces of a memory of a tier that waits in the core vault, of one that is not in `except`
+ * where that is given; undefined when none waits.
+ */
+export async function spacesOfOneWaiting(
   { memories }: Pick<Mongo, 'memories'>,
   { vault, epoch }: VaultScope,
-  tier: SourceTier,
-): Promise<boolean> {
+  { tier, except }: { tier: SourceTier; except?: string },
+): Promise<string[] | undefined> {
   const filter = {
     vault: { $eq: vault },
     epoch: { $eq: epoch },
     session: { $eq: '' },
     tier: { $eq: tier },
     consolidated: { $eq: false },
+    ...(except !== undefined && { [`vectors.${except}`]: { $exists: false } }),
   }
   const one = await memories
-    .findOne(filter, { projection: { _id: 1 }, hint: byWaiting, signal: deadline() })
+    .findOne(filter, { projection: { vectors: 1 }, hint: byWaiting, signal: deadline() })
     .catch(refuseWhenUnreachable)
-  return one !== null
+  return one ? Object.keys(one.vectors) : undefined
 }
 
 /** Those of the given memories that are still there, in the given order. */
@@ -173,7 +184,7 @@ function waitingOf(document: MemoryDocument): Waiting {
 
 /** A reflection happened when the last thing it is about did. */
 function reflectionOf(
-  { batch, vault, epoch, space, tier, covers }: CommitJob,
+  { batch, vault, epoch, space, tier, covers, expiresAt }: CommitJob,
   { vector, ...reflection }: CommitJob['reflections'][number],
   sourceIds: readonly string[],
 ): MemoryDocument {
@@ -188,6 +199,7 @@ function reflectionOf(
     at: covers.to,
     operation: batch,
     vector: floatsOf(vector),
+    ...(expiresAt !== undefined && { expiresAt }),
   } as const
   return {
     ...documentOf(memory, space),

@@ -19,6 +19,8 @@ export type SharedMemory = {
   author: string
   /** A person has decided about it. */
   reviewed: boolean
+  /** An admin has changed its words. */
+  byHand?: boolean
   /** Epoch milliseconds. */
   acquiredAt: number
   updatedAt: number
@@ -55,6 +57,7 @@ export const sharedFields = {
   confidence: 1,
   author: 1,
   reviewed: 1,
+  by_hand: 1,
   at: 1,
   updated_at: 1,
   tokens: 1,
@@ -63,7 +66,7 @@ export const sharedFields = {
 
 export function sharedOf(document: MemoryDocument): SharedMemory {
   const { _id, text, tags = [], confidence = 0, author = '', reviewed = false } = document
-  const { at, updated_at = at, tokens, version } = document
+  const { at, updated_at = at, tokens, version, by_hand: byHand = false } = document
   return {
     id: _id,
     text,
@@ -71,6 +74,7 @@ export function sharedOf(document: MemoryDocument): SharedMemory {
     confidence,
     author,
     reviewed,
+    ...(byHand && { byHand }),
     acquiredAt: at.getTime(),
     updatedAt: updated_at.getTime(),
     tokens,

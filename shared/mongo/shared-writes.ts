@@ -62,15 +62,18 @@ export async function replaceShared(
   )
 }
 
+type SharedOpinion = Pick<SharedMemory, 'id' | 'tags' | 'confidence' | 'reviewed' | 'byHand'>
+
 /** The same for what stays of the text: new tags, another opinion of them. Vectors are left alone. */
 export async function relabelShared(
   { memories }: Collections,
   scope: Scope,
-  { id, tags, confidence, reviewed }: Pick<SharedMemory, 'id' | 'tags' | 'confidence' | 'reviewed'>,
+  { id, tags, confidence, reviewed, byHand = false }: SharedOpinion,
   step: Step,
 ): Promise<boolean> {
   const { version, marks } = after(step)
-  const fields = { tags: tagsOf(tags), tag_set: tagSetOf(tags), confidence, reviewed }
+  const opinion = { confidence, reviewed, by_hand: byHand }
+  const fields = { tags: tagsOf(tags), tag_set: tagSetOf(tags), ...opinion }
   return written(
     memories.updateOne(
       unchanged(scope, id, step),
@@ -125,7 +128,8 @@ function documentOf(
   content: SharedContent,
   { version, marks }: Pick<Standing, 'version' | 'marks'>,
 ): MemoryDocument {
-  const { id, text, tags, confidence, author, reviewed, acquiredAt, tokens, vectors } = content
+  const { id, text, tags, confidence, author, reviewed, byHand = false } = content
+  const { acquiredAt, tokens, vectors } = content
   return {
     _id: id,
     vault,
@@ -150,6 +154,7 @@ function documentOf(
     confidence,
     author,
     reviewed,
+    ...(byHand && { by_hand: byHand }),
     updated_at: new Date(),
     version,
     marks: [...marks],

@@ -96,6 +96,21 @@ async function nextPage(
   return { places, after: end }
 }
 
+/** The spaces that one memory of a vault has vectors in; none where there is no such memory. */
+export async function spacesOfMemory(
+  { memories }: Collections,
+  scope: Scope,
+  id: string,
+): Promise<string[]> {
+  const row = await memories
+    .findOne(
+      { ...within(scope), _id: { $eq: id } },
+      { projection: { vectors: 1 }, hint: byId, signal: AbortSignal.timeout(lookDeadlineMs) },
+    )
+    .catch(refuseWhenUnreachable)
+  return Object.keys(row?.vectors ?? {})
+}
+
 /** How many memories have no vector in a space yet. */
 export async function countLacking(
   { memories }: Collections,

@@ -26,12 +26,12 @@ const reflectionsMax = 5_000
 const sameMomentMax = 100_000
 
 /**
- * The ids of all rows that stand in one millisecond, in order: of its own rows, and, where the window
- * ends in it, of the reflections that go on beyond.
+ * The ids of all rows that stand in one millisecond, without order: of its own rows, and, where the
+ * window ends in it, of the reflections that go on beyond.
  *
  * @throws Refusal `unavailable` when the memory store is out of reach.
  */
-export async function idsAt(
+async function idsAt(
   mongo: Pick<Mongo, 'memories'>,
   scope: VaultScope,
   read: TimelineRead,
@@ -47,19 +47,34 @@ export async function idsAt(
       .catch(refuseWhenUnreachable),
     at === read.window.to.at ? reflectionsBeyond(mongo, scope, read) : [],
   ])
-  return [...own.map(({ _id }) => _id), ...beyond.map(({ id }) => id)].sort()
+  return [...own.map(({ _id }) => _id), ...beyond.map(({ id }) => id)]
+}
+
+/** A part of what is told of a span of time: some vault, and what of it. */
+export type Strand = { scope: VaultScope; read: Omit<TimelineRead, 'window'> }
+
+/** The same over several strands, in order. */
+export async function idsOfAll(
+  mongo: Pick<Mongo, 'memories'>,
+  strands: readonly Strand[],
+  window: TimeWindow,
+  at: number,
+): Promise<string[]> {
+  const ids = await Promise.all(
+    strands.map(({ scope, read }) => idsAt(mongo, scope, { ...read, window }, at)),
+  )
+  return ids.flat().sort()
 }
 
 /** The window between the rows that its ends count. */
 export async function windowOf(
   mongo: Pick<Mongo, 'memories'>,
-  scope: VaultScope,
+  strands: readonly Strand[],
   { from, to, beyond }: AskedWindow,
-  read: Omit<TimelineRead, 'window'>,
 ): Promise<TimeWindow> {
   const whole: TimeWindow = { from: { at: from.at }, to: { at: to.at }, beyond }
   const rowAt = async (at: number, row: number): Promise<string | undefined> =>
-    (await idsAt(mongo, scope, { ...read, window: whole }, at))[row]
+    (await idsOfAll(mongo, strands, whole, at))[row]
   const [first, last] = await Promise.all([
     from.skipped === 0 ? undefined : rowAt(from.at, from.skipped),
     to.last === null ? undefined : rowAt(to.at, to.last),
@@ -88,7 +103,7 @@ export async function* rowsWithin(
     const cursor = memories.find(
       { ...rowsOf(scope, read), ...time },
       {
-        projection: listedFields,
+        projection: { ...listedFields, tags: 1, author: 1 },
         sort: { at: direction, _id: direction },
         hint: byPlace,
         batchSize: 500,
@@ -115,6 +130,7 @@ export async function reflectionsBeyond(
   read: TimelineRead,
 ): Promise<ListedRow[]> {
   if (!read.window.beyond || read.place.session !== null) return []
+  if (read.tiers.every(tier => tier === 1)) return []
   const rows = await memories
     .find(
       { ...rowsOf(scope, reflectionsAlone(read)), ...goingBeyond(read.window) },
@@ -175,6 +191,7 @@ function rowsOf(
     // The core has no epoch of its own; without the field counting goes by the index alone.
     ...(place.session !== null && { session_epoch: { $eq: place.sessionEpoch } }),
     tier: { $in: [...tiers] },
+    ...(place.tagSets && { tag_set: { $in: [...place.tagSets] } }),
     ...(importance !== undefined && { importance: { $gte: importance } }),
     ...(space !== undefined && { [`vectors.${space}`]: { $exists: true } }),
   }

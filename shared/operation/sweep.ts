@@ -1,8 +1,10 @@
 import type { Backend } from '#shared/backend.ts'
 import { sweepCleared } from '#shared/erasure/erase.ts'
+import { bringAlong } from '#shared/memory/bring-along.ts'
 import { storeAbandoned } from '#shared/memory/open-exchange.ts'
 import { deleteGravesBefore } from '#shared/mongo/cleared.ts'
 import { settleStranded } from '#shared/org/audit.ts'
+import { bringIntoSpace } from '#shared/org/bring-into-space.ts'
 import { dropStaleFiles } from '#shared/postgres/bulk-files.ts'
 import {
   dueErasures,
@@ -10,6 +12,7 @@ import {
   oldBurials,
   postponeErasure,
 } from '#shared/postgres/erasures.ts'
+import { dueVaults } from '#shared/postgres/expiries.ts'
 import {
   dropOldAnswers,
   dropOldOperations,
@@ -17,23 +20,27 @@ import {
   unfinishedOperations,
 } from '#shared/postgres/leftovers.ts'
 import { failOperations } from '#shared/postgres/operations.ts'
+import { dropOldUnanswered } from '#shared/postgres/open-exchanges.ts'
 import { dropOldTurns } from '#shared/postgres/org-turns.ts'
+import { dropOldRecalledTurns } from '#shared/postgres/recalled-turns.ts'
 import { purgeErasedAccounts } from '#shared/postgres/receipts.ts'
 import { dropOldRetrievals } from '#shared/postgres/shared-retrievals.ts'
 import { dropOldWrites } from '#shared/postgres/shared-writes.ts'
+import { rollUpAccounts } from '#shared/postgres/usage-accounts.ts'
 import { rollUpUsage } from '#shared/postgres/usage-sums.ts'
 import { dropOldDeliveries } from '#shared/postgres/webhook-deliveries.ts'
 import { withoutJob } from '#shared/queue/void-jobs.ts'
 
 type Sweeping = Pick<
   Backend,
-  'postgres' | 'mongo' | 'log' | 'accept' | 'embedders' | 'usage' | 'now'
+  'expiry' | 'postgres' | 'mongo' | 'log' | 'accept' | 'queue' | 'embedders' | 'usage' | 'now'
 >
 
 /** What is cleaned up, each bounded per run and safe to run at any time; each tells how much it found. */
 const sweeps: Record<string, (backend: Sweeping) => Promise<number>> = {
   exchanges: storeAbandoned,
   erased: sweepErasures,
+  over: removeEndedMemories,
   graves: purgeGraves,
   stranded: endStranded,
   answers: ({ postgres }) => dropOldAnswers(postgres.query),
@@ -41,12 +48,17 @@ const sweeps: Record<string, (backend: Sweeping) => Promise<number>> = {
   changes: ({ postgres }) => trimChanges(postgres.query),
   files: ({ postgres }) => dropStaleFiles(postgres.query),
   turns: ({ postgres }) => dropOldTurns(postgres.query),
+  recalledTurns: ({ postgres }) => dropOldRecalledTurns(postgres.query),
+  unansweredTurns: ({ postgres }) => dropOldUnanswered(postgres.query),
   sharedWrites: settleStranded,
+  sharedSpaces: bringIntoSpace,
+  movedVaults: bringAlong,
   sharedHistory: ({ postgres }) => dropOldWrites(postgres.query),
   sharedRetrievals: ({ postgres }) => dropOldRetrievals(postgres.query),
   erasedAccounts: ({ postgres }) => purgeErasedAccounts(postgres.query),
   webhooks: ({ postgres }) => dropOldDeliveries(postgres.query),
   usageDays: ({ postgres }) => rollUpUsage(postgres.query),
+  accountDays: ({ postgres }) => rollUpAccounts(postgres.query),
 }
 
 /**
@@ -66,6 +78,16 @@ export async function sweepAll(backend: Sweeping): Promise<Record<string, number
   const level = Object.values(found).some(count => count > 0) ? 'info' : 'debug'
   backend.log[level](found, 'sweep.done')
   return found
+}
+
+const dueVaultsMax = 200
+const overWithinMs = 30_000
+
+/** What is over in vaults that nobody asks. */
+async function removeEndedMemories({ postgres, expiry }: Sweeping): Promise<number> {
+  const vaults = await dueVaults(postgres.query, dueVaultsMax)
+  for (const vault of vaults) await expiry.removeOver(vault, overWithinMs)
+  return vaults.length
 }
 
 const erasuresMax = 200

@@ -1,8 +1,8 @@
 import type { Backend } from '#shared/backend.ts'
 import { askOnce, useless, type Asking } from '#shared/org/pipeline/ask.ts'
-import { extractInstructions } from '#shared/org/prompts.ts'
+import { extractInstructions, factsMax } from '#shared/org/prompts.ts'
 import { bareNote, isForbidden, noteRuleOf, shortNote } from '#shared/org/rules.ts'
-import type { OrgExtractJob, SaidMessage } from '#shared/org/turn.ts'
+import { spokenTurns, type OrgExtractJob, type SaidMessage } from '#shared/org/turn.ts'
 import { policyOf, type OrgPolicy } from '#shared/postgres/org-policy.ts'
 import {
   findTurn,
@@ -16,21 +16,15 @@ import {
 import { storableText } from '#shared/redaction/policy.ts'
 import { shape, type Schema } from '#shared/shape.ts'
 
-/** Facts of one exchange; more are a sign of a model that copies. */
-const factsMax = 50
 const factMax = 2_000
 
-const schemaOf = (
-  fact: { turn: Schema; text: Schema; confidence: Schema },
-  bounds: Schema,
-): Schema => ({
+const schemaOf = (fact: { turn: Schema; text: Schema; confidence: Schema }): Schema => ({
   type: 'object',
   required: ['facts'],
   additionalProperties: false,
   properties: {
     facts: {
       type: 'array',
-      ...bounds,
       items: {
         type: 'object',
         required: ['turn', 'text', 'note', 'confidence'],
@@ -41,20 +35,18 @@ const schemaOf = (
   },
 })
 
-const answerSchema = schemaOf(
-  { turn: { type: 'integer' }, text: { type: 'string' }, confidence: { type: 'number' } },
-  {},
-)
+const answerSchema = schemaOf({
+  turn: { type: 'integer' },
+  text: { type: 'string' },
+  confidence: { type: 'number' },
+})
 
 const answerShape = shape<{ facts: Found[] }>(
-  schemaOf(
-    {
-      turn: { type: 'integer', minimum: 0 },
-      text: { type: 'string', maxLength: factMax },
-      confidence: { type: 'number', minimum: 0, maximum: 1 },
-    },
-    { maxItems: factsMax },
-  ),
+  schemaOf({
+    turn: { type: 'integer', minimum: 0 },
+    text: { type: 'string', maxLength: factMax },
+    confidence: { type: 'number', minimum: 0, maximum: 1 },
+  }),
   { name: 'the answer' },
 )
 
@@ -91,8 +83,9 @@ export async function extractFacts(
       return finishTurn(tx, job.turn)
     }
     await writePasses(tx, job.turn, { pass1 })
-    const data = { turn: job.turn, org: job.org }
-    await queue.send(tx, 'org-tag', [{ id: job.turn, data, priority: 0 }])
+    const { turn: id, operation, org } = job
+    const data = { turn: id, org, ...(operation !== undefined && { operation }) }
+    await queue.send(tx, 'org-tag', [{ id, data, priority: 0 }])
   })
 }
 
@@ -129,7 +122,9 @@ async function factsOf(
   signal: AbortSignal,
 ): Promise<Fact[]> {
   // What an anti-rule matches is not even shown to the model.
-  const turns = turnsOf(job.messages).filter(messages => !isForbidden(policy, wordsOf(messages)))
+  const turns = spokenTurns(job.messages).filter(
+    messages => !isForbidden(policy, wordsOf(messages)),
+  )
   if (turns.length === 0 || keepsNothing(policy)) return []
   return askOnce(
     backend,
@@ -148,20 +143,25 @@ async function factsOf(
   )
 }
 
+/** The first that there is room for, each once. */
 function keptFacts(
   policy: OrgPolicy,
   found: readonly Found[],
   turns: readonly SaidMessage[][],
 ): Fact[] {
+  const ruled = found.map(one => ({ turn: one.turn, fact: ruledOf(policy, one) }))
+  const noted = new Set(ruled.flatMap(({ turn, fact }) => (fact?.note ? [turn] : [])))
   const kept = new Map<string, Fact>()
-  for (const one of found) {
-    const turn = turns[one.turn]
-    if (!turn) throw useless('a fact is from no turn')
-    const fact = keptOf(policy, one, wordsOf(turn))
-    const text = fact && storableText(policy.redaction, fact.text)
-    if (text !== undefined && !kept.has(text)) kept.set(text, { ...fact!, text })
+  for (const { turn, fact } of ruled) {
+    const words = turns[turn]
+    if (!words) throw useless('a fact is from no turn')
+    // Words of the turn that no fact was taken for a note of may be in any of them.
+    const rule = noted.has(turn) ? undefined : noteRuleOf(policy, wordsOf(words))
+    const left = fact && rule ? { ...fact, text: bareNote(rule), note: true } : fact
+    const text = left && storableText(policy.redaction, left.text)
+    if (text !== undefined && !kept.has(text)) kept.set(text, { ...left!, text })
   }
-  return [...kept.values()]
+  return [...kept.values()].slice(0, factsMax)
 }
 
 /** Retention that is switched off and nothing in its place. */
@@ -169,27 +169,16 @@ const keepsNothing = ({ defaultOn, custom, execRules }: OrgPolicy): boolean =>
   !defaultOn && custom.trim() === '' && execRules.length === 0
 
 /**
- * What the rules leave of a fact, whatever the model made of them: nothing of what an anti-rule matches,
- * and of what an exec rule matches, in the fact or in the words it is from, a short note.
+ * What the rules leave of a fact, whatever the model made of it: nothing of what an anti-rule matches, a
+ * short note of what an exec-rule does.
  */
-function keptOf(policy: OrgPolicy, found: Found, words: string): Fact | undefined {
+function ruledOf(policy: OrgPolicy, found: Found): Fact | undefined {
   const text = found.text.replaceAll(/\s+/g, ' ').trim()
   if (text === '' || isForbidden(policy, text)) return undefined
   const { confidence } = found
   if (found.note) return { text: shortNote(text), confidence, note: true }
-  const rule = noteRuleOf(policy, text) ?? noteRuleOf(policy, words)
+  const rule = noteRuleOf(policy, text)
   return rule ? { text: bareNote(rule), confidence, note: true } : { text, confidence, note: false }
-}
-
-/** A turn begins where somebody speaks after the model has. */
-function turnsOf(messages: readonly SaidMessage[]): SaidMessage[][] {
-  const turns: SaidMessage[][] = []
-  for (const [index, message] of messages.entries()) {
-    const begins = message.role === 'user' && messages[index - 1]?.role !== 'user'
-    if (begins || turns.length === 0) turns.push([])
-    turns.at(-1)!.push(message)
-  }
-  return turns
 }
 
 const wordsOf = (messages: readonly SaidMessage[]): string =>

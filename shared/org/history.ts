@@ -56,7 +56,8 @@ export async function restoreShared(
           'GET …/history lists them',
         )
       }
-      if (revision.before) return revision.before
+      // Words that an admin takes back are words that an admin wants.
+      if (revision.before) return { ...revision.before, byHand: true }
       throw new Refusal(
         'conflict',
         'There was nothing before this: it is how the memory came to be',

@@ -1,6 +1,8 @@
 import type { Backend } from '#shared/backend.ts'
 import { mintId } from '#shared/ids.ts'
 import type { Admin } from '#shared/key/admin.ts'
+import { Refusal } from '#shared/errors.ts'
+import { isWordless } from '#shared/org/rules.ts'
 import { changePolicy, organizationOf } from '#shared/org/policy.ts'
 import {
   readInstructions,
@@ -40,7 +42,7 @@ export type InstructionsChange = {
  * Writes what is given and leaves the rest. Rules get ids; an id that names no rule of the
  * organization, or the same rule again, becomes another one.
  *
- * @throws Refusal `missing`.
+ * @throws Refusal `missing`; `invalid` for a rule that matches nothing.
  */
 export const changeInstructions = (
   backend: Pick<Backend, 'postgres'>,
@@ -48,6 +50,8 @@ export const changeInstructions = (
   { defaultOn, custom, antiRules, execRules }: InstructionsChange,
 ): Promise<InstructionsRow> =>
   changePolicy(backend, { admin, org }, async tx => {
+    requireWords(antiRules, 'anti_rules')
+    requireWords(execRules, 'exec_rules')
     const now = await readInstructions(tx.query, org)
     const free = new Set([...now.antiRules, ...now.execRules].map(({ id }) => id))
     // What is not written keeps its ids.
@@ -65,3 +69,9 @@ export const changeInstructions = (
     })
     return readInstructions(tx.query, org)
   })
+
+function requireWords(rules: readonly WrittenRule[] | undefined, field: string): void {
+  const at = rules?.findIndex(isWordless) ?? -1
+  if (at < 0) return
+  throw new Refusal('invalid', `${field}[${at}].match holds no words`, 'It would match nothing')
+}

@@ -1,7 +1,7 @@
 import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/errors.ts'
 import type { Admin } from '#shared/key/admin.ts'
-import { hashOfKey, looksLikeKey } from '#shared/key/key.ts'
+import { hashOfKey, looksLikeKey, maskMemberKey } from '#shared/key/key.ts'
 import { insertSealedKey, rawKeyOf } from '#shared/org/org-key.ts'
 import { changePolicy, organizationOf } from '#shared/org/policy.ts'
 import { ensureUser } from '#shared/org/user.ts'
@@ -10,6 +10,7 @@ import {
   findMemberKey,
   listMemberKeys,
   revokeMemberKey,
+  type KeyHolder,
   type MemberKeyRow,
 } from '#shared/postgres/members.ts'
 
@@ -21,7 +22,7 @@ export type WholeKey = MemberKeyRow & { key: string }
  * that name. The same operation again answers with the key it made.
  *
  * @param operation becomes the key's id
- * @throws Refusal `missing`.
+ * @throws Refusal `missing`; `conflict` when the key it made cannot be shown any more.
  */
 export const mintMemberKey = (
   backend: Pick<Backend, 'postgres' | 'config' | 'seal'>,
@@ -46,34 +47,42 @@ export const mintMemberKey = (
   })
 
 /**
- * Keys of members, revoked ones too.
+ * Keys of members, revoked ones too. Sealed keys stay closed.
  *
- * @param q keeps those whose key, id or member it is a piece of, upper or lower case
+ * @param q a whole key, or a piece of what is known of keys in clear, upper or lower case: the masked
+ *   form, the id, and the name, email, first and last name of the member
  * @throws Refusal `missing`.
  */
 export async function searchMemberKeys(
-  backend: Pick<Backend, 'postgres' | 'seal'>,
+  backend: Pick<Backend, 'postgres' | 'config'>,
   admin: Admin,
   org: string,
   q = '',
 ): Promise<MemberKeyRow[]> {
   const { query } = backend.postgres
   await organizationOf(query, admin, org)
+  const whole = looksLikeKey(q) ? await findMemberKey(query, org, keyAsked(backend, q)) : undefined
+  if (whole?.user) return [whole]
   const rows = await listMemberKeys(query, org)
   const piece = q.toLowerCase()
-  if (piece === '') return rows
-  return rows.filter(row =>
-    [row.teamMemberId, row.id, rawKeyOf(backend, row)].some(text =>
-      text.toLowerCase().includes(piece),
-    ),
-  )
+  return rows.filter(row => clearOf(row).some(text => text.toLowerCase().includes(piece)))
 }
+
+/** What a key is called, the ways it is shown. */
+const clearOf = (row: MemberKeyRow & KeyHolder): string[] => [
+  row.id,
+  row.masked,
+  maskMemberKey(row.masked),
+  row.teamMemberId,
+  row.email,
+  `${row.firstName} ${row.lastName}`.trim(),
+]
 
 /**
  * A member key whole.
  *
  * @param asked its id, or the key itself
- * @throws Refusal `missing`.
+ * @throws Refusal `missing`; `conflict` when it cannot be shown any more.
  */
 export async function readMemberKey(
   backend: Pick<Backend, 'postgres' | 'config' | 'seal'>,

@@ -21,3 +21,14 @@ export function nameAsked(text: string, field: string): string {
 export const labelsAsked = (labels: readonly string[]): string[] => [
   ...new Set(labels.map(label => nameAsked(label, 'A label of allowed_tags'))),
 ]
+
+/**
+ * Who is meant by a name, as a member, an author or an actor is called. Mail knows no upper case; every
+ * other name is another one when a letter differs.
+ */
+export function personOf(given: string): string {
+  const name = given.normalize('NFC').trim()
+  return isEmail(name) ? name.toLowerCase() : name
+}
+
+export const isEmail = (name: string): boolean => /^[^\s@]+@[^\s@]+$/.test(name)

@@ -1,4 +1,5 @@
 import type { Backend } from '#shared/backend.ts'
+import { Refusal } from '#shared/errors.ts'
 import { mintId } from '#shared/ids.ts'
 import { hashOfKey, maskKey, mintKey } from '#shared/key/key.ts'
 import { insertVault } from '#shared/postgres/accounts.ts'
@@ -55,8 +56,22 @@ export async function insertSealedKey(
   return { key, createdAt }
 }
 
-/** The raw key of a row. @throws Error when it was sealed by a master key that is not configured. */
-export const rawKeyOf = ({ seal }: Pick<Sealing, 'seal'>, row: MemberKeyRow): string =>
-  seal.open(row.sealed, placeOf(row.id))
+/**
+ * The raw key of a row.
+ *
+ * @throws Refusal `conflict` when it does not open: the master key that sealed it is not configured any
+ *   more. The key itself goes on working.
+ */
+export function rawKeyOf({ seal }: Pick<Sealing, 'seal'>, row: MemberKeyRow): string {
+  try {
+    return seal.open(row.sealed, placeOf(row.id))
+  } catch {
+    throw new Refusal(
+      'conflict',
+      'This key cannot be shown any more, though it still works',
+      'The operator has dropped the master key it was sealed with. Create another key for the member and revoke this one',
+    )
+  }
+}
 
 const placeOf = (id: string): string => `memory_keys:${id}`

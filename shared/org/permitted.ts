@@ -32,15 +32,18 @@ export function isPermitted(audience: Audience, tags: readonly string[]): boolea
 /** Who can see a memory: everyone, some roles, or only those that see everything. */
 export type Sensitivity = 'open' | 'internal' | 'restricted'
 
-/** @param roles the allowed tags of each role of the organization */
+/**
+ * What somebody with all roles but those with `*` may see is not restricted.
+ *
+ * @param roles the allowed tags of each role of the organization
+ */
 export function sensitivityOf(
   tags: readonly string[],
   roles: readonly (readonly string[])[],
 ): Sensitivity {
   if (tags.length === 0) return 'open'
-  const isSeenBy = (allowed: readonly string[]) =>
-    !allowed.includes('*') && isPermitted({ wildcard: false, tags: allowed }, tags)
-  return roles.some(isSeenBy) ? 'internal' : 'restricted'
+  const allowed = roles.filter(role => !role.includes('*')).flat()
+  return isPermitted({ wildcard: false, tags: allowed }, tags) ? 'internal' : 'restricted'
 }
 
 /**

@@ -9,6 +9,7 @@ import {
   missingOrganization,
   type OrgRow,
 } from '#shared/postgres/orgs.ts'
+import { isRemoved, noteRemoval } from '#shared/postgres/policy-removals.ts'
 import { forgetMembersAnswers } from '#shared/postgres/shared-bills.ts'
 
 /**
@@ -28,6 +29,20 @@ export async function organizationOf(
 
 /** Whose policy is changed, and in which words a name is refused that another row has. */
 export type PolicyChange = { admin: Pick<Admin, 'account'>; org: string; taken?: string }
+
+/**
+ * Removes something of an organization's policy, in the transaction of the change. The same operation
+ * again removes nothing and finds it done.
+ */
+export async function removeOnce(
+  tx: Transaction,
+  { org, operation }: { org: string; operation: string },
+  remove: () => Promise<void>,
+): Promise<void> {
+  if (await isRemoved(tx.query, operation)) return
+  await remove()
+  await noteRemoval(tx, { org, operation })
+}
 
 /**
  * Runs a change to an organization's policy: changes follow one another, and the next request of every

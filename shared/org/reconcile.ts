@@ -126,24 +126,28 @@ const updatesOf = ({ turn, facts, decisions }: Decided): (By & Change)[] =>
         text,
         ifVersion: version,
         // A doubt about the new words is a doubt about the memory.
-        ...(confidence < reviewThreshold && { confidence, reviewed: false }),
+        ...(confidence < reviewThreshold && { confidence }),
       },
     ]
   })
 
+/** Surely below the threshold, and not what is least sure. */
+const contested = 0.5
+
 /** In the order that their ids were made in. */
 const additionsOf = ({ turn, policy, facts, decisions }: Decided): NewShared[] =>
-  decisions.flatMap(({ action, text }, index) => {
+  decisions.flatMap(({ action, text, replaces }, index) => {
     if (action !== 'ADD') return []
     const fact = facts[index]!
     return [
       {
         text,
         tags: currentTags(policy, fact),
-        confidence: fact.confidence,
+        // However sure its tags are: whether it replaces the other one is for a person to say.
+        confidence: replaces === undefined ? fact.confidence : Math.min(fact.confidence, contested),
         author: turn.author,
         reviewed: false,
-        acquiredAt: turn.createdAt.getTime(),
+        acquiredAt: turn.saidAt.getTime(),
       },
     ]
   })

@@ -9,6 +9,7 @@ import {
   type OrgVault,
 } from '#shared/org/shared-change.ts'
 import { snapshotOf } from '#shared/org/shared-settle.ts'
+import { bringBack, leaveReplaced, takeReplaced } from '#shared/org/replacement.ts'
 import { revisionsOf } from '#shared/postgres/audit.ts'
 
 /** Less sure than this, a memory waits for a person. */
@@ -31,11 +32,13 @@ export type Decision = { action: 'approve' | 'dismiss'; tags: readonly string[] 
 
 /**
  * Decides about a memory: approves it, with other tags if need be, or dismisses the doubt and leaves the
- * tags as they are. Either way it has been reviewed. A second run under the same operation decides
- * nothing more.
+ * tags as they are. Either way it has been reviewed. What an approved one was added to replace is removed
+ * first, so that a decision which is cut short between the two is made again by whoever asks again. A
+ * second run under the same operation decides nothing more.
  *
  * @throws Refusal `missing` when there is no such memory; `conflict` when it has been reviewed;
- *   `invalid` for tags with dismiss; `unavailable` when a store is out of reach.
+ *   `invalid` for tags with dismiss; `upstream` when a memory has to be brought back and the embedding
+ *   model does not answer; `unavailable` when a store is out of reach.
  */
 export async function reviewShared(
   backend: Changing,
@@ -46,26 +49,50 @@ export async function reviewShared(
     throw new Refusal('invalid', 'dismiss leaves the tags as they are', 'Send tags with approve')
   }
   const asked = { operation, actor, id, kind: 'review' } as const
-  const reviewed = await changeShared(backend, place, asked, ({ memory }) => {
+  let waiting: SharedMemory | undefined
+  const reviewed = await changeShared(backend, place, asked, async ({ memory }) => {
     if (!memory) throw noSuchShared()
     if (memory.reviewed) {
+      if (waiting) await yieldTo(backend, place, { operation, actor, waiting })
       throw new Refusal(
         'conflict',
         'This memory has been reviewed already',
         'PATCH changes it; POST …/review/undo takes the decision back',
       )
     }
-    return { ...snapshotOf(memory), tags: tags ?? memory.tags, reviewed: true }
+    waiting = memory
+    const by = { operation, actor, waiting }
+    const decided = { ...snapshotOf(memory), tags: tags ?? memory.tags, reviewed: true }
+    if (action === 'approve') {
+      const replaced = await takeReplaced(backend, place, by)
+      return { ...decided, ...(replaced !== undefined && { replaced }) }
+    }
+    await leaveReplaced(backend, place, by)
+    return decided
   })
   if (!reviewed) throw noSuchShared()
   return reviewed
 }
 
+/** Somebody else was faster: what this one had removed is brought back, unless that was an approval. */
+async function yieldTo(
+  backend: Changing,
+  place: OrgVault,
+  { waiting, ...by }: By & { waiting: SharedMemory },
+): Promise<void> {
+  const revisions = await revisionsOf(backend.postgres.query, place.org, waiting.id)
+  const decision = revisions.find(({ kind }) => kind === 'review')
+  if (decision?.after?.replaced === undefined)
+    await leaveReplaced(backend, place, { ...by, waiting })
+}
+
 /**
- * Takes the last decision about a memory back: it has the tags it had before, and waits again.
+ * Takes the last decision about a memory back: it has the tags it had before, and waits again. What was
+ * removed with it comes back, unless somebody has decided about that since.
  *
  * @throws Refusal `missing` when there is no such memory; `conflict` when nobody has decided about it in
- *   the last 30 days, or its tags were changed since; `unavailable` when a store is out of reach.
+ *   the last 30 days, or its tags were changed since; `upstream` when the embedding model does not
+ *   answer; `unavailable` when a store is out of reach.
  */
 export async function undoReview(
   backend: Changing,
@@ -90,6 +117,11 @@ export async function undoReview(
         'Its tags have been changed since it was reviewed',
         'PATCH changes tags and reviewed',
       )
+    }
+    const { replaced } = last.after
+    if (replaced !== undefined) {
+      const back = { operation, actor, id: replaced }
+      await bringBack(backend, place, back, removal => removal.createdAt <= last.createdAt)
     }
     return { ...snapshotOf(memory), tags: last.before.tags, reviewed: false }
   })

@@ -2,13 +2,14 @@ import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/errors.ts'
 import type { Admin } from '#shared/key/admin.ts'
 import { labelsAsked, nameAsked } from '#shared/org/named.ts'
-import { changePolicy, organizationOf } from '#shared/org/policy.ts'
-import type { Query } from '#shared/postgres/connect.ts'
+import { changePolicy, organizationOf, removeOnce } from '#shared/org/policy.ts'
+import type { Query, Transaction } from '#shared/postgres/connect.ts'
 import {
   deleteRole,
   findRole,
   insertRole,
   listRoles,
+  mostLabels,
   updateRole,
   type RoleChange,
   type RoleRow,
@@ -55,8 +56,8 @@ export const createRole = (
 /**
  * Writes what is given.
  *
- * @throws Refusal `missing`; `invalid` for a blank name or label; `conflict` when another role has that
- *   name.
+ * @throws Refusal `missing`; `invalid` for a blank name or label, and when somebody's roles would allow
+ *   more than 1,000; `conflict` when another role has that name.
  */
 export const changeRole = (
   backend: Pick<Backend, 'postgres'>,
@@ -70,11 +71,12 @@ export const changeRole = (
       name: name && nameAsked(name, 'name'),
       allowedTags: allowedTags && labelsAsked(allowedTags),
     })
+    if (allowedTags) await requireFewLabels(tx, { role: id })
     return roleOf(tx.query, org, id)
   })
 
 /**
- * Removes a role and takes it from everybody who holds it.
+ * Removes a role and takes it from everybody who holds it. The same operation again finds it done.
  *
  * @throws Refusal `missing`.
  */
@@ -82,11 +84,35 @@ export const removeRole = (
   backend: Pick<Backend, 'postgres'>,
   { admin, org }: Acting,
   id: string,
+  operation: string,
 ): Promise<void> =>
-  changePolicy(backend, { admin, org }, async tx => {
-    await roleOf(tx.query, org, id)
-    await deleteRole(tx, id)
-  })
+  changePolicy(backend, { admin, org }, tx =>
+    removeOnce(tx, { org, operation }, async () => {
+      await roleOf(tx.query, org, id)
+      await deleteRole(tx, id)
+    }),
+  )
+
+/** They are read with every request of a member. */
+const labelsMax = 1_000
+
+/**
+ * Holds the bound of what the roles of one person allow, at the end of a change.
+ *
+ * @param whose everybody who holds a role, or a user
+ * @throws Refusal `invalid` when it is more than 1,000 labels.
+ */
+export async function requireFewLabels(
+  tx: Transaction,
+  whose: { role: string } | { user: string },
+): Promise<void> {
+  if ((await mostLabels(tx, whose)) <= labelsMax) return
+  throw new Refusal(
+    'invalid',
+    `The roles of one person may allow ${labelsMax} tags together`,
+    'A role with * allows all there are',
+  )
+}
 
 async function roleOf(query: Query, org: string, id: string): Promise<RoleRow> {
   const role = await findRole(query, org, id)

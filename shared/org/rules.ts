@@ -3,27 +3,32 @@ import type { OrgPolicy, Rule } from '#shared/postgres/org-policy.ts'
 /** Longest high-level note, in characters. */
 export const noteMax = 200
 
-/** Words this short are looked for as whole words: `art` is not in `start`. */
+/** Words this short are looked for as whole words: `art` is not in `artist`. */
 const shortWord = 3
 
 /**
  * Whether a text holds what a rule matches: its words as they stand, upper or lower case, accents,
- * width, invisible characters and white space aside. Models judge what a text is about; this is the
- * fence behind them, so it rather matches too much.
+ * width, invisible characters and white space aside, from the beginning of a word on: `rent` is in
+ * `rental`, and not in `current`. Models judge what a text is about; this is the fence behind them, so
+ * it rather matches too much.
  */
 export function matches({ match }: Rule, text: string): boolean {
   const wanted = folded(match)
   if (wanted === '') return false
   const within = folded(text)
-  if (wanted.length > shortWord || unspaced.test(wanted)) return within.includes(wanted)
+  if (unspaced.test(wanted)) return within.includes(wanted)
+  const isShort = wanted.length <= shortWord
   for (let at = within.indexOf(wanted); at >= 0; at = within.indexOf(wanted, at + 1)) {
     const [before, after] = [within.slice(0, at), within.slice(at + wanted.length)]
     const goesOnBefore = beginsInWord.test(wanted) && endsInWord.test(before)
-    const goesOnAfter = endsInWord.test(wanted) && beginsInWord.test(after)
+    const goesOnAfter = isShort && endsInWord.test(wanted) && beginsInWord.test(after)
     if (!goesOnBefore && !goesOnAfter) return true
   }
   return false
 }
+
+/** Whether a rule has no words, and so would match nothing. */
+export const isWordless = ({ match }: Pick<Rule, 'match'>): boolean => folded(match) === ''
 
 /** Whether content of this text is never stored. */
 export const isForbidden = ({ antiRules }: Pick<OrgPolicy, 'antiRules'>, text: string): boolean =>
@@ -55,9 +60,9 @@ export const shortenedTo = (text: string, max: number): string =>
 /** What is kept of content that ought to have come as a note and did not: that it came up. */
 export const bareNote = ({ match }: Rule): string => shortNote(`Came up: ${match}`)
 
-/** Scripts that put no space between words. */
+/** Scripts that put no space between words, or, as Korean, between a word and its endings. */
 const unspaced =
-  /\p{Script=Han}|\p{Script=Hiragana}|\p{Script=Katakana}|\p{Script=Thai}|\p{Script=Lao}|\p{Script=Khmer}|\p{Script=Myanmar}/u
+  /\p{Script=Han}|\p{Script=Hiragana}|\p{Script=Katakana}|\p{Script=Hangul}|\p{Script=Thai}|\p{Script=Lao}|\p{Script=Khmer}|\p{Script=Myanmar}/u
 const endsInWord = /[\p{L}\p{N}]$/u
 const beginsInWord = /^[\p{L}\p{N}]/u
 

@@ -15,6 +15,8 @@ export type MemberScope = {
   orgVault: string
   orgEpoch: number
   orgRevision: number
+  /** The vault space that all shared memories are in; null as long as nobody has looked. */
+  orgSpace: string | null
   /**
    * Labels of tags that the roles allow, without `*`, former labels of renamed tags among them. A
    * memory with several tags needs all of them.

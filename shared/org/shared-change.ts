@@ -10,6 +10,7 @@ import {
   type Standing,
 } from '#shared/mongo/shared-memories.ts'
 import { buryShared, relabelShared, replaceShared } from '#shared/mongo/shared-writes.ts'
+import { embeddersOfOrg, orNothing } from '#shared/org/shared-spaces.ts'
 import { settleWrites, snapshotOf } from '#shared/org/shared-settle.ts'
 import {
   findWrites,
@@ -75,7 +76,7 @@ export async function changeShared(
     const planned = await screenedPlan(backend, place, standing, await plan(standing))
     const intent = intentOf(place, asked, standing, planned)
     if (intent.actions.length === 0) return standing.memory
-    const vectors = await vectorsOf(backend, standing, intent.after)
+    const vectors = await vectorsOf(backend, place, standing, intent.after)
     if ((await intend(postgres.query, [intent])).has(mark)) continue
     if (!(await carryOut(backend, place, intent, { standing, vectors }))) continue
     await settleWrites(backend, place, [intent])
@@ -93,8 +94,8 @@ export const noSuchShared = (): Refusal =>
     'GET /v1/orgs/:orgId/memories lists those of the organization',
   )
 
-/** The same for the same operation and memory. */
-const writeIdOf = ({ operation, id }: Pick<Asked, 'operation' | 'id'>): string =>
+/** The id of a change: the same for the same operation and memory. */
+export const writeIdOf = ({ operation, id }: Pick<Asked, 'operation' | 'id'>): string =>
   copyIdOf(operation, 0, id)
 
 /** What came about and was not told: told now, before marks of later writes push its own out. */
@@ -151,14 +152,20 @@ function actionsOf(before: Snapshot | null, after: Snapshot | null): Action[] {
 
 /** Of a text that is new; null where there is none to embed. */
 async function vectorsOf(
-  { embedders }: Changing,
+  backend: Changing,
+  { org }: OrgVault,
   { memory }: Standing,
   planned: Snapshot | null,
 ): Promise<Record<string, Float32Array> | null> {
   if (!planned || planned.text === memory?.text) return null
-  const embedder = await embedders.get()
+  const [embedder, ...former] = await embeddersOfOrg(backend, org)
   const [vector] = await embedder.embedTexts([planned.text])
-  return { [embedder.space]: vector! }
+  const vectors = { [embedder.space]: vector! }
+  for (const one of former) {
+    const other = await orNothing(one.embedTexts([planned.text]))
+    if (other) vectors[one.space] = other[0]!
+  }
+  return vectors
 }
 
 function carryOut(

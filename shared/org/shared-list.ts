@@ -1,5 +1,7 @@
 import type { Backend } from '#shared/backend.ts'
+import type { Embedder } from '#shared/embedding/embedder.ts'
 import type { VaultScope } from '#shared/memory/memory.ts'
+import { merged } from '#shared/memory/recall.ts'
 import {
   sharedPage,
   sharedVectors,
@@ -8,8 +10,9 @@ import {
 } from '#shared/mongo/shared-lists.ts'
 import { sharedByIds, type SharedMemory } from '#shared/mongo/shared-memories.ts'
 import { everything } from '#shared/org/permitted.ts'
+import { orNothing, sharedEmbedders } from '#shared/org/shared-spaces.ts'
 import { createImage, type Image } from '#shared/recall/image/image.ts'
-import { rank } from '#shared/recall/ranking/rank.ts'
+import { rank, type Found } from '#shared/recall/ranking/rank.ts'
 import { termsOf } from '#shared/recall/words/words.ts'
 
 export type SharedQuestion = SharedFilter & {
@@ -26,6 +29,9 @@ export type SharedPage = {
   next: string | null
 }
 
+/** A shared vault, and the space that all of it is in. */
+export type SharedScope = VaultScope & { space: string | null }
+
 type Listing = Pick<
   Backend,
   'mongo' | 'cursors' | 'embedders' | 'queryVectors' | 'images' | 'nearest' | 'now'
@@ -40,7 +46,7 @@ type Listing = Pick<
  */
 export async function listShared(
   backend: Listing,
-  scope: VaultScope,
+  scope: SharedScope,
   question: SharedQuestion,
 ): Promise<SharedPage> {
   const { q, tag, author, reviewed, cursor, limit } = question
@@ -69,24 +75,39 @@ const rankedMax = 500
 
 async function closest(
   backend: Listing,
-  scope: VaultScope,
+  { space, ...scope }: SharedScope,
   question: SharedQuestion & { q: string },
   count: number,
 ): Promise<SharedMemory[]> {
-  const embedder = await backend.embedders.get()
+  const limit = Math.min(rankedMax, count)
+  const asked = { scope, question, limit }
+  const [usual, ...former] = await sharedEmbedders(backend, space)
+  const rankings = await Promise.all([
+    rankBy(backend, usual, asked),
+    ...former.map(one => orNothing(rankBy(backend, one, asked))),
+  ])
+  const found = merged(rankings.flatMap(rows => rows ?? []))
+  const ids = found.slice(0, limit).map(({ memory }) => memory.id)
+  const rows = new Map((await sharedByIds(backend.mongo, scope, ids)).map(row => [row.id, row]))
+  return ids.flatMap(id => rows.get(id) ?? [])
+}
+
+async function rankBy(
+  backend: Listing,
+  embedder: Embedder,
+  asked: { scope: VaultScope; question: SharedQuestion & { q: string }; limit: number },
+): Promise<Found[]> {
+  const { scope, question, limit } = asked
   const vector = await backend.queryVectors.of(embedder, question.q)
   const image = await imageOf(backend, scope, question, { embedder, vector })
-  const found = rank([image], {
+  return rank([image], {
     text: question.q,
     vector,
     now: backend.now(),
-    limit: Math.min(rankedMax, count),
+    limit,
     floor: false,
     calibration: embedder.calibration,
   })
-  const ids = found.map(({ memory }) => memory.id)
-  const rows = new Map((await sharedByIds(backend.mongo, scope, ids)).map(row => [row.id, row]))
-  return ids.flatMap(id => rows.get(id) ?? [])
 }
 
 /** With a filter only what it lets through is ranked: as many of the newest as a process reads in time. */

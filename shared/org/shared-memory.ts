@@ -11,6 +11,7 @@ import {
   type Changing,
   type OrgVault,
 } from '#shared/org/shared-change.ts'
+import { embeddersOfOrg } from '#shared/org/shared-spaces.ts'
 import { settleWrites, snapshotOf } from '#shared/org/shared-settle.ts'
 import { findWrites, intend, type Intent, type WriteKind } from '#shared/postgres/shared-writes.ts'
 import { isBlocked, screened, type Redaction } from '#shared/redaction/policy.ts'
@@ -30,7 +31,7 @@ export type NewShared = {
 export type Added = {
   /** One for each that was stored, with its place among those given. */
   added: { index: number; memory: SharedMemory }[]
-  /** Those that could not be embedded, and those that the policy of the organization blocks. */
+  /** Those without words, those that could not be embedded, and those that the policy blocks. */
   failed: { index: number; error: Refusal }[]
 }
 
@@ -40,7 +41,7 @@ export type Added = {
  * died of; what was removed meanwhile stays removed.
  *
  * @throws Refusal `unavailable` when a store is out of reach; when not a single text can be stored, why
- *   the first cannot: `upstream`, or `invalid` where the policy blocks it.
+ *   the first cannot: `upstream`, or `invalid` where it has no words or the policy blocks it.
  */
 export async function addShared(
   backend: Changing,
@@ -58,7 +59,7 @@ export async function addShared(
     redaction,
     given.filter(item => !isDone(item)),
   )
-  const { ready, failed: unembedded } = await embedded(backend, allowed)
+  const { ready, failed: unembedded } = await embedded(backend, place.org, allowed)
   const failed = [...blocked, ...unembedded].toSorted((a, b) => a.index - b.index)
   if (failed.length > 0 && failed.length === given.length) throw failed[0]!.error
   if (ready.length > 0) await store(backend, place, { actor, ready })
@@ -86,6 +87,8 @@ function givenOf(item: NewShared, operation: string, index: number): Given {
   return { index, mark: copyIdOf(operation, index, id), content }
 }
 
+const noWords = (): Refusal => new Refusal('invalid', 'text holds no words')
+
 /** Private data is out before a text is embedded, or the text is. */
 function screenedOf(
   redaction: Redaction | null,
@@ -94,6 +97,10 @@ function screenedOf(
   const allowed: Given[] = []
   const blocked: Added['failed'] = []
   for (const item of given) {
+    if (item.content.text.trim() === '') {
+      blocked.push({ index: item.index, error: noWords() })
+      continue
+    }
     try {
       const text = screened(redaction, item.content.text, 'text')
       allowed.push({ ...item, content: { ...item.content, text, tokens: tokensOf(text) } })
@@ -108,18 +115,29 @@ function screenedOf(
 type Ready = Given & { vectors: Record<string, Float32Array> }
 
 async function embedded(
-  { embedders }: Changing,
+  backend: Changing,
+  org: string,
   given: readonly Given[],
 ): Promise<{ ready: Ready[]; failed: Added['failed'] }> {
-  const embedder = await embedders.get()
+  const [embedder, ...former] = await embeddersOfOrg(backend, org)
   const texts = given.map(({ content }) => content.text)
   const outcomes = await embedEach(embedder, texts)
+  const others = await Promise.all(
+    former.map(async one => ({ space: one.space, outcomes: await embedEach(one, texts) })),
+  )
   const ready: Ready[] = []
   const failed: Added['failed'] = []
   for (const [i, item] of given.entries()) {
     const outcome = outcomes[i]!
     if (outcome instanceof Refusal) failed.push({ index: item.index, error: outcome })
-    else ready.push({ ...item, vectors: { [embedder.space]: outcome } })
+    else {
+      const vectors = { [embedder.space]: outcome }
+      for (const other of others) {
+        const vector = other.outcomes[i]!
+        if (!(vector instanceof Refusal)) vectors[other.space] = vector
+      }
+      ready.push({ ...item, vectors })
+    }
   }
   return { ready, failed }
 }
@@ -151,6 +169,8 @@ export type Change = {
   tags?: readonly string[]
   confidence?: number
   reviewed?: boolean
+  /** The words are an admin's: from now on no member's turn replaces them by itself. */
+  byHand?: boolean
   /** The version it was read at: refused with `conflict` when somebody has changed it since. */
   ifVersion?: number
   kind?: WriteKind
@@ -163,15 +183,15 @@ export type Change = {
  *
  * @returns the memory as it is now.
  * @throws Refusal `missing` when there is no such memory; `conflict` when it is not at `ifVersion`, or
- *   somebody keeps changing it; `invalid` for a text without words, or one that the policy blocks; `upstream` when the embedding
- *   model does not answer; `unavailable` when a store is out of reach.
+ *   somebody keeps changing it; `invalid` for a text without words, or one that the policy blocks;
+ *   `upstream` when the embedding model does not answer; `unavailable` when a store is out of reach.
  */
 export async function updateShared(
   backend: Changing,
   place: OrgVault,
   { operation, actor, id, ifVersion, kind = 'edit', ...wanted }: By & Change,
 ): Promise<SharedMemory> {
-  if (wanted.text?.trim() === '') throw new Refusal('invalid', 'text holds no words')
+  if (wanted.text?.trim() === '') throw noWords()
   const changed = await changeShared(
     backend,
     place,
@@ -183,7 +203,9 @@ export async function updateShared(
       }
       const { text = memory.text, confidence = memory.confidence } = wanted
       const { reviewed = memory.reviewed, tags = memory.tags } = wanted
-      return { ...snapshotOf(memory), text, tags, confidence, reviewed }
+      const { byHand = false } = wanted
+      const opinion = { confidence, reviewed, ...(byHand && { byHand }) }
+      return { ...snapshotOf(memory), text, tags, ...opinion }
     },
   )
   if (!changed) throw noSuchShared()

@@ -15,6 +15,7 @@ export const snapshotOf = (memory: Snapshot | SharedMemory): Snapshot => ({
   confidence: memory.confidence,
   author: memory.author,
   reviewed: memory.reviewed,
+  ...(memory.byHand && { byHand: true }),
   acquiredAt: memory.acquiredAt,
   tokens: memory.tokens,
 })

@@ -4,7 +4,9 @@ import { Refusal } from '#shared/errors.ts'
 import { mintId } from '#shared/ids.ts'
 import type { Admin } from '#shared/key/admin.ts'
 import { hashOfKey, maskKey, mintKey } from '#shared/key/key.ts'
+import { isEmail, personOf } from '#shared/org/named.ts'
 import { changePolicy, organizationOf } from '#shared/org/policy.ts'
+import { requireFewLabels } from '#shared/org/role.ts'
 import { insertVault } from '#shared/postgres/accounts.ts'
 import type { Query, Transaction } from '#shared/postgres/connect.ts'
 import { standingOf } from '#shared/postgres/erasures.ts'
@@ -44,7 +46,8 @@ type NewUser = UserChange & { email: string; roleIds?: string[] | undefined }
  * Creates a user with a private vault. The same operation again answers with the user it made.
  *
  * @param operation becomes the user's id
- * @throws Refusal `missing`, also for a role; `conflict` when the organization has one of that email.
+ * @throws Refusal `missing`, also for a role; `invalid` for roles that allow more than 1,000 tags;
+ *   `conflict` when the organization has one of that email.
  */
 export const createUser = (
   backend: Pick<Backend, 'postgres'>,
@@ -60,8 +63,8 @@ export const createUser = (
       id: operation,
       org,
       vault,
-      teamMemberId: nameOf(email),
-      email: nameOf(email),
+      teamMemberId: personOf(email),
+      email: personOf(email),
       firstName: firstName ?? null,
       lastName: lastName ?? null,
     })
@@ -72,7 +75,8 @@ export const createUser = (
 /**
  * Writes what is given; `roleIds` replaces all roles.
  *
- * @throws Refusal `missing`, also for a role; `conflict` when another user has that email.
+ * @throws Refusal `missing`, also for a role; `invalid` for roles that allow more than 1,000 tags;
+ *   `conflict` when another user has that email.
  */
 export const changeUser = (
   backend: Pick<Backend, 'postgres'>,
@@ -82,7 +86,7 @@ export const changeUser = (
 ): Promise<UserRow> =>
   changePolicy(backend, { admin, org, taken: takenEmail }, async tx => {
     await userOf(tx.query, org, id)
-    await updateUser(tx, id, { ...names, email: email && nameOf(email) })
+    await updateUser(tx, id, { ...names, email: email && personOf(email) })
     if (roleIds) await giveRoles(tx, org, id, roleIds)
     return userOf(tx.query, org, id)
   })
@@ -113,7 +117,7 @@ export async function removeUser(
 /**
  * Gives the member of that name, who is created where there is none, exactly these roles.
  *
- * @throws Refusal `missing`, also for a role.
+ * @throws Refusal `missing`, also for a role; `invalid` for roles that allow more than 1,000 tags.
  */
 export const assignRoles = (
   backend: Pick<Backend, 'postgres'>,
@@ -136,7 +140,7 @@ export async function ensureUser(
   tx: Transaction,
   { org, account, name }: { org: string; account: string; name: string },
 ): Promise<UserRow> {
-  const teamMemberId = nameOf(name)
+  const teamMemberId = personOf(name)
   if (teamMemberId === '') throw new Refusal('invalid', 'team_member_id holds no name')
   const known = await findUserByName(tx.query, org, teamMemberId)
   if (known) return known
@@ -201,14 +205,8 @@ async function giveRoles(
   roleIds: readonly string[],
 ): Promise<void> {
   const roles = [...new Set(roleIds.map(id => id.toLowerCase()))]
-  if (await replaceRoles(tx, { org, user, roles })) return
-  throw new Refusal('missing', 'No such role', 'GET /v1/orgs/:orgId/roles lists them')
+  if (!(await replaceRoles(tx, { org, user, roles }))) {
+    throw new Refusal('missing', 'No such role', 'GET /v1/orgs/:orgId/roles lists them')
+  }
+  await requireFewLabels(tx, { user })
 }
-
-/** Mail knows no upper case; every other name is another one when a letter differs. */
-function nameOf(given: string): string {
-  const name = given.normalize('NFC').trim()
-  return isEmail(name) ? name.toLowerCase() : name
-}
-
-const isEmail = (name: string): boolean => /^[^\s@]+@[^\s@]+$/.test(name)

@@ -17,9 +17,15 @@ export async function upsertAccount(
   return rows[0]!.id
 }
 
-export async function insertVault(tx: Transaction, account: string): Promise<string> {
+/** @param owner whether keys of this vault speak for the account */
+export async function insertVault(
+  tx: Transaction,
+  account: string,
+  { owner = false } = {},
+): Promise<string> {
   const id = mintId()
-  await tx.query('insert into vaults (id, account) values ($1, $2)', [id, account])
+  const values = [id, account, owner]
+  await tx.query('insert into vaults (id, account, owner) values ($1, $2, $3)', values)
   return id
 }
 

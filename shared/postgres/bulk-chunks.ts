@@ -11,6 +11,8 @@ export type Chunk = {
   session: string | null
   model: string
   replaces: boolean
+  /** How long the account keeps what is stored, in days; null: for good. */
+  retentionDays: number | null
   epoch: number
   /** By session, where it is not 0. */
   sessionEpochs: Record<string, number>
@@ -32,6 +34,8 @@ export async function findChunk(query: Query, file: string, n: number): Promise<
     `select f.id as file, c.n, f.operation, f.vault, f.kind, f.session, f.model, f.replaces, f.epoch,
             f.session_epochs as "sessionEpochs", f.created_at as "arrivedAt", f.lines as "fileLines",
             c.content, c.plan, c.lines, c.failed,
+            (select a.retention_days from vaults v join accounts a on a.id = v.account
+             where v.id = f.vault) as "retentionDays",
             (select coalesce(sum(b.lines), 0)::int from bulk_chunks b
              where b.file = c.file and b.n < c.n) as "linesBefore"
      from bulk_files f join bulk_chunks c on c.file = f.id

@@ -23,8 +23,9 @@ export type Begun =
 const usualLockSeconds = 60
 
 /**
- * Claims an Idempotency-Key for a day. Of many at once exactly one begins. A claim whose process died
- * is taken over under the operation id it had, so that work it had promised is not promised twice.
+ * Claims an Idempotency-Key for a day. Of many at once exactly one begins. A claim whose process died,
+ * or that failed, is taken over under the operation id it had, so that work it had promised is not promised
+ * twice.
  */
 export async function beginIdempotent(
   query: Query,
@@ -69,27 +70,77 @@ export async function beginIdempotent(
   return row.answer === null ? { state: 'running' } : { state: 'answered', answer: row.answer }
 }
 
-/** Keeps the answer for whoever asks again. */
+/** A request that has claimed its key, and what it runs under. */
+type Claimed = IdempotentRequest & { operation: string }
+
+/**
+ * Keeps the answer for whoever asks again; not when the claim has been forgotten because what it tells was
+ * deleted, even if the key has been claimed anew since.
+ */
 export async function keepAnswer(
   query: Query,
-  { keyHash, route, idempotency }: IdempotentRequest,
+  { keyHash, route, idempotency, operation }: Claimed,
   answer: string,
 ): Promise<void> {
   await query(
-    `update idempotency set answer = $4 where key_hash = $1 and route = $2 and idempotency = $3`,
-    [keyHash, route, idempotency, answer],
+    `update idempotency set answer = $5
+     where key_hash = $1 and route = $2 and idempotency = $3 and operation = $4`,
+    [keyHash, route, idempotency, operation, answer],
     'idempotency.keep',
+  )
+}
+
+/** The answer that is kept for a request, for a day; undefined when there is none, or it asked for another. */
+export async function keptAnswer(
+  query: Query,
+  { keyHash, route, idempotency, bodyHash }: IdempotentRequest,
+): Promise<string | undefined> {
+  const { rows } = await query<{ answer: string }>(
+    `select answer from idempotency
+     where key_hash = $1 and route = $2 and idempotency = $3 and body_hash = $4
+       and answer is not null and created_at >= now() - interval '24 hours'`,
+    [keyHash, route, idempotency, bodyHash],
+  )
+  return rows[0]?.answer
+}
+
+/** Whether somebody has claimed this Idempotency-Key within a day, for whatever body. */
+export async function isKnownKey(
+  query: Query,
+  { keyHash, route, idempotency }: Omit<IdempotentRequest, 'bodyHash'>,
+): Promise<boolean> {
+  const { rowCount } = await query(
+    `select from idempotency
+     where key_hash = $1 and route = $2 and idempotency = $3
+       and created_at >= now() - interval '24 hours'`,
+    [keyHash, route, idempotency],
+  )
+  return rowCount > 0
+}
+
+/**
+ * Lets go of a claim whose request failed: it may have promised its work, and whoever sends it again
+ * goes on under its operation.
+ */
+export async function unlockIdempotent(
+  query: Query,
+  { keyHash, route, idempotency, operation }: Claimed,
+): Promise<void> {
+  await query(
+    `update idempotency set locked_until = '-infinity'
+     where key_hash = $1 and route = $2 and idempotency = $3 and operation = $4 and answer is null`,
+    [keyHash, route, idempotency, operation],
   )
 }
 
 /** Gives a claim up: the request was refused before it did anything, and may be sent again. */
 export async function releaseIdempotent(
   query: Query,
-  { keyHash, route, idempotency }: IdempotentRequest,
+  { keyHash, route, idempotency, operation }: Claimed,
 ): Promise<void> {
   await query(
     `delete from idempotency
-     where key_hash = $1 and route = $2 and idempotency = $3 and answer is null`,
-    [keyHash, route, idempotency],
+     where key_hash = $1 and route = $2 and idempotency = $3 and operation = $4 and answer is null`,
+    [keyHash, route, idempotency, operation],
   )
 }

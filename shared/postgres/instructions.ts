@@ -1,4 +1,5 @@
 import type { Query, Transaction } from '#shared/postgres/connect.ts'
+import { missingOrganization } from '#shared/postgres/orgs.ts'
 
 export type Rule = {
   id: string
@@ -30,18 +31,24 @@ export async function insertInstructions(tx: Transaction, org: string): Promise<
 const rulesOf = (kind: RuleKind): string =>
   `coalesce((select json_agg(json_build_object('id', r.id, 'match', r.match, 'note', r.note)
                              order by r.position)
-             from org_rules r where r.org = i.org and r.kind = '${kind}'), '[]')`
+             from org_rules r where r.org = o.id and r.kind = '${kind}'), '[]')`
 
-/** The instructions of an organization; every organization has some. */
+/**
+ * The instructions of an organization; where none are written, those it began with.
+ *
+ * @throws Refusal `missing` when there is no such organization.
+ */
 export async function readInstructions(query: Query, org: string): Promise<InstructionsRow> {
   const { rows } = await query<InstructionsRow>(
-    `select i.org, i.default_on as "defaultOn", i.custom, i.updated_at as "updatedAt",
+    `select o.id as org, coalesce(i.default_on, true) as "defaultOn", coalesce(i.custom, '') as custom,
+            coalesce(i.updated_at, o.created_at) as "updatedAt",
             ${rulesOf('anti')} as "antiRules", ${rulesOf('exec')} as "execRules"
-     from org_instructions i where i.org = $1`,
+     from orgs o left join org_instructions i on i.org = o.id where o.id = $1`,
     [org],
     'instructions.read',
   )
-  return rows[0]!
+  if (rows[0]) return rows[0]
+  throw missingOrganization()
 }
 
 export async function updateInstructions(
@@ -50,9 +57,10 @@ export async function updateInstructions(
   { defaultOn, custom }: { defaultOn: boolean | undefined; custom: string | undefined },
 ): Promise<void> {
   await tx.query(
-    `update org_instructions set default_on = coalesce($2, default_on),
-       custom = coalesce($3, custom), updated_at = now()
-     where org = $1`,
+    `insert into org_instructions as i (org, default_on, custom)
+     values ($1, coalesce($2, true), coalesce($3, ''))
+     on conflict (org) do update set default_on = coalesce($2, i.default_on),
+       custom = coalesce($3, i.custom), updated_at = now()`,
     [org, defaultOn ?? null, custom ?? null],
   )
 }

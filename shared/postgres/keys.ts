@@ -1,5 +1,6 @@
 import type { MemberScope } from '#shared/org/scope.ts'
 import type { Query, Transaction } from '#shared/postgres/connect.ts'
+import { memberOf, memberOfKey, type MemberColumns } from '#shared/postgres/member-scope.ts'
 import { inForce, type Redaction, type StoredRedaction } from '#shared/redaction/policy.ts'
 
 /**
@@ -13,16 +14,26 @@ export type KeyRow = {
   vault: string
   account: string
   kind: MemoryKeyKind
+  /** The vault was made with its account: its keys speak for the account. */
+  ownerVault: boolean
   /** Of a member key: what it may see of the shared memory. */
   member: MemberScope | null
+  /** Another key has taken its place: it works until its time of grace is over. */
+  isRotated: boolean
   epoch: number
   revision: number
+  /** The embedding model whose space the vault stands in; null: the default one's. */
+  embeddings: string | null
   paymentMethod: string | null
   balance: number | null
   /** Pieces of work that are promised for the vault and not done. */
   pending: number
   /** What becomes of private data in what is stored with it. */
   redaction: Redaction | null
+  /** How long it is kept, in days; null: for good. */
+  retentionDays: number | null
+  /** The vault may hold what is over by now: it is to be removed before anything is read. */
+  hasOver: boolean
   rawUnits: number
   rawTokens: number
   tier2Count: number
@@ -34,41 +45,24 @@ type KeyColumns = {
   vault: string
   account: string
   kind: MemoryKeyKind
-  member: Omit<MemberScope, 'wildcard'> | null
+  owner: boolean
+  member: MemberColumns | null
+  is_rotated: boolean
   epoch: number
   revision: string
+  embeddings: string | null
   payment_method: string | null
   balance: string | null
   pending: number
   redaction: StoredRedaction | null
+  retention_days: number | null
+  has_over: boolean | null
   raw_units: number
   raw_tokens: string
   tier2_count: number
   tier2_importance: number
   tier2_tokens: string
 }
-
-/**
- * What a member key may see: the roles of its user as they are now. The organization's own key has no
- * user and so no roles. Nothing is looked up for keys that belong to no organization.
- */
-const memberOfKey = `
-  select json_build_object(
-    'org', o.id, 'memberId', coalesce(u.id, o.id), 'teamMemberId', coalesce(u.team_member_id, o.name),
-    'orgVault', o.vault, 'orgEpoch', ov.epoch, 'orgRevision', ov.revision,
-    'policyVersion', o.policy_version,
-    'allowedTags', array(
-      with allowed as (
-        select a.label from org_user_roles held join org_roles r on r.id = held.role,
-               unnest(r.allowed_tags) a(label)
-        where held.org_user = k.org_user
-      )
-      select label from allowed
-      union select f.label from allowed a join org_tags t on t.org = o.id and t.label = a.label,
-                   unnest(t.former) f(label))
-  )
-  from orgs o join vaults ov on ov.id = o.vault left join org_users u on u.id = k.org_user
-  where o.id = k.org`
 
 /**
  * The key with this hash, its vault as it is now and its account: the one read every request makes,
@@ -86,8 +80,11 @@ export async function findKeys(
   hashes: readonly Buffer[],
 ): Promise<(KeyRow | undefined)[]> {
   const { rows } = await query<KeyColumns & { n: number }>(
-    `select asked.n, k.vault, k.account, k.kind, v.epoch, v.revision, v.pending, a.payment_method,
-            a.balance, v.raw_units, v.raw_tokens, v.tier2_count, v.tier2_importance, v.tier2_tokens,
+    `select asked.n, k.vault, k.account, k.kind, k.rotated_at is not null as is_rotated,
+            v.owner, v.epoch, v.revision, v.embeddings, v.pending,
+            v.next_expiry <= clock_timestamp() as has_over,
+            v.raw_units, v.raw_tokens, v.tier2_count, v.tier2_importance, v.tier2_tokens,
+            a.payment_method, a.balance, a.retention_days,
             case when k.org is null then a.redaction
                  else coalesce((select redaction from orgs where id = k.org), a.redaction)
             end as redaction,
@@ -110,13 +107,18 @@ function keyRowOf(row: KeyColumns): KeyRow {
     vault: row.vault,
     account: row.account,
     kind: row.kind,
+    ownerVault: row.owner,
     member: row.member && memberOf(row.member),
+    isRotated: row.is_rotated,
     epoch: row.epoch,
     revision: Number(row.revision),
+    embeddings: row.embeddings,
     paymentMethod: row.payment_method,
     balance: row.balance === null ? null : Number(row.balance),
     pending: row.pending,
     redaction: inForce(row.redaction),
+    retentionDays: row.retention_days,
+    hasOver: row.has_over ?? false,
     rawUnits: row.raw_units,
     rawTokens: Number(row.raw_tokens),
     tier2Count: row.tier2_count,
@@ -124,12 +126,6 @@ function keyRowOf(row: KeyColumns): KeyRow {
     tier2Tokens: Number(row.tier2_tokens),
   }
 }
-
-const memberOf = (row: Omit<MemberScope, 'wildcard'>): MemberScope => ({
-  ...row,
-  allowedTags: row.allowedTags.filter(label => label !== '*'),
-  wildcard: row.allowedTags.includes('*'),
-})
 
 export type NewKey = {
   hash: Buffer
@@ -163,7 +159,10 @@ export async function revokeKey(query: Query, account: string, hash: Buffer): Pr
 
 export type EndedKey = { vault: string; account: string; name: string; expiresAt: Date }
 
-/** Lets a live key expire after so many seconds at the latest; undefined when it is not live any more. */
+/**
+ * Lets a live key expire after so many seconds at the latest, since another takes its place; undefined
+ * when it is not live any more, or another has taken its place already.
+ */
 export async function endKey(
   tx: Transaction,
   hash: Buffer,
@@ -171,10 +170,21 @@ export async function endKey(
 ): Promise<EndedKey | undefined> {
   const { rows } = await tx.query<EndedKey>(
     `update memory_keys
-     set expires_at = least(expires_at, now() + make_interval(secs => $2))
+     set expires_at = least(expires_at, now() + make_interval(secs => $2)), rotated_at = now()
      where hash = $1 and revoked_at is null and (expires_at is null or expires_at > now())
+       and rotated_at is null
      returning vault, account, name, expires_at as "expiresAt"`,
     [hash, seconds],
   )
   return rows[0]
+}
+
+/** Whether another key has taken the place of this one, and nobody has revoked it. */
+export async function isRotatedKey(query: Query, hash: Buffer): Promise<boolean> {
+  const { rowCount } = await query(
+    `select from memory_keys
+     where hash = $1 and kind = 'vault' and rotated_at is not null and revoked_at is null`,
+    [hash],
+  )
+  return rowCount > 0
 }

@@ -4,8 +4,11 @@ import type { Query } from '#shared/postgres/connect.ts'
 const batchMax = 10_000
 
 /** Answers are kept for repeated requests for a day. @returns how many went. */
-export const dropOldAnswers = (query: Query): Promise<number> =>
-  dropOld(query, `idempotency where created_at < now() - interval '24 hours'`)
+export async function dropOldAnswers(query: Query): Promise<number> {
+  // A request that began before its row was written may be sent again a little later than it was done.
+  await dropOld(query, `policy_removals where created_at < now() - interval '25 hours'`)
+  return dropOld(query, `idempotency where created_at < now() - interval '24 hours'`)
+}
 
 /**
  * Forgets operations 30 days after their end. Failed ones are kept as long as their dead letters may

@@ -22,10 +22,18 @@ const columns = `k.id, k.org, k.org_user as "user", coalesce(u.team_member_id, '
 
 const joined = 'memory_keys k left join org_users u on u.id = k.org_user'
 
+/** Who holds a key; empty where it is not known. */
+export type KeyHolder = { email: string; firstName: string; lastName: string }
+
 /** Keys of members, oldest first, revoked ones too; not the organization's own. */
-export async function listMemberKeys(query: Query, org: string): Promise<MemberKeyRow[]> {
-  const { rows } = await query<MemberKeyRow>(
-    `select ${columns} from ${joined}
+export async function listMemberKeys(
+  query: Query,
+  org: string,
+): Promise<(MemberKeyRow & KeyHolder)[]> {
+  const { rows } = await query<MemberKeyRow & KeyHolder>(
+    `select ${columns}, coalesce(u.email, '') as email, coalesce(u.first_name, '') as "firstName",
+            coalesce(u.last_name, '') as "lastName"
+     from ${joined}
      where k.org = $1 and k.kind = 'member' and k.org_user is not null order by k.created_at, k.id`,
     [org],
     'members.keys',

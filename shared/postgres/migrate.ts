@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs'
 import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { runner } from 'node-pg-migrate'
-import type { Query } from '#shared/postgres/connect.ts'
+import { refuseWhenUnreachable, type Query } from '#shared/postgres/connect.ts'
 
 const dir = fileURLToPath(new URL('./migrations', import.meta.url))
 
@@ -11,6 +11,7 @@ const dir = fileURLToPath(new URL('./migrations', import.meta.url))
  * each, under an advisory lock: of several processes starting together one works, the others wait.
  *
  * @returns the names applied by this call.
+ * @throws Refusal `unavailable` when the database is out of reach.
  */
 export async function migrate(databaseUrl: string): Promise<string[]> {
   const applied = await runner({
@@ -20,7 +21,7 @@ export async function migrate(databaseUrl: string): Promise<string[]> {
     migrationsTable: 'migrations',
     advisoryLockMode: 'wait',
     log: () => {},
-  })
+  }).catch(refuseWhenUnreachable)
   return applied.map(({ name }) => name)
 }
 

@@ -27,7 +27,7 @@ const columns = `o.id, o.kind, o.state, coalesce(k.masked, '') as key, o.session
 /** Which operations of an account somebody may see. */
 export type Whose = {
   account: string
-  /** Those of a member's private vault, or null for those of the account itself: not of its members. */
+  /** Those of this vault alone, or null for all of the account itself: not of its members. */
   vault: string | null
 }
 

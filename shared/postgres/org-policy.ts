@@ -10,6 +10,8 @@ export type TagQuestion = {
   question: string
   examples: string[]
   negatives: string[]
+  /** Labels it had before. */
+  former: string[]
 }
 
 /** Everything the passes go by, as it is at this moment. */
@@ -45,7 +47,8 @@ export async function policyOf(query: Query, org: string): Promise<OrgPolicy | u
             coalesce(i.default_on, true) as "defaultOn", coalesce(i.custom, '') as custom,
             ${rulesOf('anti')} as "antiRules", ${rulesOf('exec')} as "execRules",
             coalesce((select json_agg(json_build_object('id', t.id, 'label', t.label,
-                        'question', t.question, 'examples', t.examples, 'negatives', t.negatives)
+                        'question', t.question, 'examples', t.examples, 'negatives', t.negatives,
+                        'former', t.former)
                         order by t.created_at, t.id)
                       from org_tags t where t.org = o.id), '[]') as tags
      from orgs o join accounts a on a.id = o.account join vaults v on v.id = o.vault

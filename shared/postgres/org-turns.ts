@@ -21,11 +21,13 @@ export type Decision = {
   mem_id: string | null
   /** Of an update: the version of the memory that the decision was made on. */
   version?: number
+  /** Of an addition: the memory it would replace, whose words a person has decided about. */
+  replaces?: string
 }
 
 /** A turn on its way, with what the passes have left. */
 export type TurnRow = {
-  /** The operation that stores the exchange in the member's private vault. */
+  /** Of the first turn of an exchange, the operation that stores it in the member's private vault. */
   id: string
   org: string
   keyHash: Buffer
@@ -33,6 +35,8 @@ export type TurnRow = {
   pass1: Fact[] | null
   pass2: TaggedFact[] | null
   pass3: Decision[] | null
+  /** When it was said. */
+  saidAt: Date
   createdAt: Date
   finished: boolean
 }
@@ -45,11 +49,19 @@ export type TurnRow = {
  */
 export async function insertTurns(
   { query }: Transaction,
-  turns: readonly { id: string; keyHash: Buffer }[],
+  turns: readonly {
+    id: string
+    keyHash: Buffer
+    /** Epoch milliseconds. */
+    saidAt: number
+    /** Characters that are not looked through. */
+    leftOut: number
+  }[],
 ): Promise<Map<string, string>> {
   const { rows } = await query<{ id: string; org: string }>(
     `with item as (
-       select * from unnest($1::uuid[], $2::bytea[]) as item(id, hash)
+       select id, hash, to_timestamp(at / 1000) as said_at, left_out
+       from unnest($1::uuid[], $2::bytea[], $3::float8[], $4::int[]) as item(id, hash, at, left_out)
      ), team as (
        select o.id from orgs o
        where o.id in (select k.org from memory_keys k join item i on i.hash = k.hash)
@@ -59,12 +71,17 @@ export async function insertTurns(
        where u.id in (select k.org_user from memory_keys k join item i on i.hash = k.hash)
        order by u.id for key share
      )
-     insert into org_turns (id, org, org_user, key_hash, author)
-     select i.id, t.id, p.id, i.hash, p.team_member_id
+     insert into org_turns (id, org, org_user, key_hash, author, said_at, left_out)
+     select i.id, t.id, p.id, i.hash, p.team_member_id, i.said_at, i.left_out
      from item i join memory_keys k on k.hash = i.hash and k.kind = 'member'
      join people p on p.id = k.org_user join team t on t.id = p.org
      on conflict (id) do nothing returning id, org`,
-    [turns.map(({ id }) => id), turns.map(({ keyHash }) => keyHash)],
+    [
+      turns.map(({ id }) => id),
+      turns.map(({ keyHash }) => keyHash),
+      turns.map(({ saidAt }) => saidAt),
+      turns.map(({ leftOut }) => leftOut),
+    ],
     'org-turns.insert',
   )
   return new Map(rows.map(({ id, org }) => [id, org]))
@@ -74,7 +91,7 @@ export async function insertTurns(
 export async function findTurn(query: Query, id: string): Promise<TurnRow | undefined> {
   const { rows } = await query<TurnRow>(
     `select id, org, key_hash as "keyHash", author, pass1, pass2, pass3,
-            created_at as "createdAt", finished_at is not null as finished
+            coalesce(said_at, created_at) as "saidAt", created_at as "createdAt", finished_at is not null as finished
      from org_turns where id = $1`,
     [id],
     'org-turns.find',
@@ -164,6 +181,7 @@ export async function isStanding(
   { query }: Pick<Transaction, 'query'>,
   said: {
     turn: string
+    operation?: string
     vault: string
     epoch: number
     session: string | null
@@ -176,7 +194,7 @@ export async function isStanding(
      from vaults v left join sessions s on s.vault = v.id and s.session = $4
      where v.id = $2 for share of v`,
     [
-      said.turn,
+      said.operation ?? said.turn,
       said.vault,
       said.epoch,
       said.session ?? '',

@@ -12,6 +12,8 @@ export type OrgRow = {
   vault: string
   epoch: number
   revision: number
+  /** The vault space that all of it is in; null as long as nobody has looked. */
+  space: string | null
   name: string
   processorProvider: string
   extractModel: string
@@ -29,7 +31,7 @@ export type OrgChange = {
   [Setting in keyof OrgSettings]?: OrgSettings[Setting] | undefined
 }
 
-const columns = `o.id, o.account, a.email as "ownerEmail", o.vault, v.epoch, v.revision::float8 as revision,
+const columns = `o.id, o.account, a.email as "ownerEmail", o.vault, v.epoch, v.revision::float8 as revision, o.space,
   o.name, o.processor_provider as "processorProvider", o.extract_model as "extractModel",
   o.classify_model as "classifyModel", o.created_at as "createdAt", o.updated_at as "updatedAt"`
 

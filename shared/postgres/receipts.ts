@@ -70,6 +70,7 @@ export async function endAccount(
     'delete from usage_daily where key_hash in (select hash from memory_keys where account = $1)',
     [account],
   )
+  await query('delete from usage_accounts where account = $1', [account])
   const webhooks = await count('delete from webhooks where account = $1')
   // Before the members: theirs would go unseen with them.
   const keys = await count('delete from memory_keys where account = $1')
@@ -80,7 +81,8 @@ export async function endAccount(
   const provider = await count('delete from provider_keys where account = $1')
   const admins = await count(`delete from admin_keys where email = ${email}`)
   await query(
-    `update accounts set email = 'erased-' || id, payment_method = null, balance = 0, redaction = null
+    `update accounts set email = 'erased-' || id, payment_method = null, balance = 0, redaction = null,
+            retention_days = null
      where id = $1`,
     [account],
   )
@@ -121,6 +123,8 @@ export async function erasureProgress(
 
 /** What is written down about work in the vaults of an account, a bounded number of rows at a time. */
 const remains = [
+  'account_events where account = $1',
+  'account_event_heads where account = $1',
   'usage_events where account = $1',
   'open_exchanges where account = $1',
   `copies where source in ${ofAccount()} or destination in ${ofAccount()}`,

@@ -113,7 +113,7 @@ export async function dropReembedding(query: Query, operation: string): Promise<
 /** The epochs of the sessions of a vault that were ever cleared; all others are at 0. */
 export async function clearedSessionsOf(query: Query, vault: string): Promise<Map<string, number>> {
   const { rows } = await query<{ session: string; epoch: number }>(
-    'select session, epoch from sessions where vault = $1',
+    'select session, epoch from sessions where vault = $1 and epoch > 0',
     [vault],
     'sessions.cleared',
   )

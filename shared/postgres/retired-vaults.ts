@@ -1,5 +1,6 @@
 import { clearedChannel } from '#shared/postgres/erasures.ts'
 import type { Transaction } from '#shared/postgres/connect.ts'
+import { epochAfter } from '#shared/postgres/vaults.ts'
 
 /**
  * What no longer exists of a retired vault: everything, of every epoch. A request that was
@@ -16,7 +17,7 @@ export async function retire({ query }: Transaction, vaults: readonly string[]):
     `with held as (
        select id from vaults where id = any($1::uuid[]) order by id for no key update
      ), raised as (
-       update vaults v set epoch = epoch + 1, revision = revision + 1, raw_units = 0, raw_tokens = 0,
+       update vaults v set epoch = ${epochAfter('v.epoch')}, revision = revision + 1, raw_units = 0, raw_tokens = 0,
               tier2_count = 0, tier2_importance = 0, tier2_tokens = 0
        from held where v.id = held.id returning v.id
      ), unlogged as (

@@ -69,6 +69,23 @@ export async function deleteRole(tx: Transaction, id: string): Promise<void> {
   await tx.query('delete from org_roles where id = $1', [id])
 }
 
+/** The most labels, each counted once, that roles allow somebody who holds this role, or this user. */
+export async function mostLabels(
+  { query }: Pick<Transaction, 'query'>,
+  { role = null, user = null }: { role?: string | null; user?: string | null },
+): Promise<number> {
+  const { rows } = await query<{ most: number }>(
+    `select coalesce(max(labels), 0)::int as most from (
+       select count(distinct label) as labels
+       from org_user_roles held join org_roles r on r.id = held.role, unnest(r.allowed_tags) a(label)
+       where held.org_user in (
+         select org_user from org_user_roles where role = $1::uuid or org_user = $2::uuid)
+       group by held.org_user) people`,
+    [role, user],
+  )
+  return rows[0]!.most
+}
+
 /** Puts another label in the place of one, or of null takes it away, in every role of an organization. */
 export async function relabelRoles(
   tx: Transaction,

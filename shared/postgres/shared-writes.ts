@@ -13,8 +13,12 @@ export type Snapshot = {
   confidence: number
   author: string
   reviewed: boolean
+  /** An admin has changed its words. */
+  byHand?: boolean
   acquiredAt: number
   tokens: number
+  /** After an approval: the memory that went with it. */
+  replaced?: string
 }
 
 /** A change that somebody set out to make, and whether it came about. */

@@ -4,7 +4,12 @@ import type { Decision, Fact, TaggedFact, TurnRow } from '#shared/postgres/org-t
 type Entry = { id: string; author: string; createdAt: Date }
 
 /** What each pass made of a turn. */
-export type WriteEntry = Entry & Pick<TurnRow, 'pass1' | 'pass2' | 'pass3'> & { kind: 'write' }
+export type WriteEntry = Entry &
+  Pick<TurnRow, 'pass1' | 'pass2' | 'pass3'> & {
+    kind: 'write'
+    /** Characters of what was said that were not looked through. */
+    leftOut: number
+  }
 
 /** What of the shared memory somebody was given, and what was kept from them. */
 export type RetrievalEntry = Entry & {
@@ -23,7 +28,8 @@ export async function listTrail(
 ): Promise<(WriteEntry | RetrievalEntry)[]> {
   const of = [org, author, limit]
   const writes = await query<WriteEntry>(
-    `select 'write' as kind, id, author, created_at as "createdAt", pass1, pass2, pass3
+    `select 'write' as kind, id, author, created_at as "createdAt", left_out as "leftOut",
+            pass1, pass2, pass3
      from org_turns where org = $1 and ($2::text is null or author = $2)
      order by id desc limit $3`,
     of,
@@ -80,4 +86,30 @@ export async function passesOf(
     })
   }
   return passes
+}
+
+/**
+ * The memories that shared memories were added to replace, by the ids of those added. Others are left out,
+ * and those that no turn of the last 30 days is about.
+ */
+export async function replacedBy(
+  query: Query,
+  org: string,
+  memories: readonly string[],
+): Promise<Map<string, string>> {
+  const { rows } = await query<{ memory: string; replaced: string }>(
+    `select asked.memory, added.replaced
+     from unnest($2::text[]) as asked(memory)
+     cross join lateral (
+       select decision->>'replaces' as replaced
+       from org_turns t, jsonb_array_elements(t.pass3) decision
+       where t.org = $1
+         and t.pass3 @> jsonb_build_array(jsonb_build_object('mem_id', asked.memory, 'action', 'ADD'))
+         and decision->>'mem_id' = asked.memory and decision ? 'replaces'
+       limit 1
+     ) added`,
+    [org, memories],
+    'trail.replaced',
+  )
+  return new Map(rows.map(({ memory, replaced }) => [memory, replaced]))
 }

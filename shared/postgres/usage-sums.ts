@@ -13,15 +13,15 @@ export type UsageSum = Used & { model: string }
 /** `day` is `YYYY-MM-DD`, UTC. */
 export type DayUsage = Used & { day: string }
 
-/** What a key used from `start` to before `end`, per model. */
-export async function usageOfKey(
+/** What all keys that a vault ever had used from `start` to before `end`, per model. */
+export async function usageOfVault(
   query: Query,
-  keyHash: Buffer,
+  vault: string,
   { start, end }: { start: Date; end: Date },
 ): Promise<UsageSum[]> {
   const { rows } = await query<Record<keyof UsageSum, string>>(
     `${parts} select model, ${sums} from parts group by model order by model`,
-    [keyHash, start, end],
+    [vault, start, end],
   )
   return rows.map(({ model, ...sums }) => ({ model, ...numbersOf(sums) }))
 }
@@ -29,12 +29,12 @@ export async function usageOfKey(
 /** The same per UTC day, oldest first; days without use are left out. */
 export async function usageByDay(
   query: Query,
-  keyHash: Buffer,
+  vault: string,
   { start, end }: { start: Date; end: Date },
 ): Promise<DayUsage[]> {
   const { rows } = await query<Record<keyof DayUsage, string>>(
     `${parts} select to_char(day, 'YYYY-MM-DD') as day, ${sums} from parts group by day order by day`,
-    [keyHash, start, end],
+    [vault, start, end],
   )
   return rows.map(({ day, ...sums }) => ({ day, ...numbersOf(sums) }))
 }
@@ -43,7 +43,9 @@ const sums = `sum(requests) as requests, sum(input_tokens) as "inputTokens",
   sum(output_tokens) as "outputTokens", sum(memory_tokens) as "memoryTokens"`
 
 /** Whole days that are rolled up come from the daily sums, the rest from single events. */
-const parts = `with period as (
+const parts = `with keys as (
+    select hash from memory_keys where vault = $1
+  ), period as (
     select $2::timestamptz as starts, $3::timestamptz as ends,
            (($2::timestamptz + interval '1 day' - interval '1 microsecond')
              at time zone 'utc')::date as first_day,
@@ -52,12 +54,12 @@ const parts = `with period as (
   ), parts as (
     select d.day, d.model, d.requests, d.input_tokens, d.output_tokens, d.memory_tokens
     from usage_daily d, period p
-    where d.key_hash = $1 and d.day >= p.first_day and d.day < p.after_days
+    where d.key_hash in (select hash from keys) and d.day >= p.first_day and d.day < p.after_days
     union all
     select (e.at at time zone 'utc')::date, coalesce(e.model, ''), 1,
            e.input_tokens, e.output_tokens, e.memory_tokens
     from usage_events e, period p
-    where e.key_hash = $1 and e.at >= p.starts and e.at < p.ends
+    where e.key_hash in (select hash from keys) and e.at >= p.starts and e.at < p.ends
       and not ((e.at at time zone 'utc')::date >= p.first_day
                and (e.at at time zone 'utc')::date < p.after_days)
   )`

@@ -17,7 +17,8 @@ export type UserRow = {
   createdAt: Date
 }
 
-const columns = `u.id, u.org, u.vault, u.team_member_id as "teamMemberId", u.email,
+/** Of `UserRow`, where `u` is a user. */
+export const userColumns = `u.id, u.org, u.vault, u.team_member_id as "teamMemberId", u.email,
   u.first_name as "firstName", u.last_name as "lastName", u.created_at as "createdAt",
   coalesce((select json_agg(json_build_object('role_id', r.id, 'name', r.name) order by held.position)
             from org_user_roles held join org_roles r on r.id = held.role
@@ -27,7 +28,7 @@ const columns = `u.id, u.org, u.vault, u.team_member_id as "teamMemberId", u.ema
 /** Users of an organization with their roles, oldest first. */
 export async function listUsers(query: Query, org: string): Promise<UserRow[]> {
   const { rows } = await query<UserRow>(
-    `select ${columns} from org_users u where u.org = $1 order by u.created_at, u.id`,
+    `select ${userColumns} from org_users u where u.org = $1 order by u.created_at, u.id`,
     [org],
     'users.list',
   )
@@ -41,7 +42,7 @@ export async function findUser(
 ): Promise<UserRow | undefined> {
   if (!isUuid(id)) return undefined
   const { rows } = await query<UserRow>(
-    `select ${columns} from org_users u where u.org = $1 and u.id = $2`,
+    `select ${userColumns} from org_users u where u.org = $1 and u.id = $2`,
     [org, id],
     'users.find',
   )
@@ -55,7 +56,7 @@ export async function findUserByName(
   name: string,
 ): Promise<UserRow | undefined> {
   const { rows } = await query<UserRow>(
-    `select ${columns} from org_users u where u.org = $1 and (u.team_member_id = $2 or u.email = $2)`,
+    `select ${userColumns} from org_users u where u.org = $1 and (u.team_member_id = $2 or u.email = $2)`,
     [org, name],
     'users.find-by-name',
   )

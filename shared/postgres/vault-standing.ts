@@ -26,7 +26,7 @@ export async function sessionEpochsOf(
   if (sessions?.length === 0) return new Map()
   const { rows } = await query<{ session: string; epoch: number }>(
     `select session, epoch from sessions
-     where vault = $1 and ($2::text[] is null or session = any($2))`,
+     where vault = $1 and epoch > 0 and ($2::text[] is null or session = any($2))`,
     [vault, sessions ?? null],
     'sessions.epochs',
   )

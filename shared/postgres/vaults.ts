@@ -8,6 +8,8 @@ export type PlaceChange = {
   removed?: readonly string[]
   /** Everything in this part went. */
   cleared?: boolean
+  /** What is stored says the same as before: only its vectors are other ones. */
+  unsaid?: boolean
 }
 
 /**
@@ -36,11 +38,12 @@ export async function changeVault(
   debt: DebtChange = {},
 ): Promise<number> {
   const items = JSON.stringify(
-    changes.map(({ session, stored = [], removed = [], cleared = false }) => ({
+    changes.map(({ session, stored = [], removed = [], cleared = false, unsaid = false }) => ({
       session: session ?? '',
       stored,
       removed,
       cleared,
+      unsaid,
     })),
   )
   const { rows } = await tx.query<{ revision: string }>(
@@ -49,12 +52,18 @@ export async function changeVault(
          raw_units = raw_units + $3, raw_tokens = raw_tokens + $4,
          tier2_count = tier2_count + $5, tier2_importance = tier2_importance + $6,
          tier2_tokens = tier2_tokens + $7
-       where id = $1 returning revision
+       where id = $1 returning id, revision
      ), logged as (
        insert into vault_changes (vault, revision, session, stored, removed, cleared)
        select $1, r.revision, i.session, i.stored, i.removed, i.cleared
        from raised r, jsonb_to_recordset($2::jsonb)
          as i(session text, stored uuid[], removed uuid[], cleared boolean)
+     ), noted as (
+       insert into sessions (vault, session, stored_at)
+       select r.id, i.session, clock_timestamp()
+       from raised r, jsonb_to_recordset($2::jsonb) as i(session text, stored uuid[], unsaid boolean)
+       where i.session <> '' and i.stored <> '{}' and not i.unsaid
+       on conflict (vault, session) do update set stored_at = excluded.stored_at
      )
      select revision from raised`,
     [
@@ -72,34 +81,46 @@ export async function changeVault(
 }
 
 /**
- * Makes everything in a vault invisible at once: what carries an earlier epoch no longer exists.
- *
- * @returns the new epoch.
+ * SQL for the epoch after one: the seconds since 2025, or one more than before where that is later. It
+ * never comes again: where Postgres is put back to an earlier day beside a later MongoDB, counting on
+ * from what it had then would come to epochs that have been, and show what was cleared in them. Nobody
+ * puts a database back within a second.
  */
-export async function raiseEpoch(tx: Transaction, vault: string): Promise<number> {
-  const { rows } = await tx.query<{ epoch: number }>(
-    `update vaults set epoch = epoch + 1, revision = revision + 1, raw_units = 0, raw_tokens = 0,
-            tier2_count = 0, tier2_importance = 0, tier2_tokens = 0
-     where id = $1 returning epoch`,
+export const epochAfter = (epoch: string): string =>
+  `greatest(${epoch} + 1, floor(extract(epoch from clock_timestamp()) - 1735689600)::int)`
+
+/** Epochs that no longer exist, the first and the last of them. */
+export type Ended = { from: number; upTo: number }
+
+/** Makes everything in a vault invisible at once: what carries an earlier epoch no longer exists. */
+export async function raiseEpoch(tx: Transaction, vault: string): Promise<Ended> {
+  const { rows } = await tx.query<Ended>(
+    `with held as (select id, epoch from vaults where id = $1 for no key update)
+     update vaults v set epoch = ${epochAfter('v.epoch')}, revision = revision + 1, raw_units = 0,
+            raw_tokens = 0, tier2_count = 0, tier2_importance = 0, tier2_tokens = 0
+     from held where v.id = held.id returning held.epoch as "from", v.epoch - 1 as "upTo"`,
     [vault],
   )
   await tx.query('delete from vault_changes where vault = $1', [vault])
-  return rows[0]!.epoch
+  return rows[0]!
 }
 
-/** Makes everything in one session vault invisible at once. @returns the session's new epoch. */
+/** Makes everything in one session vault invisible at once; the epochs are the session's. */
 export async function raiseSessionEpoch(
   tx: Transaction,
   vault: string,
   session: string,
-): Promise<number> {
-  const { rows } = await tx.query<{ epoch: number }>(
-    `insert into sessions (vault, session, epoch) values ($1, $2, 1)
-     on conflict (vault, session) do update set epoch = sessions.epoch + 1 returning epoch`,
+): Promise<Ended> {
+  const { rows } = await tx.query<Ended>(
+    `with had as (select epoch from sessions where vault = $1 and session = $2 for update)
+     insert into sessions (vault, session, epoch) values ($1, $2, ${epochAfter('0')})
+     on conflict (vault, session)
+       do update set epoch = ${epochAfter('sessions.epoch')}, stored_at = null
+     returning coalesce((select epoch from had), 0) as "from", epoch - 1 as "upTo"`,
     [vault, session],
   )
   await changeVault(tx, vault, [{ session, cleared: true }])
-  return rows[0]!.epoch
+  return rows[0]!
 }
 
 /** One at a time per vault and purpose, until the transaction ends. */

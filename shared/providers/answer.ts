@@ -19,8 +19,10 @@ export type Question = {
 }
 
 type ModelAnswer = {
-  /** JSON if the model did as told; it may be cut off, wrapped in prose or something else. */
+  /** JSON if the model did as told; it may be wrapped in prose or something else. */
   text: string
+  /** False where the provider says that there would be more: cut off at a limit, or held back. */
+  whole: boolean
   /** As the provider counts them; 0 where it does not say. */
   inputTokens: number
   outputTokens: number

@@ -19,7 +19,11 @@ export function openAnthropicAnswers(settings: AnsweringSettings): AnsweringMode
   return {
     async answer({ instructions, material, schema }, signal) {
       try {
-        const { content, usage } = await client.messages.create(
+        const {
+          content,
+          usage,
+          stop_reason: end,
+        } = await client.messages.create(
           {
             model: settings.name,
             max_tokens: answerTokensMax,
@@ -38,6 +42,7 @@ export function openAnthropicAnswers(settings: AnsweringSettings): AnsweringMode
         )
         return {
           text: textOf(content),
+          whole: !cutOff.has(end ?? ''),
           inputTokens: usage?.input_tokens ?? 0,
           outputTokens: usage?.output_tokens ?? 0,
         }
@@ -51,6 +56,9 @@ export function openAnthropicAnswers(settings: AnsweringSettings): AnsweringMode
     },
   }
 }
+
+/** A tool's input comes as valid JSON also when it is cut off: with what there was until then. */
+const cutOff = new Set(['max_tokens', 'model_context_window_exceeded', 'refusal', 'pause_turn'])
 
 /** A model that calls no tool has answered in words. */
 function textOf(content: readonly Anthropic.ContentBlock[] = []): string {

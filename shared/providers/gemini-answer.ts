@@ -30,11 +30,11 @@ export function openGeminiAnswers(settings: AnsweringSettings): AnsweringModel {
         const { response } = await model.generateContent(material, {
           signal: AbortSignal.any([signal, inTime]),
         })
+        const [answered] = response.candidates ?? []
         return {
           // `text()` throws where the answer was blocked; that is no answer like any other.
-          text: (response.candidates?.[0]?.content?.parts ?? [])
-            .map(part => part.text ?? '')
-            .join(''),
+          text: (answered?.content?.parts ?? []).map(part => part.text ?? '').join(''),
+          whole: (answered?.finishReason ?? 'STOP') === 'STOP',
           inputTokens: response.usageMetadata?.promptTokenCount ?? 0,
           outputTokens: response.usageMetadata?.candidatesTokenCount ?? 0,
         }

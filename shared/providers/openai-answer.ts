@@ -31,6 +31,7 @@ export function openCompatibleAnswers(settings: AnsweringSettings): AnsweringMod
           )
           return {
             text: choices?.[0]?.message?.content ?? '',
+            whole: !cutOff.has(choices?.[0]?.finish_reason ?? ''),
             inputTokens: usage?.prompt_tokens ?? 0,
             outputTokens: usage?.completion_tokens ?? 0,
           }
@@ -43,6 +44,14 @@ export function openCompatibleAnswers(settings: AnsweringSettings): AnsweringMod
     },
   }
 }
+
+/** As the providers of this API call it; each calls the usual end by a word of its own. */
+const cutOff = new Set<string>([
+  'length',
+  'model_length',
+  'content_filter',
+  'insufficient_system_resource',
+])
 
 type Form = (
   schema: Question['schema'],

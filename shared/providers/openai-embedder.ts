@@ -1,5 +1,6 @@
 import OpenAI from 'openai'
 import type { Calibration, Embedder } from '#shared/embedding/embedder.ts'
+import { meanOf, partsOf, unit } from '#shared/embedding/long-texts.ts'
 import { Refusal } from '#shared/errors.ts'
 import { timedFetch } from '#shared/watch/timed-fetch.ts'
 
@@ -13,12 +14,13 @@ export type ProviderModel = {
 }
 
 /** Inputs a call may carry; providers take 2,048, smaller batches fail and retry more cheaply. */
-const batchSize = 256
+const inputsMax = 256
+/** Of all inputs together: OpenAI takes 300,000 tokens a call, and no token is shorter than a byte. */
+const bytesMax = 300_000
 const deadlineMs = 20_000
 /** Somebody waits for the answer to a question. */
 const questionPatience = { timeout: 4_000, maxRetries: 1 }
-/** The provider counts its own tokens; 8,191 is the smallest limit in use, cut well below it. */
-const charactersMax = 16_000
+const questionCharacters = 16_000
 
 /**
  * Cosines at which unrelated texts end and equal ones begin, as the makers' models behave;
@@ -32,7 +34,8 @@ const calibrations: Record<string, Calibration> = {
 const cautious: Calibration = { unrelated: 0.2, same: 0.9, floor: 0.15 }
 
 /**
- * Embeddings of any OpenAI-compatible endpoint. The first call learns the dimension.
+ * Embeddings of any OpenAI-compatible endpoint. The first call learns the dimension. The vector of a text
+ * beyond 8,000 bytes is the mean of those of its parts, so that all of it counts.
  *
  * @throws Refusal `upstream` when the provider refuses or stays silent for 20 s; retries of rate
  *   limits and server errors are the SDK's (three).
@@ -52,17 +55,18 @@ export async function openProviderEmbedder(provider: ProviderModel): Promise<Emb
     signal?: AbortSignal,
     patience: { timeout?: number; maxRetries?: number } = {},
   ): Promise<Float32Array[]> => {
-    const vectors: Float32Array[] = []
-    for (let start = 0; start < texts.length; start += batchSize) {
-      const input = texts.slice(start, start + batchSize).map(text => asInput(text))
+    const partsOfTexts = texts.map(text => partsOf(asInput(text)))
+    const ofParts: Float32Array[] = []
+    for (const input of batchesOf(partsOfTexts.flat())) {
       const answer = await client.embeddings
         .create({ model: name, input }, { ...patience, ...(signal && { signal }) })
         .catch((error: Error) => refuse(model, error))
       if (answer.data.length !== input.length) refuse(model, new Error('vectors are missing'))
       const inOrder = answer.data.toSorted((one, other) => one.index - other.index)
-      vectors.push(...inOrder.map(({ embedding }) => unit(Float32Array.from(embedding))))
+      ofParts.push(...inOrder.map(({ embedding }) => unit(Float32Array.from(embedding))))
     }
-    return vectors
+    let next = 0
+    return partsOfTexts.map(parts => meanOf(ofParts.slice(next, (next += parts.length)), parts))
   }
 
   const [probe] = await embed(['dimension'])
@@ -73,7 +77,10 @@ export async function openProviderEmbedder(provider: ProviderModel): Promise<Emb
     space: spaceOf(model, dimension),
     calibration: calibrations[name] ?? cautious,
     embedTexts: (texts, signal) => embed(texts, signal),
-    embedQuery: async (text, signal) => (await embed([text], signal, questionPatience))[0]!,
+    embedQuery: async (text, signal) => {
+      const question = text.slice(0, questionCharacters)
+      return (await embed([question], signal, questionPatience))[0]!
+    },
   }
 }
 
@@ -85,14 +92,23 @@ function spaceOf(model: string, dimension: number): string {
   return `${escaped}-${dimension}`
 }
 
-/** Providers refuse an empty input and one beyond their limit. */
-const asInput = (text: string): string => text.slice(0, charactersMax).toWellFormed() || ' '
+/** Providers refuse an empty input. */
+const asInput = (text: string): string => text.toWellFormed() || ' '
 
-function unit(vector: Float32Array): Float32Array {
-  let sum = 0
-  for (const value of vector) sum += value * value
-  const norm = Math.sqrt(sum)
-  return norm === 0 ? vector : vector.map(value => value / norm)
+function* batchesOf(inputs: readonly string[]): Generator<string[]> {
+  let batch: string[] = []
+  let bytes = 0
+  for (const input of inputs) {
+    const size = Buffer.byteLength(input)
+    if (batch.length > 0 && (batch.length === inputsMax || bytes + size > bytesMax)) {
+      yield batch
+      batch = []
+      bytes = 0
+    }
+    batch.push(input)
+    bytes += size
+  }
+  if (batch.length > 0) yield batch
 }
 
 function refuse(model: string, error: Error): never {

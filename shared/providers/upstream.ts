@@ -34,17 +34,17 @@ export type Upstream = {
   close(): Promise<void>
 }
 
-const patience = {
-  connectMs: 10_000,
-  /** Until the head of the answer; a model that thinks and does not stream takes a while. */
-  firstByteMs: 120_000,
+const connectMs = 10_000
+
+type Patience = {
+  /** Until the head of the answer; a model that thinks and does not stream takes minutes. */
+  firstByteMs: number
   /** Between two pieces of it. */
-  idleMs: 60_000,
+  idleMs: number
 }
 
 /** Connections to all providers, kept open for the next call. */
-export function createUpstream(bounds: Partial<typeof patience> = {}): Upstream {
-  const { connectMs, firstByteMs, idleMs } = { ...patience, ...bounds }
+export function createUpstream({ firstByteMs, idleMs }: Patience): Upstream {
   let opened: Promise<{ request: typeof UndiciRequest; dispatcher: Agent }> | undefined
   // Processes that only work never load the client.
   const open = async () => {

@@ -4,6 +4,7 @@ import type { EditJob } from '#shared/memory/edit.ts'
 import type { IngestJob } from '#shared/memory/promise.ts'
 import type { CopyJob } from '#shared/copy/accept.ts'
 import type { ClearJob, DeleteIdsJob } from '#shared/erasure/job.ts'
+import type { RetentionJob } from '#shared/erasure/retention.ts'
 import type { ReembedJob } from '#shared/memory/reembed.ts'
 import type { RelabelJob } from '#shared/org/relabel.ts'
 import type { OrgExtractJob, OrgTurnJob } from '#shared/org/turn.ts'
@@ -23,6 +24,7 @@ export type Payloads = {
   'copy-chunk': CopyJob
   reembed: ReembedJob
   'delete-ids': DeleteIdsJob
+  retention: RetentionJob
   clear: ClearJob
   'account-erase': AccountEraseJob
   'org-extract': OrgExtractJob
@@ -62,6 +64,7 @@ export const jobs: Record<JobName, Patience> = {
   'edit-settle': { batchSize: 10, concurrency: 1, expireInSeconds: 300, policy: 'standard' },
   'commit-apply': { batchSize: 5, concurrency: 2, expireInSeconds: 300, policy: 'standard' },
   'delete-ids': { batchSize: 10, concurrency: 1, expireInSeconds: 300, policy: 'standard' },
+  retention: { batchSize: 2, concurrency: 1, expireInSeconds: 900, policy: 'standard' },
   clear: { batchSize: 4, concurrency: 1, expireInSeconds: 900, policy: 'standard' },
   'account-erase': { batchSize: 2, concurrency: 1, expireInSeconds: 300, policy: 'standard' },
   // Each waits for a model most of its time.

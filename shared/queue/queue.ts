@@ -1,4 +1,5 @@
 import { PgBoss, type JobResult, type JobWithMetadata } from 'pg-boss'
+import { Refusal } from '#shared/errors.ts'
 import type { Log } from '#shared/log.ts'
 import { jobSeconds } from '#shared/watch/metrics.ts'
 import { traced } from '#shared/watch/trace.ts'
@@ -95,7 +96,7 @@ export function openWorker(databaseUrl: string, log: Log): Promise<Queue> {
 export async function migrateQueue(databaseUrl: string, log: Log): Promise<void> {
   const boss = new PgBoss({ connectionString: databaseUrl, schema, max: 2, schedule: false })
   boss.on('error', error => log.error({ err: error }, 'queue.error'))
-  await boss.start()
+  await boss.start().catch(refuseWhenUnreachable)
   for (const name of jobNames) {
     const dead = deadLetterOf(name)
     const { notify: _, heartbeatSeconds: __, ...keeping } = patience
@@ -112,7 +113,7 @@ export async function migrateQueue(databaseUrl: string, log: Log): Promise<void>
 async function open(boss: PgBoss, log: Log): Promise<Queue> {
   boss.on('error', error => log.warn({ err: error }, 'queue.error'))
   boss.on('warning', warning => log.warn({ warning: warning.message }, 'queue.warning'))
-  await boss.start().catch(refuseWhenUnreachable)
+  await boss.start().catch(refuseUnreleased)
 
   return {
     async send(tx, name, promised) {
@@ -176,6 +177,17 @@ async function open(boss: PgBoss, log: Log): Promise<Queue> {
 
     close: (withinMs = 20_000) => boss.stop({ graceful: true, timeout: withinMs, close: true }),
   }
+}
+
+function refuseUnreleased(error: Error): never {
+  if (!/pg-boss.*(?:is not installed|requires migrations)/.test(error.message)) {
+    return refuseWhenUnreachable(error)
+  }
+  throw new Refusal(
+    'unavailable',
+    'The queue in this database is not of this version',
+    'Run the release step first: npm run migrate',
+  )
 }
 
 function jobOf<Name extends JobName>(job: JobWithMetadata<Payloads[Name]>): Job<Name> {

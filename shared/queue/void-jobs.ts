@@ -1,6 +1,6 @@
 import type { Cleared } from '#shared/erasure/job.ts'
 import type { Query, Transaction } from '#shared/postgres/connect.ts'
-import { deadLetterOf, type JobName } from '#shared/queue/jobs.ts'
+import { deadLetterOf, type JobName, type Payloads } from '#shared/queue/jobs.ts'
 import { schema } from '#shared/queue/queue.ts'
 
 /** Jobs whose payloads hold nobody's words and that end by themselves, whatever was cleared. */
@@ -65,4 +65,17 @@ export async function withoutJob(query: Query, operations: readonly string[]): P
     [alone.map(({ id }) => id)],
   )
   return rows.map(({ id }) => id)
+}
+
+/** What a job carries, dead or not; undefined once it is done and gone. */
+export async function payloadOf<Name extends JobName>(
+  query: Query,
+  name: Name,
+  id: string,
+): Promise<Payloads[Name] | undefined> {
+  const { rows } = await query<{ data: Payloads[Name] }>(
+    `select data from ${schema}.job where name = any($1) and id = $2 limit 1`,
+    [[name, deadLetterOf(name)], id],
+  )
+  return rows[0]?.data
 }

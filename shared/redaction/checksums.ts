@@ -1,3 +1,5 @@
+import { isIPv6 } from 'node:net'
+
 /** Luhn: every payment card number has it, one random number in ten does. */
 export function isCardNumber(text: string): boolean {
   const digits = text.replaceAll(/[ -]/g, '')
@@ -64,6 +66,13 @@ export function isPublicIp(text: string): boolean {
   const parts = text.split('.').map(Number)
   return parts.every(part => part <= 255) && parts[0] !== 0 && parts[0] !== 127
 }
+
+/** The ranges in use: global, link-local, unique local, multicast, IPv4 in IPv6. */
+const ipv6Ranges =
+  /^(?:[23][\da-f]{3}:|fe[89ab][\da-f]:|f[cd][\da-f]{2}:|ff[\da-f]{2}:|::ffff:|64:ff9b:)/i
+
+/** An address of a range that is in use: `a::b` and a time of day are none, and `::1` names nobody. */
+export const isIpv6 = (text: string): boolean => isIPv6(text) && ipv6Ranges.test(text)
 
 /** Bits per character, as its own letters are spread: words have about 3, random keys above 3.5. */
 export function entropyOf(text: string): number {

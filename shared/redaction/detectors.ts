@@ -4,6 +4,7 @@ import {
   isCardNumber,
   isFrenchNumber,
   isIban,
+  isIpv6,
   isPublicIp,
   isSocialSecurityNumber,
   isSpanishNumber,
@@ -61,6 +62,8 @@ export const detectors: readonly Detector[] = [
   secret(/\bSG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}/dg),
   secret(/\bhf_[A-Za-z0-9]{34}\b/dg),
   secret(/\bmk_(?:org_|admin_)?[A-Za-z0-9]{32}\b/dg),
+  secret(/\bmk_[A-Za-z0-9_-]{32,64}/dg, isRandom),
+  secret(/\bwhsec_[A-Za-z0-9+/_-]{24,120}={0,2}/dg),
   secret(/\beyJ[A-Za-z0-9_-]{10,2000}\.eyJ[A-Za-z0-9_-]{10,4000}\.[A-Za-z0-9_-]{10,2000}/dg),
   secret(/\b[a-z][a-z0-9+]{1,20}:\/\/[^\s:/@]{0,64}:(?<it>[^\s:/@]{3,128})@[^\s/]{1,255}/dgi),
   secret(
@@ -97,5 +100,11 @@ export const detectors: readonly Detector[] = [
     kind: 'ip',
     pattern: /(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.]*\d)/dg,
     holds: isPublicIp,
+  },
+  {
+    kind: 'ip',
+    pattern:
+      /(?<![\w:.])(?:[\da-f]{0,4}:){2,7}(?:\d{1,3}(?:\.\d{1,3}){3}|[\da-f]{1,4}|(?<=::))(?!\w|:[\w:])/dgi,
+    holds: isIpv6,
   },
 ]

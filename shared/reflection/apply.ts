@@ -1,4 +1,5 @@
 import type { Backend } from '#shared/backend.ts'
+import { announceEnds, keepToPolicy, withdrawEnds } from '#shared/memory/keep-to-policy.ts'
 import { addReflections, markConsolidated, type Consolidated } from '#shared/mongo/reflections.ts'
 import { deleteLease, findLease, holdEpoch, settleLease } from '#shared/postgres/leases.ts'
 import { changeVault, holdVault, type DebtChange } from '#shared/postgres/vaults.ts'
@@ -22,8 +23,16 @@ export async function applyCommit(
   if (!lease) return null
   if (lease.state === 'committed') return lease.consolidated
 
+  const work = { operation: job.batch, vault: job.vault }
+  const announced = await announceEnds({ postgres }, [{ ...work, memories: [endOf(job)] }])
   await addReflections(mongo, job, lease.sourceIds)
+  await keepToPolicy({ postgres, mongo }, postgres.query, {
+    ...job,
+    ids: job.reflections.map(({ id }) => id),
+    days: job.retentionDays ?? null,
+  })
   const count = await consolidate({ postgres, mongo }, job, lease.sourceIds)
+  await withdrawEnds({ postgres }, announced)
   if (count !== null) return count
   await memories.discard(
     job,
@@ -57,6 +66,8 @@ function consolidate(
     return consolidated.count
   })
 }
+
+const endOf = ({ expiresAt }: CommitJob) => (expiresAt === undefined ? {} : { expiresAt })
 
 /** What was waiting waits no longer; new reflections wait in their turn, high-level ones do not. */
 function debtChangeOf(

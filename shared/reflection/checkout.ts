@@ -1,9 +1,11 @@
 import type { Backend } from '#shared/backend.ts'
+import { modelOfSpace } from '#shared/embedding/space-embedders.ts'
 import type { Caller } from '#shared/key/caller.ts'
 import type { VaultScope } from '#shared/memory/memory.ts'
 import {
   isWaiting,
   memoriesInOrder,
+  spacesOfOneWaiting,
   waitingMemories,
   type Waiting,
 } from '#shared/mongo/reflections.ts'
@@ -77,6 +79,30 @@ export async function checkOut(
     })
     return { ...lease, expiresAt, memories, tokens }
   })
+}
+
+/** A checkout that found nothing, while something waits in another vault space. */
+export type WaitingElsewhere = {
+  /** The model that was looked in the space of. */
+  asked: string
+  /** The model that finds what waits; the name of its space where the model cannot be told. */
+  model: string
+}
+
+/**
+ * Where memories wait that a checkout with these `embeddings` cannot see; null when none do.
+ *
+ * @throws what `checkOut` throws.
+ */
+export async function waitingElsewhere(
+  { mongo, embedders }: Pick<Lending, 'mongo' | 'embedders'>,
+  { scope, row }: Pick<Caller, 'scope' | 'row'>,
+  { tier, embeddings }: Pick<Checkout, 'tier' | 'embeddings'>,
+): Promise<WaitingElsewhere | null> {
+  if (!owes(row, tier)) return null
+  const { space, model: asked } = await embedders.get(embeddings)
+  const [other] = (await spacesOfOneWaiting(mongo, scope, { tier, except: space })) ?? []
+  return other === undefined ? null : { asked, model: modelOfSpace(other) ?? other }
 }
 
 /** The batch of a checkout whose answer was lost: its request came again under the id it had. */

@@ -3,6 +3,7 @@ import { requireBalance } from '#shared/account/standing.ts'
 import { Refusal } from '#shared/errors.ts'
 import { isUuid, memoryIdOf } from '#shared/ids.ts'
 import type { Caller } from '#shared/key/caller.ts'
+import { endsOf } from '#shared/memory/expiry.ts'
 import { recordBill } from '#shared/postgres/bill.ts'
 import { fenceLease, findLease } from '#shared/postgres/leases.ts'
 import { holdVault } from '#shared/postgres/vaults.ts'
@@ -114,12 +115,13 @@ const screenedEntries = ({ row }: Caller, entries: readonly Entry[]): Entry[] =>
 /** The reflections as they will be stored: ids from batch and index, vectors made now. */
 async function jobOf(
   { embedders }: Committing,
-  { scope }: Caller,
+  { scope, row }: Caller,
   { batch, tier, model, covers }: StandingLease,
   entries: readonly Entry[],
 ): Promise<CommitJob> {
   const embedder = await embedders.get(model)
   const vectors = await embedder.embedTexts(entries.map(({ text }) => text))
+  const { retentionDays: days } = row
   return {
     batch,
     vault: scope.vault,
@@ -127,6 +129,8 @@ async function jobOf(
     space: embedder.space,
     tier: tierAbove(tier),
     covers,
+    ...endsOf({ asked: null, days, storedAt: Date.now() }),
+    ...(days !== null && { retentionDays: days }),
     reflections: entries.map(({ text, importance }, index) => {
       const { buffer, byteOffset, byteLength } = vectors[index]!
       return {

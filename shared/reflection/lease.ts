@@ -47,6 +47,9 @@ export type CommitJob = {
   /** Of the reflections. */
   tier: TargetTier
   covers: Span
+  /** The retention of the account, in days, and when they are over by it; left out where there is none. */
+  retentionDays?: number
+  expiresAt?: number
   /** Ids are fixed. Vectors are float32 in base64: storing must not depend on the provider again. */
   reflections: {
     id: string

@@ -324,15 +324,17 @@ t.test(
       }
     }
     provider.fail(500, 12)
+    // Its vault was stored in before, with another model, and keeps that.
+    const embeddings = 'openai/text-embedding-canary'
     const failing = await client.post(
       '/v1/memory/search',
-      { query: 'canary-asked again', limit: 5 },
+      { query: 'canary-asked again', limit: 5, embeddings },
       { 'x-memory-key': key },
     )
     t.equal(failing.status, 502)
     await client.post(
       '/v1/memory/ingest',
-      { messages: [{ role: 'user', content }] },
+      { messages: [{ role: 'user', content }], embeddings },
       { 'x-api-key': key },
     )
     await until(

@@ -95,6 +95,19 @@ t.test('415: an encoding or a type that is not read, and no hang', async t => {
     t.equal(status, 415, type)
     t.match(body, { error: /Content-Type/, hint: /application\/json/ })
   }
+  const latin1 = Buffer.from(JSON.stringify(said('caf\u00E9')), 'latin1')
+  for (const charset of ['iso-8859-1', 'ISO-8859-1', '"windows-1252"', 'utf-16', 'nonsense']) {
+    for (const [path, type] of [
+      ['/v1/memory/ingest', 'application/json'],
+      ['/v1/chat/completions', 'application/json'],
+      ['/v1/memory/upload', 'application/x-ndjson'],
+      ['/mcp', 'application/json'],
+    ] as const) {
+      const answer = await raw(latin1, { 'content-type': `${type}; charset=${charset}` }, path)
+      t.equal(answer.status, 415, `${charset} at ${path}`)
+      t.match(answer.body, { error: /charset/, hint: /UTF-8/ })
+    }
+  }
   const untyped = await speakRaw(port, [request('POST', '/v1/memory/search', json)], { enough: 1 })
   t.equal(untyped.answers[0]?.status, 415, 'a body without a type')
 })
@@ -102,6 +115,9 @@ t.test('415: an encoding or a type that is not read, and no hang', async t => {
 t.test('200: types and encodings that mean JSON', async t => {
   for (const type of [
     'application/json; charset=utf-8',
+    'application/json;charset="UTF-8"',
+    'application/json; charset=us-ascii',
+    'application/json; charset=',
     'APPLICATION/JSON',
     'application/x+json',
   ]) {

@@ -1,10 +1,30 @@
 import t from 'tap'
-import { buildKey, clientOf, testApi } from '#test/support/api.ts'
+import { createAwait } from '#shared/operation/await.ts'
+import { openPostgres } from '#shared/postgres/connect.ts'
+import { Refusal } from '#shared/errors.ts'
+import { buildKey, clientOf, testApi, workOn } from '#test/support/api.ts'
 import { testBackend } from '#test/support/backend.ts'
 
 const backend = await testBackend(t)
 const key = await buildKey(backend)
 const api = await testApi(t, backend, key)
+
+/** The database is away for a moment, once, when a request that has promised its work looks after it. */
+let isAway = false
+const postgres = openPostgres(backend.config.databaseUrl, { max: 2, onError: () => {} })
+const operations = createAwait({
+  ...postgres,
+  async query(text, values, name) {
+    if (name !== 'operations.state' || !isAway) return postgres.query(text, values, name)
+    isAway = false
+    throw new Refusal('unavailable', 'The database is out of reach')
+  },
+})
+t.teardown(async () => {
+  await operations.close()
+  await postgres.close()
+})
+const shaken = await testApi(t, { ...backend, operations }, key)
 const exchange = { messages: [{ role: 'user', content: 'water the tomatoes' }] }
 
 const ingest = (idempotency: string, body: object = exchange, client = api) =>
@@ -86,4 +106,123 @@ t.test('50 keys raced 20 times each: every one is executed once', async t => {
     const accepted = answers.filter((answer, index) => index % 50 === n && answer.status === 202)
     t.equal(new Set(accepted.map(({ body }) => body.operation_id)).size, 1)
   }
+})
+
+t.test('503, then the first answer: what was promised is not promised again', async t => {
+  const paying = clientOf(shaken.base, await buildKey(backend))
+  const ask = () =>
+    paying.post('/v1/memory/ingest?wait=true', exchange, { 'idempotency-key': 'shaken' })
+  const before = await count()
+  isAway = true
+  t.equal((await ask()).status, 503)
+  t.equal(await count(), before + 1, 'the work was promised by then')
+
+  await workOn(backend, 'ingest')
+  const again = await ask()
+  t.equal(again.status, 200)
+  t.equal(await count(), before + 1)
+  t.same((await ask()).body, again.body)
+  t.equal((await paying.get('/v1/memory/stats')).body.memories, 1)
+  t.equal((await paying.get('/v1/account/usage')).body.total_requests, 1)
+})
+
+t.test('503, then the outcome: a clearing sent again takes nothing that came since', async t => {
+  const client = clientOf(shaken.base, await buildKey(backend))
+  await workOn(backend, 'clear')
+  await client.post('/v1/memory/ingest?wait=true', exchange)
+  const clear = () =>
+    client.send('DELETE', '/v1/memory', { headers: { 'idempotency-key': 'empty it' } })
+  isAway = true
+  t.equal((await clear()).status, 503)
+
+  const later = { messages: [{ role: 'user', content: 'said after the clearing' }] }
+  t.equal((await client.post('/v1/memory/ingest?wait=true', later)).status, 200)
+  t.match(await clear(), { status: 200, body: { deleted: 1 } })
+  const { items } = (await client.get('/v1/memory/list')).body
+  t.match(items, [{ text: 'said after the clearing' }])
+  t.equal(items.length, 1)
+})
+
+t.test('after a 503 the key is for the same request only', async t => {
+  isAway = true
+  const wait = (body: object) =>
+    shaken.post('/v1/memory/ingest?wait=true', body, { 'idempotency-key': 'mine' })
+  t.equal((await wait(exchange)).status, 503)
+  const other = { messages: [{ role: 'user', content: 'other' }] }
+  t.match(await wait(other), { status: 400, body: { error: /another request/ } })
+  t.equal((await wait(exchange)).status, 200)
+})
+
+/** A vault whose account has so many tokens left. */
+const clientWith = async (balance: number | null) => {
+  const client = clientOf(shaken.base, await buildKey(backend))
+  const setBalance = (left: number | null, card: string | null = 'card') =>
+    backend.postgres.query(
+      `update accounts set balance = $1, payment_method = $2
+       where id = (select account from memory_keys order by created_at desc limit 1)`,
+      [left, card],
+    )
+  await setBalance(balance)
+  return { ...client, setBalance }
+}
+
+t.test('202 again, and not 402: the balance has run out meanwhile', async t => {
+  const client = await clientWith(2)
+  const first = await ingest('last tokens', exchange, client)
+  t.equal(first.status, 202)
+  t.equal((await ingest('more', exchange, client)).status, 402)
+  const again = await ingest('last tokens', exchange, client)
+  t.equal(again.status, 202)
+  t.same(again.body, first.body)
+})
+
+t.test('a request that failed behind its promise is no matter of the balance any more', async t => {
+  const client = await clientWith(2)
+  const ask = () =>
+    client.post('/v1/memory/ingest?wait=true', exchange, { 'idempotency-key': 'paid' })
+  isAway = true
+  t.equal((await ask()).status, 503)
+  t.equal((await ask()).status, 200)
+})
+
+t.test('200 again, and not 402: the card of an upload is gone', async t => {
+  await workOn(backend, 'upload')
+  const client = await clientWith(null)
+  const upload = (idempotency: string) =>
+    client.send('POST', '/v1/memory/upload', {
+      body: JSON.stringify({ content: 'the lease ends in May' }),
+      headers: { 'content-type': 'application/x-ndjson', 'idempotency-key': idempotency },
+    })
+  const first = await upload('file')
+  t.equal(first.status, 200)
+  await client.setBalance(0, null)
+  const again = await upload('file')
+  t.equal(again.status, 200)
+  t.same(again.body, first.body)
+  t.match(await upload('another'), { status: 402, body: { error: /card/ } })
+  t.match((await upload('another')).status, 402, 'a refused one stays refused')
+})
+
+t.test('every other read and write is replayed whatever the balance', async t => {
+  const client = await clientWith(null)
+  await client.post('/v1/memory/ingest?wait=true', exchange)
+  const [{ memory_id }] = (await client.get('/v1/memory/list')).body.items
+  const asks: [string, object][] = [
+    ['edit', { memory_id, text: 'water the tomatoes twice' }],
+    ['search', { query: 'tomatoes', limit: 1 }],
+    ['prepare', { messages: exchange.messages }],
+    ['date-search', { from: '2020-01-01' }],
+    ['inspect', { memory_id }],
+    ['consolidate/checkout', { tier: 1 }],
+  ]
+  const ask = ([name, body]: [string, object]) =>
+    client.post(`/v1/memory/${name}`, body, { 'idempotency-key': `ask ${name}` })
+  const first = await Promise.all(asks.map(ask))
+  await client.setBalance(0)
+  for (const [index, asked] of asks.entries()) {
+    const again = await ask(asked)
+    t.equal(again.status, 200, asked[0])
+    t.same(again.body, first[index]!.body)
+  }
+  t.equal((await client.post('/v1/memory/search', asks[1]![1])).status, 402)
 })

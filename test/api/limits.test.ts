@@ -11,7 +11,7 @@ import { until } from '#test/support/until.ts'
 
 const config = await testConfig(t, {
   RATE_LIMITS: 'on',
-  ADMIN_SECRET: 'break the glass please',
+  ADMIN_SECRET: 'break-the-glass-please',
   ADMIN_EMAIL: 'root@example.com',
 })
 const lines: { event: string; [field: string]: unknown }[] = []
@@ -159,7 +159,7 @@ t.test('429: an address has 60 requests a minute without a valid key', async t =
   t.equal(
     (
       await clientOf(base).get('/v1/account/provider-keys', {
-        'x-admin-key': 'break the glass please',
+        'x-admin-key': 'break-the-glass-please',
       })
     ).status,
     200,
@@ -238,17 +238,37 @@ t.test('429: of one vault not more waits than the queue bears', async t => {
   t.equal((await client.post('/v1/memory/ingest', line)).status, 202)
 })
 
-t.test('200: GET /health is never limited', async t => {
-  const nobody = clientOf(await apiOf(t, backend))
+t.test('200: health and the pages are never limited, whatever their address has done', async t => {
+  const base = await apiOf(t, backend)
+  const nobody = clientOf(base)
+  await times(60, () => stats(nobody))
+  t.equal((await stats(nobody)).status, 429)
+  for (const path of [
+    '/health',
+    '/health/live',
+    '/health/ready',
+    '/console',
+    '/console/',
+    '/console/style.css',
+    '/docs',
+    '/docs/swagger-ui.css',
+    '/openapi.json',
+  ]) {
+    const answer = await fetch(base + path)
+    await answer.arrayBuffer()
+    t.equal(answer.status, 200, path)
+    t.equal(answer.headers.get('ratelimit-limit'), null, path)
+  }
+  t.equal((await nobody.get('/')).status, 429)
+  t.equal((await nobody.post('/health/live', {})).status, 429, 'reading them, that is')
   const answers = await times(130, () => nobody.get('/health'))
   t.equal(served(answers), 130)
-  t.equal(answers[0]!.headers.get('ratelimit-limit'), null)
 })
 
 t.test('429: admin credentials have the limit of a key', async t => {
   const nobody = clientOf(await apiOf(t, backend))
   const asAdmin = () =>
-    nobody.get('/v1/account/provider-keys', { 'x-admin-key': 'break the glass please' })
+    nobody.get('/v1/account/provider-keys', { 'x-admin-key': 'break-the-glass-please' })
   t.equal(served(await times(100, asAdmin)), 100)
   t.equal((await asAdmin()).status, 429)
 })

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { toFile, type OpenAI } from 'openai'
 import { exactly, refuses } from '#test/support/model-provider/answers.ts'
-import { openaiOf } from '#test/support/model-provider/clients.ts'
+import { anthropicOf, openaiOf } from '#test/support/model-provider/clients.ts'
 import { hearing } from '#test/support/model-provider/heard.ts'
 import { directTo, proxyWorld, through } from '#test/support/model-provider/world.ts'
 import { providerKey } from '#test/support/model-provider.ts'
@@ -122,4 +122,72 @@ t.test('4xx: what cannot be passed on is refused with a reason', async t => {
     t.match(await response.json(), { error: String })
   }
   t.equal(provider.seen.filter(({ method }) => method === 'POST').length, before)
+})
+
+t.test('a form without a file is the provider’s to judge, and nobody waits', async t => {
+  const key = await world.newKey()
+  for (const names of [['model'], ['language', 'model']]) {
+    const fields = new FormData()
+    for (const name of names) fields.append(name, name === 'model' ? 'whisper-1' : 'en')
+    provider.next(refuses('openai', 400))
+    const asked = provider.seen.length
+    const response = await fetch(`${base}/v1/audio/transcriptions`, {
+      method: 'POST',
+      headers: { 'x-memory-key': key },
+      body: fields,
+      signal: AbortSignal.timeout(5_000),
+    })
+    t.equal(response.status, 400)
+    t.equal(await response.text(), provider.seen.at(-1)!.sent.body.toString())
+    t.equal(provider.seen.length, asked + 1)
+    t.match(provider.seen.at(-1)!.body.toString(), 'whisper-1')
+  }
+  const client = openaiOf(through(world, key))
+  await client.embeddings.create({ model: 'text-embedding-3-small', input: 'x' })
+})
+
+t.test('200: the list of models is the catalogue, whichever official client asks', async t => {
+  const key = await world.newKey()
+  const catalogue = {
+    providers: [{ provider: String, models: Array }],
+    models: Array,
+    default: String,
+    catalog_updated: String,
+  }
+  const openai = openaiOf(through(world, key))
+  t.match(await openai.get('/models'), catalogue)
+  t.match(await (await openai.models.list().asResponse()).json(), catalogue)
+  const { models: names } = await openai.get<{ models: string[] }>('/models')
+  t.ok(names.length > 2)
+  const listed = await Array.fromAsync(openai.models.list())
+  t.same(
+    listed,
+    names.map(id => ({ id, object: 'model', created: 0, owned_by: id.split('/')[0] })),
+  )
+  const anthropic = anthropicOf(through(world, key))
+  t.match(await anthropic.get('/v1/models'), catalogue)
+  const ids = (await Array.fromAsync(anthropic.models.list())).map(({ id }) => id)
+  t.same(ids, names)
+})
+
+t.test('404: what a client asks of a provider that is not served here', async t => {
+  const key = await world.newKey()
+  const asked = provider.seen.length
+  const client = openaiOf(through(world, key))
+  const tries: Record<string, () => Promise<unknown>> = {
+    'a model': () => client.models.retrieve('gpt-4o-mini'),
+    'a response': () => client.responses.create({ model: 'gpt-4o-mini', input: 'Hi' }),
+    'a moderation': () => client.moderations.create({ input: 'Hi' }),
+    'a file': () => client.files.list(),
+    'a count of tokens': () =>
+      anthropicOf(through(world, key)).messages.countTokens({
+        model: 'claude-sonnet-5',
+        messages: [{ role: 'user', content: 'Hi' }],
+      }),
+  }
+  for (const [what, program] of Object.entries(tries)) {
+    const error = await program().catch((error: unknown) => error)
+    t.match(error, { status: 404 }, what)
+  }
+  t.equal(provider.seen.length, asked, 'nobody else is asked')
 })

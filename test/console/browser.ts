@@ -131,10 +131,13 @@ export const overflowOf = (page: Page): Promise<number> =>
   page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
 
 /**
- * Looks at a page as it is: no serious barrier, and at 390 pixels no scrolling sideways. Leaves it as
- * wide as a desk.
+ * Looks at a page once it is there: no serious barrier, and at 390 pixels no scrolling sideways. Leaves
+ * it as wide as a desk.
  */
 export async function look(t: Test, page: Page, name: string): Promise<void> {
+  // An empty page has no barriers.
+  await page.getByRole('heading', { level: 1 }).first().waitFor()
+  await settled(page)
   t.same(await barriersOf(page), [], `${name} at 1280 pixels`)
   await picture(page, name)
   await page.setViewportSize({ width: 390, height: 844 })

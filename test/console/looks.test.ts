@@ -33,6 +33,7 @@ const pages = [
   'files',
   'operations',
   'keys',
+  'policy',
 ]
 
 for (const theme of ['light', 'dark'] as const) {

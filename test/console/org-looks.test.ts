@@ -1,7 +1,7 @@
 import t from 'tap'
 import { look, noBrowser, openBrowser, openTab, signIn, visit } from '#test/console/browser.ts'
 import { fillTeam } from '#test/console/stories.ts'
-import { testApi, workOn } from '#test/support/api.ts'
+import { buildKey, clientOf, testApi, workOn } from '#test/support/api.ts'
 import { testBackend } from '#test/support/backend.ts'
 
 const skip = noBrowser
@@ -9,6 +9,9 @@ const backend = await testBackend(t)
 await workOn(backend)
 const { base } = await testApi(t, backend)
 const { org, adminKey } = await fillTeam(backend, base)
+await clientOf(base, await buildKey(backend)).post('/v1/memory/ingest?wait=true', {
+  messages: [{ role: 'user', content: 'work of a tenant' }],
+})
 const browser = skip ? null : await openBrowser(t)
 
 const ofOrg = [
@@ -23,6 +26,8 @@ const ofOrg = [
   'settings',
 ]
 
+const ofService = ['service', 'service/tenants', 'service/usage', 'service/operations']
+
 for (const theme of ['light', 'dark'] as const) {
   t.test(
     `${theme}: pages of a team have no serious barrier, and fit a phone`,
@@ -30,9 +35,9 @@ for (const theme of ['light', 'dark'] as const) {
     async t => {
       const { page, faults, strangers } = await openTab(browser!, base, { theme })
       await signIn(page, adminKey)
-      for (const name of ['orgs', ...ofOrg, 'service']) {
+      for (const name of ['orgs', ...ofOrg, ...ofService]) {
         await visit(page, ofOrg.includes(name) ? `orgs/${org}/${name}` : name)
-        await look(t, page, `${theme}-org-${name}`)
+        await look(t, page, `${theme}-org-${name.replace('/', '-')}`)
       }
       t.same(faults, [])
       t.same(strangers, [])

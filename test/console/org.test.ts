@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import t from 'tap'
 import {
   noBrowser,
@@ -9,7 +10,7 @@ import {
   visit,
 } from '#test/console/browser.ts'
 import { fillTeam } from '#test/console/stories.ts'
-import { clientOf, testApi, workOn } from '#test/support/api.ts'
+import { buildKey, clientOf, testApi, workOn } from '#test/support/api.ts'
 import { testBackend } from '#test/support/backend.ts'
 import { until } from '#test/support/until.ts'
 
@@ -72,6 +73,10 @@ t.test('review: decided, tagged and undone by keys alone', { skip }, async t => 
   await page.keyboard.press('Escape')
   await press('d', '1 of 1 memory')
   t.match(await standing(waiting[1]!), { reviewed: true, tags: ['brand'] })
+  t.match(
+    await current(),
+    /Replaces, once approved:\s+The Q3 budget was cut by a tenth\.\s+finance/,
+  )
   await press('d', 'The queue is empty')
   t.not(await page.title(), 'taken')
 })
@@ -228,11 +233,18 @@ t.test('settings: changed, and the organization removed after typing so', { skip
   const { page } = tab!
   await visit(page, at('settings'))
   await page.getByLabel('Name').fill('Acme Works')
-  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
   await page.getByText('The settings are saved.').waitFor()
   await settled(page)
   await picture(page, 'settings')
   t.equal((await admin.get(path)).body.name, 'Acme Works')
+  const download = page.waitForEvent('download')
+  await page.getByRole('button', { name: 'Download export' }).click()
+  const lines = readFileSync(await (await download).path(), 'utf8')
+    .trim()
+    .split('\n')
+  t.match(JSON.parse(lines[0]!), { type: 'organization', org_id: org, name: 'Acme Works' })
+  t.match(JSON.parse(lines.at(-1)!), { type: 'end', lines: lines.length - 1 })
   await page.getByRole('button', { name: 'Remove' }).click()
   const dialog = page.getByRole('dialog')
   await dialog.getByRole('button', { name: 'Remove' }).click()
@@ -254,6 +266,41 @@ t.test('service: queues and figures, for the operator', { skip }, async t => {
     await page.getByRole('link', { name: 'Queue dashboard' }).getAttribute('href'),
     '/admin/queues',
   )
+})
+
+t.test('service: tenants are found, and lead to their work', { skip }, async t => {
+  const { page } = tab!
+  const email = 'rosa.of.the.orchard@example.com'
+  const owner = clientOf(base, await buildKey(backend, email))
+  await owner.post('/v1/memory/ingest', { messages: [{ role: 'user', content: 'a quiet word' }] })
+  await visit(page, 'service/tenants')
+  await page.getByLabel('Find by email').fill('ORCHARD')
+  const row = page.getByRole('article')
+  await until('the others are gone', async () => (await row.count()) === 1)
+  await settled(page)
+  await picture(page, 'service-tenants')
+  t.match(await row.innerText(), /rosa\.of\.the\.orchard@example\.com[^]+1 key, 1 vault/)
+
+  await row.getByRole('link', { name: `Operations of ${email}` }).click()
+  await page.getByRole('heading', { name: 'Operations of the service' }).waitFor()
+  await settled(page)
+  t.equal(await row.count(), 1)
+  t.match(await row.innerText(), /ingest/)
+  t.notMatch(await page.locator('main').innerText(), /quiet word/)
+  await page.getByRole('link', { name: 'Show all' }).click()
+  await until('those of others too', async () => (await row.count()) > 1)
+  await page.getByLabel('State').selectOption('failed')
+  await page.getByText('Nothing matches.').waitFor()
+  await picture(page, 'service-operations')
+})
+
+t.test('service: usage of all tenants, drawn and in numbers', { skip }, async t => {
+  const { page } = tab!
+  await visit(page, 'service/usage')
+  await page.locator('.chart canvas').first().waitFor()
+  await picture(page, 'service-usage')
+  t.equal(await page.locator('.chart canvas').count(), 3)
+  t.match(await page.locator('main').innerText(), /Requests\s+\d+/)
 })
 
 t.test('all of it without a fault, and without a request to anybody else', { skip }, t => {

@@ -63,8 +63,10 @@ export async function fillTeam(backend: Backend, base: string): Promise<Team> {
     { text: `Legal looks at ${hostile}`, confidence: 0.5 },
   ]
   const { body: seeded } = await admin.post(`${path}/memories`, { items })
-  const waiting: string[] = seeded.items.slice(2).map(({ mem_id }: { mem_id: string }) => mem_id)
-  await leaveTrails(backend, { org, key: minted.memory_key, memory: waiting[0]! })
+  const ids: string[] = seeded.items.map(({ mem_id }: { mem_id: string }) => mem_id)
+  const waiting = ids.slice(2)
+  const of = { memory: waiting[0]!, correction: waiting[2]!, corrected: ids[1]! }
+  await leaveTrails(backend, { org, key: minted.memory_key, ...of })
   return { org, path, adminKey, admin, waiting }
 }
 
@@ -73,16 +75,31 @@ const member = 'ann@example.com'
 /** What a turn of a member and an answer to them leave behind. */
 async function leaveTrails(
   { postgres, config }: Backend,
-  { org, key, memory }: { org: string; key: string; memory: string },
+  {
+    org,
+    key,
+    memory,
+    correction,
+    corrected,
+  }: Record<'org' | 'key' | 'memory' | 'correction' | 'corrected', string>,
 ): Promise<void> {
   const turn = mintId()
   const keyHash = hashOfKey(config.keyPepper, key)
-  await postgres.transaction(tx => insertTurns(tx, [{ id: turn, keyHash }]))
+  await postgres.transaction(tx =>
+    insertTurns(tx, [{ id: turn, keyHash, saidAt: Date.now(), leftOut: 0 }]),
+  )
   const fact = { text: 'The supplier asks for a deposit.', confidence: 0.9 }
+  const other = { text: `Legal looks at ${hostile}`, confidence: 0.5 }
   await writePasses(postgres, turn, {
-    pass1: [{ ...fact, note: false }],
-    pass2: [{ ...fact, confidence: 0.3, tags: ['finance'], tagIds: [mintId()] }],
-    pass3: [{ text: fact.text, action: 'ADD', mem_id: memory, version: 1 }],
+    pass1: [fact, other].map(one => ({ ...one, note: false })),
+    pass2: [
+      { ...fact, confidence: 0.3, tags: ['finance'], tagIds: [mintId()] },
+      { ...other, tags: [], tagIds: [] },
+    ],
+    pass3: [
+      { text: fact.text, action: 'ADD', mem_id: memory, version: 1 },
+      { text: other.text, action: 'ADD', mem_id: correction, replaces: corrected },
+    ],
   })
   await insertRetrievals(postgres.query, [
     {

@@ -94,6 +94,18 @@ t.test('timeline: a memory is edited, and after a question deleted', { skip }, a
 
   const focused = () => page.evaluate(() => document.activeElement?.getAttribute('aria-label'))
   t.match(await focused(), /^Edit: /, 'the focus is back where it was')
+  const end = async (value: string) => {
+    await dentist.getByRole('button', { name: /^Edit/ }).click()
+    await page.getByRole('dialog').getByLabel('Expires').fill(value)
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    return (await api.get('/v1/memory/list?search=Friday')).body.items[0].expires_at
+  }
+  t.match(await end('2090-01-31T10:00'), /^2090-01-3/)
+  await dentist.getByText(/^Expires in \d+ years/).waitFor()
+  await picture(page, 'expires')
+  t.equal(await end(''), undefined)
+  t.equal(await dentist.getByText(/^Expires/).count(), 0)
   await dentist.getByRole('button', { name: /^Delete/ }).click()
   await page.getByRole('dialog').getByText('cannot be brought back').waitFor()
   await picture(page, 'delete')
@@ -126,7 +138,9 @@ t.test('reflections: lineage leads up and down', { skip }, async t => {
 t.test('sessions: one is opened, taken along and cleared', { skip }, async t => {
   const { page } = tab!
   await visit(page, 'sessions')
-  await page.getByRole('button', { name: 'trip-1' }).click()
+  t.match(await page.locator('main li', { hasText: 'trip-1' }).innerText(), /2 memories/)
+  await picture(page, 'sessions-all')
+  await page.getByRole('button', { name: 'Open trip-1' }).click()
   await page.getByText('Let us plan the trip to Porto.').waitFor()
   await picture(page, 'sessions')
   const download = page.waitForEvent('download')
@@ -141,6 +155,8 @@ t.test('sessions: one is opened, taken along and cleared', { skip }, async t => 
   await page.getByRole('button', { name: 'Clear' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Clear' }).click()
   await page.getByText('Nothing in this session').waitFor()
+  await page.getByRole('button', { name: 'All sessions' }).click()
+  await page.getByText('No session yet').waitFor()
 })
 
 t.test('files: a file is uploaded with its faults told, the vault exported', { skip }, async t => {
@@ -194,6 +210,14 @@ t.test(
     const minted = await page.locator('.secret').innerText()
     t.equal((await clientOf(api.base, minted).get('/v1/memory/stats')).body.memories, 0)
     await page.getByRole('button', { name: 'I have kept it' }).click()
+    const phone = page.getByRole('listitem').filter({ hasText: minted.slice(-4) })
+    await phone.filter({ hasText: 'Phone' }).waitFor()
+    await visit(page, 'overview')
+    await visit(page, 'keys')
+    t.match(
+      await page.locator('ol li').first().innerText(),
+      new RegExp(`Key minted\\s+mk_.*…${minted.slice(-4)}`),
+    )
 
     await page.getByRole('button', { name: 'Rotate this key' }).click()
     await page.getByRole('button', { name: 'Rotate', exact: true }).click()
@@ -208,6 +232,38 @@ t.test(
   },
 )
 
+t.test('keys: another is revoked, after a question, and its vault erased', { skip }, async t => {
+  const other = await openTab(browser!, api.base)
+  const own = await buildKey(backend)
+  const client = clientOf(api.base, own)
+  const [phone, laptop] = await Promise.all(
+    ['Phone', 'Laptop'].map(async name => (await client.post('/v1/keys', { name })).body.key),
+  )
+  const messages = [{ role: 'user', content: 'only on the laptop' }]
+  await clientOf(api.base, laptop).post('/v1/memory/ingest?wait=true', { messages })
+  await signIn(other.page, own)
+  await visit(other.page, 'keys')
+  const { page } = other
+  t.equal(await page.getByRole('button', { name: /^Revoke the key/ }).count(), 2, 'not its own')
+  await page.getByRole('button', { name: /^Revoke the key Phone/ }).click()
+  await picture(page, 'revoke')
+  await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
+  await page.getByText('The key is revoked.').waitFor()
+  t.equal((await clientOf(api.base, phone).get('/v1/memory/stats')).status, 401)
+
+  await page.getByRole('button', { name: /^Revoke the key Laptop/ }).click()
+  await page.getByLabel('Erase its vault too').check()
+  await page
+    .getByRole('dialog')
+    .getByLabel(/Type erase/)
+    .fill('erase')
+  await page.getByRole('dialog').getByRole('button', { name: 'Revoke and erase' }).click()
+  await page.getByText('its vault erased').waitFor()
+  const exported = JSON.stringify((await client.get('/v1/account/export')).body)
+  t.notMatch(exported, 'only on the laptop')
+  t.same(other.faults, [])
+})
+
 t.test('a read-only key offers nothing that it may not do', { skip }, async t => {
   const other = await openTab(browser!, api.base)
   const minted = await buildKey(backend)
@@ -216,6 +272,22 @@ t.test('a read-only key offers nothing that it may not do', { skip }, async t =>
   await other.page.getByText('Nothing is remembered yet').waitFor()
   await visit(other.page, 'files')
   t.equal(await other.page.getByRole('button', { name: 'Upload', exact: true }).count(), 0)
+  t.same(other.faults, [])
+})
+
+t.test('the key of a user shows its vault, and nothing of the account', { skip }, async t => {
+  const other = await openTab(browser!, api.base)
+  const owner = clientOf(api.base, await buildKey(backend))
+  const user = (await owner.post('/v1/keys', { name: 'of a user' })).body.key
+  await signIn(other.page, user)
+  await visit(other.page, 'keys')
+  await picture(other.page, 'keys-of-a-user')
+  const text = await other.page.locator('main').innerText()
+  t.match(text, /It opens this vault alone/)
+  t.notMatch(text, /Provider keys|What was done to the account/)
+  t.equal(await other.page.getByRole('button', { name: 'Rotate this key' }).count(), 1)
+  t.equal(await other.page.getByRole('alert').count(), 0)
+  t.equal(await other.page.getByRole('link', { name: 'Policy' }).count(), 0)
   t.same(other.faults, [])
 })
 

@@ -160,9 +160,39 @@ t.test('what is wrong with the environment is said at once, in sentences', async
     t.match(output(), /DATABASE_URL must be a URL/)
     t.notMatch(output(), /\n\s+at /, `${command} shows no stack`)
   }
-  const away = { ...env, DATABASE_URL: 'postgresql://u:secret-password@127.0.0.1:1/x' }
-  const { ended, output } = launch(t, 'node api/index.ts', away)
-  t.equal((await ended).code, 1)
-  t.match(output(), /out of reach/)
-  t.notMatch(output(), /secret-password/)
+  const url = new URL(config.databaseUrl)
+  const nobody = Object.assign(new URL(url), { username: 'nobody', password: 'secret-password' })
+  for (const [what, wrong, said] of [
+    ['away', 'postgresql://u:secret-password@127.0.0.1:1/x', /out of reach\n.*DATABASE_URL/],
+    ['not there', Object.assign(new URL(url), { pathname: '/not_there' }).href, /DATABASE_URL/],
+    ['of nobody', nobody.href, /nobody.*DATABASE_URL/],
+  ] as const) {
+    for (const command of ['node api/index.ts', 'node scripts/migrate.ts']) {
+      const { ended, output } = launch(t, command, { ...env, DATABASE_URL: wrong })
+      t.equal((await ended).code, 1, `${command}: the database is ${what}`)
+      t.match(output(), said)
+      t.notMatch(output(), /secret-password|\n\s+at /)
+    }
+  }
+})
+
+t.test('before the release step a process says so', async t => {
+  const fresh = await testConfig(t)
+  const { postgres } = await testBackend(t, { config: fresh })
+  const name = `${new URL(fresh.databaseUrl).pathname.slice(1)}_bare`
+  await postgres.query(`create database ${name}`)
+  t.teardown(() => postgres.query(`drop database if exists ${name} with (force)`))
+  const bare = Object.assign(new URL(fresh.databaseUrl), { pathname: `/${name}` })
+  await postgres.query('drop schema pgboss cascade')
+  for (const [what, databaseUrl] of [
+    ['empty', bare.href],
+    ['without a queue', fresh.databaseUrl],
+  ] as const) {
+    for (const command of ['node api/index.ts', 'node workers/index.ts']) {
+      const { ended, output } = launch(t, command, envOf({ ...fresh, databaseUrl }))
+      t.equal((await ended).code, 1, `${command}: the database is ${what}`)
+      t.match(output(), /npm run migrate/)
+      t.notMatch(output(), /\n\s+at /)
+    }
+  }
 })

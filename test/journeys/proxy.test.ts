@@ -147,6 +147,7 @@ t.test('what was said in a session is known in it, and what is in the core every
   await say('My dentist is Dr. Okafor.')
   await say('My dentist has moved to Oxford.', 'a')
   await until('both are stored', async () => (await stored(key)).length === 4)
+  await settled(backend, 10_000)
   await say(question, 'a')
   t.match(lastAsked().messages[0].content, /Okafor[^]*Oxford/)
   await say(question, 'b')

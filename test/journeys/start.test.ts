@@ -1,62 +1,21 @@
 import '#test/setup/env.ts'
-import { spawn, type ChildProcess } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import t from 'tap'
-import { clientOf, type Client } from '#test/support/api.ts'
-import { until } from '#test/support/until.ts'
+import { clientOf } from '#test/support/api.ts'
+import { found, plain, remember, start } from '#test/support/npm-start.ts'
 
-type Started = {
-  child: ChildProcess
-  output: () => string
-  credentials: { base_url: string; memory_key: string; admin_key: string }
-  client: Client
-  exit: Promise<number | null>
-}
-
-const { DATABASE_URL, MONGODB_URI, ...plain } = process.env
-
-/** Runs `npm start`'s program until it says that it is ready. */
-async function start(dataDir: string, env: Record<string, string> = {}): Promise<Started> {
-  const child = spawn(process.execPath, ['scripts/start.ts'], {
-    env: { ...plain, DATA_DIR: dataDir, PORT: '0', ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  let said = ''
-  child.stdout.on('data', chunk => (said += chunk))
-  child.stderr.on('data', chunk => (said += chunk))
-  const exit = new Promise<number | null>(resolve => child.once('exit', resolve))
-  t.teardown(() => child.kill('SIGKILL'))
-  await until(
-    'the service is ready',
-    () => {
-      if (child.exitCode !== null) throw new Error(`it ended: ${said}`)
-      return said.includes('Ctrl-C stops it')
-    },
-    60_000,
-  )
-  const file = join(dataDir, 'credentials.json')
-  const credentials = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : null
-  const client = clientOf(credentials?.base_url, credentials?.memory_key)
-  return { child, output: () => said, credentials, client, exit }
-}
-
-const remember = (client: Client, content: string) =>
-  client.post('/v1/memory/ingest?wait=true', { messages: [{ role: 'user', content }] })
-
-const found = async (client: Client, query: string): Promise<string[]> => {
-  const { body } = await client.post('/v1/memory/search', { query, limit: 5 })
-  return body.memories.map((row: { content: string }) => row.content)
-}
+const { DATABASE_URL, MONGODB_URI } = process.env
 
 t.test('one command: a service that remembers, keeps its data and survives kill -9', async t => {
   const dataDir = mkdtempSync(join(tmpdir(), 'vault-start-'))
   t.teardown(() => rmSync(dataDir, { recursive: true, force: true }))
 
-  const first = await start(dataDir)
+  const first = await start(t, dataDir)
   t.match(first.credentials, {
     base_url: /^http:\/\/127\.0\.0\.1:\d+$/,
     memory_key: /^mk_[0-9A-Za-z]{32}$/,
@@ -71,7 +30,9 @@ t.test('one command: a service that remembers, keeps its data and survives kill 
   first.child.kill('SIGTERM')
   t.equal(await first.exit, 0, 'SIGTERM drains and exits with 0')
 
-  const second = await start(dataDir)
+  // A key that has come into the environment since takes no vault to its own embeddings.
+  const second = await start(t, dataDir, { OPENAI_API_KEY: 'sk-none' })
+  t.match(second.output(), /Vaults stay with local.*EMBEDDINGS=openai/)
   t.equal(second.credentials.memory_key, first.credentials.memory_key)
   t.notMatch(second.output(), 'Memory Key  mk_', 'keys are printed once')
   t.same(await found(second.client, 'piano tuned'), ['The piano was tuned in June'])
@@ -79,7 +40,7 @@ t.test('one command: a service that remembers, keeps its data and survives kill 
   second.child.kill('SIGKILL')
   await second.exit
 
-  const third = await start(dataDir)
+  const third = await start(t, dataDir)
   t.equal((await found(third.client, 'fence painted'))[0], 'The fence was painted green')
   third.child.kill('SIGINT')
   t.equal(await third.exit, 0)
@@ -95,14 +56,14 @@ t.test('with addresses of its own nothing embedded is touched', async t => {
   const databaseUrl = new URL(DATABASE_URL!)
   databaseUrl.pathname = `/${name}`
 
-  const own = await start(join(parent, 'data'), {
+  const own = await start(t, join(parent, 'data'), {
     DATABASE_URL: databaseUrl.href,
     MONGODB_URI: MONGODB_URI!.replace(/\/\w*\?/, `/${name}?`),
     MASTER_KEY: '22'.repeat(32),
     KEY_PEPPER: 'a pepper for the test',
   })
   t.same(readdirSync(parent), [], 'no data directory is made')
-  const [, base, key] = /ready at (\S+)[\s\S]*Memory Key {2}(\S+)/.exec(own.output()) ?? []
+  const [, key, base] = /Memory Key {2}(\S+)[\s\S]*ready at (\S+)/.exec(own.output()) ?? []
   t.equal((await remember(clientOf(base!, key), 'The kettle is new')).status, 200)
   own.child.kill('SIGTERM')
   t.equal(await own.exit, 0)
@@ -128,12 +89,12 @@ t.test('faults of the environment are said at once, and nothing is started', asy
 t.test('a port that is taken is named', async t => {
   const dataDir = mkdtempSync(join(tmpdir(), 'vault-port-'))
   t.teardown(() => rmSync(dataDir, { recursive: true, force: true }))
-  const first = await start(dataDir)
+  const first = await start(t, dataDir)
   const other = mkdtempSync(join(tmpdir(), 'vault-port-'))
   t.teardown(() => rmSync(other, { recursive: true, force: true }))
   const { port } = new URL(first.credentials.base_url)
-  await t.rejects(start(other, { PORT: port }), { message: new RegExp(`PORT|${port}`) })
-  await t.rejects(start(dataDir), { message: /in use by process/ })
+  await t.rejects(start(t, other, { PORT: port }), { message: new RegExp(`PORT|${port}`) })
+  await t.rejects(start(t, dataDir), { message: /in use by process/ })
   first.child.kill('SIGTERM')
   t.equal(await first.exit, 0)
 })

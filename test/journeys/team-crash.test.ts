@@ -47,8 +47,10 @@ async function strike(point: Point): Promise<Struck> {
     `insert into org_tags (id, org, label, question) values ($1, $2, 'launch', 'Is it?')`,
     [mintId(), org],
   )
-  await share(backend, team, [{ text: `launch ${name}: on May 5`, tags: ['launch'] }])
-  const client = clientOf(base, await team.member('ada@example.com'))
+  const launch = { text: `launch ${name}: on May 5`, tags: ['launch'], reviewed: false }
+  await share(backend, team, [launch])
+  await team.role('Launch', ['launch'])
+  const client = clientOf(base, await team.member('ada@example.com', ['Launch']))
   const content = `Fact: launch ${name}: on June 7 #launch\nFact: floor ${name}: 3`
   const { body } = await client.post('/v1/memory/ingest', { messages: [{ role: 'user', content }] })
   return { ...point, name, team, turn: body.operation_id as string }

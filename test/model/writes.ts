@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import fc from 'fast-check'
 import { memoryIdOf, mintId } from '#shared/ids.ts'
 import { compare, same, type Pair } from '#test/model/compare.ts'
@@ -153,6 +154,24 @@ const remove = fc
     }),
   )
 
+const endsInMs = 250
+
+/** A memory gets an end, and has come to it when this is over: as if it had been deleted. */
+const expire = fc.record({ who, pick }).map(asked =>
+  command(`expire ${show(asked)}`, async pairs => {
+    const pair = pairs[asked.who]!
+    const row = picked(pair, asked.pick)
+    if (!row) return
+    const end = Date.now() + endsInMs
+    const expires_at = new Date(end).toISOString()
+    const edit = { memory_id: row.id, text: `Not for long: ${row.id}`, expires_at }
+    const { status, body } = await pair.client.post('/v1/memory/edit', edit)
+    same('expire', [status, body.expires_at], [200, expires_at])
+    await delay(Math.max(0, end - Date.now()) + 2)
+    removeRows(pair.model, ({ id }) => id === row.id)
+  }),
+)
+
 const clearSession = fc.record({ who, session: fc.constantFrom('trip', 'garden') }).map(asked =>
   command(`clear ${show(asked)}`, async pairs => {
     const { client, model } = pairs[asked.who]!
@@ -203,6 +222,7 @@ export const writes = [
   ...times(3, edit),
   ...times(2, remove),
   transfer,
+  expire,
   clearSession,
   clearAll,
 ]

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { mintFirstKeys } from '#scripts/credentials.ts'
 import { makeFirstAccount } from '#scripts/first-account.ts'
 import { providerKeysOf } from '#shared/key/provider-key.ts'
 import { clientOf, testApi } from '#test/support/api.ts'
@@ -13,11 +14,21 @@ const config = await testConfig(t, {
 const backend = await testBackend(t, { config })
 const { postgres } = backend
 
+t.test('without a place for its keys there is no account', async t => {
+  const full = () => {
+    throw new Error('No space left on device')
+  }
+  await t.rejects(makeFirstAccount(postgres, config, full), { message: /No space/ })
+  t.same((await postgres.query('select id from accounts')).rows, [])
+})
+
 t.test(
   "the first account is unlimited and has the operator's provider keys as its own",
   async t => {
-    const made = await makeFirstAccount(postgres, config)
-    t.match(made, { memory_key: /^mk_\w{32}$/, admin_key: /^mk_admin_\w{32}$/ })
+    const keys = mintFirstKeys()
+    t.match(keys, { memory_key: /^mk_\w{32}$/, admin_key: /^mk_admin_\w{32}$/ })
+    const made = await makeFirstAccount(postgres, config, () => keys)
+    t.same(made, keys)
     const { rows } = await postgres.query('select * from accounts')
     t.match(rows, [{ email: 'owner@localhost', payment_method: 'on-file', balance: null }])
     t.same(await providerKeysOf(backend, rows[0]!.id), {
@@ -38,7 +49,8 @@ t.test(
 
 t.test('a second start makes nothing, and leaves the keys as they are', async t => {
   const changed = { ...config, providers: { openai: { apiKey: 'another one' } } }
-  t.equal(await makeFirstAccount(postgres, changed), null)
+  const unasked = () => t.fail('keys are made') as never
+  t.equal(await makeFirstAccount(postgres, changed, unasked), null)
   const { rows } = await postgres.query('select id from accounts')
   t.equal(rows.length, 1)
   t.match(await providerKeysOf(backend, rows[0]!.id), { openai: 'sk-operator-0123456789' })

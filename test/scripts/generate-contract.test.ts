@@ -362,5 +362,5 @@ t.test('the command', async t => {
   writeFileSync(join(folder, 'page.md'), page({ fields: '| `query` | `strin` | yes | |' }))
   t.match(run('--check', '--folder', folder), { status: 1, stderr: /^page\.md, "POST .*strin\n$/ })
   t.match(run('--help'), { status: 0, stdout: '--check' })
-  t.match(run('--nonsense'), { status: 1, stderr: '--nonsense' })
+  t.match(run('--nonsense'), { status: 2, stderr: '--nonsense' })
 })

@@ -29,7 +29,7 @@ t.test('a client that starts programs has the same tools', async t => {
     arguments: { query: 'what is my cat called?', limit: 1 },
   })
   t.match(structuredContent, { memories: [{ content: /Ada/ }] })
-  t.equal((await client.listTools()).tools.length, 11)
+  t.equal((await client.listTools()).tools.length, 12)
 })
 
 t.test('what it needs, it says', async t => {
@@ -39,7 +39,7 @@ t.test('what it needs, it says', async t => {
       encoding: 'utf8',
     })
   t.match(run('--help'), { status: 0, stdout: /MEMORY_VAULT_KEY/ })
-  t.match(run(), { status: 1, stdout: '', stderr: /No Memory Key/ })
-  t.match(run('--key', 'mk_x', '--url', 'nonsense'), { status: 1, stderr: /no address/ })
-  t.match(run('--port', '1'), { status: 1, stderr: /--port/ })
+  t.match(run(), { status: 2, stdout: '', stderr: /No Memory Key/ })
+  t.match(run('--key', 'mk_x', '--url', 'nonsense'), { status: 2, stderr: /no address/ })
+  t.match(run('--port', '1'), { status: 2, stderr: /--port/ })
 })

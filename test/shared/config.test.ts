@@ -33,7 +33,7 @@ t.test('every fault is said at once', async t => {
     MASTER_KEY: 'short',
     EMBEDDINGS: 'nobody/model',
     OPENAI_BASE_URL: 'https://user:secret@example.com/v1',
-    ADMIN_SECRET: 'long enough secret',
+    ADMIN_SECRET: 'long-enough-secret',
   }
   try {
     readConfig(env)
@@ -58,6 +58,15 @@ t.test('every fault is said at once', async t => {
     }
     t.notMatch(message, /secret/, 'values are not repeated')
   }
+})
+
+t.test('an admin secret that no header carries is a fault', async t => {
+  const email = { ADMIN_EMAIL: 'ada@example.com' }
+  for (const bad of ['open sesame, please', 'tab\tbed-and-long-enough', 'größer-als-sechzehn']) {
+    t.throws(() => readConfig({ ...enough, ...email, ADMIN_SECRET: bad }), /ADMIN_SECRET.*spaces/)
+  }
+  const good = ' open-sesame:please/+= '
+  t.equal(readConfig({ ...enough, ...email, ADMIN_SECRET: good }).adminSecret, good.trim())
 })
 
 t.test('several master keys: the first seals, and each has an id', async t => {

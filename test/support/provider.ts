@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { countTokens } from 'gpt-tokenizer/encoding/cl100k_base'
 import type { Test } from 'tap'
 
 export type EmbeddingProvider = {
@@ -16,7 +17,8 @@ export type EmbeddingProvider = {
 
 /**
  * A model provider on loopback that speaks the OpenAI embeddings protocol: texts that share words and
- * three-letter groups get near vectors, always the same.
+ * three-letter groups get near vectors, always the same. It refuses what OpenAI refuses: an empty input, one
+ * of more than 8,191 tokens, and more than 300,000 tokens in all.
  */
 export async function embeddingProvider(t: Test, dimension = 64): Promise<EmbeddingProvider> {
   const calls: number[] = []
@@ -43,6 +45,11 @@ export async function embeddingProvider(t: Test, dimension = 64): Promise<Embedd
       response.writeHead(failing.status)
       return void response.end(JSON.stringify({ error: { message: 'told to fail' } }))
     }
+    const fault = faultOf(input)
+    if (fault) {
+      response.writeHead(400)
+      return void response.end(JSON.stringify({ error: { message: fault } }))
+    }
     const data = input.map((text, index) => {
       const vector = vectorOf(text, dimension)
       const embedding =
@@ -65,6 +72,27 @@ export async function embeddingProvider(t: Test, dimension = 64): Promise<Embedd
     fail: (status, times) => void (failing = { status, times }),
     hang: () => void (hanging = true),
   }
+}
+
+/** A text has no more tokens than bytes: few are long enough to be counted. */
+function faultOf(input: readonly string[]): string | undefined {
+  if (input.length > 2_048) return 'too many inputs'
+  if (input.includes('')) return 'input cannot be an empty string'
+  const isTooLong = input.some(text => Buffer.byteLength(text) > 8_191 && tokensOf(text) > 8_191)
+  if (isTooLong) return 'maximum context length is 8192 tokens'
+  const bytes = input.reduce((sum, text) => sum + Buffer.byteLength(text), 0)
+  const isTooMuch =
+    bytes > 300_000 && input.reduce((sum, text) => sum + tokensOf(text), 0) > 300_000
+  return isTooMuch ? 'max 300000 tokens per request' : undefined
+}
+
+/** In slices: a long run without spaces takes seconds in one go. */
+function tokensOf(text: string): number {
+  let sum = 0
+  for (let start = 0; start < text.length; start += 1_000) {
+    sum += countTokens(text.slice(start, start + 1_000))
+  }
+  return sum
 }
 
 function vectorOf(text: string, dimension: number): Float32Array {

@@ -115,7 +115,7 @@ function documentOf(row: Planted): Omit<MemoryDocument, Given> {
   }
 }
 
-/** Bills of one kind in a vault, oldest first. */
+/** Bills of one kind in a vault, oldest first; not what was counted and cost nothing. */
 export async function billed(
   { postgres, usage }: Backend,
   { vault }: VaultScope,
@@ -124,7 +124,7 @@ export async function billed(
   await usage.flush()
   const { rows } = await postgres.query<{ tokens: number; session: string | null }>(
     `select memory_tokens as tokens, session from usage_events
-     where vault = $1 and kind = $2 order by at, id`,
+     where vault = $1 and kind = $2 and memory_tokens > 0 order by at, id`,
     [vault, kind],
   )
   return rows

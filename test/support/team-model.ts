@@ -18,8 +18,11 @@ type SeenCall = {
   body: any
 }
 
-/** Text is sent as the model's answer whatever it is; an object with a status is an error. */
-type Said = string | { status: number; message?: string }
+/**
+ * Text is sent as the model's answer whatever it is, or as one that was cut off; an object with a status
+ * is an error.
+ */
+type Said = string | { text: string; cut: true } | { status: number; message?: string }
 
 export type TeamModel = {
   origin: string
@@ -57,11 +60,12 @@ export async function teamModel(t: Test): Promise<TeamModel> {
     const scripted = typeof script === 'function' ? await script(call) : script
     const said: Said = failing === null ? (scripted ?? opinionOf(call)) : { status: failing }
     response.setHeader('content-type', 'application/json')
-    if (typeof said === 'object') {
+    if (typeof said === 'object' && 'status' in said) {
       response.writeHead(said.status)
       return void response.end(JSON.stringify({ error: { message: said.message ?? 'no' } }))
     }
-    response.end(JSON.stringify(wrapped(call, said)))
+    const isCut = typeof said === 'object'
+    response.end(JSON.stringify(wrapped(call, isCut ? said.text : said, isCut)))
   }
   const server = createServer((request, response) => {
     answer(request, response).catch(() => response.destroy())
@@ -141,22 +145,34 @@ function materialIn(text: string): object {
   }
 }
 
-function wrapped({ dialect, model }: SeenCall, text: string): object {
+function wrapped({ dialect, model }: SeenCall, text: string, isCut: boolean): object {
   if (dialect === 'google') {
     return {
-      candidates: [{ content: { role: 'model', parts: [{ text }] }, finishReason: 'STOP' }],
+      candidates: [
+        {
+          content: { role: 'model', parts: [{ text }] },
+          finishReason: isCut ? 'MAX_TOKENS' : 'STOP',
+        },
+      ],
       usageMetadata: { promptTokenCount: 100, candidatesTokenCount: 20, totalTokenCount: 120 },
     }
   }
   if (dialect === 'anthropic') {
     const common = { id: 'msg_1', type: 'message', role: 'assistant', model }
     const usage = { input_tokens: 100, output_tokens: 20 }
-    return { ...common, content: [blockOf(text)], stop_reason: 'tool_use', usage }
+    const stop_reason = isCut ? 'max_tokens' : 'tool_use'
+    return { ...common, content: [blockOf(text)], stop_reason, usage }
   }
   return {
     object: 'chat.completion',
     model,
-    choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content: text } }],
+    choices: [
+      {
+        index: 0,
+        finish_reason: isCut ? 'length' : 'stop',
+        message: { role: 'assistant', content: text },
+      },
+    ],
     usage: { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 },
   }
 }

@@ -58,6 +58,7 @@ export async function buildTeam(backend: Backend, email?: string): Promise<Team>
      values ($1, $2, $3, $4, 'openai', 'large', 'small')`,
     [org, account, vault, `Team ${org}`],
   )
+  await query('insert into org_instructions (org) values ($1)', [org])
   await newKey(null, await newVault())
   const roles = new Map<string, string>()
   const users = new Map<string, string>()

@@ -23,6 +23,11 @@ export type Tenant = {
   delivery: string
   listCursor: string
   operationsCursor: string
+  keysCursor: string
+  /** The id of a key. */
+  keyId: string
+  sessionsCursor: string
+  eventsCursor: string
 }
 
 /** What leads nowhere for anybody, of the same shapes. */
@@ -39,6 +44,10 @@ export const nothing = (): Nothing => ({
   delivery: mintId(),
   listCursor: 'bm90aGluZw.bm90aGluZw',
   operationsCursor: 'bm90aGluZw.bm90aGluZw',
+  keysCursor: 'bm90aGluZw.bm90aGluZw',
+  keyId: mintId(),
+  sessionsCursor: 'bm90aGluZw.bm90aGluZw',
+  eventsCursor: 'bm90aGluZw.bm90aGluZw',
 })
 
 /** Makes a tenant; workers must be running. */
@@ -73,6 +82,10 @@ export async function buildTenant(backend: Backend, base: string): Promise<Tenan
   const delivery = (await post(`/v1/account/webhooks/${webhook}/test`)).body.id
   const { body: list } = await client.get('/v1/memory/list?limit=1')
   const { body: operations } = await client.get('/v1/operations?limit=1')
+  const { body: keys } = await client.get('/v1/keys?limit=1')
+  await post(ingest, { ...told(`${canary} is back`), session_id: `another ${session}` })
+  const { body: sessions } = await client.get('/v1/memory/sessions?limit=1')
+  const { body: events } = await client.get('/v1/account/events?limit=1')
   return {
     key,
     client,
@@ -87,6 +100,10 @@ export async function buildTenant(backend: Backend, base: string): Promise<Tenan
     delivery,
     listCursor: list.next_cursor,
     operationsCursor: operations.next_cursor,
+    keysCursor: keys.next_cursor,
+    keyId: keys.items[0].id,
+    sessionsCursor: sessions.next_cursor,
+    eventsCursor: events.next_cursor,
   }
 }
 

@@ -2,6 +2,8 @@
 export type Credential = {
   key: string
   kind: 'vault' | 'admin'
+  /** A Memory Key that acts for its account, and not for one user. */
+  owner: boolean
   /** An admin who also runs the service. */
   operator: boolean
 }

@@ -10,11 +10,15 @@ import { Roles } from '#api/console/app/org/roles.ts'
 import { Settings } from '#api/console/app/org/settings.ts'
 import { SharedMemories } from '#api/console/app/org/shared-memories.ts'
 import { Tags } from '#api/console/app/org/tags.ts'
+import { ServiceOperations } from '#api/console/app/service/operations.ts'
 import { Service } from '#api/console/app/service/service.ts'
+import { Tenants } from '#api/console/app/service/tenants.ts'
+import { ServiceUsage } from '#api/console/app/service/usage.ts'
 import { Files } from '#api/console/app/vault/files.ts'
 import { Keys } from '#api/console/app/vault/keys.ts'
 import { Operations } from '#api/console/app/vault/operations.ts'
 import { Overview } from '#api/console/app/vault/overview.ts'
+import { Policy } from '#api/console/app/vault/policy.ts'
 import { Reflections } from '#api/console/app/vault/reflections.ts'
 import { Search } from '#api/console/app/vault/search.ts'
 import { Sessions } from '#api/console/app/vault/sessions.ts'
@@ -35,6 +39,7 @@ const ofVault: Named = [
   ['files', 'Upload and export', () => part(Files, {})],
   ['operations', 'Operations', () => part(Operations, {})],
   ['keys', 'Keys', () => part(Keys, {})],
+  ['policy', 'Policy', () => part(Policy, {})],
 ]
 
 const ofOrg: readonly (readonly [string, string, (org: string) => View])[] = [
@@ -49,20 +54,36 @@ const ofOrg: readonly (readonly [string, string, (org: string) => View])[] = [
   ['settings', 'Settings', org => part(Settings, { org })],
 ]
 
+/** Of the whole account: what other keys may not see is not shown to them. */
+const forOwners = new Set(['policy'])
+
+const openTo = (owner: boolean): Named => ofVault.filter(([path]) => owner || !forOwners.has(path))
+
+const ofService: readonly (readonly [string[], string, (account: string | undefined) => View])[] = [
+  [['service'], 'Health and queues', () => part(Service, {})],
+  [['service', 'tenants'], 'Tenants', () => part(Tenants, {})],
+  [['service', 'usage'], 'Usage', () => part(ServiceUsage, {})],
+  [['service', 'operations'], 'Operations', account => part(ServiceOperations, { account })],
+]
+
 /** Where one can go from here. */
-export function placesOf({ kind, operator }: Credential, address: readonly string[]): Group[] {
+export function placesOf(
+  { kind, operator, owner }: Credential,
+  address: readonly string[],
+): Group[] {
   if (kind === 'vault') {
-    return [{ name: 'Vault', places: ofVault.map(([path, name]) => ({ name, path: [path] })) }]
+    const places = openTo(owner).map(([path, name]) => ({ name, path: [path] }))
+    return [{ name: 'Vault', places }]
   }
   const org = orgOf(address)
   return [
     {
       name: 'Teams',
-      places: [
-        { name: 'Organizations', path: ['orgs'] },
-        ...(operator ? [{ name: 'Service', path: ['service'] }] : []),
-      ],
+      places: [{ name: 'Organizations', path: ['orgs'] }],
     },
+    ...(operator
+      ? [{ name: 'Service', places: ofService.map(([path, name]) => ({ name, path })) }]
+      : []),
     ...(org
       ? [
           {
@@ -82,9 +103,14 @@ export function placeAt(groups: readonly Group[], address: readonly string[]): P
 }
 
 /** What stands at an address; one that is unknown leads to the first page. */
-export function pageAt({ kind, operator }: Credential, address: readonly string[]): View {
-  if (kind === 'vault') return (ofVault.find(([path]) => path === address[0]) ?? ofVault[0]!)[2]()
-  if (operator && address[0] === 'service') return part(Service, {})
+export function pageAt({ kind, operator, owner }: Credential, address: readonly string[]): View {
+  if (kind === 'vault') {
+    return (openTo(owner).find(([path]) => path === address[0]) ?? ofVault[0]!)[2]()
+  }
+  if (operator && address[0] === 'service') {
+    const found = ofService.find(([path]) => path[1] === address[1]) ?? ofService[0]!
+    return found[2](address[2])
+  }
   const org = orgOf(address)
   if (!org) return part(Orgs, {})
   return (ofOrg.find(([path]) => path === address[2]) ?? ofOrg[0]!)[2](org)

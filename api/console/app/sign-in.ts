@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import { useDoing } from '#api/console/app/asked.ts'
-import { callWith, stream, Told } from '#api/console/app/call.ts'
+import { callWith, Told } from '#api/console/app/call.ts'
 import { hold, reasonForLeaving, type Credential } from '#api/console/app/credential.ts'
 import { html, part, type View } from '#api/console/app/html.ts'
 import { onSubmit, textField } from '#api/console/app/parts/fields.ts'
@@ -57,7 +57,8 @@ async function tried(key: string): Promise<Credential> {
   try {
     if (vault) {
       await callWith(key, 'GET /v1/memory/stats')
-      return { key, kind: 'vault', operator: false }
+      const owner = await opens(callWith(key, 'GET /v1/keys', { query: { limit: 1 } }))
+      return { key, kind: 'vault', owner, operator: false }
     }
     await callWith(key, 'GET /v1/orgs')
   } catch (error) {
@@ -66,10 +67,12 @@ async function tried(key: string): Promise<Credential> {
     }
     throw error
   }
-  const metrics = stream('/metrics', { authorization: `Bearer ${key}` })
-  const operator = await metrics.then(
-    async answer => Boolean(await answer.text()),
+  const operator = await opens(callWith(key, 'GET /v1/operator/usage', { query: { days: 1 } }))
+  return { key, kind: 'admin', owner: false, operator }
+}
+
+const opens = (asked: Promise<unknown>): Promise<boolean> =>
+  asked.then(
+    () => true,
     () => false,
   )
-  return { key, kind: 'admin', operator }
-}

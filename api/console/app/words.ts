@@ -33,11 +33,18 @@ const steps: [Intl.RelativeTimeFormatUnit, number][] = [
 ]
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' })
 
-/** `3 days ago`. */
+/** `3 days ago`, or `in 3 days`. */
 export function agoOf(moment: Moment): string {
   const seconds = (new Date(moment).getTime() - Date.now()) / 1000
   const [unit, size] = steps.find(([, size]) => Math.abs(seconds) >= size) ?? ['minute', 60]
   return Math.abs(seconds) < 60 ? 'just now' : relative.format(Math.round(seconds / size), unit)
+}
+
+/** A moment as a field for date and time takes it: local, to the minute. */
+export function inputMomentOf(moment: Moment): string {
+  const at = new Date(moment)
+  const local = new Date(at.getTime() - at.getTimezoneOffset() * 60_000)
+  return local.toISOString().slice(0, 16)
 }
 
 export const bytesOf = (bytes: number): string =>

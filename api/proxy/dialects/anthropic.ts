@@ -1,7 +1,13 @@
 import { hearAnthropic } from '#api/proxy/dialects/anthropic-reply.ts'
 import type { Dialect } from '#api/proxy/dialects/dialect.ts'
 import { listenTo } from '#api/proxy/dialects/listen.ts'
-import { atHead, saysSomething, type PartFormat } from '#api/proxy/dialects/parts.ts'
+import {
+  atPart,
+  headOf,
+  saysSomething,
+  usesTools,
+  type PartFormat,
+} from '#api/proxy/dialects/parts.ts'
 import { readRequest, type Format } from '#api/proxy/dialects/request.ts'
 import { kindAt, namesOf, parsed, valueEnd } from '#api/proxy/json/walk.ts'
 
@@ -10,21 +16,26 @@ const parts: PartFormat = {
   tell(body, part, name, value) {
     const kind = kindAt(body, value)
     if (name === 'cache_control') part.marked = kind === 'object'
-    else part.result = kind === 'string' && isResult(body, value)
+    else {
+      part.result = kind === 'string' && isWord(body, value, 'tool_result')
+      part.text = kind === 'string' && isWord(body, value, 'text')
+    }
   },
   block: context => `{"type":"text","text":${JSON.stringify(context)}}`,
   around: { string: ['{"type":"text","text":', '}'] },
 }
 
-const resultWord = '"tool_result"'
-
-function isResult(body: Buffer, at: number): boolean {
+function isWord(body: Buffer, at: number, word: string): boolean {
   const end = valueEnd(body, at)
   // Six bytes for a character where it is escaped.
-  return end - at <= 6 * resultWord.length && JSON.stringify(parsed(body, at, end)) === resultWord
+  return end - at <= 6 * word.length + 2 && parsed(body, at, end) === word
 }
 
-/** The block is a text at the head of the last message in which the user speaks, never marked itself. */
+/**
+ * The block is a text at the head of the last message in which the user speaks, never marked itself. What
+ * the client has marked there comes before it: a cache that ended in the block would never be found again.
+ * A mark for the whole request means the last block of it, which would be ours: it is set on the client's.
+ */
 const format: Format = {
   messages: 'messages',
   content: 'content',
@@ -32,8 +43,11 @@ const format: Format = {
   modelRole: 'assistant',
   defaultRole: undefined,
   namesModel: true,
+  marksAll: true,
   isUser: (body, entry) => entry.role === 'user' && saysSomething(body, entry, parts),
-  place: (body, entry, context) => atHead(body, entry, context, parts),
+  isPaused: (body, entry) => usesTools(body, entry, parts),
+  placeIn: (body, entry, marked) => headOf(body, entry, parts, marked),
+  place: (body, entry, block) => atPart(body, entry, block, parts),
 }
 
 /** Anthropic's messages. */

@@ -137,4 +137,5 @@ export function saidIn(body: Buffer, entries: readonly Entry[], format: Format):
     }))
 }
 
-const systemRoles = new Set<string | undefined>(['system', 'developer'])
+/** Whose messages are no part of a conversation. */
+export const systemRoles = new Set<string | undefined>(['system', 'developer'])

@@ -26,14 +26,26 @@ export type ProxyRequest = {
    * the last turn is a tool's result, when all are `memory: false`, or when nothing is readable.
    */
   said: Message[]
-  /** Whether a block can be put before a last user turn. */
-  takesContext: boolean
+  /** Where a block belongs: it can be put nowhere without one. */
+  turn: UserTurn | undefined
   /**
    * The bytes for the provider: without switches and the `memory` of messages, with the model renamed
    * and the block in its place when they are given. Every other byte is the client's own, in its order,
    * spacing, escapes, number spelling and duplicate keys. Any number of calls answer independently.
+   *
+   * @param change.place of the block in an earlier call of the same turn, whatever place it would get now
    */
-  write(change: { model?: string; context?: string }): Buffer
+  write(change: { model?: string; context?: string; place?: number }): Buffer
+}
+
+/** The last turn in which the user says something; results of tools, and what the model says, may follow. */
+export type UserTurn = {
+  /** A hash of the conversation up to and including this turn: 32 bytes, the same in all calls for it. */
+  readonly print: Buffer
+  /** The model has been at work on it: this call brings the results of tools. */
+  readonly goesOn: boolean
+  /** How many parts of it stand before the block. */
+  readonly place: number
 }
 
 /** What a model answered, as memory keeps it. */

@@ -1,7 +1,7 @@
 import type { Dialect } from '#api/proxy/dialects/dialect.ts'
 import { hearGoogle } from '#api/proxy/dialects/google-reply.ts'
 import { listenTo } from '#api/proxy/dialects/listen.ts'
-import { atHead, saysSomething, type PartFormat } from '#api/proxy/dialects/parts.ts'
+import { atPart, headOf, saysSomething, type PartFormat } from '#api/proxy/dialects/parts.ts'
 import { readRequest, type Format } from '#api/proxy/dialects/request.ts'
 import { namesOf } from '#api/proxy/json/walk.ts'
 
@@ -26,8 +26,10 @@ const format: Format = {
   modelRole: 'model',
   defaultRole: 'user',
   namesModel: false,
+  marksAll: false,
   isUser: (body, entry) => entry.role === 'user' && saysSomething(body, entry, parts),
-  place: (body, entry, context) => atHead(body, entry, context, parts),
+  placeIn: (body, entry) => headOf(body, entry, parts, false),
+  place: (body, entry, block) => atPart(body, entry, block, parts),
 }
 
 /** Gemini's contents. */

@@ -1,7 +1,18 @@
 import type { Dialect } from '#api/proxy/dialects/dialect.ts'
-import { readRequest, type Format } from '#api/proxy/dialects/request.ts'
-import { listenTo } from '#api/proxy/dialects/listen.ts'
 import { hearOpenai } from '#api/proxy/dialects/openai-reply.ts'
+import { listenTo } from '#api/proxy/dialects/listen.ts'
+import { hasMark, type PartFormat } from '#api/proxy/dialects/parts.ts'
+import { readRequest, type Format } from '#api/proxy/dialects/request.ts'
+import { kindAt, namesOf, valueEnd } from '#api/proxy/json/walk.ts'
+
+const parts: PartFormat = {
+  names: namesOf(['cache_control']),
+  tell(body, part, _, value) {
+    part.marked = kindAt(body, value) === 'object'
+  },
+  block: context => `{"role":"user","content":${JSON.stringify(context)}}`,
+  around: {},
+}
 
 /**
  * The block is a message of its own, and the user's. A system message in mid conversation would be
@@ -10,6 +21,9 @@ import { hearOpenai } from '#api/proxy/dialects/openai-reply.ts'
  * the system prompt, where it would change the cached beginning of every call. `developer` is known to
  * OpenAI alone. Two user messages in a row are taken everywhere, and the block says by itself that it is
  * background.
+ *
+ * It comes before the user's message; after it when parts of that are marked for caching, as aggregators
+ * pass on to Anthropic.
  */
 const format: Format = {
   messages: 'messages',
@@ -18,9 +32,13 @@ const format: Format = {
   modelRole: 'assistant',
   defaultRole: undefined,
   namesModel: true,
+  marksAll: false,
   isUser: (_, { role }) => role === 'user',
-  place: (_, { start }, context) => [
-    { at: start, text: `{"role":"user","content":${JSON.stringify(context)}},` },
+  placeIn: (body, entry) => (hasMark(body, entry, parts) ? 1 : 0),
+  place: (body, { start }, { context, place }) => [
+    place > 0
+      ? { at: valueEnd(body, start), text: `,${parts.block(context)}` }
+      : { at: start, text: `${parts.block(context)},` },
   ],
 }
 

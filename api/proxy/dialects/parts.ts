@@ -1,9 +1,10 @@
 import type { Entry } from '#api/proxy/dialects/conversation.ts'
+import type { Block } from '#api/proxy/dialects/request.ts'
 import type { Insert } from '#api/proxy/json/splice.ts'
 import { eachElement, eachMember, kindAt, valueEnd, type Names } from '#api/proxy/json/walk.ts'
 
-/** A part of a message: whether it is a tool's result, and whether the client marked it for caching. */
-type Part = { start: number; result: boolean; marked: boolean }
+/** A part of a message: whether it is text or a tool's result, and whether the client marked it for caching. */
+type Part = { start: number; end: number; text: boolean; result: boolean; marked: boolean }
 
 /** How a family writes its parts. */
 export type PartFormat = {
@@ -38,29 +39,65 @@ function partsSaySomething(body: Buffer, at: number, format: PartFormat): boolea
   return says
 }
 
+/** Whether there is more in this content than text. */
+export function usesTools(body: Buffer, { content }: Entry, format: PartFormat): boolean {
+  if (content === undefined || kindAt(body, content) !== 'array') return false
+  return partsAt(body, content, format).some(({ text }) => !text)
+}
+
+/** Whether a part of this content is marked for caching. */
+export function hasMark(body: Buffer, { content }: Entry, format: PartFormat): boolean {
+  if (content === undefined || kindAt(body, content) !== 'array') return false
+  return partsAt(body, content, format).some(({ marked }) => marked)
+}
+
 /**
- * Puts a block at the head of a content: after the tool results, which must come first, and after the
- * last part marked for caching that others follow, so that what is cached up to a mark stays the same.
+ * Where the head of a content is: after the tool results, which must come first, and after the last part
+ * that is marked for caching, so that what is cached up to a mark is what the client sends again. Where
+ * the mark comes down to its last part from `outside`, the head is its end.
+ *
+ * @returns how many parts come before it.
  */
-export function atHead(
+export function headOf(
   body: Buffer,
   { content }: Entry,
-  context: string,
+  format: PartFormat,
+  outside: boolean,
+): number {
+  if (content === undefined) return 0
+  if (kindAt(body, content) !== 'array') return outside ? 1 : 0
+  const parts = partsAt(body, content, format)
+  if (outside) return parts.length
+  const results = parts.findIndex(({ result }) => !result)
+  const marks = parts.findLastIndex(({ marked }) => marked) + 1
+  return Math.max(0, results, marks)
+}
+
+/** Puts a block after so many parts of a content, and a mark on the last one where one is given. */
+export function atPart(
+  body: Buffer,
+  { content }: Entry,
+  { context, place, mark }: Block,
   format: PartFormat,
 ): Insert[] {
   if (content === undefined) return []
+  const block = format.block(context)
+  const marking = mark === undefined ? '' : `,"cache_control":${mark}`
   const kind = kindAt(body, content)
   if (kind === 'array') {
     const parts = partsAt(body, content, format)
-    const results = parts.findIndex(({ result }) => !result)
-    const marks = parts.findLastIndex(({ marked }, index) => marked && index < parts.length - 1) + 1
-    const at = parts[Math.max(results, marks)]!.start
-    return [{ at, text: `${format.block(context)},` }]
+    const last = parts.at(-1)!
+    const next = parts[place]
+    return [
+      ...(marking && !last.marked ? [{ at: last.end - 1, text: marking }] : []),
+      next ? { at: next.start, text: `${block},` } : { at: last.end, text: `,${block}` },
+    ]
   }
   const [before, after] = format.around[kind === 'string' ? 'string' : 'object'] ?? ['', '']
+  const [first, last] = place > 0 ? ['', `,${block}`] : [`${block},`, '']
   return [
-    { at: content, text: `[${format.block(context)},${before}` },
-    { at: valueEnd(body, content), text: `${after}]` },
+    { at: content, text: `[${first}${before}` },
+    { at: valueEnd(body, content), text: `${marking}${after}${last}]` },
   ]
 }
 
@@ -76,11 +113,11 @@ function partsAt(body: Buffer, at: number, format: PartFormat): Part[] {
 }
 
 function partAt(body: Buffer, at: number, format: PartFormat): { part: Part; end: number } {
-  const part: Part = { start: at, result: false, marked: false }
+  const part: Part = { start: at, end: at, text: false, result: false, marked: false }
   const end = eachMember(body, at, (nameStart, nameEnd, value) => {
     const name = format.names(body, nameStart, nameEnd)
     if (name) format.tell(body, part, name, value)
     return valueEnd(body, value)
   })
-  return { part, end }
+  return { part: { ...part, end }, end }
 }

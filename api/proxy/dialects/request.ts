@@ -2,11 +2,21 @@ import { conversationAt, messageOf, saidIn, type Entry } from '#api/proxy/dialec
 import type { ProxyRequest } from '#api/proxy/dialects/dialect.ts'
 import { systemTurns } from '#api/proxy/dialects/system.ts'
 import { switchesIn } from '#api/proxy/dialects/switches.ts'
+import { userTurnOf } from '#api/proxy/dialects/user-turn.ts'
 import { checkJson } from '#api/proxy/json/check.ts'
 import { eachKept, spliced, type Cuts, type Insert } from '#api/proxy/json/splice.ts'
 import { kindAt, namesOf, parsed, valueEnd } from '#api/proxy/json/walk.ts'
 import { Refusal } from '#shared/errors.ts'
 import { wellFormedText } from '#shared/well-formed.ts'
+
+/** What memory adds to a request. */
+export type Block = {
+  context: string
+  /** How many parts of the user's message it comes after. */
+  place: number
+  /** JSON of a mark for caching that is set on the last part of that message. */
+  mark?: string
+}
 
 /** How one family writes a request. */
 export type Format = {
@@ -20,14 +30,29 @@ export type Format = {
   defaultRole: string | undefined
   /** Whether model and stream are members of the body; they are in the path otherwise. */
   namesModel: boolean
+  /** Whether a `cache_control` beside the messages marks the last part of them all. */
+  marksAll: boolean
   /** Whether the user says something in this message: text or media, not only results of tools. */
   isUser(body: Buffer, entry: Entry): boolean
-  /** Puts the block before what the user says in this message, which `isUser` accepted. */
-  place(body: Buffer, entry: Entry, context: string): Insert[]
+  /** Whether this message of the model is an answer that was interrupted, and is to be gone on with. */
+  isPaused?(body: Buffer, entry: Entry): boolean
+  /**
+   * How many parts of a message, which `isUser` accepted, the block comes after.
+   *
+   * @param marked whether the last of them is, by a mark that stands beside the messages
+   */
+  placeIn(body: Buffer, entry: Entry, marked: boolean): number
+  /** Puts the block there. */
+  place(body: Buffer, entry: Entry, block: Block): Insert[]
 }
 
+/** Where a value stands in a body. */
+type Span = { at: number; end: number }
+
 type Found = {
-  model: { at: number; end: number } | undefined
+  model: Span | undefined
+  /** A mark for caching beside the messages. */
+  mark: Span | undefined
   stream: boolean
   system: number | undefined
   entries: Entry[]
@@ -36,6 +61,7 @@ type Found = {
 const memberName = namesOf([
   'model',
   'stream',
+  'cache_control',
   'messages',
   'contents',
   'system',
@@ -52,8 +78,9 @@ export function readRequest(body: Buffer, format: Format): ProxyRequest {
   const switches = switchesIn(body)
   const cuts: Cuts = []
   const found = readMembers(body, start, format, switches.takes, cuts)
-  const { model, stream, system, entries } = found
-  const asked = entries.findLast(entry => format.isUser(body, entry))
+  const { model, mark, stream, system, entries } = found
+  const last = entries.findLastIndex(entry => format.isUser(body, entry))
+  const asked = entries[last]
   const once = <Value>(make: () => Value): (() => Value) => {
     let made: { value: Value } | undefined
     return () => (made ??= { value: make() }).value
@@ -63,6 +90,7 @@ export function readRequest(body: Buffer, format: Format): ProxyRequest {
     ...entries.map(entry => messageOf(body, entry)),
   ])
   const said = once(() => saidIn(body, entries, format))
+  const turn = asked && userTurnOf(body, entries, last, format, mark !== undefined)
 
   return {
     model: model && wellFormedText(parsed(body, model.at, model.end) as string),
@@ -75,11 +103,21 @@ export function readRequest(body: Buffer, format: Format): ProxyRequest {
     get said() {
       return said()
     },
-    takesContext: asked !== undefined,
-    write({ model: renamed, context }) {
+    turn,
+    write({ model: renamed, context, place }) {
       const inserts: Insert[] = []
       if (renamed !== undefined && model) inserts.push({ ...model, text: JSON.stringify(renamed) })
-      if (context !== undefined && asked) inserts.push(...format.place(body, asked, context))
+      if (context !== undefined && asked && turn) {
+        // What follows a turn that goes on stays where it is from now on, the block too.
+        const moved = turn.goesOn ? undefined : mark
+        if (moved) inserts.push({ ...moved, text: 'null' })
+        const block = {
+          context,
+          place: place ?? turn.place,
+          ...(moved && { mark: body.toString('utf8', moved.at, moved.end) }),
+        }
+        inserts.push(...format.place(body, asked, block))
+      }
       return spliced(body, cuts, inserts)
     },
   }
@@ -93,7 +131,13 @@ function readMembers(
   isSwitch: (name: number, nameEnd: number, value: number) => boolean,
   cuts: Cuts,
 ): Found {
-  const found: Found = { model: undefined, stream: false, system: undefined, entries: [] }
+  const found: Found = {
+    model: undefined,
+    mark: undefined,
+    stream: false,
+    system: undefined,
+    entries: [],
+  }
   eachKept(body, start, cuts, isSwitch, (nameStart, nameEnd, value) => {
     const name = memberName(body, nameStart, nameEnd)
     if (name === format.messages) {
@@ -104,6 +148,8 @@ function readMembers(
     const end = valueEnd(body, value)
     if (name === 'model' && format.namesModel) {
       found.model = kindAt(body, value) === 'string' ? { at: value, end } : undefined
+    } else if (name === 'cache_control' && format.marksAll) {
+      found.mark = kindAt(body, value) === 'object' ? { at: value, end } : undefined
     } else if (name === 'stream') found.stream = format.namesModel && body[value] === 0x74
     else if (name?.startsWith('system')) found.system = value
     return end

@@ -27,18 +27,33 @@ export function switchesIn(body: Buffer): SwitchReader {
   const found: Record<string, unknown> = {}
   return {
     takes(start, nameEnd, value) {
-      const name = switchName(body, start, nameEnd)
-      if (!name) return false
-      // A word of ours in other requests only: whatever else a provider may call so is the provider's.
-      if (name === 'embeddings' && kindAt(body, value) !== 'string') return false
-      found[name] = switchValue(body, value)
-      return true
+      const name = nameAt(body, start, nameEnd, value)
+      if (name) found[name] = switchValue(body, value)
+      return name !== undefined
     },
     read() {
       const given = Object.entries(shape.check(found)).filter(([, value]) => value !== null)
       return Object.fromEntries(given)
     },
   }
+}
+
+/** Whether this member of a body is a switch, by its name and its value. */
+export function isSwitch(body: Buffer, start: number, nameEnd: number, value: number): boolean {
+  const name = nameAt(body, start, nameEnd, value)
+  if (!name) return false
+  try {
+    shape.check({ [name]: switchValue(body, value) })
+    return true
+  } catch {
+    return false
+  }
+}
+
+function nameAt(body: Buffer, start: number, nameEnd: number, value: number) {
+  const name = switchName(body, start, nameEnd)
+  // A word of ours in other requests only: whatever else a provider may call so is the provider's.
+  return name === 'embeddings' && kindAt(body, value) !== 'string' ? undefined : name
 }
 
 /** No switch is an object or an array: one that is needs no reading to be refused. */

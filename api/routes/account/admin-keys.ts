@@ -1,4 +1,5 @@
 import type { Router } from '@koa/router'
+import { actedBy } from '#api/account.ts'
 import { requireAdmin } from '#api/admin.ts'
 import { CreateAdminKeyBody } from '#api/contract/contract.ts'
 import { claimed, operationOf } from '#api/idempotency.ts'
@@ -35,7 +36,8 @@ export function adminKeys(router: Router, backend: Backend): void {
       )
     }
     const key = mintKey('admin')
-    const issued = await postgres.transaction(async tx => {
+    const acting = actedBy(backend, { actor: admin.email }).postgres
+    const issued = await acting.transaction(async tx => {
       await upsertAccount(tx, email, { paymentMethod: null, balance: null })
       return insertAdminKey(tx.query, {
         id: operationOf(ctx),
@@ -61,7 +63,8 @@ export function adminKeys(router: Router, backend: Backend): void {
     const { adminKeyId = '' } = ctx.params
     await claimed(ctx, null)
     const email = isOperator(config, admin) ? null : admin.email
-    if (!isUuid(adminKeyId) || !(await revokeAdminKey(postgres.query, email, adminKeyId))) {
+    const { query } = actedBy(backend, { actor: admin.email }).postgres
+    if (!isUuid(adminKeyId) || !(await revokeAdminKey(query, email, adminKeyId))) {
       throw new Refusal('missing', 'There is no such admin credential')
     }
     ctx.body = { deleted: true, id: adminKeyId }

@@ -1,18 +1,21 @@
 import type { Router } from '@koa/router'
-import { accountOf } from '#api/account.ts'
-import { presentExported } from '#api/present/exported.ts'
+import { ownerOf } from '#api/account.ts'
 import { answerLines } from '#api/lines.ts'
+import { closed, presentExported, type TypedLine } from '#api/present/exported.ts'
 import { exportedAccount } from '#shared/account/export.ts'
 import type { Backend } from '#shared/backend.ts'
+import { noteEvent } from '#shared/postgres/account-events.ts'
 
 /** Streams everything that is kept of an account as JSON lines. */
 export function exportAccount(router: Router, backend: Backend): void {
   router.get('/v1/account/export', async ctx => {
-    const account = await accountOf(ctx, backend)
-    await answerLines(ctx, presented(exportedAccount(backend, account)))
+    const { account, actor } = await ownerOf(ctx, backend)
+    const event = { action: 'account.exported', subject: 'account', actor } as const
+    await noteEvent(backend.postgres.query, account, event)
+    await answerLines(ctx, closed(presented(exportedAccount(backend, account))))
   })
 }
 
-async function* presented(things: ReturnType<typeof exportedAccount>): AsyncGenerator<object> {
+async function* presented(things: ReturnType<typeof exportedAccount>): AsyncGenerator<TypedLine> {
   for await (const thing of things) yield presentExported(thing)
 }

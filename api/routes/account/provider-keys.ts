@@ -1,5 +1,5 @@
 import type { Router } from '@koa/router'
-import { accountOf } from '#api/account.ts'
+import { accountOf, actedBy, ownerOf } from '#api/account.ts'
 import { PutProviderKeyBody } from '#api/contract/contract.ts'
 import { bodyOf } from '#api/request.ts'
 import type { Backend } from '#shared/backend.ts'
@@ -22,20 +22,21 @@ export function providerKeys(router: Router, backend: Backend): void {
   })
 
   router.put(`${path}/:provider`, async ctx => {
-    const account = await accountOf(ctx, backend)
+    const owner = await ownerOf(ctx, backend)
     const provider = providerOf(ctx.params.provider)
     const { key } = await bodyOf(ctx, PutProviderKeyBody)
-    const { query } = backend.postgres
+    const { query } = actedBy(backend, owner).postgres
     const sendable = sendableProviderKey(key)
     ctx.body = present(
-      await storeProviderKey({ query, seal: backend.seal }, account, provider, sendable),
+      await storeProviderKey({ query, seal: backend.seal }, owner.account, provider, sendable),
     )
   })
 
   router.delete(`${path}/:provider`, async ctx => {
-    const account = await accountOf(ctx, backend)
+    const owner = await ownerOf(ctx, backend)
     const provider = providerOf(ctx.params.provider)
-    if (!(await deleteProviderKey(backend.postgres.query, account, provider))) {
+    const { query } = actedBy(backend, owner).postgres
+    if (!(await deleteProviderKey(query, owner.account, provider))) {
       throw new Refusal('missing', `The account has no key for ${provider}`)
     }
     ctx.body = { deleted: true, id: provider }

@@ -6,14 +6,14 @@ import { Refusal } from '#shared/errors.ts'
 import { momentAfter, momentFrom } from '#shared/moment.ts'
 import {
   usageByDay,
-  usageOfKey,
+  usageOfVault,
   type DayUsage,
   type UsageSum,
 } from '#shared/postgres/usage-sums.ts'
 
 const defaultMs = 30 * 24 * 3600 * 1000
 
-/** What a key has used over a time. */
+/** What a vault has used over a time, by the key that asks and those whose place it took. */
 export function usage(router: Router, backend: Backend): void {
   router.get('/v1/account/usage', async ctx => {
     const caller = await callerOf(ctx, backend)
@@ -30,8 +30,8 @@ export function usage(router: Router, backend: Backend): void {
     const last = new Date(asked.end === undefined ? end : end - 1)
     const { query } = backend.postgres
     const [sums, days] = await Promise.all([
-      usageOfKey(query, caller.keyHash, period),
-      asked.by_day ? usageByDay(query, caller.keyHash, period) : null,
+      usageOfVault(query, caller.scope.vault, period),
+      asked.by_day ? usageByDay(query, caller.scope.vault, period) : null,
     ])
     const total = (field: Exclude<keyof UsageSum, 'model'>): number =>
       sums.reduce((sum, row) => sum + row[field], 0)

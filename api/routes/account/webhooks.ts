@@ -1,6 +1,6 @@
 import type { Router } from '@koa/router'
 import type { Context } from 'koa'
-import { accountOf } from '#api/account.ts'
+import { accountOf, actedBy, ownerOf } from '#api/account.ts'
 import {
   ChangeWebhookBody,
   CreateWebhookBody,
@@ -30,10 +30,11 @@ export function webhooks(router: Router, backend: Backend): void {
   const { query } = backend.postgres
 
   router.post(path, async ctx => {
-    const account = await accountOf(ctx, backend)
+    const owner = await ownerOf(ctx, backend)
     const { url, events, description = '' } = await bodyOf(ctx, CreateWebhookBody)
     const asked = { url, events, description }
-    const { webhook, secret } = await createWebhook(backend, account, operationOf(ctx), asked)
+    const acted = actedBy(backend, owner)
+    const { webhook, secret } = await createWebhook(acted, owner.account, operationOf(ctx), asked)
     ctx.status = 201
     ctx.body = { ...presentWebhook(webhook), secret }
   })
@@ -49,24 +50,26 @@ export function webhooks(router: Router, backend: Backend): void {
   })
 
   router.patch(one, async ctx => {
-    const account = await accountOf(ctx, backend)
+    const owner = await ownerOf(ctx, backend)
     const change = await bodyOf(ctx, ChangeWebhookBody)
-    ctx.body = presentWebhook(await changeWebhook(backend, account, idIn(ctx), change))
+    const acted = actedBy(backend, owner)
+    ctx.body = presentWebhook(await changeWebhook(acted, owner.account, idIn(ctx), change))
   })
 
   router.delete(one, async ctx => {
-    const account = await accountOf(ctx, backend)
+    const owner = await ownerOf(ctx, backend)
     const id = idIn(ctx)
     await claimed(ctx, null)
-    if (!isUuid(id) || !(await deleteWebhook(query, account, id))) throw noSuchWebhook()
+    const acted = actedBy(backend, owner).postgres
+    if (!isUuid(id) || !(await deleteWebhook(acted.query, owner.account, id))) throw noSuchWebhook()
     ctx.body = { deleted: true, id }
   })
 
   router.post(`${one}/secret`, async ctx => {
-    const account = await accountOf(ctx, backend)
+    const owner = await ownerOf(ctx, backend)
     await claimed(ctx, null)
     const id = idIn(ctx)
-    ctx.body = { id, secret: await renewSecret(backend, account, id) }
+    ctx.body = { id, secret: await renewSecret(actedBy(backend, owner), owner.account, id) }
   })
 
   router.post(`${one}/test`, async ctx => {

@@ -1,8 +1,9 @@
 import type { Router } from '@koa/router'
 import { DateSearchBody } from '#api/contract/contract.ts'
+import { asksAnew } from '#api/idempotency.ts'
 import { presentDated } from '#api/present/dated.ts'
 import { presentDebt } from '#api/present/debt.ts'
-import { bodyOf, callerOf, embeddingsOf, sessionOf } from '#api/request.ts'
+import { bodyOf, callerOf, embeddingsOf, namedEmbeddings, sessionOf } from '#api/request.ts'
 import { recordRead } from '#shared/account/meter.ts'
 import { requireBalance } from '#shared/account/standing.ts'
 import type { Backend } from '#shared/backend.ts'
@@ -17,8 +18,8 @@ export function dateSearch(router: Router, backend: Backend): void {
   router.post('/v1/memory/date-search', async ctx => {
     const caller = await callerOf(ctx, backend)
     requireRetrieve(caller)
-    requireBalance(caller)
     const body = await bodyOf(ctx, DateSearchBody)
+    if (asksAnew(ctx)) requireBalance(caller)
     const { from, to, query, tiers = allTiers, max_tokens: maxTokens, order, importance } = body
     const session = sessionOf(ctx)
     const window = askedWindow(from, to, backend.now())
@@ -27,12 +28,14 @@ export function dateSearch(router: Router, backend: Backend): void {
       window,
       session,
       query,
-      embeddings: embeddingsOf(ctx),
+      // In order, a span of time is told of all spaces.
+      embeddings: query === undefined ? namedEmbeddings(ctx) : embeddingsOf(ctx),
       tiers,
       importance,
       maxTokens,
       order,
     })
+    if (caller.member) backend.retrievals.record(caller.member)
     recordRead(backend, caller, { kind: 'date-search', tokens, session })
 
     ctx.body = {
@@ -43,7 +46,7 @@ export function dateSearch(router: Router, backend: Backend): void {
       truncated,
       count: rows.length,
       token_count: tokens,
-      memories: rows.map(row => presentDated(row, session)),
+      memories: rows.map(presentDated),
       reflection: presentDebt(debtOf(caller.row)),
     }
   })

@@ -1,10 +1,12 @@
 import type { Router } from '@koa/router'
 import { EditBody } from '#api/contract/contract.ts'
-import { operationOf } from '#api/idempotency.ts'
+import { asksAnew, operationOf } from '#api/idempotency.ts'
+import { presentEnd } from '#api/present/end.ts'
 import { bodyOf, callerOf } from '#api/request.ts'
 import { requireBalance } from '#shared/account/standing.ts'
 import type { Backend } from '#shared/backend.ts'
 import { requireStore } from '#shared/key/caller.ts'
+import { askedEnd } from '#shared/memory/expiry.ts'
 import { editMemory } from '#shared/memory/edit.ts'
 
 /** Replaces the text of a memory in place. */
@@ -12,10 +14,12 @@ export function edit(router: Router, backend: Backend): void {
   router.post('/v1/memory/edit', async ctx => {
     const caller = await callerOf(ctx, backend)
     requireStore(caller)
-    requireBalance(caller)
-    const { memory_id: id, text } = await bodyOf(ctx, EditBody)
+    const { memory_id: id, text, expires_at: end } = await bodyOf(ctx, EditBody)
+    if (asksAnew(ctx)) requireBalance(caller)
+    const expiresAt = end === null ? null : askedEnd(end, backend.now())
 
-    const edited = await editMemory(backend, caller, { operation: operationOf(ctx), id, text })
+    const operation = operationOf(ctx)
+    const edited = await editMemory(backend, caller, { operation, id, text, expiresAt })
 
     ctx.body = {
       memory_id: edited.id,
@@ -24,6 +28,7 @@ export function edit(router: Router, backend: Backend): void {
       tier: edited.tier,
       importance: edited.importance ?? null,
       token_count: edited.tokens,
+      ...presentEnd(edited),
     }
   })
 }

@@ -1,6 +1,6 @@
 import type { Router } from '@koa/router'
 import { ExportLine, ImportVaultQuery } from '#api/contract/contract.ts'
-import { claimed, operationOf } from '#api/idempotency.ts'
+import { asksAnew, claimed, isSentAgain, operationOf } from '#api/idempotency.ts'
 import { fileIn, fileLimits } from '#api/lines.ts'
 import { answerQueued, respondsAsync } from '#api/queued.ts'
 import { callerOf, embeddingsOf, queryOf } from '#api/request.ts'
@@ -16,9 +16,12 @@ export function importVault(router: Router, backend: Backend): void {
   router.post('/v1/memory/import', async ctx => {
     const caller = await callerOf(ctx, backend)
     requireStore(caller)
-    requireRoom(caller)
-    requirePaymentMethod(caller)
-    requireBalance(caller)
+    const requireStanding = (): void => {
+      requireRoom(caller)
+      requirePaymentMethod(caller)
+      requireBalance(caller)
+    }
+    if (!(await isSentAgain(ctx))) requireStanding()
     const { dry_run: dryRun, on_conflict: onConflict } = queryOf(ctx, ImportVaultQuery)
     const file = {
       source: fileIn(ctx),
@@ -38,6 +41,7 @@ export function importVault(router: Router, backend: Backend): void {
       awaited: !respondsAsync(ctx),
       async arrived(askedHash) {
         await claimed(ctx, askedHash)
+        if (asksAnew(ctx)) requireStanding()
         return operationOf(ctx)
       },
     })

@@ -1,11 +1,12 @@
 import type { Router } from '@koa/router'
 import { IngestBody, IngestQuery } from '#api/contract/contract.ts'
-import { operationOf } from '#api/idempotency.ts'
+import { asksAnew, operationOf } from '#api/idempotency.ts'
 import { presentDebt } from '#api/present/debt.ts'
 import { bodyOf, callerOf, embeddingsOf, queryOf, sessionOf } from '#api/request.ts'
 import { requireBalance, requireRoom } from '#shared/account/standing.ts'
 import type { Backend } from '#shared/backend.ts'
 import { requireStore } from '#shared/key/caller.ts'
+import { askedEnd } from '#shared/memory/expiry.ts'
 import { acceptExchange } from '#shared/memory/ingest.ts'
 import { findKey } from '#shared/postgres/keys.ts'
 import { qualifiedName } from '#shared/providers/resolve.ts'
@@ -19,10 +20,12 @@ export function ingest(router: Router, backend: Backend): void {
   router.post('/v1/memory/ingest', async ctx => {
     const caller = await callerOf(ctx, backend)
     requireStore(caller)
-    requireRoom(caller)
-    requireBalance(caller)
     const { wait } = queryOf(ctx, IngestQuery)
     const body = await bodyOf(ctx, IngestBody, 'large')
+    if (asksAnew(ctx)) {
+      requireRoom(caller)
+      requireBalance(caller)
+    }
 
     const operation = operationOf(ctx)
     const accepted = await acceptExchange(backend, caller, {
@@ -32,6 +35,7 @@ export function ingest(router: Router, backend: Backend): void {
       model: body.model === undefined ? null : qualifiedName(body.model),
       embeddings: embeddingsOf(ctx, body.embeddings),
       awaited: wait,
+      expiresAt: askedEnd(body.expires_at, backend.now()),
     })
     const { userTokens, assistantTokens } = accepted
     const stored =

@@ -1,5 +1,6 @@
 import type { Router } from '@koa/router'
 import { InspectBody } from '#api/contract/contract.ts'
+import { asksAnew } from '#api/idempotency.ts'
 import { presentInspected } from '#api/present/inspected.ts'
 import { bodyOf, callerOf } from '#api/request.ts'
 import { recordRead } from '#shared/account/meter.ts'
@@ -13,8 +14,8 @@ export function inspect(router: Router, backend: Backend): void {
   router.post('/v1/memory/inspect', async ctx => {
     const caller = await callerOf(ctx, backend)
     requireRetrieve(caller)
-    requireBalance(caller)
     const { memory_id: id } = await bodyOf(ctx, InspectBody)
+    if (asksAnew(ctx)) requireBalance(caller)
 
     const inspected = await inspectMemory(backend, caller, id)
     const tokens = inspected.sources.reduce((sum, source) => sum + source.tokens, 0)

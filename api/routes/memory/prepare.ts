@@ -1,5 +1,6 @@
 import type { Router } from '@koa/router'
 import { PrepareBody } from '#api/contract/contract.ts'
+import { asksAnew } from '#api/idempotency.ts'
 import { presentDebt } from '#api/present/debt.ts'
 import { bodyOf, callerOf, embeddingsOf, sessionOf } from '#api/request.ts'
 import { recordRead } from '#shared/account/meter.ts'
@@ -15,8 +16,8 @@ export function prepare(router: Router, backend: Backend): void {
     const begun = performance.now()
     const caller = await callerOf(ctx, backend)
     requireRetrieve(caller)
-    requireBalance(caller)
     const body = await bodyOf(ctx, PrepareBody, 'large')
+    if (asksAnew(ctx)) requireBalance(caller)
     const session = sessionOf(ctx, body.session_id)
 
     const { context, memories, recalledTokens, contextTokens } = await prepareContext(

@@ -1,6 +1,6 @@
 import type { Router } from '@koa/router'
 import { ReembedBody } from '#api/contract/contract.ts'
-import { operationOf } from '#api/idempotency.ts'
+import { asksAnew, operationOf } from '#api/idempotency.ts'
 import { answerQueued, respondsAsync } from '#api/queued.ts'
 import { bodyOf, callerOf } from '#api/request.ts'
 import { requireRoom } from '#shared/account/standing.ts'
@@ -13,8 +13,8 @@ export function reembed(router: Router, backend: Backend): void {
   router.post('/v1/memory/reembed', async ctx => {
     const caller = await callerOf(ctx, backend)
     requireStore(caller)
-    requireRoom(caller)
     const body = await bodyOf(ctx, ReembedBody)
+    if (asksAnew(ctx)) requireRoom(caller)
     const { model } = await backend.embedders.get(body.embeddings)
 
     const operation = operationOf(ctx)

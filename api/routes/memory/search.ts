@@ -1,5 +1,6 @@
 import type { Router } from '@koa/router'
 import { SearchBody } from '#api/contract/contract.ts'
+import { asksAnew } from '#api/idempotency.ts'
 import { presentDebt } from '#api/present/debt.ts'
 import { breakdownOf, presentFound } from '#api/present/memory.ts'
 import { bodyOf, callerOf, embeddingsOf, sessionOf } from '#api/request.ts'
@@ -15,8 +16,8 @@ export function search(router: Router, backend: Backend): void {
   router.post('/v1/memory/search', async ctx => {
     const caller = await callerOf(ctx, backend)
     requireRetrieve(caller)
-    requireBalance(caller)
     const body = await bodyOf(ctx, SearchBody)
+    if (asksAnew(ctx)) requireBalance(caller)
     const { query, limit, tiers, importance } = body
     const session = sessionOf(ctx, body.session_id)
 

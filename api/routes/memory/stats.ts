@@ -3,22 +3,24 @@ import type { Context } from 'koa'
 import { callerOf } from '#api/request.ts'
 import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/errors.ts'
-import type { Caller } from '#shared/key/caller.ts'
+import { requireNothingOver, type Caller } from '#shared/key/caller.ts'
+import { currentKey } from '#shared/key/current-key.ts'
 import { hashOfKey, maskKey, parseKey } from '#shared/key/key.ts'
 import { sessionsToErase } from '#shared/postgres/erasures.ts'
-import { findKey } from '#shared/postgres/keys.ts'
 
 /** How much a vault holds and since when: the caller's own, or that of another key of the account. */
 export function stats(router: Router, backend: Backend): void {
   router.get('/v1/memory/stats', async ctx => {
-    await answerStats(ctx, backend, await callerOf(ctx, backend))
+    const caller = await callerOf(ctx, backend)
+    requireNothingOver(caller)
+    await answerStats(ctx, backend, caller)
   })
 
   router.get('/v1/memory/:key/stats', async ctx => {
     const caller = await callerOf(ctx, backend)
     const asked = parseKey(String(ctx.params.key))
     const row = asked
-      ? await findKey(backend.postgres.query, hashOfKey(backend.config.keyPepper, asked.key))
+      ? await currentKey(backend, hashOfKey(backend.config.keyPepper, asked.key))
       : undefined
     const own = caller.kind === 'vault' ? row?.kind === 'vault' : row?.vault === caller.scope.vault
     if (!asked || row?.account !== caller.account || !own) {

@@ -1,9 +1,9 @@
 import type { Router } from '@koa/router'
 import { TransferBody } from '#api/contract/contract.ts'
-import { operationOf } from '#api/idempotency.ts'
+import { asksAnew, operationOf } from '#api/idempotency.ts'
 import { presentCandidate } from '#api/present/copy.ts'
 import { answerQueued, respondsAsync } from '#api/queued.ts'
-import { bodyOf, callerOf, embeddingsOf } from '#api/request.ts'
+import { bodyOf, callerOf, embeddingsOf, namedEmbeddings } from '#api/request.ts'
 import { requireBalance } from '#shared/account/standing.ts'
 import type { Backend } from '#shared/backend.ts'
 import { acceptCopy } from '#shared/copy/accept.ts'
@@ -16,8 +16,8 @@ export function transfer(router: Router, backend: Backend): void {
   router.post('/v1/memory/transfer', async ctx => {
     const caller = await callerOf(ctx, backend)
     requireRetrieve(caller)
-    requireBalance(caller)
     const body = await bodyOf(ctx, TransferBody)
+    if (asksAnew(ctx)) requireBalance(caller)
     const destination = await destinationOf(backend, caller, body.destination_key)
     const embedder = await backend.embedders.get(embeddingsOf(ctx, body.embeddings))
     const memories = await transferCandidates(backend, caller, embedder)
@@ -39,7 +39,7 @@ export function transfer(router: Router, backend: Backend): void {
       operation,
       kind: 'transfer',
       destination,
-      model: embedder.model,
+      model: namedEmbeddings(ctx, body.embeddings) ?? destination.embeddings ?? embedder.model,
       ids: memories.map(({ id }) => id),
       asked: null,
       awaited: !respondsAsync(ctx),

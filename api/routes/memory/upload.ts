@@ -1,6 +1,6 @@
 import type { Router } from '@koa/router'
 import { UploadLine } from '#api/contract/contract.ts'
-import { claimed, operationOf } from '#api/idempotency.ts'
+import { asksAnew, claimed, isSentAgain, operationOf } from '#api/idempotency.ts'
 import { fileIn, fileLimits } from '#api/lines.ts'
 import { answerQueued, respondsAsync } from '#api/queued.ts'
 import { callerOf, embeddingsOf, sessionOf } from '#api/request.ts'
@@ -8,7 +8,7 @@ import { requireBalance, requirePaymentMethod, requireRoom } from '#shared/accou
 import type { Backend } from '#shared/backend.ts'
 import { acceptFile } from '#shared/bulk/accept.ts'
 import type { StagedLine } from '#shared/bulk/file.ts'
-import { sameUploadKey } from '#shared/bulk/upload.ts'
+import { requireFuture, sameUploadKey } from '#shared/bulk/upload.ts'
 import { requireStore } from '#shared/key/caller.ts'
 
 /** Stores a file of JSON lines; answers when it is stored, or with the operation that stores it. */
@@ -16,16 +16,23 @@ export function upload(router: Router, backend: Backend): void {
   router.post('/v1/memory/upload', async ctx => {
     const caller = await callerOf(ctx, backend)
     requireStore(caller)
-    requireRoom(caller)
-    requirePaymentMethod(caller)
-    requireBalance(caller)
+    const requireStanding = (): void => {
+      requireRoom(caller)
+      requirePaymentMethod(caller)
+      requireBalance(caller)
+    }
+    if (!(await isSentAgain(ctx))) requireStanding()
     const operation = await acceptFile(backend, caller, {
       kind: 'upload',
       source: fileIn(ctx),
       limits: fileLimits.upload,
       reader: {
         redaction: caller.row.redaction,
-        check: line => UploadLine.check(line) as StagedLine,
+        check(value) {
+          const line = UploadLine.check(value) as StagedLine
+          requireFuture(line)
+          return line
+        },
         keyOf: sameUploadKey,
       },
       session: sessionOf(ctx),
@@ -34,6 +41,7 @@ export function upload(router: Router, backend: Backend): void {
       awaited: !respondsAsync(ctx),
       async arrived(askedHash) {
         await claimed(ctx, askedHash)
+        if (asksAnew(ctx)) requireStanding()
         return operationOf(ctx)
       },
     })

@@ -1,5 +1,6 @@
 import type { Router } from '@koa/router'
-import { callerOf, embeddingsOf, sessionOf } from '#api/request.ts'
+import { WarmupBody } from '#api/contract/contract.ts'
+import { bodyOf, callerOf, embeddingsOf, sessionOf } from '#api/request.ts'
 import type { Backend } from '#shared/backend.ts'
 import { requireRetrieve } from '#shared/key/caller.ts'
 import { warmUp } from '#shared/memory/warmup.ts'
@@ -10,7 +11,9 @@ export function warmup(router: Router, backend: Backend): void {
     const begun = performance.now()
     const caller = await callerOf(ctx, backend)
     requireRetrieve(caller)
-    const loaded = await warmUp(backend, caller, sessionOf(ctx), embeddingsOf(ctx))
+    const { session_id: session, embeddings } = await bodyOf(ctx, WarmupBody)
+    const place = sessionOf(ctx, session)
+    const loaded = await warmUp(backend, caller, place, embeddingsOf(ctx, embeddings))
     ctx.body = {
       status: loaded === null ? 'too-large' : 'warm',
       key: caller.maskedKey,

@@ -5,6 +5,7 @@ import { answerWithMemory } from '#api/proxy/answer-with-memory.ts'
 import { dialects } from '#api/proxy/dialects/index.ts'
 import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/errors.ts'
+import { holdsKey } from '#shared/key/key.ts'
 
 /** Google's SDKs ask for v1beta unless told otherwise; what is asked for is what Google is asked for. */
 const versions = ['v1', 'v1beta']
@@ -39,6 +40,7 @@ type Routed = { params: { model: string } }
 
 /** The model becomes part of a path at the provider. */
 function slug(model: string): string {
-  if (/^[A-Za-z0-9._-]{1,128}$/.test(model) && !/^\.+$/.test(model)) return model
+  const isName = /^[A-Za-z0-9._-]{1,128}$/.test(model) && !/^\.+$/.test(model)
+  if (isName && !holdsKey(model)) return model
   throw new Refusal('missing', 'No such model', 'Its name has letters, digits, ".", "_" and "-"')
 }

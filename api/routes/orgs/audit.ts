@@ -4,6 +4,7 @@ import { OrgAuditQuery } from '#api/contract/contract.ts'
 import { presentEvent } from '#api/present/shared-memory.ts'
 import { queryOf } from '#api/request.ts'
 import type { Backend } from '#shared/backend.ts'
+import { personOf } from '#shared/org/named.ts'
 import { listAudit } from '#shared/postgres/audit.ts'
 
 /** Who changed what of the shared memory, and when. */
@@ -11,7 +12,7 @@ export function orgAudit(router: Router, backend: Backend): void {
   router.get('/v1/orgs/:orgId/audit', async ctx => {
     const { org } = await orgOf(ctx, backend)
     const { actor, action, since, limit } = queryOf(ctx, OrgAuditQuery)
-    const filter = { actor, action, since, limit }
+    const filter = { actor: actor && personOf(actor), action, since, limit }
     const events = await listAudit(backend.postgres.query, org.id, filter)
     ctx.body = { org_id: org.id, count: events.length, events: events.map(presentEvent) }
   })

@@ -1,5 +1,5 @@
 import type { Router } from '@koa/router'
-import { actingAdmin } from '#api/admin.ts'
+import { actedByAdmin, actingAdmin } from '#api/admin.ts'
 import { CreateMemberKeyBody, ListMemberKeysQuery } from '#api/contract/contract.ts'
 import { claimed, operationOf } from '#api/idempotency.ts'
 import { presentKeyState, presentListedKey, presentNewKey } from '#api/present/org.ts'
@@ -14,7 +14,7 @@ export function memberKeys(router: Router, backend: Backend): void {
   router.post(path, async ctx => {
     const admin = actingAdmin(ctx)
     const body = await bodyOf(ctx, CreateMemberKeyBody)
-    const key = await mintMemberKey(backend, admin, {
+    const key = await mintMemberKey(actedByAdmin(ctx, backend), admin, {
       org: ctx.params.orgId ?? '',
       teamMemberId: body.team_member_id,
       operation: operationOf(ctx),
@@ -42,7 +42,7 @@ export function memberKeys(router: Router, backend: Backend): void {
     const admin = actingAdmin(ctx)
     const { orgId = '', keyId = '' } = ctx.params
     await claimed(ctx, null)
-    const id = await endMemberKey(backend, admin, orgId, keyId)
+    const id = await endMemberKey(actedByAdmin(ctx, backend), admin, orgId, keyId)
     ctx.body = { deleted: true, id }
   })
 }

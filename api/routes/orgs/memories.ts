@@ -10,6 +10,7 @@ import { bandsOf, presentShared } from '#api/present/shared-memory.ts'
 import { bodyOf, queryOf } from '#api/request.ts'
 import { requireAccountBalance } from '#shared/account/standing.ts'
 import type { Backend } from '#shared/backend.ts'
+import { personOf } from '#shared/org/named.ts'
 import { seedShared, seedsOf } from '#shared/org/seed.ts'
 import { listShared } from '#shared/org/shared-list.ts'
 import { deleteShared, updateShared } from '#shared/org/shared-memory.ts'
@@ -45,8 +46,9 @@ export function sharedMemories(router: Router, backend: Backend): void {
   router.get(path, async ctx => {
     const { org } = await orgOf(ctx, backend)
     const { q, tag, author, reviewed, limit, cursor } = queryOf(ctx, ListSharedMemoriesQuery)
-    const scope = { vault: org.vault, epoch: org.epoch, revision: org.revision }
-    const asked = { q, tag, author, reviewed, limit, cursor }
+    const { vault, epoch, revision, space } = org
+    const scope = { vault, epoch, revision, space }
+    const asked = { q, tag, author: author && personOf(author), reviewed, limit, cursor }
     const [{ rows, next }, bands] = await Promise.all([
       listShared(backend, scope, asked),
       bandsOf(postgres.query, org.id),
@@ -68,7 +70,7 @@ export function sharedMemories(router: Router, backend: Backend): void {
       operation: operationOf(ctx),
       actor: admin.email,
       id,
-      ...(text !== undefined && { text }),
+      ...(text !== undefined && { text, byHand: true }),
       ...(tags && { tags: tagsAsked(tags) }),
       ...(reviewed !== undefined && { reviewed }),
     })

@@ -36,7 +36,7 @@ export function roles(router: Router, backend: Backend): void {
     const acting = { admin: actingAdmin(ctx), org: ctx.params.orgId ?? '' }
     const id = ctx.params.roleId ?? ''
     await claimed(ctx, null)
-    await removeRole(backend, acting, id)
+    await removeRole(backend, acting, id, operationOf(ctx))
     ctx.body = { deleted: true, id }
   })
 }

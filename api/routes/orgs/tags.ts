@@ -36,7 +36,7 @@ export function tags(router: Router, backend: Backend): void {
     const acting = { admin: actingAdmin(ctx), org: ctx.params.orgId ?? '' }
     const id = ctx.params.tagId ?? ''
     await claimed(ctx, null)
-    await removeTag(backend, acting, id)
+    await removeTag(backend, acting, id, operationOf(ctx))
     ctx.body = { deleted: true, id }
   })
 }

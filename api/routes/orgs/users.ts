@@ -1,5 +1,5 @@
 import type { Router } from '@koa/router'
-import { actingAdmin } from '#api/admin.ts'
+import { actedByAdmin, actingAdmin } from '#api/admin.ts'
 import { ChangeUserBody, CreateUserBody } from '#api/contract/contract.ts'
 import { claimed, operationOf } from '#api/idempotency.ts'
 import { presentListedUser, presentUser } from '#api/present/org.ts'
@@ -46,7 +46,7 @@ export function users(router: Router, backend: Backend): void {
     const acting = { admin: actingAdmin(ctx), org: ctx.params.orgId ?? '' }
     const id = ctx.params.userId ?? ''
     await claimed(ctx, null)
-    await removeUser(backend, acting, id, operationOf(ctx))
+    await removeUser(actedByAdmin(ctx, backend), acting, id, operationOf(ctx))
     ctx.body = { deleted: true, id }
   })
 
@@ -54,7 +54,7 @@ export function users(router: Router, backend: Backend): void {
     const acting = { admin: actingAdmin(ctx), org: ctx.params.orgId ?? '' }
     const id = ctx.params.userId ?? ''
     await claimed(ctx, null)
-    const { key, rotated, createdAt } = await mintUserKey(backend, acting, id)
+    const { key, rotated, createdAt } = await mintUserKey(actedByAdmin(ctx, backend), acting, id)
     ctx.status = 201
     ctx.body = {
       user_id: id.toLowerCase(),

@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto'
 import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/errors.ts'
-import { purposeIdOf } from '#shared/ids.ts'
+import { mintId, purposeIdOf } from '#shared/ids.ts'
 import type { Metered } from '#shared/account/meter.ts'
 import { processorOf } from '#shared/org/pipeline/processor.ts'
 import type { OrgPolicy } from '#shared/postgres/org-policy.ts'
 import { findAnswer, keepAnswer, type TurnRow } from '#shared/postgres/org-turns.ts'
 import { recordBill } from '#shared/postgres/bill.ts'
+import type { UsageEvent } from '#shared/postgres/usage.ts'
 import type { Question } from '#shared/providers/answer.ts'
 import type { Shape } from '#shared/shape.ts'
 import { wellFormed } from '#shared/well-formed.ts'
@@ -45,29 +46,34 @@ export async function askOnce<Answer, Kept>(
   if (kept !== undefined) return kept as Kept
 
   const { model, answering } = await processorOf(backend, policy, named)
-  const { text, inputTokens, outputTokens } = await answering.answer(question, signal)
-  const answer = keep(checked(text, shape))
-  const bill = {
-    id: purposeIdOf(turn.id, `bill ${name}`),
-    account: policy.account,
-    vault: policy.vault,
-    keyHash: turn.keyHash,
-    kind,
-    model,
-    inputTokens,
-    outputTokens,
-    // The provider is paid with the account's own key; memory is billed when something is stored.
-    memoryTokens: 0,
+  const { text, whole, ...tokens } = await answering.answer(question, signal)
+  const call = { kind, model, keyHash: turn.keyHash, ...tokens }
+  let answer: Kept
+  try {
+    if (!whole) throw useless('it was cut off')
+    answer = keep(checked(text, shape))
+  } catch (error) {
+    // What was of no use has been paid for as well, each time.
+    await backend.postgres.transaction(tx => recordBill(tx, billOf(policy, mintId(), call)))
+    throw error
   }
   const ours = await backend.postgres.transaction(async tx => {
     const stored = await keepAnswer(tx, turn.id, name, answer)
-    if (stored) await recordBill(tx, bill)
-    return stored
+    if (!stored) return false
+    await recordBill(tx, billOf(policy, purposeIdOf(turn.id, `bill ${name}`), call))
+    return true
   })
   // Another worker was faster, or the turn is gone: then nothing that follows from this is written.
   if (ours) return answer
   return ((await findAnswer(backend.postgres.query, turn.id, name)) as Kept | undefined) ?? answer
 }
+
+/** The provider is paid with the account's own key; memory is billed when something is stored. */
+const billOf = (
+  { account, vault }: OrgPolicy,
+  id: string,
+  call: Pick<UsageEvent, 'kind' | 'model' | 'keyHash' | 'inputTokens' | 'outputTokens'>,
+): UsageEvent => ({ ...call, id, account, vault, memoryTokens: 0 })
 
 /** @throws Refusal `upstream` for an answer that is cut off, no JSON, or not of the shape. */
 function checked<Answer>(text: string, shape: Shape<Answer>): Answer {

@@ -44,6 +44,8 @@ export type Block = {
 export type BlockWriter = Block & {
   readonly bytes: number
   has(id: string): boolean
+  /** Decodes the text. */
+  find(id: string): Memory | undefined
   /** Inserts or replaces by id, each id once. Vectors have the dimension of the block. */
   put(memories: readonly EmbeddedMemory[]): void
   /** Unknown ids are ignored. */
@@ -165,6 +167,10 @@ export function createBlock(
     isFact: row => shelf.records.label(slotOf[row]!).author !== undefined,
     textHash: row => shelf.records.textHash(slotOf[row]!),
     has: id => shelf.find(id) >= 0,
+    find(id) {
+      const slot = shelf.find(id)
+      return slot < 0 ? undefined : shelf.read(slot)
+    },
 
     put(memories) {
       const held = memories.filter(memory => shelf.find(memory.id) >= 0)

@@ -18,3 +18,14 @@ export function hashInto(text: string, words: Uint32Array) {
   words[0] = one
   words[1] = two
 }
+
+/** What of a text is hashed: normalised (NFC) and trimmed. */
+export const hashedText = (text: string): string => text.normalize('NFC').trim()
+
+const words = new Uint32Array(2)
+
+/** 53 bits of a hash of a text, by which memories of the same text are known. */
+export function textHashOf(text: string): number {
+  hashInto(hashedText(text), words)
+  return (words[1]! & 0x1fffff) * 2 ** 32 + words[0]!
+}

@@ -1,4 +1,4 @@
-import { tiers, type EmbeddedMemory, type Tier } from '#shared/memory/memory.ts'
+import { tiers, type EmbeddedMemory, type Memory, type Tier } from '#shared/memory/memory.ts'
 import { createBlock, type Block, type BlockWriter } from '#shared/recall/image/block.ts'
 import type { Codec } from '#shared/recall/vectors/codec.ts'
 import { isUuid } from '#shared/recall/image/ids.ts'
@@ -19,6 +19,7 @@ export type Image = {
   /** Unknown ids are ignored. */
   remove(ids: readonly string[]): void
   has(id: string): boolean
+  find(id: string): Memory | undefined
   /** Bytes held: vectors, texts, words and what keeps them in order. */
   readonly bytes: number
   /** Gives back the room kept for growing; worth it once an image is loaded. */
@@ -64,6 +65,14 @@ export function createImage({ dimension, precision = 'int8', termsOf }: ImageOpt
     },
 
     has: id => own().some(block => block.has(id)),
+
+    find(id) {
+      for (const block of own()) {
+        const memory = block.find(id)
+        if (memory) return memory
+      }
+      return undefined
+    },
 
     trim() {
       for (const block of own()) block.trim()

@@ -1,5 +1,6 @@
 import { grown, picked, trimmed } from '#shared/recall/image/column.ts'
-import { hashInto } from '#shared/recall/image/hash.ts'
+import { createEndings, type Endings } from '#shared/recall/image/endings.ts'
+import { textHashOf } from '#shared/recall/image/hash.ts'
 import { createLabels, type Labels } from '#shared/recall/image/labels.ts'
 import { createTexts, type Texts } from '#shared/recall/image/texts.ts'
 import type { Memory, Role } from '#shared/memory/memory.ts'
@@ -15,6 +16,8 @@ export type Records = {
   importance(record: number): number | undefined
   tokens(record: number): number
   speaker(record: number): string | undefined
+  /** Epoch milliseconds; undefined where it stays. */
+  expiresAt(record: number): number | undefined
   /** Tags and author of a shared memory. */
   label(record: number): Pick<Memory, 'tags' | 'author'>
   text(record: number): string
@@ -50,10 +53,16 @@ export function createRecords(): Records {
     speaker: new Uint32Array(0),
     mark: new Uint8Array(0),
   }
-  return over(columns, createTexts(), createSpeakers(), createLabels())
+  return over(columns, createTexts(), createSpeakers(), createLabels(), createEndings())
 }
 
-function over(held: Columns, texts: Texts, speakers: Speakers, labels: Labels): Records {
+function over(
+  held: Columns,
+  texts: Texts,
+  speakers: Speakers,
+  labels: Labels,
+  endings: Endings,
+): Records {
   let columns = held
 
   return {
@@ -64,7 +73,7 @@ function over(held: Columns, texts: Texts, speakers: Speakers, labels: Labels): 
       const { at, hash, tokens, speaker, mark } = columns
       const wide = at.byteLength + hash.byteLength
       const narrow = tokens.byteLength + speaker.byteLength + mark.byteLength
-      return wide + narrow + texts.bytes + speakers.bytes + labels.bytes
+      return wide + narrow + texts.bytes + speakers.bytes + labels.bytes + endings.bytes
     },
 
     add(memory) {
@@ -78,11 +87,12 @@ function over(held: Columns, texts: Texts, speakers: Speakers, labels: Labels): 
         mark: grown(columns.mark, record + 1),
       }
       columns.at[record] = memory.at
-      columns.hash[record] = hashOf(memory.text)
+      columns.hash[record] = textHashOf(memory.text)
       columns.tokens[record] = memory.tokens
       columns.speaker[record] = speakers.number(memory.speaker)
       columns.mark[record] = ((memory.importance ?? 0) << roleBits) | roles.indexOf(memory.role)
       labels.put(record, memory)
+      endings.put(record, memory.expiresAt)
     },
 
     at: record => columns.at[record]!,
@@ -90,6 +100,7 @@ function over(held: Columns, texts: Texts, speakers: Speakers, labels: Labels): 
     importance: record => columns.mark[record]! >> roleBits || undefined,
     tokens: record => columns.tokens[record]!,
     speaker: record => speakers.name(columns.speaker[record]!),
+    expiresAt: record => endings.of(record),
     label: record => labels.of(record),
     text: record => texts.text(record),
     textHash: record => columns.hash[record]!,
@@ -102,7 +113,8 @@ function over(held: Columns, texts: Texts, speakers: Speakers, labels: Labels): 
         speaker: picked(columns.speaker, records),
         mark: picked(columns.mark, records),
       }
-      return over(kept, texts.pick(records), speakers, labels.pick(records))
+      const ended = endings.pick(records)
+      return over(kept, texts.pick(records), speakers, labels.pick(records), ended)
     },
 
     trim() {
@@ -116,15 +128,9 @@ function over(held: Columns, texts: Texts, speakers: Speakers, labels: Labels): 
       }
       texts.trim()
       labels.trim(count)
+      endings.trim(count)
     },
   }
-}
-
-const words = new Uint32Array(2)
-
-function hashOf(text: string): number {
-  hashInto(text.normalize('NFC').trim(), words)
-  return (words[1]! & 0x1fffff) * 2 ** 32 + words[0]!
 }
 
 type Speakers = {

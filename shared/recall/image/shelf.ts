@@ -84,6 +84,7 @@ export function createShelf(tier: Tier, termsOf: (text: string) => string[]): Sh
     read(slot) {
       const importance = records.importance(slot)
       const speaker = records.speaker(slot)
+      const expiresAt = records.expiresAt(slot)
       return {
         id: ids.id(slot),
         tier,
@@ -93,6 +94,7 @@ export function createShelf(tier: Tier, termsOf: (text: string) => string[]): Sh
         tokens: records.tokens(slot),
         ...(importance !== undefined && { importance }),
         ...(speaker !== undefined && { speaker }),
+        ...(expiresAt !== undefined && { expiresAt }),
         ...records.label(slot),
       }
     },

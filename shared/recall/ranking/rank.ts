@@ -29,6 +29,8 @@ export type Question = {
   to?: number
   /** Leave out whatever is not relevant, even if nothing remains. */
   floor: boolean
+  /** Leave out rows with these texts, as if they were not there. */
+  without?: { has(textHash: number, textOf: () => string): boolean } | undefined
   calibration: Calibration
 }
 
@@ -74,7 +76,7 @@ export function rank(
   const concepts = conceptsOf(reading.terms, indexes, weights)
   const inquiry = { text, vector, now, calibration, reading, concepts, weights }
 
-  const all = rankRows(places, inquiry, limit)
+  const all = rankRows(places, inquiry, question)
   const ranked = question.floor ? relevantOf(all, inquiry) : all.filter(isRelated)
   const chosen = question.tiers ? ranked.slice(0, limit) : blendTiers(ranked, limit)
   if (vector) lookAgain(chosen, vector, calibration)
@@ -99,14 +101,21 @@ function lookAgain(chosen: readonly Judged[], vector: Float32Array, calibration:
 }
 
 /** All rows worth it in order of relevance, each text once. */
-function rankRows(places: readonly Place[], inquiry: Inquiry, limit: number): Judged[] {
+function rankRows(
+  places: readonly Place[],
+  inquiry: Inquiry,
+  { limit, without }: Pick<Question, 'limit' | 'without'>,
+): Judged[] {
+  const isWanted = ({ place: { block }, row }: Judged): boolean =>
+    !without?.has(block.textHash(row), () => block.memory(row).text)
   for (let reach = Math.max(reachMin, limit); ; reach *= widening) {
     const looks = places.map(place => judge(place, inquiry, reach))
-    const judged = looks.flatMap(look => look.judged)
+    const seen = looks.flatMap(look => look.judged)
+    const judged = seen.filter(isWanted)
     favourOrder(judged, inquiry.reading.order)
     judged.sort((a, b) => b.relevance - a.relevance || b.at - a.at)
     const unique = uniqueTexts(judged)
-    const crowded = unique.length < limit && unique.length < judged.length
+    const crowded = unique.length < limit && unique.length < seen.length
     if (!crowded || looks.every(look => look.complete)) return unique
   }
 }

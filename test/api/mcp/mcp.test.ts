@@ -38,6 +38,7 @@ t.test('every tool is listed with its schema and what it may do', async t => {
       ['prepare', true],
       ['date_search', true],
       ['list', true],
+      ['sessions', true],
       ['inspect', true],
       ['stats', true],
       ['store', false],
@@ -55,6 +56,14 @@ t.test('every tool is listed with its schema and what it may do', async t => {
     additionalProperties: false,
   })
   t.equal(tools.find(({ name }) => name === 'delete')!.annotations?.destructiveHint, true)
+})
+
+t.test('sessions are told with what they hold', async t => {
+  const client = await connect(t, await buildKey(backend))
+  const messages = [{ role: 'user', content: 'We plan a trip.' }]
+  await use(client, 'store', { messages, session_id: 'trip' })
+  const listed = await use(client, 'sessions', { limit: 5 })
+  t.match(listed, { items: [{ session_id: 'trip', memories: 1 }], has_more: false })
 })
 
 t.test('a vault is told, asked, corrected, reflected on and made to forget', async t => {

@@ -5,6 +5,7 @@ import { completion, streamed } from '#test/support/chat-stream.ts'
 import { answersJson, exactly } from '#test/support/model-provider/answers.ts'
 import { modelProvider, providerKey } from '#test/support/model-provider.ts'
 import { until } from '#test/support/until.ts'
+import { callerOf, remember } from '#test/support/vault.ts'
 
 const provider = await modelProvider(t)
 const backend = await testBackend(t, { env: provider.env })
@@ -20,10 +21,17 @@ const asks = (content: string, more: object = {}) => ({
 
 async function sender() {
   const key = await buildKey(backend)
+  const balance = async (amount: number | null) => {
+    const { account } = await callerOf(backend, key)
+    await backend.postgres.query('update accounts set balance = $2 where id = $1', [
+      account,
+      amount,
+    ])
+  }
   const headers = { 'x-memory-key': key, authorization: `Bearer ${sk}` }
   const post = (idempotency: string, body: unknown, more: Record<string, string> = {}) =>
     client.post(path, body, { ...headers, 'idempotency-key': idempotency, ...more })
-  return { headers, post }
+  return { balance, headers, post }
 }
 
 const promised = async () =>
@@ -44,6 +52,18 @@ t.test('200: a call that is sent again is answered again, and made once', async 
   t.equal(again.headers.get('content-type'), 'application/json; x=y')
   t.equal(await again.text(), text, 'the same bytes')
   t.same([provider.seen.length, await promised()], [before[0]! + 1, before[1]! + 1])
+})
+
+t.test('200: answered again when the balance is used up; 402 for what is new', async t => {
+  const { balance, post } = await sender()
+  provider.next(answersJson(completion('Paid.')))
+  t.equal((await post('paid', asks('hi'))).status, 200)
+  await balance(0)
+  t.match(await post('paid', asks('hi')), { status: 200 })
+  t.equal((await post('new', asks('hi'))).status, 402)
+  await balance(null)
+  provider.next(answersJson(completion('Paid now.')))
+  t.equal((await post('new', asks('hi'))).status, 200, 'the refused one holds nothing up')
 })
 
 t.test('400: the same key for another call', async t => {
@@ -111,15 +131,117 @@ t.test('an error may be tried again with the same key', async t => {
   t.equal((await post('f', asks('hi'))).status, 200)
 })
 
-t.test('clearing a vault forgets what was answered', async t => {
+const bodies: Record<string, object> = {
+  '/v1/chat/completions': asks('hi'),
+  '/v1/messages': { ...asks('hi'), model: 'anthropic/claude-sonnet-5', max_tokens: 5 },
+  '/v1/models/gemini-2.5-flash:generateContent': { contents: [{ parts: [{ text: 'hi' }] }] },
+}
+
+type Forgetting = { key: string; id: string; email: string }
+
+/** What makes an answer one that may not be given again, and whether the key still works. */
+const forgettings: Record<
+  string,
+  [how: (given: Forgetting) => [string, string, object?], boolean]
+> = {
+  'clearing a vault': [() => ['DELETE', '/v1/memory'], true],
+  'clearing a session': [() => ['DELETE', '/v1/memory'], true],
+  'deleting a memory': [({ id }) => ['POST', '/v1/memory/delete-ids', { ids: [id] }], true],
+  'erasing the account': [({ email }) => ['POST', '/v1/account/erase', { email }], false],
+}
+
+const keptAnswers = async (): Promise<number> => {
+  const { rows } = await backend.postgres.query<{ n: number }>(
+    `select count(*)::int as n from idempotency
+     where answer is not null and route not like '%/memory/%' and route not like '%/account/%'`,
+  )
+  return rows[0]!.n
+}
+
+for (const [what, [how, lives]] of Object.entries(forgettings)) {
+  t.test(`${what} forgets what was answered`, async t => {
+    const email = `${crypto.randomUUID()}@example.com`
+    const key = await buildKey(backend, email)
+    const headers = {
+      'content-type': 'application/json',
+      'x-memory-key': key,
+      'x-provider-key': sk,
+      ...(what.includes('session') && { 'x-session-id': 's' }),
+    }
+    const send = async (method: string, path: string, body: object | undefined, more = {}) => {
+      const init = { method, headers: { ...headers, ...more }, body: JSON.stringify(body) }
+      const response = await fetch(base + path, init)
+      await response.text()
+      return response.status
+    }
+    provider.always(answersJson(completion('A secret.')))
+    const before = await keptAnswers()
+    for (const [path, body] of Object.entries(bodies)) {
+      t.equal(await send('POST', path, body, { 'idempotency-key': 'g' }), 200, path)
+    }
+    t.equal(await keptAnswers(), before + 3)
+    const [id] = await remember(backend, key, [{ text: 'A secret.' }])
+    const [method, path, body] = how({ key, id: id!, email })
+    t.match(String(await send(method, path, body, { prefer: 'respond-async' })), /^20[02]$/)
+    await until('they are gone', async () => (await keptAnswers()) === before)
+    const asked = provider.seen.length
+    for (const [path, body] of lives ? Object.entries(bodies) : []) {
+      t.equal(await send('POST', path, body, { 'idempotency-key': 'g' }), 200, path)
+    }
+    t.equal(provider.seen.length, asked + (lives ? 3 : 0), 'asked anew')
+    provider.always()
+  })
+}
+
+t.test('an answer that comes when its vault has been cleared is not kept', async t => {
   const { headers, post } = await sender()
-  provider.always(answersJson(completion('A secret.')))
-  await post('g', asks('hi'))
+  const held = Promise.withResolvers<void>()
+  const asked = provider.seen.length
+  provider.next(async (seen, answer) => {
+    await held.promise
+    await answersJson(completion('A secret.'))(seen, answer)
+  })
+  const first = post('h', asks('hi'))
+  await until('the provider is asked', () => provider.seen.length > asked)
   await client.send('DELETE', '/v1/memory', {
     headers: { 'x-memory-key': headers['x-memory-key'], prefer: 'respond-async' },
   })
+  held.resolve()
+  t.equal((await first).status, 200)
+  provider.next(answersJson(completion('Another.')))
+  t.match(await post('h', asks('hi')), {
+    status: 200,
+    body: { choices: [{ message: { content: 'Another.' } }] },
+  })
+})
+
+t.test('a call that ends after a clearing leaves the claim alone that was made since', async t => {
+  const { headers, post } = await sender()
+  const held = Promise.withResolvers<void>()
+  const heldLonger = Promise.withResolvers<void>()
   const asked = provider.seen.length
-  t.equal((await post('g', asks('hi'))).status, 200)
-  t.equal(provider.seen.length, asked + 1)
-  provider.always()
+  for (const [until, answer] of [
+    [held, answersJson(completion('A secret.'))],
+    [heldLonger, answersJson(completion('Another.'))],
+  ] as const) {
+    provider.next(async (seen, to) => {
+      await until.promise
+      await answer(seen, to)
+    })
+  }
+  const first = post('i', asks('hi'))
+  await until('the provider is asked', () => provider.seen.length > asked)
+  await client.send('DELETE', '/v1/memory', {
+    headers: { 'x-memory-key': headers['x-memory-key'], prefer: 'respond-async' },
+  })
+  const second = post('i', asks('hi'))
+  await until('it is asked anew', () => provider.seen.length > asked + 1)
+  held.resolve()
+  t.match(await first, { status: 200, body: { choices: [{ message: { content: 'A secret.' } }] } })
+  t.equal((await post('i', asks('hi'))).status, 409, 'the second is still running')
+  heldLonger.resolve()
+  const another = { status: 200, body: { choices: [{ message: { content: 'Another.' } }] } }
+  t.match(await second, another)
+  t.match(await post('i', asks('hi')), another)
+  t.equal(provider.seen.length, asked + 2)
 })

@@ -3,10 +3,16 @@ import { request } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { sweepAll } from '#shared/operation/sweep.ts'
-import { buildKey, workOn } from '#test/support/api.ts'
+import { buildKey, testApi, workOn } from '#test/support/api.ts'
 import { testBackend, testConfig } from '#test/support/backend.ts'
-import { streamed } from '#test/support/chat-stream.ts'
-import { flood, stallsAfter } from '#test/support/model-provider/answers.ts'
+import { completion, streamed } from '#test/support/chat-stream.ts'
+import {
+  answersJson,
+  exactly,
+  flood,
+  silent,
+  stallsAfter,
+} from '#test/support/model-provider/answers.ts'
 import { modelProvider, providerKey } from '#test/support/model-provider.ts'
 import { startWeb } from '#test/support/processes.ts'
 import { until } from '#test/support/until.ts'
@@ -44,6 +50,63 @@ t.test('a web process killed in the middle of an answer loses nothing the user s
   await until('stored', async () => (await documentsOf(backend, key)).length === 1)
   t.match(await documentsOf(backend, key), [{ role: 'user', text: 'Remember the milk.' }])
 })
+
+t.test('killed, and the client sends the same to another process: said once', async t => {
+  const web = await startWeb(t, config, provider.env)
+  const { base } = await testApi(t, backend)
+  const key = await buildKey(backend)
+  const request = { method: 'POST', headers: headersOf(key), body: bodyOf('Remember the bread.') }
+  provider.next(stallsAfter(streamed(['Half'], { end: false })))
+  const response = await fetch(`${web.base}/v1/chat/completions`, request)
+  await response.body!.getReader().read()
+  web.kill('SIGKILL')
+  await web.ended
+  provider.next(exactly(streamed(['Whole.'])))
+  t.match(await (await fetch(`${base}/v1/chat/completions`, request)).text(), 'Whole.')
+  await query(`update open_exchanges set renewed_at = now() - interval '3 minutes'`)
+  t.match(await sweepAll(backend), { exchanges: 1 })
+  await until('stored', async () => (await documentsOf(backend, key)).length > 1)
+  const stored = (await documentsOf(backend, key)).map(({ role, text }) => `${role}: ${text}`)
+  t.same(stored.toSorted(), ['assistant: Whole.', 'user: Remember the bread.'])
+})
+
+t.test(
+  'killed, swept, and sent again with its key: the answer is stored, the turn once',
+  async t => {
+    const { base } = await testApi(t, backend)
+    for (const minutes of [3, 30]) {
+      const web = await startWeb(t, config, provider.env)
+      const key = await buildKey(backend)
+      const request = {
+        method: 'POST',
+        headers: { ...headersOf(key), 'idempotency-key': 'one' },
+        body: bodyOf('Remember the salt.').replace('"stream":true', '"stream":false'),
+      }
+      provider.next(silent)
+      const asked = provider.seen.length
+      const first = fetch(`${web.base}/v1/chat/completions`, request).catch(() => {})
+      await until('the provider is asked', () => provider.seen.length > asked)
+      web.kill('SIGKILL')
+      await Promise.all([web.ended, first])
+      await query(`update open_exchanges set renewed_at = now() - interval '3 minutes'`)
+      t.match(await sweepAll(backend), { exchanges: 1 })
+      const again = () => fetch(`${base}/v1/chat/completions`, request)
+      t.equal((await again()).status, 409, 'until it must be dead')
+      await query(`update idempotency set locked_until = now() - interval '1 second'`)
+      await query(`update unanswered_turns set ended_at = now() - make_interval(mins => $1)`, [
+        minutes,
+      ])
+      provider.next(answersJson(completion('Salt it is.')))
+      t.match(await (await again()).json(), { choices: [{ message: { content: 'Salt it is.' } }] })
+      const stored = async () =>
+        (await documentsOf(backend, key)).map(({ role, text }) => `${role}: ${text}`).toSorted()
+      await until('stored', async () => (await stored()).length > 1)
+      t.same(await stored(), ['assistant: Salt it is.', 'user: Remember the salt.'])
+      t.match(await (await again()).json(), { choices: [{ message: { content: 'Salt it is.' } }] })
+      t.same((await query('select from open_exchanges')).rows, [])
+    }
+  },
+)
 
 t.test('a web process that is told to stop stores what it has heard', async t => {
   const web = await startWeb(t, config, provider.env)

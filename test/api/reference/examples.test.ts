@@ -1,6 +1,7 @@
 import t, { type Test } from 'tap'
 import { document } from '#api/contract/document.ts'
 import { examples, sampleIds, type Example } from '#api/reference/examples.ts'
+import { operatorEmail } from '#shared/key/operator.ts'
 import { buildAdmin } from '#test/support/admin.ts'
 import { buildKey, clientOf, testApi, workOn, type Client } from '#test/support/api.ts'
 import { testBackend } from '#test/support/backend.ts'
@@ -56,13 +57,23 @@ t.test('the examples of a vault, in the order of a life', async t => {
   const alone = [
     ['prepare', 'search', 'edit', 'dateSearch', 'upload', 'exportVault', 'importVault', 'warmup'],
     ['stats', 'statsOfKey', 'transfer', 'graft', 'listOperations', 'readOperation', 'createKey'],
-    ['usage', 'putProviderKey', 'listProviderKeys', 'deleteProviderKey', 'health', 'information'],
+    [
+      'listSessions',
+      'usage',
+      'putProviderKey',
+      'listProviderKeys',
+      'deleteProviderKey',
+      'health',
+      'information',
+    ],
   ].flat()
   await works(t, alone)
   const lent = await run('checkout')
   made('batch', lent.body.batch_id)
   t.equal((await run('commit')).status, 200)
-  await works(t, ['inspect', 'deleteIds', 'clearMemory', 'rotateKey'])
+  const { body: keys } = await run('listKeys')
+  made('memoryKey', keys.items.find(({ current }: { current: boolean }) => !current).id)
+  await works(t, ['inspect', 'deleteIds', 'clearMemory', 'revokeKey', 'rotateKey'])
   t.equal((await run('cancelOperation')).status, 409, 'what is done cannot be cancelled')
 })
 
@@ -93,7 +104,7 @@ t.test('the examples of an organization, in the order of a life', async t => {
   made('sharedMemory', seeded.items?.[0]?.mem_id ?? seeded.mem_id)
   const reads =
     'listOrgs readOrg readMemberKey listRoles listUsers listTags readInstructions listSharedMemories ' +
-    'memoryAudit orgAudit reviewQueue debugPasses memoryHistory listAdminKeys orgPolicy'
+    'memoryAudit orgAudit reviewQueue debugPasses memoryHistory listAdminKeys orgPolicy exportOrg'
   await works(t, reads.split(' '), admin)
   const writes =
     'changeOrg changeTag changeRole changeUser assignRoles mintUserKey putInstructions ' +
@@ -117,12 +128,18 @@ t.test('the examples of an account: what it keeps out, and where it is told', as
   t.equal((await run('replayWebhookDelivery', client)).status, 202)
   await works(t, ['accountPolicy', 'putAccountPolicy', 'listWebhooks', 'readWebhook'], client)
   await works(t, ['changeWebhook', 'renewWebhookSecret', 'listWebhookDeliveries'], client)
-  await works(t, ['deleteWebhook', 'receiptKeys'], client)
+  await works(t, ['deleteWebhook', 'receiptKeys', 'accountEvents'], client)
   const leaving = clientOf(api.base, await buildKey(backend, 'rosa@example.com'))
   const { status: erased, body: erasure } = await run('eraseAccount', leaving)
   t.equal(erased, 202)
   made('receipt', erasure.receipt_id)
   await works(t, ['readReceipt'], client)
+})
+
+t.test('the examples of the operator', async t => {
+  const { key: operator } = await buildAdmin(backend, operatorEmail(backend.config))
+  const client = clientOf(api.base, operator)
+  await works(t, ['listTenants', 'serviceUsage', 'listServiceOperations'], client)
 })
 
 t.test('no example is left out', async t => {

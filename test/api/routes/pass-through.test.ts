@@ -60,6 +60,57 @@ t.test('200: JSON goes as it comes, the prefix of the model taken off', async t 
   }
 })
 
+const switches =
+  '"memory":false, "memory_mode":"off","memory_store" : null,"memory_store_response":true,"session_id":"s","embeddings":"local"'
+
+t.test('200: switches stay here, however the model is named', async t => {
+  for (const path of ['/v1/audio/speech', '/v1/images/generations', '/v1/embeddings']) {
+    for (const model of ['tts-1', 'openai/tts-1']) {
+      for (const body of [
+        `{"model":"${model}", "input" : "a\\u00e9",${switches}}`,
+        `{ ${switches}, "model":"${model}", "input" : "a\\u00e9"}`,
+      ]) {
+        provider.next(answersJson('{}'))
+        const response = await fetch(`${base}${path}?memory=off&mode=read`, {
+          method: 'POST',
+          headers: { ...headers, 'content-type': 'application/json' },
+          body,
+        })
+        t.equal(response.status, 200)
+        t.equal(last().url, `/openai${path}`)
+        t.match(
+          last().body.toString(),
+          /^\{ ?"model":"tts-1", "input" : "a\\u00e9"\}$/,
+          'and nothing else changes',
+        )
+      }
+    }
+  }
+})
+
+t.test('200: what only shares the name of a switch is the provider’s', async t => {
+  const body =
+    '{"memory":"of what","memory_mode":"sepia","session_id":7,"embeddings":["a"],"model":"tts-1","messages":[{"memory":3}]}'
+  for (const [sent, got] of [
+    [body, body],
+    [body.replace('tts-1', 'openai/tts-1'), body],
+  ] as const) {
+    provider.next(answersJson('{}'))
+    t.equal((await client.post('/v1/images/generations', JSON.parse(sent), headers)).status, 200)
+    t.equal(last().body.toString(), got)
+  }
+  const forms = formOf('tts-1', 'model', 10)
+  forms.append('memory', 'false')
+  provider.next(answersJson('{}'))
+  const response = await fetch(`${base}/v1/audio/transcriptions`, {
+    method: 'POST',
+    headers,
+    body: forms,
+  })
+  t.equal(response.status, 200)
+  t.match(last().body.toString('latin1'), /name="memory"\r\n\r\nfalse/)
+})
+
 t.test('200: bytes of any kind come back as they are', async t => {
   const sound = Buffer.from(Array.from({ length: 100_000 }, (_, index) => index % 256))
   provider.next(

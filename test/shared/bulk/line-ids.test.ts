@@ -27,6 +27,9 @@ t.test(
       lineMemoryId({ ...identity, timestamp: 1_700_000_000_001 }, 0, 0),
       lineMemoryId({ ...identity, timestamp: null }, 0, 0),
       lineMemoryId({ ...identity, timestamp: 8_640_000_000_000_000 }, 0, 0),
+      lineMemoryId({ ...identity, timestamp: 0 }, 0, 0),
+      lineMemoryId({ ...identity, timestamp: -1 }, 0, 0),
+      lineMemoryId({ ...identity, timestamp: -62_135_596_800_000 }, 0, 0),
     ]
     t.equal(new Set(ids).size, ids.length)
     t.ok(ids.every(isUuid))

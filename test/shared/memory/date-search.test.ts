@@ -32,7 +32,7 @@ async function pages(
   const all: DatedRow[][] = []
   let { from, to } = span
   for (;;) {
-    const answer = await searchDates(backend, { scope }, question(from, to, rest))
+    const answer = await searchDates(backend, { scope, member: null }, question(from, to, rest))
     if (answer.rows.length > 0) all.push(answer.rows)
     if (!answer.truncated) return all
     if (all.length > 200) throw new Error('no end')
@@ -118,7 +118,11 @@ t.test('rows that come meanwhile neither repeat others nor hide them', async t =
     const found: string[] = []
     let [from, to] = ['2025-03-01', '2025-03-02']
     for (;;) {
-      const answer = await searchDates(backend, { scope }, question(from, to, { order }))
+      const answer = await searchDates(
+        backend,
+        { scope, member: null },
+        question(from, to, { order }),
+      )
       found.push(...answer.rows.map(({ id }) => id))
       if (!answer.truncated) break
       if (order === 'oldest_first') from = answer.returned!.to

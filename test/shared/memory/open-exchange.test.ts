@@ -16,6 +16,7 @@ await workOn(backend, 'ingest')
 const heard = {
   text: 'Noted.',
   interrupted: false,
+  unanswered: false,
   inputTokens: 40,
   outputTokens: 2,
   recalledTokens: 100,
@@ -173,4 +174,61 @@ t.test('void: cleared, and the words go with the clearing, before or after it', 
   await sweepAll(backend)
   t.equal(await rowOf(dead.operation), undefined)
   t.same(await dead.stored(), [])
+})
+
+/** Opens a call for a turn that is sent again and again. */
+const sentAgain = async (key: string, turn: Buffer, from = backend) =>
+  from.exchanges.open({
+    operation: mintId(),
+    owner: await callerOf(backend, key),
+    session: null,
+    embeddings: 'local',
+    model: 'openai/gpt-5',
+    said: [{ role: 'user', content: `Turn ${turn.toString('hex')}` }],
+    turn,
+  })
+
+const turns = Array.from({ length: 5 }, (_, index) => Buffer.alloc(32, index + 1))
+const failed = { ...heard, text: null, unanswered: true }
+
+t.test('a turn that is not answered is written once, and again when it is over', async t => {
+  const key = await buildKey(backend)
+  const [turn] = turns as [Buffer]
+  const written = async () => (await sentAgain(key, turn)).said.length
+  const first = await sentAgain(key, turn)
+  t.equal(first.said.length, 1)
+  t.equal(await written(), 0, 'while it is under way')
+  await query('delete from open_exchanges where operation <> $1', [first.operation])
+  await exchanges.close(first, failed, 5_000)
+  const second = await sentAgain(key, turn)
+  t.equal(second.said.length, 0)
+  await exchanges.close(second, failed, 5_000)
+  const third = await sentAgain(key, turn)
+  t.equal(third.said.length, 0)
+  await exchanges.close(third, heard, 5_000)
+  t.equal(await written(), 1, 'it has been answered')
+})
+
+t.test('turns sent again by many at once, in two processes, fail nobody', async t => {
+  const other = await testBackend(t, { config: backend.config })
+  const key = await buildKey(backend)
+  for (let round = 0; round < 4; round++) {
+    const order = round % 2 === 0 ? turns : turns.toReversed()
+    const opened = await Promise.all(
+      Array.from({ length: 6 }, (_, copy) =>
+        order.map(turn => sentAgain(key, turn, copy % 2 === 0 ? backend : other)),
+      ).flat(),
+    )
+    const written = opened.filter(({ said }) => said.length > 0).length
+    if (round === 0) t.ok(written >= turns.length, 'none is lost')
+    await Promise.all(
+      opened.map((exchange, index) =>
+        (index % 2 === 0 ? backend : other).exchanges.close(exchange, failed, 10_000),
+      ),
+    )
+  }
+  const stored = async () =>
+    new Set((await documentsOf(backend, key)).map(({ text }) => text)).size === turns.length
+  await until('all are stored', stored)
+  t.match((await sentAgain(key, turns[4]!)).said, [])
 })

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { acceptExchange, storePromised } from '#shared/memory/ingest.ts'
+import { acceptExchange } from '#shared/memory/ingest.ts'
+import { storePromised } from '#shared/memory/store-promised.ts'
 import type { IngestJob } from '#shared/memory/promise.ts'
 import { finishClearing } from '#shared/erasure/clear.ts'
 import type { ClearJob } from '#shared/erasure/job.ts'

@@ -125,6 +125,13 @@ t.test(
       organizations: { org: string; broken: unknown }[]
     }
     t.ok(organizations.find(chain => chain.org === org)?.broken)
+    const { rows: events } = await query<{ account: string }>(
+      `delete from account_events where position = 1
+       and account = (select account from orgs where id = $1) returning account`,
+      [org],
+    )
+    const { account } = events[0]!
+    t.match(run('--account', account), { status: 1, said: `account ${account}  BROKEN  at 1` })
     t.ok(organizations.length > 5)
     t.equal(run('--org', 'nonsense').status, 2)
     t.equal(run('--expect', '/nowhere').status, 2)

@@ -74,7 +74,8 @@ t.test('the band says who can see it', async t => {
   const roles = [['a', 'b'], ['*'], ['c']]
   t.equal(sensitivityOf([], roles), 'open')
   t.equal(sensitivityOf(['a', 'b'], roles), 'internal')
-  t.equal(sensitivityOf(['a', 'c'], roles), 'restricted')
+  t.equal(sensitivityOf(['a', 'c'], roles), 'internal', 'to somebody with two roles')
+  t.equal(sensitivityOf(['a', 'x'], roles), 'restricted')
   t.equal(sensitivityOf(['x'], roles), 'restricted')
   t.equal(sensitivityOf(['a'], [['*', 'a']]), 'restricted', 'a role that sees everything')
 })

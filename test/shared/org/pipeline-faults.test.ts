@@ -98,7 +98,6 @@ t.test('upstream: an answer of no use leaves nothing behind and is asked again',
     [JSON.stringify({ facts: [fact('x', { turn: -1 })] }), /turn must be at least 0/],
     [JSON.stringify({ facts: [fact('x', { confidence: 7 })] }), /confidence must be at most 1/],
     [JSON.stringify({ facts: [fact('x', { secret: 'Ada earns 100' })] }), /unknown field$/],
-    [JSON.stringify({ facts: Array(51).fill(fact('x')) }), /at most 50 items/],
     [JSON.stringify({ facts: [{ turn: 0, text: 'x' }] }), /is required/],
   ]
   for (const [answer, fault] of useless) {
@@ -109,8 +108,11 @@ t.test('upstream: an answer of no use leaves nothing behind and is asked again',
   }
   t.match(await turnOf(job), { pass1: null, finished: false })
   t.same((await query('select 1 from org_answers where turn = $1', [job.turn])).rows, [])
-  const { rows } = await query(`select 1 from usage_events where kind = 'org-extract'`)
-  t.same(rows, [], 'and nothing is billed')
+  const { rows } = await query(
+    `select count(*)::int as calls, sum(memory_tokens)::int as memory
+     from usage_events where kind = 'org-extract'`,
+  )
+  t.same(rows, [{ calls: useless.length, memory: 0 }], 'each is told, and costs no memory')
 })
 
 t.test('prose and fences around JSON, empty facts and broken text are taken as meant', async t => {
@@ -217,7 +219,7 @@ t.test('many tags with many samples are asked about in several calls, each once'
 t.test('a decision can point to what it was shown, and to nothing else', async t => {
   const team = await teamWith()
   const other = await teamWith()
-  const [ours] = await share(backend, team, [{ text: 'launch: on May 5' }])
+  const [ours] = await share(backend, team, [{ text: 'launch: on May 5', reviewed: false }])
   const [theirs] = await share(backend, other, [{ text: 'launch: on May 6' }])
   for (const memory of [theirs!, ours!, 'm2', 'm0', '', '*', '__proto__', 'm1 ']) {
     const job = await said(team, `Fact: ${memory}: something`)
@@ -255,7 +257,7 @@ t.test('a decision can point to what it was shown, and to nothing else', async t
 
 t.test('two updates of one memory: the first counts, the second stands by itself', async t => {
   const team = await teamWith()
-  await share(backend, team, [{ text: 'launch: on May 5' }])
+  await share(backend, team, [{ text: 'launch: on May 5', reviewed: false }])
   const { pass3 } = await run(await said(team, 'Fact: launch: on May 6\nFact: launch: in Rome'))
   t.match(pass3, [{ action: 'UPDATE' }, { action: 'ADD' }])
   t.same((await textsIn(team)).toSorted(), ['launch: in Rome', 'launch: on May 6'])
@@ -298,7 +300,7 @@ t.test('a member or an organization that is gone leaves nothing to do', async t 
 
 t.test('two reconcilers race for one turn: one decision, each change once', async t => {
   const team = await teamWith()
-  await share(backend, team, [{ text: 'launch: on May 5' }])
+  await share(backend, team, [{ text: 'launch: on May 5', reviewed: false }])
   const job = await said(team, 'Fact: launch: on June 7\nFact: floor: 3')
   await extractFacts(backend, job, never)
   await tagFacts(backend, job, never)

@@ -19,8 +19,25 @@ t.test('a rule matches in any writing of its words', async t => {
     ['HR', 'said HR, again'],
     ['лицо', 'ЛИЦО'],
     ['c++', 'written in C++20'],
+    ['rent', 'our Rental costs'],
+    ['Gehalt', 'die Gehaltserhöhung'],
+    ['rent', 'the current rent'],
+    ['salary', '(salary)'],
+    ['salary', 'the_salary'],
+    ['연봉', '그의 연봉은'],
   ]
   for (const [match, text] of pairs) t.ok(matches(rule(match), text), `${match} in ${text}`)
+})
+
+t.test('a rule matches from the beginning of a word on', async t => {
+  const pairs: [string, string][] = [
+    ['rent', 'the current plan'],
+    ['rent', 'parents, Brent and Trent'],
+    ['Gehalt', 'der Sachgehalt'],
+    ['лицо', 'улицо'],
+    ['pass word', 'bypass words'],
+  ]
+  for (const [match, text] of pairs) t.notOk(matches(rule(match), text), `${match} in ${text}`)
 })
 
 t.test('a short word matches as a whole word only, and nothing matches nothing', async t => {

@@ -26,28 +26,75 @@ t.test(
         { role: 'model', content: 'I see' },
       ),
       {
-        messages: [
-          { role: 'user', text: 'look', speaker: 'Ada' },
-          { role: 'assistant', text: 'I see' },
+        parts: [
+          {
+            messages: [
+              { role: 'user', text: 'look', speaker: 'Ada' },
+              { role: 'assistant', text: 'I see' },
+            ],
+          },
         ],
       },
     )
   },
 )
 
-t.test('a long message keeps both ends, a long exchange what was said last', async t => {
+t.test('a long message keeps both ends', async t => {
   const long = `begin 💸${'x'.repeat(30_000)}💸 end`
-  const text = said({ role: 'user', content: long })!.messages[0]!.text
+  const [part] = said({ role: 'user', content: long })!.parts
+  const { text } = part!.messages[0]!
   t.match(text, /^begin 💸x+\n\[…\]\nx+💸 end$/u)
   t.ok(text.length < 12_100 && text.isWellFormed())
+  t.equal(part!.leftOut, long.length - 12_000)
+})
 
-  const messages = Array.from({ length: 100 }, (_, n) => ({
-    role: 'user',
-    content: `${n} ${'y'.repeat(2_000)}`,
-  }))
-  const kept = said(...messages)!.messages
-  t.match(kept.at(-1)!.text, /^99 /)
-  t.ok(kept.length > 40 && kept.length < 50, `${kept.length} messages`)
+const exchange = (turns: number, length: number): object[] =>
+  Array.from({ length: turns }, (_, n) => [
+    { role: 'user', content: `${n} ${'y'.repeat(length)}` },
+    { role: 'assistant', content: 'z'.repeat(length) },
+  ]).flat()
+
+t.test('a long exchange is looked through in parts, turn by turn', async t => {
+  const messages = exchange(50, 5_000)
+  const { parts } = said(...messages)!
+  t.equal(parts.length, 6)
+  t.same(
+    parts.flatMap(part => part.messages.map(({ text }) => text)),
+    messages.map(message => (message as { content: string }).content),
+    'nothing is lost, doubled or moved',
+  )
+  t.ok(parts.every(part => part.messages[0]!.role === 'user' && part.leftOut === 0))
+  t.ok(parts.every(part => JSON.stringify(part.messages).length < 100_000))
+
+  const one = Array.from({ length: 100 }, () => ({ role: 'user', content: 'x'.repeat(2_000) }))
+  t.equal(said(...one)!.parts.length, 3, 'a turn that is too long is cut between its messages')
+
+  const { parts: newest } = said(...exchange(500, 5_000))!
+  t.equal(newest.length, 20)
+  t.match(newest.at(-1)!.messages.at(-2)!.text, /^499 /)
+  const kept = newest.flatMap(part => part.messages).reduce((sum, { text }) => sum + text.length, 0)
+  const all = exchange(500, 5_000).reduce(
+    (sum, { content }: { content?: string }) => sum + content!.length,
+    0,
+  )
+  t.equal(newest[0]!.leftOut, all - kept, 'what is left out is counted')
+})
+
+t.test('it was said when the member last said something', async t => {
+  const at = (timestamp?: number, role = 'user') => ({
+    role,
+    content: 'x',
+    ...(timestamp !== undefined && { timestamp }),
+  })
+  const saidAt = (...messages: object[]) => said(...messages)!.parts[0]!.saidAt
+  t.equal(saidAt(at(5), at(7), at(9, 'assistant')), 7)
+  t.equal(saidAt(at(5), at()), 0, 'now, where it does not say when')
+  const { parts } = said(...exchange(30, 5_000))!
+  t.same(
+    parts.map(part => part.saidAt),
+    [-3, -2, -1, 0],
+    'parts keep their order',
+  )
 })
 
 t.test(

@@ -34,6 +34,7 @@ t.beforeEach(() => {
 t.test('an OpenAI-compatible model is held to the schema', async t => {
   t.same(await open('openai', `${model.origin}/v1`).answer(question, never), {
     text: '{"facts":[]}',
+    whole: true,
     inputTokens: 100,
     outputTokens: 20,
   })
@@ -114,6 +115,15 @@ for (const [provider, base] of bases) {
     const began = performance.now()
     await t.rejects(answering, { name: 'AbortError' })
     t.ok(performance.now() - began < 1_500)
+  })
+}
+
+for (const [provider, base] of bases) {
+  t.test(`${provider}: an answer that was cut off is known as that`, async t => {
+    const text = '{"facts":[{"text":"The floor is"}]}'
+    model.say('extract', { text, cut: true }, text)
+    const answer = async () => (await open(provider, base).answer(question, never)).whole
+    t.same([await answer(), await answer()], [false, true])
   })
 }
 

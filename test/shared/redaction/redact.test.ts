@@ -18,6 +18,9 @@ const held: [Kind, string, string][] = [
   ['secret', 'maps ', made('AIza', letters.slice(0, 35))],
   ['secret', 'vault ', made('mk_', letters.slice(0, 32))],
   ['secret', 'vault ', made('mk_admin_', letters.slice(0, 32))],
+  ['secret', 'vault ', made('mk_org_', letters.slice(0, 32), ':read')],
+  ['secret', 'vault ', made('mk_', letters.slice(0, 20), '-_', letters.slice(0, 20))],
+  ['secret', 'webhook ', made('whsec_', letters.slice(0, 20), '+/', letters.slice(20, 41), '=')],
   [
     'secret',
     'bearer ',
@@ -42,6 +45,12 @@ const held: [Kind, string, string][] = [
   ['phone', 'call ', '(212) 555-0123'],
   ['phone', 'call ', '212-555-0123'],
   ['ip', 'from ', '203.0.113.77'],
+  ['ip', 'from ', '2a00:1450:4001:82a::200e'],
+  ['ip', 'from ', '2001:0DB8:85A3:0000:0000:8A2E:0370:7334'],
+  ['ip', 'from [', '2a00:1450::1'],
+  ['ip', 'from ', '2001:db8::'],
+  ['ip', 'from ', 'fe80::1ff:fe23:4567:890a'],
+  ['ip', 'from ', '::ffff:203.0.113.9'],
 ]
 
 for (const [kind, before, it] of held) {
@@ -83,6 +92,27 @@ t.test('ordinary prose keeps every word', async t => {
   for (const text of prose) t.same(findingsIn(text, new Set(usualKinds)), [], text)
 })
 
+t.test('an IPv6 address goes whole, whatever is around it', async t => {
+  const ip = new Set<Kind>(['ip'])
+  for (const [text, left] of [
+    ['ping 2a00:1450:4001:82a::200e.', 'ping [redacted:ip].'],
+    ['2a00:1450:4001:82a::200e: no answer', '[redacted:ip]: no answer'],
+    ['http://[2a00:1450::200e]:8080/', 'http://[[redacted:ip]]:8080/'],
+    ['the net 2001:db8:1::/48', 'the net [redacted:ip]/48'],
+    ['(fd12:3456:789a:1::1, ::ffff:10.0.0.1)', '([redacted:ip], [redacted:ip])'],
+  ] as const) {
+    t.equal(redacted(text, ip), left)
+  }
+  for (const text of [
+    'at 16:30:05, score 3:2:1, 12:34:56:78, chapter 2001:12',
+    'the MAC is 00:1A:2B:3C:4D:5E',
+    'std::vector<a::b>, dead::beef, Foo::Bar::baz, a :: b, ::1 and :: are nobody',
+    'data: 1:2:3:4:5:6:7:8:9:10, 2001:db8:1:2:3:4:5:6:7:8',
+  ]) {
+    t.equal(redacted(text, ip), text)
+  }
+})
+
 t.test('property: what is redacted once is clean, and nothing else changes', async t => {
   const piece = fc.oneof(fc.constantFrom(...held.map(([, before, it]) => before + it)), fc.string())
   fc.assert(
@@ -116,6 +146,9 @@ t.test('a hostile text takes no longer than a long one', async t => {
     'eyJ',
     '+1-',
     'x://:',
+    '2001:',
+    '2a00::1 ',
+    'mk_',
   ]) {
     const text = unit.repeat(Math.floor(200_000 / unit.length))
     const begun = process.cpuUsage()

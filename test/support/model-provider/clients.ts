@@ -13,8 +13,8 @@ export const models = {
 export const openaiOf = ({ baseUrl, apiKey, fetch }: Target, maxRetries = 0): OpenAI =>
   new OpenAI({ baseURL: baseUrl.openai, apiKey: apiKey.openai, fetch, maxRetries })
 
-export const anthropicOf = ({ baseUrl, apiKey, fetch }: Target): Anthropic =>
-  new Anthropic({ baseURL: baseUrl.anthropic, apiKey: apiKey.anthropic, fetch, maxRetries: 0 })
+export const anthropicOf = ({ baseUrl, apiKey, fetch }: Target, maxRetries = 0): Anthropic =>
+  new Anthropic({ baseURL: baseUrl.anthropic, apiKey: apiKey.anthropic, fetch, maxRetries })
 
 /** Google's takes no `fetch` of its own. */
 export const geminiOf = (

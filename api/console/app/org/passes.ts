@@ -63,8 +63,9 @@ export function Passes({ org }: OfOrg): View {
   })
 }
 
-const writeView = ({ pass1, pass2, pass3 }: Write): View =>
+const writeView = ({ left_out: leftOut, pass1, pass2, pass3 }: Write): View =>
   html`<div class="passes">
+    ${leftOut > 0 && html`<p class="quiet">Not looked through: ${count(leftOut)} characters</p>`}
     ${passView(
       '1 Extracted',
       pass1,

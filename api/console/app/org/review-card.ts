@@ -32,6 +32,7 @@ export function ReviewCard(props: Props): View {
       ${chip(`Sure to ${percent(item.confidence)}`, item.confidence < 0.4 ? 'bad' : 'busy')}
     </header>
     <p class="memory-text">${item.text}</p>
+    ${replacedView(item)}
     ${
       editing
         ? part(TagsEditor, { tags: item.tags, onEdit, onDecide })
@@ -86,6 +87,15 @@ function TagsEditor({ tags, onEdit, onDecide }: EditorProps): View {
     <button type="button" class="button" onClick=${() => onEdit(false)}>Cancel</button>
   </form>`
 }
+
+/** What is removed when it is approved. */
+const replacedView = ({ replaces }: ReviewItem): View | null =>
+  replaces &&
+  html`<div>
+    <p class="memory-who">Replaces, once approved:</p>
+    <p class="memory-text">${replaces.text}</p>
+    <p>${tagChips(replaces.tags)}</p>
+  </div>`
 
 /** What the passes said about it, as they wrote it; gone after some time. */
 const trailView = ({ pass }: ReviewItem): View | null =>

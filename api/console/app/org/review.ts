@@ -27,7 +27,7 @@ export function Review({ org }: OfOrg): View {
   )
   return page({
     title: 'Review queue',
-    words: 'Memories whose tags the classifier doubts.',
+    words: 'Memories whose tags the classifier doubts, or that contradict a reviewed one.',
     actions: html`<button type="button" class="button" onClick=${found.again}>Refresh</button>`,
     children: html`<div class="stack">
       <div class="panel filters" role="group" aria-label="Filters">
@@ -83,7 +83,8 @@ function Queue({ org, review }: { org: string; review: ReviewItem[] }): View {
       setEditing(false)
       setItems(items.filter(one => one !== item))
       setAt(Math.max(0, Math.min(at, items.length - 2)))
-      say(action === 'approve' ? 'Approved. Press u to undo.' : 'Dismissed. Press u to undo.')
+      const approved = item.replaces ? 'Approved; what it replaces is removed.' : 'Approved.'
+      say(`${action === 'approve' ? approved : 'Dismissed.'} Press u to undo.`)
     })
   }
   const undo = (): void =>

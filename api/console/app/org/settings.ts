@@ -7,6 +7,8 @@ import { confirm } from '#api/console/app/parts/confirm.ts'
 import { choiceField, onSubmit, textField } from '#api/console/app/parts/fields.ts'
 import { page, section } from '#api/console/app/parts/frame.ts'
 import { faultNote, shown } from '#api/console/app/parts/states.ts'
+import { OrgExport } from '#api/console/app/org/export.ts'
+import { OrgPolicy } from '#api/console/app/org/policy.ts'
 import { useOrg, type OfOrg, type Org } from '#api/console/app/org/own.ts'
 import { say } from '#api/console/app/said.ts'
 import { providers } from '#api/console/app/vault/provider-keys.ts'
@@ -66,6 +68,8 @@ function SettingsForm({ found, onSaved }: { found: Org; onSaved: () => void }): 
         </button>
       </div>
     </form>
+    ${section('Private data', part(OrgPolicy, { org: org_id }))}
+    ${section('Export', part(OrgExport, { org: org_id }))}
     ${section(
       'Remove the organization',
       html`<div class="panel stack">

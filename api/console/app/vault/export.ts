@@ -1,39 +1,49 @@
 import { faultOf, stream } from '#api/console/app/call.ts'
 import { say } from '#api/console/app/said.ts'
 
+/** Hears how many bytes have come. */
+type OnBytes = (bytes: number) => void
+
 export type ExportOptions = {
   session?: string
   vectors?: boolean
   sessions?: boolean
-  /** Hears how many bytes have come. */
-  onBytes?: (bytes: number) => void
+  onBytes?: OnBytes
 }
 
 /** Downloads a vault, or one session of it, as a file of JSON lines. A fault is said. */
-export async function exportFile(options: ExportOptions): Promise<void> {
+export function exportFile({
+  session,
+  vectors = false,
+  sessions = true,
+  onBytes,
+}: ExportOptions): Promise<void> {
+  const query =
+    session === undefined ? `vectors=${vectors}&sessions=${sessions}` : `vectors=${vectors}`
+  // Header values are bytes; the service reads them as UTF-8.
+  const headers = session === undefined ? {} : { 'X-Session-ID': latin1(session) }
+  return downloadLines(`/v1/memory/export?${query}`, 'memory-vault', { headers, onBytes })
+}
+
+/**
+ * Downloads an answer of JSON lines as a file. A fault is said.
+ *
+ * @param name of the file; the day and its ending are added
+ */
+export async function downloadLines(
+  path: string,
+  name: string,
+  { headers = {}, onBytes }: { headers?: Record<string, string>; onBytes?: OnBytes | undefined },
+): Promise<void> {
   try {
-    await download(options)
+    await download(await stream(path, headers), name, onBytes)
     say('The export is downloaded.')
   } catch (error) {
     say(`The export failed: ${faultOf(error).words}`)
   }
 }
 
-async function download({
-  session,
-  vectors,
-  sessions = true,
-  onBytes,
-}: ExportOptions): Promise<void> {
-  const query = new URLSearchParams({
-    vectors: String(vectors ?? false),
-    sessions: String(sessions),
-  })
-  const response = await stream(
-    `/v1/memory/export?${session === undefined ? query : `vectors=${vectors ?? false}`}`,
-    // Header values are bytes; the service reads them as UTF-8.
-    session === undefined ? {} : { 'X-Session-ID': latin1(session) },
-  )
+async function download(response: Response, name: string, onBytes?: OnBytes): Promise<void> {
   const parts: Uint8Array<ArrayBuffer>[] = []
   let bytes = 0
   const reader = response.body!.getReader()
@@ -45,7 +55,7 @@ async function download({
   const address = URL.createObjectURL(new Blob(parts, { type: 'application/x-ndjson' }))
   const link = document.createElement('a')
   link.href = address
-  link.download = `memory-vault-${new Date().toISOString().slice(0, 10)}.jsonl`
+  link.download = `${name}-${new Date().toISOString().slice(0, 10)}.jsonl`
   link.click()
   setTimeout(() => URL.revokeObjectURL(address), 60_000)
 }

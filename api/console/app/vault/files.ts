@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks'
 import { mayWrite } from '#api/console/app/credential.ts'
 import { html, part, type View } from '#api/console/app/html.ts'
+import { DownloadButton } from '#api/console/app/parts/download-button.ts'
 import { checkField } from '#api/console/app/parts/fields.ts'
 import { page, section } from '#api/console/app/parts/frame.ts'
 import { exportFile } from '#api/console/app/vault/export.ts'
 import { UploadForm } from '#api/console/app/vault/upload-form.ts'
-import { bytesOf } from '#api/console/app/words.ts'
 
 /** A vault filled from a file, and taken along as one. */
 export function Files(): View {
@@ -22,12 +22,6 @@ export function Files(): View {
 function Export(): View {
   const [vectors, setVectors] = useState(false)
   const [sessions, setSessions] = useState(true)
-  const [bytes, setBytes] = useState<number>()
-  const run = async (): Promise<void> => {
-    setBytes(0)
-    await exportFile({ vectors, sessions, onBytes: setBytes })
-    setBytes(undefined)
-  }
   return html`<div class="panel stack">
     <p class="quiet">
       Every memory with its time, tier and lineage; it can be imported again without loss.
@@ -40,14 +34,11 @@ function Export(): View {
       hint: 'A much larger file that needs no embedding when it is imported.',
     })}
     <div class="actions">
-      <button
-        type="button"
-        class="button button-main"
-        disabled=${bytes !== undefined}
-        onClick=${run}
-      >
-        ${bytes === undefined ? 'Download export' : `Downloading, ${bytesOf(bytes)} …`}
-      </button>
+      ${part(DownloadButton, {
+        words: 'Download export',
+        main: true,
+        run: onBytes => exportFile({ vectors, sessions, onBytes }),
+      })}
     </div>
   </div>`
 }

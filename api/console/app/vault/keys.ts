@@ -9,6 +9,8 @@ import { choiceField, textField } from '#api/console/app/parts/fields.ts'
 import { page, section } from '#api/console/app/parts/frame.ts'
 import { secretDialog } from '#api/console/app/parts/secret.ts'
 import { say } from '#api/console/app/said.ts'
+import { AccountEvents } from '#api/console/app/vault/account-events.ts'
+import { MemoryKeys } from '#api/console/app/vault/memory-keys.ts'
 import { ProviderKeys } from '#api/console/app/vault/provider-keys.ts'
 
 type Open = 'mint' | 'rotate' | 'clear'
@@ -18,10 +20,13 @@ type Minted = { key: string; rotated: boolean }
 export function Keys(): View {
   const [open, setOpen] = useState<Open>()
   const [minted, setMinted] = useState<Minted>()
+  const [turn, setTurn] = useState(0)
+  const { owner } = credential()!
   const close = (): void => setOpen(undefined)
   // Only now: the view begins anew with the key it is shown for.
   const kept = (): void => {
     setMinted(undefined)
+    setTurn(turn + 1)
     if (minted?.rotated) hold({ ...credential()!, key: minted.key })
   }
   return page({
@@ -40,9 +45,18 @@ export function Keys(): View {
               New key with a vault of its own
             </button>
           </div>
+          ${
+            owner
+              ? part(MemoryKeys, { turn })
+              : html`<p class="quiet">
+                  It opens this vault alone. All keys and what concerns the account are shown to the
+                  key that was made with it.
+                </p>`
+          }
         </div>`,
       )}
-      ${section('Provider keys', part(ProviderKeys, {}))}
+      ${owner && section('Provider keys', part(ProviderKeys, {}))}
+      ${owner && section('What was done to the account', part(AccountEvents, {}))}
       ${
         mayWrite() &&
         section(

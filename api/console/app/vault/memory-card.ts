@@ -5,7 +5,7 @@ import { html, part, type Children, type View } from '#api/console/app/html.ts'
 import { chip, importanceChip, tierChip } from '#api/console/app/parts/chips.ts'
 import { confirm } from '#api/console/app/parts/confirm.ts'
 import { say } from '#api/console/app/said.ts'
-import { EditDialog } from '#api/console/app/vault/edit-dialog.ts'
+import { EditDialog, type EditDialogProps } from '#api/console/app/vault/edit-dialog.ts'
 import { Lineage } from '#api/console/app/vault/lineage.ts'
 import type { Shown } from '#api/console/app/vault/shown.ts'
 import { agoOf, isoOf, momentOf, spanOf, timeOf } from '#api/console/app/words.ts'
@@ -18,7 +18,7 @@ type Props = {
   why?: Children
   /** Stands under its day. */
   dayKnown?: boolean
-  onText: (id: string, text: string) => void
+  onChange: EditDialogProps['onChange']
   onGone: (id: string) => void
 }
 
@@ -26,7 +26,7 @@ type Props = {
 const wholeMax = 700
 
 /** A memory with what can be done about it. */
-export function MemoryCard({ memory, text, why, dayKnown, onText, onGone }: Props): View {
+export function MemoryCard({ memory, text, why, dayKnown, onChange, onGone }: Props): View {
   const [open, setOpen] = useState<'edit' | 'delete' | 'lineage'>()
   const [whole, setWhole] = useState(memory.text.length <= wholeMax)
   const close = (): void => setOpen(undefined)
@@ -40,6 +40,7 @@ export function MemoryCard({ memory, text, why, dayKnown, onText, onGone }: Prop
       </time>
       ${tierChip(memory.tier)} ${importanceChip(memory.importance)}
       ${memory.source !== 'core' && chip(memory.source === 'org' ? 'Team' : 'Session', 'tag')}
+      ${memory.expires && chip(`Expires ${agoOf(memory.expires)}`, 'busy', momentOf(memory.expires))}
       ${memory.consolidated && chip('Consolidated', 'good', 'A reflection covers it')}
     </header>
     <p class=${whole ? 'memory-text' : 'memory-text memory-cut'}>${text ?? memory.text}</p>
@@ -64,7 +65,7 @@ export function MemoryCard({ memory, text, why, dayKnown, onText, onGone }: Prop
       </footer>`
     }
     ${open === 'lineage' && part(Lineage, { memory, onClose: close })}
-    ${open === 'edit' && part(EditDialog, { memory, onClose: close, onText })}
+    ${open === 'edit' && part(EditDialog, { memory, onClose: close, onChange })}
     ${
       open === 'delete' &&
       confirm({

@@ -34,7 +34,7 @@ export function ProviderKeys(): View {
   return html`<div class="panel stack">
     ${shown(asked, 'provider keys', ({ provider_keys: keys }) =>
       keys.length === 0
-        ? html`<p class="quiet">The account has none: model calls use those of the operator.</p>`
+        ? html`<p class="quiet">The account has none: model calls bring their own.</p>`
         : html`<ul class="plain rows">
             ${keys.map(
               ({ provider, masked_key, updated_at }) =>

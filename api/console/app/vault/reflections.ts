@@ -72,8 +72,8 @@ export function Reflections(): View {
             html`<li key=${memory.id}>
               ${part(MemoryCard, {
                 memory,
-                onText: (id, text) =>
-                  change(all => all.map(one => (one.id === id ? { ...one, text } : one))),
+                onChange: (id, changed) =>
+                  change(all => all.map(one => (one.id === id ? { ...one, ...changed } : one))),
                 onGone: id => change(all => all.filter(one => one.id !== id)),
               })}
             </li>`,

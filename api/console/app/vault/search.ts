@@ -105,6 +105,11 @@ export const importances: readonly (readonly [string, string])[] = [
   ...Array.from({ length: 10 }, (_, i) => [`${i + 1}`, `${i + 1} or more`] as const),
 ]
 
+function changed(memory: Found, content: string, end: string | undefined): Found {
+  const { expires_at: _, ...rest } = memory
+  return { ...rest, content, ...(end !== undefined && { expires_at: end }) }
+}
+
 function resultsOf(answer: Answer, change: (update: (memories: Found[]) => Found[]) => void): View {
   const { memories, query, tokenCount, tierBreakdown, windowBreakdown } = answer
   if (memories.length === 0) {
@@ -129,8 +134,8 @@ function resultsOf(answer: Answer, change: (update: (memories: Found[]) => Found
             memory: shownOfFound(memory),
             text: view,
             why: whyOf(memory, index + 1, met),
-            onText: (id, text) =>
-              change(all => all.map(one => (one.id === id ? { ...one, content: text } : one))),
+            onChange: (id, { text, expires }) =>
+              change(all => all.map(one => (one.id === id ? changed(one, text, expires) : one))),
             onGone: id => change(all => all.filter(one => one.id !== id)),
           })}
         </li>`

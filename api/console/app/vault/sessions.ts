@@ -1,29 +1,23 @@
 import { useState } from 'preact/hooks'
-import { useAsked } from '#api/console/app/asked.ts'
 import { call } from '#api/console/app/call.ts'
 import { mayWrite } from '#api/console/app/credential.ts'
 import { html, part, type View } from '#api/console/app/html.ts'
 import { confirm } from '#api/console/app/parts/confirm.ts'
 import { onSubmit, textField } from '#api/console/app/parts/fields.ts'
 import { page, section } from '#api/console/app/parts/frame.ts'
-import {
-  emptyNote,
-  faultNote,
-  moreButton,
-  shown,
-  waitingNote,
-} from '#api/console/app/parts/states.ts'
+import { emptyNote, faultNote, moreButton, waitingNote } from '#api/console/app/parts/states.ts'
 import { useListing } from '#api/console/app/listing.ts'
 import { say } from '#api/console/app/said.ts'
 import { exportFile, latin1 } from '#api/console/app/vault/export.ts'
 import { MemoryCard } from '#api/console/app/vault/memory-card.ts'
 import { shownOfDated, type Shown } from '#api/console/app/vault/shown.ts'
+import { agoOf, counted, spanOf } from '#api/console/app/words.ts'
+import type { ListedSession } from '#api/contract/types.ts'
 
 /** Memories that belong to one conversation, session by session. */
 export function Sessions(): View {
   const [name, setName] = useState('')
   const [session, setSession] = useState('')
-  const recent = useAsked(recentSessions, [])
   return page({
     title: 'Sessions',
     words: 'A session is a vault of its own beside the core vault; your product names it.',
@@ -39,40 +33,57 @@ export function Sessions(): View {
         })}
         <button class="button button-main">Open</button>
       </form>
-      ${shown(recent, 'recent sessions', names =>
-        names.length === 0
-          ? html`<p class="quiet">No session was stored to lately. Older ones open by name.</p>`
-          : html`<div class="chips" role="group" aria-label="Lately stored to">
-              ${names.map(
-                each =>
-                  html`<button
-                    type="button"
-                    key=${each}
-                    class="button"
-                    aria-pressed=${each === session}
-                    onClick=${() => {
-                      setName(each)
-                      setSession(each)
-                    }}
-                  >
-                    ${each}
-                  </button>`,
-              )}
-            </div>`,
-      )}
-      ${session && part(OneSession, { session, key: session })}
+      ${
+        session
+          ? part(OneSession, { session, key: session, onClose: () => setSession('') })
+          : section('All sessions', part(AllSessions, { onOpen: setSession }))
+      }
     </div>`,
   })
 }
 
-/** Sessions are not listed anywhere; the work that was asked for names them. */
-async function recentSessions(signal: AbortSignal): Promise<string[]> {
-  const { items } = await call('GET /v1/operations', { query: { limit: 200 } }, signal)
-  const names = items.map(({ session_id }) => session_id).filter(name => name !== null)
-  return [...new Set(names)].slice(0, 20)
+/** The sessions of the vault, the one that was stored to last first. */
+function AllSessions({ onOpen }: { onOpen: (session: string) => void }): View {
+  const { items, waiting, fault, more, again } = useListing<ListedSession>((cursor, signal) => {
+    const query = { limit: 25, ...(cursor && { cursor }) }
+    return call('GET /v1/memory/sessions', { query }, signal)
+  }, [])
+  return html`<div class="stack">
+    ${faultNote(fault, again)}
+    ${
+      !waiting &&
+      !fault &&
+      items.length === 0 &&
+      emptyNote('No session yet', 'Your product names one in X-Session-ID when it stores.')
+    }
+    <ol class="plain rows">
+      ${items.map(item => html`<li key=${item.session_id} class="row">${sessionRow(item, onOpen)}</li>`)}
+    </ol>
+    ${waiting && items.length === 0 ? waitingNote('sessions') : moreButton(more, waiting)}
+  </div>`
 }
 
-function OneSession({ session }: { session: string }): View {
+const sessionRow = (
+  { session_id: session, memories, first_at: from, last_at: to, stored_at }: ListedSession,
+  open: (session: string) => void,
+): View =>
+  html`<div class="row-main">
+      <p class="row-title">${session}</p>
+      <p class="quiet">
+        ${counted(memories, 'memory', 'memories')}, ${spanOf({ from, to })}; stored to
+        <time datetime=${stored_at}> ${agoOf(stored_at)}</time>
+      </p>
+    </div>
+    <button
+      type="button"
+      class="button"
+      aria-label=${`Open ${session}`}
+      onClick=${() => open(session)}
+    >
+      Open
+    </button>`
+
+function OneSession({ session, onClose }: { session: string; onClose: () => void }): View {
   const [clearing, setClearing] = useState(false)
   const headers = { 'x-session-id': latin1(session) }
   const { items, waiting, fault, more, again, change } = useListing<Shown>(
@@ -86,13 +97,8 @@ function OneSession({ session }: { session: string }): View {
     },
     [session],
   )
-  const actions = html`<button
-      type="button"
-      class="button"
-      onClick=${() => exportFile({ session })}
-    >
-      Export
-    </button>
+  const actions = html`<button type="button" class="button" onClick=${onClose}>All sessions</button>
+    <button type="button" class="button" onClick=${() => exportFile({ session })}>Export</button>
     ${
       mayWrite() &&
       html`<button type="button" class="button" onClick=${() => setClearing(true)}>Clear</button>`
@@ -113,8 +119,8 @@ function OneSession({ session }: { session: string }): View {
             html`<li key=${memory.id}>
               ${part(MemoryCard, {
                 memory,
-                onText: (id, text) =>
-                  change(all => all.map(one => (one.id === id ? { ...one, text } : one))),
+                onChange: (id, changed) =>
+                  change(all => all.map(one => (one.id === id ? { ...one, ...changed } : one))),
                 onGone: id => change(all => all.filter(one => one.id !== id)),
               })}
             </li>`,

@@ -14,6 +14,8 @@ export type Shown = {
   consolidated?: boolean
   covers?: { from: string; to: string } | null | undefined
   tokens?: number
+  /** From then on it is gone. */
+  expires?: string | undefined
 }
 
 type Listed = AnswerOf<'GET /v1/memory/list'>['items'][number]
@@ -32,6 +34,7 @@ export const shownOfListed = (memory: Listed): Shown => ({
   consolidated: memory.consolidated,
   covers: memory.covers,
   tokens: memory.token_count,
+  expires: memory.expires_at,
 })
 
 export const shownOfFound = (memory: Found): Shown => ({
@@ -43,6 +46,7 @@ export const shownOfFound = (memory: Found): Shown => ({
   source: memory.source,
   importance: memory.importance,
   name: memory.name,
+  expires: memory.expires_at,
 })
 
 export const shownOfDated = (memory: Dated): Shown => ({
@@ -56,4 +60,5 @@ export const shownOfDated = (memory: Dated): Shown => ({
   name: memory.name,
   covers: memory.covers,
   tokens: memory.token_count,
+  expires: memory.expires_at,
 })

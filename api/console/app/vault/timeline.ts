@@ -71,8 +71,10 @@ export function Timeline(): View {
                     ${part(MemoryCard, {
                       memory,
                       dayKnown: day !== '',
-                      onText: (id, text) =>
-                        change(all => all.map(one => (one.id === id ? { ...one, text } : one))),
+                      onChange: (id, changed) =>
+                        change(all =>
+                          all.map(one => (one.id === id ? { ...one, ...changed } : one)),
+                        ),
                       onGone: id => change(all => all.filter(one => one.id !== id)),
                     })}
                   </li>`,

@@ -3,10 +3,11 @@ import type { AnswerOf } from '#api/client/client.ts'
 import { useAsked } from '#api/console/app/asked.ts'
 import { call } from '#api/console/app/call.ts'
 import { html, part, type View } from '#api/console/app/html.ts'
-import { choiceField } from '#api/console/app/parts/fields.ts'
+import { Chart } from '#api/console/app/parts/chart.ts'
+import { daysField, everyDay } from '#api/console/app/parts/days.ts'
 import { figure, page, section } from '#api/console/app/parts/frame.ts'
 import { emptyNote, shown } from '#api/console/app/parts/states.ts'
-import { Chart, type Day } from '#api/console/app/vault/chart.ts'
+import { table } from '#api/console/app/parts/table.ts'
 import { brief, count, shortDayOf } from '#api/console/app/words.ts'
 
 type Usage = AnswerOf<'GET /v1/account/usage'>
@@ -27,19 +28,7 @@ export function Usage(): View {
     title: 'Usage',
     words: 'Of this key. Days are UTC.',
     children: html`<div class="stack-wide">
-      <div class="panel filters">
-        ${choiceField({
-          label: 'Time',
-          value: days,
-          onValue: setDays,
-          choices: [
-            ['7', 'the last 7 days'],
-            ['30', 'the last 30 days'],
-            ['90', 'the last 90 days'],
-            ['365', 'the last year'],
-          ],
-        })}
-      </div>
+      <div class="panel filters">${daysField(days, setDays)}</div>
       ${shown(usage, 'usage', usageView)}
     </div>`,
   })
@@ -47,7 +36,7 @@ export function Usage(): View {
 
 function usageView(usage: Usage): View {
   const models = Object.entries(usage.by_model)
-  const days = everyDay(usage)
+  const days = everyDay(usage.period, usage.by_day ?? [], ['requests', 'memory_tokens'])
   return html`<div class="stack-wide">
     <dl class="figures">
       ${figure('Requests', count(usage.total_requests))}
@@ -93,35 +82,3 @@ const rowOfModel = ([model, used]: [string, { requests: number; input_tokens: nu
   count(used.requests),
   count(used.input_tokens),
 ]
-
-const table = (head: string[], rows: string[][]): View =>
-  html`<div class="table" tabindex="0">
-    <table>
-      <thead>
-        <tr>
-          ${head.map(name => html`<th key=${name} scope="col">${name}</th>`)}
-        </tr>
-      </thead>
-      <tbody>
-        ${rows.map(
-          cells =>
-            html`<tr key=${cells[0]}>
-              ${cells.map((cell, index) => html`<td key=${index}>${cell}</td>`)}
-            </tr>`,
-        )}
-      </tbody>
-    </table>
-  </div>`
-
-/** The service tells of days with use; a chart needs the others too. */
-function everyDay({ period, by_day = [] }: Usage): Day[] {
-  const known = new Map(by_day.map(day => [day.day, day]))
-  const days: Day[] = []
-  const begin = Math.floor(Date.parse(period.start) / dayMs) * dayMs
-  for (let at = begin; at <= Date.parse(period.end); at += dayMs) {
-    const { requests = 0, memory_tokens = 0 } =
-      known.get(new Date(at).toISOString().slice(0, 10)) ?? {}
-    days.push({ at, requests, memory_tokens })
-  }
-  return days
-}

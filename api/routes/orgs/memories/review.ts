@@ -6,6 +6,8 @@ import { presentPasses } from '#api/present/passes.ts'
 import { bandsOf, presentShared } from '#api/present/shared-memory.ts'
 import { bodyOf, queryOf } from '#api/request.ts'
 import type { Backend } from '#shared/backend.ts'
+import type { SharedMemory } from '#shared/mongo/shared-memories.ts'
+import { replacementsOf } from '#shared/org/replacement.ts'
 import { reviewQueue as queueOf, reviewShared, undoReview } from '#shared/org/review.ts'
 import { placeOf, sharedIdOf, tagsAsked } from '#shared/org/shared-ask.ts'
 import { passesOf } from '#shared/postgres/trail.ts'
@@ -20,11 +22,11 @@ export function review(router: Router, backend: Backend): void {
     const { threshold, limit, sort } = queryOf(ctx, ReviewQueueQuery)
     const asked = { threshold, limit, newestFirst: sort === 'newest' }
     const waiting = await queueOf(backend, placeOf(org), asked)
-    const passes = await passesOf(
-      query,
-      org.id,
-      waiting.map(({ id }) => id),
-    )
+    const ids = waiting.map(({ id }) => id)
+    const [passes, replaced] = await Promise.all([
+      passesOf(query, org.id, ids),
+      replacementsOf(backend, placeOf(org), waiting),
+    ])
     ctx.body = {
       org_id: org.id,
       threshold,
@@ -36,6 +38,7 @@ export function review(router: Router, backend: Backend): void {
         confidence: memory.confidence,
         author: memory.author,
         acquired_at: memory.acquiredAt,
+        replaces: replacedShown(replaced.get(memory.id)),
         pass: passesShown(passes.get(memory.id)),
       })),
     }
@@ -64,6 +67,9 @@ export function review(router: Router, backend: Backend): void {
     ctx.body = presentShared(memory, await bandsOf(query, org.id))
   })
 }
+
+const replacedShown = (memory: SharedMemory | undefined) =>
+  memory ? { mem_id: memory.id, text: memory.text, tags: [...memory.tags] } : null
 
 /** Nothing where the trail is gone, or an admin seeded it. */
 const passesShown = (passes: Parameters<typeof presentPasses>[0] | undefined) =>

@@ -20,7 +20,7 @@ function used(family: Family, body: Buffer): 'read' | 'refused' {
       parse(plain)
       parse(full)
     }
-    if (full.includes('"BLOCK"') !== request.takesContext)
+    if (full.includes('"BLOCK"') !== (request.turn !== undefined))
       throw new Error('block and promise differ')
     const again = dialects[family].read(plain)
     if (Object.keys(again.switches).length > 0) throw new Error('a switch was left')

@@ -23,6 +23,16 @@ const cases: Record<Family, [name: string, sent: string, got: string][]> = {
       `{"messages":[${openaiBlock},{"role":"user","content":"a"},{"role":"assistant","tool_calls":[]},{"role":"tool","content":"r"}]}`,
     ],
     [
+      'after the message when a part of it is marked for caching',
+      '{"messages":[{"role":"user","content":[{"type":"text","text":"a","cache_control":{"type":"ephemeral"}}]} ]}',
+      `{"messages":[{"role":"user","content":[{"type":"text","text":"a","cache_control":{"type":"ephemeral"}}]},${openaiBlock} ]}`,
+    ],
+    [
+      'a mark on an earlier message, or one that is none, changes nothing',
+      '{"messages":[{"role":"user","content":[{"cache_control":{}}]},{"role":"user","content":[{"cache_control":null}]}]}',
+      `{"messages":[{"role":"user","content":[{"cache_control":{}}]},${openaiBlock},{"role":"user","content":[{"cache_control":null}]}]}`,
+    ],
+    [
       'nowhere without a user message',
       '{"messages":[{"role":"system","content":"s"},{"role":"User","content":"a"}]}',
       '{"messages":[{"role":"system","content":"s"},{"role":"User","content":"a"}]}',
@@ -61,13 +71,43 @@ const cases: Record<Family, [name: string, sent: string, got: string][]> = {
     ],
     [
       'after a part marked for caching that others follow',
-      '{"messages":[{"role":"user","content":[{"type":"document","cache_control":{"type":"ephemeral"}},{"type":"text","text":"a","cache_control":{"type":"ephemeral"}}]}]}',
-      `{"messages":[{"role":"user","content":[{"type":"document","cache_control":{"type":"ephemeral"}},${anthropicBlock},{"type":"text","text":"a","cache_control":{"type":"ephemeral"}}]}]}`,
+      '{"messages":[{"role":"user","content":[{"type":"document","cache_control":{"type":"ephemeral"}},{"type":"text","text":"a"}]}]}',
+      `{"messages":[{"role":"user","content":[{"type":"document","cache_control":{"type":"ephemeral"}},${anthropicBlock},{"type":"text","text":"a"}]}]}`,
     ],
     [
-      'before a marked part that is the last',
-      '{"messages":[{"role":"user","content":[{"type":"text","text":"a","cache_control":{"type":"ephemeral"}}]}]}',
-      `{"messages":[{"role":"user","content":[${anthropicBlock},{"type":"text","text":"a","cache_control":{"type":"ephemeral"}}]}]}`,
+      'after a marked part that is the last',
+      '{"messages":[{"role":"user","content":[{"type":"document","cache_control":{"type":"ephemeral"}},{"type":"text","text":"a","cache_control":{"type":"ephemeral"}} ]}]}',
+      `{"messages":[{"role":"user","content":[{"type":"document","cache_control":{"type":"ephemeral"}},{"type":"text","text":"a","cache_control":{"type":"ephemeral"}},${anthropicBlock} ]}]}`,
+    ],
+    [
+      'after results of tools and a text that is marked',
+      '{"messages":[{"role":"user","content":[{"type":"tool_result","cache_control":{}},{"type":"text","text":"a","cache_control":{}}]}]}',
+      `{"messages":[{"role":"user","content":[{"type":"tool_result","cache_control":{}},{"type":"text","text":"a","cache_control":{}},${anthropicBlock}]}]}`,
+    ],
+    [
+      'a mark for the whole request is set on the last part, and the block after it',
+      '{"cache_control":{"type":"ephemeral", "ttl":"1h"},"messages":[{"role":"user","content":[{"type":"image"},{"type":"text","text":"a" }]}]}',
+      `{"cache_control":null,"messages":[{"role":"user","content":[{"type":"image"},{"type":"text","text":"a" ,"cache_control":{"type":"ephemeral", "ttl":"1h"}},${anthropicBlock}]}]}`,
+    ],
+    [
+      'so it is where the message is plain text',
+      '{"messages":[{"role":"user","content":"a"}], "cache_control": {"type":"ephemeral"}}',
+      `{"messages":[{"role":"user","content":[{"type":"text","text":"a","cache_control":{"type":"ephemeral"}},${anthropicBlock}]}], "cache_control": null}`,
+    ],
+    [
+      'a part has one mark',
+      '{"cache_control":{"a":1},"messages":[{"role":"user","content":[{"type":"text","text":"a","cache_control":{"b":2}}]}]}',
+      `{"cache_control":null,"messages":[{"role":"user","content":[{"type":"text","text":"a","cache_control":{"b":2}},${anthropicBlock}]}]}`,
+    ],
+    [
+      'a mark for the whole request stays there when results of tools are last',
+      '{"cache_control":{"a":1},"messages":[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"tool_use"}]},{"role":"user","content":[{"type":"tool_result"}]}]}',
+      `{"cache_control":{"a":1},"messages":[{"role":"user","content":[${anthropicBlock},{"type":"text","text":"a"}]},{"role":"assistant","content":[{"type":"tool_use"}]},{"role":"user","content":[{"type":"tool_result"}]}]}`,
+    ],
+    [
+      'a mark for the whole request that is null is none',
+      '{"cache_control":null,"messages":[{"role":"user","content":"a"}]}',
+      `{"cache_control":null,"messages":[{"role":"user","content":[${anthropicBlock},{"type":"text","text":"a"}]}]}`,
     ],
     [
       'a mark that is null is none, and one inside a part is not its own',
@@ -124,7 +164,7 @@ for (const [family, list] of Object.entries(cases) as [Family, [string, string, 
     t.test(`${family}: ${name}`, async t => {
       JSON.parse(got)
       t.equal(written(family, sent), got)
-      t.equal(dialects[family].read(Buffer.from(sent)).takesContext, sent !== got)
+      t.equal(dialects[family].read(Buffer.from(sent)).turn !== undefined, sent !== got)
       t.equal(dialects[family].read(Buffer.from(sent)).write({}).toString(), sent)
     })
   }

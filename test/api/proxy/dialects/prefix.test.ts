@@ -28,30 +28,7 @@ const growing: Record<Family, (round: number) => Body> = {
       ),
     ],
   }),
-  anthropic: round => ({
-    model: 'claude',
-    max_tokens: 100,
-    tools: [{ name: 'weather', input_schema: {}, ...mark }],
-    system: [{ type: 'text', text: 'Be kind.', ...mark }],
-    messages: marked(
-      exchanges(round, (text, speaker) =>
-        speaker === 'tool'
-          ? [
-              { role: 'assistant', content: [{ type: 'tool_use', id: text }] },
-              {
-                role: 'user',
-                content: [{ type: 'tool_result', tool_use_id: text, content: text }],
-              },
-            ]
-          : [
-              {
-                role: speaker === 'user' ? 'user' : 'assistant',
-                content: [{ type: 'text', text }],
-              },
-            ],
-      ),
-    ),
-  }),
+  anthropic: round => markedAs('two', round),
   google: round => ({
     systemInstruction: { parts: [{ text: 'Be kind.' }] },
     tools: [{ functionDeclarations: [{ name: 'weather' }] }],
@@ -82,12 +59,51 @@ function exchanges(
   }).flat()
 }
 
-/** As clients do: the last two messages of the user's side end in a mark, and it moves on with them. */
-function marked(messages: Message[]): Message[] {
-  const sides = new Set(messages.filter(({ role }) => role === 'user').slice(-2))
+/** How clients have Anthropic cache a conversation. */
+const markings = {
+  two: 'the last two messages of the user’s side end in a mark',
+  one: 'one mark moves along with the last message',
+  'one in texts': 'so does it, and what is not marked is a plain text',
+  whole: 'one mark for the whole request',
+  'whole, of texts': 'so it is for plain texts',
+}
+type Marking = keyof typeof markings
+
+const markedAs = (marking: Marking, round: number): Body => ({
+  model: 'claude',
+  max_tokens: 100,
+  ...(marking.startsWith('whole') && mark),
+  tools: [{ name: 'weather', input_schema: {}, ...(marking === 'two' && mark) }],
+  system: [{ type: 'text', text: 'Be kind.', ...(marking === 'two' && mark) }],
+  messages: marked(
+    exchanges(round, (text, speaker) =>
+      speaker === 'tool'
+        ? [
+            { role: 'assistant', content: [{ type: 'tool_use', id: text }] },
+            {
+              role: 'user',
+              content: [{ type: 'tool_result', tool_use_id: text, content: text }],
+            },
+          ]
+        : [
+            {
+              role: speaker === 'user' ? 'user' : 'assistant',
+              content: marking.endsWith('texts') ? text : [{ type: 'text', text }],
+            },
+          ],
+    ),
+    marking,
+  ),
+})
+
+/** The marks that stand in messages, on the last part of each. */
+function marked(messages: Message[], marking: Marking): Message[] {
+  const count = { two: 2, one: 1, 'one in texts': 1, whole: 0, 'whole, of texts': 0 }[marking]
+  const users = messages.filter(({ role }) => role === 'user')
+  const sides = new Set(users.slice(users.length - count))
   return messages.map(message => {
     if (!sides.has(message)) return message
-    const content = message.content as Message[]
+    const content = contentOf(message)
     const last = content.length - 1
     return {
       ...message,
@@ -95,6 +111,12 @@ function marked(messages: Message[]): Message[] {
     }
   })
 }
+
+const contentOf = ({ content }: Message): Message[] =>
+  typeof content === 'string' ? [{ type: 'text', text: content }] : (content as Message[])
+
+const unmarked = (part: Message): Message =>
+  Object.fromEntries(Object.entries(part).filter(([name]) => name !== 'cache_control'))
 
 const context = (round: number): string => `<memory_context>\nof round ${round}\n</memory_context>`
 
@@ -127,53 +149,104 @@ for (const family of ['openai', 'google'] as const) {
 
 /** The request as Anthropic's cache sees it: one entry per tool and block; marks are not content. */
 function entries(body: string): { entry: string; marked: boolean }[] {
-  const { tools, system, messages } = JSON.parse(body) as Record<string, Message[]>
+  const {
+    tools,
+    system,
+    messages,
+    cache_control: all,
+  } = JSON.parse(body) as Record<string, Message[]>
   const parts = [
     ...tools!,
     ...system!,
-    ...messages!.flatMap(({ role, content }) =>
-      (content as Message[]).map(part => Object.assign({ role }, part)),
+    ...messages!.flatMap(message =>
+      contentOf(message).map(part => Object.assign({ role: message.role }, part)),
     ),
   ] as Message[]
-  return parts.map(({ cache_control, ...part }) => ({
+  return parts.map(({ cache_control, ...part }, index) => ({
     entry: JSON.stringify(part),
-    marked: cache_control !== undefined,
+    marked: !!cache_control || (!!all && index === parts.length - 1),
   }))
 }
 
-t.test('anthropic: at every mark the cache of the round before is found again', async t => {
-  const cache = new Set<string>()
-  for (let round = 1; round <= rounds; round++) {
-    const parts = entries(sent('anthropic', round))
-    const prefix = (end: number): string =>
-      parts
-        .slice(0, end)
-        .map(({ entry }) => entry)
-        .join()
-    const marks = parts.flatMap(({ marked }, index) => (marked ? [index + 1] : []))
-    // The cache looks back from a mark over at most twenty blocks.
-    const found = marks.flatMap(end =>
-      Array.from({ length: Math.min(20, end) }, (_, back) => end - back).filter(end =>
-        cache.has(prefix(end)),
-      ),
-    )
-    const block = parts.findIndex(({ entry }) => entry.includes('<memory_context>'))
-    t.notOk(parts[block]?.marked, 'the block carries no mark')
-    if (round > 3) {
-      // All but the newest exchanges: those since the mark that stood before the last block.
-      const fresh = parts.length - Math.max(...found)
-      t.ok(fresh <= 9, `round ${round}: ${fresh} of ${parts.length} blocks are new`)
-    }
-    for (const end of marks) cache.add(prefix(end))
-  }
-})
+const isBlock = ({ entry }: { entry: string }): boolean => entry.includes('<memory_context>')
 
-t.test('anthropic: what stands before the last turn of the user is the client’s', async t => {
-  for (let round = 1; round <= rounds; round++) {
-    const client = JSON.stringify(growing.anthropic(round))
-    const now = sent('anthropic', round)
-    const before = now.slice(0, now.indexOf(blockStart.anthropic))
-    t.ok(client.startsWith(before), `round ${round}`)
-    t.equal(now.replace(`${JSON.stringify({ type: 'text', text: context(round) })},`, ''), client)
-  }
-})
+/**
+ * What a request finds in the cache, and leaves there.
+ *
+ * @returns how many blocks at its end are new.
+ */
+function read(cache: Set<string>, parts: ReturnType<typeof entries>): number {
+  const prefix = (end: number): string =>
+    parts
+      .slice(0, end)
+      .map(({ entry }) => entry)
+      .join()
+  const marks = parts.flatMap(({ marked }, index) => (marked ? [index + 1] : []))
+  // The cache looks back from a mark over at most twenty blocks.
+  const found = marks.flatMap(end =>
+    Array.from({ length: Math.min(20, end) }, (_, back) => end - back).filter(end =>
+      cache.has(prefix(end)),
+    ),
+  )
+  for (const end of marks) cache.add(prefix(end))
+  return parts.length - Math.max(0, ...found)
+}
+
+const written = (body: Body, context?: string, place?: number): string =>
+  dialects.anthropic
+    .read(Buffer.from(JSON.stringify(body)))
+    .write({ ...(context !== undefined && { context }), ...(place !== undefined && { place }) })
+    .toString()
+
+for (const [marking, what] of Object.entries(markings) as [Marking, string][]) {
+  t.test(`anthropic, ${what}: the cache of the round before is found again`, async t => {
+    const cache = new Set<string>()
+    const alone = new Set<string>()
+    for (let round = 1; round <= rounds; round++) {
+      const body = markedAs(marking, round)
+      const parts = entries(written(body, context(round)))
+      t.equal(parts.filter(isBlock).length, 1, 'the model is told')
+      t.notOk(parts.find(isBlock)?.marked, 'the block carries no mark')
+      const fresh = read(cache, parts)
+      const without = read(alone, entries(written(body)))
+      t.ok(fresh <= without + 1, `round ${round}: ${fresh} new, ${without} without memory`)
+    }
+  })
+
+  t.test(`anthropic, ${what}: in a loop over tools each step finds the one before`, async t => {
+    const cache = new Set<string>()
+    const body = markedAs(marking, 5)
+    const messages = (body.messages as Message[]).map(({ role, ...message }) => ({
+      role,
+      content: contentOf(message).map(unmarked),
+    }))
+    const place = dialects.anthropic.read(Buffer.from(JSON.stringify(body))).turn!.place
+    read(cache, entries(written(body, context(5))))
+    for (let step = 1; step <= 6; step++) {
+      const result = { type: 'tool_result', tool_use_id: 'a', content: `${step}` }
+      messages.push(
+        { role: 'assistant', content: [{ type: 'tool_use', id: `${step}` }] },
+        { role: 'user', content: [marking.startsWith('whole') ? result : { ...result, ...mark }] },
+      )
+      const parts = entries(written({ ...body, messages }, context(5), place))
+      t.ok(read(cache, parts) <= (step === 1 ? 3 : 2), `step ${step}`)
+      const last = messages.at(-1)!
+      last.content = contentOf(last).map(unmarked)
+    }
+  })
+
+  t.test(`anthropic, ${what}: all but the block is the client’s`, async t => {
+    for (let round = 1; round <= rounds; round++) {
+      const body = markedAs(marking, round)
+      const got = entries(written(body, context(round)))
+      t.same(
+        got.filter(part => !isBlock(part)),
+        entries(JSON.stringify(body)),
+      )
+      const whole = JSON.stringify(body)
+      const start = whole.slice(0, whole.lastIndexOf('{"role":"user"'))
+      const at = marking.startsWith('whole') ? start.indexOf('"tools"') : 0
+      t.ok(written(body, context(round)).includes(start.slice(at)), `round ${round}`)
+    }
+  })
+}

@@ -59,15 +59,16 @@ t.test('200: everything of an account, and nothing of anybody else', async t => 
       ['in a chat', 'chat-1'],
     ],
   )
-  t.match(of('organization'), [
-    {
-      org_id: org,
-      tags: [{ label: 'finance' }],
-      roles: [{ name: 'Accounting' }],
-      users: [{ team_member_id: 'ben@example.com' }],
-      instructions: { org_id: org },
-    },
-  ])
+  t.match(of('policy'), [{ decided_by: 'default' }, { org_id: org }])
+  t.match(of('organization'), [{ org_id: org, name: 'Acme' }])
+  t.match(of('instructions'), [{ org_id: org }])
+  t.match(of('tag'), [{ org_id: org, label: 'finance' }])
+  t.match(of('role'), [{ org_id: org, name: 'Accounting' }])
+  t.match(of('user'), [{ org_id: org, team_member_id: 'ben@example.com' }])
+  t.match(of('audit_event'), [{ position: 1 }, { position: 2 }, { position: 3, org_id: org }])
+  const events = of('account_event')
+  t.match(events.at(-1), { position: events.length, action: 'account.exported' })
+  t.match(lines.at(-1), { type: 'end', lines: lines.length - 1, counts: { memory: 2, tag: 1 } })
   t.same(
     of('shared_memory')
       .map(({ text }) => text)
@@ -78,7 +79,16 @@ t.test('200: everything of an account, and nothing of anybody else', async t => 
   for (const secret of ['somebody else', 'Ben says', webhook.secret, key, member.memory_key]) {
     t.notOk(whole.includes(secret as string), 'no word and no secret of it')
   }
-  t.same((await admin.get(path)).body.length, lines.length, 'the admin gets the same')
+  const again = (await admin.get(path)).body as Line[]
+  t.equal(again.length, lines.length + 1, 'the admin gets the same, and that it was exported')
+
+  const own = (await admin.get(`${orgPath}/export`)).body as Line[]
+  const bare = (line: Line) => ({ ...line, last_used_at: null })
+  t.same(
+    lines.filter(line => line.org_id === org).map(bare),
+    own.filter(({ type }) => type !== 'end').map(bare),
+    'the organization tells of itself in the same lines',
+  )
 })
 
 t.test('401, 403: whoever does not speak for the account', async t => {

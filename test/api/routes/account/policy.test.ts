@@ -59,12 +59,14 @@ t.test('200: nothing is looked for until the account decides', async t => {
   t.same((await client.get(path)).body, {
     redaction: { mode: 'off', kinds: ['secret', 'card', 'iban', 'national-id'] },
     decided_by: 'default',
+    retention_days: null,
   })
   await client.post('/v1/memory/ingest?wait=true', said(`token ${secret}`))
   const put = await decide(client, { mode: 'redact', kinds: ['iban', 'email'] })
   t.same(put.body, {
     redaction: { mode: 'redact', kinds: ['iban', 'email'] },
     decided_by: 'account',
+    retention_days: null,
   })
   await client.post('/v1/memory/ingest?wait=true', said(`token ${secret} of a@b.example`))
   t.same(

@@ -192,7 +192,8 @@ t.test('409: a text another memory has; nothing is changed or billed', async t =
   t.same(await billed(backend, own, 'edit'), [])
 
   await backend.postgres.query(
-    `insert into sessions (vault, session, epoch) values ($1, 'trip', 1)`,
+    `insert into sessions (vault, session, epoch) values ($1, 'trip', 1)
+     on conflict (vault, session) do update set epoch = 1`,
     [own.vault],
   )
   t.equal((await edit(id, 'in a session', {}, client)).status, 200, 'that session was cleared')

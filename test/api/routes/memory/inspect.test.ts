@@ -183,7 +183,8 @@ t.test('200: a session memory can be inspected, until its session is cleared', a
   const [id] = await plant(backend, scope, [{ text: 'in a session', at: begin, session: 'trip' }])
   t.match((await inspect(id)).body, { tier: 1, sources: [], consolidated_into: [] })
   await backend.postgres.query(
-    `insert into sessions (vault, session, epoch) values ($1, 'trip', 1)`,
+    `insert into sessions (vault, session, epoch) values ($1, 'trip', 1)
+     on conflict (vault, session) do update set epoch = 1`,
     [scope.vault],
   )
   t.equal((await inspect(id)).status, 404)

@@ -80,7 +80,8 @@ t.test(
     t.match(body, { embedded: 700, dropped: 700, dimension: 64 })
     t.same(await spacesOf(key), [spaceOfOne])
     t.equal(await find(key, one), 200)
-    t.equal(await find(key), 0)
+    t.equal(await find(key), 200, 'what names no model goes where the vault went')
+    t.equal(await find(key, 'local'), 0)
     t.equal(await find(key, other), 0)
 
     const bare = (documents: typeof before) =>

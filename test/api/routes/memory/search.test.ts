@@ -94,19 +94,22 @@ t.test('200: what another process stores is found by the next request', async t 
   t.match(body.memories, [{ content: /fern/ }])
 })
 
-t.test('200: a search is billed for the tokens it returned, an empty one is free', async t => {
-  const mine = clientOf(api.base, await buildKey(backend))
-  await mine.post('/v1/memory/search', { query: 'nothing here', limit: 3 })
-  await said(mine, 'The boiler was serviced in May')
-  const { body } = await mine.post('/v1/memory/search', { query: 'boiler', limit: 3 })
-  await backend.usage.flush()
-  const { rows } = await backend.postgres.query(
-    `select u.memory_tokens from usage_events u
+t.test(
+  '200: a search is billed for the tokens it returned, an empty one counted alone',
+  async t => {
+    const mine = clientOf(api.base, await buildKey(backend))
+    await mine.post('/v1/memory/search', { query: 'nothing here', limit: 3 })
+    await said(mine, 'The boiler was serviced in May')
+    const { body } = await mine.post('/v1/memory/search', { query: 'boiler', limit: 3 })
+    await backend.usage.flush()
+    const { rows } = await backend.postgres.query(
+      `select u.memory_tokens from usage_events u
      where u.kind = 'search' and u.vault = (select vault from usage_events where kind = 'ingest'
-       order by at desc limit 1)`,
-  )
-  t.same(rows, [{ memory_tokens: body.tokenCount }])
-})
+       order by at desc limit 1) order by u.id`,
+    )
+    t.same(rows, [{ memory_tokens: 0 }, { memory_tokens: body.tokenCount }])
+  },
+)
 
 t.test('400: bounds are named', async t => {
   for (const [body, message] of [

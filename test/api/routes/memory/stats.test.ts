@@ -57,4 +57,23 @@ t.test('200: warmup loads the vault, and a session on its own', async t => {
   t.ok(body.warmup_ms >= 0)
   const session = await api.post('/v1/memory/warmup', {}, { 'x-session-id': 'none' })
   t.equal(session.body.memories_loaded, 0)
+  const named = await api.post('/v1/memory/warmup', { session_id: 'none' })
+  t.equal(named.body.memories_loaded, 0)
+})
+
+t.test('400: warmup refuses what it does not know', async t => {
+  t.match(await api.post('/v1/memory/warmup', { foo: 1 }), {
+    status: 400,
+    body: { error: 'unknown field foo' },
+  })
+  const other = await api.post('/v1/memory/warmup', { session_id: 'a' }, { 'x-session-id': 'b' })
+  t.equal(other.status, 400)
+})
+
+t.test('warmup answers the same Idempotency-Key as the first time', async t => {
+  const warm = (body = {}) => api.post('/v1/memory/warmup', body, { 'idempotency-key': 'warm' })
+  const first = await warm()
+  t.equal(first.status, 200)
+  t.same((await warm()).body, first.body)
+  t.equal((await warm({ session_id: 'other' })).status, 400)
 })

@@ -17,6 +17,24 @@ t.test('200: what an organization begins with', async t => {
   })
 })
 
+t.test('200: an organization of which nothing was ever written, as any other', async t => {
+  const { admin, org, path } = await buildOrg(backend, base)
+  const usual = (await admin.get(`${path}/instructions`)).body
+  const forget = () => backend.postgres.query('delete from org_instructions where org = $1', [org])
+  await forget()
+  const { status, body } = await admin.get(`${path}/instructions`)
+  t.equal(status, 200)
+  t.match(body, { ...usual, updated_at: Number })
+  const put = await admin.send('PUT', `${path}/instructions`, { body: { custom: 'Keep it short' } })
+  t.match(put, { status: 200, body: { ...usual, custom: 'Keep it short', updated_at: Number } })
+  await forget()
+  const rules = { body: { anti_rules: [{ match: 'pay' }] } }
+  t.match(await admin.send('PUT', `${path}/instructions`, rules), {
+    status: 200,
+    body: { default_on: true, custom: '', anti_rules: [{ match: 'pay' }] },
+  })
+})
+
 t.test('200: PUT writes only what is there', async t => {
   const { admin, path } = await buildOrg(backend, base)
   const put = async (body: unknown) => {
@@ -88,6 +106,11 @@ t.test('400', async t => {
     [{ anti_rules: {} }, /anti_rules/],
     [{ anti_rules: [{}] }, /anti_rules\[0\]\.match/],
     [{ anti_rules: [{ match: '' }] }, /anti_rules\[0\]\.match/],
+    [
+      { anti_rules: [{ match: 'x' }, { match: ' \n\t ' }] },
+      /anti_rules\[1\]\.match holds no words/,
+    ],
+    [{ exec_rules: [{ match: '\u200B\u00AD' }] }, /exec_rules\[0\]\.match holds no words/],
     [{ exec_rules: [{ match: 'x', id: 'x' }] }, /exec_rules\[0\]\.id/],
     [{ exec_rules: [{ match: 'x', rule: 'x' }] }, /rule/],
     [{ base: 'mine' }, /base/],

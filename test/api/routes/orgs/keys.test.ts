@@ -59,7 +59,7 @@ t.test('201: keys minted for one name at once are keys of one member', async t =
   t.equal((await admin.get(`${path}/keys`)).body.keys.length, 8)
 })
 
-t.test('200: a masked listing, searched by a piece of a key or of a name', async t => {
+t.test('200: a masked listing, searched by what is known of keys in clear', async t => {
   const { admin, path } = await buildOrg(backend, base)
   const bob = (await admin.post(`${path}/keys`, { team_member_id: 'bob@example.com' })).body
   const cat = (await admin.post(`${path}/keys`, { team_member_id: 'Cat%_\\' })).body
@@ -78,12 +78,42 @@ t.test('200: a masked listing, searched by a piece of a key or of a name', async
   })
   t.notMatch(JSON.stringify(keys), bob.key_id.slice(7, 20))
   t.strictSame(await found('BOB@'), [bob.id])
-  t.strictSame(await found(bob.key_id.slice(9, 20).toLowerCase()), [bob.id])
+  t.strictSame(await found(bob.key_id), [bob.id], 'a whole key')
+  t.strictSame(await found(bob.key_id.slice(9, 20)), [], 'of what is sealed no piece is known')
+  t.strictSame(await found(bob.key_id.slice(-4).toUpperCase()), [bob.id])
+  t.strictSame(await found(`…${bob.key_id.slice(-4)}`), [bob.id])
+  t.strictSame(await found(bob.id.toUpperCase()), [bob.id])
   t.strictSame(await found('%_\\'), [cat.id], 'nothing in it is a pattern')
   t.strictSame(await found(''), [bob.id, cat.id])
   t.strictSame(await found('nobody'), [])
   t.equal((await admin.get(`${path}/keys?q=${'x'.repeat(321)}`)).status, 400)
   t.equal((await admin.get(`${path}/keys?p=1`)).status, 400)
+
+  const user = { email: 'dee@example.com', first_name: 'Désirée', last_name: 'Okafor' }
+  await admin.post(`${path}/users`, user)
+  const dee = (await admin.post(`${path}/keys`, { team_member_id: 'dee@example.com' })).body
+  const users = (await admin.get(`${path}/users`)).body.users as {
+    email: string
+    user_id: string
+  }[]
+  const { user_id: id } = users.find(({ email }) => email === user.email)!
+  await admin.send('PATCH', `${path}/users/${id}`, { body: { email: 'moved@example.org' } })
+  for (const q of ['MOVED@', 'DÉSIRÉE oka', 'Okafor']) t.strictSame(await found(q), [dee.id])
+})
+
+t.test('409: a key whose master key is gone is listed, found and revoked, not shown', async t => {
+  const { admin, key, path } = await buildOrg(backend, base)
+  const minted = (await admin.post(`${path}/keys`, { team_member_id: 'gus' })).body
+  const masterKeys = [{ id: 'other', key: Buffer.alloc(32, 7) }]
+  const later = await testBackend(t, { config: { ...backend.config, masterKeys } })
+  const again = clientOf((await testApi(t, later)).base, key)
+  const listed = { id: minted.id, masked_key: `mk_org_…${minted.key_id.slice(-4)}`, active: true }
+  for (const q of ['', '?q=gus', `?q=${minted.key_id}`]) {
+    t.match(await again.get(`${path}/keys${q}`), { status: 200, body: { keys: [listed] } }, q)
+  }
+  const shown = await again.get(`${path}/keys/${minted.id}`)
+  t.match(shown, { status: 409, body: { error: /cannot be shown/, hint: /master key/ } })
+  t.match(await again.send('DELETE', `${path}/keys/${minted.id}`), { status: 200 })
 })
 
 t.test('200: a key whole, by its id and by itself', async t => {

@@ -90,7 +90,7 @@ t.test('200: pages are complete, in order, and hold to their filters', async t =
     Array.from({ length: 25 }, (_, n) => ({
       text: `Fact number ${n} about ${n % 2 ? 'cats' : 'dogs'}`,
       tags: n % 5 === 0 ? ['five', 'x'] : [],
-      author: n % 3 === 0 ? 'ann' : 'bob',
+      author: n % 3 === 0 ? 'ann' : 'bob@example.com',
       reviewed: n % 4 !== 0,
       acquiredAt: at - Math.floor(n / 4),
     })),
@@ -110,6 +110,8 @@ t.test('200: pages are complete, in order, and hold to their filters', async t =
   t.equal(new Set(all.map(({ text }) => text)).size, 25)
   t.equal((await pagesOf('&tag=five')).length, 5)
   t.equal((await pagesOf('&author=ann')).length, 9)
+  t.equal((await pagesOf('&author=Bob@Example.com')).length, 16, 'an email is one in any case')
+  t.equal((await pagesOf('&author=Ann')).length, 0, 'and no other name is')
   t.equal((await pagesOf('&reviewed=false')).length, 7)
   t.equal((await pagesOf('&reviewed=true&author=ann&tag=five')).length, 1)
   t.equal((await pagesOf('&q=cats')).filter(({ text }) => /cats/.test(text)).length, 12)

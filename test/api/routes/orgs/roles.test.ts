@@ -1,4 +1,5 @@
 import t from 'tap'
+import { dropOldAnswers } from '#shared/postgres/leftovers.ts'
 import { testApi } from '#test/support/api.ts'
 import { buildOrg } from '#test/support/admin.ts'
 import { testBackend } from '#test/support/backend.ts'
@@ -71,7 +72,7 @@ t.test('400 and 404', async t => {
     [{ name: 'x', allowed_tags: [''] }, /allowed_tags\[0\]/],
     [{ name: 'x', allowed_tags: ['a\u0007'] }, /allowed_tags\[0\]/],
     [{ name: 'x', allowed_tags: ['x'.repeat(101)] }, /allowed_tags\[0\]/],
-    [{ name: 'x', allowed_tags: Array.from({ length: 1001 }, () => 'x') }, /allowed_tags/],
+    [{ name: 'x', allowed_tags: Array.from({ length: 101 }, () => 'x') }, /allowed_tags/],
     [{ name: 'x', tags: [] }, /tags/],
   ]
   for (const [body, error] of bad) {
@@ -94,4 +95,60 @@ t.test('the same Idempotency-Key makes one role, also when its answer was lost',
   )
   t.strictSame((await admin.post(`${path}/roles`, { name: 'Once' }, headers)).body, one.body)
   t.equal((await admin.post(`${path}/roles`, { name: 'Once' })).status, 409)
+})
+
+t.test('200: removing roles, tags, users and keys is answered again, lost answers too', async t => {
+  const { query } = backend.postgres
+  const role = (await admin.post(`${path}/roles`, { name: 'Going' })).body.role_id
+  const tag = (await admin.post(`${path}/tags`, { label: 'going', question: '?' })).body.tag_id
+  const user = (await admin.post(`${path}/users`, { email: 'going@example.com' })).body.user_id
+  const key = (await admin.post(`${path}/keys`, { team_member_id: 'staying' })).body.id
+  const removals = [`roles/${role}`, `tags/${tag}`, `users/${user}`, `keys/${key}`]
+  for (const what of removals) {
+    const headers = { 'idempotency-key': 'going' }
+    const remove = () => admin.send('DELETE', `${path}/${what}`, { headers })
+    const first = await remove()
+    t.match(first, { status: 200, body: { deleted: true } }, what)
+    t.strictSame((await remove()).body, first.body)
+    await query(`update idempotency set answer = null, locked_until = now() - interval '1 second'`)
+    t.match(await remove(), { status: 200, body: first.body }, `${what}: the answer was lost`)
+    t.match(await remove(), { status: 200, body: first.body })
+  }
+  for (const what of removals.slice(0, 3)) {
+    const headers = { 'idempotency-key': 'another' }
+    const { status } = await admin.send('DELETE', `${path}/${what}`, { headers })
+    t.equal(status, 404, 'another request finds nothing')
+  }
+  await query(`update policy_removals set created_at = now() - interval '26 hours'`)
+  await dropOldAnswers(query)
+  t.same((await query('select 1 from policy_removals')).rows, [])
+})
+
+t.test('400: the roles of one person allow no more than 1,000 tags together', async t => {
+  const { admin, path } = await buildOrg(backend, base)
+  const labels = (from: number, count: number) =>
+    Array.from({ length: count }, (_, n) => `label ${from + n}`)
+  const roleOf = async (name: string, allowed_tags: string[]): Promise<string> =>
+    (await admin.post(`${path}/roles`, { name, allowed_tags })).body.role_id
+  const ten = await Promise.all(
+    Array.from({ length: 10 }, (_, n) => roleOf(`Hundred ${n}`, labels(n * 100, 100))),
+  )
+  const same = await roleOf('The same', labels(0, 100))
+  const other = await roleOf('Another', ['*'])
+  const refused = { status: 400, body: { error: /1000 tags/, hint: /\*/ } }
+  const full = { team_member_id: 'full', role_ids: [...ten, same] }
+  const { status, body } = await admin.post(`${path}/role-assignments`, full)
+  t.equal(status, 200)
+  const over = { ...full, role_ids: [...ten, other] }
+  t.match(await admin.post(`${path}/role-assignments`, over), refused)
+  const user = { email: 'x@example.com', role_ids: [...ten, other] }
+  t.match(await admin.post(`${path}/users`, user), refused)
+  const at = `${path}/users/${body.user_id}`
+  t.match(await admin.send('PATCH', at, { body: { role_ids: [...ten, other] } }), refused)
+  t.same((await admin.get(`${path}/users`)).body.users[0].role_ids, full.role_ids, 'as it was')
+
+  const change = (allowed_tags: string[]) =>
+    admin.send('PATCH', `${path}/roles/${same}`, { body: { allowed_tags } })
+  t.match(await change(['label 1', 'one more']), refused)
+  t.match(await change(['label 1']), { status: 200 })
 })

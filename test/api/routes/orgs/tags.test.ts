@@ -94,6 +94,75 @@ t.test('a new label goes along to roles at once and to memories soon', async t =
   t.equal(await seen(), 3)
 })
 
+/** A team whose member may see what is tagged `launch`, and nothing else. */
+async function launchTeam() {
+  const { admin, path } = await buildOrg(backend, base)
+  const newTag = async (label: string): Promise<string> =>
+    (await admin.post(`${path}/tags`, { label })).body.tag_id
+  const [launch, finance] = [await newTag('launch'), await newTag('finance')]
+  const { body: role } = await admin.post(`${path}/roles`, { name: 'L', allowed_tags: ['launch'] })
+  const { body: key } = await admin.post(`${path}/keys`, { team_member_id: 'ann' })
+  await admin.post(`${path}/role-assignments`, { key_id: key.id, role_ids: [role.role_id] })
+  const seed = (text: string, tags: string[]) => admin.post(`${path}/memories`, { text, tags })
+  await seed('The launch is on May 5', ['launch'])
+  await seed('The salary budget is 5 million', ['finance'])
+  const member = clientOf(base, key.key_id)
+  return {
+    admin,
+    path,
+    seed,
+    finance,
+    role: role.role_id as string,
+    rename: (label: string) => admin.send('PATCH', `${path}/tags/${launch}`, { body: { label } }),
+    async seen(): Promise<number> {
+      const query = 'When is the launch, what is the budget'
+      const { body } = await member.post('/v1/memory/search', { query, limit: 10 })
+      return body.memories.length
+    },
+  }
+}
+
+t.test('409: a new label never opens what bears it already', async t => {
+  const { admin, path, seed, finance, rename, seen } = await launchTeam()
+  await admin.send('DELETE', `${path}/tags/${finance}`)
+  t.equal(await seen(), 1)
+  t.match(await rename('finance'), { status: 409, body: { hint: /memories\?tag=/ } })
+  await seed('The board leaves', ['board'])
+  t.equal((await rename('board')).status, 409, 'nor what no tag ever stood for')
+  t.equal(await seen(), 1)
+
+  // Created again it is as closed as it was, under this label and any other.
+  const { status, body: again } = await admin.post(`${path}/tags`, { label: 'finance' })
+  t.equal(status, 201)
+  t.equal(await seen(), 1)
+  t.equal((await rename('finance')).status, 409)
+  await admin.send('DELETE', `${path}/tags/${again.tag_id}`)
+  t.equal((await rename('finance')).status, 409)
+
+  const { items } = (await admin.get(`${path}/memories?tag=finance`)).body
+  for (const { mem_id } of items) {
+    await admin.send('PATCH', `${path}/memories/${mem_id}`, { body: { tags: ['money'] } })
+  }
+  t.equal((await rename('finance')).status, 200, 'free once nothing bears it')
+  t.equal(await seen(), 1)
+  t.equal((await rename('launch')).status, 200, 'and a tag’s own label of before always is')
+  t.equal(await seen(), 1)
+})
+
+t.test('409: a new label that a role allows which does not see the tag', async t => {
+  const { admin, path, finance, role, seen } = await launchTeam()
+  const at = `${path}/roles/${role}`
+  await admin.send('PATCH', at, { body: { allowed_tags: ['launch', 'numbers'] } })
+  const rename = (label: string) =>
+    admin.send('PATCH', `${path}/tags/${finance}`, { body: { label } })
+  t.match(await rename('numbers'), { status: 409, body: { error: /role L/ } })
+  t.equal(await seen(), 1)
+  await admin.send('PATCH', at, { body: { allowed_tags: ['launch', 'numbers', 'finance'] } })
+  t.equal(await seen(), 2)
+  t.equal((await rename('numbers')).status, 200)
+  t.equal(await seen(), 2)
+})
+
 t.test('a role that allows both labels allows the one that is left once', async t => {
   const { admin, path } = await buildOrg(backend, base)
   const { body: tag } = await admin.post(`${path}/tags`, { label: 'a' })

@@ -266,7 +266,11 @@ t.test('200: embeddings names the vault space that is consolidated', async t => 
     messages: [{ role: 'user', content: 'in another space' }],
     embeddings,
   })
-  t.equal((await checkOut(vault)).body.batch_id, null)
+  const { body: elsewhere } = await checkOut(vault)
+  t.equal(elsewhere.batch_id, null)
+  t.match(elsewhere.message, 'in the space of local: what waits is in that of ollama/double')
+  t.match(elsewhere.message, '"embeddings": "ollama/double"')
+  t.match((await checkOut(vault, { tier: 2 })).body.message, /every reflection is covered/)
   t.same(textsOf(await checkOut(vault, { tier: 1, embeddings })), ['in another space'])
   t.equal(
     (await checkOut(vault, { tier: 1 }, { 'x-embedding-model': embeddings })).body.batch_id,

@@ -20,7 +20,9 @@ const bob = await team.member('bob')
 async function turn(key: string): Promise<string> {
   const id = mintId()
   const keyHash = hashOfKey(backend.config.keyPepper, key)
-  await backend.postgres.transaction(tx => insertTurns(tx, [{ id, keyHash }]))
+  await backend.postgres.transaction(tx =>
+    insertTurns(tx, [{ id, keyHash, saidAt: Date.now(), leftOut: 0 }]),
+  )
   return id
 }
 
@@ -74,6 +76,8 @@ t.test('200: both kinds, newest first, of everybody or of one member', async t =
     (await admin.get(path + search)).body.passes.map(({ author }: { author: string }) => author)
   t.same(await authors('?author=bob'), ['bob'])
   t.same(await authors('?author=ann%40example.com'), ['ann@example.com', 'ann@example.com'])
+  t.equal((await authors('?author=Ann%40Example.COM')).length, 2, 'an email is one in any case')
+  t.same(await authors('?author=BOB'), [], 'and no other name is')
   t.same(await authors('?author=nobody'), [])
   t.same(await authors('?limit=1'), ['bob'])
 })

@@ -34,6 +34,24 @@ t.test('201: one of several that cannot be embedded is told, the others are stor
   t.same((await listed()).toSorted(), ['four', 'three', 'two'])
 })
 
+t.test('201: one of several that holds no words is told; 400 when none holds any', async t => {
+  const before = (await listed()).length
+  const items = [{ text: '   ' }, { text: 'five' }, { text: '\n\t\u00A0' }]
+  const { status, body } = await admin.post(path, { items })
+  t.equal(status, 201)
+  t.match(body, {
+    created: 1,
+    failed: 2,
+    errors: [
+      { index: 0, error: 'text holds no words' },
+      { index: 2, error: 'text holds no words' },
+    ],
+  })
+  t.match(await admin.post(path, { items: [items[0]] }), { status: 400 })
+  t.match(await admin.post(path, { text: ' ' }), { status: 400 })
+  t.equal((await listed()).length, before + 1)
+})
+
 t.test('502: a PATCH whose text cannot be embedded changes nothing', async t => {
   const { body } = await admin.post(path, { text: 'stays', tags: ['a'] })
   provider.fail(400, 1)

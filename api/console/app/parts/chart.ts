@@ -1,11 +1,11 @@
 import { useEffect, useRef } from 'preact/hooks'
 import type uPlot from 'uplot'
 import { html, type View } from '#api/console/app/html.ts'
+import type { Day } from '#api/console/app/parts/days.ts'
 import { brief, counted, shortDayOf } from '#api/console/app/words.ts'
 
-export type Day = { at: number; requests: number; memory_tokens: number }
-
-type Props = { days: Day[]; of: 'requests' | 'memory_tokens'; name: string }
+/** `of` is the number of each day that is drawn. */
+type Props = { days: Day[]; of: string; name: string }
 
 const height = 220
 const axisDay = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' })
@@ -44,8 +44,9 @@ export function Chart({ days, of, name }: Props): View {
       dark.removeEventListener('change', again)
     }
   }, [days, of])
-  const total = days.reduce((sum, day) => sum + day[of], 0)
-  const most = days.reduce((one, other) => (other[of] > one[of] ? other : one))
+  const valueOf = (day: Day): number => day[of] ?? 0
+  const total = days.reduce((sum, day) => sum + valueOf(day), 0)
+  const most = days.reduce((one, other) => (valueOf(other) > valueOf(one) ? other : one))
   return html`<div
     class="chart"
     role="img"

@@ -1,0 +1,44 @@
+import type { AnswerOf } from '#api/client/client.ts'
+import { html, type View } from '#api/console/app/html.ts'
+import { checksField, choiceField } from '#api/console/app/parts/fields.ts'
+
+export type Redaction = AnswerOf<'GET /v1/account/policy'>['redaction']
+type Kind = Redaction['kinds'][number]
+
+const kinds: readonly (readonly [Kind, string])[] = [
+  ['secret', 'Keys, tokens and passwords'],
+  ['card', 'Card numbers'],
+  ['iban', 'Bank accounts'],
+  ['national-id', 'National ids'],
+  ['email', 'Email addresses'],
+  ['phone', 'Phone numbers'],
+  ['ip', 'Internet addresses'],
+]
+
+/** What is looked for before something is stored, and what becomes of it. */
+export const redactionFields = (
+  { mode, kinds: chosen }: Redaction,
+  onValue: (redaction: Redaction) => void,
+): View =>
+  html`<div class="stack">
+    ${choiceField({
+      label: 'Private data in what is stored',
+      value: mode,
+      onValue: mode => onValue({ mode, kinds: chosen }),
+      choices: [
+        ['off', 'Is kept as it is'],
+        ['redact', 'Is replaced by its kind'],
+        ['block', 'Is refused, and so is the text around it'],
+      ],
+      hint: 'From the next request on; what is stored already stays. A model call is never refused.',
+    })}
+    ${
+      mode !== 'off' &&
+      checksField({
+        label: 'What is looked for',
+        value: chosen,
+        onValue: kinds => onValue({ mode, kinds: [...kinds] }),
+        choices: kinds,
+      })
+    }
+  </div>`

@@ -1,0 +1,66 @@
+import { call } from '#api/console/app/call.ts'
+import { html, part, type View } from '#api/console/app/html.ts'
+import { useListing } from '#api/console/app/listing.ts'
+import { chip } from '#api/console/app/parts/chips.ts'
+import { DownloadButton } from '#api/console/app/parts/download-button.ts'
+import { emptyNote, faultNote, moreButton, waitingNote } from '#api/console/app/parts/states.ts'
+import { downloadLines } from '#api/console/app/vault/export.ts'
+import { isoOf, momentOf } from '#api/console/app/words.ts'
+import type { AccountAction, AccountEvent } from '#api/contract/types.ts'
+
+/** What an action is called, and the colour of its chip. */
+const actions: Record<AccountAction, readonly [words: string, kind: string]> = {
+  'key.minted': ['Key minted', 'good'],
+  'key.rotated': ['Key rotated', 'good'],
+  'key.revoked': ['Key revoked', 'bad'],
+  'admin_key.issued': ['Credential issued', 'good'],
+  'admin_key.revoked': ['Credential revoked', 'bad'],
+  'provider_key.stored': ['Provider key stored', 'good'],
+  'provider_key.deleted': ['Provider key forgotten', 'bad'],
+  'policy.changed': ['Policy changed', 'busy'],
+  'webhook.created': ['Webhook created', 'good'],
+  'webhook.changed': ['Webhook changed', 'busy'],
+  'webhook.deleted': ['Webhook deleted', 'bad'],
+  'organization.created': ['Organization created', 'good'],
+  'organization.deleted': ['Organization removed', 'bad'],
+  'organization.exported': ['Organization exported', 'plain'],
+  'vault.cleared': ['Vault emptied', 'bad'],
+  'account.exported': ['Account exported', 'plain'],
+}
+
+/** What was done to the account, newest first, and everything of it as a file. */
+export function AccountEvents(): View {
+  const { items, waiting, fault, more, again } = useListing<AccountEvent>((cursor, signal) => {
+    const query = { limit: 10, ...(cursor && { cursor }) }
+    return call('GET /v1/account/events', { query }, signal)
+  }, [])
+  return html`<div class="panel stack">
+    ${faultNote(fault, again)}
+    ${
+      !waiting &&
+      !fault &&
+      items.length === 0 &&
+      emptyNote('Nothing happened', 'It is all as it was.')
+    }
+    <ol class="plain rows">
+      ${items.map(event => html`<li key=${event.position} class="row">${eventRow(event)}</li>`)}
+    </ol>
+    ${waiting && items.length === 0 ? waitingNote('what happened') : moreButton(more, waiting)}
+    <div class="actions">
+      ${part(DownloadButton, {
+        words: 'Export the account',
+        run: onBytes => downloadLines('/v1/account/export', 'account', { onBytes }),
+      })}
+    </div>
+  </div>`
+}
+
+const eventRow = ({ action, subject, actor, created_at }: AccountEvent): View => {
+  const [words, kind] = actions[action]
+  return html`<div class="row-main">
+    <p>${chip(words, kind)} ${subject !== 'account' && html`<code>${subject}</code>`}</p>
+    <p class="quiet">
+      <time datetime=${isoOf(created_at)}>${momentOf(created_at)}</time>, by ${actor}
+    </p>
+  </div>`
+}

@@ -1,0 +1,15 @@
+import type { AccountEvent as Presented } from '#api/contract/types.ts'
+import type { AccountEvent } from '#shared/postgres/account-events.ts'
+
+export const presentAccountEvent = (event: AccountEvent): Presented => ({
+  position: event.position,
+  event_id: event.id,
+  action: event.action,
+  subject: event.subject,
+  actor: event.actor,
+  created_at: new Date(msOf(event.micros)).toISOString(),
+  hash: event.hash.toString('hex'),
+})
+
+/** Epoch milliseconds of microseconds, which are more than a number holds. */
+export const msOf = (micros: string): number => Number(BigInt(micros) / 1_000n)

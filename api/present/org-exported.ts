@@ -1,0 +1,78 @@
+import type { TypedLine } from '#api/present/exported.ts'
+import { msOf } from '#api/present/account-event.ts'
+import {
+  presentInstructions,
+  presentListedUser,
+  presentOrg,
+  presentRole,
+  presentTag,
+} from '#api/present/org.ts'
+import { presentPolicy } from '#api/present/policy.ts'
+import { presentShared } from '#api/present/shared-memory.ts'
+import { shortened } from '#shared/bulk/export.ts'
+import type { OrgExported } from '#shared/org/export.ts'
+import type { AuditLink } from '#shared/postgres/audit-chain.ts'
+import type { OrgKeyRow } from '#shared/postgres/org-export.ts'
+
+type Of<Type extends OrgExported['type']> = Extract<OrgExported, { type: Type }>
+
+/** A line of the export of an organization. */
+export const presentOrgExported = (exported: OrgExported): TypedLine => ({
+  type: exported.type,
+  org_id: exported.org,
+  ...fieldsOf(exported),
+})
+
+function fieldsOf(exported: OrgExported): object {
+  switch (exported.type) {
+    case 'organization':
+      return presentOrg(exported.row)
+    case 'instructions':
+      return presentInstructions(exported.instructions)
+    case 'policy':
+      return presentPolicy(exported.policy)
+    case 'role':
+      return presentRole(exported.role)
+    case 'tag':
+      return presentTag(exported.tag)
+    case 'user':
+      return presentListedUser(exported.user)
+    case 'member_key':
+      return presentOrgKey(exported.key)
+    case 'shared_memory':
+      return presentMemory(exported)
+    case 'audit_event':
+      return presentAuditLink(exported.event)
+  }
+}
+
+const presentOrgKey = (key: OrgKeyRow) => ({
+  id: key.id,
+  kind: key.user === null ? 'organization' : key.kind,
+  user_id: key.user,
+  team_member_id: key.teamMemberId,
+  masked_key: key.masked,
+  created_at: key.createdAt.getTime(),
+  active: key.revokedAt === null,
+  revoked_at: key.revokedAt?.getTime() ?? null,
+  last_used_at: key.lastUsedAt?.getTime() ?? null,
+})
+
+const presentMemory = ({ org, roles, memory, model }: Of<'shared_memory'>) => ({
+  ...presentShared(memory, { org, roles: roles.map(({ allowedTags }) => allowedTags) }),
+  operation_id: memory.operation,
+  ...(memory.vector && model && { vector: { model, values: shortened(memory.vector) } }),
+})
+
+/** Everything its hash is made of, and the hash. */
+const presentAuditLink = (event: AuditLink) => ({
+  position: event.position,
+  event_id: event.id,
+  action: event.action,
+  actor: event.actor,
+  mem_id: event.memory,
+  write_id: event.write,
+  created_at: msOf(event.micros),
+  created_at_us: event.micros,
+  hash: event.hash.toString('hex'),
+})

@@ -1,0 +1,47 @@
+import type { Router } from '@koa/router'
+import { actingOperator } from '#api/admin.ts'
+import { ListTenantsQuery } from '#api/contract/contract.ts'
+import { queryOf } from '#api/request.ts'
+import type { Backend } from '#shared/backend.ts'
+import { listTenants, type Tenant } from '#shared/postgres/tenants.ts'
+
+/** The accounts of the service, for whoever runs it. */
+export function tenants(router: Router, backend: Backend): void {
+  router.get('/v1/operator/tenants', async ctx => {
+    await actingOperator(ctx, backend)
+    const { q, limit, cursor } = queryOf(ctx, ListTenantsQuery)
+    const bound = ['GET /v1/operator/tenants', q ?? null]
+    const before =
+      cursor === undefined ? undefined : (backend.cursors.read(cursor, bound) as string)
+    const filter = { search: q, before, limit: limit + 1 }
+    const rows = await listTenants(backend.postgres.query, filter)
+    const page = rows.slice(0, limit)
+    const last = rows.length > limit ? page.at(-1) : undefined
+    ctx.body = {
+      items: page.map(present),
+      has_more: last !== undefined,
+      next_cursor: last ? backend.cursors.write(last.id, bound) : null,
+    }
+  })
+}
+
+const present = ({ used, ...tenant }: Tenant) => ({
+  account_id: tenant.id,
+  email: tenant.email,
+  created_at: tenant.createdAt.toISOString(),
+  payment_method: tenant.hasPaymentMethod,
+  balance: tenant.balance,
+  keys: tenant.keys,
+  member_keys: tenant.memberKeys,
+  vaults: tenant.vaults,
+  organizations: tenant.organizations,
+  pending: tenant.pending,
+  unconsolidated: tenant.unconsolidated,
+  last_30_days: {
+    requests: used.requests,
+    input_tokens: used.inputTokens,
+    output_tokens: used.outputTokens,
+    memory_tokens: used.memoryTokens,
+  },
+  last_active: tenant.lastActive,
+})

@@ -1,0 +1,108 @@
+import { optionsOf } from '#scripts/command-line.ts'
+import { embeddedEnvironment } from '#scripts/embedded.ts'
+import { ConfigFault, readConfig, type Config } from '#shared/config.ts'
+import { Refusal } from '#shared/errors.ts'
+import { reconcileStores, wasBehind, type Reconciled } from '#shared/memory/after-restore.ts'
+import { openMongo } from '#shared/mongo/connect.ts'
+import { openPostgres } from '#shared/postgres/connect.ts'
+import { pendingMigrations } from '#shared/postgres/migrate.ts'
+
+const help = `Usage: node scripts/after-restore.ts [--dry-run] [--json]
+
+Brings Postgres in line with what MongoDB holds, after either was put back from a backup: what was stored
+later than the backup of Postgres is seen again, what had been cleared is not, what waits for consolidation
+is counted anew, and images of vaults in memory are dropped. Run it after the release step.
+
+  --dry-run  changes nothing and tells what would be changed
+  --json     prints JSON: totals, and every vault that was behind
+  --help     this text
+
+Running it again changes nothing, and the service may run meanwhile. Reads the same environment as the
+service; without DATABASE_URL it works on the embedded services of DATA_DIR while "npm start" is running.
+
+Exits 0 when all is done, 1 when a database is out of reach, has not seen the release step, or counts were
+left for another run since work is under way there.
+`
+
+const options = optionsOf(help, {
+  'dry-run': { type: 'boolean', default: false },
+  json: { type: 'boolean', default: false },
+})
+
+try {
+  process.exitCode = await main(readConfig(embeddedEnvironment(process.env) ?? process.env))
+} catch (error) {
+  if (!(error instanceof ConfigFault) && !(error instanceof Refusal)) throw error
+  process.stderr.write(`${error.message}\n`)
+  process.exitCode = error instanceof ConfigFault ? 2 : 1
+}
+
+/** @returns the exit code. */
+async function main({ databaseUrl, mongodbUri }: Config): Promise<number> {
+  const dryRun = options['dry-run']
+  const postgres = openPostgres(databaseUrl, { max: 8, onError: () => {} })
+  try {
+    const pending = await pendingMigrations(postgres.query)
+    if (pending.length > 0) {
+      throw new Refusal('unavailable', 'Run the release step first: npm run migrate')
+    }
+    const mongo = await openMongo(mongodbUri)
+    try {
+      const totals = { vaults: 0, behind: 0, busy: 0 }
+      const behind: Reconciled[] = []
+      await reconcileStores({ postgres, mongo }, { dryRun }, vault => {
+        totals.vaults++
+        if (vault.busy) totals.busy++
+        if (!wasBehind(vault)) return
+        totals.behind++
+        if (options.json) behind.push(vault)
+        else process.stdout.write(lineOf(vault))
+      })
+      const told = options.json ? jsonOf(totals, behind) : sentencesOf(totals)
+      process.stdout.write(told)
+      return totals.busy > 0 ? 1 : 0
+    } finally {
+      await mongo.close()
+    }
+  } finally {
+    await postgres.close()
+  }
+}
+
+type Totals = { vaults: number; behind: number; busy: number }
+
+function jsonOf(totals: Totals, behind: readonly Reconciled[]): string {
+  const vaults = behind.map(({ vault, epoch, sessions, waiting, leftovers }) => ({
+    vault,
+    newer_epoch: epoch.before !== epoch.after,
+    sessions,
+    raw_units: { before: waiting.before.rawUnits, after: waiting.after.rawUnits },
+    raw_tokens: { before: waiting.before.rawTokens, after: waiting.after.rawTokens },
+    tier2_count: { before: waiting.before.tier2Count, after: waiting.after.tier2Count },
+    leftovers,
+  }))
+  return `${JSON.stringify({ dry_run: options['dry-run'], ...totals, changed: vaults })}\n`
+}
+
+function lineOf({ vault, epoch, sessions, waiting, leftovers }: Reconciled): string {
+  const { before, after } = waiting
+  const parts = [
+    epoch.before !== epoch.after && 'cleared and used since',
+    sessions > 0 && `sessions behind: ${sessions}`,
+    before.rawUnits !== after.rawUnits && `raw units ${before.rawUnits} -> ${after.rawUnits}`,
+    before.rawTokens !== after.rawTokens && `raw tokens ${before.rawTokens} -> ${after.rawTokens}`,
+    before.tier2Count !== after.tier2Count &&
+      `reflections ${before.tier2Count} -> ${after.tier2Count}`,
+    leftovers && 'leftovers of what was cleared are being removed',
+  ]
+  return `vault ${vault}: ${parts.filter(part => part !== false).join(', ')}\n`
+}
+
+function sentencesOf({ vaults, behind, busy }: Totals): string {
+  const verb = options['dry-run'] ? 'would be put right' : 'put right'
+  const later =
+    busy > 0
+      ? `${busy} have work under way; their counts wait: run this again when it is done.\n`
+      : ''
+  return `${vaults} vaults looked at, ${behind} ${verb}.\n${later}`
+}

@@ -1,0 +1,79 @@
+import { policyInForce, type Policy } from '#shared/account/policy.ts'
+import type { Backend } from '#shared/backend.ts'
+import { chained } from '#shared/chain.ts'
+import type { Embedder } from '#shared/embedding/embedder.ts'
+import { Refusal } from '#shared/errors.ts'
+import { exportedShared, type ExportedShared } from '#shared/mongo/shared-export.ts'
+import { auditHead, auditLinks, type AuditLink } from '#shared/postgres/audit-chain.ts'
+import { readInstructions, type InstructionsRow } from '#shared/postgres/instructions.ts'
+import { orgKeysAfter, usersAfter, type OrgKeyRow } from '#shared/postgres/org-export.ts'
+import { findOrg, type OrgRow } from '#shared/postgres/orgs.ts'
+import { listRoles, type RoleRow } from '#shared/postgres/roles.ts'
+import { listTags, type TagRow } from '#shared/postgres/tags.ts'
+import type { UserRow } from '#shared/postgres/users.ts'
+
+/** One thing that is kept of an organization. */
+export type OrgExported = { org: string } & (
+  | { type: 'organization'; row: OrgRow }
+  | { type: 'instructions'; instructions: InstructionsRow }
+  | { type: 'policy'; policy: Policy }
+  | { type: 'role'; role: RoleRow }
+  | { type: 'tag'; tag: TagRow }
+  | { type: 'user'; user: UserRow }
+  | { type: 'member_key'; key: OrgKeyRow }
+  | { type: 'shared_memory'; roles: RoleRow[]; memory: ExportedShared; model: string | undefined }
+  | { type: 'audit_event'; event: AuditLink }
+)
+
+const pageMax = 500
+
+/**
+ * Everything that is kept of an organization, a thing at a time; secrets are masked. What is there from
+ * beginning to end is told once. The audit goes as far as it went when the memories had been told.
+ *
+ * @param embedder the one whose vectors come along
+ * @throws Refusal `conflict` when the organization is removed meanwhile: what was told is not the whole;
+ *   `unavailable` when a store is out of reach.
+ */
+export async function* exportedOrg(
+  { postgres: { query }, mongo }: Pick<Backend, 'postgres' | 'mongo'>,
+  row: OrgRow,
+  embedder?: Embedder,
+): AsyncGenerator<OrgExported> {
+  const org = row.id
+  yield { type: 'organization', org, row }
+  yield { type: 'instructions', org, instructions: await readInstructions(query, org) }
+  yield { type: 'policy', org, policy: await policyInForce(query, org) }
+  const roles = await listRoles(query, org)
+  for (const role of roles) yield { type: 'role', org, role }
+  for (const tag of await listTags(query, org)) yield { type: 'tag', org, tag }
+  for await (const user of paged(after => usersAfter(query, org, after))) {
+    yield { type: 'user', org, user }
+  }
+  for await (const key of paged(after => orgKeysAfter(query, org, after))) {
+    yield { type: 'member_key', org, key }
+  }
+  for await (const memory of exportedShared(mongo, row, embedder?.space)) {
+    yield { type: 'shared_memory', org, roles, memory, model: embedder?.model }
+  }
+  const { position: end } = await auditHead(query, org)
+  for await (const event of chained<AuditLink>(page => auditLinks(query, org, page), end)) {
+    yield { type: 'audit_event', org, event }
+  }
+  const now = await findOrg(query, row.account, org)
+  if (now?.epoch !== row.epoch) {
+    throw new Refusal('conflict', 'The organization was removed while it was read')
+  }
+}
+
+/** Rows page by page, in the order of their ids. */
+async function* paged<Row extends { id: string }>(
+  read: (page: { after: string | null; limit: number }) => Promise<Row[]>,
+): AsyncGenerator<Row> {
+  for (let after: string | null = null; ;) {
+    const rows: Row[] = await read({ after, limit: pageMax })
+    yield* rows
+    if (rows.length < pageMax) return
+    after = rows.at(-1)!.id
+  }
+}

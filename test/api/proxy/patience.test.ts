@@ -1,0 +1,73 @@
+import t from 'tap'
+import { readConfig } from '#shared/config.ts'
+import { buildKey, testApi } from '#test/support/api.ts'
+import { testBackend } from '#test/support/backend.ts'
+import { answersJson, silent, stallsAfter } from '#test/support/model-provider/answers.ts'
+import { completion, streamed } from '#test/support/chat-stream.ts'
+import { modelProvider, providerKey } from '#test/support/model-provider.ts'
+
+/** How long the service waits for a provider. */
+
+const provider = await modelProvider(t)
+
+async function asker(env: Record<string, string>) {
+  const backend = await testBackend(t, { env: { ...provider.env, ...env } })
+  const { base } = await testApi(t, backend)
+  const key = await buildKey(backend)
+  return (stream: boolean) =>
+    fetch(`${base}/v1/chat/completions`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        'x-memory-key': key,
+        'x-provider-key': providerKey('openai'),
+      },
+      body: JSON.stringify({
+        model: 'openai/gpt-5',
+        stream,
+        messages: [{ role: 'user', content: 'Think.' }],
+      }),
+    })
+}
+const hasty = await asker({ PROVIDER_FIRST_BYTE_SECONDS: '1', PROVIDER_IDLE_SECONDS: '3' })
+const idle = await asker({ PROVIDER_FIRST_BYTE_SECONDS: '3', PROVIDER_IDLE_SECONDS: '1' })
+
+t.test('as long as the official clients wait, unless the operator says otherwise', async t => {
+  const usual = {
+    DATABASE_URL: 'postgres://db/vault',
+    MONGODB_URI: 'mongodb://mongo/vault',
+    MASTER_KEY: 'ab'.repeat(32),
+    KEY_PEPPER: 'sixteen characters',
+  }
+  t.match(readConfig(usual), { providerFirstByteMs: 600_000, providerIdleMs: 600_000 })
+  const env = { ...usual, PROVIDER_FIRST_BYTE_SECONDS: '7', PROVIDER_IDLE_SECONDS: '8' }
+  t.match(readConfig(env), { providerFirstByteMs: 7_000, providerIdleMs: 8_000 })
+  t.throws(
+    () => readConfig({ ...usual, PROVIDER_IDLE_SECONDS: '0' }),
+    /PROVIDER_IDLE_SECONDS must be/,
+  )
+})
+
+t.test('502: an answer that does not begin in time', async t => {
+  const begun = performance.now()
+  provider.next(silent)
+  const response = await hasty(false)
+  t.equal(response.status, 502)
+  t.match(await response.json(), { error: 'openai did not answer in time' })
+  t.ok(performance.now() - begun > 900)
+})
+
+t.test('200: one that takes longer than the next piece may', async t => {
+  provider.next(async (seen, answer) => {
+    await new Promise(resolve => setTimeout(resolve, 1_500))
+    await answersJson(completion('At last.'))(seen, answer)
+  })
+  t.equal((await idle(false)).status, 200)
+})
+
+t.test('an answer that does not go on in time breaks', async t => {
+  provider.next(stallsAfter(streamed(['Half'], { end: false })))
+  const response = await idle(true)
+  t.equal(response.status, 200)
+  await t.rejects(response.text())
+})

@@ -1,0 +1,112 @@
+import pg from 'pg'
+import t from 'tap'
+import { commandListeners } from '#shared/mongo/connect.ts'
+import { testApi } from '#test/support/api.ts'
+import { testBackend } from '#test/support/backend.ts'
+import { completion } from '#test/support/chat-stream.ts'
+import { answersJson } from '#test/support/model-provider/answers.ts'
+import { accountOn } from '#test/support/model-provider/world.ts'
+import { modelProvider } from '#test/support/model-provider.ts'
+import { remember } from '#test/support/vault.ts'
+
+/** How often a model call asks the stores, before the provider and after it. */
+
+const asked: string[] = []
+const { query } = pg.Client.prototype
+pg.Client.prototype.query = function (this: pg.Client, ...given: unknown[]) {
+  const [config] = given as [string | { name?: string; text?: string }]
+  const { name, text } = typeof config === 'string' ? { text: config } : config
+  asked.push(`postgres ${name ?? text?.trim().split(/\s+/, 3).join(' ')}`)
+  return Reflect.apply(query, this, given) as unknown
+} as typeof query
+t.teardown(() => (pg.Client.prototype.query = query))
+commandListeners.push(({ commandName, command }) =>
+  asked.push(`mongo ${commandName} ${String(command[commandName])}`),
+)
+
+const provider = await modelProvider(t)
+const backend = await testBackend(t, { env: provider.env })
+const { base } = await testApi(t, backend)
+const { newKey } = await accountOn(backend, base)
+provider.always(async (seen, to) => {
+  asked.push('provider')
+  await answersJson(completion('Fine.'))(seen, to)
+})
+
+const user = (content: string) => ({ role: 'user', content })
+const used = [
+  { role: 'assistant', content: null, tool_calls: [{ id: 'c', type: 'function' }] },
+  { role: 'tool', tool_call_id: 'c', content: 'Nothing found.' },
+]
+
+/** What was asked before the provider, and after it until the client saw the end. */
+async function tripsOf(key: string, messages: readonly object[], more: object = {}) {
+  asked.length = 0
+  const response = await fetch(`${base}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'x-memory-key': key },
+    body: JSON.stringify({ model: 'openai/gpt-5', messages, ...more }),
+  })
+  await response.text()
+  const kept = 'postgres recalled-turns.keep'
+  const trips = asked.filter(trip => trip !== kept)
+  const at = trips.indexOf('provider')
+  return {
+    status: response.status,
+    before: trips.slice(0, at).toSorted(),
+    after: trips.slice(at + 1),
+    /** Beside the provider's work. */
+    beside: asked.filter(trip => trip === kept).length,
+  }
+}
+
+const promise = [
+  'postgres begin',
+  'postgres open-exchanges.hold',
+  'postgres open-exchanges.close',
+  'postgres operations.insert',
+  'postgres WITH ins AS',
+  'postgres commit',
+]
+
+t.test('a warm vault is not asked at all, and Postgres three times', async t => {
+  const key = await newKey()
+  await remember(backend, key, [{ text: 'The bicycle is orange.' }])
+  await tripsOf(key, [user('Which bicycle?')])
+  const whole = await tripsOf(key, [user('Which bicycle is orange?')])
+  t.same(whole, {
+    status: 200,
+    before: ['postgres keys.find', 'postgres open-exchanges.insert', 'postgres provider-keys.find'],
+    after: promise,
+    beside: 1,
+  })
+  const loop = await tripsOf(key, [user('Which bicycle is orange?'), ...used])
+  t.same(loop.before, [
+    'postgres keys.find',
+    'postgres open-exchanges.insert',
+    'postgres provider-keys.find',
+    'postgres recalled-turns.read',
+  ])
+  t.same(loop.after, promise)
+
+  const reading = await tripsOf(key, [user('Which bicycle?')], { memory_mode: 'read' })
+  t.same(reading.before, ['postgres keys.find', 'postgres provider-keys.find'])
+  t.notMatch(reading.after, ['postgres begin'])
+  const off = await tripsOf(key, [user('Which bicycle?')], { memory_mode: 'off' })
+  t.same(off.before, ['postgres keys.find', 'postgres provider-keys.find'])
+})
+
+t.test('what has been stored since is read once: the log, and the memories', async t => {
+  const key = await newKey()
+  await remember(backend, key, [{ text: 'The bicycle is orange.' }])
+  await tripsOf(key, [user('Which bicycle?')])
+  await remember(backend, key, [{ text: 'The bicycle is blue.' }])
+  const { before } = await tripsOf(key, [user('Which bicycle is orange or blue?')])
+  t.same(before, [
+    'mongo find memories',
+    'postgres changes.since',
+    'postgres keys.find',
+    'postgres open-exchanges.insert',
+    'postgres provider-keys.find',
+  ])
+})

@@ -1,0 +1,166 @@
+import t from 'tap'
+import { sweepAll } from '#shared/operation/sweep.ts'
+import { createImageSource } from '#shared/recall/image/image-source.ts'
+import { createImage } from '#shared/recall/image/image.ts'
+import { createImages } from '#shared/recall/image/images.ts'
+import { termsOf } from '#shared/recall/words/words.ts'
+import { buildKey, testApi, workOn } from '#test/support/api.ts'
+import { testBackend, testConfig } from '#test/support/backend.ts'
+import { completion } from '#test/support/chat-stream.ts'
+import { gateBefore } from '#test/support/gate.ts'
+import { answersJson } from '#test/support/model-provider/answers.ts'
+import { modelProvider, providerKey } from '#test/support/model-provider.ts'
+import { buildTeam, share } from '#test/support/team.ts'
+import { until } from '#test/support/until.ts'
+import { remember } from '#test/support/vault.ts'
+
+/** The later calls of a turn, which bring what tools have found, are told what the first was told. */
+
+const provider = await modelProvider(t)
+provider.always(answersJson(completion('Fine.')))
+const config = await testConfig(t, provider.env)
+const backend = await testBackend(t, { config })
+const { base } = await testApi(t, backend)
+const { query } = backend.postgres
+
+const question = 'Which colour has the bicycle?'
+const used = [
+  { role: 'assistant', content: null, tool_calls: [{ id: 'c', type: 'function' }] },
+  { role: 'tool', tool_call_id: 'c', content: 'Nothing found.' },
+]
+
+type Asking = { at?: string; headers?: Record<string, string>; before?: string }
+
+/** The block of a call with so many steps behind it, without its last line; null when there is none. */
+async function toldAt(key: string, steps: number, { at = base, headers, before }: Asking = {}) {
+  const messages = [
+    ...(before ? [{ role: 'user', content: before }] : []),
+    { role: 'user', content: question },
+    ...Array.from({ length: steps }, () => used).flat(),
+  ]
+  const response = await fetch(`${at}/v1/chat/completions`, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      'x-memory-key': key,
+      'x-provider-key': providerKey('openai'),
+      ...headers,
+    },
+    body: JSON.stringify({ model: 'openai/gpt-5', messages }),
+  })
+  await response.text()
+  const sent = JSON.parse(provider.seen.at(-1)!.body.toString()) as {
+    messages: { content: string }[]
+  }
+  const block = sent.messages.find(({ content }) => content?.startsWith('<memory_context>'))
+  return { status: response.headers.get('x-memory-status'), block: block?.content ?? null }
+}
+
+t.test('none is none until the next turn', async t => {
+  const key = await buildKey(backend)
+  t.same(await toldAt(key, 0), { status: 'none', block: null })
+  await remember(backend, key, [{ text: 'The bicycle is orange.' }])
+  t.same(await toldAt(key, 1), { status: 'none', block: null })
+  t.same(await toldAt(key, 2), { status: 'none', block: null })
+  t.match(await toldAt(key, 0), { status: 'ok', block: /orange/ })
+  t.match(await toldAt(key, 1, { before: 'Hello' }), { status: 'ok', block: /orange/ })
+})
+
+t.test('a session and the core, with a key that only reads, and ages as they were', async t => {
+  const key = await buildKey(backend)
+  const hourAgo = Date.now() - 3_600_000 + 400
+  await remember(backend, key, [{ text: 'The bicycle is orange.', at: hourAgo }])
+  await remember(backend, key, [{ text: 'The bicycle was green.' }], { session: 's' })
+  const headers = { 'x-session-id': 's' }
+  const { block } = await toldAt(`${key}:read`, 0, { headers })
+  t.match(block, /59 minutes ago[^]*orange[^]*green/)
+  await remember(backend, key, [{ text: 'The bicycle is blue.' }], { session: 's' })
+  await new Promise(resolve => setTimeout(resolve, 500))
+  t.equal((await toldAt(`${key}:read`, 1, { headers })).block, block)
+  t.match((await toldAt(`${key}:read`, 1)).block, 'orange', 'another session is another turn')
+  t.match((await toldAt(key, 0, { headers })).block, /1 hour ago[^]*blue/)
+})
+
+t.test('a vault that is too large for an image', async t => {
+  const small = createImages(createImageSource(backend), {
+    budgetBytes: 1,
+    createImage: ({ dimension }: { dimension: number }) => createImage({ dimension, termsOf }),
+  })
+  const { base: at } = await testApi(t, { ...backend, images: small })
+  const key = await buildKey(backend)
+  const [orange] = await remember(backend, key, [
+    { text: 'The bicycle is orange.' },
+    { text: 'The bicycle was green.' },
+  ])
+  const { block } = await toldAt(key, 0, { at })
+  t.match(block, /orange[^]*green/)
+  await remember(backend, key, [{ text: 'The bicycle is blue.' }])
+  t.equal((await toldAt(key, 1, { at })).block, block)
+  t.equal((await toldAt(key, 2)).block, block, 'and where there is one it is the same')
+  await fetch(`${at}/v1/memory/delete-ids`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'x-memory-key': key },
+    body: JSON.stringify({ ids: [orange] }),
+  })
+  const { block: left } = await toldAt(key, 3, { at })
+  t.match(left, 'green')
+  t.notMatch(left, /orange|blue/)
+})
+
+t.test('what a member may not see any more leaves the block', async t => {
+  const team = await buildTeam(backend)
+  await team.role('all', ['*'])
+  await team.role('none', [])
+  const key = await team.member('ann', ['all'])
+  await share(backend, team, [
+    { text: 'The bicycle of the team is orange.' },
+    { text: 'The bicycle of the boss is silver.', tags: ['secret'] },
+  ])
+  await remember(backend, key, [{ text: 'My own bicycle is green.' }])
+  const { block } = await toldAt(key, 0)
+  t.match(block, /orange/)
+  t.match(block, /silver/)
+  t.match(block, /green/)
+  t.equal((await toldAt(key, 1)).block, block)
+  await team.assign('ann', ['none'])
+  const { block: left } = await toldAt(key, 2)
+  t.notMatch(left, 'silver')
+  t.match(left, /orange/)
+  t.match(left, /green/)
+})
+
+t.test('a turn that began while memory was away goes on without', async t => {
+  const gate = await gateBefore(t, config.mongodbUri)
+  const gated = await testBackend(t, { config: { ...config, mongodbUri: gate.url } })
+  const { base: at } = await testApi(t, gated)
+  const key = await buildKey(backend)
+  await remember(backend, key, [{ text: 'The bicycle is orange.' }])
+  gate.shut()
+  t.same(await toldAt(key, 0, { at }), { status: 'degraded', block: null })
+  gate.open()
+  t.same(await toldAt(key, 1), { status: 'degraded', block: null })
+  t.match(await toldAt(key, 0), { status: 'ok', block: /orange/ })
+  t.match(await toldAt(key, 1), { status: 'ok', block: /orange/ })
+})
+
+const kept = async (): Promise<number> =>
+  (await query<{ n: number }>('select count(*)::int as n from recalled_turns')).rows[0]!.n
+
+t.test('kept for an hour, and gone with the vault', async t => {
+  await workOn(backend, 'clear')
+  const key = await buildKey(backend)
+  await remember(backend, key, [{ text: 'The bicycle is orange.' }])
+  await toldAt(key, 0)
+  await remember(backend, key, [{ text: 'The bicycle is blue.' }])
+  t.notMatch((await toldAt(key, 1)).block, 'blue')
+  await query(`update recalled_turns set kept_at = kept_at - interval '61 minutes'`)
+  t.match((await toldAt(key, 1)).block, 'blue', 'told anew, and from then on')
+  await remember(backend, key, [{ text: 'The bicycle is white.' }])
+  t.notMatch((await toldAt(key, 2)).block, 'white')
+
+  const before = await kept()
+  t.equal((await sweepAll(backend)).recalledTurns, before - 1)
+  t.equal(await kept(), 1)
+  await fetch(`${base}/v1/memory`, { method: 'DELETE', headers: { 'x-memory-key': key } })
+  await until('nothing is kept of it', async () => (await kept()) === 0)
+})

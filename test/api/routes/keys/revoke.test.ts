@@ -1,0 +1,203 @@
+import t from 'tap'
+import { countVault } from '#shared/mongo/cleared.ts'
+import { maskKey } from '#shared/key/key.ts'
+import { buildAdmin, buildOrg } from '#test/support/admin.ts'
+import { buildKey, clientOf, testApi, workOn, type Client } from '#test/support/api.ts'
+import { testBackend } from '#test/support/backend.ts'
+import { until } from '#test/support/until.ts'
+
+const backend = await testBackend(t)
+await workOn(backend)
+const { base } = await testApi(t, backend)
+const path = '/v1/keys'
+const told = { messages: [{ role: 'user', content: 'the spare key is with Otto' }] }
+
+type Listed = { id: string; masked_key: string; name: string; current: boolean }
+
+const listed = async (client: Client, asked = ''): Promise<Listed[]> =>
+  (await client.get(path + asked)).body.items
+
+const minted = async (client: Client, name: string) => {
+  const { body } = await client.post(path, { name })
+  const { id } = (await listed(client)).find(key => key.masked_key === maskKey(body.key))!
+  return { id, key: body.key as string, client: clientOf(base, body.key as string) }
+}
+
+const revoke = (client: Client, id: string, asked = '') =>
+  client.send('DELETE', `${path}/${id}${asked}`)
+
+t.test('200: the keys of the account, newest first, none of them whole', async t => {
+  const { key: adminKey, memoryKey } = await buildAdmin(backend)
+  const client = clientOf(base, memoryKey)
+  const phone = await minted(client, 'Phone')
+  const { status, body } = await client.get(path)
+  t.equal(status, 200)
+  t.match(body, {
+    items: [
+      { masked_key: maskKey(phone.key), name: 'Phone', active: true, current: false },
+      { masked_key: maskKey(memoryKey), active: true, current: true, rotated_at: null },
+    ],
+    has_more: false,
+    next_cursor: null,
+  })
+  t.notMatch(JSON.stringify(body), phone.key)
+  t.equal(body.items[0].last_used_at, null)
+  await phone.client.post('/v1/memory/ingest?wait=true', told)
+  t.ok(Date.now() - Date.parse((await client.get(path)).body.items[0].last_used_at) < 60_000)
+
+  const ofAdmin = (await clientOf(base, adminKey).get(path)).body.items
+  t.same(
+    ofAdmin.map(({ name, current }: Listed) => [name, current]),
+    [
+      ['Phone', false],
+      ['test', false],
+    ],
+    'the admin of the account sees them too',
+  )
+})
+
+t.test('200: pages that meet, and a cursor of nobody else', async t => {
+  const client = clientOf(base, await buildKey(backend))
+  const names = Array.from({ length: 6 }, (_, n) => `key ${n}`)
+  for (const name of names) await client.post(path, { name })
+  const seen: string[] = []
+  let cursor: string | null = null
+  do {
+    const { body } = await client.get(
+      `${path}?limit=3${cursor === null ? '' : `&cursor=${cursor}`}`,
+    )
+    seen.push(...body.items.map(({ name }: Listed) => name))
+    cursor = body.next_cursor
+    if (seen.length === 3) {
+      const stranger = clientOf(base, await buildKey(backend))
+      t.equal((await stranger.get(`${path}?cursor=${cursor}`)).status, 400)
+      t.equal((await client.get(`${path}?active=true&cursor=${cursor}`)).status, 400)
+    }
+  } while (cursor !== null)
+  t.same(seen, [...names.toReversed(), 'test'])
+})
+
+t.test('200: a revoked key is refused from the next request on, and its vault stays', async t => {
+  const client = clientOf(base, await buildKey(backend))
+  const phone = await minted(client, 'Phone')
+  await phone.client.post('/v1/memory/ingest?wait=true', told)
+  t.match(await revoke(client, phone.id), { status: 200, body: { deleted: true, id: phone.id } })
+  t.equal((await phone.client.get('/v1/memory/stats')).status, 401)
+  t.match(await listed(client, '?active=false'), [
+    { id: phone.id, active: false, revoked_at: String },
+  ])
+  t.match(await listed(client, '?active=true'), [{ current: true }])
+
+  const before = await listed(client)
+  t.equal((await revoke(client, phone.id)).status, 200)
+  t.same(await listed(client), before, 'revoked again it stays as it is')
+  const exported = (await client.get('/v1/account/export')).body as { content?: string }[]
+  t.ok(exported.some(({ content }) => content === told.messages[0]!.content))
+})
+
+t.test('the account’s events and its webhooks are told, once', async t => {
+  const key = await buildKey(backend)
+  const client = clientOf(base, key)
+  const phone = await minted(client, 'Phone')
+  const { body: webhook } = await client.post('/v1/account/webhooks', {
+    url: 'https://example.com/hook',
+    events: ['key.revoked'],
+  })
+  await revoke(client, phone.id)
+  await revoke(client, phone.id)
+  const events = (await client.get('/v1/account/events?action=key.revoked')).body.items
+  t.match(events, [{ subject: maskKey(phone.key), actor: maskKey(key) }])
+  t.equal(events.length, 1)
+  const { rows } = await backend.postgres.query(
+    'select event, data from webhook_deliveries where webhook = $1',
+    [webhook.id],
+  )
+  t.match(rows, [
+    { event: 'key.revoked', data: { key: maskKey(phone.key), name: 'Phone', key_id: phone.id } },
+  ])
+  t.equal(rows.length, 1)
+})
+
+t.test('409: a key does not end itself', async t => {
+  const { key: adminKey, memoryKey } = await buildAdmin(backend)
+  const client = clientOf(base, memoryKey)
+  const [own] = await listed(client)
+  for (const asked of ['', '?erase=true']) {
+    t.match(await revoke(client, own!.id, asked), { status: 409, body: { hint: /rotate/ } })
+  }
+  t.equal((await client.get('/v1/memory/stats')).status, 200)
+  t.equal((await revoke(clientOf(base, adminKey), own!.id)).status, 200, 'its admin does')
+  t.equal((await client.get('/v1/memory/stats')).status, 401)
+})
+
+t.test('404: keys of others, of members, of nobody, and what is no id', async t => {
+  const client = clientOf(base, await buildKey(backend))
+  const stranger = await minted(clientOf(base, await buildKey(backend)), 'theirs')
+  const { admin, path: org, key: adminKey } = await buildOrg(backend, base)
+  const member = (await admin.post(`${org}/keys`, { team_member_id: 'ann' })).body
+  const owner = clientOf(base, adminKey)
+  const answers = [
+    await revoke(client, stranger.id),
+    await revoke(client, crypto.randomUUID()),
+    await revoke(client, 'nonsense'),
+    await revoke(owner, member.id),
+  ]
+  for (const answer of answers) {
+    t.match(answer, { status: 404, body: answers[0]!.body })
+  }
+  t.equal((await stranger.client.get('/v1/memory/stats')).status, 200)
+  const names = (await listed(owner)).map(({ masked_key }) => masked_key)
+  t.notOk(names.includes(maskKey(member.key_id)), 'keys of members are not listed')
+})
+
+t.test('403: narrowed keys and keys of members neither list nor revoke', async t => {
+  const key = await buildKey(backend)
+  const phone = await minted(clientOf(base, key), 'Phone')
+  const { admin, path: org } = await buildOrg(backend, base)
+  const member = (await admin.post(`${org}/keys`, { team_member_id: 'ann' })).body.key_id
+  for (const who of [`${key}:read`, `${key}:write`, `${key}:off`, member]) {
+    t.equal((await clientOf(base, who).get(path)).status, 403)
+    t.equal((await revoke(clientOf(base, who), phone.id)).status, 403)
+  }
+})
+
+t.test('200: with erase the vault goes too, from both stores', async t => {
+  const client = clientOf(base, await buildKey(backend))
+  const phone = await minted(client, 'Phone')
+  await phone.client.post('/v1/memory/ingest?wait=true', told)
+  const { rows } = await backend.postgres.query<{ vault: string }>(
+    'select vault from memory_keys where id = $1',
+    [phone.id],
+  )
+  const { vault } = rows[0]!
+  const ask = () =>
+    client.send('DELETE', `${path}/${phone.id}?erase=true`, {
+      headers: { 'idempotency-key': 'gone' },
+    })
+  const { status, body } = await ask()
+  t.equal(status, 200)
+  t.same((await ask()).body, body)
+  t.equal((await phone.client.get('/v1/memory/stats')).status, 401)
+  await until('it is erased', async () => {
+    const { state } = (await client.get(`/v1/operations/${body.operation_id}`)).body
+    return state === 'done'
+  })
+  t.equal(await countVault(backend.mongo, vault), 0)
+  const exported = JSON.stringify((await client.get('/v1/account/export')).body)
+  t.notMatch(exported, told.messages[0]!.content)
+  t.equal((await client.get('/v1/memory/stats')).status, 200, 'its own vault is another')
+})
+
+t.test('409: a vault that another key opens is not erased, and that key not ended', async t => {
+  const client = clientOf(base, await buildKey(backend))
+  const phone = await minted(client, 'Phone')
+  await phone.client.post('/v1/memory/ingest?wait=true', told)
+  const rotated = await phone.client.post(`${path}/rotate`, { grace_seconds: 60 })
+  const refused = await revoke(client, phone.id, '?erase=true')
+  t.match(refused, { status: 409, body: { error: /Another key/, hint: /erase/ } })
+  t.equal((await phone.client.get('/v1/memory/stats')).status, 200)
+  const successor = clientOf(base, rotated.body.key)
+  t.equal((await successor.get('/v1/memory/stats')).body.memories, 1)
+  t.equal((await revoke(client, phone.id)).status, 200)
+  t.equal((await successor.get('/v1/memory/stats')).body.memories, 1, 'it goes on')
+})

@@ -1,0 +1,284 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import t from 'tap'
+import { buildKey, clientOf, testApi, workOn, type Client } from '#test/support/api.ts'
+import { testBackend } from '#test/support/backend.ts'
+import { checkOut, commit } from '#test/support/consolidation.ts'
+import { scopeOf } from '#test/support/stored.ts'
+import { callerOf, documentsOf, remember } from '#test/support/vault.ts'
+
+// They mostly wait.
+t.jobs = 3
+const besides = { buffered: true }
+
+const backend = await testBackend(t)
+await workOn(backend)
+const { base } = await testApi(t, backend)
+const { query } = backend.postgres
+
+type User = Client & { key: string }
+
+async function fresh(): Promise<User> {
+  const key = await buildKey(backend)
+  return { ...clientOf(base, key), key }
+}
+
+/** So many milliseconds from now, as a client writes it. */
+const soon = (ms: number): string => new Date(Date.now() + ms).toISOString()
+
+const tell = (client: Client, content: string, expires_at?: string, headers = {}) =>
+  client.post(
+    '/v1/memory/ingest?wait=true',
+    { messages: [{ role: 'user', content }], ...(expires_at && { expires_at }) },
+    headers,
+  )
+
+const listed = async (client: Client) => {
+  const { body } = await client.get('/v1/memory/list')
+  return body.items.map((item: { text: string }) => item.text) as string[]
+}
+
+const found = async (client: Client, text: string, headers = {}) => {
+  const { body } = await client.post('/v1/memory/search', { query: text, limit: 20 }, headers)
+  return body.memories.map((memory: { content: string }) => memory.content) as string[]
+}
+
+const expirations = async (client: Client) =>
+  (await client.get('/v1/operations?kind=expire')).body.items
+
+/** Until a moment has passed, by a little. */
+const past = (at: string): Promise<void> => delay(Math.max(0, Date.parse(at) - Date.now()) + 5)
+
+const lines = (...rows: object[]): string => rows.map(row => JSON.stringify(row)).join('\n')
+
+const send = (client: Client, route: string, body: string) =>
+  client.send('POST', route, { body, headers: { 'content-type': 'application/x-ndjson' } })
+
+const nextExpiry = async (key: string): Promise<Date | null> => {
+  const { vault } = await scopeOf(backend, key)
+  const { rows } = await query<{ at: Date | null }>(
+    'select next_expiry as at from vaults where id = $1',
+    [vault],
+  )
+  return rows[0]!.at
+}
+
+t.test(
+  '200: what has come to its end is gone from every read, and from the store',
+  besides,
+  async t => {
+    const mine = await fresh()
+    const at = soon(1_500)
+    t.equal((await tell(mine, 'the parcel comes today', at)).status, 200)
+    await tell(mine, 'the parcel service is slow')
+    await tell(mine, 'a parcel of a session', at, { 'x-session-id': 's' })
+    t.match((await mine.get('/v1/memory/list')).body.items, [
+      { text: 'the parcel service is slow', expires_at: undefined },
+      { text: 'the parcel comes today', expires_at: at },
+    ])
+    const asked = { query: 'parcel', limit: 5 }
+    t.match(
+      (await mine.post('/v1/memory/search', asked)).body.memories
+        .map((row: { expires_at?: string }) => row.expires_at)
+        .toSorted(),
+      [at, undefined],
+    )
+    const { body } = await mine.get('/v1/memory/list')
+    const gone = body.items[1].memory_id as string
+    t.match((await mine.post('/v1/memory/inspect', { memory_id: gone })).body, { expires_at: at })
+
+    await past(at)
+    t.same(await listed(mine), ['the parcel service is slow'])
+    t.same(await found(mine, 'parcel'), ['the parcel service is slow'])
+    t.same(await found(mine, 'parcel', { 'x-session-id': 's' }), [])
+    t.match((await mine.get('/v1/memory/stats')).body, { memories: 1 })
+    t.equal((await mine.post('/v1/memory/inspect', { memory_id: gone })).status, 404)
+    const dated = await mine.post('/v1/memory/date-search', { from: '2020-01-01' })
+    t.equal(dated.body.count, 1)
+    t.match(dated.body.reflection.unconsolidated.raw, { units: 1 })
+    const prepared = await mine.post('/v1/memory/prepare', {
+      messages: [{ role: 'user', content: 'where is the parcel?' }],
+    })
+    t.notMatch(prepared.body.context, 'comes today')
+    t.match((await mine.get('/v1/memory/export')).body, [{ content: 'the parcel service is slow' }])
+    t.match(await expirations(mine), [
+      { kind: 'expire', state: 'done', outcome: { status: 200, body: { expired: 2 } } },
+    ])
+    t.equal(await nextExpiry(mine.key), null)
+    const graves = (await documentsOf(backend, mine.key)).filter(({ text }) => text === undefined)
+    t.equal(graves.length, 2)
+    for (const grave of graves) {
+      t.same(Object.keys(grave).toSorted(), ['_id', 'tomb_at', 'tomb_epoch', 'vault'])
+    }
+  },
+)
+
+t.test('400: a moment that has passed, or is none; nothing is stored', besides, async t => {
+  const mine = await fresh()
+  const [memory] = await remember(backend, mine.key, [{ text: 'stays as it is' }])
+  for (const end of [soon(-1), '2020-01-01T00:00:00Z', 'tomorrow', '2030-01-01', '', 1, '+9']) {
+    const exchange = { messages: [{ role: 'user', content: 'never' }], expires_at: end }
+    t.equal((await mine.post('/v1/memory/ingest', exchange)).status, 400, `${end}`)
+    const edit = { memory_id: memory, text: 'other', expires_at: end }
+    t.equal((await mine.post('/v1/memory/edit', edit)).status, 400, `${end}`)
+  }
+  const { status } = await mine.post('/v1/memory/ingest', { messages: [], expires_at: null })
+  t.equal(status, 400)
+  t.same(await listed(mine), ['stays as it is'])
+})
+
+t.test('200: an edit sets the end, moves it, leaves it, and takes it away', besides, async t => {
+  const mine = await fresh()
+  const [id] = await remember(backend, mine.key, [{ text: 'the guest network is open' }])
+  const edit = async (text: string, body: object = {}) =>
+    (await mine.post('/v1/memory/edit', { memory_id: id, text, ...body })).body.expires_at
+  const [near, far] = [soon(900), '2090-01-01T00:00:00.000Z']
+  t.equal(await edit('until the evening', { expires_at: near }), near)
+  t.same(await nextExpiry(mine.key), new Date(near))
+  t.equal(await edit('until then', {}), near, 'left as it is')
+  t.equal(await edit('for longer', { expires_at: far }), far)
+  t.match((await mine.get('/v1/memory/list')).body.items, [{ expires_at: far }])
+  await past(near)
+  t.same(await found(mine, 'for longer'), ['for longer'], 'the former moment has no meaning')
+  t.same(await nextExpiry(mine.key), new Date(far))
+  t.equal(await edit('for good', { expires_at: null }), undefined)
+  t.match((await mine.get('/v1/memory/list')).body.items, [{ expires_at: undefined }])
+  const soonOver = soon(600)
+  await edit('not for long', { expires_at: soonOver })
+  await past(soonOver)
+  const late = { memory_id: id, text: 'back again', expires_at: null }
+  t.equal((await mine.post('/v1/memory/edit', late)).status, 404)
+  t.same(await listed(mine), [])
+})
+
+t.test(
+  '200: uploaded lines end one by one; one that is over already is faulty',
+  besides,
+  async t => {
+    const mine = await fresh()
+    const at = soon(1_200)
+    const file = lines(
+      { content: 'the code of the week', expires_at: at, timestamp: 5 },
+      { content: 'the house rules', timestamp: 6 },
+      { content: 'the code of last week', expires_at: soon(-1_000) },
+    )
+    const { body } = await send(mine, '/v1/memory/upload', file)
+    t.match(body, { status: 'partial', stats: { stored: 2, failed: 1 } })
+    t.match(body.errors, [{ line: 3, error: /expires_at must lie in the future/ }])
+    t.equal((await listed(mine)).length, 2)
+    await past(at)
+    const again = lines({ content: 'the code of the week', timestamp: 5 })
+    const { body: anew } = await send(mine, '/v1/memory/upload', again)
+    t.match(anew, { stats: { stored: 1, skipped: 0 } }, 'what is over is not there already')
+    t.same(await listed(mine), ['the house rules', 'the code of the week'])
+  },
+)
+
+t.test(
+  '200: an export tells the end, an import restores it and skips what is over',
+  besides,
+  async t => {
+    const mine = await fresh()
+    const at = soon(1_500)
+    await tell(mine, 'the ferry leaves at noon', at)
+    await tell(mine, 'the ferry is blue')
+    const { body: told } = await mine.get('/v1/memory/export')
+    t.match(told, [{ expires_at: at }, { expires_at: undefined }])
+
+    const other = await fresh()
+    const gone = { ...told[1], id: '0199a1b2-c3d4-7000-8001-0123456789ab', expires_at: soon(-5) }
+    const file = lines(...told, gone)
+    const over = [{ line: 3, error: /skipped: it was over at/ }]
+    const dry = await send(other, '/v1/memory/import?dry_run=true', file)
+    t.match(dry.body, { imported: 2, skipped: 1, failed: 0, errors: over })
+    const { body } = await send(other, '/v1/memory/import', file)
+    t.match(body, { status: 'complete', imported: 2, skipped: 1, failed: 0, errors: over })
+    t.match((await other.get('/v1/memory/export')).body, [{ expires_at: at }, {}])
+    const replaced = lines({ ...told[0], expires_at: undefined })
+    t.match((await send(other, '/v1/memory/import?on_conflict=replace', replaced)).body, {
+      replaced: 1,
+    })
+    await past(at)
+    t.same(await listed(mine), ['the ferry is blue'])
+    t.equal((await listed(other)).length, 2, 'replaced by a line without an end it stays')
+  },
+)
+
+t.test('200: copies end when their originals do', besides, async t => {
+  const mine = await fresh()
+  const [whole, some] = [await fresh(), await fresh()]
+  const at = soon(2_000)
+  await tell(mine, 'the tent is in the attic', at)
+  await tell(mine, 'the tent is green')
+  await mine.post('/v1/memory/transfer', { destination_key: whole.key })
+  await mine.post('/v1/memory/graft', {
+    destination_key: some.key,
+    queries: ['the tent is in the attic'],
+    threshold: 0.1,
+  })
+  for (const one of [whole, some]) {
+    const { items } = (await one.get('/v1/memory/list')).body
+    const ends = items.map((item: { expires_at?: string }) => item.expires_at)
+    t.ok(ends.includes(at))
+  }
+  await past(at)
+  t.match((await mine.post('/v1/memory/transfer', { destination_key: whole.key })).body, {
+    copied: 0,
+    deduped_or_skipped: 1,
+  })
+  for (const one of [mine, whole]) t.same(await listed(one), ['the tent is green'])
+  t.notOk((await listed(some)).includes('the tent is in the attic'))
+})
+
+t.test(
+  '200: fifty requests at the moment of the end remove it once, in two processes',
+  besides,
+  async t => {
+    const second = await testBackend(t, { config: backend.config })
+    const elsewhere = await testApi(t, second)
+    const mine = await fresh()
+    const there = clientOf(elsewhere.base, mine.key)
+    const at = soon(1_500)
+    const messages = Array.from({ length: 40 }, (_, n) => ({ role: 'user', content: `day ${n}` }))
+    await mine.post('/v1/memory/ingest?wait=true', { messages, expires_at: at })
+    await tell(mine, 'day without an end')
+    for (const client of [mine, there]) t.equal((await found(client, 'day')).length, 20)
+    await past(at)
+    const reads = Array.from({ length: 50 }, async (_, n) =>
+      n % 2 ? found(n % 4 === 1 ? mine : there, 'day') : listed(n % 4 === 0 ? mine : there),
+    )
+    for (const read of await Promise.all(reads)) t.same(read, ['day without an end'])
+    t.match(await expirations(mine), [{ state: 'done', outcome: { body: { expired: 40 } } }])
+    t.equal((await expirations(mine)).length, 1)
+    t.match((await callerOf(backend, mine.key)).row, { rawUnits: 1, hasOver: false })
+  },
+)
+
+t.test('200: sources of a lent batch may end; the debt loses none to it', besides, async t => {
+  const mine = await fresh()
+  const at = soon(1_200)
+  await tell(mine, 'one that ends', at)
+  await tell(mine, 'one that stays')
+  const { body: batch } = await checkOut(mine)
+  t.equal(batch.count, 2)
+  await past(at)
+  t.match((await callerOf(backend, mine.key)).row, { hasOver: true })
+  const { body } = await commit(mine, batch.batch_id, [{ text: 'both of them', importance: 5 }])
+  t.match(body, { committed: true, sources_consolidated: 1 })
+  t.match(body.reflection.unconsolidated, { raw: { units: 0, est_tokens: 0 }, tier2: { count: 1 } })
+  const made = { memory_id: body.created[0].id }
+  t.match((await mine.post('/v1/memory/inspect', made)).body, {
+    sources_total: 2,
+    sources_deleted: 1,
+  })
+})
+
+t.test('a kept answer does not show what is over', besides, async t => {
+  const mine = await fresh()
+  const at = soon(700)
+  await tell(mine, 'seen for a moment', at)
+  const ask = () =>
+    mine.post('/v1/memory/search', { query: 'moment', limit: 5 }, { 'idempotency-key': 'same' })
+  t.equal((await ask()).body.totalMemories, 1)
+  await past(at)
+  t.equal((await ask()).body.totalMemories, 0)
+})

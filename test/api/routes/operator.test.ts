@@ -1,0 +1,195 @@
+import t from 'tap'
+import { mintId } from '#shared/ids.ts'
+import { operatorEmail } from '#shared/key/operator.ts'
+import { rollUpAccounts } from '#shared/postgres/usage-accounts.ts'
+import { buildAdmin, buildOrg } from '#test/support/admin.ts'
+import { buildKey, clientOf, testApi, workOn, type Client } from '#test/support/api.ts'
+import { testBackend } from '#test/support/backend.ts'
+import { billOf } from '#test/support/vault.ts'
+
+const backend = await testBackend(t)
+const { base } = await testApi(t, backend)
+const { key: operatorKey } = await buildAdmin(backend, operatorEmail(backend.config))
+const operator = clientOf(base, operatorKey)
+const { query } = backend.postgres
+
+const paths = ['tenants', 'usage', 'operations'].map(name => `/v1/operator/${name}`)
+const tell = async (client: Client, content: string): Promise<string> => {
+  const messages = [{ role: 'user', content }]
+  const { body } = await client.post('/v1/memory/ingest', { messages })
+  await billOf(backend, body.operation_id)
+  return body.operation_id
+}
+const accountOf = async (email: string): Promise<string> =>
+  (await query<{ id: string }>('select id from accounts where email = $1', [email])).rows[0]!.id
+
+t.test('401, 403: whoever does not run the service', async t => {
+  const { key, memoryKey } = await buildAdmin(backend)
+  for (const path of paths) {
+    t.equal((await clientOf(base).get(path)).status, 401, path)
+    t.equal((await clientOf(base, memoryKey).get(path)).status, 401, path)
+    const refused = await clientOf(base, key).get(path)
+    t.equal(refused.status, 403, path)
+    t.equal(refused.headers.get('www-authenticate'), null, 'no browser asks for a password')
+    t.equal((await operator.get(path)).status, 200, path)
+  }
+})
+
+t.test('200: tenants with what they have and use, newest first', async t => {
+  const email = 'Rosa.Tenant@example.com'.toLowerCase()
+  const owner = clientOf(base, await buildKey(backend, email))
+  await owner.post('/v1/keys', { name: 'of a user' })
+  await tell(owner, 'the secret of the orchard')
+  await owner.post('/v1/memory/ingest', { messages: [{ role: 'user', content: 'and another' }] })
+  const { body } = await operator.get('/v1/operator/tenants?q=ROSA.tenant')
+  t.match(body, { has_more: false, next_cursor: null })
+  t.equal(body.items.length, 1)
+  const [tenant] = body.items
+  t.match(tenant, {
+    account_id: await accountOf(email),
+    email,
+    payment_method: true,
+    balance: null,
+    keys: 2,
+    member_keys: 0,
+    vaults: 2,
+    organizations: 0,
+    pending: 2,
+    unconsolidated: 0,
+    last_30_days: { requests: 2 },
+    last_active: new Date().toISOString().slice(0, 10),
+  })
+  t.ok(tenant.last_30_days.memory_tokens > 0)
+  t.notOk(JSON.stringify(body).includes('orchard'))
+
+  const { email: ofOrg, admin, path } = await buildOrg(backend, base)
+  await admin.post(`${path}/keys`, { team_member_id: 'ada' })
+  const found = await operator.get(`/v1/operator/tenants?q=${await accountOf(ofOrg)}`)
+  t.match(found.body.items, [{ email: ofOrg, organizations: 1, keys: 1, vaults: 4 }])
+  t.equal(found.body.items[0].member_keys, 2, 'the one of the organization, and of the member')
+  t.match((await operator.get('/v1/operator/tenants')).body.items[0], { email: ofOrg })
+  t.same((await operator.get('/v1/operator/tenants?q=%25')).body.items, [], 'no pattern')
+})
+
+t.test('200: pages of tenants meet each of them once', async t => {
+  const { rows } = await query<{ n: number }>('select count(*)::int n from accounts')
+  const seen: string[] = []
+  let cursor = ''
+  do {
+    const { body } = await operator.get(`/v1/operator/tenants?limit=2${cursor}`)
+    t.ok(body.items.length <= 2)
+    seen.push(...body.items.map(({ account_id }: { account_id: string }) => account_id))
+    cursor = body.next_cursor && `&cursor=${body.next_cursor}`
+  } while (cursor)
+  t.equal(seen.length, rows[0]!.n)
+  t.equal(new Set(seen).size, seen.length)
+  t.equal((await operator.get('/v1/operator/tenants?cursor=nonsense')).status, 400)
+  t.equal((await operator.get('/v1/operator/tenants?limit=101')).status, 400)
+})
+
+t.test('200: usage by day, the same before and after the days are rolled up', async t => {
+  const email = 'past@example.com'
+  await buildKey(backend, email)
+  const account = await accountOf(email)
+  await query(
+    `insert into usage_events (id, account, vault, key_hash, kind, input_tokens, output_tokens,
+                               memory_tokens, at)
+     select gen_random_uuid(), v.account, v.id, k.hash, 'search', 1, 2, 3,
+            (now() at time zone 'utc')::date::timestamp at time zone 'utc' - interval '1 day' * day
+     from vaults v join memory_keys k on k.vault = v.id, unnest(array[1, 1, 5, 40, 500]) day
+     where v.account = $1`,
+    [account],
+  )
+  await query(`update usage_accounts_rolled set before = (now() at time zone 'utc')::date - 600`)
+  const asked = async () => ({
+    usage: (await operator.get('/v1/operator/usage?days=50')).body,
+    tenant: (await operator.get('/v1/operator/tenants?q=past@')).body.items[0],
+  })
+  const before = await asked()
+  t.equal(await rollUpAccounts(query), 600)
+  t.same(await asked(), before)
+  t.equal(await rollUpAccounts(query), 0)
+  t.same(await asked(), before)
+
+  const day = (ago: number) => new Date(Date.now() - ago * 86_400_000).toISOString().slice(0, 10)
+  t.match(before.usage, { start: day(49), end: day(0) })
+  t.match(before.usage.by_day, [
+    { day: day(40), accounts: 1, requests: 1, input_tokens: 1, output_tokens: 2, memory_tokens: 3 },
+    { day: day(5), accounts: 1, requests: 1 },
+    { day: day(1), accounts: 1, requests: 2, memory_tokens: 6 },
+    { day: day(0) },
+  ])
+  t.ok(before.usage.by_day[3].requests >= 2)
+  t.match(before.tenant, { last_30_days: { requests: 3, output_tokens: 6 }, last_active: day(1) })
+  t.equal((await operator.get('/v1/operator/usage?days=401')).status, 400)
+})
+
+t.test('200: work of all accounts, by state, kind and account', async t => {
+  const email = 'worker@example.com'
+  const client = clientOf(base, await buildKey(backend, email))
+  const other = clientOf(base, await buildKey(backend))
+  const first = await tell(client, 'the secret of the cellar')
+  const failed = await tell(other, 'another')
+  const cancelled = await tell(client, 'a third')
+  await client.send('DELETE', `/v1/operations/${cancelled}`)
+  await query(`update operations set state = 'failed', finished_at = now() where id = $1`, [failed])
+  const idsOf = async (asked: string): Promise<string[]> =>
+    (await operator.get(`/v1/operator/operations?${asked}`)).body.items.map(
+      ({ operation_id }: { operation_id: string }) => operation_id,
+    )
+  t.same(await idsOf('limit=3'), [cancelled, failed, first])
+  t.same(await idsOf('state=failed'), [failed])
+  t.same(await idsOf('state=cancelled'), [cancelled])
+  t.same(await idsOf('kind=upload'), [])
+  t.same(await idsOf(`account_id=${await accountOf(email)}`), [cancelled, first])
+  t.same(await idsOf(`account_id=${mintId()}`), [])
+  const { body } = await operator.get('/v1/operator/operations?limit=1')
+  t.match(body.items, [{ email, kind: 'ingest', state: 'cancelled', status: null }])
+  t.same(await idsOf(`limit=1&cursor=${body.next_cursor}`), [failed])
+  t.equal(
+    (await operator.get(`/v1/operator/operations?state=done&cursor=${body.next_cursor}`)).status,
+    400,
+  )
+  t.notOk(JSON.stringify((await operator.get('/v1/operator/operations')).body).includes('cellar'))
+})
+
+t.test('200: what is rare is found a page later, and no page looks through everything', async t => {
+  const email = 'rare@example.com'
+  const client = clientOf(base, await buildKey(backend, email))
+  const rare = await tell(client, 'the rare one')
+  await query(`update operations set kind = 'rare' where id = $1`, [rare])
+  await query(
+    `insert into operations (id, account, vault, key_hash, kind, epoch, state, finished_at)
+     select ('ffffffff-ffff-7fff-8fff-' || lpad(to_hex(n), 12, '0'))::uuid, o.account, o.vault,
+            o.key_hash, 'plenty', 1, 'done', now()
+     from operations o, generate_series(1, 6000) n where o.id = $1`,
+    [rare],
+  )
+  const { body: first } = await operator.get('/v1/operator/operations?kind=rare')
+  t.match(first, { items: [], has_more: true, next_cursor: String })
+  const { body: second } = await operator.get(
+    `/v1/operator/operations?kind=rare&cursor=${first.next_cursor}`,
+  )
+  t.match(second, { items: [{ operation_id: rare }], has_more: false, next_cursor: null })
+})
+
+t.test('what an erased account used goes with it', async t => {
+  await workOn(backend)
+  const email = 'leaver@example.com'
+  const client = clientOf(base, await buildKey(backend, email))
+  const account = await accountOf(email)
+  await query('insert into usage_accounts values ($1, current_date - 2, 1, 1, 1, 1)', [account])
+  await query(
+    `insert into usage_events (id, account, vault, key_hash, kind, at)
+     select gen_random_uuid(), account, id, ''::bytea, 'search', now() - interval '3 days'
+     from vaults where account = $1`,
+    [account],
+  )
+  await client.post('/v1/account/erase', { email })
+  await query(`update usage_accounts_rolled set before = (now() at time zone 'utc')::date - 600`)
+  await query('delete from usage_accounts')
+  await rollUpAccounts(query)
+  const { rows } = await query('select 1 from usage_accounts where account = $1', [account])
+  t.same(rows, [])
+  t.same((await operator.get('/v1/operator/tenants?q=leaver@')).body.items, [])
+})

@@ -1,0 +1,166 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import t from 'tap'
+import { buildKey, clientOf, testApi, workOn } from '#test/support/api.ts'
+import { testBackend, testConfig } from '#test/support/backend.ts'
+import { gateBefore } from '#test/support/gate.ts'
+import { settled } from '#test/support/journal.ts'
+import { models } from '#test/support/model-provider/clients.ts'
+import { accountOn, proxyWorld } from '#test/support/model-provider/world.ts'
+import { modelProvider } from '#test/support/model-provider.ts'
+import { until } from '#test/support/until.ts'
+import { documentsOf } from '#test/support/vault.ts'
+
+t.setTimeout(60_000)
+// They mostly wait.
+t.jobs = 3
+const besides = { buffered: true }
+
+const soon = (ms: number): string => new Date(Date.now() + ms).toISOString()
+const past = (at: string): Promise<void> => delay(Math.max(0, Date.parse(at) - Date.now()) + 5)
+
+async function say(base: string, key: string, content: string, headers = {}) {
+  const response = await fetch(`${base}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${key}`, ...headers },
+    body: JSON.stringify({ model: models.openai, messages: [{ role: 'user', content }] }),
+  })
+  return { status: response.status, headers: response.headers, text: await response.text() }
+}
+
+t.test(
+  '200: a call says for how long it is remembered, and the provider hears nothing of it',
+  async t => {
+    const { backend, base, provider, newKey } = await proxyWorld(t)
+    await workOn(backend)
+    const key = await newKey()
+    const client = clientOf(base, key)
+    const begun = Date.now()
+    t.equal((await say(base, key, 'My gate code is nine.', { 'x-memory-ttl': '2' })).status, 200)
+    t.notOk(provider.seen.at(-1)!.headers.some(([name]) => /^x-memory/i.test(name)))
+    t.equal((await say(base, key, 'My gate is green.')).status, 200)
+    await settled(backend, 10_000)
+    const ends = (await documentsOf(backend, key)).map(row => row.expires_at?.getTime())
+    const said = ends.filter(end => end !== undefined)
+    t.equal(said.length, 2, 'what the user said, and what the model answered')
+    for (const end of said) t.ok(end >= begun + 2_000 && end < begun + 8_000)
+    await past(new Date(said[0]!).toISOString())
+    t.equal((await say(base, key, 'What is the code of my gate?')).status, 200)
+    t.notMatch(provider.seen.at(-1)!.body.toString(), 'gate code is nine')
+    t.match(provider.seen.at(-1)!.body.toString(), 'gate is green')
+    await settled(backend, 10_000)
+    t.notMatch(JSON.stringify((await client.get('/v1/memory/list')).body), 'gate code is nine')
+
+    for (const ttl of ['0', '-1', '1.5', '3153600001', 'soon', '1e3', '99999999999']) {
+      const refused = await say(base, key, 'x', { 'x-memory-ttl': ttl })
+      t.equal(refused.status, 400, ttl)
+      t.match(refused.text, 'X-Memory-TTL')
+    }
+  },
+)
+
+t.test(
+  '503: while it cannot be removed nobody sees it, and calls go on without memory',
+  async t => {
+    const provider = await modelProvider(t)
+    const real = await testConfig(t, provider.env)
+    const gate = await gateBefore(t, real.mongodbUri)
+    const backend = await testBackend(t, { config: { ...real, mongodbUri: gate.url } })
+    const { base } = await testApi(t, backend)
+    await workOn(backend)
+    const { newKey } = await accountOn(backend, base)
+    const key = await newKey()
+    const client = clientOf(base, key)
+    const at = soon(1_500)
+    await client.post('/v1/memory/ingest?wait=true', {
+      messages: [{ role: 'user', content: 'The kettle is red.' }],
+      expires_at: at,
+    })
+    const search = () => client.post('/v1/memory/search', { query: 'kettle', limit: 5 })
+    t.equal((await search()).body.totalMemories, 1, 'this process holds it in memory')
+    await past(at)
+    gate.shut()
+    const refused = await search()
+    t.equal(refused.status, 503)
+    t.match(refused.body, { error: String, hint: String })
+    t.match(refused.headers.get('retry-after'), /^\d+$/)
+    t.equal((await client.get('/v1/memory/stats')).status, 503)
+    const called = await say(base, key, 'What colour is the kettle?')
+    t.equal(called.status, 200)
+    t.equal(called.headers.get('x-memory-status'), 'degraded')
+    t.notMatch(provider.seen.at(-1)!.body.toString(), 'is red')
+    const accepted = await client.post('/v1/memory/ingest', {
+      messages: [{ role: 'user', content: 'The kettle is new.' }],
+    })
+    t.equal(accepted.status, 202, 'what is to be stored is accepted')
+    t.equal((await client.get('/v1/account/usage')).status, 200)
+    gate.open()
+    await until('it can be read again', async () => (await search()).status === 200, 20_000)
+    await settled(backend, 30_000)
+    t.notMatch(JSON.stringify((await search()).body), 'kettle is red')
+  },
+)
+
+t.test(
+  'readers and writers of one vault, all at once: nobody is shown what is over',
+  besides,
+  async t => {
+    const config = await testConfig(t)
+    const [one, two] = [await testBackend(t, { config }), await testBackend(t, { config })]
+    await workOn(one)
+    const key = await buildKey(one)
+    const clients = [
+      clientOf((await testApi(t, one)).base, key),
+      clientOf((await testApi(t, two)).base, key),
+    ]
+    const until = Date.now() + 4_000
+    const ends = new Map<string, number>()
+    let shown = 0
+    const late: string[] = []
+    const write = async (n: number): Promise<void> => {
+      for (let i = 0; Date.now() < until; i++) {
+        const content = `writer ${n} says ${i}`
+        const end = i % 4 === 3 ? null : soon(200 + ((i * 137 + n * 53) % 900))
+        if (end) ends.set(content, Date.parse(end))
+        await clients[n % 2]!.post(`/v1/memory/ingest${i % 3 ? '' : '?wait=true'}`, {
+          messages: [{ role: 'user', content }],
+          ...(end && { expires_at: end }),
+        })
+        await delay(20)
+      }
+    }
+    const read = async (n: number): Promise<void> => {
+      for (let i = 0; Date.now() < until; i++) {
+        const asked = Date.now()
+        const client = clients[(n + i) % 2]!
+        const { body } =
+          i % 2
+            ? await client.get('/v1/memory/list?limit=200')
+            : await client.post('/v1/memory/search', { query: 'writer says', limit: 200 })
+        const texts = (body.items ?? body.memories).map(
+          (row: { text?: string; content?: string }) => row.text ?? row.content,
+        ) as string[]
+        shown += texts.length
+        late.push(...texts.filter(text => (ends.get(text) ?? Infinity) < asked))
+        await delay(10)
+      }
+    }
+    await Promise.all([write(0), write(1), write(2), read(0), read(1), read(2)])
+    t.ok(shown > 100, `${shown} rows were shown`)
+    t.same(late, [])
+    await settled(one, 20_000)
+    await delay(1_200)
+    const { items } = (await clients[0]!.get('/v1/memory/list?limit=200')).body
+    t.ok(items.every(({ text }: { text: string }) => !ends.has(text)))
+    const { body } = await clients[1]!.post('/v1/memory/search', { query: 'writer', limit: 1 })
+    const { rows } = await one.postgres.query<{ raw: number; next: Date | null; left: number }>(
+      `select raw_units as raw, next_expiry as next,
+            (select count(*)::int from announced_expiries) as left
+     from vaults where id = (select vault from memory_keys where revoked_at is null
+                             and masked = $1)`,
+      [body.memoryKey],
+    )
+    const { tier_counts } = (await clients[0]!.get('/v1/memory/list?limit=1')).body
+    t.same(rows, [{ raw: tier_counts.raw, next: null, left: 0 }], 'no debt drifts')
+    t.equal(body.reflection.unconsolidated.raw.units, tier_counts.raw)
+  },
+)

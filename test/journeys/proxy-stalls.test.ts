@@ -1,0 +1,151 @@
+import { connect } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
+import t from 'tap'
+import { testApi, workOn } from '#test/support/api.ts'
+import { testBackend } from '#test/support/backend.ts'
+import { settled } from '#test/support/journal.ts'
+import { flood, stallsAfter } from '#test/support/model-provider/answers.ts'
+import { models } from '#test/support/model-provider/clients.ts'
+import { accountOn } from '#test/support/model-provider/world.ts'
+import { modelProvider } from '#test/support/model-provider.ts'
+import { until } from '#test/support/until.ts'
+import { documentsOf } from '#test/support/vault.ts'
+
+/** Somebody stops in the middle of an answer: the client, who reads no more, or the provider. */
+
+const provider = await modelProvider(t)
+const patience = { CLIENT_PATIENCE_SECONDS: '1', PROVIDER_IDLE_SECONDS: '4' }
+const backend = await testBackend(t, { env: { ...provider.env, ...patience } })
+const { base } = await testApi(t, backend)
+const { newKey } = await accountOn(backend, base)
+await workOn(backend)
+
+const mebibyte = 2 ** 20
+const event = (letters: string): string =>
+  `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: letters } }] })}\n\n`
+
+const bodyOf = (content: string): string =>
+  JSON.stringify({ model: models.openai, stream: true, messages: [{ role: 'user', content }] })
+
+/** Asks over a socket of its own, which reads only when it is told to. */
+function asker(path: string, key: string, body: string) {
+  const socket = connect(Number(new URL(base).port), '127.0.0.1')
+  const heard = { bytes: 0, text: '' }
+  socket.on('data', chunk => {
+    heard.bytes += chunk.length
+    heard.text = (heard.text + chunk.toString('latin1')).slice(-64)
+  })
+  socket.on('error', () => {})
+  socket.pause()
+  socket.write(
+    [
+      `POST ${path} HTTP/1.1`,
+      'host: localhost',
+      'content-type: application/json',
+      `authorization: Bearer ${key}`,
+      `content-length: ${Buffer.byteLength(body)}`,
+      '',
+      body,
+    ].join('\r\n'),
+  )
+  t.teardown(() => socket.destroy())
+  return { socket, heard }
+}
+
+const wordsOf = async (key: string) => {
+  await settled(backend, 20_000)
+  return (await documentsOf(backend, key)).map(({ role, text, interrupted }) => ({
+    role,
+    begin: text.slice(0, 20),
+    interrupted,
+  }))
+}
+
+t.test('a client that reads no more is left, and what was heard is stored', async t => {
+  const key = await newKey()
+  const before = await provider.connections()
+  provider.next(flood(100 * mebibyte, event('x'.repeat(16_000))))
+  const { socket, heard } = asker('/v1/chat/completions', key, bodyOf('Write me a book.'))
+  await until('the provider is asked', () => provider.seen.at(-1)?.sent.status === 200)
+  const begun = performance.now()
+  t.equal(await provider.seen.at(-1)!.ended, 'left', 'the provider is told')
+  const ms = performance.now() - begun
+  t.ok(ms > 900 && ms < 6_000, `after ${ms.toFixed(0)} ms`)
+  t.ok((await provider.connections()) <= before + 1, 'its connection is free')
+  await until('both are stored', async () => (await documentsOf(backend, key)).length > 1)
+  const words = await wordsOf(key)
+  t.match(words[0], { role: 'user', begin: 'Write me a book.' })
+  t.match(words[1], { role: 'assistant', begin: 'xxxx', interrupted: true })
+  const closed = new Promise(resolve => socket.once('close', resolve))
+  socket.resume()
+  await closed
+  t.notMatch(heard.text, /\r\n0\r\n\r\n$/, 'no clean end is pretended')
+})
+
+t.test('a client that takes its time is not, nor one that waits for a model', async t => {
+  const key = await newKey()
+  const kept = asker('/v1/chat/completions', key, bodyOf('First.'))
+  kept.socket.resume()
+  await until('answered', () => kept.heard.text.endsWith('\r\n0\r\n\r\n'))
+
+  const asked = provider.seen.length
+  provider.next(async (_seen, answer) => {
+    answer.head(200, { 'content-type': 'text/event-stream' })
+    await answer.write(event('a'))
+    await delay(2_500)
+    await answer.write(`${event('b')}data: [DONE]\n\n`)
+    answer.end()
+  })
+  const response = fetch(`${base}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${key}` },
+    body: bodyOf('Think about it.'),
+  }).then(answer => answer.text())
+  await until('the provider is asked', () => provider.seen.length > asked)
+
+  const size = 4 * mebibyte
+  provider.next(flood(size, event('x'.repeat(16_000))))
+  const { socket, heard } = asker('/v1/chat/completions', key, bodyOf('Write me a book, slowly.'))
+  for (let pause = 0; pause < 6; pause++) {
+    await delay(500)
+    socket.resume()
+    await delay(5)
+    socket.pause()
+  }
+  socket.resume()
+  await until('all of it is read', () => heard.text.endsWith('\r\n0\r\n\r\n'), 20_000)
+  t.ok(heard.bytes > size, 'all of it')
+  t.match(await response, /"b"[^]*\[DONE\]/)
+  const { destroyed, readableEnded } = kept.socket
+  t.equal(destroyed || readableEnded, false, 'a connection is kept for the next call')
+})
+
+t.test('the same for what is passed on without memory', async t => {
+  const key = await newKey()
+  provider.next(flood(100 * mebibyte, 'x'.repeat(64 * 1024)))
+  const asked = provider.seen.length
+  const body = JSON.stringify({ model: 'gpt-4o-mini-tts', input: 'a', voice: 'alloy' })
+  asker('/v1/audio/speech', key, body)
+  await until('the provider is asked', () => provider.seen.length > asked)
+  t.equal(await provider.seen.at(-1)!.ended, 'left')
+})
+
+t.test('a provider that goes silent is left, and the client sees the answer break', async t => {
+  const key = await newKey()
+  provider.next(stallsAfter([event('Half')]))
+  const begun = performance.now()
+  const response = await fetch(`${base}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${key}` },
+    body: bodyOf('Tell me all.'),
+  })
+  await t.rejects(response.text())
+  const ms = performance.now() - begun
+  t.ok(ms > 3_000 && ms < 12_000, `after ${ms.toFixed(0)} ms`)
+  t.equal(await provider.seen.at(-1)!.ended, 'left')
+  await until('both are stored', async () => (await documentsOf(backend, key)).length > 1)
+  t.match(await wordsOf(key), [
+    { role: 'user', begin: 'Tell me all.' },
+    { role: 'assistant', begin: 'Half', interrupted: true },
+  ])
+})

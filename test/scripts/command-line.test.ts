@@ -1,0 +1,31 @@
+import { execFile } from 'node:child_process'
+import { globSync, readFileSync } from 'node:fs'
+import t from 'tap'
+
+const root = new URL('../../', import.meta.url)
+const programs = globSync(['scripts/*.ts', 'scripts/bench/index.ts'], {
+  cwd: root.pathname,
+}).filter(file =>
+  /Usage: (?:node|npm)|command-line\.ts'/.test(readFileSync(new URL(file, root), 'utf8')),
+)
+
+type Ended = { code: unknown; stdout: string; stderr: string }
+
+/** Runs a script with no environment at all. */
+const run = (file: string, option: string): Promise<Ended> =>
+  new Promise(resolve => {
+    const env = { PATH: process.env.PATH ?? '', NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE }
+    const child = execFile(process.execPath, [file, option], { cwd: root, env }, (error, ...said) =>
+      resolve({ code: error?.code ?? 0, stdout: said[0], stderr: said[1] }),
+    )
+    child.stdin?.end()
+  })
+
+t.test('every command has --help, and refuses what it does not know with its usage', async t => {
+  t.ok(programs.length > 10, programs.join(' '))
+  for (const file of programs) {
+    const [help, bogus] = await Promise.all([run(file, '--help'), run(file, '--bogus')])
+    t.match(help, { code: 0, stdout: /^Usage: [\s\S]*\n {2}--help {2,}/, stderr: '' }, file)
+    t.match(bogus, { code: 2, stdout: '', stderr: /--bogus[\s\S]*\n\nUsage: /i }, file)
+  }
+})
