@@ -114,11 +114,11 @@ export function sessionOf(ctx: Context, inBody?: string | null): string | null {
 
 /**
  * The embedding model of a request: the header `X-Embedding-Model`, else the body's `embeddings`, else the
- * one whose space the caller's vault stands in. Call `callerOf` first.
+ * one whose space the caller's vault stands in. Call `callerOf` first; an admin has no vault.
  */
 export const embeddingsOf = (ctx: Context, inBody?: string): string | undefined =>
   namedEmbeddings(ctx, inBody) ??
-  (ctx.state.caller as Caller | undefined)?.row.embeddings ??
+  (ctx.state.caller as Partial<Caller> | undefined)?.row?.embeddings ??
   undefined
 
 /** The embedding model that a request names itself, in the header or else in the body. */

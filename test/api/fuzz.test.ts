@@ -23,7 +23,7 @@ import { until } from '#test/support/until.ts'
 
 /** `FUZZ_SEED` tries other requests, `FUZZ_RUNS` more of them for each route. */
 const seed = Number(process.env.FUZZ_SEED ?? 20_261_120)
-const runs = Number(process.env.FUZZ_RUNS ?? 250)
+const runs = Number(process.env.FUZZ_RUNS ?? 160)
 const answerWithinMs = 2_000
 /** Routes under fire at once: two cores are shared by the service, its worker, both stores and us. */
 const atOnce = 4

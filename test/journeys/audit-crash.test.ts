@@ -5,6 +5,7 @@ import { clientOf, type Client } from '#test/support/api.ts'
 import { testBackend, testConfig } from '#test/support/backend.ts'
 import { startWeb } from '#test/support/processes.ts'
 import { buildTeam, share, type Team } from '#test/support/team.ts'
+import { until } from '#test/support/until.ts'
 
 t.setTimeout(60_000)
 
@@ -53,8 +54,11 @@ t.test(
       memories.push(...own)
       const web = await startWeb(t, config)
       const admin = clientOf(web.base, team.adminKey)
+      const answered = () => asked.filter(entry => entry.answered).length
+      const before = answered()
       const writing = own.map(memory => write(admin, team, memory, asked))
-      await delay(150 + ((seed * (kill + 1) * 37) % 350))
+      await until('changes are answered', () => answered() > before + 1)
+      await delay((seed * (kill + 1) * 37) % 350)
       web.kill('SIGKILL')
       await Promise.all(writing)
       await web.ended

@@ -24,11 +24,12 @@ export type Started = Running & { base: string }
 
 /** What a process of ours is told by its environment, and nothing of what is around this test. */
 export function envOf(config: Config, extra: Record<string, string> = {}): Record<string, string> {
-  const { PATH = '', HOME = '', TMPDIR } = process.env
+  const { PATH = '', HOME = '', TMPDIR, NODE_COMPILE_CACHE } = process.env
   return {
     PATH,
     HOME,
     ...(TMPDIR && { TMPDIR }),
+    ...(NODE_COMPILE_CACHE && { NODE_COMPILE_CACHE }),
     DATABASE_URL: config.databaseUrl,
     MONGODB_URI: config.mongodbUri,
     MASTER_KEY: config.masterKeys.map(({ key }) => key.toString('hex')).join(','),

@@ -81,8 +81,8 @@ t.test('503: not ready while the release step of this version has not run', asyn
 t.test('without METRICS_PORT a worker opens no port; one that is taken is told', async t => {
   const { METRICS_PORT: _, ...without } = env
   const worker = await start(t, 'node workers/index.ts ingest', without)
+  await until('it takes jobs', () => worker.output().includes('worker.taking'))
   t.notMatch(worker.output(), /worker\.watched/)
-  t.match(worker.output(), /worker\.taking/)
 
   const taken = createServer()
   await new Promise<void>(resolve => taken.listen(0, '127.0.0.1', resolve))
