@@ -39,7 +39,7 @@ t.test('workers are killed, one in the middle of a job: others do it, once', asy
   doomed.kill('SIGKILL')
   const killed = Date.now()
 
-  const journal = sendExchanges(() => web.base, busy, { pauseMs: 10 })
+  const journal = sendExchanges(() => web.base, busy, { pauseMs: 50 })
   for (let kill = 0; kill < 3; kill++) {
     const worker = await startWorker(t, config, extra)
     await delay(100 + 150 * kill)

@@ -1,6 +1,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { setTimeout as delay } from 'node:timers/promises'
+import { inspect } from 'node:util'
 import t, { type Test } from 'tap'
 import { workOn } from '#test/support/api.ts'
 import { settled } from '#test/support/journal.ts'
@@ -52,8 +53,15 @@ async function abortMany(key: string, count: number, stream: boolean): Promise<n
       const reader = (await asked).body!.getReader()
       await reader.read()
     } else {
-      asked.catch(() => {})
-      await until('the provider is asked', () => mine() !== undefined)
+      // An answer at this point is a refusal, and says why.
+      let refusal = ''
+      asked.then(
+        async answer => (refusal = `${answer.status} ${await answer.text()}`),
+        (error: Error) => (refusal = `${error.message}: ${inspect(error.cause)}`),
+      )
+      const isAsked = () => mine() !== undefined || refusal !== ''
+      await until('the provider is asked', isAsked, 30_000)
+      if (!mine()) throw new Error(`call ${before + index} was refused: ${refusal}`)
     }
     const at = performance.now()
     hangUp.abort()

@@ -8,7 +8,7 @@ import { buildKey, clientOf, testApi, workOn } from '#test/support/api.ts'
 import { testBackend } from '#test/support/backend.ts'
 
 // MODEL_RUNS=2000 runs as many histories; MODEL_SEED repeats those of a seed that a failure has told.
-const runs = Number(process.env['MODEL_RUNS'] ?? 8)
+const runs = Number(process.env['MODEL_RUNS'] ?? 6)
 const seed = process.env['MODEL_SEED']
 const perHistory = 45
 
