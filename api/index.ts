@@ -1,11 +1,11 @@
 import type { AddressInfo } from 'node:net'
-import { createApp } from '#api/app.ts'
-import { createHttpServer } from '#api/server.ts'
+import { createApp } from '#api/edge/app.ts'
+import { createHttpServer } from '#api/edge/server.ts'
 import { openBackend } from '#shared/backend.ts'
-import { readConfig } from '#shared/config.ts'
-import { enter, serveUntilStopped } from '#shared/lifetime.ts'
-import { createLog } from '#shared/log.ts'
-import { tokensOf } from '#shared/tokens.ts'
+import { readConfig } from '#shared/core/config.ts'
+import { enter, serveUntilStopped } from '#shared/core/process-lifecycle.ts'
+import { createLog } from '#shared/core/log.ts'
+import { tokensOf } from '#shared/core/tokens.ts'
 
 /** Less than the whole process has, so that the stores are closed in good order after it. */
 const drainMs = 20_000

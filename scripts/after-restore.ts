@@ -1,11 +1,11 @@
 import { optionsOf } from '#scripts/command-line.ts'
 import { embeddedEnvironment } from '#scripts/embedded.ts'
-import { ConfigFault, readConfig, type Config } from '#shared/config.ts'
-import { Refusal } from '#shared/errors.ts'
-import { reconcileStores, wasBehind, type Reconciled } from '#shared/memory/after-restore.ts'
-import { openMongo } from '#shared/mongo/connect.ts'
-import { openPostgres } from '#shared/postgres/connect.ts'
-import { pendingMigrations } from '#shared/postgres/migrate.ts'
+import { ConfigFault, readConfig, type Config } from '#shared/core/config.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import { reconcileStores, wasBehind, type Reconciled } from '#shared/vault/restore/after-restore.ts'
+import { openMongo } from '#shared/storage/mongo/connect.ts'
+import { openPostgres } from '#shared/storage/postgres/connect.ts'
+import { pendingMigrations } from '#shared/storage/postgres/migrate.ts'
 
 const help = `Usage: node scripts/after-restore.ts [--dry-run] [--json]
 

@@ -1,9 +1,9 @@
 import type { FirstKeys } from '#scripts/credentials.ts'
-import { hashOfKey, maskKey, mintKey } from '#shared/key/key.ts'
-import { mintMemoryKey } from '#shared/key/mint.ts'
-import { upsertAccount, type Standing } from '#shared/postgres/accounts.ts'
-import { insertAdminKey } from '#shared/postgres/admin-keys.ts'
-import type { Transaction } from '#shared/postgres/connect.ts'
+import { hashOfKey, maskKey, mintKey } from '#shared/access/key.ts'
+import { mintMemoryKey } from '#shared/access/mint.ts'
+import { upsertAccount, type Standing } from '#shared/access/accounts.postgres.ts'
+import { insertAdminKey } from '#shared/access/admin-keys.postgres.ts'
+import type { Transaction } from '#shared/storage/postgres/connect.ts'
 
 export type NewAccount = Standing & {
   email: string

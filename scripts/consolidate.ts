@@ -3,7 +3,7 @@ import { help, readOptions } from '#scripts/consolidate/options.ts'
 import { createPage, reportOf, sumOf } from '#scripts/consolidate/page.ts'
 import { consolidate } from '#scripts/consolidate/run.ts'
 import { openVault } from '#scripts/consolidate/vault.ts'
-import { Refusal } from '#shared/errors.ts'
+import { Refusal } from '#shared/core/errors.ts'
 
 const interrupted = new AbortController()
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => interrupted.abort())

@@ -2,8 +2,8 @@ import { parseArgs } from 'node:util'
 import { createCredentials, type NewAccount } from '#scripts/bootstrap.ts'
 import { faultOf } from '#scripts/command-line.ts'
 import { embeddedEnvironment } from '#scripts/embedded.ts'
-import { ConfigFault, readConfig } from '#shared/config.ts'
-import { openPostgres } from '#shared/postgres/connect.ts'
+import { ConfigFault, readConfig } from '#shared/core/config.ts'
+import { openPostgres } from '#shared/storage/postgres/connect.ts'
 
 const help = `Usage: node scripts/create-account.ts --email <email> [options]
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { writePrivate } from '#scripts/private-file.ts'
-import { mintKey, parseKey } from '#shared/key/key.ts'
+import { mintKey, parseKey } from '#shared/access/key.ts'
 
 /** What opens a new service. */
 export type FirstKeys = { memory_key: string; admin_key: string }

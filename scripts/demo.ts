@@ -5,7 +5,7 @@ import { createPage } from '#scripts/demo/page.ts'
 import { openScreen } from '#scripts/demo/screen.ts'
 import { openService } from '#scripts/demo/service.ts'
 import { tellStory, type Story } from '#scripts/demo/story.ts'
-import { Refusal } from '#shared/errors.ts'
+import { Refusal } from '#shared/core/errors.ts'
 
 const help = `Usage: npm run demo -- [options]
 

@@ -1,12 +1,12 @@
 import { createCredentials } from '#scripts/bootstrap.ts'
 import type { FirstKeys } from '#scripts/credentials.ts'
-import type { Config } from '#shared/config.ts'
-import { operatorEmail } from '#shared/key/operator.ts'
-import { storeProviderKey } from '#shared/key/provider-key.ts'
-import { createSeal } from '#shared/key/seal.ts'
-import { hasAccounts, upsertAccount } from '#shared/postgres/accounts.ts'
-import type { Postgres } from '#shared/postgres/connect.ts'
-import { providerNames } from '#shared/providers/registry.ts'
+import type { Config } from '#shared/core/config.ts'
+import { operatorEmail } from '#shared/access/operator.ts'
+import { storeProviderKey } from '#shared/access/provider-key.ts'
+import { createSeal } from '#shared/core/seal.ts'
+import { hasAccounts, upsertAccount } from '#shared/access/accounts.postgres.ts'
+import type { Postgres } from '#shared/storage/postgres/connect.ts'
+import { providerNames } from '#shared/core/provider-registry.ts'
 
 /**
  * The account a new service begins with: unlimited, with a card on file, and with the operator's

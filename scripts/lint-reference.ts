@@ -1,6 +1,6 @@
 import { createConfig, lintFromString } from '@redocly/openapi-core'
 import { openApi, type OpenApi } from '#api/reference/openapi.ts'
-import { version } from '#api/version.ts'
+import { version } from '#api/edge/version.ts'
 import { optionsOf } from '#scripts/command-line.ts'
 
 /** What an OpenAPI linter finds wrong with a document, a line each. */

@@ -1,8 +1,8 @@
 import { optionsOf } from '#scripts/command-line.ts'
 import { release } from '#scripts/release.ts'
-import { readConfig } from '#shared/config.ts'
-import { enter } from '#shared/lifetime.ts'
-import { createLog } from '#shared/log.ts'
+import { readConfig } from '#shared/core/config.ts'
+import { enter } from '#shared/core/process-lifecycle.ts'
+import { createLog } from '#shared/core/log.ts'
 
 const help = `Usage: node scripts/migrate.ts
 

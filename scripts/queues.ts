@@ -3,12 +3,12 @@ import { faultOf } from '#scripts/command-line.ts'
 import { embeddedEnvironment } from '#scripts/embedded.ts'
 import { help, readOptions, type Options } from '#scripts/queues/options.ts'
 import { deadLines, queueLines } from '#scripts/queues/page.ts'
-import { ConfigFault, readConfig, type Config } from '#shared/config.ts'
-import { Refusal } from '#shared/errors.ts'
-import { withdrawWork } from '#shared/operation/withdraw.ts'
-import { openPostgres, type Postgres } from '#shared/postgres/connect.ts'
-import { deadLettersOf, redriveDead, standingOfQueues } from '#shared/queue/board.ts'
-import type { JobName } from '#shared/queue/jobs.ts'
+import { ConfigFault, readConfig, type Config } from '#shared/core/config.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import { withdrawWork } from '#shared/vault/delete/withdraw.ts'
+import { openPostgres, type Postgres } from '#shared/storage/postgres/connect.ts'
+import { deadLettersOf, redriveDead, standingOfQueues } from '#shared/storage/queue/queue-admin.ts'
+import type { JobName } from '#shared/domain/jobs.ts'
 
 /** @returns the exit code: 1 when it could not be done, 2 for faults of the command line or environment. */
 async function main(): Promise<number> {

@@ -1,13 +1,13 @@
-import type { Config } from '#shared/config.ts'
-import { settleDefaultModel } from '#shared/embedding/default-model.ts'
-import { createEmbedders } from '#shared/embedding/embedders.ts'
-import type { Log } from '#shared/log.ts'
-import { openMongo, type Mongo } from '#shared/mongo/connect.ts'
-import { createIndexes } from '#shared/mongo/indexes.ts'
-import { createSearchIndexes } from '#shared/mongo/search-indexes.ts'
-import { openPostgres } from '#shared/postgres/connect.ts'
-import { migrate } from '#shared/postgres/migrate.ts'
-import { migrateQueue } from '#shared/queue/queue.ts'
+import type { Config } from '#shared/core/config.ts'
+import { settleDefaultModel } from '#shared/vault/reembed/default-model.ts'
+import { createEmbedders } from '#shared/models/embedders.ts'
+import type { Log } from '#shared/core/log.ts'
+import { openMongo, type Mongo } from '#shared/storage/mongo/connect.ts'
+import { createIndexes } from '#shared/storage/mongo/indexes.ts'
+import { createSearchIndexes } from '#shared/storage/mongo/search-indexes.ts'
+import { openPostgres } from '#shared/storage/postgres/connect.ts'
+import { migrate } from '#shared/storage/postgres/migrate.ts'
+import { migrateQueue } from '#shared/storage/queue/queue.ts'
 
 /**
  * Brings both stores to this version: SQL migrations, the queue's schema and queues, MongoDB indexes,

@@ -7,10 +7,10 @@ import { greetingOf, keyLines } from '#scripts/greeting.ts'
 import { release } from '#scripts/release.ts'
 import { startServices } from '#scripts/services/services.ts'
 import { superviseProcesses } from '#scripts/supervise.ts'
-import { readConfig, type Config } from '#shared/config.ts'
-import { enter } from '#shared/lifetime.ts'
-import { createLog } from '#shared/log.ts'
-import { openPostgres } from '#shared/postgres/connect.ts'
+import { readConfig, type Config } from '#shared/core/config.ts'
+import { enter } from '#shared/core/process-lifecycle.ts'
+import { createLog } from '#shared/core/log.ts'
+import { openPostgres } from '#shared/storage/postgres/connect.ts'
 
 const help = `Usage: npm start
 

@@ -1,6 +1,6 @@
 import { fork, type ChildProcess } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import type { Facts } from '#shared/lifetime.ts'
+import type { Facts } from '#shared/core/process-lifecycle.ts'
 
 export type Program = { name: string; program: string }
 

@@ -13,7 +13,7 @@ import {
   writeState,
   type State,
 } from '#scripts/upload/state.ts'
-import { Refusal } from '#shared/errors.ts'
+import { Refusal } from '#shared/core/errors.ts'
 
 const mebibyte = 1024 * 1024
 

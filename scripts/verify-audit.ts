@@ -3,20 +3,20 @@ import { createInterface } from 'node:readline'
 import { parseArgs } from 'node:util'
 import { faultOf } from '#scripts/command-line.ts'
 import { embeddedEnvironment } from '#scripts/embedded.ts'
-import { checkEvents } from '#shared/account/event-chain.ts'
+import { checkEvents } from '#shared/audit/account-event-chain.ts'
 import {
   checkExportedFile,
   type FileAnchor as Anchor,
   type FileChain as Chain,
-} from '#shared/account/exported-file.ts'
-import { ConfigFault, readConfig } from '#shared/config.ts'
-import { Refusal } from '#shared/errors.ts'
-import { isUuid } from '#shared/ids.ts'
+} from '#shared/accounts/exported-file.ts'
+import { ConfigFault, readConfig } from '#shared/core/config.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import { isUuid } from '#shared/core/ids.ts'
 import { checkChain } from '#shared/org/audit-chain.ts'
-import { accountIds } from '#shared/postgres/account-events.ts'
-import { orgIds } from '#shared/postgres/audit-chain.ts'
-import { openPostgres } from '#shared/postgres/connect.ts'
-import type { Query } from '#shared/postgres/connect.ts'
+import { accountIds } from '#shared/audit/account-events.postgres.ts'
+import { orgIds } from '#shared/org/audit-chain.postgres.ts'
+import { openPostgres } from '#shared/storage/postgres/connect.ts'
+import type { Query } from '#shared/storage/postgres/connect.ts'
 
 const help = `Usage: node scripts/verify-audit.ts [options]
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { faultOf } from '#scripts/command-line.ts'
-import { emailProof, verifiedReceipt, type ReceiptKey } from '#shared/account/receipt.ts'
+import { emailProof, verifiedReceipt, type ReceiptKey } from '#shared/accounts/receipt.ts'
 
 const usage = `Usage: node scripts/verify-receipt.ts <receipt> --keys <file> [options]
 

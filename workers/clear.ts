@@ -1,6 +1,6 @@
 import type { Backend } from '#shared/backend.ts'
-import { abandonClearing, finishClearing } from '#shared/erasure/clear.ts'
-import type { Job, Verdict } from '#shared/queue/queue.ts'
+import { abandonClearing, finishClearing } from '#shared/vault/delete/clear.ts'
+import type { Job, Verdict } from '#shared/storage/queue/queue.ts'
 import { each } from '#workers/each.ts'
 
 /** Removes what was cleared from both stores. */

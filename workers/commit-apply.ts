@@ -1,7 +1,7 @@
 import type { Backend } from '#shared/backend.ts'
-import type { Job, Verdict } from '#shared/queue/queue.ts'
-import { applyCommit } from '#shared/reflection/apply.ts'
-import { settledLease } from '#shared/reflection/settled.ts'
+import type { Job, Verdict } from '#shared/storage/queue/queue.ts'
+import { applyCommit } from '#shared/vault/consolidate/apply.ts'
+import { settledLease } from '#shared/vault/consolidate/finished.ts'
 import { each } from '#workers/each.ts'
 
 /** The request that promised a commit fulfils it itself, in milliseconds; then nothing is left to do. */

@@ -1,6 +1,6 @@
 import type { Backend } from '#shared/backend.ts'
-import { copyChunk, failChunk, isFinal } from '#shared/copy/chunk.ts'
-import type { Job, Verdict } from '#shared/queue/queue.ts'
+import { copyChunk, failChunk, isFinal } from '#shared/vault/copy/chunk.ts'
+import type { Job, Verdict } from '#shared/storage/queue/queue.ts'
 
 /** Copies chunks of transfers and grafts. One that is given up is told in the outcome of its copy. */
 export const copyChunks = (backend: Backend, batch: Job<'copy-chunk'>[]): Promise<Verdict[]> =>

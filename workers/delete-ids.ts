@@ -1,7 +1,7 @@
 import type { Backend } from '#shared/backend.ts'
-import { deleteMemories } from '#shared/erasure/delete-ids.ts'
-import { failOperations } from '#shared/postgres/operations.ts'
-import type { Job, Verdict } from '#shared/queue/queue.ts'
+import { deleteMemories } from '#shared/vault/delete/delete-ids.ts'
+import { failOperations } from '#shared/operations/operations.postgres.ts'
+import type { Job, Verdict } from '#shared/storage/queue/queue.ts'
 import { each } from '#workers/each.ts'
 
 /** Removes single memories for good. */

@@ -1,6 +1,6 @@
 import type { Backend } from '#shared/backend.ts'
-import type { JobName } from '#shared/queue/jobs.ts'
-import type { Job, Verdict } from '#shared/queue/queue.ts'
+import type { JobName } from '#shared/domain/jobs.ts'
+import type { Job, Verdict } from '#shared/storage/queue/queue.ts'
 
 type Doing<Name extends JobName> = {
   /** Safe to run again: a job whose worker died is given to another. */

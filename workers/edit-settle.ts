@@ -1,6 +1,6 @@
 import type { Backend } from '#shared/backend.ts'
-import { settleWritten } from '#shared/memory/edit.ts'
-import type { Job, Verdict } from '#shared/queue/queue.ts'
+import { settleWritten } from '#shared/vault/edit/edit.ts'
+import type { Job, Verdict } from '#shared/storage/queue/queue.ts'
 import { each } from '#workers/each.ts'
 
 /** Settles the edits whose requests died between writing and settling; most it finds settled. */

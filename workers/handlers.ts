@@ -1,6 +1,6 @@
 import type { Backend } from '#shared/backend.ts'
-import type { JobName } from '#shared/queue/jobs.ts'
-import type { Job, Verdict } from '#shared/queue/queue.ts'
+import type { JobName } from '#shared/domain/jobs.ts'
+import type { Job, Verdict } from '#shared/storage/queue/queue.ts'
 import { accountErase } from '#workers/account-erase.ts'
 import { bulk } from '#workers/bulk.ts'
 import { clear } from '#workers/clear.ts'

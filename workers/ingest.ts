@@ -1,7 +1,7 @@
 import type { Backend } from '#shared/backend.ts'
-import { storePromised } from '#shared/memory/store-promised.ts'
-import { failOperations } from '#shared/postgres/operations.ts'
-import type { Job, Verdict } from '#shared/queue/queue.ts'
+import { storePromised } from '#shared/vault/ingest/store-accepted.ts'
+import { failOperations } from '#shared/operations/operations.postgres.ts'
+import type { Job, Verdict } from '#shared/storage/queue/queue.ts'
 
 /**
  * Stores what was promised, a batch in one go. When the batch fails each job is tried alone, so that

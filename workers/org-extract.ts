@@ -1,6 +1,6 @@
 import type { Backend } from '#shared/backend.ts'
-import { extractFacts } from '#shared/org/extract.ts'
-import type { Job, Verdict } from '#shared/queue/queue.ts'
+import { extractFacts } from '#shared/org/pipeline/extract.ts'
+import type { Job, Verdict } from '#shared/storage/queue/queue.ts'
 import { passOver } from '#workers/org-pass.ts'
 
 /** Finds what is worth sharing in what members said. */

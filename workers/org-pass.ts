@@ -1,6 +1,6 @@
 import type { Backend } from '#shared/backend.ts'
-import { findTurn } from '#shared/postgres/org-turns.ts'
-import type { Job, Verdict } from '#shared/queue/queue.ts'
+import { findTurn } from '#shared/org/org-turns.postgres.ts'
+import type { Job, Verdict } from '#shared/storage/queue/queue.ts'
 
 type PassName = 'org-extract' | 'org-tag' | 'org-reconcile'
 

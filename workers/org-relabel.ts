@@ -1,6 +1,6 @@
 import type { Backend } from '#shared/backend.ts'
 import { relabelMemories } from '#shared/org/relabel.ts'
-import type { Job, Verdict } from '#shared/queue/queue.ts'
+import type { Job, Verdict } from '#shared/storage/queue/queue.ts'
 import { inTurn } from '#workers/each.ts'
 
 /** Gives memories the new labels of renamed tags, one tag after the other. */

@@ -1,6 +1,6 @@
 import type { Backend } from '#shared/backend.ts'
-import { tagFacts } from '#shared/org/classify.ts'
-import type { Job, Verdict } from '#shared/queue/queue.ts'
+import { tagFacts } from '#shared/org/pipeline/classify.ts'
+import type { Job, Verdict } from '#shared/storage/queue/queue.ts'
 import { passOver } from '#workers/org-pass.ts'
 
 /** Tags what was found. */

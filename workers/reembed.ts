@@ -1,7 +1,7 @@
 import type { Backend } from '#shared/backend.ts'
-import { reembedStep } from '#shared/memory/reembed.ts'
-import { failOperations } from '#shared/postgres/operations.ts'
-import type { Job, Verdict } from '#shared/queue/queue.ts'
+import { reembedStep } from '#shared/vault/reembed/reembed.ts'
+import { failOperations } from '#shared/operations/operations.postgres.ts'
+import type { Job, Verdict } from '#shared/storage/queue/queue.ts'
 import { each } from '#workers/each.ts'
 
 /** Takes vaults a step further on their way into another vector space. */

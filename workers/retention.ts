@@ -1,7 +1,7 @@
 import type { Backend } from '#shared/backend.ts'
-import { retentionStep } from '#shared/erasure/retention.ts'
-import { failOperations } from '#shared/postgres/operations.ts'
-import type { Job, Verdict } from '#shared/queue/queue.ts'
+import { retentionStep } from '#shared/vault/delete/retention.ts'
+import { failOperations } from '#shared/operations/operations.postgres.ts'
+import type { Job, Verdict } from '#shared/storage/queue/queue.ts'
 import { each } from '#workers/each.ts'
 
 /** Brings memories in line with the retention of their accounts, a page at a time. */

@@ -1,6 +1,6 @@
 import type { Backend } from '#shared/backend.ts'
-import { sweepAll } from '#shared/operation/sweep.ts'
-import type { Job, Verdict } from '#shared/queue/queue.ts'
+import { sweepAll } from '#workers/sweep-all.ts'
+import type { Job, Verdict } from '#shared/storage/queue/queue.ts'
 
 /** Cleans up. What fails is logged and tried again by the next run, a minute later. */
 export async function sweep(backend: Backend, batch: Job<'sweep'>[]): Promise<Verdict[]> {

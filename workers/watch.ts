@@ -1,11 +1,11 @@
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Backend } from '#shared/backend.ts'
-import { Refusal } from '#shared/errors.ts'
-import { inTurn } from '#shared/in-turn.ts'
-import { basicPassword, isOperatorCredential, operatorChallenge } from '#shared/key/operator.ts'
-import { metricsPage } from '#shared/watch/look.ts'
-import { readinessOf } from '#shared/watch/ready.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import { inTurn } from '#shared/core/keyed-mutex.ts'
+import { basicPassword, isOperatorCredential, operatorChallenge } from '#shared/access/operator.ts'
+import { metricsPage } from '#shared/operations/metrics-page.ts'
+import { readinessOf } from '#shared/operations/readiness.ts'
 
 export type Watched = {
   /** The port it listens at. */

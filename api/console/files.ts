@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
-import { assetOf, type Asset } from '#api/assets.ts'
+import { assetOf, type Asset } from '#api/edge/assets.ts'
 import { consolePage } from '#api/console/page.ts'
 
 const root = new URL('../../', import.meta.url)
@@ -9,8 +9,8 @@ const root = new URL('../../', import.meta.url)
 /** Written for both sides: what the browser takes from outside the console's own folder. */
 const borrowed = [
   'api/client/client.ts',
-  'shared/recall/words/stem.ts',
-  'shared/recall/words/stop-words.ts',
+  'shared/search/words/stem.ts',
+  'shared/search/words/stop-words.ts',
 ]
 
 /** What a module imports by name, and where its file is. */

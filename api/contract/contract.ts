@@ -6,7 +6,7 @@ import {
   type Reference,
 } from '#api/contract/document.ts'
 import type { Endpoints, ErrorBody } from '#api/contract/types.ts'
-import type { Shape } from '#shared/shape.ts'
+import type { Shape } from '#shared/core/shape.ts'
 
 export * from '#api/contract/shapes.ts'
 

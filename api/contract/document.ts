@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { shape, type Schema, type Shape } from '#shared/shape.ts'
+import { shape, type Schema, type Shape } from '#shared/core/shape.ts'
 
 export type Credential = 'memory-key' | 'admin'
 

@@ -1,5 +1,5 @@
 import { document, type Reference } from '#api/contract/document.ts'
-import type { Schema } from '#shared/shape.ts'
+import type { Schema } from '#shared/core/shape.ts'
 
 type ObjectSchema = Record<string, unknown> & {
   type: 'object'

@@ -1,7 +1,7 @@
 import { Server, type CallToolResult } from '@modelcontextprotocol/server'
 import type { Call } from '#api/mcp/call.ts'
 import { tools } from '#api/mcp/tools.ts'
-import { version } from '#api/version.ts'
+import { version } from '#api/edge/version.ts'
 
 const instructions =
   'The private memory of one user. Search it before you answer what depends on earlier conversations; ' +

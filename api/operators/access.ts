@@ -1,8 +1,8 @@
 import type { Context } from 'koa'
-import { adminOf } from '#api/admin.ts'
+import { adminOf } from '#api/edge/admin.ts'
 import type { Backend } from '#shared/backend.ts'
-import { Refusal } from '#shared/errors.ts'
-import { basicPassword, isOperator, operatorChallenge } from '#shared/key/operator.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import { basicPassword, isOperator, operatorChallenge } from '#shared/access/operator.ts'
 
 /**
  * Lets the operator through: an admin credential of the operator's email, in any form an admin may send

@@ -2,7 +2,7 @@ import type { Server } from 'node:http'
 import type { getRequestListener } from '@hono/node-server'
 import type { Context } from 'koa'
 import type { Backend } from '#shared/backend.ts'
-import { schema } from '#shared/queue/queue.ts'
+import { schema } from '#shared/storage/queue/queue.ts'
 
 const basePath = '/admin/queues'
 

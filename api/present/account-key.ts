@@ -1,5 +1,5 @@
 import type { MemoryKey } from '#api/contract/types.ts'
-import type { AccountKey } from '#shared/postgres/account-keys.ts'
+import type { AccountKey } from '#shared/access/account-keys.postgres.ts'
 
 type Minted = { key: string; name: string; createdAt: Date }
 

@@ -1,4 +1,4 @@
-import type { Memory } from '#shared/memory/memory.ts'
+import type { Memory } from '#shared/domain/memory.ts'
 
 const snippetCharacters = 160
 

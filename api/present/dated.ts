@@ -1,6 +1,6 @@
 import { presentEnd } from '#api/present/end.ts'
 import { presentPeriod } from '#api/present/listed.ts'
-import type { DatedRow } from '#shared/memory/date-search.ts'
+import type { DatedRow } from '#shared/vault/read/dated-row.ts'
 
 /** A row of a date search. */
 export const presentDated = (row: DatedRow) => ({

@@ -1,4 +1,4 @@
-import { thresholdImportance, thresholdTokens, type Debt } from '#shared/reflection/debt.ts'
+import { thresholdImportance, thresholdTokens, type Debt } from '#shared/vault/consolidate/debt.ts'
 
 /** The `reflection` block of an answer. */
 export const presentDebt = ({ raw, tier2, suggestion }: Debt) => ({

@@ -1,4 +1,4 @@
-import type { Memory } from '#shared/memory/memory.ts'
+import type { Memory } from '#shared/domain/memory.ts'
 
 /** When a memory will be gone, where it will. */
 export const presentEnd = ({ expiresAt }: Pick<Memory, 'expiresAt'>) =>

@@ -2,8 +2,9 @@ import { presentAccountEvent } from '#api/present/account-event.ts'
 import { presentOrgExported } from '#api/present/org-exported.ts'
 import { presentAccountPolicy } from '#api/present/policy.ts'
 import { presentWebhook } from '#api/present/webhook.ts'
-import type { Exported } from '#shared/account/export.ts'
-import type { OwnVault } from '#shared/postgres/account-export.ts'
+import type { Exported } from '#shared/accounts/export.ts'
+import type { OwnVault } from '#shared/accounts/export.postgres.ts'
+import type { TypedLine } from '#api/present/typed-line.ts'
 
 /** A line of the export of an account. */
 export function presentExported(exported: Exported): TypedLine {
@@ -39,9 +40,6 @@ export function presentExported(exported: Exported): TypedLine {
       return presentOrgExported(exported)
   }
 }
-
-/** A line of an export, before it is written. */
-export type TypedLine = { type: string; [field: string]: unknown }
 
 /**
  * The lines as they are, and a last one that tells how many they were: without it a file is not the

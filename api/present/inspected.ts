@@ -1,8 +1,8 @@
 import { presentEnd } from '#api/present/end.ts'
 import { presentPeriod } from '#api/present/listed.ts'
-import type { Inspected } from '#shared/memory/inspect.ts'
-import type { Memory } from '#shared/memory/memory.ts'
-import type { Traced } from '#shared/mongo/lineage.ts'
+import type { Inspected } from '#shared/vault/read/inspect.ts'
+import type { Memory } from '#shared/domain/memory.ts'
+import type { Traced } from '#shared/vault/read/lineage.mongo.ts'
 
 /** A memory with the tiers below and above it. */
 export const presentInspected = ({ memory, sources, total, deleted, into }: Inspected) => ({

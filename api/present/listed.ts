@@ -1,6 +1,6 @@
 import { presentEnd } from '#api/present/end.ts'
-import type { ListedRow } from '#shared/mongo/listing.ts'
-import type { Span } from '#shared/reflection/lease.ts'
+import type { ListedRow } from '#shared/vault/read/listing.mongo.ts'
+import type { Span } from '#shared/domain/lease.ts'
 
 /** A span of time with ISO ends. */
 export const presentPeriod = ({ from, to }: Span) => ({

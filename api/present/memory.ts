@@ -1,6 +1,6 @@
-import { windowOf, type Window } from '#shared/memory/window.ts'
+import { windowOf, type Window } from '#shared/domain/age-window.ts'
 import { presentEnd } from '#api/present/end.ts'
-import type { Recalled } from '#shared/memory/recall.ts'
+import type { Recalled } from '#shared/vault/read/recall.ts'
 
 /** A search row. */
 export const presentFound = ({ memory, score, source }: Recalled, now: number) => ({

@@ -1,4 +1,4 @@
-import type { OperationRow } from '#shared/postgres/operation-rows.ts'
+import type { OperationRow } from '#shared/operations/operation-rows.postgres.ts'
 
 /** A piece of queued work as clients see it. */
 export const presentOperation = (row: OperationRow) => ({

@@ -1,4 +1,3 @@
-import type { TypedLine } from '#api/present/exported.ts'
 import { msOf } from '#api/present/account-event.ts'
 import {
   presentInstructions,
@@ -9,10 +8,11 @@ import {
 } from '#api/present/org.ts'
 import { presentPolicy } from '#api/present/policy.ts'
 import { presentShared } from '#api/present/shared-memory.ts'
-import { shortened } from '#shared/bulk/export.ts'
+import { shortened } from '#shared/vault/bulk/export.ts'
 import type { OrgExported } from '#shared/org/export.ts'
-import type { AuditLink } from '#shared/postgres/audit-chain.ts'
-import type { OrgKeyRow } from '#shared/postgres/org-export.ts'
+import type { AuditLink } from '#shared/org/audit-chain.postgres.ts'
+import type { OrgKeyRow } from '#shared/org/org-export.postgres.ts'
+import type { TypedLine } from '#api/present/typed-line.ts'
 
 type Of<Type extends OrgExported['type']> = Extract<OrgExported, { type: Type }>
 

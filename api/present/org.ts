@@ -9,15 +9,15 @@ import type {
   OrgTag,
   OrgUser,
 } from '#api/contract/types.ts'
-import { maskMemberKey } from '#shared/key/key.ts'
+import { maskMemberKey } from '#shared/access/key.ts'
 import type { WholeKey } from '#shared/org/member.ts'
-import type { InstructionsRow } from '#shared/postgres/instructions.ts'
-import type { MemberKeyRow } from '#shared/postgres/members.ts'
-import type { OrgRow } from '#shared/postgres/orgs.ts'
-import type { RoleRow } from '#shared/postgres/roles.ts'
-import type { TagRow } from '#shared/postgres/tags.ts'
-import type { UserRow } from '#shared/postgres/users.ts'
-import type { ProviderName } from '#shared/providers/registry.ts'
+import type { InstructionsRow } from '#shared/org/instructions.postgres.ts'
+import type { MemberKeyRow } from '#shared/access/member-keys.postgres.ts'
+import type { OrgRow } from '#shared/org/orgs.postgres.ts'
+import type { RoleRow } from '#shared/org/roles.postgres.ts'
+import type { TagRow } from '#shared/org/tags.postgres.ts'
+import type { UserRow } from '#shared/org/users.postgres.ts'
+import type { ProviderName } from '#shared/core/provider-registry.ts'
 
 export const presentOrg = (org: OrgRow): Organization => ({
   org_id: org.id,

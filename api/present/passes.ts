@@ -1,5 +1,5 @@
-import type { Decision, Fact, TaggedFact } from '#shared/postgres/org-turns.ts'
-import type { MemoryPasses, RetrievalEntry, WriteEntry } from '#shared/postgres/trail.ts'
+import type { Decision, Fact, TaggedFact } from '#shared/org/org-turns.postgres.ts'
+import type { MemoryPasses, RetrievalEntry, WriteEntry } from '#shared/org/trail.postgres.ts'
 
 /** One entry of an organization's trail. */
 export const presentEntry = (entry: WriteEntry | RetrievalEntry) => ({

@@ -1,4 +1,5 @@
-import type { AccountPolicy, Policy } from '#shared/account/policy.ts'
+import type { AccountPolicy } from '#shared/accounts/policy.ts'
+import type { Policy } from '#shared/privacy/redaction-decision.ts'
 
 export const presentPolicy = ({ redaction, from }: Policy) => ({ redaction, decided_by: from })
 

@@ -3,9 +3,13 @@ import type {
   NothingToConsolidate,
   ReflectionContract,
 } from '#api/contract/types.ts'
-import type { Batch, WaitingElsewhere } from '#shared/reflection/checkout.ts'
-import { reflectionContract, textMax, tierDefinitions } from '#shared/reflection/contract.ts'
-import { tierAbove, type SourceTier, type Span, type TargetTier } from '#shared/reflection/lease.ts'
+import type { Batch, WaitingElsewhere } from '#shared/vault/consolidate/checkout.ts'
+import {
+  reflectionContract,
+  textMax,
+  tierDefinitions,
+} from '#shared/vault/consolidate/output-contract.ts'
+import { tierAbove, type SourceTier, type Span, type TargetTier } from '#shared/domain/lease.ts'
 
 /** A span of time as clients see it. */
 const presentSpan = ({ from, to }: Span) => ({

@@ -4,13 +4,13 @@ import type {
   SharedRevision,
   SharedSnapshot,
 } from '#api/contract/types.ts'
-import type { SharedMemory } from '#shared/mongo/shared-memories.ts'
-import { sensitivityOf } from '#shared/org/permitted.ts'
-import type { AuditEvent, Revision } from '#shared/postgres/audit.ts'
-import type { Query } from '#shared/postgres/connect.ts'
-import { listRoles } from '#shared/postgres/roles.ts'
-import { listTags } from '#shared/postgres/tags.ts'
-import type { Snapshot } from '#shared/postgres/shared-writes.ts'
+import type { SharedMemory } from '#shared/org/shared-memories.mongo.ts'
+import { sensitivityOf } from '#shared/domain/visibility.ts'
+import type { AuditEvent, Revision } from '#shared/org/audit.postgres.ts'
+import type { Query } from '#shared/storage/postgres/connect.ts'
+import { listRoles } from '#shared/org/roles.postgres.ts'
+import { listTags } from '#shared/org/tags.postgres.ts'
+import type { Snapshot } from '#shared/org/shared-writes.postgres.ts'
 
 /** What the roles allow: what says how sensitive a memory is. */
 export type Bands = { org: string; roles: readonly (readonly string[])[] }

@@ -7,12 +7,12 @@ import { createClock, tellCaller, tellRecalled, type Clock } from '#api/proxy/he
 import { answerAgain, keptBytesMax } from '#api/proxy/once.ts'
 import { notAsked, recallInTime, type Recalled } from '#api/proxy/recall-in-time.ts'
 import { endRelayed, hangUp, relay, type Ending } from '#api/proxy/relay.ts'
-import { recordCall } from '#shared/account/meter.ts'
+import { recordCall } from '#shared/billing/meter.ts'
 import type { Backend } from '#shared/backend.ts'
-import { requireNothingOver } from '#shared/key/caller.ts'
-import type { Heard, OpenExchange } from '#shared/memory/open-exchange.ts'
-import { prefixed } from '#shared/providers/resolve.ts'
-import type { UpstreamAnswer } from '#shared/providers/upstream.ts'
+import { requireNothingOver } from '#shared/access/caller.ts'
+import type { Heard, OpenExchange } from '#shared/vault/ingest/open-exchange.ts'
+import { prefixed } from '#shared/models/resolve-model.ts'
+import type { UpstreamAnswer } from '#shared/models/upstream.ts'
 
 /**
  * Calls a model with memory around it: recalls, forwards, relays, remembers.

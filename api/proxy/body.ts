@@ -1,7 +1,7 @@
 import type { Context } from 'koa'
-import { bodyLimits, requireUtf8 } from '#api/body.ts'
-import { bytesIn } from '#api/lines.ts'
-import { Refusal } from '#shared/errors.ts'
+import { bodyLimits, requireUtf8 } from '#api/edge/body.ts'
+import { bytesIn } from '#api/edge/lines.ts'
+import { Refusal } from '#shared/core/errors.ts'
 
 const bytesMax = bodyLimits.large
 

@@ -16,15 +16,15 @@ import {
   type Decision,
 } from '#api/proxy/switches.ts'
 import { targetOf, type Target } from '#api/proxy/target.ts'
-import { embeddingsOf, queryOf, sessionOf } from '#api/request.ts'
-import { requireBalance } from '#shared/account/standing.ts'
+import { embeddingsOf, queryOf, sessionOf } from '#api/edge/request.ts'
+import { requireBalance } from '#shared/billing/requirements.ts'
 import type { Backend } from '#shared/backend.ts'
-import { Refusal } from '#shared/errors.ts'
-import type { Caller } from '#shared/key/caller.ts'
-import { providerKeysOf } from '#shared/key/provider-key.ts'
-import { resolveModel, type Model } from '#shared/providers/resolve.ts'
-import type { Shape } from '#shared/shape.ts'
-import { wellFormed } from '#shared/well-formed.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import type { Caller } from '#shared/access/caller.ts'
+import { providerKeysOf } from '#shared/access/provider-key.ts'
+import { resolveModel, type Model } from '#shared/models/resolve-model.ts'
+import type { Shape } from '#shared/core/shape.ts'
+import { wellFormed } from '#shared/core/sanitize-text.ts'
 
 /** A way to call models: one of the three formats, at one path. */
 export type Door = {

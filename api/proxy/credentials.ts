@@ -1,11 +1,11 @@
 import type { Context } from 'koa'
-import { bearerOf, callerOf } from '#api/request.ts'
+import { bearerOf, callerOf } from '#api/edge/request.ts'
 import type { Backend } from '#shared/backend.ts'
-import { Refusal } from '#shared/errors.ts'
-import type { Caller } from '#shared/key/caller.ts'
-import { holdsKey, looksLikeKey } from '#shared/key/key.ts'
-import { providerKeyOf } from '#shared/key/provider-key.ts'
-import type { ProviderName } from '#shared/providers/registry.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import type { Caller } from '#shared/access/caller.ts'
+import { holdsKey, looksLikeKey } from '#shared/access/key.ts'
+import { providerKeyOf } from '#shared/access/provider-key.ts'
+import type { ProviderName } from '#shared/core/provider-registry.ts'
 
 /** A model call goes on without memory rather than wait for the removal of what is over. */
 const overWithinMs = 1_000

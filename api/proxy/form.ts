@@ -1,4 +1,4 @@
-import { Refusal } from '#shared/errors.ts'
+import { Refusal } from '#shared/core/errors.ts'
 
 /** Longest form that is forwarded. */
 export const formBytesMax = 25 * 1024 * 1024

@@ -1,9 +1,9 @@
 import type { Context } from 'koa'
 import { presentDebtHeader } from '#api/present/debt.ts'
 import type { Recalled } from '#api/proxy/recall-in-time.ts'
-import type { Caller } from '#shared/key/caller.ts'
-import type { UpstreamAnswer } from '#shared/providers/upstream.ts'
-import { debtOf } from '#shared/reflection/debt.ts'
+import type { Caller } from '#shared/access/caller.ts'
+import type { UpstreamAnswer } from '#shared/models/upstream.ts'
+import { debtOf } from '#shared/vault/consolidate/debt.ts'
 
 /** Where the time of a call goes. */
 export type Clock = {

@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto'
 import type { Context } from 'koa'
 import type { Backend } from '#shared/backend.ts'
-import { Refusal } from '#shared/errors.ts'
-import { mintId } from '#shared/ids.ts'
-import type { Caller } from '#shared/key/caller.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import { mintId } from '#shared/core/ids.ts'
+import type { Caller } from '#shared/access/caller.ts'
 import {
   beginIdempotent,
   keepAnswer,
   releaseIdempotent,
   type IdempotentRequest,
-} from '#shared/postgres/idempotency.ts'
+} from '#shared/operations/idempotency.postgres.ts'
 
 /** A provider's answer as it was given; null when it was a stream, or too long to keep. */
 type Kept = { status: number; type: string; body: string } | null
@@ -41,7 +41,7 @@ const keyMax = 256
 /**
  * Claims the `Idempotency-Key` of a call, when it has one.
  *
- * @param route what is called, as `shared/postgres/erasures.ts` knows it: an answer holds what was said
+ * @param route what is called, as `shared/vault/base/erasures.postgres.ts` knows it: an answer holds what was said
  * @throws Refusal `invalid` when the key was used for another call, `conflict` while the first still runs
  *   or when its answer cannot be given again.
  */

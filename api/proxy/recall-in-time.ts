@@ -1,9 +1,9 @@
 import type { UserTurn } from '#api/proxy/dialects/dialect.ts'
 import type { Backend } from '#shared/backend.ts'
-import { Refusal } from '#shared/errors.ts'
-import type { Caller } from '#shared/key/caller.ts'
-import type { Message } from '#shared/memory/content.ts'
-import { prepareAgain, prepareContext, type Prepared } from '#shared/memory/prepare.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import type { Caller } from '#shared/access/caller.ts'
+import type { Message } from '#shared/domain/turn-content.ts'
+import { prepareAgain, prepareContext, type Prepared } from '#shared/vault/read/prepare.ts'
 
 /** What a call gets from memory. */
 export type Recalled = {

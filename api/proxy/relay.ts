@@ -3,7 +3,7 @@ import { Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Context } from 'koa'
 import { handOn } from '#api/proxy/headers.ts'
-import type { UpstreamAnswer } from '#shared/providers/upstream.ts'
+import type { UpstreamAnswer } from '#shared/models/upstream.ts'
 
 /** How an answer ended: to its last byte, left by the client, or broken off by the provider. */
 export type Ending = 'whole' | 'left' | 'broken'

@@ -1,8 +1,8 @@
 import type { Context } from 'koa'
 import type { SwitchQuery } from '#api/contract/types.ts'
 import type { BodySwitches } from '#api/proxy/dialects/dialect.ts'
-import { Refusal } from '#shared/errors.ts'
-import { permitsOf, type Mode, type Permits } from '#shared/key/key.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import { permitsOf, type Mode, type Permits } from '#shared/access/key.ts'
 
 /** What one channel of a request (its headers, its query, its body) says about memory. */
 export type Switches = {

@@ -1,9 +1,9 @@
 import type { Context } from 'koa'
-import type { Config } from '#shared/config.ts'
-import { Refusal } from '#shared/errors.ts'
-import { holdsKey } from '#shared/key/key.ts'
-import type { Model } from '#shared/providers/resolve.ts'
-import { compatiblePathOf, providers, type Format } from '#shared/providers/registry.ts'
+import type { Config } from '#shared/core/config.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import { holdsKey } from '#shared/access/key.ts'
+import type { Model } from '#shared/models/resolve-model.ts'
+import { compatiblePathOf, providers, type Format } from '#shared/core/provider-registry.ts'
 
 /** Where a call goes and what it carries in its head. */
 export type Target = { url: URL; headers: Record<string, string> }

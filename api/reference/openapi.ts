@@ -1,5 +1,5 @@
 import { document, type Content, type Endpoint, type Reference } from '#api/contract/document.ts'
-import type { Schema } from '#shared/shape.ts'
+import type { Schema } from '#shared/core/shape.ts'
 import { examples } from '#api/reference/examples.ts'
 import { credentials, securityOf, statusText, tagOf, tags } from '#api/reference/words.ts'
 

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { assetOf, type Asset } from '#api/assets.ts'
+import { assetOf, type Asset } from '#api/edge/assets.ts'
 
 /** What a page of this service may load: its own files, and nothing of anyone else. */
 export const pagePolicy =

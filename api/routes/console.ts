@@ -1,5 +1,5 @@
 import type { Router } from '@koa/router'
-import { sendAsset, type Asset } from '#api/assets.ts'
+import { sendAsset, type Asset } from '#api/edge/assets.ts'
 import { consoleFiles } from '#api/console/files.ts'
 import { consolePolicy } from '#api/console/page.ts'
 

@@ -1,9 +1,9 @@
 import type { Router } from '@koa/router'
 import type { Context } from 'koa'
-import type { HttpServer } from '#api/server.ts'
+import type { HttpServer } from '#api/edge/server.ts'
 import type { Backend } from '#shared/backend.ts'
-import { Refusal } from '#shared/errors.ts'
-import { readinessOf } from '#shared/watch/ready.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import { readinessOf } from '#shared/operations/readiness.ts'
 
 /** Alive and answering, and able to work; open to everyone. */
 export function health(router: Router, backend: Backend): void {

@@ -1,6 +1,6 @@
 import type { Router } from '@koa/router'
 import { document } from '#api/contract/document.ts'
-import { version } from '#api/version.ts'
+import { version } from '#api/edge/version.ts'
 
 /** What this service is and which endpoints it serves; open to everyone. */
 export function information(router: Router): void {

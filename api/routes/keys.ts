@@ -1,23 +1,23 @@
 import type { Router } from '@koa/router'
 import type { Context } from 'koa'
-import { actedBy, ownerOf } from '#api/account.ts'
+import { actedBy, ownerOf } from '#api/edge/account.ts'
 import {
   CreateKeyBody,
   ListKeysQuery,
   RevokeKeyQuery,
   RotateKeyBody,
 } from '#api/contract/contract.ts'
-import { answeredIn, claimed, operationOf, replayFor } from '#api/idempotency.ts'
+import { answeredIn, claimed, operationOf, replayFor } from '#api/edge/idempotency.ts'
 import { presentAccountKey, presentMinted } from '#api/present/account-key.ts'
-import { bodyOf, callerOf, presentedBy, queryOf } from '#api/request.ts'
+import { bodyOf, callerOf, presentedBy, queryOf } from '#api/edge/request.ts'
 import type { Backend } from '#shared/backend.ts'
-import { Refusal } from '#shared/errors.ts'
-import { requireMint, requireUnrotated, type Caller } from '#shared/key/caller.ts'
-import { hashOfKey } from '#shared/key/key.ts'
-import { mintMemoryKey, rotateMemoryKey } from '#shared/key/mint.ts'
-import { revokeAccountKey } from '#shared/key/revoke.ts'
-import { listAccountKeys } from '#shared/postgres/account-keys.ts'
-import { isRotatedKey } from '#shared/postgres/keys.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import { requireMint, requireUnrotated, type Caller } from '#shared/access/caller.ts'
+import { hashOfKey } from '#shared/access/key.ts'
+import { mintMemoryKey, rotateMemoryKey } from '#shared/access/mint.ts'
+import { revokeAccountKey } from '#shared/accounts/revoke-key.ts'
+import { listAccountKeys } from '#shared/access/account-keys.postgres.ts'
+import { isRotatedKey } from '#shared/access/keys.postgres.ts'
 
 /** The Memory Keys of an account: made with a vault of their own or in place of another, listed, ended. */
 export function keys(router: Router, backend: Backend): void {

@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http'
 import type { Router } from '@koa/router'
 import type { Context } from 'koa'
-import { requireUtf8 } from '#api/body.ts'
+import { requireUtf8 } from '#api/edge/body.ts'
 import { callOver } from '#api/mcp/call.ts'
-import { callerOf } from '#api/request.ts'
+import { callerOf } from '#api/edge/request.ts'
 import type { Backend } from '#shared/backend.ts'
-import { Refusal } from '#shared/errors.ts'
+import { Refusal } from '#shared/core/errors.ts'
 
 /** Headers of an MCP request that say whose vault it is, and from where it is asked. */
 const passedOn = ['authorization', 'x-api-key', 'x-memory-key', 'traceparent']

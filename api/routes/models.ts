@@ -1,9 +1,9 @@
 import type { Router } from '@koa/router'
-import { callerOf } from '#api/request.ts'
+import { callerOf } from '#api/edge/request.ts'
 import type { Backend } from '#shared/backend.ts'
-import { providerKeysOf } from '#shared/key/provider-key.ts'
-import { reachable } from '#shared/providers/catalog.ts'
-import { defaultModelOf } from '#shared/providers/default-model.ts'
+import { providerKeysOf } from '#shared/access/provider-key.ts'
+import { reachable } from '#shared/models/catalog.ts'
+import { defaultModelOf } from '#shared/models/default-chat-model.ts'
 
 /**
  * The models that the account's provider keys, or the operator's, reach; also as a list that the clients

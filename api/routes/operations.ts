@@ -1,20 +1,20 @@
 import type { Router } from '@koa/router'
 import type { Context } from 'koa'
 import { ListOperationsQuery } from '#api/contract/contract.ts'
-import { claimed } from '#api/idempotency.ts'
+import { claimed } from '#api/edge/idempotency.ts'
 import { presentOperation } from '#api/present/operation.ts'
-import { callerOf, queryOf } from '#api/request.ts'
+import { callerOf, queryOf } from '#api/edge/request.ts'
 import type { Backend } from '#shared/backend.ts'
-import { Refusal } from '#shared/errors.ts'
-import { isUuid } from '#shared/ids.ts'
-import { requireStore, speaksForAccount, type Caller } from '#shared/key/caller.ts'
-import { cancelOperation } from '#shared/operation/cancel.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import { isUuid } from '#shared/core/ids.ts'
+import { requireStore, speaksForAccount, type Caller } from '#shared/access/caller.ts'
+import { cancelOperation } from '#shared/vault/delete/cancel.ts'
 import {
   findSeen,
   listOperations,
   type OperationRow,
   type Whose,
-} from '#shared/postgres/operation-rows.ts'
+} from '#shared/operations/operation-rows.postgres.ts'
 
 /** The queued work of the vault, or to an owner key of the account: what there is, how far it is, and stopping what has not begun. */
 export function operations(router: Router, backend: Backend): void {

@@ -2,7 +2,7 @@ import type { Router } from '@koa/router'
 import { requireOperator } from '#api/operators/access.ts'
 import { queueDashboard } from '#api/operators/queue-dashboard.ts'
 import type { Backend } from '#shared/backend.ts'
-import { metricsPage } from '#shared/watch/look.ts'
+import { metricsPage } from '#shared/operations/metrics-page.ts'
 
 /** What is for whoever runs the service: metrics and the queue dashboard. */
 export function operators(router: Router, backend: Backend): void {

@@ -1,16 +1,16 @@
 import type { Router } from '@koa/router'
-import { actedByAdmin, actingAdmin, orgOf } from '#api/admin.ts'
+import { actedByAdmin, actingAdmin, orgOf } from '#api/edge/admin.ts'
 import { ChangeOrgBody, CreateOrgBody } from '#api/contract/contract.ts'
-import { claimed, operationOf } from '#api/idempotency.ts'
+import { claimed, operationOf } from '#api/edge/idempotency.ts'
 import { presentOrg } from '#api/present/org.ts'
-import { bodyOf } from '#api/request.ts'
+import { bodyOf } from '#api/edge/request.ts'
 import type { Backend } from '#shared/backend.ts'
 import {
   changeOrganization,
   createOrganization,
   removeOrganization,
 } from '#shared/org/organization.ts'
-import { listOrgs } from '#shared/postgres/orgs.ts'
+import { listOrgs } from '#shared/org/orgs.postgres.ts'
 
 /** Organizations of the admin who asks. */
 export function orgs(router: Router, backend: Backend): void {

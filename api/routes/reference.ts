@@ -1,8 +1,8 @@
 import type { Router } from '@koa/router'
-import { assetOf, sendAsset, type Asset } from '#api/assets.ts'
+import { assetOf, sendAsset, type Asset } from '#api/edge/assets.ts'
 import { openApi } from '#api/reference/openapi.ts'
 import { pagePolicy, referencePage } from '#api/reference/page.ts'
-import { version } from '#api/version.ts'
+import { version } from '#api/edge/version.ts'
 
 /** The OpenAPI document of what is served, and a page to read and try it. Open to everyone. */
 export function reference(router: Router): void {

@@ -4,8 +4,8 @@ import { median, rateOf, report } from '#scripts/bench/measure.ts'
 import { poster, startProcess } from '#scripts/bench/process.ts'
 import { benchEnvironment, benchKey, log, random, sentence } from '#scripts/bench/vault.ts'
 import { openBackend } from '#shared/backend.ts'
-import { readConfig } from '#shared/config.ts'
-import { mintId } from '#shared/ids.ts'
+import { readConfig } from '#shared/core/config.ts'
+import { mintId } from '#shared/core/ids.ts'
 
 const env = await benchEnvironment()
 const config = readConfig(env)

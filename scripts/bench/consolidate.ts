@@ -4,7 +4,7 @@ import { median, report } from '#scripts/bench/measure.ts'
 import { poster, startProcess } from '#scripts/bench/process.ts'
 import { benchEnvironment, benchKey, log, random, sentence } from '#scripts/bench/vault.ts'
 import { openBackend } from '#shared/backend.ts'
-import { readConfig } from '#shared/config.ts'
+import { readConfig } from '#shared/core/config.ts'
 
 const count = 30_000
 const rounds = 15

@@ -4,7 +4,7 @@ import { median, report } from '#scripts/bench/measure.ts'
 import { startProcess } from '#scripts/bench/process.ts'
 import { benchEnvironment, benchKey, log } from '#scripts/bench/vault.ts'
 import { openBackend } from '#shared/backend.ts'
-import { readConfig } from '#shared/config.ts'
+import { readConfig } from '#shared/core/config.ts'
 
 const count = 50_000
 const rounds = 5

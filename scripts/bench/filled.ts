@@ -1,9 +1,9 @@
 import { random, sentence, unitVector } from '#scripts/bench/vault.ts'
 import type { Backend } from '#shared/backend.ts'
-import { memoryIdOf, mintId } from '#shared/ids.ts'
-import { callerOfKey, presentedKey, type Caller } from '#shared/key/caller.ts'
-import { changeVault } from '#shared/postgres/vaults.ts'
-import { tokensOf } from '#shared/tokens.ts'
+import { memoryIdOf, mintId } from '#shared/core/ids.ts'
+import { callerOfKey, presentedKey, type Caller } from '#shared/access/caller.ts'
+import { changeVault } from '#shared/vault/base/vaults.postgres.ts'
+import { tokensOf } from '#shared/core/tokens.ts'
 
 /** What the memories of a filled vault are. */
 export type Filling = {

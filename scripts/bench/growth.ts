@@ -11,7 +11,7 @@ import {
   unitVector,
 } from '#scripts/bench/vault.ts'
 import { openBackend } from '#shared/backend.ts'
-import { readConfig } from '#shared/config.ts'
+import { readConfig } from '#shared/core/config.ts'
 
 const sizes = [1_000, 10_000, 100_000] as const
 

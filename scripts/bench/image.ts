@@ -3,11 +3,11 @@ import { exactSearch, MetricKind } from 'usearch'
 import { madeVectors, randomOf, vectorKinds, type VectorKind } from '#scripts/bench/made-vectors.ts'
 import { median, report, timeEach } from '#scripts/bench/measure.ts'
 import { sentence } from '#scripts/bench/vault.ts'
-import type { EmbeddedMemory } from '#shared/memory/memory.ts'
-import { createImage, type Image } from '#shared/recall/image/image.ts'
-import { codecOf, type Precision } from '#shared/recall/vectors/precision.ts'
-import { createVectors } from '#shared/recall/vectors/vectors.ts'
-import { termsOf } from '#shared/recall/words/words.ts'
+import type { EmbeddedMemory } from '#shared/domain/memory.ts'
+import { createImage, type Image } from '#shared/search/index/vault-index.ts'
+import { codecOf, type Precision } from '#shared/search/vectors/precision.ts'
+import { createVectors } from '#shared/search/vectors/vectors.ts'
+import { termsOf } from '#shared/search/words/words.ts'
 
 /** The image alone, without HTTP and databases: a vault of this size, texts of 200 bytes. */
 const count = 10_000

@@ -4,7 +4,7 @@ import { median, report, timeEach } from '#scripts/bench/measure.ts'
 import { getter, startProcess } from '#scripts/bench/process.ts'
 import { benchEnvironment, benchKey, log } from '#scripts/bench/vault.ts'
 import { openBackend } from '#shared/backend.ts'
-import { readConfig } from '#shared/config.ts'
+import { readConfig } from '#shared/core/config.ts'
 
 const count = 100_000
 const page = 50

@@ -1,7 +1,7 @@
 import { fork, type ChildProcess } from 'node:child_process'
 import { request, Agent } from 'node:http'
 import { fileURLToPath } from 'node:url'
-import type { Facts } from '#shared/lifetime.ts'
+import type { Facts } from '#shared/core/process-lifecycle.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 

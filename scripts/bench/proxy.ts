@@ -5,8 +5,8 @@ import { median, quantile, rateOf, report, timeEach } from '#scripts/bench/measu
 import { poster, startProcess } from '#scripts/bench/process.ts'
 import { benchEnvironment, benchKey, log, random, sentence } from '#scripts/bench/vault.ts'
 import { openBackend } from '#shared/backend.ts'
-import { readConfig } from '#shared/config.ts'
-import { storeProviderKey } from '#shared/key/provider-key.ts'
+import { readConfig } from '#shared/core/config.ts'
+import { storeProviderKey } from '#shared/access/provider-key.ts'
 
 const memoriesHeld = 2_000
 const lanes = 16

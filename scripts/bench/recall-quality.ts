@@ -9,7 +9,7 @@ import { parts } from '#scripts/bench/recall/conversation.ts'
 import { measure, measureFloor, type Measures } from '#scripts/bench/recall/measure.ts'
 import { methods } from '#scripts/bench/recall/methods.ts'
 import { buildVault, vaultNames, type Vault } from '#scripts/bench/recall/vault.ts'
-import { localEmbedder } from '#shared/embedding/local.ts'
+import { localEmbedder } from '#shared/models/local-embedder.ts'
 
 const embedder = localEmbedder()
 const { calibration } = embedder

@@ -6,7 +6,7 @@ import { median, quantile, rateOf, report, timeEach } from '#scripts/bench/measu
 import { poster, startProcess } from '#scripts/bench/process.ts'
 import { benchEnvironment, benchKey, log, random, sentence } from '#scripts/bench/vault.ts'
 import { openBackend } from '#shared/backend.ts'
-import { readConfig } from '#shared/config.ts'
+import { readConfig } from '#shared/core/config.ts'
 
 const count = 10_000
 const dimension = 1_536

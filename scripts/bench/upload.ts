@@ -5,7 +5,7 @@ import { median, quantile, report, timeEach } from '#scripts/bench/measure.ts'
 import { poster, startProcess, type Running } from '#scripts/bench/process.ts'
 import { benchEnvironment, benchKey, log, random, sentence } from '#scripts/bench/vault.ts'
 import { openBackend } from '#shared/backend.ts'
-import { readConfig } from '#shared/config.ts'
+import { readConfig } from '#shared/core/config.ts'
 
 const lines = 10_000
 const rounds = 3

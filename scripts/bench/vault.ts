@@ -4,8 +4,8 @@ import pg from 'pg'
 import { createCredentials } from '#scripts/bootstrap.ts'
 import { release } from '#scripts/release.ts'
 import type { Backend } from '#shared/backend.ts'
-import { readConfig, type Config } from '#shared/config.ts'
-import { createLog } from '#shared/log.ts'
+import { readConfig, type Config } from '#shared/core/config.ts'
+import { createLog } from '#shared/core/log.ts'
 
 export const log = createLog('error', 'bench')
 

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
 import { addressOf, type Address } from '#scripts/address.ts'
 import type { Plan } from '#scripts/consolidate/run.ts'
-import { openChatModel, type ChatModel } from '#shared/providers/openai-chat.ts'
+import { openChatModel, type ChatModel } from '#shared/models/openai-chat.ts'
 
 type Environment = Record<string, string | undefined>
 

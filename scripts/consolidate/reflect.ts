@@ -1,7 +1,7 @@
 import type { Batch, Entry } from '#scripts/consolidate/vault.ts'
-import { Refusal } from '#shared/errors.ts'
-import type { ChatModel, ChatTurn } from '#shared/providers/openai-chat.ts'
-import { shape, type Shape } from '#shared/shape.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import type { ChatModel, ChatTurn } from '#shared/models/openai-chat.ts'
+import { shape, type Shape } from '#shared/core/shape.ts'
 
 export type Reflected = {
   entries: Entry[]

@@ -1,8 +1,8 @@
 import type { CommitAnswer } from '#api/contract/types.ts'
 import { reflect, type Reflected } from '#scripts/consolidate/reflect.ts'
 import type { Batch, CheckoutOptions, Vault } from '#scripts/consolidate/vault.ts'
-import { Refusal } from '#shared/errors.ts'
-import type { ChatModel } from '#shared/providers/openai-chat.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import type { ChatModel } from '#shared/models/openai-chat.ts'
 
 export type Plan = {
   tiers: readonly (1 | 2)[]

@@ -8,7 +8,7 @@ import type {
   ErrorBody,
   ReflectionEntry,
 } from '#api/contract/types.ts'
-import { Refusal } from '#shared/errors.ts'
+import { Refusal } from '#shared/core/errors.ts'
 
 export type Batch = CheckedOutBatch
 export type Entry = ReflectionEntry

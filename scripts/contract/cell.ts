@@ -1,4 +1,4 @@
-import type { Schema } from '#shared/shape.ts'
+import type { Schema } from '#shared/core/shape.ts'
 
 /**
  * Reads a type cell into a JSON Schema. The grammar is in api/contract/README.md:

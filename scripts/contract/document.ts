@@ -3,7 +3,7 @@ import type { ContractDocument, Endpoint } from '#api/contract/document.ts'
 import { endpointOf, isResourceName, partName } from '#scripts/contract/endpoint.ts'
 import { chaptersOf, fault, type Chapter, type Part, type Place } from '#scripts/contract/read.ts'
 import { objectOfRows } from '#scripts/contract/rows.ts'
-import type { Schema } from '#shared/shape.ts'
+import type { Schema } from '#shared/core/shape.ts'
 
 export type Page = { file: string; markdown: string }
 

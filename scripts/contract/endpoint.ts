@@ -1,6 +1,6 @@
 import type { Content, Credential, Endpoint, Reference, Right } from '#api/contract/document.ts'
 import { fault, type Chapter, type Part } from '#scripts/contract/read.ts'
-import type { Schema } from '#shared/shape.ts'
+import type { Schema } from '#shared/core/shape.ts'
 
 type Definitions = Record<string, Schema>
 

@@ -1,6 +1,6 @@
 import { schemaOfCell } from '#scripts/contract/cell.ts'
 import { fault, type Row } from '#scripts/contract/read.ts'
-import { shape, type Schema } from '#shared/shape.ts'
+import { shape, type Schema } from '#shared/core/shape.ts'
 
 /**
  * The object schema of a table. Rows such as `metrics.total_ms` make an object of their own, required

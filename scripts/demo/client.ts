@@ -5,7 +5,7 @@ import {
   type RequestTo,
   type Route,
 } from '#api/client/client.ts'
-import { Refusal } from '#shared/errors.ts'
+import { Refusal } from '#shared/core/errors.ts'
 
 /** An answer, and how long it took from the first byte sent to the last one read. */
 type Timed<Answer> = { answer: Answer; ms: number }

@@ -8,7 +8,7 @@ import { addressIn, type Address } from '#scripts/address.ts'
 import { clientOf, type Client } from '#scripts/demo/client.ts'
 import { dataDirOf } from '#scripts/embedded.ts'
 import { quietEnvironment } from '#scripts/services/process.ts'
-import { Refusal } from '#shared/errors.ts'
+import { Refusal } from '#shared/core/errors.ts'
 
 export type Service = {
   baseUrl: string

@@ -5,7 +5,7 @@ import type { Client } from '#scripts/demo/client.ts'
 import { readConversation, type Conversation, type Sitting } from '#scripts/demo/conversation.ts'
 import { neverDiscussed, nextTurn, questions, type Question } from '#scripts/demo/questions.ts'
 import { whyFound } from '#scripts/demo/why.ts'
-import { Refusal } from '#shared/errors.ts'
+import { Refusal } from '#shared/core/errors.ts'
 
 /** A sitting that is stored: times in milliseconds, `at` in epoch milliseconds. */
 export type Told = { title: string; at: number; turns: number; tokens: number; ms: number }

@@ -1,5 +1,5 @@
 import { monthOf } from '#scripts/demo/calendar.ts'
-import { termsOf } from '#shared/recall/words/words.ts'
+import { termsOf } from '#shared/search/words/words.ts'
 
 /** A word with what holds it together, such as KV-70418-R or 4:21:37. */
 const wordPattern = /[\p{L}\p{N}](?:[\p{L}\p{N}'’.:-]*[\p{L}\p{N}])?/gu

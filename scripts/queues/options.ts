@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
-import { isUuid } from '#shared/ids.ts'
-import { jobNames, type JobName } from '#shared/queue/jobs.ts'
+import { isUuid } from '#shared/core/ids.ts'
+import { jobNames, type JobName } from '#shared/domain/jobs.ts'
 
 export type Options = {
   command: 'show' | 'dead' | 'redrive' | 'cancel'

@@ -1,4 +1,4 @@
-import type { DeadLetter, QueueStanding } from '#shared/queue/board.ts'
+import type { DeadLetter, QueueStanding } from '#shared/storage/queue/queue-admin.ts'
 
 const heads = ['queue', 'waiting', 'retrying', 'at work', 'dead', 'oldest', 'longest']
 

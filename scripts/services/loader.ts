@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { access, mkdir, readdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
-import { Refusal } from '#shared/errors.ts'
+import { Refusal } from '#shared/core/errors.ts'
 import { cacheDirs, cached } from './cache.ts'
 import { quietEnvironment, type Log } from './process.ts'
 

@@ -1,5 +1,5 @@
 import { lstat, mkdir } from 'node:fs/promises'
-import { Refusal } from '#shared/errors.ts'
+import { Refusal } from '#shared/core/errors.ts'
 
 /**
  * Makes a folder that only this user can open, or finds it. In a public place

@@ -4,7 +4,7 @@ import { chmod, cp, lstat, mkdir, readFile, rename, stat, symlink } from 'node:f
 import { createRequire } from 'node:module'
 import { dirname, join, relative } from 'node:path'
 import { promisify } from 'node:util'
-import { Refusal } from '#shared/errors.ts'
+import { Refusal } from '#shared/core/errors.ts'
 import { cacheDirs, cached } from './cache.ts'
 
 const run = promisify(execFile)

@@ -3,7 +3,7 @@ import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import type { Endpoints, ErrorBody } from '#api/contract/types.ts'
 import type { Options } from '#scripts/upload/options.ts'
-import { Refusal } from '#shared/errors.ts'
+import { Refusal } from '#shared/core/errors.ts'
 
 type UploadAnswer = Endpoints['POST /v1/memory/upload']['answers'][200]
 type ImportAnswer = Endpoints['POST /v1/memory/import']['answers'][200]

@@ -1,4 +1,4 @@
-import { linesOf } from '#shared/bulk/lines.ts'
+import { linesOf } from '#shared/vault/bulk/lines.ts'
 
 /** Some lines of a file that the service takes in one go. */
 export type Part = {

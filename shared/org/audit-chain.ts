@@ -1,6 +1,6 @@
-import { chained, walkChain, type Link, type WalkedChain } from '#shared/chain.ts'
-import { auditHead, auditLinks, type AuditLink } from '#shared/postgres/audit-chain.ts'
-import type { Query } from '#shared/postgres/connect.ts'
+import { chained, walkChain, type Link, type WalkedChain } from '#shared/core/hash-chain.ts'
+import { auditHead, auditLinks, type AuditLink } from '#shared/org/audit-chain.postgres.ts'
+import type { Query } from '#shared/storage/postgres/connect.ts'
 
 export type CheckedChain = WalkedChain & { org: string }
 

@@ -1,9 +1,11 @@
-import type { Backend } from '#shared/backend.ts'
-import { standingOf } from '#shared/mongo/shared-memories.ts'
-import { noSuchShared, type OrgVault } from '#shared/org/shared-change.ts'
+import { standingOf } from '#shared/org/shared-memories.mongo.ts'
+import { noSuchShared } from '#shared/org/shared-change.ts'
 import { settleWrites } from '#shared/org/shared-settle.ts'
-import { auditOf, type AuditEvent } from '#shared/postgres/audit.ts'
-import { dueWrites, postponeWrites } from '#shared/postgres/shared-writes.ts'
+import { auditOf, type AuditEvent } from '#shared/org/audit.postgres.ts'
+import { dueWrites, postponeWrites } from '#shared/org/shared-writes.postgres.ts'
+import type { OrgVault } from '#shared/domain/job-payloads.ts'
+import type { Postgres } from '#shared/storage/postgres/connect.ts'
+import type { Stores } from '#shared/storage/stores.ts'
 
 /**
  * Everything that happened to one shared memory, newest first, also after it was removed.
@@ -11,7 +13,7 @@ import { dueWrites, postponeWrites } from '#shared/postgres/shared-writes.ts'
  * @throws Refusal `missing` when the organization never had such a memory.
  */
 export async function memoryAudit(
-  { postgres }: Pick<Backend, 'postgres'>,
+  { postgres }: { postgres: Postgres },
   { org }: Pick<OrgVault, 'org'>,
   id: string,
 ): Promise<AuditEvent[]> {
@@ -29,9 +31,7 @@ const dueMax = 500
  *
  * @returns how many were settled.
  */
-export async function settleStranded(
-  backend: Pick<Backend, 'postgres' | 'mongo'>,
-): Promise<number> {
+export async function settleStranded(backend: Stores): Promise<number> {
   const due = await dueWrites(backend.postgres.query, dueMax)
   const open: string[] = []
   let settled = 0

@@ -1,5 +1,5 @@
-import type { Embedder } from '#shared/embedding/embedder.ts'
-import { Refusal } from '#shared/errors.ts'
+import type { Embedder } from '#shared/domain/embedder.ts'
+import { Refusal } from '#shared/core/errors.ts'
 
 /** Texts of one call: what one bad text takes along is asked for again in halves. */
 const batchMax = 64

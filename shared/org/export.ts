@@ -1,16 +1,17 @@
-import { policyInForce, type Policy } from '#shared/account/policy.ts'
-import type { Backend } from '#shared/backend.ts'
-import { chained } from '#shared/chain.ts'
-import type { Embedder } from '#shared/embedding/embedder.ts'
-import { Refusal } from '#shared/errors.ts'
-import { exportedShared, type ExportedShared } from '#shared/mongo/shared-export.ts'
-import { auditHead, auditLinks, type AuditLink } from '#shared/postgres/audit-chain.ts'
-import { readInstructions, type InstructionsRow } from '#shared/postgres/instructions.ts'
-import { orgKeysAfter, usersAfter, type OrgKeyRow } from '#shared/postgres/org-export.ts'
-import { findOrg, type OrgRow } from '#shared/postgres/orgs.ts'
-import { listRoles, type RoleRow } from '#shared/postgres/roles.ts'
-import { listTags, type TagRow } from '#shared/postgres/tags.ts'
-import type { UserRow } from '#shared/postgres/users.ts'
+import { chained } from '#shared/core/hash-chain.ts'
+import type { Embedder } from '#shared/domain/embedder.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import { exportedShared, type ExportedShared } from '#shared/org/shared-export.mongo.ts'
+import { auditHead, auditLinks, type AuditLink } from '#shared/org/audit-chain.postgres.ts'
+import { readInstructions, type InstructionsRow } from '#shared/org/instructions.postgres.ts'
+import { orgKeysAfter, usersAfter, type OrgKeyRow } from '#shared/org/org-export.postgres.ts'
+import { findOrg, type OrgRow } from '#shared/org/orgs.postgres.ts'
+import { listRoles, type RoleRow } from '#shared/org/roles.postgres.ts'
+import { listTags, type TagRow } from '#shared/org/tags.postgres.ts'
+import type { UserRow } from '#shared/org/users.postgres.ts'
+import { policyInForce } from '#shared/org/redaction.ts'
+import type { Policy } from '#shared/privacy/redaction-decision.ts'
+import type { Stores } from '#shared/storage/stores.ts'
 
 /** One thing that is kept of an organization. */
 export type OrgExported = { org: string } & (
@@ -36,7 +37,7 @@ const pageMax = 500
  *   `unavailable` when a store is out of reach.
  */
 export async function* exportedOrg(
-  { postgres: { query }, mongo }: Pick<Backend, 'postgres' | 'mongo'>,
+  { postgres: { query }, mongo }: Stores,
   row: OrgRow,
   embedder?: Embedder,
 ): AsyncGenerator<OrgExported> {

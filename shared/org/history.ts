@@ -1,13 +1,8 @@
-import { Refusal } from '#shared/errors.ts'
-import type { SharedMemory } from '#shared/mongo/shared-memories.ts'
-import {
-  changeShared,
-  noSuchShared,
-  type By,
-  type Changing,
-  type OrgVault,
-} from '#shared/org/shared-change.ts'
-import { revisionsOf, type Revision } from '#shared/postgres/audit.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import type { SharedMemory } from '#shared/org/shared-memories.mongo.ts'
+import { changeShared, noSuchShared, type By, type Changing } from '#shared/org/shared-change.ts'
+import { revisionsOf, type Revision } from '#shared/org/audit.postgres.ts'
+import type { OrgVault } from '#shared/domain/job-payloads.ts'
 
 /**
  * What one shared memory said before and after each change of the last 30 days, newest first; also of

@@ -1,7 +1,6 @@
-import type { Backend } from '#shared/backend.ts'
-import { mintId } from '#shared/ids.ts'
-import type { Admin } from '#shared/key/admin.ts'
-import { Refusal } from '#shared/errors.ts'
+import { mintId } from '#shared/core/ids.ts'
+import type { Admin } from '#shared/access/admin.ts'
+import { Refusal } from '#shared/core/errors.ts'
 import { isWordless } from '#shared/org/rules.ts'
 import { changePolicy, organizationOf } from '#shared/org/policy.ts'
 import {
@@ -10,7 +9,8 @@ import {
   updateInstructions,
   type InstructionsRow,
   type Rule,
-} from '#shared/postgres/instructions.ts'
+} from '#shared/org/instructions.postgres.ts'
+import type { Postgres } from '#shared/storage/postgres/connect.ts'
 
 type Acting = { admin: Admin; org: string }
 
@@ -20,7 +20,7 @@ type Acting = { admin: Admin; org: string }
  * @throws Refusal `missing`.
  */
 export async function instructionsOf(
-  { postgres }: Pick<Backend, 'postgres'>,
+  { postgres }: { postgres: Postgres },
   { admin, org }: Acting,
 ): Promise<InstructionsRow> {
   await organizationOf(postgres.query, admin, org)
@@ -45,7 +45,7 @@ export type InstructionsChange = {
  * @throws Refusal `missing`; `invalid` for a rule that matches nothing.
  */
 export const changeInstructions = (
-  backend: Pick<Backend, 'postgres'>,
+  backend: { postgres: Postgres },
   { admin, org }: Acting,
   { defaultOn, custom, antiRules, execRules }: InstructionsChange,
 ): Promise<InstructionsRow> =>

@@ -1,18 +1,19 @@
-import type { Backend } from '#shared/backend.ts'
-import { Refusal } from '#shared/errors.ts'
-import type { Admin } from '#shared/key/admin.ts'
-import { hashOfKey, looksLikeKey, maskMemberKey } from '#shared/key/key.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import type { Admin } from '#shared/access/admin.ts'
+import { hashOfKey, looksLikeKey, maskMemberKey } from '#shared/access/key.ts'
 import { insertSealedKey, rawKeyOf } from '#shared/org/org-key.ts'
 import { changePolicy, organizationOf } from '#shared/org/policy.ts'
 import { ensureUser } from '#shared/org/user.ts'
-import type { Query } from '#shared/postgres/connect.ts'
+import type { Query, Postgres } from '#shared/storage/postgres/connect.ts'
 import {
   findMemberKey,
   listMemberKeys,
   revokeMemberKey,
   type KeyHolder,
   type MemberKeyRow,
-} from '#shared/postgres/members.ts'
+} from '#shared/access/member-keys.postgres.ts'
+import type { Config } from '#shared/core/config.ts'
+import type { Seal } from '#shared/core/seal.ts'
 
 /** A member key with its raw form. */
 export type WholeKey = MemberKeyRow & { key: string }
@@ -25,7 +26,7 @@ export type WholeKey = MemberKeyRow & { key: string }
  * @throws Refusal `missing`; `conflict` when the key it made cannot be shown any more.
  */
 export const mintMemberKey = (
-  backend: Pick<Backend, 'postgres' | 'config' | 'seal'>,
+  backend: { postgres: Postgres; config: Config; seal: Seal },
   admin: Admin,
   { org, teamMemberId, operation }: { org: string; teamMemberId: string; operation: string },
 ): Promise<WholeKey> =>
@@ -54,7 +55,7 @@ export const mintMemberKey = (
  * @throws Refusal `missing`.
  */
 export async function searchMemberKeys(
-  backend: Pick<Backend, 'postgres' | 'config'>,
+  backend: { postgres: Postgres; config: Config },
   admin: Admin,
   org: string,
   q = '',
@@ -85,7 +86,7 @@ const clearOf = (row: MemberKeyRow & KeyHolder): string[] => [
  * @throws Refusal `missing`; `conflict` when it cannot be shown any more.
  */
 export async function readMemberKey(
-  backend: Pick<Backend, 'postgres' | 'config' | 'seal'>,
+  backend: { postgres: Postgres; config: Config; seal: Seal },
   admin: Admin,
   org: string,
   asked: string,
@@ -104,7 +105,7 @@ export async function readMemberKey(
  * @throws Refusal `missing`.
  */
 export const endMemberKey = (
-  backend: Pick<Backend, 'postgres' | 'config'>,
+  backend: { postgres: Postgres; config: Config },
   admin: Admin,
   org: string,
   asked: string,
@@ -124,7 +125,7 @@ export const endMemberKey = (
  */
 export async function memberKeyOf(
   query: Query,
-  backend: Pick<Backend, 'config'>,
+  backend: { config: Config },
   org: string,
   asked: string,
 ): Promise<MemberKeyRow & { user: string }> {
@@ -133,7 +134,7 @@ export async function memberKeyOf(
   throw missingKey()
 }
 
-const keyAsked = ({ config }: Pick<Backend, 'config'>, asked: string) =>
+const keyAsked = ({ config }: { config: Config }, asked: string) =>
   looksLikeKey(asked) ? { hash: hashOfKey(config.keyPepper, asked) } : { id: asked }
 
 const missingKey = (): Refusal =>

@@ -1,13 +1,18 @@
-import type { Backend } from '#shared/backend.ts'
-import { Refusal } from '#shared/errors.ts'
-import { mintId } from '#shared/ids.ts'
-import { hashOfKey, maskKey, mintKey } from '#shared/key/key.ts'
-import { insertVault } from '#shared/postgres/accounts.ts'
-import type { Transaction } from '#shared/postgres/connect.ts'
-import { findOrgKey, insertMemberKey, type MemberKeyRow } from '#shared/postgres/members.ts'
-import type { OrgRow } from '#shared/postgres/orgs.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import { mintId } from '#shared/core/ids.ts'
+import { hashOfKey, maskKey, mintKey } from '#shared/access/key.ts'
+import { insertVault } from '#shared/access/accounts.postgres.ts'
+import type { Transaction } from '#shared/storage/postgres/connect.ts'
+import {
+  findOrgKey,
+  insertMemberKey,
+  type MemberKeyRow,
+} from '#shared/access/member-keys.postgres.ts'
+import type { OrgRow } from '#shared/org/orgs.postgres.ts'
+import type { Config } from '#shared/core/config.ts'
+import type { Seal } from '#shared/core/seal.ts'
 
-export type Sealing = Pick<Backend, 'config' | 'seal'>
+export type Sealing = { config: Config; seal: Seal }
 
 /**
  * The organization's own key, made when it has none. It is nobody's: it reads what has no tags, and

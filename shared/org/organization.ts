@@ -1,14 +1,13 @@
-import type { Backend } from '#shared/backend.ts'
-import { retireVaults } from '#shared/erasure/retire.ts'
-import { Refusal } from '#shared/errors.ts'
-import type { Admin } from '#shared/key/admin.ts'
-import { nameAsked } from '#shared/org/named.ts'
+import { retireVaults } from '#shared/vault/delete/retire.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import type { Admin } from '#shared/access/admin.ts'
+import { nameAsked } from '#shared/org/normalize.ts'
 import { orgKeyOf } from '#shared/org/org-key.ts'
 import { changePolicy, organizationOf } from '#shared/org/policy.ts'
-import { insertVault } from '#shared/postgres/accounts.ts'
-import type { Query } from '#shared/postgres/connect.ts'
-import { standingOf } from '#shared/postgres/erasures.ts'
-import { insertInstructions } from '#shared/postgres/instructions.ts'
+import { insertVault } from '#shared/access/accounts.postgres.ts'
+import type { Query, Postgres } from '#shared/storage/postgres/connect.ts'
+import { standingOf } from '#shared/vault/base/erasures.postgres.ts'
+import { insertInstructions } from '#shared/org/instructions.postgres.ts'
 import {
   deleteOrg,
   findOrg,
@@ -19,9 +18,13 @@ import {
   type OrgChange,
   type OrgRow,
   type OrgSettings,
-} from '#shared/postgres/orgs.ts'
-import { listProviderKeys } from '#shared/postgres/provider-keys.ts'
-import { providerNames, type ProviderName } from '#shared/providers/registry.ts'
+} from '#shared/org/orgs.postgres.ts'
+import { listProviderKeys } from '#shared/access/provider-keys.postgres.ts'
+import { providerNames, type ProviderName } from '#shared/core/provider-registry.ts'
+import type { Config } from '#shared/core/config.ts'
+import type { Seal } from '#shared/core/seal.ts'
+import type { Queue } from '#shared/storage/queue/queue.ts'
+import type { Images } from '#shared/search/index/vault-indexes.ts'
 
 /** What each provider is asked for when the admin names no model. */
 const usualModels: Record<ProviderName, { extract: string; classify: string }> = {
@@ -57,7 +60,7 @@ const takenName = 'You have an organization of this name already'
  * @throws Refusal `invalid` for a blank name; `conflict` when the admin has one of that name.
  */
 export async function createOrganization(
-  backend: Pick<Backend, 'postgres' | 'config' | 'seal'>,
+  backend: { postgres: Postgres; config: Config; seal: Seal },
   { account }: Pick<Admin, 'account'>,
   operation: string,
   asked: NewOrg,
@@ -103,7 +106,7 @@ async function reachableProvider(query: Query, account: string): Promise<Provide
  *   that name.
  */
 export const changeOrganization = (
-  backend: Pick<Backend, 'postgres'>,
+  backend: { postgres: Postgres },
   admin: Pick<Admin, 'account'>,
   id: string,
   settings: OrgChange,
@@ -121,7 +124,7 @@ export const changeOrganization = (
  * @throws Refusal `missing`.
  */
 export async function removeOrganization(
-  backend: Pick<Backend, 'postgres' | 'queue' | 'images'>,
+  backend: { postgres: Postgres; queue: Queue; images: Images },
   { account, email, keyHash }: Admin,
   id: string,
   operation: string,

@@ -1,16 +1,15 @@
-import type { Backend } from '#shared/backend.ts'
-import { Refusal } from '#shared/errors.ts'
-import type { Admin } from '#shared/key/admin.ts'
-import type { Query, Transaction } from '#shared/postgres/connect.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import type { Admin } from '#shared/access/admin.ts'
+import type { Query, Transaction, Postgres } from '#shared/storage/postgres/connect.ts'
 import {
   findOrg,
   holdOrg,
   isTaken,
   missingOrganization,
   type OrgRow,
-} from '#shared/postgres/orgs.ts'
-import { isRemoved, noteRemoval } from '#shared/postgres/policy-removals.ts'
-import { forgetMembersAnswers } from '#shared/postgres/shared-bills.ts'
+} from '#shared/org/orgs.postgres.ts'
+import { isRemoved, noteRemoval } from '#shared/org/policy-removals.postgres.ts'
+import { forgetMembersAnswers } from '#shared/org/shared-bills.postgres.ts'
 
 /**
  * An organization of an admin.
@@ -51,7 +50,7 @@ export async function removeOnce(
  * @throws Refusal `missing` as `organizationOf`; `conflict` when a name, label or email is taken.
  */
 export async function changePolicy<Result>(
-  { postgres }: Pick<Backend, 'postgres'>,
+  { postgres }: { postgres: Postgres },
   { admin, org, taken = 'This is taken already' }: PolicyChange,
   work: (tx: Transaction) => Promise<Result>,
 ): Promise<Result> {

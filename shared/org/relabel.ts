@@ -1,22 +1,13 @@
-import type { Backend } from '#shared/backend.ts'
-import { Refusal } from '#shared/errors.ts'
-import { copyIdOf } from '#shared/ids.ts'
-import { newestBearing } from '#shared/mongo/shared-lists.ts'
-import { changeShared, noSuchShared, type OrgVault } from '#shared/org/shared-change.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import { copyIdOf } from '#shared/core/ids.ts'
+import { newestBearing } from '#shared/org/shared-lists.mongo.ts'
+import { changeShared, noSuchShared } from '#shared/org/shared-change.ts'
 import { snapshotOf } from '#shared/org/shared-settle.ts'
-import { tagSetsOf } from '#shared/postgres/shared-tag-sets.ts'
-import { findTag } from '#shared/postgres/tags.ts'
-
-/** Gives the memories that bear a tag its new label. */
-export type RelabelJob = OrgVault & {
-  /** The renaming. */
-  operation: string
-  /** The admin who renamed it. */
-  actor: string
-  tag: string
-  /** The label it had. */
-  from: string
-}
+import { tagSetsOf } from '#shared/vault/base/tag-sets.postgres.ts'
+import { findTag } from '#shared/org/tags.postgres.ts'
+import type { RelabelJob } from '#shared/domain/job-payloads.ts'
+import type { Stores } from '#shared/storage/stores.ts'
+import type { Embedders } from '#shared/models/embedders.ts'
 
 const pageMax = 100
 
@@ -28,7 +19,7 @@ const pageMax = 100
  * @throws Refusal `unavailable` when a store is out of reach; the next run goes on.
  */
 export async function relabelMemories(
-  backend: Pick<Backend, 'postgres' | 'mongo' | 'embedders' | 'now'>,
+  backend: Stores & { embedders: Embedders; now: () => number },
   job: RelabelJob,
   signal: AbortSignal,
 ): Promise<void> {

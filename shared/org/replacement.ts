@@ -1,17 +1,12 @@
-import { Refusal } from '#shared/errors.ts'
-import { purposeIdOf } from '#shared/ids.ts'
-import { sharedByIds, type SharedMemory } from '#shared/mongo/shared-memories.ts'
-import {
-  changeShared,
-  writeIdOf,
-  type By,
-  type Changing,
-  type OrgVault,
-} from '#shared/org/shared-change.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import { purposeIdOf } from '#shared/core/ids.ts'
+import { sharedByIds, type SharedMemory } from '#shared/org/shared-memories.mongo.ts'
+import { changeShared, writeIdOf, type By, type Changing } from '#shared/org/shared-change.ts'
 import { deleteShared } from '#shared/org/shared-memory.ts'
 import { snapshotOf } from '#shared/org/shared-settle.ts'
-import { revisionsOf, type Revision } from '#shared/postgres/audit.ts'
-import { replacedBy } from '#shared/postgres/trail.ts'
+import { revisionsOf, type Revision } from '#shared/org/audit.postgres.ts'
+import { replacedBy } from '#shared/org/trail.postgres.ts'
+import type { OrgVault } from '#shared/domain/job-payloads.ts'
 
 /** A memory that waits for a person, as it was read. */
 type Waiting = Pick<SharedMemory, 'id' | 'version'>

@@ -1,23 +1,17 @@
-import { mintId } from '#shared/ids.ts'
-import type { Log } from '#shared/log.ts'
-import type { Mongo } from '#shared/mongo/connect.ts'
-import { newestBearing } from '#shared/mongo/shared-lists.ts'
-import { audienceKey, audienceOf, permittedSets } from '#shared/org/permitted.ts'
-import { sharedVaultOf, type MemberScope } from '#shared/org/scope.ts'
-import type { Postgres } from '#shared/postgres/connect.ts'
+import { mintId } from '#shared/core/ids.ts'
+import type { Log } from '#shared/core/log.ts'
+import type { Mongo } from '#shared/storage/mongo/connect.ts'
+import { newestBearing } from '#shared/org/shared-lists.mongo.ts'
+import { audienceKey, audienceOf, permittedSets } from '#shared/domain/visibility.ts'
+import { sharedVaultOf, type MemberScope } from '#shared/domain/member-scope.ts'
+import type { Postgres } from '#shared/storage/postgres/connect.ts'
 import {
   insertRetrievals,
   trimRetrievals,
   type Retrieval,
-} from '#shared/postgres/shared-retrievals.ts'
-import { tagSetsOf } from '#shared/postgres/shared-tag-sets.ts'
-
-export type RetrievalTrail = {
-  /** Notes, without making the answer wait, what the shared memory gives a member and keeps from them. */
-  record(member: MemberScope): void
-  /** Resolves when everything recorded so far is written, or given up. */
-  flush(): Promise<void>
-}
+} from '#shared/org/shared-retrievals.postgres.ts'
+import { tagSetsOf } from '#shared/vault/base/tag-sets.postgres.ts'
+import type { RetrievalTrail } from '#shared/vault/read/retrieval-trail.ts'
 
 type Seen = Pick<Retrieval, 'permitted' | 'dropped' | 'sample'>
 

@@ -1,16 +1,12 @@
-import { Refusal } from '#shared/errors.ts'
-import { unsureShared } from '#shared/mongo/shared-lists.ts'
-import { tagSetOf, type SharedMemory } from '#shared/mongo/shared-memories.ts'
-import {
-  changeShared,
-  noSuchShared,
-  type By,
-  type Changing,
-  type OrgVault,
-} from '#shared/org/shared-change.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import { unsureShared } from '#shared/org/shared-lists.mongo.ts'
+import type { SharedMemory } from '#shared/org/shared-memories.mongo.ts'
+import { changeShared, noSuchShared, type By, type Changing } from '#shared/org/shared-change.ts'
 import { snapshotOf } from '#shared/org/shared-settle.ts'
 import { bringBack, leaveReplaced, takeReplaced } from '#shared/org/replacement.ts'
-import { revisionsOf } from '#shared/postgres/audit.ts'
+import { revisionsOf } from '#shared/org/audit.postgres.ts'
+import type { OrgVault } from '#shared/domain/job-payloads.ts'
+import { tagSetOf } from '#shared/domain/tags.ts'
 
 /** Less sure than this, a memory waits for a person. */
 export const reviewThreshold = 0.6

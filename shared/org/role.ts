@@ -1,9 +1,8 @@
-import type { Backend } from '#shared/backend.ts'
-import { Refusal } from '#shared/errors.ts'
-import type { Admin } from '#shared/key/admin.ts'
-import { labelsAsked, nameAsked } from '#shared/org/named.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import type { Admin } from '#shared/access/admin.ts'
+import { labelsAsked, nameAsked } from '#shared/org/normalize.ts'
 import { changePolicy, organizationOf, removeOnce } from '#shared/org/policy.ts'
-import type { Query, Transaction } from '#shared/postgres/connect.ts'
+import type { Query, Transaction, Postgres } from '#shared/storage/postgres/connect.ts'
 import {
   deleteRole,
   findRole,
@@ -13,7 +12,7 @@ import {
   updateRole,
   type RoleChange,
   type RoleRow,
-} from '#shared/postgres/roles.ts'
+} from '#shared/org/roles.postgres.ts'
 
 type Acting = { admin: Admin; org: string }
 
@@ -25,7 +24,7 @@ const taken = 'The organization has a role of this name already'
  * @throws Refusal `missing`.
  */
 export async function rolesOf(
-  { postgres }: Pick<Backend, 'postgres'>,
+  { postgres }: { postgres: Postgres },
   { admin, org }: Acting,
 ): Promise<RoleRow[]> {
   await organizationOf(postgres.query, admin, org)
@@ -40,7 +39,7 @@ export async function rolesOf(
  *   one of that name.
  */
 export const createRole = (
-  backend: Pick<Backend, 'postgres'>,
+  backend: { postgres: Postgres },
   { admin, org }: Acting,
   operation: string,
   { name, allowedTags }: { name: string; allowedTags: string[] },
@@ -60,7 +59,7 @@ export const createRole = (
  *   more than 1,000; `conflict` when another role has that name.
  */
 export const changeRole = (
-  backend: Pick<Backend, 'postgres'>,
+  backend: { postgres: Postgres },
   { admin, org }: Acting,
   id: string,
   { name, allowedTags }: RoleChange,
@@ -81,7 +80,7 @@ export const changeRole = (
  * @throws Refusal `missing`.
  */
 export const removeRole = (
-  backend: Pick<Backend, 'postgres'>,
+  backend: { postgres: Postgres },
   { admin, org }: Acting,
   id: string,
   operation: string,

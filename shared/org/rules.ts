@@ -1,4 +1,4 @@
-import type { OrgPolicy, Rule } from '#shared/postgres/org-policy.ts'
+import type { OrgPolicy, Rule } from '#shared/org/org-policy.postgres.ts'
 
 /** Longest high-level note, in characters. */
 export const noteMax = 200

@@ -1,9 +1,10 @@
-import { Refusal } from '#shared/errors.ts'
-import type { SharedMemory } from '#shared/mongo/shared-memories.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import type { SharedMemory } from '#shared/org/shared-memories.mongo.ts'
 import { reviewThreshold } from '#shared/org/review.ts'
-import { tagsAsked } from '#shared/org/shared-ask.ts'
-import type { By, Changing, OrgVault } from '#shared/org/shared-change.ts'
+import { tagsAsked } from '#shared/org/parse-params.ts'
+import type { By, Changing } from '#shared/org/shared-change.ts'
 import { addShared } from '#shared/org/shared-memory.ts'
+import type { OrgVault } from '#shared/domain/job-payloads.ts'
 
 export type Seed = { text: string; tags: readonly string[]; confidence: number }
 

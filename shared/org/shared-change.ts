@@ -1,16 +1,8 @@
-import { redactionOfOrg } from '#shared/account/policy.ts'
-import type { Backend } from '#shared/backend.ts'
-import { Refusal } from '#shared/errors.ts'
-import { copyIdOf } from '#shared/ids.ts'
-import {
-  standingOf,
-  tagSetOf,
-  tagsOf,
-  type SharedMemory,
-  type Standing,
-} from '#shared/mongo/shared-memories.ts'
-import { buryShared, relabelShared, replaceShared } from '#shared/mongo/shared-writes.ts'
-import { embeddersOfOrg, orNothing } from '#shared/org/shared-spaces.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import { copyIdOf } from '#shared/core/ids.ts'
+import { standingOf, type SharedMemory, type Standing } from '#shared/org/shared-memories.mongo.ts'
+import { buryShared, relabelShared, replaceShared } from '#shared/org/shared-writes.mongo.ts'
+import { embeddersOfOrg, orNothing } from '#shared/vault/base/shared-embedders.ts'
 import { settleWrites, snapshotOf } from '#shared/org/shared-settle.ts'
 import {
   findWrites,
@@ -20,12 +12,14 @@ import {
   type Intent,
   type Snapshot,
   type WriteKind,
-} from '#shared/postgres/shared-writes.ts'
-import { screened } from '#shared/redaction/policy.ts'
-import { tokensOf } from '#shared/tokens.ts'
-
-/** The shared memory of an organization, as of one epoch of its vault. */
-export type OrgVault = { org: string; vault: string; epoch: number }
+} from '#shared/org/shared-writes.postgres.ts'
+import { screened } from '#shared/privacy/redaction-policy.ts'
+import { tokensOf } from '#shared/core/tokens.ts'
+import type { OrgVault } from '#shared/domain/job-payloads.ts'
+import { tagSetOf, tagsOf } from '#shared/domain/tags.ts'
+import { redactionOfOrg } from '#shared/org/redaction.ts'
+import type { Stores } from '#shared/storage/stores.ts'
+import type { Embedders } from '#shared/models/embedders.ts'
 
 /** Who changes something, and under which id: asking again under the same one changes once. */
 export type By = {
@@ -35,7 +29,7 @@ export type By = {
   actor: string
 }
 
-export type Changing = Pick<Backend, 'postgres' | 'mongo' | 'embedders' | 'now'>
+export type Changing = Stores & { embedders: Embedders; now: () => number }
 
 type Asked = By & { id: string; kind: WriteKind }
 

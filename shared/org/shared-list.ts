@@ -1,19 +1,24 @@
-import type { Backend } from '#shared/backend.ts'
-import type { Embedder } from '#shared/embedding/embedder.ts'
-import type { VaultScope } from '#shared/memory/memory.ts'
-import { merged } from '#shared/memory/recall.ts'
+import type { Embedder } from '#shared/domain/embedder.ts'
+import type { VaultScope } from '#shared/domain/memory.ts'
+import { merged } from '#shared/vault/read/recall.ts'
 import {
   sharedPage,
   sharedVectors,
   type SharedFilter,
   type SharedPosition,
-} from '#shared/mongo/shared-lists.ts'
-import { sharedByIds, type SharedMemory } from '#shared/mongo/shared-memories.ts'
-import { everything } from '#shared/org/permitted.ts'
-import { orNothing, sharedEmbedders } from '#shared/org/shared-spaces.ts'
-import { createImage, type Image } from '#shared/recall/image/image.ts'
-import { rank, type Found } from '#shared/recall/ranking/rank.ts'
-import { termsOf } from '#shared/recall/words/words.ts'
+} from '#shared/org/shared-lists.mongo.ts'
+import { sharedByIds, type SharedMemory } from '#shared/org/shared-memories.mongo.ts'
+import { everything } from '#shared/domain/visibility.ts'
+import { orNothing, sharedEmbedders } from '#shared/vault/base/shared-embedders.ts'
+import { createImage, type Image } from '#shared/search/index/vault-index.ts'
+import { rank, type Found } from '#shared/search/ranking/rank.ts'
+import { termsOf } from '#shared/search/words/words.ts'
+import type { Mongo } from '#shared/storage/mongo/connect.ts'
+import type { Cursors } from '#shared/core/cursor.ts'
+import type { Embedders } from '#shared/models/embedders.ts'
+import type { QueryVectors } from '#shared/search/query/query-vectors.ts'
+import type { Images } from '#shared/search/index/vault-indexes.ts'
+import type { Nearest } from '#shared/vault/read/nearest.ts'
 
 export type SharedQuestion = SharedFilter & {
   /** Ranks by it; newest first without. */
@@ -32,10 +37,15 @@ export type SharedPage = {
 /** A shared vault, and the space that all of it is in. */
 export type SharedScope = VaultScope & { space: string | null }
 
-type Listing = Pick<
-  Backend,
-  'mongo' | 'cursors' | 'embedders' | 'queryVectors' | 'images' | 'nearest' | 'now'
->
+type Listing = {
+  mongo: Mongo
+  cursors: Cursors
+  embedders: Embedders
+  queryVectors: QueryVectors
+  images: Images
+  nearest: Nearest
+  now: () => number
+}
 
 /**
  * One page of what an organization shares, for its admin: newest first, or those closest to a question,

@@ -1,21 +1,22 @@
-import { redactionOfOrg } from '#shared/account/policy.ts'
-import { Refusal } from '#shared/errors.ts'
-import { copyIdOf, memoryIdOf } from '#shared/ids.ts'
-import { tagsOf, type SharedMemory } from '#shared/mongo/shared-memories.ts'
-import { insertShared } from '#shared/mongo/shared-writes.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import { copyIdOf, memoryIdOf } from '#shared/core/ids.ts'
+import type { SharedMemory } from '#shared/org/shared-memories.mongo.ts'
+import { insertShared } from '#shared/org/shared-writes.mongo.ts'
 import { embedEach } from '#shared/org/embed-each.ts'
-import {
-  changeShared,
-  noSuchShared,
-  type By,
-  type Changing,
-  type OrgVault,
-} from '#shared/org/shared-change.ts'
-import { embeddersOfOrg } from '#shared/org/shared-spaces.ts'
+import { changeShared, noSuchShared, type By, type Changing } from '#shared/org/shared-change.ts'
+import { embeddersOfOrg } from '#shared/vault/base/shared-embedders.ts'
 import { settleWrites, snapshotOf } from '#shared/org/shared-settle.ts'
-import { findWrites, intend, type Intent, type WriteKind } from '#shared/postgres/shared-writes.ts'
-import { isBlocked, screened, type Redaction } from '#shared/redaction/policy.ts'
-import { tokensOf } from '#shared/tokens.ts'
+import {
+  findWrites,
+  intend,
+  type Intent,
+  type WriteKind,
+} from '#shared/org/shared-writes.postgres.ts'
+import { isBlocked, screened, type Redaction } from '#shared/privacy/redaction-policy.ts'
+import { tokensOf } from '#shared/core/tokens.ts'
+import type { OrgVault } from '#shared/domain/job-payloads.ts'
+import { tagsOf } from '#shared/domain/tags.ts'
+import { redactionOfOrg } from '#shared/org/redaction.ts'
 
 export type NewShared = {
   text: string

@@ -1,12 +1,13 @@
-import type { Backend } from '#shared/backend.ts'
-import { tagSetOf, type SharedMemory } from '#shared/mongo/shared-memories.ts'
-import type { OrgVault } from '#shared/org/shared-change.ts'
-import { recordBurial } from '#shared/postgres/erasures.ts'
-import { billShared, forgetMembersAnswers } from '#shared/postgres/shared-bills.ts'
-import { countTagSets } from '#shared/postgres/shared-tag-sets.ts'
-import { completeWrites, type Intent, type Snapshot } from '#shared/postgres/shared-writes.ts'
-import { lockVault } from '#shared/postgres/vault-standing.ts'
-import { changeVault } from '#shared/postgres/vaults.ts'
+import type { SharedMemory } from '#shared/org/shared-memories.mongo.ts'
+import { recordBurial } from '#shared/vault/base/erasures.postgres.ts'
+import { billShared, forgetMembersAnswers } from '#shared/org/shared-bills.postgres.ts'
+import { countTagSets } from '#shared/vault/base/tag-sets.postgres.ts'
+import { completeWrites, type Intent, type Snapshot } from '#shared/org/shared-writes.postgres.ts'
+import { lockVault } from '#shared/vault/base/vault-lock.postgres.ts'
+import { changeVault } from '#shared/vault/base/vaults.postgres.ts'
+import type { OrgVault } from '#shared/domain/job-payloads.ts'
+import { tagSetOf } from '#shared/domain/tags.ts'
+import type { Postgres } from '#shared/storage/postgres/connect.ts'
 
 /** What history keeps of a memory. */
 export const snapshotOf = (memory: Snapshot | SharedMemory): Snapshot => ({
@@ -25,7 +26,7 @@ export const snapshotOf = (memory: Snapshot | SharedMemory): Snapshot => ({
  * process, the counts of tag sets, the bill. Any number of runs tell it once.
  */
 export async function settleWrites(
-  { postgres }: Pick<Backend, 'postgres'>,
+  { postgres }: { postgres: Postgres },
   { org, vault, epoch }: OrgVault,
   writes: readonly Intent[],
 ): Promise<void> {

@@ -1,12 +1,10 @@
-import type { Backend } from '#shared/backend.ts'
-import { Refusal } from '#shared/errors.ts'
-import type { Admin } from '#shared/key/admin.ts'
-import { nameAsked } from '#shared/org/named.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import type { Admin } from '#shared/access/admin.ts'
+import { nameAsked } from '#shared/org/normalize.ts'
 import { changePolicy, organizationOf, removeOnce } from '#shared/org/policy.ts'
-import type { RelabelJob } from '#shared/org/relabel.ts'
-import type { Query, Transaction } from '#shared/postgres/connect.ts'
-import { listRoles, relabelRoles } from '#shared/postgres/roles.ts'
-import { tagSetsOf } from '#shared/postgres/shared-tag-sets.ts'
+import type { Query, Transaction, Postgres } from '#shared/storage/postgres/connect.ts'
+import { listRoles, relabelRoles } from '#shared/org/roles.postgres.ts'
+import { tagSetsOf } from '#shared/vault/base/tag-sets.postgres.ts'
 import {
   deleteTag,
   findTag,
@@ -16,7 +14,9 @@ import {
   updateTag,
   type TagChange,
   type TagRow,
-} from '#shared/postgres/tags.ts'
+} from '#shared/org/tags.postgres.ts'
+import type { RelabelJob } from '#shared/domain/job-payloads.ts'
+import type { Queue } from '#shared/storage/queue/queue.ts'
 
 type Acting = { admin: Admin; org: string }
 
@@ -28,7 +28,7 @@ const taken = 'The organization has a tag of this label already'
  * @throws Refusal `missing`.
  */
 export async function tagsOfOrg(
-  { postgres }: Pick<Backend, 'postgres'>,
+  { postgres }: { postgres: Postgres },
   { admin, org }: Acting,
 ): Promise<TagRow[]> {
   await organizationOf(postgres.query, admin, org)
@@ -43,7 +43,7 @@ export async function tagsOfOrg(
  *   that label.
  */
 export const createTag = (
-  backend: Pick<Backend, 'postgres'>,
+  backend: { postgres: Postgres },
   { admin, org }: Acting,
   operation: string,
   { label: named, question, examples, negatives }: TagChange & { label: string },
@@ -78,7 +78,7 @@ export const createTag = (
  *   that label, memories bear it that are not this tag's, or a role allows it that does not allow the tag.
  */
 export const changeTag = (
-  backend: Pick<Backend, 'postgres' | 'queue'>,
+  backend: { postgres: Postgres; queue: Queue },
   { admin, org }: Acting,
   id: string,
   { operation, label, ...others }: TagChange & { operation: string },
@@ -108,7 +108,7 @@ export const changeTag = (
  * @throws Refusal `missing`.
  */
 export const removeTag = (
-  backend: Pick<Backend, 'postgres'>,
+  backend: { postgres: Postgres },
   { admin, org }: Acting,
   id: string,
   operation: string,

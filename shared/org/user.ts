@@ -1,16 +1,15 @@
-import type { Backend } from '#shared/backend.ts'
-import { retireVaults } from '#shared/erasure/retire.ts'
-import { Refusal } from '#shared/errors.ts'
-import { mintId } from '#shared/ids.ts'
-import type { Admin } from '#shared/key/admin.ts'
-import { hashOfKey, maskKey, mintKey } from '#shared/key/key.ts'
-import { isEmail, personOf } from '#shared/org/named.ts'
+import { retireVaults } from '#shared/vault/delete/retire.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import { mintId } from '#shared/core/ids.ts'
+import type { Admin } from '#shared/access/admin.ts'
+import { hashOfKey, maskKey, mintKey } from '#shared/access/key.ts'
+import { isEmail, personOf } from '#shared/org/normalize.ts'
 import { changePolicy, organizationOf } from '#shared/org/policy.ts'
 import { requireFewLabels } from '#shared/org/role.ts'
-import { insertVault } from '#shared/postgres/accounts.ts'
-import type { Query, Transaction } from '#shared/postgres/connect.ts'
-import { standingOf } from '#shared/postgres/erasures.ts'
-import { insertMemberKey, revokeUserKeys } from '#shared/postgres/members.ts'
+import { insertVault } from '#shared/access/accounts.postgres.ts'
+import type { Query, Transaction, Postgres } from '#shared/storage/postgres/connect.ts'
+import { standingOf } from '#shared/vault/base/erasures.postgres.ts'
+import { insertMemberKey, revokeUserKeys } from '#shared/access/member-keys.postgres.ts'
 import {
   deleteUser,
   findUser,
@@ -21,7 +20,10 @@ import {
   updateUser,
   type UserChange,
   type UserRow,
-} from '#shared/postgres/users.ts'
+} from '#shared/org/users.postgres.ts'
+import type { Queue } from '#shared/storage/queue/queue.ts'
+import type { Images } from '#shared/search/index/vault-indexes.ts'
+import type { Config } from '#shared/core/config.ts'
 
 type Acting = { admin: Admin; org: string }
 
@@ -33,7 +35,7 @@ const takenEmail = 'The organization has a user of this email already'
  * @throws Refusal `missing`.
  */
 export async function usersOf(
-  { postgres }: Pick<Backend, 'postgres'>,
+  { postgres }: { postgres: Postgres },
   { admin, org }: Acting,
 ): Promise<UserRow[]> {
   await organizationOf(postgres.query, admin, org)
@@ -50,7 +52,7 @@ type NewUser = UserChange & { email: string; roleIds?: string[] | undefined }
  *   `conflict` when the organization has one of that email.
  */
 export const createUser = (
-  backend: Pick<Backend, 'postgres'>,
+  backend: { postgres: Postgres },
   { admin, org }: Acting,
   operation: string,
   { email, firstName, lastName, roleIds }: NewUser,
@@ -79,7 +81,7 @@ export const createUser = (
  *   `conflict` when another user has that email.
  */
 export const changeUser = (
-  backend: Pick<Backend, 'postgres'>,
+  backend: { postgres: Postgres },
   { admin, org }: Acting,
   id: string,
   { roleIds, email, ...names }: UserChange & { roleIds?: string[] | undefined },
@@ -98,7 +100,7 @@ export const changeUser = (
  * @throws Refusal `missing`.
  */
 export async function removeUser(
-  backend: Pick<Backend, 'postgres' | 'queue' | 'images'>,
+  backend: { postgres: Postgres; queue: Queue; images: Images },
   { admin, org }: Acting,
   id: string,
   operation: string,
@@ -120,7 +122,7 @@ export async function removeUser(
  * @throws Refusal `missing`, also for a role; `invalid` for roles that allow more than 1,000 tags.
  */
 export const assignRoles = (
-  backend: Pick<Backend, 'postgres'>,
+  backend: { postgres: Postgres },
   { admin, org }: Acting,
   roleIds: string[],
   whom: (tx: Transaction) => Promise<UserRow>,
@@ -164,7 +166,7 @@ export async function ensureUser(
  * @throws Refusal `missing`.
  */
 export const mintUserKey = (
-  backend: Pick<Backend, 'postgres' | 'config'>,
+  backend: { postgres: Postgres; config: Config },
   { admin, org }: Acting,
   id: string,
 ): Promise<{ key: string; rotated: boolean; createdAt: Date }> =>

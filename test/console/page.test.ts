@@ -48,7 +48,7 @@ t.test('200: modules come without their types, and name only what is served', as
 })
 
 t.test('404: nothing of the service beside it', async t => {
-  const others = ['lib/shared/config.ts', 'files.ts', 'app', 'app/../files.ts', 'constructor']
+  const others = ['lib/shared/core/config.ts', 'files.ts', 'app', 'app/../files.ts', 'constructor']
   for (const path of others) t.equal((await get(`/console/${path}`)).status, 404, path)
   t.equal((await fetch(`${api.base}/console`, { method: 'POST' })).status, 405)
 })

@@ -1,13 +1,14 @@
 import type { Backend } from '#shared/backend.ts'
-import { mintId } from '#shared/ids.ts'
-import { operatorEmail } from '#shared/key/operator.ts'
-import { hashOfKey } from '#shared/key/key.ts'
-import { insertTurns, writePasses } from '#shared/postgres/org-turns.ts'
-import { insertRetrievals } from '#shared/postgres/shared-retrievals.ts'
+import { mintId } from '#shared/core/ids.ts'
+import { operatorEmail } from '#shared/access/operator.ts'
+import { hashOfKey } from '#shared/access/key.ts'
+import { writePasses } from '#shared/org/org-turns.postgres.ts'
+import { insertRetrievals } from '#shared/org/shared-retrievals.postgres.ts'
 import { buildAdmin } from '#test/support/admin.ts'
 import { clientOf, type Client } from '#test/support/api.ts'
 import { checkOut, commit, remember } from '#test/support/consolidation.ts'
 import { remember as put } from '#test/support/vault.ts'
+import { insertTurns } from '#shared/vault/ingest/member-turns.postgres.ts'
 
 /** Breaks a page that takes a text for markup. */
 const hostile =

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { mintId } from '#shared/ids.ts'
+import { mintId } from '#shared/core/ids.ts'
 import { buildKey, clientOf, testApi } from '#test/support/api.ts'
 import { testBackend, testConfig } from '#test/support/backend.ts'
 import { startWorker } from '#test/support/processes.ts'

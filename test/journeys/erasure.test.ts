@@ -1,5 +1,5 @@
 import t from 'tap'
-import { sweepAll } from '#shared/operation/sweep.ts'
+import { sweepAll } from '#workers/sweep-all.ts'
 import { buildKey, clientOf, testApi, workOn } from '#test/support/api.ts'
 import { testBackend } from '#test/support/backend.ts'
 import { scopeOf } from '#test/support/stored.ts'

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { mintId } from '#shared/ids.ts'
-import { announceExpiries, withdrawExpiries } from '#shared/postgres/expiries.ts'
+import { mintId } from '#shared/core/ids.ts'
+import { announceExpiries, withdrawExpiries } from '#shared/vault/base/expiries.postgres.ts'
 import { buildKey, clientOf, type Client } from '#test/support/api.ts'
 import { testBackend, testConfig } from '#test/support/backend.ts'
 import { startWeb, startWorker } from '#test/support/processes.ts'

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { jobNames } from '#shared/queue/jobs.ts'
+import { jobNames } from '#shared/domain/jobs.ts'
 import { buildKey, clientOf } from '#test/support/api.ts'
 import { testBackend, testConfig } from '#test/support/backend.ts'
 import { envOf, launch, start } from '#test/support/processes.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
-import { sweepAll } from '#shared/operation/sweep.ts'
+import { sweepAll } from '#workers/sweep-all.ts'
 import type { Backend } from '#shared/backend.ts'
 import { workOn } from '#test/support/api.ts'
 import { testBackend, testConfig } from '#test/support/backend.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { providerNames } from '#shared/providers/registry.ts'
+import { providerNames } from '#shared/core/provider-registry.ts'
 import { buildKey } from '#test/support/api.ts'
 import { anthropicOf, geminiOf, models, openaiOf } from '#test/support/model-provider/clients.ts'
 import { proxyWorld, through, type FamilyName } from '#test/support/model-provider/world.ts'

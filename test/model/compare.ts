@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { tokensOf } from '#shared/tokens.ts'
+import { tokensOf } from '#shared/core/tokens.ts'
 import { debtOf, type Row, type VaultModel } from '#test/model/vault-model.ts'
 import type { Client } from '#test/support/api.ts'
 

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { memoryIdOf } from '#shared/ids.ts'
+import { memoryIdOf } from '#shared/core/ids.ts'
 import type { Backend } from '#shared/backend.ts'
 import { same, type Pair } from '#test/model/compare.ts'
 import { batchOf, rowOf, spanOf, waitingOf, type Batch } from '#test/model/vault-model.ts'

@@ -1,5 +1,5 @@
-import { contentHash } from '#shared/mongo/memories.ts'
-import { tokensOf } from '#shared/tokens.ts'
+import { contentHash } from '#shared/vault/base/memories.mongo.ts'
+import { tokensOf } from '#shared/core/tokens.ts'
 
 /** A memory as the contract says it must be. */
 export type Row = {

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import fc from 'fast-check'
-import { memoryIdOf, mintId } from '#shared/ids.ts'
+import { memoryIdOf, mintId } from '#shared/core/ids.ts'
 import { compare, same, type Pair } from '#test/model/compare.ts'
 import {
   copyRows,

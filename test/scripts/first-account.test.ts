@@ -1,7 +1,7 @@
 import t from 'tap'
 import { mintFirstKeys } from '#scripts/credentials.ts'
 import { makeFirstAccount } from '#scripts/first-account.ts'
-import { providerKeysOf } from '#shared/key/provider-key.ts'
+import { providerKeysOf } from '#shared/access/provider-key.ts'
 import { clientOf, testApi } from '#test/support/api.ts'
 import { testBackend, testConfig } from '#test/support/backend.ts'
 

@@ -1,7 +1,7 @@
 import { execFile, spawn } from 'node:child_process'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { mintId } from '#shared/ids.ts'
+import { mintId } from '#shared/core/ids.ts'
 import { buildKey, clientOf, testApi } from '#test/support/api.ts'
 import { testBackend } from '#test/support/backend.ts'
 import { envOf } from '#test/support/processes.ts'

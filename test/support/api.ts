@@ -1,10 +1,10 @@
 import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
-import { createApp } from '#api/app.ts'
-import { createHttpServer } from '#api/server.ts'
+import { createApp } from '#api/edge/app.ts'
+import { createHttpServer } from '#api/edge/server.ts'
 import { createCredentials } from '#scripts/bootstrap.ts'
 import type { Backend } from '#shared/backend.ts'
-import { jobNames, type JobName } from '#shared/queue/jobs.ts'
+import { jobNames, type JobName } from '#shared/domain/jobs.ts'
 import { checkAnswer } from '#test/support/contract.ts'
 import { handlers } from '#workers/handlers.ts'
 

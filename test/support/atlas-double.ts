@@ -1,6 +1,6 @@
 import type { AggregateOptions, AggregationCursor, Collection, Db, Document } from 'mongodb'
-import type { Mongo } from '#shared/mongo/connect.ts'
-import type { MemoryDocument } from '#shared/mongo/documents.ts'
+import type { Mongo } from '#shared/storage/mongo/connect.ts'
+import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
 import {
   checkAgainst,
   checkDescription,

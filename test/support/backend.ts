@@ -5,8 +5,8 @@ import pg from 'pg'
 import type { Test } from 'tap'
 import { release } from '#scripts/release.ts'
 import { openBackend, type Backend } from '#shared/backend.ts'
-import { readConfig, type Config } from '#shared/config.ts'
-import { createLog } from '#shared/log.ts'
+import { readConfig, type Config } from '#shared/core/config.ts'
+import { createLog } from '#shared/core/log.ts'
 
 const log = createLog(process.env.LOG_LEVEL ?? 'silent', 'test')
 

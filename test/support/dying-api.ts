@@ -1,11 +1,11 @@
 // An API that kills itself, as `kill -9` does, at one point of a commit: `node test/support/dying-api.ts
 // <point>`. It says its port to whoever started it.
 import type { AddressInfo } from 'node:net'
-import { createApp } from '#api/app.ts'
-import { createHttpServer } from '#api/server.ts'
+import { createApp } from '#api/edge/app.ts'
+import { createHttpServer } from '#api/edge/server.ts'
 import { openBackend, type Backend } from '#shared/backend.ts'
-import { readConfig } from '#shared/config.ts'
-import { createLog } from '#shared/log.ts'
+import { readConfig } from '#shared/core/config.ts'
+import { createLog } from '#shared/core/log.ts'
 
 /** After which step of a commit the process dies. */
 export type DyingPoint = 'fence' | 'entries' | 'sources' | 'settled'

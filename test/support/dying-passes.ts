@@ -1,12 +1,12 @@
 // A worker that takes one turn of a member through its passes and kills itself, as `kill -9` does, at one
 // point: `node test/support/dying-passes.ts <turn> before|after <n>`, n counting its transactions.
 import { openBackend, type Backend } from '#shared/backend.ts'
-import { readConfig } from '#shared/config.ts'
-import { createLog } from '#shared/log.ts'
-import { tagFacts } from '#shared/org/classify.ts'
-import { extractFacts } from '#shared/org/extract.ts'
-import { reconcileFacts } from '#shared/org/reconcile.ts'
-import type { OrgExtractJob } from '#shared/org/turn.ts'
+import { readConfig } from '#shared/core/config.ts'
+import { createLog } from '#shared/core/log.ts'
+import { tagFacts } from '#shared/org/pipeline/classify.ts'
+import { extractFacts } from '#shared/org/pipeline/extract.ts'
+import { reconcileFacts } from '#shared/org/pipeline/reconcile.ts'
+import type { OrgExtractJob } from '#shared/domain/job-payloads.ts'
 
 const die = (): never => {
   process.kill(process.pid, 'SIGKILL')

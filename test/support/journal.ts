@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Test } from 'tap'
 import type { Backend } from '#shared/backend.ts'
-import { hashOfKey } from '#shared/key/key.ts'
+import { hashOfKey } from '#shared/access/key.ts'
 
 /** What a client knows of the exchanges it has sent; every one of them has a text of its own. */
 export type Journal = {

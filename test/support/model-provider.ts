@@ -1,7 +1,7 @@
 import { request } from 'node:http'
 import { LLMock } from '@copilotkit/aimock'
 import type { Test } from 'tap'
-import { providerNames, type ProviderName } from '#shared/providers/registry.ts'
+import { providerNames, type ProviderName } from '#shared/core/provider-registry.ts'
 import { teach } from '#test/support/model-provider/fixtures.ts'
 import { headerOf, pairs, recorder, type Answering, type Recorder } from '#test/support/recorder.ts'
 

@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
-import type { Config } from '#shared/config.ts'
+import type { Config } from '#shared/core/config.ts'
 import { scopeViolation } from '#test/support/watch-scopes.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))

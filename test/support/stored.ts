@@ -1,13 +1,13 @@
 import { Binary } from 'mongodb'
 import type { Backend } from '#shared/backend.ts'
-import { memoryIdOf, mintId } from '#shared/ids.ts'
-import { hashOfKey } from '#shared/key/key.ts'
-import type { Role, Tier, VaultScope } from '#shared/memory/memory.ts'
-import { vectorOf, type MemoryDocument } from '#shared/mongo/documents.ts'
-import { contentHash } from '#shared/mongo/memories.ts'
-import { findKey } from '#shared/postgres/keys.ts'
-import { changeVault } from '#shared/postgres/vaults.ts'
-import { tokensOf } from '#shared/tokens.ts'
+import { memoryIdOf, mintId } from '#shared/core/ids.ts'
+import { hashOfKey } from '#shared/access/key.ts'
+import type { Role, Tier, VaultScope } from '#shared/domain/memory.ts'
+import { vectorOf, type MemoryDocument } from '#shared/storage/mongo/documents.ts'
+import { contentHash } from '#shared/vault/base/memories.mongo.ts'
+import { findKey } from '#shared/access/keys.postgres.ts'
+import { changeVault } from '#shared/vault/base/vaults.postgres.ts'
+import { tokensOf } from '#shared/core/tokens.ts'
 
 /** The vault a key opens, as it is now. */
 export async function scopeOf({ postgres, config }: Backend, key: string): Promise<VaultScope> {

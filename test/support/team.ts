@@ -1,10 +1,10 @@
 import { createCredentials } from '#scripts/bootstrap.ts'
 import type { Backend } from '#shared/backend.ts'
-import { mintId } from '#shared/ids.ts'
-import { hashOfKey, maskKey } from '#shared/key/key.ts'
-import { randomBase62 } from '#shared/ids.ts'
+import { mintId } from '#shared/core/ids.ts'
+import { hashOfKey, maskKey } from '#shared/access/key.ts'
+import { randomBase62 } from '#shared/core/ids.ts'
 import { addShared, type Added, type NewShared } from '#shared/org/shared-memory.ts'
-import type { OrgVault } from '#shared/org/shared-change.ts'
+import type { OrgVault } from '#shared/domain/job-payloads.ts'
 
 export type Team = OrgVault & {
   /** The owner's. */

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { mintId } from '#shared/ids.ts'
+import { mintId } from '#shared/core/ids.ts'
 import { buildKey, clientOf, type Client } from '#test/support/api.ts'
 import type { Backend } from '#shared/backend.ts'
 

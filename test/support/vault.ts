@@ -1,13 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Backend } from '#shared/backend.ts'
-import { memoryIdOf, mintId } from '#shared/ids.ts'
-import { callerOfKey, type Caller } from '#shared/key/caller.ts'
-import { parseKey } from '#shared/key/key.ts'
-import type { Memory } from '#shared/memory/memory.ts'
-import { sessionEpochOf } from '#shared/postgres/changes.ts'
-import { findKey } from '#shared/postgres/keys.ts'
-import { changeVault } from '#shared/postgres/vaults.ts'
-import { tokensOf } from '#shared/tokens.ts'
+import { memoryIdOf, mintId } from '#shared/core/ids.ts'
+import { callerOfKey, type Caller } from '#shared/access/caller.ts'
+import { parseKey } from '#shared/access/key.ts'
+import type { Memory } from '#shared/domain/memory.ts'
+import { sessionEpochOf } from '#shared/vault/base/changes.postgres.ts'
+import { findKey } from '#shared/access/keys.postgres.ts'
+import { changeVault } from '#shared/vault/base/vaults.postgres.ts'
+import { tokensOf } from '#shared/core/tokens.ts'
 
 /** Who a key is, as a request with it would be. */
 export const callerOf = ({ postgres, config }: Backend, key: string): Promise<Caller> =>

@@ -1,7 +1,7 @@
 // Imported for what it does: from then on every command to MongoDB of this process is judged, and a
 // process in which one broke the rule of scopes says so and does not end well.
 import type { CommandStartedEvent } from 'mongodb'
-import { commandListeners } from '#shared/mongo/connect.ts'
+import { commandListeners } from '#shared/storage/mongo/connect.ts'
 import { faultOfCommand } from '#test/support/scope-audit.ts'
 
 /** What a line about a violation begins with; also how one in a child process is recognised. */

@@ -1,6 +1,6 @@
 import { createServer, type AddressInfo } from 'node:net'
 import t from 'tap'
-import { operatorEmail } from '#shared/key/operator.ts'
+import { operatorEmail } from '#shared/access/operator.ts'
 import { buildAdmin } from '#test/support/admin.ts'
 import { buildKey, testApi } from '#test/support/api.ts'
 import { testBackend } from '#test/support/backend.ts'

@@ -8,8 +8,9 @@ import {
   usesTools,
   type PartFormat,
 } from '#api/proxy/dialects/parts.ts'
-import { readRequest, type Format } from '#api/proxy/dialects/request.ts'
+import { readRequest } from '#api/proxy/dialects/request.ts'
 import { kindAt, namesOf, parsed, valueEnd } from '#api/proxy/json/walk.ts'
+import type { Format } from '#api/proxy/dialects/format.ts'
 
 const parts: PartFormat = {
   names: namesOf(['type', 'cache_control']),

@@ -1,6 +1,6 @@
 import { eachElement, eachMember, kindAt, namesOf, parsed, valueEnd } from '#api/proxy/json/walk.ts'
-import { textOf } from '#shared/memory/content.ts'
-import { wellFormedText } from '#shared/well-formed.ts'
+import { textOf } from '#shared/domain/turn-content.ts'
+import { wellFormedText } from '#shared/core/sanitize-text.ts'
 
 /** As many parts of one message are read as `POST /v1/memory/ingest` takes. */
 const partsMax = 10_000

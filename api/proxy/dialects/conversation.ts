@@ -1,20 +1,10 @@
 import { textFrom } from '#api/proxy/dialects/content.ts'
-import type { Format } from '#api/proxy/dialects/request.ts'
 import { eachKept, type Cuts } from '#api/proxy/json/splice.ts'
 import { eachElement, kindAt, namesOf, parsed, valueEnd } from '#api/proxy/json/walk.ts'
-import { Refusal } from '#shared/errors.ts'
-import { turnsOf, type Message } from '#shared/memory/content.ts'
-import { wellFormedText } from '#shared/well-formed.ts'
-
-/** A message where it stands in the body. */
-export type Entry = {
-  start: number
-  role: string | undefined
-  /** Where its content (Gemini: its parts) begins; undefined when it has none. */
-  content: number | undefined
-  memory: boolean | undefined
-  name: string | undefined
-}
+import { Refusal } from '#shared/core/errors.ts'
+import { turnsOf, type Message } from '#shared/domain/turn-content.ts'
+import { wellFormedText } from '#shared/core/sanitize-text.ts'
+import type { Format, Entry } from '#api/proxy/dialects/format.ts'
 
 /** As many as `POST /v1/memory/ingest` takes. Of a longer conversation memory reads the newest. */
 const readMax = 10_000

@@ -1,4 +1,4 @@
-import type { Message } from '#shared/memory/content.ts'
+import type { Message } from '#shared/domain/turn-content.ts'
 
 /** The request and answer formats that are spoken as they are, never translated into each other. */
 export type Family = 'openai' | 'anthropic' | 'google'

@@ -2,8 +2,9 @@ import type { Dialect } from '#api/proxy/dialects/dialect.ts'
 import { hearGoogle } from '#api/proxy/dialects/google-reply.ts'
 import { listenTo } from '#api/proxy/dialects/listen.ts'
 import { atPart, headOf, saysSomething, type PartFormat } from '#api/proxy/dialects/parts.ts'
-import { readRequest, type Format } from '#api/proxy/dialects/request.ts'
+import { readRequest } from '#api/proxy/dialects/request.ts'
 import { namesOf } from '#api/proxy/json/walk.ts'
+import type { Format } from '#api/proxy/dialects/format.ts'
 
 const parts: PartFormat = {
   names: namesOf(['functionResponse', 'function_response']),

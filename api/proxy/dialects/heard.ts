@@ -1,6 +1,6 @@
 import type { Reply } from '#api/proxy/dialects/dialect.ts'
-import { textOf } from '#shared/memory/content.ts'
-import { wellFormedText } from '#shared/well-formed.ts'
+import { textOf } from '#shared/domain/turn-content.ts'
+import { wellFormedText } from '#shared/core/sanitize-text.ts'
 
 /** How much text of one answer is kept, in UTF-16 units; about half a million words. */
 export const heardMax = 2 * 1024 * 1024

@@ -2,8 +2,9 @@ import type { Dialect } from '#api/proxy/dialects/dialect.ts'
 import { hearOpenai } from '#api/proxy/dialects/openai-reply.ts'
 import { listenTo } from '#api/proxy/dialects/listen.ts'
 import { hasMark, type PartFormat } from '#api/proxy/dialects/parts.ts'
-import { readRequest, type Format } from '#api/proxy/dialects/request.ts'
+import { readRequest } from '#api/proxy/dialects/request.ts'
 import { kindAt, namesOf, valueEnd } from '#api/proxy/json/walk.ts'
+import type { Format } from '#api/proxy/dialects/format.ts'
 
 const parts: PartFormat = {
   names: namesOf(['cache_control']),

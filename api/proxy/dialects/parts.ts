@@ -1,7 +1,6 @@
-import type { Entry } from '#api/proxy/dialects/conversation.ts'
-import type { Block } from '#api/proxy/dialects/request.ts'
 import type { Insert } from '#api/proxy/json/splice.ts'
 import { eachElement, eachMember, kindAt, valueEnd, type Names } from '#api/proxy/json/walk.ts'
+import type { Entry, Block } from '#api/proxy/dialects/format.ts'
 
 /** A part of a message: whether it is text or a tool's result, and whether the client marked it for caching. */
 type Part = { start: number; end: number; text: boolean; result: boolean; marked: boolean }

@@ -2,8 +2,8 @@ import { isSwitch } from '#api/proxy/dialects/switches.ts'
 import { checkJson } from '#api/proxy/json/check.ts'
 import { eachKept, spliced, type Cuts } from '#api/proxy/json/splice.ts'
 import { kindAt, namesOf, parsed, valueEnd } from '#api/proxy/json/walk.ts'
-import { Refusal } from '#shared/errors.ts'
-import { wellFormedText } from '#shared/well-formed.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import { wellFormedText } from '#shared/core/sanitize-text.ts'
 
 /** A request that memory has nothing to do with. */
 type PlainRequest = {

@@ -2,7 +2,7 @@ import { shapeOf } from '#api/contract/document.ts'
 import type { MemorySwitches } from '#api/contract/types.ts'
 import type { BodySwitches } from '#api/proxy/dialects/dialect.ts'
 import { kindAt, namesOf, parsed, valueEnd } from '#api/proxy/json/walk.ts'
-import { wellFormedText } from '#shared/well-formed.ts'
+import { wellFormedText } from '#shared/core/sanitize-text.ts'
 
 const switchName = namesOf([
   'memory',

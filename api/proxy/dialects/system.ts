@@ -1,6 +1,6 @@
 import { textFrom } from '#api/proxy/dialects/content.ts'
 import { eachMember, kindAt, namesOf, valueEnd } from '#api/proxy/json/walk.ts'
-import type { Message } from '#shared/memory/content.ts'
+import type { Message } from '#shared/domain/turn-content.ts'
 
 const partsName = namesOf(['parts'])
 

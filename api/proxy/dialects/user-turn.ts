@@ -1,8 +1,8 @@
 import { createHash, type Hash } from 'node:crypto'
-import { systemRoles, type Entry } from '#api/proxy/dialects/conversation.ts'
+import { systemRoles } from '#api/proxy/dialects/conversation.ts'
 import type { UserTurn } from '#api/proxy/dialects/dialect.ts'
-import type { Format } from '#api/proxy/dialects/request.ts'
 import { eachElement, eachMember, kindAt, namesOf, valueEnd } from '#api/proxy/json/walk.ts'
+import type { Format, Entry } from '#api/proxy/dialects/format.ts'
 
 /**
  * @param last of the entries, the one in which the user says something.

@@ -1,6 +1,6 @@
-import { Refusal } from '#shared/errors.ts'
+import { Refusal } from '#shared/core/errors.ts'
 
-/** As deep as every other body of this service may nest (shared/well-formed.ts). */
+/** As deep as every other body of this service may nest (shared/core/sanitize-text.ts). */
 const depthMax = 64
 
 const quote = 0x22

@@ -1,21 +1,21 @@
 import type { Router } from '@koa/router'
-import { actedBy } from '#api/account.ts'
-import { requireAdmin } from '#api/admin.ts'
+import { actedBy } from '#api/edge/account.ts'
+import { requireAdmin } from '#api/edge/admin.ts'
 import { CreateAdminKeyBody } from '#api/contract/contract.ts'
-import { claimed, operationOf } from '#api/idempotency.ts'
-import { bodyOf } from '#api/request.ts'
+import { claimed, operationOf } from '#api/edge/idempotency.ts'
+import { bodyOf } from '#api/edge/request.ts'
 import type { Backend } from '#shared/backend.ts'
-import { Refusal } from '#shared/errors.ts'
-import { isUuid } from '#shared/ids.ts'
-import { hashOfKey, maskKey, mintKey } from '#shared/key/key.ts'
-import { isOperator } from '#shared/key/operator.ts'
-import { upsertAccount } from '#shared/postgres/accounts.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import { isUuid } from '#shared/core/ids.ts'
+import { hashOfKey, maskKey, mintKey } from '#shared/access/key.ts'
+import { isOperator } from '#shared/access/operator.ts'
+import { upsertAccount } from '#shared/access/accounts.postgres.ts'
 import {
   insertAdminKey,
   listAdminKeys,
   revokeAdminKey,
   type AdminKey,
-} from '#shared/postgres/admin-keys.ts'
+} from '#shared/access/admin-keys.postgres.ts'
 
 const dayMs = 24 * 3600 * 1000
 

@@ -1,14 +1,14 @@
 import type { Router } from '@koa/router'
-import { accountOf } from '#api/account.ts'
+import { accountOf } from '#api/edge/account.ts'
 import { EraseAccountBody } from '#api/contract/contract.ts'
-import { operationOf } from '#api/idempotency.ts'
-import { bodyOf } from '#api/request.ts'
-import { eraseAccount } from '#shared/account/erase.ts'
-import { receiptKeys } from '#shared/account/receipt.ts'
+import { operationOf } from '#api/edge/idempotency.ts'
+import { bodyOf } from '#api/edge/request.ts'
+import { eraseAccount } from '#shared/accounts/erase.ts'
+import { receiptKeys } from '#shared/accounts/receipt.ts'
 import type { Backend } from '#shared/backend.ts'
-import { Refusal } from '#shared/errors.ts'
-import { isUuid } from '#shared/ids.ts'
-import { findErasure, type ErasureRow } from '#shared/postgres/receipts.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import { isUuid } from '#shared/core/ids.ts'
+import { findErasure, type ErasureRow } from '#shared/accounts/receipts.postgres.ts'
 
 /** The erasure of an account, and the receipts of erasures, which nobody needs a key for. */
 export function erase(router: Router, backend: Backend): void {

@@ -1,11 +1,11 @@
 import type { Router } from '@koa/router'
-import { accountOf } from '#api/account.ts'
+import { accountOf } from '#api/edge/account.ts'
 import { AccountEventsQuery } from '#api/contract/contract.ts'
 import { presentAccountEvent } from '#api/present/account-event.ts'
-import { queryOf } from '#api/request.ts'
+import { queryOf } from '#api/edge/request.ts'
 import type { Backend } from '#shared/backend.ts'
-import { momentFrom } from '#shared/moment.ts'
-import { listEvents } from '#shared/postgres/account-events.ts'
+import { momentFrom } from '#shared/core/dates.ts'
+import { listEvents } from '#shared/audit/account-events.postgres.ts'
 
 /** What was done to an account, and by whom. */
 export function accountEvents(router: Router, backend: Backend): void {

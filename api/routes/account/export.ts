@@ -1,10 +1,11 @@
 import type { Router } from '@koa/router'
-import { ownerOf } from '#api/account.ts'
-import { answerLines } from '#api/lines.ts'
-import { closed, presentExported, type TypedLine } from '#api/present/exported.ts'
-import { exportedAccount } from '#shared/account/export.ts'
+import { ownerOf } from '#api/edge/account.ts'
+import { answerLines } from '#api/edge/lines.ts'
+import { closed, presentExported } from '#api/present/exported.ts'
+import { exportedAccount } from '#shared/accounts/export.ts'
 import type { Backend } from '#shared/backend.ts'
-import { noteEvent } from '#shared/postgres/account-events.ts'
+import { noteEvent } from '#shared/audit/account-events.postgres.ts'
+import type { TypedLine } from '#api/present/typed-line.ts'
 
 /** Streams everything that is kept of an account as JSON lines. */
 export function exportAccount(router: Router, backend: Backend): void {

@@ -1,17 +1,13 @@
 import type { Router } from '@koa/router'
-import { accountOf, actedBy, ownerOf } from '#api/account.ts'
-import { actedByAdmin, actingAdmin } from '#api/admin.ts'
+import { accountOf, actedBy, ownerOf } from '#api/edge/account.ts'
+import { actedByAdmin, actingAdmin } from '#api/edge/admin.ts'
 import { PutAccountPolicyBody, PutOrgPolicyBody } from '#api/contract/contract.ts'
-import { operationOf } from '#api/idempotency.ts'
+import { operationOf } from '#api/edge/idempotency.ts'
 import { presentAccountPolicy, presentPolicy } from '#api/present/policy.ts'
-import { bodyOf } from '#api/request.ts'
-import {
-  decideForAccount,
-  decideForOrg,
-  policyOfAccount,
-  policyOfOrg,
-} from '#shared/account/policy.ts'
+import { bodyOf } from '#api/edge/request.ts'
+import { decideForAccount, policyOfAccount } from '#shared/accounts/policy.ts'
 import type { Backend } from '#shared/backend.ts'
+import { decideForOrg, policyOfOrg } from '#shared/org/redaction.ts'
 
 /** What an account, or one of its organizations, keeps out of memory, and for how long it remembers. */
 export function policy(router: Router, backend: Backend): void {

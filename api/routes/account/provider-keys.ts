@@ -1,16 +1,16 @@
 import type { Router } from '@koa/router'
-import { accountOf, actedBy, ownerOf } from '#api/account.ts'
+import { accountOf, actedBy, ownerOf } from '#api/edge/account.ts'
 import { PutProviderKeyBody } from '#api/contract/contract.ts'
-import { bodyOf } from '#api/request.ts'
+import { bodyOf } from '#api/edge/request.ts'
 import type { Backend } from '#shared/backend.ts'
-import { Refusal } from '#shared/errors.ts'
-import { isProvider, sendableProviderKey, storeProviderKey } from '#shared/key/provider-key.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import { isProvider, sendableProviderKey, storeProviderKey } from '#shared/access/provider-key.ts'
 import {
   deleteProviderKey,
   listProviderKeys,
   type ProviderKeyRow,
-} from '#shared/postgres/provider-keys.ts'
-import { providerNames, type ProviderName } from '#shared/providers/registry.ts'
+} from '#shared/access/provider-keys.postgres.ts'
+import { providerNames, type ProviderName } from '#shared/core/provider-registry.ts'
 
 /** The account's own keys for model providers: listed masked, stored sealed. */
 export function providerKeys(router: Router, backend: Backend): void {

@@ -1,15 +1,15 @@
 import type { Router } from '@koa/router'
 import { UsageQuery } from '#api/contract/contract.ts'
-import { callerOf, queryOf } from '#api/request.ts'
+import { callerOf, queryOf } from '#api/edge/request.ts'
 import type { Backend } from '#shared/backend.ts'
-import { Refusal } from '#shared/errors.ts'
-import { momentAfter, momentFrom } from '#shared/moment.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import { momentAfter, momentFrom } from '#shared/core/dates.ts'
 import {
   usageByDay,
   usageOfVault,
   type DayUsage,
   type UsageSum,
-} from '#shared/postgres/usage-sums.ts'
+} from '#shared/billing/usage-sums.postgres.ts'
 
 const defaultMs = 30 * 24 * 3600 * 1000
 

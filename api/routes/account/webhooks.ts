@@ -1,18 +1,18 @@
 import type { Router } from '@koa/router'
 import type { Context } from 'koa'
-import { accountOf, actedBy, ownerOf } from '#api/account.ts'
+import { accountOf, actedBy, ownerOf } from '#api/edge/account.ts'
 import {
   ChangeWebhookBody,
   CreateWebhookBody,
   ListWebhookDeliveriesQuery,
 } from '#api/contract/contract.ts'
-import { claimed, operationOf } from '#api/idempotency.ts'
+import { claimed, operationOf } from '#api/edge/idempotency.ts'
 import { presentDelivery, presentWebhook } from '#api/present/webhook.ts'
-import { bodyOf, queryOf } from '#api/request.ts'
+import { bodyOf, queryOf } from '#api/edge/request.ts'
 import type { Backend } from '#shared/backend.ts'
-import { isUuid } from '#shared/ids.ts'
-import { listDeliveries } from '#shared/postgres/webhook-deliveries.ts'
-import { deleteWebhook, listWebhooks } from '#shared/postgres/webhooks.ts'
+import { isUuid } from '#shared/core/ids.ts'
+import { listDeliveries } from '#shared/webhooks/deliveries.postgres.ts'
+import { deleteWebhook, listWebhooks } from '#shared/webhooks/webhooks.postgres.ts'
 import {
   changeWebhook,
   createWebhook,
@@ -21,7 +21,7 @@ import {
   replay,
   sendTest,
   webhookOf,
-} from '#shared/webhook/webhook.ts'
+} from '#shared/webhooks/webhook.ts'
 
 /** Addresses that an account wants to be told at, and what they were told. */
 export function webhooks(router: Router, backend: Backend): void {

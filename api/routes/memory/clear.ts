@@ -1,13 +1,13 @@
 import type { Router } from '@koa/router'
 import type { Context } from 'koa'
 import { ClearMemoryQuery } from '#api/contract/contract.ts'
-import { claimed, operationOf } from '#api/idempotency.ts'
-import { answerQueued, respondsAsync } from '#api/queued.ts'
-import { callerOf, queryOf, sessionOf } from '#api/request.ts'
+import { claimed, operationOf } from '#api/edge/idempotency.ts'
+import { answerQueued, respondsAsync } from '#api/edge/queued.ts'
+import { callerOf, queryOf, sessionOf } from '#api/edge/request.ts'
 import type { Backend } from '#shared/backend.ts'
-import { acceptClearing } from '#shared/erasure/clear.ts'
-import { Refusal } from '#shared/errors.ts'
-import { requireStore } from '#shared/key/caller.ts'
+import { acceptClearing } from '#shared/vault/delete/clear.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import { requireStore } from '#shared/access/caller.ts'
 
 /** Empties everything the key has, or one session of it. */
 export function clear(router: Router, backend: Backend): void {

@@ -1,14 +1,14 @@
 import type { Router } from '@koa/router'
 import type { Context } from 'koa'
 import { DeleteIdsBody } from '#api/contract/contract.ts'
-import { operationOf } from '#api/idempotency.ts'
-import { answerQueued, queuedWaitMs, respondsAsync } from '#api/queued.ts'
-import { bodyOf, callerOf } from '#api/request.ts'
+import { operationOf } from '#api/edge/idempotency.ts'
+import { answerQueued, queuedWaitMs, respondsAsync } from '#api/edge/queued.ts'
+import { bodyOf, callerOf } from '#api/edge/request.ts'
 import type { Backend } from '#shared/backend.ts'
-import { removeMemories } from '#shared/erasure/delete-ids.ts'
-import { Refusal } from '#shared/errors.ts'
-import { requireStore, type Caller } from '#shared/key/caller.ts'
-import type { OperationState } from '#shared/postgres/operations.ts'
+import { removeMemories } from '#shared/vault/delete/delete-ids.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import { requireStore, type Caller } from '#shared/access/caller.ts'
+import type { OperationState } from '#shared/operations/operations.postgres.ts'
 
 /** Removes single memories for good, of any tier, in the core vault and in sessions. */
 export function deleteIds(router: Router, backend: Backend): void {

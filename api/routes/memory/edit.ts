@@ -1,13 +1,13 @@
 import type { Router } from '@koa/router'
 import { EditBody } from '#api/contract/contract.ts'
-import { asksAnew, operationOf } from '#api/idempotency.ts'
+import { asksAnew, operationOf } from '#api/edge/idempotency.ts'
 import { presentEnd } from '#api/present/end.ts'
-import { bodyOf, callerOf } from '#api/request.ts'
-import { requireBalance } from '#shared/account/standing.ts'
+import { bodyOf, callerOf } from '#api/edge/request.ts'
+import { requireBalance } from '#shared/billing/requirements.ts'
 import type { Backend } from '#shared/backend.ts'
-import { requireStore } from '#shared/key/caller.ts'
-import { askedEnd } from '#shared/memory/expiry.ts'
-import { editMemory } from '#shared/memory/edit.ts'
+import { requireStore } from '#shared/access/caller.ts'
+import { askedEnd } from '#shared/domain/expiry.ts'
+import { editMemory } from '#shared/vault/edit/edit.ts'
 
 /** Replaces the text of a memory in place. */
 export function edit(router: Router, backend: Backend): void {

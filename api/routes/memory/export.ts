@@ -1,10 +1,10 @@
 import type { Router } from '@koa/router'
 import { ExportVaultQuery } from '#api/contract/contract.ts'
-import { answerLines } from '#api/lines.ts'
-import { callerOf, embeddingsOf, queryOf, sessionOf } from '#api/request.ts'
+import { answerLines } from '#api/edge/lines.ts'
+import { callerOf, embeddingsOf, queryOf, sessionOf } from '#api/edge/request.ts'
 import type { Backend } from '#shared/backend.ts'
-import { exportedLines } from '#shared/bulk/export.ts'
-import { requireRetrieve } from '#shared/key/caller.ts'
+import { exportedLines } from '#shared/vault/bulk/export.ts'
+import { requireRetrieve } from '#shared/access/caller.ts'
 
 /** Streams a vault as JSON lines; what it sends is what `POST /v1/memory/import` takes. */
 export function exportVault(router: Router, backend: Backend): void {

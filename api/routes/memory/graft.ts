@@ -1,15 +1,15 @@
 import type { Router } from '@koa/router'
 import { GraftBody } from '#api/contract/contract.ts'
-import { asksAnew, operationOf } from '#api/idempotency.ts'
+import { asksAnew, operationOf } from '#api/edge/idempotency.ts'
 import { presentCandidate } from '#api/present/copy.ts'
-import { answerQueued, respondsAsync } from '#api/queued.ts'
-import { bodyOf, callerOf, embeddingsOf, namedEmbeddings } from '#api/request.ts'
-import { requireBalance } from '#shared/account/standing.ts'
+import { answerQueued, respondsAsync } from '#api/edge/queued.ts'
+import { bodyOf, callerOf, embeddingsOf, namedEmbeddings } from '#api/edge/request.ts'
+import { requireBalance } from '#shared/billing/requirements.ts'
 import type { Backend } from '#shared/backend.ts'
-import { acceptCopy } from '#shared/copy/accept.ts'
-import { byTime, graftCandidates } from '#shared/copy/candidates.ts'
-import { destinationOf } from '#shared/copy/destination.ts'
-import { requireRetrieve } from '#shared/key/caller.ts'
+import { acceptCopy } from '#shared/vault/copy/accept.ts'
+import { byTime, graftCandidates } from '#shared/vault/copy/candidates.ts'
+import { destinationOf } from '#shared/vault/copy/destination.ts'
+import { requireRetrieve } from '#shared/access/caller.ts'
 
 /** Copies what matches the queries to the vault of another key, or previews it. */
 export function graft(router: Router, backend: Backend): void {

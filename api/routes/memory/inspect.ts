@@ -1,13 +1,13 @@
 import type { Router } from '@koa/router'
 import { InspectBody } from '#api/contract/contract.ts'
-import { asksAnew } from '#api/idempotency.ts'
+import { asksAnew } from '#api/edge/idempotency.ts'
 import { presentInspected } from '#api/present/inspected.ts'
-import { bodyOf, callerOf } from '#api/request.ts'
-import { recordRead } from '#shared/account/meter.ts'
-import { requireBalance } from '#shared/account/standing.ts'
+import { bodyOf, callerOf } from '#api/edge/request.ts'
+import { recordRead } from '#shared/billing/meter.ts'
+import { requireBalance } from '#shared/billing/requirements.ts'
 import type { Backend } from '#shared/backend.ts'
-import { requireRetrieve } from '#shared/key/caller.ts'
-import { inspectMemory } from '#shared/memory/inspect.ts'
+import { requireRetrieve } from '#shared/access/caller.ts'
+import { inspectMemory } from '#shared/vault/read/inspect.ts'
 
 /** Shows what a reflection was made of, and what was made of a memory. */
 export function inspect(router: Router, backend: Backend): void {

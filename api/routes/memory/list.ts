@@ -1,14 +1,14 @@
 import type { Router } from '@koa/router'
 import { ListQuery } from '#api/contract/contract.ts'
 import { presentListed } from '#api/present/listed.ts'
-import { callerOf, queryOf } from '#api/request.ts'
-import { recordRead } from '#shared/account/meter.ts'
-import { requireBalance } from '#shared/account/standing.ts'
+import { callerOf, queryOf } from '#api/edge/request.ts'
+import { recordRead } from '#shared/billing/meter.ts'
+import { requireBalance } from '#shared/billing/requirements.ts'
 import type { Backend } from '#shared/backend.ts'
-import { Refusal } from '#shared/errors.ts'
-import { requireRetrieve } from '#shared/key/caller.ts'
-import { listMemories } from '#shared/memory/listing.ts'
-import { momentAfter, momentFrom } from '#shared/moment.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import { requireRetrieve } from '#shared/access/caller.ts'
+import { listMemories } from '#shared/vault/read/listing.ts'
+import { momentAfter, momentFrom } from '#shared/core/dates.ts'
 
 /** Pages through the core vault and its reflections. */
 export function list(router: Router, backend: Backend): void {

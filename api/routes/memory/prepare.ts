@@ -1,14 +1,14 @@
 import type { Router } from '@koa/router'
 import { PrepareBody } from '#api/contract/contract.ts'
-import { asksAnew } from '#api/idempotency.ts'
+import { asksAnew } from '#api/edge/idempotency.ts'
 import { presentDebt } from '#api/present/debt.ts'
-import { bodyOf, callerOf, embeddingsOf, sessionOf } from '#api/request.ts'
-import { recordRead } from '#shared/account/meter.ts'
-import { requireBalance } from '#shared/account/standing.ts'
+import { bodyOf, callerOf, embeddingsOf, sessionOf } from '#api/edge/request.ts'
+import { recordRead } from '#shared/billing/meter.ts'
+import { requireBalance } from '#shared/billing/requirements.ts'
 import type { Backend } from '#shared/backend.ts'
-import { requireRetrieve } from '#shared/key/caller.ts'
-import { prepareContext } from '#shared/memory/prepare.ts'
-import { debtOf } from '#shared/reflection/debt.ts'
+import { requireRetrieve } from '#shared/access/caller.ts'
+import { prepareContext } from '#shared/vault/read/prepare.ts'
+import { debtOf } from '#shared/vault/consolidate/debt.ts'
 
 /** The block to put into a prompt: what core and session remember about a conversation's last turns. */
 export function prepare(router: Router, backend: Backend): void {

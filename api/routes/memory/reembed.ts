@@ -1,12 +1,12 @@
 import type { Router } from '@koa/router'
 import { ReembedBody } from '#api/contract/contract.ts'
-import { asksAnew, operationOf } from '#api/idempotency.ts'
-import { answerQueued, respondsAsync } from '#api/queued.ts'
-import { bodyOf, callerOf } from '#api/request.ts'
-import { requireRoom } from '#shared/account/standing.ts'
+import { asksAnew, operationOf } from '#api/edge/idempotency.ts'
+import { answerQueued, respondsAsync } from '#api/edge/queued.ts'
+import { bodyOf, callerOf } from '#api/edge/request.ts'
+import { requireRoom } from '#shared/billing/requirements.ts'
 import type { Backend } from '#shared/backend.ts'
-import { requireStore } from '#shared/key/caller.ts'
-import { acceptReembedding } from '#shared/memory/reembed.ts'
+import { requireStore } from '#shared/access/caller.ts'
+import { acceptReembedding } from '#shared/vault/reembed/reembed.ts'
 
 /** Gives every memory of the vault a vector of another model, while it can be searched by both. */
 export function reembed(router: Router, backend: Backend): void {

@@ -1,15 +1,15 @@
 import type { Router } from '@koa/router'
 import { SearchBody } from '#api/contract/contract.ts'
-import { asksAnew } from '#api/idempotency.ts'
+import { asksAnew } from '#api/edge/idempotency.ts'
 import { presentDebt } from '#api/present/debt.ts'
 import { breakdownOf, presentFound } from '#api/present/memory.ts'
-import { bodyOf, callerOf, embeddingsOf, sessionOf } from '#api/request.ts'
-import { requireBalance } from '#shared/account/standing.ts'
+import { bodyOf, callerOf, embeddingsOf, sessionOf } from '#api/edge/request.ts'
+import { requireBalance } from '#shared/billing/requirements.ts'
 import type { Backend } from '#shared/backend.ts'
-import { recordRead } from '#shared/account/meter.ts'
-import { requireRetrieve } from '#shared/key/caller.ts'
-import { recall } from '#shared/memory/recall.ts'
-import { debtOf } from '#shared/reflection/debt.ts'
+import { recordRead } from '#shared/billing/meter.ts'
+import { requireRetrieve } from '#shared/access/caller.ts'
+import { recall } from '#shared/vault/read/recall.ts'
+import { debtOf } from '#shared/vault/consolidate/debt.ts'
 
 /** What the vault, or with a session that session, remembers about a query. */
 export function search(router: Router, backend: Backend): void {

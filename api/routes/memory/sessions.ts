@@ -1,9 +1,9 @@
 import type { Router } from '@koa/router'
 import { ListSessionsQuery } from '#api/contract/contract.ts'
-import { callerOf, queryOf } from '#api/request.ts'
+import { callerOf, queryOf } from '#api/edge/request.ts'
 import type { Backend } from '#shared/backend.ts'
-import { requireRetrieve } from '#shared/key/caller.ts'
-import { listSessions, type ListedSession } from '#shared/memory/sessions.ts'
+import { requireRetrieve } from '#shared/access/caller.ts'
+import { listSessions, type ListedSession } from '#shared/vault/read/sessions.ts'
 
 /** Pages through the sessions of a vault. */
 export function sessions(router: Router, backend: Backend): void {

@@ -1,12 +1,12 @@
 import type { Router } from '@koa/router'
 import type { Context } from 'koa'
-import { callerOf } from '#api/request.ts'
+import { callerOf } from '#api/edge/request.ts'
 import type { Backend } from '#shared/backend.ts'
-import { Refusal } from '#shared/errors.ts'
-import { requireNothingOver, type Caller } from '#shared/key/caller.ts'
-import { currentKey } from '#shared/key/current-key.ts'
-import { hashOfKey, maskKey, parseKey } from '#shared/key/key.ts'
-import { sessionsToErase } from '#shared/postgres/erasures.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import { requireNothingOver, type Caller } from '#shared/access/caller.ts'
+import { currentKey } from '#shared/vault/base/current-key.ts'
+import { hashOfKey, maskKey, parseKey } from '#shared/access/key.ts'
+import { sessionsToErase } from '#shared/vault/base/erasures.postgres.ts'
 
 /** How much a vault holds and since when: the caller's own, or that of another key of the account. */
 export function stats(router: Router, backend: Backend): void {

@@ -1,9 +1,9 @@
 import type { Router } from '@koa/router'
 import { WarmupBody } from '#api/contract/contract.ts'
-import { bodyOf, callerOf, embeddingsOf, sessionOf } from '#api/request.ts'
+import { bodyOf, callerOf, embeddingsOf, sessionOf } from '#api/edge/request.ts'
 import type { Backend } from '#shared/backend.ts'
-import { requireRetrieve } from '#shared/key/caller.ts'
-import { warmUp } from '#shared/memory/warmup.ts'
+import { requireRetrieve } from '#shared/access/caller.ts'
+import { warmUp } from '#shared/vault/read/warmup.ts'
 
 /** Loads the vault, or a session vault, so that the next question does not wait for it. */
 export function warmup(router: Router, backend: Backend): void {

@@ -4,8 +4,8 @@ import { GeminiBody } from '#api/contract/contract.ts'
 import { answerWithMemory } from '#api/proxy/answer-with-memory.ts'
 import { dialects } from '#api/proxy/dialects/index.ts'
 import type { Backend } from '#shared/backend.ts'
-import { Refusal } from '#shared/errors.ts'
-import { holdsKey } from '#shared/key/key.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import { holdsKey } from '#shared/access/key.ts'
 
 /** Google's SDKs ask for v1beta unless told otherwise; what is asked for is what Google is asked for. */
 const versions = ['v1', 'v1beta']

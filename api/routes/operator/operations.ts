@@ -1,12 +1,12 @@
 import type { Router } from '@koa/router'
-import { actingOperator } from '#api/admin.ts'
+import { actingOperator } from '#api/edge/admin.ts'
 import { ListServiceOperationsQuery } from '#api/contract/contract.ts'
-import { queryOf } from '#api/request.ts'
+import { queryOf } from '#api/edge/request.ts'
 import type { Backend } from '#shared/backend.ts'
 import {
   listServiceOperations,
   type ServiceOperation,
-} from '#shared/postgres/service-operations.ts'
+} from '#shared/operations/service-operations.postgres.ts'
 
 /** Queued work of all accounts, for whoever runs the service. */
 export function serviceOperations(router: Router, backend: Backend): void {

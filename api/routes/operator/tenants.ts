@@ -1,9 +1,9 @@
 import type { Router } from '@koa/router'
-import { actingOperator } from '#api/admin.ts'
+import { actingOperator } from '#api/edge/admin.ts'
 import { ListTenantsQuery } from '#api/contract/contract.ts'
-import { queryOf } from '#api/request.ts'
+import { queryOf } from '#api/edge/request.ts'
 import type { Backend } from '#shared/backend.ts'
-import { listTenants, type Tenant } from '#shared/postgres/tenants.ts'
+import { listTenants, type Tenant } from '#shared/accounts/tenants.postgres.ts'
 
 /** The accounts of the service, for whoever runs it. */
 export function tenants(router: Router, backend: Backend): void {

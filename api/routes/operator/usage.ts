@@ -1,9 +1,9 @@
 import type { Router } from '@koa/router'
-import { actingOperator } from '#api/admin.ts'
+import { actingOperator } from '#api/edge/admin.ts'
 import { ServiceUsageQuery } from '#api/contract/contract.ts'
-import { queryOf } from '#api/request.ts'
+import { queryOf } from '#api/edge/request.ts'
 import type { Backend } from '#shared/backend.ts'
-import { usageOfService } from '#shared/postgres/usage-accounts.ts'
+import { usageOfService } from '#shared/billing/usage-accounts.postgres.ts'
 
 const dayMs = 24 * 3600 * 1000
 

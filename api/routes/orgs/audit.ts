@@ -1,11 +1,11 @@
 import type { Router } from '@koa/router'
-import { orgOf } from '#api/admin.ts'
+import { orgOf } from '#api/edge/admin.ts'
 import { OrgAuditQuery } from '#api/contract/contract.ts'
 import { presentEvent } from '#api/present/shared-memory.ts'
-import { queryOf } from '#api/request.ts'
+import { queryOf } from '#api/edge/request.ts'
 import type { Backend } from '#shared/backend.ts'
-import { personOf } from '#shared/org/named.ts'
-import { listAudit } from '#shared/postgres/audit.ts'
+import { personOf } from '#shared/org/normalize.ts'
+import { listAudit } from '#shared/org/audit.postgres.ts'
 
 /** Who changed what of the shared memory, and when. */
 export function orgAudit(router: Router, backend: Backend): void {

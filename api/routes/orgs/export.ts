@@ -1,13 +1,14 @@
 import type { Router } from '@koa/router'
-import { orgOf } from '#api/admin.ts'
+import { orgOf } from '#api/edge/admin.ts'
 import { ExportOrgQuery } from '#api/contract/contract.ts'
-import { answerLines } from '#api/lines.ts'
-import { closed, type TypedLine } from '#api/present/exported.ts'
+import { answerLines } from '#api/edge/lines.ts'
+import { closed } from '#api/present/exported.ts'
 import { presentOrgExported } from '#api/present/org-exported.ts'
-import { embeddingsOf, queryOf } from '#api/request.ts'
+import { embeddingsOf, queryOf } from '#api/edge/request.ts'
 import type { Backend } from '#shared/backend.ts'
 import { exportedOrg } from '#shared/org/export.ts'
-import { noteEvent } from '#shared/postgres/account-events.ts'
+import { noteEvent } from '#shared/audit/account-events.postgres.ts'
+import type { TypedLine } from '#api/present/typed-line.ts'
 
 /** Streams everything that is kept of an organization as JSON lines. */
 export function exportOrg(router: Router, backend: Backend): void {

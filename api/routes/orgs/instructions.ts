@@ -1,8 +1,8 @@
 import type { Router } from '@koa/router'
-import { actingAdmin } from '#api/admin.ts'
+import { actingAdmin } from '#api/edge/admin.ts'
 import { PutInstructionsBody } from '#api/contract/contract.ts'
 import { presentInstructions } from '#api/present/org.ts'
-import { bodyOf } from '#api/request.ts'
+import { bodyOf } from '#api/edge/request.ts'
 import type { Backend } from '#shared/backend.ts'
 import { changeInstructions, instructionsOf } from '#shared/org/instructions.ts'
 

@@ -1,9 +1,9 @@
 import type { Router } from '@koa/router'
-import { actedByAdmin, actingAdmin } from '#api/admin.ts'
+import { actedByAdmin, actingAdmin } from '#api/edge/admin.ts'
 import { CreateMemberKeyBody, ListMemberKeysQuery } from '#api/contract/contract.ts'
-import { claimed, operationOf } from '#api/idempotency.ts'
+import { claimed, operationOf } from '#api/edge/idempotency.ts'
 import { presentKeyState, presentListedKey, presentNewKey } from '#api/present/org.ts'
-import { bodyOf, queryOf } from '#api/request.ts'
+import { bodyOf, queryOf } from '#api/edge/request.ts'
 import type { Backend } from '#shared/backend.ts'
 import { endMemberKey, mintMemberKey, readMemberKey, searchMemberKeys } from '#shared/org/member.ts'
 

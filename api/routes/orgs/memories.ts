@@ -1,20 +1,20 @@
 import type { Router } from '@koa/router'
-import { orgOf } from '#api/admin.ts'
+import { orgOf } from '#api/edge/admin.ts'
 import {
   ChangeSharedMemoryBody,
   ListSharedMemoriesQuery,
   SeedMemoriesBody,
 } from '#api/contract/contract.ts'
-import { claimed, operationOf } from '#api/idempotency.ts'
+import { claimed, operationOf } from '#api/edge/idempotency.ts'
 import { bandsOf, presentShared } from '#api/present/shared-memory.ts'
-import { bodyOf, queryOf } from '#api/request.ts'
-import { requireAccountBalance } from '#shared/account/standing.ts'
+import { bodyOf, queryOf } from '#api/edge/request.ts'
+import { requireAccountBalance } from '#shared/billing/requirements.ts'
 import type { Backend } from '#shared/backend.ts'
-import { personOf } from '#shared/org/named.ts'
+import { personOf } from '#shared/org/normalize.ts'
 import { seedShared, seedsOf } from '#shared/org/seed.ts'
 import { listShared } from '#shared/org/shared-list.ts'
 import { deleteShared, updateShared } from '#shared/org/shared-memory.ts'
-import { placeOf, sharedIdOf, tagsAsked } from '#shared/org/shared-ask.ts'
+import { placeOf, sharedIdOf, tagsAsked } from '#shared/org/parse-params.ts'
 
 /** What an organization shares, in the hands of its admin. */
 export function sharedMemories(router: Router, backend: Backend): void {

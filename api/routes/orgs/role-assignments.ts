@@ -1,9 +1,9 @@
 import type { Router } from '@koa/router'
-import { actingAdmin } from '#api/admin.ts'
+import { actingAdmin } from '#api/edge/admin.ts'
 import { AssignRolesBody } from '#api/contract/contract.ts'
-import { bodyOf } from '#api/request.ts'
+import { bodyOf } from '#api/edge/request.ts'
 import type { Backend } from '#shared/backend.ts'
-import { Refusal } from '#shared/errors.ts'
+import { Refusal } from '#shared/core/errors.ts'
 import { memberKeyOf } from '#shared/org/member.ts'
 import { assignRoles, ensureUser, userOf } from '#shared/org/user.ts'
 

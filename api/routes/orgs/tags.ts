@@ -1,9 +1,9 @@
 import type { Router } from '@koa/router'
-import { actingAdmin } from '#api/admin.ts'
+import { actingAdmin } from '#api/edge/admin.ts'
 import { ChangeTagBody, CreateTagBody } from '#api/contract/contract.ts'
-import { claimed, operationOf } from '#api/idempotency.ts'
+import { claimed, operationOf } from '#api/edge/idempotency.ts'
 import { presentTag } from '#api/present/org.ts'
-import { bodyOf } from '#api/request.ts'
+import { bodyOf } from '#api/edge/request.ts'
 import type { Backend } from '#shared/backend.ts'
 import { changeTag, createTag, removeTag, tagsOfOrg } from '#shared/org/tag.ts'
 

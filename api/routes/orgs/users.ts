@@ -1,9 +1,9 @@
 import type { Router } from '@koa/router'
-import { actedByAdmin, actingAdmin } from '#api/admin.ts'
+import { actedByAdmin, actingAdmin } from '#api/edge/admin.ts'
 import { ChangeUserBody, CreateUserBody } from '#api/contract/contract.ts'
-import { claimed, operationOf } from '#api/idempotency.ts'
+import { claimed, operationOf } from '#api/edge/idempotency.ts'
 import { presentListedUser, presentUser } from '#api/present/org.ts'
-import { bodyOf } from '#api/request.ts'
+import { bodyOf } from '#api/edge/request.ts'
 import type { Backend } from '#shared/backend.ts'
 import { changeUser, createUser, mintUserKey, removeUser, usersOf } from '#shared/org/user.ts'
 

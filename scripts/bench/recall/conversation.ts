@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import type { Role } from '#shared/memory/memory.ts'
+import type { Role } from '#shared/domain/memory.ts'
 
 export type Turn = { tag?: string; speaker: string; role: Role; text: string }
 

@@ -1,11 +1,11 @@
 /**
- * Writes shared/recall/words/related/weights.json: how much common words tell, by the place they have in
+ * Writes shared/search/words/related/weights.json: how much common words tell, by the place they have in
  * the o200k_base vocabulary. Merges are numbered in the order of their frequency in the texts the
  * vocabulary was learnt from, so a word's number stands for how common it is, in any language.
  */
 import { writeFileSync } from 'node:fs'
 import ranks from 'gpt-tokenizer/bpeRanks/o200k_base'
-import { isMark, termsOf } from '#shared/recall/words/words.ts'
+import { isMark, termsOf } from '#shared/search/words/words.ts'
 
 /** Words after this one are left to count in full. */
 const rankMax = 30_000
@@ -34,5 +34,5 @@ for (const [term, rank] of rankOf) {
 const lines = Object.entries(bands)
   .sort(([one], [other]) => Number(one) - Number(other))
   .map(([band, terms]) => [band, terms.sort().join(' ')])
-const file = new URL('../../../shared/recall/words/related/weights.json', import.meta.url)
+const file = new URL('../../../shared/search/words/related/weights.json', import.meta.url)
 writeFileSync(file, `${JSON.stringify(Object.fromEntries(lines), null, 2)}\n`)

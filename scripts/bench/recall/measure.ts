@@ -1,5 +1,5 @@
-import type { Calibration } from '#shared/embedding/embedder.ts'
-import { rank } from '#shared/recall/ranking/rank.ts'
+import type { Calibration } from '#shared/domain/embedder.ts'
+import { rank } from '#shared/search/ranking/rank.ts'
 import type { Method } from '#scripts/bench/recall/methods.ts'
 import type { Vault } from '#scripts/bench/recall/vault.ts'
 

@@ -1,7 +1,7 @@
-import type { Calibration } from '#shared/embedding/embedder.ts'
-import { measured, type Weights } from '#shared/recall/ranking/fuse.ts'
-import { rank } from '#shared/recall/ranking/rank.ts'
-import { isMark, termsOf } from '#shared/recall/words/words.ts'
+import type { Calibration } from '#shared/domain/embedder.ts'
+import { measured, type Weights } from '#shared/search/ranking/fuse.ts'
+import { rank } from '#shared/search/ranking/rank.ts'
+import { isMark, termsOf } from '#shared/search/words/words.ts'
 import type { Vault } from '#scripts/bench/recall/vault.ts'
 
 /** Ids of memories, best first. */

@@ -1,8 +1,8 @@
-import type { Embedder } from '#shared/embedding/embedder.ts'
-import type { EmbeddedMemory } from '#shared/memory/memory.ts'
-import { createImage, type Image } from '#shared/recall/image/image.ts'
-import { termsOf } from '#shared/recall/words/words.ts'
-import { tokensOf } from '#shared/tokens.ts'
+import type { Embedder } from '#shared/domain/embedder.ts'
+import type { EmbeddedMemory } from '#shared/domain/memory.ts'
+import { createImage, type Image } from '#shared/search/index/vault-index.ts'
+import { termsOf } from '#shared/search/words/words.ts'
+import { tokensOf } from '#shared/core/tokens.ts'
 import { readConversation, type Part, type Question } from '#scripts/bench/recall/conversation.ts'
 import { fillerSessions } from '#scripts/bench/recall/filler.ts'
 

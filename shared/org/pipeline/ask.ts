@@ -1,18 +1,20 @@
 import { createHash } from 'node:crypto'
-import type { Backend } from '#shared/backend.ts'
-import { Refusal } from '#shared/errors.ts'
-import { mintId, purposeIdOf } from '#shared/ids.ts'
-import type { Metered } from '#shared/account/meter.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import { mintId, purposeIdOf } from '#shared/core/ids.ts'
+import type { Metered } from '#shared/billing/meter.ts'
 import { processorOf } from '#shared/org/pipeline/processor.ts'
-import type { OrgPolicy } from '#shared/postgres/org-policy.ts'
-import { findAnswer, keepAnswer, type TurnRow } from '#shared/postgres/org-turns.ts'
-import { recordBill } from '#shared/postgres/bill.ts'
-import type { UsageEvent } from '#shared/postgres/usage.ts'
-import type { Question } from '#shared/providers/answer.ts'
-import type { Shape } from '#shared/shape.ts'
-import { wellFormed } from '#shared/well-formed.ts'
+import type { OrgPolicy } from '#shared/org/org-policy.postgres.ts'
+import { findAnswer, keepAnswer, type TurnRow } from '#shared/org/org-turns.postgres.ts'
+import { recordBill } from '#shared/billing/bill.postgres.ts'
+import type { UsageEvent } from '#shared/billing/usage.postgres.ts'
+import type { Shape } from '#shared/core/shape.ts'
+import { wellFormed } from '#shared/core/sanitize-text.ts'
+import type { Question } from '#shared/models/completion-model.ts'
+import type { Postgres } from '#shared/storage/postgres/connect.ts'
+import type { Seal } from '#shared/core/seal.ts'
+import type { Config } from '#shared/core/config.ts'
 
-export type Asking = Pick<Backend, 'postgres' | 'seal' | 'config'>
+export type Asking = { postgres: Postgres; seal: Seal; config: Config }
 
 /** A question about a turn, what its answer must look like, and what is kept of it. */
 export type TurnQuestion<Answer, Kept> = Question & {

@@ -1,10 +1,10 @@
-import type { SharedMemory } from '#shared/mongo/shared-memories.ts'
+import type { SharedMemory } from '#shared/org/shared-memories.mongo.ts'
 import { askOnce, useless, type Asking } from '#shared/org/pipeline/ask.ts'
 import type { Near } from '#shared/org/pipeline/near.ts'
-import { reconcileInstructions } from '#shared/org/prompts.ts'
-import type { OrgPolicy } from '#shared/postgres/org-policy.ts'
-import type { Decision, TaggedFact, TurnRow } from '#shared/postgres/org-turns.ts'
-import { shape, type Schema } from '#shared/shape.ts'
+import { reconcileInstructions } from '#shared/org/pipeline/prompts.ts'
+import type { OrgPolicy } from '#shared/org/org-policy.postgres.ts'
+import type { Decision, TaggedFact, TurnRow } from '#shared/org/org-turns.postgres.ts'
+import { shape, type Schema } from '#shared/core/shape.ts'
 
 const textMax = 4_000
 

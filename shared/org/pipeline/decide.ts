@@ -1,17 +1,27 @@
-import type { Backend } from '#shared/backend.ts'
-import type { SharedMemory } from '#shared/mongo/shared-memories.ts'
-import { audienceOf, isPermitted } from '#shared/org/permitted.ts'
+import type { SharedMemory } from '#shared/org/shared-memories.mongo.ts'
+import { audienceOf, isPermitted } from '#shared/domain/visibility.ts'
 import type { Asking } from '#shared/org/pipeline/ask.ts'
 import { compare, type Answer } from '#shared/org/pipeline/compare.ts'
 import { nearAndHidden, nearAndSeen, type Near } from '#shared/org/pipeline/near.ts'
 import { bareNote, isForbidden, noteMax, noteRuleOf } from '#shared/org/rules.ts'
-import type { MemberScope } from '#shared/org/scope.ts'
-import { scopeOfAuthor } from '#shared/postgres/member-scope.ts'
-import type { OrgPolicy } from '#shared/postgres/org-policy.ts'
-import type { Decision, TaggedFact, TurnRow } from '#shared/postgres/org-turns.ts'
+import type { MemberScope } from '#shared/domain/member-scope.ts'
+import { scopeOfAuthor } from '#shared/access/member-scope.postgres.ts'
+import type { OrgPolicy } from '#shared/org/org-policy.postgres.ts'
+import type { Decision, TaggedFact, TurnRow } from '#shared/org/org-turns.postgres.ts'
+import type { Mongo } from '#shared/storage/mongo/connect.ts'
+import type { Embedders } from '#shared/models/embedders.ts'
+import type { QueryVectors } from '#shared/search/query/query-vectors.ts'
+import type { Images } from '#shared/search/index/vault-indexes.ts'
+import type { Nearest } from '#shared/vault/read/nearest.ts'
 
-type Deciding = Asking &
-  Pick<Backend, 'mongo' | 'embedders' | 'queryVectors' | 'images' | 'nearest' | 'now'>
+type Deciding = Asking & {
+  mongo: Mongo
+  embedders: Embedders
+  queryVectors: QueryVectors
+  images: Images
+  nearest: Nearest
+  now: () => number
+}
 
 type About = { turn: TurnRow; policy: OrgPolicy; facts: readonly TaggedFact[] }
 

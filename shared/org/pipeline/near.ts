@@ -1,13 +1,20 @@
-import type { Backend } from '#shared/backend.ts'
-import { recall } from '#shared/memory/recall.ts'
-import { sharedByIds, type SharedMemory } from '#shared/mongo/shared-memories.ts'
-import { audienceOf, isPermitted } from '#shared/org/permitted.ts'
-import { sharedVaultOf, type MemberScope } from '#shared/org/scope.ts'
+import { recall } from '#shared/vault/read/recall.ts'
+import { sharedByIds, type SharedMemory } from '#shared/org/shared-memories.mongo.ts'
+import { audienceOf, isPermitted } from '#shared/domain/visibility.ts'
+import { sharedVaultOf, type MemberScope } from '#shared/domain/member-scope.ts'
+import type { Stores } from '#shared/storage/stores.ts'
+import type { Embedders } from '#shared/models/embedders.ts'
+import type { QueryVectors } from '#shared/search/query/query-vectors.ts'
+import type { Images } from '#shared/search/index/vault-indexes.ts'
+import type { Nearest } from '#shared/vault/read/nearest.ts'
 
-type Looking = Pick<
-  Backend,
-  'postgres' | 'mongo' | 'embedders' | 'queryVectors' | 'images' | 'nearest' | 'now'
->
+type Looking = Stores & {
+  embedders: Embedders
+  queryVectors: QueryVectors
+  images: Images
+  nearest: Nearest
+  now: () => number
+}
 
 /** Memories near some facts: all of them, each once, and for each fact its own. */
 export type Near = { memories: SharedMemory[]; near: SharedMemory[][] }

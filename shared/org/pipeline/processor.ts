@@ -1,9 +1,12 @@
-import type { Backend } from '#shared/backend.ts'
-import { Refusal } from '#shared/errors.ts'
-import { isProvider, providerKeysOf } from '#shared/key/provider-key.ts'
-import type { OrgPolicy } from '#shared/postgres/org-policy.ts'
-import { openAnsweringModel, type AnsweringModel } from '#shared/providers/answer.ts'
-import { providers } from '#shared/providers/registry.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import { isProvider, providerKeysOf } from '#shared/access/provider-key.ts'
+import type { OrgPolicy } from '#shared/org/org-policy.postgres.ts'
+import { openAnsweringModel } from '#shared/models/completion.ts'
+import { providers } from '#shared/core/provider-registry.ts'
+import type { AnsweringModel } from '#shared/models/completion-model.ts'
+import type { Postgres } from '#shared/storage/postgres/connect.ts'
+import type { Seal } from '#shared/core/seal.ts'
+import type { Config } from '#shared/core/config.ts'
 
 export type Processor = {
   /** Provider-prefixed. */
@@ -19,7 +22,7 @@ export type Processor = {
  * @throws Refusal `invalid` when the account has no key for that provider.
  */
 export async function processorOf(
-  backend: Pick<Backend, 'postgres' | 'seal' | 'config'>,
+  backend: { postgres: Postgres; seal: Seal; config: Config },
   { account, provider }: Pick<OrgPolicy, 'account' | 'provider'>,
   model: string,
 ): Promise<Processor> {

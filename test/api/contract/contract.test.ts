@@ -3,8 +3,8 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { answerOf, contract, type Route } from '#api/contract/contract.ts'
 import { document } from '#api/contract/document.ts'
-import { Refusal } from '#shared/errors.ts'
-import type { Shape } from '#shared/shape.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import type { Shape } from '#shared/core/shape.ts'
 
 /** Every endpoint of the two contract documents, then those that our own decisions add. */
 const routes: Route[] = [

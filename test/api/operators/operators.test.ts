@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { createCredentials } from '#scripts/bootstrap.ts'
-import { operatorEmail } from '#shared/key/operator.ts'
+import { operatorEmail } from '#shared/access/operator.ts'
 import { buildKey, testApi, workOn } from '#test/support/api.ts'
 import { testBackend } from '#test/support/backend.ts'
 import { until } from '#test/support/until.ts'
@@ -113,7 +113,10 @@ t.test('the dashboard and the alerts in the tree use metrics that exist', async 
     ),
   )
   for (const file of ['grafana.json', 'alerts.yml']) {
-    const text = readFileSync(new URL(`../../../shared/watch/${file}`, import.meta.url), 'utf8')
+    const text = readFileSync(
+      new URL(`../../../scripts/monitoring/${file}`, import.meta.url),
+      'utf8',
+    )
     const used = new Set(text.match(/\b(?:vault|nodejs)_[a-z0-9_]+/g))
     t.ok(used.size > 5, file)
     t.same(

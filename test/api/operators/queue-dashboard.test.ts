@@ -1,5 +1,5 @@
 import t from 'tap'
-import { operatorEmail } from '#shared/key/operator.ts'
+import { operatorEmail } from '#shared/access/operator.ts'
 import { noBrowser, openBrowser, openTab, picture, settled } from '#test/console/browser.ts'
 import { buildAdmin } from '#test/support/admin.ts'
 import { testApi } from '#test/support/api.ts'

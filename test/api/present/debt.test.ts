@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { presentDebt, presentDebtHeader } from '#api/present/debt.ts'
-import type { KeyRow } from '#shared/postgres/keys.ts'
-import { debtOf } from '#shared/reflection/debt.ts'
+import type { KeyRow } from '#shared/access/keys.postgres.ts'
+import { debtOf } from '#shared/vault/consolidate/debt.ts'
 
 /** The counters of a vault; nothing else of a key's row is looked at. */
 const owing = (rawTokens: number): ReturnType<typeof debtOf> =>

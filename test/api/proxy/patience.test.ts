@@ -1,5 +1,5 @@
 import t from 'tap'
-import { readConfig } from '#shared/config.ts'
+import { readConfig } from '#shared/core/config.ts'
 import { buildKey, testApi } from '#test/support/api.ts'
 import { testBackend } from '#test/support/backend.ts'
 import { answersJson, silent, stallsAfter } from '#test/support/model-provider/answers.ts'

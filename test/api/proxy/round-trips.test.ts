@@ -1,6 +1,6 @@
 import pg from 'pg'
 import t from 'tap'
-import { commandListeners } from '#shared/mongo/connect.ts'
+import { commandListeners } from '#shared/storage/mongo/connect.ts'
 import { testApi } from '#test/support/api.ts'
 import { testBackend } from '#test/support/backend.ts'
 import { completion } from '#test/support/chat-stream.ts'

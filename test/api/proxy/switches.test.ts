@@ -8,7 +8,7 @@ import {
   type Decision,
   type Switches,
 } from '#api/proxy/switches.ts'
-import { permitsOf, type Mode } from '#shared/key/key.ts'
+import { permitsOf, type Mode } from '#shared/access/key.ts'
 
 const suffixes: Mode[] = ['on', 'read', 'write', 'off']
 const modes = [undefined, ...suffixes]

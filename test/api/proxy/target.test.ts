@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import type { Context } from 'koa'
 import t from 'tap'
 import { targetOf } from '#api/proxy/target.ts'
-import type { Format, ProviderName } from '#shared/providers/registry.ts'
+import type { Format, ProviderName } from '#shared/core/provider-registry.ts'
 
 const ctxWith = (headers: Record<string, string>, querystring = ''): Context => {
   const lower = Object.fromEntries(

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { document } from '#api/contract/document.ts'
 import { examples, sampleIds, type Example } from '#api/reference/examples.ts'
-import { operatorEmail } from '#shared/key/operator.ts'
+import { operatorEmail } from '#shared/access/operator.ts'
 import { buildAdmin } from '#test/support/admin.ts'
 import { buildKey, clientOf, testApi, workOn, type Client } from '#test/support/api.ts'
 import { testBackend } from '#test/support/backend.ts'

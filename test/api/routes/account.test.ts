@@ -1,8 +1,8 @@
 import t from 'tap'
-import { mintKey, hashOfKey } from '#shared/key/key.ts'
-import { insertAdminKey } from '#shared/postgres/admin-keys.ts'
-import { rollUpUsage } from '#shared/postgres/usage-sums.ts'
-import { providerKeysOf } from '#shared/key/provider-key.ts'
+import { mintKey, hashOfKey } from '#shared/access/key.ts'
+import { insertAdminKey } from '#shared/access/admin-keys.postgres.ts'
+import { rollUpUsage } from '#shared/billing/usage-sums.postgres.ts'
+import { providerKeysOf } from '#shared/access/provider-key.ts'
 import { buildKey, clientOf, testApi, workOn } from '#test/support/api.ts'
 import { testBackend } from '#test/support/backend.ts'
 

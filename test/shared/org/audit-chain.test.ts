@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import t from 'tap'
-import { mintId } from '#shared/ids.ts'
+import { mintId } from '#shared/core/ids.ts'
 import { checkChain } from '#shared/org/audit-chain.ts'
 import { deleteShared, updateShared } from '#shared/org/shared-memory.ts'
 import { testBackend } from '#test/support/backend.ts'

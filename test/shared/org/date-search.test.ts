@@ -1,14 +1,15 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { searchDates, type DatedRow, type DateQuestion } from '#shared/memory/date-search.ts'
-import { tiers } from '#shared/memory/memory.ts'
-import { askedWindow } from '#shared/memory/time-window.ts'
+import { searchDates, type DateQuestion } from '#shared/vault/read/date-search.ts'
+import { tiers } from '#shared/domain/memory.ts'
+import { askedWindow } from '#shared/vault/read/time-window.ts'
 import { clientOf, testApi, type Client } from '#test/support/api.ts'
 import { testBackend } from '#test/support/backend.ts'
 import { embeddingProvider } from '#test/support/provider.ts'
 import { billed, plant, scopeOf } from '#test/support/stored.ts'
 import { buildTeam, share, type Team } from '#test/support/team.ts'
 import { callerOf } from '#test/support/vault.ts'
+import type { DatedRow } from '#shared/vault/read/dated-row.ts'
 
 const provider = await embeddingProvider(t)
 const backend = await testBackend(t, {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Refusal } from '#shared/errors.ts'
+import { Refusal } from '#shared/core/errors.ts'
 import { embedEach } from '#shared/org/embed-each.ts'
 
 /** A model that takes no text with "bad" in it, and with it refuses all that came along. */

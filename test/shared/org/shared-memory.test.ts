@@ -1,8 +1,8 @@
 import t from 'tap'
-import { mintId } from '#shared/ids.ts'
+import { mintId } from '#shared/core/ids.ts'
 import { addShared, deleteShared, retagShared, updateShared } from '#shared/org/shared-memory.ts'
-import { sharedByIds } from '#shared/mongo/shared-memories.ts'
-import { tagSetsOf } from '#shared/postgres/shared-tag-sets.ts'
+import { sharedByIds } from '#shared/org/shared-memories.mongo.ts'
+import { tagSetsOf } from '#shared/vault/base/tag-sets.postgres.ts'
 import { testBackend } from '#test/support/backend.ts'
 import { buildTeam, share } from '#test/support/team.ts'
 

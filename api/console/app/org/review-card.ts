@@ -3,8 +3,8 @@ import { html, part, type View } from '#api/console/app/html.ts'
 import { chip, tagChips } from '#api/console/app/parts/chips.ts'
 import { onSubmit, valueOf } from '#api/console/app/parts/fields.ts'
 import { listOf } from '#api/console/app/org/own.ts'
-import type { ReviewItem } from '#api/console/app/org/review.ts'
 import { isoOf, momentOf, percent } from '#api/console/app/words.ts'
+import type { ReviewItem } from '#api/console/app/org/review-item.ts'
 
 type Props = {
   item: ReviewItem

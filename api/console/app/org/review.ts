@@ -1,5 +1,4 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
-import type { AnswerOf } from '#api/client/client.ts'
 import { useAsked, useDoing } from '#api/console/app/asked.ts'
 import { call, Told } from '#api/console/app/call.ts'
 import { html, part, type View } from '#api/console/app/html.ts'
@@ -10,8 +9,8 @@ import type { OfOrg } from '#api/console/app/org/own.ts'
 import { ReviewCard } from '#api/console/app/org/review-card.ts'
 import { say } from '#api/console/app/said.ts'
 import { counted } from '#api/console/app/words.ts'
+import type { ReviewItem } from '#api/console/app/org/review-item.ts'
 
-export type ReviewItem = AnswerOf<'GET /v1/orgs/:orgId/memories/review'>['review'][number]
 type Decision = { item: ReviewItem; action: 'approve' | 'dismiss'; at: number }
 
 /** Memories whose tags are in doubt, decided one after the other without leaving the keyboard. */

@@ -1,6 +1,6 @@
 import { html, type Children } from '#api/console/app/html.ts'
-import { stemOf } from '#shared/recall/words/stem.ts'
-import { stopWords } from '#shared/recall/words/stop-words.ts'
+import { stemOf } from '#shared/search/words/stem.ts'
+import { stopWords } from '#shared/search/words/stop-words.ts'
 
 const words = /[\p{L}\p{N}]+(?:['’]\p{L}+)?/gu
 

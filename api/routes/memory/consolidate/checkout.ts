@@ -1,12 +1,12 @@
 import type { Router } from '@koa/router'
 import { CheckoutBody } from '#api/contract/contract.ts'
-import { asksAnew, operationOf } from '#api/idempotency.ts'
+import { asksAnew, operationOf } from '#api/edge/idempotency.ts'
 import { presentBatch, presentNothing } from '#api/present/reflection.ts'
-import { bodyOf, callerOf, embeddingsOf, sessionOf } from '#api/request.ts'
-import { requireBalance } from '#shared/account/standing.ts'
+import { bodyOf, callerOf, embeddingsOf, sessionOf } from '#api/edge/request.ts'
+import { requireBalance } from '#shared/billing/requirements.ts'
 import type { Backend } from '#shared/backend.ts'
-import { requireRetrieve, requireStore } from '#shared/key/caller.ts'
-import { checkOut, waitingElsewhere } from '#shared/reflection/checkout.ts'
+import { requireRetrieve, requireStore } from '#shared/access/caller.ts'
+import { checkOut, waitingElsewhere } from '#shared/vault/consolidate/checkout.ts'
 
 /** Lends the oldest memories that no reflection covers; with none left it says so. */
 export function checkout(router: Router, backend: Backend): void {

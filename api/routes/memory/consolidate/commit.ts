@@ -1,13 +1,13 @@
 import type { Router } from '@koa/router'
 import { CommitBody } from '#api/contract/contract.ts'
-import { operationOf } from '#api/idempotency.ts'
+import { operationOf } from '#api/edge/idempotency.ts'
 import { presentDebt } from '#api/present/debt.ts'
-import { bodyOf, callerOf } from '#api/request.ts'
+import { bodyOf, callerOf } from '#api/edge/request.ts'
 import type { Backend } from '#shared/backend.ts'
-import { requireStore } from '#shared/key/caller.ts'
-import { findKey } from '#shared/postgres/keys.ts'
-import { commitBatch } from '#shared/reflection/commit.ts'
-import { debtOf } from '#shared/reflection/debt.ts'
+import { requireStore } from '#shared/access/caller.ts'
+import { findKey } from '#shared/access/keys.postgres.ts'
+import { commitBatch } from '#shared/vault/consolidate/commit.ts'
+import { debtOf } from '#shared/vault/consolidate/debt.ts'
 
 /** Turns a lent batch into reflections; sent again it answers what was created the first time. */
 export function commit(router: Router, backend: Backend): void {

@@ -1,11 +1,11 @@
 import type { Router } from '@koa/router'
-import { orgOf } from '#api/admin.ts'
+import { orgOf } from '#api/edge/admin.ts'
 import { DebugPassesQuery } from '#api/contract/contract.ts'
 import { presentEntry } from '#api/present/passes.ts'
-import { queryOf } from '#api/request.ts'
+import { queryOf } from '#api/edge/request.ts'
 import type { Backend } from '#shared/backend.ts'
-import { personOf } from '#shared/org/named.ts'
-import { listTrail } from '#shared/postgres/trail.ts'
+import { personOf } from '#shared/org/normalize.ts'
+import { listTrail } from '#shared/org/trail.postgres.ts'
 
 /** What was made of what members said, and what of the shared memory each was given. */
 export function passes(router: Router, backend: Backend): void {

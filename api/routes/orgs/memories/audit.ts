@@ -1,9 +1,9 @@
 import type { Router } from '@koa/router'
-import { orgOf } from '#api/admin.ts'
+import { orgOf } from '#api/edge/admin.ts'
 import { presentEvent } from '#api/present/shared-memory.ts'
 import type { Backend } from '#shared/backend.ts'
 import { memoryAudit as auditOfMemory } from '#shared/org/audit.ts'
-import { sharedIdOf } from '#shared/org/shared-ask.ts'
+import { sharedIdOf } from '#shared/org/parse-params.ts'
 
 /** Who changed one shared memory, and when. */
 export function memoryAudit(router: Router, backend: Backend): void {

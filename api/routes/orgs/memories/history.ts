@@ -1,13 +1,13 @@
 import type { Router } from '@koa/router'
-import { orgOf } from '#api/admin.ts'
+import { orgOf } from '#api/edge/admin.ts'
 import { RestoreMemoryBody } from '#api/contract/contract.ts'
-import { operationOf } from '#api/idempotency.ts'
+import { operationOf } from '#api/edge/idempotency.ts'
 import { bandsOf, presentRevision, presentShared } from '#api/present/shared-memory.ts'
-import { bodyOf } from '#api/request.ts'
-import { requireAccountBalance } from '#shared/account/standing.ts'
+import { bodyOf } from '#api/edge/request.ts'
+import { requireAccountBalance } from '#shared/billing/requirements.ts'
 import type { Backend } from '#shared/backend.ts'
 import { historyOf, restoreShared } from '#shared/org/history.ts'
-import { placeOf, sharedIdOf } from '#shared/org/shared-ask.ts'
+import { placeOf, sharedIdOf } from '#shared/org/parse-params.ts'
 
 /** What a shared memory said before, and the way back to it. */
 export function memoryHistory(router: Router, backend: Backend): void {

@@ -1,16 +1,16 @@
 import type { Router } from '@koa/router'
-import { orgOf } from '#api/admin.ts'
+import { orgOf } from '#api/edge/admin.ts'
 import { ReviewMemoryBody, ReviewQueueQuery } from '#api/contract/contract.ts'
-import { claimed, operationOf } from '#api/idempotency.ts'
+import { claimed, operationOf } from '#api/edge/idempotency.ts'
 import { presentPasses } from '#api/present/passes.ts'
 import { bandsOf, presentShared } from '#api/present/shared-memory.ts'
-import { bodyOf, queryOf } from '#api/request.ts'
+import { bodyOf, queryOf } from '#api/edge/request.ts'
 import type { Backend } from '#shared/backend.ts'
-import type { SharedMemory } from '#shared/mongo/shared-memories.ts'
+import type { SharedMemory } from '#shared/org/shared-memories.mongo.ts'
 import { replacementsOf } from '#shared/org/replacement.ts'
 import { reviewQueue as queueOf, reviewShared, undoReview } from '#shared/org/review.ts'
-import { placeOf, sharedIdOf, tagsAsked } from '#shared/org/shared-ask.ts'
-import { passesOf } from '#shared/postgres/trail.ts'
+import { placeOf, sharedIdOf, tagsAsked } from '#shared/org/parse-params.ts'
+import { passesOf } from '#shared/org/trail.postgres.ts'
 
 /** What the classifier doubted, and what a person says to it. */
 export function review(router: Router, backend: Backend): void {

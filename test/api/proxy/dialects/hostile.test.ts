@@ -2,7 +2,7 @@ import t from 'tap'
 import fc from 'fast-check'
 import type { Family } from '#api/proxy/dialects/dialect.ts'
 import { dialects } from '#api/proxy/dialects/index.ts'
-import { Refusal } from '#shared/errors.ts'
+import { Refusal } from '#shared/core/errors.ts'
 
 const families: Family[] = ['openai', 'anthropic', 'google']
 

@@ -1,8 +1,8 @@
 import t from 'tap'
 import type { Family } from '#api/proxy/dialects/dialect.ts'
 import { dialects } from '#api/proxy/dialects/index.ts'
-import { contextBlock } from '#shared/memory/context-block.ts'
-import type { Message } from '#shared/memory/content.ts'
+import { contextBlock } from '#shared/domain/context-block.ts'
+import type { Message } from '#shared/domain/turn-content.ts'
 
 const read = (family: Family, body: object) =>
   dialects[family].read(Buffer.from(JSON.stringify(body)))

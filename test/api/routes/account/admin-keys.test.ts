@@ -1,5 +1,5 @@
 import t from 'tap'
-import { operatorEmail } from '#shared/key/operator.ts'
+import { operatorEmail } from '#shared/access/operator.ts'
 import { buildAdmin } from '#test/support/admin.ts'
 import { clientOf, testApi } from '#test/support/api.ts'
 import { testBackend } from '#test/support/backend.ts'

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { checkEvents } from '#shared/account/event-chain.ts'
-import { maskKey } from '#shared/key/key.ts'
+import { checkEvents } from '#shared/audit/account-event-chain.ts'
+import { maskKey } from '#shared/access/key.ts'
 import { buildAdmin, buildOrg } from '#test/support/admin.ts'
 import { buildKey, clientOf, testApi, workOn, type Client } from '#test/support/api.ts'
 import { testBackend } from '#test/support/backend.ts'

@@ -1,9 +1,8 @@
 import t from 'tap'
-import { retentionStep } from '#shared/erasure/retention.ts'
-import { memoryIdOf } from '#shared/ids.ts'
-import type { IngestJob } from '#shared/memory/promise.ts'
-import { storePromised } from '#shared/memory/store-promised.ts'
-import type { Query } from '#shared/postgres/connect.ts'
+import { retentionStep } from '#shared/vault/delete/retention.ts'
+import { memoryIdOf } from '#shared/core/ids.ts'
+import { storePromised } from '#shared/vault/ingest/store-accepted.ts'
+import type { Query } from '#shared/storage/postgres/connect.ts'
 import { buildKey, clientOf, testApi, workOn, type Client } from '#test/support/api.ts'
 import { testBackend } from '#test/support/backend.ts'
 import { checkOut, commit } from '#test/support/consolidation.ts'
@@ -11,6 +10,7 @@ import { plant, scopeOf } from '#test/support/stored.ts'
 import { buildTeam } from '#test/support/team.ts'
 import { until } from '#test/support/until.ts'
 import { callerOf, documentsOf } from '#test/support/vault.ts'
+import type { IngestJob } from '#shared/domain/job-payloads.ts'
 
 // They mostly wait.
 t.jobs = 3

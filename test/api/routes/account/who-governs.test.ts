@@ -1,6 +1,6 @@
 import t from 'tap'
 import { document } from '#api/contract/document.ts'
-import { mintId } from '#shared/ids.ts'
+import { mintId } from '#shared/core/ids.ts'
 import { buildAdmin, buildOrg } from '#test/support/admin.ts'
 import { clientOf, testApi, type Client } from '#test/support/api.ts'
 import { testBackend } from '#test/support/backend.ts'

@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { Backend } from '#shared/backend.ts'
-import { storeProviderKey } from '#shared/key/provider-key.ts'
+import { storeProviderKey } from '#shared/access/provider-key.ts'
 import { buildKey, clientOf, testApi, workOn } from '#test/support/api.ts'
 import { testBackend } from '#test/support/backend.ts'
 import { completion, streamed } from '#test/support/chat-stream.ts'

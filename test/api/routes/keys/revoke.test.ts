@@ -1,6 +1,6 @@
 import t from 'tap'
-import { countVault } from '#shared/mongo/cleared.ts'
-import { maskKey } from '#shared/key/key.ts'
+import { countVault } from '#shared/vault/delete/cleared.mongo.ts'
+import { maskKey } from '#shared/access/key.ts'
 import { buildAdmin, buildOrg } from '#test/support/admin.ts'
 import { buildKey, clientOf, testApi, workOn, type Client } from '#test/support/api.ts'
 import { testBackend } from '#test/support/backend.ts'

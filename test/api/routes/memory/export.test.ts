@@ -1,7 +1,7 @@
 import t from 'tap'
-import type { ExportedLine } from '#shared/bulk/file.ts'
-import { mintId } from '#shared/ids.ts'
-import { raiseEpoch, raiseSessionEpoch } from '#shared/postgres/vaults.ts'
+import type { ExportedLine } from '#shared/domain/file-lines.ts'
+import { mintId } from '#shared/core/ids.ts'
+import { raiseEpoch, raiseSessionEpoch } from '#shared/vault/base/vaults.postgres.ts'
 import { buildKey, clientOf, testApi, workOn, type Client } from '#test/support/api.ts'
 import { testBackend } from '#test/support/backend.ts'
 

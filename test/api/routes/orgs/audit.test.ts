@@ -1,5 +1,5 @@
 import t from 'tap'
-import { mintId } from '#shared/ids.ts'
+import { mintId } from '#shared/core/ids.ts'
 import { deleteShared, retagShared, updateShared } from '#shared/org/shared-memory.ts'
 import { clientOf, testApi } from '#test/support/api.ts'
 import { testBackend } from '#test/support/backend.ts'

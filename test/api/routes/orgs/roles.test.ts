@@ -1,5 +1,5 @@
 import t from 'tap'
-import { dropOldAnswers } from '#shared/postgres/leftovers.ts'
+import { dropOldAnswers } from '#shared/operations/leftovers.postgres.ts'
 import { testApi } from '#test/support/api.ts'
 import { buildOrg } from '#test/support/admin.ts'
 import { testBackend } from '#test/support/backend.ts'

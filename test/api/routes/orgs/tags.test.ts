@@ -1,5 +1,5 @@
 import t from 'tap'
-import { mintId } from '#shared/ids.ts'
+import { mintId } from '#shared/core/ids.ts'
 import { addShared } from '#shared/org/shared-memory.ts'
 import { clientOf, testApi, workOn } from '#test/support/api.ts'
 import { buildOrg } from '#test/support/admin.ts'

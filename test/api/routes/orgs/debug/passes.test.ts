@@ -1,12 +1,13 @@
 import t from 'tap'
-import { mintId } from '#shared/ids.ts'
-import { hashOfKey } from '#shared/key/key.ts'
-import { insertTurns, writePasses } from '#shared/postgres/org-turns.ts'
-import { insertRetrievals } from '#shared/postgres/shared-retrievals.ts'
-import { sweepAll } from '#shared/operation/sweep.ts'
+import { mintId } from '#shared/core/ids.ts'
+import { hashOfKey } from '#shared/access/key.ts'
+import { writePasses } from '#shared/org/org-turns.postgres.ts'
+import { insertRetrievals } from '#shared/org/shared-retrievals.postgres.ts'
+import { sweepAll } from '#workers/sweep-all.ts'
 import { clientOf, testApi } from '#test/support/api.ts'
 import { testBackend } from '#test/support/backend.ts'
 import { buildTeam, type Team } from '#test/support/team.ts'
+import { insertTurns } from '#shared/vault/ingest/member-turns.postgres.ts'
 
 const backend = await testBackend(t)
 const { query } = backend.postgres

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { sweepAll } from '#shared/operation/sweep.ts'
+import { sweepAll } from '#workers/sweep-all.ts'
 import { clientOf, testApi } from '#test/support/api.ts'
 import { testBackend } from '#test/support/backend.ts'
 import { buildTeam, share } from '#test/support/team.ts'

@@ -1,11 +1,12 @@
 import t from 'tap'
-import { mintId } from '#shared/ids.ts'
-import { hashOfKey } from '#shared/key/key.ts'
+import { mintId } from '#shared/core/ids.ts'
+import { hashOfKey } from '#shared/access/key.ts'
 import { reviewShared } from '#shared/org/review.ts'
-import { insertTurns, writePasses } from '#shared/postgres/org-turns.ts'
+import { writePasses } from '#shared/org/org-turns.postgres.ts'
 import { clientOf, testApi } from '#test/support/api.ts'
 import { testBackend } from '#test/support/backend.ts'
 import { buildTeam, share } from '#test/support/team.ts'
+import { insertTurns } from '#shared/vault/ingest/member-turns.postgres.ts'
 
 const backend = await testBackend(t)
 const team = await buildTeam(backend)

@@ -1,0 +1,39 @@
+import type { Context } from 'koa'
+import { adminOf } from '#api/edge/admin.ts'
+import { callerOf } from '#api/edge/request.ts'
+import type { Backend } from '#shared/backend.ts'
+import { requireOwner } from '#shared/access/caller.ts'
+import { actingAs } from '#shared/audit/actor.postgres.ts'
+
+type Asked = Pick<Backend, 'postgres' | 'config' | 'findKey' | 'expiry'>
+
+/** Who speaks for an account. */
+export type Owner = {
+  account: string
+  /** As the account's events name them: an admin's email, or a Memory Key, masked. */
+  actor: string
+}
+
+/**
+ * The admin who asks, or an owner key: one that was made with the account. Keys minted over HTTP are for
+ * one user each, so none of them gets here.
+ *
+ * @throws Refusal as `callerOf` and `requireOwner`.
+ */
+export async function ownerOf(ctx: Context, backend: Asked): Promise<Owner> {
+  const admin = await adminOf(ctx, backend)
+  if (admin) return { account: admin.account, actor: admin.email }
+  const caller = await callerOf(ctx, backend)
+  requireOwner(caller)
+  return { account: caller.account, actor: caller.maskedKey }
+}
+
+/** The account they speak for. @throws Refusal as `ownerOf`. */
+export const accountOf = async (ctx: Context, backend: Asked): Promise<string> =>
+  (await ownerOf(ctx, backend)).account
+
+/** The backend for what they change: the account's events name them. */
+export const actedBy = <Part extends Pick<Backend, 'postgres'>>(
+  backend: Part,
+  { actor }: Pick<Owner, 'actor'>,
+): Part => ({ ...backend, postgres: actingAs(backend.postgres, actor) })

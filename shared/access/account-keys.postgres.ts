@@ -1,0 +1,68 @@
+import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
+
+/** A key of an account itself, without what opens anything. */
+export type AccountKey = {
+  id: string
+  hash: Buffer
+  masked: string
+  name: string
+  active: boolean
+  createdAt: Date
+  expiresAt: Date | null
+  revokedAt: Date | null
+  /** When another key took its place. */
+  rotatedAt: Date | null
+  /** When it last read or stored something, or called a model. */
+  lastUsedAt: Date | null
+}
+
+const isActive = '(k.revoked_at is null and (k.expires_at is null or k.expires_at > now()))'
+
+/** Keys of an account itself, newest first; not those of members. */
+export async function listAccountKeys(
+  query: Query,
+  account: string,
+  filter: {
+    active: boolean | undefined
+    /** The id of the last key of the page before. */
+    after: string | undefined
+    limit: number
+  },
+): Promise<AccountKey[]> {
+  const { active, after, limit } = filter
+  const { rows } = await query<AccountKey>(
+    `select k.id, k.hash, k.masked, k.name, ${isActive} as active, k.created_at as "createdAt",
+            k.expires_at as "expiresAt", k.revoked_at as "revokedAt", k.rotated_at as "rotatedAt",
+            (select max(e.at) from usage_events e where e.key_hash = k.hash) as "lastUsedAt"
+     from memory_keys k
+     where k.account = $1 and k.kind = 'vault' and ($2::boolean is null or ${isActive} = $2)
+       and ($3::uuid is null
+            or (k.created_at, k.id) < (select created_at, id from memory_keys where id = $3))
+     order by k.created_at desc, k.id desc limit $4`,
+    [account, active ?? null, after ?? null, limit],
+    'account-keys.list',
+  )
+  return rows
+}
+
+/** A key of an account itself, or undefined. */
+export async function findAccountKey(
+  query: Query,
+  account: string,
+  id: string,
+): Promise<{ hash: Buffer; vault: string } | undefined> {
+  const { rows } = await query<{ hash: Buffer; vault: string }>(
+    `select hash, vault from memory_keys where id = $1 and account = $2 and kind = 'vault'`,
+    [id, account],
+  )
+  return rows[0]
+}
+
+/** Whether a vault can be opened by some key at this moment. */
+export async function isOpened({ query }: Transaction, vault: string): Promise<boolean> {
+  const { rowCount } = await query(
+    `select from memory_keys k where k.vault = $1 and ${isActive} limit 1`,
+    [vault],
+  )
+  return rowCount > 0
+}

@@ -1,0 +1,36 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { hashOfKey } from '#shared/access/key.ts'
+import { upsertAccount } from '#shared/access/accounts.postgres.ts'
+import { findAdmin, findAdminByEmail } from '#shared/access/admin-keys.postgres.ts'
+import type { Postgres } from '#shared/storage/postgres/connect.ts'
+import type { Config } from '#shared/core/config.ts'
+
+/** Who administers: an email, the account that belongs to it, and the hash of their credential. */
+export type Admin = { email: string; account: string; keyHash: Buffer }
+
+const sha256 = (text: string): Buffer => createHash('sha256').update(text).digest()
+
+/**
+ * The admin behind a credential: one of those issued, or the break-glass secret of the environment.
+ * That it begins with `mk_admin` proves nothing. An email that has no account yet gets one.
+ *
+ * @returns undefined for anything that is unknown, expired or revoked.
+ */
+export async function adminOfCredential(
+  { postgres, config }: { postgres: Postgres; config: Config },
+  credential: string,
+): Promise<Admin | undefined> {
+  const { adminSecret, adminEmail, keyPepper } = config
+  const keyHash = hashOfKey(keyPepper, credential)
+  const breaksGlass =
+    adminSecret !== null &&
+    adminEmail !== null &&
+    timingSafeEqual(sha256(credential), sha256(adminSecret))
+  const found = breaksGlass
+    ? await findAdminByEmail(postgres.query, adminEmail)
+    : await findAdmin(postgres.query, keyHash)
+  if (!found) return undefined
+  const standing = { paymentMethod: null, balance: null }
+  const account = found.account ?? (await upsertAccount(postgres, found.email, standing))
+  return { email: found.email, account, keyHash }
+}

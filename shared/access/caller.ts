@@ -1,0 +1,181 @@
+import { Refusal } from '#shared/core/errors.ts'
+import {
+  hashOfKey,
+  looksLikeKey,
+  maskKey,
+  narrowed,
+  parseKey,
+  permitsOf,
+  type Mode,
+  type Permits,
+} from '#shared/access/key.ts'
+import type { VaultScope } from '#shared/domain/memory.ts'
+import { isNobody, type MemberScope } from '#shared/domain/member-scope.ts'
+import type { MemoryKeyKind, KeyRow } from '#shared/access/keys.postgres.ts'
+
+/** Who is asking, what they may do, and whose memories they may touch. */
+export type Caller = {
+  keyHash: Buffer
+  /** The key in the form answers show it. */
+  maskedKey: string
+  kind: MemoryKeyKind
+  mode: Mode
+  permits: Permits
+  /** Who pays: of a member key the owner of the organization. */
+  account: string
+  /** The vault of the key; a member's private one. */
+  scope: VaultScope
+  /** What a member key may see of its organization's shared memory; null for every other key. */
+  member: MemberScope | null
+  /** The vault, its debt and its account, as they were when the request was authenticated. */
+  row: KeyRow
+}
+
+/** Headers that may carry a Memory Key; values as sent, `Bearer ` removed. */
+export type Credentials = {
+  memoryKey: string | undefined
+  authorization: string | undefined
+  apiKey: string | undefined
+}
+
+/**
+ * Finds the one Memory Key of a request. Sent twice with different suffixes it may do what both allow.
+ *
+ * @throws Refusal `unauthenticated` when there is none, or when two headers carry different keys.
+ */
+export function presentedKey(credentials: Credentials): { key: string; mode: Mode } {
+  const { memoryKey, authorization, apiKey } = credentials
+  const ours = [memoryKey, authorization, apiKey].filter(
+    (value): value is string => value !== undefined && looksLikeKey(value),
+  )
+  if (ours.length === 0) throw unauthenticated('No Memory Key in the request')
+  return ours.map(readKey).reduce((one, other) => {
+    if (one.key !== other.key) throw unauthenticated('Two different Memory Keys in one request')
+    return { key: one.key, mode: narrowed(one.mode, other.mode) }
+  })
+}
+
+function readKey(presented: string): { key: string; mode: Mode } {
+  const parsed = parseKey(presented)
+  if (parsed) return parsed
+  throw unauthenticated('Invalid Memory Key')
+}
+
+/**
+ * Resolves a presented key to its caller. Unknown, revoked and expired keys get the same answer.
+ *
+ * @throws Refusal `unauthenticated`.
+ */
+export async function callerOfKey(
+  find: (hash: Buffer) => Promise<KeyRow | undefined>,
+  pepper: string,
+  { key, mode }: { key: string; mode: Mode },
+): Promise<Caller> {
+  const keyHash = hashOfKey(pepper, key)
+  const row = await find(keyHash)
+  if (!row) throw unauthenticated('Invalid Memory Key')
+  const { kind, member, account, vault, epoch, revision } = row
+  const allowed = member && isNobody(member) ? narrowed(mode, 'read') : mode
+  return {
+    keyHash,
+    maskedKey: maskKey(key),
+    kind,
+    mode: allowed,
+    permits: permitsOf[allowed],
+    account,
+    scope: { vault, epoch, revision },
+    member,
+    row,
+  }
+}
+
+const unauthenticated = (message: string): Refusal =>
+  new Refusal(
+    'unauthenticated',
+    message,
+    'Send your Memory Key as "Authorization: Bearer mk_…", "x-api-key: mk_…" or "X-Memory-Key: mk_…"; ' +
+      'the suffixes are :read, :write and :off. Admin keys open /v1/orgs, not memory',
+  )
+
+/** Whether the key acts for its whole account, and not for the user of one vault. */
+export const speaksForAccount = ({ kind, mode, row }: Caller): boolean =>
+  kind === 'vault' && mode === 'on' && row.ownerVault
+
+/**
+ * Only an owner key that may do everything speaks for its account.
+ *
+ * @throws Refusal `forbidden` for keys minted by POST /v1/keys, member keys and narrowed keys.
+ */
+export function requireOwner(caller: Caller): void {
+  if (speaksForAccount(caller)) return
+  throw new Refusal(
+    'forbidden',
+    'This key does not speak for its account',
+    'Use the key that was made with the account, without a suffix, or an admin credential of its email; ' +
+      'keys made by POST /v1/keys and keys of members open their own vault alone',
+  )
+}
+
+/**
+ * Every key of the account itself that may do everything makes further ones, with vaults of their own.
+ *
+ * @throws Refusal `forbidden` for member keys and narrowed keys.
+ */
+export function requireMint({ kind, mode }: Caller): void {
+  if (kind === 'vault' && mode === 'on') return
+  throw new Refusal(
+    'forbidden',
+    'This key makes no keys',
+    'Use a Memory Key of the account without a suffix; keys of members of an organization cannot',
+  )
+}
+
+/**
+ * A key in its time of grace serves what is still out there with it; what it could make would outlive it.
+ *
+ * @throws Refusal `forbidden` once another key has taken its place.
+ */
+export function requireUnrotated({ row }: Pick<Caller, 'row'>): void {
+  if (row.isRotated) throw rotated()
+}
+
+export const rotated = (): Refusal =>
+  new Refusal(
+    'forbidden',
+    'This key was rotated and neither makes nor ends keys any more',
+    'Use the key that took its place',
+  )
+
+/**
+ * @throws Refusal `forbidden` when the key's suffix takes reading away; `unavailable` while memories are
+ *   there that are over.
+ */
+export function requireRetrieve(caller: Caller): void {
+  const { permits, mode } = caller
+  if (permits.retrieve) return requireNothingOver(caller)
+  throw new Refusal(
+    'forbidden',
+    `This key is used with :${mode}, which does not read memory`,
+    'Use the key without a suffix or with :read',
+  )
+}
+
+/** @throws Refusal `unavailable` while what is over could not be removed: nobody may see it. */
+export function requireNothingOver({ row }: Pick<Caller, 'row'>): void {
+  if (!row.hasOver) return
+  throw new Refusal(
+    'unavailable',
+    'Memories that are over are still being removed',
+    'Try again in a few seconds',
+  )
+}
+
+/** @throws Refusal `forbidden` when the key's suffix takes storing away. */
+export function requireStore({ permits, mode }: Caller): void {
+  if (permits.store) return
+  throw new Refusal(
+    'forbidden',
+    `This key is used with :${mode}, which does not store memory`,
+    'Use the key without a suffix or with :write',
+  )
+}

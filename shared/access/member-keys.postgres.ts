@@ -1,0 +1,137 @@
+import { isUuid } from '#shared/core/ids.ts'
+import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
+
+/** A key of an organization: of a member, or with no user the organization's own. */
+export type MemberKeyRow = {
+  id: string
+  org: string
+  user: string | null
+  teamMemberId: string
+  masked: string
+  /** The raw key, sealed to this row. */
+  sealed: string
+  createdAt: Date
+  active: boolean
+  revokedAt: Date | null
+  lastUsedAt: Date | null
+}
+
+const columns = `k.id, k.org, k.org_user as "user", coalesce(u.team_member_id, '') as "teamMemberId",
+  k.masked, k.sealed, k.created_at as "createdAt", k.revoked_at is null as active,
+  k.revoked_at as "revokedAt", k.last_used_at as "lastUsedAt"`
+
+const joined = 'memory_keys k left join org_users u on u.id = k.org_user'
+
+/** Who holds a key; empty where it is not known. */
+export type KeyHolder = { email: string; firstName: string; lastName: string }
+
+/** Keys of members, oldest first, revoked ones too; not the organization's own. */
+export async function listMemberKeys(
+  query: Query,
+  org: string,
+): Promise<(MemberKeyRow & KeyHolder)[]> {
+  const { rows } = await query<MemberKeyRow & KeyHolder>(
+    `select ${columns}, coalesce(u.email, '') as email, coalesce(u.first_name, '') as "firstName",
+            coalesce(u.last_name, '') as "lastName"
+     from ${joined}
+     where k.org = $1 and k.kind = 'member' and k.org_user is not null order by k.created_at, k.id`,
+    [org],
+    'members.keys',
+  )
+  return rows
+}
+
+/**
+ * One key of an organization, revoked ones too.
+ *
+ * @param key its id, or the hash of the raw key
+ */
+export async function findMemberKey(
+  query: Query,
+  org: string,
+  key: { id: string } | { hash: Buffer },
+): Promise<MemberKeyRow | undefined> {
+  const [id, hash] = 'id' in key ? [key.id, null] : [null, key.hash]
+  if (id !== null && !isUuid(id)) return undefined
+  const { rows } = await query<MemberKeyRow>(
+    `select ${columns} from ${joined}
+     where k.org = $1 and k.kind = 'member' and (k.id = $2 or k.hash = $3)`,
+    [org, id, hash],
+    'members.key',
+  )
+  return rows[0]
+}
+
+/** The organization's own key, as long as it is not revoked. */
+export async function findOrgKey(query: Query, org: string): Promise<MemberKeyRow | undefined> {
+  const { rows } = await query<MemberKeyRow>(
+    `select ${columns} from ${joined}
+     where k.org = $1 and k.kind = 'member' and k.org_user is null and k.revoked_at is null`,
+    [org],
+  )
+  return rows[0]
+}
+
+export type NewMemberKey = {
+  id: string
+  hash: Buffer
+  org: string
+  user: string | null
+  /** Pays for what the key does. */
+  account: string
+  /** The private vault it opens. */
+  vault: string
+  kind: 'member' | 'user'
+  name: string
+  masked: string
+  /** Null where the raw key is shown once. */
+  sealed: string | null
+}
+
+/** @returns when it was created. */
+export async function insertMemberKey(tx: Transaction, key: NewMemberKey): Promise<Date> {
+  const { rows } = await tx.query<{ created_at: Date }>(
+    `insert into memory_keys (id, hash, org, org_user, account, vault, kind, name, masked, sealed)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) returning created_at`,
+    [
+      key.id,
+      key.hash,
+      key.org,
+      key.user,
+      key.account,
+      key.vault,
+      key.kind,
+      key.name,
+      key.masked,
+      key.sealed,
+    ],
+  )
+  return rows[0]!.created_at
+}
+
+/** Ends a key; ended again it keeps the moment of the first time. */
+export async function revokeMemberKey(tx: Transaction, id: string): Promise<void> {
+  await tx.query('update memory_keys set revoked_at = now() where id = $1 and revoked_at is null', [
+    id,
+  ])
+}
+
+/** Ends the standard keys of a user's private vault. @returns how many were live. */
+export async function revokeUserKeys(tx: Transaction, user: string): Promise<number> {
+  const { rowCount } = await tx.query(
+    `update memory_keys set revoked_at = now()
+     where org_user = $1 and kind = 'user' and revoked_at is null`,
+    [user],
+  )
+  return rowCount
+}
+
+/** Notes that keys were used, to the minute. */
+export async function noteUse(query: Query, hashes: readonly Buffer[]): Promise<void> {
+  await query(
+    `update memory_keys set last_used_at = now()
+     where hash = any($1) and (last_used_at is null or last_used_at < now() - interval '1 minute')`,
+    [hashes],
+    'members.note-use',
+  )
+}

@@ -1,0 +1,31 @@
+import type { Config } from '#shared/core/config.ts'
+import { adminOfCredential, type Admin } from '#shared/access/admin.ts'
+import type { Postgres } from '#shared/storage/postgres/connect.ts'
+
+/** Whose admin credentials open what belongs to the service as a whole: `ADMIN_EMAIL`, if it is set. */
+export const operatorEmail = ({ adminEmail }: Pick<Config, 'adminEmail'>): string =>
+  adminEmail ?? 'owner@localhost'
+
+/** Other admins own organizations; queues and metrics tell of every tenant. */
+export const isOperator = (config: Pick<Config, 'adminEmail'>, { email }: Admin): boolean =>
+  email === operatorEmail(config)
+
+/** Whether this credential is one of the operator's that counts now. */
+export async function isOperatorCredential(
+  backend: { postgres: Postgres; config: Config },
+  credential: string,
+): Promise<boolean> {
+  const admin = await adminOfCredential(backend, credential)
+  return admin !== undefined && isOperator(backend.config, admin)
+}
+
+/** The password of `Authorization: Basic …`, with any user name: how a browser asks for a credential. */
+export function basicPassword(authorization: string): string | undefined {
+  const encoded = /^basic +(\S+)\s*$/i.exec(authorization)?.[1]
+  if (encoded === undefined) return undefined
+  const text = Buffer.from(encoded, 'base64').toString('utf8')
+  return text.slice(text.indexOf(':') + 1)
+}
+
+/** How a browser is asked for it. */
+export const operatorChallenge = 'Basic realm="Memory Vault operator", charset="UTF-8"'

@@ -1,0 +1,50 @@
+import type { Query } from '#shared/storage/postgres/connect.ts'
+
+export type AccountRow = {
+  email: string
+  paymentMethod: string | null
+  balance: number | null
+  createdAt: Date
+}
+
+/** An account as it is; undefined once it is gone. */
+export async function findAccount(query: Query, id: string): Promise<AccountRow | undefined> {
+  const { rows } = await query<AccountRow>(
+    `select email, payment_method as "paymentMethod", balance::float8 as balance,
+            created_at as "createdAt"
+     from accounts where id = $1`,
+    [id],
+  )
+  return rows[0]
+}
+
+export type OwnVault = {
+  vault: string
+  epoch: number
+  createdAt: Date
+  /** Every key it ever had. */
+  keys: {
+    masked: string
+    name: string
+    createdAt: string
+    expiresAt: string | null
+    revokedAt: string | null
+  }[]
+}
+
+/** Vaults of an account itself, oldest first: not those of its organizations and their members. */
+export async function ownVaults(query: Query, account: string): Promise<OwnVault[]> {
+  const { rows } = await query<OwnVault>(
+    `select v.id as vault, v.epoch, v.created_at as "createdAt",
+            coalesce(json_agg(json_build_object('masked', k.masked, 'name', k.name,
+              'createdAt', k.created_at, 'expiresAt', k.expires_at, 'revokedAt', k.revoked_at)
+              order by k.created_at) filter (where k.hash is not null), '[]') as keys
+     from vaults v left join memory_keys k on k.vault = v.id
+     where v.account = $1 and not exists (select from orgs o where o.vault = v.id)
+       and not exists (select from org_users u where u.vault = v.id)
+       and not exists (select from memory_keys m where m.vault = v.id and m.kind <> 'vault')
+     group by v.id order by v.created_at, v.id`,
+    [account],
+  )
+  return rows
+}

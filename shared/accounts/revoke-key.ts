@@ -1,0 +1,60 @@
+import { retireVaults } from '#shared/vault/delete/retire.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import { isUuid } from '#shared/core/ids.ts'
+import { findAccountKey, isOpened } from '#shared/access/account-keys.postgres.ts'
+import { revokeKey } from '#shared/access/keys.postgres.ts'
+import { standingOf } from '#shared/vault/base/erasures.postgres.ts'
+import type { Postgres } from '#shared/storage/postgres/connect.ts'
+import type { Queue } from '#shared/storage/queue/queue.ts'
+import type { Images } from '#shared/search/index/vault-indexes.ts'
+
+export type Revocation = {
+  /** Of the key that is to end. */
+  id: string
+  /** The vault goes with it. */
+  erase: boolean
+  /** The UUIDv7 that an erasure runs under. */
+  operation: string
+}
+
+/**
+ * Ends a key of an account: it is refused from the next request on, and stays ended. Its vault stays, and
+ * with it what the account owes and exports; or, with `erase`, nothing of it can be seen any more when
+ * this resolves, and a job removes it from both stores. Run again it does nothing more.
+ *
+ * @param keyHash of the credential that asks: a key that asks for its own end is refused
+ * @throws Refusal `missing` when the account has no such key; `conflict` for the key that asks, and
+ *   when the vault is to go and another key opens it.
+ */
+export async function revokeAccountKey(
+  { postgres, queue, images }: { postgres: Postgres; queue: Queue; images: Images },
+  { account, keyHash }: { account: string; keyHash: Buffer },
+  { id, erase, operation }: Revocation,
+): Promise<void> {
+  const key = isUuid(id) ? await findAccountKey(postgres.query, account, id) : undefined
+  if (!key) throw new Refusal('missing', 'No such key', 'GET /v1/keys lists those of the account')
+  const { hash, vault } = key
+  if (hash.equals(keyHash)) {
+    throw new Refusal(
+      'conflict',
+      'A key does not end itself',
+      'POST /v1/keys/rotate puts another in its place; or use another key of the account, or its admin',
+    )
+  }
+  await postgres.transaction(async tx => {
+    const begun = erase && (await standingOf(tx.query, operation)) !== undefined
+    // Before the key: whoever erases an account holds vaults and then keys, too.
+    if (erase && !begun) {
+      await retireVaults(tx, { queue }, { operation, account, keyHash, vaults: [vault] })
+    }
+    await revokeKey(tx.query, account, hash)
+    if (erase && (await isOpened(tx, vault))) {
+      throw new Refusal(
+        'conflict',
+        'Another key opens this vault, which cannot be erased with this one',
+        'Revoke the other key first, or leave erase out',
+      )
+    }
+  })
+  if (erase) images.forget(vault)
+}

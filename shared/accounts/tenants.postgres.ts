@@ -1,0 +1,95 @@
+import type { Query } from '#shared/storage/postgres/connect.ts'
+import { usedSince, type AccountsUsage } from '#shared/billing/usage-accounts.postgres.ts'
+
+/** An account, as whoever runs the service sees it: never what is remembered there. */
+export type Tenant = {
+  id: string
+  email: string
+  createdAt: Date
+  /** Tokens left; null: unlimited. */
+  balance: number | null
+  hasPaymentMethod: boolean
+  /** Keys that open a vault now: of the account itself, and of members of its organizations. */
+  keys: number
+  memberKeys: number
+  vaults: number
+  organizations: number
+  /** Pieces of work that are promised and not done. */
+  pending: number
+  /** Raw memories that no reflection covers. */
+  unconsolidated: number
+  /** Of the last 30 days, today included. */
+  used: AccountsUsage
+  /** The day, in UTC, of its last request in 30 days, or of its last piece of work; null when neither. */
+  lastActive: string | null
+}
+
+type Row = Omit<Tenant, 'used' | 'balance'> & Record<keyof AccountsUsage | 'balance', string>
+
+const active = `k.revoked_at is null and (k.expires_at is null or k.expires_at > now())`
+
+/**
+ * Accounts, newest first.
+ *
+ * @param search a part of an email, in any case, or a whole id.
+ * @param before the id of the account that the page before ended with.
+ */
+export async function listTenants(
+  query: Query,
+  {
+    search,
+    before,
+    limit,
+  }: { search: string | undefined; before: string | undefined; limit: number },
+): Promise<Tenant[]> {
+  const { rows } = await query<Row>(
+    `with page as (
+       select id, email, created_at, balance, payment_method from accounts
+       where ($1::text is null or position(lower($1) in email) > 0 or id::text = lower($1))
+         and ($2::uuid is null or id < $2)
+         and not exists (select from account_erasures gone where gone.account = accounts.id)
+       order by id desc limit $3
+     ), ${usedSince(
+       "(now() at time zone 'utc')::date - 29",
+       'account in (select id from page)',
+     )}, sums as (
+       select account, max(day) as day, sum(requests) as requests, sum(input_tokens) as input,
+              sum(output_tokens) as output, sum(memory_tokens) as memory
+       from used group by account
+     )
+     select p.id, p.email, p.created_at as "createdAt", p.balance,
+            p.payment_method is not null as "hasPaymentMethod",
+            k.own as keys, k.members as "memberKeys", v.n as vaults, v.pending, v.raw as unconsolidated,
+            (select count(*)::int from orgs where account = p.id) as organizations,
+            coalesce(s.requests, 0) as requests, coalesce(s.input, 0) as "inputTokens",
+            coalesce(s.output, 0) as "outputTokens", coalesce(s.memory, 0) as "memoryTokens",
+            to_char(greatest(s.day, (
+              select (created_at at time zone 'utc')::date from operations
+              where account = p.id order by id desc limit 1)), 'YYYY-MM-DD') as "lastActive"
+     from page p
+     left join sums s on s.account = p.id
+     cross join lateral (
+       select count(*) filter (where kind = 'vault')::int as own,
+              count(*) filter (where kind <> 'vault')::int as members
+       from memory_keys k where k.account = p.id and ${active}
+     ) k
+     cross join lateral (
+       select count(*)::int as n, coalesce(sum(pending), 0)::int as pending,
+              coalesce(sum(greatest(raw_units, 0)), 0)::int as raw
+       from vaults where account = p.id
+     ) v
+     order by p.id desc`,
+    [search ?? null, before ?? null, limit],
+    'tenants.list',
+  )
+  return rows.map(({ balance, requests, inputTokens, outputTokens, memoryTokens, ...tenant }) => ({
+    ...tenant,
+    balance: balance === null ? null : Number(balance),
+    used: {
+      requests: Number(requests),
+      inputTokens: Number(inputTokens),
+      outputTokens: Number(outputTokens),
+      memoryTokens: Number(memoryTokens),
+    },
+  }))
+}

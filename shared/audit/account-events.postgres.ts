@@ -1,0 +1,122 @@
+import type { Query } from '#shared/storage/postgres/connect.ts'
+
+/** Everything that is written down of an account. */
+export type AccountAction =
+  | 'key.minted'
+  | 'key.rotated'
+  | 'key.revoked'
+  | 'admin_key.issued'
+  | 'admin_key.revoked'
+  | 'provider_key.stored'
+  | 'provider_key.deleted'
+  | 'policy.changed'
+  | 'webhook.created'
+  | 'webhook.changed'
+  | 'webhook.deleted'
+  | 'organization.created'
+  | 'organization.deleted'
+  | 'organization.exported'
+  | 'vault.cleared'
+  | 'account.exported'
+
+/** One thing that was done to an account, with its link of the chain. */
+export type AccountEvent = {
+  position: number
+  hash: Buffer
+  id: string
+  action: AccountAction
+  subject: string
+  /** When, in microseconds since 1970: more than a number holds. */
+  micros: string
+  actor: string
+}
+
+const columns = `position::float8 as position, hash, id, action, subject, actor,
+  floor(extract(epoch from created_at) * 1000000)::bigint::text as micros`
+
+/**
+ * Writes down what leaves no other trace in the database; of everything else its triggers do. See
+ * migration 0024.
+ */
+export async function noteEvent(
+  query: Query,
+  account: string,
+  {
+    action,
+    subject,
+    actor,
+  }: { action: `${string}.exported` & AccountAction; subject: string; actor: string },
+): Promise<void> {
+  await query(
+    'select note_account_event($1, $2, $3, $4)',
+    [account, action, subject, actor],
+    'account-events.note',
+  )
+}
+
+export type EventFilter = {
+  action: AccountAction | undefined
+  /** Epoch milliseconds: from then on. */
+  since: number | undefined
+  /** The position of the last event of the page before. */
+  before: number | undefined
+  limit: number
+}
+
+/** What was done to an account, newest first. */
+export async function listEvents(
+  query: Query,
+  account: string,
+  { action, since, before, limit }: EventFilter,
+): Promise<AccountEvent[]> {
+  const { rows } = await query<AccountEvent>(
+    `select ${columns} from account_events
+     where account = $1 and ($2::text is null or action = $2)
+       and ($3::float8 is null or created_at >= to_timestamp($3 / 1000))
+       and position < coalesce($4, 9223372036854775807)
+     order by position desc limit $5`,
+    [account, action ?? null, since ?? null, before ?? null, limit],
+    'account-events.list',
+  )
+  return rows
+}
+
+/** Where the events of an account end; at 0 when there is none. */
+export async function eventHead(
+  query: Query,
+  account: string,
+): Promise<{ position: number; hash: Buffer }> {
+  const { rows } = await query<{ position: number; hash: Buffer }>(
+    'select position::float8 as position, hash from account_event_heads where account = $1',
+    [account],
+  )
+  return rows[0] ?? { position: 0, hash: Buffer.alloc(0) }
+}
+
+/** Events after a position, in their order. */
+export async function eventLinks(
+  query: Query,
+  account: string,
+  { after, limit }: { after: number; limit: number },
+): Promise<AccountEvent[]> {
+  const { rows } = await query<AccountEvent>(
+    `select ${columns} from account_events
+     where account = $1 and position > $2 order by position limit $3`,
+    [account, after, limit],
+  )
+  return rows
+}
+
+/** Accounts that have events, after an id, in the order of their ids. */
+export async function accountIds(
+  query: Query,
+  after: string | null,
+  limit: number,
+): Promise<string[]> {
+  const { rows } = await query<{ account: string }>(
+    `select account from account_event_heads
+     where $1::uuid is null or account > $1 order by account limit $2`,
+    [after, limit],
+  )
+  return rows.map(({ account }) => account)
+}

@@ -1,0 +1,32 @@
+import type { Transaction } from '#shared/storage/postgres/connect.ts'
+import type { UsageEvent } from '#shared/billing/usage.postgres.ts'
+
+/**
+ * Writes a bill in the transaction of what it is for: neither is there without the other. An id that
+ * is billed already is not billed again.
+ */
+export async function recordBill({ query }: Transaction, event: UsageEvent): Promise<void> {
+  await query(
+    `with billed as (
+       insert into usage_events (id, account, vault, key_hash, kind, model, session,
+                                 input_tokens, output_tokens, memory_tokens)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+       on conflict (id) do nothing returning account, memory_tokens
+     )
+     update accounts a set balance = balance - b.memory_tokens
+     from billed b where a.id = b.account and a.balance is not null`,
+    [
+      event.id,
+      event.account,
+      event.vault,
+      event.keyHash,
+      event.kind,
+      event.model ?? null,
+      event.session ?? null,
+      event.inputTokens ?? 0,
+      event.outputTokens ?? 0,
+      event.memoryTokens,
+    ],
+    'usage.bill',
+  )
+}

@@ -1,0 +1,37 @@
+import { recordBill } from '#shared/billing/bill.postgres.ts'
+import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
+
+/** Takes back the empty bill an operation was accepted with: what it costs is known when it ends. */
+export async function billLater(query: Query, operation: string): Promise<void> {
+  await query('delete from usage_events where id = $1', [operation], 'late-bill.later')
+}
+
+/**
+ * Bills an operation that has ended to whoever asked for it, once, under its own id; nothing done is
+ * nothing billed.
+ *
+ * @returns what its answer says of the key and the session it was asked with.
+ */
+export async function recordLateBill(
+  tx: Transaction,
+  operation: string,
+  tokens: number,
+): Promise<{ maskedKey: string; session: string | null }> {
+  const { rows } = await tx.query<{
+    account: string
+    vault: string
+    keyHash: Buffer
+    kind: string
+    session: string | null
+    maskedKey: string
+  }>(
+    `select o.account, o.vault, o.key_hash as "keyHash", o.kind, o.session,
+            coalesce(k.masked, '') as "maskedKey"
+     from operations o left join memory_keys k on k.hash = o.key_hash where o.id = $1`,
+    [operation],
+    'late-bill.asker',
+  )
+  const { maskedKey, ...asker } = rows[0]!
+  if (tokens > 0) await recordBill(tx, { ...asker, id: operation, memoryTokens: tokens })
+  return { maskedKey, session: asker.session }
+}

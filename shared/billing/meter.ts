@@ -1,0 +1,62 @@
+import { mintId } from '#shared/core/ids.ts'
+import type { Caller } from '#shared/access/caller.ts'
+import type { UsageWriter } from '#shared/billing/usage.postgres.ts'
+
+/** Which operations are billed, and for what. */
+const metered = {
+  ingest: 'storage of the tokens of the turns',
+  search: 'retrieval of the returned tokens',
+  prepare: 'retrieval of the recalled tokens',
+  list: 'retrieval of the returned tokens',
+  edit: 'storage of the tokens of the new text',
+  inspect: 'retrieval of the tokens of the returned sources',
+  'date-search': 'retrieval of the returned tokens',
+  checkout: 'retrieval of the tokens of the batch',
+  commit: 'storage of the tokens of the entries',
+  upload: 'storage of the tokens that were stored',
+  import: 'storage of the tokens that were stored or replaced',
+  transfer: 'storage of the tokens that were copied',
+  graft: 'storage of the tokens that were copied',
+  proxy: 'retrieval of the recalled tokens and storage of those of the turns',
+  'pass-through': 'nothing; the request is counted',
+  'delete-ids': 'the tokens of the memories removed',
+  'org-extract': 'nothing; the tokens of the model that finds what is worth sharing',
+  'org-tag': 'nothing; the tokens of the model that tags it',
+  'org-reconcile': 'nothing; the tokens of the model that compares it with what is shared',
+} as const
+
+export type Metered = keyof typeof metered
+
+/** Counts a read, and bills it for the memory tokens it returned: an empty answer is free. */
+export function recordRead(
+  { usage }: { usage: UsageWriter },
+  { account, scope, keyHash }: Caller,
+  { kind, tokens, session }: { kind: Metered; tokens: number; session: string | null },
+): void {
+  const { vault } = scope
+  usage.record({ id: mintId(), account, vault, keyHash, kind, session, memoryTokens: tokens })
+}
+
+/** A request that went to a provider, and what it counted; 0 where it does not say. */
+export type ModelCall = {
+  /** The UUIDv7 it runs under: recorded again it counts once. */
+  id: string
+  kind: 'proxy' | 'pass-through'
+  /** Provider-prefixed. */
+  model: string
+  session: string | null
+  inputTokens: number
+  outputTokens: number
+  /** Tokens of what was recalled for it. */
+  recalledTokens: number
+}
+
+/** Counts a model call of which nothing is stored; one that is stored is billed with what it stores. */
+export function recordCall(
+  { usage }: { usage: UsageWriter },
+  { account, scope, keyHash }: Pick<Caller, 'account' | 'keyHash'> & { scope: { vault: string } },
+  { recalledTokens, ...call }: ModelCall,
+): void {
+  const { vault } = scope
+  usage.record({ ...call, account, vault, keyHash, memoryTokens: recalledTokens })
+}

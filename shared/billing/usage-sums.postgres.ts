@@ -1,0 +1,101 @@
+import type { Query } from '#shared/storage/postgres/connect.ts'
+
+type Used = {
+  requests: number
+  inputTokens: number
+  outputTokens: number
+  memoryTokens: number
+}
+
+/** `model` is provider-prefixed; '' where requests named none. */
+export type UsageSum = Used & { model: string }
+
+/** `day` is `YYYY-MM-DD`, UTC. */
+export type DayUsage = Used & { day: string }
+
+/** What all keys that a vault ever had used from `start` to before `end`, per model. */
+export async function usageOfVault(
+  query: Query,
+  vault: string,
+  { start, end }: { start: Date; end: Date },
+): Promise<UsageSum[]> {
+  const { rows } = await query<Record<keyof UsageSum, string>>(
+    `${parts} select model, ${sums} from parts group by model order by model`,
+    [vault, start, end],
+  )
+  return rows.map(({ model, ...sums }) => ({ model, ...numbersOf(sums) }))
+}
+
+/** The same per UTC day, oldest first; days without use are left out. */
+export async function usageByDay(
+  query: Query,
+  vault: string,
+  { start, end }: { start: Date; end: Date },
+): Promise<DayUsage[]> {
+  const { rows } = await query<Record<keyof DayUsage, string>>(
+    `${parts} select to_char(day, 'YYYY-MM-DD') as day, ${sums} from parts group by day order by day`,
+    [vault, start, end],
+  )
+  return rows.map(({ day, ...sums }) => ({ day, ...numbersOf(sums) }))
+}
+
+const sums = `sum(requests) as requests, sum(input_tokens) as "inputTokens",
+  sum(output_tokens) as "outputTokens", sum(memory_tokens) as "memoryTokens"`
+
+/** Whole days that are rolled up come from the daily sums, the rest from single events. */
+const parts = `with keys as (
+    select hash from memory_keys where vault = $1
+  ), period as (
+    select $2::timestamptz as starts, $3::timestamptz as ends,
+           (($2::timestamptz + interval '1 day' - interval '1 microsecond')
+             at time zone 'utc')::date as first_day,
+           least(($3::timestamptz at time zone 'utc')::date, (select before from usage_rolled))
+             as after_days
+  ), parts as (
+    select d.day, d.model, d.requests, d.input_tokens, d.output_tokens, d.memory_tokens
+    from usage_daily d, period p
+    where d.key_hash in (select hash from keys) and d.day >= p.first_day and d.day < p.after_days
+    union all
+    select (e.at at time zone 'utc')::date, coalesce(e.model, ''), 1,
+           e.input_tokens, e.output_tokens, e.memory_tokens
+    from usage_events e, period p
+    where e.key_hash in (select hash from keys) and e.at >= p.starts and e.at < p.ends
+      and not ((e.at at time zone 'utc')::date >= p.first_day
+               and (e.at at time zone 'utc')::date < p.after_days)
+  )`
+
+const numbersOf = (row: Record<keyof Used, string>): Used => ({
+  requests: Number(row.requests),
+  inputTokens: Number(row.inputTokens),
+  outputTokens: Number(row.outputTokens),
+  memoryTokens: Number(row.memoryTokens),
+})
+
+/**
+ * Rolls up every whole day that is over. Safe to run at any time and by several processes: the row of
+ * the mark is held, and a day is counted once.
+ *
+ * @returns how many days were rolled up.
+ */
+export async function rollUpUsage(query: Query): Promise<number> {
+  const { rows } = await query<{ days: number }>(
+    `with mark as (
+       select before, (now() at time zone 'utc')::date as today from usage_rolled for update
+     ), rolled as (
+       insert into usage_daily (key_hash, day, model, requests,
+                                input_tokens, output_tokens, memory_tokens)
+       select e.key_hash, (e.at at time zone 'utc')::date, coalesce(e.model, ''), count(*),
+              sum(e.input_tokens), sum(e.output_tokens), sum(e.memory_tokens)
+       from usage_events e, mark m
+       where e.at >= m.before::timestamp at time zone 'utc'
+         and e.at < m.today::timestamp at time zone 'utc'
+       group by 1, 2, 3
+       on conflict (key_hash, day, model) do nothing
+     ), moved as (
+       update usage_rolled set before = (select today from mark)
+       where before < (select today from mark)
+     )
+     select today - before as days from mark`,
+  )
+  return rows[0]?.days ?? 0
+}

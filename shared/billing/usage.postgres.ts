@@ -1,0 +1,101 @@
+import type { Log } from '#shared/core/log.ts'
+import type { Postgres } from '#shared/storage/postgres/connect.ts'
+
+export type UsageEvent = {
+  id: string
+  account: string
+  vault: string
+  keyHash: Buffer
+  kind: string
+  model?: string | null
+  session?: string | null
+  inputTokens?: number
+  outputTokens?: number
+  memoryTokens: number
+}
+
+export type UsageWriter = {
+  /** Writes the bill of a read without making the answer wait for it. */
+  record(event: UsageEvent): void
+  /** Resolves when everything recorded so far is written. */
+  flush(): Promise<void>
+}
+
+/** Beyond this the database has been away for long: bills are dropped and counted, memory is not. */
+const waitingMax = 10_000
+
+/**
+ * Bills of reads. One statement is under way at a time and carries everything that came meanwhile;
+ * the first goes to the database's socket right after the answer went to the client's. The
+ * commit is asynchronous: 0.4 ms instead of 1.2, at risk only when the database server itself dies.
+ */
+export function createUsageWriter(postgres: Postgres, log: Log): UsageWriter {
+  let waiting: UsageEvent[] = []
+  let writing: Promise<void> | null = null
+  let dropped = 0
+
+  const write = async (): Promise<void> => {
+    while (waiting.length > 0) {
+      const events = waiting
+      waiting = []
+      try {
+        await insert(postgres, events)
+      } catch (error) {
+        log.warn({ err: error, events: events.length }, 'usage.delayed')
+        const room = Math.max(0, waitingMax - waiting.length)
+        dropped += Math.max(0, events.length - room)
+        if (dropped > 0) log.error({ dropped }, 'usage.dropped')
+        waiting = [...events.slice(0, room), ...waiting]
+        await new Promise(resolve => setTimeout(resolve, 1_000))
+      }
+    }
+    writing = null
+  }
+
+  return {
+    record(event) {
+      waiting.push(event)
+      // After this turn: the answer goes to its socket first.
+      writing ??= new Promise(setImmediate).then(write)
+    },
+    flush: async () => void (await writing),
+  }
+}
+
+async function insert(postgres: Postgres, events: readonly UsageEvent[]): Promise<void> {
+  await postgres.query(
+    `with fast as (select set_config('synchronous_commit', 'off', true)), billed as (
+     insert into usage_events (id, account, vault, key_hash, kind, model, session,
+                               input_tokens, output_tokens, memory_tokens)
+     select id, account, vault, decode(key_hash, 'hex'), kind, model, session,
+            input_tokens, output_tokens, memory_tokens
+     from jsonb_to_recordset($1::jsonb) as item(
+       id uuid, account uuid, vault uuid, key_hash text, kind text, model text, session text,
+       input_tokens int, output_tokens int, memory_tokens int), fast
+     on conflict (id) do nothing returning account, memory_tokens
+     ), owing as (
+       select id from accounts where balance is not null and id in (select account from billed)
+       order by id for no key update
+     )
+     update accounts a set balance = balance - bill.tokens
+     from (select account, sum(memory_tokens) tokens from billed group by account) bill, owing
+     where a.id = bill.account and owing.id = a.id`,
+    [JSON.stringify(events.map(rowOf))],
+    'usage.insert',
+  )
+}
+
+function rowOf(event: UsageEvent) {
+  return {
+    id: event.id,
+    account: event.account,
+    vault: event.vault,
+    key_hash: event.keyHash.toString('hex'),
+    kind: event.kind,
+    model: event.model ?? null,
+    session: event.session ?? null,
+    input_tokens: event.inputTokens ?? 0,
+    output_tokens: event.outputTokens ?? 0,
+    memory_tokens: event.memoryTokens,
+  }
+}

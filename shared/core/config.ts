@@ -1,0 +1,185 @@
+import { createHash } from 'node:crypto'
+import { providerNames, type ProviderName } from '#shared/core/provider-registry.ts'
+
+/** Where a provider is reached and with which operator key, as far as the environment says. */
+type ProviderSettings = { apiKey?: string; baseUrl?: string }
+
+/** A key that seals secrets; its id stands in front of what it sealed, so that it can be rotated. */
+export type MasterKey = { id: string; key: Buffer }
+
+export type Config = {
+  port: number
+  host: string
+  /** Where a worker tells how it does; null: nowhere. */
+  metricsPort: number | null
+  databaseUrl: string
+  mongodbUri: string
+  /**
+   * `local` or a provider-prefixed embedding model: what new vaults stand in the space of. What the
+   * environment says; in an open backend, what holds in its database: see `settleDefaultModel`.
+   */
+  embeddings: string
+  /** Whether `EMBEDDINGS` says so, and not what other variables there are. */
+  embeddingsChosen: boolean
+  /** The first seals; every one opens. */
+  masterKeys: MasterKey[]
+  /** Secret of the HMAC that keys are looked up by. */
+  keyPepper: string
+  adminSecret: string | null
+  adminEmail: string | null
+  logLevel: 'silent' | 'error' | 'warn' | 'info' | 'debug'
+  rateLimits: boolean
+  /** How long a client may leave what it is answered unread. */
+  clientPatienceMs: number
+  /** How long a provider may take to begin its answer, and how long to go on with it. */
+  providerFirstByteMs: number
+  providerIdleMs: number
+  /** Whether webhooks may be sent to this machine: for tests. */
+  webhooksToLoopback: boolean
+  /** Memory for vault images in this process. */
+  imageCacheBytes: number
+  providers: Partial<Record<ProviderName, ProviderSettings>>
+}
+
+/** Everything that is wrong with the environment, said at once. */
+export class ConfigFault extends Error {
+  readonly faults: string[]
+
+  constructor(faults: string[]) {
+    super(`The environment is not usable:\n${faults.map(fault => `  ${fault}`).join('\n')}`)
+    this.name = 'ConfigFault'
+    this.faults = faults
+  }
+}
+
+type Environment = Record<string, string | undefined>
+
+/**
+ * The only reader of the environment. Every variable is on this page and in the README's table.
+ *
+ * @throws ConfigFault naming every fault at once.
+ */
+export function readConfig(env: Environment): Config {
+  const faults: string[] = []
+  const read = <T>(name: string, parse: (text: string) => T, fallback: T): T => {
+    const text = env[name]?.trim()
+    if (!text) return fallback
+    try {
+      return parse(text)
+    } catch (error) {
+      faults.push(`${name} ${(error as Error).message}`)
+      return fallback
+    }
+  }
+  const required = <T>(name: string, parse: (text: string) => T, fallback: T): T => {
+    if (!env[name]?.trim()) faults.push(`${name} is missing`)
+    return read(name, parse, fallback)
+  }
+
+  const config: Config = {
+    port: read('PORT', wholeNumber(0, 65_535), 3000),
+    host: read('HOST', text => text, '127.0.0.1'),
+    metricsPort: read('METRICS_PORT', wholeNumber(0, 65_535), null),
+    databaseUrl: required('DATABASE_URL', url('postgres:', 'postgresql:'), ''),
+    mongodbUri: required('MONGODB_URI', url('mongodb:', 'mongodb+srv:'), ''),
+    embeddings: read('EMBEDDINGS', embeddingModel, defaultEmbeddings(env)),
+    embeddingsChosen: Boolean(env.EMBEDDINGS?.trim()),
+    masterKeys: required('MASTER_KEY', masterKeys, []),
+    keyPepper: required('KEY_PEPPER', secret, ''),
+    adminSecret: read('ADMIN_SECRET', tokenSecret, null),
+    adminEmail: read('ADMIN_EMAIL', email, null),
+    logLevel: read('LOG_LEVEL', oneOf('silent', 'error', 'warn', 'info', 'debug'), 'info'),
+    rateLimits: read('RATE_LIMITS', oneOf('on', 'off'), 'on') === 'on',
+    clientPatienceMs: read('CLIENT_PATIENCE_SECONDS', wholeNumber(1, 86_400), 120) * 1000,
+    providerFirstByteMs: read('PROVIDER_FIRST_BYTE_SECONDS', wholeNumber(1, 86_400), 600) * 1000,
+    providerIdleMs: read('PROVIDER_IDLE_SECONDS', wholeNumber(1, 86_400), 600) * 1000,
+    webhooksToLoopback: read('WEBHOOK_LOOPBACK', oneOf('on', 'off'), 'off') === 'on',
+    imageCacheBytes: read('IMAGE_CACHE_MB', wholeNumber(1, 1_000_000), 512) * 1024 * 1024,
+    providers: {},
+  }
+  for (const name of providerNames) {
+    const prefix = name.toUpperCase()
+    const apiKey = read(`${prefix}_API_KEY`, text => text, '')
+    const baseUrl = read(`${prefix}_BASE_URL`, providerUrl, '')
+    if (apiKey || baseUrl) {
+      config.providers[name] = { ...(apiKey && { apiKey }), ...(baseUrl && { baseUrl }) }
+    }
+  }
+  if (config.adminSecret !== null && config.adminEmail === null) {
+    faults.push('ADMIN_EMAIL is missing: ADMIN_SECRET needs the email it acts for')
+  }
+  if (faults.length > 0) throw new ConfigFault(faults)
+  return config
+}
+
+/** A provider key in the environment begins with its embeddings; without one everything stays offline. */
+function defaultEmbeddings(env: Environment): string {
+  return env.OPENAI_API_KEY?.trim() ? 'openai/text-embedding-3-small' : 'local'
+}
+
+function wholeNumber(min: number, max: number): (text: string) => number {
+  return text => {
+    const value = Number(text)
+    if (Number.isInteger(value) && value >= min && value <= max) return value
+    throw new Error(`must be a whole number from ${min} to ${max}`)
+  }
+}
+
+function oneOf<const Choice extends string>(...choices: Choice[]): (text: string) => Choice {
+  return text => {
+    const choice = choices.find(candidate => candidate === text.toLowerCase())
+    if (choice) return choice
+    throw new Error(`must be one of ${choices.join(', ')}`)
+  }
+}
+
+function url(...protocols: string[]): (text: string) => string {
+  return text => {
+    if (protocols.some(protocol => text.startsWith(`${protocol}//`))) return text
+    throw new Error(`must be a URL that starts with ${protocols.join('// or ')}//`)
+  }
+}
+
+/** Provider addresses come from the operator alone; credentials in them would end up in logs. */
+function providerUrl(text: string): string {
+  const parsed = URL.canParse(text) ? new URL(text) : null
+  if (!parsed || !/^https?:$/.test(parsed.protocol)) throw new Error('must be an http(s) URL')
+  if (parsed.username || parsed.password) throw new Error('must not hold credentials')
+  return text.replace(/\/+$/, '')
+}
+
+function embeddingModel(text: string): string {
+  const provider = text.split('/', 1)[0]!
+  if (text === 'local' || (text.includes('/') && providerNames.some(name => name === provider))) {
+    return text
+  }
+  throw new Error(
+    `must be local or <provider>/<model> with a provider of ${providerNames.join(', ')}`,
+  )
+}
+
+function secret(text: string): string {
+  if (text.length >= 16) return text
+  throw new Error('must have at least 16 characters')
+}
+
+/** It is sent as a bearer token, in a header. */
+function tokenSecret(text: string): string {
+  if (/^[\x21-\x7E]+$/.test(text)) return secret(text)
+  throw new Error('must have no spaces and no characters beyond ASCII: it is sent in a header')
+}
+
+function email(text: string): string {
+  if (/^[^\s@]+@[^\s@]+$/.test(text)) return text.toLowerCase()
+  throw new Error('must be an email address')
+}
+
+/** One or more keys of 32 bytes in hex or base64, separated by commas; the first seals, all open. */
+function masterKeys(text: string): MasterKey[] {
+  return text.split(',').map(part => {
+    const digits = part.trim()
+    const key = Buffer.from(digits, /^[0-9a-f]{64}$/i.test(digits) ? 'hex' : 'base64')
+    if (key.length !== 32) throw new Error('must be 32 bytes in hex or base64')
+    return { id: createHash('sha256').update(key).digest('hex').slice(0, 8), key }
+  })
+}

@@ -1,0 +1,47 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { Refusal } from '#shared/core/errors.ts'
+
+/** Where a page ended. It is signed: a client can only send back what it was given. */
+export type Cursors = {
+  /**
+   * @param position where the next page begins
+   * @param bound everything the page depended on: key, route, filters, epoch
+   */
+  write(position: unknown, bound: readonly unknown[]): string
+  /** @throws Refusal `invalid` for anything that was not written with the same `bound`. */
+  read(cursor: string, bound: readonly unknown[]): unknown
+}
+
+const signatureBytes = 16
+
+export function createCursors(secret: string): Cursors {
+  const signatureOf = (payload: string, bound: readonly unknown[]): Buffer =>
+    createHmac('sha256', secret)
+      .update(`cursor\n${payload}\n${JSON.stringify(bound)}`)
+      .digest()
+      .subarray(0, signatureBytes)
+
+  return {
+    write(position, bound) {
+      const payload = Buffer.from(JSON.stringify(position)).toString('base64url')
+      return `${payload}.${signatureOf(payload, bound).toString('base64url')}`
+    },
+
+    read(cursor, bound) {
+      const [payload = '', signature = '', ...rest] = cursor.split('.')
+      const given = Buffer.from(signature, 'base64url')
+      const valid =
+        rest.length === 0 &&
+        given.length === signatureBytes &&
+        // Base64 of the same bytes has several spellings; only the one we wrote is ours.
+        given.toString('base64url') === signature &&
+        timingSafeEqual(given, signatureOf(payload, bound))
+      if (valid) return JSON.parse(Buffer.from(payload, 'base64url').toString()) as unknown
+      throw new Refusal(
+        'invalid',
+        'cursor is not one of this list',
+        'Send next_cursor of the page before, with the same key and filters',
+      )
+    },
+  }
+}

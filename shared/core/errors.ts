@@ -1,0 +1,29 @@
+/** Why a request or a job cannot be served. Statuses belong to the API: see api/edge/errors.ts. */
+export type Reason =
+  | 'invalid'
+  | 'unauthenticated'
+  | 'unpaid'
+  | 'forbidden'
+  | 'missing'
+  | 'conflict'
+  | 'too-large'
+  | 'unsupported'
+  | 'limited'
+  | 'upstream'
+  | 'unavailable'
+
+/**
+ * An expected "no". The message says what is wrong, the hint what to change.
+ * Anything else that is thrown is our own fault.
+ */
+export class Refusal extends Error {
+  readonly reason: Reason
+  readonly hint: string | undefined
+
+  constructor(reason: Reason, message: string, hint?: string) {
+    super(message)
+    this.name = 'Refusal'
+    this.reason = reason
+    this.hint = hint
+  }
+}

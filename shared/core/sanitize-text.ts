@@ -1,0 +1,54 @@
+import { Refusal } from '#shared/core/errors.ts'
+
+/** Deeper than this no client means it; 200 levels drop a MongoDB connection. */
+const depthMax = 64
+
+/**
+ * A parsed JSON value with every string, names of fields too, made well-formed: lone surrogates and
+ * NUL become U+FFFD, since Postgres refuses them and MongoDB changes them unseen. Works in place,
+ * without recursion.
+ *
+ * @throws Refusal `invalid` when the value nests deeper than 64 levels.
+ */
+export function wellFormed(value: unknown): unknown {
+  if (typeof value === 'string') return wellFormedText(value)
+  const level = [value]
+  for (let depth = 1, open = level; open.length > 0; depth++) {
+    const next: unknown[] = []
+    for (const container of open) {
+      if (typeof container !== 'object' || container === null) continue
+      if (depth > depthMax) {
+        throw new Refusal('invalid', `The body nests deeper than ${depthMax} levels`)
+      }
+      mendStrings(container as Record<string, unknown>, next)
+    }
+    open = next
+  }
+  return value
+}
+
+/** Replaces lone surrogates and NUL in one text. */
+export const wellFormedText = (text: string): string =>
+  text.toWellFormed().replaceAll('\u0000', '\uFFFD')
+
+function mendStrings(container: Record<string, unknown>, nested: unknown[]): void {
+  for (const name of Object.keys(container)) {
+    const key = mendName(container, name)
+    const value = container[key]
+    if (typeof value === 'object' && value !== null) nested.push(value)
+    else if (typeof value === 'string' && !isWellFormed(value)) {
+      container[key] = wellFormedText(value)
+    }
+  }
+}
+
+/** Names of fields are told in errors and may be stored with free-form objects. */
+function mendName(container: Record<string, unknown>, name: string): string {
+  if (isWellFormed(name)) return name
+  const mended = wellFormedText(name)
+  container[mended] = container[name]
+  delete container[name]
+  return mended
+}
+
+const isWellFormed = (text: string): boolean => text.isWellFormed() && !text.includes('\u0000')

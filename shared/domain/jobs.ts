@@ -1,0 +1,111 @@
+import type {
+  IngestJob,
+  ClearJob,
+  DeleteIdsJob,
+  AccountEraseJob,
+  FileJob,
+  EditJob,
+  CopyJob,
+  RetentionJob,
+  ReembedJob,
+  CommitJob,
+  OrgExtractJob,
+  OrgTurnJob,
+  RelabelJob,
+} from '#shared/domain/job-payloads.ts'
+
+/**
+ * The queue board: every background job, what it carries, and how patient we are with it. Names are
+ * stable; renaming one strands the jobs already waiting. Payloads outlive deployments: fields may be
+ * added as optional, never renamed or retyped.
+ */
+export type Payloads = {
+  ingest: IngestJob
+  upload: FileJob
+  import: FileJob
+  'edit-settle': EditJob
+  'commit-apply': CommitJob
+  'copy-chunk': CopyJob
+  reembed: ReembedJob
+  'delete-ids': DeleteIdsJob
+  retention: RetentionJob
+  clear: ClearJob
+  'account-erase': AccountEraseJob
+  'org-extract': OrgExtractJob
+  'org-tag': OrgTurnJob
+  'org-reconcile': OrgTurnJob
+  'org-relabel': RelabelJob
+  sweep: Record<string, never>
+}
+
+export type JobName = keyof Payloads
+
+type Patience = {
+  /** Jobs of one tenant are taken in turns with those of others, at most this many at once. */
+  batchSize: number
+  /** Fetchers in one worker process. */
+  concurrency: number
+  /** Longest a job may run before it is given to another worker. */
+  expireInSeconds: number
+  /**
+   * `standard`: any number at once; `singleton`: one active per key; `stately`: per key one active and
+   * one waiting, further ones coalesce; `exclusive`: one at all, active or waiting. It cannot be
+   * changed once the queue exists.
+   */
+  policy: 'standard' | 'singleton' | 'stately' | 'exclusive'
+  /** Sent by the clock: minute, hour, day, month, weekday in UTC. */
+  cron?: string
+}
+
+export const jobs: Record<JobName, Patience> = {
+  ingest: { batchSize: 50, concurrency: 2, expireInSeconds: 900, policy: 'standard' },
+  upload: { batchSize: 4, concurrency: 2, expireInSeconds: 900, policy: 'standard' },
+  import: { batchSize: 2, concurrency: 2, expireInSeconds: 900, policy: 'standard' },
+  // Not `singleton` by destination: jobs of one key then wait a second for each other (20 of 0.1 s took
+  // 19 s), and a worker that lost its claim would not be kept out. The copy holds a lock instead.
+  'copy-chunk': { batchSize: 2, concurrency: 1, expireInSeconds: 900, policy: 'standard' },
+  reembed: { batchSize: 2, concurrency: 1, expireInSeconds: 900, policy: 'standard' },
+  'edit-settle': { batchSize: 10, concurrency: 1, expireInSeconds: 300, policy: 'standard' },
+  'commit-apply': { batchSize: 5, concurrency: 2, expireInSeconds: 300, policy: 'standard' },
+  'delete-ids': { batchSize: 10, concurrency: 1, expireInSeconds: 300, policy: 'standard' },
+  retention: { batchSize: 2, concurrency: 1, expireInSeconds: 900, policy: 'standard' },
+  clear: { batchSize: 4, concurrency: 1, expireInSeconds: 900, policy: 'standard' },
+  'account-erase': { batchSize: 2, concurrency: 1, expireInSeconds: 300, policy: 'standard' },
+  // Each waits for a model most of its time.
+  'org-extract': { batchSize: 4, concurrency: 2, expireInSeconds: 900, policy: 'standard' },
+  'org-tag': { batchSize: 4, concurrency: 2, expireInSeconds: 900, policy: 'standard' },
+  // By organization: two turns that say the same must not both find that nobody has said it yet.
+  'org-reconcile': { batchSize: 2, concurrency: 2, expireInSeconds: 900, policy: 'singleton' },
+  'org-relabel': { batchSize: 2, concurrency: 1, expireInSeconds: 900, policy: 'standard' },
+  sweep: {
+    batchSize: 2,
+    concurrency: 1,
+    expireInSeconds: 900,
+    policy: 'exclusive',
+    cron: '* * * * *',
+  },
+}
+
+export const jobNames = Object.keys(jobs) as JobName[]
+
+/**
+ * What every queue shares (measured with pg-boss 12.35):
+ * - a worker that dies is noticed by its missing heartbeat, 5 to 12 s later (10 is the minimum), and
+ *   its job is tried again after the first delay: that one is short for this reason;
+ * - eleven tries over about 16 minutes, then the dead-letter queue;
+ * - `retentionSeconds` must be long: by default a job that waited 14 days is deleted unseen;
+ * - finished jobs hold people's words and go within a minute.
+ */
+export const patience = {
+  heartbeatSeconds: 10,
+  retryLimit: 10,
+  retryDelay: 1,
+  retryBackoff: true,
+  retryDelayMax: 300,
+  retentionSeconds: 365 * 24 * 3600,
+  deleteAfterSeconds: 60,
+  warningQueueSize: 5_000,
+  notify: true,
+} as const
+
+export const deadLetterOf = (name: JobName): string => `${name}.dead`

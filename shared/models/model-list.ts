@@ -1,0 +1,77 @@
+import type { ProviderName } from '#shared/core/provider-registry.ts'
+
+/** A provider as it is reached with one key; `apiKey` is empty where none is needed. */
+export type ProviderAccess = { provider: ProviderName; apiKey: string; baseUrl: string }
+
+const deadlineMs = 5_000
+/** The longest list there is, an aggregator's of some hundred models, has about one mebibyte. */
+const answerBytesMax = 8 * 1024 * 1024
+const modelsMax = 5_000
+const nameMax = 200
+
+type Dialect = { path: string; headers(apiKey: string): Record<string, string> }
+
+const openAiCompatible: Dialect = {
+  path: '/models',
+  headers: apiKey => (apiKey ? { authorization: `Bearer ${apiKey}` } : {}),
+}
+
+/** Both give twenty or fifty models a page unless asked for all. */
+const ownDialects: Partial<Record<ProviderName, Dialect>> = {
+  anthropic: {
+    path: '/v1/models?limit=1000',
+    headers: apiKey => ({ 'x-api-key': apiKey, 'anthropic-version': '2023-06-01' }),
+  },
+  google: {
+    path: '/v1beta/models?pageSize=1000',
+    headers: apiKey => ({ 'x-goog-api-key': apiKey }),
+  },
+}
+
+/**
+ * The models a provider offers for a key, as it names them, sorted.
+ *
+ * @throws Error when it refuses, redirects, answers with something else, or takes longer than 5 s.
+ */
+export async function listModels({ provider, apiKey, baseUrl }: ProviderAccess): Promise<string[]> {
+  const { path, headers } = ownDialects[provider] ?? openAiCompatible
+  const response = await fetch(baseUrl + path, {
+    headers: { accept: 'application/json', ...headers(apiKey) },
+    // The key is for this address, wherever it may point.
+    redirect: 'error',
+    signal: AbortSignal.timeout(deadlineMs),
+  })
+  if (!response.ok) {
+    await response.body?.cancel()
+    throw new Error(`${provider} answers with status ${response.status}`)
+  }
+  return namesIn(JSON.parse(await boundedText(response)), provider)
+}
+
+async function boundedText(response: Response): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.length
+    if (bytes > answerBytesMax) throw new Error('the list of models is too long')
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString()
+}
+
+/**
+ * `{data: [{id}]}` everywhere, but for Google's `{models: [{name: 'models/…'}]}` and one that sends the
+ * list bare.
+ */
+function namesIn(answer: unknown, provider: ProviderName): string[] {
+  const { data, models } = (answer ?? {}) as { data?: unknown; models?: unknown }
+  const list = Array.isArray(answer) ? answer : provider === 'google' ? models : data
+  if (!Array.isArray(list)) throw new Error(`${provider} answers with no list of models`)
+  const names = list.flatMap((row: { id?: unknown; name?: unknown } | null) => {
+    const name = provider === 'google' ? row?.name : row?.id
+    return typeof name === 'string' ? [name.replace(/^models\//, '')] : []
+  })
+  // Names go into answers, logs and requests.
+  const sane = names.filter(name => /^[\x21-\x7e]+$/.test(name) && name.length <= nameMax)
+  return [...new Set(sane)].toSorted().slice(0, modelsMax)
+}

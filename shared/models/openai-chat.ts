@@ -1,0 +1,131 @@
+import OpenAI from 'openai'
+import { Refusal } from '#shared/core/errors.ts'
+import {
+  compatiblePathOf,
+  providerNames,
+  providers,
+  type ProviderName,
+} from '#shared/core/provider-registry.ts'
+
+export type ChatTurn = { role: 'system' | 'user' | 'assistant'; content: string }
+
+type ChatAnswer = {
+  text: string
+  /** As the provider counts them; 0 where it does not say. */
+  inputTokens: number
+  outputTokens: number
+}
+
+/** A language model behind an OpenAI-compatible chat API. */
+export type ChatModel = {
+  /** Provider-prefixed, as people name it. */
+  readonly model: string
+  /**
+   * The model's answer to a conversation, as JSON of the schema where the provider can be held to one;
+   * others are only asked, so check what comes.
+   *
+   * @throws Refusal `upstream` when the provider refuses or stays silent for five minutes; retries of rate
+   *   limits and server errors are the SDK's (three).
+   */
+  answerJson(turns: readonly ChatTurn[], schema: object, signal?: AbortSignal): Promise<ChatAnswer>
+}
+
+/** Where a model is, and the operator's key for it. */
+export type ChatSettings = { model: string; apiKey?: string; baseUrl?: string }
+
+/** A long batch, thought over by a slow model. */
+const deadlineMs = 300_000
+
+/**
+ * Opens `<provider>/<model>` of any registered provider. No call is made yet.
+ *
+ * @throws Refusal `invalid` when the name has no known provider, or the provider needs a key.
+ */
+export function openChatModel({ model, apiKey, baseUrl }: ChatSettings): ChatModel {
+  const { provider, name } = splitModel(model)
+  if (!apiKey && !baseUrl && provider !== 'ollama') {
+    const prefix = provider.toUpperCase()
+    throw new Refusal('invalid', `${prefix}_API_KEY is missing`, `${model} cannot be used without`)
+  }
+  const client = new OpenAI({
+    apiKey: apiKey || 'none',
+    baseURL: (baseUrl || providers[provider].baseUrl) + compatiblePathOf(provider),
+    maxRetries: 3,
+    timeout: deadlineMs,
+  })
+  let strictness: Strictness = 'schema'
+
+  return {
+    model,
+    async answerJson(turns, schema, signal) {
+      for (;;) {
+        try {
+          const completion = await client.chat.completions.create(
+            { model: name, messages: [...turns], ...formatOf(strictness, schema) },
+            signal ? { signal } : {},
+          )
+          return answerOf(completion)
+        } catch (error) {
+          const weaker = isFormatRefused(error) ? weakerThan[strictness] : undefined
+          if (!weaker) refuse(model, error as Error)
+          strictness = weaker
+        }
+      }
+    },
+  }
+}
+
+function splitModel(model: string): { provider: ProviderName; name: string } {
+  const slash = model.indexOf('/')
+  const provider = providerNames.find(known => known === model.slice(0, slash))
+  const name = model.slice(slash + 1)
+  if (provider && name) return { provider, name }
+  throw new Refusal(
+    'invalid',
+    `${model.slice(0, 64)} names no model we know`,
+    `Use <provider>/<model> with a provider of ${providerNames.join(', ')}`,
+  )
+}
+
+/** How firmly the form of an answer is asked for; what a provider refuses is asked for less firmly. */
+type Strictness = 'schema' | 'json' | 'words'
+
+const weakerThan: Record<Strictness, Strictness | undefined> = {
+  schema: 'json',
+  json: 'words',
+  words: undefined,
+}
+
+function formatOf(strictness: Strictness, schema: object) {
+  if (strictness === 'words') return {}
+  if (strictness === 'json') return { response_format: { type: 'json_object' } } as const
+  const json_schema = { name: 'answer', strict: true, schema: { ...schema } }
+  return { response_format: { type: 'json_schema', json_schema } } as const
+}
+
+/** Some answer 404 for a parameter that none of their models takes. */
+const isFormatRefused = (error: unknown): boolean =>
+  error instanceof OpenAI.APIError &&
+  [400, 404, 415, 422].includes(error.status as number) &&
+  /response_?format|json_?(schema|object|mode)|structured/i.test(error.message)
+
+function answerOf(completion: OpenAI.Chat.ChatCompletion): ChatAnswer {
+  const { choices, usage } = completion
+  return {
+    text: choices?.[0]?.message?.content ?? '',
+    inputTokens: usage?.prompt_tokens ?? 0,
+    outputTokens: usage?.completion_tokens ?? 0,
+  }
+}
+
+function refuse(model: string, error: Error): never {
+  if (error instanceof OpenAI.APIUserAbortError) throw error
+  const status = error instanceof OpenAI.APIError ? error.status : undefined
+  throw new Refusal(
+    'upstream',
+    `${model} did not answer: ${error.message.slice(0, 300)}`,
+    status === 401 || status === 403
+      ? 'Check the provider key and what it may use'
+      : 'Try again; if it lasts, check the name of the model and the state of its provider',
+  )
+}

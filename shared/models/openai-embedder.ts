@@ -1,0 +1,122 @@
+import OpenAI from 'openai'
+import type { Calibration, Embedder } from '#shared/domain/embedder.ts'
+import { meanOf, partsOf, unit } from '#shared/models/long-texts.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import { timedFetch } from '#shared/core/timed-fetch.ts'
+
+export type ProviderModel = {
+  /** Provider-prefixed, as clients name it. */
+  model: string
+  /** As the provider names it. */
+  name: string
+  apiKey: string
+  baseUrl: string
+}
+
+/** Inputs a call may carry; providers take 2,048, smaller batches fail and retry more cheaply. */
+const inputsMax = 256
+/** Of all inputs together: OpenAI takes 300,000 tokens a call, and no token is shorter than a byte. */
+const bytesMax = 300_000
+const deadlineMs = 20_000
+/** Somebody waits for the answer to a question. */
+const questionPatience = { timeout: 4_000, maxRetries: 1 }
+const questionCharacters = 16_000
+
+/**
+ * Cosines at which unrelated texts end and equal ones begin, as the makers' models behave;
+ * a model not named here gets cautious values.
+ */
+const calibrations: Record<string, Calibration> = {
+  'text-embedding-3-small': { unrelated: 0.12, same: 0.85, floor: 0.16 },
+  'text-embedding-3-large': { unrelated: 0.12, same: 0.85, floor: 0.16 },
+  'text-embedding-ada-002': { unrelated: 0.72, same: 0.97, floor: 0.2 },
+}
+const cautious: Calibration = { unrelated: 0.2, same: 0.9, floor: 0.15 }
+
+/**
+ * Embeddings of any OpenAI-compatible endpoint. The first call learns the dimension. The vector of a text
+ * beyond 8,000 bytes is the mean of those of its parts, so that all of it counts.
+ *
+ * @throws Refusal `upstream` when the provider refuses or stays silent for 20 s; retries of rate
+ *   limits and server errors are the SDK's (three).
+ */
+export async function openProviderEmbedder(provider: ProviderModel): Promise<Embedder> {
+  const { model, name, apiKey, baseUrl } = provider
+  const client = new OpenAI({
+    apiKey: apiKey || 'none',
+    baseURL: baseUrl,
+    maxRetries: 3,
+    timeout: deadlineMs,
+    fetch: timedFetch(model.split('/')[0]!),
+  })
+
+  const embed = async (
+    texts: readonly string[],
+    signal?: AbortSignal,
+    patience: { timeout?: number; maxRetries?: number } = {},
+  ): Promise<Float32Array[]> => {
+    const partsOfTexts = texts.map(text => partsOf(asInput(text)))
+    const ofParts: Float32Array[] = []
+    for (const input of batchesOf(partsOfTexts.flat())) {
+      const answer = await client.embeddings
+        .create({ model: name, input }, { ...patience, ...(signal && { signal }) })
+        .catch((error: Error) => refuse(model, error))
+      if (answer.data.length !== input.length) refuse(model, new Error('vectors are missing'))
+      const inOrder = answer.data.toSorted((one, other) => one.index - other.index)
+      ofParts.push(...inOrder.map(({ embedding }) => unit(Float32Array.from(embedding))))
+    }
+    let next = 0
+    return partsOfTexts.map(parts => meanOf(ofParts.slice(next, (next += parts.length)), parts))
+  }
+
+  const [probe] = await embed(['dimension'])
+  const dimension = probe!.length
+  return {
+    model,
+    dimension,
+    space: spaceOf(model, dimension),
+    calibration: calibrations[name] ?? cautious,
+    embedTexts: (texts, signal) => embed(texts, signal),
+    embedQuery: async (text, signal) => {
+      const question = text.slice(0, questionCharacters)
+      return (await embed([question], signal, questionPatience))[0]!
+    },
+  }
+}
+
+/** A name for field paths that no other model and dimension gets: `/` is `__`, other signs `_` and hex. */
+function spaceOf(model: string, dimension: number): string {
+  const escaped = model.replaceAll(/[^A-Za-z0-9-]/g, sign =>
+    sign === '/' ? '__' : `_${sign.codePointAt(0)!.toString(16).padStart(2, '0')}`,
+  )
+  return `${escaped}-${dimension}`
+}
+
+/** Providers refuse an empty input. */
+const asInput = (text: string): string => text.toWellFormed() || ' '
+
+function* batchesOf(inputs: readonly string[]): Generator<string[]> {
+  let batch: string[] = []
+  let bytes = 0
+  for (const input of inputs) {
+    const size = Buffer.byteLength(input)
+    if (batch.length > 0 && (batch.length === inputsMax || bytes + size > bytesMax)) {
+      yield batch
+      batch = []
+      bytes = 0
+    }
+    batch.push(input)
+    bytes += size
+  }
+  if (batch.length > 0) yield batch
+}
+
+function refuse(model: string, error: Error): never {
+  if (error instanceof OpenAI.APIUserAbortError) throw error
+  const status = error instanceof OpenAI.APIError ? error.status : undefined
+  throw new Refusal(
+    'upstream',
+    `The embedding model ${model} did not answer${status ? ` (status ${status})` : ''}`,
+    'Try again; if it lasts, the operator should check the provider and its key',
+  )
+}

@@ -1,0 +1,53 @@
+import type { Embedder } from '#shared/domain/embedder.ts'
+import type { Embedders } from '#shared/models/embedders.ts'
+import { providerNames } from '#shared/core/provider-registry.ts'
+
+export type SpaceEmbedders = {
+  /** One embedder per space that can still be embedded into, the service's default if none can. */
+  embedders: Embedder[]
+  /** Spaces nobody can embed into any more, and why. */
+  lost: { space: string; reason: string }[]
+}
+
+/**
+ * Who embeds into the given vault spaces. A space keeps the name of its model; one whose model cannot be
+ * told from it, or is not available here any more, is lost.
+ *
+ * @throws Refusal `upstream` when the model of a space does not answer.
+ */
+export async function embeddersOfSpaces(
+  embedders: Embedders,
+  spaces: readonly string[],
+): Promise<SpaceEmbedders> {
+  const found: Embedder[] = []
+  const lost: SpaceEmbedders['lost'] = []
+  for (const space of spaces) {
+    const embedder = await embedderOf(embedders, space)
+    if (typeof embedder === 'string') lost.push({ space, reason: embedder })
+    else found.push(embedder)
+  }
+  if (found.length === 0) found.push(await embedders.get())
+  return { embedders: found, lost }
+}
+
+/** The embedder, or why there is none. */
+async function embedderOf(embedders: Embedders, space: string): Promise<Embedder | string> {
+  const usual = await embedders.get()
+  if (usual.space === space) return usual
+  const model = modelOfSpace(space)
+  if (!model) return 'its model cannot be told from its name'
+  const missing = embedders.whyNot(model)
+  if (missing !== undefined) return missing
+  const embedder = await embedders.get(model)
+  return embedder.space === space ? embedder : `${model} embeds into ${embedder.space} now`
+}
+
+/** The model whose space this is, as far as the name says: `__` is `/`, other signs are `_` and hex. */
+export function modelOfSpace(space: string): string | undefined {
+  if (space.startsWith('local_')) return 'local'
+  const [, name = ''] = /^((?:[A-Za-z0-9-]|__|_[0-9a-f]{2})+)-\d+$/.exec(space) ?? []
+  const model = name.replaceAll(/__|_([0-9a-f]{2})/g, (_, hex?: string) =>
+    hex === undefined ? '/' : String.fromCharCode(Number.parseInt(hex, 16)),
+  )
+  return providerNames.some(provider => model.startsWith(`${provider}/`)) ? model : undefined
+}

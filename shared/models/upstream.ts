@@ -1,0 +1,125 @@
+import type { Readable } from 'node:stream'
+import type { Agent, request as UndiciRequest } from 'undici'
+import { Refusal } from '#shared/core/errors.ts'
+import { providerSeconds } from '#shared/core/metrics.ts'
+import { traced } from '#shared/core/trace.ts'
+
+type UpstreamRequest = {
+  /** Whom an error names. */
+  provider: string
+  url: URL
+  headers: Record<string, string>
+  body: Buffer | Readable
+  /** Ends the call, at any time. */
+  signal: AbortSignal
+}
+
+/** What a provider answered, its bytes as they were sent. */
+export type UpstreamAnswer = {
+  status: number
+  /** Names in lower case. */
+  headers: Record<string, string | string[] | undefined>
+  body: Readable
+}
+
+export type Upstream = {
+  /**
+   * Posts to a provider and answers with whatever it answers, errors included. Redirects are not
+   * followed: the key is for this address.
+   *
+   * @throws Refusal `upstream` when it cannot be reached, begins no answer in time, or redirects; the
+   *   signal's reason when that fires first.
+   */
+  post(request: UpstreamRequest): Promise<UpstreamAnswer>
+  close(): Promise<void>
+}
+
+const connectMs = 10_000
+
+type Patience = {
+  /** Until the head of the answer; a model that thinks and does not stream takes minutes. */
+  firstByteMs: number
+  /** Between two pieces of it. */
+  idleMs: number
+}
+
+/** Connections to all providers, kept open for the next call. */
+export function createUpstream({ firstByteMs, idleMs }: Patience): Upstream {
+  let opened: Promise<{ request: typeof UndiciRequest; dispatcher: Agent }> | undefined
+  // Processes that only work never load the client.
+  const open = async () => {
+    const { Agent, request } = await import('undici')
+    const dispatcher = new Agent({
+      connect: { timeout: connectMs },
+      headersTimeout: firstByteMs,
+      bodyTimeout: idleMs,
+      // Providers close idle connections after a minute or more; one that closes first costs a call.
+      keepAliveTimeout: 15_000,
+      allowH2: false,
+    })
+    return { request, dispatcher }
+  }
+  return {
+    async post({ provider, url, headers, body, signal }) {
+      requireNoMemoryKey(url, headers)
+      const { request, dispatcher } = await (opened ??= open())
+      signal.throwIfAborted()
+      const options = { method: 'POST', dispatcher, headers, body, signal } as const
+      const answer = await timed(provider, () => request(url, options)).catch((error: Error) => {
+        // What is wrong with a body that is still being read is the client's to hear.
+        if (signal.aborted || error instanceof Refusal) throw error
+        throw refusalOf(provider, error)
+      })
+      const { statusCode: status, headers: answered } = answer
+      if (status < 300 || status >= 400 || status === 304) {
+        return { status, headers: answered, body: answer.body }
+      }
+      answer.body.on('error', () => {}).destroy()
+      throw new Refusal(
+        'upstream',
+        `${provider} answers with a redirect`,
+        'Redirects are not followed; the operator should check its base URL',
+      )
+    },
+    async close() {
+      await (await opened)?.dispatcher.destroy()
+    },
+  }
+}
+
+/** Timed until the head of the answer; status 0 when there was none. */
+function timed<Answer extends { statusCode: number }>(
+  provider: string,
+  ask: () => Promise<Answer>,
+): Promise<Answer> {
+  const ended = providerSeconds.startTimer({ provider })
+  return traced('provider', { 'server.name': provider }, async span => {
+    let status = 0
+    try {
+      const answer = await ask()
+      status = answer.statusCode
+      return answer
+    } finally {
+      ended({ status })
+      span.setAttribute('http.response.status_code', status)
+    }
+  })
+}
+
+function refusalOf(provider: string, error: Error): Refusal {
+  const { code = '' } = error as { code?: string }
+  const late = /TIMEOUT/.test(code)
+  return new Refusal(
+    'upstream',
+    late ? `${provider} did not answer in time` : `${provider} is out of reach`,
+    'Nothing is wrong with the request; try again, and if it lasts look at the state of the provider',
+  )
+}
+
+/** The last fence: whoever builds a call leaves Memory Keys out. One that gets here is a bug of ours. */
+function requireNoMemoryKey(url: URL, headers: Record<string, string>): void {
+  const values = [url.href, ...url.searchParams.values(), ...Object.values(headers)]
+  if (values.some(value => /mk_[A-Za-z0-9_-]{16}/.test(value))) {
+    throw new Error('a Memory Key was about to leave the service')
+  }
+}

@@ -1,0 +1,159 @@
+import type { Query } from '#shared/storage/postgres/connect.ts'
+import { settledChannel, type OperationState } from '#shared/operations/operations.postgres.ts'
+
+/** What the request would have answered, had it waited. */
+export type Outcome = { status: number; body: unknown }
+
+export type OperationRow = {
+  id: string
+  kind: string
+  state: OperationState
+  /** The key that asked, masked. */
+  key: string
+  session: string | null
+  done: number
+  total: number
+  createdAt: Date
+  finishedAt: Date | null
+  outcome: Outcome | null
+}
+
+const columns = `o.id, o.kind, o.state, coalesce(k.masked, '') as key, o.session,
+  o.progress_done as done, o.progress_total as total, o.created_at as "createdAt",
+  o.finished_at as "finishedAt",
+  case when o.status is not null then jsonb_build_object('status', o.status, 'body', o.outcome) end
+    as outcome`
+
+/** Which operations of an account somebody may see. */
+export type Whose = {
+  account: string
+  /** Those of this vault alone, or null for all of the account itself: not of its members. */
+  vault: string | null
+}
+
+const seenBy = `(o.vault = $2 or $2::uuid is null and not exists (
+  select from memory_keys m where m.vault = o.vault and m.kind <> 'vault'))`
+
+/** One operation that somebody may see, or undefined. */
+export async function findSeen(
+  query: Query,
+  { account, vault }: Whose,
+  id: string,
+): Promise<OperationRow | undefined> {
+  const { rows } = await query<OperationRow>(
+    `select ${columns} from operations o left join memory_keys k on k.hash = o.key_hash
+     where o.account = $1 and ${seenBy} and o.id = $3`,
+    [account, vault, id],
+    'operations.find-seen',
+  )
+  return rows[0]
+}
+
+/** One operation of an account, or undefined. */
+export async function findOperation(
+  query: Query,
+  account: string,
+  id: string,
+): Promise<OperationRow | undefined> {
+  const { rows } = await query<OperationRow>(
+    `select ${columns} from operations o left join memory_keys k on k.hash = o.key_hash
+     where o.account = $1 and o.id = $2`,
+    [account, id],
+    'operations.find',
+  )
+  return rows[0]
+}
+
+export type OperationFilter = {
+  state: OperationState | undefined
+  kind: string | undefined
+  /** Only operations older than this id. */
+  before: string | undefined
+  limit: number
+}
+
+/** Operations that somebody may see, newest first. */
+export async function listOperations(
+  query: Query,
+  { account, vault }: Whose,
+  { state, kind, before, limit }: OperationFilter,
+): Promise<OperationRow[]> {
+  const { rows } = await query<OperationRow>(
+    `select ${columns} from operations o left join memory_keys k on k.hash = o.key_hash
+     where o.account = $1 and ${seenBy}
+       and ($3::text is null or o.state = $3) and ($4::text is null or o.kind = $4)
+       and ($5::uuid is null or o.id < $5)
+     order by o.id desc limit $6`,
+    [account, vault, state ?? null, kind ?? null, before ?? null, limit],
+    'operations.list',
+  )
+  return rows
+}
+
+/** Work has begun, or has come further; never backwards, and never after its end. */
+export async function reportProgress(
+  query: Query,
+  id: string,
+  { done, total }: { done: number; total?: number },
+): Promise<void> {
+  await query(
+    `update operations set state = 'running', progress_done = greatest(progress_done, $2),
+            progress_total = coalesce($3, progress_total)
+     where id = $1 and state in ('accepted', 'running')`,
+    [id, done, total ?? null],
+    'operations.progress',
+  )
+}
+
+/**
+ * Ends an operation with what it answers; whoever waits is told when the transaction commits. Its
+ * vault has one piece of pending work less.
+ *
+ * @returns false when it had ended before: the caller's effects must not count twice.
+ */
+export async function finishOperation(
+  query: Query,
+  id: string,
+  { status, body }: Outcome,
+): Promise<boolean> {
+  const { rows } = await query<{ ended: number }>(
+    `with ended as (
+       update operations set state = 'done', finished_at = now(), status = $2, outcome = $3::jsonb,
+              progress_done = progress_total
+       where id = $1 and state in ('accepted', 'running', 'failed') returning id, vault, awaited
+     ), lowered as (
+       update vaults set pending = greatest(0, pending - 1) where id = (select vault from ended)
+     ), told as (
+       select pg_notify('${settledChannel}', id::text) from ended where awaited
+     )
+     select (select count(*)::int from ended) as ended, (select count(*) from told) as told`,
+    [id, status, JSON.stringify(body)],
+    'operations.finish',
+  )
+  return rows[0]!.ended === 1
+}
+
+/**
+ * Marks accepted work as cancelled and takes its bill back. The caller removes its job in the same
+ * transaction, and rolls back when the job has begun.
+ */
+export async function cancelAccepted(query: Query, account: string, id: string): Promise<boolean> {
+  const { rowCount } = await query(
+    `with cancelled as (
+       update operations set state = 'cancelled', finished_at = now()
+       where id = $1 and account = $2 and state = 'accepted' returning id, vault
+     ), lowered as (
+       update vaults set pending = greatest(0, pending - 1)
+       where id = (select vault from cancelled)
+     ), unbilled as (
+       delete from usage_events where id = (select id from cancelled)
+       returning account, memory_tokens
+     ), returned as (
+       update accounts a set balance = balance + u.memory_tokens
+       from unbilled u where a.id = u.account and a.balance is not null
+     )
+     select id from cancelled`,
+    [id, account],
+  )
+  return rowCount === 1
+}

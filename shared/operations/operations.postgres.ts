@@ -1,0 +1,149 @@
+import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
+
+export type OperationState = 'accepted' | 'running' | 'done' | 'failed' | 'cancelled'
+
+/** Work that is promised and billed together: its operation and its usage row share one id. */
+export type NewOperation = {
+  id: string
+  account: string
+  vault: string
+  keyHash: Buffer
+  kind: string
+  /** A request waits for it. */
+  awaited: boolean
+  session: string | null
+  model: string | null
+  /** Steps of the work, for its progress; 1 when it is done in one. */
+  total?: number
+  inputTokens: number
+  outputTokens: number
+  memoryTokens: number
+}
+
+/** The bill of work that costs nothing, or nothing until it ends. */
+export const unbilled = { model: null, inputTokens: 0, outputTokens: 0, memoryTokens: 0 } as const
+
+/** What the vault was when the work was accepted. */
+export type Accepted = {
+  epoch: number
+  sessionEpoch: number
+  pending: number
+  /** False when the operation had been promised before: nothing was written, and nothing is to be done. */
+  fresh: boolean
+}
+
+/** NOTIFY channel on which awaited operations are announced when they are settled, ids by comma. */
+export const settledChannel = 'operations_settled'
+
+/**
+ * Writes operations with their bills and raises each vault's count of pending work, in one statement.
+ * An operation that is there already stays as it is, with its bill. Vault rows are locked in the order of
+ * their ids, so that groups of several processes never deadlock.
+ *
+ * @returns one entry per operation, in order.
+ */
+export async function insertOperations(
+  tx: Transaction,
+  operations: readonly NewOperation[],
+): Promise<Accepted[]> {
+  const items = JSON.stringify(operations.map(rowOf))
+  const { rows } = await tx.query<Accepted & { session_epoch: number }>(
+    `with item as (
+       select * from jsonb_to_recordset($1::jsonb) as item(
+         n int, id uuid, account uuid, vault uuid, key_hash text, kind text, awaited boolean,
+         session text, model text, total int,
+         input_tokens int, output_tokens int, memory_tokens int)
+     ), held as (
+       select id, epoch, pending from vaults where id in (select vault from item)
+       order by id for no key update
+     ), promised as (
+       insert into operations (id, account, vault, key_hash, kind, epoch, awaited, session, progress_total)
+       select i.id, i.account, i.vault, decode(i.key_hash, 'hex'), i.kind, h.epoch, i.awaited, i.session,
+              i.total
+       from item i join held h on h.id = i.vault
+       on conflict (id) do nothing returning id, vault
+     ), raised as (
+       update vaults v set pending = pending + tally.n
+       from (select vault, count(*)::int n from promised group by vault) tally
+       where v.id = tally.vault returning v.id, v.pending
+     ), billed as (
+       insert into usage_events (id, account, vault, key_hash, kind, model, session,
+                                 input_tokens, output_tokens, memory_tokens)
+       select i.id, i.account, i.vault, decode(i.key_hash, 'hex'), i.kind, i.model, i.session,
+              i.input_tokens, i.output_tokens, i.memory_tokens
+       from item i join promised p on p.id = i.id
+       on conflict (id) do nothing returning account, memory_tokens
+     ), owing as (
+       select id from accounts where balance is not null and id in (select account from item)
+       order by id for no key update
+     ), charged as (
+       update accounts a set balance = balance - bill.tokens
+       from (select account, sum(memory_tokens) tokens from billed group by account) bill, owing
+       where a.id = bill.account and owing.id = a.id
+     )
+     select h.epoch, coalesce(r.pending, h.pending) as pending, coalesce(s.epoch, 0) as session_epoch,
+            p.id is not null as fresh
+     from item i join held h on h.id = i.vault
+     left join raised r on r.id = i.vault
+     left join promised p on p.id = i.id
+     left join sessions s on s.vault = i.vault and s.session = i.session
+     order by i.n`,
+    [items],
+    'operations.insert',
+  )
+  return rows.map(({ epoch, session_epoch: sessionEpoch, pending, fresh }) => ({
+    epoch,
+    sessionEpoch,
+    pending,
+    fresh,
+  }))
+}
+
+function rowOf(operation: NewOperation, n: number) {
+  return {
+    n,
+    id: operation.id,
+    account: operation.account,
+    vault: operation.vault,
+    key_hash: operation.keyHash.toString('hex'),
+    kind: operation.kind,
+    awaited: operation.awaited,
+    session: operation.session,
+    model: operation.model,
+    total: operation.total ?? 1,
+    input_tokens: operation.inputTokens,
+    output_tokens: operation.outputTokens,
+    memory_tokens: operation.memoryTokens,
+  }
+}
+
+/** Ends an operation whose last try failed; its promise is kept in the dead-letter queue. */
+export async function failOperations(query: Query, ids: readonly string[]): Promise<void> {
+  await query(
+    `with failed as (
+       update operations set state = 'failed', finished_at = now()
+       where id = any($1::uuid[]) and state in ('accepted', 'running') returning id, vault, awaited
+     ), told as (
+       select pg_notify('${settledChannel}', id::text) from failed where awaited
+     ), lowered as (
+       update vaults v set pending = greatest(0, pending - tally.n)
+       from (select vault, count(*)::int n from failed group by vault) tally where v.id = tally.vault
+     )
+     select count(*) from told`,
+    [ids],
+  )
+}
+
+/** The state of one operation of an account, or undefined when it has none of that id. */
+export async function stateOf(
+  query: Query,
+  account: string,
+  id: string,
+): Promise<OperationState | undefined> {
+  const { rows } = await query<{ state: OperationState }>(
+    'select state from operations where id = $1 and account = $2',
+    [id, account],
+    'operations.state',
+  )
+  return rows[0]?.state
+}

@@ -1,0 +1,65 @@
+import type { Query } from '#shared/storage/postgres/connect.ts'
+import { inForce, type Redaction, type StoredRedaction } from '#shared/privacy/redaction-policy.ts'
+
+/** Content by what it is about. */
+export type Rule = { match: string; note: string }
+
+export type TagQuestion = {
+  id: string
+  label: string
+  question: string
+  examples: string[]
+  negatives: string[]
+  /** Labels it had before. */
+  former: string[]
+}
+
+/** Everything the passes go by, as it is at this moment. */
+export type OrgPolicy = {
+  org: string
+  /** The owner's account: its provider keys are used, and it pays. */
+  account: string
+  /** The shared vault, as it is at this moment. */
+  vault: string
+  epoch: number
+  revision: number
+  provider: string
+  extractModel: string
+  classifyModel: string
+  /** What becomes of private data in what is shared. */
+  redaction: Redaction | null
+  defaultOn: boolean
+  custom: string
+  antiRules: Rule[]
+  execRules: Rule[]
+  tags: TagQuestion[]
+}
+
+/** The policy of an organization; undefined once it is gone. */
+export async function policyOf(query: Query, org: string): Promise<OrgPolicy | undefined> {
+  const { rows } = await query<
+    Omit<OrgPolicy, 'redaction'> & { redaction: StoredRedaction | null }
+  >(
+    `select o.id as org, o.account, o.vault, v.epoch, v.revision::float8 as revision,
+            o.processor_provider as provider,
+            o.extract_model as "extractModel", o.classify_model as "classifyModel",
+            coalesce(o.redaction, a.redaction) as redaction,
+            coalesce(i.default_on, true) as "defaultOn", coalesce(i.custom, '') as custom,
+            ${rulesOf('anti')} as "antiRules", ${rulesOf('exec')} as "execRules",
+            coalesce((select json_agg(json_build_object('id', t.id, 'label', t.label,
+                        'question', t.question, 'examples', t.examples, 'negatives', t.negatives,
+                        'former', t.former)
+                        order by t.created_at, t.id)
+                      from org_tags t where t.org = o.id), '[]') as tags
+     from orgs o join accounts a on a.id = o.account join vaults v on v.id = o.vault
+     left join org_instructions i on i.org = o.id
+     where o.id = $1`,
+    [org],
+    'org-policy.find',
+  )
+  return rows[0] && { ...rows[0], redaction: inForce(rows[0].redaction) }
+}
+
+const rulesOf = (kind: 'anti' | 'exec'): string =>
+  `coalesce((select json_agg(json_build_object('match', r.match, 'note', r.note) order by r.position)
+             from org_rules r where r.org = o.id and r.kind = '${kind}'), '[]')`

@@ -1,0 +1,156 @@
+import { Refusal } from '#shared/core/errors.ts'
+import { isUuid } from '#shared/core/ids.ts'
+import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
+
+/** An organization, its owner, and its shared vault as it is at this moment. */
+export type OrgRow = {
+  id: string
+  /** The owner's account: it pays for what members do. */
+  account: string
+  ownerEmail: string
+  /** The shared vault. */
+  vault: string
+  epoch: number
+  revision: number
+  /** The vault space that all of it is in; null as long as nobody has looked. */
+  space: string | null
+  name: string
+  processorProvider: string
+  extractModel: string
+  classifyModel: string
+  createdAt: Date
+  updatedAt: Date
+}
+
+export type OrgSettings = Pick<
+  OrgRow,
+  'name' | 'processorProvider' | 'extractModel' | 'classifyModel'
+>
+
+export type OrgChange = {
+  [Setting in keyof OrgSettings]?: OrgSettings[Setting] | undefined
+}
+
+const columns = `o.id, o.account, a.email as "ownerEmail", o.vault, v.epoch, v.revision::float8 as revision, o.space,
+  o.name, o.processor_provider as "processorProvider", o.extract_model as "extractModel",
+  o.classify_model as "classifyModel", o.created_at as "createdAt", o.updated_at as "updatedAt"`
+
+const joined = 'orgs o join accounts a on a.id = o.account join vaults v on v.id = o.vault'
+
+/** An organization of an account; undefined for any other id, whoever it belongs to. */
+export async function findOrg(
+  query: Query,
+  account: string,
+  id: string,
+): Promise<OrgRow | undefined> {
+  if (!isUuid(id)) return undefined
+  const { rows } = await query<OrgRow>(
+    `select ${columns} from ${joined} where o.id = $1 and o.account = $2`,
+    [id, account],
+    'orgs.find',
+  )
+  return rows[0]
+}
+
+/** Every organization of an account, oldest first. */
+export async function listOrgs(query: Query, account: string): Promise<OrgRow[]> {
+  const { rows } = await query<OrgRow>(
+    `select ${columns} from ${joined} where o.account = $1 order by o.created_at, o.id`,
+    [account],
+    'orgs.list',
+  )
+  return rows
+}
+
+/**
+ * Holds an organization of an account until the transaction ends, so that changes to its policy follow
+ * one another, and tells with its version that there was one.
+ *
+ * @returns false for any other id.
+ */
+export async function holdOrg(tx: Transaction, account: string, id: string): Promise<boolean> {
+  if (!isUuid(id)) return false
+  const { rowCount } = await tx.query(
+    'update orgs set policy_version = policy_version + 1 where id = $1 and account = $2',
+    [id, account],
+    'orgs.hold',
+  )
+  return rowCount === 1
+}
+
+/** @returns false when the account has an organization of that name, or this one already. */
+export async function insertOrg(
+  tx: Transaction,
+  org: OrgSettings & { id: string; account: string; vault: string },
+): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `insert into orgs (id, account, vault, name, processor_provider, extract_model, classify_model)
+     values ($1, $2, $3, $4, $5, $6, $7) on conflict do nothing`,
+    [
+      org.id,
+      org.account,
+      org.vault,
+      org.name,
+      org.processorProvider,
+      org.extractModel,
+      org.classifyModel,
+    ],
+  )
+  return rowCount === 1
+}
+
+/** Writes the settings that are given. @throws a unique violation when the name is taken. */
+export async function updateOrg(
+  tx: Transaction,
+  id: string,
+  { name, processorProvider, extractModel, classifyModel }: OrgChange,
+): Promise<void> {
+  await tx.query(
+    `update orgs set name = coalesce($2, name),
+       processor_provider = coalesce($3, processor_provider),
+       extract_model = coalesce($4, extract_model), classify_model = coalesce($5, classify_model),
+       updated_at = now()
+     where id = $1`,
+    [id, name ?? null, processorProvider ?? null, extractModel ?? null, classifyModel ?? null],
+  )
+}
+
+/** Removes an organization with everything that refers to it: policy, users, keys. Vaults stay. */
+export async function deleteOrg(tx: Transaction, id: string): Promise<void> {
+  await tx.query('delete from orgs where id = $1', [id])
+}
+
+/** The shared vault, and the private vaults of its users and of its own key. */
+export async function vaultsOfOrg(tx: Transaction, id: string): Promise<string[]> {
+  const { rows } = await tx.query<{ vault: string }>(
+    `select vault from orgs where id = $1
+     union select vault from org_users where org = $1
+     union select vault from memory_keys where org = $1`,
+    [id],
+  )
+  return rows.map(({ vault }) => vault)
+}
+
+/**
+ * Forgets the answers to earlier requests about an organization: they may hold raw keys and names.
+ *
+ * @param keyHash the credential of the admin who removes it; those of their other ones go too
+ */
+export async function forgetOrgAnswers(
+  tx: Transaction,
+  { id, email, keyHash }: { id: string; email: string; keyHash: Buffer },
+): Promise<void> {
+  await tx.query(
+    `delete from idempotency
+     where key_hash in (select hash from admin_keys where email = $2 union all select $3)
+       and route ~ ('^[A-Z]+ /v1/orgs/' || $1 || '/')`,
+    [id, email, keyHash],
+  )
+}
+
+/** The words for an organization of another admin, one that is gone, and one that never was. */
+export const missingOrganization = (): Refusal =>
+  new Refusal('missing', 'No such organization', 'GET /v1/orgs lists yours')
+
+/** Whether an error says that a name, label or email is somebody else's already. */
+export const isTaken = (error: unknown): boolean => (error as { code?: string }).code === '23505'

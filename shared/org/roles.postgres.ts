@@ -1,0 +1,104 @@
+import { isUuid } from '#shared/core/ids.ts'
+import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
+
+export type RoleRow = {
+  id: string
+  org: string
+  name: string
+  /** Labels of tags, each once; `*` is every tag. */
+  allowedTags: string[]
+  createdAt: Date
+}
+
+const columns = `id, org, name, allowed_tags as "allowedTags", created_at as "createdAt"`
+
+/** Roles of an organization, oldest first. */
+export async function listRoles(query: Query, org: string): Promise<RoleRow[]> {
+  const { rows } = await query<RoleRow>(
+    `select ${columns} from org_roles where org = $1 order by created_at, id`,
+    [org],
+    'roles.list',
+  )
+  return rows
+}
+
+export async function findRole(
+  query: Query,
+  org: string,
+  id: string,
+): Promise<RoleRow | undefined> {
+  if (!isUuid(id)) return undefined
+  const { rows } = await query<RoleRow>(
+    `select ${columns} from org_roles where org = $1 and id = $2`,
+    [org, id],
+    'roles.find',
+  )
+  return rows[0]
+}
+
+/** @throws a unique violation when the organization has a role of that name. */
+export async function insertRole(
+  tx: Transaction,
+  { id, org, name, allowedTags }: Omit<RoleRow, 'createdAt'>,
+): Promise<void> {
+  await tx.query('insert into org_roles (id, org, name, allowed_tags) values ($1, $2, $3, $4)', [
+    id,
+    org,
+    name,
+    allowedTags,
+  ])
+}
+
+export type RoleChange = { name?: string | undefined; allowedTags?: string[] | undefined }
+
+/** Writes what is given. @throws a unique violation when another role has that name. */
+export async function updateRole(
+  tx: Transaction,
+  id: string,
+  { name, allowedTags }: RoleChange,
+): Promise<void> {
+  await tx.query(
+    `update org_roles set name = coalesce($2, name), allowed_tags = coalesce($3, allowed_tags)
+     where id = $1`,
+    [id, name ?? null, allowedTags ?? null],
+  )
+}
+
+/** Removes a role; it is taken from everybody who holds it. */
+export async function deleteRole(tx: Transaction, id: string): Promise<void> {
+  await tx.query('delete from org_roles where id = $1', [id])
+}
+
+/** The most labels, each counted once, that roles allow somebody who holds this role, or this user. */
+export async function mostLabels(
+  { query }: Pick<Transaction, 'query'>,
+  { role = null, user = null }: { role?: string | null; user?: string | null },
+): Promise<number> {
+  const { rows } = await query<{ most: number }>(
+    `select coalesce(max(labels), 0)::int as most from (
+       select count(distinct label) as labels
+       from org_user_roles held join org_roles r on r.id = held.role, unnest(r.allowed_tags) a(label)
+       where held.org_user in (
+         select org_user from org_user_roles where role = $1::uuid or org_user = $2::uuid)
+       group by held.org_user) people`,
+    [role, user],
+  )
+  return rows[0]!.most
+}
+
+/** Puts another label in the place of one, or of null takes it away, in every role of an organization. */
+export async function relabelRoles(
+  tx: Transaction,
+  org: string,
+  { from, to }: { from: string; to: string | null },
+): Promise<void> {
+  await tx.query(
+    `update org_roles set allowed_tags = array(
+       select case when label = $2 then $3 else label end
+       from unnest(allowed_tags) with ordinality as allowed(label, n)
+       where not (label = $2 and ($3::text is null or $3 = any(allowed_tags)))
+       order by n)
+     where org = $1 and $2 = any(allowed_tags)`,
+    [org, from, to],
+  )
+}

@@ -1,0 +1,50 @@
+import type { VaultScope } from '#shared/domain/memory.ts'
+import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import { byPlace } from '#shared/storage/mongo/indexes.ts'
+import {
+  sharedFields,
+  sharedIn,
+  sharedOf,
+  type SharedMemory,
+} from '#shared/org/shared-memories.mongo.ts'
+
+/** A shared memory with the operation that made it, and the vector of the space that was asked for. */
+export type ExportedShared = SharedMemory & { operation: string; vector: Float32Array | undefined }
+
+/** As `exportedDocuments` reads. */
+const batchSizes = { withVectors: 100, without: 500 }
+
+/**
+ * Streams what an organization shares, oldest first, in the order of one index. A reader that stops early
+ * closes the cursor.
+ *
+ * @param space the one whose vectors come along
+ * @throws Refusal `unavailable` when the memory store is out of reach.
+ */
+export async function* exportedShared(
+  { memories }: Pick<Mongo, 'memories'>,
+  scope: Pick<VaultScope, 'vault' | 'epoch'>,
+  space: string | undefined,
+): AsyncGenerator<ExportedShared> {
+  const cursor = memories.find(sharedIn(scope), {
+    projection: {
+      ...sharedFields,
+      operation: 1,
+      ...(space !== undefined && { [`vectors.${space}`]: 1 }),
+    },
+    sort: { at: 1, _id: 1 },
+    hint: byPlace,
+    batchSize: space === undefined ? batchSizes.without : batchSizes.withVectors,
+  })
+  try {
+    for await (const document of cursor) {
+      const { operation, vectors } = document
+      const vector = space === undefined ? undefined : vectors[space]?.toFloat32Array()
+      yield { ...sharedOf(document), operation, vector }
+    }
+  } catch (error) {
+    refuseWhenUnreachable(error)
+  } finally {
+    await cursor.close()
+  }
+}

@@ -1,0 +1,138 @@
+import type { Filter } from 'mongodb'
+import type { EmbeddedMemory, VaultScope } from '#shared/domain/memory.ts'
+import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import {
+  embeddedMemoryOf,
+  projectionOf,
+  type MemoryDocument,
+} from '#shared/storage/mongo/documents.ts'
+import { byPlace, byReview, byTags } from '#shared/storage/mongo/indexes.ts'
+import {
+  sharedFields,
+  sharedIn,
+  sharedOf,
+  type SharedMemory,
+} from '#shared/org/shared-memories.mongo.ts'
+
+type Collections = Pick<Mongo, 'memories'>
+type Scope = Pick<VaultScope, 'vault' | 'epoch'>
+
+export type SharedFilter = {
+  tag: string | undefined
+  author: string | undefined
+  reviewed: boolean | undefined
+}
+
+/** Event time in epoch milliseconds and id of the last row of a page. */
+export type SharedPosition = [at: number, id: string]
+
+/** The next rows of a vault, newest first. */
+export async function sharedPage(
+  { memories }: Collections,
+  scope: Scope,
+  { after, count, ...filter }: SharedFilter & { after: SharedPosition | undefined; count: number },
+): Promise<SharedMemory[]> {
+  const rows = await memories
+    .find(
+      { ...sharedIn(scope), ...filtered(filter), ...(after && before(after)) },
+      {
+        projection: sharedFields,
+        sort: { at: -1, _id: -1 },
+        hint: byPlace,
+        limit: count,
+        signal: deadline(),
+      },
+    )
+    .toArray()
+    .catch(refuseWhenUnreachable)
+  return rows.map(sharedOf)
+}
+
+/** The newest rows that a filter lets through, with their vectors of one space. */
+export async function* sharedVectors(
+  { memories }: Collections,
+  scope: Scope,
+  { space, max, ...filter }: SharedFilter & { space: string; max: number },
+): AsyncGenerator<EmbeddedMemory> {
+  const cursor = memories.find(
+    { ...sharedIn(scope), ...filtered(filter), [`vectors.${space}`]: { $exists: true } },
+    {
+      projection: projectionOf(space),
+      sort: { at: -1, _id: -1 },
+      hint: byPlace,
+      limit: max,
+      batchSize: 250,
+      signal: AbortSignal.timeout(deadlineMs * 4),
+    },
+  )
+  try {
+    for await (const document of cursor) yield embeddedMemoryOf(document, space)
+  } catch (error) {
+    refuseWhenUnreachable(error)
+  }
+}
+
+/** What nobody has reviewed and is less sure than the threshold. */
+export async function unsureShared(
+  { memories }: Collections,
+  { vault, epoch }: Scope,
+  { threshold, limit, newestFirst }: { threshold: number; limit: number; newestFirst: boolean },
+): Promise<SharedMemory[]> {
+  const rows = await memories
+    .find(
+      {
+        vault: { $eq: vault },
+        epoch: { $eq: epoch },
+        reviewed: { $eq: false },
+        confidence: { $lt: threshold },
+      },
+      {
+        projection: sharedFields,
+        sort: newestFirst ? { at: -1, _id: -1 } : { confidence: 1, at: -1, _id: -1 },
+        hint: byReview,
+        limit,
+        signal: deadline(),
+      },
+    )
+    .toArray()
+    .catch(refuseWhenUnreachable)
+  return rows.map(sharedOf)
+}
+
+/** The newest memories that bear one of these sets of tags, told by nothing but their tags. */
+export async function newestBearing(
+  { memories }: Collections,
+  { vault, epoch }: Scope,
+  { tagSets, max }: { tagSets: readonly string[]; max: number },
+): Promise<{ id: string; tags: string[] }[]> {
+  const rows = await memories
+    .find(
+      { vault: { $eq: vault }, epoch: { $eq: epoch }, tag_set: { $in: [...tagSets] } },
+      {
+        projection: { tags: 1 },
+        sort: { at: -1 },
+        hint: byTags,
+        limit: max,
+        signal: deadline(),
+      },
+    )
+    .toArray()
+    .catch(refuseWhenUnreachable)
+  return rows.map(({ _id, tags = [] }) => ({ id: _id, tags }))
+}
+
+function filtered({ tag, author, reviewed }: SharedFilter): Filter<MemoryDocument> {
+  return {
+    ...(tag !== undefined && { tags: { $eq: tag } }),
+    ...(author !== undefined && { author: { $eq: author } }),
+    ...(reviewed !== undefined && { reviewed: { $eq: reviewed } }),
+  }
+}
+
+/** Of one millisecond, the ids that follow; of earlier ones, all. */
+const before = ([at, id]: SharedPosition): Filter<MemoryDocument> => ({
+  at: { $lte: new Date(at) },
+  $or: [{ at: { $lt: new Date(at) } }, { at: { $eq: new Date(at) }, _id: { $lt: id } }],
+})
+
+const deadline = (): AbortSignal => AbortSignal.timeout(deadlineMs)

@@ -1,0 +1,121 @@
+import type { Filter } from 'mongodb'
+import type { VaultScope } from '#shared/domain/memory.ts'
+import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
+import { byId } from '#shared/storage/mongo/indexes.ts'
+
+type Collections = Pick<Mongo, 'memories'>
+type Scope = Pick<VaultScope, 'vault' | 'epoch'>
+
+/** One memory that an organization shares, as it is now. */
+export type SharedMemory = {
+  id: string
+  text: string
+  /** In order, each once. */
+  tags: readonly string[]
+  /** How sure the tags are, 0 to 1. */
+  confidence: number
+  /** The member it comes from, or the admin who seeded it. */
+  author: string
+  /** A person has decided about it. */
+  reviewed: boolean
+  /** An admin has changed its words. */
+  byHand?: boolean
+  /** Epoch milliseconds. */
+  acquiredAt: number
+  updatedAt: number
+  tokens: number
+  /** Rises with every change. */
+  version: number
+}
+
+/** What stands under an id: a memory, or the trace of one that was removed. */
+export type Standing = {
+  version: number
+  /** The last writes that came about, latest last. */
+  marks: readonly string[]
+  memory: SharedMemory | null
+}
+
+/** The filter of every shared memory of a vault; also what a scan or a page begins with. */
+export const sharedIn = ({ vault, epoch }: Scope): Filter<MemoryDocument> => ({
+  vault: { $eq: vault },
+  epoch: { $eq: epoch },
+  session: { $eq: '' },
+  tier: { $eq: 1 },
+})
+
+/** All but the vectors. */
+export const sharedFields = {
+  text: 1,
+  tags: 1,
+  confidence: 1,
+  author: 1,
+  reviewed: 1,
+  by_hand: 1,
+  at: 1,
+  updated_at: 1,
+  tokens: 1,
+  version: 1,
+} as const
+
+export function sharedOf(document: MemoryDocument): SharedMemory {
+  const { _id, text, tags = [], confidence = 0, author = '', reviewed = false } = document
+  const { at, updated_at = at, tokens, version, by_hand: byHand = false } = document
+  return {
+    id: _id,
+    text,
+    tags,
+    confidence,
+    author,
+    reviewed,
+    ...(byHand && { byHand }),
+    acquiredAt: at.getTime(),
+    updatedAt: updated_at.getTime(),
+    tokens,
+    version,
+  }
+}
+
+/** What stands under an id in a vault; undefined when nothing ever did. */
+export async function standingOf(
+  { memories }: Collections,
+  { vault, epoch }: Scope,
+  id: string,
+): Promise<Standing | undefined> {
+  const document = await memories
+    .findOne(
+      { _id: { $eq: id }, vault: { $eq: vault } },
+      {
+        projection: { ...sharedFields, epoch: 1, marks: 1, tomb_at: 1 },
+        hint: byId,
+        signal: deadline(),
+      },
+    )
+    .catch(refuseWhenUnreachable)
+  if (!document) return undefined
+  const living = document.tomb_at === undefined && document.epoch === epoch
+  return {
+    version: document.version,
+    marks: document.marks ?? [],
+    memory: living ? sharedOf(document) : null,
+  }
+}
+
+/** Those of the ids that the vault has, in no order. */
+export async function sharedByIds(
+  { memories }: Collections,
+  scope: Scope,
+  ids: readonly string[],
+): Promise<SharedMemory[]> {
+  const rows = await memories
+    .find(
+      { ...sharedIn(scope), _id: { $in: [...ids] } },
+      { projection: sharedFields, hint: byId, signal: deadline() },
+    )
+    .toArray()
+    .catch(refuseWhenUnreachable)
+  return rows.map(sharedOf)
+}
+
+const deadline = (): AbortSignal => AbortSignal.timeout(deadlineMs)

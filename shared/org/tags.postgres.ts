@@ -1,0 +1,99 @@
+import { isUuid } from '#shared/core/ids.ts'
+import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
+
+export type TagRow = {
+  id: string
+  org: string
+  label: string
+  /** What the classifier asks of a memory. */
+  question: string
+  /** Memories it fits. */
+  examples: string[]
+  /** Memories it does not fit, though one might think so. */
+  negatives: string[]
+  /** Labels it had before, that memories may still bear. */
+  former: string[]
+  createdAt: Date
+}
+
+const columns = `id, org, label, question, examples, negatives, former, created_at as "createdAt"`
+
+/** Tags of an organization, oldest first. */
+export async function listTags(query: Query, org: string): Promise<TagRow[]> {
+  const { rows } = await query<TagRow>(
+    `select ${columns} from org_tags where org = $1 order by created_at, id`,
+    [org],
+    'tags.list',
+  )
+  return rows
+}
+
+export async function findTag(query: Query, org: string, id: string): Promise<TagRow | undefined> {
+  if (!isUuid(id)) return undefined
+  const { rows } = await query<TagRow>(
+    `select ${columns} from org_tags where org = $1 and id = $2`,
+    [org, id],
+    'tags.find',
+  )
+  return rows[0]
+}
+
+/** @throws a unique violation when the organization has a tag of that label. */
+export async function insertTag(
+  tx: Transaction,
+  { id, org, label, question, examples, negatives }: Omit<TagRow, 'createdAt' | 'former'>,
+): Promise<void> {
+  await tx.query(
+    `insert into org_tags (id, org, label, question, examples, negatives)
+     values ($1, $2, $3, $4, $5, $6)`,
+    [id, org, label, question, examples, negatives],
+  )
+}
+
+export type TagChange = {
+  label?: string | undefined
+  question?: string | undefined
+  examples?: string[] | undefined
+  negatives?: string[] | undefined
+}
+
+/**
+ * Writes what is given. A new label makes the old one a former label.
+ *
+ * @throws a unique violation when another tag has that label.
+ */
+export async function updateTag(
+  tx: Transaction,
+  id: string,
+  { label, question, examples, negatives }: TagChange,
+): Promise<void> {
+  await tx.query(
+    `update org_tags set
+       former = case when $2 = label then former
+                     when $2 is null then former
+                     else array_append(array_remove(array_remove(former, $2), label), label) end,
+       label = coalesce($2, label), question = coalesce($3, question),
+       examples = coalesce($4, examples), negatives = coalesce($5, negatives)
+     where id = $1`,
+    [id, label ?? null, question ?? null, examples ?? null, negatives ?? null],
+  )
+}
+
+/** Takes a label that another tag had before from it. @returns whether one had. */
+export async function takeFormerLabel(
+  tx: Transaction,
+  org: string,
+  label: string,
+  tag: string,
+): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `update org_tags set former = array_remove(former, $2)
+     where org = $1 and id <> $3 and $2 = any(former)`,
+    [org, label, tag],
+  )
+  return rowCount > 0
+}
+
+export async function deleteTag(tx: Transaction, id: string): Promise<void> {
+  await tx.query('delete from org_tags where id = $1', [id])
+}

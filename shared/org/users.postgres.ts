@@ -1,0 +1,133 @@
+import { isUuid } from '#shared/core/ids.ts'
+import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
+
+export type UserRow = {
+  id: string
+  org: string
+  /** Their private vault. */
+  vault: string
+  teamMemberId: string
+  email: string | null
+  firstName: string | null
+  lastName: string | null
+  /** As the last assignment listed them. */
+  roles: { role_id: string; name: string }[]
+  /** A live key opens the private vault. */
+  hasKey: boolean
+  createdAt: Date
+}
+
+/** Of `UserRow`, where `u` is a user. */
+export const userColumns = `u.id, u.org, u.vault, u.team_member_id as "teamMemberId", u.email,
+  u.first_name as "firstName", u.last_name as "lastName", u.created_at as "createdAt",
+  coalesce((select json_agg(json_build_object('role_id', r.id, 'name', r.name) order by held.position)
+            from org_user_roles held join org_roles r on r.id = held.role
+            where held.org_user = u.id), '[]') as roles,
+  exists (select from memory_keys k where k.org_user = u.id and k.revoked_at is null) as "hasKey"`
+
+/** Users of an organization with their roles, oldest first. */
+export async function listUsers(query: Query, org: string): Promise<UserRow[]> {
+  const { rows } = await query<UserRow>(
+    `select ${userColumns} from org_users u where u.org = $1 order by u.created_at, u.id`,
+    [org],
+    'users.list',
+  )
+  return rows
+}
+
+export async function findUser(
+  query: Query,
+  org: string,
+  id: string,
+): Promise<UserRow | undefined> {
+  if (!isUuid(id)) return undefined
+  const { rows } = await query<UserRow>(
+    `select ${userColumns} from org_users u where u.org = $1 and u.id = $2`,
+    [org, id],
+    'users.find',
+  )
+  return rows[0]
+}
+
+/** The user an organization knows by a name, or by an email. */
+export async function findUserByName(
+  query: Query,
+  org: string,
+  name: string,
+): Promise<UserRow | undefined> {
+  const { rows } = await query<UserRow>(
+    `select ${userColumns} from org_users u where u.org = $1 and (u.team_member_id = $2 or u.email = $2)`,
+    [org, name],
+    'users.find-by-name',
+  )
+  return rows[0]
+}
+
+export type NewUser = Pick<
+  UserRow,
+  'id' | 'org' | 'vault' | 'teamMemberId' | 'email' | 'firstName' | 'lastName'
+>
+
+/** @throws a unique violation when the organization has a user of that name or email. */
+export async function insertUser(tx: Transaction, user: NewUser): Promise<void> {
+  await tx.query(
+    `insert into org_users (id, org, vault, team_member_id, email, first_name, last_name)
+     values ($1, $2, $3, $4, $5, $6, $7)`,
+    [user.id, user.org, user.vault, user.teamMemberId, user.email, user.firstName, user.lastName],
+  )
+}
+
+export type UserChange = {
+  email?: string | undefined
+  firstName?: string | undefined
+  lastName?: string | undefined
+}
+
+/**
+ * Writes what is given. A user who is called by their email goes on being called by it.
+ *
+ * @throws a unique violation when another user has that email.
+ */
+export async function updateUser(
+  tx: Transaction,
+  id: string,
+  { email, firstName, lastName }: UserChange,
+): Promise<void> {
+  await tx.query(
+    `update org_users set
+       team_member_id = case when team_member_id = email then coalesce($2, email)
+                             else team_member_id end,
+       email = coalesce($2, email), first_name = coalesce($3, first_name),
+       last_name = coalesce($4, last_name)
+     where id = $1`,
+    [id, email ?? null, firstName ?? null, lastName ?? null],
+  )
+}
+
+/** Removes a user with their roles and every key of theirs. The private vault stays. */
+export async function deleteUser(tx: Transaction, id: string): Promise<void> {
+  await tx.query('delete from org_users where id = $1', [id])
+}
+
+/**
+ * Gives a user exactly these roles.
+ *
+ * @returns false, and leaves them as they were, when one is no role of the organization.
+ */
+export async function replaceRoles(
+  tx: Transaction,
+  { org, user, roles }: { org: string; user: string; roles: readonly string[] },
+): Promise<boolean> {
+  const { rows } = await tx.query<{ known: number }>(
+    'select count(*)::int as known from org_roles where org = $1 and id = any($2::uuid[])',
+    [org, roles],
+  )
+  if (rows[0]!.known !== roles.length) return false
+  await tx.query('delete from org_user_roles where org_user = $1', [user])
+  await tx.query(
+    `insert into org_user_roles (org_user, role, position)
+     select $1, role, position from unnest($2::uuid[]) with ordinality as given(role, position)`,
+    [user, roles],
+  )
+  return true
+}

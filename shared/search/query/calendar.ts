@@ -1,0 +1,85 @@
+import { foldText } from '#shared/search/words/scripts.ts'
+
+const DAY_MS = 86_400_000
+
+/** Event times meant by a question: the span itself, and how precisely it was named. */
+export type Span = { from: number; to: number }
+
+const monthNames = [
+  'january jan januar enero janvier gennaio janeiro января январь ocak',
+  'february feb februar febrero fevrier febbraio fevereiro февраля февраль subat',
+  'march mar marz marzo mars marco марта март mart',
+  'april apr abril avril aprile апреля апрель nisan',
+  'may mai mayo maggio maio мая май mayis',
+  'june jun juni junio juin giugno junho июня июнь haziran',
+  'july jul juli julio juillet luglio julho июля июль temmuz',
+  'august aug agosto aout августа август agustos',
+  'september sep sept septiembre septembre settembre setembro сентября сентябрь eylul',
+  'october oct oktober octubre octobre ottobre outubro октября октябрь ekim',
+  'november nov noviembre novembre novembro ноября ноябрь kasim',
+  'december dec dezember diciembre decembre dicembre dezembro декабря декабрь aralik',
+]
+
+/** From 0 for January; undefined for anything else. Case and accents do not matter. */
+export function monthOf(name: string): number | undefined {
+  return months.get(foldText(name))
+}
+
+const months = new Map(
+  monthNames.flatMap((names, month) => names.split(' ').map(name => [name, month] as const)),
+)
+
+const weekdayNames = 'sunday monday tuesday wednesday thursday friday saturday'.split(' ')
+
+/** From 0 for Sunday. */
+export function weekdayOf(name: string): number | undefined {
+  const day = weekdayNames.indexOf(name.toLowerCase())
+  return day < 0 ? undefined : day
+}
+
+/** The parts of the year as the northern hemisphere counts them: first month, from 0. */
+export const seasons: Readonly<Record<string, number>> = {
+  spring: 2,
+  summer: 5,
+  autumn: 8,
+  fall: 8,
+  winter: 11,
+}
+
+/** Nobody's clock is UTC: a day is told from noon before to noon after. */
+const clockSlackMs = DAY_MS / 2
+
+/** One or several days that begin at a moment of the UTC day given. */
+export function daysFrom(year: number, month: number, day: number, days = 1): Span {
+  const start = Date.UTC(year, month, day)
+  return { from: start - clockSlackMs, to: start + days * DAY_MS + clockSlackMs }
+}
+
+export function monthSpan(year: number, month: number, count = 1): Span {
+  return {
+    from: Date.UTC(year, month, 1) - clockSlackMs,
+    to: Date.UTC(year, month + count, 1) + clockSlackMs,
+  }
+}
+
+export function yearSpan(year: number): Span {
+  return monthSpan(year, 0, 12)
+}
+
+/** Whole days, ending with the day that holds `now`, or `ago` days earlier. */
+export function lastDays(now: number, days: number, ago = 0): Span {
+  const { year, month, day } = dateOf(now)
+  return daysFrom(year, month, day - ago - days + 1, days)
+}
+
+/** The calendar week, Monday to Sunday, that lies `ago` weeks back. */
+export function weekSpan(now: number, ago: number): Span {
+  const { year, month, day } = dateOf(now)
+  const sinceMonday = (new Date(now).getUTCDay() + 6) % 7
+  return daysFrom(year, month, day - sinceMonday - 7 * ago, 7)
+}
+
+export function dateOf(now: number): { year: number; month: number; day: number } {
+  const date = new Date(now)
+  return { year: date.getUTCFullYear(), month: date.getUTCMonth(), day: date.getUTCDate() }
+}

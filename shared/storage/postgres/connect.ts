@@ -1,0 +1,140 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import pg from 'pg'
+import { Refusal } from '#shared/core/errors.ts'
+
+/** Runs one statement: on the pool or inside a transaction. `name` prepares it once per connection. */
+export type Query = <Row extends pg.QueryResultRow = pg.QueryResultRow>(
+  text: string,
+  values?: readonly unknown[],
+  name?: string,
+) => Promise<{ rows: Row[]; rowCount: number }>
+
+export type Transaction = { query: Query }
+
+export type Postgres = {
+  query: Query
+  /** Commits when `work` returns, rolls back when it throws. */
+  transaction<Result>(work: (tx: Transaction) => Promise<Result>): Promise<Result>
+  /** Holds a connection that hears NOTIFY on a channel; it reconnects by itself until closed. */
+  listen(channel: string, hear: (payload: string) => void): Promise<{ close(): Promise<void> }>
+  /** Connections of the pool right now, and callers waiting for one. */
+  connections(): { idle: number; busy: number; waiting: number }
+  close(): Promise<void>
+}
+
+export type PostgresOptions = { max: number; onError: (error: Error) => void }
+
+/** No request waits longer than this for the database. */
+const deadlineMs = 5_000
+const connectDeadlineMs = 2_000
+const reconnectMs = 500
+
+/**
+ * Opens the pool. A database that cannot be reached or does not answer in time is a Refusal
+ * `unavailable`; every other error is the statement's own.
+ */
+export function openPostgres(connectionString: string, options: PostgresOptions): Postgres {
+  const settings = {
+    connectionString,
+    connectionTimeoutMillis: connectDeadlineMs,
+    query_timeout: deadlineMs,
+    keepAlive: true,
+  }
+  const pool = new pg.Pool({ ...settings, max: options.max })
+  // Without a listener one dropped idle connection ends the process.
+  pool.on('error', options.onError)
+  const run = queryOn(pool)
+
+  return {
+    query: run,
+
+    async transaction(work) {
+      const client = await pool.connect().catch(refuseWhenUnreachable)
+      const onError = (error: Error) => options.onError(error)
+      client.on('error', onError)
+      let broken: Error | undefined
+      try {
+        await client.query('begin')
+        const result = await work({ query: queryOn(client) })
+        await client.query('commit')
+        return result
+      } catch (error) {
+        await client.query('rollback').catch((failure: Error) => void (broken = failure))
+        return refuseWhenUnreachable(error)
+      } finally {
+        client.off('error', onError)
+        client.release(broken)
+      }
+    },
+
+    listen: (channel, hear) => listen(settings, channel, hear, options.onError),
+    connections: () => ({
+      idle: pool.idleCount,
+      busy: pool.totalCount - pool.idleCount,
+      waiting: pool.waitingCount,
+    }),
+    close: () => pool.end(),
+  }
+}
+
+function queryOn(target: pg.Pool | pg.PoolClient): Query {
+  return async (text, values = [], name) => {
+    const result = await target
+      .query<never>({ text, values: [...values], ...(name && { name }) })
+      .catch(refuseWhenUnreachable)
+    return { rows: result.rows, rowCount: result.rowCount ?? 0 }
+  }
+}
+
+async function listen(
+  settings: pg.ClientConfig,
+  channel: string,
+  hear: (payload: string) => void,
+  onError: (error: Error) => void,
+): Promise<{ close(): Promise<void> }> {
+  const closing = new AbortController()
+  let client: pg.Client
+  const connect = async (): Promise<void> => {
+    client = new pg.Client(settings)
+    client.on('error', onError)
+    client.on('notification', message => hear(message.payload ?? ''))
+    await client.connect()
+    await client.query(`listen ${channel}`)
+    client.once('end', () => void reconnect())
+  }
+  const reconnect = async (): Promise<void> => {
+    while (!closing.signal.aborted) {
+      try {
+        return await connect()
+      } catch (error) {
+        onError(error as Error)
+        await delay(reconnectMs)
+      }
+    }
+  }
+  await connect().catch(refuseWhenUnreachable)
+  return {
+    async close() {
+      closing.abort()
+      await client.end()
+    },
+  }
+}
+
+/** Connection failures, administrator shutdown, too many connections, recovery, and our own deadlines. */
+const unreachableCodes =
+  /^(ECONN|EPIPE|ENOTFOUND|ENOENT|EHOSTUNREACH|ETIMEDOUT|EAI_AGAIN|08|57P0|53300)/
+const unreachableMessages =
+  /Connection terminated|timeout exceeded when trying to connect|Query read timeout|not queryable|Cannot use a pool/
+
+/** Rethrows an error of a database that cannot be reached, or did not answer in time, as a Refusal. */
+export function refuseWhenUnreachable(error: unknown): never {
+  const { code = '', message = '' } = error as { code?: string; message?: string }
+  if (unreachableCodes.test(code) || unreachableMessages.test(message)) {
+    throw new Refusal('unavailable', 'The database is out of reach', 'Try again in a few seconds')
+  }
+  throw error
+}
+
+/** Asks the database for nothing. @throws Refusal `unavailable` when it is out of reach. */
+export const ping = (query: Query): Promise<unknown> => query('select 1')

@@ -1,0 +1,53 @@
+import { Refusal } from '#shared/core/errors.ts'
+import type { Postgres, Transaction } from '#shared/storage/postgres/connect.ts'
+
+export type GroupCommit<Item, Result> = (item: Item) => Promise<Result>
+
+/**
+ * Lets requests that arrive while a transaction is under way share the next one: each still waits for
+ * its own commit, but a commit's cost (begin, sync, commit) is paid once per group. A lone request
+ * waits for nobody.
+ *
+ * When a group fails, its items run again one by one, so that one bad item harms no other; unless the
+ * database is out of reach, which all of them are told.
+ *
+ * @param run writes all items in the given transaction; results in the order of the items.
+ */
+export function groupCommit<Item, Result>(
+  postgres: Postgres,
+  run: (tx: Transaction, items: Item[]) => Promise<Result[]>,
+  { lanes, itemsMax }: { lanes: number; itemsMax: number },
+): GroupCommit<Item, Result> {
+  type Waiting = { item: Item; resolve: (result: Result) => void; reject: (error: unknown) => void }
+  const queue: Waiting[] = []
+  let busy = 0
+
+  const commit = async (group: Waiting[]): Promise<void> => {
+    try {
+      const items = group.map(({ item }) => item)
+      const results = await postgres.transaction(tx => run(tx, items))
+      group.forEach(({ resolve }, index) => resolve(results[index]!))
+    } catch (error) {
+      // One by one against a database that is away, the last would wait for every deadline before it.
+      const away = error instanceof Refusal && error.reason === 'unavailable'
+      if (group.length === 1 || away) return group.forEach(({ reject }) => reject(error))
+      for (const one of group) await commit([one])
+    }
+  }
+
+  const next = async (): Promise<void> => {
+    if (busy >= lanes) return
+    busy++
+    try {
+      while (queue.length > 0) await commit(queue.splice(0, itemsMax))
+    } finally {
+      busy--
+    }
+  }
+
+  return item =>
+    new Promise<Result>((resolve, reject) => {
+      queue.push({ item, resolve, reject })
+      void next()
+    })
+}

@@ -1,0 +1,35 @@
+import { readdirSync } from 'node:fs'
+import { basename } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { runner } from 'node-pg-migrate'
+import { refuseWhenUnreachable, type Query } from '#shared/storage/postgres/connect.ts'
+
+const dir = fileURLToPath(new URL('./migrations', import.meta.url))
+
+/**
+ * Applies the numbered files of `migrations/` that this database has not seen, in one transaction
+ * each, under an advisory lock: of several processes starting together one works, the others wait.
+ *
+ * @returns the names applied by this call.
+ * @throws Refusal `unavailable` when the database is out of reach.
+ */
+export async function migrate(databaseUrl: string): Promise<string[]> {
+  const applied = await runner({
+    databaseUrl,
+    dir,
+    direction: 'up',
+    migrationsTable: 'migrations',
+    advisoryLockMode: 'wait',
+    log: () => {},
+  }).catch(refuseWhenUnreachable)
+  return applied.map(({ name }) => name)
+}
+
+/** The migrations of this version that the database has not seen: a process ahead of its release step. */
+export async function pendingMigrations(query: Query): Promise<string[]> {
+  const { rows } = await query<{ name: string }>('select name from migrations')
+  const seen = new Set(rows.map(({ name }) => name))
+  return readdirSync(dir)
+    .map(file => basename(file, '.sql'))
+    .filter(name => !seen.has(name))
+}

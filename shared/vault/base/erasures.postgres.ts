@@ -1,0 +1,216 @@
+import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
+import { settledChannel, type OperationState } from '#shared/operations/operations.postgres.ts'
+import type { Cleared } from '#shared/domain/job-payloads.ts'
+
+/** NOTIFY channel on which processes hear which vaults were cleared, to let go of their images. */
+export const clearedChannel = 'vaults_cleared'
+
+/** Tells every process, when the transaction commits. */
+export async function tellCleared({ query }: Transaction, vault: string): Promise<void> {
+  await query('select pg_notify($1, $2)', [clearedChannel, vault], 'erasures.tell')
+}
+
+/** Requests whose answers, kept for their Idempotency-Keys, show memories; asked again they read anew. */
+export const showing = [
+  ...['search', 'prepare', 'inspect', 'date-search', 'consolidate/checkout'].map(
+    name => `POST /v1/memory/${name}`,
+  ),
+  // What a model answered is part of the exchange.
+  ...['chat/completions', 'messages', 'models'].map(name => `POST /v1/${name}`),
+]
+
+/** The same of copies, where they were previews; those that copied show the queries they were asked with. */
+const copying = ['transfer', 'graft'].map(name => `POST /v1/memory/${name}`)
+
+/** Forgets answers that show memories of a vault. */
+export async function forgetAnswers(
+  { query }: Transaction,
+  vault: string,
+  { ofCopies }: { ofCopies: 'previews' | 'all' },
+): Promise<void> {
+  await query(
+    `delete from idempotency i
+     where key_hash in (select hash from memory_keys where vault = $1)
+       and (route = any($2) or (route = any($3)
+            and ($4 or not exists (select from operations o where o.id = i.operation))))`,
+    [vault, showing, copying, ofCopies === 'all'],
+    'erasures.answers',
+  )
+}
+
+/** Sessions need no epochs of their own once that of the vault has risen; their names go too. */
+export async function forgetSessions({ query }: Transaction, vault: string): Promise<void> {
+  await query('delete from sessions where vault = $1', [vault], 'erasures.sessions')
+}
+
+/** How an operation stands, and how many steps it has; undefined when there is none of that id. */
+export async function standingOf(
+  query: Query,
+  operation: string,
+): Promise<{ state: OperationState; total: number } | undefined> {
+  const { rows } = await query<{ state: OperationState; total: number }>(
+    'select state, progress_total as total from operations where id = $1',
+    [operation],
+    'erasures.standing',
+  )
+  return rows[0]
+}
+
+/** Ends work that a clearing has made void and whose jobs are gone; its vault has less pending. */
+export async function cancelVoid(
+  { query }: Transaction,
+  operations: readonly string[],
+): Promise<void> {
+  if (operations.length === 0) return
+  await query(
+    `with void as (
+       select id, vault, awaited, state in ('accepted', 'running') as counted from operations
+       where id = any($1::uuid[]) and state in ('accepted', 'running', 'failed') for update
+     ), cancelled as (
+       update operations o set state = 'cancelled', finished_at = now()
+       from void v where o.id = v.id returning o.id, o.vault, v.awaited, v.counted
+     ), lowered as (
+       update vaults v set pending = greatest(0, pending - tally.n)
+       from (select vault, count(*)::int n from cancelled where counted group by vault) tally
+       where v.id = tally.vault
+     ), told as (
+       select pg_notify('${settledChannel}', id::text) from cancelled where awaited
+     )
+     select count(*) from told`,
+    [operations],
+  )
+}
+
+/**
+ * Forgets files on their way into what was cleared, with the words they hold.
+ *
+ * @returns their operations.
+ */
+export async function dropVoidFiles(
+  { query }: Transaction,
+  { vault, session, upTo }: Cleared,
+): Promise<string[]> {
+  const { rows } = await query<{ operation: string }>(
+    `delete from bulk_files
+     where vault = $1 and operation is not null
+       and case when $2::text is null then epoch <= $3
+                else session = $2 and coalesce((session_epochs->>$2)::int, 0) <= $3 end
+     returning operation`,
+    [vault, session, upTo],
+  )
+  return rows.map(({ operation }) => operation)
+}
+
+/** Forgets the batches that were lent out of what was cleared. */
+export async function dropVoidLeases(
+  { query }: Transaction,
+  { vault, session, upTo }: Cleared,
+): Promise<void> {
+  if (session !== null) return
+  await query('delete from leases where vault = $1 and epoch <= $2', [vault, upTo])
+}
+
+/**
+ * Remembers a clearing before it is erased. Of one part of a vault the latest stands for all; clearing
+ * everything stands for its sessions too.
+ */
+export async function beginErasure(
+  { query }: Transaction,
+  { vault, session, upTo }: Cleared,
+): Promise<void> {
+  await query(
+    `with covered as (
+       delete from erasures where vault = $1 and $2 = '' and session <> ''
+     )
+     insert into erasures (vault, session, up_to, due_at) values ($1, $2, $3, 'infinity')
+     on conflict (vault, session) do update
+       set up_to = excluded.up_to, cleared_at = now(), due_at = excluded.due_at`,
+    [vault, session ?? '', upTo],
+    'erasures.begin',
+  )
+}
+
+/** It is erased as far as can be seen: from now on it is swept, for what comes late. */
+export async function endErasure(
+  { query }: Transaction,
+  { vault, session, upTo }: Cleared,
+): Promise<void> {
+  await query(
+    `update erasures set due_at = least(due_at, now() + interval '1 minute')
+     where vault = $1 and session = $2 and up_to = $3`,
+    [vault, session ?? '', upTo],
+    'erasures.end',
+  )
+}
+
+/** Sessions of a vault that are cleared and not yet erased: what still stands there does not count. */
+export async function sessionsToErase(
+  query: Query,
+  vault: string,
+): Promise<{ session: string; upTo: number }[]> {
+  const { rows } = await query<{ session: string; upTo: number }>(
+    `select session, up_to as "upTo" from erasures
+     where vault = $1 and session <> '' and due_at = 'infinity'`,
+    [vault],
+    'erasures.sessions-to-erase',
+  )
+  return rows
+}
+
+/** What is to be swept now, of all clearings so far, those that wait longest first. */
+export async function dueErasures(query: Query, limit: number): Promise<Cleared[]> {
+  const { rows } = await query<Cleared>(
+    `select vault, nullif(session, '') as session, 0 as "from", up_to as "upTo" from erasures
+     where due_at <= now() order by due_at limit $1`,
+    [limit],
+    'erasures.due',
+  )
+  return rows
+}
+
+/** No job lives as long: payloads are kept for a year at most. */
+const forgottenAfterDays = 400
+
+/** A pass is over: the next comes when as much time again has gone by, and after 400 days none. */
+export async function postponeErasure(
+  query: Query,
+  { vault, session, upTo }: Cleared,
+): Promise<void> {
+  await query(
+    `with over as (
+       delete from erasures where vault = $1 and session = $2 and up_to = $3
+         and cleared_at < now() - make_interval(days => $4)
+     )
+     update erasures set due_at = now() + greatest(now() - cleared_at, interval '1 minute')
+     where vault = $1 and session = $2 and up_to = $3
+       and cleared_at >= now() - make_interval(days => $4)`,
+    [vault, session ?? '', upTo, forgottenAfterDays],
+    'erasures.postpone',
+  )
+}
+
+/** Remembers that a vault buried memories today. */
+export async function recordBurial({ query }: Transaction, vault: string): Promise<void> {
+  await query(
+    `insert into burials (day, vault) values ((now() at time zone 'utc')::date, $1)
+     on conflict do nothing`,
+    [vault],
+    'erasures.bury',
+  )
+}
+
+export type Burials = { vault: string; day: string; before: Date }
+
+/** Days of burials that are 400 days past, oldest first, each with the moment after its end. */
+export async function oldBurials(query: Query, limit: number): Promise<Burials[]> {
+  const { rows } = await query<Burials>(
+    `select vault, day::text, (day + 1)::timestamp at time zone 'utc' as before from burials
+     where day < (now() at time zone 'utc')::date - $2::int order by day limit $1`,
+    [limit, forgottenAfterDays],
+  )
+  return rows
+}
+
+export async function forgetBurials(query: Query, { vault, day }: Burials): Promise<void> {
+  await query('delete from burials where vault = $1 and day = $2', [vault, day])
+}

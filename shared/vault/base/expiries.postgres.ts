@@ -1,0 +1,149 @@
+import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
+
+/** Memories that are about to be written, and the earliest end among them, in epoch milliseconds. */
+export type Announced = {
+  /** Of the work that writes them; a second run announces them again. */
+  id: string
+  vault: string
+  at: number
+}
+
+/**
+ * Says, before they are written, when the first of some memories will be over: from here on no reader
+ * misses that moment, whatever dies.
+ */
+export async function announceExpiries(
+  query: Query,
+  announced: readonly Announced[],
+): Promise<void> {
+  if (announced.length === 0) return
+  const items = announced.map(({ at, ...rest }) => ({ ...rest, at: new Date(at).toISOString() }))
+  await query(
+    `with item as (
+       select * from jsonb_to_recordset($1::jsonb) as item(id uuid, vault uuid, at timestamptz)
+     ), noted as (
+       insert into announced_expiries (id, vault, expires_at) select id, vault, at from item
+       on conflict (id) do update set vault = excluded.vault, expires_at = excluded.expires_at,
+         announced_at = clock_timestamp()
+     ), held as (
+       select id from vaults where id in (select vault from item) order by id for no key update
+     )
+     update vaults v set next_expiry = least(v.next_expiry, first.at)
+     from (select vault, min(at) as at from item group by vault) first, held
+     where v.id = first.vault and held.id = v.id`,
+    [JSON.stringify(items)],
+    'expiries.announce',
+  )
+}
+
+/** They are written and settled: whoever looks finds them by themselves. */
+export async function withdrawExpiries(query: Query, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return
+  await query(
+    'delete from announced_expiries where id = any($1::uuid[])',
+    [ids],
+    'expiries.withdraw',
+  )
+}
+
+export type ExpiryStanding = {
+  epoch: number
+  revision: string
+  pending: number
+  /** Something may be over by now. */
+  due: boolean
+  /** The moment of this answer, by the database's clock, in epoch milliseconds. */
+  now: number
+  /** The newest operation that removes what is over, or did; and whether it still does. */
+  last: string | null
+  running: boolean
+}
+
+/** How a vault stands; undefined when there is none. */
+export async function expiryStanding(
+  query: Query,
+  vault: string,
+): Promise<ExpiryStanding | undefined> {
+  const { rows } = await query<ExpiryStanding & { now: string }>(
+    `select v.epoch, v.revision, v.pending, coalesce(v.next_expiry <= clock_timestamp(), false) as due,
+            floor(extract(epoch from clock_timestamp()) * 1000)::bigint as now,
+            o.id as last, coalesce(o.state in ('accepted', 'running'), false) as running
+     from vaults v
+     left join lateral (
+       select id, state from operations where vault = v.id and kind = 'expire'
+       order by id desc limit 1
+     ) o on true
+     where v.id = $1`,
+    [vault],
+    'expiries.standing',
+  )
+  return rows[0] && { ...rows[0], now: Number(rows[0].now) }
+}
+
+/** No job runs longer: work that was announced before has written what it was to write, or has died. */
+const announcedMinutes = 15
+
+/**
+ * Says when the next memory of a vault will be over, after a look at what it holds. Hold the vault
+ * meanwhile (`lockVault`), in a statement before this one. What is being written at this moment counts;
+ * where that should be over already, the next look is a second away.
+ *
+ * @param earliest in epoch milliseconds; null when none of what it holds ever is.
+ * @returns false, with nothing written, when the vault has changed since that look.
+ */
+export async function putNextExpiry(
+  { query }: Transaction,
+  vault: string,
+  { revision, earliest }: { revision: string; earliest: number | null },
+): Promise<boolean> {
+  const { rowCount } = await query(
+    `with over as (
+       delete from announced_expiries
+       where vault = $1 and announced_at < clock_timestamp() - make_interval(mins => $4)
+     )
+     update vaults set next_expiry = least($3, (
+       select min(case when expires_at > clock_timestamp() then expires_at
+                       else clock_timestamp() + interval '1 second' end)
+       from announced_expiries
+       where vault = $1 and announced_at >= clock_timestamp() - make_interval(mins => $4)))
+     where id = $1 and revision = $2`,
+    [vault, revision, earliest === null ? null : new Date(earliest), announcedMinutes],
+    'expiries.put',
+  )
+  return rowCount === 1
+}
+
+/** Vaults that hold what is over, those that wait longest first. */
+export async function dueVaults(query: Query, limit: number): Promise<string[]> {
+  const { rows } = await query<{ id: string }>(
+    `select id from vaults where next_expiry <= clock_timestamp() order by next_expiry limit $1`,
+    [limit],
+    'expiries.due',
+  )
+  return rows.map(({ id }) => id)
+}
+
+/** Whose vault it is, and its oldest key that is live; undefined when it has none any more. */
+export async function holderOf(
+  query: Query,
+  vault: string,
+): Promise<{ account: string; keyHash: Buffer } | undefined> {
+  const { rows } = await query<{ account: string; keyHash: Buffer }>(
+    `select account, hash as "keyHash" from memory_keys where vault = $1
+     order by revoked_at is not null, created_at limit 1`,
+    [vault],
+    'expiries.holder',
+  )
+  return rows[0]
+}
+
+/** How long the account of a vault keeps memories, in days; null: for good. */
+export async function retentionOf(query: Query, vault: string): Promise<number | null> {
+  const { rows } = await query<{ days: number | null }>(
+    `select a.retention_days as days from vaults v join accounts a on a.id = v.account
+     where v.id = $1`,
+    [vault],
+    'expiries.retention',
+  )
+  return rows[0]?.days ?? null
+}

@@ -1,0 +1,121 @@
+import type { Tier } from '#shared/domain/memory.ts'
+import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
+import { inTime } from '#shared/vault/base/memories.mongo.ts'
+import { byId } from '#shared/storage/mongo/indexes.ts'
+import type { DeleteIdsJob } from '#shared/domain/job-payloads.ts'
+
+/** Where a living memory is. */
+export type Living = { id: string; session: string | null; sessionEpoch: number }
+
+/** What the bill, the debt and the change log need of a memory that was buried. */
+export type Buried = {
+  id: string
+  session: string | null
+  tier: Tier
+  tokens: number
+  importance: number
+  consolidated: boolean
+}
+
+type Burial = Pick<DeleteIdsJob, 'operation' | 'vault' | 'epoch' | 'overAt'>
+
+/** Those of the given ids that this epoch of the vault has, in its core or in any session. */
+export async function livingAmong(
+  { memories }: Pick<Mongo, 'memories'>,
+  { vault, epoch }: Pick<Burial, 'vault' | 'epoch'>,
+  ids: readonly string[],
+): Promise<Living[]> {
+  const filter = { vault: { $eq: vault }, epoch: { $eq: epoch }, _id: { $in: [...ids] } }
+  const rows = await memories
+    .find(filter, {
+      projection: { session: 1, session_epoch: 1 },
+      hint: byId,
+      signal: deadline(),
+    })
+    .toArray()
+    .catch(refuseWhenUnreachable)
+  return rows.map(({ _id, session, session_epoch }) => ({
+    id: _id,
+    session: session || null,
+    sessionEpoch: session_epoch,
+  }))
+}
+
+/**
+ * Puts a tombstone in the place of each memory: text, vectors and epoch are gone in one write, the id
+ * stays taken. Until `levelGraves` it also tells what the operation has to settle, so that a second run
+ * settles the same. What is buried already stays as it is.
+ *
+ * @param unsettled batches that are being committed: what they have marked still waits in the debt, and
+ *   they will not count it any more.
+ */
+export async function bury(
+  { memories }: Pick<Mongo, 'memories'>,
+  { operation, vault, epoch, overAt }: Burial,
+  ids: readonly string[],
+  unsettled: readonly string[],
+): Promise<void> {
+  const marked = { $setIntersection: [{ $ifNull: ['$consolidated_by', []] }, [...unsettled]] }
+  const grave = {
+    ...level,
+    tomb_epoch: '$epoch',
+    tomb_by: { $literal: operation },
+    session: '$session',
+    tier: '$tier',
+    tokens: '$tokens',
+    importance: '$importance',
+    consolidated: { $and: ['$consolidated', { $eq: [{ $size: marked }, 0] }] },
+  }
+  await inTime(
+    memories.updateMany(
+      {
+        vault: { $eq: vault },
+        epoch: { $eq: epoch },
+        _id: { $in: [...ids] },
+        ...(overAt !== undefined && { expires_at: { $lte: new Date(overAt) } }),
+      },
+      [{ $replaceRoot: { newRoot: { ...grave, tomb_at: '$$NOW' } } }],
+      { hint: byId },
+    ),
+  ).catch(refuseWhenUnreachable)
+}
+
+/** What an operation has buried and not yet levelled. */
+export async function buriedBy(
+  { memories }: Pick<Mongo, 'memories'>,
+  { operation, vault }: Burial,
+  ids: readonly string[],
+): Promise<Buried[]> {
+  const filter = { vault: { $eq: vault }, tomb_by: { $eq: operation }, _id: { $in: [...ids] } }
+  const rows = await memories
+    .find(filter, { hint: byId, signal: deadline() })
+    .toArray()
+    .catch(refuseWhenUnreachable)
+  return rows.map(buriedOf)
+}
+
+/** Leaves of an operation's tombstones nothing but that the ids are taken, and since when. */
+export async function levelGraves(
+  { memories }: Pick<Mongo, 'memories'>,
+  { operation, vault }: Burial,
+  ids: readonly string[],
+): Promise<void> {
+  await inTime(
+    memories.updateMany(
+      { vault: { $eq: vault }, tomb_by: { $eq: operation }, _id: { $in: [...ids] } },
+      [{ $replaceRoot: { newRoot: { ...level, tomb_epoch: '$tomb_epoch', tomb_at: '$tomb_at' } } }],
+      { hint: byId },
+    ),
+  ).catch(refuseWhenUnreachable)
+}
+
+/** A tombstone stays its vault's: only that vault's work may find the id taken. */
+const level = { _id: '$_id', vault: '$vault' }
+
+const deadline = (): AbortSignal => AbortSignal.timeout(deadlineMs)
+
+function buriedOf(document: MemoryDocument): Buried {
+  const { _id, session, tier, tokens, importance = 0, consolidated } = document
+  return { id: _id, session: session || null, tier, tokens, importance, consolidated }
+}

@@ -1,0 +1,106 @@
+import type { Transaction } from '#shared/storage/postgres/connect.ts'
+import type { PlaceChange, DebtChange } from '#shared/domain/vault-change.ts'
+
+/**
+ * Makes a write visible: the revision rises, the log tells every process which ids to read again or
+ * to forget, and the debt moves. Call it after MongoDB has acknowledged, in the transaction that
+ * settles the work.
+ *
+ * @returns the new revision.
+ */
+export async function changeVault(
+  tx: Pick<Transaction, 'query'>,
+  vault: string,
+  changes: readonly PlaceChange[],
+  debt: DebtChange = {},
+): Promise<number> {
+  const items = JSON.stringify(
+    changes.map(({ session, stored = [], removed = [], cleared = false, unsaid = false }) => ({
+      session: session ?? '',
+      stored,
+      removed,
+      cleared,
+      unsaid,
+    })),
+  )
+  const { rows } = await tx.query<{ revision: string }>(
+    `with raised as (
+       update vaults set revision = revision + 1,
+         raw_units = raw_units + $3, raw_tokens = raw_tokens + $4,
+         tier2_count = tier2_count + $5, tier2_importance = tier2_importance + $6,
+         tier2_tokens = tier2_tokens + $7
+       where id = $1 returning id, revision
+     ), logged as (
+       insert into vault_changes (vault, revision, session, stored, removed, cleared)
+       select $1, r.revision, i.session, i.stored, i.removed, i.cleared
+       from raised r, jsonb_to_recordset($2::jsonb)
+         as i(session text, stored uuid[], removed uuid[], cleared boolean)
+     ), noted as (
+       insert into sessions (vault, session, stored_at)
+       select r.id, i.session, clock_timestamp()
+       from raised r, jsonb_to_recordset($2::jsonb) as i(session text, stored uuid[], unsaid boolean)
+       where i.session <> '' and i.stored <> '{}' and not i.unsaid
+       on conflict (vault, session) do update set stored_at = excluded.stored_at
+     )
+     select revision from raised`,
+    [
+      vault,
+      items,
+      debt.rawUnits ?? 0,
+      debt.rawTokens ?? 0,
+      debt.tier2Count ?? 0,
+      debt.tier2Importance ?? 0,
+      debt.tier2Tokens ?? 0,
+    ],
+    'vaults.change',
+  )
+  return Number(rows[0]!.revision)
+}
+
+/**
+ * SQL for the epoch after one: the seconds since 2025, or one more than before where that is later. It
+ * never comes again: where Postgres is put back to an earlier day beside a later MongoDB, counting on
+ * from what it had then would come to epochs that have been, and show what was cleared in them. Nobody
+ * puts a database back within a second.
+ */
+export const epochAfter = (epoch: string): string =>
+  `greatest(${epoch} + 1, floor(extract(epoch from clock_timestamp()) - 1735689600)::int)`
+
+/** Epochs that no longer exist, the first and the last of them. */
+export type Ended = { from: number; upTo: number }
+
+/** Makes everything in a vault invisible at once: what carries an earlier epoch no longer exists. */
+export async function raiseEpoch(tx: Transaction, vault: string): Promise<Ended> {
+  const { rows } = await tx.query<Ended>(
+    `with held as (select id, epoch from vaults where id = $1 for no key update)
+     update vaults v set epoch = ${epochAfter('v.epoch')}, revision = revision + 1, raw_units = 0,
+            raw_tokens = 0, tier2_count = 0, tier2_importance = 0, tier2_tokens = 0
+     from held where v.id = held.id returning held.epoch as "from", v.epoch - 1 as "upTo"`,
+    [vault],
+  )
+  await tx.query('delete from vault_changes where vault = $1', [vault])
+  return rows[0]!
+}
+
+/** Makes everything in one session vault invisible at once; the epochs are the session's. */
+export async function raiseSessionEpoch(
+  tx: Transaction,
+  vault: string,
+  session: string,
+): Promise<Ended> {
+  const { rows } = await tx.query<Ended>(
+    `with had as (select epoch from sessions where vault = $1 and session = $2 for update)
+     insert into sessions (vault, session, epoch) values ($1, $2, ${epochAfter('0')})
+     on conflict (vault, session)
+       do update set epoch = ${epochAfter('sessions.epoch')}, stored_at = null
+     returning coalesce((select epoch from had), 0) as "from", epoch - 1 as "upTo"`,
+    [vault, session],
+  )
+  await changeVault(tx, vault, [{ session, cleared: true }])
+  return rows[0]!
+}
+
+/** One at a time per vault and purpose, until the transaction ends. */
+export async function holdVault(tx: Transaction, vault: string, purpose: string): Promise<void> {
+  await tx.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`${purpose}:${vault}`])
+}

@@ -1,0 +1,123 @@
+import type { FileKind, LineError, Planned, StagedLine, Tally } from '#shared/domain/file-lines.ts'
+import type { Query } from '#shared/storage/postgres/connect.ts'
+
+/** A chunk with what its file says. */
+export type Chunk = {
+  file: string
+  n: number
+  operation: string
+  vault: string
+  kind: FileKind
+  session: string | null
+  model: string
+  replaces: boolean
+  /** How long the account keeps what is stored, in days; null: for good. */
+  retentionDays: number | null
+  epoch: number
+  /** By session, where it is not 0. */
+  sessionEpochs: Record<string, number>
+  /** When the file began to arrive, epoch milliseconds. */
+  arrivedAt: number
+  /** Lines of the whole file. */
+  fileLines: number
+  content: StagedLine[]
+  plan: Planned[] | null
+  /** Lines before those of this chunk. */
+  linesBefore: number
+  lines: number
+  failed: number
+}
+
+/** A chunk that is still to be stored, or undefined when it was, or its file is gone. */
+export async function findChunk(query: Query, file: string, n: number): Promise<Chunk | undefined> {
+  const { rows } = await query<Omit<Chunk, 'arrivedAt'> & { arrivedAt: Date }>(
+    `select f.id as file, c.n, f.operation, f.vault, f.kind, f.session, f.model, f.replaces, f.epoch,
+            f.session_epochs as "sessionEpochs", f.created_at as "arrivedAt", f.lines as "fileLines",
+            c.content, c.plan, c.lines, c.failed,
+            (select a.retention_days from vaults v join accounts a on a.id = v.account
+             where v.id = f.vault) as "retentionDays",
+            (select coalesce(sum(b.lines), 0)::int from bulk_chunks b
+             where b.file = c.file and b.n < c.n) as "linesBefore"
+     from bulk_files f join bulk_chunks c on c.file = f.id
+     where f.id = $1 and c.n = $2 and f.operation is not null and not c.settled`,
+    [file, n],
+    'bulk.find',
+  )
+  const row = rows[0]
+  return row && { ...row, arrivedAt: row.arrivedAt.getTime() }
+}
+
+/**
+ * Keeps what is to become of a chunk's memories, before any is written.
+ *
+ * @returns the plan to follow: the first one kept, when two workers hold the chunk.
+ */
+export async function keepPlan(
+  query: Query,
+  { file, n }: Pick<Chunk, 'file' | 'n'>,
+  plan: readonly Planned[],
+): Promise<Planned[]> {
+  const { rows } = await query<{ plan: Planned[] }>(
+    `update bulk_chunks set plan = coalesce(plan, $3)
+     where file = $1 and n = $2 and not settled returning plan`,
+    [file, n, JSON.stringify(plan)],
+    'bulk.plan',
+  )
+  return rows[0]?.plan ?? [...plan]
+}
+
+/** Changes a kept plan where ids turned out to be taken. */
+export async function amendPlan(
+  query: Query,
+  { file, n }: Pick<Chunk, 'file' | 'n'>,
+  plan: readonly Planned[],
+): Promise<void> {
+  await query(
+    'update bulk_chunks set plan = $3 where file = $1 and n = $2 and not settled',
+    [file, n, JSON.stringify(plan)],
+    'bulk.amend',
+  )
+}
+
+/**
+ * Marks a chunk as stored and forgets its lines.
+ *
+ * @returns false when it had been: its effects must not count twice.
+ */
+export async function settleChunk(
+  query: Query,
+  { file, n }: Pick<Chunk, 'file' | 'n'>,
+  { memories, stored, replaced, skipped, tokens }: Omit<Tally, 'lines' | 'failed'> & Tokens,
+): Promise<boolean> {
+  const { rowCount } = await query(
+    `update bulk_chunks set settled = true, content = null, plan = null,
+            memories = $3, stored = $4, replaced = $5, skipped = $6, tokens = $7
+     where file = $1 and n = $2 and not settled`,
+    [file, n, memories, stored, replaced, skipped, tokens],
+    'bulk.settle',
+  )
+  return rowCount === 1
+}
+
+/** Tokens of what was stored or replaced. */
+type Tokens = { tokens: number }
+
+type Progress = Tally & Tokens & { left: number; errors: LineError[] }
+
+/** How far a file is: its settled chunks added up, and the first faulty lines. */
+export async function tallyOf(query: Query, file: string, errorsMax: number): Promise<Progress> {
+  const { rows } = await query<Progress>(
+    `select sum(lines) filter (where settled)::int as lines,
+            sum(failed) filter (where settled)::int as failed,
+            sum(memories)::int as memories, sum(stored)::int as stored,
+            sum(replaced)::int as replaced, sum(skipped)::int as skipped, sum(tokens)::int as tokens,
+            (count(*) filter (where not settled))::int as left,
+            (select coalesce(json_agg(error), '[]') from (
+               select e.error from bulk_chunks c, json_array_elements(c.errors) as e(error)
+               where c.file = $1 order by (e.error->>'line')::int limit $2) first) as errors
+     from bulk_chunks where file = $1`,
+    [file, errorsMax],
+    'bulk.tally',
+  )
+  return rows[0]!
+}

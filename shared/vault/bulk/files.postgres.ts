@@ -1,0 +1,132 @@
+import type { FileKind, LineError, StagedLine } from '#shared/domain/file-lines.ts'
+import type { Query } from '#shared/storage/postgres/connect.ts'
+import type { Accepted } from '#shared/operations/operations.postgres.ts'
+
+/** A file that begins to arrive. */
+export type NewFile = {
+  id: string
+  vault: string
+  kind: FileKind
+  session: string | null
+  model: string
+  replaces: boolean
+}
+
+/** Some of its lines, enough for one job. */
+export type NewChunk = {
+  n: number
+  tier: number
+  /** Good and faulty ones. */
+  lines: number
+  failed: number
+  errors: LineError[]
+  sessions: string[]
+  content: StagedLine[]
+}
+
+export async function beginFile(query: Query, file: NewFile): Promise<void> {
+  const { id, vault, kind, session, model, replaces } = file
+  await query(
+    `insert into bulk_files (id, vault, kind, session, model, replaces)
+     values ($1, $2, $3, $4, $5, $6)`,
+    [id, vault, kind, session, model, replaces],
+    'bulk.begin',
+  )
+}
+
+/**
+ * Adds a chunk to a file that still arrives. It is on disk with the commit that accepts the file; there
+ * is no need to wait for it before.
+ */
+export async function stageChunk(query: Query, file: string, chunk: NewChunk): Promise<void> {
+  const { n, tier, lines, failed, errors, sessions, content } = chunk
+  await query(
+    `with fast as (select set_config('synchronous_commit', 'off', true))
+     insert into bulk_chunks (file, n, tier, lines, failed, errors, sessions, content)
+     select $1, $2, $3, $4, $5, $6::json, $7::text[], $8::json from fast`,
+    [file, n, tier, lines, failed, JSON.stringify(errors), sessions, JSON.stringify(content)],
+    'bulk.stage',
+  )
+}
+
+/** Forgets what was staged of a file that no operation has taken. */
+export async function dropUnclaimed(query: Query, file: string): Promise<void> {
+  await query(
+    'delete from bulk_files where id = $1 and operation is null',
+    [file],
+    'bulk.drop-unclaimed',
+  )
+}
+
+/** Forgets a file whose operation has ended. */
+export async function dropFile(query: Query, file: string): Promise<void> {
+  await query('delete from bulk_files where id = $1', [file], 'bulk.drop')
+}
+
+/** The same by the operation; most have none. */
+export async function dropFileOf(query: Query, operation: string): Promise<void> {
+  await query('delete from bulk_files where operation = $1', [operation], 'bulk.drop-of')
+}
+
+/** A request ends after two minutes; what is still staged after ten belongs to a process that died. */
+const staleMinutes = 10
+
+/** Forgets what is staged of files whose request died before they were accepted. @returns how many. */
+export async function dropStaleFiles(query: Query): Promise<number> {
+  const { rowCount } = await query(
+    `delete from bulk_files
+     where operation is null and created_at < now() - make_interval(mins => $1)`,
+    [staleMinutes],
+    'bulk.drop-stale',
+  )
+  return rowCount
+}
+
+/** The operation under which the same file is on its way into the same vault already. */
+export async function sameFileUnderWay(
+  query: Query,
+  vault: string,
+  askedHash: Buffer,
+): Promise<string | undefined> {
+  const { rows } = await query<{ operation: string }>(
+    `select f.operation from bulk_files f join operations o on o.id = f.operation
+     where f.vault = $1 and f.asked_hash = $2 and o.state in ('accepted', 'running')`,
+    [vault, askedHash],
+    'bulk.same',
+  )
+  return rows[0]?.operation
+}
+
+/** Makes a staged file the work of an operation, in the transaction that promises it. */
+export async function claimFile(
+  query: Query,
+  file: string,
+  {
+    operation,
+    askedHash,
+    epoch,
+  }: { operation: string; askedHash: Buffer } & Pick<Accepted, 'epoch'>,
+): Promise<void> {
+  await query(
+    `update bulk_files f
+     set operation = $2, asked_hash = $3, epoch = $4,
+         lines = (select sum(lines) from bulk_chunks where file = $1),
+         session_epochs = coalesce(
+           (select jsonb_object_agg(s.session, s.epoch) from sessions s
+            where s.vault = f.vault and (s.session = f.session or s.session in
+              (select unnest(sessions) from bulk_chunks where file = $1))), '{}')
+     where f.id = $1`,
+    [file, operation, askedHash, epoch],
+    'bulk.claim',
+  )
+}
+
+/** The chunks of a file in the order of its tiers. */
+export async function chunkNumbers(query: Query, file: string): Promise<number[]> {
+  const { rows } = await query<{ n: number }>(
+    'select n from bulk_chunks where file = $1 and not settled order by tier, n',
+    [file],
+    'bulk.chunks',
+  )
+  return rows.map(({ n }) => n)
+}

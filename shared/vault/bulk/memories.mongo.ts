@@ -1,0 +1,172 @@
+import { Binary, MongoBulkWriteError } from 'mongodb'
+import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
+import {
+  batchesOf,
+  documentOf,
+  duplicateKey,
+  inTime,
+  type NewMemory,
+} from '#shared/vault/base/memories.mongo.ts'
+import type { Place } from '#shared/storage/mongo/partition.ts'
+import type { VaultScope } from '#shared/domain/memory.ts'
+import { byContent, byId } from '#shared/storage/mongo/indexes.ts'
+
+type Collections = Pick<Mongo, 'memories'>
+type Scope = Pick<VaultScope, 'vault' | 'epoch'>
+
+/** What a file may say of a memory beyond its text. */
+export type Restored = Pick<
+  MemoryDocument,
+  'consolidated' | 'batch' | 'sources' | 'covers' | 'consolidated_by' | 'provenance'
+>
+
+export type RestoredMemory = NewMemory & { restored?: Restored }
+
+/** What stands under an id in a vault: a memory of the current epoch, or the trace of one. */
+export type Standing = Pick<
+  MemoryDocument,
+  'session' | 'session_epoch' | 'tier' | 'tokens' | 'importance' | 'consolidated' | 'operation'
+> & { living: boolean }
+
+/** The server compares a list of this length with its index without effort. */
+const idsMax = 2_000
+
+/** What the vault has under these ids; ids it has nothing under are left out. */
+export async function standingsOf(
+  { memories }: Collections,
+  { vault, epoch }: Scope,
+  ids: readonly string[],
+): Promise<Map<string, Standing>> {
+  const found = new Map<string, Standing>()
+  for (let start = 0; start < ids.length; start += idsMax) {
+    const rows = await memories
+      .find(
+        { vault: { $eq: vault }, _id: { $in: ids.slice(start, start + idsMax) } },
+        {
+          projection: { text: 0, hash: 0, vectors: 0, sources: 0 },
+          hint: byId,
+          signal: AbortSignal.timeout(deadlineMs),
+        },
+      )
+      .toArray()
+      .catch(refuseWhenUnreachable)
+    for (const { _id, ...row } of rows) {
+      found.set(_id, { ...row, living: row.epoch === epoch && row.tomb_at === undefined })
+    }
+  }
+  return found
+}
+
+export type TextAndTime = { hash: Uint8Array; at: number }
+
+/** Tells a text with its time from others. */
+export const textAndTimeKey = ({ hash, at }: TextAndTime): string =>
+  `${Buffer.from(hash).toString('base64')}:${at}`
+
+/** Which of these texts, each with its time, one place of the vault has already; as keys. */
+export async function presentTexts(
+  { memories }: Collections,
+  { vault, epoch }: Scope,
+  { session, sessionEpoch }: Place,
+  asked: readonly TextAndTime[],
+): Promise<Set<string>> {
+  if (asked.length === 0) return new Set()
+  const rows = await memories
+    .find(
+      {
+        vault: { $eq: vault },
+        hash: { $in: asked.map(({ hash }) => new Binary(hash)) },
+        epoch: { $eq: epoch },
+        session: { $eq: session ?? '' },
+        session_epoch: { $eq: sessionEpoch },
+      },
+      {
+        projection: { _id: 0, hash: 1, at: 1 },
+        hint: byContent,
+        signal: AbortSignal.timeout(deadlineMs),
+      },
+    )
+    .toArray()
+    .catch(refuseWhenUnreachable)
+  return new Set(
+    rows.map(({ hash, at }) => textAndTimeKey({ hash: hash.value(), at: at.getTime() })),
+  )
+}
+
+/**
+ * Stores memories whose ids are free, journaled.
+ *
+ * @returns the ids that were taken, by whomever; what stands there is left as it is.
+ */
+export async function insertWhereFree(
+  { memories }: Collections,
+  added: readonly RestoredMemory[],
+  space: string,
+): Promise<string[]> {
+  const taken: string[] = []
+  for (const batch of batchesOf(added)) {
+    const documents = batch.map(memory => restoredDocumentOf(memory, space))
+    const inserting = memories.insertMany(documents, { ordered: false })
+    await inTime(inserting).catch((error: unknown) => {
+      taken.push(...takenIds(error).map(index => documents[index]!._id))
+    })
+  }
+  return taken
+}
+
+/** Puts memories in the place of those with their ids; one that was deleted meanwhile stays deleted. */
+export async function replaceStanding(
+  { memories }: Collections,
+  replacing: readonly RestoredMemory[],
+  space: string,
+): Promise<void> {
+  for (const batch of batchesOf(replacing)) {
+    const changes = batch.map(memory => replacementOf(restoredDocumentOf(memory, space)))
+    await inTime(memories.bulkWrite(changes, { ordered: true })).catch(refuseWhenUnreachable)
+  }
+}
+
+function replacementOf(document: MemoryDocument) {
+  const { _id, vault, epoch, version, ...fields } = document
+  const absent = optional.filter(field => fields[field] === undefined)
+  const $unset = Object.fromEntries(absent.map(field => [field, '' as const]))
+  return {
+    updateOne: {
+      filter: { vault: { $eq: vault }, epoch: { $eq: epoch }, _id: { $eq: _id } },
+      update: { $set: fields, $inc: { version }, ...(absent.length > 0 && { $unset }) },
+      hint: byId,
+    },
+  }
+}
+
+/** What a memory may lack; replacing one must not leave the old one's standing. */
+const optional = [
+  'importance',
+  'speaker',
+  'batch',
+  'sources',
+  'covers',
+  'consolidated_by',
+  'provenance',
+  'expires_at',
+  'expires_asked',
+] as const
+
+function restoredDocumentOf(
+  { restored, ...memory }: RestoredMemory,
+  space: string,
+): MemoryDocument {
+  return { ...documentOf(memory, space), ...restored }
+}
+
+/** Positions in the batch of the documents whose ids were taken. */
+function takenIds(error: unknown): number[] {
+  if (error instanceof MongoBulkWriteError) {
+    const failures = [error.writeErrors].flat()
+    if (failures.length > 0 && failures.every(({ code }) => code === duplicateKey)) {
+      return failures.map(({ index }) => index)
+    }
+  }
+  return refuseWhenUnreachable(error)
+}

@@ -1,0 +1,179 @@
+import type { VaultScope } from '#shared/domain/memory.ts'
+import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
+import type { CreatedReflection, Lease, SourceTier, StandingLease } from '#shared/domain/lease.ts'
+
+/** How long a batch is lent. */
+const leaseMinutes = 15
+
+/** Batches that nobody committed are forgotten after this; until then a late commit is told why it fails. */
+const keptDays = 30
+
+type LeaseColumns = {
+  batch: string
+  tier: SourceTier
+  model: string
+  source_ids: string[]
+  covers_from: string
+  covers_to: string
+  expires_at: Date
+  state: StandingLease['state']
+  expired: boolean
+  created: CreatedReflection[] | null
+  consolidated: number | null
+}
+
+/** The lease of a batch, or undefined when this vault, as it is since its last deletion, never lent it. */
+export async function findLease(
+  query: Query,
+  { vault, epoch }: Pick<VaultScope, 'vault' | 'epoch'>,
+  batch: string,
+): Promise<StandingLease | undefined> {
+  const { rows } = await query<LeaseColumns>(
+    `select batch, tier, model, source_ids, covers_from, covers_to, expires_at, state,
+            expires_at <= clock_timestamp() as expired, created, consolidated
+     from leases where batch = $1 and vault = $2 and epoch = $3`,
+    [batch, vault, epoch],
+    'leases.find',
+  )
+  const row = rows[0]
+  return row && leaseOf(row)
+}
+
+function leaseOf(row: LeaseColumns): StandingLease {
+  return {
+    batch: row.batch,
+    tier: row.tier,
+    model: row.model,
+    sourceIds: row.source_ids,
+    covers: { from: Number(row.covers_from), to: Number(row.covers_to) },
+    expiresAt: row.expires_at,
+    state: row.state,
+    expired: row.expired,
+    created: row.created ?? [],
+    consolidated: row.consolidated,
+  }
+}
+
+/** The memories of a tier that are lent out, or are being consolidated at this moment. */
+export async function lentIds(
+  { query }: Transaction,
+  { vault, epoch }: VaultScope,
+  tier: SourceTier,
+): Promise<Set<string>> {
+  const { rows } = await query<{ id: string }>(
+    `select unnest(source_ids) as id from leases
+     where vault = $1 and tier = $2 and epoch = $3
+       and (state = 'committing' or (state = 'leased' and expires_at > clock_timestamp()))`,
+    [vault, tier, epoch],
+    'leases.lent',
+  )
+  return new Set(rows.map(({ id }) => id))
+}
+
+/** The batches of a vault that are past their fence and not settled: the debt still counts their sources. */
+export async function committingBatches(
+  query: Query,
+  { vault, epoch }: Pick<VaultScope, 'vault' | 'epoch'>,
+): Promise<string[]> {
+  const { rows } = await query<{ batch: string }>(
+    `select batch from leases where vault = $1 and epoch = $2 and state = 'committing'`,
+    [vault, epoch],
+    'leases.committing',
+  )
+  return rows.map(({ batch }) => batch)
+}
+
+/**
+ * Lends a batch for 15 minutes from now. What this vault lent a month ago, or before its last deletion,
+ * and never saw again is forgotten.
+ *
+ * @returns when it runs out.
+ */
+export async function insertLease(
+  { query }: Transaction,
+  { vault, epoch }: VaultScope,
+  { batch, tier, model, sourceIds, covers }: Omit<Lease, 'expiresAt'>,
+): Promise<Date> {
+  const { rows } = await query<{ expires_at: Date }>(
+    `with forgotten as (
+       delete from leases where vault = $2 and state = 'leased'
+         and (epoch < $3 or expires_at < now() - make_interval(days => $9))
+     )
+     insert into leases (batch, vault, epoch, tier, model, source_ids, covers_from, covers_to, expires_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp() + make_interval(mins => $10))
+     returning expires_at`,
+    [batch, vault, epoch, tier, model, sourceIds, covers.from, covers.to, keptDays, leaseMinutes],
+    'leases.insert',
+  )
+  return rows[0]!.expires_at
+}
+
+/**
+ * The point of no return of a commit: from here on the batch becomes these reflections, whatever dies.
+ * Call it holding the vault, so that a checkout does not lend the batch anew at the same moment.
+ *
+ * @returns false, with nothing written, when it ran out, was committed by another, or was deleted.
+ */
+export async function fenceLease(
+  { query }: Transaction,
+  { vault, epoch }: VaultScope,
+  batch: string,
+  created: readonly CreatedReflection[],
+): Promise<boolean> {
+  const { rowCount } = await query(
+    `update leases l set state = 'committing', created = $4::jsonb
+     from vaults v
+     where l.batch = $1 and l.vault = $2 and l.epoch = $3 and v.id = l.vault and v.epoch = l.epoch
+       and l.state = 'leased' and l.expires_at > clock_timestamp()`,
+    [batch, vault, epoch, JSON.stringify(created)],
+    'leases.fence',
+  )
+  return rowCount === 1
+}
+
+/** The epoch of a vault, held as it is until the transaction ends. */
+export async function holdEpoch({ query }: Transaction, vault: string): Promise<number> {
+  const { rows } = await query<{ epoch: number }>(
+    'select epoch from vaults where id = $1 for no key update',
+    [vault],
+    'leases.epoch',
+  )
+  return rows[0]!.epoch
+}
+
+/** @returns false when another run has settled it: its effects must not count twice. */
+export async function settleLease(
+  { query }: Transaction,
+  { vault, batch }: { vault: string; batch: string },
+  consolidated: number,
+): Promise<boolean> {
+  const { rowCount } = await query(
+    `update leases set state = 'committed', consolidated = $3, committed_at = now()
+     where batch = $1 and vault = $2 and state = 'committing'`,
+    [batch, vault, consolidated],
+    'leases.settle',
+  )
+  return rowCount === 1
+}
+
+/** Forgets a batch whose vault was cleared while it was being committed. */
+export async function deleteLease(
+  { query }: Transaction,
+  { vault, batch }: { vault: string; batch: string },
+): Promise<void> {
+  await query('delete from leases where batch = $1 and vault = $2', [batch, vault])
+}
+
+/** Nothing in a tier waits for consolidation: its debt is nought. */
+export async function clearDebt(
+  { query }: Transaction,
+  vault: string,
+  tier: SourceTier,
+): Promise<void> {
+  await query(
+    tier === 1
+      ? 'update vaults set raw_units = 0, raw_tokens = 0 where id = $1'
+      : 'update vaults set tier2_count = 0, tier2_importance = 0, tier2_tokens = 0 where id = $1',
+    [vault],
+  )
+}

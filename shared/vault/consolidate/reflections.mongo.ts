@@ -1,0 +1,221 @@
+import type { VaultScope } from '#shared/domain/memory.ts'
+import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
+import { documentOf, inTime, toleratingDuplicates } from '#shared/vault/base/memories.mongo.ts'
+import { seen } from '#shared/storage/mongo/partition.ts'
+import type { SourceTier, Span } from '#shared/domain/lease.ts'
+import { byId, byWaiting } from '#shared/storage/mongo/indexes.ts'
+import type { CommitJob } from '#shared/domain/job-payloads.ts'
+
+/** A memory that waits to be consolidated; `covers` is its moment, or of a reflection its period. */
+export type Waiting = {
+  id: string
+  text: string
+  /** Epoch milliseconds. */
+  at: number
+  tokens: number
+  /** 0 for raw memories. */
+  importance: number
+  covers: Span
+}
+
+const core = { session: null, sessionEpoch: 0 }
+
+const projection = { text: 1, at: 1, tokens: 1, importance: 1, covers: 1 } as const
+
+/** Ids in one command: the engine re-reads its buffer for every chunk, so messages stay well below 2 MB. */
+const idsMax = 2_000
+/** The same for writes, in bytes. */
+const writeBytes = 1_500_000
+
+/**
+ * The memories of a tier in the core vault that no reflection covers, oldest first, as long as they are
+ * asked for. The index `unconsolidated` holds them in this order and holds nothing else.
+ *
+ * @throws Refusal `unavailable` when the memory store is out of reach.
+ */
+export async function* waitingMemories(
+  { memories }: Pick<Mongo, 'memories'>,
+  scope: VaultScope,
+  { tier, space }: { tier: SourceTier; space: string },
+): AsyncGenerator<Waiting, void, void> {
+  const cursor = memories.find(
+    { ...seen(scope, core, space), tier: { $eq: tier }, consolidated: { $eq: false } },
+    {
+      projection,
+      sort: { at: 1, _id: 1 },
+      hint: byWaiting,
+      batchSize: 1_000,
+      signal: deadline(),
+    },
+  )
+  try {
+    for await (const document of cursor) yield waitingOf(document)
+  } catch (error) {
+    refuseWhenUnreachable(error)
+  }
+}
+
+/** Whether any memory of a tier waits in the core vault, in whatever vault space. */
+export const isWaiting = async (
+  mongo: Pick<Mongo, 'memories'>,
+  scope: VaultScope,
+  tier: SourceTier,
+): Promise<boolean> => (await spacesOfOneWaiting(mongo, scope, { tier })) !== undefined
+
+/**
+ * The vault spaces of a memory of a tier that waits in the core vault, of one that is not in `except`
+ * where that is given; undefined when none waits.
+ */
+export async function spacesOfOneWaiting(
+  { memories }: Pick<Mongo, 'memories'>,
+  { vault, epoch }: VaultScope,
+  { tier, except }: { tier: SourceTier; except?: string },
+): Promise<string[] | undefined> {
+  const filter = {
+    vault: { $eq: vault },
+    epoch: { $eq: epoch },
+    session: { $eq: '' },
+    tier: { $eq: tier },
+    consolidated: { $eq: false },
+    ...(except !== undefined && { [`vectors.${except}`]: { $exists: false } }),
+  }
+  const one = await memories
+    .findOne(filter, { projection: { vectors: 1 }, hint: byWaiting, signal: deadline() })
+    .catch(refuseWhenUnreachable)
+  return one ? Object.keys(one.vectors) : undefined
+}
+
+/** Those of the given memories that are still there, in the given order. */
+export async function memoriesInOrder(
+  { memories }: Pick<Mongo, 'memories'>,
+  { vault, epoch }: VaultScope,
+  ids: readonly string[],
+): Promise<Waiting[]> {
+  const found = new Map<string, Waiting>()
+  for (const some of chunksOf(ids)) {
+    const filter = { vault: { $eq: vault }, epoch: { $eq: epoch }, _id: { $in: some } }
+    const documents = await memories
+      .find(filter, { projection, hint: byId, signal: deadline() })
+      .toArray()
+      .catch(refuseWhenUnreachable)
+    for (const document of documents) found.set(document._id, waitingOf(document))
+  }
+  return ids.flatMap(id => found.get(id) ?? [])
+}
+
+/** Stores the reflections of a commit, journaled; one whose id is taken is left as it is. */
+export async function addReflections(
+  { memories }: Pick<Mongo, 'memories'>,
+  job: CommitJob,
+  sourceIds: readonly string[],
+): Promise<void> {
+  // Every reflection carries the ids of all its sources: few sources, many reflections a message.
+  const lineage = sourceIds.length * 48
+  const size = Math.max(...job.reflections.map(row => row.vector.length + row.text.length * 3))
+  const rows = Math.max(1, Math.floor(writeBytes / (size + lineage)))
+  for (let start = 0; start < job.reflections.length; start += rows) {
+    const documents = job.reflections
+      .slice(start, start + rows)
+      .map(reflection => reflectionOf(job, reflection, sourceIds))
+    const inserting = memories.insertMany(documents, { ordered: false })
+    await inTime(inserting).catch(toleratingDuplicates)
+  }
+}
+
+/** What a commit consolidated: the sources that were still there. */
+export type Consolidated = { count: number; tokens: number; importance: number }
+
+/**
+ * Marks the sources of a batch as consolidated by it. A second run marks nothing anew and returns the
+ * same figures, for as long as the sources are there.
+ */
+export async function markConsolidated(
+  { memories }: Pick<Mongo, 'memories'>,
+  { vault, epoch, batch }: Pick<CommitJob, 'vault' | 'epoch' | 'batch'>,
+  sourceIds: readonly string[],
+): Promise<Consolidated> {
+  const sum: Consolidated = { count: 0, tokens: 0, importance: 0 }
+  for (const some of chunksOf(sourceIds)) {
+    const filter = { vault: { $eq: vault }, epoch: { $eq: epoch }, _id: { $in: some } }
+    const marking = memories.updateMany(
+      filter,
+      { $set: { consolidated: true }, $addToSet: { consolidated_by: batch } },
+      { hint: byId },
+    )
+    await inTime(marking).catch(refuseWhenUnreachable)
+    const [marked] = await memories
+      .aggregate<Consolidated>(
+        [
+          { $match: { ...filter, consolidated_by: { $eq: batch } } },
+          {
+            $group: {
+              _id: null,
+              count: { $sum: 1 },
+              tokens: { $sum: '$tokens' },
+              importance: { $sum: '$importance' },
+            },
+          },
+        ],
+        { hint: byId, signal: deadline() },
+      )
+      .toArray()
+      .catch(refuseWhenUnreachable)
+    sum.count += marked?.count ?? 0
+    sum.tokens += marked?.tokens ?? 0
+    sum.importance += marked?.importance ?? 0
+  }
+  return sum
+}
+
+function waitingOf(document: MemoryDocument): Waiting {
+  const { _id, text, at, tokens, importance = 0, covers } = document
+  const moment = at.getTime()
+  return {
+    id: _id,
+    text,
+    at: moment,
+    tokens,
+    importance,
+    covers: covers
+      ? { from: covers.from.getTime(), to: covers.to.getTime() }
+      : { from: moment, to: moment },
+  }
+}
+
+/** A reflection happened when the last thing it is about did. */
+function reflectionOf(
+  { batch, vault, epoch, space, tier, covers, expiresAt }: CommitJob,
+  { vector, ...reflection }: CommitJob['reflections'][number],
+  sourceIds: readonly string[],
+): MemoryDocument {
+  const memory = {
+    ...reflection,
+    vault,
+    epoch,
+    session: null,
+    sessionEpoch: 0,
+    tier,
+    role: 'system',
+    at: covers.to,
+    operation: batch,
+    vector: floatsOf(vector),
+    ...(expiresAt !== undefined && { expiresAt }),
+  } as const
+  return {
+    ...documentOf(memory, space),
+    batch,
+    sources: [...sourceIds],
+    covers: { from: new Date(covers.from), to: new Date(covers.to) },
+  }
+}
+
+/** Copied out of the decoder's pool, whose offsets need not be those of a float. */
+const floatsOf = (base64: string): Float32Array =>
+  new Float32Array(Uint8Array.from(Buffer.from(base64, 'base64')).buffer)
+
+function* chunksOf(ids: readonly string[]): Generator<string[]> {
+  for (let start = 0; start < ids.length; start += idsMax) yield ids.slice(start, start + idsMax)
+}
+
+const deadline = (): AbortSignal => AbortSignal.timeout(deadlineMs)

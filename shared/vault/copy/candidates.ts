@@ -1,0 +1,137 @@
+import type { Calibration, Embedder } from '#shared/domain/embedder.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import type { Caller } from '#shared/access/caller.ts'
+import type { EmbeddedMemory, Memory } from '#shared/domain/memory.ts'
+import { rawCoreMemories } from '#shared/vault/copy/copies.mongo.ts'
+import { cosineTo } from '#shared/vault/read/nearest-query.mongo.ts'
+import type { Image } from '#shared/search/index/vault-index.ts'
+import { scoreOf } from '#shared/search/ranking/score.ts'
+import type { Mongo } from '#shared/storage/mongo/connect.ts'
+import type { Images } from '#shared/search/index/vault-indexes.ts'
+import type { Memories } from '#shared/vault/base/memories.mongo.ts'
+import type { QueryVectors } from '#shared/search/query/query-vectors.ts'
+
+/** A transfer copies at most so many. */
+const transferMax = 10_000
+
+/**
+ * Every raw core memory of the caller's vault in the embedder's space, oldest first.
+ *
+ * @throws Refusal `too-large` when there are more than 10,000; `unavailable`.
+ */
+export async function transferCandidates(
+  { mongo }: { mongo: Mongo },
+  { scope }: Caller,
+  { space }: Embedder,
+): Promise<Memory[]> {
+  const found = await rawCoreMemories(mongo, scope, space, transferMax + 1)
+  if (found.length <= transferMax) return found
+  throw new Refusal(
+    'too-large',
+    `The source holds more than ${transferMax} core memories; nothing was copied`,
+    'POST /v1/memory/graft copies those that match a query',
+  )
+}
+
+export type Match = {
+  memory: Memory
+  /** Of its best query, 0 to 1, with four digits: the score a search shows. */
+  score: number
+}
+
+/**
+ * Every raw core memory of the caller's vault whose score for one of the queries reaches the threshold,
+ * best first. All of them are compared: on the vault's image, or, where it is too large to be held,
+ * as the database streams them.
+ *
+ * @throws Refusal `upstream` when the embedding model does not answer, `unavailable`.
+ */
+export async function graftCandidates(
+  backend: { images: Images; memories: Memories; queryVectors: QueryVectors },
+  { scope }: Caller,
+  { embedder, queries, threshold }: { embedder: Embedder; queries: string[]; threshold: number },
+): Promise<Match[]> {
+  const vectors = await queryVectorsOf(backend, embedder, [...new Set(queries)])
+  const { space, dimension, calibration } = embedder
+  const matches = new Map<string, Match>()
+  const keep = (memory: Memory, score: number): void => {
+    const known = matches.get(memory.id)
+    if (!known || known.score < score) matches.set(memory.id, { memory, score })
+  }
+
+  const image = await backend.images.get({ scope, session: null, space, dimension })
+  if (image === 'too-large') {
+    const measure = measureBest(vectors, calibration)
+    await backend.memories.stream(scope, { session: null, sessionEpoch: 0 }, space, rows => {
+      for (const row of rows) {
+        const score = row.tier === 1 ? measure(row) : -1
+        if (score >= threshold) keep(withoutVector(row), score)
+      }
+    })
+  } else {
+    for (const vector of vectors) {
+      matchImage(image, vector, { calibration, threshold, keep })
+      // A scan holds this process for a microsecond per memory; others get their turn in between.
+      await new Promise(resolve => setImmediate(resolve))
+    }
+  }
+  return [...matches.values()].sort((a, b) => b.score - a.score || byTime(a.memory, b.memory))
+}
+
+/** In the order of the event, as candidates of a transfer are. */
+export const byTime = (a: Memory, b: Memory): number => a.at - b.at || (a.id < b.id ? -1 : 1)
+
+/** Calls to a provider at a time. */
+const queriesAtOnce = 8
+
+async function queryVectorsOf(
+  { queryVectors }: { queryVectors: QueryVectors },
+  embedder: Embedder,
+  queries: readonly string[],
+): Promise<Float32Array[]> {
+  const vectors: Float32Array[] = []
+  for (let start = 0; start < queries.length; start += queriesAtOnce) {
+    const some = queries.slice(start, start + queriesAtOnce)
+    vectors.push(...(await Promise.all(some.map(text => queryVectors.of(embedder, text)))))
+  }
+  return vectors
+}
+
+/** Rows of an image keep their numbers only until the next await: one query is one step. */
+function matchImage(
+  { blocks }: Image,
+  vector: Float32Array,
+  {
+    calibration,
+    threshold,
+    keep,
+  }: {
+    calibration: Calibration
+    threshold: number
+    keep: (memory: Memory, score: number) => void
+  },
+): void {
+  const block = blocks[1]
+  const rows = Uint32Array.from({ length: block.count }, (_, row) => row)
+  const cosines = block.cosines(vector, rows)
+  for (const row of rows) {
+    const score = shown(scoreOf(cosines[row]!, calibration))
+    if (score >= threshold) keep(block.memory(row), score)
+  }
+}
+
+function measureBest(
+  vectors: readonly Float32Array[],
+  calibration: Calibration,
+): (row: EmbeddedMemory) => number {
+  const cosines = vectors.map(vector => cosineTo(vector))
+  return ({ vector }) =>
+    shown(scoreOf(Math.max(...cosines.map(cosine => cosine(vector))), calibration))
+}
+
+const shown = (score: number): number => Math.round(score * 10_000) / 10_000
+
+function withoutVector(row: EmbeddedMemory): Memory {
+  const { vector: _, ...memory } = row
+  return memory
+}

@@ -1,0 +1,111 @@
+import { Binary } from 'mongodb'
+import type { Memory, VaultScope } from '#shared/domain/memory.ts'
+import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import {
+  memoryOf,
+  projectionOf,
+  saidFields,
+  type MemoryDocument,
+} from '#shared/storage/mongo/documents.ts'
+import { seen } from '#shared/storage/mongo/partition.ts'
+import { byContent, byId, byPlace } from '#shared/storage/mongo/indexes.ts'
+
+type Collections = Pick<Mongo, 'memories'>
+
+const core = { session: null, sessionEpoch: 0 }
+
+/** Ten thousand memories are read in half a second; twenty are patience with a busy server. */
+const listDeadlineMs = 20_000
+
+/**
+ * The raw core memories of a vault space in the order of the event.
+ *
+ * @param max no more than this are read.
+ */
+export async function rawCoreMemories(
+  { memories }: Collections,
+  scope: VaultScope,
+  space: string,
+  max: number,
+): Promise<Memory[]> {
+  const rows = await memories
+    .find(
+      { ...seen(scope, core, space), tier: { $eq: 1 } },
+      {
+        projection: saidFields,
+        sort: { at: 1, _id: 1 },
+        hint: byPlace,
+        limit: max,
+        signal: AbortSignal.timeout(listDeadlineMs),
+      },
+    )
+    .toArray()
+    .catch(refuseWhenUnreachable)
+  return rows.map(memoryOf)
+}
+
+/** A memory about to be copied. */
+export type CopySource = Memory & {
+  hash: Uint8Array
+  /** Null when it has none in the space any more. */
+  vector: Float32Array | null
+}
+
+/** Those of the given raw core memories that are still there. */
+export async function copySources(
+  { memories }: Collections,
+  { vault, epoch }: Pick<VaultScope, 'vault' | 'epoch'>,
+  space: string,
+  ids: readonly string[],
+): Promise<Map<string, CopySource>> {
+  const rows = await memories
+    .find(
+      {
+        vault: { $eq: vault },
+        epoch: { $eq: epoch },
+        session: { $eq: '' },
+        tier: { $eq: 1 },
+        _id: { $in: [...ids] },
+      },
+      {
+        projection: { ...projectionOf(space), hash: 1 },
+        hint: byId,
+        signal: AbortSignal.timeout(deadlineMs),
+      },
+    )
+    .toArray()
+    .catch(refuseWhenUnreachable)
+  return new Map(rows.map(row => [row._id, sourceOf(row, space)]))
+}
+
+function sourceOf(document: MemoryDocument, space: string): CopySource {
+  const vector = document.vectors[space]
+  return {
+    ...memoryOf(document),
+    hash: document.hash.value(),
+    vector: vector ? vector.toFloat32Array() : null,
+  }
+}
+
+export type TextHolder = { id: string; hash: Uint8Array }
+
+/** The memories of a core vault, of any tier and space, whose text is one of these. */
+export async function holdersOfTexts(
+  { memories }: Collections,
+  { vault, epoch }: Pick<VaultScope, 'vault' | 'epoch'>,
+  hashes: readonly Uint8Array[],
+): Promise<TextHolder[]> {
+  const rows = await memories
+    .find(
+      {
+        vault: { $eq: vault },
+        hash: { $in: hashes.map(hash => new Binary(hash)) },
+        epoch: { $eq: epoch },
+        session: { $eq: '' },
+      },
+      { projection: { hash: 1 }, hint: byContent, signal: AbortSignal.timeout(deadlineMs) },
+    )
+    .toArray()
+    .catch(refuseWhenUnreachable)
+  return rows.map(({ _id, hash }) => ({ id: _id, hash: hash.value() }))
+}

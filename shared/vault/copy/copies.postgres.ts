@@ -1,0 +1,202 @@
+import type { Query } from '#shared/storage/postgres/connect.ts'
+
+/** What a copy is: from where, to where, and what was asked for. */
+export type Copy = {
+  operation: string
+  source: string
+  sourceEpoch: number
+  /** Truncated. */
+  sourceKey: string
+  destination: string
+  destinationEpoch: number
+  destinationHash: Buffer
+  /** Truncated. */
+  destinationKey: string
+  model: string
+  /** Null for a transfer. */
+  queries: string[] | null
+  threshold: number | null
+}
+
+const columns = `c.operation, c.source, c.source_epoch as "sourceEpoch", c.source_key as "sourceKey",
+  c.destination, c.destination_epoch as "destinationEpoch", c.destination_hash as "destinationHash",
+  c.destination_key as "destinationKey", c.model, c.queries, c.threshold`
+
+/** Memories that one job copies, oldest first. */
+export type CopyChunk = {
+  n: number
+  /** Position of its first memory in the whole copy. */
+  first: number
+  ids: string[]
+}
+
+/** Keeps what is to be copied, in the transaction that promises it. */
+export async function insertCopy(
+  query: Query,
+  copy: Copy,
+  chunks: readonly CopyChunk[],
+): Promise<void> {
+  await query(
+    `insert into copies (operation, source, source_epoch, source_key, destination, destination_epoch,
+                         destination_hash, destination_key, model, queries, threshold)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+    [
+      copy.operation,
+      copy.source,
+      copy.sourceEpoch,
+      copy.sourceKey,
+      copy.destination,
+      copy.destinationEpoch,
+      copy.destinationHash,
+      copy.destinationKey,
+      copy.model,
+      copy.queries === null ? null : JSON.stringify(copy.queries),
+      copy.threshold,
+    ],
+    'copies.insert',
+  )
+  await query(
+    `insert into copy_chunks (operation, n, first, ids)
+     select $1, n, first, ids
+     from jsonb_to_recordset($2::jsonb) as chunk(n int, first int, ids uuid[])`,
+    [copy.operation, JSON.stringify(chunks)],
+    'copies.insert-chunks',
+  )
+}
+
+export type WaitingChunk = { copy: Copy & { askedAt: Date }; chunk: CopyChunk }
+
+/** A chunk that is still to be copied; undefined when it is settled, or its copy has ended. */
+export async function findChunk(
+  query: Query,
+  operation: string,
+  n: number,
+): Promise<WaitingChunk | undefined> {
+  const { rows } = await query<Copy & CopyChunk & { askedAt: Date }>(
+    `select ${columns}, c.asked_at as "askedAt", k.n, k.first, k.ids
+     from copies c join copy_chunks k on k.operation = c.operation
+     join operations o on o.id = c.operation and o.state in ('accepted', 'running', 'failed')
+     where c.operation = $1 and k.n = $2 and not k.settled`,
+    [operation, n],
+    'copies.chunk',
+  )
+  const row = rows[0]
+  if (!row) return undefined
+  const { first, ids, ...copy } = row
+  return { copy, chunk: { n, first, ids } }
+}
+
+/** What became of a chunk. */
+export type ChunkResult = {
+  copied: number
+  skipped: number
+  failed: number
+  /** Of the copied memories. */
+  tokens: number
+  error: string | null
+  status: number | null
+}
+
+/** @returns false when the chunk was settled before: what it did must not count twice. */
+export async function settleChunk(
+  query: Query,
+  operation: string,
+  n: number,
+  { copied, skipped, failed, tokens, error, status }: ChunkResult,
+): Promise<boolean> {
+  const { rowCount } = await query(
+    `update copy_chunks set settled = true, copied = $3, skipped = $4, failed = $5, tokens = $6,
+            error = $7, status = $8
+     where operation = $1 and n = $2 and not settled`,
+    [operation, n, copied, skipped, failed, tokens, error, status],
+    'copies.settle',
+  )
+  return rowCount === 1
+}
+
+/** What all settled chunks of a copy came to. */
+export type CopyTally = {
+  chunks: number
+  settled: number
+  copied: number
+  skipped: number
+  failed: number
+  tokens: number
+  /** Of the first chunks that failed. */
+  errors: string[]
+  /** Of the first chunk that failed. */
+  status: number | null
+}
+
+const errorsMax = 20
+
+export async function tallyCopy(query: Query, operation: string): Promise<CopyTally> {
+  const { rows } = await query<CopyTally & { tokens: string }>(
+    `select count(*)::int as chunks, count(*) filter (where settled)::int as settled,
+            sum(copied)::int as copied, sum(skipped)::int as skipped, sum(failed)::int as failed,
+            sum(tokens) as tokens,
+            coalesce((array_agg(error order by n) filter (where error is not null))[1:${errorsMax}], '{}')
+              as errors,
+            (array_agg(status order by n) filter (where status is not null))[1] as status
+     from copy_chunks where operation = $1`,
+    [operation],
+    'copies.tally',
+  )
+  const row = rows[0]!
+  return { ...row, tokens: Number(row.tokens) }
+}
+
+/** Forgets copies whose operations were cancelled. */
+export async function dropEndedCopies(query: Query): Promise<void> {
+  await query(
+    `delete from copies c using operations o
+     where o.id = c.operation and o.state in ('done', 'cancelled')`,
+    [],
+    'copies.drop-ended',
+  )
+}
+
+/** Forgets a copy whose operation has ended: its queries are people's words. */
+export async function dropCopy(query: Query, operation: string): Promise<void> {
+  await query('delete from copies where operation = $1', [operation], 'copies.drop')
+}
+
+type HeldCopy = {
+  destinationEpoch: number
+  account: string
+  keyHash: Buffer
+  queries: Copy['queries']
+}
+
+/**
+ * Holds the operation and the vaults of a copy until the transaction ends, in the order everybody
+ * takes them.
+ *
+ * @returns the destination's epoch, and the queries, which a clearing of the source may have taken;
+ *   undefined when the operation has ended.
+ */
+export async function holdCopy(
+  query: Query,
+  { operation, source, destination }: Pick<Copy, 'operation' | 'source' | 'destination'>,
+): Promise<HeldCopy | undefined> {
+  const held = await query<{ account: string; keyHash: Buffer }>(
+    `select account, key_hash as "keyHash" from operations
+     where id = $1 and state in ('accepted', 'running', 'failed') for update`,
+    [operation],
+    'copies.hold-operation',
+  )
+  const owner = held.rows[0]
+  if (!owner) return undefined
+  const { rows } = await query<{ id: string; epoch: number }>(
+    `select id, epoch from vaults where id = any($1::uuid[]) order by id for no key update`,
+    [[source, destination]],
+    'copies.hold-vaults',
+  )
+  const epoch = rows.find(({ id }) => id === destination)?.epoch ?? 0
+  const asked = await query<Pick<Copy, 'queries'>>(
+    'select queries from copies where operation = $1 for share',
+    [operation],
+    'copies.hold-queries',
+  )
+  return { ...owner, destinationEpoch: epoch, queries: asked.rows[0]?.queries ?? null }
+}

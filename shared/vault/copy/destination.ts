@@ -1,0 +1,68 @@
+import { Refusal } from '#shared/core/errors.ts'
+import type { Caller } from '#shared/access/caller.ts'
+import { hashOfKey, maskKey, parseKey, permitsOf } from '#shared/access/key.ts'
+import { currentKey } from '#shared/vault/base/current-key.ts'
+import { isNobody } from '#shared/domain/member-scope.ts'
+import type { Postgres } from '#shared/storage/postgres/connect.ts'
+import type { Config } from '#shared/core/config.ts'
+import type { Expiry } from '#shared/vault/base/expiry-purger.ts'
+
+/** Where copies go. */
+export type Destination = {
+  vault: string
+  epoch: number
+  /** The embedding model whose space the vault stands in; null: the default one's. */
+  embeddings: string | null
+  keyHash: Buffer
+  /** Truncated. */
+  key: string
+}
+
+/**
+ * The vault that a destination key opens. Whoever has both keys may copy; they may belong to different
+ * accounts.
+ *
+ * @throws Refusal `invalid` for a key that does not exist or has ended, one that may not write, and one
+ *   that opens the vault copied from: the same key, or one it was rotated to.
+ */
+export async function destinationOf(
+  backend: { postgres: Postgres; config: Config; expiry: Expiry },
+  source: Caller,
+  presented: string,
+): Promise<Destination> {
+  const parsed = parseKey(presented)
+  if (!parsed) throw unknownKey()
+  if (!permitsOf[parsed.mode].store) {
+    throw new Refusal(
+      'invalid',
+      `destination_key is used with :${parsed.mode}, which does not store memory`,
+      'Use the key without a suffix or with :write',
+    )
+  }
+  const keyHash = hashOfKey(backend.config.keyPepper, parsed.key)
+  const row = await currentKey(backend, keyHash)
+  if (!row) throw unknownKey()
+  if (row.member && isNobody(row.member)) {
+    throw new Refusal(
+      'invalid',
+      'destination_key is the key of an organization, which does not store memory',
+      'Use the key of a member, or of an account',
+    )
+  }
+  if (row.vault === source.scope.vault) {
+    throw new Refusal(
+      'invalid',
+      'destination_key opens the same vault as the key of the request',
+      'Authenticate with the key to copy from, and name another one to copy to',
+    )
+  }
+  const { vault, epoch, embeddings } = row
+  return { vault, epoch, embeddings, keyHash, key: maskKey(parsed.key) }
+}
+
+const unknownKey = (): Refusal =>
+  new Refusal(
+    'invalid',
+    'destination_key is no valid Memory Key',
+    'Name a Memory Key that exists and has not ended',
+  )

@@ -1,0 +1,78 @@
+import { clearedChannel } from '#shared/vault/base/erasures.postgres.ts'
+import type { Transaction } from '#shared/storage/postgres/connect.ts'
+import { epochAfter } from '#shared/vault/base/vaults.postgres.ts'
+
+/**
+ * What no longer exists of a retired vault: everything, of every epoch. A request that was
+ * authenticated before may have work accepted after; what it stores is swept.
+ */
+export const everyEpoch = 2_147_483_647
+
+/**
+ * Makes everything in several vaults invisible at once, and remembers that it is to be erased. Every
+ * process is told when the transaction commits. The rows of the vaults stay: bills refer to them.
+ */
+export async function retire({ query }: Transaction, vaults: readonly string[]): Promise<void> {
+  await query(
+    `with held as (
+       select id from vaults where id = any($1::uuid[]) order by id for no key update
+     ), raised as (
+       update vaults v set epoch = ${epochAfter('v.epoch')}, revision = revision + 1, raw_units = 0, raw_tokens = 0,
+              tier2_count = 0, tier2_importance = 0, tier2_tokens = 0
+       from held where v.id = held.id returning v.id
+     ), unlogged as (
+       delete from vault_changes where vault = any($1::uuid[])
+     ), unnamed as (
+       delete from sessions where vault = any($1::uuid[])
+     ), untagged as (
+       delete from shared_tag_sets where vault = any($1::uuid[])
+     ), covered as (
+       delete from erasures where vault = any($1::uuid[]) and session <> ''
+     ), remembered as (
+       insert into erasures (vault, session, up_to, due_at)
+       select id, '', $2, 'infinity' from raised
+       on conflict (vault, session) do update
+         set up_to = excluded.up_to, cleared_at = now(), due_at = excluded.due_at
+     ), told as (
+       select pg_notify('${clearedChannel}', id::text) from raised
+     )
+     -- A select in a with-clause runs only when it is read: the count is what sends the notifications.
+     select count(*) from told`,
+    [vaults, everyEpoch],
+    'vaults.retire',
+  )
+}
+
+/**
+ * Forgets what is remembered about the use of vaults beside what they hold: ended operations with their
+ * outcomes, names of sessions, answers kept for Idempotency-Keys. Bills stay, without the session.
+ */
+export async function forgetUse({ query }: Transaction, vaults: readonly string[]): Promise<void> {
+  await query(
+    `with ended as (
+       delete from operations
+       where vault = any($1::uuid[]) and state not in ('accepted', 'running', 'failed')
+     ), unnamed as (
+       update operations set session = null, outcome = null, status = null
+       where vault = any($1::uuid[]) and state in ('accepted', 'running', 'failed')
+     ), billed as (
+       update usage_events set session = null
+       where vault = any($1::uuid[]) and session is not null
+     )
+     delete from idempotency
+     where key_hash in (select hash from memory_keys where vault = any($1::uuid[]))`,
+    [vaults],
+  )
+}
+
+/** Their erasure costs nothing, and has begun: it cannot be taken back. */
+export async function beginErasures(
+  { query }: Transaction,
+  operations: readonly string[],
+): Promise<void> {
+  await query(
+    `with unbilled as (delete from usage_events where id = any($1::uuid[]))
+     update operations set state = 'running' where id = any($1::uuid[])`,
+    [operations],
+  )
+}

@@ -1,0 +1,29 @@
+import type { Postgres } from '#shared/storage/postgres/connect.ts'
+import { dropFileOf } from '#shared/vault/bulk/files.postgres.ts'
+import { cancelVoid } from '#shared/vault/base/erasures.postgres.ts'
+import { ownerOf } from '#shared/operations/operation-owner.postgres.ts'
+import { cancelAccepted } from '#shared/operations/operation-rows.postgres.ts'
+import { withdrawJobs } from '#shared/storage/queue/queue-admin.ts'
+
+/**
+ * An operator's way to end work for good that waits or has failed: its jobs go with what they carry, and
+ * its operation is cancelled, unbilled where it had not begun. Work that is done already stays done.
+ *
+ * @param id of a job, or of an operation: then all of its jobs
+ * @returns how many jobs are gone; none while one of them is at work.
+ */
+export async function withdrawWork(
+  postgres: Postgres,
+  id: string,
+): Promise<{ removed: number; active: number }> {
+  return postgres.transaction(async tx => {
+    const { removed, active, operations } = await withdrawJobs(tx.query, id)
+    for (const operation of operations) {
+      const account = await ownerOf(tx.query, operation)
+      if (account === undefined) continue
+      if (!(await cancelAccepted(tx.query, account, operation))) await cancelVoid(tx, [operation])
+      await dropFileOf(tx.query, operation)
+    }
+    return { removed, active }
+  })
+}

@@ -1,0 +1,44 @@
+import { recordBill } from '#shared/billing/bill.postgres.ts'
+import type { Transaction } from '#shared/storage/postgres/connect.ts'
+import type { UsageEvent } from '#shared/billing/usage.postgres.ts'
+import { lockVault } from '#shared/vault/base/vault-lock.postgres.ts'
+import { changeVault } from '#shared/vault/base/vaults.postgres.ts'
+import type { DebtChange } from '#shared/domain/vault-change.ts'
+
+export type SettledEdit = {
+  /** Its id is the operation's. */
+  bill: UsageEvent
+  /** The vault's epoch when it was edited. */
+  epoch: number
+  /** The memory, and the session it is in. */
+  id: string
+  session: string | null
+  debt: DebtChange
+}
+
+/** Whether an edit is settled: its bill is what tells. */
+export async function isEditSettled({ query }: Transaction, operation: string): Promise<boolean> {
+  const { rows } = await query(
+    'select 1 from usage_events where id = $1',
+    [operation],
+    'edits.settled',
+  )
+  return rows.length === 1
+}
+
+/**
+ * Bills an edit, moves the debt and makes the new text visible, once. Hold the vault's contents
+ * (`holdVault`) meanwhile: a second run finds the first one's bill and does nothing. In a vault that was
+ * cleared meanwhile only the bill is written.
+ */
+export async function settleEdit(
+  tx: Transaction,
+  { bill, epoch, id, session, debt }: SettledEdit,
+): Promise<void> {
+  if (await isEditSettled(tx, bill.id)) return
+  const standing = await lockVault(tx, bill.vault)
+  await recordBill(tx, bill)
+  if (standing.epoch !== epoch) return
+  // Images of a space that the memory has left must let go of it; where it stays it comes right back.
+  await changeVault(tx, bill.vault, [{ session, removed: [id], stored: [id] }], debt)
+}

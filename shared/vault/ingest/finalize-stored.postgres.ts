@@ -1,0 +1,109 @@
+import type { Query } from '#shared/storage/postgres/connect.ts'
+import { settledChannel } from '#shared/operations/operations.postgres.ts'
+
+/** What an operation stored, by the part of the vault it belongs to. */
+export type Stored = {
+  operation: string
+  session: string | null
+  sessionEpoch: number
+  ids: string[]
+  /** Core memories that now wait for consolidation. */
+  rawUnits: number
+  rawTokens: number
+  /** The retention of the account that they were written under, in days. */
+  retentionDays: number | null
+}
+
+export type Settled = {
+  /** Operations that a deletion has overtaken: what they stored was never visible and may go. */
+  overtaken: string[]
+  /** Not settled, since their accounts have decided on another retention: it, by operation. */
+  stale: Map<string, number | null>
+}
+
+/**
+ * Settles stored operations: each is done once, however often its job ran. In the same statement the
+ * vault's revision rises, the change log tells other processes what to read, and the debt grows; a
+ * session that was stored to is the newest.
+ *
+ * Operations whose memories were written under another retention than holds now are left as they are.
+ */
+export async function settleStored(query: Query, stored: readonly Stored[]): Promise<Settled> {
+  const items = JSON.stringify(stored.map(storedRowOf))
+  const { rows } = await query<{ overtaken: string[] | null; settled: number }>(
+    `with item as (
+       select * from jsonb_to_recordset($1::jsonb) as item(
+         id uuid, session text, session_epoch int, ids uuid[], raw_units int, raw_tokens bigint,
+         retention_days int)
+     ), held as (
+       select v.id, v.epoch from vaults v
+       where v.id in (select vault from operations where id in (select id from item))
+       order by v.id for no key update
+     ), finished as (
+       update operations o set state = 'done', finished_at = now(), progress_done = progress_total
+       from item i, held h, accounts a
+       where o.id = i.id and h.id = o.vault and o.state in ('accepted', 'running', 'failed')
+         and a.id = o.account and a.retention_days is not distinct from i.retention_days
+       returning o.id, o.vault, o.epoch = h.epoch as current, o.awaited
+     ), standing as (
+       select f.*, i.session, i.ids, i.raw_units, i.raw_tokens,
+              f.current and coalesce(s.epoch, 0) = i.session_epoch as seen
+       from finished f join item i on i.id = f.id
+       left join sessions s on s.vault = f.vault and s.session = i.session
+     ), raised as (
+       update vaults v
+       set revision = revision + 1, pending = greatest(0, pending - tally.n),
+           raw_units = raw_units + tally.units, raw_tokens = raw_tokens + tally.tokens
+       from (select vault, count(*)::int n, coalesce(sum(raw_units) filter (where seen), 0)::int units,
+                    coalesce(sum(raw_tokens) filter (where seen), 0)::bigint tokens
+             from standing group by vault) tally
+       where v.id = tally.vault
+       returning v.id, v.revision
+     ), logged as (
+       insert into vault_changes (vault, revision, session, stored)
+       select s.vault, r.revision, coalesce(s.session, ''), array_agg(id.id)
+       from standing s join raised r on r.id = s.vault, unnest(s.ids) as id(id)
+       where s.seen group by s.vault, r.revision, coalesce(s.session, '')
+     ), noted as (
+       insert into sessions (vault, session, stored_at)
+       select s.vault, s.session, clock_timestamp() from standing s
+       where s.seen and s.session <> '' group by s.vault, s.session
+       on conflict (vault, session) do update set stored_at = excluded.stored_at
+     ), told as (
+       select pg_notify('${settledChannel}', id::text) from finished where awaited
+     )
+     -- A select in a with-clause runs only when it is read: the count is what sends the notifications.
+     select array_agg(id) filter (where not seen) as overtaken, (select count(*) from told) as told,
+            count(*)::int as settled
+     from standing`,
+    [items],
+    'operations.settle',
+  )
+  const { overtaken, settled } = rows[0]!
+  const stale = settled < stored.length ? await staleOf(query, stored) : new Map<string, number>()
+  return { overtaken: overtaken ?? [], stale }
+}
+
+/** Those of some operations that are not settled: the retention of their accounts is another one. */
+async function staleOf(
+  query: Query,
+  stored: readonly Stored[],
+): Promise<Map<string, number | null>> {
+  const { rows } = await query<{ id: string; days: number | null }>(
+    `select o.id, a.retention_days as days from operations o join accounts a on a.id = o.account
+     where o.id = any($1::uuid[]) and o.state in ('accepted', 'running', 'failed')`,
+    [stored.map(({ operation }) => operation)],
+    'operations.stale',
+  )
+  return new Map(rows.map(({ id, days }) => [id, days]))
+}
+
+const storedRowOf = ({ operation, session, ids, ...stored }: Stored) => ({
+  id: operation,
+  session,
+  session_epoch: stored.sessionEpoch,
+  ids,
+  raw_units: stored.rawUnits,
+  raw_tokens: stored.rawTokens,
+  retention_days: stored.retentionDays,
+})

@@ -1,0 +1,47 @@
+import type { Transaction } from '#shared/storage/postgres/connect.ts'
+
+/**
+ * Writes the turns of members who are still there, by the keys that exchanges came with. The rows of
+ * organizations and users are held, so that a removal under way fails nobody else's exchange.
+ *
+ * @returns the organizations, by the ids of the turns that were not there before.
+ */
+export async function insertTurns(
+  { query }: Transaction,
+  turns: readonly {
+    id: string
+    keyHash: Buffer
+    /** Epoch milliseconds. */
+    saidAt: number
+    /** Characters that are not looked through. */
+    leftOut: number
+  }[],
+): Promise<Map<string, string>> {
+  const { rows } = await query<{ id: string; org: string }>(
+    `with item as (
+       select id, hash, to_timestamp(at / 1000) as said_at, left_out
+       from unnest($1::uuid[], $2::bytea[], $3::float8[], $4::int[]) as item(id, hash, at, left_out)
+     ), team as (
+       select o.id from orgs o
+       where o.id in (select k.org from memory_keys k join item i on i.hash = k.hash)
+       order by o.id for key share
+     ), people as (
+       select u.id, u.org, u.team_member_id from org_users u
+       where u.id in (select k.org_user from memory_keys k join item i on i.hash = k.hash)
+       order by u.id for key share
+     )
+     insert into org_turns (id, org, org_user, key_hash, author, said_at, left_out)
+     select i.id, t.id, p.id, i.hash, p.team_member_id, i.said_at, i.left_out
+     from item i join memory_keys k on k.hash = i.hash and k.kind = 'member'
+     join people p on p.id = k.org_user join team t on t.id = p.org
+     on conflict (id) do nothing returning id, org`,
+    [
+      turns.map(({ id }) => id),
+      turns.map(({ keyHash }) => keyHash),
+      turns.map(({ saidAt }) => saidAt),
+      turns.map(({ leftOut }) => leftOut),
+    ],
+    'org-turns.insert',
+  )
+  return new Map(rows.map(({ id, org }) => [id, org]))
+}

@@ -1,0 +1,228 @@
+import type { Turn } from '#shared/domain/turn-content.ts'
+import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
+import type { Cleared } from '#shared/domain/job-payloads.ts'
+
+/** A model call under way, as far as it can be told before its answer. */
+export type OpenExchangeRow = {
+  operation: string
+  account: string
+  vault: string
+  keyHash: Buffer
+  session: string | null
+  /** The embedding model it is to be stored with. */
+  embeddings: string
+  /** Provider-prefixed. */
+  model: string
+  /** What is stored of the user, whatever becomes of the answer. */
+  said: Turn[]
+  /** When it is to be over, in epoch milliseconds, where the call says so. */
+  expiresAt?: number
+}
+
+export type NewOpenExchange = OpenExchangeRow & {
+  /** Of what was said, as `unanswered_turns` knows it; left out where nothing new was. */
+  turn?: Buffer
+}
+
+/** A turn that was not answered, sent again later than this, is said again. */
+const unansweredSeconds = 600
+
+/**
+ * Writes rows in one statement. One that is there already, of a request sent again, is renewed.
+ *
+ * What was said in a turn whose last call was not answered, or is under way, is written with that call and
+ * not a second time; unless it has been cleared since, or anything of the vault been deleted.
+ *
+ * @param answered calls that are over but for their storing: whoever says the same again means it
+ * @returns for each row whether what was said is written with an earlier one.
+ */
+export async function insertOpen(
+  query: Query,
+  rows: readonly NewOpenExchange[],
+  answered: readonly string[] = [],
+): Promise<boolean[]> {
+  const items = rows.map(({ keyHash, turn, expiresAt, ...row }) => ({
+    ...row,
+    expires_at: expiresAt === undefined ? null : new Date(expiresAt).toISOString(),
+    key_hash: keyHash.toString('hex'),
+    turn: turn?.toString('hex') ?? null,
+  }))
+  const { rows: inserted } = await query<{ operation: string; empty: boolean }>(
+    `with asked as (
+       select i.operation, i.account, i.vault, decode(i.key_hash, 'hex') as key_hash, i.session,
+              v.epoch, coalesce(s.epoch, 0) as session_epoch, i.embeddings, i.model, i.said,
+              i.expires_at,
+              decode(i.turn, 'hex') as turn,
+              row_number() over (partition by i.vault, i.turn order by i.operation) as nth
+       from jsonb_to_recordset($1::jsonb) as i(
+         operation uuid, account uuid, vault uuid, key_hash text, session text, embeddings text,
+         model text, said jsonb, turn text, expires_at timestamptz)
+       join vaults v on v.id = i.vault
+       left join sessions s on s.vault = i.vault and s.session = i.session
+     ), held as (
+       select u.vault, u.turn, u.epoch, u.session_epoch, u.ended_at
+       from unanswered_turns u join asked a on a.vault = u.vault and a.turn = u.turn and a.nth = 1
+       order by u.vault, u.turn for update of u
+     ), taken as (
+       delete from unanswered_turns u using held h where u.vault = h.vault and u.turn = h.turn
+     ), written as (
+       select a.operation from asked a where a.nth > 1 and a.turn is not null
+       union
+       select a.operation from asked a
+       join held h using (vault, turn, epoch, session_epoch)
+       where h.ended_at > now() - make_interval(secs => $2)
+         and not exists (select from vault_changes c where c.vault = h.vault
+                         and c.removed <> '{}' and c.at >= h.ended_at)
+       union
+       select a.operation from asked a
+       join open_exchanges o using (vault, turn, epoch, session_epoch)
+       where o.operation <> a.operation and o.operation <> all($3::uuid[])
+     )
+     insert into open_exchanges (operation, account, vault, key_hash, session, epoch, session_epoch,
+                                 embeddings, model, said, turn, expires_at)
+     select a.operation, a.account, a.vault, a.key_hash, a.session, a.epoch, a.session_epoch,
+            a.embeddings, a.model, case when w.operation is null then a.said else '[]' end, a.turn,
+            a.expires_at
+     from asked a left join written w using (operation)
+     on conflict (operation) do update set renewed_at = now()
+     returning operation, said = '[]' as empty`,
+    [JSON.stringify(items), unansweredSeconds, answered],
+    'open-exchanges.insert',
+  )
+  const empty = new Map(inserted.map(row => [row.operation, row.empty]))
+  return rows.map(({ operation, said }) => said.length > 0 && empty.get(operation) === true)
+}
+
+/** Remembers that the turns of these were not answered. Call it before they are closed. */
+export async function keepUnanswered(query: Query, operations: readonly string[]): Promise<void> {
+  await query(
+    `insert into unanswered_turns (vault, turn, epoch, session_epoch)
+     select distinct on (vault, turn) vault, turn, epoch, session_epoch from open_exchanges
+     where operation = any($1::uuid[]) and turn is not null
+     order by vault, turn, operation desc
+     on conflict (vault, turn) do update
+       set epoch = excluded.epoch, session_epoch = excluded.session_epoch, ended_at = now()`,
+    [operations],
+    'open-exchanges.keep-unanswered',
+  )
+}
+
+/** Forgets turns that are not sent again any more. @returns how many. */
+export async function dropOldUnanswered(query: Query): Promise<number> {
+  const { rowCount } = await query(
+    'delete from unanswered_turns where ended_at < now() - make_interval(secs => $1)',
+    [unansweredSeconds],
+    'open-exchanges.drop-unanswered',
+  )
+  return rowCount
+}
+
+/** Shows that these are still served. */
+export async function renewOpen(query: Query, operations: readonly string[]): Promise<void> {
+  await query(
+    'update open_exchanges set renewed_at = now() where operation = any($1::uuid[])',
+    [operations],
+    'open-exchanges.renew',
+  )
+}
+
+/** Forgets exchanges of which nothing is to be stored. */
+export async function dropOpen(query: Query, operations: readonly string[]): Promise<void> {
+  await query(
+    'delete from open_exchanges where operation = any($1::uuid[])',
+    [operations],
+    'open-exchanges.drop',
+  )
+}
+
+/**
+ * What closing found: `open`, and now it is not; `void`, what it was said to has been cleared since;
+ * `swept`, what the user said is promised already, without an answer; `kept`, with one.
+ */
+export type Closing = 'open' | 'void' | 'swept' | 'kept'
+
+/**
+ * Ends exchanges, in the transaction that promises to store them. Their vaults, and all `vaults` that
+ * the transaction will hold, are held until it ends: no clearing comes between this look and that
+ * promise.
+ *
+ * @returns how each operation stood.
+ */
+export async function closeOpen(
+  { query }: Transaction,
+  operations: readonly string[],
+  vaults: readonly string[],
+): Promise<Map<string, Closing>> {
+  // By itself, so that the next statement sees what whoever held them before has written.
+  await query(
+    'select id from vaults where id = any($1::uuid[]) order by id for no key update',
+    [vaults],
+    'open-exchanges.hold',
+  )
+  const { rows } = await query<{ operation: string; closing: Closing }>(
+    `with ended as (
+       delete from open_exchanges where operation = any($1::uuid[])
+       returning operation, vault, session, epoch, session_epoch
+     )
+     select asked.operation,
+            case when e.operation is not null
+                   then case when e.epoch is distinct from v.epoch
+                                  or e.session_epoch <> coalesce(s.epoch, 0) then 'void'
+                             when o.id is null then 'open'
+                             -- A request sent again after a crash has opened it again.
+                             else 'swept' end
+                 when o.id is null then 'void'
+                 -- Only an answer has output: what is swept up is billed without.
+                 when exists (select from usage_events u where u.id = o.id and u.output_tokens > 0)
+                   then 'kept'
+                 else 'swept' end as closing
+     from unnest($1::uuid[]) as asked(operation)
+     left join ended e on e.operation = asked.operation
+     left join operations o on o.id = asked.operation
+     left join vaults v on v.id = e.vault
+     left join sessions s on s.vault = e.vault and s.session = e.session`,
+    [operations],
+    'open-exchanges.close',
+  )
+  return new Map(rows.map(({ operation, closing }) => [operation, closing]))
+}
+
+/** Exchanges nobody has renewed for `seconds`, longest first. */
+export async function abandonedOpen(
+  query: Query,
+  { seconds, limit }: { seconds: number; limit: number },
+): Promise<OpenExchangeRow[]> {
+  const { rows } = await query<OpenExchangeRow & { end: Date | null }>(
+    `select operation, account, vault, key_hash as "keyHash", session, embeddings, model, said,
+            expires_at as "end"
+     from open_exchanges where renewed_at < now() - make_interval(secs => $1)
+     order by renewed_at limit $2`,
+    [seconds, limit],
+    'open-exchanges.abandoned',
+  )
+  return rows.map(({ end, ...row }) => ({ ...row, ...(end && { expiresAt: end.getTime() }) }))
+}
+
+/**
+ * Forgets what was said into what was cleared, and what is remembered of turns under way in the vault.
+ *
+ * @returns how many exchanges that were.
+ */
+export async function dropVoidOpen(
+  query: Query,
+  { vault, session, upTo }: Cleared,
+): Promise<number> {
+  // The vault is held first, as whoever closes an exchange holds it.
+  const { rowCount } = await query(
+    `with held as (select id from vaults where id = $1 for no key update),
+     told as (delete from recalled_turns where vault = $1),
+     unanswered as (delete from unanswered_turns where vault = $1)
+     delete from open_exchanges o using held h
+     where o.vault = h.id
+       and case when $2::text is null then o.epoch <= $3
+                else o.session = $2 and o.session_epoch <= $3 end`,
+    [vault, session, upTo],
+    'open-exchanges.void',
+  )
+  return rowCount
+}

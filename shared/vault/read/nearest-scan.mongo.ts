@@ -1,0 +1,113 @@
+import type { Filter } from 'mongodb'
+import { Refusal } from '#shared/core/errors.ts'
+import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import {
+  embeddedMemoryOf,
+  projectionOf,
+  type MemoryDocument,
+} from '#shared/storage/mongo/documents.ts'
+import { seen } from '#shared/storage/mongo/partition.ts'
+import { asked, cosineTo, nearerFirst, nearestOf } from '#shared/vault/read/nearest-query.mongo.ts'
+import type { Measured } from '#shared/vault/read/nearest-query.mongo.ts'
+import { byId, byPlace } from '#shared/storage/mongo/indexes.ts'
+import type { Nearest, NearestQuestion } from '#shared/vault/read/nearest.ts'
+
+/** Some 250,000 rows of 1,536 dimensions: 10,000 take 0.65 to 0.8 s, nearly all of it reading. */
+const scanWithinMs = 20_000
+
+/** From 250 to 1,000 rows of 6 KB a batch there is no difference; beyond that it gets slower. */
+const batchBytes = 1_500_000
+const batchRowsMax = 1_000
+
+/**
+ * Searches any MongoDB by reading every vector of the vault space and keeping the nearest: exact,
+ * and in bounded memory (two batches, and twice the asked rows by id). Only those are read whole.
+ *
+ * @throws Refusal `unavailable` when the memory store is out of reach, or the vault is too large to
+ *   be read within the time.
+ */
+export function createNearestScan(
+  { memories }: Pick<Mongo, 'memories'>,
+  { withinMs = scanWithinMs }: { withinMs?: number } = {},
+): Nearest {
+  return {
+    async candidates(scope, question) {
+      const { place, space } = question
+      const filter: Filter<MemoryDocument> = { ...seen(scope, place, space), ...asked(question) }
+      const signal = AbortSignal.timeout(withinMs)
+      try {
+        const ids = await nearestIds(memories, { filter, question, signal })
+        const rows = await memories
+          .find(
+            { ...filter, _id: { $in: ids } },
+            { projection: projectionOf(space), hint: byId, signal },
+          )
+          .toArray()
+        return nearestOf(
+          rows.map(row => embeddedMemoryOf(row, space)),
+          question,
+        )
+      } catch (error) {
+        // After the deadline the driver fails in many ways, and none of them says why.
+        const isLate = signal.aborted && !(error instanceof Refusal)
+        return refuseWhenUnreachable(isLate ? signal.reason : error)
+      }
+    },
+  }
+}
+
+type Asked = { filter: Filter<MemoryDocument>; question: NearestQuestion; signal: AbortSignal }
+
+async function nearestIds(
+  memories: Mongo['memories'],
+  { filter, question: { space, vector, count }, signal }: Asked,
+): Promise<string[]> {
+  const cursor = memories.find(filter, {
+    projection: { [`vectors.${space}`]: 1 },
+    hint: byPlace,
+    batchSize: Math.min(batchRowsMax, Math.ceil(batchBytes / vector.byteLength)),
+    signal,
+  })
+  const cosine = cosineTo(vector)
+  const nearest = keepNearest(count)
+  let read = 0
+  try {
+    for await (const { _id: id, vectors } of cursor) {
+      nearest.offer({ id, cosine: cosine(vectors[space]!.toFloat32Array()) })
+      read++
+    }
+  } catch (error) {
+    // A server that does not answer at all is out of reach; one that does was asked for too much.
+    if (read > 0 && signal.aborted) throw tooLarge()
+    throw error
+  }
+  return nearest.ids()
+}
+
+/** Keeps the nearest of any number of offers, sorting once for every `count` of them kept. */
+function keepNearest(count: number): { offer(row: Measured): void; ids(): string[] } {
+  let kept: Measured[] = []
+  let least = -Infinity
+  const cut = (): void => {
+    kept = kept.toSorted(nearerFirst).slice(0, count)
+    if (kept.length === count) least = kept[count - 1]!.cosine
+  }
+  return {
+    offer(row) {
+      if (row.cosine < least) return
+      kept.push(row)
+      if (kept.length >= 2 * count) cut()
+    },
+    ids() {
+      cut()
+      return kept.map(({ id }) => id)
+    },
+  }
+}
+
+const tooLarge = (): Refusal =>
+  new Refusal(
+    'unavailable',
+    'This vault is too large to be searched here in time',
+    'The operator can raise IMAGE_CACHE_MB, or use a MongoDB with vector search',
+  )

@@ -1,0 +1,68 @@
+import type { Config } from '#shared/core/config.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import type { Log } from '#shared/core/log.ts'
+import type { Postgres } from '#shared/storage/postgres/connect.ts'
+import {
+  keepFirstModel,
+  keepOtherModel,
+  keptModel,
+  vaultsOfModels,
+} from '#shared/vault/reembed/vault-models.postgres.ts'
+
+export type DefaultModel = {
+  /** What new vaults, and what an organization shares, are embedded with. */
+  model: string
+  /** Models in whose spaces memories stand, as vaults go by them now. */
+  inUse: ReadonlySet<string>
+}
+
+/**
+ * The default embedding model of a database. The first one used with it is kept there, by whichever process
+ * comes first, and stays the default until `EMBEDDINGS` names another: a key that comes into the
+ * environment, or goes, changes nothing. Vaults in which something is stored stand where they stood.
+ *
+ * @param log is told what an operator should know, once; null says nothing.
+ * @throws Refusal `unavailable` when the database is out of reach, or not of this version yet.
+ */
+export async function settleDefaultModel(
+  postgres: Postgres,
+  { embeddings, embeddingsChosen }: Pick<Config, 'embeddings' | 'embeddingsChosen'>,
+  log: Pick<Log, 'warn'> | null,
+): Promise<DefaultModel> {
+  const kept = await postgres
+    .transaction(async tx => {
+      const known = await keptModel(tx)
+      if (known === undefined) await keepFirstModel(tx, embeddings)
+      else if (known !== embeddings && embeddingsChosen) await keepOtherModel(tx, embeddings)
+      return known ?? embeddings
+    })
+    .catch(refuseUnreleased)
+  const model = embeddingsChosen ? embeddings : kept
+  const standing = await vaultsOfModels(postgres.query)
+
+  if (model !== embeddings) {
+    const hint =
+      `Vaults stay with ${model}, the model this database began with. Set EMBEDDINGS=${embeddings} ` +
+      'to change what new vaults get; POST /v1/memory/reembed then moves a vault that is there'
+    log?.warn({ embeddings: model, environment: embeddings, hint }, 'embeddings.kept')
+  }
+  const elsewhere = standing.filter(row => row.model !== model)
+  if (elsewhere.length > 0) {
+    const hint =
+      'They are found and added to with that model, which must stay within reach, until ' +
+      'POST /v1/memory/reembed moves them'
+    log?.warn({ embeddings: model, elsewhere, hint }, 'embeddings.vaults-elsewhere')
+  }
+  return { model, inUse: new Set(standing.map(row => row.model)) }
+}
+
+const undefinedTable = '42P01'
+
+function refuseUnreleased(error: unknown): never {
+  if ((error as { code?: unknown }).code !== undefinedTable) throw error
+  throw new Refusal(
+    'unavailable',
+    'The database has not been brought to this version yet',
+    'Run the release step first: npm run migrate',
+  )
+}

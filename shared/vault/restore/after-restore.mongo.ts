@@ -1,0 +1,169 @@
+import type { Filter } from 'mongodb'
+import type { VaultScope } from '#shared/domain/memory.ts'
+import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
+import { byPlace, byTags, byWaiting } from '#shared/storage/mongo/indexes.ts'
+
+type Collections = Pick<Mongo, 'memories'>
+type Scope = Pick<VaultScope, 'vault' | 'epoch'>
+
+/** Nobody waits for it but whoever restores a backup. */
+const lookDeadlineMs = 60_000
+
+/**
+ * The newest epoch that anything of a vault is of, tombstones included; 0 when there is nothing at all.
+ *
+ * @throws Refusal `unavailable` when the memory store is out of reach, as everything here.
+ */
+export async function newestEpoch({ memories }: Collections, vault: string): Promise<number> {
+  const [newest, [grave]] = await Promise.all([
+    memories.findOne(
+      { vault: { $eq: vault }, epoch: { $gte: 0 } },
+      { projection: { epoch: 1 }, sort: { epoch: -1 }, hint: byPlace, signal: deadline() },
+    ),
+    memories
+      .aggregate<{ epoch: number | null }>(
+        [
+          { $match: { vault: { $eq: vault }, epoch: { $exists: false } } },
+          { $group: { _id: null, epoch: { $max: '$tomb_epoch' } } },
+        ],
+        { hint: byPlace, signal: deadline() },
+      )
+      .toArray(),
+  ]).catch(refuseWhenUnreachable)
+  return Math.max(newest?.epoch ?? 0, grave?.epoch ?? 0)
+}
+
+/** Whether anything is left of epochs before this one. */
+export const hasEarlier = async (
+  { memories }: Collections,
+  { vault, epoch }: Scope,
+): Promise<boolean> =>
+  (await memories
+    .findOne(
+      { vault: { $eq: vault }, epoch: { $gte: 0, $lt: epoch } },
+      { projection: { _id: 1 }, hint: byPlace, signal: deadline() },
+    )
+    .catch(refuseWhenUnreachable)) !== null
+
+export type StoredSession = { session: string; epoch: number; storedAt: Date }
+
+/** The sessions that something of an epoch of a vault is in, each at the newest epoch of its own. */
+export async function sessionsStored(
+  { memories }: Collections,
+  scope: Scope,
+): Promise<StoredSession[]> {
+  const rows = await memories
+    .aggregate<{ _id: string; epoch: number; storedAt: Date }>(
+      [
+        { $match: { ...within(scope), session: { $gt: '' } } },
+        {
+          $group: {
+            _id: '$session',
+            epoch: { $max: '$session_epoch' },
+            storedAt: { $max: '$stored_at' },
+          },
+        },
+      ],
+      { hint: byPlace, signal: deadline() },
+    )
+    .toArray()
+    .catch(refuseWhenUnreachable)
+  return rows.map(({ _id: session, ...rest }) => ({ session, ...rest }))
+}
+
+export type Waiting = {
+  rawUnits: number
+  rawTokens: number
+  tier2Count: number
+  tier2Importance: number
+  tier2Tokens: number
+}
+
+/**
+ * What of a vault waits to be consolidated.
+ *
+ * @param unsettled operations whose memories are not to be counted: they are when those are settled.
+ */
+export async function waitingIn(
+  { memories }: Collections,
+  scope: Scope,
+  unsettled: readonly string[],
+): Promise<Waiting> {
+  const rows = await memories
+    .aggregate<{ _id: number; count: number; tokens: number; importance: number }>(
+      [
+        {
+          $match: {
+            ...within(scope),
+            session: '',
+            consolidated: false,
+            tier: { $in: [1, 2] },
+            operation: { $nin: [...unsettled] },
+          },
+        },
+        {
+          $group: {
+            _id: '$tier',
+            count: { $sum: 1 },
+            tokens: { $sum: '$tokens' },
+            importance: { $sum: '$importance' },
+          },
+        },
+      ],
+      { hint: byWaiting, signal: deadline() },
+    )
+    .toArray()
+    .catch(refuseWhenUnreachable)
+  const raw = rows.find(({ _id }) => _id === 1)
+  const tier2 = rows.find(({ _id }) => _id === 2)
+  return {
+    rawUnits: raw?.count ?? 0,
+    rawTokens: raw?.tokens ?? 0,
+    tier2Count: tier2?.count ?? 0,
+    tier2Importance: tier2?.importance ?? 0,
+    tier2Tokens: tier2?.tokens ?? 0,
+  }
+}
+
+/** How many shared memories of a vault bear each set of tags. */
+export async function tagSetsStored(
+  { memories }: Collections,
+  scope: Scope,
+): Promise<{ tagSet: string; memories: number }[]> {
+  const rows = await memories
+    .aggregate<{ _id: string; memories: number }>(
+      [
+        { $match: { ...within(scope), tag_set: { $exists: true } } },
+        { $group: { _id: '$tag_set', memories: { $sum: 1 } } },
+      ],
+      { hint: byTags, signal: deadline() },
+    )
+    .toArray()
+    .catch(refuseWhenUnreachable)
+  return rows.map(({ _id: tagSet, memories: count }) => ({ tagSet, memories: count }))
+}
+
+/** The days, in UTC, on which what is a tombstone of a vault now was buried. */
+export async function burialDays({ memories }: Collections, vault: string): Promise<string[]> {
+  const rows = await memories
+    .aggregate<{ _id: string }>(
+      [
+        {
+          $match: { vault: { $eq: vault }, epoch: { $exists: false }, tomb_at: { $exists: true } },
+        },
+        { $group: { _id: { $dateToString: { date: '$tomb_at', format: '%Y-%m-%d' } } } },
+      ],
+      { hint: byPlace, signal: deadline() },
+    )
+    .toArray()
+    .catch(refuseWhenUnreachable)
+  return rows.map(({ _id }) => _id)
+}
+
+const within = ({ vault, epoch }: Scope): Filter<MemoryDocument> => ({
+  vault: { $eq: vault },
+  epoch: { $eq: epoch },
+})
+
+const deadline = (): AbortSignal => AbortSignal.timeout(lookDeadlineMs)

@@ -1,0 +1,172 @@
+import type { StoredSession, Waiting } from '#shared/vault/restore/after-restore.mongo.ts'
+import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
+
+/** `unused`: as far as Postgres knows nothing was ever stored in it. */
+type ListedVault = { id: string; unused: boolean }
+
+/** A page of all vaults, in the order of their ids. */
+export async function vaultsPage(
+  query: Query,
+  after: string,
+  limit: number,
+): Promise<ListedVault[]> {
+  const { rows } = await query<ListedVault>(
+    'select id, revision = 0 as unused from vaults where id > $1 order by id limit $2',
+    [after, limit],
+    'after-restore.vaults',
+  )
+  return rows
+}
+
+/** A vault as Postgres was put back. */
+export type PutBack = {
+  epoch: number
+  /** The shared vault of an organization: it owes no consolidation, and its tags are counted. */
+  shared: boolean
+  /** It has been given up for good. */
+  retired: boolean
+  waiting: Waiting
+  sessions: Record<string, number>
+  /** Exchanges that are promised and not settled: what they store counts when they are. */
+  exchanges: string[]
+  /** Other work under way that will move the debt or the counts of tags by itself. */
+  busy: boolean
+}
+
+/** How a vault stands; hold it meanwhile. */
+export async function putBack({ query }: Transaction, vault: string): Promise<PutBack> {
+  type Row = Omit<PutBack, 'waiting'> & Record<keyof Waiting, string>
+  const { rows } = await query<Row>(
+    `select v.epoch, exists (select from orgs where vault = v.id) as shared,
+            exists (
+              select from erasures where vault = v.id and session = '' and up_to >= v.epoch
+            ) as retired,
+            v.raw_units as "rawUnits", v.raw_tokens as "rawTokens", v.tier2_count as "tier2Count",
+            v.tier2_importance as "tier2Importance", v.tier2_tokens as "tier2Tokens",
+            coalesce((select jsonb_object_agg(session, epoch) from sessions where vault = v.id), '{}')
+              as sessions,
+            coalesce((select array_agg(id) from operations
+                      where vault = v.id and kind in ('ingest', 'proxy')
+                        and state in ('accepted', 'running', 'failed')), '{}') as exchanges,
+            exists (select from operations where vault = v.id and kind not in ('ingest', 'proxy')
+                      and state in ('accepted', 'running'))
+            or exists (select from copies c join operations o on o.id = c.operation
+                       where c.destination = v.id and o.state in ('accepted', 'running'))
+            or exists (select from leases where vault = v.id and state = 'committing')
+            or exists (select from shared_writes where vault = v.id and state = 'pending') as busy
+     from vaults v where v.id = $1`,
+    [vault],
+    'after-restore.put-back',
+  )
+  const { rawUnits, rawTokens, tier2Count, tier2Importance, tier2Tokens, ...row } = rows[0]!
+  return {
+    ...row,
+    waiting: {
+      rawUnits: Number(rawUnits),
+      rawTokens: Number(rawTokens),
+      tier2Count: Number(tier2Count),
+      tier2Importance: Number(tier2Importance),
+      tier2Tokens: Number(tier2Tokens),
+    },
+  }
+}
+
+/** What a vault is found to be. */
+export type Found = {
+  epoch: number
+  /** Raised, so that what Postgres knows of its sessions is of before. */
+  raised: boolean
+  waiting: Waiting
+  sessions: readonly StoredSession[]
+  /** Null where they are not counted. */
+  tagSets: readonly { tagSet: string; memories: number }[] | null
+  /** Epoch milliseconds, or null. */
+  nextExpiry: number | null
+  burialDays: readonly string[]
+}
+
+/**
+ * Makes a vault what it was found to be. Its revision becomes one that it never had, so that no image of
+ * it in memory stands, and it is looked at for memories without a vector of its embedding model.
+ */
+export async function putRight({ query }: Transaction, vault: string, found: Found): Promise<void> {
+  const { waiting, nextExpiry } = found
+  await query(
+    `update vaults set epoch = $2,
+            revision = greatest(revision + 1, floor(extract(epoch from clock_timestamp()) * 1000)::bigint),
+            raw_units = $3, raw_tokens = $4, tier2_count = $5, tier2_importance = $6, tier2_tokens = $7,
+            next_expiry = least(next_expiry, $8), moved_at = now(), look_at = now()
+     where id = $1`,
+    [
+      vault,
+      found.epoch,
+      waiting.rawUnits,
+      waiting.rawTokens,
+      waiting.tier2Count,
+      waiting.tier2Importance,
+      waiting.tier2Tokens,
+      nextExpiry === null ? null : new Date(nextExpiry),
+    ],
+  )
+  await query('delete from vault_changes where vault = $1', [vault])
+  await query('update orgs set space = null where vault = $1', [vault])
+  if (found.raised) {
+    await query('delete from sessions where vault = $1', [vault])
+    await query('delete from leases where vault = $1 and epoch < $2', [vault, found.epoch])
+  }
+  await putSessions({ query }, vault, found.sessions)
+  await query(
+    `insert into burials (day, vault) select day, $1 from unnest($2::date[]) as item(day)
+     on conflict do nothing`,
+    [vault, found.burialDays],
+  )
+  if (found.tagSets) await putTagSets({ query }, vault, found.tagSets)
+}
+
+async function putSessions(
+  { query }: Transaction,
+  vault: string,
+  sessions: readonly StoredSession[],
+): Promise<void> {
+  await query(
+    `insert into sessions as s (vault, session, epoch, stored_at)
+     select $1, session, epoch, stored_at
+     from unnest($2::text[], $3::int[], $4::timestamptz[]) as item(session, epoch, stored_at)
+     on conflict (vault, session) do update
+       set epoch = greatest(s.epoch, excluded.epoch),
+           stored_at = case when excluded.epoch >= s.epoch
+                            then greatest(s.stored_at, excluded.stored_at) else s.stored_at end`,
+    [
+      vault,
+      sessions.map(({ session }) => session),
+      sessions.map(({ epoch }) => epoch),
+      sessions.map(({ storedAt }) => storedAt),
+    ],
+  )
+}
+
+async function putTagSets(
+  { query }: Transaction,
+  vault: string,
+  tagSets: readonly { tagSet: string; memories: number }[],
+): Promise<void> {
+  await query('delete from shared_tag_sets where vault = $1', [vault])
+  await query(
+    `insert into shared_tag_sets (vault, tag_set, memories)
+     select $1, tag_set, memories from unnest($2::text[], $3::int[]) as item(tag_set, memories)`,
+    [vault, tagSets.map(({ tagSet }) => tagSet), tagSets.map(({ memories }) => memories)],
+  )
+}
+
+/** What is of epochs before this one, of a vault or of a session of it, is swept from now on. */
+export async function sweepEarlier(
+  { query }: Transaction,
+  { vault, session, epoch }: { vault: string; session: string | null; epoch: number },
+): Promise<void> {
+  await query(
+    `insert into erasures as e (vault, session, up_to, due_at) values ($1, $2, $3, now())
+     on conflict (vault, session) do update
+       set up_to = greatest(e.up_to, excluded.up_to), due_at = least(e.due_at, excluded.due_at)`,
+    [vault, session ?? '', epoch - 1],
+  )
+}

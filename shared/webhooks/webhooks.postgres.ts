@@ -1,0 +1,125 @@
+import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
+import type { EventName } from '#shared/webhooks/event.ts'
+
+export type WebhookRow = {
+  id: string
+  url: string
+  description: string
+  events: EventName[]
+  /** Since when every message has failed; null while they arrive. */
+  failingSince: Date | null
+  disabledAt: Date | null
+  disabledReason: 'owner' | 'failures' | 'gone' | null
+  createdAt: Date
+  updatedAt: Date
+}
+
+const columns = `id, url, description, events, failing_since as "failingSince",
+  disabled_at as "disabledAt", disabled_reason as "disabledReason",
+  created_at as "createdAt", updated_at as "updatedAt"`
+
+/** Webhooks of an account, oldest first. */
+export async function listWebhooks(query: Query, account: string): Promise<WebhookRow[]> {
+  const { rows } = await query<WebhookRow>(
+    `select ${columns} from webhooks where account = $1 order by created_at, id`,
+    [account],
+  )
+  return rows
+}
+
+/** One webhook of an account, or undefined. */
+export async function findWebhook(
+  query: Query,
+  account: string,
+  id: string,
+): Promise<WebhookRow | undefined> {
+  const { rows } = await query<WebhookRow>(
+    `select ${columns} from webhooks where id = $2 and account = $1`,
+    [account, id],
+  )
+  return rows[0]
+}
+
+export type NewWebhook = Pick<WebhookRow, 'id' | 'url' | 'description' | 'events'> & {
+  account: string
+  /** Sealed. */
+  secret: string
+}
+
+/** A second run gives it the newer secret. @returns false when the account has `most` others already. */
+export async function insertWebhook(
+  tx: Transaction,
+  { id, account, url, description, events, secret }: NewWebhook,
+  most: number,
+): Promise<boolean> {
+  // Held, so that two at once do not both find room.
+  await tx.query('select id from accounts where id = $1 for no key update', [account])
+  const { rowCount } = await tx.query(
+    `insert into webhooks (id, account, url, description, events, secret)
+     select $1, $2, $3, $4, $5, $6
+     where (select count(*) from webhooks where account = $2 and id <> $1) < $7
+     on conflict (id) do update set secret = excluded.secret where webhooks.account = $2`,
+    [id, account, url, description, events, secret, most],
+  )
+  return rowCount === 1
+}
+
+export type WebhookChange = {
+  url?: string | undefined
+  description?: string | undefined
+  events?: EventName[] | undefined
+  active?: boolean | undefined
+}
+
+/** Writes what is given; one that is switched on again begins anew. False when there is none. */
+export async function updateWebhook(
+  query: Query,
+  account: string,
+  id: string,
+  { url, description, events, active }: WebhookChange,
+): Promise<boolean> {
+  const { rowCount } = await query(
+    `with changed as (
+       update webhooks set url = coalesce($3, url), description = coalesce($4, description),
+         events = coalesce($5, events),
+         disabled_at = case when $6 then null when not $6 then coalesce(disabled_at, now())
+                            else disabled_at end,
+         disabled_reason = case when $6 then null when not $6 then coalesce(disabled_reason, 'owner')
+                                else disabled_reason end,
+         failing_since = case when $6 then null else failing_since end,
+         updated_at = now()
+       where id = $2 and account = $1 returning id
+     ), given_up as (
+       update webhook_deliveries set state = 'failed'
+       where webhook = $2 and state = 'pending' and not $6 and exists (select from changed)
+     )
+     select id from changed`,
+    [account, id, url ?? null, description ?? null, events ?? null, active ?? null],
+  )
+  return rowCount === 1
+}
+
+/** Other secrets: the one in force signs for `graceSeconds` more. False when there is none. */
+export async function replaceSecret(
+  query: Query,
+  account: string,
+  id: string,
+  { secret, graceSeconds }: { secret: string; graceSeconds: number },
+): Promise<boolean> {
+  const { rowCount } = await query(
+    `update webhooks set former_secret = secret, secret = $3,
+       former_until = now() + make_interval(secs => $4), updated_at = now()
+     where id = $2 and account = $1`,
+    [account, id, secret, graceSeconds],
+  )
+  return rowCount === 1
+}
+
+/** Forgets a webhook, its log and what was still to be sent. False when there is none. */
+export async function deleteWebhook(query: Query, account: string, id: string): Promise<boolean> {
+  const { rowCount } = await query('delete from webhooks where id = $2 and account = $1', [
+    account,
+    id,
+  ])
+  return rowCount === 1
+}

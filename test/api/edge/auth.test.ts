@@ -1,0 +1,353 @@
+import t from 'tap'
+import { hashOfKey, mintKey } from '#shared/access/key.ts'
+import { revokeKey } from '#shared/access/keys.postgres.ts'
+import { routes } from '#api/routes/index.ts'
+import { buildOrg } from '#test/support/admin.ts'
+import { buildKey, clientOf, testApi } from '#test/support/api.ts'
+import { testBackend, testConfig } from '#test/support/backend.ts'
+import { embeddingProvider } from '#test/support/provider.ts'
+import { envOf, start } from '#test/support/processes.ts'
+import { speakRaw } from '#test/support/raw.ts'
+import { until } from '#test/support/until.ts'
+
+const config = await testConfig(t)
+const backend = await testBackend(t, { config })
+const key = await buildKey(backend, 'ada@example.com')
+const other = await buildKey(backend)
+const { base, send } = await testApi(t, backend)
+const port = Number(new URL(base).port)
+
+const unknown = mintKey('vault')
+/** The status that a set of headers opens or closes the door with. */
+const knock = async (headers: Record<string, string>) =>
+  (await send('GET', '/v1/memory/stats', { headers })).status
+const hashOf = (raw: string): Buffer => hashOfKey(config.keyPepper, raw)
+const accountOf = async (raw: string): Promise<string> => {
+  const { rows } = await backend.postgres.query<{ account: string }>(
+    'select account from memory_keys where hash = $1',
+    [hashOf(raw)],
+  )
+  return rows[0]!.account
+}
+
+t.test('200: three styles of header, the scheme in any case', async t => {
+  for (const headers of [
+    { authorization: `Bearer ${key}` },
+    { authorization: `bearer ${key}` },
+    { authorization: `BEARER   ${key}  ` },
+    { 'x-api-key': key },
+    { 'x-api-key': ` ${key} ` },
+    { 'x-memory-key': key },
+    { 'x-memory-key': `${key}:read` },
+    { 'x-memory-key': key, authorization: 'Bearer sk-a-provider-key' },
+    { 'x-memory-key': key, 'x-api-key': key, authorization: `Bearer ${key}` },
+    { 'x-memory-key': key, authorization: 'Basic YTpi' },
+  ]) {
+    t.equal(await knock(headers as Record<string, string>), 200, Object.keys(headers).join(' '))
+  }
+})
+
+t.test('401: no key, or not one of ours, or more than one', async t => {
+  for (const headers of [
+    {},
+    { authorization: key },
+    { authorization: `Basic ${key}` },
+    { authorization: `Bearer ${key} extra` },
+    { authorization: 'Bearer' },
+    { authorization: 'Bearer sk-a-provider-key' },
+    { 'x-api-key': `Bearer ${key}` },
+    { 'x-memory-key': `${key},${key}` },
+    { 'x-memory-key': `${key}:admin` },
+    { 'x-memory-key': `${key}:` },
+    { 'x-memory-key': `${key}:read:write` },
+    { 'x-memory-key': `${key}:READ` },
+    { 'x-memory-key': key.slice(0, -1) },
+    { 'x-memory-key': `${key}a` },
+    { 'x-memory-key': key.toLowerCase() },
+    { 'x-memory-key': `mk_${'a'.repeat(5_000)}` },
+    { 'x-memory-key': "mk_' or 1=1 --" },
+    { 'x-memory-key': 'mk_é\u0080ÿ' },
+    { 'x-memory-key': key, 'x-api-key': other },
+    { 'x-memory-key': key, authorization: `Bearer ${unknown}` },
+    { 'x-memory-key': unknown, 'x-api-key': key },
+    { 'x-memory-key': key, 'x-api-key': 'mk_nonsense' },
+    { 'x-memory-key': key, 'x-api-key': `${key}:wrong` },
+  ]) {
+    t.equal(
+      await knock(headers as Record<string, string>),
+      401,
+      JSON.stringify(headers).slice(0, 80),
+    )
+  }
+  for (const where of [`/v1/memory/stats?key=${key}`, `/v1/memory/stats?api_key=${key}`]) {
+    t.equal((await send('GET', where)).status, 401, 'a key in the query opens nothing')
+  }
+})
+
+t.test('401: the same header twice with different keys', async t => {
+  for (const name of ['Authorization: Bearer ', 'X-Memory-Key: ', 'x-api-key: ']) {
+    const twice = (first: string, second: string) =>
+      speakRaw(
+        port,
+        [`GET /v1/memory/stats HTTP/1.1\r\nHost: x\r\n${name}${first}\r\n${name}${second}\r\n\r\n`],
+        { enough: 1 },
+      )
+    t.equal((await twice(key, other)).answers[0]?.status, 401, name)
+    t.equal((await twice(other, `${key}:read`)).answers[0]?.status, 401, name)
+  }
+})
+
+t.test('403: the same key with two suffixes may do what both allow', async t => {
+  const body = { messages: [{ role: 'user', content: 'hello' }] }
+  const question = { query: 'hello', limit: 1 }
+  for (const [one, two, stores, reads] of [
+    [key, key, true, true],
+    [`${key}:read`, key, false, true],
+    [key, `${key}:read`, false, true],
+    [key, `${key}:write`, true, false],
+    [`${key}:write`, `${key}:read`, false, false],
+    [key, `${key}:off`, false, false],
+  ] as const) {
+    const headers = { 'x-memory-key': one, 'x-api-key': two }
+    const name = `${one.slice(key.length)} and ${two.slice(key.length)}`
+    const stored = await send('POST', '/v1/memory/ingest', { headers, body })
+    t.equal(stored.status, stores ? 202 : 403, `storing with ${name}`)
+    const found = await send('POST', '/v1/memory/search', { headers, body: question })
+    t.equal(found.status, reads ? 200 : 403, `reading with ${name}`)
+  }
+})
+
+t.test('401: wrong keys of every kind are answered alike', async t => {
+  const revoked = await buildKey(backend)
+  await revokeKey(backend.postgres.query, await accountOf(revoked), hashOf(revoked))
+  const expired = await buildKey(backend)
+  await backend.postgres.query(
+    `update memory_keys set expires_at = now() - interval '1 second' where hash = $1`,
+    [hashOf(expired)],
+  )
+  const heard = new Set<string>()
+  for (const wrong of [
+    unknown,
+    revoked,
+    expired,
+    'mk_',
+    'mk_x',
+    `${key}:nothing`,
+    mintKey('admin'),
+  ]) {
+    const { status, headers, body } = await send('GET', '/v1/memory/stats', {
+      headers: { 'x-memory-key': wrong },
+    })
+    const kept = [...headers].filter(([name]) => !['date', 'x-request-id'].includes(name))
+    heard.add(JSON.stringify([status, kept, body]))
+  }
+  t.equal(heard.size, 1, [...heard].join('\n'))
+  t.notMatch([...heard][0], /mk_[A-Za-z0-9]/)
+})
+
+t.test('a key that ends stops at the next request, on every process', async t => {
+  const elsewhere = await start(t, 'node api/index.ts', envOf(config))
+  const there = clientOf(elsewhere.base)
+  const stats = (client: typeof there, raw: string) =>
+    client.get('/v1/memory/stats', { 'x-memory-key': raw })
+
+  const revoked = await buildKey(backend)
+  t.equal((await stats(there, revoked)).status, 200)
+  await revokeKey(backend.postgres.query, await accountOf(revoked), hashOf(revoked))
+  t.equal((await stats(there, revoked)).status, 401, 'revoked')
+
+  const rotated = await buildKey(backend)
+  t.equal((await stats(there, rotated)).status, 200)
+  const answer = await send('POST', '/v1/keys/rotate', {
+    headers: { 'x-memory-key': rotated },
+    body: {},
+  })
+  t.equal((await stats(there, rotated)).status, 401, 'rotated')
+  t.equal((await stats(there, answer.body.key)).status, 200, 'its successor')
+
+  const expiring = await send('POST', '/v1/keys', {
+    headers: { 'x-memory-key': key },
+    body: { expires_at: new Date(Date.now() + 700).toISOString() },
+  })
+  t.equal(expiring.status, 201)
+  t.equal((await stats(there, expiring.body.key)).status, 200, 'not yet')
+  const begun = Date.now()
+  await until('it has expired', async () => (await stats(there, expiring.body.key)).status === 401)
+  t.ok(Date.now() - begun < 1_700, 'within a second')
+})
+
+t.test('POST /v1/keys: who may, and what is made', async t => {
+  const mint = (headers: Record<string, string>, body: unknown = {}) =>
+    send('POST', '/v1/keys', { headers, body })
+  const made = await mint({ 'x-memory-key': key }, { name: 'Büro 日記' })
+  t.equal(made.status, 201)
+  t.match(made.body, { key: /^mk_[A-Za-z0-9]{32}$/, name: 'Büro 日記' })
+  t.equal(await accountOf(made.body.key), await accountOf(key), 'of the same account')
+  t.equal(await knock({ 'x-memory-key': made.body.key }), 200)
+  t.match((await mint({ 'x-memory-key': key })).body, { name: 'New Key' })
+
+  for (const suffix of ['read', 'write', 'off']) {
+    t.equal((await mint({ 'x-memory-key': `${key}:${suffix}` })).status, 403, suffix)
+  }
+  const { admin, path } = await buildOrg(backend, base)
+  const { body: member } = await admin.post(`${path}/keys`, { team_member_id: 'ann' })
+  t.equal((await mint({ 'x-memory-key': member.key_id })).status, 403, 'a member key')
+  t.equal((await mint({})).status, 401)
+  t.equal((await mint({ 'x-memory-key': mintKey('admin') })).status, 401, 'mk_admin proves nothing')
+  for (const body of [
+    { name: '' },
+    { name: 'x'.repeat(201) },
+    { name: 7 },
+    { name: 'a\nb' },
+    { nmae: 'x' },
+    { account: 'another' },
+    { expires_at: '2001-01-01T00:00:00Z' },
+  ]) {
+    t.equal(
+      (await mint({ 'x-memory-key': key }, body)).status,
+      400,
+      JSON.stringify(body).slice(0, 40),
+    )
+  }
+})
+
+t.test('404: stats are for keys of the same account, whatever the spelling', async t => {
+  const sibling = (await send('POST', '/v1/keys', { headers: { 'x-api-key': key }, body: {} })).body
+    .key
+  const ask = (path: string) =>
+    send('GET', `/v1/memory/${path}/stats`, { headers: { 'x-memory-key': key } })
+  t.equal((await ask(key)).status, 200)
+  t.equal((await ask(`${key}:off`)).status, 200, 'its suffix does not count')
+  t.equal((await ask(sibling)).status, 200, 'a key of the same account')
+  const foreign = await ask(other)
+  t.equal(foreign.status, 404)
+  t.same((await ask(unknown)).body, foreign.body, 'a foreign key is as if it were not there')
+  t.notMatch(JSON.stringify(foreign.body), other)
+})
+
+t.test('no error repeats a key, wherever it was put', async t => {
+  const headers = { 'x-memory-key': key }
+  const body = { query: 'x', limit: 1 }
+  for (const [method, path, options] of [
+    ['GET', `/v1/${other}`, {}],
+    ['GET', `/${other}`, { headers }],
+    ['POST', `/${other}`, { headers, body: {} }],
+    ['GET', `/v1/memory/stats`, { headers: { authorization: `Bearer ${other}x` } }],
+    ['POST', '/v1/memory/prepare', { headers, body: { messages: [], density: other } }],
+    [
+      'POST',
+      '/v1/memory/prepare',
+      { headers, body: { messages: [{ role: 'user' }], density: other } },
+    ],
+    ['POST', '/v1/memory/search', { headers, body: { ...body, [other]: 1 } }],
+    ['POST', '/v1/memory/search', { headers, body: { ...body, limit: other } }],
+    ['POST', '/v1/memory/search', { headers, body: { ...body, embeddings: other } }],
+    ['POST', '/v1/memory/search', { headers, body: { ...body, embeddings: `openai/${other}` } }],
+    [
+      'POST',
+      '/v1/memory/search',
+      { headers: { ...headers, 'x-session-id': other.repeat(9) }, body },
+    ],
+    ['POST', `/v1/memory/ingest?${other}=1`, { headers, body: {} }],
+    ['POST', `/v1/memory/ingest?wait=${other}`, { headers, body: {} }],
+    ['DELETE', `/v1/operations/${other}`, { headers }],
+    ['PUT', `/v1/account/provider-keys/${other}`, { headers, body: { key: other } }],
+  ] as const) {
+    const { status, body: answer } = await send(method, path, options)
+    t.ok(status >= 400 && status < 500, `${method} ${path.replace(other, '…')}: ${status}`)
+    t.notMatch(JSON.stringify(answer), other, `${method} ${path.replace(other, '…')}`)
+  }
+})
+
+t.test(
+  'logs hold neither keys nor texts, at debug level, through every route and error',
+  async t => {
+    const provider = await embeddingProvider(t)
+    const env = envOf(config, {
+      LOG_LEVEL: 'debug',
+      EMBEDDINGS: 'openai/text-embedding-canary',
+      OPENAI_API_KEY: 'sk-canary-provider-key-0123456789',
+      OPENAI_BASE_URL: provider.baseUrl,
+    })
+    const [web, worker] = await Promise.all([
+      start(t, 'node api/index.ts', env),
+      start(t, 'node workers/index.ts', env),
+    ])
+    const client = clientOf(web.base)
+    const canaries = [
+      'canary-said',
+      'canary-asked',
+      'canary-session',
+      'canary-name',
+      'canary-model',
+      'canary-id',
+      'sk-canary',
+      key,
+      other,
+      unknown,
+      key.slice(3),
+      config.keyPepper,
+      new URL(config.databaseUrl).password,
+    ]
+    const content = 'canary-said: the safe opens with 4711'
+    const bodies: unknown[] = [
+      { messages: [{ role: 'user', content, name: 'canary-name' }], session_id: 'canary-session' },
+      { messages: [{ role: 'user', content }], model: 'canary-model' },
+      { query: 'canary-asked', limit: 5 },
+      { name: 'canary-name' },
+      { key: 'sk-canary-stored' },
+      { messages: content, query: { canary: content } },
+      `{"messages": [{"role": "user", "content": "${content}"`,
+      `{"__proto__": "${content}"}`,
+    ]
+    const sent = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'])
+    for (const { methods, path } of routes(backend).stack) {
+      const pattern = typeof path === 'string' ? path : '/admin/queues'
+      const filled = pattern.replaceAll(/\/:[A-Za-z]+/g, `/canary-id${other}`)
+      for (const method of methods) {
+        if (!sent.has(method) || (method === 'POST' && filled.endsWith('/rotate'))) continue
+        for (const raw of [key, unknown, `${key}:read`]) {
+          for (const body of method === 'GET' || method === 'DELETE' ? [undefined] : bodies) {
+            await client.send(method, `${filled}?canary-asked=${raw}`, {
+              headers: { 'x-memory-key': raw, 'x-session-id': 'canary-session' },
+              body,
+            })
+            await client.send(method, filled, {
+              headers: {
+                authorization: `Bearer ${raw}`,
+                'idempotency-key': `canary-id-${method}${filled}${raw}${String(bodies.indexOf(body))}`,
+              },
+              body,
+            })
+          }
+        }
+      }
+    }
+    provider.fail(500, 12)
+    // Its vault was stored in before, with another model, and keeps that.
+    const embeddings = 'openai/text-embedding-canary'
+    const failing = await client.post(
+      '/v1/memory/search',
+      { query: 'canary-asked again', limit: 5, embeddings },
+      { 'x-memory-key': key },
+    )
+    t.equal(failing.status, 502)
+    await client.post(
+      '/v1/memory/ingest',
+      { messages: [{ role: 'user', content }], embeddings },
+      { 'x-api-key': key },
+    )
+    await until(
+      'the worker has failed once',
+      () => worker.output().includes('ingest.failed'),
+      20_000,
+    )
+    const output = web.output() + worker.output()
+    t.match(output, /request\.answered/)
+    t.ok(output.split('\n').length > 200, 'the log is there')
+    for (const canary of canaries) {
+      const line = output.split('\n').find(line => line.includes(canary))
+      t.equal(line, undefined, `${canary.slice(0, 12)}… is in no line`)
+    }
+  },
+)

@@ -1,0 +1,52 @@
+import t from 'tap'
+import { hashOfKey, maskKey, mintKey, parseKey, permitsOf } from '#shared/access/key.ts'
+
+t.test('keys carry their kind and 32 random characters', async t => {
+  t.match(mintKey('vault'), /^mk_[0-9A-Za-z]{32}$/)
+  t.match(mintKey('member'), /^mk_org_[0-9A-Za-z]{32}$/)
+  t.match(mintKey('admin'), /^mk_admin_[0-9A-Za-z]{32}$/)
+})
+
+t.test('the suffix is taken off and becomes the mode', async t => {
+  const key = mintKey('vault')
+  t.same(parseKey(key), { key, mode: 'on' })
+  t.same(parseKey(`${key}:read`), { key, mode: 'read' })
+  t.same(parseKey(`${key}:write`), { key, mode: 'write' })
+  t.same(parseKey(`${key}:off`), { key, mode: 'off' })
+})
+
+t.test('anything else is no key', async t => {
+  const key = mintKey('vault')
+  for (const wrong of [
+    `${key}:admin`,
+    `${key}:`,
+    `${key}:READ`,
+    `${key}:read:write`,
+    'mk_short',
+    `mk_${'x'.repeat(65)}`,
+    ` ${key}`,
+    `${key}\n`,
+    `sk-${key}`,
+    `mk_${'é'.repeat(20)}`,
+    '',
+  ]) {
+    t.equal(parseKey(wrong), undefined, JSON.stringify(wrong))
+  }
+})
+
+t.test('modes permit what their names say', async t => {
+  t.same(permitsOf, {
+    on: { retrieve: true, store: true },
+    read: { retrieve: true, store: false },
+    write: { retrieve: false, store: true },
+    off: { retrieve: false, store: false },
+  })
+})
+
+t.test('the lookup hash depends on the pepper, the mask tells little', async t => {
+  const key = mintKey('vault')
+  t.equal(hashOfKey('one', key).length, 32)
+  t.notSame(hashOfKey('one', key), hashOfKey('other', key))
+  t.match(maskKey(key), /^mk_...….{4}$/)
+  t.equal(maskKey(key).length, 11)
+})

@@ -1,0 +1,79 @@
+import t from 'tap'
+import { ConfigFault, readConfig } from '#shared/core/config.ts'
+
+const enough = {
+  DATABASE_URL: 'postgres://db/vault',
+  MONGODB_URI: 'mongodb://mongo/vault',
+  MASTER_KEY: 'ab'.repeat(32),
+  KEY_PEPPER: 'sixteen characters',
+}
+
+t.test('defaults: loopback, port 3000, offline embeddings', async t => {
+  t.match(readConfig(enough), {
+    port: 3000,
+    host: '127.0.0.1',
+    embeddings: 'local',
+    rateLimits: true,
+    imageCacheBytes: 512 * 1024 * 1024,
+    adminSecret: null,
+  })
+})
+
+t.test('an OpenAI key switches to its embeddings; EMBEDDINGS wins', async t => {
+  const keyed = { ...enough, OPENAI_API_KEY: 'sk-test' }
+  t.equal(readConfig(keyed).embeddings, 'openai/text-embedding-3-small')
+  t.equal(readConfig({ ...keyed, EMBEDDINGS: 'local' }).embeddings, 'local')
+  t.match(readConfig(keyed).providers, { openai: { apiKey: 'sk-test' } })
+})
+
+t.test('every fault is said at once', async t => {
+  const env = {
+    PORT: 'http',
+    DATABASE_URL: 'mysql://x',
+    MASTER_KEY: 'short',
+    EMBEDDINGS: 'nobody/model',
+    OPENAI_BASE_URL: 'https://user:secret@example.com/v1',
+    ADMIN_SECRET: 'long-enough-secret',
+  }
+  try {
+    readConfig(env)
+    t.fail('accepted')
+  } catch (error) {
+    t.ok(error instanceof ConfigFault)
+    const { faults, message } = error as ConfigFault
+    for (const name of [
+      'PORT',
+      'DATABASE_URL',
+      'MONGODB_URI',
+      'MASTER_KEY',
+      'KEY_PEPPER',
+      'EMBEDDINGS',
+      'OPENAI_BASE_URL',
+      'ADMIN_EMAIL',
+    ]) {
+      t.ok(
+        faults.some(fault => fault.startsWith(name)),
+        name,
+      )
+    }
+    t.notMatch(message, /secret/, 'values are not repeated')
+  }
+})
+
+t.test('an admin secret that no header carries is a fault', async t => {
+  const email = { ADMIN_EMAIL: 'ada@example.com' }
+  for (const bad of ['open sesame, please', 'tab\tbed-and-long-enough', 'größer-als-sechzehn']) {
+    t.throws(() => readConfig({ ...enough, ...email, ADMIN_SECRET: bad }), /ADMIN_SECRET.*spaces/)
+  }
+  const good = ' open-sesame:please/+= '
+  t.equal(readConfig({ ...enough, ...email, ADMIN_SECRET: good }).adminSecret, good.trim())
+})
+
+t.test('several master keys: the first seals, and each has an id', async t => {
+  const { masterKeys } = readConfig({
+    ...enough,
+    MASTER_KEY: `${'01'.repeat(32)},${'02'.repeat(32)}`,
+  })
+  t.equal(masterKeys.length, 2)
+  t.not(masterKeys[0]!.id, masterKeys[1]!.id)
+})

@@ -1,0 +1,167 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { readConfig } from '#shared/core/config.ts'
+import { createEmbedders } from '#shared/models/embedders.ts'
+import { partBytes, partsOf } from '#shared/models/long-texts.ts'
+import { embeddingProvider } from '#test/support/provider.ts'
+
+const environment = {
+  DATABASE_URL: 'postgres://db/vault',
+  MONGODB_URI: 'mongodb://mongo/vault',
+  MASTER_KEY: 'ab'.repeat(32),
+  KEY_PEPPER: 'sixteen characters',
+}
+
+const norm = (vector: Float32Array): number => Math.hypot(...vector)
+
+t.test(
+  'an OpenAI-compatible provider: batches, order, unit length, one space per dimension',
+  async t => {
+    const provider = await embeddingProvider(t)
+    const embedders = createEmbedders(
+      readConfig({
+        ...environment,
+        OPENAI_BASE_URL: provider.baseUrl,
+        OPENAI_API_KEY: 'sk-test',
+        EMBEDDINGS: 'openai/text-embedding-3-small',
+      }),
+    )
+    const embedder = await embedders.get()
+    t.equal(embedder.dimension, 64, 'learnt from the first answer')
+    t.equal(embedder.space, 'openai__text-embedding-3-small-64')
+    t.equal(await embedders.get('openai/text-embedding-3-small'), embedder, 'opened once')
+
+    const texts = Array.from({ length: 600 }, (_, index) => `text number ${index}`)
+    const vectors = await embedder.embedTexts(texts)
+    t.equal(vectors.length, 600)
+    t.same(provider.calls, [1, 256, 256, 88])
+    t.ok(vectors.every(vector => Math.abs(norm(vector) - 1) < 1e-5))
+    t.same(vectors[300], await embedder.embedQuery('text number 300'), 'in the order of the texts')
+    t.same(await embedder.embedTexts([]), [])
+  },
+)
+
+const embedderAt = (baseUrl: string) =>
+  createEmbedders(readConfig({ ...environment, OLLAMA_BASE_URL: baseUrl })).get('ollama/long')
+
+/** As many characters as an edit may have; the double knows words of plain letters alone. */
+const filled = (sentence: string): string => `sea ${sentence.repeat(1_500)}`.slice(0, 32_000)
+
+const languages = {
+  zh: '她昨天在图书馆读完了那本关于海洋的书，然后写了一封很长的信。',
+  ja: '昨日は図書館で海についての本を読み終えて、長い手紙を書きました。',
+  th: 'เมื่อวานนี้เธออ่านหนังสือเกี่ยวกับทะเลจบในห้องสมุดแล้วเขียนจดหมายยาว',
+  ru: 'Вчера она дочитала в библиотеке книгу о море и написала длинное письмо. ',
+  emoji: '🧜‍♀️🌊📚✉️👩‍👩‍👧‍👦',
+}
+
+t.test('a long text of any script is embedded, and all of it counts', async t => {
+  const provider = await embeddingProvider(t)
+  const embedder = await embedderAt(provider.baseUrl)
+  for (const [name, sentence] of Object.entries(languages)) {
+    const text = filled(sentence)
+    const [vector] = await embedder.embedTexts([text])
+    t.ok(Math.abs(norm(vector!) - 1) < 1e-5, name)
+    const other = `${text.slice(0, -1_000)} ${'zebra '.repeat(150)}`
+    t.notSame((await embedder.embedTexts([other]))[0], vector, `${name}: the end of it`)
+    t.ok(await embedder.embedQuery(text), `${name}: as a question`)
+  }
+  const short = 'one of the usual kind'
+  const mixed = [short, filled(languages.zh), short]
+  const [first, , last] = await embedder.embedTexts(mixed)
+  t.same(first, last)
+  t.same(first, await embedder.embedQuery(short), 'what is around a text changes nothing')
+})
+
+t.test('a commit of a hundred long reflections is no call too large', async t => {
+  const provider = await embeddingProvider(t)
+  const embedder = await embedderAt(provider.baseUrl)
+  const entries = Array.from({ length: 100 }, () => filled(languages.zh).slice(0, 8_000))
+  t.equal((await embedder.embedTexts(entries)).length, 100)
+})
+
+t.test('parts are the text again, none is too long, none is a scrap', t => {
+  const script = fc.constantFrom(
+    ...Object.values(languages),
+    'ordinary words. ',
+    'x',
+    '\n',
+    ' ',
+    'é',
+  )
+  const texts = fc
+    .array(fc.tuple(script, fc.integer({ min: 1, max: 3_000 })), { maxLength: 6 })
+    .map(runs =>
+      runs
+        .map(([unit, times]) => unit.repeat(times))
+        .join('')
+        .slice(0, 60_000),
+    )
+  fc.assert(
+    fc.property(texts, text => {
+      const whole = text.toWellFormed()
+      const parts = partsOf(whole)
+      const sizes = parts.map(part => Buffer.byteLength(part))
+      return (
+        parts.join('') === whole &&
+        parts.every(part => part.isWellFormed()) &&
+        sizes.every(size => size <= partBytes) &&
+        (parts.length === 1 || Math.min(...sizes) > partBytes / 4)
+      )
+    }),
+    { numRuns: 200 },
+  )
+  t.same(partsOf(''), [''])
+  const [first] = partsOf(`${'Sentences end here. '.repeat(300)}\n${'And go on. '.repeat(300)}`)
+  t.match(first, /\.\s$/)
+  t.end()
+})
+
+t.test('rate limits and server errors are retried, refusals are not hidden', async t => {
+  const provider = await embeddingProvider(t)
+  const embedders = createEmbedders(
+    readConfig({ ...environment, MISTRAL_BASE_URL: provider.baseUrl, MISTRAL_API_KEY: 'key' }),
+  )
+  const embedder = await embedders.get('mistral/mistral-embed')
+  provider.fail(429, 1)
+  t.equal((await embedder.embedTexts(['again'])).length, 1)
+
+  provider.fail(401, 5)
+  await t.rejects(embedder.embedTexts(['no']), { reason: 'upstream', message: /status 401/ })
+})
+
+t.test('a caller who gives up ends the call', async t => {
+  const provider = await embeddingProvider(t)
+  const embedders = createEmbedders(
+    readConfig({ ...environment, OLLAMA_BASE_URL: provider.baseUrl }),
+  )
+  const embedder = await embedders.get('ollama/nomic-embed-text')
+  provider.hang()
+  const begun = Date.now()
+  await t.rejects(embedder.embedTexts(['slow'], AbortSignal.timeout(100)), { message: /abort/i })
+  t.ok(Date.now() - begun < 5_000)
+})
+
+t.test('a provider that was down at the first use is asked again', async t => {
+  const provider = await embeddingProvider(t)
+  const embedders = createEmbedders(
+    readConfig({ ...environment, OLLAMA_BASE_URL: provider.baseUrl }),
+  )
+  provider.fail(400, 1)
+  await t.rejects(embedders.get('ollama/m'), { message: /did not answer/, reason: 'upstream' })
+  t.equal((await embedders.get('ollama/m')).dimension, 64)
+})
+
+t.test('invalid: unknown providers, odd names, and providers without a key', async t => {
+  const embedders = createEmbedders(readConfig(environment))
+  for (const model of [
+    'gpt',
+    'nobody/model',
+    'openai/',
+    'openai/a b',
+    '/x',
+    'openai/text-embedding-3-small',
+  ]) {
+    await t.rejects(embedders.get(model), { message: /embed/, reason: 'invalid' }, model)
+  }
+})

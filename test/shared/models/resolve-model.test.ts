@@ -1,0 +1,105 @@
+import t from 'tap'
+import type { Catalog } from '#shared/models/catalog.ts'
+import { prefixed, resolveModel } from '#shared/models/resolve-model.ts'
+import { providerNames, type Format, type ProviderName } from '#shared/core/provider-registry.ts'
+
+/** What providers list, and how often anybody looked. */
+function catalogOf(lists: Partial<Record<ProviderName, string[]>>) {
+  const looks: ProviderName[][] = []
+  const catalog: Catalog = {
+    modelsOf(providers) {
+      looks.push(providers.map(({ provider }) => provider))
+      const known = providers.flatMap(({ provider }) => {
+        const models = lists[provider]
+        return models ? [{ provider, models }] : []
+      })
+      return Promise.resolve({ lists: known, updatedAt: 0 })
+    },
+  }
+  return { catalog, looks }
+}
+
+const { catalog, looks } = catalogOf({
+  together: ['meta-llama/Llama-4', 'shared-model'],
+  groq: ['shared-model', 'gpt-oss-120b', 'operators-model'],
+  mistral: ['operators-model', 'only-operators'],
+})
+const config = { providers: { mistral: { apiKey: 'of the operator' } } }
+const keys = { together: 'a', groq: 'b' }
+
+const resolved = async (
+  model: string,
+  format: Format = 'openai',
+  own: Partial<Record<ProviderName, string>> = keys,
+) => prefixed(await resolveModel({ catalog, config }, model, format, () => Promise.resolve(own)))
+
+t.test('every provider by its prefix, the rest of the name as it is', async t => {
+  for (const provider of providerNames) {
+    t.equal(await resolved(`${provider}/some/model:tag`), `${provider}/some/model:tag`)
+  }
+  t.equal(await resolved('openrouter/openrouter/auto'), 'openrouter/openrouter/auto')
+  t.same(looks, [], 'nobody was asked')
+})
+
+t.test('names that only their makers give, without asking anybody', async t => {
+  const makers: Record<string, string> = {
+    'gpt-5.1-mini': 'openai',
+    'chatgpt-4o-latest': 'openai',
+    'o4-mini': 'openai',
+    'whisper-1': 'openai',
+    'text-embedding-3-small': 'openai',
+    'claude-sonnet-4-5': 'anthropic',
+    'gemini-2.5-flash': 'google',
+    'grok-4': 'xai',
+    'deepseek-chat': 'deepseek',
+  }
+  for (const [model, maker] of Object.entries(makers)) {
+    t.equal(await resolved(model), `${maker}/${model}`)
+  }
+  t.same(looks, [])
+})
+
+t.test('other names by the catalogue; the account’s own keys before the operator’s', async t => {
+  t.equal(await resolved('meta-llama/Llama-4'), 'together/meta-llama/Llama-4')
+  t.equal(await resolved('gpt-oss-120b'), 'groq/gpt-oss-120b')
+  t.equal(await resolved('operators-model'), 'groq/operators-model')
+  t.equal(await resolved('only-operators'), 'mistral/only-operators')
+  t.same(looks[0], ['mistral', 'groq', 'together'], 'nobody without a key is asked')
+})
+
+t.test('invalid: unknown, ambiguous or no name', async t => {
+  const hint = /<provider>\/<model>: openai, anthropic/
+  const refused = (message: RegExp, hint: RegExp) => ({ reason: 'invalid', message, hint })
+  await t.rejects(resolved('nobody-has-it'), refused(/No provider is known for/, hint))
+  await t.rejects(
+    resolved('shared-model'),
+    refused(/Several providers/, /groq\/shared-model, together\/shared-model/),
+  )
+  await t.rejects(resolved('openai/'), refused(/No provider is known/, hint))
+  for (const name of ['', ' gpt-5', 'gpt 5', 'modèle', 'x'.repeat(201), 'a\nb']) {
+    await t.rejects(resolved(name), refused(/printable ASCII/, hint))
+  }
+  const down: Catalog = { modelsOf: () => Promise.reject(new Error('down')) }
+  await t.rejects(
+    resolveModel({ catalog: down, config }, 'x', 'openai', () => Promise.resolve({})),
+    refused(/No provider is known/, hint),
+  )
+})
+
+t.test(
+  'a format that one provider speaks takes any name of its models, and no other’s',
+  async t => {
+    t.equal(await resolved('my-tuned-model', 'anthropic'), 'anthropic/my-tuned-model')
+    t.equal(await resolved('anthropic/claude-x', 'anthropic'), 'anthropic/claude-x')
+    t.equal(await resolved('tuned', 'google'), 'google/tuned')
+    await t.rejects(resolved('gpt-5', 'anthropic'), {
+      reason: 'invalid',
+      message: 'openai does not speak this format',
+      hint: /\/v1\/messages is for anthropic; send openai\/gpt-5 to \/v1\/chat\/completions/,
+    })
+    await t.rejects(resolved('openrouter/x', 'google'), {
+      reason: 'invalid',
+      message: /openrouter/,
+    })
+  },
+)

@@ -1,0 +1,350 @@
+import t, { type Test } from 'tap'
+import { mintId } from '#shared/core/ids.ts'
+import { storeProviderKey } from '#shared/access/provider-key.ts'
+import { sharedIn, sharedOf, type SharedMemory } from '#shared/org/shared-memories.mongo.ts'
+import { clientOf, testApi, workOn } from '#test/support/api.ts'
+import { testBackend } from '#test/support/backend.ts'
+import { buildTeam, share, type Team } from '#test/support/team.ts'
+import { teamModel } from '#test/support/team-model.ts'
+import { until } from '#test/support/until.ts'
+
+t.setTimeout(90_000)
+
+const model = await teamModel(t)
+const backend = await testBackend(t, { env: model.env })
+const { query } = backend.postgres
+const { base } = await testApi(t, backend)
+await workOn(backend)
+
+type Teams = Team & { says(text: string, as?: string): Promise<string>; key: string }
+
+/** A team with a provider key, tags and a member. */
+async function team(tags: readonly string[] = [], provider = 'openai'): Promise<Teams> {
+  const built = await buildTeam(backend)
+  const { org, account } = built
+  await query('update orgs set processor_provider = $2 where id = $1', [org, provider])
+  for (const name of ['openai', 'anthropic', 'google'] as const) {
+    await storeProviderKey({ query, seal: backend.seal }, account, name, `sk-of-${name}-0123456789`)
+  }
+  for (const label of tags) await tag(org, label)
+  await built.role('Everything', ['*'])
+  const key = await built.member('ada@example.com', ['Everything'])
+  return {
+    ...built,
+    key,
+    async says(text, as = key) {
+      const messages = [
+        { role: 'user', content: text },
+        { role: 'assistant', content: 'I see.' },
+      ]
+      const { body } = await clientOf(base, as).post('/v1/memory/ingest', { messages })
+      return body.operation_id as string
+    },
+  }
+}
+
+async function tag(org: string, label: string, samples: string[] = []): Promise<string> {
+  const id = mintId()
+  await query(
+    `insert into org_tags (id, org, label, question, examples) values ($1, $2, $3, $4, $5)`,
+    [id, org, label, `Is this about ${label}?`, samples],
+  )
+  return id
+}
+
+const instruct = (org: string, defaultOn: boolean, custom: string) =>
+  query(
+    `insert into org_instructions (org, default_on, custom) values ($1, $2, $3)
+     on conflict (org) do update set default_on = $2, custom = $3`,
+    [org, defaultOn, custom],
+  )
+
+const rule = (org: string, kind: 'anti' | 'exec', match: string, note = '') =>
+  query(
+    `insert into org_rules (id, org, kind, position, match, note) values ($1, $2, $3, 0, $4, $5)`,
+    [mintId(), org, kind, match, note],
+  )
+
+type Passes = Record<'pass1' | 'pass2' | 'pass3', { text: string; [field: string]: unknown }[]>
+
+/** What became of a turn, once it is finished. */
+async function finished(turn: string): Promise<Passes> {
+  const find = () =>
+    query<Passes & { finished_at: Date | null }>('select * from org_turns where id = $1', [turn])
+  await until(
+    `the turn ${turn} is finished`,
+    async () => {
+      const { rows } = await find()
+      return Boolean(rows[0]?.finished_at)
+    },
+    20_000,
+  )
+  return (await find()).rows[0]!
+}
+
+async function sharedBy({ vault, epoch }: Team): Promise<SharedMemory[]> {
+  const filter = sharedIn({ vault, epoch })
+  const rows = await backend.mongo.memories.find(filter).sort({ _id: 1 }).toArray()
+  return rows.map(sharedOf)
+}
+
+async function auditOf({ org }: Team): Promise<string[]> {
+  const { rows } = await query<{ said: string }>(
+    `select action || ' by ' || actor as said from audit_events where org = $1 order by created_at, id`,
+    [org],
+  )
+  return rows.map(({ said }) => said)
+}
+
+const textsOf = (rows: readonly { text: string }[]): string[] => rows.map(({ text }) => text)
+
+t.beforeEach(() => {
+  model.calls.length = 0
+  for (const pass of ['extract', 'tag', 'reconcile'] as const) model.say(pass)
+})
+
+t.test('what a member says becomes shared memory, tagged and told', async t => {
+  const acme = await team(['finance', 'launch'])
+  const passes = await finished(await acme.says('Fact: launch: on May 5 #launch\nFact: floor: 3'))
+  t.match(passes.pass1, [{ text: 'launch: on May 5 #launch', note: false }, { text: 'floor: 3' }])
+  t.match(passes.pass2, [
+    { tags: ['launch'], confidence: 0.95 },
+    { tags: [], confidence: 0.97 },
+  ])
+  t.match(passes.pass3, [{ action: 'ADD' }, { action: 'ADD' }])
+  const [first, second] = await sharedBy(acme)
+  t.match(first, { author: 'ada@example.com', reviewed: false, tags: ['launch'] })
+  t.match(second, { text: 'floor: 3', tags: [], confidence: 0.97 })
+  t.same(
+    [first!.id, second!.id],
+    passes.pass3.map(({ mem_id }) => mem_id),
+  )
+  t.same(await auditOf(acme), ['create by ada@example.com', 'create by ada@example.com'])
+  t.same(
+    model.calls.map(({ pass, model }) => `${pass} ${model}`),
+    ['extract large', 'tag small'],
+  )
+})
+
+t.test('the next turn says it again, corrects it, or adds to it', async t => {
+  const acme = await team()
+  await finished(await acme.says('Fact: launch: on May 5'))
+  const again = await finished(await acme.says('Fact: launch: on May 5'))
+  const { pass3 } = await finished(await acme.says('Fact: launch: on June 7\nFact: floor: 3'))
+  const [launch, floor] = await sharedBy(acme)
+  t.match(again.pass3, [{ action: 'NONE', mem_id: launch!.id }])
+  t.match(pass3, [
+    { action: 'UPDATE', mem_id: launch!.id },
+    { action: 'ADD', mem_id: floor!.id },
+  ])
+  t.match(launch, { text: 'launch: on June 7', version: 2 })
+  t.same(await auditOf(acme), [
+    'create by ada@example.com',
+    'update by ada@example.com',
+    'create by ada@example.com',
+  ])
+})
+
+t.test('a turn without facts ends there', async t => {
+  const acme = await team(['finance'])
+  t.match(await finished(await acme.says('Good morning')), { pass1: [], pass2: [], pass3: [] })
+  t.same(
+    model.calls.map(({ pass }) => pass),
+    ['extract'],
+  )
+  const { rows } = await query('select 1 from org_answers')
+  t.same(rows, [], 'and nothing of what the model said is kept')
+})
+
+t.test(
+  'nothing of keys that are no member’s, of the model alone, or of what is kept out',
+  async t => {
+    const acme = await team()
+    const messages = [{ role: 'user', content: 'Fact: secret: 1', memory: false }]
+    const answer = { role: 'assistant', content: 'Fact: secret: 2' }
+    await clientOf(base, acme.key).post('/v1/memory/ingest', { messages: [...messages, answer] })
+    const refused = await clientOf(base, `${acme.key}:read`).post('/v1/memory/ingest', {
+      messages: [{ role: 'user', content: 'Fact: secret: 3' }],
+    })
+    t.equal(refused.status, 403)
+    const { rows } = await query('select 1 from org_turns where org = $1', [acme.org])
+    t.same(rows, [])
+  },
+)
+
+t.test('a tag that may apply counts, and a person looks at it', async t => {
+  const acme = await team(['finance', 'people'])
+  const { pass2 } = await finished(await acme.says('Fact: bonus: maybe ?people'))
+  t.match(pass2, [{ tags: ['people'], confidence: 0.5 }])
+  const admin = clientOf(base, acme.adminKey)
+  const { body } = await admin.get(`/v1/orgs/${acme.org}/memories/review`)
+  t.match(body.review, [{ tags: ['people'], confidence: 0.5, author: 'ada@example.com' }])
+})
+
+t.test(
+  'anti-rules: what they match is never sent, never stored, whatever the model says',
+  async t => {
+    const acme = await team()
+    await rule(acme.org, 'anti', 'salary')
+    const sent = await finished(await acme.says('Fact: pay: her SALARY is 100'))
+    t.same(sent.pass1, [])
+    t.equal(model.count('extract'), 0, 'the model is not even shown it')
+
+    const facts = [
+      { turn: 0, text: 'Salaries, and her Sal\u00ADary is 100', note: false, confidence: 1 },
+      { turn: 0, text: 'The floor is 3', note: false, confidence: 1 },
+    ]
+    model.say('extract', JSON.stringify({ facts }))
+    const { pass1 } = await finished(await acme.says('The pay of Ada, and the floor'))
+    t.same(textsOf(pass1), ['The floor is 3'])
+    t.match(model.calls[0]!.instructions, /"match":"salary"/)
+    t.notMatch(textsOf(await sharedBy(acme)).join(), /100/)
+
+    model.say('reconcile', ({ material }) =>
+      JSON.stringify({
+        decisions: [
+          { fact: 0, action: 'UPDATE', memory: material.memories[0].memory, text: 'Salary 9' },
+        ],
+      }),
+    )
+    await finished(await acme.says('Fact: The floor: 4'))
+    t.notMatch(textsOf(await sharedBy(acme)).join(), /Salary 9/)
+  },
+)
+
+t.test('exec-rules: what they match is kept as a short note', async t => {
+  const acme = await team()
+  await rule(acme.org, 'exec', 'merger', 'say only that it came up')
+  const { pass1 } = await finished(
+    await acme.says(`Fact: merger: Acme buys Initech for ${'9'.repeat(300)} million`),
+  )
+  t.same(pass1, [{ text: 'Came up: merger', confidence: 0.9, note: true }])
+  const noted = await finished(await acme.says('Note: The board talks about a merger.'))
+  t.match(noted.pass1, [{ text: 'The board talks about a merger.', note: true }])
+  // The words it is from count as well as its own.
+  const facts = [{ turn: 0, text: 'Initech costs 5', note: false, confidence: 1 }]
+  model.say('extract', JSON.stringify({ facts }))
+  t.match((await finished(await acme.says('after the Merger it costs 5'))).pass1, [
+    { text: 'Came up: merger' },
+  ])
+})
+
+t.test('instructions: the base, the organization’s own, both or neither', async t => {
+  const acme = await team()
+  const custom = `Keep "recipes" {always}\n</instructions> ${'é'.repeat(10_000)}`
+  const told = async (): Promise<string | undefined> => {
+    model.calls.length = 0
+    await finished(await acme.says('Good morning'))
+    return model.calls[0]?.instructions
+  }
+  t.match(await told(), /What is worth sharing/)
+  await instruct(acme.org, true, custom)
+  const both = await told()
+  t.ok(both?.includes('What is worth sharing') && both.includes(custom))
+  await instruct(acme.org, false, custom)
+  const own = await told()
+  t.ok(own?.includes(custom) && !own.includes('What is worth sharing'))
+  await instruct(acme.org, false, ' ')
+  t.equal(await told(), undefined, 'an organization that asks for nothing is asked nothing')
+})
+
+const providers: [string, string][] = [
+  ['anthropic', 'claude-large'],
+  ['google', 'gemini-large'],
+]
+for (const [provider, name] of providers) {
+  t.test(`${provider}: the same three passes, with the owner’s key`, async t => {
+    const acme = await team(['launch'], provider)
+    await query('update orgs set extract_model = $2, classify_model = $2 where id = $1', [
+      acme.org,
+      `${provider}/${name}`,
+    ])
+    await finished(await acme.says('Fact: launch: on May 5 #launch'))
+    const { pass3 } = await finished(await acme.says('Fact: launch: on May 6 #launch'))
+    t.match(pass3, [{ action: 'UPDATE' }])
+    t.same(
+      [...new Set(model.calls.map(({ dialect, key, model: of }) => `${dialect} ${of} ${key}`))],
+      [`${provider} ${name} sk-of-${provider}-0123456789`],
+    )
+    const { rows } = await query(
+      `select kind, model, sum(input_tokens)::int as input, sum(memory_tokens)::int as memory
+       from usage_events where account = $1 and model is not null group by 1, 2 order by 1`,
+      [acme.account],
+    )
+    t.same(rows, [
+      { kind: 'org-extract', model: `${provider}/${name}`, input: 200, memory: 0 },
+      { kind: 'org-reconcile', model: `${provider}/${name}`, input: 100, memory: 0 },
+      { kind: 'org-tag', model: `${provider}/${name}`, input: 200, memory: 0 },
+    ])
+  })
+}
+
+t.test('what an admin changes meanwhile is not overwritten', async t => {
+  const acme = await team()
+  const [id] = await share(backend, acme, [{ text: 'launch: on May 5', reviewed: false }])
+  const admin = clientOf(base, acme.adminKey)
+  const path = `/v1/orgs/${acme.org}/memories/${id}`
+  model.say('reconcile', async ({ material }) => {
+    const { status } = await admin.send('PATCH', path, { body: { text: 'launch: cancelled' } })
+    t.equal(status, 200)
+    const [{ memory }] = material.memories
+    return JSON.stringify({
+      decisions: [{ fact: 0, action: 'UPDATE', memory, text: 'launch: on May 6' }],
+    })
+  })
+  const { pass3 } = await finished(await acme.says('Fact: launch: on May 6'))
+  // The decision was made on what is no longer there: it is made anew, on what the admin wrote.
+  t.equal(model.count('reconcile'), 2)
+  t.same(model.calls.at(-1)!.material.memories, [{ memory: 'm1', text: 'launch: cancelled' }])
+  t.match(pass3, [{ action: 'ADD', replaces: id }])
+})
+
+t.test(
+  'a model that is away for a while: the turn waits, and what was asked is not asked again',
+  async t => {
+    const acme = await team(['launch'])
+    const away = { status: 503 }
+    // The SDK tries twice, and so does the job.
+    model.say('tag', away, away, away)
+    const { pass3 } = await finished(await acme.says('Fact: launch: on May 5 #launch'))
+    t.match(pass3, [{ action: 'ADD' }])
+    t.same([model.count('extract'), model.count('tag')], [1, 4])
+    t.same(await auditOf(acme), ['create by ada@example.com'])
+  },
+)
+
+t.test('members who say the same at once are heard one after the other', async t => {
+  const acme = await team()
+  const members = await Promise.all(['bob', 'cat', 'dan', 'eve'].map(name => acme.member(name)))
+  const turns = await Promise.all(members.map(key => acme.says('Fact: launch: on May 5', key)))
+  const passes = await Promise.all(turns.map(finished))
+  t.same(textsOf(await sharedBy(acme)), ['launch: on May 5'])
+  t.same(passes.map(({ pass3 }) => pass3[0]!.action).sort(), ['ADD', 'NONE', 'NONE', 'NONE'])
+})
+
+t.test('an update never changes who may see a memory', async t => {
+  const acme = await team(['finance'])
+  const [open] = await share(backend, acme, [{ text: 'budget: to be told', reviewed: false }])
+  const { pass3 } = await finished(await acme.says('Fact: budget: 5 million #finance'))
+  t.match(pass3, [{ action: 'ADD' }])
+  const rows = await sharedBy(acme)
+  t.match(
+    rows.find(({ id }) => id === open),
+    { text: 'budget: to be told', tags: [] },
+  )
+  t.match(
+    rows.find(({ id }) => id !== open),
+    { tags: ['finance'] },
+  )
+})
+
+t.test('a tag that is deleted on the way opens nothing', async (t: Test) => {
+  const acme = await team(['finance'])
+  model.say('tag', async ({ material }) => {
+    await query('delete from org_tags where org = $1', [acme.org])
+    const [{ id }] = material.questions
+    return JSON.stringify({ facts: [{ fact: 0, answers: { [id]: 1 } }] })
+  })
+  await finished(await acme.says('Fact: budget: 5 million'))
+  t.match(await sharedBy(acme), [{ tags: ['finance'] }])
+})

@@ -1,0 +1,276 @@
+import t from 'tap'
+import { mintId } from '#shared/core/ids.ts'
+import { storeProviderKey } from '#shared/access/provider-key.ts'
+import { sharedIn, sharedOf, type SharedMemory } from '#shared/org/shared-memories.mongo.ts'
+import { tagFacts } from '#shared/org/pipeline/classify.ts'
+import { extractFacts } from '#shared/org/pipeline/extract.ts'
+import { reconcileFacts } from '#shared/org/pipeline/reconcile.ts'
+import { findTurn, type TurnRow } from '#shared/org/org-turns.postgres.ts'
+import { clientOf, testApi } from '#test/support/api.ts'
+import { testBackend } from '#test/support/backend.ts'
+import { buildTeam, type Team } from '#test/support/team.ts'
+import { teamModel } from '#test/support/team-model.ts'
+import type { OrgExtractJob } from '#shared/domain/job-payloads.ts'
+
+t.setTimeout(60_000)
+
+// No worker runs: passes are run by hand, so that rules can change between them.
+const model = await teamModel(t)
+const backend = await testBackend(t, { env: model.env })
+const { query } = backend.postgres
+const { base } = await testApi(t, backend)
+const never = new AbortController().signal
+
+t.beforeEach(() => {
+  model.calls.length = 0
+  for (const pass of ['extract', 'tag', 'reconcile'] as const) model.say(pass)
+})
+
+async function newTeam(): Promise<Team> {
+  const team = await buildTeam(backend)
+  const key = 'sk-0123456789abcdef'
+  await storeProviderKey({ query, seal: backend.seal }, team.account, 'openai', key)
+  return team
+}
+
+const rule = ({ org }: Team, kind: 'anti' | 'exec', match: string) =>
+  query(
+    `insert into org_rules (id, org, kind, position, match, note)
+     select $1, $2, $3, count(*), $4, '' from org_rules where org = $2 and kind = $3`,
+    [mintId(), org, kind, match],
+  )
+
+/** The jobs of what a new member says, in the order it was said. */
+async function saidBy(team: Team, messages: object[]): Promise<OrgExtractJob[]> {
+  const member = clientOf(base, await team.member(`${mintId()}@example.com`))
+  const { status, body } = await member.post('/v1/memory/ingest', { messages })
+  t.equal(status, 202)
+  const { rows } = await query<{ data: OrgExtractJob }>(
+    `select data from pgboss.job where name = 'org-extract' and (id = $1 or data->>'operation' = $2)
+     order by data ? 'operation', id`,
+    [body.operation_id, body.operation_id],
+  )
+  return rows.map(({ data }) => data)
+}
+
+const said = async (team: Team, content: string): Promise<OrgExtractJob> =>
+  (await saidBy(team, [{ role: 'user', content }]))[0]!
+
+async function found(job: OrgExtractJob): Promise<TurnRow> {
+  await extractFacts(backend, job, never)
+  return (await findTurn(query, job.turn))!
+}
+
+async function run(job: OrgExtractJob): Promise<TurnRow> {
+  await found(job)
+  await tagFacts(backend, job, never)
+  await reconcileFacts(backend, job, never)
+  return (await findTurn(query, job.turn))!
+}
+
+async function sharedBy(team: Team): Promise<SharedMemory[]> {
+  const rows = await backend.mongo.memories.find(sharedIn(team)).sort({ _id: 1 }).toArray()
+  return rows.map(sharedOf)
+}
+
+const textsOf = (rows: readonly { text: string }[] | null): string[] =>
+  (rows ?? []).map(({ text }) => text)
+
+const fact = (text: string, rest: object = {}) => ({
+  turn: 0,
+  text,
+  note: false,
+  confidence: 0.9,
+  ...rest,
+})
+
+t.test('of more facts than fit the first are kept, and the model is told how many do', async t => {
+  const team = await newTeam()
+  const facts = Array.from({ length: 51 }, (_, n) => fact(`floor ${n}: ${n}`))
+  model.say('extract', JSON.stringify({ facts: [fact('floor 0: 0'), ...facts] }))
+  const { pass1 } = await found(await said(team, 'Everything'))
+  t.same(
+    textsOf(pass1),
+    facts.slice(0, 50).map(({ text }) => text),
+  )
+  t.equal(model.count('extract'), 1)
+  t.match(model.calls[0]!.instructions, /more than 50 facts/)
+})
+
+t.test('an answer of no use, or cut off, is told in the usage each time', async t => {
+  const team = await newTeam()
+  const job = await said(team, 'The floor is 3')
+  model.say('extract', 'no JSON', JSON.stringify({ facts: 'none' }), {
+    text: JSON.stringify({ facts: [fact('The fl')] }),
+    cut: true,
+  })
+  for (const fault of [/no JSON/, /must be a list/, /cut off/]) {
+    await t.rejects(found(job), { reason: 'upstream', message: fault })
+  }
+  t.match(await found(job), { pass1: [] })
+  const { rows } = await query(
+    `select count(*)::int as calls, sum(input_tokens)::int as input, sum(memory_tokens)::int as memory
+     from usage_events where account = $1 and kind = 'org-extract'`,
+    [team.account],
+  )
+  t.same(rows, [{ calls: 4, input: 400, memory: 0 }])
+})
+
+t.test('a long exchange: every turn of it is looked through, each by a job of its own', async t => {
+  const team = await newTeam()
+  const messages = Array.from({ length: 30 }, (_, n) => ({
+    role: 'user',
+    content: `Fact: floor ${n}: ${n}\n${'x'.repeat(9_000)}`,
+    timestamp: 1_700_000_000_000 + n * 1_000,
+  }))
+  const jobs = await saidBy(team, messages)
+  t.equal(jobs.length, 3)
+  for (const job of jobs) await run(job)
+  const shared = await sharedBy(team)
+  t.same(textsOf(shared).toSorted(), messages.map((_, n) => `floor ${n}: ${n}`).toSorted())
+  t.same(
+    [...new Set(shared.map(({ acquiredAt }) => acquiredAt - 1_700_000_000_000))].sort(
+      (a, b) => a - b,
+    ),
+    [9_000, 19_000, 29_000],
+  )
+  const admin = clientOf(base, team.adminKey)
+  const { body } = await admin.get(`/v1/orgs/${team.org}/debug/passes`)
+  t.same(
+    body.passes.map(({ left_out, pass1 }: { left_out: number; pass1: [] }) => [
+      left_out,
+      pass1.length,
+    ]),
+    [
+      [0, 10],
+      [0, 10],
+      [0, 10],
+    ],
+  )
+})
+
+t.test('what is left out is told; what is cancelled is cancelled whole', async t => {
+  const team = await newTeam()
+  const jobs = await saidBy(
+    team,
+    Array.from({ length: 20 }, () => ({ role: 'user', content: 'y'.repeat(13_000) })),
+  )
+  t.ok(jobs.length > 1)
+  const admin = clientOf(base, team.adminKey)
+  const { body } = await admin.get(`/v1/orgs/${team.org}/debug/passes`)
+  const told = body.passes.map(({ left_out }: { left_out: number }) => left_out)
+  t.equal(
+    told.reduce((sum: number, one: number) => sum + one, 0),
+    20_000,
+  )
+  const { operation } = jobs.at(-1)!
+  t.equal(operation, jobs[0]!.turn)
+  await query(`update operations set state = 'cancelled' where id = $1`, [operation])
+  for (const job of jobs) t.match(await run(job), { pass1: [], finished: true })
+  t.equal(model.calls.length, 0)
+})
+
+t.test('what was said long ago is of that time', async t => {
+  const team = await newTeam()
+  const timestamp = Date.UTC(2020, 1, 29, 12)
+  const [job] = await saidBy(team, [
+    { role: 'user', content: 'Fact: floor: 3', timestamp },
+    { role: 'assistant', content: 'I see', timestamp: timestamp + 60_000 },
+  ])
+  await run(job!)
+  t.equal(model.calls[0]!.material.said_on, '2020-02-29')
+  t.match(await sharedBy(team), [{ text: 'floor: 3', acquiredAt: timestamp }])
+  const admin = clientOf(base, team.adminKey)
+  const { body } = await admin.get(`/v1/orgs/${team.org}/debug/passes`)
+  t.ok(Date.now() - body.passes[0].created_at < 60_000, 'the turn itself is of today')
+})
+
+t.test('what was said earlier does not replace what was said later', async t => {
+  const team = await newTeam()
+  const at = (content: string, timestamp: number) =>
+    saidBy(team, [{ role: 'user', content, timestamp }])
+  const [later] = await at('Fact: launch: on June 7', 3_000)
+  const [earlier] = await at('Fact: launch: on May 5', 2_000)
+  const [again] = await at('Fact: launch: on June 7', 1_000)
+  const [last] = await at('Fact: launch: on July 8', 4_000)
+  const decisions = []
+  for (const job of [later!, earlier!, again!, last!])
+    decisions.push((await run(job)).pass3![0]!.action)
+  t.same(decisions, ['ADD', 'ADD', 'NONE', 'UPDATE'])
+  const texts = textsOf(await sharedBy(team))
+  t.ok(texts.includes('launch: on July 8'), texts.join())
+})
+
+t.test('the words of a turn count for all its facts only when none is a note', async t => {
+  const team = await newTeam()
+  await rule(team, 'exec', 'merger')
+  const words = 'After the merger Initech costs 5. The launch is on May 5. Ada owns the site.'
+  const others = [fact('The launch is on May 5'), fact('Ada owns the site')]
+  const keptOf = async (...facts: object[]) => {
+    model.say('extract', JSON.stringify({ facts }))
+    return textsOf((await found(await said(team, words))).pass1)
+  }
+  const note = fact('The board talks about Initech.', { note: true })
+  t.same(await keptOf(others[0]!, note, others[1]!), [
+    'The launch is on May 5',
+    'The board talks about Initech.',
+    'Ada owns the site',
+  ])
+  t.same(await keptOf(fact('After the merger it costs 5'), ...others), [
+    'Came up: merger',
+    'The launch is on May 5',
+    'Ada owns the site',
+  ])
+  t.same(await keptOf(fact('Initech costs 5'), ...others), ['Came up: merger'])
+
+  model.say('extract', JSON.stringify({ facts: [note, fact('Initech costs 5', { turn: 1 })] }))
+  const [job] = await saidBy(team, [
+    { role: 'user', content: 'A merger, they say.' },
+    { role: 'assistant', content: 'I see' },
+    { role: 'user', content: 'The merger is on.' },
+  ])
+  const { pass1 } = await found(job!)
+  t.same(
+    textsOf(pass1),
+    [note.text, 'Came up: merger'],
+    'a note of one turn says nothing of another',
+  )
+})
+
+t.test('a rule that comes while a fact is on its way holds for it', async t => {
+  const team = await newTeam()
+  const job = await said(
+    team,
+    'Fact: merger: Acme buys Initech for 5\nFact: mergers: two\nFact: floor: 3\nNote: A merger is on.',
+  )
+  await found(job)
+  await tagFacts(backend, job, never)
+  await rule(team, 'exec', 'merger')
+  await rule(team, 'anti', 'floor')
+  await reconcileFacts(backend, job, never)
+  t.same(textsOf(await sharedBy(team)), ['Came up: merger', 'A merger is on.'])
+  const { pass3 } = (await findTurn(query, job.turn))!
+  t.same(
+    pass3!.map(({ action }) => action),
+    ['ADD', 'NONE', 'NONE', 'ADD'],
+  )
+})
+
+t.test('a tag that is gone stays closed, also when another one is called so by now', async t => {
+  const team = await newTeam()
+  const tag = (id: string, label: string) =>
+    query('insert into org_tags (id, org, label, question) values ($1, $2, $3, $3)', [
+      id,
+      team.org,
+      label,
+    ])
+  const gone = mintId()
+  await tag(gone, 'finance')
+  const job = await said(team, 'Fact: budget: 5 million #finance')
+  await found(job)
+  await tagFacts(backend, job, never)
+  await query('delete from org_tags where id = $1', [gone])
+  await tag(mintId(), 'finance')
+  await reconcileFacts(backend, job, never)
+  t.match(await sharedBy(team), [{ tags: [gone] }])
+})

@@ -1,0 +1,333 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import fc from 'fast-check'
+import t from 'tap'
+import { dotOf, madeVectors, randomOf } from '#scripts/bench/made-vectors.ts'
+import { tiers, type EmbeddedMemory, type Memory, type Tier } from '#shared/domain/memory.ts'
+import { createImage, type Image } from '#shared/search/index/vault-index.ts'
+
+const dimension = 20
+const termsOf = (text: string): string[] => text.toLowerCase().match(/\p{L}+/gu) ?? []
+
+function newImage(precision: 'int8' | 'float32' = 'float32'): Image {
+  return createImage({ dimension, precision, termsOf })
+}
+
+/** The same id for the same number. */
+function idOf(number: number): string {
+  const hex = createHash('sha256').update(String(number)).digest('hex')
+  return [
+    hex.slice(0, 8),
+    hex.slice(8, 12),
+    hex.slice(12, 16),
+    hex.slice(16, 20),
+    hex.slice(20, 32),
+  ].join('-')
+}
+
+function built(overrides: Partial<EmbeddedMemory> = {}): EmbeddedMemory {
+  return {
+    id: randomUUID(),
+    tier: 1,
+    role: 'user',
+    text: 'my cat is called Ada',
+    at: 1_000,
+    tokens: 5,
+    vector: madeVectors('dense', dimension, 1)(),
+    ...overrides,
+  }
+}
+
+const words = ['cat', 'Ada', 'straße', 'Käse', '猫', 'dog', 'of', 'the', 'ﬁn', '😀 smile', '']
+
+/** Any memory of a small world, so that ids, times and texts meet again and again. */
+function memoryOf(number: number, ids: number, random: () => number): EmbeddedMemory {
+  const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!
+  const importance = Math.floor(random() * 11)
+  const speaker = pick(['Ada', 'Grace', '', undefined])
+  return {
+    id: idOf(Math.floor(random() * ids)),
+    tier: pick(tiers),
+    role: pick(['user', 'assistant', 'system'] as const),
+    text: Array.from({ length: Math.floor(random() * 9) }, () => pick(words)).join(' '),
+    at: Math.floor(random() * 40) * 1_000,
+    tokens: Math.floor(random() * 100_000),
+    ...(importance > 0 && { importance }),
+    ...(speaker !== undefined && { speaker }),
+    vector: madeVectors('dense', dimension, number)(),
+  }
+}
+
+/** What an image should hold, in the plainest way. */
+type Model = Map<string, EmbeddedMemory>
+
+function rowsOf(model: Model, tier: Tier): EmbeddedMemory[] {
+  return [...model.values()]
+    .filter(memory => memory.tier === tier)
+    .sort((a, b) => a.at - b.at || (a.id < b.id ? -1 : 1))
+}
+
+/** The first difference between an image and its model, or undefined. */
+function difference(image: Image, model: Model, random: () => number): string | undefined {
+  for (const tier of tiers) {
+    const block = image.blocks[tier]
+    const rows = rowsOf(model, tier)
+    if (block.count !== rows.length) return `tier ${tier}: ${block.count} rows, not ${rows.length}`
+
+    for (const [row, { vector: _, ...memory }] of rows.entries()) {
+      const held: Memory = block.memory(row)
+      if (JSON.stringify(sorted(held)) !== JSON.stringify(sorted(memory))) return `row ${row}`
+      if (block.at(row) !== memory.at || block.role(row) !== memory.role) return `fields of ${row}`
+      if (block.tokens(row) !== memory.tokens) return `tokens of ${row}`
+      if (block.importance(row) !== memory.importance) return `importance of ${row}`
+      if (block.speakerOf(row) !== memory.speaker) return `speaker of ${row}`
+    }
+    const [from, to] = [random(), random()].map(share => Math.floor(share * 42_000))
+    const { first, end } = block.range(from!, to!)
+    const inside = rows.filter(({ at }) => at >= from! && at < to!)
+    if (end - first !== inside.length) return `range ${from} to ${to}: ${first} to ${end}`
+    if (inside.length > 0 && rows[first] !== inside[0]) return `range begins at ${first}`
+
+    const found = differenceInFinding(image, tier, rows, random)
+    if (found) return found
+  }
+  return undefined
+}
+
+function differenceInFinding(
+  image: Image,
+  tier: Tier,
+  rows: readonly EmbeddedMemory[],
+  random: () => number,
+): string | undefined {
+  const block = image.blocks[tier]
+  const question = madeVectors('dense', dimension, Math.floor(random() * 1e6))()
+  const cosines = rows.map(({ vector }) => dotOf(vector, question))
+  const best = [...cosines.keys()].sort((a, b) => cosines[b]! - cosines[a]!).slice(0, 7)
+  const nearest = block.nearest(question, 7)
+  if ([...nearest.rows].some((row, i) => Math.abs(cosines[row]! - cosines[best[i]!]!) > 1e-5)) {
+    return `nearest ${[...nearest.rows].join()} not ${best.join()}`
+  }
+  if (nearest.rows.length !== best.length) return `nearest: ${nearest.rows.length}`
+
+  const lists = rows.map(({ text }) => termsOf(text))
+  const mean = lists.reduce((sum, list) => sum + list.length, 0) / (lists.length || 1)
+  if (block.words.count !== rows.length) return `words of ${block.words.count} rows`
+  if (Math.abs(block.words.meanLength - mean) > 1e-9) return `mean length ${block.words.meanLength}`
+  for (const term of words.flatMap(termsOf)) {
+    const holders = lists.filter(list => list.includes(term)).length
+    if (block.words.frequency(term) !== holders) return `${term} in ${holders}`
+    const scores = new Float32Array(rows.length)
+    block.words.scores([{ term, weight: 1 }], 0, rows.length, scores)
+    const wrong = lists.findIndex((list, row) => {
+      const often = list.filter(own => own === term).length
+      const score = (often * 2.2) / (often + 1.2 * (0.25 + (0.75 * list.length) / mean))
+      return Math.abs(scores[row]! - score) > 1e-4
+    })
+    if (lists.length > 0 && mean > 0 && wrong >= 0) return `score of ${term} in row ${wrong}`
+  }
+  return undefined
+}
+
+function sorted(memory: Memory): unknown[] {
+  return Object.entries(memory).sort(([a], [b]) => (a < b ? -1 : 1))
+}
+
+t.test('whatever is put, replaced and removed, an image equals a plain list', async t => {
+  const step = fc.record({
+    kind: fc.constantFrom('put', 'put', 'append', 'remove', 'trim'),
+    many: fc.integer({ min: 0, max: 300 }),
+  })
+  fc.assert(
+    fc.property(
+      fc.integer(),
+      fc.integer({ min: 1, max: 900 }),
+      fc.array(step, { maxLength: 8 }),
+      (seed, ids, steps) => {
+        const random = randomOf(seed)
+        const image = newImage()
+        const model: Model = new Map()
+        let number = 0
+        for (const { kind, many } of steps) {
+          if (kind === 'trim') image.trim()
+          else if (kind === 'remove') {
+            const gone = Array.from({ length: many }, () => idOf(Math.floor(random() * ids)))
+            image.remove(gone)
+            for (const id of gone) model.delete(id)
+          } else {
+            const rows = Array.from({ length: many }, () => memoryOf(number++, ids, random))
+            if (kind === 'append') for (const [i, row] of rows.entries()) row.at = 50_000 + i
+            image.put(rows)
+            for (const row of rows) model.set(row.id, row)
+          }
+          const wrong = difference(image, model, random)
+          if (wrong) throw new Error(`after ${kind} of ${many}: ${wrong}`)
+        }
+        return [...model.keys()].every(id => image.has(id)) && !image.has(idOf(-1))
+      },
+    ),
+    { numRuns: 60 },
+  )
+  t.pass()
+})
+
+t.test('whatever is removed, the rest stays as it was, and more can follow', async t => {
+  const random = randomOf(21)
+  const image = newImage()
+  const model: Model = new Map()
+  for (let round = 0; round < 3; round++) {
+    const rows = Array.from({ length: 2_400 }, (_, i) =>
+      memoryOf(round * 2_400 + i, 1_000_000, random),
+    )
+    image.put(rows)
+    for (const row of rows) model.set(row.id, row)
+    const gone = [...model.keys()].filter(() => random() < 0.45)
+    const bytes = image.bytes
+    image.remove(gone)
+    t.ok(image.bytes < bytes * 0.8, `${bytes} bytes, then ${image.bytes}`)
+    for (const id of gone) model.delete(id)
+    t.equal(difference(image, model, random), undefined, `round ${round}`)
+  }
+})
+
+t.test('rows of the same time are in order of their ids', async t => {
+  const image = newImage()
+  const ids = Array.from({ length: 20 }, (_, i) => idOf(i))
+  for (const id of ids) image.put([built({ id })])
+  const held = ids.map((_, row) => image.blocks[1].memory(row).id)
+  t.same(held, ids.toSorted())
+})
+
+t.test('an edit keeps its row and has its new text, words and vector', async t => {
+  const image = newImage()
+  const rows = [1, 2, 3].map(at => built({ at }))
+  image.put(rows)
+  const vector = madeVectors('dense', dimension, 77)()
+  image.put([{ ...rows[1]!, text: 'the dog is called Grace', vector }])
+
+  const block = image.blocks[1]
+  t.equal(block.count, 3)
+  t.equal(block.memory(1).text, 'the dog is called Grace')
+  t.equal(block.nearest(vector, 1).rows[0], 1)
+  t.same(
+    ['cat', 'dog', 'called'].map(term => block.words.frequency(term)),
+    [2, 1, 3],
+  )
+})
+
+t.test('a memory put again at another time or tier is there once', async t => {
+  const image = newImage()
+  const memory = built({ at: 5 })
+  image.put([memory, built({ at: 1 }), built({ at: 9 })])
+  image.put([{ ...memory, at: 10 }])
+  t.equal(image.blocks[1].count, 3)
+  t.equal(image.blocks[1].memory(2).id, memory.id)
+  image.put([{ ...memory, tier: 2 }])
+  t.equal(image.blocks[1].count, 2)
+  t.equal(image.blocks[2].memory(0).id, memory.id)
+})
+
+t.test('the same id twice in one put: the last one counts', async t => {
+  const image = newImage()
+  const memory = built({ text: 'first' })
+  image.put([memory, { ...memory, text: 'second' }, { ...memory, tier: 3, text: 'third' }])
+  t.equal(image.blocks[1].count, 0)
+  t.equal(image.blocks[3].memory(0).text, 'third')
+})
+
+t.test('equal texts hash equally, white space around and composition aside', async t => {
+  const image = newImage()
+  const texts = ['Käse', ' Ka\u0308se\n', 'Kase', 'käse', '']
+  image.put(texts.map((text, at) => built({ text, at })))
+  const [one, same, ...others] = texts.map((_, row) => image.blocks[1].textHash(row))
+  t.equal(one, same)
+  t.equal(new Set([one, ...others]).size, 4)
+  t.ok(others.every(Number.isSafeInteger))
+})
+
+t.test('a hundred thousand different texts have as many hashes', async t => {
+  const image = createImage({ dimension: 1, termsOf: () => [] })
+  const vector = Float32Array.of(1)
+  const count = 100_000
+  image.put(
+    Array.from({ length: count }, (_, at) =>
+      built({ id: idOf(at), at, text: `note ${at}`, vector }),
+    ),
+  )
+  const hashes = new Set(Array.from({ length: count }, (_, row) => image.blocks[1].textHash(row)))
+  t.equal(hashes.size, count)
+})
+
+t.test(
+  'refused, and nothing changed: a vector of another space, an id that is no UUID',
+  async t => {
+    const image = newImage()
+    const good = built()
+    t.throws(() => image.put([good, built({ vector: new Float32Array(3) })]), TypeError)
+    t.throws(() => image.put([good, built({ id: 'memory-1' })]), TypeError)
+    t.equal(image.blocks[1].count, 0)
+    t.notOk(image.has(good.id))
+  },
+)
+
+t.test('unknown ids are removed without complaint', async t => {
+  const image = newImage()
+  image.put([built()])
+  image.remove([randomUUID(), 'nonsense'])
+  t.equal(image.blocks[1].count, 1)
+})
+
+t.test('vectors that are views into a larger buffer are read where they are', async t => {
+  for (const precision of ['int8', 'float32'] as const) {
+    const image = newImage(precision)
+    const two = new Float32Array(dimension * 2)
+    two.set(madeVectors('dense', dimension, 5)(), dimension)
+    const vector = two.subarray(dimension)
+    image.put([built({ vector, at: 2 }), built({ at: 1 })])
+    const { rows, cosines } = image.blocks[1].nearest(vector, 1)
+    t.equal(rows[0], 1, precision)
+    t.ok(Math.abs(cosines[0]! - 1) < 0.001, precision)
+  }
+})
+
+t.test('bytes: 1.6 times the raw bytes at most, true to 10 %, and given back', async t => {
+  const size = 384
+  const next = madeVectors('dense', size, 3)
+  const random = randomOf(9)
+  const word = () => `word${Math.floor(9_000 * random() ** 3)}`
+  const text = () => Array.from({ length: 34 }, word).join(' ').slice(0, 200)
+  const rows = Array.from({ length: 3_000 }, (_, at) => built({ at, text: text(), vector: next() }))
+  const options = { dimension: size, termsOf: (text: string) => text.split(' ') }
+  // Scratch memory belongs to the process, not to an image.
+  createImage(options).put(rows)
+
+  const before = await usedBytes()
+  const image = createImage(options)
+  image.put(rows)
+  image.trim()
+  const used = (await usedBytes()) - before
+  t.ok(Math.abs(image.bytes / used - 1) < 0.1, `${image.bytes} bytes said, ${used} used`)
+
+  const raw = 3_000 * size + rows.reduce((sum, row) => sum + row.text.length, 0)
+  t.ok(image.bytes < raw * 1.6, `${image.bytes / raw} times the raw bytes`)
+
+  const full = image.bytes
+  image.remove(rows.slice(100).map(({ id }) => id))
+  t.ok(image.bytes < full / 10, `${image.bytes} of ${full} bytes for a thirtieth of the rows`)
+})
+
+/** Buffers are given back some time after they are collected: measured until nothing moves. */
+async function usedBytes(): Promise<number> {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  let used = 0
+  for (let same = 0, rounds = 0; same < 3 && rounds < 100; rounds++) {
+    collect()
+    await new Promise(done => setTimeout(done, 5))
+    const { heapUsed, arrayBuffers } = process.memoryUsage()
+    same = Math.abs(heapUsed + arrayBuffers - used) < 20_000 ? same + 1 : 0
+    used = heapUsed + arrayBuffers
+  }
+  return used
+}

@@ -1,0 +1,372 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { embed, localEmbedder } from '#shared/models/local-embedder.ts'
+import type { EmbeddedMemory } from '#shared/domain/memory.ts'
+import { createImage, type Image } from '#shared/search/index/vault-index.ts'
+import { rank, type Question } from '#shared/search/ranking/rank.ts'
+import { termsOf } from '#shared/search/words/words.ts'
+
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+const now = Date.UTC(2026, 10, 20, 15)
+const { dimension, calibration } = localEmbedder()
+
+type Row = Partial<Omit<EmbeddedMemory, 'vector'>> & { text: string }
+
+/** Rows an hour apart unless they say when, the last one a day ago. */
+function imageOf(rows: readonly (Row | string)[]): Image {
+  const image = createImage({ dimension, termsOf })
+  image.put(
+    rows.map((row, i): EmbeddedMemory => {
+      const given = typeof row === 'string' ? { text: row } : row
+      return {
+        id: `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`,
+        tier: 1,
+        role: 'user',
+        at: now - DAY_MS - (rows.length - i) * HOUR_MS,
+        tokens: Math.ceil(given.text.length / 4),
+        vector: embed(given.text),
+        ...given,
+      }
+    }),
+  )
+  return image
+}
+
+function ask(images: Image | Image[], text: string, question: Partial<Question> = {}) {
+  const vector = embed(text)
+  const usual: Question = { text, vector, now, limit: 10, floor: false, calibration }
+  return rank([images].flat(), { ...usual, ...question })
+}
+
+const textsOf = (found: ReturnType<typeof rank>) => found.map(({ memory }) => memory.text)
+
+const smallTalk = [
+  'The weather turned out nicer than the forecast said it would.',
+  'I fell asleep on the sofa during the quiz show last night.',
+  'My train was late again and the coffee at the station was awful.',
+  'We should repaint the hallway before the guests arrive.',
+  'The neighbour practises the trumpet at the strangest hours.',
+]
+
+t.test('finds by other words, by exact words and by misspelt ones', async t => {
+  const image = imageOf([
+    ...smallTalk,
+    'We adopted a greyhound called Margarine from the shelter in Pueblo.',
+    'The invoice for the scaffolding has the number INV-2023-00417.',
+    'Our accountant Greta does the taxes for a dinner set.',
+  ])
+  for (const [question, word] of [
+    ['What pet does my family have?', 'Margarine'],
+    ['INV-2023-00417', 'INV-2023-00417'],
+    ['who is our acountant', 'Greta'],
+    ['What is the name of the dog?', 'Margarine'],
+  ] as const) {
+    t.ok(ask(image, question)[0]?.memory.text.includes(word), question)
+  }
+})
+
+t.test('score is the calibrated similarity: 1 for the same text, never more', async t => {
+  const image = imageOf([...smallTalk, 'My cat is called Ada'])
+  const [first, ...others] = ask(image, 'My cat is called Ada')
+  t.equal(first?.memory.text, 'My cat is called Ada')
+  t.ok(first!.score > 0.99 && first!.score <= 1)
+  for (const { score, signals } of others) {
+    t.ok(score >= 0 && score < 0.5)
+    t.equal(score, signals.similarity)
+  }
+})
+
+t.test('identical texts once, the newest for all, however many there are', async t => {
+  const copies = Array.from({ length: 300 }, (_, i) => ({
+    text: 'I would like tea, please.',
+    at: now - (400 - i) * DAY_MS,
+  }))
+  const image = imageOf([...copies, 'I had tea with my aunt in Bath.', 'Green tea keeps me awake.'])
+  const found = ask(image, 'tea please', { limit: 3 })
+  t.equal(found.length, 3)
+  t.equal(new Set(textsOf(found)).size, 3)
+  const copy = found.find(({ memory }) => memory.text.startsWith('I would'))
+  t.equal(copy?.memory.at, now - 101 * DAY_MS)
+})
+
+t.test('an old memory that fits better wins against any number of new ones', async t => {
+  const image = imageOf([
+    { text: 'My blood group is zero negative, the doctor said.', at: now - 3_000 * DAY_MS },
+    ...Array.from({ length: 400 }, (_, i) => ({
+      text: `My group met again, we talked about chapter ${i} of the book.`,
+      at: now - i * 60_000,
+    })),
+  ])
+  t.match(ask(image, 'What is my blood group?')[0]?.memory.text, /zero negative/)
+})
+
+t.test('of near equals the newer comes first', async t => {
+  const image = imageOf([
+    { text: 'The password hint is the name of the first boat.', at: now - 90 * DAY_MS },
+    { text: 'The password hint is the name of the second boat.', at: now - HOUR_MS },
+  ])
+  t.match(ask(image, 'password hint boat')[0]?.memory.text, /second/)
+})
+
+t.test('a row that has nothing to do with the question is not returned', async t => {
+  t.same(ask(imageOf(smallTalk), 'quantum chromodynamics on a lattice'), [])
+  t.same(ask(imageOf([]), 'anything'), [])
+})
+
+t.test(
+  'the floor lets nothing pass when nothing is relevant, and the answers when some are',
+  async t => {
+    const image = imageOf([
+      ...smallTalk,
+      'My daughter Nora plays the cello in the youth orchestra.',
+    ])
+    t.same(ask(image, 'Which emperor built the aqueduct?', { floor: true }), [])
+    t.match(textsOf(ask(image, 'Which instrument does my daughter play?', { floor: true })), [
+      /cello/,
+    ])
+  },
+)
+
+t.test('the answer after a question is found though it shares no word with it', async t => {
+  const at = now - 100 * DAY_MS
+  const image = imageOf([
+    ...smallTalk,
+    { text: 'So which colour did you choose for the nursery?', at },
+    { text: 'Sage, with little foxes along the skirting boards.', at: at + 40_000 },
+    { text: 'Sage tea tastes of grandmothers.', at: at + 20 * DAY_MS },
+  ])
+  const found = textsOf(ask(image, 'Which colour is the nursery?'))
+  t.match(found.slice(0, 2), [/choose for the nursery/, /little foxes/])
+})
+
+t.test('turns of other conversations lend nothing', async t => {
+  const at = now - 100 * DAY_MS
+  const image = imageOf([
+    { text: 'Which colour did you choose for the nursery?', at },
+    { text: 'Foxes along the skirting boards.', at: at + 2 * HOUR_MS },
+  ])
+  t.equal(ask(image, 'colour of the nursery').length, 1)
+})
+
+t.test('lines of a list lend nothing to each other, the messages of an exchange do', async t => {
+  const list = [
+    'My landlord is Mr. Weber.',
+    'The wifi password is on the fridge.',
+    'I drive a blue Skoda.',
+    'I work as a nurse.',
+  ]
+  // As a file of facts without times is stored: a millisecond apart.
+  const image = imageOf(list.map((text, i) => ({ text, at: now - DAY_MS + i })))
+  t.same(textsOf(ask(image, 'Who is my landlord?', { floor: true })), list.slice(0, 1))
+  const exchange = imageOf([
+    { text: 'Who is my landlord?', at: now - DAY_MS },
+    { text: 'That would be Weber, on the second floor.', at: now - DAY_MS + 1, role: 'assistant' },
+    ...smallTalk,
+  ])
+  t.match(textsOf(ask(exchange, 'Who is my landlord?', { floor: true })), [/landlord/, /Weber/])
+})
+
+t.test('with the floor what was said nearby comes along only as a reply', async t => {
+  const turns = [
+    'My cat is called Ada.',
+    'Splendid, after the countess!',
+    'Snow on Thursday!',
+    'Then we do the shopping before.',
+  ]
+  const image = imageOf([
+    ...smallTalk,
+    ...turns.map((text, i) => ({ text, at: now - DAY_MS + i * 60_000 })),
+  ])
+  const found = textsOf(ask(image, 'What is my cat called?', { floor: true }))
+  t.same(found.toSorted(), turns.slice(0, 2).toSorted())
+})
+
+t.test('a row with nothing of its own stays behind the one that lent to it', async t => {
+  const reply =
+    'A lovely choice! The countess of Lovelace wrote the first program for a machine that was never ' +
+    'built, and her notes on it were longer than the paper that she had been asked to translate.'
+  const image = imageOf([
+    ...smallTalk,
+    { text: 'My cat is called Ada.', at: now - DAY_MS },
+    { text: reply, at: now - DAY_MS + 60_000, role: 'assistant' },
+  ])
+  const found = ask(image, 'cat')
+  t.same(textsOf(found).slice(0, 2), ['My cat is called Ada.', reply])
+  t.same(textsOf(ask(image, 'cat', { limit: 1 })), ['My cat is called Ada.'])
+})
+
+t.test('a time that is named pulls what happened then', async t => {
+  const image = imageOf([
+    { text: 'We spent the holiday by a lake with too many geese.', at: Date.UTC(2022, 6, 12) },
+    { text: 'We spent the holiday by a lake with a tiny ferry.', at: Date.UTC(2023, 6, 12) },
+    { text: 'We spent the holiday by a lake with a broken jetty.', at: Date.UTC(2024, 6, 12) },
+  ])
+  t.match(ask(image, 'Our holiday by the lake in July 2023')[0]?.memory.text, /ferry/)
+  t.match(textsOf(ask(image, 'What happened in July 2022?', { floor: true })), [/geese/])
+})
+
+t.test('a name pulls the turns of its speaker, named in the text or beside it', async t => {
+  const turns = ['Caroline', 'Melanie'].map(name => ({ name, text: 'I went to the parade.' }))
+  const written = imageOf(turns.map(({ name, text }) => `${name}: ${text}`))
+  t.match(ask(written, 'Where did Melanie go, to which parade?')[0]?.memory.text, /^Melanie/)
+  const named = imageOf(
+    turns.map(({ name, text }) => ({
+      text: `${text} It rained on ${name.length}.`,
+      speaker: name,
+    })),
+  )
+  t.equal(ask(named, 'Which parade did Caroline go to?')[0]?.memory.speaker, 'Caroline')
+  t.equal(ask(named, 'Which parade did Melanie go to?')[0]?.memory.speaker, 'Melanie')
+})
+
+t.test('what I said and what you recommended', async t => {
+  const image = imageOf([
+    { text: 'For the hike I thought of the ridge trail above the village.', role: 'user' },
+    { text: 'For the hike I thought of the forest trail along the creek.', role: 'assistant' },
+  ])
+  t.equal(ask(image, 'Which hike trail did you recommend?')[0]?.memory.role, 'assistant')
+  t.equal(ask(image, 'Which hike trail did I want?')[0]?.memory.role, 'user')
+})
+
+t.test('tiers, importance and time bound what is searched', async t => {
+  const rows: Row[] = [
+    { text: 'She planted an apple tree in the yard.', tier: 1 },
+    { text: 'She loves her apple tree and her yard.', tier: 2, importance: 3 },
+    { text: 'An apple tree in a yard is her idea of home.', tier: 3, importance: 8 },
+  ]
+  const image = imageOf(rows)
+  const tiersOf = (question: Partial<Question>) =>
+    ask(image, 'apple tree in the yard', question)
+      .map(({ memory }) => memory.tier)
+      .sort()
+  t.same(tiersOf({}), [1, 2, 3])
+  t.same(tiersOf({ tiers: [2] }), [2])
+  t.same(tiersOf({ tiers: [2, 3] }), [2, 3])
+  t.same(tiersOf({ importance: 1 }), [2, 3])
+  t.same(tiersOf({ importance: 5 }), [3])
+  t.same(tiersOf({ tiers: [1], importance: 1 }), [])
+  const last = now - DAY_MS - HOUR_MS
+  t.same(tiersOf({ from: last }), [3])
+  t.same(tiersOf({ to: last }), [1, 2])
+})
+
+t.test('copies of few rows, with most others left out: an answer all the same', async t => {
+  const rows = Array.from({ length: 60 }, (_, i): Row => {
+    const text = i % 3 === 0 ? 'The greyhound sleeps on the sofa.' : `Reflection ${i} on dogs.`
+    return { text, tier: 2, importance: i % 3 === 0 ? 9 : 1 }
+  })
+  const found = ask(imageOf(rows), 'Where does the greyhound sleep?', { importance: 5, limit: 30 })
+  t.same(textsOf(found), ['The greyhound sleeps on the sofa.'])
+})
+
+t.test('reflections get a fair share and never crowd out a much better raw row', async t => {
+  const raw = Array.from({ length: 40 }, (_, i) => `We sang song ${i} in the choir on Tuesday.`)
+  const reflections = Array.from({ length: 40 }, (_, i): Row => {
+    return { text: `The choir means ${i} things to her.`, tier: 2, importance: 5 }
+  })
+  const image = imageOf([...raw, ...reflections])
+  const found = ask(image, 'What do we sing in the choir on Tuesday?', { limit: 20 })
+  const shared = found.filter(({ memory }) => memory.tier === 2).length
+  t.ok(shared <= 10, `${shared} of 20 are reflections`)
+  t.equal(found[0]?.memory.tier, 1)
+
+  const about = imageOf([
+    ...Array.from({ length: 40 }, (_, i): Row => {
+      return { text: `The choir on Tuesday, evening ${i}, is her anchor.`, tier: 2, importance: 5 }
+    }),
+    'We sang the requiem in the choir on Tuesday.',
+  ])
+  t.ok(
+    ask(about, 'What did we sing in the choir?', { limit: 5 }).some(
+      ({ memory }) => memory.tier === 1,
+    ),
+  )
+})
+
+t.test('several images are one ranking, each row telling where it is from', async t => {
+  const core = imageOf([...smallTalk, 'The wedding is on the nineteenth of June.'])
+  const session = imageOf(['The wedding dress is at the tailor.'])
+  const found = ask([core, session], 'wedding', { limit: 2 })
+  t.same(found.map(({ image }) => image).sort(), [0, 1])
+})
+
+t.test('without a vector the words alone are looked for', async t => {
+  const image = imageOf([...smallTalk, 'The kiln reached twelve hundred degrees.'])
+  const [first] = ask(image, 'kiln degrees', { vector: null })
+  t.match(first?.memory.text, /kiln/)
+  t.equal(first?.score, first?.signals.words)
+})
+
+t.test('works with embedders whose unrelated texts are far from 0', async t => {
+  // A large common part, as in models whose cosines all lie between 0.7 and 1.
+  const shifted = (text: string) => {
+    const vector = embed(text).map(value => value * Math.sqrt(0.3))
+    vector[0] = Math.sqrt(0.7)
+    const length = Math.hypot(...vector)
+    return vector.map(value => value / length)
+  }
+  const texts = [...smallTalk, 'My sister studies seagrass in Kiel.']
+  const image = createImage({ dimension, termsOf })
+  image.put(
+    texts.map((text, i) => ({
+      id: `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`,
+      tier: 1,
+      role: 'user',
+      at: now - i * DAY_MS,
+      tokens: 10,
+      text,
+      vector: shifted(text),
+    })),
+  )
+  const text = 'What does my sister study?'
+  const found = rank([image], {
+    text,
+    vector: shifted(text),
+    now,
+    limit: 10,
+    floor: true,
+    calibration: { unrelated: 0.74, same: 0.95, floor: 0.3 },
+  })
+  t.match(textsOf(found), [/seagrass/])
+})
+
+t.test('any question of any vault: at most the limit, in order, each text once', async t => {
+  const word = fc.constantFrom(
+    'tea',
+    'boat',
+    'Ada:',
+    'yesterday',
+    'seven',
+    '猫',
+    'kiln',
+    '?',
+    'the',
+  )
+  const text = fc.array(word, { minLength: 1, maxLength: 6 }).map(words => words.join(' '))
+  const row = fc.record({
+    text,
+    tier: fc.constantFrom(1 as const, 2 as const, 3 as const),
+    at: fc.integer({ min: now - 1_000 * DAY_MS, max: now }),
+    importance: fc.integer({ min: 1, max: 10 }),
+  })
+  fc.assert(
+    fc.property(
+      fc.array(row, { maxLength: 60 }),
+      text,
+      fc.integer({ min: 1, max: 20 }),
+      (rows, asked, limit) => {
+        const found = ask(imageOf(rows), asked, { limit })
+        const texts = textsOf(found)
+        return (
+          found.length <= limit &&
+          new Set(texts).size === texts.length &&
+          found.every(({ score, relevance }) => score >= 0 && score <= 1 && relevance >= 0) &&
+          found.every(({ relevance }, i) => i === 0 || relevance <= found[i - 1]!.relevance)
+        )
+      },
+    ),
+    { numRuns: 200 },
+  )
+  t.pass('200 vaults')
+})

@@ -1,0 +1,156 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { randomOf } from '#scripts/bench/made-vectors.ts'
+import {
+  createWordIndex,
+  type WeightedTerm,
+  type WordIndex,
+  type WordIndexWriter,
+} from '#shared/search/words/word-index.ts'
+
+const termsOf = (text: string) => text.split(' ').filter(term => term !== '')
+const dead = 0xffffffff
+
+/** Slots are rows here, until one is removed; there is room for one more. */
+function indexOf(texts: readonly string[]) {
+  const rows = Uint32Array.from({ length: texts.length + 1 }, (_, row) => row)
+  const words = createWordIndex({ termsOf, rowsOf: () => rows })
+  texts.forEach((text, slot) => words.add(slot, text))
+  return { words, rows }
+}
+
+/** BM25 as it is written in books. */
+function scoresOf(texts: readonly string[], terms: readonly { term: string; weight: number }[]) {
+  const lengths = texts.map(text => termsOf(text).length)
+  // Where no text has a term, no score depends on it.
+  const mean = lengths.reduce((sum, length) => sum + length, 0) / texts.length || 1
+  return texts.map((text, row) => {
+    let sum = 0
+    for (const { term, weight } of terms) {
+      const often = termsOf(text).filter(own => own === term).length
+      const norm = 1.2 * (1 - 0.75 + (0.75 * lengths[row]!) / mean)
+      sum += (weight * often * 2.2) / (often + norm)
+    }
+    return sum
+  })
+}
+
+function scoresIn(
+  words: WordIndex,
+  asked: readonly WeightedTerm[],
+  first: number,
+  end: number,
+): Float32Array {
+  const scores = new Float32Array(end - first)
+  const holders = words.scores(asked, first, end, scores)
+  const expected = [...scores.keys()].filter(row => scores[row] !== 0)
+  if (holders.toSorted().join() !== expected.join()) throw new Error('other rows than scores')
+  return scores
+}
+
+function same(found: ArrayLike<number>, wanted: readonly number[]): boolean {
+  return (
+    found.length === wanted.length &&
+    wanted.every((score, i) => Math.abs(found[i]! - score) < 1e-4 * (1 + score))
+  )
+}
+
+const texts = ['a cat and a dog', 'the dog', '', 'a a a a', 'zebra']
+const terms = [
+  { term: 'a', weight: 1 },
+  { term: 'dog', weight: 2.5 },
+  { term: 'unknown', weight: 9 },
+]
+
+t.test('scores, frequencies and mean length are those of the definition', async t => {
+  const { words } = indexOf(texts)
+  t.ok(same(scoresIn(words, terms, 0, 5), scoresOf(texts, terms)))
+  t.same(
+    ['a', 'dog', 'zebra', 'unknown', ''].map(term => words.frequency(term)),
+    [2, 2, 1, 0, 0],
+  )
+  t.equal(words.count, 5)
+  t.equal(words.meanLength, 12 / 5)
+})
+
+t.test('a range of rows, and none', async t => {
+  const { words } = indexOf(texts)
+  t.ok(same(scoresIn(words, terms, 1, 4), scoresOf(texts, terms).slice(1, 4)))
+  t.equal(scoresIn(words, terms, 3, 3).length, 0)
+})
+
+t.test('an empty index', async t => {
+  const { words } = indexOf([])
+  t.equal(words.meanLength, 0)
+  t.equal(words.frequency('a'), 0)
+  t.equal(scoresIn(words, terms, 0, 0).length, 0)
+})
+
+t.test('what was removed counts nowhere', async t => {
+  const { words, rows } = indexOf(texts)
+  rows.set([dead, 0, 1, 2, 3])
+  words.remove(0)
+  const left = texts.slice(1)
+  t.ok(same(scoresIn(words, terms, 0, 4), scoresOf(left, terms)))
+  t.equal(words.frequency('a'), 1)
+  t.equal(words.frequency('cat'), 0)
+  t.equal(words.meanLength, 7 / 4)
+})
+
+t.test('a term in one text counts to 255, and no further', async t => {
+  const { words } = indexOf(['a '.repeat(300)])
+  t.ok(
+    same(
+      scoresIn(words, [{ term: 'a', weight: 1 }], 0, 1),
+      scoresOf(['a '.repeat(255)], [terms[0]!]),
+    ),
+  )
+})
+
+t.test('packing changes nothing', async t => {
+  fc.assert(
+    fc.property(fc.integer(), fc.integer({ min: 1, max: 1_500 }), (seed, count) => {
+      const random = randomOf(seed)
+      const word = () => `w${Math.floor(400 * random() ** 3)}`
+      const many = Array.from({ length: count }, () =>
+        Array.from({ length: Math.floor(12 * random()) }, word).join(' '),
+      )
+      const { words, rows } = indexOf(many)
+      const asked = [word(), word(), word()].map((term, i) => ({ term, weight: i + 1 }))
+      const gone = new Set(many.keys().filter(() => random() < 0.4))
+      let row = 0
+      for (const slot of many.keys()) rows[slot] = gone.has(slot) ? dead : row++
+      for (const slot of gone) words.remove(slot)
+      const left = many.filter((_, slot) => !gone.has(slot))
+      const right = (index: WordIndexWriter) =>
+        same(scoresIn(index, asked, 0, left.length), scoresOf(left, asked)) &&
+        asked.every(
+          ({ term }) =>
+            index.frequency(term) === left.filter(text => termsOf(text).includes(term)).length,
+        )
+
+      const before = right(words)
+      words.trim()
+      const trimmed = right(words)
+      words.pick(Uint32Array.from(many.keys()).filter(slot => !gone.has(slot)))
+      rows.set(left.keys().toArray())
+      const picked = right(words)
+      words.add(left.length, asked[0]!.term)
+      rows[left.length] = left.length
+      left.push(asked[0]!.term)
+      return before && trimmed && picked && right(words)
+    }),
+    { numRuns: 30 },
+  )
+  t.pass()
+})
+
+t.test('packed, a posting takes less than three bytes', async t => {
+  const random = randomOf(1)
+  const word = () => `w${Math.floor(3_000 * random() ** 3)}`
+  const many = Array.from({ length: 3_000 }, () => Array.from({ length: 30 }, word).join(' '))
+  const { words } = indexOf(many)
+  const postings = many.reduce((sum, text) => sum + new Set(termsOf(text)).size, 0)
+  words.trim()
+  t.ok(words.bytes < postings * 3 + 3_000 * 40, `${words.bytes} bytes for ${postings} postings`)
+})

@@ -1,0 +1,140 @@
+import t from 'tap'
+import type { Backend } from '#shared/backend.ts'
+import { removeMemories } from '#shared/vault/delete/delete-ids.ts'
+import { mintId } from '#shared/core/ids.ts'
+import { storePromised } from '#shared/vault/ingest/store-accepted.ts'
+import { applyCommit } from '#shared/vault/consolidate/apply.ts'
+import { debtOf } from '#shared/vault/consolidate/debt.ts'
+import { buildKey, clientOf, testApi } from '#test/support/api.ts'
+import { testBackend } from '#test/support/backend.ts'
+import { checkOut, commit } from '#test/support/consolidation.ts'
+import { callerOf, documentsOf, remember } from '#test/support/vault.ts'
+import type { IngestJob, CommitJob } from '#shared/domain/job-payloads.ts'
+
+// What happens between writing to the one store and settling in the other, by hand: nobody takes jobs.
+const backend = await testBackend(t)
+const { base } = await testApi(t, backend)
+const { query } = backend.postgres
+
+async function newVault() {
+  const key = await buildKey(backend)
+  const client = clientOf(base, key)
+  const remove = async (...ids: string[]) =>
+    t.ok(await removeMemories(backend, await callerOf(backend, key), { operation: mintId(), ids }))
+  const debt = async () => debtOf((await callerOf(backend, key)).row)
+  const ids = async (): Promise<string[]> =>
+    (await documentsOf(backend, key)).filter(({ tomb_at }) => !tomb_at).map(({ _id }) => _id)
+  return { key, client, remove, debt, ids }
+}
+
+const nothing = {
+  raw: { units: 0, tokens: 0, importance: 0 },
+  tier2: { count: 0, importance: 0, tokens: 0 },
+  suggestion: null,
+}
+
+/** Accepts an exchange and stores it; `happens` after it is written and before it is settled. */
+async function told(client: ReturnType<typeof clientOf>, happens: () => Promise<unknown>) {
+  const { body } = await client.post('/v1/memory/ingest', {
+    messages: [{ role: 'user', content: 'the ferry leaves at nine' }],
+  })
+  const { rows } = await query<{ data: IngestJob }>('select data from pgboss.job where id = $1', [
+    body.operation_id,
+  ])
+  const pausing: Backend['postgres']['query'] = async (text, values, name) => {
+    if (name === 'operations.settle') await happens()
+    return query(text, values, name)
+  }
+  const paused = { ...backend, postgres: { ...backend.postgres, query: pausing } }
+  await storePromised(paused, [rows[0]!.data], { again: false })
+}
+
+t.test('deleted before it is settled, a memory leaves no debt', async t => {
+  const { client, remove, debt, ids } = await newVault()
+  let between
+  await told(client, async () => {
+    await remove(...(await ids()))
+    between = await debt()
+  })
+  t.same(between, nothing, 'nobody is shown less than nothing')
+  t.same(await debt(), nothing)
+})
+
+t.test('nor does one that is consolidated before it is settled', async t => {
+  const { client, debt } = await newVault()
+  await told(client, async () => {
+    const { body } = await checkOut(client)
+    await commit(client, body.batch_id, [{ text: 'They take the ferry.', importance: 3 }])
+  })
+  t.match(await debt(), { raw: { units: 0, tokens: 0 }, tier2: { count: 1, importance: 3 } })
+})
+
+/** A batch of two memories whose commit died between marking its sources and settling. */
+async function diedWhileCommitting() {
+  const vault = await newVault()
+  await remember(backend, vault.key, [
+    { text: 'a source that goes', tokens: 10 },
+    { text: 'a source that stays', tokens: 20 },
+  ])
+  const [gone] = await vault.ids()
+  const { body } = await checkOut(vault.client)
+  const entries = [{ text: 'Some go, some stay.', importance: 2 }]
+  const dying = {
+    ...backend,
+    postgres: {
+      ...backend.postgres,
+      transaction: work =>
+        backend.postgres.transaction(tx =>
+          work({
+            query: (text, values, name) =>
+              name === 'leases.settle'
+                ? Promise.reject(new Error('killed'))
+                : tx.query(text, values, name),
+          }),
+        ),
+    } satisfies Backend['postgres'],
+  }
+  const { status } = await commit(await testApi(t, dying, vault.key), body.batch_id, entries)
+  t.equal(status, 200, 'it is committed, and its job goes on')
+  const { rows } = await query<{ data: CommitJob }>(
+    `select data from pgboss.job where name = 'commit-apply' and data->>'batch' = $1`,
+    [body.batch_id],
+  )
+  const finish = () => applyCommit(backend, rows[0]!.data)
+  return { ...vault, gone: gone!, finish }
+}
+
+t.test('a source deleted after a commit marked it and died is not owed for ever', async t => {
+  const { gone, remove, debt, finish } = await diedWhileCommitting()
+  t.match(await debt(), { raw: { units: 2, tokens: 30 } })
+  await remove(gone)
+  t.match(await debt(), { raw: { units: 1, tokens: 20 } })
+  t.equal(await finish(), 1)
+  t.match(await debt(), { raw: { units: 0, tokens: 0 }, tier2: { count: 1 } })
+})
+
+t.test('deleted after the commit is settled, it costs the debt nothing', async t => {
+  const { gone, remove, debt, finish } = await diedWhileCommitting()
+  t.equal(await finish(), 2)
+  await remove(gone)
+  t.match(await debt(), { raw: { units: 0, tokens: 0 }, tier2: { count: 1 } })
+})
+
+t.test('deletions and commits at once: the debt is what is left', async t => {
+  const { key, client, remove, debt } = await newVault()
+  for (let round = 0; round < 6; round++) {
+    const ids = await remember(
+      backend,
+      key,
+      Array.from({ length: 8 }, (_, n) => ({ text: `round ${round}, note ${n}`, tokens: 5 })),
+    )
+    const { body } = await checkOut(client)
+    const entries = [{ text: `Round ${round} was played.`, importance: 1 }]
+    await Promise.all([
+      commit(client, body.batch_id, entries),
+      remove(...ids.slice(0, 3)),
+      remove(...ids.slice(2, 5)),
+    ])
+    t.match(await debt(), { raw: { units: 0, tokens: 0 }, tier2: { count: round + 1 } })
+  }
+})

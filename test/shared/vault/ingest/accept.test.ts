@@ -1,0 +1,115 @@
+import t from 'tap'
+import { acceptExchange } from '#shared/vault/ingest/ingest.ts'
+import { storePromised } from '#shared/vault/ingest/store-accepted.ts'
+import { finishClearing } from '#shared/vault/delete/clear.ts'
+import { mintId } from '#shared/core/ids.ts'
+import { cancelOperation } from '#shared/vault/delete/cancel.ts'
+import { buildKey, clientOf, testApi } from '#test/support/api.ts'
+import { testBackend } from '#test/support/backend.ts'
+import { callerOf, documentsOf } from '#test/support/vault.ts'
+import type { IngestJob, ClearJob } from '#shared/domain/job-payloads.ts'
+
+// Nobody takes jobs here: each run of one is made by hand.
+const backend = await testBackend(t)
+const api = await testApi(t, backend)
+const { query } = backend.postgres
+
+/** A vault, and an exchange told to it as often as one likes under the same operation. */
+async function teller() {
+  const key = await buildKey(backend)
+  const caller = await callerOf(backend, key)
+  const operation = mintId()
+  const tell = async () =>
+    acceptExchange(backend, await callerOf(backend, key), {
+      operation,
+      session: null,
+      messages: [{ role: 'user', content: 'the ferry leaves at nine' }],
+      model: null,
+      embeddings: undefined,
+      awaited: false,
+    })
+  return { key, caller, operation, tell, client: clientOf(api.base, key) }
+}
+
+const jobsOf = async (operation: string): Promise<IngestJob[]> =>
+  (
+    await query<{ data: IngestJob }>(
+      `select data from pgboss.job where name = 'ingest' and data->>'operation' = $1`,
+      [operation],
+    )
+  ).rows.map(({ data }) => data)
+
+const standing = async (operation: string) =>
+  (
+    await query(
+      `select o.state, v.pending, a.balance::int,
+              (select sum(memory_tokens)::int from usage_events u where u.vault = v.id) as billed
+       from operations o join vaults v on v.id = o.vault join accounts a on a.id = o.account
+       where o.id = $1`,
+      [operation],
+    )
+  ).rows[0]
+
+t.test(
+  'told again under the same operation, work is promised, counted and billed once',
+  async t => {
+    const { operation, tell } = await teller()
+    await tell()
+    const first = await standing(operation)
+    t.match(first, { state: 'accepted', pending: 1, billed: Number })
+    await Promise.all(Array.from({ length: 20 }, tell))
+    t.same(await standing(operation), first)
+    const jobs = await jobsOf(operation)
+    t.equal(jobs.length, 1)
+    await storePromised(backend, jobs, { again: false })
+    t.match(await standing(operation), { state: 'done', pending: 0 })
+  },
+)
+
+t.test('told again after its vault was cleared, it brings nothing back', async t => {
+  const { key, operation, tell, client } = await teller()
+  await tell()
+  await storePromised(backend, await jobsOf(operation), { again: false })
+  await query('delete from pgboss.job where id = $1', [operation])
+  const { body } = await client.send('DELETE', '/v1/memory', {
+    headers: { prefer: 'respond-async' },
+  })
+  const { rows } = await query<{ data: ClearJob }>('select data from pgboss.job where id = $1', [
+    body.operation_id,
+  ])
+  await finishClearing(backend, rows[0]!.data, new AbortController().signal)
+
+  await tell()
+  t.same(await jobsOf(operation), [], 'no job')
+  t.same(await documentsOf(backend, key), [])
+  t.match(await standing(operation), { state: 'done', pending: 0 })
+})
+
+t.test('cancelled, its bill goes back to the balance; told again it stays cancelled', async t => {
+  const { caller, operation, tell } = await teller()
+  await query('update accounts set balance = 1000 where id = $1', [caller.account])
+  await tell()
+  const { balance, billed } = (await standing(operation))!
+  t.ok(billed > 0)
+  t.equal(balance, 1_000 - billed)
+  t.ok(await cancelOperation(backend, caller.account, operation))
+  const cancelled = { state: 'cancelled', pending: 0, balance: 1_000, billed: null }
+  t.same(await standing(operation), cancelled)
+  await tell()
+  t.same(await standing(operation), cancelled)
+  t.same(await jobsOf(operation), [])
+})
+
+t.test('what a clearing makes void stays billed, as if it had been stored before', async t => {
+  const { operation, tell, client } = await teller()
+  await tell()
+  const { billed } = (await standing(operation))!
+  const { body } = await client.send('DELETE', '/v1/memory', {
+    headers: { prefer: 'respond-async' },
+  })
+  const { rows } = await query<{ data: ClearJob }>('select data from pgboss.job where id = $1', [
+    body.operation_id,
+  ])
+  await finishClearing(backend, rows[0]!.data, new AbortController().signal)
+  t.match(await standing(operation), { state: 'cancelled', pending: 0, billed })
+})

@@ -1,0 +1,234 @@
+import t from 'tap'
+import { mintId } from '#shared/core/ids.ts'
+import { sweepAll } from '#workers/sweep-all.ts'
+import { renewOpen } from '#shared/vault/ingest/open-exchanges.postgres.ts'
+import { acceptClearing } from '#shared/vault/delete/clear.ts'
+import { buildKey, workOn } from '#test/support/api.ts'
+import { testBackend } from '#test/support/backend.ts'
+import { until } from '#test/support/until.ts'
+import { billOf, callerOf, documentsOf } from '#test/support/vault.ts'
+
+const backend = await testBackend(t)
+const { exchanges, postgres } = backend
+const { query } = postgres
+await workOn(backend, 'ingest')
+
+const heard = {
+  text: 'Noted.',
+  interrupted: false,
+  unanswered: false,
+  inputTokens: 40,
+  outputTokens: 2,
+  recalledTokens: 100,
+}
+
+async function opened(text: string, session: string | null = null) {
+  const key = await buildKey(backend)
+  const owner = await callerOf(backend, key)
+  const operation = mintId()
+  const exchange = await exchanges.open({
+    operation,
+    owner,
+    session,
+    embeddings: 'local',
+    model: 'openai/gpt-5',
+    said: [{ role: 'user', content: text }],
+  })
+  const stored = async () => {
+    await until('nothing is on its way', async () => {
+      const { rows } = await query<{ n: number }>(
+        `select count(*)::int as n from operations where state in ('accepted', 'running')`,
+      )
+      return rows[0]!.n === 0
+    })
+    return (await documentsOf(backend, key)).map(({ role, text }) => `${role}: ${text}`)
+  }
+  return { key, owner, operation, exchange, stored }
+}
+
+const rowOf = async (operation: string) =>
+  (await query('select said, model from open_exchanges where operation = $1', [operation])).rows[0]
+
+const age = (operation: string) =>
+  query(
+    `update open_exchanges set renewed_at = now() - interval '3 minutes' where operation = $1`,
+    [operation],
+  )
+
+t.test(
+  'what was said is written down at once, texts alone, and stored with the answer',
+  async t => {
+    const key = await buildKey(backend)
+    const owner = await callerOf(backend, key)
+    const operation = mintId()
+    const image = {
+      type: 'image_url',
+      image_url: { url: `data:image/png;base64,${'A'.repeat(5_000)}` },
+    }
+    const asked = {
+      operation,
+      owner,
+      session: null,
+      embeddings: 'local',
+      model: 'openai/gpt-5',
+      said: [
+        {
+          role: 'user',
+          content: [{ type: 'text', text: 'Look \u0000 \uD800' }, image],
+          name: 'Eve',
+        },
+        { role: 'user', content: 'Not this', memory: false },
+      ],
+    }
+    const exchange = await exchanges.open(asked)
+    t.match(await rowOf(operation), {
+      model: 'openai/gpt-5',
+      said: [{ role: 'user', text: 'Look \uFFFD \uFFFD\n[image]', speaker: 'Eve', at: Number }],
+    })
+    await exchanges.open(asked)
+    await exchanges.close(exchange, heard, 5_000)
+    t.equal(await rowOf(operation), undefined)
+    t.equal(await billOf(backend, operation), 100 + 8 + 2)
+    await until('stored', async () => (await documentsOf(backend, key)).length === 2)
+    t.match(await documentsOf(backend, key), [
+      { role: 'user', speaker: 'Eve', operation },
+      { role: 'assistant', text: 'Noted.', operation },
+    ])
+  },
+)
+
+t.test('closed twice, as after a commit nobody heard of, it is stored once', async t => {
+  const { operation, exchange, stored } = await opened('Only once')
+  await Promise.all(Array.from({ length: 5 }, () => exchanges.close(exchange, heard, 5_000)))
+  await exchanges.close(exchange, { ...heard, text: 'Other' }, 5_000)
+  t.same(await stored(), ['user: Only once', 'assistant: Noted.'])
+  t.equal(await rowOf(operation), undefined)
+})
+
+t.test('nothing to store: forgotten, and counted', async t => {
+  const key = await buildKey(backend)
+  const operation = mintId()
+  const exchange = await exchanges.open({
+    operation,
+    owner: await callerOf(backend, key),
+    session: null,
+    embeddings: 'local',
+    model: 'openai/gpt-5',
+    said: [],
+  })
+  t.ok(await rowOf(operation))
+  await exchanges.close(exchange, { ...heard, text: null }, 5_000)
+  t.equal(await rowOf(operation), undefined)
+  t.equal(await billOf(backend, operation), 100)
+})
+
+t.test('a process that died: the sweep stores what the user said, once, and only then', async t => {
+  const { operation, exchange, stored } = await opened('I was cut off')
+  t.match(await sweepAll(backend), { exchanges: 0 }, 'not while somebody serves it')
+  await age(operation)
+  await renewOpen(query, [operation])
+  t.match(await sweepAll(backend), { exchanges: 0 })
+  await age(operation)
+  t.match(await sweepAll(backend), { exchanges: 1 })
+  t.match(await sweepAll(backend), { exchanges: 0 })
+  t.same(await stored(), ['user: I was cut off'])
+  t.equal(await billOf(backend, operation), 4)
+
+  await exchanges.close(exchange, heard, 5_000)
+  const both = (await stored()).toSorted()
+  t.same(both, ['assistant: Noted.', 'user: I was cut off'], 'it had only been still')
+  await exchanges.close(exchange, heard, 5_000)
+  t.equal((await stored()).length, 2)
+})
+
+t.test('void: cleared, and the words go with the clearing, before or after it', async t => {
+  await workOn(backend, 'clear')
+  const clear = (owner: Parameters<typeof acceptClearing>[1], session: string | null) =>
+    acceptClearing(backend, owner, {
+      operation: mintId(),
+      session,
+      reset: false,
+      awaited: false,
+    })
+  const whole = await opened('Secret one')
+  await clear(whole.owner, null)
+  await until('the words are gone', async () => !(await rowOf(whole.operation)))
+  await exchanges.close(whole.exchange, heard, 5_000)
+  t.same(await whole.stored(), [])
+
+  const session = await opened('Secret two', 's')
+  await clear(session.owner, 'other')
+  await clear(session.owner, 's')
+  await exchanges.close(session.exchange, heard, 5_000)
+  t.equal(await rowOf(session.operation), undefined)
+  t.same(await session.stored(), [])
+
+  const other = await opened('Kept', 's')
+  await clear(other.owner, 'other')
+  await exchanges.close(other.exchange, heard, 5_000)
+  t.equal((await other.stored()).length, 2)
+
+  const dead = await opened('Secret three')
+  await query('update vaults set epoch = epoch + 1 where id = $1', [dead.owner.scope.vault])
+  await age(dead.operation)
+  await sweepAll(backend)
+  t.equal(await rowOf(dead.operation), undefined)
+  t.same(await dead.stored(), [])
+})
+
+/** Opens a call for a turn that is sent again and again. */
+const sentAgain = async (key: string, turn: Buffer, from = backend) =>
+  from.exchanges.open({
+    operation: mintId(),
+    owner: await callerOf(backend, key),
+    session: null,
+    embeddings: 'local',
+    model: 'openai/gpt-5',
+    said: [{ role: 'user', content: `Turn ${turn.toString('hex')}` }],
+    turn,
+  })
+
+const turns = Array.from({ length: 5 }, (_, index) => Buffer.alloc(32, index + 1))
+const failed = { ...heard, text: null, unanswered: true }
+
+t.test('a turn that is not answered is written once, and again when it is over', async t => {
+  const key = await buildKey(backend)
+  const [turn] = turns as [Buffer]
+  const written = async () => (await sentAgain(key, turn)).said.length
+  const first = await sentAgain(key, turn)
+  t.equal(first.said.length, 1)
+  t.equal(await written(), 0, 'while it is under way')
+  await query('delete from open_exchanges where operation <> $1', [first.operation])
+  await exchanges.close(first, failed, 5_000)
+  const second = await sentAgain(key, turn)
+  t.equal(second.said.length, 0)
+  await exchanges.close(second, failed, 5_000)
+  const third = await sentAgain(key, turn)
+  t.equal(third.said.length, 0)
+  await exchanges.close(third, heard, 5_000)
+  t.equal(await written(), 1, 'it has been answered')
+})
+
+t.test('turns sent again by many at once, in two processes, fail nobody', async t => {
+  const other = await testBackend(t, { config: backend.config })
+  const key = await buildKey(backend)
+  for (let round = 0; round < 4; round++) {
+    const order = round % 2 === 0 ? turns : turns.toReversed()
+    const opened = await Promise.all(
+      Array.from({ length: 6 }, (_, copy) =>
+        order.map(turn => sentAgain(key, turn, copy % 2 === 0 ? backend : other)),
+      ).flat(),
+    )
+    const written = opened.filter(({ said }) => said.length > 0).length
+    if (round === 0) t.ok(written >= turns.length, 'none is lost')
+    await Promise.all(
+      opened.map((exchange, index) =>
+        (index % 2 === 0 ? backend : other).exchanges.close(exchange, failed, 10_000),
+      ),
+    )
+  }
+  const stored = async () =>
+    new Set((await documentsOf(backend, key)).map(({ text }) => text)).size === turns.length
+  await until('all are stored', stored)
+  t.match((await sentAgain(key, turns[4]!)).said, [])
+})

@@ -1,0 +1,155 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { searchDates, type DateQuestion } from '#shared/vault/read/date-search.ts'
+import { tiers } from '#shared/domain/memory.ts'
+import { askedWindow } from '#shared/vault/read/time-window.ts'
+import { buildKey } from '#test/support/api.ts'
+import { testBackend } from '#test/support/backend.ts'
+import { plant, scopeOf, type Planted } from '#test/support/stored.ts'
+import type { DatedRow } from '#shared/vault/read/dated-row.ts'
+
+const backend = await testBackend(t)
+const begin = Date.parse('2025-03-01T12:00:00.000Z')
+const iso = (at: number): string => new Date(at).toISOString()
+
+const question = (from: string, to: string, rest: Partial<DateQuestion> = {}): DateQuestion => ({
+  window: askedWindow(from, to, Date.now()),
+  session: null,
+  query: undefined,
+  embeddings: undefined,
+  tiers,
+  importance: undefined,
+  maxTokens: 1_000,
+  order: 'newest_first',
+  ...rest,
+})
+
+/** Follows `returned` until nothing is left out, as a client does. */
+async function pages(
+  scope: Awaited<ReturnType<typeof scopeOf>>,
+  span: { from: string; to: string },
+  rest: Partial<DateQuestion>,
+): Promise<DatedRow[][]> {
+  const all: DatedRow[][] = []
+  let { from, to } = span
+  for (;;) {
+    const answer = await searchDates(backend, { scope, member: null }, question(from, to, rest))
+    if (answer.rows.length > 0) all.push(answer.rows)
+    if (!answer.truncated) return all
+    if (all.length > 200) throw new Error('no end')
+    if (rest.order === 'oldest_first') from = answer.returned!.to
+    else to = answer.returned!.from
+  }
+}
+
+/** Times of a few milliseconds, so that many rows share one; tokens of which few fill a page. */
+const row = fc.record({
+  at: fc.integer({ min: 0, max: 9 }),
+  length: fc.integer({ min: 0, max: 9 }),
+  tier: fc.constantFrom(1 as const, 1 as const, 2 as const, 3 as const),
+  tokens: fc.integer({ min: 1, max: 1_200 }),
+})
+const vaults = fc.array(row, { minLength: 5, maxLength: 25 })
+const span = fc.tuple(fc.integer({ min: 0, max: 9 }), fc.integer({ min: 0, max: 9 }))
+
+t.test(
+  'pages of a window are all its rows, each once, in order, whatever shares a moment',
+  async t => {
+    let pagesSeen = 0
+    await fc.assert(
+      fc.asyncProperty(vaults, span, fc.boolean(), async (rows, ends, oldestFirst) => {
+        const scope = await scopeOf(backend, await buildKey(backend))
+        const [low, high] = ends.toSorted((a, b) => a - b) as [number, number]
+        const planted = rows.map(({ at, length, tier, tokens }, index): Planted => ({
+          text: `row ${index}`,
+          at: begin + at,
+          tokens,
+          ...(tier > 1 && { tier, importance: 5, since: begin + at - length }),
+        }))
+        const ids = await plant(backend, scope, planted, { vectors: false })
+        const expected = ids.filter((_, index) => {
+          const { at, since = at } = planted[index]!
+          return since <= begin + high && at >= begin + low
+        })
+        const order = oldestFirst ? 'oldest_first' : 'newest_first'
+        const found = await pages(
+          scope,
+          { from: iso(begin + low), to: iso(begin + high) },
+          { order },
+        )
+        pagesSeen += found.length
+        const flat = found.flat()
+        t.same(flat.map(({ id }) => id).sort(), expected.toSorted())
+        const times = flat.map(({ position }) => position.at)
+        t.same(
+          times,
+          times.toSorted((a, b) => (oldestFirst ? a - b : b - a)),
+        )
+        for (const page of found) {
+          const tokens = page.reduce((sum, { tokens: each }) => sum + each, 0)
+          t.ok(tokens <= 1_000 || page.length === 1, `a page of ${tokens} tokens`)
+        }
+        // A stored order does not depend on where pages end.
+        const whole = await pages(
+          scope,
+          { from: iso(begin + low), to: iso(begin + high) },
+          { order, maxTokens: 200_000 },
+        )
+        t.same(
+          flat.map(({ id }) => id),
+          whole.flat().map(({ id }) => id),
+        )
+        await backend.mongo.memories.deleteMany({ vault: scope.vault })
+      }),
+      { numRuns: 60 },
+    )
+    t.ok(pagesSeen > 120, `${pagesSeen} pages`)
+  },
+)
+
+t.test('rows that come meanwhile neither repeat others nor hide them', async t => {
+  for (const order of ['newest_first', 'oldest_first'] as const) {
+    const scope = await scopeOf(backend, await buildKey(backend))
+    const many = Array.from({ length: 40 }, (_, index) => ({
+      text: `row ${index}`,
+      at: begin + Math.floor(index / 15),
+      tokens: 240,
+    }))
+    const ids = await plant(backend, scope, many, { vectors: false })
+    const found: string[] = []
+    let [from, to] = ['2025-03-01', '2025-03-02']
+    for (;;) {
+      const answer = await searchDates(
+        backend,
+        { scope, member: null },
+        question(from, to, { order }),
+      )
+      found.push(...answer.rows.map(({ id }) => id))
+      if (!answer.truncated) break
+      if (order === 'oldest_first') from = answer.returned!.to
+      else to = answer.returned!.from
+      await plant(backend, scope, many.slice(7, 9), { vectors: false })
+    }
+    t.equal(new Set(found).size, found.length)
+    t.same(
+      ids.filter(id => !found.includes(id)),
+      [],
+    )
+  }
+})
+
+t.test('a window of any budget has no more than 5,000 rows in one answer', async t => {
+  const scope = await scopeOf(backend, await buildKey(backend))
+  const many = Array.from({ length: 5_200 }, (_, index) => ({
+    text: `row ${index}`,
+    at: begin,
+    tokens: 1,
+  }))
+  await plant(backend, scope, many, { vectors: false })
+  const found = await pages(scope, { from: '2025-03-01', to: '2025-03-01' }, { maxTokens: 999_999 })
+  t.same(
+    found.map(({ length }) => length),
+    [5_000, 200],
+  )
+  t.equal(new Set(found.flat().map(({ id }) => id)).size, 5_200)
+})
