@@ -3,21 +3,21 @@ import { createApp } from '#api/edge/app.ts'
 import { createHttpServer } from '#api/edge/server.ts'
 import { openBackend } from '#shared/backend.ts'
 import { readConfig } from '#shared/core/config.ts'
-import { enter, serveUntilStopped } from '#shared/core/process-lifecycle.ts'
+import { runMain, runUntilStopped } from '#shared/core/process-lifecycle.ts'
 import { createLog } from '#shared/core/log.ts'
-import { tokensOf } from '#shared/core/tokens.ts'
+import { countTokens } from '#shared/core/tokens.ts'
 
 /** Less than the whole process has, so that the stores are closed in good order after it. */
 const drainMs = 20_000
 
-await enter(async () => {
+await runMain(async () => {
   const config = readConfig(process.env)
   const log = createLog(config.logLevel, 'web')
   const backend = await openBackend(config, log, 'web')
   const server = createHttpServer(createApp(backend))
 
   // Loads the tables now, so that no request waits for them.
-  tokensOf('ready')
+  countTokens('ready')
 
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
@@ -26,7 +26,7 @@ await enter(async () => {
   // Port 0 asks the kernel for a free one.
   const { port } = server.address() as AddressInfo
   log.info({ port, host: config.host }, 'web.listening')
-  serveUntilStopped(
+  runUntilStopped(
     log,
     async () => {
       await server.drain(drainMs)

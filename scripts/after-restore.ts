@@ -1,8 +1,12 @@
-import { optionsOf } from '#scripts/command-line.ts'
-import { embeddedEnvironment } from '#scripts/embedded.ts'
-import { ConfigFault, readConfig, type Config } from '#shared/core/config.ts'
+import { parseOptions } from '#scripts/command-line.ts'
+import { embeddedEnvironment } from '#scripts/embedded-environment.ts'
+import { ConfigError, readConfig, type Config } from '#shared/core/config.ts'
 import { Refusal } from '#shared/core/errors.ts'
-import { reconcileStores, wasBehind, type Reconciled } from '#shared/vault/restore/after-restore.ts'
+import {
+  reconcileStores,
+  neededRepair,
+  type VaultReconciliation,
+} from '#shared/vault/restore/reconcile-stores.ts'
 import { openMongo } from '#shared/storage/mongo/connect.ts'
 import { openPostgres } from '#shared/storage/postgres/connect.ts'
 import { pendingMigrations } from '#shared/storage/postgres/migrate.ts'
@@ -24,7 +28,7 @@ Exits 0 when all is done, 1 when a database is out of reach, has not seen the re
 left for another run since work is under way there.
 `
 
-const options = optionsOf(help, {
+const options = parseOptions(help, {
   'dry-run': { type: 'boolean', default: false },
   json: { type: 'boolean', default: false },
 })
@@ -32,9 +36,9 @@ const options = optionsOf(help, {
 try {
   process.exitCode = await main(readConfig(embeddedEnvironment(process.env) ?? process.env))
 } catch (error) {
-  if (!(error instanceof ConfigFault) && !(error instanceof Refusal)) throw error
+  if (!(error instanceof ConfigError) && !(error instanceof Refusal)) throw error
   process.stderr.write(`${error.message}\n`)
-  process.exitCode = error instanceof ConfigFault ? 2 : 1
+  process.exitCode = error instanceof ConfigError ? 2 : 1
 }
 
 /** @returns the exit code. */
@@ -49,17 +53,17 @@ async function main({ databaseUrl, mongodbUri }: Config): Promise<number> {
     const mongo = await openMongo(mongodbUri)
     try {
       const totals = { vaults: 0, behind: 0, busy: 0 }
-      const behind: Reconciled[] = []
+      const behind: VaultReconciliation[] = []
       await reconcileStores({ postgres, mongo }, { dryRun }, vault => {
         totals.vaults++
         if (vault.busy) totals.busy++
-        if (!wasBehind(vault)) return
+        if (!neededRepair(vault)) return
         totals.behind++
         if (options.json) behind.push(vault)
-        else process.stdout.write(lineOf(vault))
+        else process.stdout.write(formatVault(vault))
       })
-      const told = options.json ? jsonOf(totals, behind) : sentencesOf(totals)
-      process.stdout.write(told)
+      const output = options.json ? formatJson(totals, behind) : formatSummary(totals)
+      process.stdout.write(output)
       return totals.busy > 0 ? 1 : 0
     } finally {
       await mongo.close()
@@ -69,9 +73,9 @@ async function main({ databaseUrl, mongodbUri }: Config): Promise<number> {
   }
 }
 
-type Totals = { vaults: number; behind: number; busy: number }
+type ReconcileTotals = { vaults: number; behind: number; busy: number }
 
-function jsonOf(totals: Totals, behind: readonly Reconciled[]): string {
+function formatJson(totals: ReconcileTotals, behind: readonly VaultReconciliation[]): string {
   const vaults = behind.map(({ vault, epoch, sessions, waiting, leftovers }) => ({
     vault,
     newer_epoch: epoch.before !== epoch.after,
@@ -84,7 +88,7 @@ function jsonOf(totals: Totals, behind: readonly Reconciled[]): string {
   return `${JSON.stringify({ dry_run: options['dry-run'], ...totals, changed: vaults })}\n`
 }
 
-function lineOf({ vault, epoch, sessions, waiting, leftovers }: Reconciled): string {
+function formatVault({ vault, epoch, sessions, waiting, leftovers }: VaultReconciliation): string {
   const { before, after } = waiting
   const parts = [
     epoch.before !== epoch.after && 'cleared and used since',
@@ -98,7 +102,7 @@ function lineOf({ vault, epoch, sessions, waiting, leftovers }: Reconciled): str
   return `vault ${vault}: ${parts.filter(part => part !== false).join(', ')}\n`
 }
 
-function sentencesOf({ vaults, behind, busy }: Totals): string {
+function formatSummary({ vaults, behind, busy }: ReconcileTotals): string {
   const verb = options['dry-run'] ? 'would be put right' : 'put right'
   const later =
     busy > 0

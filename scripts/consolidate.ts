@@ -1,14 +1,15 @@
-import { faultOf } from '#scripts/command-line.ts'
+import { formatUsageError } from '#scripts/command-line.ts'
 import { help, readOptions } from '#scripts/consolidate/options.ts'
-import { createPage, reportOf, sumOf } from '#scripts/consolidate/page.ts'
+import { createConsoleReporter, toJsonReport, formatSummary } from '#scripts/consolidate/report.ts'
 import { consolidate } from '#scripts/consolidate/run.ts'
-import { openVault } from '#scripts/consolidate/vault.ts'
+import { createConsolidationClient } from '#scripts/consolidate/client.ts'
 import { Refusal } from '#shared/core/errors.ts'
 
-const interrupted = new AbortController()
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => interrupted.abort())
+const abortController = new AbortController()
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.on(signal, () => abortController.abort())
 // Whoever reads may have seen enough, as `head` does.
-process.stdout.on('error', () => interrupted.abort())
+process.stdout.on('error', () => abortController.abort())
 
 process.exitCode = await main()
 
@@ -19,20 +20,24 @@ async function main(): Promise<number> {
     return 0
   }
   if (Array.isArray(options)) {
-    process.stderr.write(faultOf(options, help))
+    process.stderr.write(formatUsageError(options, help))
     return 2
   }
-  const { address, model, plan, json } = options
-  const { signal } = interrupted
+  const { connection, model, plan, json } = options
+  const { signal } = abortController
   const write = (line: string): void => void process.stdout.write(`${line}\n`)
   try {
-    const vault = openVault(address, signal)
-    const listener = json ? {} : createPage(write, plan.dryRun)
-    const all = await consolidate(vault, model, plan, { listener, signal })
+    const client = createConsolidationClient(connection, signal)
+    const listener = json ? {} : createConsoleReporter(write, plan.dryRun)
+    const results = await consolidate(client, model, plan, { listener, signal })
     write(
       json
-        ? JSON.stringify(reportOf(all, { model: model.model, dryRun: plan.dryRun }), null, 2)
-        : sumOf(all, plan.dryRun),
+        ? JSON.stringify(
+            toJsonReport(results, { model: model.model, dryRun: plan.dryRun }),
+            null,
+            2,
+          )
+        : formatSummary(results, plan.dryRun),
     )
     return 0
   } catch (error) {

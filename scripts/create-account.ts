@@ -1,8 +1,8 @@
 import { parseArgs } from 'node:util'
-import { createCredentials, type NewAccount } from '#scripts/bootstrap.ts'
-import { faultOf } from '#scripts/command-line.ts'
-import { embeddedEnvironment } from '#scripts/embedded.ts'
-import { ConfigFault, readConfig } from '#shared/core/config.ts'
+import { createCredentials, type NewAccount } from '#scripts/create-credentials.ts'
+import { formatUsageError } from '#scripts/command-line.ts'
+import { embeddedEnvironment } from '#scripts/embedded-environment.ts'
+import { ConfigError, readConfig } from '#shared/core/config.ts'
 import { openPostgres } from '#shared/storage/postgres/connect.ts'
 
 const help = `Usage: node scripts/create-account.ts --email <email> [options]
@@ -37,7 +37,7 @@ const options = {
   help: { type: 'boolean', default: false },
 } as const
 
-type Values = ReturnType<typeof parseArgs<{ options: typeof options }>>['values']
+type OptionValues = ReturnType<typeof parseArgs<{ options: typeof options }>>['values']
 
 process.exitCode = await main()
 
@@ -45,22 +45,22 @@ process.exitCode = await main()
 async function main(): Promise<number> {
   try {
     const { values } = parseArgs({ options })
-    if (!values.help) return await create(values)
+    if (!values.help) return await createAccount(values)
     process.stdout.write(help)
     return 0
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    if (!(error instanceof ConfigFault) && !code?.startsWith('ERR_PARSE_ARGS')) throw error
-    process.stderr.write(faultOf([(error as Error).message], help))
+    if (!(error instanceof ConfigError) && !code?.startsWith('ERR_PARSE_ARGS')) throw error
+    process.stderr.write(formatUsageError([(error as Error).message], help))
     return 2
   }
 }
 
-async function create(values: Values): Promise<number> {
+async function createAccount(values: OptionValues): Promise<number> {
   const faults: string[] = []
-  const account = accountOf(values, faults)
+  const account = parseAccount(values, faults)
   if (faults.length > 0) {
-    process.stderr.write(faultOf(faults, help))
+    process.stderr.write(formatUsageError(faults, help))
     return 2
   }
   const config = readConfig(embeddedEnvironment(process.env) ?? process.env)
@@ -80,7 +80,7 @@ async function create(values: Values): Promise<number> {
   }
 }
 
-function accountOf(values: Values, faults: string[]): NewAccount {
+function parseAccount(values: OptionValues, faults: string[]): NewAccount {
   const wholeNumber = (name: string, text: string | undefined): number | null => {
     if (text === undefined) return null
     const value = Number(text)
@@ -93,8 +93,8 @@ function accountOf(values: Values, faults: string[]): NewAccount {
   return {
     email,
     keyName: values.name,
-    keyDays: wholeNumber('key-days', values['key-days']),
-    adminDays: values['no-admin'] ? null : wholeNumber('admin-days', values['admin-days']),
+    keyLifetimeDays: wholeNumber('key-days', values['key-days']),
+    adminLifetimeDays: values['no-admin'] ? null : wholeNumber('admin-days', values['admin-days']),
     paymentMethod: values['payment-method'] ?? null,
     balance: wholeNumber('balance', values.balance),
   }

@@ -1,10 +1,10 @@
 import { parseArgs } from 'node:util'
-import { isHttp, type Address } from '#scripts/address.ts'
-import { faultOf } from '#scripts/command-line.ts'
-import { createPage } from '#scripts/demo/page.ts'
-import { openScreen } from '#scripts/demo/screen.ts'
+import { isHttpUrl, type ServiceConnection } from '#scripts/service-connection.ts'
+import { formatUsageError } from '#scripts/command-line.ts'
+import { createStoryWriter } from '#scripts/demo/story-writer.ts'
+import { openTerminal } from '#scripts/demo/terminal.ts'
 import { openService } from '#scripts/demo/service.ts'
-import { tellStory, type Story } from '#scripts/demo/story.ts'
+import { runStory, type StoryResult } from '#scripts/demo/story.ts'
 import { Refusal } from '#shared/core/errors.ts'
 
 const help = `Usage: npm run demo -- [options]
@@ -25,17 +25,18 @@ Exit code: 0 when every question was answered as it should be, 1 when one was no
 not be used, 2 for wrong options.
 `
 
-const interrupted = new AbortController()
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => interrupted.abort())
+const abortController = new AbortController()
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.on(signal, () => abortController.abort())
 // Whoever reads may have seen enough, as `head` does; the service still has to be stopped.
-process.stdout.on('error', () => interrupted.abort())
+process.stdout.on('error', () => abortController.abort())
 
 process.exitCode = await main()
 
 async function main(): Promise<number> {
   const options = readOptions()
   if (typeof options === 'string') {
-    process.stderr.write(faultOf([options], help))
+    process.stderr.write(formatUsageError([options], help))
     return 2
   }
   if (options.help) {
@@ -43,20 +44,20 @@ async function main(): Promise<number> {
     return 0
   }
   try {
-    const { failed } = await run(options)
+    const { failed } = await runDemo(options)
     return failed.length > 0 ? 1 : 0
   } catch (error) {
-    if (interrupted.signal.aborted) return 130
+    if (abortController.signal.aborted) return 130
     if (!(error instanceof Refusal)) throw error
     process.stderr.write(`${error.message}\n${error.hint ? `${error.hint}\n` : ''}`)
     return 1
   }
 }
 
-type Options = { help: boolean; json: boolean; given: Address | undefined }
+type DemoOptions = { help: boolean; json: boolean; connection: ServiceConnection | undefined }
 
 /** @returns what is wrong with the options, as a sentence, when something is. */
-function readOptions(): Options | string {
+function readOptions(): DemoOptions | string {
   let values
   try {
     values = parseArgs({
@@ -74,28 +75,28 @@ function readOptions(): Options | string {
   const baseUrl = (values['base-url'] ?? BASE_URL ?? '').trim().replace(/\/+$/, '')
   const key = (values.key ?? MEMORY_KEY ?? '').trim()
   const { help, json } = values
-  if (!baseUrl && !key) return { help, json, given: undefined }
-  if (!isHttp(baseUrl)) {
+  if (!baseUrl && !key) return { help, json, connection: undefined }
+  if (!isHttpUrl(baseUrl)) {
     return 'A key needs the http(s) address of its service: --base-url or BASE_URL'
   }
   if (!key) return 'A service needs a Memory Key: --key or MEMORY_KEY'
-  return { help, json, given: { baseUrl, key } }
+  return { help, json, connection: { baseUrl, key } }
 }
 
-async function run({ json, given }: Options): Promise<Story> {
+async function runDemo({ json, connection }: DemoOptions): Promise<StoryResult> {
   const now = new Date()
-  const { signal } = interrupted
-  const page = json ? undefined : createPage(openScreen(process.stdout), now.getTime())
-  page?.begin()
-  const service = await openService(given, { signal, starting: () => page?.starting() })
+  const { signal } = abortController
+  const writer = json ? undefined : createStoryWriter(openTerminal(process.stdout), now.getTime())
+  writer?.writeIntroduction()
+  const service = await openService(connection, { signal, starting: () => writer?.writeStarting() })
   try {
-    page?.opened(service)
-    const story = await tellStory(service.client, now, page ?? {})
-    page?.sum(story, service)
+    writer?.writeReady(service)
+    const story = await runStory(service.client, now, writer ?? {})
+    writer?.writeSummary(story, service)
     if (json) {
       const { baseUrl, kind, readyMs } = service
-      const all = { service: { baseUrl, kind, readyMs }, ...story }
-      process.stdout.write(`${JSON.stringify(all, null, 2)}\n`)
+      const report = { service: { baseUrl, kind, readyMs }, ...story }
+      process.stdout.write(`${JSON.stringify(report, null, 2)}\n`)
     }
     return story
   } finally {

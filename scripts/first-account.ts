@@ -1,4 +1,4 @@
-import { createCredentials } from '#scripts/bootstrap.ts'
+import { createCredentials } from '#scripts/create-credentials.ts'
 import type { FirstKeys } from '#scripts/credentials.ts'
 import type { Config } from '#shared/core/config.ts'
 import { operatorEmail } from '#shared/access/operator.ts'
@@ -13,29 +13,29 @@ import { providerNames } from '#shared/core/provider-registry.ts'
  * provider keys as its own. From then on they are the account's: what the environment says later does
  * not change them.
  *
- * @param kept called once, before the account exists: the raw keys, which are to be where its owner
+ * @param provideKeys called once, before the account exists: the raw keys, which are to be where its owner
  *   finds them, since from the commit on nobody else can tell them
  * @returns its keys, or null when there were accounts already
  */
-export async function makeFirstAccount(
+export async function createFirstAccount(
   postgres: Postgres,
   { keyPepper, adminEmail, masterKeys, providers }: Config,
-  kept: () => FirstKeys,
+  provideKeys: () => FirstKeys,
 ): Promise<FirstKeys | null> {
   if (await hasAccounts(postgres.query)) return null
   const email = operatorEmail({ adminEmail })
-  const standing = { paymentMethod: 'on-file', balance: null }
+  const billing = { paymentMethod: 'on-file', balance: null }
   const seal = createSeal(masterKeys)
 
   return postgres.transaction(async ({ query }) => {
-    const account = await upsertAccount({ query }, email, standing)
+    const account = await upsertAccount({ query }, email, billing)
     for (const provider of providerNames) {
       const key = providers[provider]?.apiKey
       if (key) await storeProviderKey({ query, seal }, account, provider, key)
     }
-    const keys = kept()
-    const labels = { email, keyName: 'First Key', keyDays: null, adminDays: 365 }
-    await createCredentials({ query }, keyPepper, { ...standing, ...labels }, keys)
+    const keys = provideKeys()
+    const labels = { email, keyName: 'First Key', keyLifetimeDays: null, adminLifetimeDays: 365 }
+    await createCredentials({ query }, keyPepper, { ...billing, ...labels }, keys)
     return keys
   })
 }

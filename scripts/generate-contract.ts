@@ -1,8 +1,8 @@
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { optionsOf } from '#scripts/command-line.ts'
-import { documentOf, type Page } from '#scripts/contract/document.ts'
-import { shapesOf, typesOf } from '#scripts/contract/write-types.ts'
+import { parseOptions } from '#scripts/command-line.ts'
+import { buildDocument, type SpecificationPage } from '#scripts/contract/build-document.ts'
+import { generateShapes, generateTypes } from '#scripts/contract/generate-types.ts'
 
 const usage = `Usage: node scripts/generate-contract.ts [options]
 
@@ -15,27 +15,27 @@ Generates the contract out of its tables: writes schemas.json, types.ts and shap
 
 /** The generated files of a folder of tables, by name. The same tables always give the same text. */
 export async function generateContract(folder: string): Promise<Map<string, string>> {
-  const document = documentOf(pagesIn(folder))
+  const document = buildDocument(readSpecification(folder))
   return new Map([
     ['schemas.json', `${JSON.stringify(document, null, 2)}\n`],
-    ['types.ts', await typesOf(document)],
-    ['shapes.ts', shapesOf(document)],
+    ['types.ts', await generateTypes(document)],
+    ['shapes.ts', generateShapes(document)],
   ])
 }
 
 /** Names of the generated files that are not what the tables say now. */
-export function staleAmong(folder: string, generated: ReadonlyMap<string, string>): string[] {
+export function staleFiles(folder: string, generated: ReadonlyMap<string, string>): string[] {
   return [...generated]
-    .filter(([name, text]) => textAt(join(folder, name)) !== text)
+    .filter(([name, text]) => readTextIfExists(join(folder, name)) !== text)
     .map(([name]) => name)
 }
 
-function pagesIn(folder: string): Page[] {
+function readSpecification(folder: string): SpecificationPage[] {
   const names = globSync('*.md', { cwd: folder }).filter(name => name !== 'README.md')
   return names.sort().map(file => ({ file, markdown: readFileSync(join(folder, file), 'utf8') }))
 }
 
-function textAt(path: string): string | undefined {
+function readTextIfExists(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8')
   } catch {
@@ -44,12 +44,12 @@ function textAt(path: string): string | undefined {
 }
 
 async function main(): Promise<number> {
-  const values = optionsOf(usage, {
+  const values = parseOptions(usage, {
     check: { type: 'boolean', default: false },
     folder: { type: 'string', default: join(import.meta.dirname, '../api/contract') },
   })
   const generated = await generateContract(values.folder)
-  const stale = staleAmong(values.folder, generated)
+  const stale = staleFiles(values.folder, generated)
   if (values.check && stale.length > 0) {
     console.error(`${stale.join(', ')} no longer say what the tables say: run \`npm run contract\``)
     return 1

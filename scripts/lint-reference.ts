@@ -1,10 +1,10 @@
 import { createConfig, lintFromString } from '@redocly/openapi-core'
-import { openApi, type OpenApi } from '#api/reference/openapi.ts'
+import { buildOpenApi, type OpenApi } from '#api/reference/openapi.ts'
 import { version } from '#api/edge/version.ts'
-import { optionsOf } from '#scripts/command-line.ts'
+import { parseOptions } from '#scripts/command-line.ts'
 
 /** What an OpenAPI linter finds wrong with a document, a line each. */
-export async function problemsOf(document: OpenApi): Promise<string[]> {
+export async function lintOpenApi(document: OpenApi): Promise<string[]> {
   const config = await createConfig({
     extends: ['recommended'],
     rules: {
@@ -28,8 +28,8 @@ Checks the OpenAPI document of the service as a linter does. Exits 1 when it fin
 `
 
 if (import.meta.main) {
-  optionsOf(help, {})
-  const problems = await problemsOf(openApi(version))
+  parseOptions(help, {})
+  const problems = await lintOpenApi(buildOpenApi(version))
   for (const problem of problems) console.error(problem)
   console.log(`reference: ${problems.length === 0 ? 'no problems' : `${problems.length} problems`}`)
   process.exitCode = problems.length === 0 ? 0 : 1

@@ -1,7 +1,7 @@
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
-import { callOver } from '#api/mcp/call.ts'
-import { vaultServer } from '#api/mcp/server.ts'
-import { faultOf, optionsOf } from '#scripts/command-line.ts'
+import { createToolCaller } from '#api/mcp/tool-caller.ts'
+import { createMcpServer } from '#api/mcp/server.ts'
+import { formatUsageError, parseOptions } from '#scripts/command-line.ts'
 
 const usage = `Usage: node scripts/mcp.ts [options]
 
@@ -14,7 +14,7 @@ an address. Clients that speak streamable HTTP need no bridge: give them <url>/m
 `
 
 function main(): number {
-  const { url, key } = optionsOf(usage, {
+  const { url, key } = parseOptions(usage, {
     url: {
       type: 'string',
       default: process.env.MEMORY_VAULT_URL ?? 'http://127.0.0.1:3000',
@@ -25,11 +25,11 @@ function main(): number {
   if (key === '') faults.push('No Memory Key: give --key or set MEMORY_VAULT_KEY')
   if (!URL.canParse(url)) faults.push(`${url} is no address of a service`)
   if (faults.length > 0) {
-    process.stderr.write(faultOf(faults, usage))
+    process.stderr.write(formatUsageError(faults, usage))
     return 2
   }
-  const call = callOver(url.replace(/\/+$/, ''), { authorization: `Bearer ${key}` })
-  serveStdio(() => vaultServer(call))
+  const call = createToolCaller(url.replace(/\/+$/, ''), { authorization: `Bearer ${key}` })
+  serveStdio(() => createMcpServer(call))
   return 0
 }
 

@@ -1,7 +1,7 @@
-import { optionsOf } from '#scripts/command-line.ts'
+import { parseOptions } from '#scripts/command-line.ts'
 import { release } from '#scripts/release.ts'
 import { readConfig } from '#shared/core/config.ts'
-import { enter } from '#shared/core/process-lifecycle.ts'
+import { runMain } from '#shared/core/process-lifecycle.ts'
 import { createLog } from '#shared/core/log.ts'
 
 const help = `Usage: node scripts/migrate.ts
@@ -15,8 +15,8 @@ Reads the same environment as the service; see the README. Exit code: 0 when it 
 could not be, 2 for wrong options.
 `
 
-optionsOf(help, {})
-await enter(async () => {
+parseOptions(help, {})
+await runMain(async () => {
   const config = readConfig(process.env)
   const applied = await release(config, createLog(config.logLevel, 'release'))
   process.stdout.write(`Migrations applied: ${applied.join(', ') || 'none, all were there'}\n`)

@@ -1,13 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { faultOf } from '#scripts/command-line.ts'
-import { embeddedEnvironment } from '#scripts/embedded.ts'
-import { help, readOptions, type Options } from '#scripts/queues/options.ts'
-import { deadLines, queueLines } from '#scripts/queues/page.ts'
-import { ConfigFault, readConfig, type Config } from '#shared/core/config.ts'
+import { formatUsageError } from '#scripts/command-line.ts'
+import { embeddedEnvironment } from '#scripts/embedded-environment.ts'
+import { help, readOptions, type QueueOptions } from '#scripts/queues/options.ts'
+import { formatDeadLetters, formatQueues } from '#scripts/queues/format.ts'
+import { ConfigError, readConfig, type Config } from '#shared/core/config.ts'
 import { Refusal } from '#shared/core/errors.ts'
-import { withdrawWork } from '#shared/vault/delete/withdraw.ts'
+import { cancelAsOperator } from '#shared/vault/delete/cancel-as-operator.ts'
 import { openPostgres, type Postgres } from '#shared/storage/postgres/connect.ts'
-import { deadLettersOf, redriveDead, standingOfQueues } from '#shared/storage/queue/queue-admin.ts'
+import {
+  listDeadLetters,
+  redriveDeadLetters,
+  readQueueStats,
+} from '#shared/storage/queue/queue-admin.ts'
 import type { JobName } from '#shared/domain/jobs.ts'
 
 /** @returns the exit code: 1 when it could not be done, 2 for faults of the command line or environment. */
@@ -18,7 +22,7 @@ async function main(): Promise<number> {
     return 0
   }
   if (Array.isArray(options)) {
-    process.stderr.write(faultOf(options, help))
+    process.stderr.write(formatUsageError(options, help))
     return 2
   }
   try {
@@ -30,65 +34,88 @@ async function main(): Promise<number> {
       await postgres.close()
     }
   } catch (error) {
-    if (!(error instanceof ConfigFault) && !(error instanceof Refusal)) throw error
+    if (!(error instanceof ConfigError) && !(error instanceof Refusal)) throw error
     process.stderr.write(`${error.message}\n`)
-    return error instanceof ConfigFault ? 2 : 1
+    return error instanceof ConfigError ? 2 : 1
   }
 }
 
-type Command = (config: Config, postgres: Postgres, options: Options) => Promise<number>
+type CommandHandler = (config: Config, postgres: Postgres, options: QueueOptions) => Promise<number>
 
-const commands: Record<Options['command'], Command> = { show, dead, redrive, cancel }
+const commands: Record<QueueOptions['command'], CommandHandler> = {
+  show: showCommand,
+  dead: deadLettersCommand,
+  redrive: redriveCommand,
+  cancel: cancelCommand,
+}
 
-async function show(_config: Config, { query }: Postgres, options: Options): Promise<number> {
+async function showCommand(
+  _config: Config,
+  { query }: Postgres,
+  options: QueueOptions,
+): Promise<number> {
   const { json, watchSeconds } = options
   for (;;) {
-    const queues = await standingOfQueues(query)
+    const queues = await readQueueStats(query)
     if (json) process.stdout.write(`${JSON.stringify({ queues })}\n`)
     else {
       const clear = watchSeconds === null || !process.stdout.isTTY ? '' : '\u001B[2J\u001B[H'
-      process.stdout.write(clear + queueLines(queues))
+      process.stdout.write(clear + formatQueues(queues))
     }
     if (watchSeconds === null) return 0
     await delay(watchSeconds * 1_000)
   }
 }
 
-async function dead(_config: Config, { query }: Postgres, options: Options): Promise<number> {
+async function deadLettersCommand(
+  _config: Config,
+  { query }: Postgres,
+  options: QueueOptions,
+): Promise<number> {
   const { names, limit, json } = options
   const letters = []
-  for (const name of names) letters.push(...(await deadLettersOf(query, name, limit)))
-  process.stdout.write(json ? `${JSON.stringify({ dead: letters })}\n` : deadLines(letters))
+  for (const name of names) letters.push(...(await listDeadLetters(query, name, limit)))
+  process.stdout.write(json ? `${JSON.stringify({ dead: letters })}\n` : formatDeadLetters(letters))
   return 0
 }
 
-async function redrive(config: Config, _postgres: Postgres, options: Options): Promise<number> {
+async function redriveCommand(
+  config: Config,
+  _postgres: Postgres,
+  options: QueueOptions,
+): Promise<number> {
   const { names, ids, limit, json } = options
   const redriven: Partial<Record<JobName, number>> = {}
   for (const name of names) {
-    redriven[name] = await redriveDead(config.databaseUrl, name, {
+    redriven[name] = await redriveDeadLetters(config.databaseUrl, name, {
       limit,
       ...(ids.length > 0 && { ids }),
     })
   }
   const total = Object.values(redriven).reduce((sum, count) => sum + count, 0)
-  const told = `${total} ${total === 1 ? 'job' : 'jobs'} put back\n`
-  process.stdout.write(json ? `${JSON.stringify({ redriven, total })}\n` : told)
+  const output = `${total} ${total === 1 ? 'job' : 'jobs'} put back\n`
+  process.stdout.write(json ? `${JSON.stringify({ redriven, total })}\n` : output)
   // Whoever names one wants to know that it was there.
   return ids.length > total ? 1 : 0
 }
 
-async function cancel(_config: Config, postgres: Postgres, options: Options): Promise<number> {
+async function cancelCommand(
+  _config: Config,
+  postgres: Postgres,
+  options: QueueOptions,
+): Promise<number> {
   const outcomes = []
-  for (const id of options.ids) outcomes.push({ id, ...(await withdrawWork(postgres, id)) })
-  const told = outcomes.map(({ id, removed, active }) => `${id}  ${outcomeOf(removed, active)}\n`)
+  for (const id of options.ids) outcomes.push({ id, ...(await cancelAsOperator(postgres, id)) })
+  const lines = outcomes.map(
+    ({ id, removed, active }) => `${id}  ${describeCancellation(removed, active)}\n`,
+  )
   process.stdout.write(
-    options.json ? `${JSON.stringify({ cancelled: outcomes })}\n` : told.join(''),
+    options.json ? `${JSON.stringify({ cancelled: outcomes })}\n` : lines.join(''),
   )
   return outcomes.every(({ removed }) => removed > 0) ? 0 : 1
 }
 
-function outcomeOf(removed: number, active: number): string {
+function describeCancellation(removed: number, active: number): string {
   if (active > 0) return 'is at work and cannot be cancelled'
   if (removed === 0) return 'no job waits or has failed under this id'
   return removed === 1 ? 'cancelled' : `cancelled, ${removed} jobs`

@@ -1,5 +1,5 @@
 import type { Config } from '#shared/core/config.ts'
-import { settleDefaultModel } from '#shared/vault/reembed/default-model.ts'
+import { resolveDefaultEmbeddingModel } from '#shared/vault/reembed/default-embedding-model.ts'
 import { createEmbedders } from '#shared/models/embedders.ts'
 import type { Log } from '#shared/core/log.ts'
 import { openMongo, type Mongo } from '#shared/storage/mongo/connect.ts'
@@ -19,22 +19,22 @@ import { migrateQueue } from '#shared/storage/queue/queue.ts'
 export async function release(config: Config, log: Log): Promise<string[]> {
   const applied = await migrate(config.databaseUrl)
   await migrateQueue(config.databaseUrl, log)
-  const embeddings = await defaultModelOf(config)
+  const embeddings = await resolveDefaultModel(config)
   const mongo = await openMongo(config.mongodbUri)
   try {
     await createIndexes(mongo)
     if (await mongo.hasVectorSearch())
-      await createDefaultSearchIndex({ ...config, embeddings }, mongo, log)
+      await createDefaultSearchIndex({ ...config, embeddingModel: embeddings }, mongo, log)
   } finally {
     await mongo.close()
   }
   return applied
 }
 
-async function defaultModelOf(config: Config): Promise<string> {
+async function resolveDefaultModel(config: Config): Promise<string> {
   const postgres = openPostgres(config.databaseUrl, { max: 1, onError: () => {} })
   try {
-    return (await settleDefaultModel(postgres, config, null)).model
+    return (await resolveDefaultEmbeddingModel(postgres, config, null)).model
   } finally {
     await postgres.close()
   }

@@ -1,14 +1,14 @@
-import { optionsOf } from '#scripts/command-line.ts'
+import { parseOptions } from '#scripts/command-line.ts'
 import { mintFirstKeys, readCredentials, writeCredentials } from '#scripts/credentials.ts'
 import type { Credentials, FirstKeys } from '#scripts/credentials.ts'
-import { dataDirOf, embeddedSecrets } from '#scripts/embedded.ts'
-import { makeFirstAccount } from '#scripts/first-account.ts'
-import { greetingOf, keyLines } from '#scripts/greeting.ts'
+import { resolveDataDir, loadOrCreateSecrets } from '#scripts/embedded-environment.ts'
+import { createFirstAccount } from '#scripts/first-account.ts'
+import { formatStartBanner, formatKeys } from '#scripts/start-banner.ts'
 import { release } from '#scripts/release.ts'
 import { startServices } from '#scripts/services/services.ts'
-import { superviseProcesses } from '#scripts/supervise.ts'
+import { superviseProcesses } from '#scripts/supervise-processes.ts'
 import { readConfig, type Config } from '#shared/core/config.ts'
-import { enter } from '#shared/core/process-lifecycle.ts'
+import { runMain } from '#shared/core/process-lifecycle.ts'
 import { createLog } from '#shared/core/log.ts'
 import { openPostgres } from '#shared/storage/postgres/connect.ts'
 
@@ -24,31 +24,35 @@ PORT (3000), HOST (127.0.0.1), DATA_DIR (.vault); the README lists every variabl
 `
 
 /** Stand-ins for what the embedded start makes itself, so that the rest can be checked beforehand. */
-const placeholders = {
+const placeholderEnvironment = {
   DATABASE_URL: 'postgres://embedded',
   MONGODB_URI: 'mongodb://embedded',
   MASTER_KEY: '0'.repeat(64),
   KEY_PEPPER: '0'.repeat(16),
 }
 
-const parentCheckMs = 500
+const parentPollMs = 500
 
-const say = (line: string): void => void process.stdout.write(`${line}\n`)
+const printLine = (line: string): void => void process.stdout.write(`${line}\n`)
 
-optionsOf(help, {})
-await enter(start)
+parseOptions(help, {})
+await runMain(start)
 
 /** @throws Refusal or ConfigFault when it cannot start here; whatever was started is stopped again. */
 async function start(): Promise<void> {
   const { DATABASE_URL, MONGODB_URI } = process.env
-  const dataDir = dataDirOf(process.env)
+  const dataDir = resolveDataDir(process.env)
   const embedded = !DATABASE_URL || !MONGODB_URI
   // Faults of the operator's environment are said before anything is started.
-  readConfig({ ...placeholders, ...process.env, ...(!embedded && ownSecrets()) })
-  if (embedded) say(`Starting the embedded services in ${dataDir} …`)
+  readConfig({
+    ...placeholderEnvironment,
+    ...process.env,
+    ...(!embedded && secretsFromEnvironment()),
+  })
+  if (embedded) printLine(`Starting the embedded services in ${dataDir} …`)
   const services = await startServices({
     dataDir,
-    log: say,
+    log: printLine,
     databaseUrl: DATABASE_URL,
     mongodbUri: MONGODB_URI,
   })
@@ -56,14 +60,14 @@ async function start(): Promise<void> {
   try {
     const env = {
       LOG_LEVEL: 'warn',
-      ...(embedded && embeddedSecrets(dataDir)),
+      ...(embedded && loadOrCreateSecrets(dataDir)),
       ...process.env,
       DATABASE_URL: services.databaseUrl,
       MONGODB_URI: services.mongodbUri,
     }
     const config = readConfig(env)
     await release(config, createLog(config.logLevel, 'release'))
-    const keys = await firstKeys(config, embedded ? dataDir : null)
+    const keys = await ensureFirstAccount(config, embedded ? dataDir : null)
     const ended = await superviseProcesses(
       [
         { name: 'web', program: 'api/index.ts' },
@@ -71,10 +75,10 @@ async function start(): Promise<void> {
       ],
       {
         env,
-        died: services.died,
-        orphaned: endOfNpm(),
-        ready: ({ port = config.port }) =>
-          greet({ ...config, port }, embedded ? dataDir : null, keys),
+        unexpectedExit: services.unexpectedExit,
+        parentExit: waitForNpmExit(),
+        onReady: ({ port = config.port }) =>
+          printStartBanner({ ...config, port }, embedded ? dataDir : null, keys),
       },
     )
     if (ended.fault) {
@@ -90,7 +94,7 @@ async function start(): Promise<void> {
  * Resolves when npm, having started this, is gone. It passes on the signals it gets; when it is killed
  * nobody else would know that we run. Whoever starts this program by itself may leave it alone.
  */
-function endOfNpm(): Promise<void> {
+function waitForNpmExit(): Promise<void> {
   const npm = process.ppid
   return new Promise(resolve => {
     if (process.env.npm_lifecycle_event !== 'start') return
@@ -98,11 +102,11 @@ function endOfNpm(): Promise<void> {
       if (process.ppid === npm) return
       clearInterval(timer)
       resolve()
-    }, parentCheckMs).unref()
+    }, parentPollMs).unref()
   })
 }
 
-function ownSecrets() {
+function secretsFromEnvironment() {
   return {
     MASTER_KEY: process.env.MASTER_KEY,
     KEY_PEPPER: process.env.KEY_PEPPER,
@@ -113,27 +117,34 @@ function ownSecrets() {
  * The keys of the first account, which is made when there is none. They are in the data folder (or
  * said) before it exists: a start that fails or is killed leaves no account whose keys nobody knows.
  */
-async function firstKeys(config: Config, dataDir: string | null): Promise<Credentials | null> {
+async function ensureFirstAccount(
+  config: Config,
+  dataDir: string | null,
+): Promise<Credentials | null> {
   const known = dataDir === null ? null : readCredentials(dataDir)
-  const keep = (): FirstKeys => {
+  const provideKeys = (): FirstKeys => {
     const keys = known ?? mintFirstKeys()
     if (dataDir !== null) writeCredentials(dataDir, keys)
-    else say(`The keys of the first account, shown once:\n${keyLines(keys)}`)
+    else printLine(`The keys of the first account, shown once:\n${formatKeys(keys)}`)
     return keys
   }
   const postgres = openPostgres(config.databaseUrl, { max: 1, onError: () => {} })
   try {
-    return (await makeFirstAccount(postgres, config, keep)) ?? known
+    return (await createFirstAccount(postgres, config, provideKeys)) ?? known
   } finally {
     await postgres.close()
   }
 }
 
 /** Says where the service is and, when it is ready for the first time, what opens it. */
-function greet({ host, port }: Config, dataDir: string | null, keys: Credentials | null): void {
+function printStartBanner(
+  { host, port }: Config,
+  dataDir: string | null,
+  keys: Credentials | null,
+): void {
   const shown =
     host === '0.0.0.0' || host === '::' ? 'localhost' : host.includes(':') ? `[${host}]` : host
   const baseUrl = `http://${shown}:${port}`
   if (dataDir !== null && keys !== null) writeCredentials(dataDir, { ...keys, base_url: baseUrl })
-  say(greetingOf({ baseUrl, dataDir, keys }))
+  printLine(formatStartBanner({ baseUrl, dataDir, keys }))
 }

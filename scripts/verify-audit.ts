@@ -1,20 +1,20 @@
 import { createReadStream, readFileSync, writeFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { parseArgs } from 'node:util'
-import { faultOf } from '#scripts/command-line.ts'
-import { embeddedEnvironment } from '#scripts/embedded.ts'
-import { checkEvents } from '#shared/audit/account-event-chain.ts'
+import { formatUsageError } from '#scripts/command-line.ts'
+import { embeddedEnvironment } from '#scripts/embedded-environment.ts'
+import { verifyAccountEvents } from '#shared/audit/account-event-chain.ts'
 import {
-  checkExportedFile,
-  type FileAnchor as Anchor,
-  type FileChain as Chain,
-} from '#shared/accounts/exported-file.ts'
-import { ConfigFault, readConfig } from '#shared/core/config.ts'
+  verifyExportFile,
+  type ExportAnchor as Anchor,
+  type FileChainResult as Chain,
+} from '#shared/accounts/verify-export-file.ts'
+import { ConfigError, readConfig } from '#shared/core/config.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { isUuid } from '#shared/core/ids.ts'
-import { checkChain } from '#shared/org/audit-chain.ts'
-import { accountIds } from '#shared/audit/account-events.postgres.ts'
-import { orgIds } from '#shared/org/audit-chain.postgres.ts'
+import { verifyAuditChain } from '#shared/org/audit-chain.ts'
+import { accountIdsWithEvents } from '#shared/audit/account-events.postgres.ts'
+import { listOrgIds } from '#shared/org/audit-chain.postgres.ts'
 import { openPostgres } from '#shared/storage/postgres/connect.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'
 
@@ -47,7 +47,7 @@ const options = {
   help: { type: 'boolean', default: false },
 } as const
 
-type Values = ReturnType<typeof parseArgs<{ options: typeof options }>>['values']
+type OptionValues = ReturnType<typeof parseArgs<{ options: typeof options }>>['values']
 
 /** @returns the exit code. */
 async function main(): Promise<number> {
@@ -57,24 +57,24 @@ async function main(): Promise<number> {
       process.stdout.write(help)
       return 0
     }
-    const wrong = wrongIn(values)
-    if (wrong === undefined) return await verify(values)
-    process.stderr.write(faultOf([wrong], help))
+    const problem = validateOptions(values)
+    if (problem === undefined) return await verifyChains(values)
+    process.stderr.write(formatUsageError([problem], help))
     return 2
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
     const isTheirs =
-      error instanceof ConfigFault ||
+      error instanceof ConfigError ||
       error instanceof Refusal ||
       error instanceof SyntaxError ||
       /^(ERR_PARSE_ARGS|ENOENT|EACCES|EISDIR)/.test(code ?? '')
     if (!isTheirs) throw error
-    process.stderr.write(faultOf([message], help))
+    process.stderr.write(formatUsageError([message], help))
     return 2
   }
 }
 
-function wrongIn({ org, account, file }: Values): string | undefined {
+function validateOptions({ org, account, file }: OptionValues): string | undefined {
   if ([org, account, file].filter(value => value !== undefined).length > 1) {
     return 'Only one of --org, --account and --file can be given'
   }
@@ -83,14 +83,14 @@ function wrongIn({ org, account, file }: Values): string | undefined {
   return undefined
 }
 
-async function verify(values: Values): Promise<number> {
+async function verifyChains(values: OptionValues): Promise<number> {
   const { file, save, expect, json } = values
-  const anchors = expect === undefined ? [] : anchorsIn(expect)
-  const say = (chain: Chain): void => void (json || process.stdout.write(lineOf(chain)))
+  const anchors = expect === undefined ? [] : readAnchors(expect)
+  const report = (chain: Chain): void => void (json || process.stdout.write(formatChain(chain)))
   const { chains, fault, ...rest } =
     file === undefined
-      ? { chains: await inDatabase(values, anchors, say), fault: null }
-      : await inFile(file, anchors, say)
+      ? { chains: await verifyDatabase(values, anchors, report), fault: null }
+      : await verifyFile(file, anchors, report)
   if (json) {
     const organizations = chains.filter(chain => 'org' in chain)
     const accounts = chains.filter(chain => 'account' in chain)
@@ -99,43 +99,49 @@ async function verify(values: Values): Promise<number> {
   } else if (chains.length === 0) process.stdout.write('There is no chain.\n')
   const isWhole = fault === null && chains.every(({ broken }) => broken === null)
   if (isWhole && save !== undefined) {
-    writeFileSync(save, `${JSON.stringify(chains.map(anchorOf), null, 2)}\n`)
+    writeFileSync(save, `${JSON.stringify(chains.map(toAnchor), null, 2)}\n`)
   }
   return isWhole ? 0 : 1
 }
 
-async function inFile(file: string, anchors: readonly Anchor[], say: (chain: Chain) => void) {
+async function verifyFile(
+  file: string,
+  anchors: readonly Anchor[],
+  report: (chain: Chain) => void,
+) {
   const input = createReadStream(file)
   // A file that cannot be opened ends the lines without a word.
   const failed = new Promise<never>((_, reject) => input.once('error', reject))
   const lines = createInterface({ input, crlfDelay: Infinity })
-  const checked = await Promise.race([checkExportedFile(lines, anchors), failed])
-  for (const chain of checked.chains) say(chain)
+  const checked = await Promise.race([verifyExportFile(lines, anchors), failed])
+  for (const chain of checked.chains) report(chain)
   if (checked.fault !== null) process.stderr.write(`The file is not whole: ${checked.fault}\n`)
   return checked
 }
 
-async function inDatabase(
-  { org, account }: Values,
+async function verifyDatabase(
+  { org, account }: OptionValues,
   anchors: readonly Anchor[],
-  say: (chain: Chain) => void,
+  report: (chain: Chain) => void,
 ): Promise<Chain[]> {
   const config = readConfig(embeddedEnvironment(process.env) ?? process.env)
   const postgres = openPostgres(config.databaseUrl, { max: 1, onError: () => {} })
   const { query } = postgres
   const checked: Chain[] = []
-  const note = (chain: Chain): void => {
+  const addResult = (chain: Chain): void => {
     checked.push(chain)
-    say(chain)
+    report(chain)
   }
   try {
-    for await (const id of account === undefined ? asked(query, orgIds, org) : []) {
+    for await (const id of account === undefined ? selectedIds(query, listOrgIds, org) : []) {
       const ours = anchors.filter(anchor => 'org' in anchor && anchor.org === id)
-      note(await checkChain(query, id, ours))
+      addResult(await verifyAuditChain(query, id, ours))
     }
-    for await (const id of org === undefined ? asked(query, accountIds, account) : []) {
+    for await (const id of org === undefined
+      ? selectedIds(query, accountIdsWithEvents, account)
+      : []) {
       const ours = anchors.filter(anchor => 'account' in anchor && anchor.account === id)
-      note(await checkEvents(query, id, ours))
+      addResult(await verifyAccountEvents(query, id, ours))
     }
     return checked
   } finally {
@@ -143,32 +149,32 @@ async function inDatabase(
   }
 }
 
-const anchorOf = (chain: Chain): Anchor => {
+const toAnchor = (chain: Chain): Anchor => {
   const { position, hash } = chain
   return 'org' in chain
     ? { org: chain.org, position, hash }
     : { account: chain.account, position, hash }
 }
 
-const anchorsIn = (file: string): Anchor[] => JSON.parse(readFileSync(file, 'utf8')) as Anchor[]
+const readAnchors = (file: string): Anchor[] => JSON.parse(readFileSync(file, 'utf8')) as Anchor[]
 
-const pageMax = 500
+const pageSize = 500
 
-async function* asked(
+async function* selectedIds(
   query: Query,
-  idsAfter: typeof orgIds,
+  idsAfter: typeof listOrgIds,
   one: string | undefined,
 ): AsyncGenerator<string> {
   if (one !== undefined) return yield one
   for (let after: string | null = null; ;) {
-    const ids: string[] = await idsAfter(query, after, pageMax)
+    const ids: string[] = await idsAfter(query, after, pageSize)
     yield* ids
     after = ids.at(-1) ?? null
-    if (ids.length < pageMax) return
+    if (ids.length < pageSize) return
   }
 }
 
-function lineOf(chain: Chain): string {
+function formatChain(chain: Chain): string {
   const { position, hash, broken } = chain
   const whose = 'org' in chain ? `organization ${chain.org}` : `account ${chain.account}`
   if (!broken) return `${whose}  whole   ${position} events  ${hash.slice(0, 16)}\n`

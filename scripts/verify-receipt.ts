@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { faultOf } from '#scripts/command-line.ts'
-import { emailProof, verifiedReceipt, type ReceiptKey } from '#shared/accounts/receipt.ts'
+import { formatUsageError } from '#scripts/command-line.ts'
+import { emailProof, verifyReceipt, type ReceiptKey } from '#shared/accounts/erasure-receipt.ts'
 
 const usage = `Usage: node scripts/verify-receipt.ts <receipt> --keys <file> [options]
 
@@ -33,38 +33,38 @@ function main(): number {
     return 0
   }
   if (file === undefined || values.keys === undefined) {
-    process.stderr.write(faultOf(['Name a receipt, and the keys to check it with'], usage))
+    process.stderr.write(formatUsageError(['Name a receipt, and the keys to check it with'], usage))
     return 2
   }
-  const receipt = verifiedReceipt(receiptIn(readFileSync(file, 'utf8')), keysIn(values.keys))
+  const receipt = verifyReceipt(extractReceipt(readFileSync(file, 'utf8')), readKeys(values.keys))
   if (!receipt)
-    return refuse('This receipt is not genuine: none of the keys has signed it as it is')
+    return reportFailure('This receipt is not genuine: none of the keys has signed it as it is')
   if (values.email !== undefined && emailProof(receipt.id, values.email) !== receipt.email_proof) {
-    return refuse('The receipt is genuine, but it is that of another email')
+    return reportFailure('The receipt is genuine, but it is that of another email')
   }
-  const said = JSON.stringify(receipt, null, 2)
-  process.stdout.write(values.json ? `${said}\n` : `The receipt is genuine. It says:\n${said}\n`)
+  const text = JSON.stringify(receipt, null, 2)
+  process.stdout.write(values.json ? `${text}\n` : `The receipt is genuine. It says:\n${text}\n`)
   return 0
 }
 
-function refuse(sentence: string): number {
+function reportFailure(sentence: string): number {
   process.stderr.write(`${sentence}\n`)
   return 1
 }
 
-function receiptIn(text: string): string {
+function extractReceipt(text: string): string {
   if (!text.trimStart().startsWith('{')) return text
   const { receipt } = JSON.parse(text) as { receipt?: string | null }
   if (!receipt) throw new Error('the file has no receipt: the erasure may not be over yet')
   return receipt
 }
 
-const keysIn = (file: string): ReceiptKey[] =>
+const readKeys = (file: string): ReceiptKey[] =>
   (JSON.parse(readFileSync(file, 'utf8')) as { keys: ReceiptKey[] }).keys
 
 try {
   process.exitCode = main()
 } catch (error) {
-  process.stderr.write(faultOf([(error as Error).message], usage))
+  process.stderr.write(formatUsageError([(error as Error).message], usage))
   process.exitCode = 2
 }

@@ -1,34 +1,37 @@
-import { coalesce } from '#shared/core/batch-loader.ts'
+import { batchLoader } from '#shared/core/batch-loader.ts'
 import type { Config } from '#shared/core/config.ts'
-import { createCursors, type Cursors } from '#shared/core/cursor.ts'
-import { settleDefaultModel } from '#shared/vault/reembed/default-model.ts'
+import { createCursorCodec, type CursorCodec } from '#shared/core/cursor.ts'
+import { resolveDefaultEmbeddingModel } from '#shared/vault/reembed/default-embedding-model.ts'
 import { createEmbedders, type Embedders } from '#shared/models/embedders.ts'
-import { createLastUsed, type LastUsed } from '#shared/access/last-used.ts'
+import { createLastUseTracker, type LastUseTracker } from '#shared/access/last-use-tracker.ts'
 import { createSeal, type Seal } from '#shared/core/seal.ts'
 import type { Log } from '#shared/core/log.ts'
 import { createOpenExchanges, type OpenExchanges } from '#shared/vault/ingest/open-exchange.ts'
 import { createRecalledTurns, type RecalledTurns } from '#shared/vault/read/recalled-turns.ts'
-import { createExpiry } from '#shared/vault/delete/expire.ts'
+import { createExpiryPurger } from '#shared/vault/delete/purge-expired.ts'
 import { openMongo, type Mongo } from '#shared/storage/mongo/connect.ts'
-import { memoriesOf, type Memories } from '#shared/vault/base/memories.mongo.ts'
-import { chooseNearest } from '#shared/vault/read/nearest.mongo.ts'
+import { createMemoryStore, type MemoryStore } from '#shared/vault/base/memories.mongo.ts'
+import { chooseNearestSearch } from '#shared/vault/read/nearest.mongo.ts'
 import { createRetrievalTrail } from '#shared/org/retrieval-trail.ts'
-import { createAccept, type Accept } from '#shared/vault/ingest/accept.ts'
-import { createAwait, type AwaitOperation } from '#shared/operations/await-operation.ts'
+import { createAcceptWork, type AcceptWork } from '#shared/vault/ingest/accept.ts'
+import { createOperationWaiter, type OperationWaiter } from '#shared/operations/operation-waiter.ts'
 import { openPostgres, type Postgres } from '#shared/storage/postgres/connect.ts'
-import { findKeys, type KeyRow } from '#shared/access/keys.postgres.ts'
+import { findKeys, type KeyRow } from '#shared/access/memory-keys.postgres.ts'
 import { createUsageWriter, type UsageWriter } from '#shared/billing/usage.postgres.ts'
-import { createCatalog, type Catalog } from '#shared/models/catalog.ts'
+import { createModelCatalog, type ModelCatalog } from '#shared/models/model-catalog.ts'
 import { createUpstream, type Upstream } from '#shared/models/upstream.ts'
-import { openSender, openWorker, type Queue } from '#shared/storage/queue/queue.ts'
-import { hearingClearings } from '#shared/vault/read/invalidate-on-clear.ts'
-import { createImageSource } from '#shared/vault/read/index-source.ts'
-import { createImage } from '#shared/search/index/vault-index.ts'
-import { createImages, type Images } from '#shared/search/index/vault-indexes.ts'
-import { createQueryVectors, type QueryVectors } from '#shared/search/query/query-vectors.ts'
-import { termsOf } from '#shared/search/words/words.ts'
-import type { Nearest } from '#shared/vault/read/nearest.ts'
-import type { Expiry } from '#shared/vault/base/expiry-purger.ts'
+import { openQueueSender, openQueueWorker, type Queue } from '#shared/storage/queue/queue.ts'
+import { invalidateOnClear } from '#shared/vault/read/invalidate-on-clear.ts'
+import { createIndexSource } from '#shared/vault/read/index-source.ts'
+import { createVaultIndex } from '#shared/search/index/vault-index.ts'
+import { createVaultIndexes, type VaultIndexes } from '#shared/search/index/vault-indexes.ts'
+import {
+  createQueryVectorCache,
+  type QueryVectorCache,
+} from '#shared/search/query/query-vector-cache.ts'
+import { termsOf } from '#shared/search/words/index-terms.ts'
+import type { NearestSearch } from '#shared/vault/read/nearest.ts'
+import type { ExpiryPurger } from '#shared/vault/base/expiry-purger.ts'
 import type { RetrievalTrail } from '#shared/vault/read/retrieval-trail.ts'
 
 /** Everything outside the process, and what is made of it; opened once, passed to whoever needs it. */
@@ -37,29 +40,29 @@ export type Backend = {
   log: Log
   now: () => number
   seal: Seal
-  cursors: Cursors
+  cursors: CursorCodec
   postgres: Postgres
   mongo: Mongo
-  memories: Memories
-  nearest: Nearest
+  memories: MemoryStore
+  nearest: NearestSearch
   queue: Queue
-  accept: Accept
-  operations: AwaitOperation
-  expiry: Expiry
+  accept: AcceptWork
+  operationWaiter: OperationWaiter
+  expiry: ExpiryPurger
   /** Looks a Memory Key up by its hash; requests that arrive together share a read. */
   findKey: (hash: Buffer) => Promise<KeyRow | undefined>
-  lastUsed: LastUsed
+  lastUsed: LastUseTracker
   usage: UsageWriter
   retrievals: RetrievalTrail
   embedders: Embedders
-  queryVectors: QueryVectors
-  images: Images
+  queryVectors: QueryVectorCache
+  vaultIndexes: VaultIndexes
   /** Model calls under way, whose exchanges are still to be stored. */
   exchanges: OpenExchanges
   /** What those calls were told, for the next calls of the same turns. */
   recalledTurns: RecalledTurns
   /** Which models can be reached. */
-  catalog: Catalog
+  catalog: ModelCatalog
   /** Where model calls go. */
   upstream: Upstream
   /** Lets running jobs and unwritten bills finish, then closes every connection. */
@@ -75,35 +78,45 @@ const drainMs = 3_000
 const flushMs = 3_000
 
 /** @throws Refusal `unavailable` when a store is out of reach. */
-export async function openBackend(asked: Config, log: Log, role: BackendRole): Promise<Backend> {
-  const postgres = openPostgres(asked.databaseUrl, {
+export async function openBackend(
+  environmentConfig: Config,
+  log: Log,
+  role: BackendRole,
+): Promise<Backend> {
+  const postgres = openPostgres(environmentConfig.databaseUrl, {
     max: 10,
     onError: error => log.warn({ err: error }, 'postgres.connection-lost'),
   })
-  const { model, inUse } = await settleDefaultModel(postgres, asked, role === 'web' ? log : null)
-  const config = { ...asked, embeddings: model }
+  const { model, modelsInUse } = await resolveDefaultEmbeddingModel(
+    postgres,
+    environmentConfig,
+    role === 'web' ? log : null,
+  )
+  const config = { ...environmentConfig, embeddings: model }
   const mongo = await openMongo(config.mongodbUri)
-  const open = role === 'worker' ? openWorker : openSender
+  const open = role === 'worker' ? openQueueWorker : openQueueSender
   const queue = await open(config.databaseUrl, log)
-  const memories = memoriesOf(mongo)
-  const operations = createAwait(postgres)
+  const memories = createMemoryStore(mongo)
+  const operations = createOperationWaiter(postgres)
   const usage = createUsageWriter(postgres, log)
   const retrievals = createRetrievalTrail({ postgres, mongo }, log)
-  const lastUsed = createLastUsed(postgres.query, log)
-  const hearing = hearingClearings(createImageSource({ memories, postgres }), postgres, vault =>
-    images.forget(vault),
+  const lastUsed = createLastUseTracker(postgres.query, log)
+  const clearSubscription = invalidateOnClear(
+    createIndexSource({ memories, postgres }),
+    postgres,
+    vault => images.forget(vault),
   )
-  const accept = createAccept(postgres, queue)
-  const embedders = createEmbedders(config, inUse)
+  const accept = createAcceptWork(postgres, queue)
+  const embedders = createEmbedders(config, modelsInUse)
   const now = Date.now
   const exchanges = createOpenExchanges({ postgres, accept, embedders, usage, now, log })
   const upstream = createUpstream({
     firstByteMs: config.providerFirstByteMs,
     idleMs: config.providerIdleMs,
   })
-  const images = createImages(hearing.source, {
-    budgetBytes: config.imageCacheBytes,
-    createImage: ({ dimension }: { dimension: number }) => createImage({ dimension, termsOf }),
+  const images = createVaultIndexes(clearSubscription.source, {
+    budgetBytes: config.vaultIndexCacheBytes,
+    createIndex: ({ dimension }: { dimension: number }) => createVaultIndex({ dimension, termsOf }),
   })
 
   return {
@@ -111,18 +124,18 @@ export async function openBackend(asked: Config, log: Log, role: BackendRole): P
     log,
     now,
     seal: createSeal(config.masterKeys),
-    cursors: createCursors(config.keyPepper),
+    cursors: createCursorCodec(config.keyPepper),
     postgres,
     mongo,
     memories,
-    nearest: await chooseNearest(mongo, {
+    nearest: await chooseNearestSearch(mongo, {
       onScan: ({ space, reason }) => log.warn({ space, reason }, 'search.scanning'),
     }),
     queue,
     accept,
-    operations,
-    expiry: createExpiry({ postgres, mongo, queue, log }),
-    findKey: coalesce(
+    operationWaiter: operations,
+    expiry: createExpiryPurger({ postgres, mongo, queue, log }),
+    findKey: batchLoader(
       async hashes => {
         const rows = await findKeys(postgres.query, hashes)
         // An account's own keys are listed nowhere.
@@ -135,11 +148,11 @@ export async function openBackend(asked: Config, log: Log, role: BackendRole): P
     usage,
     retrievals,
     embedders,
-    queryVectors: createQueryVectors(),
-    images,
+    queryVectors: createQueryVectorCache(),
+    vaultIndexes: images,
     exchanges,
     recalledTurns: createRecalledTurns(postgres),
-    catalog: createCatalog({
+    catalog: createModelCatalog({
       onError: (provider, error) => log.warn({ provider, err: error }, 'models.not-listed'),
     }),
     upstream,
@@ -150,7 +163,7 @@ export async function openBackend(asked: Config, log: Log, role: BackendRole): P
         Promise.all([usage.flush(), lastUsed.flush(), retrievals.flush()]),
         new Promise(done => setTimeout(done, flushMs).unref()),
       ])
-      await Promise.all([operations.close(), hearing.close(), upstream.close()])
+      await Promise.all([operations.close(), clearSubscription.close(), upstream.close()])
       await Promise.all([postgres.close(), mongo.close()])
     },
   }

@@ -5,16 +5,22 @@ import { promisify } from 'node:util'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import t from 'tap'
-import { document } from '#api/contract/document.ts'
-import { createCredentials } from '#scripts/bootstrap.ts'
+import { contractDocument } from '#api/contract/document.ts'
+import { createCredentials } from '#scripts/create-credentials.ts'
 import { readConfig } from '#shared/core/config.ts'
 import { providerNames } from '#shared/core/provider-registry.ts'
-import { jobNames, jobs } from '#shared/domain/jobs.ts'
-import { clientOf, workOn } from '#test/support/api.ts'
+import { jobNames, jobOptions } from '#shared/domain/jobs.ts'
+import { createTestClient, startJobWorkers } from '#test/support/api.ts'
 import { providerKey } from '#test/support/model-provider.ts'
-import { proxyWorld } from '#test/support/model-provider/world.ts'
-import { envOf } from '#test/support/processes.ts'
-import { codeIn, readme, section, snippets, tables } from '#test/support/readme.ts'
+import { startProxyFixture } from '#test/support/model-provider/proxy-fixture.ts'
+import { processEnvironment } from '#test/support/processes.ts'
+import {
+  inlineCodeSpans,
+  readme,
+  readSection,
+  parseSnippets,
+  parseTables,
+} from '#test/support/readme.ts'
 
 // A dozen programs, one after the other.
 t.setTimeout(120_000)
@@ -23,14 +29,14 @@ const run = promisify(execFile)
 const root = fileURLToPath(new URL('..', import.meta.url))
 const tsc = `${root}node_modules/typescript/bin/tsc`
 
-const { backend, base, provider } = await proxyWorld(t)
-await workOn(backend)
+const { backend, base, provider } = await startProxyFixture(t)
+await startJobWorkers(backend)
 const { memoryKey, adminKey } = await backend.postgres.transaction(tx =>
   createCredentials(tx, backend.config.keyPepper, {
     email: 'newcomer@example.com',
     keyName: 'First Key',
-    keyDays: null,
-    adminDays: 1,
+    keyLifetimeDays: null,
+    adminLifetimeDays: 1,
     paymentMethod: 'card',
     balance: null,
   }),
@@ -54,7 +60,7 @@ const folder = t.testdir({
     include: ['snippet-*.ts'],
   }),
   ...Object.fromEntries(
-    snippets(readme).map(({ line, text, language }) => [`snippet-${line}.${language}`, text]),
+    parseSnippets(readme).map(({ line, text, language }) => [`snippet-${line}.${language}`, text]),
   ),
 })
 /** Without the loaders that the test runner puts into every Node process it sees start. */
@@ -63,7 +69,7 @@ const compile = (...args: string[]) =>
 const built = compile('-p', `${root}scripts/client.tsconfig.json`, '--outDir', `${folder}/dist`)
 
 const environment = {
-  ...envOf(backend.config),
+  ...processEnvironment(backend.config),
   DATA_DIR: `${folder}/.vault`,
   OPENAI_API_KEY: providerKey('openai'),
   ANTHROPIC_API_KEY: providerKey('anthropic'),
@@ -97,12 +103,12 @@ const askModels = new Set(['OpenAI', 'Anthropic', 'Gemini', 'Vercel AI SDK', 'La
 
 const headingOf = (title: string): string => title.replace(/ \(README\.md:\d+\)$/, '')
 
-for (const { title, line, language, text, reason } of snippets(readme)) {
+for (const { title, line, language, text, reason } of parseSnippets(readme)) {
   if (!['sh', 'ts'].includes(language) || reason) continue
 
   t.test(`${title} runs`, async t => {
     await built
-    provider.forget()
+    provider.clearRequests()
     const said = await inTerminal(language === 'sh' ? text : `node snippet-${line}.ts`)
     const heading = headingOf(title)
     t.not(said, '', 'it shows something')
@@ -110,7 +116,7 @@ for (const { title, line, language, text, reason } of snippets(readme)) {
     if (printed[heading]) t.match(said, printed[heading])
     if (askModels.has(heading)) {
       t.match(said, /Noted/, 'the answer of the model')
-      const [asked] = provider.seen
+      const [asked] = provider.requests
       t.match(asked?.body.toString(), /memory_context[^]*My cat is called Ada/, 'with the memory')
     }
   })
@@ -128,7 +134,7 @@ t.test('MCP clients attach as they are told to', async t => {
     MEMORY_KEY: memoryKey,
     MEMORY_VAULT_FOLDER: root.replace(/\/$/, ''),
   }
-  const configured = snippets(readme).filter(({ language }) => language === 'json')
+  const configured = parseSnippets(readme).filter(({ language }) => language === 'json')
   t.equal(configured.length, 2)
   for (const { text, title } of configured) {
     const filled = text.replaceAll(/\$\{(\w+)\}/g, (_, name: string) => env[name]!)
@@ -159,18 +165,20 @@ const transportOf = (server: Attached) =>
       })
 
 t.test('blocks are run, or say why not', async t => {
-  for (const { language, title, reason } of snippets(readme)) {
+  for (const { language, title, reason } of parseSnippets(readme)) {
     t.ok(['sh', 'ts', 'json'].includes(language), `${title}: ${language}`)
     if (reason) t.ok(reason.length > 20, `${title}: ${reason}`)
   }
 })
 
 t.test('every endpoint that is served stands on the page, and no other', async t => {
-  const { body } = await clientOf(base).get('/')
+  const { body } = await createTestClient(base).get('/')
   const served = Object.keys((body as { endpoints: Record<string, string> }).endpoints)
-  const written = tables(section(readme, 'What is served')).flatMap(({ head, rows }) => {
-    const below = codeIn(head[0]!)[0] ?? ''
-    return rows.flatMap(([cell]) => codeIn(cell!).flatMap(code => endpointsOf(code, below)))
+  const written = parseTables(readSection(readme, 'What is served')).flatMap(({ head, rows }) => {
+    const below = inlineCodeSpans(head[0]!)[0] ?? ''
+    return rows.flatMap(([cell]) =>
+      inlineCodeSpans(cell!).flatMap(code => endpointsOf(code, below)),
+    )
   })
   t.same(written.toSorted(), served.toSorted())
   t.same(new Set(written).size, written.length, 'none twice')
@@ -188,11 +196,11 @@ function endpointsOf(code: string, below: string): string[] {
 }
 
 t.test('the board is the board of the code', async t => {
-  const [board] = tables(section(readme, 'The queue board'))
-  const rows = new Map(board!.rows.map(cells => [codeIn(cells[0]!)[0]!, cells]))
+  const [board] = parseTables(readSection(readme, 'The queue board'))
+  const rows = new Map(board!.rows.map(cells => [inlineCodeSpans(cells[0]!)[0]!, cells]))
   t.same([...rows.keys()].toSorted(), jobNames.toSorted())
   for (const name of jobNames.filter(name => rows.has(name))) {
-    const { concurrency, batchSize } = jobs[name]
+    const { concurrency, batchSize } = jobOptions[name]
     t.equal(rows.get(name)![2], `${concurrency} × ${batchSize}`, name)
   }
 })
@@ -202,17 +210,17 @@ t.test('every variable of the environment is in the table, and no other', async 
   const asking = new Proxy({}, { get: (_, name) => void read.add(String(name)) })
   t.throws(() => readConfig(asking))
   const named = [...read].filter(name => !/_(API_KEY|BASE_URL)$/.test(name))
-  const [table] = tables(section(readme, 'Environment'))
-  const written = table!.rows.flatMap(([name]) => codeIn(name!))
+  const [table] = parseTables(readSection(readme, 'Environment'))
+  const written = table!.rows.flatMap(([name]) => inlineCodeSpans(name!))
   t.same(written.toSorted(), [...named, 'DATA_DIR', '<NAME>_API_KEY', '<NAME>_BASE_URL'].toSorted())
-  const providers = codeIn(table!.rows.find(([name]) => name!.includes('<NAME>'))![2]!)
+  const providers = inlineCodeSpans(table!.rows.find(([name]) => name!.includes('<NAME>'))![2]!)
   for (const name of providerNames) t.ok(providers.includes(name.toUpperCase()), name)
 })
 
 t.test('the map is of this tree', async t => {
   const folders: string[] = []
   let top = ''
-  for (const line of /\n```\n([^]*?)\n```/.exec(section(readme, 'The map'))![1]!.split('\n')) {
+  for (const line of /\n```\n([^]*?)\n```/.exec(readSection(readme, 'The map'))![1]!.split('\n')) {
     const depth = line.search(/\S/)
     // Further in, a line goes on with what the one above says.
     if (depth > 2) continue
@@ -248,12 +256,12 @@ t.test('paths, commands and endpoints that the text names exist', async t => {
     t.ok(globSync(path, { cwd: root }).length > 0, path)
   }
   const known = new Set(
-    Object.values(document.endpoints).map(({ method, path }) => `${method} ${path}`),
+    Object.values(contractDocument.endpoints).map(({ method, path }) => `${method} ${path}`),
   )
   const said = readme
     .split('\n')
     .filter(line => !line.startsWith('|'))
-    .flatMap(codeIn)
+    .flatMap(inlineCodeSpans)
     .filter(code => /^(GET|POST|PUT|PATCH|DELETE) \/v1\S*$/.test(code))
   for (const code of said) t.ok(known.has(code.replace(/\?.*/, '')), code)
 })

@@ -1,14 +1,14 @@
 import type { Backend } from '#shared/backend.ts'
-import { deleteMemories } from '#shared/vault/delete/delete-ids.ts'
+import { executeDeletion } from '#shared/vault/delete/delete-memories.ts'
 import { failOperations } from '#shared/operations/operations.postgres.ts'
-import type { Job, Verdict } from '#shared/storage/queue/queue.ts'
-import { each } from '#workers/each.ts'
+import type { Job, JobOutcome } from '#shared/storage/queue/queue.ts'
+import { runConcurrently } from '#workers/run-jobs.ts'
 
 /** Removes single memories for good. */
-export const deleteIds = (backend: Backend, batch: Job<'delete-ids'>[]): Promise<Verdict[]> =>
-  each(backend, batch, {
-    work: ({ data }) => deleteMemories(backend, data),
-    failed: 'delete-ids.failed',
-    about: ({ operation }) => ({ operation }),
-    giveUp: ({ data }) => failOperations(backend.postgres.query, [data.operation]),
+export const deleteIds = (backend: Backend, batch: Job<'delete-ids'>[]): Promise<JobOutcome[]> =>
+  runConcurrently(backend, batch, {
+    run: ({ data }) => executeDeletion(backend, data),
+    failedEvent: 'delete-ids.failed',
+    logFields: ({ operation }) => ({ operation }),
+    onGivenUp: ({ data }) => failOperations(backend.postgres.query, [data.operation]),
   })

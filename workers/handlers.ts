@@ -1,6 +1,6 @@
 import type { Backend } from '#shared/backend.ts'
 import type { JobName } from '#shared/domain/jobs.ts'
-import type { Job, Verdict } from '#shared/storage/queue/queue.ts'
+import type { Job, JobOutcome } from '#shared/storage/queue/queue.ts'
 import { accountErase } from '#workers/account-erase.ts'
 import { bulk } from '#workers/bulk.ts'
 import { clear } from '#workers/clear.ts'
@@ -17,13 +17,13 @@ import { retention } from '#workers/retention.ts'
 import { sweep } from '#workers/sweep.ts'
 import { reembed } from '#workers/reembed.ts'
 
-export type Handler<Name extends JobName> = (
+export type JobHandler<Name extends JobName> = (
   backend: Backend,
   batch: Job<Name>[],
-) => Promise<Verdict[]>
+) => Promise<JobOutcome[]>
 
 /** One handler per job on the queue board; a job without one does not compile. */
-export const handlers: { [Name in JobName]: Handler<Name> } = {
+export const jobHandlers: { [Name in JobName]: JobHandler<Name> } = {
   ingest,
   upload: bulk,
   import: bulk,

@@ -1,6 +1,6 @@
 import type { Backend } from '#shared/backend.ts'
 import { findTurn } from '#shared/org/org-turns.postgres.ts'
-import type { Job, Verdict } from '#shared/storage/queue/queue.ts'
+import type { Job, JobOutcome } from '#shared/storage/queue/queue.ts'
 
 type PassName = 'org-extract' | 'org-tag' | 'org-reconcile'
 
@@ -8,20 +8,23 @@ type PassName = 'org-extract' | 'org-tag' | 'org-reconcile'
  * Makes one pass over each turn of a batch. Each by itself: one whose model fails holds up no other. One
  * that fails since its organization or member was removed meanwhile is done: nothing is left to do.
  */
-export const passOver = <Name extends PassName>(
+export const runPass = <Name extends PassName>(
   backend: Backend,
   name: Name,
   batch: readonly Job<Name>[],
   pass: (backend: Backend, data: Job<Name>['data'], signal: AbortSignal) => Promise<void>,
-): Promise<Verdict[]> =>
+): Promise<JobOutcome[]> =>
   Promise.all(
-    batch.map(async ({ id, data, signal, last }): Promise<Verdict> => {
+    batch.map(async ({ id, data, signal, isLastTry }): Promise<JobOutcome> => {
       const { turn, org } = data
       try {
         await pass(backend, data, signal)
       } catch (error) {
-        if (!(await isGone(backend, turn))) {
-          backend.log[last ? 'error' : 'warn']({ err: error, turn, org, last }, `${name}.failed`)
+        if (!(await isTurnGone(backend, turn))) {
+          backend.log[isLastTry ? 'error' : 'warn'](
+            { err: error, turn, org, last: isLastTry },
+            `${name}.failed`,
+          )
           return { id, done: false, error: (error as Error).message }
         }
       }
@@ -30,7 +33,7 @@ export const passOver = <Name extends PassName>(
   )
 
 /** A turn goes with its organization, and with its member. While nobody can say it counts as there. */
-const isGone = async ({ postgres }: Backend, turn: string): Promise<boolean> =>
+const isTurnGone = async ({ postgres }: Backend, turn: string): Promise<boolean> =>
   findTurn(postgres.query, turn).then(
     row => row === undefined,
     () => false,

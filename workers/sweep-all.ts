@@ -1,64 +1,64 @@
 import type { Backend } from '#shared/backend.ts'
-import { sweepCleared } from '#shared/vault/delete/erase.ts'
-import { bringAlong } from '#shared/vault/reembed/late-arrivals.ts'
+import { sweepCleared } from '#shared/vault/delete/erase-cleared.ts'
+import { reembedLateArrivals } from '#shared/vault/reembed/reembed-late-arrivals.ts'
 import { storeAbandoned } from '#shared/vault/ingest/open-exchange.ts'
-import { deleteGravesBefore } from '#shared/vault/delete/cleared.mongo.ts'
-import { settleStranded } from '#shared/org/audit.ts'
-import { bringIntoSpace } from '#shared/org/reembed-shared.ts'
+import { deleteTombstonesBefore } from '#shared/vault/delete/delete-cleared.mongo.ts'
+import { finalizeStrandedWrites } from '#shared/org/audit.ts'
+import { reembedSharedVaults } from '#shared/org/reembed-shared-vaults.ts'
 import { dropStaleFiles } from '#shared/vault/bulk/files.postgres.ts'
 import {
   dueErasures,
-  forgetBurials,
-  oldBurials,
+  deleteTombstoneDay,
+  oldTombstoneDays,
   postponeErasure,
 } from '#shared/vault/base/erasures.postgres.ts'
-import { dueVaults } from '#shared/vault/base/expiries.postgres.ts'
+import { vaultsWithExpired } from '#shared/vault/base/expiries.postgres.ts'
 import {
-  dropOldAnswers,
+  dropOldResponses,
   dropOldOperations,
-  trimChanges,
-  unfinishedOperations,
-} from '#shared/operations/leftovers.postgres.ts'
+  trimVaultChanges,
+  unfinishedOperationsPage,
+} from '#shared/operations/table-cleanup.postgres.ts'
 import { failOperations } from '#shared/operations/operations.postgres.ts'
-import { dropOldUnanswered } from '#shared/vault/ingest/open-exchanges.postgres.ts'
+import { dropOldUnansweredTurns } from '#shared/vault/ingest/open-exchanges.postgres.ts'
 import { dropOldTurns } from '#shared/org/org-turns.postgres.ts'
 import { dropOldRecalledTurns } from '#shared/vault/read/recalled-turns.postgres.ts'
-import { purgeErasedAccounts } from '#shared/accounts/receipts.postgres.ts'
+import { purgeErasedAccounts } from '#shared/accounts/account-erasures.postgres.ts'
 import { dropOldRetrievals } from '#shared/org/shared-retrievals.postgres.ts'
-import { dropOldWrites } from '#shared/org/shared-writes.postgres.ts'
-import { rollUpAccounts } from '#shared/billing/usage-accounts.postgres.ts'
-import { rollUpUsage } from '#shared/billing/usage-sums.postgres.ts'
+import { dropOldSharedWrites } from '#shared/org/shared-writes.postgres.ts'
+import { rollUpAccountUsage } from '#shared/billing/usage-accounts.postgres.ts'
+import { rollUpKeyUsage } from '#shared/billing/usage-sums.postgres.ts'
 import { dropOldDeliveries } from '#shared/webhooks/deliveries.postgres.ts'
-import { withoutJob } from '#shared/storage/queue/cancel-jobs.ts'
+import { operationsWithoutJob } from '#shared/storage/queue/cleared-jobs.ts'
 
-type Sweeping = Pick<
+type SweepBackend = Pick<
   Backend,
   'expiry' | 'postgres' | 'mongo' | 'log' | 'accept' | 'queue' | 'embedders' | 'usage' | 'now'
 >
 
 /** What is cleaned up, each bounded per run and safe to run at any time; each tells how much it found. */
-const sweeps: Record<string, (backend: Sweeping) => Promise<number>> = {
+const sweeps: Record<string, (backend: SweepBackend) => Promise<number>> = {
   exchanges: storeAbandoned,
   erased: sweepErasures,
-  over: removeEndedMemories,
-  graves: purgeGraves,
-  stranded: endStranded,
-  answers: ({ postgres }) => dropOldAnswers(postgres.query),
+  over: purgeExpiredMemories,
+  graves: purgeTombstones,
+  stranded: failStrandedOperations,
+  answers: ({ postgres }) => dropOldResponses(postgres.query),
   operations: ({ postgres }) => dropOldOperations(postgres.query),
-  changes: ({ postgres }) => trimChanges(postgres.query),
+  changes: ({ postgres }) => trimVaultChanges(postgres.query),
   files: ({ postgres }) => dropStaleFiles(postgres.query),
   turns: ({ postgres }) => dropOldTurns(postgres.query),
   recalledTurns: ({ postgres }) => dropOldRecalledTurns(postgres.query),
-  unansweredTurns: ({ postgres }) => dropOldUnanswered(postgres.query),
-  sharedWrites: settleStranded,
-  sharedSpaces: bringIntoSpace,
-  movedVaults: bringAlong,
-  sharedHistory: ({ postgres }) => dropOldWrites(postgres.query),
+  unansweredTurns: ({ postgres }) => dropOldUnansweredTurns(postgres.query),
+  sharedWrites: finalizeStrandedWrites,
+  sharedSpaces: reembedSharedVaults,
+  movedVaults: reembedLateArrivals,
+  sharedHistory: ({ postgres }) => dropOldSharedWrites(postgres.query),
   sharedRetrievals: ({ postgres }) => dropOldRetrievals(postgres.query),
   erasedAccounts: ({ postgres }) => purgeErasedAccounts(postgres.query),
   webhooks: ({ postgres }) => dropOldDeliveries(postgres.query),
-  usageDays: ({ postgres }) => rollUpUsage(postgres.query),
-  accountDays: ({ postgres }) => rollUpAccounts(postgres.query),
+  usageDays: ({ postgres }) => rollUpKeyUsage(postgres.query),
+  accountDays: ({ postgres }) => rollUpAccountUsage(postgres.query),
 }
 
 /**
@@ -66,7 +66,7 @@ const sweeps: Record<string, (backend: Sweeping) => Promise<number>> = {
  *
  * @returns what each found; those that failed are missing.
  */
-export async function sweepAll(backend: Sweeping): Promise<Record<string, number>> {
+export async function sweepAll(backend: SweepBackend): Promise<Record<string, number>> {
   const found: Record<string, number> = {}
   for (const [name, run] of Object.entries(sweeps)) {
     try {
@@ -81,19 +81,19 @@ export async function sweepAll(backend: Sweeping): Promise<Record<string, number
 }
 
 const dueVaultsMax = 200
-const overWithinMs = 30_000
+const purgeTimeoutMs = 30_000
 
 /** What is over in vaults that nobody asks. */
-async function removeEndedMemories({ postgres, expiry }: Sweeping): Promise<number> {
-  const vaults = await dueVaults(postgres.query, dueVaultsMax)
-  for (const vault of vaults) await expiry.removeOver(vault, overWithinMs)
+async function purgeExpiredMemories({ postgres, expiry }: SweepBackend): Promise<number> {
+  const vaults = await vaultsWithExpired(postgres.query, dueVaultsMax)
+  for (const vault of vaults) await expiry.purgeExpired(vault, purgeTimeoutMs)
   return vaults.length
 }
 
 const erasuresMax = 200
 
 /** Work that was under way when a vault was cleared may have written there since. */
-async function sweepErasures({ postgres, mongo }: Sweeping): Promise<number> {
+async function sweepErasures({ postgres, mongo }: SweepBackend): Promise<number> {
   let found = 0
   for (const cleared of await dueErasures(postgres.query, erasuresMax)) {
     const { jobs, documents } = await sweepCleared({ postgres, mongo }, cleared)
@@ -103,19 +103,19 @@ async function sweepErasures({ postgres, mongo }: Sweeping): Promise<number> {
   return found
 }
 
-const burialsMax = 200
-const gravesBatch = 1_000
+const tombstoneDaysMax = 200
+const tombstoneBatch = 1_000
 
 /** Tombstones that no job can be old enough to meet. */
-async function purgeGraves({ postgres, mongo }: Sweeping): Promise<number> {
+async function purgeTombstones({ postgres, mongo }: SweepBackend): Promise<number> {
   let found = 0
-  for (const burials of await oldBurials(postgres.query, burialsMax)) {
+  for (const tombstoneDay of await oldTombstoneDays(postgres.query, tombstoneDaysMax)) {
     for (;;) {
-      const purged = await deleteGravesBefore(mongo, burials, gravesBatch)
+      const purged = await deleteTombstonesBefore(mongo, tombstoneDay, tombstoneBatch)
       if (purged === 0) break
       found += purged
     }
-    await forgetBurials(postgres.query, burials)
+    await deleteTombstoneDay(postgres.query, tombstoneDay)
   }
   return found
 }
@@ -127,9 +127,9 @@ const strandedMinutes = 5
  * operation as if it went on. The job is a dead letter by then, so the operation has failed until an
  * operator takes it up again.
  */
-async function endStranded({ postgres, log }: Sweeping): Promise<number> {
-  const unfinished = await unfinishedOperations(postgres.query, strandedMinutes)
-  const stranded = await withoutJob(postgres.query, unfinished)
+async function failStrandedOperations({ postgres, log }: SweepBackend): Promise<number> {
+  const unfinished = await unfinishedOperationsPage(postgres.query, strandedMinutes)
+  const stranded = await operationsWithoutJob(postgres.query, unfinished)
   if (stranded.length === 0) return 0
   await failOperations(postgres.query, stranded)
   log.error({ operations: stranded.slice(0, 20), count: stranded.length }, 'operations.stranded')

@@ -3,31 +3,33 @@ import type { Endpoints, ErrorBody } from '../contract/types.ts'
 /** `POST /v1/memory/search` and so on: every endpoint of the contract by its method and path. */
 export type Route = keyof Endpoints
 
-type Part<Name extends Route, Key extends string> =
+type EndpointPartType<Name extends Route, Key extends string> =
   Endpoints[Name] extends Record<Key, infer Value> ? Value : undefined
 
 /** A field that has a default may be left out. */
-type Given<Value, Name extends Route> = Value extends object
-  ? Omit<Value, Defaulted<Name>> & Partial<Pick<Value, Extract<keyof Value, Defaulted<Name>>>>
+type WithDefaultsOptional<Value, Name extends Route> = Value extends object
+  ? Omit<Value, DefaultedFields<Name>> &
+      Partial<Pick<Value, Extract<keyof Value, DefaultedFields<Name>>>>
   : Value
-type Defaulted<Name extends Route> = Extract<Part<Name, 'defaults'>, PropertyKey>
+type DefaultedFields<Name extends Route> = Extract<EndpointPartType<Name, 'defaults'>, PropertyKey>
 
 /** What a request to an endpoint carries; a part that the endpoint does not have is not there. */
-export type RequestTo<Name extends Route> = {
-  [Key in 'params' as Part<Name, Key> extends undefined ? never : Key]: Part<Name, Key>
+export type EndpointRequest<Name extends Route> = {
+  [
+    Key in 'params' as EndpointPartType<Name, Key> extends undefined ? never : Key
+  ]: EndpointPartType<Name, Key>
 } & {
-  [Key in 'query' | 'headers' as Part<Name, Key> extends undefined ? never : Key]?: Given<
-    Part<Name, Key>,
-    Name
-  >
+  [
+    Key in 'query' | 'headers' as EndpointPartType<Name, Key> extends undefined ? never : Key
+  ]?: WithDefaultsOptional<EndpointPartType<Name, Key>, Name>
 } & {
-  [Key in 'body' as Part<Name, Key> extends undefined ? never : Key]?:
-    | Given<Part<Name, Key>, Name>
+  [Key in 'body' as EndpointPartType<Name, Key> extends undefined ? never : Key]?:
+    | WithDefaultsOptional<EndpointPartType<Name, Key>, Name>
     | string
 }
 
 /** An endpoint's answer; where it has several, such as 200 and 202, any of them. */
-export type AnswerOf<Name extends Route> =
+export type EndpointResponse<Name extends Route> =
   Endpoints[Name]['answers'][keyof Endpoints[Name]['answers']]
 
 /** The service said no. */
@@ -51,9 +53,9 @@ export type VaultClient = {
    */
   call<Name extends Route>(
     route: Name,
-    request?: RequestTo<Name>,
+    request?: EndpointRequest<Name>,
     options?: { signal?: AbortSignal },
-  ): Promise<AnswerOf<Name>>
+  ): Promise<EndpointResponse<Name>>
 }
 
 /**
@@ -65,48 +67,48 @@ export type VaultClient = {
 export function vaultClient(
   baseUrl: string,
   key: string,
-  { fetch: ask = fetch }: { fetch?: typeof fetch } = {},
+  { fetch: sendRequest = fetch }: { fetch?: typeof fetch } = {},
 ): VaultClient {
   const base = baseUrl.replace(/\/+$/, '')
   return {
     async call<Name extends Route>(
       route: Name,
-      request?: RequestTo<Name>,
+      request?: EndpointRequest<Name>,
       { signal }: { signal?: AbortSignal } = {},
     ) {
-      const { params = {}, query = {}, headers = {}, body } = (request ?? {}) as Untyped
+      const { params = {}, query = {}, headers = {}, body } = (request ?? {}) as UntypedRequest
       const [method = '', path = ''] = route.split(' ')
       const target = path.replaceAll(/\/:([A-Za-z]+)/g, (_, name: string) => {
         return `/${encodeURIComponent(String(params[name]))}`
       })
-      const search = new URLSearchParams(textsOf(query)).toString()
+      const search = new URLSearchParams(toTextFields(query)).toString()
       const lines = typeof body === 'string'
-      const response = await ask(`${base}${target}${search && `?${search}`}`, {
+      const response = await sendRequest(`${base}${target}${search && `?${search}`}`, {
         method,
         headers: {
           authorization: `Bearer ${key}`,
           ...(body !== undefined && {
             'content-type': lines ? 'application/x-ndjson' : 'application/json',
           }),
-          ...textsOf(headers),
+          ...toTextFields(headers),
         },
         ...(body !== undefined && { body: lines ? body : JSON.stringify(body) }),
         ...(signal && { signal }),
       })
       const text = await response.text()
-      const answer = parsed(text)
+      const answer = parseJson(text)
       if (response.status >= 300) {
         throw new VaultError(route, response.status, answer ?? {})
       }
-      return (answer ?? text) as AnswerOf<Name>
+      return (answer ?? text) as EndpointResponse<Name>
     },
   }
 }
 
 type Fields = Record<string, unknown>
-type Untyped = { params?: Fields; query?: Fields; headers?: Fields; body?: unknown }
+type UntypedRequest = { params?: Fields; query?: Fields; headers?: Fields; body?: unknown }
 
-const textsOf = (fields: Fields): Record<string, string> =>
+const toTextFields = (fields: Fields): Record<string, string> =>
   Object.fromEntries(
     Object.entries(fields)
       .filter(([, value]) => value !== undefined && value !== null)
@@ -114,7 +116,7 @@ const textsOf = (fields: Fields): Record<string, string> =>
   )
 
 /** Whoever answers without JSON is not this service, or it streams lines. */
-function parsed(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text) as unknown
   } catch {

@@ -1,20 +1,20 @@
 import { globSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
-import { assetOf, type Asset } from '#api/edge/assets.ts'
+import { createAsset, type Asset } from '#api/edge/assets.ts'
 import { consolePage } from '#api/console/page.ts'
 
 const root = new URL('../../', import.meta.url)
 
 /** Written for both sides: what the browser takes from outside the console's own folder. */
-const borrowed = [
+const sharedSources = [
   'api/client/client.ts',
   'shared/search/words/stem.ts',
   'shared/search/words/stop-words.ts',
 ]
 
 /** What a module imports by name, and where its file is. */
-const vendors: Record<string, string> = {
+const vendorFiles: Record<string, string> = {
   preact: 'preact',
   'preact/hooks': 'preact/hooks',
   htm: 'htm',
@@ -30,32 +30,37 @@ const style = 'text/css; charset=utf-8'
  */
 export async function consoleFiles(): Promise<Record<string, Asset>> {
   const own = globSync('api/console/app/**/*.ts', { cwd: fileURLToPath(root) }).sort()
-  const sources = [...own, ...borrowed]
-  const stripped = await withoutTypes(sources.map(file => new URL(file, root).href))
-  const modules = sources.map((file, index) => [addressOf(file), stripped[index]!] as const)
-  const libraries = Object.entries(vendors).map(
-    ([name, file]) => [addressOf(name), textOf(import.meta.resolve(file))] as const,
+  const sources = [...own, ...sharedSources]
+  const stripped = await stripTypes(sources.map(file => new URL(file, root).href))
+  const modules = sources.map((file, index) => [servedPath(file), stripped[index]!] as const)
+  const libraries = Object.entries(vendorFiles).map(
+    ([name, file]) => [servedPath(name), readText(import.meta.resolve(file))] as const,
   )
   const sheets = ['tokens', 'frame', 'parts', 'pages']
-    .map(name => textOf(new URL(`style/${name}.css`, import.meta.url)))
-    .concat(textOf(import.meta.resolve('uplot/dist/uPlot.min.css')))
+    .map(name => readText(new URL(`style/${name}.css`, import.meta.url)))
+    .concat(readText(import.meta.resolve('uplot/dist/uPlot.min.css')))
   // Each module names others, so a browser would find them one depth after the other.
-  const early = [...modules, ...libraries].map(([path]) => path).filter(path => !late.test(path))
+  const preloadPaths = [...modules, ...libraries]
+    .map(([path]) => path)
+    .filter(path => !lazyLoaded.test(path))
   return {
-    '/console': assetOf('text/html; charset=utf-8', consolePage(early)),
-    '/console/style.css': assetOf(style, sheets.join('\n')),
+    '/console': createAsset('text/html; charset=utf-8', consolePage(preloadPaths)),
+    '/console/style.css': createAsset(style, sheets.join('\n')),
     ...Object.fromEntries(
-      [...modules, ...libraries].map(([path, text]) => [path, assetOf(script, linked(text))]),
+      [...modules, ...libraries].map(([path, text]) => [
+        path,
+        createAsset(script, rewriteImports(text)),
+      ]),
     ),
   }
 }
 
 /** Only the page with charts asks for these. */
-const late = /uplot/
+const lazyLoaded = /uplot/
 
-const textOf = (file: string | URL): string => readFileSync(new URL(file), 'utf8')
+const readText = (file: string | URL): string => readFileSync(new URL(file), 'utf8')
 
-function withoutTypes(files: string[]): Promise<string[]> {
+function stripTypes(files: string[]): Promise<string[]> {
   return new Promise((resolve, reject) => {
     const worker = new Worker(new URL('strip.ts', import.meta.url), {
       workerData: files,
@@ -67,7 +72,7 @@ function withoutTypes(files: string[]): Promise<string[]> {
 }
 
 /** Where a module is served: those of the console by their place in it, others by their place here. */
-const addressOf = (file: string): string =>
+const servedPath = (file: string): string =>
   file.startsWith('api/console/')
     ? file.replace('api/', '/')
     : file.endsWith('.ts')
@@ -75,15 +80,15 @@ const addressOf = (file: string): string =>
       : `/console/lib/${file}.js`
 
 /** Names of modules become their addresses; what points at source maps, which are not served, goes. */
-const linked = (text: string): string =>
+const rewriteImports = (text: string): string =>
   text
     .replaceAll(
       /(\bfrom ?|\bimport ?\(?)(['"])([^'"\n]+)\2/g,
       (whole, before: string, _, name: string) =>
         name.startsWith('#')
-          ? `${before}'${addressOf(name.slice(1))}'`
-          : vendors[name]
-            ? `${before}'${addressOf(name)}'`
+          ? `${before}'${servedPath(name.slice(1))}'`
+          : vendorFiles[name]
+            ? `${before}'${servedPath(name)}'`
             : whole,
     )
     .replace(/^\/\/# sourceMappingURL=.*$/m, '')

@@ -7,8 +7,8 @@ export const consolePolicy =
   "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
   "require-trusted-types-for 'script'; trusted-types 'none'"
 
-/** @param early modules that the first view needs, by path */
-export const consolePage = (early: readonly string[]): string => `<!doctype html>
+/** @param preloadPaths modules that the first view needs, by path */
+export const consolePage = (preloadPaths: readonly string[]): string => `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -17,7 +17,7 @@ export const consolePage = (early: readonly string[]): string => `<!doctype html
 <title>Memory Vault</title>
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="/console/style.css">
-${early.map(path => `<link rel="modulepreload" href="${path}">`).join('\n')}
+${preloadPaths.map(path => `<link rel="modulepreload" href="${path}">`).join('\n')}
 </head>
 <body>
 <div id="console"></div>

@@ -1,8 +1,8 @@
 import {
-  document,
+  contractDocument,
   shapeOf,
   type Endpoint,
-  type PartName,
+  type EndpointPart,
   type Reference,
 } from '#api/contract/document.ts'
 import type { Endpoints, ErrorBody } from '#api/contract/types.ts'
@@ -14,8 +14,8 @@ export * from '#api/contract/shapes.ts'
 export type Route = keyof Endpoints
 
 /** An endpoint with what it takes and answers as shapes; a part it does not have is not there. */
-type Bound<Parts> = {
-  readonly [Name in Extract<keyof Parts, PartName>]: Shape<Parts[Name]>
+type EndpointShapes<Parts> = {
+  readonly [Name in Extract<keyof Parts, EndpointPart>]: Shape<Parts[Name]>
 } & {
   readonly answers: Parts extends { answers: infer Answers }
     ? { readonly [Status in keyof Answers]: Shape<Answers[Status]> }
@@ -24,13 +24,13 @@ type Bound<Parts> = {
   readonly endpoint: Endpoint
 }
 
-export type Contract = { readonly [Name in Route]: Bound<Endpoints[Name]> }
+export type Contract = { readonly [Name in Route]: EndpointShapes<Endpoints[Name]> }
 
 /** Every endpoint of the service, in the order of its pages. Shapes compile at their first check. */
 export const contract = Object.fromEntries(
-  Object.values(document.endpoints).map(endpoint => [
+  Object.values(contractDocument.endpoints).map(endpoint => [
     `${endpoint.method} ${endpoint.path}`,
-    bind(endpoint),
+    bindShapes(endpoint),
   ]),
 ) as Contract
 
@@ -41,29 +41,35 @@ export const contract = Object.fromEntries(
  * @param path as the router takes it: `/v1/orgs/:orgId`
  * @throws Error when the contract has no such endpoint, or the endpoint no such status.
  */
-export function answerOf(method: string, path: string, status: number): Shape<unknown> {
+export function responseShape(method: string, path: string, status: number): Shape<unknown> {
   const route = `${method} ${path}`
-  const bound = (contract as Record<string, Bound<{ answers: Record<number, unknown> }>>)[route]
-  if (!bound) throw new Error(`${route} is not in the contract`)
-  const answer = bound.answers[status]
+  const shapes = (contract as Record<string, EndpointShapes<{ answers: Record<number, unknown> }>>)[
+    route
+  ]
+  if (!shapes) throw new Error(`${route} is not in the contract`)
+  const answer = shapes.answers[status]
   if (answer) return answer
-  if (bound.endpoint.errors.includes(status)) return errorBody
+  if (shapes.endpoint.errors.includes(status)) return errorShape
   throw new Error(`${route} does not answer ${status}`)
 }
 
-const errorBody = shapeOf<ErrorBody>('ErrorBody', 'answer')
+const errorShape = shapeOf<ErrorBody>('ErrorBody', 'answer')
 
-function bind(endpoint: Endpoint): unknown {
+function bindShapes(endpoint: Endpoint): unknown {
   const { params, query, headers, body, answers } = endpoint
-  const bound = ({ $ref }: Reference, part: PartName) => shapeOf($ref.split('/').at(-1)!, part)
+  const shapeOfPart = ({ $ref }: Reference, part: EndpointPart) =>
+    shapeOf($ref.split('/').at(-1)!, part)
   return {
     endpoint,
-    ...(params && { params: bound(params, 'params') }),
-    ...(query && { query: bound(query, 'query') }),
-    ...(headers && { headers: bound(headers, 'headers') }),
-    ...(body && { body: bound(body.schema, 'body') }),
+    ...(params && { params: shapeOfPart(params, 'params') }),
+    ...(query && { query: shapeOfPart(query, 'query') }),
+    ...(headers && { headers: shapeOfPart(headers, 'headers') }),
+    ...(body && { body: shapeOfPart(body.schema, 'body') }),
     answers: Object.fromEntries(
-      Object.entries(answers).map(([status, { schema }]) => [status, bound(schema, 'answer')]),
+      Object.entries(answers).map(([status, { schema }]) => [
+        status,
+        shapeOfPart(schema, 'answer'),
+      ]),
     ),
   }
 }

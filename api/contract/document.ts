@@ -5,7 +5,7 @@ export type Credential = 'memory-key' | 'admin'
 
 /** What a Memory Key must be allowed to do; its suffix and kind decide. */
 /** `govern`: to act for the whole account, as only keys made with it do. */
-export type Right = 'read' | 'write' | 'mint' | 'govern'
+export type KeyRight = 'read' | 'write' | 'mint' | 'govern'
 
 /** A reference into `$defs`. */
 export type Reference = { $ref: string }
@@ -30,7 +30,7 @@ export type Endpoint = {
   description: string
   /** Any one of these opens the endpoint; none means that everybody may. */
   auth: Credential[]
-  needs: Right[]
+  needs: KeyRight[]
   params?: Reference
   query?: Reference
   /** Names in lower case, as Node reads them. */
@@ -55,14 +55,14 @@ export type ContractDocument = {
 }
 
 /** The contract that was generated from the tables beside this file. */
-export const document = JSON.parse(
+export const contractDocument = JSON.parse(
   readFileSync(new URL('schemas.json', import.meta.url), 'utf8'),
 ) as ContractDocument
 
 /** The parts of a request, and what comes back. */
-export type PartName = 'params' | 'query' | 'headers' | 'body' | 'answer'
+export type EndpointPart = 'params' | 'query' | 'headers' | 'body' | 'answer'
 
-const spokenOf: Record<PartName, string> = {
+const partLabels: Record<EndpointPart, string> = {
   params: 'the path',
   query: 'the query',
   headers: 'the headers',
@@ -74,14 +74,14 @@ const spokenOf: Record<PartName, string> = {
  * The shape of a named schema. Paths, queries and headers can only carry text, so the numbers in them
  * are read from it.
  */
-export const shapeOf = <T>(definition: string, part: PartName): Shape<T> =>
+export const shapeOf = <T>(definition: string, part: EndpointPart): Shape<T> =>
   shape<T>(
-    { $ref: `${document.$id}#/$defs/${definition}` },
+    { $ref: `${contractDocument.$id}#/$defs/${definition}` },
     {
       document: schemas,
-      name: spokenOf[part],
+      name: partLabels[part],
       coerce: part !== 'body' && part !== 'answer',
     },
   )
 
-const schemas = { $id: document.$id, $defs: document.$defs }
+const schemas = { $id: contractDocument.$id, $defs: contractDocument.$defs }

@@ -1,14 +1,14 @@
 import Koa, { type Context, type Middleware } from 'koa'
-import { adminsOnly } from '#api/edge/admin.ts'
-import { answerErrors } from '#api/edge/errors.ts'
+import { adminsOnly } from '#api/edge/admin-auth.ts'
+import { handleErrors } from '#api/edge/errors.ts'
 import { idempotency } from '#api/edge/idempotency.ts'
-import { limits, type Quotas } from '#api/edge/limits.ts'
-import { routes } from '#api/routes/index.ts'
+import { rateLimit, type Quotas } from '#api/edge/rate-limit.ts'
+import { createRouter } from '#api/routes/index.ts'
 import type { Backend } from '#shared/backend.ts'
 import { mintId } from '#shared/core/ids.ts'
 import type { Log } from '#shared/core/log.ts'
 import { requestSeconds } from '#shared/core/metrics.ts'
-import { tracedRequest } from '#shared/core/trace.ts'
+import { withRequestSpan } from '#shared/core/trace.ts'
 
 /**
  * The whole API as a Koa application: log, errors, limits, admins, routes.
@@ -17,23 +17,29 @@ import { tracedRequest } from '#shared/core/trace.ts'
  */
 export function createApp(backend: Backend, quotas?: Quotas): Koa {
   const app = new Koa()
-  const router = routes(backend)
+  const router = createRouter(backend)
   app.silent = true
   app.on('error', (error: NodeJS.ErrnoException) => {
-    if (!clientLeft.has(error.code ?? '')) backend.log.error({ err: error }, 'response.failed')
+    if (!clientDisconnectCodes.has(error.code ?? ''))
+      backend.log.error({ err: error }, 'response.failed')
   })
   app.use(logRequests(backend.log))
-  app.use(answerErrors(backend.log))
-  app.use(limits(backend, quotas))
+  app.use(handleErrors(backend.log))
+  app.use(rateLimit(backend, quotas))
   app.use(adminsOnly(backend))
   app.use(idempotency(backend))
   app.use(router.routes())
-  app.use(refuseMethods(router.stack))
+  app.use(rejectUnsupportedMethods(router.stack))
   return app
 }
 
 /** A client that hangs up is nobody's fault. */
-const clientLeft = new Set(['ERR_STREAM_PREMATURE_CLOSE', 'ECONNRESET', 'EPIPE', 'ECONNABORTED'])
+const clientDisconnectCodes = new Set([
+  'ERR_STREAM_PREMATURE_CLOSE',
+  'ECONNRESET',
+  'EPIPE',
+  'ECONNABORTED',
+])
 
 /** One line per request, by route pattern: never a path, which may hold a key. */
 function logRequests(log: Log): Middleware {
@@ -44,9 +50,9 @@ function logRequests(log: Log): Middleware {
     ctx.set('X-Content-Type-Options', 'nosniff')
     // Memories and keys are nothing for caches on the way; what may be kept says so itself.
     ctx.set('Cache-Control', 'no-store')
-    await tracedRequest(ctx.headers, { 'http.request.method': ctx.method }, async span => {
+    await withRequestSpan(ctx.headers, { 'http.request.method': ctx.method }, async span => {
       await next()
-      const pattern = routeOf(ctx)
+      const pattern = routePattern(ctx)
       if (pattern !== null) span.updateName(`${ctx.method} ${pattern}`)
       span.setAttributes({
         'http.response.status_code': ctx.status,
@@ -54,7 +60,7 @@ function logRequests(log: Log): Middleware {
       })
     })
     const elapsed = performance.now() - begun
-    const route = routeOf(ctx)
+    const route = routePattern(ctx)
     requestSeconds.observe(
       { method: ctx.method, route: route ?? 'none', status: ctx.status },
       elapsed / 1_000,
@@ -69,11 +75,13 @@ function logRequests(log: Log): Middleware {
 }
 
 /** The pattern a request was routed by: never its path, which may hold a key. */
-const routeOf = (ctx: Context): string | null =>
+const routePattern = (ctx: Context): string | null =>
   (ctx as { _matchedRoute?: string | RegExp })._matchedRoute?.toString() ?? null
 
 /** A known path with another method: 405 and what it does take. */
-function refuseMethods(layers: { methods: string[]; match(path: string): boolean }[]): Middleware {
+function rejectUnsupportedMethods(
+  layers: { methods: string[]; match(path: string): boolean }[],
+): Middleware {
   return async (ctx, next) => {
     const allowed = layers.filter(layer => layer.match(ctx.path)).flatMap(layer => layer.methods)
     if (allowed.length === 0 || allowed.includes(ctx.method)) return next()

@@ -7,7 +7,7 @@ import type { Context } from 'koa'
 export type Asset = { type: string; bytes: Buffer; etag: string; encoded: Map<string, Buffer> }
 
 /** @param type media type with its charset */
-export const assetOf = (type: string, content: Buffer | string): Asset => {
+export const createAsset = (type: string, content: Buffer | string): Asset => {
   const bytes = Buffer.from(content as string)
   const etag = `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`
   return { type, bytes, etag, encoded: new Map() }
@@ -32,11 +32,11 @@ export async function sendAsset(ctx: Context, asset: Asset): Promise<void> {
   if (ctx.get('if-none-match') === asset.etag) return void (ctx.status = 304)
   ctx.status = 200
   const encoding = ctx.acceptsEncodings('br', 'gzip', 'identity')
-  ctx.body = encoding && encoders[encoding] ? await encodedOf(ctx, asset, encoding) : asset.bytes
+  ctx.body = encoding && encoders[encoding] ? await encodeAsset(ctx, asset, encoding) : asset.bytes
   ctx.type = asset.type
 }
 
-async function encodedOf(ctx: Context, asset: Asset, encoding: string): Promise<Buffer> {
+async function encodeAsset(ctx: Context, asset: Asset, encoding: string): Promise<Buffer> {
   const known = asset.encoded.get(encoding) ?? (await encoders[encoding]!(asset.bytes))
   asset.encoded.set(encoding, known)
   ctx.set('Content-Encoding', encoding)

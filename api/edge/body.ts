@@ -1,19 +1,19 @@
 import type { Context, Middleware } from 'koa'
 import { koaBody } from 'koa-body'
-import { allowLargeBody } from '#api/edge/slow-bodies.ts'
+import { allowSlowBody } from '#api/edge/body-timeouts.ts'
 import { Refusal } from '#shared/core/errors.ts'
-import { wellFormed } from '#shared/core/sanitize-text.ts'
+import { sanitizeJson } from '#shared/core/sanitize-text.ts'
 
 const mebibyte = 1024 * 1024
 
 /** How large a JSON body may be, unpacked: ours are small; exchanges and provider calls carry media. */
 export const bodyLimits = { small: 2 * mebibyte, large: 20 * mebibyte } as const
 
-const encodings = new Set(['identity', 'gzip', 'deflate'])
+const contentEncodings = new Set(['identity', 'gzip', 'deflate'])
 
-const parse = {
-  small: parserOf(bodyLimits.small),
-  large: parserOf(bodyLimits.large),
+const bodyParsers = {
+  small: createBodyParser(bodyLimits.small),
+  large: createBodyParser(bodyLimits.large),
 }
 
 /**
@@ -24,7 +24,7 @@ const parse = {
  */
 export async function readJson(ctx: Context, size: keyof typeof bodyLimits): Promise<unknown> {
   const encoding = (ctx.get('content-encoding') || 'identity').trim().toLowerCase()
-  if (!encodings.has(encoding)) {
+  if (!contentEncodings.has(encoding)) {
     throw new Refusal(
       'unsupported',
       'This Content-Encoding is not supported',
@@ -32,7 +32,7 @@ export async function readJson(ctx: Context, size: keyof typeof bodyLimits): Pro
     )
   }
   if (ctx.request.length === 0 || !hasBody(ctx)) return {}
-  if (size === 'large') allowLargeBody(ctx.req)
+  if (size === 'large') allowSlowBody(ctx.req)
   if (!ctx.is('json', '+json')) {
     throw new Refusal(
       'unsupported',
@@ -45,7 +45,7 @@ export async function readJson(ctx: Context, size: keyof typeof bodyLimits): Pro
   if (ctx.req.headers['content-encoding']) ctx.req.headers['content-encoding'] = encoding
   ctx.req.headers['content-type'] = 'application/json'
   try {
-    await parse[size](ctx, async () => {})
+    await bodyParsers[size](ctx, async () => {})
   } catch (error) {
     // The parser leaves what it did not read standing in the connection: the next request on it would
     // wait behind these bytes until the timeout.
@@ -53,7 +53,7 @@ export async function readJson(ctx: Context, size: keyof typeof bodyLimits): Pro
     ctx.req.resume()
     throw error
   }
-  return wellFormed((ctx.request as { body?: unknown }).body)
+  return sanitizeJson((ctx.request as { body?: unknown }).body)
 }
 
 /** ASCII is a part of UTF-8. */
@@ -76,7 +76,7 @@ export function requireUtf8(ctx: Context): void {
 const hasBody = (ctx: Context): boolean =>
   ctx.req.headers['transfer-encoding'] !== undefined || (ctx.request.length ?? 0) > 0
 
-function parserOf(limit: number): Middleware {
+function createBodyParser(limit: number): Middleware {
   return koaBody({
     json: true,
     jsonLimit: limit,

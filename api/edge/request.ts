@@ -1,16 +1,16 @@
 import type { Context } from 'koa'
 import { readJson, type bodyLimits } from '#api/edge/body.ts'
-import { claimed } from '#api/edge/idempotency.ts'
-import { limited, refuseLimited } from '#api/edge/limits.ts'
+import { claimIdempotencyKey } from '#api/edge/idempotency.ts'
+import { consumeKeyQuota, rejectIfLimited } from '#api/edge/rate-limit.ts'
 import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/core/errors.ts'
-import { callerOfKey, presentedKey, type Caller } from '#shared/access/caller.ts'
-import { hashOfKey, type Mode } from '#shared/access/key.ts'
+import { authenticateMemoryKey, extractMemoryKey, type Caller } from '#shared/access/caller.ts'
+import { hashKey, type KeyMode } from '#shared/access/key.ts'
 import type { Shape } from '#shared/core/shape.ts'
-import { wellFormedText } from '#shared/core/sanitize-text.ts'
+import { sanitizeText } from '#shared/core/sanitize-text.ts'
 
 /** Who asks waits so long for the removal of what is over; then nothing can be read for now. */
-const overWithinMs = 5_000
+const purgeTimeoutMs = 5_000
 
 /**
  * Who is asking, by the Memory Key in `X-Memory-Key`, `Authorization: Bearer` or `x-api-key`. What is over
@@ -18,19 +18,22 @@ const overWithinMs = 5_000
  *
  * @throws Refusal `unauthenticated`, or `limited` when the key makes too many requests.
  */
-export async function callerOf(
+export async function authenticateRequest(
   ctx: Context,
   { findKey, config, expiry }: Pick<Backend, 'findKey' | 'config' | 'expiry'>,
-  withinMs = overWithinMs,
+  withinMs = purgeTimeoutMs,
 ): Promise<Caller> {
-  const key = presentedBy(ctx)
-  refuseLimited(ctx, hashOfKey(config.keyPepper, key.key))
-  const caller = await callerOfKey(findKey, config.keyPepper, key)
-  await limited(ctx, caller.keyHash, caller.account)
-  if (caller.row.hasOver && (await expiry.removeOver(caller.scope.vault, withinMs))) {
-    const now = await callerOfKey(findKey, config.keyPepper, key)
+  const key = memoryKeyFromRequest(ctx)
+  rejectIfLimited(ctx, hashKey(config.keyPepper, key.key))
+  const caller = await authenticateMemoryKey(findKey, config.keyPepper, key)
+  await consumeKeyQuota(ctx, caller.keyHash, caller.account)
+  if (caller.keyRow.hasExpired && (await expiry.purgeExpired(caller.scope.vault, withinMs))) {
+    const currentCaller = await authenticateMemoryKey(findKey, config.keyPepper, key)
     // What has come to its end since this request began is the next one's affair.
-    return (ctx.state.caller = { ...now, row: { ...now.row, hasOver: false } })
+    return (ctx.state.caller = {
+      ...currentCaller,
+      keyRow: { ...currentCaller.keyRow, hasExpired: false },
+    })
   }
   ctx.state.caller = caller
   return caller
@@ -41,20 +44,20 @@ export async function callerOf(
  *
  * @throws Refusal `unauthenticated` when there is none, or more than one.
  */
-export function presentedBy(ctx: Context): { key: string; mode: Mode } {
+export function memoryKeyFromRequest(ctx: Context): { key: string; mode: KeyMode } {
   // Node keeps the first of several and drops the rest unseen.
   if ((ctx.req.headersDistinct.authorization?.length ?? 0) > 1) {
     throw new Refusal('unauthenticated', 'Authorization is given more than once')
   }
-  return presentedKey({
+  return extractMemoryKey({
     memoryKey: ctx.get('x-memory-key').trim() || undefined,
-    authorization: bearerOf(ctx),
+    authorization: bearerToken(ctx),
     apiKey: ctx.get('x-api-key').trim() || undefined,
   })
 }
 
 /** The token of `Authorization: Bearer …`; the scheme's case does not matter. */
-export const bearerOf = (ctx: Context): string | undefined =>
+export const bearerToken = (ctx: Context): string | undefined =>
   /^bearer +(\S+)\s*$/i.exec(ctx.get('authorization'))?.[1]
 
 /**
@@ -62,13 +65,13 @@ export const bearerOf = (ctx: Context): string | undefined =>
  *
  * @throws Refusal `invalid` naming the field and the bound, and what `readJson` throws.
  */
-export async function bodyOf<Body>(
+export async function parseBody<Body>(
   ctx: Context,
   shape: Shape<Body>,
   size: keyof typeof bodyLimits = 'small',
 ): Promise<Body> {
   const body = shape.check(await readJson(ctx, size))
-  await claimed(ctx, body)
+  await claimIdempotencyKey(ctx, body)
   return body
 }
 
@@ -77,22 +80,22 @@ export async function bodyOf<Body>(
  *
  * @throws Refusal `invalid`, also for a parameter given twice.
  */
-export function queryOf<Query>(ctx: Context, shape: Shape<Query>): Query {
+export function parseQuery<Query>(ctx: Context, shape: Shape<Query>): Query {
   const given = Object.create(null) as Record<string, string>
   for (const [name, value] of Object.entries(ctx.query)) {
     if (Array.isArray(value)) {
       throw new Refusal('invalid', `${name.slice(0, 64)} is given more than once in the query`)
     }
-    if (value !== undefined) given[name] = plusKept(wellFormedText(value))
+    if (value !== undefined) given[name] = restoreTimezonePlus(sanitizeText(value))
   }
   return shape.check(given)
 }
 
 /** In an address a bare `+` is a space; where a time ends in a zone only the `+` can have been meant. */
-const plusKept = (value: string): string =>
+const restoreTimezonePlus = (value: string): string =>
   value.replace(/^(\d{4}-\d\d-\d\dT[\d:.]{5,18}) (\d\d:?\d\d)$/, '$1+$2')
 
-const sessionMax = 256
+const sessionLengthMax = 256
 
 /**
  * The session of a request: the header `X-Session-ID`, or the body's `session_id`, or none.
@@ -100,10 +103,10 @@ const sessionMax = 256
  * @throws Refusal `invalid` when the header is longer than 256 characters or holds control characters,
  *   and when the two name different sessions.
  */
-export function sessionOf(ctx: Context, inBody?: string | null): string | null {
+export function resolveSession(ctx: Context, inBody?: string | null): string | null {
   const header = headerText(ctx, 'x-session-id')
   if (header === null) return inBody || null
-  const session = checkedSession(header)
+  const session = validateSession(header)
   if (!inBody || inBody === session) return session
   throw new Refusal(
     'invalid',
@@ -116,21 +119,22 @@ export function sessionOf(ctx: Context, inBody?: string | null): string | null {
  * The embedding model of a request: the header `X-Embedding-Model`, else the body's `embeddings`, else the
  * one whose space the caller's vault stands in. Call `callerOf` first; an admin has no vault.
  */
-export const embeddingsOf = (ctx: Context, inBody?: string): string | undefined =>
-  namedEmbeddings(ctx, inBody) ??
-  (ctx.state.caller as Partial<Caller> | undefined)?.row?.embeddings ??
+export const embeddingModelForRequest = (ctx: Context, inBody?: string): string | undefined =>
+  requestedEmbeddingModel(ctx, inBody) ??
+  (ctx.state.caller as Partial<Caller> | undefined)?.keyRow?.embeddingModel ??
   undefined
 
 /** The embedding model that a request names itself, in the header or else in the body. */
-export const namedEmbeddings = (ctx: Context, inBody?: string): string | undefined =>
+export const requestedEmbeddingModel = (ctx: Context, inBody?: string): string | undefined =>
   headerText(ctx, 'x-embedding-model') ?? inBody
 
-function checkedSession(session: string): string {
+function validateSession(session: string): string {
   // oxlint-disable-next-line no-control-regex -- control characters are what is refused
-  if (session.length <= sessionMax && !/[\u0000-\u001F\u007F-\u009F]/.test(session)) return session
+  if (session.length <= sessionLengthMax && !/[\u0000-\u001F\u007F-\u009F]/.test(session))
+    return session
   throw new Refusal(
     'invalid',
-    `X-Session-ID must have at most ${sessionMax} characters and no control characters`,
+    `X-Session-ID must have at most ${sessionLengthMax} characters and no control characters`,
   )
 }
 
@@ -139,5 +143,5 @@ function headerText(ctx: Context, name: string): string | null {
   const raw = ctx.get(name)
   if (raw === '') return null
   const text = Buffer.from(raw, 'latin1').toString('utf8')
-  return wellFormedText(text.includes('\uFFFD') ? raw : text)
+  return sanitizeText(text.includes('\uFFFD') ? raw : text)
 }

@@ -9,19 +9,19 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import type Koa from 'koa'
-import { bodyPatience, watchBodies } from '#api/edge/slow-bodies.ts'
+import { bodyTimeouts, enforceBodyTimeouts } from '#api/edge/body-timeouts.ts'
 
 /** Bounds of a connection: a peer that is slow to speak is hung up on, not waited for. */
-const limits = {
+const connectionLimits = {
   headersTimeout: 10_000,
   requestTimeout: 120_000,
   keepAliveTimeout: 65_000,
   connectionsCheckingInterval: 1_000,
   maxHeaderSize: 16 * 1024,
-  ...bodyPatience,
+  ...bodyTimeouts,
 }
 
-export type ConnectionLimits = typeof limits
+export type ConnectionLimits = typeof connectionLimits
 
 export type HttpServer = Server & {
   /**
@@ -42,37 +42,44 @@ const connectionsMax = 2_000
  */
 export function createHttpServer(app: Koa, bounds: Partial<ConnectionLimits> = {}): HttpServer {
   // Node would answer a missing Host itself, with an empty body.
-  const options = { ...limits, ...bounds, requireHostHeader: false }
-  const answer = app.callback()
-  const underWay = new Set<ServerResponse>()
+  const options = { ...connectionLimits, ...bounds, requireHostHeader: false }
+  const handleRequest = app.callback()
+  const inFlight = new Set<ServerResponse>()
   /** A good request that came before the broken one keeps its answer, and its place. */
-  const part = (socket: Socket, [status, message]: [number, string]): void => {
-    const owed = [...underWay].findLast(({ req }) => req.socket === socket && req.complete)
-    if (owed) owed.once('close', () => refuseRaw(socket, status, message))
-    else refuseRaw(socket, status, message)
+  const refuseAfterPending = (socket: Socket, [status, message]: [number, string]): void => {
+    const pendingResponse = [...inFlight].findLast(
+      ({ req }) => req.socket === socket && req.complete,
+    )
+    if (pendingResponse) pendingResponse.once('close', () => sendRawError(socket, status, message))
+    else sendRawError(socket, status, message)
   }
 
   const server = createServer(options, (request, response) => {
-    underWay.add(response)
-    response.once('close', () => underWay.delete(response))
-    watch(request, response)
-    const fault = faultOf(request)
-    if (fault) refuse(response, 400, fault)
-    else void answer(request, response)
+    inFlight.add(response)
+    response.once('close', () => inFlight.delete(response))
+    trackBody(request, response)
+    const fault = findRequestFault(request)
+    if (fault) sendError(response, 400, fault)
+    else void handleRequest(request, response)
   })
-  const watch = watchBodies(server, options.connectionsCheckingInterval, options, ({ socket }) =>
-    part(socket, tooSlow),
+  const trackBody = enforceBodyTimeouts(
+    server,
+    options.connectionsCheckingInterval,
+    options,
+    ({ socket }) => refuseAfterPending(socket, requestTimedOut),
   )
   server.maxConnections = connectionsMax
   // Whoever only keeps connections open must not keep others out.
   server.on('drop', () => server.closeIdleConnections())
   server.on('checkExpectation', (_, response) =>
-    refuse(response, 417, 'Expect takes 100-continue and nothing else'),
+    sendError(response, 417, 'Expect takes 100-continue and nothing else'),
   )
-  server.on('connect', (_, socket) => refuseRaw(socket, 405, 'This is not a proxy for connections'))
+  server.on('connect', (_, socket) =>
+    sendRawError(socket, 405, 'This is not a proxy for connections'),
+  )
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy()
-    part(socket, clientErrors[error.code ?? ''] ?? notHttp)
+    refuseAfterPending(socket, parserErrors[error.code ?? ''] ?? malformedRequest)
   })
   let draining = false
   server.on('request', (_, response) => {
@@ -82,8 +89,8 @@ export function createHttpServer(app: Koa, bounds: Partial<ConnectionLimits> = {
     Object.assign(server, {
       async drain(withinMs: number) {
         draining = true
-        await quiet(server)
-        await drain(server, underWay, withinMs)
+        await waitUntilQuiet(server)
+        await closeServer(server, inFlight, withinMs)
       },
     }),
     'draining',
@@ -92,7 +99,7 @@ export function createHttpServer(app: Koa, bounds: Partial<ConnectionLimits> = {
 }
 
 /** What Node's parser lets pass and Koa would stumble over. */
-function faultOf(request: IncomingMessage): string | null {
+function findRequestFault(request: IncomingMessage): string | null {
   const { headers, httpVersion, url = '' } = request
   if (headers.host === undefined && httpVersion === '1.1') return 'The request has no Host header'
   if (url.startsWith('/') || url === '*') return null
@@ -102,17 +109,17 @@ function faultOf(request: IncomingMessage): string | null {
   return null
 }
 
-const tooSlow: [number, string] = [408, 'The request took too long to arrive']
+const requestTimedOut: [number, string] = [408, 'The request took too long to arrive']
 
-const notHttp: [number, string] = [400, 'The request is not valid HTTP']
+const malformedRequest: [number, string] = [400, 'The request is not valid HTTP']
 
-const clientErrors: Record<string, [number, string]> = {
+const parserErrors: Record<string, [number, string]> = {
   HPE_HEADER_OVERFLOW: [431, 'The request headers are larger than 16 KiB'],
   HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, 'The chunk extensions of the body are too long'],
-  ERR_HTTP_REQUEST_TIMEOUT: tooSlow,
+  ERR_HTTP_REQUEST_TIMEOUT: requestTimedOut,
 }
 
-function refuse(response: ServerResponse, status: number, message: string): void {
+function sendError(response: ServerResponse, status: number, message: string): void {
   const body = JSON.stringify({ error: message })
   const length = Buffer.byteLength(body)
   response.writeHead(status, {
@@ -124,11 +131,11 @@ function refuse(response: ServerResponse, status: number, message: string): void
 }
 
 /** The same where Node gives no response to write to. */
-function refuseRaw(socket: Duplex, status: number, message: string): void {
+function sendRawError(socket: Duplex, status: number, message: string): void {
   if (!socket.writable) return void socket.destroy()
   const body = JSON.stringify({ error: message })
   // A client that never says goodbye would keep its half of the connection for good.
-  setTimeout(() => socket.destroy(), goodbyeMs).unref()
+  setTimeout(() => socket.destroy(), closeGraceMs).unref()
   socket.end(
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: ${jsonType}\r\n` +
       `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
@@ -136,38 +143,39 @@ function refuseRaw(socket: Duplex, status: number, message: string): void {
 }
 
 /** For a last word to be read. */
-const goodbyeMs = 1_000
+const closeGraceMs = 1_000
 
 const jsonType = 'application/json; charset=utf-8'
 
 /** Connections that wait to be accepted when the socket closes are reset: so first nobody may come. */
-const quietMs = 250
-const quietWithinMs = 5_000
+const quietPeriodMs = 250
+const quietTimeoutMs = 5_000
 
-async function quiet(server: Server): Promise<void> {
-  const begun = Date.now()
-  let last = begun
-  const heard = (): void => void (last = Date.now())
-  server.on('connection', heard)
-  while (Date.now() - last < quietMs && Date.now() - begun < quietWithinMs) await delay(50)
-  server.off('connection', heard)
+async function waitUntilQuiet(server: Server): Promise<void> {
+  const startedAt = Date.now()
+  let lastConnectionAt = startedAt
+  const noteConnection = (): void => void (lastConnectionAt = Date.now())
+  server.on('connection', noteConnection)
+  while (Date.now() - lastConnectionAt < quietPeriodMs && Date.now() - startedAt < quietTimeoutMs)
+    await delay(50)
+  server.off('connection', noteConnection)
 }
 
 /** How often connections that have become idle are looked for while the server drains. */
-const sweepMs = 50
+const idleCheckIntervalMs = 50
 
 /** `close` alone would wait for keep-alive connections that fell idle after it was called. */
-async function drain(
+async function closeServer(
   server: Server,
-  underWay: ReadonlySet<ServerResponse>,
+  inFlight: ReadonlySet<ServerResponse>,
   withinMs: number,
 ): Promise<void> {
   const closed = new Promise<void>(resolve => server.close(() => resolve()))
-  for (const response of underWay) if (!response.headersSent) response.shouldKeepAlive = false
+  for (const response of inFlight) if (!response.headersSent) response.shouldKeepAlive = false
   server.closeIdleConnections()
-  const sweep = setInterval(() => server.closeIdleConnections(), sweepMs)
-  const late = setTimeout(() => server.closeAllConnections(), withinMs)
+  const idleTimer = setInterval(() => server.closeIdleConnections(), idleCheckIntervalMs)
+  const cutTimer = setTimeout(() => server.closeAllConnections(), withinMs)
   await closed
-  clearInterval(sweep)
-  clearTimeout(late)
+  clearInterval(idleTimer)
+  clearTimeout(cutTimer)
 }

@@ -1,4 +1,4 @@
-import { document, type Reference } from '#api/contract/document.ts'
+import { contractDocument, type Reference } from '#api/contract/document.ts'
 import type { Schema } from '#shared/core/shape.ts'
 
 type ObjectSchema = Record<string, unknown> & {
@@ -8,12 +8,12 @@ type ObjectSchema = Record<string, unknown> & {
 }
 
 /** The fields of a named object of the contract, each with its schema; none where there is none. */
-export const fieldsOf = (reference: Reference | undefined): Record<string, unknown> =>
-  (reference && (named(reference.$ref) as ObjectSchema).properties) ?? {}
+export const schemaProperties = (reference: Reference | undefined): Record<string, unknown> =>
+  (reference && (findDefinition(reference.$ref) as ObjectSchema).properties) ?? {}
 
 /** A schema with everything it refers to beside it, as one that leaves this service has to be. */
-export function selfContained(schema: Schema | Reference): ObjectSchema {
-  const opened = '$ref' in schema ? named(schema.$ref as string) : schema
+export function bundleDefinitions(schema: Schema | Reference): ObjectSchema {
+  const root = '$ref' in schema ? findDefinition(schema.$ref as string) : schema
   const $defs: Record<string, unknown> = {}
   const collect = (value: unknown): void => {
     if (Array.isArray(value)) return value.forEach(collect)
@@ -25,12 +25,13 @@ export function selfContained(schema: Schema | Reference): ObjectSchema {
       }
       const name = inner.split('/')[2]!
       if (name in $defs) continue
-      $defs[name] = document.$defs[name]
+      $defs[name] = contractDocument.$defs[name]
       collect($defs[name])
     }
   }
-  collect(opened)
-  return { ...opened, ...(Object.keys($defs).length > 0 && { $defs }) } as ObjectSchema
+  collect(root)
+  return { ...root, ...(Object.keys($defs).length > 0 && { $defs }) } as ObjectSchema
 }
 
-const named = (reference: string): Schema => document.$defs[reference.split('/')[2]!]!
+const findDefinition = (reference: string): Schema =>
+  contractDocument.$defs[reference.split('/')[2]!]!

@@ -1,5 +1,5 @@
 import { Server, type CallToolResult } from '@modelcontextprotocol/server'
-import type { Call } from '#api/mcp/call.ts'
+import type { ToolCaller } from '#api/mcp/tool-caller.ts'
 import { tools } from '#api/mcp/tools.ts'
 import { version } from '#api/edge/version.ts'
 
@@ -33,7 +33,7 @@ const resources = [
  *
  * @param call performs a tool; whose vault it is, is its business
  */
-export function vaultServer(call: Call): Server {
+export function createMcpServer(call: ToolCaller): Server {
   const server = new Server(
     { name: 'memory-vault', title: 'Memory Vault', version },
     { capabilities: { tools: {}, resources: {} }, instructions },
@@ -62,40 +62,40 @@ export function vaultServer(call: Call): Server {
   server.setRequestHandler('resources/read', async ({ params: { uri } }) => {
     const resource = resources.find(known => known.uri === uri)
     if (!resource) throw new Error(`There is no resource ${uri.slice(0, 200)}`)
-    const { status, body } = await call(toolOf(resource.tool)!, resource.args)
-    if (status >= 400) throw new Error(refusalOf(body))
+    const { status, body } = await call(findTool(resource.tool)!, resource.args)
+    if (status >= 400) throw new Error(errorText(body))
     return { contents: [{ uri, mimeType: 'application/json', text: JSON.stringify(body) }] }
   })
   return server
 }
 
 async function callTool(
-  call: Call,
+  call: ToolCaller,
   name: string,
   args: Record<string, unknown>,
 ): Promise<CallToolResult> {
-  const tool = toolOf(name)
+  const tool = findTool(name)
   if (!tool) {
-    return failed(`There is no tool ${name.slice(0, 100)}; there are ${toolNames}`)
+    return errorResult(`There is no tool ${name.slice(0, 100)}; there are ${toolNames}`)
   }
   const { status, body } = await call(tool, args)
-  if (status >= 400) return failed(refusalOf(body))
+  if (status >= 400) return errorResult(errorText(body))
   return {
     content: [{ type: 'text', text: JSON.stringify(body) }],
     structuredContent: body as Record<string, unknown>,
   }
 }
 
-const toolOf = (name: string) => tools.find(tool => tool.name === name)
+const findTool = (name: string) => tools.find(tool => tool.name === name)
 const toolNames = tools.map(({ name }) => name).join(', ')
 
 /** A refusal is for the model to read and do better: it names the field and the bound. */
-const failed = (text: string): CallToolResult => ({
+const errorResult = (text: string): CallToolResult => ({
   isError: true,
   content: [{ type: 'text', text }],
 })
 
-function refusalOf(body: unknown): string {
+function errorText(body: unknown): string {
   const { error = 'The service refused', hint } = body as { error?: string; hint?: string }
   return hint === undefined ? error : `${error}. ${hint}`
 }

@@ -2,12 +2,12 @@ import type { Server } from 'node:http'
 import type { getRequestListener } from '@hono/node-server'
 import type { Context } from 'koa'
 import type { Backend } from '#shared/backend.ts'
-import { schema } from '#shared/storage/queue/queue.ts'
+import { pgBossSchema } from '#shared/storage/queue/queue.ts'
 
 const basePath = '/admin/queues'
 
 /** The page brings its scripts inline. */
-const policy =
+const contentSecurityPolicy =
   "default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline' data:; " +
   "img-src 'self' data:; connect-src 'self'; base-uri 'self'; frame-ancestors 'none'"
 
@@ -23,7 +23,7 @@ export function queueDashboard({ config, log }: Backend): (ctx: Context) => Prom
       import('@pg-boss/dashboard/handler'),
     ])
     const handler = createDashboardHandler({
-      databases: [{ url: config.databaseUrl, name: 'Memory Vault', schema }],
+      databases: [{ url: config.databaseUrl, name: 'Memory Vault', schema: pgBossSchema }],
       basePath,
     })
     server.once('close', () => {
@@ -31,13 +31,14 @@ export function queueDashboard({ config, log }: Backend): (ctx: Context) => Prom
         log.warn({ err: error }, 'dashboard.close-failed'),
       )
     })
-    const withOwnFonts = async (request: Request) => ownFonts(await handler(request))
-    return getRequestListener(withOwnFonts, { overrideGlobalObjects: false })
+    const handleWithoutRemoteFonts = async (request: Request) =>
+      stripRemoteFonts(await handler(request))
+    return getRequestListener(handleWithoutRemoteFonts, { overrideGlobalObjects: false })
   }
 
   return async ctx => {
     listener ??= open((ctx.req.socket as unknown as { server: Server }).server)
-    ctx.set('Content-Security-Policy', policy)
+    ctx.set('Content-Security-Policy', contentSecurityPolicy)
     const listen = await listener
     ctx.respond = false
     await listen(ctx.req, ctx.res)
@@ -48,13 +49,13 @@ export function queueDashboard({ config, log }: Backend): (ctx: Context) => Prom
  * The page without its link to fonts of another host, which its visitors are none of the business of.
  * Its script draws the same page again and must name the same.
  */
-async function ownFonts(answer: Response): Promise<Response> {
+async function stripRemoteFonts(answer: Response): Promise<Response> {
   const { status, statusText, headers } = answer
   if (!/html|javascript/.test(headers.get('content-type') ?? '')) return answer
   const text = (await answer.text())
     .replaceAll(/https:\/\/fonts\.googleapis\.com\/css2[^"'`\s]*/g, 'data:text/css,')
     .replaceAll(/https:\/\/fonts\.(?:googleapis|gstatic)\.com/g, basePath)
-  const kept = new Headers(headers)
-  kept.delete('content-length')
-  return new Response(text, { status, statusText, headers: kept })
+  const responseHeaders = new Headers(headers)
+  responseHeaders.delete('content-length')
+  return new Response(text, { status, statusText, headers: responseHeaders })
 }

@@ -7,9 +7,9 @@ export const presentAccountEvent = (event: AccountEvent): Presented => ({
   action: event.action,
   subject: event.subject,
   actor: event.actor,
-  created_at: new Date(msOf(event.micros)).toISOString(),
+  created_at: new Date(microsToMs(event.micros)).toISOString(),
   hash: event.hash.toString('hex'),
 })
 
 /** Epoch milliseconds of microseconds, which are more than a number holds. */
-export const msOf = (micros: string): number => Number(BigInt(micros) / 1_000n)
+export const microsToMs = (micros: string): number => Number(BigInt(micros) / 1_000n)

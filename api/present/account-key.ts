@@ -1,10 +1,13 @@
 import type { MemoryKey } from '#api/contract/types.ts'
 import type { AccountKey } from '#shared/access/account-keys.postgres.ts'
 
-type Minted = { key: string; name: string; createdAt: Date }
+type NewKeyFields = { key: string; name: string; createdAt: Date }
 
 /** A key that was just made, whole. */
-export const presentMinted = ({ key, name, createdAt }: Minted, expiresAt: Date | null) => ({
+export const presentMintedKey = (
+  { key, name, createdAt }: NewKeyFields,
+  expiresAt: Date | null,
+) => ({
   key,
   name,
   created_at: createdAt.toISOString(),
@@ -14,19 +17,22 @@ export const presentMinted = ({ key, name, createdAt }: Minted, expiresAt: Date 
 /**
  * A key in a listing.
  *
- * @param asking the hash of the credential that asks
+ * @param requesterHash the hash of the credential that asks
  */
-export const presentAccountKey = (key: AccountKey, asking: Buffer | undefined): MemoryKey => ({
+export const presentAccountKey = (
+  key: AccountKey,
+  requesterHash: Buffer | undefined,
+): MemoryKey => ({
   id: key.id,
   masked_key: key.masked,
   name: key.name,
   active: key.active,
-  current: asking !== undefined && key.hash.equals(asking),
+  current: requesterHash !== undefined && key.hash.equals(requesterHash),
   created_at: key.createdAt.toISOString(),
-  expires_at: isoOf(key.expiresAt),
-  revoked_at: isoOf(key.revokedAt),
-  rotated_at: isoOf(key.rotatedAt),
-  last_used_at: isoOf(key.lastUsedAt),
+  expires_at: toIsoOrNull(key.expiresAt),
+  revoked_at: toIsoOrNull(key.revokedAt),
+  rotated_at: toIsoOrNull(key.rotatedAt),
+  last_used_at: toIsoOrNull(key.lastUsedAt),
 })
 
-const isoOf = (date: Date | null): string | null => date?.toISOString() ?? null
+const toIsoOrNull = (date: Date | null): string | null => date?.toISOString() ?? null

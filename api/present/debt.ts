@@ -6,7 +6,7 @@ export const presentDebt = ({ raw, tier2, suggestion }: Debt) => ({
     raw: {
       units: raw.units,
       est_tokens: raw.tokens,
-      importance_equiv: inThousandths(raw.importance),
+      importance_equiv: roundToThousandths(raw.importance),
     },
     tier2: { count: tier2.count, importance: tier2.importance, est_tokens: tier2.tokens },
   },
@@ -19,7 +19,7 @@ export const presentDebt = ({ raw, tier2, suggestion }: Debt) => ({
 export const presentDebtHeader = ({ raw, tier2, suggestion }: Debt) => ({
   raw_units: raw.units,
   raw_tokens: raw.tokens,
-  raw_importance_equiv: inThousandths(raw.importance),
+  raw_importance_equiv: roundToThousandths(raw.importance),
   t2_count: tier2.count,
   t2_importance: tier2.importance,
   t2_tokens: tier2.tokens,
@@ -29,4 +29,4 @@ export const presentDebtHeader = ({ raw, tier2, suggestion }: Debt) => ({
 })
 
 /** A token is 0.003 of importance: no more digits, and no fewer, say what it is. */
-const inThousandths = (importance: number): number => Math.round(importance * 1_000) / 1_000
+const roundToThousandths = (importance: number): number => Math.round(importance * 1_000) / 1_000

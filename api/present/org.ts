@@ -10,7 +10,7 @@ import type {
   OrgUser,
 } from '#api/contract/types.ts'
 import { maskMemberKey } from '#shared/access/key.ts'
-import type { WholeKey } from '#shared/org/member.ts'
+import type { RevealedMemberKey } from '#shared/org/member-keys.ts'
 import type { InstructionsRow } from '#shared/org/instructions.postgres.ts'
 import type { MemberKeyRow } from '#shared/access/member-keys.postgres.ts'
 import type { OrgRow } from '#shared/org/orgs.postgres.ts'
@@ -30,7 +30,7 @@ export const presentOrg = (org: OrgRow): Organization => ({
   updated_at: org.updatedAt.getTime(),
 })
 
-export const presentNewKey = (row: WholeKey): NewMemberKey => ({
+export const presentNewMemberKey = (row: RevealedMemberKey): NewMemberKey => ({
   id: row.id,
   key_id: row.key,
   memory_key: row.key,
@@ -39,7 +39,7 @@ export const presentNewKey = (row: WholeKey): NewMemberKey => ({
   created_at: row.createdAt.getTime(),
 })
 
-export const presentListedKey = (row: MemberKeyRow): ListedMemberKey => ({
+export const presentListedMemberKey = (row: MemberKeyRow): ListedMemberKey => ({
   id: row.id,
   key_id: row.id,
   org_id: row.org,

@@ -1,7 +1,10 @@
 import type { AccountPolicy } from '#shared/accounts/policy.ts'
-import type { Policy } from '#shared/privacy/redaction-decision.ts'
+import type { EffectivePolicy } from '#shared/privacy/redaction-decision.ts'
 
-export const presentPolicy = ({ redaction, from }: Policy) => ({ redaction, decided_by: from })
+export const presentPolicy = ({ redaction, decidedBy }: EffectivePolicy) => ({
+  redaction,
+  decided_by: decidedBy,
+})
 
 export const presentAccountPolicy = ({ retentionDays, ...policy }: AccountPolicy) => ({
   ...presentPolicy(policy),

@@ -6,16 +6,16 @@ import type {
 } from '#api/contract/types.ts'
 import type { SharedMemory } from '#shared/org/shared-memories.mongo.ts'
 import { sensitivityOf } from '#shared/domain/visibility.ts'
-import type { AuditEvent, Revision } from '#shared/org/audit.postgres.ts'
+import type { AuditEvent, MemoryRevision } from '#shared/org/audit.postgres.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'
 import { listRoles } from '#shared/org/roles.postgres.ts'
 import { listTags } from '#shared/org/tags.postgres.ts'
-import type { Snapshot } from '#shared/org/shared-writes.postgres.ts'
+import type { MemorySnapshot } from '#shared/org/shared-writes.postgres.ts'
 
 /** What the roles allow: what says how sensitive a memory is. */
-export type Bands = { org: string; roles: readonly (readonly string[])[] }
+export type SensitivityLookup = { org: string; roles: readonly (readonly string[])[] }
 
-export async function bandsOf(query: Query, org: string): Promise<Bands> {
+export async function sensitivityLookup(query: Query, org: string): Promise<SensitivityLookup> {
   const [roles, tags] = await Promise.all([listRoles(query, org), listTags(query, org)])
   // Whoever may see a tag may see what still bears a label it had before.
   const former = new Map(tags.map(tag => [tag.label, tag.former]))
@@ -27,7 +27,10 @@ export async function bandsOf(query: Query, org: string): Promise<Bands> {
   }
 }
 
-export const presentShared = (memory: SharedMemory, { org, roles }: Bands): PresentedMemory => ({
+export const presentSharedMemory = (
+  memory: SharedMemory,
+  { org, roles }: SensitivityLookup,
+): PresentedMemory => ({
   mem_id: memory.id,
   org_id: org,
   text: memory.text,
@@ -40,7 +43,7 @@ export const presentShared = (memory: SharedMemory, { org, roles }: Bands): Pres
   updated_at: memory.updatedAt,
 })
 
-export const presentEvent = (event: AuditEvent): PresentedEvent => ({
+export const presentAuditEvent = (event: AuditEvent): PresentedEvent => ({
   event_id: event.id,
   action: event.action,
   actor: event.actor,
@@ -55,7 +58,7 @@ export const presentRevision = ({
   before,
   after,
   createdAt,
-}: Revision): SharedRevision => ({
+}: MemoryRevision): SharedRevision => ({
   kind,
   actor,
   events: events.map(({ id, action }) => ({ event_id: id, action })),
@@ -64,7 +67,7 @@ export const presentRevision = ({
   created_at: createdAt,
 })
 
-const presentSnapshot = ({ text, tags, confidence, reviewed }: Snapshot): SharedSnapshot => ({
+const presentSnapshot = ({ text, tags, confidence, reviewed }: MemorySnapshot): SharedSnapshot => ({
   text,
   tags: [...tags],
   confidence,

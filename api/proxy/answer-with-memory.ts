@@ -1,18 +1,32 @@
 import type { Context } from 'koa'
-import { readCall, type Call, type Door } from '#api/proxy/call.ts'
-import { callerOfCall } from '#api/proxy/credentials.ts'
-import { decompressing } from '#api/proxy/decompressing.ts'
+import { readProxyCall, type ProxyCall, type ProxyEndpoint } from '#api/proxy/proxy-call.ts'
+import { authenticateProxyCaller } from '#api/proxy/credentials.ts'
+import { createDecodingParser } from '#api/proxy/decoding-parser.ts'
 import type { Reply } from '#api/proxy/dialects/dialect.ts'
-import { createClock, tellCaller, tellRecalled, type Clock } from '#api/proxy/headers.ts'
-import { answerAgain, keptBytesMax } from '#api/proxy/once.ts'
-import { notAsked, recallInTime, type Recalled } from '#api/proxy/recall-in-time.ts'
-import { endRelayed, hangUp, relay, type Ending } from '#api/proxy/relay.ts'
-import { recordCall } from '#shared/billing/meter.ts'
+import {
+  createRequestTimer,
+  setMemoryHeaders,
+  setRecallHeaders,
+  type RequestTimer,
+} from '#api/proxy/response-headers.ts'
+import { replayStoredResponse, storedBytesMax } from '#api/proxy/idempotency.ts'
+import {
+  disabledRecall,
+  recallWithTimeout,
+  type RecallResult,
+} from '#api/proxy/recall-with-timeout.ts'
+import {
+  endRelayedResponse,
+  clientAbortSignal,
+  relay,
+  type RelayOutcome,
+} from '#api/proxy/relay.ts'
+import { recordModelCall } from '#shared/billing/meter.ts'
 import type { Backend } from '#shared/backend.ts'
-import { requireNothingOver } from '#shared/access/caller.ts'
-import type { Heard, OpenExchange } from '#shared/vault/ingest/open-exchange.ts'
-import { prefixed } from '#shared/models/resolve-model.ts'
-import type { UpstreamAnswer } from '#shared/models/upstream.ts'
+import { requireNothingExpired } from '#shared/access/caller.ts'
+import type { CompletionResult, OpenExchange } from '#shared/vault/ingest/open-exchange.ts'
+import { prefixedName } from '#shared/models/resolve-model.ts'
+import type { UpstreamResponse } from '#shared/models/upstream.ts'
 
 /**
  * Calls a model with memory around it: recalls, forwards, relays, remembers.
@@ -21,132 +35,152 @@ import type { UpstreamAnswer } from '#shared/models/upstream.ts'
  * answer. The answer is stored with it before the client sees its end. Memory never breaks a call: only
  * Postgres, which knows who is asking, must be there.
  */
-export async function answerWithMemory(ctx: Context, backend: Backend, door: Door): Promise<void> {
-  const clock = createClock()
+export async function answerWithMemory(
+  ctx: Context,
+  backend: Backend,
+  endpoint: ProxyEndpoint,
+): Promise<void> {
+  const timer = createRequestTimer()
   try {
-    const caller = await callerOfCall(ctx, backend)
-    tellCaller(ctx, caller)
-    const call = await readCall(ctx, backend, caller, door)
-    const { once } = call
-    if (once.answered !== undefined) {
+    const caller = await authenticateProxyCaller(ctx, backend)
+    setMemoryHeaders(ctx, caller)
+    const call = await readProxyCall(ctx, backend, caller, endpoint)
+    const { idempotentCall } = call
+    if (idempotentCall.storedResponse !== undefined) {
       // What was answered may be among what is over.
-      requireNothingOver(caller)
-      return answerAgain(ctx, once.answered)
+      requireNothingExpired(caller)
+      return replayStoredResponse(ctx, idempotentCall.storedResponse)
     }
-    let kept: Kept = 'nothing'
+    let response: ResponseToStore = 'nothing'
     try {
-      kept = await converse(ctx, backend, door, call, clock)
+      response = await runCall(ctx, backend, endpoint, call, timer)
     } finally {
       // Whoever sends the call again is told to wait for a while; nothing worse.
-      await once.end(kept).catch((error: unknown) => {
+      await idempotentCall.finish(response).catch((error: unknown) => {
         backend.log.warn({ err: error }, 'proxy.answer-not-kept')
       })
     }
-    endRelayed(ctx)
+    endRelayedResponse(ctx)
   } finally {
-    clock.tell(ctx)
+    timer.setTimingHeaders(ctx)
   }
 }
 
-type Kept = Parameters<Call['once']['end']>[0]
+type ResponseToStore = Parameters<ProxyCall['idempotentCall']['finish']>[0]
 
 /** @returns what is kept of the answer for a request that is sent again. */
-async function converse(
+async function runCall(
   ctx: Context,
   backend: Backend,
-  door: Door,
-  call: Call,
-  clock: Clock,
-): Promise<Kept> {
-  const left = hangUp(ctx)
-  const [recalled, open] = await Promise.all([recalledFor(backend, call), openedFor(backend, call)])
-  tellRecalled(ctx, recalled)
-  let heard: Said = unheard
+  endpoint: ProxyEndpoint,
+  call: ProxyCall,
+  timer: RequestTimer,
+): Promise<ResponseToStore> {
+  const clientSignal = clientAbortSignal(ctx)
+  const [recalled, exchange] = await Promise.all([
+    recallForCall(backend, call),
+    openExchange(backend, call),
+  ])
+  setRecallHeaders(ctx, recalled)
+  let outcome: ReplyOutcome = noReply
   try {
-    const answer = await clock.waiting(asked(backend, call, recalled, left))
-    clock.tell(ctx)
-    const { kept, ...said } = await relayed(ctx, backend, door, call, answer)
-    heard = said
+    const answer = await timer.timeProvider(callProvider(backend, call, recalled, clientSignal))
+    timer.setTimingHeaders(ctx)
+    const { kept, ...replyOutcome } = await relayResponse(ctx, backend, endpoint, call, answer)
+    outcome = replyOutcome
     return kept
   } catch (error) {
-    if (!left.aborted) throw error
-    return leave(ctx)
+    if (!clientSignal.aborted) throw error
+    return abortAsClientClosed(ctx)
   } finally {
-    const { recalledTokens, kept } = recalled
-    await Promise.all([remember(backend, call, open, { ...heard, recalledTokens }), kept])
+    const { recalledTokens, persisted } = recalled
+    await Promise.all([
+      closeExchange(backend, call, exchange, { ...outcome, recalledTokens }),
+      persisted,
+    ])
   }
 }
 
-function asked(
+function callProvider(
   { upstream }: Backend,
-  { request, model, target }: Call,
-  { context, place }: Recalled,
+  { request, model, target }: ProxyCall,
+  { context, blockIndex }: RecallResult,
   signal: AbortSignal,
-): Promise<UpstreamAnswer> {
+): Promise<UpstreamResponse> {
   const renamed = request.model !== undefined && request.model !== model.name
-  const body = request.write({
+  const body = request.serialize({
     ...(renamed && { model: model.name }),
-    ...(context !== null && { context, place }),
+    ...(context !== null && { context, place: blockIndex }),
   })
   return upstream.post({ ...target, provider: model.provider, body, signal })
 }
 
 /** Hands the answer on. @returns what was heard of it, and what is kept of its bytes. */
-async function relayed(
+async function relayResponse(
   ctx: Context,
   { config }: Backend,
-  { dialect }: Door,
-  call: Call,
-  answer: UpstreamAnswer,
-): Promise<Said & { kept: Kept }> {
+  { dialect }: ProxyEndpoint,
+  call: ProxyCall,
+  answer: UpstreamResponse,
+): Promise<ReplyOutcome & { kept: ResponseToStore }> {
   const { status, headers } = answer
   const contentType = String(headers['content-type'] ?? '')
-  const listener = decompressing(
-    dialect.listen({ status, contentType }),
+  const replyParser = createDecodingParser(
+    dialect.createReplyParser({ status, contentType }),
     String(headers['content-encoding'] ?? ''),
   )
-  const copy = call.once.keeps ? copyOf(answer) : undefined
-  const hear = (bytes: Buffer): void => {
-    listener.hear(bytes)
+  const copy = call.idempotentCall.shouldStore ? createResponseCopy(answer) : undefined
+  const onBytes = (bytes: Buffer): void => {
+    replyParser.feed(bytes)
     copy?.hear(bytes)
   }
-  const ending = await relay(ctx, answer, { hear, patienceMs: config.clientPatienceMs })
-  const said = heardOf(call, answer, await listener.end(), ending)
-  return { ...said, kept: copy && ending === 'whole' && status < 300 ? copy.end() : 'nothing' }
+  const ending = await relay(ctx, answer, { onBytes, clientTimeoutMs: config.clientTimeoutMs })
+  const outcome = toReplyOutcome(call, answer, await replyParser.end(), ending)
+  return { ...outcome, kept: copy && ending === 'whole' && status < 300 ? copy.end() : 'nothing' }
 }
 
-const recalledFor = (
+const recallForCall = (
   backend: Backend,
-  { caller, request, decision, session, space, turnId }: Call,
-): Recalled | Promise<Recalled> => {
-  if (!decision.retrieve) return notAsked
-  const { turn, turns } = request
-  if (!turn || !turnId) return { ...notAsked, status: 'none' }
-  return recallInTime(backend, caller, { turns, turn, turnId, session, space })
+  { caller, request, memoryAccess, session, space, turnId }: ProxyCall,
+): RecallResult | Promise<RecallResult> => {
+  if (!memoryAccess.retrieve) return disabledRecall
+  const { userTurn, turns } = request
+  if (!userTurn || !turnId) return { ...disabledRecall, status: 'none' }
+  return recallWithTimeout(backend, caller, { turns, turn: userTurn, turnId, session, space })
 }
 
 /** Undefined when nothing of this call may be stored. */
-function openedFor(
+function openExchange(
   { exchanges }: Backend,
-  { caller, request, decision, session, space, model, once, expiresAt, turnId }: Call,
+  {
+    caller,
+    request,
+    memoryAccess,
+    session,
+    space,
+    model,
+    idempotentCall,
+    expiresAt,
+    turnId,
+  }: ProxyCall,
 ): Promise<OpenExchange> | undefined {
-  const said = decision.store ? request.said : []
-  if (said.length === 0 && !decision.storeReply) return undefined
+  const newMessages = memoryAccess.store ? request.newMessages : []
+  if (newMessages.length === 0 && !memoryAccess.storeReply) return undefined
   return exchanges.open({
-    operation: once.operation,
+    operation: idempotentCall.operation,
     owner: caller,
     session,
     embeddings: space.model,
-    model: prefixed(model),
-    said,
+    model: prefixedName(model),
+    said: newMessages,
     expiresAt,
     turn: turnId,
   })
 }
 
-type Said = Omit<Heard, 'recalledTokens'>
+type ReplyOutcome = Omit<CompletionResult, 'recalledTokens'>
 
-const unheard: Said = {
+const noReply: ReplyOutcome = {
   text: null,
   interrupted: true,
   unanswered: true,
@@ -155,15 +189,15 @@ const unheard: Said = {
 }
 
 /** Nothing of an error is remembered; of an answer that broke off, what was heard. */
-function heardOf(
-  { decision }: Call,
-  { status }: UpstreamAnswer,
+function toReplyOutcome(
+  { memoryAccess }: ProxyCall,
+  { status }: UpstreamResponse,
   { text, complete, failed, inputTokens = 0, outputTokens = 0 }: Reply,
-  ending: Ending,
-): Said {
+  ending: RelayOutcome,
+): ReplyOutcome {
   const answered = status < 400 && !failed && (complete || text !== '')
   return {
-    text: answered && decision.storeReply && text !== '' ? text : null,
+    text: answered && memoryAccess.storeReply && text !== '' ? text : null,
     interrupted: ending !== 'whole' || failed || !complete,
     unanswered: !answered,
     inputTokens,
@@ -172,20 +206,20 @@ function heardOf(
 }
 
 /** Longest that a client waits for the end of its answer while the database is slow. */
-const storedWithinMs = 2_000
+const storeTimeoutMs = 2_000
 
-async function remember(
+async function closeExchange(
   backend: Backend,
-  { caller, model, session, once }: Call,
-  open: OpenExchange | undefined,
-  heard: Heard,
+  { caller, model, session, idempotentCall }: ProxyCall,
+  exchange: OpenExchange | undefined,
+  outcome: CompletionResult,
 ): Promise<void> {
-  if (open) return backend.exchanges.close(open, heard, storedWithinMs)
-  const { inputTokens, outputTokens, recalledTokens } = heard
-  recordCall(backend, caller, {
-    id: once.operation,
+  if (exchange) return backend.exchanges.close(exchange, outcome, storeTimeoutMs)
+  const { inputTokens, outputTokens, recalledTokens } = outcome
+  recordModelCall(backend, caller, {
+    id: idempotentCall.operation,
     kind: 'proxy',
-    model: prefixed(model),
+    model: prefixedName(model),
     session,
     inputTokens,
     outputTokens,
@@ -194,25 +228,25 @@ async function remember(
 }
 
 /** Nobody is there any more to be answered. */
-function leave(ctx: Context): 'nothing' {
+function abortAsClientClosed(ctx: Context): 'nothing' {
   ctx.respond = false
   ctx.status = 499
   return 'nothing'
 }
 
 /** The bytes of an answer that may be given again. */
-function copyOf({ status, headers }: UpstreamAnswer) {
+function createResponseCopy({ status, headers }: UpstreamResponse) {
   const type = String(headers['content-type'] ?? '')
   const chunks: Buffer[] = []
   let bytes = /event-stream/i.test(type) || headers['content-encoding'] ? Infinity : 0
   return {
     hear(chunk: Buffer): void {
       bytes += chunk.length
-      if (bytes <= keptBytesMax) chunks.push(chunk)
+      if (bytes <= storedBytesMax) chunks.push(chunk)
       else chunks.length = 0
     },
     end: () =>
-      bytes <= keptBytesMax
+      bytes <= storedBytesMax
         ? { status, type, body: Buffer.concat(chunks).toString('base64') }
         : null,
   }

@@ -1,6 +1,6 @@
 import type { Context } from 'koa'
 import { bodyLimits, requireUtf8 } from '#api/edge/body.ts'
-import { bytesIn } from '#api/edge/lines.ts'
+import { readBodyBytes } from '#api/edge/ndjson.ts'
 import { Refusal } from '#shared/core/errors.ts'
 
 const bytesMax = bodyLimits.large
@@ -10,7 +10,7 @@ const bytesMax = bodyLimits.large
  *
  * @throws Refusal `unsupported` for a content type or encoding we do not read; `too-large` beyond 20 MiB.
  */
-export async function readBytes(ctx: Context): Promise<Buffer> {
+export async function readRequestBytes(ctx: Context): Promise<Buffer> {
   const encoding = (ctx.get('content-encoding') || 'identity').trim().toLowerCase()
   if (encoding !== 'identity' && encoding !== 'gzip' && encoding !== 'deflate') {
     throw new Refusal(
@@ -29,7 +29,7 @@ export async function readBytes(ctx: Context): Promise<Buffer> {
   requireUtf8(ctx)
   const chunks: Uint8Array[] = []
   let bytes = 0
-  for await (const chunk of bytesIn(ctx, encoding)) {
+  for await (const chunk of readBodyBytes(ctx, encoding)) {
     bytes += chunk.length
     if (bytes > bytesMax) {
       throw new Refusal('too-large', 'The body is larger than this endpoint takes')

@@ -1,14 +1,14 @@
 import type { Context } from 'koa'
-import { bearerOf, callerOf } from '#api/edge/request.ts'
+import { bearerToken, authenticateRequest } from '#api/edge/request.ts'
 import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import type { Caller } from '#shared/access/caller.ts'
-import { holdsKey, looksLikeKey } from '#shared/access/key.ts'
-import { providerKeyOf } from '#shared/access/provider-key.ts'
+import { containsKey, looksLikeKey } from '#shared/access/key.ts'
+import { openProviderKey } from '#shared/access/provider-key.ts'
 import type { ProviderName } from '#shared/core/provider-registry.ts'
 
 /** A model call goes on without memory rather than wait for the removal of what is over. */
-const overWithinMs = 1_000
+const purgeTimeoutMs = 1_000
 
 /**
  * Who makes a model call. Google's clients send the one key they are given as `x-goog-api-key`: a Memory
@@ -17,20 +17,20 @@ const overWithinMs = 1_000
  *
  * @throws what `callerOf` throws.
  */
-export async function callerOfCall(
+export async function authenticateProxyCaller(
   ctx: Context,
   backend: Pick<Backend, 'findKey' | 'config' | 'expiry'>,
 ): Promise<Caller> {
-  const google = ctx.get('x-goog-api-key').trim()
-  if (looksLikeKey(google)) {
-    const given = ctx.get('x-memory-key').trim()
-    const narrower = given === '' || google.startsWith(`${given}:`)
-    if (!narrower && given !== google && !given.startsWith(`${google}:`)) {
+  const googleKey = ctx.get('x-goog-api-key').trim()
+  if (looksLikeKey(googleKey)) {
+    const memoryKey = ctx.get('x-memory-key').trim()
+    const isGoogleKeyNarrower = memoryKey === '' || googleKey.startsWith(`${memoryKey}:`)
+    if (!isGoogleKeyNarrower && memoryKey !== googleKey && !memoryKey.startsWith(`${googleKey}:`)) {
       throw new Refusal('unauthenticated', 'Two different Memory Keys in one request')
     }
-    if (narrower) ctx.req.headers['x-memory-key'] = google
+    if (isGoogleKeyNarrower) ctx.req.headers['x-memory-key'] = googleKey
   }
-  return callerOf(ctx, backend, overWithinMs)
+  return authenticateRequest(ctx, backend, purgeTimeoutMs)
 }
 
 /**
@@ -39,9 +39,9 @@ export async function callerOfCall(
  *
  * @throws Refusal `unauthenticated` when `X-Provider-Key` holds a Memory Key or no key at all.
  */
-function broughtKey(ctx: Context): string | undefined {
-  const own = ctx.get('x-provider-key').trim()
-  if (holdsKey(own)) {
+function providerKeyFromRequest(ctx: Context): string | undefined {
+  const explicitKey = ctx.get('x-provider-key').trim()
+  if (containsKey(explicitKey)) {
     throw new Refusal(
       'unauthenticated',
       'X-Provider-Key holds a Memory Key',
@@ -49,14 +49,14 @@ function broughtKey(ctx: Context): string | undefined {
     )
   }
   const { key } = ctx.query
-  const brought = [
-    own,
-    bearerOf(ctx) ?? '',
+  const providerKey = [
+    explicitKey,
+    bearerToken(ctx) ?? '',
     ctx.get('x-api-key').trim(),
     ctx.get('x-goog-api-key').trim(),
     typeof key === 'string' ? key.trim() : '',
-  ].find(value => value !== '' && !holdsKey(value))
-  if (brought === undefined || /^[\x21-\x7E]{1,1024}$/.test(brought)) return brought
+  ].find(value => value !== '' && !containsKey(value))
+  if (providerKey === undefined || /^[\x21-\x7E]{1,1024}$/.test(providerKey)) return providerKey
   throw new Refusal(
     'unauthenticated',
     'The provider key is not one: it must be 1 to 1024 printable ASCII characters',
@@ -69,13 +69,13 @@ function broughtKey(ctx: Context): string | undefined {
  *
  * @throws Refusal `unauthenticated` naming the provider when there is none.
  */
-export async function payingKey(
+export async function resolveProviderKey(
   ctx: Context,
   backend: Pick<Backend, 'postgres' | 'seal'>,
   { account }: Caller,
   provider: ProviderName,
 ): Promise<string | undefined> {
-  const key = broughtKey(ctx) ?? (await providerKeyOf(backend, account, provider))
+  const key = providerKeyFromRequest(ctx) ?? (await openProviderKey(backend, account, provider))
   if (key !== undefined || provider === 'ollama') return key
   throw new Refusal(
     'unauthenticated',

@@ -2,13 +2,13 @@ import type { Context } from 'koa'
 import type { SwitchQuery } from '#api/contract/types.ts'
 import type { BodySwitches } from '#api/proxy/dialects/dialect.ts'
 import { Refusal } from '#shared/core/errors.ts'
-import { permitsOf, type Mode, type Permits } from '#shared/access/key.ts'
+import { permissionsByMode, type KeyMode, type Permissions } from '#shared/access/key.ts'
 
 /** What one channel of a request (its headers, its query, its body) says about memory. */
-export type Switches = {
+export type ChannelSwitches = {
   /** False: no memory at all. */
   memory?: boolean | undefined
-  mode?: Mode | undefined
+  mode?: KeyMode | undefined
   /** False: nothing of what the user says is stored. */
   store?: boolean | undefined
   /** False: nothing of what the model answers is stored. */
@@ -16,17 +16,20 @@ export type Switches = {
 }
 
 /** What this call may do with memory. */
-export type Decision = { retrieve: boolean; store: boolean; storeReply: boolean }
+export type MemoryAccess = { retrieve: boolean; store: boolean; storeReply: boolean }
 
 /**
  * One decision out of the key's suffix and every channel. A switch takes away and never gives, so what
  * is allowed is what all of them allow: neither their order nor their number matters, and no channel
  * overrules another.
  */
-export function decide(permits: Permits, channels: readonly Switches[]): Decision {
-  const every = (allows: (switches: Switches) => boolean): boolean => channels.every(allows)
-  const mode = (switches: Switches): Permits =>
-    permitsOf[switches.memory === false ? 'off' : (switches.mode ?? 'on')]
+export function resolveMemoryAccess(
+  permits: Permissions,
+  channels: readonly ChannelSwitches[],
+): MemoryAccess {
+  const every = (allows: (switches: ChannelSwitches) => boolean): boolean => channels.every(allows)
+  const mode = (switches: ChannelSwitches): Permissions =>
+    permissionsByMode[switches.memory === false ? 'off' : (switches.mode ?? 'on')]
   const stores = permits.store && every(switches => mode(switches).store)
   return {
     retrieve: permits.retrieve && every(switches => mode(switches).retrieve),
@@ -36,10 +39,10 @@ export function decide(permits: Permits, channels: readonly Switches[]): Decisio
 }
 
 /** @throws Refusal `invalid` for a value that is none. */
-export const headerSwitches = (ctx: Context): Switches => ({
-  mode: choiceIn(ctx, 'X-Memory-Mode', modes),
-  store: choiceIn(ctx, 'X-Memory-Store', truths),
-  storeReply: choiceIn(ctx, 'X-Memory-Store-Response', truths),
+export const headerSwitches = (ctx: Context): ChannelSwitches => ({
+  mode: parseEnumHeader(ctx, 'X-Memory-Mode', modes),
+  store: parseEnumHeader(ctx, 'X-Memory-Store', booleans),
+  storeReply: parseEnumHeader(ctx, 'X-Memory-Store-Response', booleans),
 })
 
 /** A hundred years. */
@@ -50,10 +53,10 @@ const ttlMax = 3_153_600_000
  *
  * @throws Refusal `invalid` for a value that is none.
  */
-export function secondsToLive(ctx: Context): number | undefined {
-  const said = ctx.get('X-Memory-TTL').trim()
-  if (said === '') return undefined
-  const seconds = /^\d{1,10}$/.test(said) ? Number(said) : 0
+export function parseTtlHeader(ctx: Context): number | undefined {
+  const value = ctx.get('X-Memory-TTL').trim()
+  if (value === '') return undefined
+  const seconds = /^\d{1,10}$/.test(value) ? Number(value) : 0
   if (seconds >= 1 && seconds <= ttlMax) return seconds
   throw new Refusal(
     'invalid',
@@ -63,16 +66,16 @@ export function secondsToLive(ctx: Context): number | undefined {
 }
 
 const modes = { on: 'on', off: 'off', read: 'read', write: 'write' } as const
-const truths = { true: true, false: false } as const
+const booleans = { true: true, false: false } as const
 
-function choiceIn<Value>(
+function parseEnumHeader<Value>(
   ctx: Context,
   header: string,
   choices: Record<string, Value>,
 ): Value | undefined {
-  const said = ctx.get(header).trim().toLowerCase()
-  if (said === '') return undefined
-  if (Object.hasOwn(choices, said)) return choices[said]
+  const value = ctx.get(header).trim().toLowerCase()
+  if (value === '') return undefined
+  if (Object.hasOwn(choices, value)) return choices[value]
   throw new Refusal(
     'invalid',
     `${header} must be one of ${Object.keys(choices).join(', ')}`,
@@ -80,13 +83,13 @@ function choiceIn<Value>(
   )
 }
 
-export const querySwitches = ({ memory, mode, store }: SwitchQuery): Switches => ({
+export const querySwitches = ({ memory, mode, store }: SwitchQuery): ChannelSwitches => ({
   memory: memory === undefined ? undefined : memory === 'on',
   mode,
   store: store === undefined ? undefined : store === 'true',
 })
 
-export const bodySwitches = (body: BodySwitches): Switches => ({
+export const bodySwitches = (body: BodySwitches): ChannelSwitches => ({
   memory: body.memory,
   mode: body.memory_mode,
   store: body.memory_store,

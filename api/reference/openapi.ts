@@ -1,7 +1,18 @@
-import { document, type Content, type Endpoint, type Reference } from '#api/contract/document.ts'
+import {
+  contractDocument,
+  type Content,
+  type Endpoint,
+  type Reference,
+} from '#api/contract/document.ts'
 import type { Schema } from '#shared/core/shape.ts'
 import { examples } from '#api/reference/examples.ts'
-import { credentials, securityOf, statusText, tagOf, tags } from '#api/reference/words.ts'
+import {
+  securitySchemes,
+  securityRequirements,
+  statusText,
+  tagForPath,
+  tags,
+} from '#api/reference/openapi-texts.ts'
 
 type Json = Record<string, unknown>
 
@@ -20,18 +31,19 @@ export type OpenApi = {
  *
  * @param served decides by method and path (as the router takes it) what is described
  */
-export function openApi(
+export function buildOpenApi(
   version: string,
   served: (method: string, path: string) => boolean = () => true,
 ): OpenApi {
-  const endpoints = Object.values(document.endpoints).filter(({ method, path }) =>
+  const endpoints = Object.values(contractDocument.endpoints).filter(({ method, path }) =>
     served(method, path),
   )
   const paths: OpenApi['paths'] = {}
   for (const endpoint of endpoints) {
-    ;(paths[pathOf(endpoint.path)] ??= {})[endpoint.method.toLowerCase()] = operationOf(endpoint)
+    ;(paths[toOpenApiPath(endpoint.path)] ??= {})[endpoint.method.toLowerCase()] =
+      buildOpenApiOperation(endpoint)
   }
-  const used = new Set(endpoints.map(({ path }) => tagOf(path)))
+  const used = new Set(endpoints.map(({ path }) => tagForPath(path)))
   return {
     openapi: '3.1.1',
     info: {
@@ -46,34 +58,34 @@ export function openApi(
     tags: tags.filter(({ name }) => used.has(name)),
     paths,
     components: {
-      schemas: schemasOf(endpoints),
-      responses: refusalsOf(endpoints),
-      headers: headersOf(endpoints),
-      securitySchemes: credentials,
+      schemas: collectSchemas(endpoints),
+      responses: buildErrorResponses(endpoints),
+      headers: buildHeaderComponents(endpoints),
+      securitySchemes,
     },
   }
 }
 
-const descriptionOf = ({ description, needs }: Endpoint): string =>
+const describeEndpoint = ({ description, needs }: Endpoint): string =>
   needs.includes('govern')
     ? `${description} Of Memory Keys, only one that was made with the account may ask, and what it was rotated into.`
     : description
 
-function operationOf(endpoint: Endpoint): Json {
+function buildOpenApiOperation(endpoint: Endpoint): Json {
   const { operation, summary, path, auth } = endpoint
   return {
     operationId: operation,
-    tags: [tagOf(path)],
+    tags: [tagForPath(path)],
     summary: summary.replace(/\.$/, ''),
-    description: descriptionOf(endpoint),
-    security: securityOf(auth),
-    ...(parametersOf(endpoint).length > 0 && { parameters: parametersOf(endpoint) }),
-    ...(endpoint.body && { requestBody: requestOf(endpoint, endpoint.body) }),
+    description: describeEndpoint(endpoint),
+    security: securityRequirements(auth),
+    ...(buildParameters(endpoint).length > 0 && { parameters: buildParameters(endpoint) }),
+    ...(endpoint.body && { requestBody: buildRequestBody(endpoint, endpoint.body) }),
     responses: {
       ...Object.fromEntries(
         Object.entries(endpoint.answers).map(([status, content]) => [
           status,
-          answerOf(endpoint, status, content),
+          buildResponse(endpoint, status, content),
         ]),
       ),
       ...Object.fromEntries(
@@ -86,28 +98,32 @@ function operationOf(endpoint: Endpoint): Json {
   }
 }
 
-const parametersOf = ({ params, query, headers, operation }: Endpoint): Json[] => [
-  ...fieldsOf(params).map(field => parameterOf('path', field, operation)),
-  ...fieldsOf(query).map(field => parameterOf('query', field, operation)),
-  ...fieldsOf(headers).map(field => parameterOf('header', field, operation)),
+const buildParameters = ({ params, query, headers, operation }: Endpoint): Json[] => [
+  ...listFields(params).map(field => buildParameter('path', field, operation)),
+  ...listFields(query).map(field => buildParameter('query', field, operation)),
+  ...listFields(headers).map(field => buildParameter('header', field, operation)),
 ]
 
-type Field = { name: string; schema: Schema; required: boolean }
+type SchemaField = { name: string; schema: Schema; required: boolean }
 
-function parameterOf(place: 'path' | 'query' | 'header', field: Field, operation: string): Json {
-  const { description, ...schema } = relinked(resolved(field.schema)) as Json
-  const example = examples[operation]?.[place === 'header' ? 'headers' : place]?.[field.name]
+function buildParameter(
+  location: 'path' | 'query' | 'header',
+  field: SchemaField,
+  operation: string,
+): Json {
+  const { description, ...schema } = rewriteReferences(resolveReferences(field.schema)) as Json
+  const example = examples[operation]?.[location === 'header' ? 'headers' : location]?.[field.name]
   return {
     name: field.name,
-    in: place,
-    required: place === 'path' || field.required,
+    in: location,
+    required: location === 'path' || field.required,
     ...(description !== undefined && { description }),
     schema,
     ...(example !== undefined && { example }),
   }
 }
 
-function requestOf(
+function buildRequestBody(
   { operation }: Endpoint,
   { media, required, ...content }: Endpoint['body'] & {},
 ) {
@@ -117,13 +133,13 @@ function requestOf(
     content: Object.fromEntries(
       media.map(type => [
         type,
-        { schema: schemaOf(content, type), ...(example !== undefined && { example }) },
+        { schema: buildContentSchema(content, type), ...(example !== undefined && { example }) },
       ]),
     ),
   }
 }
 
-const answerOf = (endpoint: Endpoint, status: string, content: Content): Json => ({
+const buildResponse = (endpoint: Endpoint, status: string, content: Content): Json => ({
   description: statusText(Number(status)),
   ...(endpoint.sends.length > 0 && {
     headers: Object.fromEntries(
@@ -131,13 +147,16 @@ const answerOf = (endpoint: Endpoint, status: string, content: Content): Json =>
     ),
   }),
   content: Object.fromEntries(
-    content.media.map(type => [type, { schema: schemaOf(content, type) }]),
+    content.media.map(type => [type, { schema: buildContentSchema(content, type) }]),
   ),
 })
 
 /** A stream is a text as far as OpenAPI 3.1 goes; what its lines are is told beside it. */
-function schemaOf({ schema, lines }: Pick<Content, 'schema' | 'lines'>, type: string): Json {
-  const linked = relinked(schema) as Json
+function buildContentSchema(
+  { schema, lines }: Pick<Content, 'schema' | 'lines'>,
+  type: string,
+): Json {
+  const linked = rewriteReferences(schema) as Json
   if (type === 'text/event-stream') {
     return { type: 'string', description: 'server-sent events, as the provider sends them' }
   }
@@ -146,9 +165,9 @@ function schemaOf({ schema, lines }: Pick<Content, 'schema' | 'lines'>, type: st
 }
 
 /** The fields of a parameter object. */
-function fieldsOf(reference: Reference | undefined): Field[] {
+function listFields(reference: Reference | undefined): SchemaField[] {
   if (!reference) return []
-  const { properties = {}, required = [] } = resolved(reference) as {
+  const { properties = {}, required = [] } = resolveReferences(reference) as {
     properties?: Record<string, Schema>
     required?: string[]
   }
@@ -160,46 +179,47 @@ function fieldsOf(reference: Reference | undefined): Field[] {
 }
 
 /** Follows references of a parameter, so that its description and type stand side by side. */
-function resolved(schema: Schema): Schema {
+function resolveReferences(schema: Schema): Schema {
   const { $ref, ...beside } = schema as { $ref?: string }
   if ($ref === undefined) return schema
-  const found = $ref
+  const definition = $ref
     .slice('#/'.length)
     .split('/')
-    .reduce<unknown>((part, name) => (part as Record<string, unknown>)[name], document)
-  return { ...resolved(found as Schema), ...beside }
+    .reduce<unknown>((part, name) => (part as Record<string, unknown>)[name], contractDocument)
+  return { ...resolveReferences(definition as Schema), ...beside }
 }
 
 /** What bodies and answers refer to; parameters are written out where they are. */
-function schemasOf(endpoints: readonly Endpoint[]): Json {
+function collectSchemas(endpoints: readonly Endpoint[]): Json {
   const wanted = new Set<string>(['ErrorBody'])
   const visit = (value: unknown): void => {
     if (Array.isArray(value)) return value.forEach(visit)
     if (typeof value !== 'object' || value === null) return
     for (const [name, inner] of Object.entries(value)) {
       if (name !== '$ref' || typeof inner !== 'string') visit(inner)
-      else if (!wanted.has(definitionOf(inner))) {
-        wanted.add(definitionOf(inner))
-        visit(document.$defs[definitionOf(inner)])
+      else if (!wanted.has(definitionName(inner))) {
+        wanted.add(definitionName(inner))
+        visit(contractDocument.$defs[definitionName(inner)])
       }
     }
   }
   for (const { body, answers, params, query, headers } of endpoints) {
     visit([body?.schema, Object.values(answers).map(({ schema }) => schema)])
-    for (const { schema } of [params, query, headers].flatMap(fieldsOf)) visit(resolved(schema))
+    for (const { schema } of [params, query, headers].flatMap(listFields))
+      visit(resolveReferences(schema))
   }
-  visit(document.$defs.ErrorBody)
-  visit(Object.values(fieldsOfAnswerHeaders()).map(({ schema }) => resolved(schema)))
+  visit(contractDocument.$defs.ErrorBody)
+  visit(Object.values(listAnswerHeaders()).map(({ schema }) => resolveReferences(schema)))
   return Object.fromEntries(
-    Object.entries(document.$defs)
+    Object.entries(contractDocument.$defs)
       .filter(([name]) => wanted.has(name))
-      .map(([name, schema]) => [name, relinked(schema)]),
+      .map(([name, schema]) => [name, rewriteReferences(schema)]),
   )
 }
 
-const definitionOf = (reference: string): string => reference.split('/')[2]!
+const definitionName = (reference: string): string => reference.split('/')[2]!
 
-function refusalsOf(endpoints: readonly Endpoint[]): Json {
+function buildErrorResponses(endpoints: readonly Endpoint[]): Json {
   const statuses = [...new Set(endpoints.flatMap(({ errors }) => errors))].toSorted()
   return Object.fromEntries(
     statuses.map(status => [
@@ -215,14 +235,14 @@ function refusalsOf(endpoints: readonly Endpoint[]): Json {
   )
 }
 
-const fieldsOfAnswerHeaders = (): Field[] => fieldsOf({ $ref: '#/$defs/AnswerHeaders' })
+const listAnswerHeaders = (): SchemaField[] => listFields({ $ref: '#/$defs/AnswerHeaders' })
 
-function headersOf(endpoints: readonly Endpoint[]): Json {
+function buildHeaderComponents(endpoints: readonly Endpoint[]): Json {
   const sent = new Set(['retry-after', ...endpoints.flatMap(({ sends }) => sends)])
-  const fields = fieldsOfAnswerHeaders().filter(({ name }) => sent.has(name.toLowerCase()))
+  const fields = listAnswerHeaders().filter(({ name }) => sent.has(name.toLowerCase()))
   return Object.fromEntries(
     fields.map(({ name, schema }) => {
-      const { description, ...rest } = relinked(resolved(schema)) as Json
+      const { description, ...rest } = rewriteReferences(resolveReferences(schema)) as Json
       return [
         name.toLowerCase(),
         { ...(description !== undefined && { description }), schema: rest },
@@ -232,19 +252,19 @@ function headersOf(endpoints: readonly Endpoint[]): Json {
 }
 
 /** References of the contract as references of an OpenAPI document. */
-function relinked(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(relinked)
+function rewriteReferences(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(rewriteReferences)
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(
     Object.entries(value).map(([name, inner]) => [
       name,
       name === '$ref' && typeof inner === 'string'
         ? inner.replace('#/$defs/', '#/components/schemas/')
-        : relinked(inner),
+        : rewriteReferences(inner),
     ]),
   )
 }
 
 /** `/v1/orgs/:orgId` as `/v1/orgs/{orgId}`. */
-export const pathOf = (path: string): string =>
+export const toOpenApiPath = (path: string): string =>
   path.replaceAll(/\/:([A-Za-z]+)/g, (_, name: string) => `/{${name}}`)

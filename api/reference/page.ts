@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs'
-import { assetOf, type Asset } from '#api/edge/assets.ts'
+import { createAsset, type Asset } from '#api/edge/assets.ts'
 
 /** What a page of this service may load: its own files, and nothing of anyone else. */
-export const pagePolicy =
+export const docsSecurityPolicy =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
   "connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-const page = `<!doctype html>
+const pageHtml = `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -23,7 +23,7 @@ const page = `<!doctype html>
 </html>
 `
 
-const start = `window.onload = () => {
+const swaggerStartScript = `window.onload = () => {
   SwaggerUIBundle({
     url: '/openapi.json',
     dom_id: '#reference',
@@ -38,16 +38,16 @@ const start = `window.onload = () => {
 }
 `
 
-const fileOf = (name: string): Buffer =>
+const readSwaggerFile = (name: string): Buffer =>
   readFileSync(new URL(import.meta.resolve(`swagger-ui-dist/${name}`)))
 
 /** The interactive reference: the page and its files, by path. Everything comes from this service. */
-export const referencePage = (): Record<string, Asset> => ({
-  '/docs': assetOf('text/html; charset=utf-8', page),
-  '/docs/start.js': assetOf('text/javascript; charset=utf-8', start),
-  '/docs/swagger-ui-bundle.js': assetOf(
+export const referencePageFiles = (): Record<string, Asset> => ({
+  '/docs': createAsset('text/html; charset=utf-8', pageHtml),
+  '/docs/start.js': createAsset('text/javascript; charset=utf-8', swaggerStartScript),
+  '/docs/swagger-ui-bundle.js': createAsset(
     'text/javascript; charset=utf-8',
-    fileOf('swagger-ui-bundle.js'),
+    readSwaggerFile('swagger-ui-bundle.js'),
   ),
-  '/docs/swagger-ui.css': assetOf('text/css; charset=utf-8', fileOf('swagger-ui.css')),
+  '/docs/swagger-ui.css': createAsset('text/css; charset=utf-8', readSwaggerFile('swagger-ui.css')),
 })

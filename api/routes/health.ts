@@ -3,7 +3,7 @@ import type { Context } from 'koa'
 import type { HttpServer } from '#api/edge/server.ts'
 import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/core/errors.ts'
-import { readinessOf } from '#shared/operations/readiness.ts'
+import { createReadinessCheck } from '#shared/operations/readiness.ts'
 
 /** Alive and answering, and able to work; open to everyone. */
 export function health(router: Router, backend: Backend): void {
@@ -15,9 +15,9 @@ export function health(router: Router, backend: Backend): void {
     ctx.body = { status: 'ok' }
   })
 
-  const look = readinessOf(backend)
+  const checkReadiness = createReadinessCheck(backend)
   router.get('/health/ready', async ctx => {
-    const { faults, lagSeconds } = await look()
+    const { faults, lagSeconds } = await checkReadiness()
     ctx.set('Cache-Control', 'no-store')
     const all = isDraining(ctx) ? [...faults, 'this process is about to stop'] : faults
     if (all.length > 0) throw new Refusal('unavailable', `Not ready: ${all.join('; ')}`)

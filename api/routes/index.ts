@@ -38,7 +38,7 @@ import { mcp } from '#api/routes/mcp.ts'
 import { serviceOperations } from '#api/routes/operator/operations.ts'
 import { tenants } from '#api/routes/operator/tenants.ts'
 import { serviceUsage } from '#api/routes/operator/usage.ts'
-import { operators } from '#api/routes/operators.ts'
+import { operatorPages } from '#api/routes/operators.ts'
 import { reference } from '#api/routes/reference.ts'
 import { consolePages } from '#api/routes/console.ts'
 import { operations } from '#api/routes/operations.ts'
@@ -60,13 +60,13 @@ import { users } from '#api/routes/orgs/users.ts'
 import type { Backend } from '#shared/backend.ts'
 
 /** Every route, in the order of the specification. */
-export function routes(backend: Backend): Router {
+export function createRouter(backend: Backend): Router {
   const router = new Router()
   for (const add of [
     information,
     reference,
     consolePages,
-    operators,
+    operatorPages,
     mcp,
     health,
     keys,

@@ -1,11 +1,11 @@
 import type { Router } from '@koa/router'
-import { document } from '#api/contract/document.ts'
+import { contractDocument } from '#api/contract/document.ts'
 import { version } from '#api/edge/version.ts'
 
 /** What this service is and which endpoints it serves; open to everyone. */
 export function information(router: Router): void {
   const summaries = new Map(
-    Object.values(document.endpoints).map(({ method, path, summary, operation }) => [
+    Object.values(contractDocument.endpoints).map(({ method, path, summary, operation }) => [
       `${method} ${path}`,
       summary || operation,
     ]),

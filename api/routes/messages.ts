@@ -6,11 +6,11 @@ import type { Backend } from '#shared/backend.ts'
 
 /** Anthropic's format. */
 export function messages(router: Router, backend: Backend): void {
-  const door = {
+  const endpoint = {
     dialect: dialects.anthropic,
     shape: AnthropicMessagesBody,
     route: 'POST /v1/messages',
     pathOf: () => '/v1/messages',
   }
-  router.post('/v1/messages', ctx => answerWithMemory(ctx, backend, door))
+  router.post('/v1/messages', ctx => answerWithMemory(ctx, backend, endpoint))
 }

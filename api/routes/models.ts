@@ -1,9 +1,9 @@
 import type { Router } from '@koa/router'
-import { callerOf } from '#api/edge/request.ts'
+import { authenticateRequest } from '#api/edge/request.ts'
 import type { Backend } from '#shared/backend.ts'
-import { providerKeysOf } from '#shared/access/provider-key.ts'
-import { reachable } from '#shared/models/catalog.ts'
-import { defaultModelOf } from '#shared/models/default-chat-model.ts'
+import { openProviderKeys } from '#shared/access/provider-key.ts'
+import { reachableProviders } from '#shared/models/model-catalog.ts'
+import { pickDefaultModel } from '#shared/models/default-chat-model.ts'
 
 /**
  * The models that the account's provider keys, or the operator's, reach; also as a list that the clients
@@ -11,13 +11,13 @@ import { defaultModelOf } from '#shared/models/default-chat-model.ts'
  */
 export function models(router: Router, backend: Backend): void {
   router.get('/v1/models', async ctx => {
-    const { account } = await callerOf(ctx, backend)
-    const providers = reachable(backend.config, await providerKeysOf(backend, account))
-    const { lists, updatedAt } = await backend.catalog.modelsOf(providers)
+    const { account } = await authenticateRequest(ctx, backend)
+    const providers = reachableProviders(backend.config, await openProviderKeys(backend, account))
+    const { lists, updatedAt } = await backend.catalog.modelLists(providers)
     ctx.body = {
       providers: lists,
       models: lists.flatMap(list => list.models.map(name => `${list.provider}/${name}`)),
-      default: defaultModelOf(lists),
+      default: pickDefaultModel(lists),
       catalog_updated: new Date(updatedAt).toISOString(),
       object: 'list',
       data: lists.flatMap(({ provider, models }) =>

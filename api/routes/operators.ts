@@ -1,12 +1,12 @@
 import type { Router } from '@koa/router'
-import { requireOperator } from '#api/operators/access.ts'
+import { requireOperator } from '#api/operators/operator-auth.ts'
 import { queueDashboard } from '#api/operators/queue-dashboard.ts'
 import type { Backend } from '#shared/backend.ts'
-import { metricsPage } from '#shared/operations/metrics-page.ts'
+import { createMetricsCollector } from '#shared/operations/collect-metrics.ts'
 
 /** What is for whoever runs the service: metrics and the queue dashboard. */
-export function operators(router: Router, backend: Backend): void {
-  const page = metricsPage(backend)
+export function operatorPages(router: Router, backend: Backend): void {
+  const page = createMetricsCollector(backend)
   router.get('/metrics', async ctx => {
     await requireOperator(ctx, backend)
     const { type, text } = await page()

@@ -1,9 +1,9 @@
 import type { Router } from '@koa/router'
-import { actedByAdmin, actingAdmin, orgOf } from '#api/edge/admin.ts'
+import { withAdminActor, currentAdmin, requireAdminOrg } from '#api/edge/admin-auth.ts'
 import { ChangeOrgBody, CreateOrgBody } from '#api/contract/contract.ts'
-import { claimed, operationOf } from '#api/edge/idempotency.ts'
+import { claimIdempotencyKey, operationId } from '#api/edge/idempotency.ts'
 import { presentOrg } from '#api/present/org.ts'
-import { bodyOf } from '#api/edge/request.ts'
+import { parseBody } from '#api/edge/request.ts'
 import type { Backend } from '#shared/backend.ts'
 import {
   changeOrganization,
@@ -15,10 +15,10 @@ import { listOrgs } from '#shared/org/orgs.postgres.ts'
 /** Organizations of the admin who asks. */
 export function orgs(router: Router, backend: Backend): void {
   router.post('/v1/orgs', async ctx => {
-    const admin = actingAdmin(ctx)
-    const body = await bodyOf(ctx, CreateOrgBody)
-    const acted = actedByAdmin(ctx, backend)
-    const { org, key } = await createOrganization(acted, admin, operationOf(ctx), {
+    const admin = currentAdmin(ctx)
+    const body = await parseBody(ctx, CreateOrgBody)
+    const actorBackend = withAdminActor(ctx, backend)
+    const { org, key } = await createOrganization(actorBackend, admin, operationId(ctx), {
       name: body.name,
       processorProvider: body.processor_provider,
       extractModel: body.extract_model,
@@ -29,19 +29,19 @@ export function orgs(router: Router, backend: Backend): void {
   })
 
   router.get('/v1/orgs', async ctx => {
-    const { account } = actingAdmin(ctx)
+    const { account } = currentAdmin(ctx)
     const rows = await listOrgs(backend.postgres.query, account)
     ctx.body = { orgs: rows.map(presentOrg) }
   })
 
   router.get('/v1/orgs/:orgId', async ctx => {
-    const { org } = await orgOf(ctx, backend)
+    const { org } = await requireAdminOrg(ctx, backend)
     ctx.body = presentOrg(org)
   })
 
   router.patch('/v1/orgs/:orgId', async ctx => {
-    const admin = actingAdmin(ctx)
-    const body = await bodyOf(ctx, ChangeOrgBody)
+    const admin = currentAdmin(ctx)
+    const body = await parseBody(ctx, ChangeOrgBody)
     const org = await changeOrganization(backend, admin, ctx.params.orgId ?? '', {
       name: body.name,
       processorProvider: body.processor_provider,
@@ -52,10 +52,10 @@ export function orgs(router: Router, backend: Backend): void {
   })
 
   router.delete('/v1/orgs/:orgId', async ctx => {
-    const admin = actingAdmin(ctx)
+    const admin = currentAdmin(ctx)
     const id = ctx.params.orgId ?? ''
-    await claimed(ctx, null)
-    await removeOrganization(actedByAdmin(ctx, backend), admin, id, operationOf(ctx))
+    await claimIdempotencyKey(ctx, null)
+    await removeOrganization(withAdminActor(ctx, backend), admin, id, operationId(ctx))
     ctx.body = { deleted: true, id }
   })
 }

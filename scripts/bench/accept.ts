@@ -1,22 +1,28 @@
 import pg from 'pg'
 import { PgBoss } from 'pg-boss'
-import { median, rateOf, report } from '#scripts/bench/measure.ts'
-import { poster, startProcess } from '#scripts/bench/process.ts'
-import { benchEnvironment, benchKey, log, random, sentence } from '#scripts/bench/vault.ts'
+import { median, measureRate, report } from '#scripts/bench/measure.ts'
+import { createPoster, startProcess } from '#scripts/bench/process.ts'
+import {
+  createBenchEnvironment,
+  createBenchKey,
+  log,
+  seededRandom,
+  randomSentence,
+} from '#scripts/bench/bench-environment.ts'
 import { openBackend } from '#shared/backend.ts'
 import { readConfig } from '#shared/core/config.ts'
 import { mintId } from '#shared/core/ids.ts'
 
-const env = await benchEnvironment()
+const env = await createBenchEnvironment()
 const config = readConfig(env)
 const backend = await openBackend(config, log, 'web')
-const keys = [await benchKey(backend, config), await benchKey(backend, config)]
+const keys = [await createBenchKey(backend, config), await createBenchKey(backend, config)]
 await backend.close()
 
-const next = random(2)
+const next = seededRandom(2)
 const messages = [
-  { role: 'user', content: sentence(25, next) },
-  { role: 'assistant', content: sentence(40, next) },
+  { role: 'user', content: randomSentence(25, next) },
+  { role: 'assistant', content: randomSentence(40, next) },
 ]
 const body = JSON.stringify({ messages })
 
@@ -27,7 +33,7 @@ const pool = new pg.Pool({ connectionString: config.databaseUrl, max: 10 })
 await pool.query('create table bare (id uuid primary key)')
 
 /** What a promise costs at the least: one row and one job, together. */
-const bareSend = async (): Promise<void> => {
+const sendBareJob = async (): Promise<void> => {
   const client = await pool.connect()
   const id = mintId()
   const db = {
@@ -41,9 +47,9 @@ const bareSend = async (): Promise<void> => {
 }
 
 const web = await startProcess('api/index.ts', env)
-const posts = keys.map(key => poster(web.port, '/v1/memory/ingest', key))
+const posts = keys.map(key => createPoster(web.port, '/v1/memory/ingest', key))
 let turn = 0
-const ingest = async (): Promise<void> => {
+const ingestOnce = async (): Promise<void> => {
   const { status, text } = await posts[turn++ % posts.length]!(body)
   if (status !== 202) throw new Error(`${status} ${text}`)
 }
@@ -52,8 +58,8 @@ for (const lanes of [1, 16]) {
   const bare: number[] = []
   const ours: number[] = []
   for (let round = 0; round < 3; round++) {
-    bare.push(await rateOf(lanes, 2, bareSend))
-    ours.push(await rateOf(lanes, 2, ingest))
+    bare.push(await measureRate(lanes, 2, sendBareJob))
+    ours.push(await measureRate(lanes, 2, ingestOnce))
   }
   report(`floor: bare transactional sends, ${lanes} in flight`, median(bare), { unit: '/s' })
   report(`accepted exchanges over HTTP, ${lanes} in flight`, median(ours), { unit: '/s' })

@@ -1,33 +1,39 @@
 import { MongoClient } from 'mongodb'
-import { callerOf, fill } from '#scripts/bench/filled.ts'
+import { resolveCaller, fillVault } from '#scripts/bench/fill-vault.ts'
 import { median, report } from '#scripts/bench/measure.ts'
-import { poster, startProcess } from '#scripts/bench/process.ts'
-import { benchEnvironment, benchKey, log, random, sentence } from '#scripts/bench/vault.ts'
+import { createPoster, startProcess } from '#scripts/bench/process.ts'
+import {
+  createBenchEnvironment,
+  createBenchKey,
+  log,
+  seededRandom,
+  randomSentence,
+} from '#scripts/bench/bench-environment.ts'
 import { openBackend } from '#shared/backend.ts'
 import { readConfig } from '#shared/core/config.ts'
 
 const count = 30_000
 const rounds = 15
 
-const env = await benchEnvironment()
+const env = await createBenchEnvironment()
 const config = readConfig(env)
 const backend = await openBackend(config, log, 'web')
-const key = await benchKey(backend, config)
-await fill(backend, key, { count, words: 30, seed: 6, from: 1_700_000_000_000 })
-const { scope } = await callerOf(backend, key)
+const key = await createBenchKey(backend, config)
+await fillVault(backend, key, { count, words: 30, seed: 6, from: 1_700_000_000_000 })
+const { scope } = await resolveCaller(backend, key)
 const { space, dimension } = await backend.embedders.get()
-const next = random(7)
+const next = seededRandom(7)
 
 const mongo = await new MongoClient(config.mongodbUri).connect()
 const memories = mongo.db().collection<{ _id: string }>('memories')
-const bare = mongo.db().collection<{ _id: string; at: Date }>('bare_consolidated')
+const bareCollection = mongo.db().collection<{ _id: string; at: Date }>('bare_consolidated')
 for (const { name, key: keys, v: _, ...options } of await memories.indexes()) {
-  if (name !== '_id_') await bare.createIndex(keys, { name: name!, ...options })
+  if (name !== '_id_') await bareCollection.createIndex(keys, { name: name!, ...options })
 }
 const web = await startProcess('api/index.ts', env)
-const checkout = poster(web.port, '/v1/memory/consolidate/checkout', key)
-const commit = poster(web.port, '/v1/memory/consolidate/commit', key)
-const asked = async <Answer>(answering: ReturnType<typeof checkout>): Promise<Answer> => {
+const checkout = createPoster(web.port, '/v1/memory/consolidate/checkout', key)
+const commit = createPoster(web.port, '/v1/memory/consolidate/commit', key)
+const expectOk = async <Answer>(answering: ReturnType<typeof checkout>): Promise<Answer> => {
   const { status, text } = await answering
   if (status !== 200) throw new Error(`${status} ${text.slice(0, 300)}`)
   return JSON.parse(text) as Answer
@@ -35,17 +41,17 @@ const asked = async <Answer>(answering: ReturnType<typeof checkout>): Promise<An
 
 type Batch = { batch_id: string; count: number; est_tokens: number; source_ids: string[] }
 
-const figures = { read: [], checkout: [], write: [], commit: [] } as Record<string, number[]>
+const timings = { read: [], checkout: [], write: [], commit: [] } as Record<string, number[]>
 const time = async <Result>(name: string, work: () => Promise<Result>): Promise<Result> => {
   const begun = performance.now()
   const result = await work()
-  figures[name]!.push(performance.now() - begun)
+  timings[name]!.push(performance.now() - begun)
   return result
 }
-let size = { count: 0, tokens: 0 }
+let batchSize = { count: 0, tokens: 0 }
 for (let round = 0; round <= rounds; round++) {
-  const batch = await time('checkout', () => asked<Batch>(checkout(JSON.stringify({ tier: 1 }))))
-  size = { count: batch.count, tokens: batch.est_tokens }
+  const batch = await time('checkout', () => expectOk<Batch>(checkout(JSON.stringify({ tier: 1 }))))
+  batchSize = { count: batch.count, tokens: batch.est_tokens }
   const core = { vault: scope.vault, epoch: scope.epoch, session: '', tier: 1, consolidated: false }
   const sources = await time('read', () =>
     memories
@@ -54,10 +60,13 @@ for (let round = 0; round <= rounds; round++) {
       .limit(batch.count)
       .toArray(),
   )
-  const entries = Array.from({ length: 10 }, () => ({ text: sentence(60, next), importance: 5 }))
+  const entries = Array.from({ length: 10 }, () => ({
+    text: randomSentence(60, next),
+    importance: 5,
+  }))
   const body = JSON.stringify({ batch_id: batch.batch_id, entries })
-  await time('commit', () => asked(commit(body)))
-  await bare.insertMany(
+  await time('commit', () => expectOk(commit(body)))
+  await bareCollection.insertMany(
     (await memories
       .find({ vault: scope.vault, _id: { $in: batch.source_ids } })
       .hint('_id_')
@@ -69,9 +78,9 @@ for (let round = 0; round <= rounds; round++) {
     .toArray()
   await time('write', async () => {
     const writeConcern = { w: 1, journal: true }
-    await bare.insertMany(made as never, { ordered: false, writeConcern })
+    await bareCollection.insertMany(made as never, { ordered: false, writeConcern })
     const ids = { vault: scope.vault, _id: { $in: batch.source_ids } }
-    await bare.updateMany(
+    await bareCollection.updateMany(
       ids,
       { $set: { consolidated: true, by: [batch.batch_id] } },
       { writeConcern, hint: '_id_' },
@@ -79,11 +88,11 @@ for (let round = 0; round <= rounds; round++) {
   })
   if (sources.length !== batch.count) throw new Error('the floor read something else')
   // The first one opens connections and loads code.
-  if (round === 0) for (const times of Object.values(figures)) times.length = 0
+  if (round === 0) for (const times of Object.values(timings)) times.length = 0
 }
-const p50 = (name: string): number => median(figures[name]!)
-report('memories of a batch', size.count)
-report('tokens of a batch', size.tokens)
+const p50 = (name: string): number => median(timings[name]!)
+report('memories of a batch', batchSize.count)
+report('tokens of a batch', batchSize.tokens)
 report(`vectors: ${space}, numbers each`, dimension)
 report('floor: bare find of the batch, p50', p50('read'), { unit: 'ms' })
 report('checkout of 50,000 tokens over HTTP, p50', p50('checkout'), { unit: 'ms' })

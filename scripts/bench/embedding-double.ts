@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { random, unitVector } from '#scripts/bench/vault.ts'
+import { seededRandom, randomUnitVector } from '#scripts/bench/bench-environment.ts'
 
 /** The direction a text gets from the double below: random, always the same for the same text. */
-export function directionOf(text: string, dimension: number): Float32Array {
+export function vectorForText(text: string, dimension: number): Float32Array {
   const seed = createHash('md5').update(text).digest().readUInt32LE(0)
-  return unitVector(dimension, random(seed))
+  return randomUnitVector(dimension, seededRandom(seed))
 }
 
 /** An OpenAI-compatible embeddings endpoint on loopback, so that the service runs at any dimension. */
@@ -21,7 +21,7 @@ export async function startEmbeddingDouble(
       const { input } = JSON.parse(text) as { input: string[] }
       const data = input.map((one, index) => ({
         index,
-        embedding: Buffer.from(directionOf(one, dimension).buffer).toString('base64'),
+        embedding: Buffer.from(vectorForText(one, dimension).buffer).toString('base64'),
       }))
       response.setHeader('content-type', 'application/json')
       response.end(JSON.stringify({ data }))

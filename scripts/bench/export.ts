@@ -1,8 +1,8 @@
 import { MongoClient } from 'mongodb'
-import { callerOf, fill } from '#scripts/bench/filled.ts'
+import { resolveCaller, fillVault } from '#scripts/bench/fill-vault.ts'
 import { median, report } from '#scripts/bench/measure.ts'
 import { startProcess } from '#scripts/bench/process.ts'
-import { benchEnvironment, benchKey, log } from '#scripts/bench/vault.ts'
+import { createBenchEnvironment, createBenchKey, log } from '#scripts/bench/bench-environment.ts'
 import { openBackend } from '#shared/backend.ts'
 import { readConfig } from '#shared/core/config.ts'
 
@@ -10,12 +10,12 @@ const count = 50_000
 const rounds = 5
 const mebibyte = 1024 * 1024
 
-const env = await benchEnvironment()
+const env = await createBenchEnvironment()
 const config = readConfig(env)
 const backend = await openBackend(config, log, 'web')
-const key = await benchKey(backend, config)
-await fill(backend, key, { count, words: 40, seed: 8, from: 1_700_000_000_000 })
-const { scope } = await callerOf(backend, key)
+const key = await createBenchKey(backend, config)
+await fillVault(backend, key, { count, words: 40, seed: 8, from: 1_700_000_000_000 })
+const { scope } = await resolveCaller(backend, key)
 await backend.close()
 
 const mongo = await new MongoClient(config.mongodbUri).connect()
@@ -23,7 +23,7 @@ const memories = mongo.db().collection('memories')
 const web = await startProcess('api/index.ts', env)
 
 /** @returns seconds that a bare cursor takes over the same documents, in the same order. */
-async function bare(vectors: boolean): Promise<number> {
+async function timeBareCursor(vectors: boolean): Promise<number> {
   const begun = performance.now()
   const projection = { hash: 0, stored_at: 0, version: 0, ...(!vectors && { vectors: 0 }) }
   const cursor = memories
@@ -38,7 +38,7 @@ async function bare(vectors: boolean): Promise<number> {
 }
 
 /** @returns seconds and bytes of the export over HTTP. */
-async function exported(vectors: boolean): Promise<{ seconds: number; bytes: number }> {
+async function timeExport(vectors: boolean): Promise<{ seconds: number; bytes: number }> {
   const begun = performance.now()
   const answer = await fetch(
     `http://127.0.0.1:${web.port}/v1/memory/export${vectors ? '?vectors=true' : ''}`,
@@ -58,8 +58,8 @@ for (const vectors of [false, true]) {
   const what = vectors ? 'with vectors' : 'without vectors'
   const [floors, ours, rates]: [number[], number[], number[]] = [[], [], []]
   for (let round = 0; round < (vectors ? 1 : rounds); round++) {
-    floors.push(await bare(vectors))
-    const { seconds, bytes } = await exported(vectors)
+    floors.push(await timeBareCursor(vectors))
+    const { seconds, bytes } = await timeExport(vectors)
     ours.push(seconds)
     rates.push(bytes / mebibyte / seconds)
   }

@@ -1,39 +1,44 @@
 import usearch from 'usearch'
-import { fill } from '#scripts/bench/filled.ts'
-import { median, quantile, report, timeEach } from '#scripts/bench/measure.ts'
-import { poster, startProcess } from '#scripts/bench/process.ts'
+import { fillVault } from '#scripts/bench/fill-vault.ts'
+import { median, quantile, report, timeRuns } from '#scripts/bench/measure.ts'
+import { createPoster, startProcess } from '#scripts/bench/process.ts'
 import {
-  benchEnvironment,
-  benchKey,
+  createBenchEnvironment,
+  createBenchKey,
   log,
-  random,
-  sentence,
-  unitVector,
-} from '#scripts/bench/vault.ts'
+  seededRandom,
+  randomSentence,
+  randomUnitVector,
+} from '#scripts/bench/bench-environment.ts'
 import { openBackend } from '#shared/backend.ts'
 import { readConfig } from '#shared/core/config.ts'
 
 const sizes = [1_000, 10_000, 100_000] as const
 
-const env = await benchEnvironment()
+const env = await createBenchEnvironment()
 const config = readConfig(env)
 const backend = await openBackend(config, log, 'web')
 const { dimension } = await backend.embedders.get()
-const next = random(9)
+const next = seededRandom(9)
 const keys: string[] = []
 for (const count of sizes) {
-  const key = await benchKey(backend, config)
-  await fill(backend, key, { count, words: 30, seed: count, from: Date.now() - count * 60_000 })
+  const key = await createBenchKey(backend, config)
+  await fillVault(backend, key, {
+    count,
+    words: 30,
+    seed: count,
+    from: Date.now() - count * 60_000,
+  })
   keys.push(key)
 }
 await backend.close()
 
 const web = await startProcess('api/index.ts', env)
 const bodies = Array.from({ length: 50 }, () =>
-  JSON.stringify({ query: sentence(6, next), limit: 10 }),
+  JSON.stringify({ query: randomSentence(6, next), limit: 10 }),
 )
 const searches = keys.map(key => {
-  const post = poster(web.port, '/v1/memory/search', key)
+  const post = createPoster(web.port, '/v1/memory/search', key)
   let turn = 0
   return async (): Promise<void> => {
     const { status, text } = await post(bodies[turn++ % bodies.length]!)
@@ -42,8 +47,8 @@ const searches = keys.map(key => {
 })
 const block = new Float32Array(sizes.at(-1)! * dimension)
 for (let row = 0; row < sizes.at(-1)!; row++)
-  block.set(unitVector(dimension, next), row * dimension)
-const question = unitVector(dimension, next)
+  block.set(randomUnitVector(dimension, next), row * dimension)
+const question = randomUnitVector(dimension, next)
 const scans = sizes.map(count => {
   const rows = block.subarray(0, count * dimension)
   return async () => void usearch.exactSearch(rows, question, dimension, 10, 'ip' as never, 1)
@@ -54,8 +59,8 @@ const [ours, floors]: [number[][], number[][]] = [sizes.map(() => []), sizes.map
 // In turns, so that a change of the machine's speed meets all of them.
 for (let round = 0; round < 5; round++) {
   for (const n of sizes.keys()) {
-    ours[n]!.push(...(await timeEach(60, searches[n]!)))
-    floors[n]!.push(...(await timeEach(20, scans[n]!)))
+    ours[n]!.push(...(await timeRuns(60, searches[n]!)))
+    floors[n]!.push(...(await timeRuns(20, scans[n]!)))
   }
 }
 for (const [n, count] of sizes.entries()) {

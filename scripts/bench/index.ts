@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { faultOf, wordsOf } from '#scripts/command-line.ts'
+import { formatUsageError, parsePositionals } from '#scripts/command-line.ts'
 import { startServices } from '#scripts/services/services.ts'
 
 const sections: Record<string, string> = {
@@ -34,12 +34,12 @@ ${Object.entries(sections)
   --help      this text
 `
 
-const asked = wordsOf(help)
-const unknown = asked.filter(name => !(name in sections))
-if (unknown.length > 0) {
-  process.stderr.write(faultOf([`No such section: ${unknown.join(', ')}`], help))
+const requestedSections = parsePositionals(help)
+const unknownSections = requestedSections.filter(name => !(name in sections))
+if (unknownSections.length > 0) {
+  process.stderr.write(formatUsageError([`No such section: ${unknownSections.join(', ')}`], help))
   process.exitCode = 2
-} else await runSections(asked.length > 0 ? asked : Object.keys(sections))
+} else await runSections(requestedSections.length > 0 ? requestedSections : Object.keys(sections))
 
 async function runSections(names: string[]): Promise<void> {
   const dataDir = mkdtempSync(join(tmpdir(), 'vault-bench-'))
@@ -49,7 +49,7 @@ async function runSections(names: string[]): Promise<void> {
   try {
     for (const name of names) {
       say(`\n${name}: ${sections[name]}`)
-      const code = await run(name, {
+      const code = await runSection(name, {
         DATABASE_URL: services.databaseUrl,
         MONGODB_URI: services.mongodbUri,
       })
@@ -62,7 +62,7 @@ async function runSections(names: string[]): Promise<void> {
 }
 
 /** Each section is a process of its own, so that none measures what another left in memory. */
-function run(name: string, env: Record<string, string>): Promise<number> {
+function runSection(name: string, env: Record<string, string>): Promise<number> {
   const program = fileURLToPath(new URL(`./${name}.ts`, import.meta.url))
   return new Promise(resolve => {
     fork(program, [], {

@@ -7,7 +7,7 @@ export function quantile(figures: readonly number[], share: number): number {
 }
 
 /** Milliseconds of each of `times` runs, one after the other, after a tenth as many to warm up. */
-export async function timeEach(times: number, work: () => Promise<unknown>): Promise<number[]> {
+export async function timeRuns(times: number, work: () => Promise<unknown>): Promise<number[]> {
   for (let warm = 0; warm < times / 10; warm++) await work()
   const figures: number[] = []
   for (let run = 0; run < times; run++) {
@@ -19,8 +19,8 @@ export async function timeEach(times: number, work: () => Promise<unknown>): Pro
 }
 
 /** Runs a second of `lanes` loops side by side, for `seconds`, after half a second to warm up. */
-export async function rateOf(
-  lanes: number,
+export async function measureRate(
+  concurrency: number,
   seconds: number,
   work: () => Promise<unknown>,
 ): Promise<number> {
@@ -32,14 +32,14 @@ export async function rateOf(
     }
     return runs
   }
-  const together = async (ms: number): Promise<number> => {
+  const runLoops = async (ms: number): Promise<number> => {
     const until = performance.now() + ms
-    const runs = await Promise.all(Array.from({ length: lanes }, () => loop(until)))
+    const runs = await Promise.all(Array.from({ length: concurrency }, () => loop(until)))
     return runs.reduce((sum, count) => sum + count, 0)
   }
-  await together(500)
+  await runLoops(500)
   const begun = performance.now()
-  const runs = await together(seconds * 1_000)
+  const runs = await runLoops(seconds * 1_000)
   return runs / ((performance.now() - begun) / 1_000)
 }
 

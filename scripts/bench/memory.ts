@@ -1,20 +1,20 @@
 import { readFileSync } from 'node:fs'
 import { report } from '#scripts/bench/measure.ts'
 import { startProcess } from '#scripts/bench/process.ts'
-import { benchEnvironment } from '#scripts/bench/vault.ts'
+import { createBenchEnvironment } from '#scripts/bench/bench-environment.ts'
 
 const mebibyte = 1024 * 1024
 
 /** What a process holds of physical memory, in MiB. */
-function residentOf(pid: number): number {
+function residentMemory(pid: number): number {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8')
   return (Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) * 1024) / mebibyte
 }
 
-const env = await benchEnvironment()
+const env = await createBenchEnvironment()
 for (const program of ['api/index.ts', 'workers/index.ts']) {
   const running = await startProcess(program, env)
   await new Promise(resolve => setTimeout(resolve, 2_000))
-  report(`${program}, idle, resident`, residentOf(running.child.pid!), { unit: 'MiB' })
+  report(`${program}, idle, resident`, residentMemory(running.child.pid!), { unit: 'MiB' })
   await running.stop()
 }

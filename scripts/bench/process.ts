@@ -1,21 +1,21 @@
 import { fork, type ChildProcess } from 'node:child_process'
 import { request, Agent } from 'node:http'
 import { fileURLToPath } from 'node:url'
-import type { Facts } from '#shared/core/process-lifecycle.ts'
+import type { ReadyMessage } from '#shared/core/process-lifecycle.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-export type Running = { child: ChildProcess; port: number; stop(): Promise<void> }
+export type RunningProcess = { child: ChildProcess; port: number; stop(): Promise<void> }
 
 /** Starts a process of the service and waits until it says that it is ready. */
 export async function startProcess(
   program: string,
   env: Record<string, string>,
   args: string[] = [],
-): Promise<Running> {
+): Promise<RunningProcess> {
   const child = fork(program, args, { cwd: root, env, execArgv: [] })
-  const { port = 0 } = await new Promise<Facts>((resolve, reject) => {
-    child.once('message', said => resolve(said as Facts))
+  const { port = 0 } = await new Promise<ReadyMessage>((resolve, reject) => {
+    child.once('message', said => resolve(said as ReadyMessage))
     child.once('exit', code => reject(new Error(`${program} ended with ${code}`)))
   })
   const stop = async (): Promise<void> => {
@@ -27,7 +27,7 @@ export async function startProcess(
 }
 
 /** Posts the same JSON again and again over kept connections; resolves to the answer's text. */
-export function poster(
+export function createPoster(
   port: number,
   path: string,
   key: string,
@@ -61,7 +61,7 @@ export function poster(
 }
 
 /** Gets paths over kept connections; resolves to the answer's text. */
-export function getter(
+export function createGetter(
   port: number,
   key: string,
 ): (path: string) => Promise<{ status: number; text: string }> {

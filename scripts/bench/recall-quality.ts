@@ -5,66 +5,77 @@
  * from the turns that answer them. The ranking was tuned while looking at the first set; the second
  * was held out.
  */
-import { parts } from '#scripts/bench/recall/conversation.ts'
-import { measure, measureFloor, type Measures } from '#scripts/bench/recall/measure.ts'
+import { datasetSplits } from '#scripts/bench/recall/conversation.ts'
+import {
+  measureRecall,
+  measureRelevanceFloor,
+  type RecallMeasures,
+} from '#scripts/bench/recall/measure.ts'
 import { methods } from '#scripts/bench/recall/methods.ts'
-import { buildVault, vaultNames, type Vault } from '#scripts/bench/recall/vault.ts'
+import {
+  buildVault,
+  vaultNames,
+  type EvaluationVault,
+} from '#scripts/bench/recall/evaluation-vault.ts'
 import { localEmbedder } from '#shared/models/local-embedder.ts'
 
 const embedder = localEmbedder()
 const { calibration } = embedder
 
-for (const part of parts) {
-  const vaults: Vault[] = []
+for (const part of datasetSplits) {
+  const vaults: EvaluationVault[] = []
   for (const name of vaultNames) vaults.push(await buildVault(part, name, embedder))
-  const memories = vaults.map(vault => `${vault.name} ${vault.memories}`).join(', ')
+  const memories = vaults.map(vault => `${vault.name} ${vault.memoryCount}`).join(', ')
   console.log(`\n${part}: memories of ${memories}`)
 
-  console.log(heading('method'))
+  console.log(formatHeading('method'))
   for (const [name, method] of Object.entries(methods)) {
-    console.log(row(name, measure(vaults, method, calibration).get('all')!))
+    console.log(formatRow(name, measureRecall(vaults, method, calibration).get('all')!))
   }
-  console.log(heading('everything, by vault'))
+  console.log(formatHeading('everything, by vault'))
   for (const vault of vaults) {
-    const measured = measure([vault], methods['with everything']!, calibration)
-    console.log(row(vault.name, measured.get('all')!))
+    const measured = measureRecall([vault], methods['with everything']!, calibration)
+    console.log(formatRow(vault.name, measured.get('all')!))
   }
-  console.log(heading('everything, by kind'))
-  const kinds = measure(vaults, methods['with everything']!, calibration)
-  for (const [kind, measured] of kinds) if (kind !== 'all') console.log(row(kind, measured))
+  console.log(formatHeading('everything, by kind'))
+  const kinds = measureRecall(vaults, methods['with everything']!, calibration)
+  for (const [kind, measured] of kinds) if (kind !== 'all') console.log(formatRow(kind, measured))
   printFloor(vaults)
 }
 await printSpeed()
 
-function heading(title: string): string {
+function formatHeading(title: string): string {
   const columns = ['asked', 'R@1', 'R@5', 'R@10', 'R@20', 'MRR', 'session@5']
   return `\n  ${title.padEnd(22)}${columns.map(column => column.padStart(10)).join('')}`
 }
 
-function row(name: string, { questions, recall, reciprocal, session }: Measures): string {
+function formatRow(
+  name: string,
+  { questions, recall, reciprocalRank, sessionRecall }: RecallMeasures,
+): string {
   const percent = (share: number) => (share * 100).toFixed(1)
   const cells = [
     String(questions),
     ...Object.values(recall).map(percent),
-    reciprocal.toFixed(3),
-    percent(session),
+    reciprocalRank.toFixed(3),
+    percent(sessionRecall),
   ]
   return `  ${name.padEnd(22)}${cells.map(cell => cell.padStart(10)).join('')}`
 }
 
-function printFloor(vaults: readonly Vault[]) {
-  const floor = measureFloor(vaults, calibration)
+function printFloor(vaults: readonly EvaluationVault[]) {
+  const floor = measureRelevanceFloor(vaults, calibration)
   console.log(
-    `\n  with the floor, up to 30 rows: ${floor.refused} of ${floor.unanswerable} unanswerable questions got nothing, ` +
-      `${floor.emptyHanded} of ${floor.answerable} answerable ones; ${(floor.evidenceKept * 100).toFixed(1)} % of the ` +
+    `\n  with the floor, up to 30 rows: ${floor.unanswerableEmpty} of ${floor.unanswerable} unanswerable questions got nothing, ` +
+      `${floor.answerableEmpty} of ${floor.answerable} answerable ones; ${(floor.evidenceKept * 100).toFixed(1)} % of the ` +
       `evidence kept in ${floor.rows.toFixed(1)} rows on average`,
   )
 }
 
 /** Texts of 40 words, as many different ones as the conversations give. */
 async function printSpeed() {
-  const { image, memories } = await buildVault('tuned', 'assistant', embedder)
-  const words = Array.from({ length: memories }, (_, i) => image.blocks[1].memory(i).text)
+  const { index, memoryCount } = await buildVault('tuned', 'assistant', embedder)
+  const words = Array.from({ length: memoryCount }, (_, i) => index.byTier[1].memory(i).text)
     .join(' ')
     .split(' ')
   const texts = Array.from({ length: 8_000 }, (_, i) => {

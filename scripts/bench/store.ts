@@ -1,18 +1,24 @@
 import { MongoClient } from 'mongodb'
 import { median, report } from '#scripts/bench/measure.ts'
-import { poster, startProcess } from '#scripts/bench/process.ts'
-import { benchEnvironment, benchKey, log, random, sentence } from '#scripts/bench/vault.ts'
+import { createPoster, startProcess } from '#scripts/bench/process.ts'
+import {
+  createBenchEnvironment,
+  createBenchKey,
+  log,
+  seededRandom,
+  randomSentence,
+} from '#scripts/bench/bench-environment.ts'
 import { openBackend } from '#shared/backend.ts'
 import { readConfig } from '#shared/core/config.ts'
 
 const exchanges = 2_500
 const turns = 4
 
-const env = await benchEnvironment()
+const env = await createBenchEnvironment()
 const config = readConfig(env)
 const backend = await openBackend(config, log, 'web')
 const embedder = await backend.embedders.get()
-const next = random(3)
+const next = seededRandom(3)
 
 const client = await new MongoClient(config.mongodbUri).connect()
 const memories = client.db().collection('memories')
@@ -21,14 +27,14 @@ const floors: number[] = []
 const rates: number[] = []
 const embedding: number[] = []
 for (let round = 0; round < 3; round++) {
-  const key = await benchKey(backend, config)
-  const texts = Array.from({ length: exchanges * turns }, () => sentence(40, next))
-  const vault = await promise(key, texts)
+  const key = await createBenchKey(backend, config)
+  const texts = Array.from({ length: exchanges * turns }, () => randomSentence(40, next))
+  const vault = await acceptExchanges(key, texts)
 
   const begun = performance.now()
   const worker = await startProcess('workers/index.ts', env, ['ingest'])
   const taking = performance.now()
-  await settled(vault)
+  await waitUntilStored(vault)
   rates.push(texts.length / ((performance.now() - taking) / 1_000))
   await worker.stop()
   void begun
@@ -50,24 +56,28 @@ for (let round = 0; round < 3; round++) {
   embedding.push(texts.length / ((performance.now() - embeddingBegun) / 1_000))
 }
 const floor = median(floors)
-const ours = median(rates)
-const alone = median(embedding)
+const storeRate = median(rates)
+const embeddingRate = median(embedding)
 report('floor: bare insertMany of the same documents', floor, { unit: '/s' })
-report('stored through queue and worker, embedding included', ours, { unit: '/s' })
-report('the local embedder alone', alone, { unit: '/s' })
-report('stored / floor, embedding included', ours / floor)
-report('stored / floor, without the embedder’s share', 1 / (1 / ours - 1 / alone) / floor, {
-  bar: { least: 0.4 },
-})
+report('stored through queue and worker, embedding included', storeRate, { unit: '/s' })
+report('the local embedder alone', embeddingRate, { unit: '/s' })
+report('stored / floor, embedding included', storeRate / floor)
+report(
+  'stored / floor, without the embedder’s share',
+  1 / (1 / storeRate - 1 / embeddingRate) / floor,
+  {
+    bar: { least: 0.4 },
+  },
+)
 
-await latency()
+await measureLatency()
 await backend.close()
 await client.close()
 
 /** Accepts everything first, so that the worker alone is measured. */
-async function promise(key: string, texts: string[]): Promise<string> {
+async function acceptExchanges(key: string, texts: string[]): Promise<string> {
   const web = await startProcess('api/index.ts', env)
-  const post = poster(web.port, '/v1/memory/ingest', key)
+  const post = createPoster(web.port, '/v1/memory/ingest', key)
   const bodies = Array.from({ length: exchanges }, (_, index) =>
     JSON.stringify({
       messages: texts
@@ -87,7 +97,7 @@ async function promise(key: string, texts: string[]): Promise<string> {
   return rows[0]!.vault
 }
 
-async function settled(vault: string): Promise<void> {
+async function waitUntilStored(vault: string): Promise<void> {
   for (;;) {
     const { rows } = await backend.postgres.query<{ n: number }>(
       `select count(*)::int n from operations where vault = $1 and state <> 'done'`,
@@ -99,16 +109,16 @@ async function settled(vault: string): Promise<void> {
 }
 
 /** From the 202 until a search finds the exchange, on an otherwise idle machine. */
-async function latency(): Promise<void> {
+async function measureLatency(): Promise<void> {
   const web = await startProcess('api/index.ts', env)
   const worker = await startProcess('workers/index.ts', env, ['ingest'])
-  const key = await benchKey(backend, config)
-  const ingest = poster(web.port, '/v1/memory/ingest', key)
-  const search = poster(web.port, '/v1/memory/search', key)
+  const key = await createBenchKey(backend, config)
+  const ingest = createPoster(web.port, '/v1/memory/ingest', key)
+  const search = createPoster(web.port, '/v1/memory/search', key)
   const times: number[] = []
   for (let run = 0; run < 30; run++) {
     const token = `marker${run}x${Math.floor(next() * 1e6)}`
-    const content = `${token} ${sentence(20, next)}`
+    const content = `${token} ${randomSentence(20, next)}`
     await ingest(JSON.stringify({ messages: [{ role: 'user', content }] }))
     const accepted = performance.now()
     while (!(await search(JSON.stringify({ query: token, limit: 1 }))).text.includes(content)) {

@@ -1,9 +1,15 @@
 import { readFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { MongoClient } from 'mongodb'
-import { median, quantile, report, timeEach } from '#scripts/bench/measure.ts'
-import { poster, startProcess, type Running } from '#scripts/bench/process.ts'
-import { benchEnvironment, benchKey, log, random, sentence } from '#scripts/bench/vault.ts'
+import { median, quantile, report, timeRuns } from '#scripts/bench/measure.ts'
+import { createPoster, startProcess, type RunningProcess } from '#scripts/bench/process.ts'
+import {
+  createBenchEnvironment,
+  createBenchKey,
+  log,
+  seededRandom,
+  randomSentence,
+} from '#scripts/bench/bench-environment.ts'
 import { openBackend } from '#shared/backend.ts'
 import { readConfig } from '#shared/core/config.ts'
 
@@ -11,10 +17,10 @@ const lines = 10_000
 const rounds = 3
 const mebibyte = 1024 * 1024
 
-const env = await benchEnvironment()
+const env = await createBenchEnvironment()
 const config = readConfig(env)
 const backend = await openBackend(config, log, 'web')
-const next = random(4)
+const next = seededRandom(4)
 const embedder = await backend.embedders.get()
 const mongo = await new MongoClient(config.mongodbUri).connect()
 const memories = mongo.db().collection('memories')
@@ -22,7 +28,7 @@ const memories = mongo.db().collection('memories')
 const web = await startProcess('api/index.ts', env)
 const worker = await startProcess('workers/index.ts', env, ['upload'])
 /** An upload before the clock starts: what a process loads at its first one is not what a file costs. */
-await sent(web, await benchKey(backend, config), fileOf(linesOf(200)))
+await uploadFile(web, await createBenchKey(backend, config), toNdjson(generateLines(200)))
 
 const figures: Record<'floor' | 'stored' | 'found' | 'embedding', number[]> = {
   floor: [],
@@ -32,25 +38,25 @@ const figures: Record<'floor' | 'stored' | 'found' | 'embedding', number[]> = {
 }
 const growth: number[] = []
 for (let round = 0; round < rounds; round++) {
-  const key = await benchKey(backend, config)
-  const made = linesOf(lines)
-  const file = fileOf(made)
-  const before = residentOf(web)
-  const watched = watchResident(web)
-  const stored = await secondsOf(() => sent(web, key, file))
+  const key = await createBenchKey(backend, config)
+  const made = generateLines(lines)
+  const file = toNdjson(made)
+  const before = residentMemory(web)
+  const watched = watchResidentMemory(web)
+  const stored = await measureSeconds(() => uploadFile(web, key, file))
   growth.push((await watched.peak()) - before)
   const last = made.at(-1)!.content
-  const search = poster(web.port, '/v1/memory/search', key)
-  const found = await secondsOf(async () => {
+  const search = createPoster(web.port, '/v1/memory/search', key)
+  const found = await measureSeconds(async () => {
     const { text } = await search(JSON.stringify({ query: last, limit: 1 }))
     if (!text.includes(last)) throw new Error('the last line cannot be found')
   })
-  const embedding = await secondsOf(async () => {
+  const embedding = await measureSeconds(async () => {
     for (let start = 0; start < lines; start += 100) {
       await embedder.embedTexts(made.slice(start, start + 100).map(({ content }) => content))
     }
   })
-  figures.floor.push(lines / (await bareInsert(round)))
+  figures.floor.push(lines / (await timeBareInsert(round)))
   figures.stored.push(lines / stored)
   figures.found.push(lines / (stored + found))
   figures.embedding.push(lines / embedding)
@@ -58,45 +64,48 @@ for (let round = 0; round < rounds; round++) {
 const floor = median(figures.floor)
 const stored = median(figures.stored)
 const found = median(figures.found)
-const alone = median(figures.embedding)
+const embeddingRate = median(figures.embedding)
 report('floor: bare insertMany of the same documents', floor, { unit: '/s' })
 report('uploaded over HTTP until all are stored and may be searched', stored, { unit: '/s' })
-report('the local embedder alone', alone, { unit: '/s' })
+report('the local embedder alone', embeddingRate, { unit: '/s' })
 report('uploaded / floor', stored / floor, { bar: { least: 0.4 } })
-report('uploaded / floor, without the embedder’s share', 1 / (1 / stored - 1 / alone) / floor)
+report(
+  'uploaded / floor, without the embedder’s share',
+  1 / (1 / stored - 1 / embeddingRate) / floor,
+)
 report('uploaded and found by a first search, which loads the image / floor', found / floor)
 report('growth of the web process during 10,000 lines', Math.max(...growth), {
   unit: 'MiB',
   bar: { most: 64 },
 })
 
-await fullSize()
-await beside()
+await measureLargestFile()
+await measureSearchDuringUpload()
 await web.stop()
 await worker.stop()
 await backend.close()
 await mongo.close()
 
-function linesOf(count: number) {
+function generateLines(count: number) {
   return Array.from({ length: count }, (_, n) => ({
-    content: sentence(40, next),
+    content: randomSentence(40, next),
     timestamp: 1_700_000_000_000 + n * 60_000,
   }))
 }
 
-function fileOf(made: readonly object[]): Buffer {
+function toNdjson(made: readonly object[]): Buffer {
   return Buffer.from(made.map(line => JSON.stringify(line)).join('\n'))
 }
 
 /** The documents of the newest operation, inserted again with the same indexes. @returns seconds. */
-async function bareInsert(round: number): Promise<number> {
+async function timeBareInsert(round: number): Promise<number> {
   const [newest] = await memories.find().sort({ stored_at: -1 }).limit(1).toArray()
   const stored = await memories.find({ operation: newest!['operation'] as string }).toArray()
   const bare = mongo.db().collection(`bare_upload_${round}`)
   for (const { name, key, v: _, ...options } of await memories.indexes()) {
     if (name !== '_id_') await bare.createIndex(key, { name: name!, ...options })
   }
-  return secondsOf(async () => {
+  return measureSeconds(async () => {
     for (let start = 0; start < stored.length; start += 500) {
       const batch = stored.slice(start, start + 500)
       await bare.insertMany(batch, { ordered: false, writeConcern: { w: 1, journal: true } })
@@ -104,20 +113,20 @@ async function bareInsert(round: number): Promise<number> {
   })
 }
 
-async function secondsOf(work: () => Promise<unknown>): Promise<number> {
+async function measureSeconds(work: () => Promise<unknown>): Promise<number> {
   const begun = performance.now()
   await work()
   return (performance.now() - begun) / 1_000
 }
 
 /** A file as large as may be: 64 MiB in 10,000 lines that are all faulty, so that only its way in counts. */
-async function fullSize(): Promise<void> {
-  const key = await benchKey(backend, config)
+async function measureLargestFile(): Promise<void> {
+  const key = await createBenchKey(backend, config)
   const line = `${JSON.stringify({ content: 'x'.repeat(6_600), role: 'nobody' })}\n`
-  const before = residentOf(web)
-  const watched = watchResident(web)
+  const before = residentMemory(web)
+  const watched = watchResidentMemory(web)
   const begun = performance.now()
-  await sent(web, key, Buffer.from(line.repeat(lines)))
+  await uploadFile(web, key, Buffer.from(line.repeat(lines)))
   report('a file of 64 MiB, taken in', performance.now() - begun, { unit: 'ms' })
   report('growth of the web process during 64 MiB', (await watched.peak()) - before, {
     unit: 'MiB',
@@ -126,15 +135,20 @@ async function fullSize(): Promise<void> {
 }
 
 /** How long a search of another vault takes while an upload runs. */
-async function beside(): Promise<void> {
-  const [searcher, uploader] = [await benchKey(backend, config), await benchKey(backend, config)]
-  await sent(web, searcher, fileOf(linesOf(2_000)))
-  const post = poster(web.port, '/v1/memory/search', searcher)
-  const search = () => post(JSON.stringify({ query: sentence(6, next), limit: 10 }))
-  const idle = await timeEach(200, search)
+async function measureSearchDuringUpload(): Promise<void> {
+  const [searcher, uploader] = [
+    await createBenchKey(backend, config),
+    await createBenchKey(backend, config),
+  ]
+  await uploadFile(web, searcher, toNdjson(generateLines(2_000)))
+  const post = createPoster(web.port, '/v1/memory/search', searcher)
+  const search = () => post(JSON.stringify({ query: randomSentence(6, next), limit: 10 }))
+  const idle = await timeRuns(200, search)
   const busy: number[] = []
   const running = new Set(['upload'])
-  const uploading = sent(web, uploader, fileOf(linesOf(lines))).finally(() => running.clear())
+  const uploading = uploadFile(web, uploader, toNdjson(generateLines(lines))).finally(() =>
+    running.clear(),
+  )
   while (running.size > 0) {
     const begun = performance.now()
     await search()
@@ -150,7 +164,7 @@ async function beside(): Promise<void> {
 }
 
 /** Uploads a file and waits until it is stored. */
-function sent({ port }: Running, key: string, file: Buffer): Promise<void> {
+function uploadFile({ port }: RunningProcess, key: string, file: Buffer): Promise<void> {
   return new Promise((resolve, reject) => {
     const sending = request(
       {
@@ -178,19 +192,19 @@ function sent({ port }: Running, key: string, file: Buffer): Promise<void> {
 }
 
 /** Physical memory of a process, in MiB. */
-function residentOf({ child }: Running): number {
+function residentMemory({ child }: RunningProcess): number {
   const status = readFileSync(`/proc/${child.pid!}/status`, 'utf8')
   return (Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) * 1024) / mebibyte
 }
 
-function watchResident(process: Running) {
+function watchResidentMemory(process: RunningProcess) {
   let peak = 0
-  const look = (): void => void (peak = Math.max(peak, residentOf(process)))
-  const timer = setInterval(look, 20)
+  const sample = (): void => void (peak = Math.max(peak, residentMemory(process)))
+  const timer = setInterval(sample, 20)
   return {
     async peak(): Promise<number> {
       clearInterval(timer)
-      look()
+      sample()
       return peak
     },
   }

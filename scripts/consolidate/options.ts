@@ -1,11 +1,16 @@
 import { parseArgs } from 'node:util'
-import { addressOf, type Address } from '#scripts/address.ts'
-import type { Plan } from '#scripts/consolidate/run.ts'
+import { resolveConnection, type ServiceConnection } from '#scripts/service-connection.ts'
+import type { ConsolidationPlan } from '#scripts/consolidate/run.ts'
 import { openChatModel, type ChatModel } from '#shared/models/openai-chat.ts'
 
 type Environment = Record<string, string | undefined>
 
-export type Options = { address: Address; model: ChatModel; plan: Plan; json: boolean }
+export type ConsolidateOptions = {
+  connection: ServiceConnection
+  model: ChatModel
+  plan: ConsolidationPlan
+  json: boolean
+}
 
 export const help = `Usage: node scripts/consolidate.ts --model <provider/model> [options]
 
@@ -36,7 +41,10 @@ stopped at any time and started again: what was committed stays committed.
  *
  * @returns `help`, or a list of what is wrong.
  */
-export function readOptions(args: string[], env: Environment): Options | 'help' | string[] {
+export function readOptions(
+  args: string[],
+  env: Environment,
+): ConsolidateOptions | 'help' | string[] {
   let values
   try {
     values = parseArgs({
@@ -60,15 +68,15 @@ export function readOptions(args: string[], env: Environment): Options | 'help' 
   if (values.help) return 'help'
 
   const faults: string[] = []
-  const tiers = tiersOf(values.tier)
+  const tiers = parseTiers(values.tier)
   if (!tiers) faults.push('--tier must be 1, 2 or all')
-  const maxTokens = wholeNumber('max-tokens', values['max-tokens'], faults)
-  const batchesMax = wholeNumber('max-batches', values['max-batches'], faults)
-  const address = addressOf(values, { env, faults })
-  const model = modelOf(values.model, { env, faults })
+  const maxTokens = parseWholeNumber('max-tokens', values['max-tokens'], faults)
+  const batchesMax = parseWholeNumber('max-batches', values['max-batches'], faults)
+  const connection = resolveConnection(values, { env, faults })
+  const model = openModel(values.model, { env, faults })
   if (!model || !tiers || faults.length > 0) return faults
   return {
-    address,
+    connection,
     model,
     json: values.json,
     plan: {
@@ -83,12 +91,16 @@ export function readOptions(args: string[], env: Environment): Options | 'help' 
   }
 }
 
-function tiersOf(tier: string): Plan['tiers'] | undefined {
+function parseTiers(tier: string): ConsolidationPlan['tiers'] | undefined {
   if (tier === 'all') return [1, 2]
   return tier === '1' ? [1] : tier === '2' ? [2] : undefined
 }
 
-function wholeNumber(name: string, text: string | undefined, faults: string[]): number | undefined {
+function parseWholeNumber(
+  name: string,
+  text: string | undefined,
+  faults: string[],
+): number | undefined {
   if (text === undefined) return undefined
   const value = Number(text)
   if (Number.isSafeInteger(value) && value > 0) return value
@@ -96,9 +108,12 @@ function wholeNumber(name: string, text: string | undefined, faults: string[]): 
   return undefined
 }
 
-type Reading = { env: Environment; faults: string[] }
+type OptionsContext = { env: Environment; faults: string[] }
 
-function modelOf(name: string | undefined, { env, faults }: Reading): ChatModel | undefined {
+function openModel(
+  name: string | undefined,
+  { env, faults }: OptionsContext,
+): ChatModel | undefined {
   if (!name) {
     faults.push('--model is missing: the language model that writes the reflections')
     return undefined

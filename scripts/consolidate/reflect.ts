@@ -1,17 +1,17 @@
-import type { Batch, Entry } from '#scripts/consolidate/vault.ts'
+import type { Batch, CommitEntry } from '#scripts/consolidate/client.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import type { ChatModel, ChatTurn } from '#shared/models/openai-chat.ts'
 import { shape, type Shape } from '#shared/core/shape.ts'
 
-export type Reflected = {
-  entries: Entry[]
+export type ReflectionOutput = {
+  entries: CommitEntry[]
   /** How often the model was asked. */
-  tries: number
+  attempts: number
   inputTokens: number
   outputTokens: number
 }
 
-const triesMax = 3
+const attemptsMax = 3
 
 /** Providers that are held to a schema take no bounds in it; those are checked here. */
 const looseSchema = {
@@ -42,25 +42,25 @@ export async function reflect(
   model: ChatModel,
   batch: Batch,
   signal: AbortSignal,
-): Promise<Reflected> {
-  const fits = shapeOf(batch)
+): Promise<ReflectionOutput> {
+  const answerShape = buildAnswerShape(batch)
   const turns: ChatTurn[] = [
     { role: 'system', content: batch.reflection_contract.instructions },
     { role: 'user', content: batch.memories.map(memory => JSON.stringify(memory)).join('\n') },
   ]
-  const sum = { inputTokens: 0, outputTokens: 0 }
-  for (let tries = 1; ; tries++) {
+  const usage = { inputTokens: 0, outputTokens: 0 }
+  for (let attempt = 1; ; attempt++) {
     const answer = await model.answerJson(turns, looseSchema, signal)
-    sum.inputTokens += answer.inputTokens
-    sum.outputTokens += answer.outputTokens
+    usage.inputTokens += answer.inputTokens
+    usage.outputTokens += answer.outputTokens
     try {
-      return { entries: entriesIn(answer.text, fits), tries, ...sum }
+      return { entries: parseEntries(answer.text, answerShape), attempts: attempt, ...usage }
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
-      if (tries === triesMax) {
+      if (attempt === attemptsMax) {
         throw new Refusal(
           'invalid',
-          `${model.model} gave no usable answer in ${triesMax} tries: ${error.message}`,
+          `${model.model} gave no usable answer in ${attemptsMax} tries: ${error.message}`,
           'Try another model, or smaller batches with --max-tokens',
         )
       }
@@ -75,12 +75,12 @@ export async function reflect(
   }
 }
 
-type Written = { entries: Entry[] }
+type ModelAnswer = { entries: CommitEntry[] }
 
 /** What the batch's contract asks of an answer; fields a model adds of its own are not held against it. */
-function shapeOf({ reflection_contract: contract }: Batch): Shape<Written> {
+function buildAnswerShape({ reflection_contract: contract }: Batch): Shape<ModelAnswer> {
   const { text, importance } = contract.entry_schema
-  return shape<Written>(
+  return shape<ModelAnswer>(
     {
       type: 'object',
       required: ['entries'],
@@ -108,9 +108,9 @@ function shapeOf({ reflection_contract: contract }: Batch): Shape<Written> {
   )
 }
 
-function entriesIn(answer: string, fits: Shape<Written>): Entry[] {
-  const value = jsonIn(answer)
-  const { entries } = fits.check(Array.isArray(value) ? { entries: value } : value)
+function parseEntries(answer: string, answerShape: Shape<ModelAnswer>): CommitEntry[] {
+  const value = extractJson(answer)
+  const { entries } = answerShape.check(Array.isArray(value) ? { entries: value } : value)
   return entries.map(({ text, importance }, index) => {
     if (text.trim() === '') throw new Refusal('invalid', `entries[${index}].text holds no words`)
     return { text: text.trim(), importance }
@@ -118,12 +118,12 @@ function entriesIn(answer: string, fits: Shape<Written>): Entry[] {
 }
 
 /** The JSON of an answer that may stand in a fence, between polite words, or behind spoken thoughts. */
-function jsonIn(answer: string): unknown {
-  const said = answer.replace(/<think>[\s\S]*?<\/think>/g, '')
-  const start = said.search(/[{[]/)
-  const end = Math.max(said.lastIndexOf('}'), said.lastIndexOf(']'))
+function extractJson(answer: string): unknown {
+  const text = answer.replace(/<think>[\s\S]*?<\/think>/g, '')
+  const start = text.search(/[{[]/)
+  const end = Math.max(text.lastIndexOf('}'), text.lastIndexOf(']'))
   try {
-    return JSON.parse(said.slice(Math.max(0, start), end + 1))
+    return JSON.parse(text.slice(Math.max(0, start), end + 1))
   } catch {
     throw new Refusal('invalid', 'the answer is not JSON')
   }

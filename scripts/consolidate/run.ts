@@ -1,10 +1,10 @@
 import type { CommitAnswer } from '#api/contract/types.ts'
-import { reflect, type Reflected } from '#scripts/consolidate/reflect.ts'
-import type { Batch, CheckoutOptions, Vault } from '#scripts/consolidate/vault.ts'
+import { reflect, type ReflectionOutput } from '#scripts/consolidate/reflect.ts'
+import type { Batch, CheckoutOptions, ConsolidationClient } from '#scripts/consolidate/client.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import type { ChatModel } from '#shared/models/openai-chat.ts'
 
-export type Plan = {
+export type ConsolidationPlan = {
   tiers: readonly (1 | 2)[]
   /** Batches in all; without end where undefined. */
   batchesMax: number | undefined
@@ -14,26 +14,26 @@ export type Plan = {
 }
 
 /** One batch, and what became of it. */
-export type Done = {
+export type BatchResult = {
   batch: Batch
-  reflected: Reflected
+  output: ReflectionOutput
   /** Null in a dry run. */
-  committed: CommitAnswer | null
+  commitAnswer: CommitAnswer | null
   ms: number
 }
 
 /** Hears of each step as it happens. */
-export type Listener = {
-  lent?(batch: Batch): void
-  done?(done: Done): void
+export type ConsolidationListener = {
+  onCheckout?(batch: Batch): void
+  onBatchDone?(done: BatchResult): void
   /** The batch was no longer lent when it was to be committed. */
-  late?(batch: Batch): void
+  onLeaseExpired?(batch: Batch): void
   /** Nothing is left in a tier. */
-  finished?(tier: 1 | 2): void
+  onTierDone?(tier: 1 | 2): void
 }
 
 /** A lease that runs out again and again means a model that is too slow for its batches. */
-const lateMax = 2
+const leaseExpiriesMax = 2
 
 /**
  * Consolidates a vault: check out, have the model reflect, commit, until nothing is left. A batch that ran
@@ -43,44 +43,44 @@ const lateMax = 2
  * @throws Refusal what `reflect` and the vault refuse; `conflict` when the model is too slow for the lease.
  */
 export async function consolidate(
-  vault: Vault,
+  client: ConsolidationClient,
   model: ChatModel,
-  plan: Plan,
-  { listener, signal }: { listener: Listener; signal: AbortSignal },
-): Promise<Done[]> {
-  const all: Done[] = []
+  plan: ConsolidationPlan,
+  { listener, signal }: { listener: ConsolidationListener; signal: AbortSignal },
+): Promise<BatchResult[]> {
+  const results: BatchResult[] = []
   for (const tier of plan.tiers) {
-    let late = 0
+    let leaseExpiries = 0
     for (;;) {
-      if (all.length === plan.batchesMax) return all
+      if (results.length === plan.batchesMax) return results
       const begun = performance.now()
-      const batch = await vault.checkOut(tier, plan.checkout)
+      const batch = await client.checkOut(tier, plan.checkout)
       if (!batch) {
-        listener.finished?.(tier)
+        listener.onTierDone?.(tier)
         break
       }
-      listener.lent?.(batch)
-      const reflected = await reflect(model, batch, signal)
-      const committed = plan.dryRun ? null : await vault.commit(batch.batch_id, reflected.entries)
-      if (!committed && !plan.dryRun) {
-        listener.late?.(batch)
-        if (++late > lateMax) throw tooSlow(model)
+      listener.onCheckout?.(batch)
+      const output = await reflect(model, batch, signal)
+      const commitAnswer = plan.dryRun ? null : await client.commit(batch.batch_id, output.entries)
+      if (!commitAnswer && !plan.dryRun) {
+        listener.onLeaseExpired?.(batch)
+        if (++leaseExpiries > leaseExpiriesMax) throw modelTooSlowRefusal(model)
         continue
       }
-      late = 0
-      const done = { batch, reflected, committed, ms: performance.now() - begun }
-      all.push(done)
-      listener.done?.(done)
+      leaseExpiries = 0
+      const result = { batch, output, commitAnswer, ms: performance.now() - begun }
+      results.push(result)
+      listener.onBatchDone?.(result)
       // Without a commit the next checkout of this tier would only lend more.
       if (plan.dryRun && plan.batchesMax === undefined) break
     }
   }
-  return all
+  return results
 }
 
-const tooSlow = ({ model }: ChatModel): Refusal =>
+const modelTooSlowRefusal = ({ model }: ChatModel): Refusal =>
   new Refusal(
     'conflict',
-    `${model} took longer than the 15 minutes a batch is lent, ${lateMax + 1} times in a row`,
+    `${model} took longer than the 15 minutes a batch is lent, ${leaseExpiriesMax + 1} times in a row`,
     'Use smaller batches (--max-tokens) or a faster model',
   )

@@ -1,85 +1,85 @@
 /** Something a person would ask months later, in words of its own. */
-export type Question = {
+export type DemoQuestion = {
   text: string
   /** What finding the answer takes. */
   takes: string
   /** The id of the turn that answers it, which must be among the first three found. */
-  expects: string
+  answerTurnId: string
   /** The turn that answered it once; what is true now must be found above it. */
-  replaces?: string
+  outdatedTurnId?: string
 }
 
 /** Dates in braces are written out when the question is asked. */
-export const questions: readonly Question[] = [
+export const questions: readonly DemoQuestion[] = [
   {
     text: 'Which nuts make me ill?',
     takes: 'a fact, eight months old',
-    expects: 'allergy',
+    answerTurnId: 'allergy',
   },
   {
     text: 'What is my current address?',
     takes: 'an update: the newest is what counts',
-    expects: 'new-address',
-    replaces: 'old-address',
+    answerTurnId: 'new-address',
+    outdatedTurnId: 'old-address',
   },
   {
     text: 'What was I worried about in {month, 5 months ago}?',
     takes: 'a time that only the date of a memory knows',
-    expects: 'cat-worry',
+    answerTurnId: 'cat-worry',
   },
   {
     text: 'Who gives me music lessons?',
     takes: "a person's name",
-    expects: 'cello-teacher',
+    answerTurnId: 'cello-teacher',
   },
   {
     text: "What is the name of Tinta's vet?",
     takes: 'a name, by way of another name',
-    expects: 'vet',
+    answerTurnId: 'vet',
   },
   {
     text: 'Which exercise did you suggest for my knee?',
     takes: 'what the assistant said, not the user',
-    expects: 'knee-advice',
+    answerTurnId: 'knee-advice',
   },
   {
     text: 'Where in Slovenia did you say Priya and I should stay?',
     takes: 'a recommendation',
-    expects: 'trip-advice',
+    answerTurnId: 'trip-advice',
   },
   {
     text: 'What was KV-70418-R again?',
     takes: 'an exact order number',
-    expects: 'order',
+    answerTurnId: 'order',
   },
   {
     text: 'How fast was I in the marathon?',
     takes: 'a number, where a hope and a result compete',
-    expects: 'marathon-result',
-    replaces: 'marathon-goal',
+    answerTurnId: 'marathon-result',
+    outdatedTurnId: 'marathon-goal',
   },
   {
     text: 'When is the help centre launching now?',
     takes: 'a date that was moved',
-    expects: 'deadline-new',
-    replaces: 'deadline-old',
+    answerTurnId: 'deadline-new',
+    outdatedTurnId: 'deadline-old',
   },
   {
     text: 'Where do I buy my coffee these days?',
     takes: 'an update, after a place has closed',
-    expects: 'coffee-new',
-    replaces: 'coffee-old',
+    answerTurnId: 'coffee-new',
+    outdatedTurnId: 'coffee-old',
   },
   {
     text: 'What was the name of the hotel in Cádiz?',
     takes: 'asked in English, said in Spanish',
-    expects: 'hotel',
+    answerTurnId: 'hotel',
   },
 ]
 
 /** Nothing in the conversation comes near it: the right answer is none. */
-export const neverDiscussed = 'How do I tune the carburettor of an old motorbike?'
+export const unanswerableQuestion = 'How do I tune the carburettor of an old motorbike?'
 
 /** What a model is about to be asked, and so what it should be reminded of. */
-export const nextTurn =
+export const nextUserTurn =
   "Tinta's next appointment is coming up. What should I tell the vet about her kidneys, her weight and what we have changed?"

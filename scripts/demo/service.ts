@@ -4,15 +4,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { addressIn, type Address } from '#scripts/address.ts'
-import { clientOf, type Client } from '#scripts/demo/client.ts'
-import { dataDirOf } from '#scripts/embedded.ts'
-import { quietEnvironment } from '#scripts/services/process.ts'
+import { readRunningConnection, type ServiceConnection } from '#scripts/service-connection.ts'
+import { createTimedClient, type TimedClient } from '#scripts/demo/client.ts'
+import { resolveDataDir } from '#scripts/embedded-environment.ts'
+import { cleanEnvironment } from '#scripts/services/process.ts'
 import { Refusal } from '#shared/core/errors.ts'
 
-export type Service = {
+export type DemoService = {
   baseUrl: string
-  client: Client
+  client: TimedClient
   /** The key of a vault that holds nothing but the demo. */
   key: string
   /** `running`: somebody's, and it goes on; `own`: started here, gone afterwards. */
@@ -24,11 +24,11 @@ export type Service = {
 }
 
 /** A service that is there answers at once; what hangs is taken for gone. */
-const guestMs = 5_000
+const probeTimeoutMs = 5_000
 /** The embedded servers may have to be fetched the first time. */
-const startMs = 240_000
+const startTimeoutMs = 240_000
 /** A service drains for 25 s at most, and its databases take a moment after it. */
-const stopMs = 40_000
+const stopTimeoutMs = 40_000
 
 const startScript = fileURLToPath(new URL('../start.ts', import.meta.url))
 
@@ -40,32 +40,35 @@ const startScript = fileURLToPath(new URL('../start.ts', import.meta.url))
  * @throws Refusal when the one given does not answer, or none can be started here.
  */
 export async function openService(
-  given: Address | undefined,
+  connection: ServiceConnection | undefined,
   { signal, starting }: { signal: AbortSignal; starting: () => void },
-): Promise<Service> {
-  if (given) return guestOf(given, signal)
-  const running = addressIn(dataDirOf(process.env))
+): Promise<DemoService> {
+  if (connection) return connectToRunning(connection, signal)
+  const running = readRunningConnection(resolveDataDir(process.env))
   if (running) {
     try {
-      return await guestOf(running, signal)
+      return await connectToRunning(running, signal)
     } catch (error) {
       // The file outlives its service, and another program may have taken the port since.
       if (!(error instanceof Refusal)) throw error
     }
   }
   starting()
-  return startService(signal)
+  return startTemporaryService(signal)
 }
 
-async function guestOf({ baseUrl, key }: Address, signal: AbortSignal): Promise<Service> {
+async function connectToRunning(
+  { baseUrl, key }: ServiceConnection,
+  signal: AbortSignal,
+): Promise<DemoService> {
   const begun = performance.now()
-  const soon = AbortSignal.any([signal, AbortSignal.timeout(guestMs)])
-  const host = clientOf(baseUrl, key, soon)
+  const soon = AbortSignal.any([signal, AbortSignal.timeout(probeTimeoutMs)])
+  const host = createTimedClient(baseUrl, key, soon)
   await host.call('GET /health')
   const { answer } = await host.call('POST /v1/keys', { body: { name: 'Demo' } })
   return {
     baseUrl,
-    client: clientOf(baseUrl, answer.key, signal),
+    client: createTimedClient(baseUrl, answer.key, signal),
     key: answer.key,
     kind: 'running',
     readyMs: performance.now() - begun,
@@ -73,27 +76,27 @@ async function guestOf({ baseUrl, key }: Address, signal: AbortSignal): Promise<
   }
 }
 
-async function startService(signal: AbortSignal): Promise<Service> {
+async function startTemporaryService(signal: AbortSignal): Promise<DemoService> {
   const begun = performance.now()
   const dataDir = await mkdtemp(join(tmpdir(), 'memory-vault-demo-'))
   const child = spawn(process.execPath, [startScript], {
-    env: environmentOf(dataDir),
+    env: serviceEnvironment(dataDir),
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  const said: string[] = []
+  const output: string[] = []
   for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding('utf8').on('data', (text: string) => said.push(text))
+    stream.setEncoding('utf8').on('data', (text: string) => output.push(text))
   }
   const kill = (): void => void child.kill('SIGTERM')
   process.once('exit', kill)
   const stop = async (): Promise<void> => {
-    await ended(child)
+    await stopProcess(child)
     process.off('exit', kill)
     await rm(dataDir, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 })
   }
   try {
-    const { baseUrl, key } = await ready(child, { dataDir, said, signal })
-    const client = clientOf(baseUrl, key, signal)
+    const { baseUrl, key } = await waitUntilReady(child, { dataDir, said: output, signal })
+    const client = createTimedClient(baseUrl, key, signal)
     return { baseUrl, client, key, kind: 'own', readyMs: performance.now() - begun, stop }
   } catch (error) {
     await stop()
@@ -102,8 +105,8 @@ async function startService(signal: AbortSignal): Promise<Service> {
 }
 
 /** A service of our own touches no database and no provider that the environment names, unless asked to embed there. */
-function environmentOf(dataDir: string): NodeJS.ProcessEnv {
-  const { DATABASE_URL: _postgres, MONGODB_URI: _mongodb, ...rest } = quietEnvironment()
+function serviceEnvironment(dataDir: string): NodeJS.ProcessEnv {
+  const { DATABASE_URL: _postgres, MONGODB_URI: _mongodb, ...rest } = cleanEnvironment()
   return {
     ...rest,
     EMBEDDINGS: rest.EMBEDDINGS || 'local',
@@ -113,34 +116,38 @@ function environmentOf(dataDir: string): NodeJS.ProcessEnv {
   }
 }
 
-async function ready(
+async function waitUntilReady(
   child: ChildProcess,
-  { dataDir, said, signal }: { dataDir: string; said: readonly string[]; signal: AbortSignal },
-): Promise<Address> {
-  const deadline = Date.now() + startMs
+  {
+    dataDir,
+    said: output,
+    signal,
+  }: { dataDir: string; said: readonly string[]; signal: AbortSignal },
+): Promise<ServiceConnection> {
+  const deadline = Date.now() + startTimeoutMs
   while (Date.now() < deadline) {
     signal.throwIfAborted()
-    if (hasEnded(child)) break
-    const address = addressIn(dataDir)
+    if (hasExited(child)) break
+    const address = readRunningConnection(dataDir)
     if (address) return address
     await delay(25)
   }
   throw new Refusal(
     'unavailable',
-    `No service could be started for the demo:\n${said.join('').trim()}`,
+    `No service could be started for the demo:\n${output.join('').trim()}`,
     'Start one yourself and name it with --base-url and --key',
   )
 }
 
-const hasEnded = ({ exitCode, signalCode }: ChildProcess): boolean =>
+const hasExited = ({ exitCode, signalCode }: ChildProcess): boolean =>
   exitCode !== null || signalCode !== null
 
-async function ended(child: ChildProcess): Promise<void> {
-  if (hasEnded(child)) return
+async function stopProcess(child: ChildProcess): Promise<void> {
+  if (hasExited(child)) return
   const { promise, resolve } = Promise.withResolvers<void>()
   child.once('exit', () => resolve())
   child.kill('SIGTERM')
-  const timer = setTimeout(() => child.kill('SIGKILL'), stopMs)
+  const timer = setTimeout(() => child.kill('SIGKILL'), stopTimeoutMs)
   await promise
   clearTimeout(timer)
 }

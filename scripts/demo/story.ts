@@ -1,40 +1,56 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { SearchAnswer } from '#api/contract/types.ts'
-import { datesFilled } from '#scripts/demo/calendar.ts'
-import type { Client } from '#scripts/demo/client.ts'
+import { fillDates } from '#scripts/demo/relative-dates.ts'
+import type { TimedClient } from '#scripts/demo/client.ts'
 import { readConversation, type Conversation, type Sitting } from '#scripts/demo/conversation.ts'
-import { neverDiscussed, nextTurn, questions, type Question } from '#scripts/demo/questions.ts'
-import { whyFound } from '#scripts/demo/why.ts'
+import {
+  unanswerableQuestion,
+  nextUserTurn,
+  questions,
+  type DemoQuestion,
+} from '#scripts/demo/questions.ts'
+import { explainMatch } from '#scripts/demo/explain-match.ts'
 import { Refusal } from '#shared/core/errors.ts'
 
 /** A sitting that is stored: times in milliseconds, `at` in epoch milliseconds. */
-export type Told = { title: string; at: number; turns: number; tokens: number; ms: number }
+export type IngestedSitting = {
+  title: string
+  at: number
+  turns: number
+  tokens: number
+  ms: number
+}
 
 /** A memory that was found, `at` in epoch milliseconds. */
-export type Found = Pick<
+export type FoundMemory = Pick<
   SearchAnswer['memories'][number],
   'role' | 'content' | 'score' | 'window' | 'tier'
 > & { at: number; why: string; isAnswer: boolean }
 
-export type Asked = {
+export type AnsweredQuestion = {
   question: string
   takes: string
   /** The first three that were found. */
-  found: Found[]
+  found: FoundMemory[]
   /** What is wrong with them; null when the answer is there, above what it replaces. */
   fault: string | null
   ms: number
 }
 
-export type Prepared = { question: string; context: string | null; tokens: number; ms: number }
+export type PreparedQuestion = {
+  question: string
+  context: string | null
+  tokens: number
+  ms: number
+}
 
-export type Story = {
-  told: Told[]
+export type StoryResult = {
+  told: IngestedSitting[]
   warmup: { memories: number; ms: number }
-  asked: Asked[]
+  asked: AnsweredQuestion[]
   /** The question that nothing answers; it passes without a context. */
-  unanswerable: Prepared
-  prepared: Prepared
+  unanswerable: PreparedQuestion
+  prepared: PreparedQuestion
   stats: { memories: number; tokens: number; oldest: string | null; newest: string | null }
   medianSearchMs: number
   /** The questions that were not answered as they should be, with what is wrong. */
@@ -42,53 +58,57 @@ export type Story = {
 }
 
 /** Hears each part of the story as soon as it has happened. */
-export type Listener = {
-  told?(sitting: Told): void
-  warm?(warmup: Story['warmup']): void
-  asked?(asked: Asked, number: number): void
-  unanswerable?(prepared: Prepared): void
-  prepared?(prepared: Prepared): void
+export type StoryListener = {
+  onSittingStored?(sitting: IngestedSitting): void
+  onWarmedUp?(warmup: StoryResult['warmup']): void
+  onQuestionAnswered?(asked: AnsweredQuestion, number: number): void
+  onUnanswerable?(prepared: PreparedQuestion): void
+  onPrepared?(prepared: PreparedQuestion): void
 }
 
-const shown = 3
+const resultsShown = 3
 /** Enough to see the months go by, few enough to read. */
-const contextMemories = 8
+const contextLimit = 8
 /** Only a service with a backlog takes longer than an ingest waits. */
-const storingMs = 120_000
+const storeTimeoutMs = 120_000
 
 /**
  * Tells the whole conversation to an empty vault, sitting by sitting, then asks about it.
  *
  * @throws Refusal when the service says no or does not answer.
  */
-export async function tellStory(client: Client, now: Date, listener: Listener): Promise<Story> {
+export async function runStory(
+  client: TimedClient,
+  now: Date,
+  listener: StoryListener,
+): Promise<StoryResult> {
   const conversation = readConversation(now)
-  const told: Told[] = []
+  const sittings: IngestedSitting[] = []
   for (const sitting of conversation.sittings) {
-    told.push(await tell(client, sitting))
-    listener.told?.(told.at(-1)!)
+    sittings.push(await ingestSitting(client, sitting))
+    listener.onSittingStored?.(sittings.at(-1)!)
   }
-  await allStored(client, told)
+  await waitUntilStored(client, sittings)
 
-  const warmed = await client.call('POST /v1/memory/warmup')
-  const warmup = { memories: warmed.answer.memories_loaded, ms: warmed.ms }
-  listener.warm?.(warmup)
+  const warmupCall = await client.call('POST /v1/memory/warmup')
+  const warmup = { memories: warmupCall.answer.memories_loaded, ms: warmupCall.ms }
+  listener.onWarmedUp?.(warmup)
 
-  const asked: Asked[] = []
+  const answers: AnsweredQuestion[] = []
   for (const question of questions) {
-    asked.push(await ask(client, question, { conversation, now }))
-    listener.asked?.(asked.at(-1)!, asked.length)
+    answers.push(await askQuestion(client, question, { conversation, now }))
+    listener.onQuestionAnswered?.(answers.at(-1)!, answers.length)
   }
-  const unanswerable = await prepare(client, neverDiscussed)
-  listener.unanswerable?.(unanswerable)
-  const prepared = await prepare(client, nextTurn)
-  listener.prepared?.(prepared)
+  const unanswerable = await prepareQuestion(client, unanswerableQuestion)
+  listener.onUnanswerable?.(unanswerable)
+  const prepared = await prepareQuestion(client, nextUserTurn)
+  listener.onPrepared?.(prepared)
 
   const { answer: stats } = await client.call('GET /v1/memory/stats')
   return {
-    told,
+    told: sittings,
     warmup,
-    asked,
+    asked: answers,
     unanswerable,
     prepared,
     stats: {
@@ -97,12 +117,15 @@ export async function tellStory(client: Client, now: Date, listener: Listener): 
       oldest: stats.oldest,
       newest: stats.newest,
     },
-    medianSearchMs: median(asked.map(({ ms }) => ms)),
-    failed: faultsOf(asked, unanswerable, prepared),
+    medianSearchMs: median(answers.map(({ ms }) => ms)),
+    failed: listFailures(answers, unanswerable, prepared),
   }
 }
 
-async function tell(client: Client, { title, at, turns }: Sitting): Promise<Told> {
+async function ingestSitting(
+  client: TimedClient,
+  { title, at, turns }: Sitting,
+): Promise<IngestedSitting> {
   const { answer, ms } = await client.call('POST /v1/memory/ingest', {
     query: { wait: true },
     body: { messages: turns },
@@ -112,9 +135,12 @@ async function tell(client: Client, { title, at, turns }: Sitting): Promise<Told
 }
 
 /** An ingest that waits answers after 25 s even when its turn has not come. */
-async function allStored(client: Client, told: readonly Told[]): Promise<void> {
-  const turns = told.reduce((sum, { turns }) => sum + turns, 0)
-  const deadline = Date.now() + storingMs
+async function waitUntilStored(
+  client: TimedClient,
+  sittings: readonly IngestedSitting[],
+): Promise<void> {
+  const turns = sittings.reduce((sum, { turns }) => sum + turns, 0)
+  const deadline = Date.now() + storeTimeoutMs
   for (;;) {
     const { answer } = await client.call('GET /v1/memory/stats')
     if (answer.memories >= turns) return
@@ -129,42 +155,48 @@ async function allStored(client: Client, told: readonly Told[]): Promise<void> {
   }
 }
 
-async function ask(
-  client: Client,
-  { text, takes, expects, replaces }: Question,
+async function askQuestion(
+  client: TimedClient,
+  { text, takes, answerTurnId, outdatedTurnId }: DemoQuestion,
   { conversation, now }: { conversation: Conversation; now: Date },
-): Promise<Asked> {
-  const question = datesFilled(text, now)
-  const expected = conversation.textOf(expects)
+): Promise<AnsweredQuestion> {
+  const question = fillDates(text, now)
+  const expected = conversation.turnText(answerTurnId)
   const { answer, ms } = await client.call('POST /v1/memory/search', {
-    body: { query: question, limit: shown },
+    body: { query: question, limit: resultsShown },
   })
-  const found = answer.memories.map(({ role, content, score, window, tier, timestamp }): Found => {
-    const at = Date.parse(timestamp)
-    const why = whyFound(question, { text: content, at })
-    return { role, content, score, window, tier, at, why, isAnswer: content === expected }
-  })
-  const place = found.findIndex(({ isAnswer }) => isAnswer)
-  const outdated = replaces === undefined ? undefined : conversation.textOf(replaces)
-  const outdatedPlace = found.findIndex(({ content }) => content === outdated)
+  const found = answer.memories.map(
+    ({ role, content, score, window, tier, timestamp }): FoundMemory => {
+      const at = Date.parse(timestamp)
+      const why = explainMatch(question, { text: content, at })
+      return { role, content, score, window, tier, at, why, isAnswer: content === expected }
+    },
+  )
+  const answerRank = found.findIndex(({ isAnswer }) => isAnswer)
+  const outdated = outdatedTurnId === undefined ? undefined : conversation.turnText(outdatedTurnId)
+  const outdatedRank = found.findIndex(({ content }) => content === outdated)
   const fault =
-    place < 0
-      ? `the answer is not among the first ${shown}`
-      : outdatedPlace >= 0 && outdatedPlace < place
+    answerRank < 0
+      ? `the answer is not among the first ${resultsShown}`
+      : outdatedRank >= 0 && outdatedRank < answerRank
         ? 'what was true before stands above what is true now'
         : null
   return { question, takes, found, fault, ms }
 }
 
-async function prepare(client: Client, question: string): Promise<Prepared> {
+async function prepareQuestion(client: TimedClient, question: string): Promise<PreparedQuestion> {
   const { answer, ms } = await client.call('POST /v1/memory/prepare', {
-    body: { messages: [{ role: 'user', content: question }], context_limit: contextMemories },
+    body: { messages: [{ role: 'user', content: question }], context_limit: contextLimit },
   })
   return { question, context: answer.context, tokens: answer.memory_tokens, ms }
 }
 
-function faultsOf(asked: readonly Asked[], unanswerable: Prepared, prepared: Prepared): string[] {
-  const faults = asked.flatMap(({ question, fault }) => (fault ? [`${question} ${fault}`] : []))
+function listFailures(
+  answers: readonly AnsweredQuestion[],
+  unanswerable: PreparedQuestion,
+  prepared: PreparedQuestion,
+): string[] {
+  const faults = answers.flatMap(({ question, fault }) => (fault ? [`${question} ${fault}`] : []))
   if (unanswerable.context !== null) {
     faults.push(`${unanswerable.question} something unrelated was recalled`)
   }

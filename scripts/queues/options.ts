@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util'
 import { isUuid } from '#shared/core/ids.ts'
 import { jobNames, type JobName } from '#shared/domain/jobs.ts'
 
-export type Options = {
+export type QueueOptions = {
   command: 'show' | 'dead' | 'redrive' | 'cancel'
   names: readonly JobName[]
   ids: string[]
@@ -38,12 +38,12 @@ on the embedded services of DATA_DIR while "npm start" is running.
 `
 
 /** @returns what is asked for; `help`; or a list of what is wrong. */
-export function readOptions(args: readonly string[]): Options | 'help' | string[] {
+export function readOptions(args: readonly string[]): QueueOptions | 'help' | string[] {
   const faults: string[] = []
   let values, positionals
   try {
     ;({ values, positionals } = parseArgs({
-      args: withWatchSeconds(args),
+      args: fillWatchDefault(args),
       allowPositionals: true,
       options: {
         id: { type: 'string', multiple: true, default: [] },
@@ -70,28 +70,29 @@ export function readOptions(args: readonly string[]): Options | 'help' | string[
   const ids = command === 'cancel' ? rest : values.id
   for (const id of ids) if (!isUuid(id)) faults.push(`Not an id: ${id}`)
   if (command === 'cancel' && ids.length === 0) faults.push('cancel needs the id of a job')
-  const names = command === 'cancel' ? [] : namesOf(command, rest, faults)
+  const names = command === 'cancel' ? [] : parseQueueNames(command, rest, faults)
   if (faults.length > 0) return faults
   return { command: command ?? 'show', names, ids, limit, json: values.json, watchSeconds }
 }
 
 /** `--watch` may stand alone. */
-const withWatchSeconds = (args: readonly string[]): string[] =>
+const fillWatchDefault = (args: readonly string[]): string[] =>
   args.map((arg, index) =>
     arg === '--watch' && !/^[\d.]/.test(args[index + 1] ?? '') ? '--watch=2' : arg,
   )
 
-function namesOf(
+function parseQueueNames(
   command: 'dead' | 'redrive' | undefined,
-  asked: readonly string[],
+  requested: readonly string[],
   faults: string[],
 ): readonly JobName[] {
-  if (asked.includes('all') || (command === 'dead' && asked.length === 0)) return jobNames
-  if (command === 'redrive' && asked.length === 0) faults.push('redrive needs a queue, or "all"')
-  for (const name of asked) {
+  if (requested.includes('all') || (command === 'dead' && requested.length === 0)) return jobNames
+  if (command === 'redrive' && requested.length === 0)
+    faults.push('redrive needs a queue, or "all"')
+  for (const name of requested) {
     if (!jobNames.includes(name as JobName)) {
       faults.push(`No such queue: ${name}. Queues: ${jobNames.join(', ')}`)
     }
   }
-  return asked as JobName[]
+  return requested as JobName[]
 }

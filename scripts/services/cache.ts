@@ -16,22 +16,22 @@ export function cacheDirs(dataDir: string): string[] {
  * not at all, and several processes may do so at once.
  *
  * @param name says everything the content depends on: whatever has this name is believed.
- * @param make fills an empty folder, whose child `made` becomes the result.
+ * @param build fills an empty folder, whose child `made` becomes the result.
  * @returns the path; at once when one of the folders has it.
  * @throws the last failure when none of the folders would do.
  */
-export async function cached(
+export async function getOrBuildCached(
   dirs: readonly string[],
   name: string,
-  make: (work: string) => Promise<void>,
+  build: (work: string) => Promise<void>,
 ): Promise<string> {
   const known = dirs.map(dir => join(dir, name)).find(path => existsSync(path))
   if (known) return known
 
-  const path = join(await firstWritable(dirs), name)
+  const path = join(await firstWritableDir(dirs), name)
   const work = await mkdtemp(`${path}-`)
   try {
-    await make(work)
+    await build(work)
     await rename(join(work, 'made'), path)
   } catch (error) {
     // Another process may have finished first; what it made is as good.
@@ -42,7 +42,7 @@ export async function cached(
   return path
 }
 
-async function firstWritable(dirs: readonly string[]): Promise<string> {
+async function firstWritableDir(dirs: readonly string[]): Promise<string> {
   let failure: unknown
   for (const dir of dirs) {
     try {

@@ -5,12 +5,18 @@ import { realpath } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { newerLoader } from './loader.ts'
-import { ownDir } from './own-dir.ts'
-import { ended, logTail, quietEnvironment, type Log, type Service } from './process.ts'
+import { resolveGlibcLoader } from './glibc-loader.ts'
+import { ensurePrivateDir } from './private-dir.ts'
+import {
+  waitForExit,
+  readLogTail,
+  cleanEnvironment,
+  type LineLogger,
+  type DatabaseServer,
+} from './process.ts'
 
-const START_WITHIN_MS = 60_000
-const STOP_WITHIN_MS = 12_000
+const START_TIMEOUT_MS = 60_000
+const STOP_TIMEOUT_MS = 12_000
 
 /** What the package appends to the socket folder: `/embedded-mongodb-XXXXXX/mongodb.sock`. */
 const SOCKET_NAME_BYTES = 37
@@ -28,32 +34,33 @@ const SOCKET_PATH_BYTES = 103
  */
 export async function startMongodb(
   dataDir: string,
-  { log }: { log: Log },
-): Promise<Service & { pid: number }> {
-  const home = await ownDir(join(dataDir, 'mongodb'))
-  const sockets = await socketDir(home)
+  { log }: { log: LineLogger },
+): Promise<DatabaseServer & { pid: number }> {
+  const home = await ensurePrivateDir(join(dataDir, 'mongodb'))
+  const sockets = await resolveSocketDir(home)
   const logFile = join(home, 'engine.log')
 
   const engine = await spawnEngine(join(home, 'data'), sockets, logFile, dataDir, log)
-  await answered(engine, logFile)
+  await waitUntilReady(engine, logFile)
 
   let stopping: Promise<void> | undefined
   const died = new Promise<string>(resolve => {
     engine.once('exit', (code, signal) => {
-      if (!stopping) resolve(`The MongoDB engine ended (${signal ?? code}). ${logTail(logFile)}`)
+      if (!stopping)
+        resolve(`The MongoDB engine ended (${signal ?? code}). ${readLogTail(logFile)}`)
     })
   })
   const socket = encodeURIComponent(join(sockets, 'mongodb.sock'))
   return {
     url: `mongodb://${socket}/vault?directConnection=true&journal=true`,
     pid: engine.pid!,
-    died,
+    unexpectedExit: died,
     stop: () => (stopping ??= stopEngine(engine)),
   }
 }
 
 /** The folder for sockets: with the data where the path is short enough for one. */
-async function socketDir(home: string): Promise<string> {
+async function resolveSocketDir(home: string): Promise<string> {
   const own = join(home, 'run')
   const key = createHash('sha256')
     .update(await realpath(home))
@@ -62,7 +69,7 @@ async function socketDir(home: string): Promise<string> {
   const places = [own, ...[tmpdir(), '/tmp'].map(dir => join(dir, `memory-vault-${key}`))]
   const fits = (dir: string) => Buffer.byteLength(dir) + SOCKET_NAME_BYTES <= SOCKET_PATH_BYTES
   const dir = places.find(fits) ?? own
-  return await ownDir(dir)
+  return await ensurePrivateDir(dir)
 }
 
 async function spawnEngine(
@@ -70,11 +77,11 @@ async function spawnEngine(
   sockets: string,
   logFile: string,
   dataDir: string,
-  log: Log,
+  log: LineLogger,
 ): Promise<ChildProcess> {
-  const program = fileURLToPath(new URL('engine.ts', import.meta.url))
+  const program = fileURLToPath(new URL('mongodb-engine.ts', import.meta.url))
   const [command, ...args] = [
-    ...(await newerLoader(dataDir, log)),
+    ...(await resolveGlibcLoader(dataDir, log)),
     process.execPath,
     program,
     data,
@@ -84,7 +91,7 @@ async function spawnEngine(
   try {
     return spawn(command, args, {
       stdio: ['ignore', output, output, 'ipc'],
-      env: quietEnvironment(),
+      env: cleanEnvironment(),
       // A group of its own: Ctrl-C in a terminal must not end it before those who use it.
       detached: true,
       windowsHide: true,
@@ -95,7 +102,7 @@ async function spawnEngine(
 }
 
 /** Resolves when the engine serves; otherwise it is gone when this throws. */
-async function answered(engine: ChildProcess, logFile: string): Promise<void> {
+async function waitUntilReady(engine: ChildProcess, logFile: string): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   engine.once('error', reject)
   engine.once('message', (message: { error?: string }) => {
@@ -103,18 +110,18 @@ async function answered(engine: ChildProcess, logFile: string): Promise<void> {
     else reject(new Error(`The MongoDB engine did not start: ${message.error}`))
   })
   engine.once('exit', (code, signal) => {
-    const why = `${signal ?? code}. ${logTail(logFile)}`
+    const why = `${signal ?? code}. ${readLogTail(logFile)}`
     reject(new Error(`The MongoDB engine did not start: ${why}`))
   })
   const late = setTimeout(() => {
     reject(new Error('The MongoDB engine did not start within a minute'))
-  }, START_WITHIN_MS)
+  }, START_TIMEOUT_MS)
 
   try {
     await promise
   } catch (error) {
     engine.kill('SIGKILL')
-    if (engine.pid !== undefined) await ended(engine.pid, STOP_WITHIN_MS)
+    if (engine.pid !== undefined) await waitForExit(engine.pid, STOP_TIMEOUT_MS)
     throw error
   } finally {
     clearTimeout(late)
@@ -124,7 +131,7 @@ async function answered(engine: ChildProcess, logFile: string): Promise<void> {
 async function stopEngine(engine: ChildProcess): Promise<void> {
   if (engine.exitCode !== null || engine.signalCode !== null) return
   const gone = new Promise<void>(resolve => engine.once('exit', () => resolve()))
-  const late = setTimeout(() => engine.kill('SIGKILL'), STOP_WITHIN_MS)
+  const late = setTimeout(() => engine.kill('SIGKILL'), STOP_TIMEOUT_MS)
   engine.kill('SIGTERM')
   await gone
   clearTimeout(late)

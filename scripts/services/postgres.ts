@@ -7,22 +7,34 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import {
-  postgresProgram,
-  standIn,
-  type Identity,
-  type PostgresProgram,
-} from './postgres-program.ts'
-import { ensureDatabase, leftServer, readPostmaster, type Postmaster } from './postmaster.ts'
-import { ended, isAlive, logTail, quietEnvironment, type Log, type Service } from './process.ts'
+  preparePostgresBinaries,
+  resolveRunAsUser,
+  type RunAsUser,
+  type PostgresBinaries,
+} from './postgres-binaries.ts'
+import {
+  ensureDatabase,
+  findOrphanedServer,
+  readPostmasterFile,
+  type Postmaster,
+} from './postmaster.ts'
+import {
+  waitForExit,
+  isAlive,
+  readLogTail,
+  cleanEnvironment,
+  type LineLogger,
+  type DatabaseServer,
+} from './process.ts'
 
-const run = promisify(execFile)
+const execFileAsync = promisify(execFile)
 
-const START_WITHIN_MS = 60_000
-const STOP_WITHIN_MS = 30_000
+const START_TIMEOUT_MS = 60_000
+const STOP_TIMEOUT_MS = 30_000
 const START_ATTEMPTS = 10
 
 /** Faults that pass by themselves. */
-const passing = [
+const transientErrors = [
   // Another process was given the port between our asking for it and the server's taking it.
   'could not bind',
   // A server was killed just now and its children have not noticed yet.
@@ -30,7 +42,7 @@ const passing = [
 ]
 
 /** The log holds faults, never the values in them: a statement carries people's words. */
-const settings = {
+const serverSettings = {
   listen_addresses: '127.0.0.1',
   unix_socket_directories: '',
   max_connections: '100',
@@ -44,25 +56,25 @@ const settings = {
  * What tests write survives the end of any process, as ever, but no power cut: storing a row takes
  * 0.13 ms instead of 0.24. Commits wait for the log all the same; it saves nothing more not to.
  */
-const settingsForTests = {
-  ...settings,
+const testServerSettings = {
+  ...serverSettings,
   max_connections: '200',
   fsync: 'off',
 }
 
 /** The same order of letters everywhere; only Linux has this locale of its own. */
-const locale =
+const localeFlags =
   process.platform === 'linux'
     ? ['--locale=C.UTF-8']
     : ['--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8']
 
 /** One server: its folders, its programs, and as whom they run. */
-type Place = {
+type PostgresInstallation = {
   home: string
   data: string
   logFile: string
-  as: Identity | undefined
-  program: PostgresProgram
+  runAs: RunAsUser | undefined
+  binaries: PostgresBinaries
 }
 
 /**
@@ -78,35 +90,42 @@ type Place = {
  */
 export async function startPostgres(
   dataDir: string,
-  { log, forTests = false }: { log: Log; forTests?: boolean | undefined },
-): Promise<Service & { pid: number }> {
+  { log, forTests = false }: { log: LineLogger; forTests?: boolean | undefined },
+): Promise<DatabaseServer & { pid: number }> {
   const home = join(dataDir, 'postgres')
   const data = join(home, 'data')
   await mkdir(home, { recursive: true, mode: 0o700 })
-  const as = await standIn(data)
-  const program = await postgresProgram(dataDir, as)
-  const place: Place = { home, data, logFile: join(home, 'server.log'), as, program }
+  const as = await resolveRunAsUser(data)
+  const program = await preparePostgresBinaries(dataDir, as)
+  const installation: PostgresInstallation = {
+    home,
+    data,
+    logFile: join(home, 'server.log'),
+    runAs: as,
+    binaries: program,
+  }
 
-  const password = await ownPassword(place)
-  if (!existsSync(data)) await initialise(place, forTests)
+  const password = await ensurePassword(installation)
+  if (!existsSync(data)) await initializeDataDir(installation, forTests)
 
-  const left = await leftServer(data)
-  if (left) log(`Took over PostgreSQL as an earlier start left it (process ${left.pid})`)
-  const server = left ?? (await startServer(place, forTests ? settingsForTests : settings))
+  const orphaned = await findOrphanedServer(data)
+  if (orphaned) log(`Took over PostgreSQL as an earlier start left it (process ${orphaned.pid})`)
+  const server =
+    orphaned ?? (await startServer(installation, forTests ? testServerSettings : serverSettings))
   // Said aloud, or a PGSSLMODE of the user's environment asks a server on loopback for TLS.
   const urlOf = (name: string) =>
     `postgresql://vault:${password}@127.0.0.1:${server.port}/${name}?sslmode=disable`
   try {
     await ensureDatabase(urlOf('postgres'), 'vault')
   } catch (error) {
-    if (!left) await stopServer(place, server.pid)
+    if (!orphaned) await stopServer(installation, server.pid)
     throw error
   }
-  return { url: urlOf('vault'), ...watched(place, server) }
+  return { url: urlOf('vault'), ...monitorServer(installation, server) }
 }
 
 /** The password of the data, made with it. The stand-in user owns it: initdb reads it too. */
-async function ownPassword({ home, data, as }: Place): Promise<string> {
+async function ensurePassword({ home, data, runAs }: PostgresInstallation): Promise<string> {
   const file = join(home, 'password')
   const known = await readFile(file, 'utf8').catch(() => '')
   // Half a password can only be left from before there was data.
@@ -114,33 +133,40 @@ async function ownPassword({ home, data, as }: Place): Promise<string> {
 
   const password = randomBytes(24).toString('hex')
   await writeFile(file, `${password}\n`, { mode: 0o600 })
-  if (as) {
-    await chown(home, as.uid, as.gid)
-    await chown(file, as.uid, as.gid)
+  if (runAs) {
+    await chown(home, runAs.uid, runAs.gid)
+    await chown(file, runAs.uid, runAs.gid)
   }
   return password
 }
 
 /** Made beside its final place and renamed, so that data is there whole or not at all. */
-async function initialise(place: Place, forTests: boolean): Promise<void> {
-  const { home, data, as, program } = place
+async function initializeDataDir(
+  installation: PostgresInstallation,
+  forTests: boolean,
+): Promise<void> {
+  const { home, data, runAs, binaries } = installation
   const work = join(home, 'data.new')
   // An initdb whose launcher was killed may still be writing for a moment.
   await rm(work, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
   await mkdir(work, { mode: 0o700 })
-  if (as) await chown(work, as.uid, as.gid)
+  if (runAs) await chown(work, runAs.uid, runAs.gid)
 
   const flags = [
     '--username=vault',
     '--pwfile=../password',
     '--auth=scram-sha-256',
     '--encoding=UTF8',
-    ...locale,
+    ...localeFlags,
     '--no-instructions',
     ...(forTests ? ['--no-sync'] : []),
   ]
   try {
-    await run(program.initdb, ['-D', dataAsSeenBy(as, work), ...flags], spawnOptions(as, work))
+    await execFileAsync(
+      binaries.initdb,
+      ['-D', dataDirArgument(runAs, work), ...flags],
+      spawnOptions(runAs, work),
+    )
   } catch (error) {
     const { stderr = '', message } = error as Error & { stderr?: string }
     throw new Error(`initdb failed: ${stderr.trim() || message}`, { cause: error })
@@ -153,45 +179,57 @@ async function initialise(place: Place, forTests: boolean): Promise<void> {
  * through a private folder above it; a process started inside needs not, and
  * under this name Linux leads to where the process is.
  */
-function dataAsSeenBy(as: Identity | undefined, data: string): string {
+function dataDirArgument(as: RunAsUser | undefined, data: string): string {
   return as && process.platform === 'linux' ? '/proc/self/cwd' : data
 }
 
-function spawnOptions(as: Identity | undefined, cwd: string) {
-  return { cwd, ...as, env: quietEnvironment({ LC_MESSAGES: 'C' }), windowsHide: true }
+function spawnOptions(as: RunAsUser | undefined, cwd: string) {
+  return { cwd, ...as, env: cleanEnvironment({ LC_MESSAGES: 'C' }), windowsHide: true }
 }
 
-async function startServer(place: Place, values: Record<string, string>): Promise<Postmaster> {
+async function startServer(
+  installation: PostgresInstallation,
+  values: Record<string, string>,
+): Promise<Postmaster> {
   for (let attempt = 1; ; attempt++) {
-    const server = launch(place, await freePort(), values)
+    const server = spawnServer(installation, await findFreePort(), values)
     try {
-      return await ready(place, server)
+      return await waitUntilReady(installation, server)
     } catch (error) {
       server.kill('SIGQUIT')
-      const log = logTail(place.logFile)
-      if (attempt === START_ATTEMPTS || !passing.some(fault => log.includes(fault))) throw error
+      const log = readLogTail(installation.logFile)
+      if (attempt === START_ATTEMPTS || !transientErrors.some(fault => log.includes(fault)))
+        throw error
       await delay(250)
     }
   }
 }
 
-function launch({ data, logFile, as, program }: Place, port: number, values: object): ChildProcess {
+function spawnServer(
+  { data, logFile, runAs, binaries }: PostgresInstallation,
+  port: number,
+  values: object,
+): ChildProcess {
   const flags = Object.entries(values).flatMap(([name, value]) => ['-c', `${name}=${value}`])
   const output = openSync(logFile, 'w', 0o600)
   try {
-    return spawn(program.postgres, ['-D', dataAsSeenBy(as, data), '-p', String(port), ...flags], {
-      ...spawnOptions(as, data),
-      // Into a file, which outlives us as the server does; a pipe would not.
-      stdio: ['ignore', output, output],
-      // A group of its own: Ctrl-C in a terminal must not end it before those who use it.
-      detached: true,
-    })
+    return spawn(
+      binaries.postgres,
+      ['-D', dataDirArgument(runAs, data), '-p', String(port), ...flags],
+      {
+        ...spawnOptions(runAs, data),
+        // Into a file, which outlives us as the server does; a pipe would not.
+        stdio: ['ignore', output, output],
+        // A group of its own: Ctrl-C in a terminal must not end it before those who use it.
+        detached: true,
+      },
+    )
   } finally {
     closeSync(output)
   }
 }
 
-async function freePort(): Promise<number> {
+async function findFreePort(): Promise<number> {
   const server = createServer()
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
@@ -202,43 +240,51 @@ async function freePort(): Promise<number> {
   return port
 }
 
-async function ready({ data, logFile }: Place, server: ChildProcess): Promise<Postmaster> {
+async function waitUntilReady(
+  { data, logFile }: PostgresInstallation,
+  server: ChildProcess,
+): Promise<Postmaster> {
   let failure: Error | undefined
   server.once('error', error => (failure = error))
-  const deadline = Date.now() + START_WITHIN_MS
+  const deadline = Date.now() + START_TIMEOUT_MS
 
   while (!failure && server.exitCode === null && server.signalCode === null) {
-    const postmaster = await readPostmaster(data)
-    if (postmaster?.ready && postmaster.pid === server.pid) return postmaster
+    const postmaster = await readPostmasterFile(data)
+    if (postmaster?.isReady && postmaster.pid === server.pid) return postmaster
     if (Date.now() > deadline) failure = new Error('it was not ready within a minute')
     await delay(10)
   }
-  const why = [failure?.message, logTail(logFile)].filter(Boolean).join('. ')
+  const why = [failure?.message, readLogTail(logFile)].filter(Boolean).join('. ')
   throw new Error(`PostgreSQL did not start: ${why}`)
 }
 
 /** A server of ours and one taken over are watched alike, by their process id. */
-function watched(place: Place, { pid }: Postmaster): Omit<Service, 'url'> & { pid: number } {
+function monitorServer(
+  installation: PostgresInstallation,
+  { pid }: Postmaster,
+): Omit<DatabaseServer, 'url'> & { pid: number } {
   let stopping: Promise<void> | undefined
   const died = new Promise<string>(resolve => {
     const watch = setInterval(() => {
       if (isAlive(pid)) return
       clearInterval(watch)
-      if (!stopping) resolve(`PostgreSQL ended. ${logTail(place.logFile)}`)
+      if (!stopping) resolve(`PostgreSQL ended. ${readLogTail(installation.logFile)}`)
     }, 250)
   })
-  return { pid, died, stop: () => (stopping ??= stopServer(place, pid)) }
+  return { pid, unexpectedExit: died, stop: () => (stopping ??= stopServer(installation, pid)) }
 }
 
-async function stopServer({ data, program }: Place, pid: number): Promise<void> {
+async function stopServer({ data, binaries }: PostgresInstallation, pid: number): Promise<void> {
   if (!isAlive(pid)) return
   // Windows knows no signals; the server has another way there, which pg_ctl speaks.
   if (process.platform === 'win32') {
-    await run(program.pgCtl, ['stop', '-D', data, '-m', 'fast', '-w'], { windowsHide: true })
+    await execFileAsync(binaries.pgCtl, ['stop', '-D', data, '-m', 'fast', '-w'], {
+      windowsHide: true,
+    })
     return
   }
   process.kill(pid, 'SIGINT')
-  if (await ended(pid, STOP_WITHIN_MS)) return
+  if (await waitForExit(pid, STOP_TIMEOUT_MS)) return
   process.kill(pid, 'SIGQUIT')
-  await ended(pid, STOP_WITHIN_MS)
+  await waitForExit(pid, STOP_TIMEOUT_MS)
 }

@@ -11,18 +11,18 @@ export type Postmaster = {
   pid: number
   port: number
   /** True once it accepts connections. */
-  ready: boolean
+  isReady: boolean
 }
 
-const LEFTOVER_WITHIN_MS = 60_000
-const CONNECT_WITHIN_MS = 5_000
+const ORPHAN_TIMEOUT_MS = 60_000
+const CONNECT_TIMEOUT_MS = 5_000
 
 /** @returns undefined when no server has written there, or not all of it yet. */
-export async function readPostmaster(data: string): Promise<Postmaster | undefined> {
+export async function readPostmasterFile(data: string): Promise<Postmaster | undefined> {
   const text = await readFile(join(data, 'postmaster.pid'), 'utf8').catch(() => '')
   const [pid, , , port, , , , status = ''] = text.split('\n')
   if (!pid || !port) return undefined
-  return { pid: Number(pid), port: Number(port), ready: status.trim() === 'ready' }
+  return { pid: Number(pid), port: Number(port), isReady: status.trim() === 'ready' }
 }
 
 /**
@@ -33,19 +33,19 @@ export async function readPostmaster(data: string): Promise<Postmaster | undefin
  * @returns undefined when no server is left and a new one can start.
  * @throws Refusal `unavailable` when a process holds the data for a minute without serving it.
  */
-export async function leftServer(data: string): Promise<Postmaster | undefined> {
-  const deadline = Date.now() + LEFTOVER_WITHIN_MS
+export async function findOrphanedServer(data: string): Promise<Postmaster | undefined> {
+  const deadline = Date.now() + ORPHAN_TIMEOUT_MS
   for (;;) {
-    const left = await readPostmaster(data)
-    if (!left) return undefined
-    if (!isAlive(left.pid) || !servesFrom(left.pid, data)) {
+    const postmaster = await readPostmasterFile(data)
+    if (!postmaster) return undefined
+    if (!isAlive(postmaster.pid) || !isServerOfDataDir(postmaster.pid, data)) {
       // Children that live on are not forgotten by this: they hold the shared memory of the data.
       await rm(join(data, 'postmaster.pid'), { force: true })
       return undefined
     }
-    if (left.ready) return left
+    if (postmaster.isReady) return postmaster
     if (Date.now() > deadline) {
-      const message = `Process ${left.pid} holds ${data} and does not become ready`
+      const message = `Process ${postmaster.pid} holds ${data} and does not become ready`
       throw new Refusal('unavailable', message, 'End that process, then start again.')
     }
     await delay(50)
@@ -53,7 +53,7 @@ export async function leftServer(data: string): Promise<Postmaster | undefined> 
 }
 
 /** Whether a process is the server of this data, as far as the platform lets us see. */
-function servesFrom(pid: number, data: string): boolean {
+function isServerOfDataDir(pid: number, data: string): boolean {
   if (process.platform !== 'linux') return true
   try {
     return readlinkSync(`/proc/${pid}/cwd`) === realpathSync(data)
@@ -75,8 +75,8 @@ function servesFrom(pid: number, data: string): boolean {
 export async function ensureDatabase(url: string, name: string): Promise<void> {
   const client = new Client({
     connectionString: url,
-    connectionTimeoutMillis: CONNECT_WITHIN_MS,
-    query_timeout: CONNECT_WITHIN_MS,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    query_timeout: CONNECT_TIMEOUT_MS,
   })
   // A connection lost between two statements must not end the process.
   client.on('error', () => {})

@@ -2,15 +2,15 @@ import { closeSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 
 /** Told, in whole sentences, what takes long or was found. */
-export type Log = (line: string) => void
+export type LineLogger = (line: string) => void
 
 /** A database server that we look after, ours or given. */
-export type Service = {
+export type DatabaseServer = {
   url: string
   /** Its first process, for who wants to see it killed; a given one is none of our business. */
   pid: number | undefined
   /** Resolves with what is known when it ends without having been told to. */
-  died: Promise<string>
+  unexpectedExit: Promise<string>
   /** Ends it and waits until its data is written out; a second call waits for the first. */
   stop(): Promise<void>
 }
@@ -38,7 +38,7 @@ function isZombie(pid: number): boolean {
 }
 
 /** Waits for a process to end. @returns false when it has not within the time. */
-export async function ended(pid: number, withinMs: number): Promise<boolean> {
+export async function waitForExit(pid: number, withinMs: number): Promise<boolean> {
   const deadline = Date.now() + withinMs
   while (isAlive(pid)) {
     if (Date.now() > deadline) return false
@@ -48,7 +48,7 @@ export async function ended(pid: number, withinMs: number): Promise<boolean> {
 }
 
 /** The last lines of a log file, at most 2,000 bytes; empty when there is none. */
-export function logTail(path: string): string {
+export function readLogTail(path: string): string {
   let file: number
   try {
     file = openSync(path, 'r')
@@ -69,7 +69,7 @@ export function logTail(path: string): string {
  * The environment for a service of ours: Node's own options stay behind, or a
  * debugger, a coverage run or a test runner would reach into the service.
  */
-export function quietEnvironment(extra: Record<string, string> = {}): NodeJS.ProcessEnv {
+export function cleanEnvironment(extra: Record<string, string> = {}): NodeJS.ProcessEnv {
   const { NODE_OPTIONS: _options, NODE_V8_COVERAGE: _coverage, ...rest } = process.env
   return { ...rest, ...extra }
 }

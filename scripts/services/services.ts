@@ -1,28 +1,28 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { mkdir, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { writePrivate } from '#scripts/private-file.ts'
+import { writePrivateFile } from '#scripts/private-file.ts'
 import { Refusal } from '#shared/core/errors.ts'
-import { holdLock } from './lock.ts'
+import { acquireLock } from './file-lock.ts'
 import { startMongodb } from './mongodb.ts'
 import { startPostgres } from './postgres.ts'
-import type { Log, Service } from './process.ts'
+import type { LineLogger, DatabaseServer } from './process.ts'
 
-export type Services = {
+export type DatabaseServices = {
   databaseUrl: string
   mongodbUri: string
   /** The first process of each, for who wants to see it killed; undefined for a given one. */
   pids: { postgres: number | undefined; mongodb: number | undefined }
   /** Resolves with what is known when a service ends without having been told to. */
-  died: Promise<string>
+  unexpectedExit: Promise<string>
   /** Ends what was started, both at once; a second call waits for the first. */
   stop(): Promise<void>
 }
 
-export type Wanted = {
+export type StartOptions = {
   /** Made where it is missing, open to its owner only. */
   dataDir: string
-  log: Log
+  log: LineLogger
   /** Trades safety against power cuts for speed, and allows 200 connections instead of 100. */
   forTests?: boolean
   /** A service that runs elsewhere is not started; its address comes back as given. */
@@ -31,7 +31,7 @@ export type Wanted = {
 }
 
 /** What a running set of services writes down for those who come later. */
-type State = { pid: number; databaseUrl?: string; mongodbUri?: string }
+type ServicesState = { pid: number; databaseUrl?: string; mongodbUri?: string }
 
 /** Who only looks whether the folder is in use holds its lock for a moment. */
 const LOCK_WAIT_MS = 500
@@ -46,55 +46,55 @@ const LOCK_WAIT_MS = 500
  *   cannot run here, with a hint that says what to set instead. Nothing is left running.
  * @throws Error with a server's own words when it does not start.
  */
-export async function startServices(wanted: Wanted): Promise<Services> {
-  const { databaseUrl, mongodbUri } = wanted
-  const dataDir = resolve(wanted.dataDir)
-  const release = databaseUrl && mongodbUri ? () => {} : await occupy(dataDir)
+export async function startServices(options: StartOptions): Promise<DatabaseServices> {
+  const { databaseUrl, mongodbUri } = options
+  const dataDir = resolve(options.dataDir)
+  const unlock = databaseUrl && mongodbUri ? () => {} : await lockDataDir(dataDir)
 
-  const parts = await Promise.allSettled([
-    databaseUrl ? elsewhere(databaseUrl) : startPostgres(dataDir, wanted),
-    mongodbUri ? elsewhere(mongodbUri) : startMongodb(dataDir, wanted),
+  const results = await Promise.allSettled([
+    databaseUrl ? externalServer(databaseUrl) : startPostgres(dataDir, options),
+    mongodbUri ? externalServer(mongodbUri) : startMongodb(dataDir, options),
   ])
   const stopAll = async () => {
-    const running = parts.flatMap(part => (part.status === 'fulfilled' ? [part.value] : []))
-    await Promise.all(running.map(service => service.stop())).finally(release)
+    const running = results.flatMap(part => (part.status === 'fulfilled' ? [part.value] : []))
+    await Promise.all(running.map(service => service.stop())).finally(unlock)
   }
 
-  const [postgres, mongodb] = parts
+  const [postgres, mongodb] = results
   if (postgres.status === 'rejected' || mongodb.status === 'rejected') {
     await stopAll()
-    throw parts.find(part => part.status === 'rejected')?.reason
+    throw results.find(part => part.status === 'rejected')?.reason
   }
   const urls = { databaseUrl: postgres.value.url, mongodbUri: mongodb.value.url }
   if (!databaseUrl || !mongodbUri) writeState(dataDir, { pid: process.pid, ...urls })
 
   const pids = { postgres: postgres.value.pid, mongodb: mongodb.value.pid }
   let stopping: Promise<void> | undefined
-  const died = Promise.race([postgres.value.died, mongodb.value.died])
-  return { ...urls, pids, died, stop: () => (stopping ??= stopAll()) }
+  const died = Promise.race([postgres.value.unexpectedExit, mongodb.value.unexpectedExit])
+  return { ...urls, pids, unexpectedExit: died, stop: () => (stopping ??= stopAll()) }
 }
 
 /**
  * The services that another process has running in a data folder, for scripts
  * that work beside it. Undefined when there are none, or none ready yet.
  */
-export function runningServices(
+export function readRunningServices(
   dataDir: string,
 ): { databaseUrl: string; mongodbUri: string } | undefined {
-  if (!existsSync(lockFile(dataDir))) return undefined
-  const release = holdLock(lockFile(dataDir), 0)
-  release?.()
+  if (!existsSync(lockPath(dataDir))) return undefined
+  const unlock = acquireLock(lockPath(dataDir), 0)
+  unlock?.()
   const { databaseUrl, mongodbUri } = readState(dataDir)
-  return !release && databaseUrl && mongodbUri ? { databaseUrl, mongodbUri } : undefined
+  return !unlock && databaseUrl && mongodbUri ? { databaseUrl, mongodbUri } : undefined
 }
 
 /** A service that someone else runs: it is neither watched nor stopped here. */
-function elsewhere(url: string): Service {
-  return { url, pid: undefined, died: new Promise(() => {}), stop: async () => {} }
+function externalServer(url: string): DatabaseServer {
+  return { url, pid: undefined, unexpectedExit: new Promise(() => {}), stop: async () => {} }
 }
 
 /** Makes the folder this process's own, until what is returned is called. */
-async function occupy(dataDir: string): Promise<() => void> {
+async function lockDataDir(dataDir: string): Promise<() => void> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 }).catch((error: Error) => {
     throw new Refusal('unavailable', error.message, 'Choose another DATA_DIR.')
   })
@@ -105,31 +105,31 @@ async function occupy(dataDir: string): Promise<() => void> {
     throw new Refusal('unavailable', message, 'Start as that user, or choose another DATA_DIR.')
   }
 
-  const release = holdLock(lockFile(dataDir), LOCK_WAIT_MS)
-  if (!release) {
+  const unlock = acquireLock(lockPath(dataDir), LOCK_WAIT_MS)
+  if (!unlock) {
     const { pid } = readState(dataDir)
     const message = `${dataDir} is in use by ${pid ? `process ${pid}` : 'another process'}`
     throw new Refusal('conflict', message, 'Stop that one, or choose another DATA_DIR.')
   }
   writeState(dataDir, { pid: process.pid })
   return () => {
-    rmSync(stateFile(dataDir), { force: true })
-    release()
+    rmSync(statePath(dataDir), { force: true })
+    unlock()
   }
 }
 
-const lockFile = (dataDir: string) => join(dataDir, 'services.lock')
-const stateFile = (dataDir: string) => join(dataDir, 'services.json')
+const lockPath = (dataDir: string) => join(dataDir, 'services.lock')
+const statePath = (dataDir: string) => join(dataDir, 'services.json')
 
-function readState(dataDir: string): Partial<State> {
+function readState(dataDir: string): Partial<ServicesState> {
   try {
-    return JSON.parse(readFileSync(stateFile(dataDir), 'utf8')) as State
+    return JSON.parse(readFileSync(statePath(dataDir), 'utf8')) as ServicesState
   } catch {
     return {}
   }
 }
 
 /** Addresses carry a password: nobody else may read them. */
-function writeState(dataDir: string, state: State): void {
-  writePrivate(stateFile(dataDir), JSON.stringify(state))
+function writeState(dataDir: string, state: ServicesState): void {
+  writePrivateFile(statePath(dataDir), JSON.stringify(state))
 }

@@ -1,9 +1,9 @@
 import { parseArgs } from 'node:util'
-import { addressOf, type Address } from '#scripts/address.ts'
+import { resolveConnection, type ServiceConnection } from '#scripts/service-connection.ts'
 
 type Environment = Record<string, string | undefined>
 
-export type Options = Address & {
+export type UploadOptions = ServiceConnection & {
   /** A path, or `-` for standard input. */
   file: string
   kind: 'upload' | 'import'
@@ -47,7 +47,7 @@ stopped before the end: run it again to go on.
  *
  * @returns `help`, or a list of what is wrong.
  */
-export function readOptions(args: string[], env: Environment): Options | 'help' | string[] {
+export function readOptions(args: string[], env: Environment): UploadOptions | 'help' | string[] {
   let parsed
   try {
     parsed = parseArgs({
@@ -72,8 +72,8 @@ export function readOptions(args: string[], env: Environment): Options | 'help' 
   const { values, positionals } = parsed
   if (values.help) return 'help'
 
-  const said: string[] = []
-  const address = addressOf(values, { env, faults: said })
+  const problems: string[] = []
+  const address = resolveConnection(values, { env, faults: problems })
   const partLines = Number(values['part-lines'])
   const onConflict = values['on-conflict']
   const faults: [boolean, string][] = [
@@ -86,15 +86,15 @@ export function readOptions(args: string[], env: Environment): Options | 'help' 
     [onConflict === 'replace' && !values.import, '--on-conflict goes with --import'],
     [values.import && values.session !== undefined, '--session does not go with --import'],
   ]
-  for (const [wrong, words] of faults) if (wrong) said.push(words)
-  if (said.length > 0) return said
+  for (const [wrong, problem] of faults) if (wrong) problems.push(problem)
+  if (problems.length > 0) return problems
   return {
     file: positionals[0]!,
     ...address,
     kind: values.import ? 'import' : 'upload',
     session: values.session,
     embeddings: values.embeddings,
-    onConflict: onConflict as Options['onConflict'],
+    onConflict: onConflict as UploadOptions['onConflict'],
     partLines,
     fresh: values.fresh,
     json: values.json,

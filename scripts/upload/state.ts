@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 
 /** What became of the lines so far. */
-export type Totals = {
+export type UploadTotals = {
   lines: number
   stored: number
   replaced: number
@@ -13,7 +13,7 @@ export type Totals = {
 }
 
 /** How far a file is: enough to go on after anything. */
-export type State = {
+export type UploadState = {
   version: 1
   /** Names this run: with it a part that is sent again is known to the service. */
   run: string
@@ -23,16 +23,16 @@ export type State = {
   index: number
   offset: number
   line: number
-  totals: Totals
+  totals: UploadTotals
 }
 
 /** The first faulty lines that are kept. */
 export const errorsMax = 20
 
-export const newState = (of: string): State => ({
+export const newState = (fingerprint: string): UploadState => ({
   version: 1,
   run: randomUUID(),
-  of,
+  of: fingerprint,
   index: 0,
   offset: 0,
   line: 0,
@@ -40,19 +40,19 @@ export const newState = (of: string): State => ({
 })
 
 /** What an earlier run has left beside the file; undefined when it was of something else, or nothing. */
-export function readState(path: string, of: string): State | undefined {
+export function readState(path: string, fingerprint: string): UploadState | undefined {
   try {
-    const state = JSON.parse(readFileSync(path, 'utf8')) as State
-    return state.version === 1 && state.of === of ? state : undefined
+    const state = JSON.parse(readFileSync(path, 'utf8')) as UploadState
+    return state.version === 1 && state.of === fingerprint ? state : undefined
   } catch {
     return undefined
   }
 }
 
 /** Replaced in one step: whoever is killed leaves the old one or the new one. */
-export function writeState(path: string, state: State): void {
+export function writeState(path: string, state: UploadState): void {
   writeFileSync(`${path}.new`, JSON.stringify(state))
   renameSync(`${path}.new`, path)
 }
 
-export const dropState = (path: string): void => rmSync(path, { force: true })
+export const deleteState = (path: string): void => rmSync(path, { force: true })

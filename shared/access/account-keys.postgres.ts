@@ -16,7 +16,7 @@ export type AccountKey = {
   lastUsedAt: Date | null
 }
 
-const isActive = '(k.revoked_at is null and (k.expires_at is null or k.expires_at > now()))'
+const activeCondition = '(k.revoked_at is null and (k.expires_at is null or k.expires_at > now()))'
 
 /** Keys of an account itself, newest first; not those of members. */
 export async function listAccountKeys(
@@ -31,11 +31,11 @@ export async function listAccountKeys(
 ): Promise<AccountKey[]> {
   const { active, after, limit } = filter
   const { rows } = await query<AccountKey>(
-    `select k.id, k.hash, k.masked, k.name, ${isActive} as active, k.created_at as "createdAt",
+    `select k.id, k.hash, k.masked, k.name, ${activeCondition} as active, k.created_at as "createdAt",
             k.expires_at as "expiresAt", k.revoked_at as "revokedAt", k.rotated_at as "rotatedAt",
             (select max(e.at) from usage_events e where e.key_hash = k.hash) as "lastUsedAt"
      from memory_keys k
-     where k.account = $1 and k.kind = 'vault' and ($2::boolean is null or ${isActive} = $2)
+     where k.account = $1 and k.kind = 'vault' and ($2::boolean is null or ${activeCondition} = $2)
        and ($3::uuid is null
             or (k.created_at, k.id) < (select created_at, id from memory_keys where id = $3))
      order by k.created_at desc, k.id desc limit $4`,
@@ -59,9 +59,9 @@ export async function findAccountKey(
 }
 
 /** Whether a vault can be opened by some key at this moment. */
-export async function isOpened({ query }: Transaction, vault: string): Promise<boolean> {
+export async function hasActiveKey({ query }: Transaction, vault: string): Promise<boolean> {
   const { rowCount } = await query(
-    `select from memory_keys k where k.vault = $1 and ${isActive} limit 1`,
+    `select from memory_keys k where k.vault = $1 and ${activeCondition} limit 1`,
     [vault],
   )
   return rowCount > 0

@@ -1,13 +1,13 @@
 import { mintId } from '#shared/core/ids.ts'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 
-export type Standing = { paymentMethod: string | null; balance: number | null }
+export type AccountBilling = { paymentMethod: string | null; balance: number | null }
 
 /** The account of an email, made when there is none yet; its standing is left alone when there is. */
 export async function upsertAccount(
   tx: Pick<Transaction, 'query'>,
   email: string,
-  { paymentMethod, balance }: Standing,
+  { paymentMethod, balance }: AccountBilling,
 ): Promise<string> {
   const { rows } = await tx.query<{ id: string }>(
     `insert into accounts (id, email, payment_method, balance) values ($1, $2, $3, $4)
@@ -30,7 +30,7 @@ export async function insertVault(
 }
 
 /** Tokens an account has left; null when unlimited. */
-export async function balanceOf(query: Query, account: string): Promise<number | null> {
+export async function findBalance(query: Query, account: string): Promise<number | null> {
   const { rows } = await query<{ balance: string | null }>(
     'select balance from accounts where id = $1',
     [account],

@@ -1,11 +1,11 @@
 import { mintId } from '#shared/core/ids.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'
 
-type AdminRow = { email: string; account: string | null }
+type AdminAccount = { email: string; account: string | null }
 
 /** Whom an admin credential acts for, while it is neither expired nor revoked; and their account. */
-export async function findAdmin(query: Query, hash: Buffer): Promise<AdminRow | undefined> {
-  const { rows } = await query<AdminRow>(
+export async function findAdmin(query: Query, hash: Buffer): Promise<AdminAccount | undefined> {
+  const { rows } = await query<AdminAccount>(
     `select k.email, a.id as account from admin_keys k left join accounts a on a.email = k.email
      where k.hash = $1 and k.revoked_at is null and k.expires_at > now()`,
     [hash],
@@ -15,7 +15,7 @@ export async function findAdmin(query: Query, hash: Buffer): Promise<AdminRow | 
 }
 
 /** The admin of an email, by whatever means they were recognised. */
-export async function findAdminByEmail(query: Query, email: string): Promise<AdminRow> {
+export async function findAdminByEmail(query: Query, email: string): Promise<AdminAccount> {
   const { rows } = await query<{ account: string }>(
     'select id as account from accounts where email = $1',
     [email],
@@ -46,7 +46,7 @@ export async function insertAdminKey(query: Query, key: NewAdminKey): Promise<Ad
      returning ${columns}`,
     [key.id ?? mintId(), key.hash, key.email, key.masked, key.issuedBy, key.expiresAt],
   )
-  return adminKeyOf(rows[0]!)
+  return toAdminKey(rows[0]!)
 }
 
 export type AdminKey = {
@@ -66,7 +66,7 @@ export async function listAdminKeys(query: Query, email: string | null): Promise
      order by created_at desc, id limit 1000`,
     [email],
   )
-  return rows.map(adminKeyOf)
+  return rows.map(toAdminKey)
 }
 
 /** @returns false when the email (null: any) has no such credential; revoked again it stays revoked. */
@@ -95,7 +95,7 @@ type AdminKeyColumns = {
   revoked_at: Date | null
 }
 
-const adminKeyOf = (row: AdminKeyColumns): AdminKey => ({
+const toAdminKey = (row: AdminKeyColumns): AdminKey => ({
   id: row.id,
   email: row.email,
   masked: row.masked,

@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
-import { hashOfKey } from '#shared/access/key.ts'
+import { hashKey } from '#shared/access/key.ts'
 import { upsertAccount } from '#shared/access/accounts.postgres.ts'
 import { findAdmin, findAdminByEmail } from '#shared/access/admin-keys.postgres.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
@@ -16,21 +16,21 @@ const sha256 = (text: string): Buffer => createHash('sha256').update(text).diges
  *
  * @returns undefined for anything that is unknown, expired or revoked.
  */
-export async function adminOfCredential(
+export async function findAdminByCredential(
   { postgres, config }: { postgres: Postgres; config: Config },
   credential: string,
 ): Promise<Admin | undefined> {
   const { adminSecret, adminEmail, keyPepper } = config
-  const keyHash = hashOfKey(keyPepper, credential)
-  const breaksGlass =
+  const keyHash = hashKey(keyPepper, credential)
+  const isBreakGlass =
     adminSecret !== null &&
     adminEmail !== null &&
     timingSafeEqual(sha256(credential), sha256(adminSecret))
-  const found = breaksGlass
+  const found = isBreakGlass
     ? await findAdminByEmail(postgres.query, adminEmail)
     : await findAdmin(postgres.query, keyHash)
   if (!found) return undefined
-  const standing = { paymentMethod: null, balance: null }
-  const account = found.account ?? (await upsertAccount(postgres, found.email, standing))
+  const billing = { paymentMethod: null, balance: null }
+  const account = found.account ?? (await upsertAccount(postgres, found.email, billing))
   return { email: found.email, account, keyHash }
 }

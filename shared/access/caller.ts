@@ -1,17 +1,17 @@
 import { Refusal } from '#shared/core/errors.ts'
 import {
-  hashOfKey,
+  hashKey,
   looksLikeKey,
   maskKey,
-  narrowed,
+  intersectModes,
   parseKey,
-  permitsOf,
-  type Mode,
-  type Permits,
+  permissionsByMode,
+  type KeyMode,
+  type Permissions,
 } from '#shared/access/key.ts'
 import type { VaultScope } from '#shared/domain/memory.ts'
-import { isNobody, type MemberScope } from '#shared/domain/member-scope.ts'
-import type { MemoryKeyKind, KeyRow } from '#shared/access/keys.postgres.ts'
+import { isOrganizationKey, type MemberScope } from '#shared/domain/member-scope.ts'
+import type { MemoryKeyKind, KeyRow } from '#shared/access/memory-keys.postgres.ts'
 
 /** Who is asking, what they may do, and whose memories they may touch. */
 export type Caller = {
@@ -19,16 +19,16 @@ export type Caller = {
   /** The key in the form answers show it. */
   maskedKey: string
   kind: MemoryKeyKind
-  mode: Mode
-  permits: Permits
+  mode: KeyMode
+  permissions: Permissions
   /** Who pays: of a member key the owner of the organization. */
   account: string
   /** The vault of the key; a member's private one. */
   scope: VaultScope
   /** What a member key may see of its organization's shared memory; null for every other key. */
-  member: MemberScope | null
+  memberScope: MemberScope | null
   /** The vault, its debt and its account, as they were when the request was authenticated. */
-  row: KeyRow
+  keyRow: KeyRow
 }
 
 /** Headers that may carry a Memory Key; values as sent, `Bearer ` removed. */
@@ -43,22 +43,23 @@ export type Credentials = {
  *
  * @throws Refusal `unauthenticated` when there is none, or when two headers carry different keys.
  */
-export function presentedKey(credentials: Credentials): { key: string; mode: Mode } {
+export function extractMemoryKey(credentials: Credentials): { key: string; mode: KeyMode } {
   const { memoryKey, authorization, apiKey } = credentials
-  const ours = [memoryKey, authorization, apiKey].filter(
+  const memoryKeys = [memoryKey, authorization, apiKey].filter(
     (value): value is string => value !== undefined && looksLikeKey(value),
   )
-  if (ours.length === 0) throw unauthenticated('No Memory Key in the request')
-  return ours.map(readKey).reduce((one, other) => {
-    if (one.key !== other.key) throw unauthenticated('Two different Memory Keys in one request')
-    return { key: one.key, mode: narrowed(one.mode, other.mode) }
+  if (memoryKeys.length === 0) throw unauthenticatedRefusal('No Memory Key in the request')
+  return memoryKeys.map(requireParsedKey).reduce((one, other) => {
+    if (one.key !== other.key)
+      throw unauthenticatedRefusal('Two different Memory Keys in one request')
+    return { key: one.key, mode: intersectModes(one.mode, other.mode) }
   })
 }
 
-function readKey(presented: string): { key: string; mode: Mode } {
+function requireParsedKey(presented: string): { key: string; mode: KeyMode } {
   const parsed = parseKey(presented)
   if (parsed) return parsed
-  throw unauthenticated('Invalid Memory Key')
+  throw unauthenticatedRefusal('Invalid Memory Key')
 }
 
 /**
@@ -66,30 +67,31 @@ function readKey(presented: string): { key: string; mode: Mode } {
  *
  * @throws Refusal `unauthenticated`.
  */
-export async function callerOfKey(
+export async function authenticateMemoryKey(
   find: (hash: Buffer) => Promise<KeyRow | undefined>,
   pepper: string,
-  { key, mode }: { key: string; mode: Mode },
+  { key, mode }: { key: string; mode: KeyMode },
 ): Promise<Caller> {
-  const keyHash = hashOfKey(pepper, key)
+  const keyHash = hashKey(pepper, key)
   const row = await find(keyHash)
-  if (!row) throw unauthenticated('Invalid Memory Key')
-  const { kind, member, account, vault, epoch, revision } = row
-  const allowed = member && isNobody(member) ? narrowed(mode, 'read') : mode
+  if (!row) throw unauthenticatedRefusal('Invalid Memory Key')
+  const { kind, memberScope, account, vault, epoch, revision } = row
+  const allowed =
+    memberScope && isOrganizationKey(memberScope) ? intersectModes(mode, 'read') : mode
   return {
     keyHash,
     maskedKey: maskKey(key),
     kind,
     mode: allowed,
-    permits: permitsOf[allowed],
+    permissions: permissionsByMode[allowed],
     account,
     scope: { vault, epoch, revision },
-    member,
-    row,
+    memberScope,
+    keyRow: row,
   }
 }
 
-const unauthenticated = (message: string): Refusal =>
+const unauthenticatedRefusal = (message: string): Refusal =>
   new Refusal(
     'unauthenticated',
     message,
@@ -98,8 +100,8 @@ const unauthenticated = (message: string): Refusal =>
   )
 
 /** Whether the key acts for its whole account, and not for the user of one vault. */
-export const speaksForAccount = ({ kind, mode, row }: Caller): boolean =>
-  kind === 'vault' && mode === 'on' && row.ownerVault
+export const isOwnerKey = ({ kind, mode, keyRow }: Caller): boolean =>
+  kind === 'vault' && mode === 'on' && keyRow.isOwnerVault
 
 /**
  * Only an owner key that may do everything speaks for its account.
@@ -107,7 +109,7 @@ export const speaksForAccount = ({ kind, mode, row }: Caller): boolean =>
  * @throws Refusal `forbidden` for keys minted by POST /v1/keys, member keys and narrowed keys.
  */
 export function requireOwner(caller: Caller): void {
-  if (speaksForAccount(caller)) return
+  if (isOwnerKey(caller)) return
   throw new Refusal(
     'forbidden',
     'This key does not speak for its account',
@@ -121,7 +123,7 @@ export function requireOwner(caller: Caller): void {
  *
  * @throws Refusal `forbidden` for member keys and narrowed keys.
  */
-export function requireMint({ kind, mode }: Caller): void {
+export function requireMintPermission({ kind, mode }: Caller): void {
   if (kind === 'vault' && mode === 'on') return
   throw new Refusal(
     'forbidden',
@@ -135,11 +137,11 @@ export function requireMint({ kind, mode }: Caller): void {
  *
  * @throws Refusal `forbidden` once another key has taken its place.
  */
-export function requireUnrotated({ row }: Pick<Caller, 'row'>): void {
-  if (row.isRotated) throw rotated()
+export function requireNotRotated({ keyRow }: Pick<Caller, 'keyRow'>): void {
+  if (keyRow.isRotated) throw keyRotatedRefusal()
 }
 
-export const rotated = (): Refusal =>
+export const keyRotatedRefusal = (): Refusal =>
   new Refusal(
     'forbidden',
     'This key was rotated and neither makes nor ends keys any more',
@@ -150,9 +152,9 @@ export const rotated = (): Refusal =>
  * @throws Refusal `forbidden` when the key's suffix takes reading away; `unavailable` while memories are
  *   there that are over.
  */
-export function requireRetrieve(caller: Caller): void {
-  const { permits, mode } = caller
-  if (permits.retrieve) return requireNothingOver(caller)
+export function requireRetrievePermission(caller: Caller): void {
+  const { permissions, mode } = caller
+  if (permissions.retrieve) return requireNothingExpired(caller)
   throw new Refusal(
     'forbidden',
     `This key is used with :${mode}, which does not read memory`,
@@ -161,8 +163,8 @@ export function requireRetrieve(caller: Caller): void {
 }
 
 /** @throws Refusal `unavailable` while what is over could not be removed: nobody may see it. */
-export function requireNothingOver({ row }: Pick<Caller, 'row'>): void {
-  if (!row.hasOver) return
+export function requireNothingExpired({ keyRow }: Pick<Caller, 'keyRow'>): void {
+  if (!keyRow.hasExpired) return
   throw new Refusal(
     'unavailable',
     'Memories that are over are still being removed',
@@ -171,8 +173,8 @@ export function requireNothingOver({ row }: Pick<Caller, 'row'>): void {
 }
 
 /** @throws Refusal `forbidden` when the key's suffix takes storing away. */
-export function requireStore({ permits, mode }: Caller): void {
-  if (permits.store) return
+export function requireStorePermission({ permissions, mode }: Caller): void {
+  if (permissions.store) return
   throw new Refusal(
     'forbidden',
     `This key is used with :${mode}, which does not store memory`,

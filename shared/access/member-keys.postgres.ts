@@ -20,7 +20,7 @@ const columns = `k.id, k.org, k.org_user as "user", coalesce(u.team_member_id, '
   k.masked, k.sealed, k.created_at as "createdAt", k.revoked_at is null as active,
   k.revoked_at as "revokedAt", k.last_used_at as "lastUsedAt"`
 
-const joined = 'memory_keys k left join org_users u on u.id = k.org_user'
+const fromClause = 'memory_keys k left join org_users u on u.id = k.org_user'
 
 /** Who holds a key; empty where it is not known. */
 export type KeyHolder = { email: string; firstName: string; lastName: string }
@@ -33,7 +33,7 @@ export async function listMemberKeys(
   const { rows } = await query<MemberKeyRow & KeyHolder>(
     `select ${columns}, coalesce(u.email, '') as email, coalesce(u.first_name, '') as "firstName",
             coalesce(u.last_name, '') as "lastName"
-     from ${joined}
+     from ${fromClause}
      where k.org = $1 and k.kind = 'member' and k.org_user is not null order by k.created_at, k.id`,
     [org],
     'members.keys',
@@ -54,7 +54,7 @@ export async function findMemberKey(
   const [id, hash] = 'id' in key ? [key.id, null] : [null, key.hash]
   if (id !== null && !isUuid(id)) return undefined
   const { rows } = await query<MemberKeyRow>(
-    `select ${columns} from ${joined}
+    `select ${columns} from ${fromClause}
      where k.org = $1 and k.kind = 'member' and (k.id = $2 or k.hash = $3)`,
     [org, id, hash],
     'members.key',
@@ -65,7 +65,7 @@ export async function findMemberKey(
 /** The organization's own key, as long as it is not revoked. */
 export async function findOrgKey(query: Query, org: string): Promise<MemberKeyRow | undefined> {
   const { rows } = await query<MemberKeyRow>(
-    `select ${columns} from ${joined}
+    `select ${columns} from ${fromClause}
      where k.org = $1 and k.kind = 'member' and k.org_user is null and k.revoked_at is null`,
     [org],
   )
@@ -127,7 +127,7 @@ export async function revokeUserKeys(tx: Transaction, user: string): Promise<num
 }
 
 /** Notes that keys were used, to the minute. */
-export async function noteUse(query: Query, hashes: readonly Buffer[]): Promise<void> {
+export async function recordKeyUse(query: Query, hashes: readonly Buffer[]): Promise<void> {
   await query(
     `update memory_keys set last_used_at = now()
      where hash = any($1) and (last_used_at is null or last_used_at < now() - interval '1 minute')`,

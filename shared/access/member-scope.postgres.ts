@@ -6,7 +6,7 @@ import type { Query } from '#shared/storage/postgres/connect.ts'
  * `org` and `org_user`. The organization's own key has no user and so no roles. Nothing is looked up for
  * keys that belong to no organization.
  */
-export const memberOfKey = `
+export const memberScopeSql = `
   select json_build_object(
     'org', o.id, 'memberId', coalesce(u.id, o.id), 'teamMemberId', coalesce(u.team_member_id, o.name),
     'orgVault', o.vault, 'orgEpoch', ov.epoch, 'orgRevision', ov.revision,
@@ -27,18 +27,21 @@ export const memberOfKey = `
 /** What `memberOfKey` reads. */
 export type MemberColumns = Omit<MemberScope, 'wildcard'>
 
-export const memberOf = (row: MemberColumns): MemberScope => ({
+export const toMemberScope = (row: MemberColumns): MemberScope => ({
   ...row,
   allowedTags: row.allowedTags.filter(label => label !== '*'),
   wildcard: row.allowedTags.includes('*'),
 })
 
 /** What the author of a turn may see at this moment; undefined once the turn is gone. */
-export async function scopeOfAuthor(query: Query, turn: string): Promise<MemberScope | undefined> {
+export async function findAuthorScope(
+  query: Query,
+  turn: string,
+): Promise<MemberScope | undefined> {
   const { rows } = await query<{ member: MemberColumns }>(
-    `select (${memberOfKey}) as member from (select org, org_user from org_turns where id = $1) k`,
+    `select (${memberScopeSql}) as member from (select org, org_user from org_turns where id = $1) k`,
     [turn],
     'members.author',
   )
-  return rows[0] && memberOf(rows[0].member)
+  return rows[0] && toMemberScope(rows[0].member)
 }

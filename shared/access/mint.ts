@@ -1,8 +1,8 @@
-import { rotated } from '#shared/access/caller.ts'
-import { hashOfKey, maskKey, mintKey } from '#shared/access/key.ts'
+import { keyRotatedRefusal } from '#shared/access/caller.ts'
+import { hashKey, maskKey, mintKey } from '#shared/access/key.ts'
 import { insertVault } from '#shared/access/accounts.postgres.ts'
 import type { Transaction } from '#shared/storage/postgres/connect.ts'
-import { endKey, insertKey } from '#shared/access/keys.postgres.ts'
+import { expireRotatedKey, insertKey } from '#shared/access/memory-keys.postgres.ts'
 
 type NewMemoryKey = { account: string; name: string; expiresAt?: Date | null; owner?: boolean }
 
@@ -15,18 +15,18 @@ export type MintedKey = { key: string; name: string; vault: string; createdAt: D
  * `owner` makes it, and what it is rotated into, speak for the account; without it the key is one of
  * the account's users'.
  *
- * @param minted a raw key that has been made already; a new one when missing
+ * @param rawKey a raw key that has been made already; a new one when missing
  */
 export async function mintMemoryKey(
   tx: Transaction,
   pepper: string,
   { account, name, expiresAt = null, owner = false }: NewMemoryKey,
-  minted?: string,
+  rawKey?: string,
 ): Promise<MintedKey> {
-  const key = minted ?? mintKey('vault')
+  const key = rawKey ?? mintKey('vault')
   const vault = await insertVault(tx, account, { owner })
   const createdAt = await insertKey(tx, {
-    hash: hashOfKey(pepper, key),
+    hash: hashKey(pepper, key),
     vault,
     account,
     kind: 'vault',
@@ -56,12 +56,12 @@ export async function rotateMemoryKey(
   },
 ): Promise<RotatedKey> {
   const { keyHash, graceSeconds, expiresAt } = rotation
-  const old = await endKey(tx, keyHash, graceSeconds)
-  if (!old) throw rotated()
+  const old = await expireRotatedKey(tx, keyHash, graceSeconds)
+  if (!old) throw keyRotatedRefusal()
   const key = mintKey('vault')
   const name = rotation.name ?? old.name
   const createdAt = await insertKey(tx, {
-    hash: hashOfKey(pepper, key),
+    hash: hashKey(pepper, key),
     vault: old.vault,
     account: old.account,
     kind: 'vault',

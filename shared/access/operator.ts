@@ -1,5 +1,5 @@
 import type { Config } from '#shared/core/config.ts'
-import { adminOfCredential, type Admin } from '#shared/access/admin.ts'
+import { findAdminByCredential, type Admin } from '#shared/access/admin.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
 
 /** Whose admin credentials open what belongs to the service as a whole: `ADMIN_EMAIL`, if it is set. */
@@ -15,12 +15,12 @@ export async function isOperatorCredential(
   backend: { postgres: Postgres; config: Config },
   credential: string,
 ): Promise<boolean> {
-  const admin = await adminOfCredential(backend, credential)
+  const admin = await findAdminByCredential(backend, credential)
   return admin !== undefined && isOperator(backend.config, admin)
 }
 
 /** The password of `Authorization: Basic …`, with any user name: how a browser asks for a credential. */
-export function basicPassword(authorization: string): string | undefined {
+export function basicAuthPassword(authorization: string): string | undefined {
   const encoded = /^basic +(\S+)\s*$/i.exec(authorization)?.[1]
   if (encoded === undefined) return undefined
   const text = Buffer.from(encoded, 'base64').toString('utf8')
@@ -28,4 +28,4 @@ export function basicPassword(authorization: string): string | undefined {
 }
 
 /** How a browser is asked for it. */
-export const operatorChallenge = 'Basic realm="Memory Vault operator", charset="UTF-8"'
+export const operatorAuthChallenge = 'Basic realm="Memory Vault operator", charset="UTF-8"'

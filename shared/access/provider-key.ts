@@ -1,5 +1,5 @@
 import { Refusal } from '#shared/core/errors.ts'
-import { holdsKey } from '#shared/access/key.ts'
+import { containsKey } from '#shared/access/key.ts'
 import type { Seal } from '#shared/core/seal.ts'
 import type { Query, Postgres } from '#shared/storage/postgres/connect.ts'
 import {
@@ -16,9 +16,9 @@ import { providerNames, type ProviderName } from '#shared/core/provider-registry
  * @returns it without the white space around it.
  * @throws Refusal `invalid`.
  */
-export function sendableProviderKey(given: string): string {
+export function parseProviderKey(given: string): string {
   const key = given.trim()
-  if (holdsKey(key)) {
+  if (containsKey(key)) {
     throw new Refusal(
       'invalid',
       'key is a Memory Key',
@@ -38,39 +38,42 @@ export function storeProviderKey(
 ): Promise<ProviderKeyRow> {
   return putProviderKey(query, account, {
     provider,
-    sealed: seal.seal(key, placeOf(account, provider)),
+    sealed: seal.seal(key, sealContext(account, provider)),
     masked: maskProviderKey(key),
   })
 }
 
 /** Every provider key an account may use: its own. */
-export async function providerKeysOf(
+export async function openProviderKeys(
   { postgres, seal }: { postgres: Postgres; seal: Seal },
   account: string,
 ): Promise<Partial<Record<ProviderName, string>>> {
   const rows = await listProviderKeys(postgres.query, account)
-  const known = rows.filter(({ provider }) => isProvider(provider))
+  const known = rows.filter(({ provider }) => isProviderName(provider))
   return Object.fromEntries(
-    known.map(({ provider, sealed }) => [provider, seal.open(sealed, placeOf(account, provider))]),
+    known.map(({ provider, sealed }) => [
+      provider,
+      seal.open(sealed, sealContext(account, provider)),
+    ]),
   )
 }
 
 /** The account's own key for one provider, or undefined when it has none. */
-export async function providerKeyOf(
+export async function openProviderKey(
   { postgres, seal }: { postgres: Postgres; seal: Seal },
   account: string,
   provider: ProviderName,
 ): Promise<string | undefined> {
   const sealed = await findProviderKey(postgres.query, account, provider)
-  return sealed === undefined ? undefined : seal.open(sealed, placeOf(account, provider))
+  return sealed === undefined ? undefined : seal.open(sealed, sealContext(account, provider))
 }
 
-export const isProvider = (name: string): name is ProviderName =>
+export const isProviderName = (name: string): name is ProviderName =>
   (providerNames as string[]).includes(name)
 
 /** A short key shows nothing but that it is there. */
 const maskProviderKey = (key: string): string =>
   key.length < 16 ? '…' : `${key.slice(0, 3)}…${key.slice(-4)}`
 
-const placeOf = (account: string, provider: string): string =>
+const sealContext = (account: string, provider: string): string =>
   `provider_keys:${account}:${provider}`

@@ -18,7 +18,7 @@ export async function findAccount(query: Query, id: string): Promise<AccountRow 
   return rows[0]
 }
 
-export type OwnVault = {
+export type AccountVault = {
   vault: string
   epoch: number
   createdAt: Date
@@ -33,8 +33,8 @@ export type OwnVault = {
 }
 
 /** Vaults of an account itself, oldest first: not those of its organizations and their members. */
-export async function ownVaults(query: Query, account: string): Promise<OwnVault[]> {
-  const { rows } = await query<OwnVault>(
+export async function listAccountVaults(query: Query, account: string): Promise<AccountVault[]> {
+  const { rows } = await query<AccountVault>(
     `select v.id as vault, v.epoch, v.created_at as "createdAt",
             coalesce(json_agg(json_build_object('masked', k.masked, 'name', k.name,
               'createdAt', k.created_at, 'expiresAt', k.expires_at, 'revokedAt', k.revoked_at)

@@ -1,26 +1,34 @@
-import { decideRetention } from '#shared/vault/delete/retention.ts'
+import { setAccountRetention } from '#shared/vault/delete/retention.ts'
 import type { Query, Postgres } from '#shared/storage/postgres/connect.ts'
-import { accountRedaction, putAccountRedaction } from '#shared/accounts/policies.postgres.ts'
-import { accountRetention } from '#shared/vault/delete/retentions.postgres.ts'
-import { type Policy, undecided, type Asked, decided } from '#shared/privacy/redaction-decision.ts'
+import {
+  findAccountRedaction,
+  putAccountRedaction,
+} from '#shared/accounts/redaction-policies.postgres.ts'
+import { findAccountRetention } from '#shared/vault/delete/retentions.postgres.ts'
+import {
+  type EffectivePolicy,
+  defaultRedaction,
+  type RedactionInput,
+  toStoredRedaction,
+} from '#shared/privacy/redaction-decision.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 
 /** What an account decides for itself alone, too: for how many days it remembers; null: for good. */
-export type AccountPolicy = Policy & { retentionDays: number | null }
+export type AccountPolicy = EffectivePolicy & { retentionDays: number | null }
 
 /** What holds for an account: nothing is looked for, and all is kept, until it decides otherwise. */
-export async function policyOfAccount(query: Query, account: string): Promise<AccountPolicy> {
-  const redaction = await accountRedaction(query, account)
-  const retentionDays = await accountRetention(query, account)
+export async function readAccountPolicy(query: Query, account: string): Promise<AccountPolicy> {
+  const redaction = await findAccountRedaction(query, account)
+  const retentionDays = await findAccountRetention(query, account)
   return redaction
-    ? { redaction, from: 'account', retentionDays }
-    : { redaction: undecided, from: 'default', retentionDays }
+    ? { redaction, decidedBy: 'account', retentionDays }
+    : { redaction: defaultRedaction, decidedBy: 'default', retentionDays }
 }
 
-export type AccountDecision = {
+export type AccountPolicyChange = {
   /** The UUIDv7 under which a changed retention reaches what is there. */
   operation: string
-  redaction: Asked | undefined
+  redaction: RedactionInput | undefined
   retentionDays: number | null | undefined
 }
 
@@ -30,13 +38,13 @@ export type AccountDecision = {
  *
  * @returns whether the operation brings what is there in line.
  */
-export const decideForAccount = (
+export const changeAccountPolicy = (
   { postgres, queue }: { postgres: Postgres; queue: Queue },
   account: string,
-  { operation, redaction, retentionDays: days }: AccountDecision,
+  { operation, redaction, retentionDays: days }: AccountPolicyChange,
 ): Promise<boolean> =>
   postgres.transaction(async tx => {
-    if (redaction) await putAccountRedaction(tx.query, account, decided(redaction))
+    if (redaction) await putAccountRedaction(tx.query, account, toStoredRedaction(redaction))
     if (days === undefined) return false
-    return decideRetention({ queue }, tx, { operation, account, days })
+    return setAccountRetention({ queue }, tx, { operation, account, days })
   })

@@ -1,12 +1,12 @@
-import { retireVaults } from '#shared/vault/delete/retire.ts'
+import { retireVaults } from '#shared/vault/delete/retire-vaults.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { isUuid } from '#shared/core/ids.ts'
-import { findAccountKey, isOpened } from '#shared/access/account-keys.postgres.ts'
-import { revokeKey } from '#shared/access/keys.postgres.ts'
-import { standingOf } from '#shared/vault/base/erasures.postgres.ts'
+import { findAccountKey, hasActiveKey } from '#shared/access/account-keys.postgres.ts'
+import { revokeKey } from '#shared/access/memory-keys.postgres.ts'
+import { findOperationStatus } from '#shared/vault/base/erasures.postgres.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
-import type { Images } from '#shared/search/index/vault-indexes.ts'
+import type { VaultIndexes } from '#shared/search/index/vault-indexes.ts'
 
 export type Revocation = {
   /** Of the key that is to end. */
@@ -27,7 +27,11 @@ export type Revocation = {
  *   when the vault is to go and another key opens it.
  */
 export async function revokeAccountKey(
-  { postgres, queue, images }: { postgres: Postgres; queue: Queue; images: Images },
+  {
+    postgres,
+    queue,
+    vaultIndexes,
+  }: { postgres: Postgres; queue: Queue; vaultIndexes: VaultIndexes },
   { account, keyHash }: { account: string; keyHash: Buffer },
   { id, erase, operation }: Revocation,
 ): Promise<void> {
@@ -42,13 +46,13 @@ export async function revokeAccountKey(
     )
   }
   await postgres.transaction(async tx => {
-    const begun = erase && (await standingOf(tx.query, operation)) !== undefined
+    const hasBegun = erase && (await findOperationStatus(tx.query, operation)) !== undefined
     // Before the key: whoever erases an account holds vaults and then keys, too.
-    if (erase && !begun) {
+    if (erase && !hasBegun) {
       await retireVaults(tx, { queue }, { operation, account, keyHash, vaults: [vault] })
     }
     await revokeKey(tx.query, account, hash)
-    if (erase && (await isOpened(tx, vault))) {
+    if (erase && (await hasActiveKey(tx, vault))) {
       throw new Refusal(
         'conflict',
         'Another key opens this vault, which cannot be erased with this one',
@@ -56,5 +60,5 @@ export async function revokeAccountKey(
       )
     }
   })
-  if (erase) images.forget(vault)
+  if (erase) vaultIndexes.forget(vault)
 }

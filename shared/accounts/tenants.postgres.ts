@@ -1,5 +1,5 @@
 import type { Query } from '#shared/storage/postgres/connect.ts'
-import { usedSince, type AccountsUsage } from '#shared/billing/usage-accounts.postgres.ts'
+import { usageSinceSql, type AccountUsage } from '#shared/billing/usage-accounts.postgres.ts'
 
 /** An account, as whoever runs the service sees it: never what is remembered there. */
 export type Tenant = {
@@ -19,14 +19,15 @@ export type Tenant = {
   /** Raw memories that no reflection covers. */
   unconsolidated: number
   /** Of the last 30 days, today included. */
-  used: AccountsUsage
+  used: AccountUsage
   /** The day, in UTC, of its last request in 30 days, or of its last piece of work; null when neither. */
   lastActive: string | null
 }
 
-type Row = Omit<Tenant, 'used' | 'balance'> & Record<keyof AccountsUsage | 'balance', string>
+type TenantColumns = Omit<Tenant, 'used' | 'balance'> &
+  Record<keyof AccountUsage | 'balance', string>
 
-const active = `k.revoked_at is null and (k.expires_at is null or k.expires_at > now())`
+const activeCondition = `k.revoked_at is null and (k.expires_at is null or k.expires_at > now())`
 
 /**
  * Accounts, newest first.
@@ -42,14 +43,14 @@ export async function listTenants(
     limit,
   }: { search: string | undefined; before: string | undefined; limit: number },
 ): Promise<Tenant[]> {
-  const { rows } = await query<Row>(
+  const { rows } = await query<TenantColumns>(
     `with page as (
        select id, email, created_at, balance, payment_method from accounts
        where ($1::text is null or position(lower($1) in email) > 0 or id::text = lower($1))
          and ($2::uuid is null or id < $2)
          and not exists (select from account_erasures gone where gone.account = accounts.id)
        order by id desc limit $3
-     ), ${usedSince(
+     ), ${usageSinceSql(
        "(now() at time zone 'utc')::date - 29",
        'account in (select id from page)',
      )}, sums as (
@@ -71,7 +72,7 @@ export async function listTenants(
      cross join lateral (
        select count(*) filter (where kind = 'vault')::int as own,
               count(*) filter (where kind <> 'vault')::int as members
-       from memory_keys k where k.account = p.id and ${active}
+       from memory_keys k where k.account = p.id and ${activeCondition}
      ) k
      cross join lateral (
        select count(*)::int as n, coalesce(sum(pending), 0)::int as pending,

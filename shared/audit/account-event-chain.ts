@@ -1,8 +1,17 @@
-import { chained, walkChain, type Link, type WalkedChain } from '#shared/core/hash-chain.ts'
-import { eventHead, eventLinks, type AccountEvent } from '#shared/audit/account-events.postgres.ts'
+import {
+  readPages,
+  verifyChain,
+  type ChainEntry,
+  type ChainVerification,
+} from '#shared/core/hash-chain.ts'
+import {
+  accountChainHead,
+  accountChainEntries,
+  type AccountEvent,
+} from '#shared/audit/account-events.postgres.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'
 
-export type CheckedEvents = WalkedChain & { account: string }
+export type EventChainResult = ChainVerification & { account: string }
 
 /**
  * Counts the hashes of an account's events anew.
@@ -10,21 +19,21 @@ export type CheckedEvents = WalkedChain & { account: string }
  * @param anchors of this account, from earlier checks
  * @returns the end of the chain, or the first event where it is broken.
  */
-export async function checkEvents(
+export async function verifyAccountEvents(
   query: Query,
   account: string,
   anchors: readonly { position: number; hash: string }[] = [],
-): Promise<CheckedEvents> {
-  const head = () => eventHead(query, account)
-  const rows = chained<AccountEvent>(page => eventLinks(query, account, page))
+): Promise<EventChainResult> {
+  const head = () => accountChainHead(query, account)
+  const rows = readPages<AccountEvent>(page => accountChainEntries(query, account, page))
   return {
     account,
-    ...(await walkChain({ owner: account, rows, linkOf: eventLinkOf, head, anchors })),
+    ...(await verifyChain({ owner: account, rows, linkOf: toEventChainEntry, head, anchors })),
   }
 }
 
 /** An event as its hash is made of it. */
-export const eventLinkOf = (event: AccountEvent): Link => {
+export const toEventChainEntry = (event: AccountEvent): ChainEntry => {
   const { position, hash, id, action, subject, micros, actor } = event
-  return { position, hash, id, said: [action, subject, micros, actor] }
+  return { position, hash, id, payload: [action, subject, micros, actor] }
 }

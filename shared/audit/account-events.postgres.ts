@@ -38,7 +38,7 @@ const columns = `position::float8 as position, hash, id, action, subject, actor,
  * Writes down what leaves no other trace in the database; of everything else its triggers do. See
  * migration 0024.
  */
-export async function noteEvent(
+export async function recordAccountEvent(
   query: Query,
   account: string,
   {
@@ -54,7 +54,7 @@ export async function noteEvent(
   )
 }
 
-export type EventFilter = {
+export type AccountEventFilter = {
   action: AccountAction | undefined
   /** Epoch milliseconds: from then on. */
   since: number | undefined
@@ -64,10 +64,10 @@ export type EventFilter = {
 }
 
 /** What was done to an account, newest first. */
-export async function listEvents(
+export async function listAccountEvents(
   query: Query,
   account: string,
-  { action, since, before, limit }: EventFilter,
+  { action, since, before, limit }: AccountEventFilter,
 ): Promise<AccountEvent[]> {
   const { rows } = await query<AccountEvent>(
     `select ${columns} from account_events
@@ -82,7 +82,7 @@ export async function listEvents(
 }
 
 /** Where the events of an account end; at 0 when there is none. */
-export async function eventHead(
+export async function accountChainHead(
   query: Query,
   account: string,
 ): Promise<{ position: number; hash: Buffer }> {
@@ -94,7 +94,7 @@ export async function eventHead(
 }
 
 /** Events after a position, in their order. */
-export async function eventLinks(
+export async function accountChainEntries(
   query: Query,
   account: string,
   { after, limit }: { after: number; limit: number },
@@ -108,7 +108,7 @@ export async function eventLinks(
 }
 
 /** Accounts that have events, after an id, in the order of their ids. */
-export async function accountIds(
+export async function accountIdsWithEvents(
   query: Query,
   after: string | null,
   limit: number,

@@ -7,7 +7,7 @@ import type { Postgres } from '#shared/storage/postgres/connect.ts'
  *
  * @param actor an admin's email, or a Memory Key, masked
  */
-export function actingAs(postgres: Postgres, actor: string): Postgres {
+export function bindActor(postgres: Postgres, actor: string): Postgres {
   const transaction: Postgres['transaction'] = work =>
     postgres.transaction(async tx => {
       await tx.query(`select set_config('vault.actor', $1, true)`, [actor], 'acting.as')

@@ -2,7 +2,7 @@ import { recordBill } from '#shared/billing/bill.postgres.ts'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 
 /** Takes back the empty bill an operation was accepted with: what it costs is known when it ends. */
-export async function billLater(query: Query, operation: string): Promise<void> {
+export async function deferBilling(query: Query, operation: string): Promise<void> {
   await query('delete from usage_events where id = $1', [operation], 'late-bill.later')
 }
 
@@ -12,7 +12,7 @@ export async function billLater(query: Query, operation: string): Promise<void> 
  *
  * @returns what its answer says of the key and the session it was asked with.
  */
-export async function recordLateBill(
+export async function recordDeferredBill(
   tx: Transaction,
   operation: string,
   tokens: number,
@@ -31,7 +31,7 @@ export async function recordLateBill(
     [operation],
     'late-bill.asker',
   )
-  const { maskedKey, ...asker } = rows[0]!
-  if (tokens > 0) await recordBill(tx, { ...asker, id: operation, memoryTokens: tokens })
-  return { maskedKey, session: asker.session }
+  const { maskedKey, ...requester } = rows[0]!
+  if (tokens > 0) await recordBill(tx, { ...requester, id: operation, memoryTokens: tokens })
+  return { maskedKey, session: requester.session }
 }

@@ -3,7 +3,7 @@ import type { Caller } from '#shared/access/caller.ts'
 import type { UsageWriter } from '#shared/billing/usage.postgres.ts'
 
 /** Which operations are billed, and for what. */
-const metered = {
+const billingByOperation = {
   ingest: 'storage of the tokens of the turns',
   search: 'retrieval of the returned tokens',
   prepare: 'retrieval of the recalled tokens',
@@ -25,13 +25,13 @@ const metered = {
   'org-reconcile': 'nothing; the tokens of the model that compares it with what is shared',
 } as const
 
-export type Metered = keyof typeof metered
+export type BilledOperation = keyof typeof billingByOperation
 
 /** Counts a read, and bills it for the memory tokens it returned: an empty answer is free. */
 export function recordRead(
   { usage }: { usage: UsageWriter },
   { account, scope, keyHash }: Caller,
-  { kind, tokens, session }: { kind: Metered; tokens: number; session: string | null },
+  { kind, tokens, session }: { kind: BilledOperation; tokens: number; session: string | null },
 ): void {
   const { vault } = scope
   usage.record({ id: mintId(), account, vault, keyHash, kind, session, memoryTokens: tokens })
@@ -52,7 +52,7 @@ export type ModelCall = {
 }
 
 /** Counts a model call of which nothing is stored; one that is stored is billed with what it stores. */
-export function recordCall(
+export function recordModelCall(
   { usage }: { usage: UsageWriter },
   { account, scope, keyHash }: Pick<Caller, 'account' | 'keyHash'> & { scope: { vault: string } },
   { recalledTokens, ...call }: ModelCall,

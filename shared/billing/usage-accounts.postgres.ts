@@ -1,6 +1,6 @@
 import type { Query } from '#shared/storage/postgres/connect.ts'
 
-export type AccountsUsage = {
+export type AccountUsage = {
   requests: number
   inputTokens: number
   outputTokens: number
@@ -8,13 +8,13 @@ export type AccountsUsage = {
 }
 
 /** `day` is `YYYY-MM-DD`, UTC; `accounts` are those that used something on it. */
-export type ServiceDay = AccountsUsage & { day: string; accounts: number }
+export type ServiceDayUsage = AccountUsage & { day: string; accounts: number }
 
 /**
  * SQL for the usage per account and day since a day, today included: a table `used` of the accounts
  * that `whose` lets through. Days that are rolled up come from their sums, the rest from their events.
  */
-export const usedSince = (since: string, whose: string): string => `
+export const usageSinceSql = (since: string, whose: string): string => `
   used as (
     select account, day, requests, input_tokens, output_tokens, memory_tokens
     from usage_accounts
@@ -29,9 +29,9 @@ export const usedSince = (since: string, whose: string): string => `
   )`
 
 /** What all accounts have used on each of the last days, oldest first; days without use are left out. */
-export async function usageOfService(query: Query, days: number): Promise<ServiceDay[]> {
-  const { rows } = await query<Record<keyof ServiceDay, string>>(
-    `with ${usedSince("(now() at time zone 'utc')::date - ($1::int - 1)", 'true')}
+export async function serviceUsageByDay(query: Query, days: number): Promise<ServiceDayUsage[]> {
+  const { rows } = await query<Record<keyof ServiceDayUsage, string>>(
+    `with ${usageSinceSql("(now() at time zone 'utc')::date - ($1::int - 1)", 'true')}
      select to_char(day, 'YYYY-MM-DD') as day, count(distinct account) as accounts,
             sum(requests) as requests, sum(input_tokens) as "inputTokens",
             sum(output_tokens) as "outputTokens", sum(memory_tokens) as "memoryTokens"
@@ -55,7 +55,7 @@ export async function usageOfService(query: Query, days: number): Promise<Servic
  *
  * @returns how many days were rolled up.
  */
-export async function rollUpAccounts(query: Query): Promise<number> {
+export async function rollUpAccountUsage(query: Query): Promise<number> {
   const { rows } = await query<{ days: number }>(
     `with mark as (
        select before, (now() at time zone 'utc')::date as today from usage_accounts_rolled for update

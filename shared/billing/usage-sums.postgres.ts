@@ -1,6 +1,6 @@
 import type { Query } from '#shared/storage/postgres/connect.ts'
 
-type Used = {
+type UsageTotals = {
   requests: number
   inputTokens: number
   outputTokens: number
@@ -8,22 +8,22 @@ type Used = {
 }
 
 /** `model` is provider-prefixed; '' where requests named none. */
-export type UsageSum = Used & { model: string }
+export type UsageByModel = UsageTotals & { model: string }
 
 /** `day` is `YYYY-MM-DD`, UTC. */
-export type DayUsage = Used & { day: string }
+export type DayUsage = UsageTotals & { day: string }
 
 /** What all keys that a vault ever had used from `start` to before `end`, per model. */
-export async function usageOfVault(
+export async function usageByModel(
   query: Query,
   vault: string,
   { start, end }: { start: Date; end: Date },
-): Promise<UsageSum[]> {
-  const { rows } = await query<Record<keyof UsageSum, string>>(
-    `${parts} select model, ${sums} from parts group by model order by model`,
+): Promise<UsageByModel[]> {
+  const { rows } = await query<Record<keyof UsageByModel, string>>(
+    `${periodUsageSql} select model, ${sumColumns} from parts group by model order by model`,
     [vault, start, end],
   )
-  return rows.map(({ model, ...sums }) => ({ model, ...numbersOf(sums) }))
+  return rows.map(({ model, ...sums }) => ({ model, ...toUsageTotals(sums) }))
 }
 
 /** The same per UTC day, oldest first; days without use are left out. */
@@ -33,17 +33,17 @@ export async function usageByDay(
   { start, end }: { start: Date; end: Date },
 ): Promise<DayUsage[]> {
   const { rows } = await query<Record<keyof DayUsage, string>>(
-    `${parts} select to_char(day, 'YYYY-MM-DD') as day, ${sums} from parts group by day order by day`,
+    `${periodUsageSql} select to_char(day, 'YYYY-MM-DD') as day, ${sumColumns} from parts group by day order by day`,
     [vault, start, end],
   )
-  return rows.map(({ day, ...sums }) => ({ day, ...numbersOf(sums) }))
+  return rows.map(({ day, ...sums }) => ({ day, ...toUsageTotals(sums) }))
 }
 
-const sums = `sum(requests) as requests, sum(input_tokens) as "inputTokens",
+const sumColumns = `sum(requests) as requests, sum(input_tokens) as "inputTokens",
   sum(output_tokens) as "outputTokens", sum(memory_tokens) as "memoryTokens"`
 
 /** Whole days that are rolled up come from the daily sums, the rest from single events. */
-const parts = `with keys as (
+const periodUsageSql = `with keys as (
     select hash from memory_keys where vault = $1
   ), period as (
     select $2::timestamptz as starts, $3::timestamptz as ends,
@@ -64,7 +64,7 @@ const parts = `with keys as (
                and (e.at at time zone 'utc')::date < p.after_days)
   )`
 
-const numbersOf = (row: Record<keyof Used, string>): Used => ({
+const toUsageTotals = (row: Record<keyof UsageTotals, string>): UsageTotals => ({
   requests: Number(row.requests),
   inputTokens: Number(row.inputTokens),
   outputTokens: Number(row.outputTokens),
@@ -77,7 +77,7 @@ const numbersOf = (row: Record<keyof Used, string>): Used => ({
  *
  * @returns how many days were rolled up.
  */
-export async function rollUpUsage(query: Query): Promise<number> {
+export async function rollUpKeyUsage(query: Query): Promise<number> {
   const { rows } = await query<{ days: number }>(
     `with mark as (
        select before, (now() at time zone 'utc')::date as today from usage_rolled for update

@@ -39,7 +39,7 @@ export function createUsageWriter(postgres: Postgres, log: Log): UsageWriter {
       const events = waiting
       waiting = []
       try {
-        await insert(postgres, events)
+        await insertUsageEvents(postgres, events)
       } catch (error) {
         log.warn({ err: error, events: events.length }, 'usage.delayed')
         const room = Math.max(0, waitingMax - waiting.length)
@@ -62,7 +62,7 @@ export function createUsageWriter(postgres: Postgres, log: Log): UsageWriter {
   }
 }
 
-async function insert(postgres: Postgres, events: readonly UsageEvent[]): Promise<void> {
+async function insertUsageEvents(postgres: Postgres, events: readonly UsageEvent[]): Promise<void> {
   await postgres.query(
     `with fast as (select set_config('synchronous_commit', 'off', true)), billed as (
      insert into usage_events (id, account, vault, key_hash, kind, model, session,
@@ -80,12 +80,12 @@ async function insert(postgres: Postgres, events: readonly UsageEvent[]): Promis
      update accounts a set balance = balance - bill.tokens
      from (select account, sum(memory_tokens) tokens from billed group by account) bill, owing
      where a.id = bill.account and owing.id = a.id`,
-    [JSON.stringify(events.map(rowOf))],
+    [JSON.stringify(events.map(usageItem))],
     'usage.insert',
   )
 }
 
-function rowOf(event: UsageEvent) {
+function usageItem(event: UsageEvent) {
   return {
     id: event.id,
     account: event.account,

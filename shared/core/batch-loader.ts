@@ -6,9 +6,9 @@
  * @param read answers to the questions, in their order
  * @param lanes how many reads may be under way at once
  */
-export function coalesce<Question, Answer>(
+export function batchLoader<Question, Answer>(
   read: (questions: Question[]) => Promise<Answer[]>,
-  { lanes, questionsMax }: { lanes: number; questionsMax: number },
+  { lanes: concurrency, questionsMax: maxBatchSize }: { lanes: number; questionsMax: number },
 ): (question: Question) => Promise<Answer> {
   type Asker = {
     question: Question
@@ -18,16 +18,16 @@ export function coalesce<Question, Answer>(
   const waiting: Asker[] = []
   let reading = 0
 
-  const next = async (): Promise<void> => {
-    if (reading >= lanes) return
+  const readWaiting = async (): Promise<void> => {
+    if (reading >= concurrency) return
     reading++
     while (waiting.length > 0) {
-      const askers = waiting.splice(0, questionsMax)
+      const batch = waiting.splice(0, maxBatchSize)
       try {
-        const answers = await read(askers.map(({ question }) => question))
-        askers.forEach(({ resolve }, index) => resolve(answers[index]!))
+        const answers = await read(batch.map(({ question }) => question))
+        batch.forEach(({ resolve }, index) => resolve(answers[index]!))
       } catch (error) {
-        for (const { reject } of askers) reject(error)
+        for (const { reject } of batch) reject(error)
       }
     }
     reading--
@@ -36,6 +36,6 @@ export function coalesce<Question, Answer>(
   return question =>
     new Promise<Answer>((resolve, reject) => {
       waiting.push({ question, resolve, reject })
-      void next()
+      void readWaiting()
     })
 }

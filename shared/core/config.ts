@@ -18,9 +18,9 @@ export type Config = {
    * `local` or a provider-prefixed embedding model: what new vaults stand in the space of. What the
    * environment says; in an open backend, what holds in its database: see `settleDefaultModel`.
    */
-  embeddings: string
+  embeddingModel: string
   /** Whether `EMBEDDINGS` says so, and not what other variables there are. */
-  embeddingsChosen: boolean
+  isEmbeddingModelExplicit: boolean
   /** The first seals; every one opens. */
   masterKeys: MasterKey[]
   /** Secret of the HMAC that keys are looked up by. */
@@ -30,19 +30,19 @@ export type Config = {
   logLevel: 'silent' | 'error' | 'warn' | 'info' | 'debug'
   rateLimits: boolean
   /** How long a client may leave what it is answered unread. */
-  clientPatienceMs: number
+  clientTimeoutMs: number
   /** How long a provider may take to begin its answer, and how long to go on with it. */
   providerFirstByteMs: number
   providerIdleMs: number
   /** Whether webhooks may be sent to this machine: for tests. */
-  webhooksToLoopback: boolean
+  allowLoopbackWebhooks: boolean
   /** Memory for vault images in this process. */
-  imageCacheBytes: number
+  vaultIndexCacheBytes: number
   providers: Partial<Record<ProviderName, ProviderSettings>>
 }
 
 /** Everything that is wrong with the environment, said at once. */
-export class ConfigFault extends Error {
+export class ConfigError extends Error {
   readonly faults: string[]
 
   constructor(faults: string[]) {
@@ -77,30 +77,32 @@ export function readConfig(env: Environment): Config {
   }
 
   const config: Config = {
-    port: read('PORT', wholeNumber(0, 65_535), 3000),
+    port: read('PORT', wholeNumberParser(0, 65_535), 3000),
     host: read('HOST', text => text, '127.0.0.1'),
-    metricsPort: read('METRICS_PORT', wholeNumber(0, 65_535), null),
-    databaseUrl: required('DATABASE_URL', url('postgres:', 'postgresql:'), ''),
-    mongodbUri: required('MONGODB_URI', url('mongodb:', 'mongodb+srv:'), ''),
-    embeddings: read('EMBEDDINGS', embeddingModel, defaultEmbeddings(env)),
-    embeddingsChosen: Boolean(env.EMBEDDINGS?.trim()),
-    masterKeys: required('MASTER_KEY', masterKeys, []),
-    keyPepper: required('KEY_PEPPER', secret, ''),
-    adminSecret: read('ADMIN_SECRET', tokenSecret, null),
-    adminEmail: read('ADMIN_EMAIL', email, null),
-    logLevel: read('LOG_LEVEL', oneOf('silent', 'error', 'warn', 'info', 'debug'), 'info'),
-    rateLimits: read('RATE_LIMITS', oneOf('on', 'off'), 'on') === 'on',
-    clientPatienceMs: read('CLIENT_PATIENCE_SECONDS', wholeNumber(1, 86_400), 120) * 1000,
-    providerFirstByteMs: read('PROVIDER_FIRST_BYTE_SECONDS', wholeNumber(1, 86_400), 600) * 1000,
-    providerIdleMs: read('PROVIDER_IDLE_SECONDS', wholeNumber(1, 86_400), 600) * 1000,
-    webhooksToLoopback: read('WEBHOOK_LOOPBACK', oneOf('on', 'off'), 'off') === 'on',
-    imageCacheBytes: read('IMAGE_CACHE_MB', wholeNumber(1, 1_000_000), 512) * 1024 * 1024,
+    metricsPort: read('METRICS_PORT', wholeNumberParser(0, 65_535), null),
+    databaseUrl: required('DATABASE_URL', urlParser('postgres:', 'postgresql:'), ''),
+    mongodbUri: required('MONGODB_URI', urlParser('mongodb:', 'mongodb+srv:'), ''),
+    embeddingModel: read('EMBEDDINGS', parseEmbeddingModel, defaultEmbeddings(env)),
+    isEmbeddingModelExplicit: Boolean(env.EMBEDDINGS?.trim()),
+    masterKeys: required('MASTER_KEY', parseMasterKeys, []),
+    keyPepper: required('KEY_PEPPER', parseSecret, ''),
+    adminSecret: read('ADMIN_SECRET', parseTokenSecret, null),
+    adminEmail: read('ADMIN_EMAIL', parseEmail, null),
+    logLevel: read('LOG_LEVEL', choiceParser('silent', 'error', 'warn', 'info', 'debug'), 'info'),
+    rateLimits: read('RATE_LIMITS', choiceParser('on', 'off'), 'on') === 'on',
+    clientTimeoutMs: read('CLIENT_PATIENCE_SECONDS', wholeNumberParser(1, 86_400), 120) * 1000,
+    providerFirstByteMs:
+      read('PROVIDER_FIRST_BYTE_SECONDS', wholeNumberParser(1, 86_400), 600) * 1000,
+    providerIdleMs: read('PROVIDER_IDLE_SECONDS', wholeNumberParser(1, 86_400), 600) * 1000,
+    allowLoopbackWebhooks: read('WEBHOOK_LOOPBACK', choiceParser('on', 'off'), 'off') === 'on',
+    vaultIndexCacheBytes:
+      read('IMAGE_CACHE_MB', wholeNumberParser(1, 1_000_000), 512) * 1024 * 1024,
     providers: {},
   }
   for (const name of providerNames) {
     const prefix = name.toUpperCase()
     const apiKey = read(`${prefix}_API_KEY`, text => text, '')
-    const baseUrl = read(`${prefix}_BASE_URL`, providerUrl, '')
+    const baseUrl = read(`${prefix}_BASE_URL`, parseProviderUrl, '')
     if (apiKey || baseUrl) {
       config.providers[name] = { ...(apiKey && { apiKey }), ...(baseUrl && { baseUrl }) }
     }
@@ -108,7 +110,7 @@ export function readConfig(env: Environment): Config {
   if (config.adminSecret !== null && config.adminEmail === null) {
     faults.push('ADMIN_EMAIL is missing: ADMIN_SECRET needs the email it acts for')
   }
-  if (faults.length > 0) throw new ConfigFault(faults)
+  if (faults.length > 0) throw new ConfigError(faults)
   return config
 }
 
@@ -117,7 +119,7 @@ function defaultEmbeddings(env: Environment): string {
   return env.OPENAI_API_KEY?.trim() ? 'openai/text-embedding-3-small' : 'local'
 }
 
-function wholeNumber(min: number, max: number): (text: string) => number {
+function wholeNumberParser(min: number, max: number): (text: string) => number {
   return text => {
     const value = Number(text)
     if (Number.isInteger(value) && value >= min && value <= max) return value
@@ -125,7 +127,7 @@ function wholeNumber(min: number, max: number): (text: string) => number {
   }
 }
 
-function oneOf<const Choice extends string>(...choices: Choice[]): (text: string) => Choice {
+function choiceParser<const Choice extends string>(...choices: Choice[]): (text: string) => Choice {
   return text => {
     const choice = choices.find(candidate => candidate === text.toLowerCase())
     if (choice) return choice
@@ -133,7 +135,7 @@ function oneOf<const Choice extends string>(...choices: Choice[]): (text: string
   }
 }
 
-function url(...protocols: string[]): (text: string) => string {
+function urlParser(...protocols: string[]): (text: string) => string {
   return text => {
     if (protocols.some(protocol => text.startsWith(`${protocol}//`))) return text
     throw new Error(`must be a URL that starts with ${protocols.join('// or ')}//`)
@@ -141,14 +143,14 @@ function url(...protocols: string[]): (text: string) => string {
 }
 
 /** Provider addresses come from the operator alone; credentials in them would end up in logs. */
-function providerUrl(text: string): string {
+function parseProviderUrl(text: string): string {
   const parsed = URL.canParse(text) ? new URL(text) : null
   if (!parsed || !/^https?:$/.test(parsed.protocol)) throw new Error('must be an http(s) URL')
   if (parsed.username || parsed.password) throw new Error('must not hold credentials')
   return text.replace(/\/+$/, '')
 }
 
-function embeddingModel(text: string): string {
+function parseEmbeddingModel(text: string): string {
   const provider = text.split('/', 1)[0]!
   if (text === 'local' || (text.includes('/') && providerNames.some(name => name === provider))) {
     return text
@@ -158,24 +160,24 @@ function embeddingModel(text: string): string {
   )
 }
 
-function secret(text: string): string {
+function parseSecret(text: string): string {
   if (text.length >= 16) return text
   throw new Error('must have at least 16 characters')
 }
 
 /** It is sent as a bearer token, in a header. */
-function tokenSecret(text: string): string {
-  if (/^[\x21-\x7E]+$/.test(text)) return secret(text)
+function parseTokenSecret(text: string): string {
+  if (/^[\x21-\x7E]+$/.test(text)) return parseSecret(text)
   throw new Error('must have no spaces and no characters beyond ASCII: it is sent in a header')
 }
 
-function email(text: string): string {
+function parseEmail(text: string): string {
   if (/^[^\s@]+@[^\s@]+$/.test(text)) return text.toLowerCase()
   throw new Error('must be an email address')
 }
 
 /** One or more keys of 32 bytes in hex or base64, separated by commas; the first seals, all open. */
-function masterKeys(text: string): MasterKey[] {
+function parseMasterKeys(text: string): MasterKey[] {
   return text.split(',').map(part => {
     const digits = part.trim()
     const key = Buffer.from(digits, /^[0-9a-f]{64}$/i.test(digits) ? 'hex' : 'base64')

@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import { Refusal } from '#shared/core/errors.ts'
 
 /** Where a page ended. It is signed: a client can only send back what it was given. */
-export type Cursors = {
+export type CursorCodec = {
   /**
    * @param position where the next page begins
    * @param bound everything the page depended on: key, route, filters, epoch
@@ -14,20 +14,20 @@ export type Cursors = {
 
 const signatureBytes = 16
 
-export function createCursors(secret: string): Cursors {
-  const signatureOf = (payload: string, bound: readonly unknown[]): Buffer =>
+export function createCursorCodec(secret: string): CursorCodec {
+  const signatureOf = (payload: string, boundTo: readonly unknown[]): Buffer =>
     createHmac('sha256', secret)
-      .update(`cursor\n${payload}\n${JSON.stringify(bound)}`)
+      .update(`cursor\n${payload}\n${JSON.stringify(boundTo)}`)
       .digest()
       .subarray(0, signatureBytes)
 
   return {
-    write(position, bound) {
+    write(position, boundTo) {
       const payload = Buffer.from(JSON.stringify(position)).toString('base64url')
-      return `${payload}.${signatureOf(payload, bound).toString('base64url')}`
+      return `${payload}.${signatureOf(payload, boundTo).toString('base64url')}`
     },
 
-    read(cursor, bound) {
+    read(cursor, boundTo) {
       const [payload = '', signature = '', ...rest] = cursor.split('.')
       const given = Buffer.from(signature, 'base64url')
       const valid =
@@ -35,7 +35,7 @@ export function createCursors(secret: string): Cursors {
         given.length === signatureBytes &&
         // Base64 of the same bytes has several spellings; only the one we wrote is ours.
         given.toString('base64url') === signature &&
-        timingSafeEqual(given, signatureOf(payload, bound))
+        timingSafeEqual(given, signatureOf(payload, boundTo))
       if (valid) return JSON.parse(Buffer.from(payload, 'base64url').toString()) as unknown
       throw new Refusal(
         'invalid',

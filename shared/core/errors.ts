@@ -1,5 +1,5 @@
 /** Why a request or a job cannot be served. Statuses belong to the API: see api/edge/errors.ts. */
-export type Reason =
+export type RefusalReason =
   | 'invalid'
   | 'unauthenticated'
   | 'unpaid'
@@ -17,10 +17,10 @@ export type Reason =
  * Anything else that is thrown is our own fault.
  */
 export class Refusal extends Error {
-  readonly reason: Reason
+  readonly reason: RefusalReason
   readonly hint: string | undefined
 
-  constructor(reason: Reason, message: string, hint?: string) {
+  constructor(reason: RefusalReason, message: string, hint?: string) {
     super(message)
     this.name = 'Refusal'
     this.reason = reason

@@ -1,35 +1,35 @@
 import { createHash } from 'node:crypto'
 
 /** One event of a chain: each carries a hash over itself and the event before. */
-export type Link = {
+export type ChainEntry = {
   /** From 1, without a gap. */
   position: number
   hash: Buffer
   id: string
   /** Everything else that the hash is made of, in its order; what may hold a line break comes last. */
-  said: readonly string[]
+  payload: readonly string[]
 }
 
 /** Where a chain ends; at position 0, with no hash, when nothing has happened. */
-export type ChainEnd = { position: number; hash: Buffer }
+export type ChainHead = { position: number; hash: Buffer }
 
 /** What is wrong with a chain, and with which event; `id` is null for one that is not there. */
-type BrokenLink = {
+type BrokenEntry = {
   position: number
   id: string | null
   fault: 'changed' | 'missing' | 'not the one it was'
 }
 
 /** The last event that is what it was, and the first that is not. */
-export type WalkedChain = { position: number; hash: string; broken: BrokenLink | null }
+export type ChainVerification = { position: number; hash: string; broken: BrokenEntry | null }
 
 /** What stood at some positions when somebody looked before, in hexadecimal digits. */
-type Anchors = readonly { position: number; hash: string }[]
+type KnownHashes = readonly { position: number; hash: string }[]
 
-type Walk = {
+type ChainVerifier = {
   /** Takes the next link. @returns false once the chain is broken: what follows is not looked at. */
-  take(link: Link): boolean
-  end(): WalkedChain
+  verify(link: ChainEntry): boolean
+  result(): ChainVerification
 }
 
 /**
@@ -37,29 +37,29 @@ type Walk = {
  *
  * @param owner whose chain it is; part of every hash
  */
-export function beginWalk(owner: string, anchors: Anchors = []): Walk {
+export function createChainVerifier(owner: string, anchors: KnownHashes = []): ChainVerifier {
   const expected = Map.groupBy(anchors, ({ position }) => position)
   let position = 0
   let hash: Buffer = Buffer.alloc(0)
-  let broken: BrokenLink | null = null
+  let broken: BrokenEntry | null = null
 
   return {
-    take(link) {
+    verify(link) {
       if (broken) return false
-      const next = hashOf(hash, owner, link)
-      if (link.position !== position + 1) broken = missing(position + 1)
-      else if (!next.equals(link.hash)) broken = { ...brokenAt(link), fault: 'changed' }
+      const next = entryHash(hash, owner, link)
+      if (link.position !== position + 1) broken = missingEntry(position + 1)
+      else if (!next.equals(link.hash)) broken = { ...identifyEntry(link), fault: 'changed' }
       if (broken) return false
       hash = next
       position = link.position
-      const stood = hash.toString('hex')
-      if (expected.get(position)?.some(anchor => anchor.hash !== stood)) {
-        broken = { ...brokenAt(link), fault: 'not the one it was' }
+      const currentHash = hash.toString('hex')
+      if (expected.get(position)?.some(anchor => anchor.hash !== currentHash)) {
+        broken = { ...identifyEntry(link), fault: 'not the one it was' }
       }
       return broken === null
     },
-    end() {
-      if (!broken && position < Math.max(0, ...expected.keys())) broken = missing(position + 1)
+    result() {
+      if (!broken && position < Math.max(0, ...expected.keys())) broken = missingEntry(position + 1)
       return { position, hash: hash.toString('hex'), broken }
     },
   }
@@ -70,7 +70,7 @@ export function beginWalk(owner: string, anchors: Anchors = []): Walk {
  *
  * @param head tells where the chain ends at this moment
  */
-export async function walkChain<Row>({
+export async function verifyChain<Row>({
   owner,
   rows,
   linkOf,
@@ -79,19 +79,20 @@ export async function walkChain<Row>({
 }: {
   owner: string
   rows: AsyncIterable<Row>
-  linkOf: (row: Row) => Link
-  head: () => Promise<ChainEnd>
-  anchors?: Anchors
-}): Promise<WalkedChain> {
+  linkOf: (row: Row) => ChainEntry
+  head: () => Promise<ChainHead>
+  anchors?: KnownHashes
+}): Promise<ChainVerification> {
   const before = await head()
   const known = { position: before.position, hash: before.hash.toString('hex') }
-  const walk = beginWalk(owner, [...anchors, known])
-  for await (const row of rows) if (!walk.take(linkOf(row))) break
-  const walked = walk.end()
-  const { position, broken } = walked
+  const verifier = createChainVerifier(owner, [...anchors, known])
+  for await (const row of rows) if (!verifier.verify(linkOf(row))) break
+  const verification = verifier.result()
+  const { position, broken } = verification
   // What came in meanwhile has moved the head along.
-  if (broken || before.position === position || (await head()).position >= position) return walked
-  return { ...walked, broken: { position, id: null, fault: 'not the one it was' } }
+  if (broken || before.position === position || (await head()).position >= position)
+    return verification
+  return { ...verification, broken: { position, id: null, fault: 'not the one it was' } }
 }
 
 const pageMax = 2_000
@@ -102,7 +103,7 @@ const pageMax = 2_000
  * @param end where it ended when somebody looked: rows that come in meanwhile are left out; without it
  *   they are followed until there is no more
  */
-export async function* chained<Row extends { position: number }>(
+export async function* readPages<Row extends { position: number }>(
   read: (page: { after: number; limit: number }) => Promise<Row[]>,
   end = Infinity,
 ): AsyncGenerator<Row> {
@@ -115,13 +116,13 @@ export async function* chained<Row extends { position: number }>(
   }
 }
 
-const missing = (position: number): BrokenLink => ({ position, id: null, fault: 'missing' })
+const missingEntry = (position: number): BrokenEntry => ({ position, id: null, fault: 'missing' })
 
-const brokenAt = ({ position, id }: Link) => ({ position, id })
+const identifyEntry = ({ position, id }: ChainEntry) => ({ position, id })
 
 /** As the database counts it: see migrations 0022 and 0024. */
-const hashOf = (before: Buffer, owner: string, { position, id, said }: Link): Buffer =>
+const entryHash = (before: Buffer, owner: string, { position, id, payload }: ChainEntry): Buffer =>
   createHash('sha256')
     .update(before)
-    .update([position, owner, id, ...said].join('\n'))
+    .update([position, owner, id, ...payload].join('\n'))
     .digest()

@@ -24,18 +24,18 @@ export function copyIdOf(operation: string, index: number, source: string): stri
 }
 
 /** The id of something else that an operation leads to: always the same for the same purpose. */
-export const purposeIdOf = (operation: string, purpose: string): string =>
+export const idForPurpose = (operation: string, purpose: string): string =>
   derivedId(operation, 0, purpose)
 
-function derivedId(operation: string, index: number, of: string): string {
+function derivedId(operation: string, index: number, seed: string): string {
   const bytes = Buffer.from(operation.replaceAll('-', ''), 'hex')
-  const tail = createHash('sha256').update(bytes).update(of).digest()
+  const tail = createHash('sha256').update(bytes).update(seed).digest()
   tail.copy(bytes, 9, 0, 7)
   bytes[6] = 0x70 | (index >>> 20)
   bytes[7] = (index >>> 12) & 0xff
   bytes[8] = 0x80 | ((index >>> 6) & 0x3f)
   bytes[9] = ((index & 0x3f) << 2) | (bytes[9]! & 0x03)
-  return uuidOf(bytes)
+  return formatUuid(bytes)
 }
 
 /** Whether a text is a UUID in its usual form. */
@@ -56,7 +56,7 @@ export function randomBase62(length: number): string {
   return text
 }
 
-function uuidOf(bytes: Buffer): string {
+function formatUuid(bytes: Buffer): string {
   const hex = bytes.toString('hex')
   return [
     hex.slice(0, 8),

@@ -38,14 +38,14 @@ function describeError(error: unknown): object {
   return {
     type: error.name,
     ...(code !== undefined && { code }),
-    message: withoutValues(error.message, String(code)),
+    message: redactQuotedValues(error.message, String(code)),
     stack: error.stack?.split('\n').filter(line => line.startsWith('    at ')),
     ...(error.cause !== undefined && { cause: describeError(error.cause) }),
   }
 }
 
 /** Class 42 is about our own SQL: what it quotes are names of tables and columns. */
-function withoutValues(message: string, code: string): string {
+function redactQuotedValues(message: string, code: string): string {
   const line = message.split('\n', 1)[0]!.slice(0, 300)
   return code.startsWith('42') ? line : line.replaceAll(/"[^"]*"?/g, '"…"')
 }

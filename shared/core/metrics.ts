@@ -5,14 +5,14 @@ export const registry = new Registry()
 collectDefaultMetrics({ register: registry })
 
 const registers = [registry]
-const seconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
+const latencyBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 
 /** By route pattern, never by path: a path may hold a key, and every new label is kept for good. */
 export const requestSeconds = new Histogram({
   name: 'vault_request_seconds',
   help: 'Time from the arrival of a request to its answer',
   labelNames: ['method', 'route', 'status'],
-  buckets: seconds,
+  buckets: latencyBuckets,
   registers,
 })
 
@@ -20,7 +20,7 @@ export const recallSeconds = new Histogram({
   name: 'vault_recall_seconds',
   help: 'Time of the stages of a search: embed the question, have the image, rank',
   labelNames: ['stage'],
-  buckets: seconds,
+  buckets: latencyBuckets,
   registers,
 })
 
@@ -36,26 +36,34 @@ export const jobSeconds = new Histogram({
   name: 'vault_job_batch_seconds',
   help: 'Time a batch of jobs took',
   labelNames: ['queue', 'outcome'],
-  buckets: seconds,
+  buckets: latencyBuckets,
   registers,
 })
 
-const gauge = <Label extends string>(name: string, help: string, ...labelNames: Label[]) =>
+const createGauge = <Label extends string>(name: string, help: string, ...labelNames: Label[]) =>
   new Gauge({ name, help, labelNames, registers })
 
 /** What is only known by looking: set by `look` before a scrape is answered. */
 export const gauges = {
-  imageBytes: gauge('vault_image_bytes', 'Memory of the vault images held'),
-  imageBudget: gauge('vault_image_budget_bytes', 'Memory that vault images may take'),
-  images: gauge('vault_images', 'Vault images held'),
-  queueJobs: gauge('vault_queue_jobs', 'Jobs in the queue, by state', 'queue', 'state'),
-  queueOldest: gauge('vault_queue_oldest_seconds', 'Age of the oldest job that is due', 'queue'),
-  deadJobs: gauge('vault_queue_dead_jobs', 'Jobs given up, waiting for an operator', 'queue'),
-  operations: gauge('vault_operations', 'Operations that are not over, by state', 'state'),
-  connections: gauge('vault_postgres_connections', 'Connections of the pool, by state', 'state'),
+  indexBytes: createGauge('vault_image_bytes', 'Memory of the vault images held'),
+  indexBudget: createGauge('vault_image_budget_bytes', 'Memory that vault images may take'),
+  indexes: createGauge('vault_images', 'Vault images held'),
+  queueJobs: createGauge('vault_queue_jobs', 'Jobs in the queue, by state', 'queue', 'state'),
+  queueOldest: createGauge(
+    'vault_queue_oldest_seconds',
+    'Age of the oldest job that is due',
+    'queue',
+  ),
+  deadJobs: createGauge('vault_queue_dead_jobs', 'Jobs given up, waiting for an operator', 'queue'),
+  operations: createGauge('vault_operations', 'Operations that are not over, by state', 'state'),
+  connections: createGauge(
+    'vault_postgres_connections',
+    'Connections of the pool, by state',
+    'state',
+  ),
 }
 
-export const imageEvents = new Counter({
+export const indexEvents = new Counter({
   name: 'vault_image_events_total',
   help: 'Images found, loaded, brought up to date and given up',
   labelNames: ['event'],

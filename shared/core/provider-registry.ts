@@ -1,12 +1,12 @@
 /** A request and answer format; what is written in one is never translated into another. */
-export type Format = 'openai' | 'anthropic' | 'google'
+export type ApiFormat = 'openai' | 'anthropic' | 'google'
 
 type Provider = {
   baseUrl: string
   /** Where below the base URL its OpenAI-compatible API is, when the base URL is that of another. */
   compatiblePath?: string
   /** The format of its own that it speaks beside OpenAI's. */
-  native?: Exclude<Format, 'openai'>
+  native?: Exclude<ApiFormat, 'openai'>
 }
 
 /**
@@ -41,11 +41,11 @@ export type ProviderName = keyof typeof providers
 export const providerNames = Object.keys(providers) as ProviderName[]
 
 /** Where below its base URL the OpenAI-compatible API of a provider is. */
-export const compatiblePathOf = (provider: ProviderName): string =>
+export const openAiCompatiblePath = (provider: ProviderName): string =>
   (providers[provider] as Provider).compatiblePath ?? ''
 
 /** The providers that speak a format; every one speaks OpenAI's. */
-export const speakersOf = (format: Format): ProviderName[] =>
+export const providersWithFormat = (format: ApiFormat): ProviderName[] =>
   format === 'openai'
     ? providerNames
     : providerNames.filter(name => (providers[name] as Provider).native === format)

@@ -10,45 +10,45 @@ const depthMax = 64
  *
  * @throws Refusal `invalid` when the value nests deeper than 64 levels.
  */
-export function wellFormed(value: unknown): unknown {
-  if (typeof value === 'string') return wellFormedText(value)
+export function sanitizeJson(value: unknown): unknown {
+  if (typeof value === 'string') return sanitizeText(value)
   const level = [value]
-  for (let depth = 1, open = level; open.length > 0; depth++) {
+  for (let depth = 1, containers = level; containers.length > 0; depth++) {
     const next: unknown[] = []
-    for (const container of open) {
+    for (const container of containers) {
       if (typeof container !== 'object' || container === null) continue
       if (depth > depthMax) {
         throw new Refusal('invalid', `The body nests deeper than ${depthMax} levels`)
       }
-      mendStrings(container as Record<string, unknown>, next)
+      sanitizeStrings(container as Record<string, unknown>, next)
     }
-    open = next
+    containers = next
   }
   return value
 }
 
 /** Replaces lone surrogates and NUL in one text. */
-export const wellFormedText = (text: string): string =>
+export const sanitizeText = (text: string): string =>
   text.toWellFormed().replaceAll('\u0000', '\uFFFD')
 
-function mendStrings(container: Record<string, unknown>, nested: unknown[]): void {
+function sanitizeStrings(container: Record<string, unknown>, nested: unknown[]): void {
   for (const name of Object.keys(container)) {
-    const key = mendName(container, name)
+    const key = sanitizeFieldName(container, name)
     const value = container[key]
     if (typeof value === 'object' && value !== null) nested.push(value)
     else if (typeof value === 'string' && !isWellFormed(value)) {
-      container[key] = wellFormedText(value)
+      container[key] = sanitizeText(value)
     }
   }
 }
 
 /** Names of fields are told in errors and may be stored with free-form objects. */
-function mendName(container: Record<string, unknown>, name: string): string {
+function sanitizeFieldName(container: Record<string, unknown>, name: string): string {
   if (isWellFormed(name)) return name
-  const mended = wellFormedText(name)
-  container[mended] = container[name]
+  const sanitized = sanitizeText(name)
+  container[sanitized] = container[name]
   delete container[name]
-  return mended
+  return sanitized
 }
 
 const isWellFormed = (text: string): boolean => text.isWellFormed() && !text.includes('\u0000')

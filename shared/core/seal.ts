@@ -19,15 +19,15 @@ export function createSeal(masterKeys: readonly MasterKey[]): Seal {
   if (!first) throw new Error('no master key')
 
   return {
-    seal(secret, place) {
+    seal(secret, context) {
       const iv = randomBytes(12)
-      const cipher = createCipheriv('aes-256-gcm', first.key, iv).setAAD(Buffer.from(place))
+      const cipher = createCipheriv('aes-256-gcm', first.key, iv).setAAD(Buffer.from(context))
       const body = Buffer.concat([cipher.update(secret, 'utf8'), cipher.final()])
       const sealed = Buffer.concat([cipher.getAuthTag(), body])
       return ['v1', first.id, iv.toString('base64url'), sealed.toString('base64url')].join('.')
     },
 
-    open(sealed, place) {
+    open(sealed, context) {
       const [version, id, iv, body] = sealed.split('.')
       const master = masterKeys.find(candidate => candidate.id === id)
       if (version !== 'v1' || !iv || !body) throw new Error('not a sealed text')
@@ -35,7 +35,7 @@ export function createSeal(masterKeys: readonly MasterKey[]): Seal {
       const bytes = Buffer.from(body, 'base64url')
       const nonce = Buffer.from(iv, 'base64url')
       const decipher = createDecipheriv('aes-256-gcm', master.key, nonce)
-      decipher.setAAD(Buffer.from(place)).setAuthTag(bytes.subarray(0, 16))
+      decipher.setAAD(Buffer.from(context)).setAuthTag(bytes.subarray(0, 16))
       return decipher.update(bytes.subarray(16), undefined, 'utf8') + decipher.final('utf8')
     },
 

@@ -7,8 +7,8 @@ import {
 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { Refusal } from '#shared/core/errors.ts'
-import { isSayable, withSeconds } from '#shared/core/dates.ts'
-import { nearestName } from '#shared/core/suggest-name.ts'
+import { isRepresentable, addMissingSeconds } from '#shared/core/dates.ts'
+import { suggestName } from '#shared/core/suggest-name.ts'
 
 /** A JSON Schema, 2020-12. */
 export type Schema = { readonly [keyword: string]: unknown }
@@ -45,9 +45,9 @@ export function shape<T>(schema: Schema, options: ShapeOptions = {}): Shape<T> {
   return {
     schema,
     check(value) {
-      compiled ??= ajvOf(document, coerce).compile(schema as AnySchema)
+      compiled ??= ajvFor(document, coerce).compile(schema as AnySchema)
       const checked = coerce && isObject(value) ? { ...value } : value
-      if (!compiled(checked)) throw refusalOf(compiled.errors ?? [], name)
+      if (!compiled(checked)) throw toRefusal(compiled.errors ?? [], name)
       if (coerce) requirePlainNumbers(value, checked)
       return checked as T
     },
@@ -55,22 +55,22 @@ export function shape<T>(schema: Schema, options: ShapeOptions = {}): Shape<T> {
 }
 
 /** Ajv reads `Infinity` and `0x10` as numbers, and lets the first pass every bound. */
-function requirePlainNumbers(sent: unknown, read: unknown): void {
-  if (!isObject(sent) || !isObject(read)) return
+function requirePlainNumbers(sent: unknown, coerced: unknown): void {
+  if (!isObject(sent) || !isObject(coerced)) return
   for (const [field, text] of Object.entries(sent)) {
-    if (typeof text !== 'string' || typeof read[field] !== 'number') continue
+    if (typeof text !== 'string' || typeof coerced[field] !== 'number') continue
     if (/^-?\d{1,20}(?:\.\d{1,20})?$/.test(text)) continue
-    throw new Refusal('invalid', `${field} must be a plain number, not ${shown(text)}`)
+    throw new Refusal('invalid', `${field} must be a plain number, not ${describeValue(text)}`)
   }
 }
 
-const alone: Schema = {}
-const ajvs = new WeakMap<Schema, Map<boolean, Ajv2020>>()
+const noDocument: Schema = {}
+const ajvCache = new WeakMap<Schema, Map<boolean, Ajv2020>>()
 
 /** One Ajv per document and way of reading, so that a shared definition is compiled once. */
-function ajvOf(document: Schema = alone, coerce: boolean): Ajv2020 {
-  const known = ajvs.get(document) ?? new Map<boolean, Ajv2020>()
-  ajvs.set(document, known)
+function ajvFor(document: Schema = noDocument, coerce: boolean): Ajv2020 {
+  const known = ajvCache.get(document) ?? new Map<boolean, Ajv2020>()
+  ajvCache.set(document, known)
   const existing = known.get(coerce)
   if (existing) return existing
   const ajv = new Ajv2020({
@@ -90,34 +90,34 @@ function ajvOf(document: Schema = alone, coerce: boolean): Ajv2020 {
     const { validate: matches } = addFormats.default.get(format) as FormatDefinition<string>
     // The format alone wants seconds, and lets leap seconds and `+02` pass, which Date cannot read.
     const validate = (text: string) =>
-      (matches as (text: string) => boolean)(withSeconds(text)) && isSayable(text)
+      (matches as (text: string) => boolean)(addMissingSeconds(text)) && isRepresentable(text)
     ajv.addFormat(format, { type: 'string', validate })
   }
   ajv.addFormat('uuid', /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i)
-  if (document !== alone) ajv.addSchema(document)
+  if (document !== noDocument) ajv.addSchema(document)
   known.set(coerce, ajv)
   return ajv
 }
 
-function refusalOf(errors: readonly ErrorObject[], name: string): Refusal {
-  const error = tellingError(errors)
+function toRefusal(errors: readonly ErrorObject[], name: string): Refusal {
+  const error = mostSpecificError(errors)
   if (!error) return new Refusal('invalid', `${name} is not valid`)
   if (error.keyword === 'additionalProperties') {
     const unknown = String(error.params.additionalProperty)
     const known = Object.keys((error.parentSchema?.properties ?? {}) as object)
-    const field = fieldOf(
+    const field = fieldPath(
       `${error.instancePath}/${unknown.replaceAll('~', '~0').replaceAll('/', '~1')}`,
     )
-    return new Refusal('invalid', `unknown field ${field}`, knownFieldHint(unknown, known))
+    return new Refusal('invalid', `unknown field ${field}`, unknownFieldHint(unknown, known))
   }
-  return new Refusal('invalid', sentenceOf(error, name), knownChoiceHint(error))
+  return new Refusal('invalid', errorMessage(error, name), enumHint(error))
 }
 
 /**
  * The error worth telling. A union reports a fault for each of its members: the one that got past the
  * kind of the value, and deepest into it, is about the member that was meant.
  */
-function tellingError(errors: readonly ErrorObject[]): ErrorObject | undefined {
+function mostSpecificError(errors: readonly ErrorObject[]): ErrorObject | undefined {
   const last = errors.at(-1)
   if (last?.keyword !== 'anyOf') return last
   const depth = last.instancePath.length
@@ -130,40 +130,41 @@ function tellingError(errors: readonly ErrorObject[]): ErrorObject | undefined {
   return inside.toSorted((a, b) => b.instancePath.length - a.instancePath.length)[0] ?? last
 }
 
-function sentenceOf(error: ErrorObject, name: string): string {
+function errorMessage(error: ErrorObject, name: string): string {
   const { keyword, params, data, instancePath, parentSchema } = error
-  const field = instancePath ? fieldOf(instancePath) : name
+  const field = instancePath ? fieldPath(instancePath) : name
   if (keyword === 'required') {
-    return `${fieldOf(`${instancePath}/${params.missingProperty}`)} is required`
+    return `${fieldPath(`${instancePath}/${params.missingProperty}`)} is required`
   }
-  const says = sentences[keyword]?.(params, data, parentSchema ?? {})
+  const says = messageTemplates[keyword]?.(params, data, parentSchema ?? {})
   return `${field} ${says ?? error.message ?? 'is not valid'}`
 }
 
-type Sentence = (params: Record<string, unknown>, came: unknown, schema: Schema) => string
+type MessageTemplate = (params: Record<string, unknown>, came: unknown, schema: Schema) => string
 
 /** The second half of a message, by keyword: the bound, then what came. */
-const sentences: Record<string, Sentence> = {
-  type: ({ type }, came) => `must be ${kindsOf(type)}, not ${shown(came)}`,
-  enum: ({ allowedValues }, came) => `must be ${choicesOf(allowedValues)}, not ${shown(came)}`,
-  minimum: ({ limit }, came) => `must be at least ${String(limit)}, not ${shown(came)}`,
-  maximum: ({ limit }, came) => `must be at most ${String(limit)}, not ${shown(came)}`,
+const messageTemplates: Record<string, MessageTemplate> = {
+  type: ({ type }, came) => `must be ${describeTypes(type)}, not ${describeValue(came)}`,
+  enum: ({ allowedValues }, came) =>
+    `must be ${describeChoices(allowedValues)}, not ${describeValue(came)}`,
+  minimum: ({ limit }, came) => `must be at least ${String(limit)}, not ${describeValue(came)}`,
+  maximum: ({ limit }, came) => `must be at most ${String(limit)}, not ${describeValue(came)}`,
   minLength: ({ limit }, came) =>
-    `must have at least ${counted(limit, 'character')}, not ${lengthOf(came as string)}`,
+    `must have at least ${pluralize(limit, 'character')}, not ${countCodePoints(came as string)}`,
   maxLength: ({ limit }, came) =>
-    `must have at most ${counted(limit, 'character')}, not ${lengthOf(came as string)}`,
+    `must have at most ${pluralize(limit, 'character')}, not ${countCodePoints(came as string)}`,
   minItems: ({ limit }, came) =>
-    `must have at least ${counted(limit, 'item')}, not ${(came as unknown[]).length}`,
+    `must have at least ${pluralize(limit, 'item')}, not ${(came as unknown[]).length}`,
   maxItems: ({ limit }, came) =>
-    `must have at most ${counted(limit, 'item')}, not ${(came as unknown[]).length}`,
+    `must have at most ${pluralize(limit, 'item')}, not ${(came as unknown[]).length}`,
   uniqueItems: ({ i, j }) => `must not repeat an item: ${String(j)} and ${String(i)} are the same`,
   format: ({ format }, came) =>
-    `must be ${formats[String(format)] ?? String(format)}, not ${shown(came)}`,
+    `must be ${formatNames[String(format)] ?? String(format)}, not ${describeValue(came)}`,
   pattern: (_, __, schema) => (schema['x-says'] as string) ?? 'is not of the right form',
-  anyOf: (_, came, schema) => `must be ${membersOf(schema)}, not ${shown(came)}`,
+  anyOf: (_, came, schema) => `must be ${describeUnion(schema)}, not ${describeValue(came)}`,
 }
 
-const kinds: Record<string, string> = {
+const typeNames: Record<string, string> = {
   string: 'a string',
   integer: 'a whole number',
   number: 'a number',
@@ -173,7 +174,7 @@ const kinds: Record<string, string> = {
   null: 'null',
 }
 
-const formats: Record<string, string> = {
+const formatNames: Record<string, string> = {
   uuid: 'a UUID',
   email: 'an email address',
   date: 'a date such as 2026-11-20',
@@ -181,66 +182,66 @@ const formats: Record<string, string> = {
   'iso-date-time': 'a date and time such as 2026-11-20T15:15:00Z',
 }
 
-function kindsOf(type: unknown): string {
+function describeTypes(type: unknown): string {
   const names = Array.isArray(type) ? type : String(type).split(',')
-  return names.map(name => kinds[String(name)] ?? String(name)).join(' or ')
+  return names.map(name => typeNames[String(name)] ?? String(name)).join(' or ')
 }
 
-function choicesOf(values: unknown): string {
+function describeChoices(values: unknown): string {
   const names = (values as unknown[]).map(String)
   return names.length === 1 ? names[0]! : `one of ${names.join(', ')}`
 }
 
-function membersOf({ anyOf }: Schema): string {
+function describeUnion({ anyOf }: Schema): string {
   const members = (anyOf as Schema[]).map(({ type, format, $ref }) => {
-    if (typeof format === 'string' && formats[format]) return formats[format]
-    return typeof $ref === 'string' ? `a ${$ref.split('/').at(-1)}` : kindsOf(type)
+    if (typeof format === 'string' && formatNames[format]) return formatNames[format]
+    return typeof $ref === 'string' ? `a ${$ref.split('/').at(-1)}` : describeTypes(type)
   })
   return members.join(' or ')
 }
 
-const counted = (limit: unknown, noun: string): string =>
+const pluralize = (limit: unknown, noun: string): string =>
   `${String(limit)} ${noun}${limit === 1 ? '' : 's'}`
 
 /** Longest piece of a value that a message repeats: enough to recognise, too little to leak. */
-const shownMax = 64
+const shownLengthMax = 64
 
-function shown(value: unknown): string {
+function describeValue(value: unknown): string {
   if (Array.isArray(value)) return 'a list'
   if (typeof value === 'object' && value !== null) return 'an object'
   if (typeof value !== 'string') return String(value)
-  return value.length <= shownMax
+  return value.length <= shownLengthMax
     ? JSON.stringify(value)
-    : `a string of ${lengthOf(value)} characters`
+    : `a string of ${countCodePoints(value)} characters`
 }
 
 /** Characters as the bounds count them: code points, without a list of them in memory. */
-function lengthOf(text: string): number {
+function countCodePoints(text: string): number {
   let length = 0
   for (let at = 0; at < text.length; at += text.codePointAt(at)! > 0xffff ? 2 : 1) length++
   return length
 }
 
 /** `/messages/3/role` as `messages[3].role`. */
-function fieldOf(pointer: string): string {
+function fieldPath(pointer: string): string {
   let field = ''
   for (const part of pointer.split('/').slice(1)) {
     const name = part.replaceAll('~1', '/').replaceAll('~0', '~')
-    const short = name.length <= shownMax ? name : `${name.slice(0, shownMax)}…`
+    const short = name.length <= shownLengthMax ? name : `${name.slice(0, shownLengthMax)}…`
     field += /^\d+$/.test(name) ? `[${short}]` : `${field && '.'}${short}`
   }
   return field
 }
 
-function knownFieldHint(unknown: string, known: readonly string[]): string {
+function unknownFieldHint(unknown: string, known: readonly string[]): string {
   if (known.length === 0) return 'no fields are taken here'
-  const nearest = nearestName(unknown, known)
+  const nearest = suggestName(unknown, known)
   return nearest ? `did you mean ${nearest}?` : `known fields: ${known.join(', ')}`
 }
 
-function knownChoiceHint({ keyword, params, data }: ErrorObject): string | undefined {
+function enumHint({ keyword, params, data }: ErrorObject): string | undefined {
   if (keyword !== 'enum' || typeof data !== 'string') return undefined
-  const nearest = nearestName(data, (params.allowedValues as unknown[]).map(String))
+  const nearest = suggestName(data, (params.allowedValues as unknown[]).map(String))
   return nearest && `did you mean ${nearest}?`
 }
 

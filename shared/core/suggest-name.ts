@@ -1,5 +1,5 @@
 /** Longest name that is compared: what is longer is no slip of the pen. */
-const comparedMax = 64
+const comparedLengthMax = 64
 
 /**
  * The known name somebody most likely meant: at most a third of its characters differ, at least one
@@ -7,16 +7,16 @@ const comparedMax = 64
  *
  * @returns undefined when none is near.
  */
-export function nearestName(asked: string, known: readonly string[]): string | undefined {
-  const letters = lettersOf(asked.slice(0, comparedMax))
-  const [nearest] = known
-    .map(name => ({ name, distance: editDistance(letters, lettersOf(name)) }))
+export function suggestName(input: string, candidates: readonly string[]): string | undefined {
+  const letters = lettersAndDigits(input.slice(0, comparedLengthMax))
+  const [nearest] = candidates
+    .map(name => ({ name, distance: editDistance(letters, lettersAndDigits(name)) }))
     .toSorted((a, b) => a.distance - b.distance)
   const distanceMax = Math.max(1, Math.floor(letters.length / 3))
   return nearest && nearest.distance <= distanceMax ? nearest.name : undefined
 }
 
-const lettersOf = (name: string): string => name.toLowerCase().replaceAll(/[^a-z0-9]/g, '')
+const lettersAndDigits = (name: string): string => name.toLowerCase().replaceAll(/[^a-z0-9]/g, '')
 
 /** How many characters must be added, dropped, changed or swapped with their neighbour. */
 function editDistance(a: string, b: string): number {

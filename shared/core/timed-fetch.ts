@@ -1,19 +1,19 @@
 import { providerSeconds } from '#shared/core/metrics.ts'
-import { traced } from '#shared/core/trace.ts'
+import { withSpan } from '#shared/core/trace.ts'
 
 /** `fetch` for the calls to one provider: each is timed until its status is known. */
 export const timedFetch =
   (provider: string): typeof fetch =>
   async (input, init) => {
-    const timed = providerSeconds.startTimer({ provider })
-    return traced('provider', { 'server.name': provider }, async span => {
+    const stopTimer = providerSeconds.startTimer({ provider })
+    return withSpan('provider', { 'server.name': provider }, async span => {
       try {
         const response = await fetch(input, init)
-        timed({ status: response.status })
+        stopTimer({ status: response.status })
         span.setAttribute('http.response.status_code', response.status)
         return response
       } catch (error) {
-        timed({ status: 0 })
+        stopTimer({ status: 0 })
         throw error
       }
     })

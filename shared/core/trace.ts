@@ -15,24 +15,27 @@ const tracer = trace.getTracer('memory-vault')
 type Carrier = Readonly<Record<string, string | string[] | undefined>>
 
 /** A step of the work as a span of the active trace; it fails with the work. */
-export const traced = <Result>(
+export const withSpan = <Result>(
   name: string,
   attributes: Attributes,
   work: (span: Span) => Promise<Result>,
-): Promise<Result> => tracer.startActiveSpan(name, { attributes }, span => ended(span, work))
+): Promise<Result> => tracer.startActiveSpan(name, { attributes }, span => endSpanAfter(span, work))
 
 /** A request as a span of the trace its `traceparent` names, or as the first of a new one. */
-export function tracedRequest<Result>(
+export function withRequestSpan<Result>(
   headers: Carrier,
   attributes: Attributes,
   work: (span: Span) => Promise<Result>,
 ): Promise<Result> {
   const parent = propagation.extract(ROOT_CONTEXT, headers)
   const options = { kind: SpanKind.SERVER, attributes }
-  return tracer.startActiveSpan('request', options, parent, span => ended(span, work))
+  return tracer.startActiveSpan('request', options, parent, span => endSpanAfter(span, work))
 }
 
-async function ended<Result>(span: Span, work: (span: Span) => Promise<Result>): Promise<Result> {
+async function endSpanAfter<Result>(
+  span: Span,
+  work: (span: Span) => Promise<Result>,
+): Promise<Result> {
   try {
     return await work(span)
   } catch (error) {

@@ -1,10 +1,10 @@
 import type { Memory } from '#shared/domain/memory.ts'
 
-const opening = '<memory_context>'
-const closing = '</memory_context>'
+const openingTag = '<memory_context>'
+const closingTag = '</memory_context>'
 
 /** The sign that opens a tag of ours, or what a model might take for one. */
-const tag = /<(?=\s*\/?\s*memory_context)/i
+const contextTagPattern = /<(?=\s*\/?\s*memory_context)/i
 
 /** What tells the model how to take the block; part of the echo that is never stored again. */
 const closingSentence =
@@ -20,13 +20,13 @@ const closingSentence =
  *
  * @returns null when there is nothing to say.
  */
-export function contextBlock(memories: readonly Memory[], now: number): string | null {
+export function renderContextBlock(memories: readonly Memory[], now: number): string | null {
   if (memories.length === 0) return null
   const inOrder = memories.toSorted(
     (one, other) => one.at - other.at || (one.id < other.id ? -1 : 1),
   )
-  const lines = inOrder.map(memory => lineOf(memory, now))
-  return [opening, ...lines, closing, closingSentence].join('\n')
+  const lines = inOrder.map(memory => renderMemoryLine(memory, now))
+  return [openingTag, ...lines, closingTag, closingSentence].join('\n')
 }
 
 /**
@@ -34,16 +34,16 @@ export function contextBlock(memories: readonly Memory[], now: number): string |
  * the beginning or end. What is no whole block of our form, such as a tag or the sentence among other
  * words, is what somebody said and stays as it is.
  */
-export function echoesRemoved(text: string): string {
+export function removeContextBlocks(text: string): string {
   const kept: string[] = []
   let from = 0
-  for (let at = text.indexOf(opening); at >= 0;) {
-    const end = blockEnd(text, at)
+  for (let at = text.indexOf(openingTag); at >= 0;) {
+    const end = findBlockEnd(text, at)
     if (end !== undefined) {
       kept.push(text.slice(from, at))
       from = end
     }
-    at = text.indexOf(opening, end ?? at + 1)
+    at = text.indexOf(openingTag, end ?? at + 1)
   }
   if (kept.length === 0) return text
   kept.push(text.slice(from))
@@ -54,19 +54,19 @@ export function echoesRemoved(text: string): string {
 }
 
 /** Where the block of our form ends that begins at an index; undefined when none does. */
-function blockEnd(text: string, at: number): number | undefined {
-  let row = rowAt(text, at)
-  if (row.line !== opening) return undefined
-  row = rowAt(text, row.next)
+function findBlockEnd(text: string, at: number): number | undefined {
+  let row = lineAt(text, at)
+  if (row.line !== openingTag) return undefined
+  row = lineAt(text, row.next)
   if (!isMemoryLine(row.line)) return undefined
-  while (isMemoryLine(row.line)) row = rowAt(text, row.next)
-  if (!row.line.startsWith(closing)) return undefined
-  const isAlone = row.line === closing && text.startsWith(closingSentence, row.next)
-  return isAlone ? row.next + closingSentence.length : row.start + closing.length
+  while (isMemoryLine(row.line)) row = lineAt(text, row.next)
+  if (!row.line.startsWith(closingTag)) return undefined
+  const isAlone = row.line === closingTag && text.startsWith(closingSentence, row.next)
+  return isAlone ? row.next + closingSentence.length : row.start + closingTag.length
 }
 
 /** The line from an index on, and where the next one begins: at the end of the text, there. */
-function rowAt(text: string, start: number): { start: number; line: string; next: number } {
+function lineAt(text: string, start: number): { start: number; line: string; next: number } {
   const end = text.indexOf('\n', start)
   if (end < 0) return { start, line: text.slice(start), next: text.length }
   // Some clients send line breaks in two characters.
@@ -76,22 +76,26 @@ function rowAt(text: string, start: number): { start: number; line: string; next
 
 /** A line as `lineOf` writes it. */
 const isMemoryLine = (line: string): boolean =>
-  /^\[[^·]{1,40} · [^·]{1,25} UTC · /.test(line) && line.includes('] ') && !tag.test(line)
+  /^\[[^·]{1,40} · [^·]{1,25} UTC · /.test(line) &&
+  line.includes('] ') &&
+  !contextTagPattern.test(line)
 
-function lineOf(memory: Memory, now: number): string {
+function renderMemoryLine(memory: Memory, now: number): string {
   const { at, role, speaker, author, tier, importance, text } = memory
   const who =
-    tier === 1 ? plain(speaker ?? author ?? role) : `${tierNames[tier]}, importance ${importance}`
-  return `[${ago(at, now)} · ${utc(at)} · ${who}] ${plain(text)}`
+    tier === 1
+      ? escapeLine(speaker ?? author ?? role)
+      : `${tierNames[tier]}, importance ${importance}`
+  return `[${formatRelativeTime(at, now)} · ${formatUtc(at)} · ${who}] ${escapeLine(text)}`
 }
 
 const tierNames = { 2: 'reflection', 3: 'high-level reflection' }
 
 /** One line, without control characters, that cannot open or close our element. */
-function plain(text: string): string {
+function escapeLine(text: string): string {
   return (
     text
-      .replaceAll(new RegExp(tag, 'gi'), '&lt;')
+      .replaceAll(new RegExp(contextTagPattern, 'gi'), '&lt;')
       .replaceAll(/\s*(?:\r\n|[\n\r\u2028\u2029\u0085])\s*/g, ' ⏎ ')
       // oxlint-disable-next-line no-control-regex -- control characters are what is taken out
       .replaceAll(/[\u0000-\u0008\u000B-\u001F\u007F]/g, ' ')
@@ -109,11 +113,11 @@ const units: [Intl.RelativeTimeFormatUnit, number][] = [
   ['minute', 60],
 ]
 
-function ago(at: number, now: number): string {
+function formatRelativeTime(at: number, now: number): string {
   const seconds = (at - now) / 1000
   const unit = units.find(([, size]) => Math.abs(seconds) >= size)
   return unit ? relative.format(Math.trunc(seconds / unit[1]), unit[0]) : 'just now'
 }
 
-const utc = (at: number): string =>
+const formatUtc = (at: number): string =>
   `${new Date(at).toISOString().slice(0, 16).replace('T', ' ')} UTC`

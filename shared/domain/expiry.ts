@@ -2,7 +2,7 @@ import { Refusal } from '#shared/core/errors.ts'
 import type { Memory } from '#shared/domain/memory.ts'
 
 /** When a memory is over, and what was asked for, in epoch milliseconds; without either it stays. */
-export type Ends = Pick<Memory, 'expiresAt' | 'expiresAsked'>
+export type Expiry = Pick<Memory, 'expiresAt' | 'expiresAsked'>
 
 export const dayMs = 24 * 3600 * 1000
 /**
@@ -17,7 +17,7 @@ export const retentionStepMs = 3600 * 1000
  *
  * @param days the retention; null where there is none.
  */
-export function endsOf({
+export function expiryFor({
   asked,
   days,
   storedAt,
@@ -25,8 +25,8 @@ export function endsOf({
   asked: number | null | undefined
   days: number | null
   storedAt: number
-}): Ends {
-  const kept = days === null ? Infinity : keptUntil(storedAt, days)
+}): Expiry {
+  const kept = days === null ? Infinity : retentionExpiresAt(storedAt, days)
   const expiresAt = Math.min(asked ?? Infinity, kept)
   return {
     ...(expiresAt < Infinity && { expiresAt }),
@@ -34,17 +34,19 @@ export function endsOf({
   }
 }
 
-function keptUntil(storedAt: number, days: number): number {
+function retentionExpiresAt(storedAt: number, days: number): number {
   const whole = storedAt + days * dayMs
   return whole - (whole % retentionStepMs)
 }
 
 /** Whether a memory is over by now. */
-export const isOver = ({ expiresAt }: { expiresAt?: number | undefined }, now: number): boolean =>
-  expiresAt !== undefined && expiresAt <= now
+export const isExpired = (
+  { expiresAt }: { expiresAt?: number | undefined },
+  now: number,
+): boolean => expiresAt !== undefined && expiresAt <= now
 
 /** The earliest end among memories; undefined where all of them stay. */
-export function earliestEnd(memories: readonly Ends[]): number | undefined {
+export function earliestExpiresAt(memories: readonly Expiry[]): number | undefined {
   const ends = memories.flatMap(({ expiresAt }) => expiresAt ?? [])
   return ends.length === 0 ? undefined : ends.reduce((one, other) => Math.min(one, other))
 }
@@ -54,9 +56,9 @@ export function earliestEnd(memories: readonly Ends[]): number | undefined {
  *
  * @throws Refusal `invalid` when it has passed.
  */
-export function askedEnd(said: string, now: number): number
-export function askedEnd(said: string | undefined, now: number): number | undefined
-export function askedEnd(said: string | undefined, now: number): number | undefined {
+export function parseExpiresAt(value: string, now: number): number
+export function parseExpiresAt(said: string | undefined, now: number): number | undefined
+export function parseExpiresAt(said: string | undefined, now: number): number | undefined {
   if (said === undefined) return undefined
   const at = Date.parse(said)
   if (at > now) return at

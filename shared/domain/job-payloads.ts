@@ -23,7 +23,7 @@ export type IngestJob = {
  * What clearings have made invisible: everything of a vault in some of its epochs, or with a session
  * everything of that session in some of its own. Both ends belong to it.
  */
-export type Cleared = {
+export type ClearedRange = {
   vault: string
   session: string | null
   from: number
@@ -31,7 +31,7 @@ export type Cleared = {
 }
 
 /** Removes from both stores what a clearing has made invisible. */
-export type ClearJob = Cleared & {
+export type ClearJob = ClearedRange & {
   operation: string
   /** The key that asked, masked: the answer shows it. */
   key: string
@@ -54,7 +54,7 @@ export type DeleteIdsJob = {
 export type AccountEraseJob = { operation: string; look: number }
 
 /** What a job of a file carries; everything else stands with the file. */
-export type FileJob = {
+export type FileChunkJob = {
   operation: string
   vault: string
   file: string
@@ -106,7 +106,7 @@ export type CommitJob = {
   }[]
 }
 
-export type SaidMessage = { role: 'user' | 'assistant'; text: string; speaker?: string }
+export type TurnMessage = { role: 'user' | 'assistant'; text: string; speaker?: string }
 
 /**
  * What a member said, on its way to the extractor. Only this payload holds the words: like those of an
@@ -124,7 +124,7 @@ export type OrgExtractJob = {
   sessionEpoch: number
   /** When the member said the last of it, epoch milliseconds. */
   saidAt: number
-  messages: SaidMessage[]
+  messages: TurnMessage[]
 }
 
 /** The words are gone by now: the turn's row has what was found in them. */

@@ -3,7 +3,7 @@ import type {
   ClearJob,
   DeleteIdsJob,
   AccountEraseJob,
-  FileJob,
+  FileChunkJob,
   EditJob,
   CopyJob,
   RetentionJob,
@@ -19,10 +19,10 @@ import type {
  * stable; renaming one strands the jobs already waiting. Payloads outlive deployments: fields may be
  * added as optional, never renamed or retyped.
  */
-export type Payloads = {
+export type JobPayloads = {
   ingest: IngestJob
-  upload: FileJob
-  import: FileJob
+  upload: FileChunkJob
+  import: FileChunkJob
   'edit-settle': EditJob
   'commit-apply': CommitJob
   'copy-chunk': CopyJob
@@ -38,9 +38,9 @@ export type Payloads = {
   sweep: Record<string, never>
 }
 
-export type JobName = keyof Payloads
+export type JobName = keyof JobPayloads
 
-type Patience = {
+type JobOptions = {
   /** Jobs of one tenant are taken in turns with those of others, at most this many at once. */
   batchSize: number
   /** Fetchers in one worker process. */
@@ -57,7 +57,7 @@ type Patience = {
   cron?: string
 }
 
-export const jobs: Record<JobName, Patience> = {
+export const jobOptions: Record<JobName, JobOptions> = {
   ingest: { batchSize: 50, concurrency: 2, expireInSeconds: 900, policy: 'standard' },
   upload: { batchSize: 4, concurrency: 2, expireInSeconds: 900, policy: 'standard' },
   import: { batchSize: 2, concurrency: 2, expireInSeconds: 900, policy: 'standard' },
@@ -86,7 +86,7 @@ export const jobs: Record<JobName, Patience> = {
   },
 }
 
-export const jobNames = Object.keys(jobs) as JobName[]
+export const jobNames = Object.keys(jobOptions) as JobName[]
 
 /**
  * What every queue shares (measured with pg-boss 12.35):
@@ -96,7 +96,7 @@ export const jobNames = Object.keys(jobs) as JobName[]
  * - `retentionSeconds` must be long: by default a job that waited 14 days is deleted unseen;
  * - finished jobs hold people's words and go within a minute.
  */
-export const patience = {
+export const retryPolicy = {
   heartbeatSeconds: 10,
   retryLimit: 10,
   retryDelay: 1,
@@ -108,4 +108,4 @@ export const patience = {
   notify: true,
 } as const
 
-export const deadLetterOf = (name: JobName): string => `${name}.dead`
+export const deadLetterQueueOf = (name: JobName): string => `${name}.dead`

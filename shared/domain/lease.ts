@@ -5,7 +5,7 @@ export type TargetTier = 2 | 3
 export const tierAbove = (tier: SourceTier): TargetTier => (tier === 1 ? 2 : 3)
 
 /** What a vault is held for while batches are lent and committed: see `holdVault`. */
-export const consolidation = 'consolidation'
+export const consolidationLock = 'consolidation'
 
 /** A span of event time, both ends in epoch milliseconds and included. */
 export type Span = { from: number; to: number }
@@ -27,7 +27,7 @@ export type Lease = {
 }
 
 /** A lease as it stands now, by the database's clock. */
-export type StandingLease = Lease & {
+export type LeaseWithState = Lease & {
   state: 'leased' | 'committing' | 'committed'
   /** Its 15 minutes are over; of no meaning once it is past `leased`. */
   expired: boolean

@@ -29,11 +29,17 @@ export type MemberScope = {
 }
 
 /** Whether it is the organization's own key, which is nobody's: there is no author of what it would store. */
-export const isNobody = ({ org, memberId }: Pick<MemberScope, 'org' | 'memberId'>): boolean =>
-  memberId === org
+export const isOrganizationKey = ({
+  org,
+  memberId,
+}: Pick<MemberScope, 'org' | 'memberId'>): boolean => memberId === org
 
 /** The shared vault of a member's organization, as it was when the request was authenticated. */
-export const sharedVaultOf = ({ orgVault, orgEpoch, orgRevision }: MemberScope): VaultScope => ({
+export const toSharedVaultScope = ({
+  orgVault,
+  orgEpoch,
+  orgRevision,
+}: MemberScope): VaultScope => ({
   vault: orgVault,
   epoch: orgEpoch,
   revision: orgRevision,

@@ -1,7 +1,7 @@
 /** The order of a tag in a set says nothing. */
-export const tagsOf = (tags: readonly string[]): string[] => [...new Set(tags)].sort()
+export const sortUniqueTags = (tags: readonly string[]): string[] => [...new Set(tags)].sort()
 
-export const tagSetOf = (tags: readonly string[]): string => JSON.stringify(tagsOf(tags))
+export const tagSetKey = (tags: readonly string[]): string => JSON.stringify(sortUniqueTags(tags))
 
 /** Which tags shared memories bear together, and how many bear them. */
 export type TagSet = {

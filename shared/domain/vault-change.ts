@@ -1,5 +1,5 @@
 /** What one write changed in one part of a vault. */
-export type PlaceChange = {
+export type PartitionChange = {
   /** The session vault, or null for the core vault and the reflections. */
   session: string | null
   stored?: readonly string[]
@@ -7,7 +7,7 @@ export type PlaceChange = {
   /** Everything in this part went. */
   cleared?: boolean
   /** What is stored says the same as before: only its vectors are other ones. */
-  unsaid?: boolean
+  vectorsOnly?: boolean
 }
 
 /**

@@ -1,30 +1,30 @@
 import type { MemberScope } from '#shared/domain/member-scope.ts'
-import { tagsOf, type TagSet } from '#shared/domain/tags.ts'
+import { sortUniqueTags, type TagSet } from '#shared/domain/tags.ts'
 
 /**
  * What somebody may see of a shared memory: all of it, or what bears no tags but these. Nobody in
  * particular has no tags, and sees what bears none.
  */
-export type Audience = { wildcard: true } | { wildcard: false; tags: readonly string[] }
+export type Visibility = { wildcard: true } | { wildcard: false; tags: readonly string[] }
 
 /** An admin of the organization. */
-export const everything: Audience = { wildcard: true }
+export const unrestricted: Visibility = { wildcard: true }
 
 /** What a member may see by the roles they have at this moment. */
-export const audienceOf = ({
+export const visibilityOf = ({
   wildcard,
   allowedTags,
-}: Pick<MemberScope, 'wildcard' | 'allowedTags'>): Audience =>
-  wildcard ? everything : { wildcard, tags: tagsOf(allowedTags) }
+}: Pick<MemberScope, 'wildcard' | 'allowedTags'>): Visibility =>
+  wildcard ? unrestricted : { wildcard, tags: sortUniqueTags(allowedTags) }
 
 /** The same for audiences that see the same, and different for others. */
-export const audienceKey = (audience: Audience): string =>
-  audience.wildcard ? '*' : JSON.stringify(audience.tags)
+export const visibilityKey = (visibility: Visibility): string =>
+  visibility.wildcard ? '*' : JSON.stringify(visibility.tags)
 
 /** Whether all tags of a memory are allowed; one that has none is everybody's. */
-export function isPermitted(audience: Audience, tags: readonly string[]): boolean {
-  if (audience.wildcard) return true
-  const allowed = new Set(audience.tags)
+export function isPermitted(visibility: Visibility, tags: readonly string[]): boolean {
+  if (visibility.wildcard) return true
+  const allowed = new Set(visibility.tags)
   return tags.every(tag => allowed.has(tag))
 }
 
@@ -49,12 +49,12 @@ export function sensitivityOf(
  * The sets of tags an audience may see, of those that there are, and how many memories they bear
  * together. A set that is not known yet is seen by nobody.
  */
-export function permittedSets(
-  audience: Audience,
+export function partitionTagSets(
+  visibility: Visibility,
   sets: readonly TagSet[],
 ): { permitted: TagSet[]; dropped: TagSet[] } {
   const { permitted = [], dropped = [] } = Object.groupBy(sets, ({ tags }) =>
-    isPermitted(audience, tags) ? 'permitted' : 'dropped',
+    isPermitted(visibility, tags) ? 'permitted' : 'dropped',
   )
   return { permitted, dropped }
 }

@@ -2,11 +2,11 @@ import type { Schema } from '#shared/core/shape.ts'
 import type { ProviderAccess } from '#shared/models/model-list.ts'
 
 /** One question to a model. */
-export type Question = {
+export type CompletionRequest = {
   /** What the model is to do: ours and the operator's words. */
   instructions: string
   /** What it is to do it with: words of others. */
-  material: string
+  userPrompt: string
   /**
    * What the answer looks like. Only what every provider can be held to: objects whose fields are all
    * required, lists, `enum`, and descriptions; bounds are for whoever checks the answer.
@@ -14,24 +14,24 @@ export type Question = {
   schema: Schema
 }
 
-type ModelAnswer = {
+type Completion = {
   /** JSON if the model did as told; it may be wrapped in prose or something else. */
   text: string
   /** False where the provider says that there would be more: cut off at a limit, or held back. */
-  whole: boolean
+  isComplete: boolean
   /** As the provider counts them; 0 where it does not say. */
   inputTokens: number
   outputTokens: number
 }
 
 /** A model that answers in a given form. */
-export type AnsweringModel = {
+export type CompletionModel = {
   /**
    * @throws Refusal `upstream` when the provider refuses, or stays silent for two minutes after the SDK's
    *   one retry.
    */
-  answer(question: Question, signal: AbortSignal): Promise<ModelAnswer>
+  complete(question: CompletionRequest, signal: AbortSignal): Promise<Completion>
 }
 
 /** A model as its provider names it, and how that provider is reached. */
-export type AnsweringSettings = ProviderAccess & { name: string }
+export type CompletionModelSettings = ProviderAccess & { name: string }

@@ -1,14 +1,16 @@
-import { openAnthropicAnswers } from '#shared/models/anthropic-completion.ts'
-import { openGeminiAnswers } from '#shared/models/gemini-completion.ts'
-import { openCompatibleAnswers } from '#shared/models/openai-completion.ts'
+import { openAnthropicModel } from '#shared/models/anthropic-model.ts'
+import { openGeminiModel } from '#shared/models/gemini-model.ts'
+import { openOpenAiCompatibleModel } from '#shared/models/openai-compatible-model.ts'
 import type { ProviderName } from '#shared/core/provider-registry.ts'
-import type { AnsweringModel, AnsweringSettings } from '#shared/models/completion-model.ts'
+import type { CompletionModel, CompletionModelSettings } from '#shared/models/completion-model.ts'
 
-const native: Partial<Record<ProviderName, (settings: AnsweringSettings) => AnsweringModel>> = {
-  anthropic: openAnthropicAnswers,
-  google: openGeminiAnswers,
+const nativeOpeners: Partial<
+  Record<ProviderName, (settings: CompletionModelSettings) => CompletionModel>
+> = {
+  anthropic: openAnthropicModel,
+  google: openGeminiModel,
 }
 
 /** Opens a model with the SDK of its provider; no call is made yet. */
-export const openAnsweringModel = (settings: AnsweringSettings): AnsweringModel =>
-  (native[settings.provider] ?? openCompatibleAnswers)(settings)
+export const openCompletionModel = (settings: CompletionModelSettings): CompletionModel =>
+  (nativeOpeners[settings.provider] ?? openOpenAiCompatibleModel)(settings)

@@ -5,7 +5,7 @@ import type { ProviderName } from '#shared/core/provider-registry.ts'
  * a name are its version, the greatest is the newest; names with more to them (previews, small or
  * specialised ones) are not of the family.
  */
-const families: [ProviderName, RegExp][] = [
+const preferredFamilies: [ProviderName, RegExp][] = [
   ['openai', /^gpt-(\d+)(?:\.(\d+))?$/],
   ['anthropic', /^claude-sonnet-(\d{1,2})(?:-(\d{1,2}))?(?:-(\d{8}))?$/],
   ['google', /^gemini-(\d+)(?:\.(\d+))?-flash$/],
@@ -17,26 +17,26 @@ const families: [ProviderName, RegExp][] = [
 ]
 
 /** The provider-prefixed default of what can be reached: else the first model there is, else ''. */
-export function defaultModelOf(
+export function pickDefaultModel(
   lists: readonly { provider: ProviderName; models: readonly string[] }[],
 ): string {
-  for (const [provider, family] of families) {
+  for (const [provider, family] of preferredFamilies) {
     const models = lists.find(list => list.provider === provider)?.models ?? []
     const [newest] = models
-      .flatMap(name => versionOf(name, family))
-      .toSorted((one, other) => compare(other.version, one.version))
+      .flatMap(name => parseVersion(name, family))
+      .toSorted((one, other) => compareVersions(other.version, one.version))
     if (newest) return `${provider}/${newest.name}`
   }
   const first = lists.find(({ models }) => models.length > 0)
   return first ? `${first.provider}/${first.models[0]}` : ''
 }
 
-function versionOf(name: string, family: RegExp): { name: string; version: number[] }[] {
+function parseVersion(name: string, family: RegExp): { name: string; version: number[] }[] {
   const match = family.exec(name)
   return match ? [{ name, version: match.slice(1).map(part => Number(part ?? 0)) }] : []
 }
 
-function compare(one: readonly number[], other: readonly number[]): number {
+function compareVersions(one: readonly number[], other: readonly number[]): number {
   const index = one.findIndex((part, position) => part !== other[position])
   return index === -1 ? 0 : one[index]! - other[index]!
 }

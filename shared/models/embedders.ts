@@ -13,30 +13,31 @@ export type Embedders = {
    */
   get(model?: string): Promise<Embedder>
   /** Why a model cannot be had here, whoever asks and however often; undefined for all others. */
-  whyNot(model: string): string | undefined
+  unavailableReason(model: string): string | undefined
   readonly defaultModel: string
 }
 
-type Settings = Pick<Config, 'embeddings' | 'providers'>
+type Settings = Pick<Config, 'embeddingModel' | 'providers'>
 
 /**
  * The embedders this service can reach. A provider's is opened at its first use, since its dimension
  * is learnt from its first answer.
  *
- * @param inUse models in whose spaces memories stand.
+ * @param modelsInUse models in whose spaces memories stand.
  */
 export function createEmbedders(
   config: Settings,
-  inUse: ReadonlySet<string> = new Set(),
+  modelsInUse: ReadonlySet<string> = new Set(),
 ): Embedders {
-  const opened = new Map<string, Promise<Embedder>>()
+  const openEmbedders = new Map<string, Promise<Embedder>>()
 
   const open = async (model: string): Promise<Embedder> => {
     if (model === 'local') return localEmbedder()
-    const parts = splitModel(model)
-    if (!parts) throw unknownModel()
+    const parts = parseModelName(model)
+    if (!parts) throw unknownModelRefusal()
     const [provider, name] = parts
-    if (!isReachable(config, provider)) throw unavailable(model, provider, inUse.has(model))
+    if (!isReachable(config, provider))
+      throw unavailableRefusal(model, provider, modelsInUse.has(model))
     const { apiKey = '', baseUrl = providers[provider].baseUrl } = config.providers[provider] ?? {}
     // An offline service never loads the SDK.
     const { openProviderEmbedder } = await import('#shared/models/openai-embedder.ts')
@@ -44,22 +45,22 @@ export function createEmbedders(
   }
 
   return {
-    defaultModel: config.embeddings,
-    whyNot(model) {
+    defaultModel: config.embeddingModel,
+    unavailableReason(model) {
       if (model === 'local') return undefined
-      const parts = splitModel(model)
-      if (!parts) return unknownModel().message
+      const parts = parseModelName(model)
+      if (!parts) return unknownModelRefusal().message
       const [provider] = parts
       if (isReachable(config, provider)) return undefined
-      return unavailable(model, provider, false).message
+      return unavailableRefusal(model, provider, false).message
     },
-    get(model = config.embeddings) {
-      const known = opened.get(model)
+    get(model = config.embeddingModel) {
+      const known = openEmbedders.get(model)
       if (known) return known
       const opening = open(model)
-      opened.set(model, opening)
+      openEmbedders.set(model, opening)
       // A provider that was down at the first use is asked again at the next.
-      opening.catch(() => opened.delete(model))
+      opening.catch(() => openEmbedders.delete(model))
       return opening
     },
   }
@@ -71,7 +72,7 @@ function isReachable({ providers: known }: Settings, provider: ProviderName): bo
   return Boolean(apiKey || baseUrl) || provider === 'ollama'
 }
 
-function splitModel(model: string): [ProviderName, string] | undefined {
+function parseModelName(model: string): [ProviderName, string] | undefined {
   const slash = model.indexOf('/')
   const provider = providerNames.find(name => name === model.slice(0, slash))
   const name = model.slice(slash + 1)
@@ -79,7 +80,7 @@ function splitModel(model: string): [ProviderName, string] | undefined {
   return undefined
 }
 
-const unknownModel = (): Refusal =>
+const unknownModelRefusal = (): Refusal =>
   new Refusal(
     'invalid',
     'embeddings names no embedding model we know',
@@ -87,7 +88,7 @@ const unknownModel = (): Refusal =>
   )
 
 /** Where memories stand in its space it is the operator who has to do something, not who asks. */
-function unavailable(model: string, provider: ProviderName, inUse: boolean): Refusal {
+function unavailableRefusal(model: string, provider: ProviderName, inUse: boolean): Refusal {
   const message = `The embedding model ${model} is not available here`
   const missing = `The operator has set no ${provider.toUpperCase()}_API_KEY`
   return inUse

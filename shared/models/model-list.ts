@@ -5,19 +5,19 @@ export type ProviderAccess = { provider: ProviderName; apiKey: string; baseUrl: 
 
 const deadlineMs = 5_000
 /** The longest list there is, an aggregator's of some hundred models, has about one mebibyte. */
-const answerBytesMax = 8 * 1024 * 1024
+const responseBytesMax = 8 * 1024 * 1024
 const modelsMax = 5_000
 const nameMax = 200
 
-type Dialect = { path: string; headers(apiKey: string): Record<string, string> }
+type ModelListEndpoint = { path: string; headers(apiKey: string): Record<string, string> }
 
-const openAiCompatible: Dialect = {
+const openAiEndpoint: ModelListEndpoint = {
   path: '/models',
   headers: apiKey => (apiKey ? { authorization: `Bearer ${apiKey}` } : {}),
 }
 
 /** Both give twenty or fifty models a page unless asked for all. */
-const ownDialects: Partial<Record<ProviderName, Dialect>> = {
+const nativeEndpoints: Partial<Record<ProviderName, ModelListEndpoint>> = {
   anthropic: {
     path: '/v1/models?limit=1000',
     headers: apiKey => ({ 'x-api-key': apiKey, 'anthropic-version': '2023-06-01' }),
@@ -34,7 +34,7 @@ const ownDialects: Partial<Record<ProviderName, Dialect>> = {
  * @throws Error when it refuses, redirects, answers with something else, or takes longer than 5 s.
  */
 export async function listModels({ provider, apiKey, baseUrl }: ProviderAccess): Promise<string[]> {
-  const { path, headers } = ownDialects[provider] ?? openAiCompatible
+  const { path, headers } = nativeEndpoints[provider] ?? openAiEndpoint
   const response = await fetch(baseUrl + path, {
     headers: { accept: 'application/json', ...headers(apiKey) },
     // The key is for this address, wherever it may point.
@@ -45,15 +45,15 @@ export async function listModels({ provider, apiKey, baseUrl }: ProviderAccess):
     await response.body?.cancel()
     throw new Error(`${provider} answers with status ${response.status}`)
   }
-  return namesIn(JSON.parse(await boundedText(response)), provider)
+  return parseModelNames(JSON.parse(await readBoundedText(response)), provider)
 }
 
-async function boundedText(response: Response): Promise<string> {
+async function readBoundedText(response: Response): Promise<string> {
   const chunks: Uint8Array[] = []
   let bytes = 0
   for await (const chunk of response.body ?? []) {
     bytes += chunk.length
-    if (bytes > answerBytesMax) throw new Error('the list of models is too long')
+    if (bytes > responseBytesMax) throw new Error('the list of models is too long')
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString()
@@ -63,7 +63,7 @@ async function boundedText(response: Response): Promise<string> {
  * `{data: [{id}]}` everywhere, but for Google's `{models: [{name: 'models/…'}]}` and one that sends the
  * list bare.
  */
-function namesIn(answer: unknown, provider: ProviderName): string[] {
+function parseModelNames(answer: unknown, provider: ProviderName): string[] {
   const { data, models } = (answer ?? {}) as { data?: unknown; models?: unknown }
   const list = Array.isArray(answer) ? answer : provider === 'google' ? models : data
   if (!Array.isArray(list)) throw new Error(`${provider} answers with no list of models`)
@@ -72,6 +72,6 @@ function namesIn(answer: unknown, provider: ProviderName): string[] {
     return typeof name === 'string' ? [name.replace(/^models\//, '')] : []
   })
   // Names go into answers, logs and requests.
-  const sane = names.filter(name => /^[\x21-\x7e]+$/.test(name) && name.length <= nameMax)
-  return [...new Set(sane)].toSorted().slice(0, modelsMax)
+  const printableNames = names.filter(name => /^[\x21-\x7e]+$/.test(name) && name.length <= nameMax)
+  return [...new Set(printableNames)].toSorted().slice(0, modelsMax)
 }

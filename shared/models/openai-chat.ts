@@ -1,7 +1,7 @@
 import OpenAI from 'openai'
 import { Refusal } from '#shared/core/errors.ts'
 import {
-  compatiblePathOf,
+  openAiCompatiblePath,
   providerNames,
   providers,
   type ProviderName,
@@ -42,18 +42,18 @@ const deadlineMs = 300_000
  * @throws Refusal `invalid` when the name has no known provider, or the provider needs a key.
  */
 export function openChatModel({ model, apiKey, baseUrl }: ChatSettings): ChatModel {
-  const { provider, name } = splitModel(model)
+  const { provider, name } = parseModelName(model)
   if (!apiKey && !baseUrl && provider !== 'ollama') {
     const prefix = provider.toUpperCase()
     throw new Refusal('invalid', `${prefix}_API_KEY is missing`, `${model} cannot be used without`)
   }
   const client = new OpenAI({
     apiKey: apiKey || 'none',
-    baseURL: (baseUrl || providers[provider].baseUrl) + compatiblePathOf(provider),
+    baseURL: (baseUrl || providers[provider].baseUrl) + openAiCompatiblePath(provider),
     maxRetries: 3,
     timeout: deadlineMs,
   })
-  let strictness: Strictness = 'schema'
+  let responseFormat: ResponseFormat = 'schema'
 
   return {
     model,
@@ -61,21 +61,21 @@ export function openChatModel({ model, apiKey, baseUrl }: ChatSettings): ChatMod
       for (;;) {
         try {
           const completion = await client.chat.completions.create(
-            { model: name, messages: [...turns], ...formatOf(strictness, schema) },
+            { model: name, messages: [...turns], ...responseFormatParams(responseFormat, schema) },
             signal ? { signal } : {},
           )
-          return answerOf(completion)
+          return toChatAnswer(completion)
         } catch (error) {
-          const weaker = isFormatRefused(error) ? weakerThan[strictness] : undefined
-          if (!weaker) refuse(model, error as Error)
-          strictness = weaker
+          const fallback = isFormatRejected(error) ? fallbackFormats[responseFormat] : undefined
+          if (!fallback) throwUpstreamRefusal(model, error as Error)
+          responseFormat = fallback
         }
       }
     },
   }
 }
 
-function splitModel(model: string): { provider: ProviderName; name: string } {
+function parseModelName(model: string): { provider: ProviderName; name: string } {
   const slash = model.indexOf('/')
   const provider = providerNames.find(known => known === model.slice(0, slash))
   const name = model.slice(slash + 1)
@@ -88,28 +88,28 @@ function splitModel(model: string): { provider: ProviderName; name: string } {
 }
 
 /** How firmly the form of an answer is asked for; what a provider refuses is asked for less firmly. */
-type Strictness = 'schema' | 'json' | 'words'
+type ResponseFormat = 'schema' | 'json' | 'words'
 
-const weakerThan: Record<Strictness, Strictness | undefined> = {
+const fallbackFormats: Record<ResponseFormat, ResponseFormat | undefined> = {
   schema: 'json',
   json: 'words',
   words: undefined,
 }
 
-function formatOf(strictness: Strictness, schema: object) {
-  if (strictness === 'words') return {}
-  if (strictness === 'json') return { response_format: { type: 'json_object' } } as const
+function responseFormatParams(format: ResponseFormat, schema: object) {
+  if (format === 'words') return {}
+  if (format === 'json') return { response_format: { type: 'json_object' } } as const
   const json_schema = { name: 'answer', strict: true, schema: { ...schema } }
   return { response_format: { type: 'json_schema', json_schema } } as const
 }
 
 /** Some answer 404 for a parameter that none of their models takes. */
-const isFormatRefused = (error: unknown): boolean =>
+const isFormatRejected = (error: unknown): boolean =>
   error instanceof OpenAI.APIError &&
   [400, 404, 415, 422].includes(error.status as number) &&
   /response_?format|json_?(schema|object|mode)|structured/i.test(error.message)
 
-function answerOf(completion: OpenAI.Chat.ChatCompletion): ChatAnswer {
+function toChatAnswer(completion: OpenAI.Chat.ChatCompletion): ChatAnswer {
   const { choices, usage } = completion
   return {
     text: choices?.[0]?.message?.content ?? '',
@@ -118,7 +118,7 @@ function answerOf(completion: OpenAI.Chat.ChatCompletion): ChatAnswer {
   }
 }
 
-function refuse(model: string, error: Error): never {
+function throwUpstreamRefusal(model: string, error: Error): never {
   if (error instanceof OpenAI.APIUserAbortError) throw error
   const status = error instanceof OpenAI.APIError ? error.status : undefined
   throw new Refusal(

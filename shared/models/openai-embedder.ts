@@ -1,10 +1,10 @@
 import OpenAI from 'openai'
 import type { Calibration, Embedder } from '#shared/domain/embedder.ts'
-import { meanOf, partsOf, unit } from '#shared/models/long-texts.ts'
+import { weightedMeanVector, splitText, toUnitLength } from '#shared/models/split-text.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { timedFetch } from '#shared/core/timed-fetch.ts'
 
-export type ProviderModel = {
+export type EmbeddingModelSettings = {
   /** Provider-prefixed, as clients name it. */
   model: string
   /** As the provider names it. */
@@ -19,8 +19,8 @@ const inputsMax = 256
 const bytesMax = 300_000
 const deadlineMs = 20_000
 /** Somebody waits for the answer to a question. */
-const questionPatience = { timeout: 4_000, maxRetries: 1 }
-const questionCharacters = 16_000
+const queryRetryPolicy = { timeout: 4_000, maxRetries: 1 }
+const queryCharactersMax = 16_000
 
 /**
  * Cosines at which unrelated texts end and equal ones begin, as the makers' models behave;
@@ -31,7 +31,7 @@ const calibrations: Record<string, Calibration> = {
   'text-embedding-3-large': { unrelated: 0.12, same: 0.85, floor: 0.16 },
   'text-embedding-ada-002': { unrelated: 0.72, same: 0.97, floor: 0.2 },
 }
-const cautious: Calibration = { unrelated: 0.2, same: 0.9, floor: 0.15 }
+const defaultCalibration: Calibration = { unrelated: 0.2, same: 0.9, floor: 0.15 }
 
 /**
  * Embeddings of any OpenAI-compatible endpoint. The first call learns the dimension. The vector of a text
@@ -40,7 +40,7 @@ const cautious: Calibration = { unrelated: 0.2, same: 0.9, floor: 0.15 }
  * @throws Refusal `upstream` when the provider refuses or stays silent for 20 s; retries of rate
  *   limits and server errors are the SDK's (three).
  */
-export async function openProviderEmbedder(provider: ProviderModel): Promise<Embedder> {
+export async function openProviderEmbedder(provider: EmbeddingModelSettings): Promise<Embedder> {
   const { model, name, apiKey, baseUrl } = provider
   const client = new OpenAI({
     apiKey: apiKey || 'none',
@@ -53,20 +53,25 @@ export async function openProviderEmbedder(provider: ProviderModel): Promise<Emb
   const embed = async (
     texts: readonly string[],
     signal?: AbortSignal,
-    patience: { timeout?: number; maxRetries?: number } = {},
+    retryPolicy: { timeout?: number; maxRetries?: number } = {},
   ): Promise<Float32Array[]> => {
-    const partsOfTexts = texts.map(text => partsOf(asInput(text)))
-    const ofParts: Float32Array[] = []
-    for (const input of batchesOf(partsOfTexts.flat())) {
+    const chunksByText = texts.map(text => splitText(toNonEmptyInput(text)))
+    const chunkVectors: Float32Array[] = []
+    for (const input of splitIntoBatches(chunksByText.flat())) {
       const answer = await client.embeddings
-        .create({ model: name, input }, { ...patience, ...(signal && { signal }) })
-        .catch((error: Error) => refuse(model, error))
-      if (answer.data.length !== input.length) refuse(model, new Error('vectors are missing'))
-      const inOrder = answer.data.toSorted((one, other) => one.index - other.index)
-      ofParts.push(...inOrder.map(({ embedding }) => unit(Float32Array.from(embedding))))
+        .create({ model: name, input }, { ...retryPolicy, ...(signal && { signal }) })
+        .catch((error: Error) => throwUpstreamRefusal(model, error))
+      if (answer.data.length !== input.length)
+        throwUpstreamRefusal(model, new Error('vectors are missing'))
+      const sortedVectors = answer.data.toSorted((one, other) => one.index - other.index)
+      chunkVectors.push(
+        ...sortedVectors.map(({ embedding }) => toUnitLength(Float32Array.from(embedding))),
+      )
     }
     let next = 0
-    return partsOfTexts.map(parts => meanOf(ofParts.slice(next, (next += parts.length)), parts))
+    return chunksByText.map(chunks =>
+      weightedMeanVector(chunkVectors.slice(next, (next += chunks.length)), chunks),
+    )
   }
 
   const [probe] = await embed(['dimension'])
@@ -74,18 +79,18 @@ export async function openProviderEmbedder(provider: ProviderModel): Promise<Emb
   return {
     model,
     dimension,
-    space: spaceOf(model, dimension),
-    calibration: calibrations[name] ?? cautious,
+    space: spaceName(model, dimension),
+    calibration: calibrations[name] ?? defaultCalibration,
     embedTexts: (texts, signal) => embed(texts, signal),
     embedQuery: async (text, signal) => {
-      const question = text.slice(0, questionCharacters)
-      return (await embed([question], signal, questionPatience))[0]!
+      const query = text.slice(0, queryCharactersMax)
+      return (await embed([query], signal, queryRetryPolicy))[0]!
     },
   }
 }
 
 /** A name for field paths that no other model and dimension gets: `/` is `__`, other signs `_` and hex. */
-function spaceOf(model: string, dimension: number): string {
+function spaceName(model: string, dimension: number): string {
   const escaped = model.replaceAll(/[^A-Za-z0-9-]/g, sign =>
     sign === '/' ? '__' : `_${sign.codePointAt(0)!.toString(16).padStart(2, '0')}`,
   )
@@ -93,9 +98,9 @@ function spaceOf(model: string, dimension: number): string {
 }
 
 /** Providers refuse an empty input. */
-const asInput = (text: string): string => text.toWellFormed() || ' '
+const toNonEmptyInput = (text: string): string => text.toWellFormed() || ' '
 
-function* batchesOf(inputs: readonly string[]): Generator<string[]> {
+function* splitIntoBatches(inputs: readonly string[]): Generator<string[]> {
   let batch: string[] = []
   let bytes = 0
   for (const input of inputs) {
@@ -111,7 +116,7 @@ function* batchesOf(inputs: readonly string[]): Generator<string[]> {
   if (batch.length > 0) yield batch
 }
 
-function refuse(model: string, error: Error): never {
+function throwUpstreamRefusal(model: string, error: Error): never {
   if (error instanceof OpenAI.APIUserAbortError) throw error
   const status = error instanceof OpenAI.APIError ? error.status : undefined
   throw new Refusal(

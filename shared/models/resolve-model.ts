@@ -1,21 +1,21 @@
 import type { Config } from '#shared/core/config.ts'
 import { Refusal } from '#shared/core/errors.ts'
-import { reachable, type Catalog } from '#shared/models/catalog.ts'
+import { reachableProviders, type ModelCatalog } from '#shared/models/model-catalog.ts'
 import {
   providerNames,
-  speakersOf,
-  type Format,
+  providersWithFormat,
+  type ApiFormat,
   type ProviderName,
 } from '#shared/core/provider-registry.ts'
 
 /** A model as its provider names it. */
-export type Model = { provider: ProviderName; name: string }
+export type ModelRef = { provider: ProviderName; name: string }
 
 /** How people name it: with its provider. */
-export const prefixed = ({ provider, name }: Model): string => `${provider}/${name}`
+export const prefixedName = ({ provider, name }: ModelRef): string => `${provider}/${name}`
 
 /** Names that only their makers give: they are known without asking anybody. */
-const families: [RegExp, ProviderName][] = [
+const modelFamilies: [RegExp, ProviderName][] = [
   [/^claude-/, 'anthropic'],
   [/^gemini-/, 'google'],
   // gpt-oss runs anywhere but at its maker's.
@@ -27,81 +27,90 @@ const families: [RegExp, ProviderName][] = [
 
 /** A model's name for the books: with its provider where the name itself tells it, else as it stands. */
 export function qualifiedName(name: string): string {
-  const model = byName(name)
-  return model ? prefixed(model) : name
+  const model = matchByName(name)
+  return model ? prefixedName(model) : name
 }
 
-const nameGrammar = /^[\x21-\x7E]{1,200}$/
+const modelNamePattern = /^[\x21-\x7E]{1,200}$/
 
 /**
  * The model that a name in a request means: by its provider, by its family, by the models that the
  * account's providers list, or in a format that only one provider speaks as one of that provider's.
  * Only a name that says nothing costs a look into the catalogue.
  *
- * @param keysOf the account's provider keys, read only when the catalogue is needed
+ * @param loadKeys the account's provider keys, read only when the catalogue is needed
  * @throws Refusal `invalid` when no provider is known for it, or its provider does not speak the format.
  */
 export async function resolveModel(
-  { catalog, config }: { catalog: Catalog; config: Pick<Config, 'providers'> },
-  asked: string,
-  format: Format,
-  keysOf: () => Promise<Partial<Record<ProviderName, string>>>,
-): Promise<Model> {
-  if (!nameGrammar.test(asked)) {
+  { catalog, config }: { catalog: ModelCatalog; config: Pick<Config, 'providers'> },
+  requestedName: string,
+  format: ApiFormat,
+  loadKeys: () => Promise<Partial<Record<ProviderName, string>>>,
+): Promise<ModelRef> {
+  if (!modelNamePattern.test(requestedName)) {
     throw new Refusal('invalid', 'model must be 1 to 200 printable ASCII characters', prefixHint)
   }
-  const model = byName(asked) ?? onlySpeaker(asked, format)
-  if (model) return speaking(model, format)
-  const keys = await keysOf()
-  const { lists } = await catalog.modelsOf(reachable(config, keys)).catch(() => ({ lists: [] }))
-  const having = lists.filter(({ models }) => models.includes(asked))
+  const model = matchByName(requestedName) ?? soleProviderOfFormat(requestedName, format)
+  if (model) return requireFormat(model, format)
+  const keys = await loadKeys()
+  const { lists } = await catalog
+    .modelLists(reachableProviders(config, keys))
+    .catch(() => ({ lists: [] }))
+  const matchingLists = lists.filter(({ models }) => models.includes(requestedName))
   // The operator's keys list models too, but do not pay for them.
-  const own = having.filter(({ provider }) => keys[provider] !== undefined)
-  const [listed, ...others] = own.length > 0 ? own : having
+  const paidByAccount = matchingLists.filter(({ provider }) => keys[provider] !== undefined)
+  const [listed, ...others] = paidByAccount.length > 0 ? paidByAccount : matchingLists
   if (!listed) {
-    throw new Refusal('invalid', `No provider is known for the model ${shown(asked)}`, prefixHint)
+    throw new Refusal(
+      'invalid',
+      `No provider is known for the model ${truncateName(requestedName)}`,
+      prefixHint,
+    )
   }
   // Whoever guesses here sends a conversation to a company that nobody chose.
   if (others.length > 0) {
-    const names = [listed, ...others].map(({ provider }) => shown(`${provider}/${asked}`))
+    const names = [listed, ...others].map(({ provider }) =>
+      truncateName(`${provider}/${requestedName}`),
+    )
     throw new Refusal(
       'invalid',
-      `Several providers have the model ${shown(asked)}`,
+      `Several providers have the model ${truncateName(requestedName)}`,
       `Say which: ${names.join(', ')}`,
     )
   }
-  return speaking({ provider: listed.provider, name: asked }, format)
+  return requireFormat({ provider: listed.provider, name: requestedName }, format)
 }
 
 const prefixHint = `Name it with its provider, <provider>/<model>: ${providerNames.join(', ')}; GET /v1/models lists what is reached`
 
-function byName(asked: string): Model | undefined {
-  const slash = asked.indexOf('/')
-  const named = providerNames.find(name => name === asked.slice(0, slash))
-  if (named && slash + 1 < asked.length) return { provider: named, name: asked.slice(slash + 1) }
-  const maker = families.find(([family]) => family.test(asked))
-  return maker && { provider: maker[1], name: asked }
+function matchByName(requestedName: string): ModelRef | undefined {
+  const slash = requestedName.indexOf('/')
+  const provider = providerNames.find(name => name === requestedName.slice(0, slash))
+  if (provider && slash + 1 < requestedName.length)
+    return { provider, name: requestedName.slice(slash + 1) }
+  const maker = modelFamilies.find(([family]) => family.test(requestedName))
+  return maker && { provider: maker[1], name: requestedName }
 }
 
-function onlySpeaker(asked: string, format: Format): Model | undefined {
-  const [provider, ...others] = speakersOf(format)
-  return provider && others.length === 0 ? { provider, name: asked } : undefined
+function soleProviderOfFormat(requestedName: string, format: ApiFormat): ModelRef | undefined {
+  const [provider, ...others] = providersWithFormat(format)
+  return provider && others.length === 0 ? { provider, name: requestedName } : undefined
 }
 
-const paths: Record<Format, string> = {
+const endpointPaths: Record<ApiFormat, string> = {
   openai: '/v1/chat/completions',
   anthropic: '/v1/messages',
   google: '/v1/models/:model:generateContent',
 }
 
-function speaking(model: Model, format: Format): Model {
-  const speakers = speakersOf(format)
+function requireFormat(model: ModelRef, format: ApiFormat): ModelRef {
+  const speakers = providersWithFormat(format)
   if (speakers.includes(model.provider)) return model
   throw new Refusal(
     'invalid',
     `${model.provider} does not speak this format`,
-    `${paths[format]} is for ${speakers.join(', ')}; send ${shown(prefixed(model))} to ${paths.openai}`,
+    `${endpointPaths[format]} is for ${speakers.join(', ')}; send ${truncateName(prefixedName(model))} to ${endpointPaths.openai}`,
   )
 }
 
-const shown = (name: string): string => name.slice(0, 64)
+const truncateName = (name: string): string => name.slice(0, 64)

@@ -6,7 +6,7 @@ export type SpaceEmbedders = {
   /** One embedder per space that can still be embedded into, the service's default if none can. */
   embedders: Embedder[]
   /** Spaces nobody can embed into any more, and why. */
-  lost: { space: string; reason: string }[]
+  unavailable: { space: string; reason: string }[]
 }
 
 /**
@@ -15,35 +15,35 @@ export type SpaceEmbedders = {
  *
  * @throws Refusal `upstream` when the model of a space does not answer.
  */
-export async function embeddersOfSpaces(
+export async function resolveSpaceEmbedders(
   embedders: Embedders,
   spaces: readonly string[],
 ): Promise<SpaceEmbedders> {
   const found: Embedder[] = []
-  const lost: SpaceEmbedders['lost'] = []
+  const unavailable: SpaceEmbedders['unavailable'] = []
   for (const space of spaces) {
-    const embedder = await embedderOf(embedders, space)
-    if (typeof embedder === 'string') lost.push({ space, reason: embedder })
+    const embedder = await resolveEmbedder(embedders, space)
+    if (typeof embedder === 'string') unavailable.push({ space, reason: embedder })
     else found.push(embedder)
   }
   if (found.length === 0) found.push(await embedders.get())
-  return { embedders: found, lost }
+  return { embedders: found, unavailable }
 }
 
 /** The embedder, or why there is none. */
-async function embedderOf(embedders: Embedders, space: string): Promise<Embedder | string> {
-  const usual = await embedders.get()
-  if (usual.space === space) return usual
-  const model = modelOfSpace(space)
+async function resolveEmbedder(embedders: Embedders, space: string): Promise<Embedder | string> {
+  const defaultEmbedder = await embedders.get()
+  if (defaultEmbedder.space === space) return defaultEmbedder
+  const model = parseModelOfSpace(space)
   if (!model) return 'its model cannot be told from its name'
-  const missing = embedders.whyNot(model)
-  if (missing !== undefined) return missing
+  const unavailableReason = embedders.unavailableReason(model)
+  if (unavailableReason !== undefined) return unavailableReason
   const embedder = await embedders.get(model)
   return embedder.space === space ? embedder : `${model} embeds into ${embedder.space} now`
 }
 
 /** The model whose space this is, as far as the name says: `__` is `/`, other signs are `_` and hex. */
-export function modelOfSpace(space: string): string | undefined {
+export function parseModelOfSpace(space: string): string | undefined {
   if (space.startsWith('local_')) return 'local'
   const [, name = ''] = /^((?:[A-Za-z0-9-]|__|_[0-9a-f]{2})+)-\d+$/.exec(space) ?? []
   const model = name.replaceAll(/__|_([0-9a-f]{2})/g, (_, hex?: string) =>

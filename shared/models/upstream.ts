@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 import type { Agent, request as UndiciRequest } from 'undici'
 import { Refusal } from '#shared/core/errors.ts'
 import { providerSeconds } from '#shared/core/metrics.ts'
-import { traced } from '#shared/core/trace.ts'
+import { withSpan } from '#shared/core/trace.ts'
 
 type UpstreamRequest = {
   /** Whom an error names. */
@@ -15,7 +15,7 @@ type UpstreamRequest = {
 }
 
 /** What a provider answered, its bytes as they were sent. */
-export type UpstreamAnswer = {
+export type UpstreamResponse = {
   status: number
   /** Names in lower case. */
   headers: Record<string, string | string[] | undefined>
@@ -30,13 +30,13 @@ export type Upstream = {
    * @throws Refusal `upstream` when it cannot be reached, begins no answer in time, or redirects; the
    *   signal's reason when that fires first.
    */
-  post(request: UpstreamRequest): Promise<UpstreamAnswer>
+  post(request: UpstreamRequest): Promise<UpstreamResponse>
   close(): Promise<void>
 }
 
 const connectMs = 10_000
 
-type Patience = {
+type UpstreamTimeouts = {
   /** Until the head of the answer; a model that thinks and does not stream takes minutes. */
   firstByteMs: number
   /** Between two pieces of it. */
@@ -44,8 +44,8 @@ type Patience = {
 }
 
 /** Connections to all providers, kept open for the next call. */
-export function createUpstream({ firstByteMs, idleMs }: Patience): Upstream {
-  let opened: Promise<{ request: typeof UndiciRequest; dispatcher: Agent }> | undefined
+export function createUpstream({ firstByteMs, idleMs }: UpstreamTimeouts): Upstream {
+  let client: Promise<{ request: typeof UndiciRequest; dispatcher: Agent }> | undefined
   // Processes that only work never load the client.
   const open = async () => {
     const { Agent, request } = await import('undici')
@@ -61,20 +61,22 @@ export function createUpstream({ firstByteMs, idleMs }: Patience): Upstream {
   }
   return {
     async post({ provider, url, headers, body, signal }) {
-      requireNoMemoryKey(url, headers)
-      const { request, dispatcher } = await (opened ??= open())
+      assertNoMemoryKey(url, headers)
+      const { request, dispatcher } = await (client ??= open())
       signal.throwIfAborted()
       const options = { method: 'POST', dispatcher, headers, body, signal } as const
-      const answer = await timed(provider, () => request(url, options)).catch((error: Error) => {
-        // What is wrong with a body that is still being read is the client's to hear.
-        if (signal.aborted || error instanceof Refusal) throw error
-        throw refusalOf(provider, error)
-      })
-      const { statusCode: status, headers: answered } = answer
+      const response = await withLatencyMetric(provider, () => request(url, options)).catch(
+        (error: Error) => {
+          // What is wrong with a body that is still being read is the client's to hear.
+          if (signal.aborted || error instanceof Refusal) throw error
+          throw toRefusal(provider, error)
+        },
+      )
+      const { statusCode: status, headers: responseHeaders } = response
       if (status < 300 || status >= 400 || status === 304) {
-        return { status, headers: answered, body: answer.body }
+        return { status, headers: responseHeaders, body: response.body }
       }
-      answer.body.on('error', () => {}).destroy()
+      response.body.on('error', () => {}).destroy()
       throw new Refusal(
         'upstream',
         `${provider} answers with a redirect`,
@@ -82,31 +84,31 @@ export function createUpstream({ firstByteMs, idleMs }: Patience): Upstream {
       )
     },
     async close() {
-      await (await opened)?.dispatcher.destroy()
+      await (await client)?.dispatcher.destroy()
     },
   }
 }
 
 /** Timed until the head of the answer; status 0 when there was none. */
-function timed<Answer extends { statusCode: number }>(
+function withLatencyMetric<Answer extends { statusCode: number }>(
   provider: string,
-  ask: () => Promise<Answer>,
+  send: () => Promise<Answer>,
 ): Promise<Answer> {
-  const ended = providerSeconds.startTimer({ provider })
-  return traced('provider', { 'server.name': provider }, async span => {
+  const stopTimer = providerSeconds.startTimer({ provider })
+  return withSpan('provider', { 'server.name': provider }, async span => {
     let status = 0
     try {
-      const answer = await ask()
+      const answer = await send()
       status = answer.statusCode
       return answer
     } finally {
-      ended({ status })
+      stopTimer({ status })
       span.setAttribute('http.response.status_code', status)
     }
   })
 }
 
-function refusalOf(provider: string, error: Error): Refusal {
+function toRefusal(provider: string, error: Error): Refusal {
   const { code = '' } = error as { code?: string }
   const late = /TIMEOUT/.test(code)
   return new Refusal(
@@ -117,7 +119,7 @@ function refusalOf(provider: string, error: Error): Refusal {
 }
 
 /** The last fence: whoever builds a call leaves Memory Keys out. One that gets here is a bug of ours. */
-function requireNoMemoryKey(url: URL, headers: Record<string, string>): void {
+function assertNoMemoryKey(url: URL, headers: Record<string, string>): void {
   const values = [url.href, ...url.searchParams.values(), ...Object.values(headers)]
   if (values.some(value => /mk_[A-Za-z0-9_-]{16}/.test(value))) {
     throw new Error('a Memory Key was about to leave the service')

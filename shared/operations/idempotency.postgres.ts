@@ -5,11 +5,11 @@ export type IdempotentRequest = {
   keyHash: Buffer
   /** Method and path as they were asked. */
   route: string
-  idempotency: string
+  idempotencyKey: string
   bodyHash: Buffer
 }
 
-export type Begun =
+export type ClaimResult =
   /** Ours to run, under this operation id. */
   | { state: 'begun'; operation: string }
   /** Another request with this key is still running. */
@@ -20,20 +20,20 @@ export type Begun =
   | { state: 'other' }
 
 /** A request that has not answered after this long has died with its process, and may be tried again. */
-const usualLockSeconds = 60
+const defaultLockSeconds = 60
 
 /**
  * Claims an Idempotency-Key for a day. Of many at once exactly one begins. A claim whose process died,
  * or that failed, is taken over under the operation id it had, so that work it had promised is not promised
  * twice.
  */
-export async function beginIdempotent(
+export async function tryClaimIdempotencyKey(
   query: Query,
   request: IdempotentRequest,
   operation: string,
-  lockSeconds = usualLockSeconds,
-): Promise<Begun> {
-  const { keyHash, route, idempotency, bodyHash } = request
+  lockSeconds = defaultLockSeconds,
+): Promise<ClaimResult> {
+  const { keyHash, route, idempotencyKey, bodyHash } = request
   const { rows } = await query<{
     begun: string | null
     operation: string | null
@@ -58,62 +58,62 @@ export async function beginIdempotent(
      select c.operation as begun, i.operation, i.answer, i.body_hash = $4 as same
      from (select 1) one left join claimed c on true
      left join idempotency i on i.key_hash = $1 and i.route = $2 and i.idempotency = $3`,
-    [keyHash, route, idempotency, bodyHash, operation, lockSeconds],
+    [keyHash, route, idempotencyKey, bodyHash, operation, lockSeconds],
     'idempotency.begin',
   )
   const row = rows[0]!
   // Another request claimed it after this statement had begun: its row can be read now.
   if (row.begun === null && row.operation === null)
-    return beginIdempotent(query, request, operation, lockSeconds)
+    return tryClaimIdempotencyKey(query, request, operation, lockSeconds)
   if (row.begun !== null) return { state: 'begun', operation: row.begun }
   if (!row.same) return { state: 'other' }
   return row.answer === null ? { state: 'running' } : { state: 'answered', answer: row.answer }
 }
 
 /** A request that has claimed its key, and what it runs under. */
-type Claimed = IdempotentRequest & { operation: string }
+type IdempotencyClaimRow = IdempotentRequest & { operation: string }
 
 /**
  * Keeps the answer for whoever asks again; not when the claim has been forgotten because what it tells was
  * deleted, even if the key has been claimed anew since.
  */
-export async function keepAnswer(
+export async function saveIdempotentResponse(
   query: Query,
-  { keyHash, route, idempotency, operation }: Claimed,
+  { keyHash, route, idempotencyKey, operation }: IdempotencyClaimRow,
   answer: string,
 ): Promise<void> {
   await query(
     `update idempotency set answer = $5
      where key_hash = $1 and route = $2 and idempotency = $3 and operation = $4`,
-    [keyHash, route, idempotency, operation, answer],
+    [keyHash, route, idempotencyKey, operation, answer],
     'idempotency.keep',
   )
 }
 
 /** The answer that is kept for a request, for a day; undefined when there is none, or it asked for another. */
-export async function keptAnswer(
+export async function findIdempotentResponse(
   query: Query,
-  { keyHash, route, idempotency, bodyHash }: IdempotentRequest,
+  { keyHash, route, idempotencyKey, bodyHash }: IdempotentRequest,
 ): Promise<string | undefined> {
   const { rows } = await query<{ answer: string }>(
     `select answer from idempotency
      where key_hash = $1 and route = $2 and idempotency = $3 and body_hash = $4
        and answer is not null and created_at >= now() - interval '24 hours'`,
-    [keyHash, route, idempotency, bodyHash],
+    [keyHash, route, idempotencyKey, bodyHash],
   )
   return rows[0]?.answer
 }
 
 /** Whether somebody has claimed this Idempotency-Key within a day, for whatever body. */
-export async function isKnownKey(
+export async function isKnownIdempotencyKey(
   query: Query,
-  { keyHash, route, idempotency }: Omit<IdempotentRequest, 'bodyHash'>,
+  { keyHash, route, idempotencyKey }: Omit<IdempotentRequest, 'bodyHash'>,
 ): Promise<boolean> {
   const { rowCount } = await query(
     `select from idempotency
      where key_hash = $1 and route = $2 and idempotency = $3
        and created_at >= now() - interval '24 hours'`,
-    [keyHash, route, idempotency],
+    [keyHash, route, idempotencyKey],
   )
   return rowCount > 0
 }
@@ -122,25 +122,25 @@ export async function isKnownKey(
  * Lets go of a claim whose request failed: it may have promised its work, and whoever sends it again
  * goes on under its operation.
  */
-export async function unlockIdempotent(
+export async function unlockIdempotencyClaim(
   query: Query,
-  { keyHash, route, idempotency, operation }: Claimed,
+  { keyHash, route, idempotencyKey, operation }: IdempotencyClaimRow,
 ): Promise<void> {
   await query(
     `update idempotency set locked_until = '-infinity'
      where key_hash = $1 and route = $2 and idempotency = $3 and operation = $4 and answer is null`,
-    [keyHash, route, idempotency, operation],
+    [keyHash, route, idempotencyKey, operation],
   )
 }
 
 /** Gives a claim up: the request was refused before it did anything, and may be sent again. */
-export async function releaseIdempotent(
+export async function releaseIdempotencyClaim(
   query: Query,
-  { keyHash, route, idempotency, operation }: Claimed,
+  { keyHash, route, idempotencyKey, operation }: IdempotencyClaimRow,
 ): Promise<void> {
   await query(
     `delete from idempotency
      where key_hash = $1 and route = $2 and idempotency = $3 and operation = $4 and answer is null`,
-    [keyHash, route, idempotency, operation],
+    [keyHash, route, idempotencyKey, operation],
   )
 }

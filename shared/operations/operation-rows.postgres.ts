@@ -2,7 +2,7 @@ import type { Query } from '#shared/storage/postgres/connect.ts'
 import { settledChannel, type OperationState } from '#shared/operations/operations.postgres.ts'
 
 /** What the request would have answered, had it waited. */
-export type Outcome = { status: number; body: unknown }
+export type OperationResult = { status: number; body: unknown }
 
 export type OperationRow = {
   id: string
@@ -15,7 +15,7 @@ export type OperationRow = {
   total: number
   createdAt: Date
   finishedAt: Date | null
-  outcome: Outcome | null
+  outcome: OperationResult | null
 }
 
 const columns = `o.id, o.kind, o.state, coalesce(k.masked, '') as key, o.session,
@@ -25,24 +25,24 @@ const columns = `o.id, o.kind, o.state, coalesce(k.masked, '') as key, o.session
     as outcome`
 
 /** Which operations of an account somebody may see. */
-export type Whose = {
+export type OperationScope = {
   account: string
   /** Those of this vault alone, or null for all of the account itself: not of its members. */
   vault: string | null
 }
 
-const seenBy = `(o.vault = $2 or $2::uuid is null and not exists (
+const visibleCondition = `(o.vault = $2 or $2::uuid is null and not exists (
   select from memory_keys m where m.vault = o.vault and m.kind <> 'vault'))`
 
 /** One operation that somebody may see, or undefined. */
-export async function findSeen(
+export async function findVisibleOperation(
   query: Query,
-  { account, vault }: Whose,
+  { account, vault }: OperationScope,
   id: string,
 ): Promise<OperationRow | undefined> {
   const { rows } = await query<OperationRow>(
     `select ${columns} from operations o left join memory_keys k on k.hash = o.key_hash
-     where o.account = $1 and ${seenBy} and o.id = $3`,
+     where o.account = $1 and ${visibleCondition} and o.id = $3`,
     [account, vault, id],
     'operations.find-seen',
   )
@@ -75,12 +75,12 @@ export type OperationFilter = {
 /** Operations that somebody may see, newest first. */
 export async function listOperations(
   query: Query,
-  { account, vault }: Whose,
+  { account, vault }: OperationScope,
   { state, kind, before, limit }: OperationFilter,
 ): Promise<OperationRow[]> {
   const { rows } = await query<OperationRow>(
     `select ${columns} from operations o left join memory_keys k on k.hash = o.key_hash
-     where o.account = $1 and ${seenBy}
+     where o.account = $1 and ${visibleCondition}
        and ($3::text is null or o.state = $3) and ($4::text is null or o.kind = $4)
        and ($5::uuid is null or o.id < $5)
      order by o.id desc limit $6`,
@@ -114,7 +114,7 @@ export async function reportProgress(
 export async function finishOperation(
   query: Query,
   id: string,
-  { status, body }: Outcome,
+  { status, body }: OperationResult,
 ): Promise<boolean> {
   const { rows } = await query<{ ended: number }>(
     `with ended as (
@@ -137,7 +137,11 @@ export async function finishOperation(
  * Marks accepted work as cancelled and takes its bill back. The caller removes its job in the same
  * transaction, and rolls back when the job has begun.
  */
-export async function cancelAccepted(query: Query, account: string, id: string): Promise<boolean> {
+export async function cancelAcceptedOperation(
+  query: Query,
+  account: string,
+  id: string,
+): Promise<boolean> {
   const { rowCount } = await query(
     `with cancelled as (
        update operations set state = 'cancelled', finished_at = now()

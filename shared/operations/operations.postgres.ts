@@ -21,10 +21,10 @@ export type NewOperation = {
 }
 
 /** The bill of work that costs nothing, or nothing until it ends. */
-export const unbilled = { model: null, inputTokens: 0, outputTokens: 0, memoryTokens: 0 } as const
+export const zeroUsage = { model: null, inputTokens: 0, outputTokens: 0, memoryTokens: 0 } as const
 
 /** What the vault was when the work was accepted. */
-export type Accepted = {
+export type AcceptedOperation = {
   epoch: number
   sessionEpoch: number
   pending: number
@@ -45,9 +45,9 @@ export const settledChannel = 'operations_settled'
 export async function insertOperations(
   tx: Transaction,
   operations: readonly NewOperation[],
-): Promise<Accepted[]> {
-  const items = JSON.stringify(operations.map(rowOf))
-  const { rows } = await tx.query<Accepted & { session_epoch: number }>(
+): Promise<AcceptedOperation[]> {
+  const items = JSON.stringify(operations.map(operationItem))
+  const { rows } = await tx.query<AcceptedOperation & { session_epoch: number }>(
     `with item as (
        select * from jsonb_to_recordset($1::jsonb) as item(
          n int, id uuid, account uuid, vault uuid, key_hash text, kind text, awaited boolean,
@@ -99,7 +99,7 @@ export async function insertOperations(
   }))
 }
 
-function rowOf(operation: NewOperation, n: number) {
+function operationItem(operation: NewOperation, n: number) {
   return {
     n,
     id: operation.id,
@@ -135,7 +135,7 @@ export async function failOperations(query: Query, ids: readonly string[]): Prom
 }
 
 /** The state of one operation of an account, or undefined when it has none of that id. */
-export async function stateOf(
+export async function findOperationState(
   query: Query,
   account: string,
   id: string,

@@ -1,5 +1,5 @@
 import { pendingMigrations } from '#shared/storage/postgres/migrate.ts'
-import { queueDepths } from '#shared/storage/queue/queue-stats.ts'
+import { readQueueDepths } from '#shared/storage/queue/queue-stats.ts'
 import { ping } from '#shared/storage/postgres/connect.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 
@@ -7,15 +7,15 @@ import type { Stores } from '#shared/storage/stores.ts'
 type Readiness = { faults: string[]; lagSeconds: number }
 
 /** A look asks both stores, and nobody who asks is counted: so many askers share one. */
-const lookKeptMs = 250
+const readinessCacheMs = 250
 
 /** Looks whether both stores answer and have seen this version's release step; never rejects. */
-export function readinessOf({ postgres, mongo }: Stores): () => Promise<Readiness> {
+export function createReadinessCheck({ postgres, mongo }: Stores): () => Promise<Readiness> {
   let last: { look: Promise<Readiness>; until: number } | undefined
   return () => {
     if (!last || last.until < performance.now()) {
-      const fresh = { look: lookNow({ postgres, mongo }), until: Infinity }
-      void fresh.look.then(() => (fresh.until = performance.now() + lookKeptMs))
+      const fresh = { look: probeStores({ postgres, mongo }), until: Infinity }
+      void fresh.look.then(() => (fresh.until = performance.now() + readinessCacheMs))
       last = fresh
     }
     return last.look
@@ -23,26 +23,26 @@ export function readinessOf({ postgres, mongo }: Stores): () => Promise<Readines
 }
 
 /** Never rejects: a store that does not answer is a fault among others. */
-async function lookNow({ postgres, mongo }: Stores): Promise<Readiness> {
+async function probeStores({ postgres, mongo }: Stores): Promise<Readiness> {
   let lagSeconds = 0
-  const parts = {
+  const checks = {
     postgres: ping(postgres.query),
-    migrations: pendingMigrations(postgres.query).then(refusePending),
+    migrations: pendingMigrations(postgres.query).then(requireNoPending),
     mongodb: mongo.ping(),
-    queue: queueDepths(postgres.query).then(queues => {
+    queue: readQueueDepths(postgres.query).then(queues => {
       lagSeconds = Math.max(0, ...queues.map(({ oldestSeconds }) => oldestSeconds))
     }),
   }
-  const faults = await Promise.all(Object.entries(parts).map(faultOf))
+  const faults = await Promise.all(Object.entries(checks).map(describeFault))
   return { faults: faults.filter(fault => fault !== null), lagSeconds }
 }
 
-const faultOf = ([part, work]: [string, Promise<unknown>]): Promise<string | null> =>
+const describeFault = ([checkName, work]: [string, Promise<unknown>]): Promise<string | null> =>
   work.then(
     () => null,
-    (error: Error) => `${part}: ${error.message}`,
+    (error: Error) => `${checkName}: ${error.message}`,
   )
 
-function refusePending(names: string[]): void {
+function requireNoPending(names: string[]): void {
   if (names.length > 0) throw new Error(`the release step has not run (${names.join(', ')})`)
 }

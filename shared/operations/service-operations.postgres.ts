@@ -16,7 +16,7 @@ export type ServiceOperation = {
   status: number | null
 }
 
-export type ServiceFilter = {
+export type ServiceOperationFilter = {
   state: OperationState | undefined
   kind: string | undefined
   account: string | undefined
@@ -26,7 +26,7 @@ export type ServiceFilter = {
 }
 
 /** No page looks through more operations than this: what is rare is found a page later. */
-const lookedMax = 5_000
+const scannedMax = 5_000
 
 /**
  * Operations of all accounts, newest first.
@@ -35,7 +35,7 @@ const lookedMax = 5_000
  */
 export async function listServiceOperations(
   query: Query,
-  { state, kind, account, before, limit }: ServiceFilter,
+  { state, kind, account, before, limit }: ServiceOperationFilter,
 ): Promise<{ rows: ServiceOperation[]; after: string | null }> {
   // Few have failed, and an index knows which: it is of no use to a statement that may ask for others.
   const failed = state === 'failed' ? `state = 'failed' and` : ''
@@ -45,7 +45,7 @@ export async function listServiceOperations(
        select id, account, kind, state, progress_done, progress_total, created_at, finished_at, status
        from operations
        where ${failed} ($1::uuid is null or id < $1) and ($2::uuid is null or account = $2)
-       order by id desc limit ${lookedMax}
+       order by id desc limit ${scannedMax}
      ), page as (
        select * from looked
        where ($3::text is null or state = $3) and ($4::text is null or kind = $4)
@@ -65,5 +65,5 @@ export async function listServiceOperations(
     .filter(({ id }) => id !== null)
     .map(({ looked: _looked, oldest: _oldest, ...row }) => row)
   if (page.length === limit) return { rows: page, after: page.at(-1)!.id }
-  return { rows: page, after: looked === lookedMax ? oldest : null }
+  return { rows: page, after: looked === scannedMax ? oldest : null }
 }

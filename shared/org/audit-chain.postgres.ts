@@ -1,7 +1,7 @@
 import type { Query } from '#shared/storage/postgres/connect.ts'
 
 /** One event of an organization's audit, as far as its hash is made of it. */
-export type AuditLink = {
+export type AuditChainEntry = {
   position: number
   hash: Buffer
   id: string
@@ -14,7 +14,7 @@ export type AuditLink = {
 }
 
 /** Where the audit of an organization ends; at 0 when nothing has happened. */
-export async function auditHead(
+export async function auditChainHead(
   query: Query,
   org: string,
 ): Promise<{ position: number; hash: Buffer }> {
@@ -26,12 +26,12 @@ export async function auditHead(
 }
 
 /** Events after a position, in their order. */
-export async function auditLinks(
+export async function auditChainEntries(
   query: Query,
   org: string,
   { after, limit }: { after: number; limit: number },
-): Promise<AuditLink[]> {
-  const { rows } = await query<AuditLink>(
+): Promise<AuditChainEntry[]> {
+  const { rows } = await query<AuditChainEntry>(
     `select position::float8 as position, hash, id, memory, action, write, actor,
             floor(extract(epoch from created_at) * 1000000)::bigint::text as micros
      from audit_events where org = $1 and position > $2 order by position limit $3`,
@@ -41,7 +41,11 @@ export async function auditLinks(
 }
 
 /** Organizations after an id, in the order of their ids. */
-export async function orgIds(query: Query, after: string | null, limit: number): Promise<string[]> {
+export async function listOrgIds(
+  query: Query,
+  after: string | null,
+  limit: number,
+): Promise<string[]> {
   const { rows } = await query<{ id: string }>(
     'select id from orgs where $1::uuid is null or id > $1 order by id limit $2',
     [after, limit],

@@ -1,8 +1,17 @@
-import { chained, walkChain, type Link, type WalkedChain } from '#shared/core/hash-chain.ts'
-import { auditHead, auditLinks, type AuditLink } from '#shared/org/audit-chain.postgres.ts'
+import {
+  readPages,
+  verifyChain,
+  type ChainEntry,
+  type ChainVerification,
+} from '#shared/core/hash-chain.ts'
+import {
+  auditChainHead,
+  auditChainEntries,
+  type AuditChainEntry,
+} from '#shared/org/audit-chain.postgres.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'
 
-export type CheckedChain = WalkedChain & { org: string }
+export type AuditChainResult = ChainVerification & { org: string }
 
 /**
  * Counts the hashes of an organization's audit anew.
@@ -11,18 +20,21 @@ export type CheckedChain = WalkedChain & { org: string }
  *   that everything up to there is as it was
  * @returns the end of the chain, or the first event where it is broken.
  */
-export async function checkChain(
+export async function verifyAuditChain(
   query: Query,
   org: string,
   anchors: readonly { org?: string; position: number; hash: string }[] = [],
-): Promise<CheckedChain> {
-  const head = () => auditHead(query, org)
-  const rows = chained<AuditLink>(page => auditLinks(query, org, page))
-  return { org, ...(await walkChain({ owner: org, rows, linkOf: auditLinkOf, head, anchors })) }
+): Promise<AuditChainResult> {
+  const head = () => auditChainHead(query, org)
+  const rows = readPages<AuditChainEntry>(page => auditChainEntries(query, org, page))
+  return {
+    org,
+    ...(await verifyChain({ owner: org, rows, linkOf: toAuditChainEntry, head, anchors })),
+  }
 }
 
 /** An event as its hash is made of it. */
-export const auditLinkOf = (event: AuditLink): Link => {
+export const toAuditChainEntry = (event: AuditChainEntry): ChainEntry => {
   const { position, hash, id, memory, action, write, micros, actor } = event
-  return { position, hash, id, said: [memory, action, write, micros, actor] }
+  return { position, hash, id, payload: [memory, action, write, micros, actor] }
 }

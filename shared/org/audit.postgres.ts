@@ -1,15 +1,15 @@
 import type { Query } from '#shared/storage/postgres/connect.ts'
 import {
   historyDays,
-  type Action,
-  type Snapshot,
+  type AuditAction,
+  type MemorySnapshot,
   type WriteKind,
 } from '#shared/org/shared-writes.postgres.ts'
 
 /** One change of a shared memory that came about. */
 export type AuditEvent = {
   id: string
-  action: Action
+  action: AuditAction
   /** An admin's email, or how the organization calls the member. */
   actor: string
   memory: string
@@ -22,7 +22,7 @@ const columns = `e.id, e.action, e.actor, e.memory,
 
 export type AuditFilter = {
   actor: string | undefined
-  action: Action | undefined
+  action: AuditAction | undefined
   /** Epoch milliseconds: from then on. */
   since: number | undefined
   limit: number
@@ -49,7 +49,11 @@ export async function listAudit(
 const memoryEventsMax = 10_000
 
 /** What happened to one memory, newest first; nothing for one the organization never had. */
-export async function auditOf(query: Query, org: string, memory: string): Promise<AuditEvent[]> {
+export async function listMemoryAudit(
+  query: Query,
+  org: string,
+  memory: string,
+): Promise<AuditEvent[]> {
   const { rows } = await query<AuditEvent>(
     `select ${columns} from audit_events e where e.org = $1 and e.memory = $2
      order by e.created_at desc, e.id desc limit ${memoryEventsMax}`,
@@ -60,21 +64,25 @@ export async function auditOf(query: Query, org: string, memory: string): Promis
 }
 
 /** A change that can still be looked at and undone. */
-export type Revision = {
+export type MemoryRevision = {
   /** The write; every event of it names it. */
   id: string
   kind: WriteKind
   actor: string
-  events: { id: string; action: Action }[]
-  before: Snapshot | null
-  after: Snapshot | null
+  events: { id: string; action: AuditAction }[]
+  before: MemorySnapshot | null
+  after: MemorySnapshot | null
   /** Epoch milliseconds. */
   createdAt: number
 }
 
 /** The changes of one memory in the last 30 days, newest first. */
-export async function revisionsOf(query: Query, org: string, memory: string): Promise<Revision[]> {
-  const { rows } = await query<Revision>(
+export async function listMemoryRevisions(
+  query: Query,
+  org: string,
+  memory: string,
+): Promise<MemoryRevision[]> {
+  const { rows } = await query<MemoryRevision>(
     `select w.id, w.kind, w.actor, w.before, w.after,
             json_agg(json_build_object('id', e.id, 'action', e.action) order by e.action) as events,
             floor(extract(epoch from max(e.created_at)) * 1000)::float8 as "createdAt"

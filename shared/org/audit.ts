@@ -1,8 +1,8 @@
-import { standingOf } from '#shared/org/shared-memories.mongo.ts'
-import { noSuchShared } from '#shared/org/shared-change.ts'
-import { settleWrites } from '#shared/org/shared-settle.ts'
-import { auditOf, type AuditEvent } from '#shared/org/audit.postgres.ts'
-import { dueWrites, postponeWrites } from '#shared/org/shared-writes.postgres.ts'
+import { findSharedMemoryState } from '#shared/org/shared-memories.mongo.ts'
+import { noSuchSharedMemory } from '#shared/org/shared-change.ts'
+import { finalizeWrites } from '#shared/org/finalize-shared-writes.ts'
+import { listMemoryAudit, type AuditEvent } from '#shared/org/audit.postgres.ts'
+import { dueSharedWrites, postponeSharedWrites } from '#shared/org/shared-writes.postgres.ts'
 import type { OrgVault } from '#shared/domain/job-payloads.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
 import type { Stores } from '#shared/storage/stores.ts'
@@ -12,14 +12,14 @@ import type { Stores } from '#shared/storage/stores.ts'
  *
  * @throws Refusal `missing` when the organization never had such a memory.
  */
-export async function memoryAudit(
+export async function readMemoryAudit(
   { postgres }: { postgres: Postgres },
   { org }: Pick<OrgVault, 'org'>,
   id: string,
 ): Promise<AuditEvent[]> {
-  const events = await auditOf(postgres.query, org, id)
+  const events = await listMemoryAudit(postgres.query, org, id)
   if (events.length > 0) return events
-  throw noSuchShared()
+  throw noSuchSharedMemory()
 }
 
 const dueMax = 500
@@ -31,17 +31,17 @@ const dueMax = 500
  *
  * @returns how many were settled.
  */
-export async function settleStranded(backend: Stores): Promise<number> {
-  const due = await dueWrites(backend.postgres.query, dueMax)
+export async function finalizeStrandedWrites(backend: Stores): Promise<number> {
+  const due = await dueSharedWrites(backend.postgres.query, dueMax)
   const open: string[] = []
   let settled = 0
   for (const write of due) {
-    const standing = await standingOf(backend.mongo, write, write.memory)
-    if (standing?.marks.includes(write.id)) {
-      await settleWrites(backend, write, [write])
+    const state = await findSharedMemoryState(backend.mongo, write, write.memory)
+    if (state?.marks.includes(write.id)) {
+      await finalizeWrites(backend, write, [write])
       settled++
     } else open.push(write.id)
   }
-  if (open.length > 0) await postponeWrites(backend.postgres.query, open)
+  if (open.length > 0) await postponeSharedWrites(backend.postgres.query, open)
   return settled
 }

@@ -1,7 +1,7 @@
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 import { missingOrganization } from '#shared/org/orgs.postgres.ts'
 
-export type Rule = {
+export type InstructionRule = {
   id: string
   /** What it is about. */
   match: string
@@ -17,9 +17,9 @@ export type InstructionsRow = {
   /** The organization's own. */
   custom: string
   /** Content that is never stored. */
-  antiRules: Rule[]
+  antiRules: InstructionRule[]
   /** Content that is stored as a short note only. */
-  execRules: Rule[]
+  execRules: InstructionRule[]
   updatedAt: Date
 }
 
@@ -28,7 +28,7 @@ export async function insertInstructions(tx: Transaction, org: string): Promise<
   await tx.query('insert into org_instructions (org) values ($1)', [org])
 }
 
-const rulesOf = (kind: RuleKind): string =>
+const rulesSql = (kind: RuleKind): string =>
   `coalesce((select json_agg(json_build_object('id', r.id, 'match', r.match, 'note', r.note)
                              order by r.position)
              from org_rules r where r.org = o.id and r.kind = '${kind}'), '[]')`
@@ -42,7 +42,7 @@ export async function readInstructions(query: Query, org: string): Promise<Instr
   const { rows } = await query<InstructionsRow>(
     `select o.id as org, coalesce(i.default_on, true) as "defaultOn", coalesce(i.custom, '') as custom,
             coalesce(i.updated_at, o.created_at) as "updatedAt",
-            ${rulesOf('anti')} as "antiRules", ${rulesOf('exec')} as "execRules"
+            ${rulesSql('anti')} as "antiRules", ${rulesSql('exec')} as "execRules"
      from orgs o left join org_instructions i on i.org = o.id where o.id = $1`,
     [org],
     'instructions.read',
@@ -69,7 +69,7 @@ export async function updateInstructions(
 export async function replaceRules(
   tx: Transaction,
   org: string,
-  rules: { [Kind in RuleKind]?: readonly Rule[] | undefined },
+  rules: { [Kind in RuleKind]?: readonly InstructionRule[] | undefined },
 ): Promise<void> {
   const kinds = (['anti', 'exec'] as const).filter(kind => rules[kind] !== undefined)
   const items = kinds.flatMap(kind =>

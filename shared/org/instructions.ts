@@ -1,41 +1,41 @@
 import { mintId } from '#shared/core/ids.ts'
 import type { Admin } from '#shared/access/admin.ts'
 import { Refusal } from '#shared/core/errors.ts'
-import { isWordless } from '#shared/org/rules.ts'
-import { changePolicy, organizationOf } from '#shared/org/policy.ts'
+import { isEmptyRule } from '#shared/org/rule-matching.ts'
+import { changePolicy, requireOrganization } from '#shared/org/policy-change.ts'
 import {
   readInstructions,
   replaceRules,
   updateInstructions,
   type InstructionsRow,
-  type Rule,
+  type InstructionRule,
 } from '#shared/org/instructions.postgres.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
 
-type Acting = { admin: Admin; org: string }
+type OrgAdmin = { admin: Admin; org: string }
 
 /**
  * What an organization wants kept.
  *
  * @throws Refusal `missing`.
  */
-export async function instructionsOf(
+export async function getInstructions(
   { postgres }: { postgres: Postgres },
-  { admin, org }: Acting,
+  { admin, org }: OrgAdmin,
 ): Promise<InstructionsRow> {
-  await organizationOf(postgres.query, admin, org)
+  await requireOrganization(postgres.query, admin, org)
   return readInstructions(postgres.query, org)
 }
 
 /** A rule as it is written; with the id of one that is there it stays that one. */
-type WrittenRule = { id?: string | undefined; match: string; note?: string | undefined }
+type RuleInput = { id?: string | undefined; match: string; note?: string | undefined }
 
 export type InstructionsChange = {
   defaultOn?: boolean | undefined
   custom?: string | undefined
   /** All of them. */
-  antiRules?: readonly WrittenRule[] | undefined
-  execRules?: readonly WrittenRule[] | undefined
+  antiRules?: readonly RuleInput[] | undefined
+  execRules?: readonly RuleInput[] | undefined
 }
 
 /**
@@ -46,32 +46,32 @@ export type InstructionsChange = {
  */
 export const changeInstructions = (
   backend: { postgres: Postgres },
-  { admin, org }: Acting,
+  { admin, org }: OrgAdmin,
   { defaultOn, custom, antiRules, execRules }: InstructionsChange,
 ): Promise<InstructionsRow> =>
   changePolicy(backend, { admin, org }, async tx => {
-    requireWords(antiRules, 'anti_rules')
-    requireWords(execRules, 'exec_rules')
+    requireMatchWords(antiRules, 'anti_rules')
+    requireMatchWords(execRules, 'exec_rules')
     const now = await readInstructions(tx.query, org)
-    const free = new Set([...now.antiRules, ...now.execRules].map(({ id }) => id))
+    const unclaimedIds = new Set([...now.antiRules, ...now.execRules].map(({ id }) => id))
     // What is not written keeps its ids.
-    for (const { id } of antiRules ? [] : now.antiRules) free.delete(id)
-    for (const { id } of execRules ? [] : now.execRules) free.delete(id)
-    const identified = ({ id, match, note }: WrittenRule): Rule => {
+    for (const { id } of antiRules ? [] : now.antiRules) unclaimedIds.delete(id)
+    for (const { id } of execRules ? [] : now.execRules) unclaimedIds.delete(id)
+    const withId = ({ id, match, note }: RuleInput): InstructionRule => {
       const known = id?.toLowerCase()
-      const kept = known !== undefined && free.delete(known)
+      const kept = known !== undefined && unclaimedIds.delete(known)
       return { id: kept ? known : mintId(), match, note: note ?? '' }
     }
     await updateInstructions(tx, org, { defaultOn, custom })
     await replaceRules(tx, org, {
-      anti: antiRules?.map(identified),
-      exec: execRules?.map(identified),
+      anti: antiRules?.map(withId),
+      exec: execRules?.map(withId),
     })
     return readInstructions(tx.query, org)
   })
 
-function requireWords(rules: readonly WrittenRule[] | undefined, field: string): void {
-  const at = rules?.findIndex(isWordless) ?? -1
+function requireMatchWords(rules: readonly RuleInput[] | undefined, field: string): void {
+  const at = rules?.findIndex(isEmptyRule) ?? -1
   if (at < 0) return
   throw new Refusal('invalid', `${field}[${at}].match holds no words`, 'It would match nothing')
 }

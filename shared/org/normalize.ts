@@ -7,7 +7,7 @@ import { Refusal } from '#shared/core/errors.ts'
  * @param field what it is called where it was sent
  * @throws Refusal `invalid` when nothing is left.
  */
-export function nameAsked(text: string, field: string): string {
+export function normalizeName(text: string, field: string): string {
   const name = text.normalize('NFC').trim()
   if (name !== '') return name
   throw new Refusal('invalid', `${field} must not be blank`)
@@ -18,15 +18,15 @@ export function nameAsked(text: string, field: string): string {
  *
  * @throws Refusal `invalid` for a blank one.
  */
-export const labelsAsked = (labels: readonly string[]): string[] => [
-  ...new Set(labels.map(label => nameAsked(label, 'A label of allowed_tags'))),
+export const normalizeLabels = (labels: readonly string[]): string[] => [
+  ...new Set(labels.map(label => normalizeName(label, 'A label of allowed_tags'))),
 ]
 
 /**
  * Who is meant by a name, as a member, an author or an actor is called. Mail knows no upper case; every
  * other name is another one when a letter differs.
  */
-export function personOf(given: string): string {
+export function normalizeMemberId(given: string): string {
   const name = given.normalize('NFC').trim()
   return isEmail(name) ? name.toLowerCase() : name
 }

@@ -1,13 +1,13 @@
 import type { Query } from '#shared/storage/postgres/connect.ts'
 import { userColumns, type UserRow } from '#shared/org/users.postgres.ts'
 
-type Page = { after: string | null; limit: number }
+type ExportPage = { after: string | null; limit: number }
 
 /** Users of an organization with their roles, after an id, in the order of their ids. */
 export async function usersAfter(
   query: Query,
   org: string,
-  { after, limit }: Page,
+  { after, limit }: ExportPage,
 ): Promise<UserRow[]> {
   const { rows } = await query<UserRow>(
     `select ${userColumns} from org_users u
@@ -35,7 +35,7 @@ export type OrgKeyRow = {
 export async function orgKeysAfter(
   query: Query,
   org: string,
-  { after, limit }: Page,
+  { after, limit }: ExportPage,
 ): Promise<OrgKeyRow[]> {
   const { rows } = await query<OrgKeyRow>(
     `select k.id, k.kind, k.org_user as "user", u.team_member_id as "teamMemberId", k.masked,

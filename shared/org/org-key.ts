@@ -1,6 +1,6 @@
 import { Refusal } from '#shared/core/errors.ts'
 import { mintId } from '#shared/core/ids.ts'
-import { hashOfKey, maskKey, mintKey } from '#shared/access/key.ts'
+import { hashKey, maskKey, mintKey } from '#shared/access/key.ts'
 import { insertVault } from '#shared/access/accounts.postgres.ts'
 import type { Transaction } from '#shared/storage/postgres/connect.ts'
 import {
@@ -12,19 +12,19 @@ import type { OrgRow } from '#shared/org/orgs.postgres.ts'
 import type { Config } from '#shared/core/config.ts'
 import type { Seal } from '#shared/core/seal.ts'
 
-export type Sealing = { config: Config; seal: Seal }
+export type SealBackend = { config: Config; seal: Seal }
 
 /**
  * The organization's own key, made when it has none. It is nobody's: it reads what has no tags, and
  * stores nothing.
  */
-export async function orgKeyOf(
+export async function ensureOrgKey(
   tx: Transaction,
-  backend: Sealing,
+  backend: SealBackend,
   { id: org, account, name }: Pick<OrgRow, 'id' | 'account' | 'name'>,
 ): Promise<string> {
   const known = await findOrgKey(tx.query, org)
-  if (known) return rawKeyOf(backend, known)
+  if (known) return unsealKey(backend, known)
   const vault = await insertVault(tx, account)
   const { key } = await insertSealedKey(tx, backend, {
     id: mintId(),
@@ -40,7 +40,7 @@ export async function orgKeyOf(
 /** Writes a new `mk_org_` key whose raw form can be read again. */
 export async function insertSealedKey(
   tx: Transaction,
-  { config, seal }: Sealing,
+  { config, seal }: SealBackend,
   row: {
     id: string
     org: string
@@ -54,9 +54,9 @@ export async function insertSealedKey(
   const createdAt = await insertMemberKey(tx, {
     ...row,
     kind: 'member',
-    hash: hashOfKey(config.keyPepper, key),
+    hash: hashKey(config.keyPepper, key),
     masked: maskKey(key),
-    sealed: seal.seal(key, placeOf(row.id)),
+    sealed: seal.seal(key, sealContext(row.id)),
   })
   return { key, createdAt }
 }
@@ -67,9 +67,9 @@ export async function insertSealedKey(
  * @throws Refusal `conflict` when it does not open: the master key that sealed it is not configured any
  *   more. The key itself goes on working.
  */
-export function rawKeyOf({ seal }: Pick<Sealing, 'seal'>, row: MemberKeyRow): string {
+export function unsealKey({ seal }: Pick<SealBackend, 'seal'>, row: MemberKeyRow): string {
   try {
-    return seal.open(row.sealed, placeOf(row.id))
+    return seal.open(row.sealed, sealContext(row.id))
   } catch {
     throw new Refusal(
       'conflict',
@@ -79,4 +79,4 @@ export function rawKeyOf({ seal }: Pick<Sealing, 'seal'>, row: MemberKeyRow): st
   }
 }
 
-const placeOf = (id: string): string => `memory_keys:${id}`
+const sealContext = (id: string): string => `memory_keys:${id}`

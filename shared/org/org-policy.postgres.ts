@@ -1,8 +1,12 @@
 import type { Query } from '#shared/storage/postgres/connect.ts'
-import { inForce, type Redaction, type StoredRedaction } from '#shared/privacy/redaction-policy.ts'
+import {
+  toActiveRedaction,
+  type RedactionPolicy,
+  type StoredRedactionPolicy,
+} from '#shared/privacy/apply-redaction.ts'
 
 /** Content by what it is about. */
-export type Rule = { match: string; note: string }
+export type PolicyRule = { match: string; note: string }
 
 export type TagQuestion = {
   id: string
@@ -27,25 +31,25 @@ export type OrgPolicy = {
   extractModel: string
   classifyModel: string
   /** What becomes of private data in what is shared. */
-  redaction: Redaction | null
+  redaction: RedactionPolicy | null
   defaultOn: boolean
   custom: string
-  antiRules: Rule[]
-  execRules: Rule[]
+  antiRules: PolicyRule[]
+  execRules: PolicyRule[]
   tags: TagQuestion[]
 }
 
 /** The policy of an organization; undefined once it is gone. */
-export async function policyOf(query: Query, org: string): Promise<OrgPolicy | undefined> {
+export async function findOrgPolicy(query: Query, org: string): Promise<OrgPolicy | undefined> {
   const { rows } = await query<
-    Omit<OrgPolicy, 'redaction'> & { redaction: StoredRedaction | null }
+    Omit<OrgPolicy, 'redaction'> & { redaction: StoredRedactionPolicy | null }
   >(
     `select o.id as org, o.account, o.vault, v.epoch, v.revision::float8 as revision,
             o.processor_provider as provider,
             o.extract_model as "extractModel", o.classify_model as "classifyModel",
             coalesce(o.redaction, a.redaction) as redaction,
             coalesce(i.default_on, true) as "defaultOn", coalesce(i.custom, '') as custom,
-            ${rulesOf('anti')} as "antiRules", ${rulesOf('exec')} as "execRules",
+            ${rulesSql('anti')} as "antiRules", ${rulesSql('exec')} as "execRules",
             coalesce((select json_agg(json_build_object('id', t.id, 'label', t.label,
                         'question', t.question, 'examples', t.examples, 'negatives', t.negatives,
                         'former', t.former)
@@ -57,9 +61,9 @@ export async function policyOf(query: Query, org: string): Promise<OrgPolicy | u
     [org],
     'org-policy.find',
   )
-  return rows[0] && { ...rows[0], redaction: inForce(rows[0].redaction) }
+  return rows[0] && { ...rows[0], redaction: toActiveRedaction(rows[0].redaction) }
 }
 
-const rulesOf = (kind: 'anti' | 'exec'): string =>
+const rulesSql = (kind: 'anti' | 'exec'): string =>
   `coalesce((select json_agg(json_build_object('match', r.match, 'note', r.note) order by r.position)
              from org_rules r where r.org = o.id and r.kind = '${kind}'), '[]')`

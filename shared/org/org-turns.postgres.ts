@@ -58,7 +58,7 @@ export async function findTurn(query: Query, id: string): Promise<TurnRow | unde
  *
  * @returns undefined once its organization or member is gone.
  */
-export async function holdTurn(
+export async function lockTurn(
   { query }: Transaction,
   id: string,
 ): Promise<Pick<TurnRow, 'pass1' | 'pass2' | 'pass3' | 'finished'> | undefined> {
@@ -71,13 +71,13 @@ export async function holdTurn(
   return rows[0]
 }
 
-type Passes = { pass1: Fact[]; pass2: TaggedFact[]; pass3: Decision[] }
+type PassResults = { pass1: Fact[]; pass2: TaggedFact[]; pass3: Decision[] }
 
 /** Leaves what a pass made of a turn. */
-export async function writePasses(
+export async function savePassResults(
   { query }: Pick<Transaction, 'query'>,
   id: string,
-  { pass1, pass2, pass3 }: Partial<Passes>,
+  { pass1, pass2, pass3 }: Partial<PassResults>,
 ): Promise<void> {
   const json = (value: unknown) => (value === undefined ? null : JSON.stringify(value))
   await query(
@@ -90,7 +90,7 @@ export async function writePasses(
 }
 
 /** Takes back a decision that the shared memory has overtaken, with the answers it was made of. */
-export async function withdrawDecision({ query }: Transaction, id: string): Promise<void> {
+export async function discardDecision({ query }: Transaction, id: string): Promise<void> {
   await query('update org_turns set pass3 = null where id = $1 and finished_at is null', [id])
   await query(`delete from org_answers where turn = $1 and question like 'reconcile%'`, [id])
 }
@@ -102,7 +102,11 @@ export async function finishTurn({ query }: Transaction, id: string): Promise<vo
 }
 
 /** What a model has answered before, or undefined. */
-export async function findAnswer(query: Query, turn: string, question: string): Promise<unknown> {
+export async function findModelAnswer(
+  query: Query,
+  turn: string,
+  question: string,
+): Promise<unknown> {
   const { rows } = await query<{ answer: unknown }>(
     'select answer from org_answers where turn = $1 and question = $2',
     [turn, question],
@@ -112,7 +116,7 @@ export async function findAnswer(query: Query, turn: string, question: string): 
 }
 
 /** Keeps what a model answered, unless another worker was faster. @returns whether it was kept. */
-export async function keepAnswer(
+export async function saveModelAnswer(
   { query }: Transaction,
   turn: string,
   question: string,
@@ -131,9 +135,9 @@ export async function keepAnswer(
  * Whether what was said may still be used: the exchange was not cancelled, and neither its vault nor its
  * session has been cleared since. Inside a transaction it stays so until the end.
  */
-export async function isStanding(
+export async function isStillValid(
   { query }: Pick<Transaction, 'query'>,
-  said: {
+  source: {
     turn: string
     operation?: string
     vault: string
@@ -148,11 +152,11 @@ export async function isStanding(
      from vaults v left join sessions s on s.vault = v.id and s.session = $4
      where v.id = $2 for share of v`,
     [
-      said.operation ?? said.turn,
-      said.vault,
-      said.epoch,
-      said.session ?? '',
-      said.session === null ? 0 : said.sessionEpoch,
+      source.operation ?? source.turn,
+      source.vault,
+      source.epoch,
+      source.session ?? '',
+      source.session === null ? 0 : source.sessionEpoch,
     ],
     'org-turns.standing',
   )

@@ -1,20 +1,20 @@
-import { retireVaults } from '#shared/vault/delete/retire.ts'
+import { retireVaults } from '#shared/vault/delete/retire-vaults.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import type { Admin } from '#shared/access/admin.ts'
-import { nameAsked } from '#shared/org/normalize.ts'
-import { orgKeyOf } from '#shared/org/org-key.ts'
-import { changePolicy, organizationOf } from '#shared/org/policy.ts'
+import { normalizeName } from '#shared/org/normalize.ts'
+import { ensureOrgKey } from '#shared/org/org-key.ts'
+import { changePolicy, requireOrganization } from '#shared/org/policy-change.ts'
 import { insertVault } from '#shared/access/accounts.postgres.ts'
 import type { Query, Postgres } from '#shared/storage/postgres/connect.ts'
-import { standingOf } from '#shared/vault/base/erasures.postgres.ts'
+import { findOperationStatus } from '#shared/vault/base/erasures.postgres.ts'
 import { insertInstructions } from '#shared/org/instructions.postgres.ts'
 import {
   deleteOrg,
   findOrg,
-  forgetOrgAnswers,
+  deleteOrgResponses,
   insertOrg,
   updateOrg,
-  vaultsOfOrg,
+  listOrgVaults,
   type OrgChange,
   type OrgRow,
   type OrgSettings,
@@ -24,10 +24,10 @@ import { providerNames, type ProviderName } from '#shared/core/provider-registry
 import type { Config } from '#shared/core/config.ts'
 import type { Seal } from '#shared/core/seal.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
-import type { Images } from '#shared/search/index/vault-indexes.ts'
+import type { VaultIndexes } from '#shared/search/index/vault-indexes.ts'
 
 /** What each provider is asked for when the admin names no model. */
-const usualModels: Record<ProviderName, { extract: string; classify: string }> = {
+const defaultModels: Record<ProviderName, { extract: string; classify: string }> = {
   openai: { extract: 'gpt-5', classify: 'gpt-5-mini' },
   anthropic: { extract: 'claude-sonnet-5', classify: 'claude-haiku-4-5' },
   google: { extract: 'gemini-2.5-pro', classify: 'gemini-2.5-flash' },
@@ -63,30 +63,30 @@ export async function createOrganization(
   backend: { postgres: Postgres; config: Config; seal: Seal },
   { account }: Pick<Admin, 'account'>,
   operation: string,
-  asked: NewOrg,
+  input: NewOrg,
 ): Promise<{ org: OrgRow; key: string }> {
   return backend.postgres.transaction(async tx => {
     if (!(await findOrg(tx.query, account, operation))) {
-      const settings = await withUsualModels(tx.query, account, asked)
+      const settings = await withDefaultModels(tx.query, account, input)
       const vault = await insertVault(tx, account)
       const inserted = await insertOrg(tx, { ...settings, id: operation, account, vault })
       if (!inserted) throw new Refusal('conflict', takenName, 'Choose another name')
       await insertInstructions(tx, operation)
     }
-    const org = await organizationOf(tx.query, { account }, operation)
-    return { org, key: await orgKeyOf(tx, backend, org) }
+    const org = await requireOrganization(tx.query, { account }, operation)
+    return { org, key: await ensureOrgKey(tx, backend, org) }
   })
 }
 
-async function withUsualModels(
+async function withDefaultModels(
   query: Query,
   account: string,
   { name, processorProvider, extractModel, classifyModel }: NewOrg,
 ): Promise<OrgSettings> {
-  const provider = processorProvider ?? (await reachableProvider(query, account))
-  const usual = usualModels[provider]
+  const provider = processorProvider ?? (await firstProviderWithKey(query, account))
+  const usual = defaultModels[provider]
   return {
-    name: nameAsked(name, 'name'),
+    name: normalizeName(name, 'name'),
     processorProvider: provider,
     extractModel: extractModel ?? usual.extract,
     classifyModel: classifyModel ?? usual.classify,
@@ -94,7 +94,7 @@ async function withUsualModels(
 }
 
 /** The first provider the account has a key for. */
-async function reachableProvider(query: Query, account: string): Promise<ProviderName> {
+async function firstProviderWithKey(query: Query, account: string): Promise<ProviderName> {
   const keys = await listProviderKeys(query, account)
   return providerNames.find(name => keys.some(({ provider }) => provider === name)) ?? 'openai'
 }
@@ -111,10 +111,10 @@ export const changeOrganization = (
   id: string,
   settings: OrgChange,
 ): Promise<OrgRow> =>
-  changePolicy(backend, { admin, org: id, taken: takenName }, async tx => {
+  changePolicy(backend, { admin, org: id, conflictMessage: takenName }, async tx => {
     const { name } = settings
-    await updateOrg(tx, id, { ...settings, name: name && nameAsked(name, 'name') })
-    return organizationOf(tx.query, admin, id)
+    await updateOrg(tx, id, { ...settings, name: name && normalizeName(name, 'name') })
+    return requireOrganization(tx.query, admin, id)
   })
 
 /**
@@ -124,18 +124,18 @@ export const changeOrganization = (
  * @throws Refusal `missing`.
  */
 export async function removeOrganization(
-  backend: { postgres: Postgres; queue: Queue; images: Images },
+  backend: { postgres: Postgres; queue: Queue; vaultIndexes: VaultIndexes },
   { account, email, keyHash }: Admin,
   id: string,
   operation: string,
 ): Promise<void> {
-  if (await standingOf(backend.postgres.query, operation)) return
+  if (await findOperationStatus(backend.postgres.query, operation)) return
   const vaults = await changePolicy(backend, { admin: { account }, org: id }, async tx => {
-    const vaults = await vaultsOfOrg(tx, id)
+    const vaults = await listOrgVaults(tx, id)
     await retireVaults(tx, backend, { operation, account, keyHash, vaults })
-    await forgetOrgAnswers(tx, { id, email, keyHash })
+    await deleteOrgResponses(tx, { id, email, keyHash })
     await deleteOrg(tx, id)
     return vaults
   })
-  for (const vault of vaults) backend.images.forget(vault)
+  for (const vault of vaults) backend.vaultIndexes.forget(vault)
 }

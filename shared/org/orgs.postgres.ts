@@ -35,7 +35,7 @@ const columns = `o.id, o.account, a.email as "ownerEmail", o.vault, v.epoch, v.r
   o.name, o.processor_provider as "processorProvider", o.extract_model as "extractModel",
   o.classify_model as "classifyModel", o.created_at as "createdAt", o.updated_at as "updatedAt"`
 
-const joined = 'orgs o join accounts a on a.id = o.account join vaults v on v.id = o.vault'
+const fromClause = 'orgs o join accounts a on a.id = o.account join vaults v on v.id = o.vault'
 
 /** An organization of an account; undefined for any other id, whoever it belongs to. */
 export async function findOrg(
@@ -45,7 +45,7 @@ export async function findOrg(
 ): Promise<OrgRow | undefined> {
   if (!isUuid(id)) return undefined
   const { rows } = await query<OrgRow>(
-    `select ${columns} from ${joined} where o.id = $1 and o.account = $2`,
+    `select ${columns} from ${fromClause} where o.id = $1 and o.account = $2`,
     [id, account],
     'orgs.find',
   )
@@ -55,7 +55,7 @@ export async function findOrg(
 /** Every organization of an account, oldest first. */
 export async function listOrgs(query: Query, account: string): Promise<OrgRow[]> {
   const { rows } = await query<OrgRow>(
-    `select ${columns} from ${joined} where o.account = $1 order by o.created_at, o.id`,
+    `select ${columns} from ${fromClause} where o.account = $1 order by o.created_at, o.id`,
     [account],
     'orgs.list',
   )
@@ -68,7 +68,7 @@ export async function listOrgs(query: Query, account: string): Promise<OrgRow[]>
  *
  * @returns false for any other id.
  */
-export async function holdOrg(tx: Transaction, account: string, id: string): Promise<boolean> {
+export async function lockOrg(tx: Transaction, account: string, id: string): Promise<boolean> {
   if (!isUuid(id)) return false
   const { rowCount } = await tx.query(
     'update orgs set policy_version = policy_version + 1 where id = $1 and account = $2',
@@ -121,7 +121,7 @@ export async function deleteOrg(tx: Transaction, id: string): Promise<void> {
 }
 
 /** The shared vault, and the private vaults of its users and of its own key. */
-export async function vaultsOfOrg(tx: Transaction, id: string): Promise<string[]> {
+export async function listOrgVaults(tx: Transaction, id: string): Promise<string[]> {
   const { rows } = await tx.query<{ vault: string }>(
     `select vault from orgs where id = $1
      union select vault from org_users where org = $1
@@ -136,7 +136,7 @@ export async function vaultsOfOrg(tx: Transaction, id: string): Promise<string[]
  *
  * @param keyHash the credential of the admin who removes it; those of their other ones go too
  */
-export async function forgetOrgAnswers(
+export async function deleteOrgResponses(
   tx: Transaction,
   { id, email, keyHash }: { id: string; email: string; keyHash: Buffer },
 ): Promise<void> {
@@ -153,4 +153,5 @@ export const missingOrganization = (): Refusal =>
   new Refusal('missing', 'No such organization', 'GET /v1/orgs lists yours')
 
 /** Whether an error says that a name, label or email is somebody else's already. */
-export const isTaken = (error: unknown): boolean => (error as { code?: string }).code === '23505'
+export const isUniqueViolation = (error: unknown): boolean =>
+  (error as { code?: string }).code === '23505'

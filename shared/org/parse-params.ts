@@ -1,21 +1,21 @@
 import { Refusal } from '#shared/core/errors.ts'
 import { isUuid } from '#shared/core/ids.ts'
-import { noSuchShared } from '#shared/org/shared-change.ts'
+import { noSuchSharedMemory } from '#shared/org/shared-change.ts'
 import type { OrgRow } from '#shared/org/orgs.postgres.ts'
 import type { OrgVault } from '#shared/domain/job-payloads.ts'
-import { tagsOf } from '#shared/domain/tags.ts'
+import { sortUniqueTags } from '#shared/domain/tags.ts'
 
 /** The shared memory of an organization as it is now. */
-export const placeOf = ({ id, vault, epoch }: OrgRow): OrgVault => ({ org: id, vault, epoch })
+export const toOrgVault = ({ id, vault, epoch }: OrgRow): OrgVault => ({ org: id, vault, epoch })
 
 /**
  * The id of a shared memory as somebody wrote it, in any case.
  *
  * @throws Refusal `missing` for what is no id at all.
  */
-export function sharedIdOf(text = ''): string {
+export function parseSharedMemoryId(text = ''): string {
   if (isUuid(text)) return text.toLowerCase()
-  throw noSuchShared()
+  throw noSuchSharedMemory()
 }
 
 /**
@@ -24,11 +24,11 @@ export function sharedIdOf(text = ''): string {
  *
  * @throws Refusal `invalid` for an empty one, and for `*`, which is every tag and none.
  */
-export function tagsAsked(tags: readonly string[]): string[] {
+export function parseTags(tags: readonly string[]): string[] {
   const trimmed = tags.map(tag => tag.normalize('NFC').trim())
   if (trimmed.includes('')) throw new Refusal('invalid', 'tags holds an empty tag')
   if (trimmed.includes('*')) {
     throw new Refusal('invalid', '* is not a tag', 'Roles allow * to see every tag there is')
   }
-  return tagsOf(trimmed)
+  return sortUniqueTags(trimmed)
 }

@@ -1,12 +1,17 @@
 import type { Query } from '#shared/storage/postgres/connect.ts'
-import type { StoredRedaction } from '#shared/privacy/redaction-policy.ts'
+import type { StoredRedactionPolicy } from '#shared/privacy/apply-redaction.ts'
 
 /** What holds for an organization, and what it has decided itself; undefined once it is gone. */
-export async function orgRedaction(
+export async function findOrgRedaction(
   query: Query,
   org: string,
-): Promise<{ own: StoredRedaction | null; effective: StoredRedaction | null } | undefined> {
-  const { rows } = await query<{ own: StoredRedaction | null; effective: StoredRedaction | null }>(
+): Promise<
+  { own: StoredRedactionPolicy | null; effective: StoredRedactionPolicy | null } | undefined
+> {
+  const { rows } = await query<{
+    own: StoredRedactionPolicy | null
+    effective: StoredRedactionPolicy | null
+  }>(
     `select o.redaction as own, coalesce(o.redaction, a.redaction) as effective
      from orgs o join accounts a on a.id = o.account where o.id = $1`,
     [org],
@@ -19,7 +24,7 @@ export async function orgRedaction(
 export async function putOrgRedaction(
   query: Query,
   org: string,
-  redaction: StoredRedaction | null,
+  redaction: StoredRedactionPolicy | null,
 ): Promise<void> {
   await query('update orgs set redaction = $2, updated_at = now() where id = $1', [
     org,

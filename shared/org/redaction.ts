@@ -1,28 +1,33 @@
 import type { Admin } from '#shared/access/admin.ts'
-import { organizationOf, changePolicy } from '#shared/org/policy.ts'
+import { requireOrganization, changePolicy } from '#shared/org/policy-change.ts'
 import type { Query, Postgres } from '#shared/storage/postgres/connect.ts'
-import { type Redaction, inForce } from '#shared/privacy/redaction-policy.ts'
-import { orgRedaction, putOrgRedaction } from '#shared/org/redaction.postgres.ts'
-import { type Policy, undecided, type Asked, decided } from '#shared/privacy/redaction-decision.ts'
+import { type RedactionPolicy, toActiveRedaction } from '#shared/privacy/apply-redaction.ts'
+import { findOrgRedaction, putOrgRedaction } from '#shared/org/redaction.postgres.ts'
+import {
+  type EffectivePolicy,
+  defaultRedaction,
+  type RedactionInput,
+  toStoredRedaction,
+} from '#shared/privacy/redaction-decision.ts'
 
 /**
  * What holds for the members of an organization and for what they share.
  *
  * @throws Refusal `missing` when it is not the admin's.
  */
-export async function policyOfOrg(
+export async function readOrgPolicy(
   { postgres }: { postgres: Postgres },
   { admin, org }: { admin: Admin; org: string },
-): Promise<Policy> {
-  const { id } = await organizationOf(postgres.query, admin, org)
-  return policyInForce(postgres.query, id)
+): Promise<EffectivePolicy> {
+  const { id } = await requireOrganization(postgres.query, admin, org)
+  return effectiveOrgPolicy(postgres.query, id)
 }
 
 /** What holds for an organization, whoever asks. */
-export async function policyInForce(query: Query, org: string): Promise<Policy> {
-  const found = await orgRedaction(query, org)
-  if (!found?.effective) return { redaction: undecided, from: 'default' }
-  return { redaction: found.effective, from: found.own ? 'organization' : 'account' }
+export async function effectiveOrgPolicy(query: Query, org: string): Promise<EffectivePolicy> {
+  const found = await findOrgRedaction(query, org)
+  if (!found?.effective) return { redaction: defaultRedaction, decidedBy: 'default' }
+  return { redaction: found.effective, decidedBy: found.own ? 'organization' : 'account' }
 }
 
 /**
@@ -30,16 +35,19 @@ export async function policyInForce(query: Query, org: string): Promise<Policy> 
  *
  * @throws Refusal `missing` when it is not the admin's.
  */
-export const decideForOrg = (
+export const changeOrgPolicy = (
   backend: { postgres: Postgres },
   { admin, org }: { admin: Admin; org: string },
-  asked: Asked | null,
+  redaction: RedactionInput | null,
 ): Promise<void> =>
   changePolicy(backend, { admin, org }, tx =>
-    putOrgRedaction(tx.query, org, asked && decided(asked)),
+    putOrgRedaction(tx.query, org, redaction && toStoredRedaction(redaction)),
   )
 
 /** What holds for the shared memory of an organization at this moment. */
-export async function redactionOfOrg(query: Query, org: string): Promise<Redaction | null> {
-  return inForce((await orgRedaction(query, org))?.effective ?? null)
+export async function activeOrgRedaction(
+  query: Query,
+  org: string,
+): Promise<RedactionPolicy | null> {
+  return toActiveRedaction((await findOrgRedaction(query, org))?.effective ?? null)
 }

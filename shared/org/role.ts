@@ -1,33 +1,33 @@
 import { Refusal } from '#shared/core/errors.ts'
 import type { Admin } from '#shared/access/admin.ts'
-import { labelsAsked, nameAsked } from '#shared/org/normalize.ts'
-import { changePolicy, organizationOf, removeOnce } from '#shared/org/policy.ts'
+import { normalizeLabels, normalizeName } from '#shared/org/normalize.ts'
+import { changePolicy, requireOrganization, removeOnce } from '#shared/org/policy-change.ts'
 import type { Query, Transaction, Postgres } from '#shared/storage/postgres/connect.ts'
 import {
   deleteRole,
   findRole,
   insertRole,
   listRoles,
-  mostLabels,
+  maxAllowedLabels,
   updateRole,
   type RoleChange,
   type RoleRow,
 } from '#shared/org/roles.postgres.ts'
 
-type Acting = { admin: Admin; org: string }
+type OrgAdmin = { admin: Admin; org: string }
 
-const taken = 'The organization has a role of this name already'
+const nameTaken = 'The organization has a role of this name already'
 
 /**
  * Roles of an organization, oldest first.
  *
  * @throws Refusal `missing`.
  */
-export async function rolesOf(
+export async function listOrgRoles(
   { postgres }: { postgres: Postgres },
-  { admin, org }: Acting,
+  { admin, org }: OrgAdmin,
 ): Promise<RoleRow[]> {
-  await organizationOf(postgres.query, admin, org)
+  await requireOrganization(postgres.query, admin, org)
   return listRoles(postgres.query, org)
 }
 
@@ -40,16 +40,16 @@ export async function rolesOf(
  */
 export const createRole = (
   backend: { postgres: Postgres },
-  { admin, org }: Acting,
+  { admin, org }: OrgAdmin,
   operation: string,
   { name, allowedTags }: { name: string; allowedTags: string[] },
 ): Promise<RoleRow> =>
-  changePolicy(backend, { admin, org, taken }, async tx => {
-    const asked = { name: nameAsked(name, 'name'), allowedTags: labelsAsked(allowedTags) }
-    const made = await findRole(tx.query, org, operation)
-    if (made) return made
-    await insertRole(tx, { id: operation, org, ...asked })
-    return roleOf(tx.query, org, operation)
+  changePolicy(backend, { admin, org, conflictMessage: nameTaken }, async tx => {
+    const input = { name: normalizeName(name, 'name'), allowedTags: normalizeLabels(allowedTags) }
+    const existing = await findRole(tx.query, org, operation)
+    if (existing) return existing
+    await insertRole(tx, { id: operation, org, ...input })
+    return requireRole(tx.query, org, operation)
   })
 
 /**
@@ -60,18 +60,18 @@ export const createRole = (
  */
 export const changeRole = (
   backend: { postgres: Postgres },
-  { admin, org }: Acting,
+  { admin, org }: OrgAdmin,
   id: string,
   { name, allowedTags }: RoleChange,
 ): Promise<RoleRow> =>
-  changePolicy(backend, { admin, org, taken }, async tx => {
-    await roleOf(tx.query, org, id)
+  changePolicy(backend, { admin, org, conflictMessage: nameTaken }, async tx => {
+    await requireRole(tx.query, org, id)
     await updateRole(tx, id, {
-      name: name && nameAsked(name, 'name'),
-      allowedTags: allowedTags && labelsAsked(allowedTags),
+      name: name && normalizeName(name, 'name'),
+      allowedTags: allowedTags && normalizeLabels(allowedTags),
     })
-    if (allowedTags) await requireFewLabels(tx, { role: id })
-    return roleOf(tx.query, org, id)
+    if (allowedTags) await requireAllowedTagsLimit(tx, { role: id })
+    return requireRole(tx.query, org, id)
   })
 
 /**
@@ -81,19 +81,19 @@ export const changeRole = (
  */
 export const removeRole = (
   backend: { postgres: Postgres },
-  { admin, org }: Acting,
+  { admin, org }: OrgAdmin,
   id: string,
   operation: string,
 ): Promise<void> =>
   changePolicy(backend, { admin, org }, tx =>
     removeOnce(tx, { org, operation }, async () => {
-      await roleOf(tx.query, org, id)
+      await requireRole(tx.query, org, id)
       await deleteRole(tx, id)
     }),
   )
 
 /** They are read with every request of a member. */
-const labelsMax = 1_000
+const allowedTagsMax = 1_000
 
 /**
  * Holds the bound of what the roles of one person allow, at the end of a change.
@@ -101,19 +101,19 @@ const labelsMax = 1_000
  * @param whose everybody who holds a role, or a user
  * @throws Refusal `invalid` when it is more than 1,000 labels.
  */
-export async function requireFewLabels(
+export async function requireAllowedTagsLimit(
   tx: Transaction,
   whose: { role: string } | { user: string },
 ): Promise<void> {
-  if ((await mostLabels(tx, whose)) <= labelsMax) return
+  if ((await maxAllowedLabels(tx, whose)) <= allowedTagsMax) return
   throw new Refusal(
     'invalid',
-    `The roles of one person may allow ${labelsMax} tags together`,
+    `The roles of one person may allow ${allowedTagsMax} tags together`,
     'A role with * allows all there are',
   )
 }
 
-async function roleOf(query: Query, org: string, id: string): Promise<RoleRow> {
+async function requireRole(query: Query, org: string, id: string): Promise<RoleRow> {
   const role = await findRole(query, org, id)
   if (role) return role
   throw new Refusal('missing', 'No such role', 'GET /v1/orgs/:orgId/roles lists them')

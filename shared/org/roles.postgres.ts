@@ -70,7 +70,7 @@ export async function deleteRole(tx: Transaction, id: string): Promise<void> {
 }
 
 /** The most labels, each counted once, that roles allow somebody who holds this role, or this user. */
-export async function mostLabels(
+export async function maxAllowedLabels(
   { query }: Pick<Transaction, 'query'>,
   { role = null, user = null }: { role?: string | null; user?: string | null },
 ): Promise<number> {

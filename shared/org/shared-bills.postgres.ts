@@ -1,11 +1,11 @@
-import { showing } from '#shared/vault/base/erasures.postgres.ts'
+import { routesShowingMemories } from '#shared/vault/base/erasures.postgres.ts'
 import type { Transaction } from '#shared/storage/postgres/connect.ts'
 
 /**
  * Bills what an organization stores in its shared memory to its owner, under the organization's own
  * key. An id that is billed already is not billed again.
  */
-export async function billShared(
+export async function billSharedMemories(
   { query }: Transaction,
   org: string,
   bills: readonly { id: string; tokens: number }[],
@@ -32,11 +32,11 @@ export async function billShared(
 }
 
 /** Forgets answers, kept for Idempotency-Keys of members, that may show what was changed. */
-export async function forgetMembersAnswers({ query }: Transaction, org: string): Promise<void> {
+export async function deleteMemberResponses({ query }: Transaction, org: string): Promise<void> {
   await query(
     `delete from idempotency
      where key_hash in (select hash from memory_keys where org = $1) and route = any($2)`,
-    [org, showing],
+    [org, routesShowingMemories],
     'shared.answers',
   )
 }

@@ -1,10 +1,10 @@
 import type { VaultScope } from '#shared/domain/memory.ts'
 import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
-import { byPlace } from '#shared/storage/mongo/indexes.ts'
+import { partitionIndex } from '#shared/storage/mongo/indexes.ts'
 import {
   sharedFields,
-  sharedIn,
-  sharedOf,
+  sharedMemoryFilter,
+  sharedMemoryFromDocument,
   type SharedMemory,
 } from '#shared/org/shared-memories.mongo.ts'
 
@@ -26,21 +26,21 @@ export async function* exportedShared(
   scope: Pick<VaultScope, 'vault' | 'epoch'>,
   space: string | undefined,
 ): AsyncGenerator<ExportedShared> {
-  const cursor = memories.find(sharedIn(scope), {
+  const cursor = memories.find(sharedMemoryFilter(scope), {
     projection: {
       ...sharedFields,
       operation: 1,
       ...(space !== undefined && { [`vectors.${space}`]: 1 }),
     },
     sort: { at: 1, _id: 1 },
-    hint: byPlace,
+    hint: partitionIndex,
     batchSize: space === undefined ? batchSizes.without : batchSizes.withVectors,
   })
   try {
     for await (const document of cursor) {
       const { operation, vectors } = document
       const vector = space === undefined ? undefined : vectors[space]?.toFloat32Array()
-      yield { ...sharedOf(document), operation, vector }
+      yield { ...sharedMemoryFromDocument(document), operation, vector }
     }
   } catch (error) {
     refuseWhenUnreachable(error)

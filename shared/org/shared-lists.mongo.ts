@@ -2,15 +2,15 @@ import type { Filter } from 'mongodb'
 import type { EmbeddedMemory, VaultScope } from '#shared/domain/memory.ts'
 import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
 import {
-  embeddedMemoryOf,
-  projectionOf,
+  embeddedMemoryFromDocument,
+  embeddedMemoryProjection,
   type MemoryDocument,
 } from '#shared/storage/mongo/documents.ts'
-import { byPlace, byReview, byTags } from '#shared/storage/mongo/indexes.ts'
+import { partitionIndex, reviewIndex, tagSetIndex } from '#shared/storage/mongo/indexes.ts'
 import {
   sharedFields,
-  sharedIn,
-  sharedOf,
+  sharedMemoryFilter,
+  sharedMemoryFromDocument,
   type SharedMemory,
 } from '#shared/org/shared-memories.mongo.ts'
 
@@ -34,18 +34,18 @@ export async function sharedPage(
 ): Promise<SharedMemory[]> {
   const rows = await memories
     .find(
-      { ...sharedIn(scope), ...filtered(filter), ...(after && before(after)) },
+      { ...sharedMemoryFilter(scope), ...fieldFilter(filter), ...(after && olderThan(after)) },
       {
         projection: sharedFields,
         sort: { at: -1, _id: -1 },
-        hint: byPlace,
+        hint: partitionIndex,
         limit: count,
         signal: deadline(),
       },
     )
     .toArray()
     .catch(refuseWhenUnreachable)
-  return rows.map(sharedOf)
+  return rows.map(sharedMemoryFromDocument)
 }
 
 /** The newest rows that a filter lets through, with their vectors of one space. */
@@ -55,25 +55,29 @@ export async function* sharedVectors(
   { space, max, ...filter }: SharedFilter & { space: string; max: number },
 ): AsyncGenerator<EmbeddedMemory> {
   const cursor = memories.find(
-    { ...sharedIn(scope), ...filtered(filter), [`vectors.${space}`]: { $exists: true } },
     {
-      projection: projectionOf(space),
+      ...sharedMemoryFilter(scope),
+      ...fieldFilter(filter),
+      [`vectors.${space}`]: { $exists: true },
+    },
+    {
+      projection: embeddedMemoryProjection(space),
       sort: { at: -1, _id: -1 },
-      hint: byPlace,
+      hint: partitionIndex,
       limit: max,
       batchSize: 250,
       signal: AbortSignal.timeout(deadlineMs * 4),
     },
   )
   try {
-    for await (const document of cursor) yield embeddedMemoryOf(document, space)
+    for await (const document of cursor) yield embeddedMemoryFromDocument(document, space)
   } catch (error) {
     refuseWhenUnreachable(error)
   }
 }
 
 /** What nobody has reviewed and is less sure than the threshold. */
-export async function unsureShared(
+export async function findReviewQueue(
   { memories }: Collections,
   { vault, epoch }: Scope,
   { threshold, limit, newestFirst }: { threshold: number; limit: number; newestFirst: boolean },
@@ -89,18 +93,18 @@ export async function unsureShared(
       {
         projection: sharedFields,
         sort: newestFirst ? { at: -1, _id: -1 } : { confidence: 1, at: -1, _id: -1 },
-        hint: byReview,
+        hint: reviewIndex,
         limit,
         signal: deadline(),
       },
     )
     .toArray()
     .catch(refuseWhenUnreachable)
-  return rows.map(sharedOf)
+  return rows.map(sharedMemoryFromDocument)
 }
 
 /** The newest memories that bear one of these sets of tags, told by nothing but their tags. */
-export async function newestBearing(
+export async function findNewestWithTagSets(
   { memories }: Collections,
   { vault, epoch }: Scope,
   { tagSets, max }: { tagSets: readonly string[]; max: number },
@@ -111,7 +115,7 @@ export async function newestBearing(
       {
         projection: { tags: 1 },
         sort: { at: -1 },
-        hint: byTags,
+        hint: tagSetIndex,
         limit: max,
         signal: deadline(),
       },
@@ -121,7 +125,7 @@ export async function newestBearing(
   return rows.map(({ _id, tags = [] }) => ({ id: _id, tags }))
 }
 
-function filtered({ tag, author, reviewed }: SharedFilter): Filter<MemoryDocument> {
+function fieldFilter({ tag, author, reviewed }: SharedFilter): Filter<MemoryDocument> {
   return {
     ...(tag !== undefined && { tags: { $eq: tag } }),
     ...(author !== undefined && { author: { $eq: author } }),
@@ -130,7 +134,7 @@ function filtered({ tag, author, reviewed }: SharedFilter): Filter<MemoryDocumen
 }
 
 /** Of one millisecond, the ids that follow; of earlier ones, all. */
-const before = ([at, id]: SharedPosition): Filter<MemoryDocument> => ({
+const olderThan = ([at, id]: SharedPosition): Filter<MemoryDocument> => ({
   at: { $lte: new Date(at) },
   $or: [{ at: { $lt: new Date(at) } }, { at: { $eq: new Date(at) }, _id: { $lt: id } }],
 })

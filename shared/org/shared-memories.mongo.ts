@@ -2,7 +2,7 @@ import type { Filter } from 'mongodb'
 import type { VaultScope } from '#shared/domain/memory.ts'
 import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
 import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
-import { byId } from '#shared/storage/mongo/indexes.ts'
+import { idIndex } from '#shared/storage/mongo/indexes.ts'
 
 type Collections = Pick<Mongo, 'memories'>
 type Scope = Pick<VaultScope, 'vault' | 'epoch'>
@@ -30,7 +30,7 @@ export type SharedMemory = {
 }
 
 /** What stands under an id: a memory, or the trace of one that was removed. */
-export type Standing = {
+export type SharedMemoryState = {
   version: number
   /** The last writes that came about, latest last. */
   marks: readonly string[]
@@ -38,7 +38,7 @@ export type Standing = {
 }
 
 /** The filter of every shared memory of a vault; also what a scan or a page begins with. */
-export const sharedIn = ({ vault, epoch }: Scope): Filter<MemoryDocument> => ({
+export const sharedMemoryFilter = ({ vault, epoch }: Scope): Filter<MemoryDocument> => ({
   vault: { $eq: vault },
   epoch: { $eq: epoch },
   session: { $eq: '' },
@@ -59,7 +59,7 @@ export const sharedFields = {
   version: 1,
 } as const
 
-export function sharedOf(document: MemoryDocument): SharedMemory {
+export function sharedMemoryFromDocument(document: MemoryDocument): SharedMemory {
   const { _id, text, tags = [], confidence = 0, author = '', reviewed = false } = document
   const { at, updated_at = at, tokens, version, by_hand: byHand = false } = document
   return {
@@ -78,27 +78,27 @@ export function sharedOf(document: MemoryDocument): SharedMemory {
 }
 
 /** What stands under an id in a vault; undefined when nothing ever did. */
-export async function standingOf(
+export async function findSharedMemoryState(
   { memories }: Collections,
   { vault, epoch }: Scope,
   id: string,
-): Promise<Standing | undefined> {
+): Promise<SharedMemoryState | undefined> {
   const document = await memories
     .findOne(
       { _id: { $eq: id }, vault: { $eq: vault } },
       {
         projection: { ...sharedFields, epoch: 1, marks: 1, tomb_at: 1 },
-        hint: byId,
+        hint: idIndex,
         signal: deadline(),
       },
     )
     .catch(refuseWhenUnreachable)
   if (!document) return undefined
-  const living = document.tomb_at === undefined && document.epoch === epoch
+  const isLive = document.tomb_at === undefined && document.epoch === epoch
   return {
     version: document.version,
     marks: document.marks ?? [],
-    memory: living ? sharedOf(document) : null,
+    memory: isLive ? sharedMemoryFromDocument(document) : null,
   }
 }
 
@@ -110,12 +110,12 @@ export async function sharedByIds(
 ): Promise<SharedMemory[]> {
   const rows = await memories
     .find(
-      { ...sharedIn(scope), _id: { $in: [...ids] } },
-      { projection: sharedFields, hint: byId, signal: deadline() },
+      { ...sharedMemoryFilter(scope), _id: { $in: [...ids] } },
+      { projection: sharedFields, hint: idIndex, signal: deadline() },
     )
     .toArray()
     .catch(refuseWhenUnreachable)
-  return rows.map(sharedOf)
+  return rows.map(sharedMemoryFromDocument)
 }
 
 const deadline = (): AbortSignal => AbortSignal.timeout(deadlineMs)

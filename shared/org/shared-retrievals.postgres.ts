@@ -1,7 +1,7 @@
 import type { Query } from '#shared/storage/postgres/connect.ts'
 
 /** What the shared memory gave a member at one question, and kept from them. */
-export type Retrieval = {
+export type SharedRetrieval = {
   id: string
   org: string
   /** How the organization calls the member. */
@@ -19,7 +19,7 @@ export type Retrieval = {
 
 export async function insertRetrievals(
   query: Query,
-  retrievals: readonly Retrieval[],
+  retrievals: readonly SharedRetrieval[],
 ): Promise<void> {
   const items = retrievals.map(({ allowedTags, createdAt, ...retrieval }) => ({
     ...retrieval,
@@ -41,7 +41,7 @@ export async function insertRetrievals(
 }
 
 /** How many of an organization stay. */
-const retrievalsKept = 500
+const retrievalsKeptMax = 500
 
 /** Forgets all but the newest of an organization. */
 export async function trimRetrievals(query: Query, org: string): Promise<void> {
@@ -49,7 +49,7 @@ export async function trimRetrievals(query: Query, org: string): Promise<void> {
     `delete from shared_retrievals where org = $1 and created_at < (
        select created_at from shared_retrievals where org = $1
        order by created_at desc, id desc offset $2 limit 1)`,
-    [org, retrievalsKept - 1],
+    [org, retrievalsKeptMax - 1],
     'retrievals.trim',
   )
 }

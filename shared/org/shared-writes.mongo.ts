@@ -1,11 +1,15 @@
 import { Binary, type Filter } from 'mongodb'
 import type { VaultScope } from '#shared/domain/memory.ts'
 import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
-import { vectorOf, type MemoryDocument } from '#shared/storage/mongo/documents.ts'
-import { byId } from '#shared/storage/mongo/indexes.ts'
-import { contentHash, inTime, toleratingDuplicates } from '#shared/vault/base/memories.mongo.ts'
-import type { SharedMemory, Standing } from '#shared/org/shared-memories.mongo.ts'
-import { tagSetOf, tagsOf } from '#shared/domain/tags.ts'
+import { toBinaryVector, type MemoryDocument } from '#shared/storage/mongo/documents.ts'
+import { idIndex } from '#shared/storage/mongo/indexes.ts'
+import {
+  contentHash,
+  withWriteTimeout,
+  ignoreDuplicateKeys,
+} from '#shared/vault/base/memories.mongo.ts'
+import type { SharedMemory, SharedMemoryState } from '#shared/org/shared-memories.mongo.ts'
+import { tagSetKey, sortUniqueTags } from '#shared/domain/tags.ts'
 
 type Collections = Pick<Mongo, 'memories'>
 type Scope = Pick<VaultScope, 'vault' | 'epoch'>
@@ -30,12 +34,14 @@ export async function insertShared(
   for (let start = 0; start < added.length; start += insertMax) {
     const documents = added
       .slice(start, start + insertMax)
-      .map(({ content, mark }) => documentOf(scope, content, { version: 1, marks: [mark] }))
-    await inTime(memories.insertMany(documents, { ordered: false })).catch(toleratingDuplicates)
+      .map(({ content, mark }) => toSharedDocument(scope, content, { version: 1, marks: [mark] }))
+    await withWriteTimeout(memories.insertMany(documents, { ordered: false })).catch(
+      ignoreDuplicateKeys,
+    )
   }
 }
 
-type Step = { standing: Standing; mark: string }
+type WriteCondition = { standing: SharedMemoryState; mark: string }
 
 /**
  * Puts content in the place of what stands there, a removed memory included, in one write, journaled.
@@ -46,62 +52,62 @@ export async function replaceShared(
   { memories }: Collections,
   scope: Scope,
   content: SharedContent,
-  step: Step,
+  step: WriteCondition,
 ): Promise<boolean> {
-  const document = documentOf(scope, content, after(step))
-  return written(
+  const document = toSharedDocument(scope, content, nextVersion(step))
+  return wasWritten(
     memories.updateOne(
-      unchanged(scope, content.id, step),
+      unchangedFilter(scope, content.id, step),
       [{ $replaceWith: { $literal: document } }],
-      { hint: byId },
+      { hint: idIndex },
     ),
   )
 }
 
-type SharedOpinion = Pick<SharedMemory, 'id' | 'tags' | 'confidence' | 'reviewed' | 'byHand'>
+type SharedTagging = Pick<SharedMemory, 'id' | 'tags' | 'confidence' | 'reviewed' | 'byHand'>
 
 /** The same for what stays of the text: new tags, another opinion of them. Vectors are left alone. */
 export async function relabelShared(
   { memories }: Collections,
   scope: Scope,
-  { id, tags, confidence, reviewed, byHand = false }: SharedOpinion,
-  step: Step,
+  { id, tags, confidence, reviewed, byHand = false }: SharedTagging,
+  step: WriteCondition,
 ): Promise<boolean> {
-  const { version, marks } = after(step)
+  const { version, marks } = nextVersion(step)
   const opinion = { confidence, reviewed, by_hand: byHand }
-  const fields = { tags: tagsOf(tags), tag_set: tagSetOf(tags), ...opinion }
-  return written(
+  const fields = { tags: sortUniqueTags(tags), tag_set: tagSetKey(tags), ...opinion }
+  return wasWritten(
     memories.updateOne(
-      unchanged(scope, id, step),
+      unchangedFilter(scope, id, step),
       { $set: { ...fields, updated_at: new Date(), version, marks } },
-      { hint: byId },
+      { hint: idIndex },
     ),
   )
 }
 
 /** Leaves a tombstone: text, tags and vectors are gone in one write, the id stays taken. */
-export async function buryShared(
+export async function tombstoneShared(
   { memories }: Collections,
   scope: Scope,
   id: string,
-  step: Step,
+  step: WriteCondition,
 ): Promise<boolean> {
-  const grave = { _id: id, vault: scope.vault, ...after(step) }
-  const tomb = { tomb_at: new Date(), tomb_epoch: scope.epoch }
-  return written(
+  const idFields = { _id: id, vault: scope.vault, ...nextVersion(step) }
+  const tombstoneFields = { tomb_at: new Date(), tomb_epoch: scope.epoch }
+  return wasWritten(
     memories.updateOne(
-      unchanged(scope, id, step),
-      [{ $replaceWith: { $literal: { ...grave, ...tomb } } }],
-      { hint: byId },
+      unchangedFilter(scope, id, step),
+      [{ $replaceWith: { $literal: { ...idFields, ...tombstoneFields } } }],
+      { hint: idIndex },
     ),
   )
 }
 
 /** Only what nobody has changed since it was read; and no write comes about twice. */
-const unchanged = (
+const unchangedFilter = (
   { vault }: Scope,
   id: string,
-  { standing: { version }, mark }: Step,
+  { standing: { version }, mark }: WriteCondition,
 ): Filter<MemoryDocument> => ({
   _id: { $eq: id },
   vault: { $eq: vault },
@@ -109,20 +115,20 @@ const unchanged = (
   marks: { $ne: mark },
 })
 
-const after = ({ standing, mark }: Step) => ({
+const nextVersion = ({ standing, mark }: WriteCondition) => ({
   version: standing.version + 1,
   marks: [...standing.marks, mark].slice(-marksMax),
 })
 
-async function written(writing: Promise<{ matchedCount: number }>): Promise<boolean> {
-  const { matchedCount } = await inTime(writing).catch(refuseWhenUnreachable)
+async function wasWritten(writing: Promise<{ matchedCount: number }>): Promise<boolean> {
+  const { matchedCount } = await withWriteTimeout(writing).catch(refuseWhenUnreachable)
   return matchedCount === 1
 }
 
-function documentOf(
+function toSharedDocument(
   { vault, epoch }: Scope,
   content: SharedContent,
-  { version, marks }: Pick<Standing, 'version' | 'marks'>,
+  { version, marks }: Pick<SharedMemoryState, 'version' | 'marks'>,
 ): MemoryDocument {
   const { id, text, tags, confidence, author, reviewed, byHand = false } = content
   const { acquiredAt, tokens, vectors } = content
@@ -141,12 +147,12 @@ function documentOf(
     tokens,
     operation: marks.at(-1)!,
     vectors: Object.fromEntries(
-      Object.entries(vectors).map(([space, vector]) => [space, vectorOf(vector)]),
+      Object.entries(vectors).map(([space, vector]) => [space, toBinaryVector(vector)]),
     ),
     // A reflection of a team is nobody's: nothing here waits for one.
     consolidated: true,
-    tags: tagsOf(tags),
-    tag_set: tagSetOf(tags),
+    tags: sortUniqueTags(tags),
+    tag_set: tagSetKey(tags),
     confidence,
     author,
     reviewed,

@@ -2,12 +2,12 @@ import { mintId } from '#shared/core/ids.ts'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 import { missingOrganization } from '#shared/org/orgs.postgres.ts'
 
-export type Action = 'create' | 'update' | 'delete' | 'retag'
+export type AuditAction = 'create' | 'update' | 'delete' | 'retag'
 
 export type WriteKind = 'add' | 'edit' | 'delete' | 'review' | 'undo' | 'restore'
 
 /** What a shared memory said before a write, or after it. Times in epoch milliseconds. */
-export type Snapshot = {
+export type MemorySnapshot = {
   text: string
   tags: readonly string[]
   confidence: number
@@ -31,15 +31,15 @@ export type SharedWrite = {
   memory: string
   kind: WriteKind
   actor: string
-  actions: readonly Action[]
-  before: Snapshot | null
-  after: Snapshot | null
+  actions: readonly AuditAction[]
+  before: MemorySnapshot | null
+  after: MemorySnapshot | null
   state: 'pending' | 'done'
   /** Epoch milliseconds. */
   createdAt: number
 }
 
-export type Intent = Omit<SharedWrite, 'state' | 'createdAt'>
+export type WriteIntent = Omit<SharedWrite, 'state' | 'createdAt'>
 
 const columns = `id, org, vault, epoch, memory, kind, actor, actions, before, after, state,
   floor(extract(epoch from created_at) * 1000)::float8 as "createdAt"`
@@ -51,7 +51,10 @@ const columns = `id, org, vault, epoch, memory, kind, actor, actions, before, af
  * @returns the ids of those that have been done already.
  * @throws Refusal `missing` when their organization is gone.
  */
-export async function intend(query: Query, intents: readonly Intent[]): Promise<Set<string>> {
+export async function recordWriteIntents(
+  query: Query,
+  intents: readonly WriteIntent[],
+): Promise<Set<string>> {
   const { rows } = await query<{ id: string }>(
     `with intended as (
        insert into shared_writes (id, org, vault, epoch, memory, kind, actor, actions, before, after)
@@ -69,17 +72,17 @@ export async function intend(query: Query, intents: readonly Intent[]): Promise<
      where item.id not in (select id from intended)`,
     [JSON.stringify(intents)],
     'shared.intend',
-  ).catch(refuseWhenGone)
+  ).catch(refuseWhenOrgMissing)
   return new Set(rows.map(({ id }) => id))
 }
 
 /** Rethrows that a row names an organization that has been removed meanwhile, as a Refusal. */
-function refuseWhenGone(error: unknown): never {
+function refuseWhenOrgMissing(error: unknown): never {
   throw (error as { code?: string }).code === '23503' ? missingOrganization() : error
 }
 
 /** The writes of these ids, as far as there are any. */
-export async function findWrites(
+export async function findSharedWrites(
   query: Query,
   ids: readonly string[],
 ): Promise<Map<string, SharedWrite>> {
@@ -92,7 +95,7 @@ export async function findWrites(
 }
 
 /** What is pending of a memory. */
-export async function pendingOf(
+export async function listPendingWrites(
   query: Query,
   { org, memory }: { org: string; memory: string },
 ): Promise<SharedWrite[]> {
@@ -106,7 +109,7 @@ export async function pendingOf(
 }
 
 /** What has been pending for half a minute and is to be looked after now, the longest waiting first. */
-export async function dueWrites(query: Query, max: number): Promise<SharedWrite[]> {
+export async function dueSharedWrites(query: Query, max: number): Promise<SharedWrite[]> {
   const { rows } = await query<SharedWrite>(
     `select ${columns} from shared_writes
      where state = 'pending' and due_at < now() order by due_at limit $1`,
@@ -117,7 +120,7 @@ export async function dueWrites(query: Query, max: number): Promise<SharedWrite[
 }
 
 /** Looks after these again when they are twice as old; what is a day old will not come about. */
-export async function postponeWrites(query: Query, ids: readonly string[]): Promise<void> {
+export async function postponeSharedWrites(query: Query, ids: readonly string[]): Promise<void> {
   await query(
     `with old as (
        delete from shared_writes
@@ -137,7 +140,7 @@ export async function postponeWrites(query: Query, ids: readonly string[]): Prom
  *
  * @returns the ids of those that were pending until now.
  */
-export async function completeWrites(
+export async function completeSharedWrites(
   { query }: Transaction,
   writes: readonly Pick<SharedWrite, 'id' | 'actions' | 'before' | 'after'>[],
 ): Promise<Set<string>> {
@@ -170,7 +173,7 @@ export async function completeWrites(
 export const historyDays = 30
 
 /** Forgets what shared memories said before and after changes of long ago. @returns how many. */
-export async function dropOldWrites(query: Query): Promise<number> {
+export async function dropOldSharedWrites(query: Query): Promise<number> {
   const { rowCount } = await query(
     `delete from shared_writes where id = any(array(
        select id from shared_writes

@@ -1,16 +1,16 @@
 import { Refusal } from '#shared/core/errors.ts'
 import type { Admin } from '#shared/access/admin.ts'
-import { nameAsked } from '#shared/org/normalize.ts'
-import { changePolicy, organizationOf, removeOnce } from '#shared/org/policy.ts'
+import { normalizeName } from '#shared/org/normalize.ts'
+import { changePolicy, requireOrganization, removeOnce } from '#shared/org/policy-change.ts'
 import type { Query, Transaction, Postgres } from '#shared/storage/postgres/connect.ts'
 import { listRoles, relabelRoles } from '#shared/org/roles.postgres.ts'
-import { tagSetsOf } from '#shared/vault/base/tag-sets.postgres.ts'
+import { listTagSets } from '#shared/vault/base/tag-sets.postgres.ts'
 import {
   deleteTag,
   findTag,
   insertTag,
   listTags,
-  takeFormerLabel,
+  removeFormerLabel,
   updateTag,
   type TagChange,
   type TagRow,
@@ -18,20 +18,20 @@ import {
 import type { RelabelJob } from '#shared/domain/job-payloads.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 
-type Acting = { admin: Admin; org: string }
+type OrgAdmin = { admin: Admin; org: string }
 
-const taken = 'The organization has a tag of this label already'
+const labelTaken = 'The organization has a tag of this label already'
 
 /**
  * Tags of an organization, oldest first.
  *
  * @throws Refusal `missing`.
  */
-export async function tagsOfOrg(
+export async function listOrgTags(
   { postgres }: { postgres: Postgres },
-  { admin, org }: Acting,
+  { admin, org }: OrgAdmin,
 ): Promise<TagRow[]> {
-  await organizationOf(postgres.query, admin, org)
+  await requireOrganization(postgres.query, admin, org)
   return listTags(postgres.query, org)
 }
 
@@ -44,18 +44,18 @@ export async function tagsOfOrg(
  */
 export const createTag = (
   backend: { postgres: Postgres },
-  { admin, org }: Acting,
+  { admin, org }: OrgAdmin,
   operation: string,
-  { label: named, question, examples, negatives }: TagChange & { label: string },
+  { label: givenLabel, question, examples, negatives }: TagChange & { label: string },
 ): Promise<TagRow> =>
-  changePolicy(backend, { admin, org, taken }, async tx => {
-    const label = nameAsked(named, 'label')
-    const made = await findTag(tx.query, org, operation)
-    if (made) return made
-    requireOneTag(label)
+  changePolicy(backend, { admin, org, conflictMessage: labelTaken }, async tx => {
+    const label = normalizeName(givenLabel, 'label')
+    const existing = await findTag(tx.query, org, operation)
+    if (existing) return existing
+    requireNotWildcard(label)
     // Memories may bear it already: nobody sees more of them until a role allows it.
-    if (await takeFormerLabel(tx, org, label, operation)) {
-      await requireUnborne(tx, await organizationOf(tx.query, admin, org), label)
+    if (await removeFormerLabel(tx, org, label, operation)) {
+      await requireUnusedLabel(tx, await requireOrganization(tx.query, admin, org), label)
     }
     await insertTag(tx, {
       id: operation,
@@ -65,7 +65,7 @@ export const createTag = (
       examples: examples ?? [],
       negatives: negatives ?? [],
     })
-    return tagOf(tx.query, org, operation)
+    return requireTag(tx.query, org, operation)
   })
 
 /**
@@ -79,20 +79,20 @@ export const createTag = (
  */
 export const changeTag = (
   backend: { postgres: Postgres; queue: Queue },
-  { admin, org }: Acting,
+  { admin, org }: OrgAdmin,
   id: string,
   { operation, label, ...others }: TagChange & { operation: string },
 ): Promise<TagRow> =>
-  changePolicy(backend, { admin, org, taken }, async tx => {
-    const before = await tagOf(tx.query, org, id)
+  changePolicy(backend, { admin, org, conflictMessage: labelTaken }, async tx => {
+    const before = await requireTag(tx.query, org, id)
     const { label: from } = before
-    const change = { ...others, label: label && nameAsked(label, 'label') }
-    const { vault, epoch } = await organizationOf(tx.query, admin, org)
+    const change = { ...others, label: label && normalizeName(label, 'label') }
+    const { vault, epoch } = await requireOrganization(tx.query, admin, org)
     if (change.label !== undefined && change.label !== from) {
       await claimLabel(tx, { org, vault }, before, change.label)
     }
     await updateTag(tx, id, change)
-    const tag = await tagOf(tx.query, org, id)
+    const tag = await requireTag(tx.query, org, id)
     if (tag.label === from) return tag
     await relabelRoles(tx, org, { from, to: tag.label })
     const data: RelabelJob = { org, vault, epoch, operation, actor: admin.email, tag: tag.id, from }
@@ -109,19 +109,19 @@ export const changeTag = (
  */
 export const removeTag = (
   backend: { postgres: Postgres },
-  { admin, org }: Acting,
+  { admin, org }: OrgAdmin,
   id: string,
   operation: string,
 ): Promise<void> =>
   changePolicy(backend, { admin, org }, tx =>
     removeOnce(tx, { org, operation }, async () => {
-      const { label } = await tagOf(tx.query, org, id)
+      const { label } = await requireTag(tx.query, org, id)
       await relabelRoles(tx, org, { from: label, to: null })
       await deleteTag(tx, id)
     }),
   )
 
-async function tagOf(query: Query, org: string, id: string): Promise<TagRow> {
+async function requireTag(query: Query, org: string, id: string): Promise<TagRow> {
   const tag = await findTag(query, org, id)
   if (tag) return tag
   throw new Refusal('missing', 'No such tag', 'GET /v1/orgs/:orgId/tags lists them')
@@ -138,34 +138,34 @@ async function claimLabel(
   { id, label: from, former }: TagRow,
   label: string,
 ): Promise<void> {
-  requireOneTag(label)
-  await takeFormerLabel(tx, org, label, id)
-  if (!former.includes(label)) await requireUnborne(tx, { vault }, label)
+  requireNotWildcard(label)
+  await removeFormerLabel(tx, org, label, id)
+  if (!former.includes(label)) await requireUnusedLabel(tx, { vault }, label)
   const roles = await listRoles(tx.query, org)
-  const opened = roles.find(
+  const exposingRole = roles.find(
     ({ allowedTags }) =>
       !['*', from].some(one => allowedTags.includes(one)) && allowedTags.includes(label),
   )
-  if (!opened || !(await isBorne(tx, { vault }, [from, ...former]))) return
+  if (!exposingRole || !(await isLabelInUse(tx, { vault }, [from, ...former]))) return
   throw new Refusal(
     'conflict',
-    `The role ${opened.name} allows this label, and does not see what the tag is on`,
+    `The role ${exposingRole.name} allows this label, and does not see what the tag is on`,
     'Change the role first, or choose another label: a new label shows nobody more than before',
   )
 }
 
-function requireOneTag(label: string): void {
+function requireNotWildcard(label: string): void {
   if (label !== '*') return
   throw new Refusal('invalid', 'label must not be *', 'In a role * stands for every tag')
 }
 
 /** What bears a label, be it of a tag that was renamed or is gone, must not pass for something else. */
-async function requireUnborne(
+async function requireUnusedLabel(
   tx: Transaction,
-  place: { vault: string },
+  scope: { vault: string },
   label: string,
 ): Promise<void> {
-  if (!(await isBorne(tx, place, [label]))) return
+  if (!(await isLabelInUse(tx, scope, [label]))) return
   throw new Refusal(
     'conflict',
     'Memories bear this label that are not about this tag',
@@ -173,11 +173,11 @@ async function requireUnborne(
   )
 }
 
-async function isBorne(
+async function isLabelInUse(
   { query }: Transaction,
-  place: { vault: string },
+  scope: { vault: string },
   labels: readonly string[],
 ): Promise<boolean> {
-  const sets = await tagSetsOf(query, place)
+  const sets = await listTagSets(query, scope)
   return sets.some(({ tags, memories }) => memories > 0 && labels.some(one => tags.includes(one)))
 }

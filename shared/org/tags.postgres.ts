@@ -80,7 +80,7 @@ export async function updateTag(
 }
 
 /** Takes a label that another tag had before from it. @returns whether one had. */
-export async function takeFormerLabel(
+export async function removeFormerLabel(
   tx: Transaction,
   org: string,
   label: string,

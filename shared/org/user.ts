@@ -1,14 +1,14 @@
-import { retireVaults } from '#shared/vault/delete/retire.ts'
+import { retireVaults } from '#shared/vault/delete/retire-vaults.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { mintId } from '#shared/core/ids.ts'
 import type { Admin } from '#shared/access/admin.ts'
-import { hashOfKey, maskKey, mintKey } from '#shared/access/key.ts'
-import { isEmail, personOf } from '#shared/org/normalize.ts'
-import { changePolicy, organizationOf } from '#shared/org/policy.ts'
-import { requireFewLabels } from '#shared/org/role.ts'
+import { hashKey, maskKey, mintKey } from '#shared/access/key.ts'
+import { isEmail, normalizeMemberId } from '#shared/org/normalize.ts'
+import { changePolicy, requireOrganization } from '#shared/org/policy-change.ts'
+import { requireAllowedTagsLimit } from '#shared/org/role.ts'
 import { insertVault } from '#shared/access/accounts.postgres.ts'
 import type { Query, Transaction, Postgres } from '#shared/storage/postgres/connect.ts'
-import { standingOf } from '#shared/vault/base/erasures.postgres.ts'
+import { findOperationStatus } from '#shared/vault/base/erasures.postgres.ts'
 import { insertMemberKey, revokeUserKeys } from '#shared/access/member-keys.postgres.ts'
 import {
   deleteUser,
@@ -22,10 +22,10 @@ import {
   type UserRow,
 } from '#shared/org/users.postgres.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
-import type { Images } from '#shared/search/index/vault-indexes.ts'
+import type { VaultIndexes } from '#shared/search/index/vault-indexes.ts'
 import type { Config } from '#shared/core/config.ts'
 
-type Acting = { admin: Admin; org: string }
+type OrgAdmin = { admin: Admin; org: string }
 
 const takenEmail = 'The organization has a user of this email already'
 
@@ -34,11 +34,11 @@ const takenEmail = 'The organization has a user of this email already'
  *
  * @throws Refusal `missing`.
  */
-export async function usersOf(
+export async function listOrgUsers(
   { postgres }: { postgres: Postgres },
-  { admin, org }: Acting,
+  { admin, org }: OrgAdmin,
 ): Promise<UserRow[]> {
-  await organizationOf(postgres.query, admin, org)
+  await requireOrganization(postgres.query, admin, org)
   return listUsers(postgres.query, org)
 }
 
@@ -53,25 +53,25 @@ type NewUser = UserChange & { email: string; roleIds?: string[] | undefined }
  */
 export const createUser = (
   backend: { postgres: Postgres },
-  { admin, org }: Acting,
+  { admin, org }: OrgAdmin,
   operation: string,
   { email, firstName, lastName, roleIds }: NewUser,
 ): Promise<UserRow> =>
-  changePolicy(backend, { admin, org, taken: takenEmail }, async tx => {
-    const made = await findUser(tx.query, org, operation)
-    if (made) return made
+  changePolicy(backend, { admin, org, conflictMessage: takenEmail }, async tx => {
+    const existing = await findUser(tx.query, org, operation)
+    if (existing) return existing
     const vault = await insertVault(tx, admin.account)
     await insertUser(tx, {
       id: operation,
       org,
       vault,
-      teamMemberId: personOf(email),
-      email: personOf(email),
+      teamMemberId: normalizeMemberId(email),
+      email: normalizeMemberId(email),
       firstName: firstName ?? null,
       lastName: lastName ?? null,
     })
-    if (roleIds) await giveRoles(tx, org, operation, roleIds)
-    return userOf(tx.query, org, operation)
+    if (roleIds) await replaceUserRoles(tx, org, operation, roleIds)
+    return requireUser(tx.query, org, operation)
   })
 
 /**
@@ -82,15 +82,15 @@ export const createUser = (
  */
 export const changeUser = (
   backend: { postgres: Postgres },
-  { admin, org }: Acting,
+  { admin, org }: OrgAdmin,
   id: string,
   { roleIds, email, ...names }: UserChange & { roleIds?: string[] | undefined },
 ): Promise<UserRow> =>
-  changePolicy(backend, { admin, org, taken: takenEmail }, async tx => {
-    await userOf(tx.query, org, id)
-    await updateUser(tx, id, { ...names, email: email && personOf(email) })
-    if (roleIds) await giveRoles(tx, org, id, roleIds)
-    return userOf(tx.query, org, id)
+  changePolicy(backend, { admin, org, conflictMessage: takenEmail }, async tx => {
+    await requireUser(tx.query, org, id)
+    await updateUser(tx, id, { ...names, email: email && normalizeMemberId(email) })
+    if (roleIds) await replaceUserRoles(tx, org, id, roleIds)
+    return requireUser(tx.query, org, id)
   })
 
 /**
@@ -100,20 +100,20 @@ export const changeUser = (
  * @throws Refusal `missing`.
  */
 export async function removeUser(
-  backend: { postgres: Postgres; queue: Queue; images: Images },
-  { admin, org }: Acting,
+  backend: { postgres: Postgres; queue: Queue; vaultIndexes: VaultIndexes },
+  { admin, org }: OrgAdmin,
   id: string,
   operation: string,
 ): Promise<void> {
   const { account, keyHash } = admin
   const vault = await changePolicy(backend, { admin, org }, async tx => {
-    if (await standingOf(tx.query, operation)) return null
-    const user = await userOf(tx.query, org, id)
+    if (await findOperationStatus(tx.query, operation)) return null
+    const user = await requireUser(tx.query, org, id)
     await retireVaults(tx, backend, { operation, account, keyHash, vaults: [user.vault] })
     await deleteUser(tx, id)
     return user.vault
   })
-  if (vault) backend.images.forget(vault)
+  if (vault) backend.vaultIndexes.forget(vault)
 }
 
 /**
@@ -123,14 +123,14 @@ export async function removeUser(
  */
 export const assignRoles = (
   backend: { postgres: Postgres },
-  { admin, org }: Acting,
+  { admin, org }: OrgAdmin,
   roleIds: string[],
-  whom: (tx: Transaction) => Promise<UserRow>,
+  resolveUser: (tx: Transaction) => Promise<UserRow>,
 ): Promise<UserRow> =>
   changePolicy(backend, { admin, org }, async tx => {
-    const user = await whom(tx)
-    await giveRoles(tx, org, user.id, roleIds)
-    return userOf(tx.query, org, user.id)
+    const user = await resolveUser(tx)
+    await replaceUserRoles(tx, org, user.id, roleIds)
+    return requireUser(tx.query, org, user.id)
   })
 
 /**
@@ -142,7 +142,7 @@ export async function ensureUser(
   tx: Transaction,
   { org, account, name }: { org: string; account: string; name: string },
 ): Promise<UserRow> {
-  const teamMemberId = personOf(name)
+  const teamMemberId = normalizeMemberId(name)
   if (teamMemberId === '') throw new Refusal('invalid', 'team_member_id holds no name')
   const known = await findUserByName(tx.query, org, teamMemberId)
   if (known) return known
@@ -156,7 +156,7 @@ export async function ensureUser(
     firstName: null,
     lastName: null,
   })
-  return userOf(tx.query, org, id)
+  return requireUser(tx.query, org, id)
 }
 
 /**
@@ -167,16 +167,16 @@ export async function ensureUser(
  */
 export const mintUserKey = (
   backend: { postgres: Postgres; config: Config },
-  { admin, org }: Acting,
+  { admin, org }: OrgAdmin,
   id: string,
 ): Promise<{ key: string; rotated: boolean; createdAt: Date }> =>
   changePolicy(backend, { admin, org }, async tx => {
-    const user = await userOf(tx.query, org, id)
+    const user = await requireUser(tx.query, org, id)
     const rotated = (await revokeUserKeys(tx, user.id)) > 0
     const key = mintKey('vault')
     const createdAt = await insertMemberKey(tx, {
       id: mintId(),
-      hash: hashOfKey(backend.config.keyPepper, key),
+      hash: hashKey(backend.config.keyPepper, key),
       org,
       user: user.id,
       account: admin.account,
@@ -194,13 +194,13 @@ export const mintUserKey = (
  *
  * @throws Refusal `missing`.
  */
-export async function userOf(query: Query, org: string, id: string): Promise<UserRow> {
+export async function requireUser(query: Query, org: string, id: string): Promise<UserRow> {
   const user = await findUser(query, org, id)
   if (user) return user
   throw new Refusal('missing', 'No such user', 'GET /v1/orgs/:orgId/users lists them')
 }
 
-async function giveRoles(
+async function replaceUserRoles(
   tx: Transaction,
   org: string,
   user: string,
@@ -210,5 +210,5 @@ async function giveRoles(
   if (!(await replaceRoles(tx, { org, user, roles }))) {
     throw new Refusal('missing', 'No such role', 'GET /v1/orgs/:orgId/roles lists them')
   }
-  await requireFewLabels(tx, { user })
+  await requireAllowedTagsLimit(tx, { user })
 }

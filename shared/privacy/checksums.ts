@@ -37,14 +37,14 @@ export function isSocialSecurityNumber(text: string): boolean {
 const controlLetters = 'TRWAGMYFPDXBNJZSQVHLCKE'
 
 /** DNI and NIE of Spain: the letter is the number modulo 23, X, Y and Z count as 0, 1 and 2. */
-export function isSpanishNumber(text: string): boolean {
+export function isSpanishNationalId(text: string): boolean {
   const number = text.replace('-', '')
   const digits = number.slice(0, -1).replace(/^[XYZ]/, letter => String('XYZ'.indexOf(letter)))
   return controlLetters[Number(digits) % 23] === number.at(-1)
 }
 
 /** CPF of Brazil: two check digits, each over all digits before it. */
-export function isBrazilianNumber(text: string): boolean {
+export function isBrazilianCpf(text: string): boolean {
   const digits = text.replaceAll(/\D/g, '')
   if (/^(\d)\1+$/.test(digits)) return false
   const checkAfter = (count: number): number => {
@@ -56,13 +56,13 @@ export function isBrazilianNumber(text: string): boolean {
 }
 
 /** NIR of France: two check digits make 97 with the rest; of Corsica 2A counts as 19 and 2B as 18. */
-export function isFrenchNumber(text: string): boolean {
+export function isFrenchNir(text: string): boolean {
   const number = text.replaceAll(' ', '').replace('2A', '19').replace('2B', '18')
   return 97n - (BigInt(number.slice(0, 13)) % 97n) === BigInt(number.slice(13))
 }
 
 /** Each part of an address in numbers is at most 255; `0.0.0.0` and the loopback name nobody. */
-export function isPublicIp(text: string): boolean {
+export function isNonLoopbackIpv4(text: string): boolean {
   const parts = text.split('.').map(Number)
   return parts.every(part => part <= 255) && parts[0] !== 0 && parts[0] !== 127
 }
@@ -72,10 +72,10 @@ const ipv6Ranges =
   /^(?:[23][\da-f]{3}:|fe[89ab][\da-f]:|f[cd][\da-f]{2}:|ff[\da-f]{2}:|::ffff:|64:ff9b:)/i
 
 /** An address of a range that is in use: `a::b` and a time of day are none, and `::1` names nobody. */
-export const isIpv6 = (text: string): boolean => isIPv6(text) && ipv6Ranges.test(text)
+export const isAssignedIpv6 = (text: string): boolean => isIPv6(text) && ipv6Ranges.test(text)
 
 /** Bits per character, as its own letters are spread: words have about 3, random keys above 3.5. */
-export function entropyOf(text: string): number {
+export function shannonEntropy(text: string): number {
   const counts = new Map<string, number>()
   for (const sign of text) counts.set(sign, (counts.get(sign) ?? 0) + 1)
   let bits = 0

@@ -1,91 +1,111 @@
 import {
-  entropyOf,
-  isBrazilianNumber,
+  shannonEntropy,
+  isBrazilianCpf,
   isCardNumber,
-  isFrenchNumber,
+  isFrenchNir,
   isIban,
-  isIpv6,
-  isPublicIp,
+  isAssignedIpv6,
+  isNonLoopbackIpv4,
   isSocialSecurityNumber,
-  isSpanishNumber,
+  isSpanishNationalId,
 } from '#shared/privacy/checksums.ts'
 
 /** What should not be remembered, by what it is. */
-export const kinds = ['secret', 'card', 'iban', 'national-id', 'email', 'phone', 'ip'] as const
-export type Kind = (typeof kinds)[number]
+export const redactionKinds = [
+  'secret',
+  'card',
+  'iban',
+  'national-id',
+  'email',
+  'phone',
+  'ip',
+] as const
+export type RedactionKind = (typeof redactionKinds)[number]
 
 /** What harms whoever wrote it wherever it turns up again; the others are often the point of a memory. */
-export const usualKinds: readonly Kind[] = ['secret', 'card', 'iban', 'national-id']
+export const defaultRedactionKinds: readonly RedactionKind[] = [
+  'secret',
+  'card',
+  'iban',
+  'national-id',
+]
 
 export type Detector = {
-  kind: Kind
+  kind: RedactionKind
   /** Global, with flag `d`; of a match the group `it` goes, or all of it. Repetitions are bounded. */
   pattern: RegExp
   /** What looks right and is not, stays. */
-  holds?: (found: string) => boolean
+  isValid?: (found: string) => boolean
 }
 
-const secret = (pattern: RegExp, holds?: Detector['holds']): Detector => ({
+const secretDetector = (pattern: RegExp, holds?: Detector['isValid']): Detector => ({
   kind: 'secret',
   pattern,
-  ...(holds && { holds }),
+  ...(holds && { isValid: holds }),
 })
 
 /** Of those states that put a check digit into them, or never give out some. */
-const nationalId = (pattern: RegExp, holds: (found: string) => boolean): Detector => ({
+const nationalIdDetector = (pattern: RegExp, holds: (found: string) => boolean): Detector => ({
   kind: 'national-id',
   pattern,
-  holds,
+  isValid: holds,
 })
 
 /** A word somebody would type as a password: long enough, and not of letters alone. */
-const isPassword = (text: string): boolean => /[\d\W_]/.test(text) && /[a-z]/i.test(text)
+const looksLikePassword = (text: string): boolean => /[\d\W_]/.test(text) && /[a-z]/i.test(text)
 
-const isRandom = (text: string): boolean => entropyOf(text) > 3.2 && /\d/.test(text)
+const looksRandom = (text: string): boolean => shannonEntropy(text) > 3.2 && /\d/.test(text)
 
 /** Token forms are those their makers document for secret scanning. */
 export const detectors: readonly Detector[] = [
-  secret(
+  secretDetector(
     /-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[\s\S]{0,8000}?-----END [A-Z ]{0,30}PRIVATE KEY-----/dg,
   ),
-  secret(/\b(?:AKIA|ASIA)[A-Z0-9]{16}\b/dg),
-  secret(/\bgh[pousr]_[A-Za-z0-9]{36,251}\b/dg),
-  secret(/\bgithub_pat_[A-Za-z0-9_]{22,244}\b/dg),
-  secret(/\bglpat-[A-Za-z0-9_-]{20,64}/dg),
-  secret(/\bsk-(?:ant-|proj-|or-v1-)?[A-Za-z0-9_-]{20,200}/dg, isRandom),
-  secret(/\b[rs]k_(?:live|test)_[A-Za-z0-9]{16,200}\b/dg),
-  secret(/\bxox[abeoprs]-[A-Za-z0-9-]{10,200}/dg),
-  secret(/\bAIza[A-Za-z0-9_-]{35}/dg),
-  secret(/\bya29\.[A-Za-z0-9_-]{20,400}/dg),
-  secret(/\bnpm_[A-Za-z0-9]{36}\b/dg),
-  secret(/\bpypi-[A-Za-z0-9_-]{50,200}/dg),
-  secret(/\bSG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}/dg),
-  secret(/\bhf_[A-Za-z0-9]{34}\b/dg),
-  secret(/\bmk_(?:org_|admin_)?[A-Za-z0-9]{32}\b/dg),
-  secret(/\bmk_[A-Za-z0-9_-]{32,64}/dg, isRandom),
-  secret(/\bwhsec_[A-Za-z0-9+/_-]{24,120}={0,2}/dg),
-  secret(/\beyJ[A-Za-z0-9_-]{10,2000}\.eyJ[A-Za-z0-9_-]{10,4000}\.[A-Za-z0-9_-]{10,2000}/dg),
-  secret(/\b[a-z][a-z0-9+]{1,20}:\/\/[^\s:/@]{0,64}:(?<it>[^\s:/@]{3,128})@[^\s/]{1,255}/dgi),
-  secret(
+  secretDetector(/\b(?:AKIA|ASIA)[A-Z0-9]{16}\b/dg),
+  secretDetector(/\bgh[pousr]_[A-Za-z0-9]{36,251}\b/dg),
+  secretDetector(/\bgithub_pat_[A-Za-z0-9_]{22,244}\b/dg),
+  secretDetector(/\bglpat-[A-Za-z0-9_-]{20,64}/dg),
+  secretDetector(/\bsk-(?:ant-|proj-|or-v1-)?[A-Za-z0-9_-]{20,200}/dg, looksRandom),
+  secretDetector(/\b[rs]k_(?:live|test)_[A-Za-z0-9]{16,200}\b/dg),
+  secretDetector(/\bxox[abeoprs]-[A-Za-z0-9-]{10,200}/dg),
+  secretDetector(/\bAIza[A-Za-z0-9_-]{35}/dg),
+  secretDetector(/\bya29\.[A-Za-z0-9_-]{20,400}/dg),
+  secretDetector(/\bnpm_[A-Za-z0-9]{36}\b/dg),
+  secretDetector(/\bpypi-[A-Za-z0-9_-]{50,200}/dg),
+  secretDetector(/\bSG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}/dg),
+  secretDetector(/\bhf_[A-Za-z0-9]{34}\b/dg),
+  secretDetector(/\bmk_(?:org_|admin_)?[A-Za-z0-9]{32}\b/dg),
+  secretDetector(/\bmk_[A-Za-z0-9_-]{32,64}/dg, looksRandom),
+  secretDetector(/\bwhsec_[A-Za-z0-9+/_-]{24,120}={0,2}/dg),
+  secretDetector(
+    /\beyJ[A-Za-z0-9_-]{10,2000}\.eyJ[A-Za-z0-9_-]{10,4000}\.[A-Za-z0-9_-]{10,2000}/dg,
+  ),
+  secretDetector(
+    /\b[a-z][a-z0-9+]{1,20}:\/\/[^\s:/@]{0,64}:(?<it>[^\s:/@]{3,128})@[^\s/]{1,255}/dgi,
+  ),
+  secretDetector(
     /\b(?:api[ _-]?key|access[ _-]?key|secret(?:[ _-]key)?|auth[ _-]?token|token|client[ _-]?secret)["']?\s{0,3}(?:[:=]|is)\s{0,3}["']?(?<it>[A-Za-z0-9+/_.=-]{16,200})/dgi,
-    isRandom,
+    looksRandom,
   ),
-  secret(
+  secretDetector(
     /\b(?:password|passwort|passwd|passphrase|pwd)["']?\s{0,3}(?::|=|is\b|ist\b)\s{0,3}["']?(?<it>[^\s"',;]{6,100}[^\s"',;.!?])/dgi,
-    isPassword,
+    looksLikePassword,
   ),
-  { kind: 'card', pattern: /(?<![\d.-])\d(?:[ -]?\d){12,18}(?![\d-])/dg, holds: isCardNumber },
+  { kind: 'card', pattern: /(?<![\d.-])\d(?:[ -]?\d){12,18}(?![\d-])/dg, isValid: isCardNumber },
   {
     kind: 'iban',
     pattern: /\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b/dg,
-    holds: isIban,
+    isValid: isIban,
   },
-  nationalId(/(?<![\d-])\d{3}-\d{2}-\d{4}(?![\d-])/dg, isSocialSecurityNumber),
-  nationalId(/(?<![\w.-])\d{3}\.\d{3}\.\d{3}-\d{2}(?![\w-])/dg, isBrazilianNumber),
-  nationalId(/(?<![\w-])(?:\d{8}|[XYZ]\d{7})-?[A-HJ-NP-TV-Z](?![\w-])/dg, isSpanishNumber),
-  nationalId(
+  nationalIdDetector(/(?<![\d-])\d{3}-\d{2}-\d{4}(?![\d-])/dg, isSocialSecurityNumber),
+  nationalIdDetector(/(?<![\w.-])\d{3}\.\d{3}\.\d{3}-\d{2}(?![\w-])/dg, isBrazilianCpf),
+  nationalIdDetector(
+    /(?<![\w-])(?:\d{8}|[XYZ]\d{7})-?[A-HJ-NP-TV-Z](?![\w-])/dg,
+    isSpanishNationalId,
+  ),
+  nationalIdDetector(
     /(?<![\w.-])[12] ?\d{2} ?(?:0[1-9]|1[0-2]) ?(?:\d{2}|2[AB]) ?\d{3} ?\d{3} ?\d{2}(?![\w-])/dg,
-    isFrenchNumber,
+    isFrenchNir,
   ),
   {
     kind: 'email',
@@ -99,12 +119,12 @@ export const detectors: readonly Detector[] = [
   {
     kind: 'ip',
     pattern: /(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.]*\d)/dg,
-    holds: isPublicIp,
+    isValid: isNonLoopbackIpv4,
   },
   {
     kind: 'ip',
     pattern:
       /(?<![\w:.])(?:[\da-f]{0,4}:){2,7}(?:\d{1,3}(?:\.\d{1,3}){3}|[\da-f]{1,4}|(?<=::))(?!\w|:[\w:])/dgi,
-    holds: isIpv6,
+    isValid: isAssignedIpv6,
   },
 ]

@@ -1,11 +1,20 @@
-import type { StoredRedaction } from '#shared/privacy/redaction-policy.ts'
-import { usualKinds, type Kind } from '#shared/privacy/detectors.ts'
+import type { StoredRedactionPolicy } from '#shared/privacy/apply-redaction.ts'
+import { defaultRedactionKinds, type RedactionKind } from '#shared/privacy/detectors.ts'
 
 /** A decision about private data, and where it comes from. */
-export type Policy = { redaction: StoredRedaction; from: 'default' | 'account' | 'organization' }
+export type EffectivePolicy = {
+  redaction: StoredRedactionPolicy
+  decidedBy: 'default' | 'account' | 'organization'
+}
 
-export const undecided: StoredRedaction = { mode: 'off', kinds: usualKinds }
+export const defaultRedaction: StoredRedactionPolicy = { mode: 'off', kinds: defaultRedactionKinds }
 
-export type Asked = { mode: StoredRedaction['mode']; kinds?: readonly Kind[] | undefined }
+export type RedactionInput = {
+  mode: StoredRedactionPolicy['mode']
+  kinds?: readonly RedactionKind[] | undefined
+}
 
-export const decided = ({ mode, kinds = usualKinds }: Asked): StoredRedaction => ({ mode, kinds })
+export const toStoredRedaction = ({
+  mode,
+  kinds = defaultRedactionKinds,
+}: RedactionInput): StoredRedactionPolicy => ({ mode, kinds })

@@ -1,18 +1,18 @@
 import {
-  claimDue,
-  nextDue,
-  recordTry,
+  claimDueDeliveries,
+  nextDeliveryDelay,
+  recordAttempt,
   type DueDelivery,
 } from '#shared/webhooks/deliveries.postgres.ts'
 import { dueChannel } from '#shared/webhooks/event.ts'
-import { createSender, type Sender } from '#shared/webhooks/send.ts'
+import { createWebhookSender, type WebhookSender } from '#shared/webhooks/send.ts'
 import { openSecret } from '#shared/webhooks/webhook.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
 import type { Seal } from '#shared/core/seal.ts'
 import type { Log } from '#shared/core/log.ts'
 import type { Config } from '#shared/core/config.ts'
 
-type Delivering = { postgres: Postgres; seal: Seal; log: Log }
+type DeliveryBackend = { postgres: Postgres; seal: Seal; log: Log }
 
 /** After the first try; three days in all, as Standard Webhooks suggests. */
 const retrySeconds = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400] as const
@@ -29,11 +29,11 @@ const leaseSeconds = 60
  * @throws Refusal `unavailable` when the database is out of reach: what was sent may be sent again.
  */
 export async function deliverDue(
-  backend: Delivering,
-  sender: Sender,
+  backend: DeliveryBackend,
+  sender: WebhookSender,
   signal?: AbortSignal,
 ): Promise<number> {
-  const due = await claimDue(backend.postgres.query, {
+  const due = await claimDueDeliveries(backend.postgres.query, {
     perWebhook: 5,
     webhooks: 20,
     leaseSeconds,
@@ -43,80 +43,81 @@ export async function deliverDue(
 }
 
 async function deliver(
-  { postgres, seal, log }: Delivering,
-  sender: Sender,
+  { postgres, seal, log }: DeliveryBackend,
+  sender: WebhookSender,
   delivery: DueDelivery,
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const { id, webhook, url, event, attempts, secret, formerSecret } = delivery
   const secrets = [secret, ...(formerSecret === null ? [] : [formerSecret])]
-  const payload = payloadOf(delivery)
-  const opened = secrets.map(sealed => openSecret(seal, webhook, sealed))
-  const tried = await sender.send({ id, url, secrets: opened, payload }, signal)
+  const payload = buildPayload(delivery)
+  const signingSecrets = secrets.map(sealed => openSecret(seal, webhook, sealed))
+  const attempt = await sender.send({ id, url, secrets: signingSecrets, payload }, signal)
   // This process ends: whoever takes it next sends it again.
-  if (tried.error !== null && signal?.aborted) return
-  const pause = retrySeconds[attempts]
-  const off = await recordTry(postgres.query, delivery, {
-    tried,
-    retrySeconds: pause === undefined ? null : pause * (1 + Math.random() * jitter),
-    gone: tried.status === 410,
+  if (attempt.error !== null && signal?.aborted) return
+  const retryDelaySeconds = retrySeconds[attempts]
+  const disabledReason = await recordAttempt(postgres.query, delivery, {
+    attempt,
+    retrySeconds:
+      retryDelaySeconds === undefined ? null : retryDelaySeconds * (1 + Math.random() * jitter),
+    isGone: attempt.status === 410,
     failingDaysMax,
   })
-  if (tried.error !== null) log.info({ webhook, event, attempts, ...tried }, 'webhook.failed')
-  if (off) log.warn({ webhook, reason: off }, 'webhook.switched-off')
+  if (attempt.error !== null) log.info({ webhook, event, attempts, ...attempt }, 'webhook.failed')
+  if (disabledReason) log.warn({ webhook, reason: disabledReason }, 'webhook.switched-off')
 }
 
 /** The envelope of Standard Webhooks; the same for every try. */
-const payloadOf = ({ event, createdAt, data }: DueDelivery): string =>
+const buildPayload = ({ event, createdAt, data }: DueDelivery): string =>
   JSON.stringify({ type: event, timestamp: createdAt.toISOString(), data })
 
 /** Looked at this often even if nobody says that something is due. */
-const lookMs = 30_000
-const soonestMs = 250
+const pollIntervalMs = 30_000
+const pollIntervalMinMs = 250
 
 /**
  * Delivers what becomes due, in this process, until closed: at once when a transaction announces it, and
  * when the next try of something is due. Any number of processes may do so.
  */
-export async function watchOutbox(
-  backend: Delivering & { config: Config },
+export async function startWebhookDelivery(
+  backend: DeliveryBackend & { config: Config },
 ): Promise<{ close(): Promise<void> }> {
   const { postgres, log, config } = backend
-  const sender = createSender({ loopback: config.webhooksToLoopback })
+  const sender = createWebhookSender({ allowLoopback: config.allowLoopbackWebhooks })
   const closing = new AbortController()
   let timer: NodeJS.Timeout | undefined
   let running: Promise<void> | undefined
-  let asked = false
+  let isWakePending = false
 
   const run = async (): Promise<void> => {
-    let pause = lookMs
+    let delayMs = pollIntervalMs
     try {
       do {
-        asked = false
+        isWakePending = false
         while (!closing.signal.aborted && (await deliverDue(backend, sender, closing.signal)) > 0);
-      } while (asked && !closing.signal.aborted)
-      const next = await nextDue(postgres.query)
-      if (next !== null) pause = Math.min(lookMs, Math.max(soonestMs, next))
+      } while (isWakePending && !closing.signal.aborted)
+      const next = await nextDeliveryDelay(postgres.query)
+      if (next !== null) delayMs = Math.min(pollIntervalMs, Math.max(pollIntervalMinMs, next))
     } catch (error) {
       log.warn({ err: error }, 'webhooks.not-delivered')
     }
     running = undefined
     if (closing.signal.aborted) return
     clearTimeout(timer)
-    timer = setTimeout(wake, asked ? 0 : pause)
+    timer = setTimeout(wake, isWakePending ? 0 : delayMs)
   }
   const wake = (): void => {
-    asked = true
+    isWakePending = true
     if (!closing.signal.aborted) running ??= run()
   }
 
-  const listening = await postgres.listen(dueChannel, wake)
+  const subscription = await postgres.listen(dueChannel, wake)
   wake()
   return {
     async close() {
       closing.abort()
       clearTimeout(timer)
-      await Promise.all([running, listening.close()])
+      await Promise.all([running, subscription.close()])
       await sender.close()
     },
   }

@@ -2,7 +2,7 @@ import type { Query } from '#shared/storage/postgres/connect.ts'
 import { dueChannel } from '#shared/webhooks/event.ts'
 
 /** One try, as the log keeps it. */
-type LoggedTry = { at: string; status: number | null; error: string | null; ms: number }
+type LoggedAttempt = { at: string; status: number | null; error: string | null; ms: number }
 
 export type DeliveryRow = {
   id: string
@@ -12,7 +12,7 @@ export type DeliveryRow = {
   /** When a pending one is sent next. */
   dueAt: Date
   /** The newest ones, oldest first. */
-  tries: LoggedTry[]
+  tries: LoggedAttempt[]
   createdAt: Date
 }
 
@@ -93,7 +93,7 @@ export type DueDelivery = {
  * Takes messages that are due, a few of each webhook, so that a slow one keeps nobody waiting. Whoever
  * does not say within `leaseSeconds` how it went is taken to have died.
  */
-export async function claimDue(
+export async function claimDueDeliveries(
   query: Query,
   {
     perWebhook,
@@ -124,14 +124,14 @@ export async function claimDue(
 }
 
 /** How many tries the log keeps. */
-const triesMax = 30
+const loggedTriesMax = 30
 
-export type Outcome = {
-  tried: { status: number | null; error: string | null; ms: number }
+export type AttemptOutcome = {
+  attempt: { status: number | null; error: string | null; ms: number }
   /** Null when there is no next try. */
   retrySeconds: number | null
   /** 410: nobody is there any more. */
-  gone: boolean
+  isGone: boolean
   /** Days of nothing but failures after which nothing is sent any more. */
   failingDaysMax: number
 }
@@ -142,12 +142,12 @@ export type Outcome = {
  *
  * @returns why the webhook has been switched off by this, or null.
  */
-export async function recordTry(
+export async function recordAttempt(
   query: Query,
   { id, webhook }: Pick<DueDelivery, 'id' | 'webhook'>,
-  { tried, retrySeconds, gone, failingDaysMax }: Outcome,
+  { attempt, retrySeconds, isGone, failingDaysMax }: AttemptOutcome,
 ): Promise<'failures' | 'gone' | null> {
-  const isDelivered = tried.error === null
+  const isDelivered = attempt.error === null
   const { rows } = await query<{ reason: 'failures' | 'gone' | null }>(
     `with standing as (
        update webhooks set
@@ -167,7 +167,7 @@ export async function recordTry(
                       when $5::float8 is null or (select "off" from standing) then 'failed'
                       else state end,
          due_at = now() + make_interval(secs => coalesce($5, 0)),
-         tries = (case when jsonb_array_length(tries) >= ${triesMax} then tries - 0 else tries end)
+         tries = (case when jsonb_array_length(tries) >= ${loggedTriesMax} then tries - 0 else tries end)
                  || jsonb_build_array($4::jsonb || jsonb_build_object('at', now()))
        where id = $1
      ), given_up as (
@@ -175,14 +175,14 @@ export async function recordTry(
        where webhook = $2 and id <> $1 and state = 'pending' and (select "now" from standing)
      )
      select case when "now" then reason end as reason from standing`,
-    [id, webhook, isDelivered, JSON.stringify(tried), retrySeconds, gone, failingDaysMax],
+    [id, webhook, isDelivered, JSON.stringify(attempt), retrySeconds, isGone, failingDaysMax],
     'webhooks.tried',
   )
   return rows[0]?.reason ?? null
 }
 
 /** When the next message is due; null when none waits. */
-export async function nextDue(query: Query): Promise<number | null> {
+export async function nextDeliveryDelay(query: Query): Promise<number | null> {
   const { rows } = await query<{ ms: number | null }>(
     `select greatest(0, extract(epoch from min(due_at) - now()) * 1000)::float8 as ms
      from webhook_deliveries where state = 'pending'`,
@@ -192,7 +192,7 @@ export async function nextDue(query: Query): Promise<number | null> {
   return rows[0]?.ms ?? null
 }
 
-const keptDays = 30
+const deliveryRetentionDays = 30
 
 /** Forgets messages of long ago. @returns how many. */
 export async function dropOldDeliveries(query: Query): Promise<number> {
@@ -200,7 +200,7 @@ export async function dropOldDeliveries(query: Query): Promise<number> {
     `delete from webhook_deliveries where id = any(array(
        select id from webhook_deliveries
        where created_at < now() - make_interval(days => $1) and state <> 'pending' limit 10000))`,
-    [keptDays],
+    [deliveryRetentionDays],
   )
   return rowCount
 }

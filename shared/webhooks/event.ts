@@ -1,5 +1,5 @@
 /** What an account can be told. The rows that tell are written by triggers: see migration 0021. */
-export type EventName =
+export type WebhookEventName =
   | 'operation.finished'
   | 'reflection.suggested'
   | 'review.waiting'

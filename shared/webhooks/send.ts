@@ -1,9 +1,9 @@
 import { Webhook } from 'standardwebhooks'
 import { Agent, request } from 'undici'
-import { reachableLookup, requireTarget, type Reach } from '#shared/webhooks/address.ts'
+import { publicLookup, requirePublicUrl, type AddressPolicy } from '#shared/webhooks/ssrf-guard.ts'
 import { Refusal } from '#shared/core/errors.ts'
 
-type Message = {
+type WebhookMessage = {
   /** The same for every try: whoever is told twice can tell. */
   id: string
   url: string
@@ -13,57 +13,60 @@ type Message = {
 }
 
 /** How a try ended; `status` is null when there was no answer. */
-type Tried = { status: number | null; error: string | null; ms: number }
+type DeliveryAttempt = { status: number | null; error: string | null; ms: number }
 
-export type Sender = {
+export type WebhookSender = {
   /** Sends a signed message once; redirects are not followed, and of the answer only the status counts. */
-  send(message: Message, signal?: AbortSignal): Promise<Tried>
+  send(message: WebhookMessage, signal?: AbortSignal): Promise<DeliveryAttempt>
   close(): Promise<void>
 }
 
-const patience = { connectMs: 5_000, headMs: 10_000, wholeMs: 15_000 }
+const sendTimeouts = { connectMs: 5_000, responseMs: 10_000, totalMs: 15_000 }
 /** Of an answer, so that its connection can be used again. */
 const answerBytesMax = 64 * 1024
 
 /** Connections of webhooks; they reach what `reach` allows, whatever a name resolves to. */
-export function createSender(reach: Reach, bounds: Partial<typeof patience> = {}): Sender {
-  const { connectMs, headMs, wholeMs } = { ...patience, ...bounds }
+export function createWebhookSender(
+  addressPolicy: AddressPolicy,
+  bounds: Partial<typeof sendTimeouts> = {},
+): WebhookSender {
+  const { connectMs, responseMs, totalMs } = { ...sendTimeouts, ...bounds }
   const dispatcher = new Agent({
-    connect: { timeout: connectMs, lookup: reachableLookup(reach) },
-    headersTimeout: headMs,
-    bodyTimeout: headMs,
+    connect: { timeout: connectMs, lookup: publicLookup(addressPolicy) },
+    headersTimeout: responseMs,
+    bodyTimeout: responseMs,
     keepAliveTimeout: 5_000,
     pipelining: 1,
   })
   return {
     async send({ id, url, secrets, payload }, signal) {
       const begun = performance.now()
-      const ended = (status: number | null, error: string | null): Tried => ({
+      const attemptResult = (status: number | null, error: string | null): DeliveryAttempt => ({
         status,
         error,
         ms: Math.round(performance.now() - begun),
       })
       try {
-        const limit = AbortSignal.timeout(wholeMs)
-        const { statusCode, body } = await request(requireTarget(url, reach), {
+        const limit = AbortSignal.timeout(totalMs)
+        const { statusCode, body } = await request(requirePublicUrl(url, addressPolicy), {
           method: 'POST',
           dispatcher,
-          headers: headersOf(id, secrets, payload),
+          headers: buildHeaders(id, secrets, payload),
           body: payload,
           signal: signal ? AbortSignal.any([signal, limit]) : limit,
         })
         await body.dump({ limit: answerBytesMax })
-        const isTaken = statusCode >= 200 && statusCode < 300
-        return ended(statusCode, isTaken ? null : 'refused')
+        const isAccepted = statusCode >= 200 && statusCode < 300
+        return attemptResult(statusCode, isAccepted ? null : 'refused')
       } catch (error) {
-        return ended(null, reasonOf(error))
+        return attemptResult(null, failureReason(error))
       }
     },
     close: () => dispatcher.destroy(),
   }
 }
 
-function headersOf(id: string, secrets: readonly string[], payload: string) {
+function buildHeaders(id: string, secrets: readonly string[], payload: string) {
   const at = new Date()
   const signatures = secrets.map(secret => new Webhook(secret).sign(id, at, payload))
   return {
@@ -76,14 +79,16 @@ function headersOf(id: string, secrets: readonly string[], payload: string) {
 }
 
 /** By its kind: texts of errors name addresses of the network this runs in. */
-function reasonOf(error: unknown): string {
+function failureReason(error: unknown): string {
   if (error instanceof Refusal) return 'not a public address'
   const { name = '', code = '' } = error as { name?: string; code?: string }
   if (name === 'TimeoutError' || /TIMEOUT|TIMEDOUT/.test(code)) return 'timed out'
-  return reasons[code] ?? (/CERT|SSL|TLS|SIGNED/.test(code) ? 'certificate refused' : 'unreachable')
+  return (
+    reasonByCode[code] ?? (/CERT|SSL|TLS|SIGNED/.test(code) ? 'certificate refused' : 'unreachable')
+  )
 }
 
-const reasons: Record<string, string> = {
+const reasonByCode: Record<string, string> = {
   EPRIVATE: 'not a public address',
   ENOTFOUND: 'name not found',
   EAI_AGAIN: 'name not found',

@@ -16,11 +16,11 @@ import {
   type WebhookChange,
   type WebhookRow,
 } from '#shared/webhooks/webhooks.postgres.ts'
-import { requireTarget } from '#shared/webhooks/address.ts'
-import { testEvent, type EventName } from '#shared/webhooks/event.ts'
+import { requirePublicUrl } from '#shared/webhooks/ssrf-guard.ts'
+import { testEvent, type WebhookEventName } from '#shared/webhooks/event.ts'
 import type { Config } from '#shared/core/config.ts'
 
-type Keeping = { postgres: Postgres; seal: Seal; config: Config }
+type WebhookBackend = { postgres: Postgres; seal: Seal; config: Config }
 
 /** Of one account. */
 const webhooksMax = 20
@@ -28,11 +28,11 @@ const webhooksMax = 20
 /** A new signing secret: 32 random bytes in the form that libraries of Standard Webhooks take. */
 const mintSecret = (): string => `whsec_${randomBytes(32).toString('base64')}`
 
-const placeOf = (webhook: string): string => `webhooks:${webhook}`
+const sealContext = (webhook: string): string => `webhooks:${webhook}`
 
 /** @throws Error when it was sealed for another webhook, or by a key no longer configured. */
 export const openSecret = (seal: Seal, webhook: string, sealed: string): string =>
-  seal.open(sealed, placeOf(webhook))
+  seal.open(sealed, sealContext(webhook))
 
 /**
  * Subscribes an address to events. The secret is in the result and nowhere else in clear.
@@ -41,14 +41,14 @@ export const openSecret = (seal: Seal, webhook: string, sealed: string): string 
  * @throws Refusal `invalid` for an address nothing may be sent to; `conflict` when there are 20 already.
  */
 export async function createWebhook(
-  { postgres, seal, config }: Keeping,
+  { postgres, seal, config }: WebhookBackend,
   account: string,
   id: string,
-  { url, description, events }: { url: string; description: string; events: EventName[] },
+  { url, description, events }: { url: string; description: string; events: WebhookEventName[] },
 ): Promise<{ webhook: WebhookRow; secret: string }> {
-  const target = targetOf(config, url)
+  const target = toTargetUrl(config, url)
   const secret = mintSecret()
-  const sealed = seal.seal(secret, placeOf(id))
+  const sealed = seal.seal(secret, sealContext(id))
   const webhook = { id, account, url: target, description, events, secret: sealed }
   if (!(await postgres.transaction(tx => insertWebhook(tx, webhook, webhooksMax)))) {
     throw new Refusal(
@@ -57,20 +57,24 @@ export async function createWebhook(
       'Delete one that is not needed any more',
     )
   }
-  return { webhook: await webhookOf(postgres.query, account, id), secret }
+  return { webhook: await requireWebhook(postgres.query, account, id), secret }
 }
 
-const targetOf = (config: Keeping['config'], url: string): string =>
-  requireTarget(url, { loopback: config.webhooksToLoopback }).href
+const toTargetUrl = (config: WebhookBackend['config'], url: string): string =>
+  requirePublicUrl(url, { allowLoopback: config.allowLoopbackWebhooks }).href
 
 /** @throws Refusal `missing`. */
-export async function webhookOf(query: Query, account: string, id: string): Promise<WebhookRow> {
+export async function requireWebhook(
+  query: Query,
+  account: string,
+  id: string,
+): Promise<WebhookRow> {
   const webhook = isUuid(id) ? await findWebhook(query, account, id) : undefined
   if (webhook) return webhook
-  throw noSuchWebhook()
+  throw webhookNotFound()
 }
 
-export const noSuchWebhook = (): Refusal =>
+export const webhookNotFound = (): Refusal =>
   new Refusal('missing', 'No such webhook', 'GET /v1/account/webhooks lists those of the account')
 
 /**
@@ -79,17 +83,17 @@ export const noSuchWebhook = (): Refusal =>
  * @throws Refusal `missing`; `invalid` as `createWebhook`.
  */
 export async function changeWebhook(
-  { postgres, config }: Keeping,
+  { postgres, config }: WebhookBackend,
   account: string,
   id: string,
   { url, ...change }: WebhookChange,
 ): Promise<WebhookRow> {
-  const target = url === undefined ? undefined : targetOf(config, url)
+  const target = url === undefined ? undefined : toTargetUrl(config, url)
   const { query } = postgres
   const isChanged =
     isUuid(id) && (await updateWebhook(query, account, id, { ...change, url: target }))
-  if (!isChanged) throw noSuchWebhook()
-  return webhookOf(query, account, id)
+  if (!isChanged) throw webhookNotFound()
+  return requireWebhook(query, account, id)
 }
 
 const graceSeconds = 24 * 3600
@@ -100,14 +104,14 @@ const graceSeconds = 24 * 3600
  * @throws Refusal `missing`.
  */
 export async function renewSecret(
-  { postgres, seal }: Keeping,
+  { postgres, seal }: WebhookBackend,
   account: string,
   id: string,
 ): Promise<string> {
   const secret = mintSecret()
-  const renewal = { secret: seal.seal(secret, placeOf(id)), graceSeconds }
+  const renewal = { secret: seal.seal(secret, sealContext(id)), graceSeconds }
   if (!isUuid(id) || !(await replaceSecret(postgres.query, account, id, renewal))) {
-    throw noSuchWebhook()
+    throw webhookNotFound()
   }
   return secret
 }
@@ -124,7 +128,7 @@ export async function sendTest(
   id: string,
   delivery: string,
 ): Promise<void> {
-  const webhook = await activeWebhook(postgres.query, account, id)
+  const webhook = await requireActiveWebhook(postgres.query, account, id)
   const data = { webhook_id: webhook.id }
   await insertDelivery(postgres.query, { id: delivery, webhook: id, event: testEvent, data })
 }
@@ -134,13 +138,13 @@ export async function sendTest(
  *
  * @throws Refusal `missing`; `conflict` when the webhook is switched off.
  */
-export async function replay(
+export async function replayToWebhook(
   { postgres }: { postgres: Postgres },
   account: string,
   id: string,
   delivery: string,
 ): Promise<DeliveryRow> {
-  const webhook = await activeWebhook(postgres.query, account, id)
+  const webhook = await requireActiveWebhook(postgres.query, account, id)
   const found = isUuid(delivery)
     ? await replayDelivery(postgres.query, webhook.id, delivery)
     : undefined
@@ -148,8 +152,12 @@ export async function replay(
   throw new Refusal('missing', 'No such delivery', 'They are kept for 30 days')
 }
 
-async function activeWebhook(query: Query, account: string, id: string): Promise<WebhookRow> {
-  const webhook = await webhookOf(query, account, id)
+async function requireActiveWebhook(
+  query: Query,
+  account: string,
+  id: string,
+): Promise<WebhookRow> {
+  const webhook = await requireWebhook(query, account, id)
   if (webhook.disabledAt === null) return webhook
   throw new Refusal(
     'conflict',

@@ -1,11 +1,11 @@
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
-import type { EventName } from '#shared/webhooks/event.ts'
+import type { WebhookEventName } from '#shared/webhooks/event.ts'
 
 export type WebhookRow = {
   id: string
   url: string
   description: string
-  events: EventName[]
+  events: WebhookEventName[]
   /** Since when every message has failed; null while they arrive. */
   failingSince: Date | null
   disabledAt: Date | null
@@ -50,7 +50,7 @@ export type NewWebhook = Pick<WebhookRow, 'id' | 'url' | 'description' | 'events
 export async function insertWebhook(
   tx: Transaction,
   { id, account, url, description, events, secret }: NewWebhook,
-  most: number,
+  webhooksMax: number,
 ): Promise<boolean> {
   // Held, so that two at once do not both find room.
   await tx.query('select id from accounts where id = $1 for no key update', [account])
@@ -59,7 +59,7 @@ export async function insertWebhook(
      select $1, $2, $3, $4, $5, $6
      where (select count(*) from webhooks where account = $2 and id <> $1) < $7
      on conflict (id) do update set secret = excluded.secret where webhooks.account = $2`,
-    [id, account, url, description, events, secret, most],
+    [id, account, url, description, events, secret, webhooksMax],
   )
   return rowCount === 1
 }
@@ -67,7 +67,7 @@ export async function insertWebhook(
 export type WebhookChange = {
   url?: string | undefined
   description?: string | undefined
-  events?: EventName[] | undefined
+  events?: WebhookEventName[] | undefined
   active?: boolean | undefined
 }
 

@@ -12,15 +12,19 @@ import {
 } from 'ai'
 import t from 'tap'
 import { z } from 'zod'
-import { refuses } from '#test/support/model-provider/answers.ts'
-import { compared } from '#test/support/model-provider/compare.ts'
-import { image } from '#test/support/model-provider/fixtures.ts'
-import { proxyWorld, type FamilyName, type Target } from '#test/support/model-provider/world.ts'
+import { respondError } from '#test/support/model-provider/answers.ts'
+import { compareWithDirect } from '#test/support/model-provider/compare.ts'
+import { pngPixel } from '#test/support/model-provider/fixtures.ts'
+import {
+  startProxyFixture,
+  type FamilyName,
+  type ClientTarget,
+} from '#test/support/model-provider/proxy-fixture.ts'
 
-const world = await proxyWorld(t)
+const world = await startProxyFixture(t)
 
 // The Vercel AI SDK.
-const models: Record<FamilyName, (to: Target) => LanguageModel> = {
+const models: Record<FamilyName, (to: ClientTarget) => LanguageModel> = {
   openai: ({ baseUrl, apiKey, fetch }) =>
     createOpenAI({ baseURL: baseUrl.openai, apiKey: apiKey.openai, fetch }).chat('gpt-4o-mini'),
   anthropic: ({ baseUrl, apiKey, fetch }) =>
@@ -47,7 +51,7 @@ for (const family of ['openai', 'anthropic', 'google'] as const) {
   const modelOf = models[family]
 
   t.test(`200: ${family}: text, at once and streaming`, async t => {
-    const { result } = await compared(t, world, async to => {
+    const { result } = await compareWithDirect(t, world, async to => {
       const asked = { model: modelOf(to), system, prompt: 'My bicycle is orange.', maxRetries: 0 }
       const { text, finishReason, usage } = await generateText(asked)
       const parts = await Array.fromAsync(streamText(asked).textStream)
@@ -59,7 +63,7 @@ for (const family of ['openai', 'anthropic', 'google'] as const) {
   })
 
   t.test(`200: ${family}: tools are called and answered`, async t => {
-    const { result, seen } = await compared(t, world, async to => {
+    const { result, seen } = await compareWithDirect(t, world, async to => {
       const asked = {
         model: modelOf(to),
         prompt: 'What will the weather be?',
@@ -81,7 +85,7 @@ for (const family of ['openai', 'anthropic', 'google'] as const) {
   })
 
   t.test(`200: ${family}: a structured answer and a picture`, async t => {
-    const { result } = await compared(t, world, async to => {
+    const { result } = await compareWithDirect(t, world, async to => {
       const { output } = await generateText({
         model: modelOf(to),
         maxRetries: 0,
@@ -91,7 +95,7 @@ for (const family of ['openai', 'anthropic', 'google'] as const) {
             role: 'user',
             content: [
               { type: 'text', text: 'The city on this picture, as an object' },
-              { type: 'file', data: Buffer.from(image, 'base64'), mediaType: 'image/png' },
+              { type: 'file', data: Buffer.from(pngPixel, 'base64'), mediaType: 'image/png' },
             ],
           },
         ],
@@ -103,9 +107,9 @@ for (const family of ['openai', 'anthropic', 'google'] as const) {
 
   for (const status of [400, 429, 529]) {
     t.test(`${status}: ${family}: the provider's error is the client's error`, async t => {
-      const refusal = refuses(family, status, status === 429 ? { 'retry-after': '3' } : {})
-      world.provider.next(refusal, refusal)
-      const { result } = await compared(t, world, async to => {
+      const refusal = respondError(family, status, status === 429 ? { 'retry-after': '3' } : {})
+      world.provider.respondNext(refusal, refusal)
+      const { result } = await compareWithDirect(t, world, async to => {
         const error = await generateText({ model: modelOf(to), prompt: 'Hi', maxRetries: 0 }).then(
           () => null,
           (error: unknown) => error,

@@ -1,21 +1,21 @@
 import { APIError, type Anthropic } from '@anthropic-ai/sdk'
 import t from 'tap'
-import { refuses } from '#test/support/model-provider/answers.ts'
-import { compared } from '#test/support/model-provider/compare.ts'
-import { image } from '#test/support/model-provider/fixtures.ts'
-import { anthropicOf, models } from '#test/support/model-provider/clients.ts'
-import { proxyWorld } from '#test/support/model-provider/world.ts'
-import { headerOf } from '#test/support/recorder.ts'
+import { respondError } from '#test/support/model-provider/answers.ts'
+import { compareWithDirect } from '#test/support/model-provider/compare.ts'
+import { pngPixel } from '#test/support/model-provider/fixtures.ts'
+import { createAnthropicClient, modelNames } from '#test/support/model-provider/clients.ts'
+import { startProxyFixture } from '#test/support/model-provider/proxy-fixture.ts'
+import { findHeader } from '#test/support/recording-server.ts'
 
-const world = await proxyWorld(t)
-const model = models.anthropic
+const world = await startProxyFixture(t)
+const model = modelNames.anthropic
 const max_tokens = 200
 
 const ask = (content: string) => [{ role: 'user' as const, content }]
 
 t.test('200: a message', async t => {
-  const { result, seen } = await compared(t, world, to =>
-    anthropicOf(to).messages.create({
+  const { result, seen } = await compareWithDirect(t, world, to =>
+    createAnthropicClient(to).messages.create({
       model,
       max_tokens,
       system: 'You are terse.',
@@ -23,12 +23,16 @@ t.test('200: a message', async t => {
     }),
   )
   t.match(result.content, [{ type: 'text', text: /Crème brûlée, 東京 and a 🦊/ }])
-  t.equal(headerOf(seen[0]!.headers, 'anthropic-version'), '2026-10-21')
+  t.equal(findHeader(seen[0]!.headers, 'anthropic-version'), '2026-10-21')
 })
 
 t.test('200: a stream, event by event', async t => {
-  const { result } = await compared(t, world, async to => {
-    const stream = anthropicOf(to).messages.stream({ model, max_tokens, messages: ask('More.') })
+  const { result } = await compareWithDirect(t, world, async to => {
+    const stream = createAnthropicClient(to).messages.stream({
+      model,
+      max_tokens,
+      messages: ask('More.'),
+    })
     const events = await Array.fromAsync(stream)
     return { events, message: await stream.finalMessage() }
   })
@@ -48,12 +52,12 @@ const forecast = {
 
 for (const streaming of [false, true]) {
   t.test(`200: a tool is called and answered${streaming ? ', streaming' : ''}`, async t => {
-    const { result, seen } = await compared(t, world, async to => {
+    const { result, seen } = await compareWithDirect(t, world, async to => {
       const messages: Anthropic.MessageParam[] = ask('What will the weather be?')
       const turn = async () => {
         const body = { model, max_tokens, messages, tools: [forecast] }
-        if (!streaming) return await anthropicOf(to).messages.create(body)
-        return await anthropicOf(to).messages.stream(body).finalMessage()
+        if (!streaming) return await createAnthropicClient(to).messages.create(body)
+        return await createAnthropicClient(to).messages.stream(body).finalMessage()
       }
       const asks = await turn()
       const use = asks.content.find(block => block.type === 'tool_use')!
@@ -72,8 +76,8 @@ for (const streaming of [false, true]) {
 }
 
 t.test('200: a structured answer, by a tool that must be used', async t => {
-  const { result } = await compared(t, world, to =>
-    anthropicOf(to).messages.create({
+  const { result } = await compareWithDirect(t, world, to =>
+    createAnthropicClient(to).messages.create({
       model,
       max_tokens,
       messages: ask('The weather please'),
@@ -85,8 +89,8 @@ t.test('200: a structured answer, by a tool that must be used', async t => {
 })
 
 t.test('200: pictures, cache marks, thinking and beta features', async t => {
-  const { seen } = await compared(t, world, async to => {
-    const message = await anthropicOf(to).beta.messages.create({
+  const { seen } = await compareWithDirect(t, world, async to => {
+    const message = await createAnthropicClient(to).beta.messages.create({
       model,
       max_tokens: 4_000,
       betas: ['files-api-2025-04-14'],
@@ -99,7 +103,7 @@ t.test('200: pictures, cache marks, thinking and beta features', async t => {
         {
           role: 'user',
           content: [
-            { type: 'image', source: { type: 'base64', media_type: 'image/png', data: image } },
+            { type: 'image', source: { type: 'base64', media_type: 'image/png', data: pngPixel } },
             { type: 'text', text: 'What is it?', cache_control: { type: 'ephemeral' } },
           ],
         },
@@ -107,12 +111,16 @@ t.test('200: pictures, cache marks, thinking and beta features', async t => {
     })
     return message.content
   })
-  t.match(headerOf(seen[0]!.headers, 'anthropic-beta'), 'files-api-2025-04-14')
+  t.match(findHeader(seen[0]!.headers, 'anthropic-beta'), 'files-api-2025-04-14')
 })
 
 t.test('200: thinking is streamed to the client', async t => {
-  const { result } = await compared(t, world, async to => {
-    const stream = anthropicOf(to).messages.stream({ model, max_tokens, messages: ask('think') })
+  const { result } = await compareWithDirect(t, world, async to => {
+    const stream = createAnthropicClient(to).messages.stream({
+      model,
+      max_tokens,
+      messages: ask('think'),
+    })
     return (await stream.finalMessage()).content
   })
   t.match(result, [{ type: 'thinking', thinking: 'A secret thought.' }, { type: 'text' }])
@@ -122,11 +130,11 @@ for (const status of [400, 401, 413, 429, 500, 529]) {
   t.test(`${status}: the provider's error is the client's error`, async t => {
     for (const stream of [false, true]) {
       const limits = { 'retry-after': '9', 'anthropic-ratelimit-requests-remaining': '0' }
-      const refusal = refuses('anthropic', status, status === 429 ? limits : {})
-      world.provider.next(refusal, refusal)
-      const { result } = await compared(t, world, async to => {
+      const refusal = respondError('anthropic', status, status === 429 ? limits : {})
+      world.provider.respondNext(refusal, refusal)
+      const { result } = await compareWithDirect(t, world, async to => {
         const body = { model, max_tokens, messages: ask('Hi'), stream }
-        const error = await anthropicOf(to)
+        const error = await createAnthropicClient(to)
           .messages.create(body)
           .then(
             () => null,

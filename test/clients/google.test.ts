@@ -5,18 +5,18 @@ import {
   type GenerativeModel,
 } from '@google/generative-ai'
 import t from 'tap'
-import { refuses } from '#test/support/model-provider/answers.ts'
-import { compared } from '#test/support/model-provider/compare.ts'
-import { image } from '#test/support/model-provider/fixtures.ts'
-import { geminiOf } from '#test/support/model-provider/clients.ts'
-import { proxyWorld } from '#test/support/model-provider/world.ts'
+import { respondError } from '#test/support/model-provider/answers.ts'
+import { compareWithDirect } from '#test/support/model-provider/compare.ts'
+import { pngPixel } from '#test/support/model-provider/fixtures.ts'
+import { createGeminiClient } from '#test/support/model-provider/clients.ts'
+import { startProxyFixture } from '#test/support/model-provider/proxy-fixture.ts'
 
-const world = await proxyWorld(t)
+const world = await startProxyFixture(t)
 
 for (const version of ['v1', 'v1beta']) {
   t.test(`200: a chat, ${version}`, async t => {
-    const { result, seen } = await compared(t, world, async to => {
-      const model = geminiOf(to, { systemInstruction: 'You are terse.' }, version)
+    const { result, seen } = await compareWithDirect(t, world, async to => {
+      const model = createGeminiClient(to, { systemInstruction: 'You are terse.' }, version)
       return (await model.generateContent('My bicycle is orange.')).response.text()
     })
     t.match(result, 'Crème brûlée, 東京 and a 🦊')
@@ -25,8 +25,8 @@ for (const version of ['v1', 'v1beta']) {
 }
 
 t.test('200: a stream, chunk by chunk', async t => {
-  const { result, seen } = await compared(t, world, async to => {
-    const { stream, response } = await geminiOf(to).generateContentStream('Tell me more.')
+  const { result, seen } = await compareWithDirect(t, world, async to => {
+    const { stream, response } = await createGeminiClient(to).generateContentStream('Tell me more.')
     const texts = (await Array.fromAsync(stream)).map(chunk => chunk.text())
     return { texts, usage: (await response).usageMetadata }
   })
@@ -51,8 +51,8 @@ const forecast = {
 
 for (const streaming of [false, true]) {
   t.test(`200: a function is called and answered${streaming ? ', streaming' : ''}`, async t => {
-    const { result, seen } = await compared(t, world, async to => {
-      const chat = geminiOf(to, {
+    const { result, seen } = await compareWithDirect(t, world, async to => {
+      const chat = createGeminiClient(to, {
         tools: [forecast],
         toolConfig: { functionCallingConfig: { mode: FunctionCallingMode.AUTO } },
       }).startChat()
@@ -74,8 +74,8 @@ for (const streaming of [false, true]) {
 }
 
 t.test('200: a structured answer', async t => {
-  const { result } = await compared(t, world, async to => {
-    const model = geminiOf(to, {
+  const { result } = await compareWithDirect(t, world, async to => {
+    const model = createGeminiClient(to, {
       generationConfig: {
         responseMimeType: 'application/json',
         responseSchema: {
@@ -92,9 +92,9 @@ t.test('200: a structured answer', async t => {
 })
 
 t.test('200: a picture beside the words', async t => {
-  const { result } = await compared(t, world, async to => {
-    const parts = ['What is it?', { inlineData: { mimeType: 'image/png', data: image } }]
-    return (await geminiOf(to).generateContent(parts)).response.text()
+  const { result } = await compareWithDirect(t, world, async to => {
+    const parts = ['What is it?', { inlineData: { mimeType: 'image/png', data: pngPixel } }]
+    return (await createGeminiClient(to).generateContent(parts)).response.text()
   })
   t.match(result, 'Noted')
 })
@@ -107,10 +107,10 @@ const asks: [string, (model: GenerativeModel) => Promise<unknown>][] = [
 for (const status of [400, 403, 429, 503, 529]) {
   t.test(`${status}: the provider's error is the client's error`, async t => {
     for (const [name, ask] of asks) {
-      const refusal = refuses('google', status, status === 429 ? { 'retry-after': '3' } : {})
-      world.provider.next(refusal, refusal)
-      const { result, heard } = await compared(t, world, async to => {
-        const error = await ask(geminiOf(to)).then(
+      const refusal = respondError('google', status, status === 429 ? { 'retry-after': '3' } : {})
+      world.provider.respondNext(refusal, refusal)
+      const { result, heard } = await compareWithDirect(t, world, async to => {
+        const error = await ask(createGeminiClient(to)).then(
           () => null,
           (error: unknown) => error,
         )

@@ -6,17 +6,21 @@ import { ChatGoogleGenerativeAI } from '@langchain/google-genai'
 import { ChatOpenAI } from '@langchain/openai'
 import t from 'tap'
 import { z } from 'zod'
-import { refuses } from '#test/support/model-provider/answers.ts'
-import { compared } from '#test/support/model-provider/compare.ts'
-import { image } from '#test/support/model-provider/fixtures.ts'
-import { proxyWorld, type FamilyName, type Target } from '#test/support/model-provider/world.ts'
+import { respondError } from '#test/support/model-provider/answers.ts'
+import { compareWithDirect } from '#test/support/model-provider/compare.ts'
+import { pngPixel } from '#test/support/model-provider/fixtures.ts'
+import {
+  startProxyFixture,
+  type FamilyName,
+  type ClientTarget,
+} from '#test/support/model-provider/proxy-fixture.ts'
 
 // It would otherwise report what it does to a service of its makers.
 process.env.LANGCHAIN_TRACING_V2 = 'false'
 
-const world = await proxyWorld(t)
+const world = await startProxyFixture(t)
 
-const models: Record<FamilyName, (to: Target) => BaseChatModel> = {
+const models: Record<FamilyName, (to: ClientTarget) => BaseChatModel> = {
   openai: ({ baseUrl, apiKey, fetch }) =>
     new ChatOpenAI({
       model: 'gpt-4o-mini',
@@ -59,7 +63,7 @@ for (const family of ['openai', 'anthropic', 'google'] as const) {
   const modelOf = models[family]
 
   t.test(`200: ${family}: a conversation, at once and streaming`, async t => {
-    const { result } = await compared(t, world, async to => {
+    const { result } = await compareWithDirect(t, world, async to => {
       const { content, usage_metadata: usage } = await modelOf(to).invoke(conversation)
       const chunks = await Array.fromAsync(await modelOf(to).stream(conversation))
       return { content, usage, chunks: chunks.map(chunk => chunk.text) }
@@ -70,7 +74,7 @@ for (const family of ['openai', 'anthropic', 'google'] as const) {
   })
 
   t.test(`200: ${family}: a tool is called and answered`, async t => {
-    const { result, seen } = await compared(t, world, async to => {
+    const { result, seen } = await compareWithDirect(t, world, async to => {
       const model = modelOf(to).bindTools!([forecast])
       const asked = new HumanMessage('What will the weather be?')
       const called = (await model.invoke([asked])) as AIMessage
@@ -87,10 +91,10 @@ for (const family of ['openai', 'anthropic', 'google'] as const) {
   })
 
   t.test(`200: ${family}: a picture beside the words`, async t => {
-    const { result } = await compared(t, world, async to => {
+    const { result } = await compareWithDirect(t, world, async to => {
       const content = [
         { type: 'text', text: 'What is it?' },
-        { type: 'image_url', image_url: { url: `data:image/png;base64,${image}` } },
+        { type: 'image_url', image_url: { url: `data:image/png;base64,${pngPixel}` } },
       ]
       return (await modelOf(to).invoke([new HumanMessage({ content })])).text
     })
@@ -99,9 +103,9 @@ for (const family of ['openai', 'anthropic', 'google'] as const) {
 
   for (const status of [400, 429, 529]) {
     t.test(`${status}: ${family}: the provider's error is the client's error`, async t => {
-      const refusal = refuses(family, status)
-      world.provider.next(refusal, refusal)
-      const { result } = await compared(t, world, async to => {
+      const refusal = respondError(family, status)
+      world.provider.respondNext(refusal, refusal)
+      const { result } = await compareWithDirect(t, world, async to => {
         const error = await modelOf(to)
           .invoke('Hi')
           .then(
@@ -118,11 +122,11 @@ for (const family of ['openai', 'anthropic', 'google'] as const) {
 
 t.test('200: openai: a structured answer', async t => {
   const schema = z.object({ city: z.string(), sunny: z.boolean() })
-  const { result } = await compared(t, world, async to => {
+  const { result } = await compareWithDirect(t, world, async to => {
     const model = modelOf(to).withStructuredOutput(schema, { method: 'jsonSchema' })
     return await model.invoke('Lisbon, as an object')
   })
   t.same(result, { city: 'Lisbon', sunny: true })
 })
 
-const modelOf = (to: Target) => models.openai(to) as ChatOpenAI
+const modelOf = (to: ClientTarget) => models.openai(to) as ChatOpenAI

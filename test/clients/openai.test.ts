@@ -2,14 +2,14 @@ import { APIError, type OpenAI } from 'openai'
 import { zodResponseFormat } from 'openai/helpers/zod'
 import t from 'tap'
 import { z } from 'zod'
-import { answersJson, refuses } from '#test/support/model-provider/answers.ts'
-import { compared } from '#test/support/model-provider/compare.ts'
-import { image } from '#test/support/model-provider/fixtures.ts'
-import { models, openaiOf } from '#test/support/model-provider/clients.ts'
-import { proxyWorld } from '#test/support/model-provider/world.ts'
+import { respondJson, respondError } from '#test/support/model-provider/answers.ts'
+import { compareWithDirect } from '#test/support/model-provider/compare.ts'
+import { pngPixel } from '#test/support/model-provider/fixtures.ts'
+import { modelNames, createOpenAiClient } from '#test/support/model-provider/clients.ts'
+import { startProxyFixture } from '#test/support/model-provider/proxy-fixture.ts'
 
-const world = await proxyWorld(t)
-const model = models.openai
+const world = await startProxyFixture(t)
+const model = modelNames.openai
 
 const ask = (content: string) => [
   { role: 'system' as const, content: 'You are terse.' },
@@ -17,15 +17,18 @@ const ask = (content: string) => [
 ]
 
 t.test('200: a chat', async t => {
-  const { result } = await compared(t, world, to =>
-    openaiOf(to).chat.completions.create({ model, messages: ask('My bicycle is orange.') }),
+  const { result } = await compareWithDirect(t, world, to =>
+    createOpenAiClient(to).chat.completions.create({
+      model,
+      messages: ask('My bicycle is orange.'),
+    }),
   )
   t.match(result.choices[0]?.message.content, 'Crème brûlée, 東京 and a 🦊')
 })
 
 t.test('200: a stream, chunk by chunk, with its usage', async t => {
-  const { result, heard } = await compared(t, world, async to => {
-    const stream = await openaiOf(to).chat.completions.create({
+  const { result, heard } = await compareWithDirect(t, world, async to => {
+    const stream = await createOpenAiClient(to).chat.completions.create({
       model,
       messages: ask('Tell me more.'),
       stream: true,
@@ -53,8 +56,8 @@ const forecast = {
 
 for (const stream of [false, true]) {
   t.test(`200: a tool is called and answered${stream ? ', streaming' : ''}`, async t => {
-    const { result, seen } = await compared(t, world, async to => {
-      const client = openaiOf(to)
+    const { result, seen } = await compareWithDirect(t, world, async to => {
+      const client = createOpenAiClient(to)
       const messages: OpenAI.ChatCompletionMessageParam[] = ask('What will the weather be?')
       const turn = async () => {
         if (!stream) {
@@ -83,8 +86,8 @@ for (const stream of [false, true]) {
 
 t.test('200: a structured answer', async t => {
   const Weather = z.object({ city: z.string(), sunny: z.boolean() })
-  const { result } = await compared(t, world, async to => {
-    const answer = await openaiOf(to).chat.completions.parse({
+  const { result } = await compareWithDirect(t, world, async to => {
+    const answer = await createOpenAiClient(to).chat.completions.parse({
       model,
       messages: ask('Lisbon, as an object'),
       response_format: zodResponseFormat(Weather, 'weather'),
@@ -95,15 +98,15 @@ t.test('200: a structured answer', async t => {
 })
 
 t.test('200: a picture beside the words', async t => {
-  const { result } = await compared(t, world, to =>
-    openaiOf(to).chat.completions.create({
+  const { result } = await compareWithDirect(t, world, to =>
+    createOpenAiClient(to).chat.completions.create({
       model,
       messages: [
         {
           role: 'user',
           content: [
             { type: 'text', text: 'What is on this picture?' },
-            { type: 'image_url', image_url: { url: `data:image/png;base64,${image}` } },
+            { type: 'image_url', image_url: { url: `data:image/png;base64,${pngPixel}` } },
           ],
         },
       ],
@@ -113,8 +116,8 @@ t.test('200: a picture beside the words', async t => {
 })
 
 t.test('200: what only some models know goes through untouched', async t => {
-  const { seen } = await compared(t, world, to =>
-    openaiOf(to).chat.completions.create({
+  const { seen } = await compareWithDirect(t, world, to =>
+    createOpenAiClient(to).chat.completions.create({
       model,
       messages: [
         { role: 'developer', content: '' },
@@ -143,10 +146,14 @@ const limits = { 'retry-after': '7', 'x-ratelimit-reset-tokens': '6m0s' }
 for (const status of [400, 401, 403, 404, 413, 422, 429, 500, 503, 529]) {
   t.test(`${status}: the provider's error is the client's error`, async t => {
     for (const stream of [false, true]) {
-      const refusal = refuses('openai', status, status === 429 ? limits : {})
-      world.provider.next(refusal, refusal)
-      const { result } = await compared(t, world, async to => {
-        const asked = openaiOf(to).chat.completions.create({ model, messages: ask('Hi'), stream })
+      const refusal = respondError('openai', status, status === 429 ? limits : {})
+      world.provider.respondNext(refusal, refusal)
+      const { result } = await compareWithDirect(t, world, async to => {
+        const asked = createOpenAiClient(to).chat.completions.create({
+          model,
+          messages: ask('Hi'),
+          stream,
+        })
         const error = await asked.then(
           () => null,
           (error: unknown) => error,
@@ -163,14 +170,14 @@ for (const status of [400, 401, 403, 404, 413, 422, 429, 500, 503, 529]) {
 }
 
 t.test('200: the client tries again when the provider says so', async t => {
-  const busy = refuses('openai', 429, { 'retry-after-ms': '20' })
-  const fine = answersJson({ id: 'x', object: 'chat.completion', model, choices: [] })
-  world.provider.next(busy, fine, busy, fine)
-  const { seen } = await compared(t, world, to =>
-    openaiOf(to, 1).chat.completions.create({ model, messages: ask('Again') }),
+  const busy = respondError('openai', 429, { 'retry-after-ms': '20' })
+  const fine = respondJson({ id: 'x', object: 'chat.completion', model, choices: [] })
+  world.provider.respondNext(busy, fine, busy, fine)
+  const { seen } = await compareWithDirect(t, world, to =>
+    createOpenAiClient(to, 1).chat.completions.create({ model, messages: ask('Again') }),
   )
   t.same(
-    seen.map(({ sent }) => sent.status),
+    seen.map(({ response }) => response.status),
     [429, 200],
   )
 })

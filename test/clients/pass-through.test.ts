@@ -1,19 +1,23 @@
 import t from 'tap'
 import { toFile, type OpenAI } from 'openai'
-import { exactly, refuses } from '#test/support/model-provider/answers.ts'
-import { anthropicOf, openaiOf } from '#test/support/model-provider/clients.ts'
-import { hearing } from '#test/support/model-provider/heard.ts'
-import { directTo, proxyWorld, through } from '#test/support/model-provider/world.ts'
+import { respondWith, respondError } from '#test/support/model-provider/answers.ts'
+import { createAnthropicClient, createOpenAiClient } from '#test/support/model-provider/clients.ts'
+import { createRecordingFetch } from '#test/support/model-provider/recording-fetch.ts'
+import {
+  directTarget,
+  startProxyFixture,
+  proxiedTarget,
+} from '#test/support/model-provider/proxy-fixture.ts'
 import { providerKey } from '#test/support/model-provider.ts'
-import { headerOf, type Seen } from '#test/support/recorder.ts'
-import { documentsOf } from '#test/support/vault.ts'
+import { findHeader, type RecordedRequest } from '#test/support/recording-server.ts'
+import { readDocuments } from '#test/support/insert-memories.ts'
 
-const world = await proxyWorld(t)
+const world = await startProxyFixture(t)
 const { provider, base, backend } = world
 
 /** The parts of a form are the same; the line between them is drawn anew by every client. */
-const withoutBoundary = ({ headers, body }: Seen): string => {
-  const boundary = /boundary=(\S+)/.exec(headerOf(headers, 'content-type') ?? '')?.[1]
+const withoutBoundary = ({ headers, body }: RecordedRequest): string => {
+  const boundary = /boundary=(\S+)/.exec(findHeader(headers, 'content-type') ?? '')?.[1]
   return body.toString('latin1').replaceAll(boundary ?? '\0', 'BOUNDARY')
 }
 
@@ -39,42 +43,42 @@ const programs: Record<string, (client: OpenAI) => Promise<unknown>> = {
 
 for (const [path, program] of Object.entries(programs)) {
   t.test(`200: ${path} with the official client`, async t => {
-    const direct = await program(openaiOf(directTo(world)))
-    const asked = provider.seen.at(-1)!
+    const direct = await program(createOpenAiClient(directTarget(world)))
+    const asked = provider.requests.at(-1)!
     const key = await world.newKey()
-    const ear = hearing([base])
-    const proxied = await program(openaiOf(through(world, key, ear.fetch)))
-    const seen = provider.seen.at(-1)!
+    const ear = createRecordingFetch([base])
+    const proxied = await program(createOpenAiClient(proxiedTarget(world, key, ear.fetch)))
+    const seen = provider.requests.at(-1)!
     t.same(proxied, direct, 'the program gets the same')
     t.not(seen, asked)
     t.equal(seen.url, asked.url)
     t.equal(withoutBoundary(seen), withoutBoundary(asked), 'the provider is asked the same')
-    t.equal(headerOf(seen.headers, 'authorization'), `Bearer ${providerKey('openai')}`)
+    t.equal(findHeader(seen.headers, 'authorization'), `Bearer ${providerKey('openai')}`)
     t.equal(ear.heard[0]!.status, 200)
-    t.ok(Buffer.concat(ear.heard[0]!.chunks).equals(seen.sent.body), 'the answer is the same')
-    t.same(await documentsOf(backend, key), [], 'nothing is remembered')
+    t.ok(Buffer.concat(ear.heard[0]!.chunks).equals(seen.response.body), 'the answer is the same')
+    t.same(await readDocuments(backend, key), [], 'nothing is remembered')
   })
 }
 
 t.test('200: a model named with its provider, in a form and in JSON', async t => {
   const key = await world.newKey()
-  const client = openaiOf(through(world, key))
+  const client = createOpenAiClient(proxiedTarget(world, key))
   await client.audio.transcriptions.create({
     model: 'openai/whisper-1',
     file: await toFile(sound, 'a.mp3'),
   })
-  t.match(provider.seen.at(-1)!.url, '/openai/v1/audio/transcriptions')
-  const form = provider.seen.at(-1)!.body.toString('latin1')
+  t.match(provider.requests.at(-1)!.url, '/openai/v1/audio/transcriptions')
+  const form = provider.requests.at(-1)!.body.toString('latin1')
   t.match(form, /name="model"\r\n\r\nwhisper-1\r\n/)
-  t.ok(provider.seen.at(-1)!.body.includes(sound), 'the file is whole')
+  t.ok(provider.requests.at(-1)!.body.includes(sound), 'the file is whole')
   await client.embeddings.create({ model: 'openai/text-embedding-3-small', input: 'x' })
-  t.equal(JSON.parse(provider.seen.at(-1)!.body.toString()).model, 'text-embedding-3-small')
+  t.equal(JSON.parse(provider.requests.at(-1)!.body.toString()).model, 'text-embedding-3-small')
 })
 
 t.test('200: speech of a megabyte arrives byte for byte', async t => {
   const pieces = Array.from({ length: 16 }, (_, index) => sound.subarray(index, index + 65_536))
-  provider.next(exactly(pieces, { headers: { 'content-type': 'audio/mpeg' } }))
-  const client = openaiOf(through(world, await world.newKey()))
+  provider.respondNext(respondWith(pieces, { headers: { 'content-type': 'audio/mpeg' } }))
+  const client = createOpenAiClient(proxiedTarget(world, await world.newKey()))
   const speech = await client.audio.speech.create({ model: 'tts-1', voice: 'alloy', input: 'Hi' })
   t.equal(speech.headers.get('content-type'), 'audio/mpeg')
   t.ok(Buffer.from(await speech.arrayBuffer()).equals(Buffer.concat(pieces)))
@@ -83,9 +87,9 @@ t.test('200: speech of a megabyte arrives byte for byte', async t => {
 t.test('429: the provider refuses', async t => {
   const key = await world.newKey()
   for (const [path, program] of Object.entries(programs)) {
-    provider.next(refuses('openai', 429, { 'retry-after': '5' }))
-    const ear = hearing([base])
-    const error = await program(openaiOf(through(world, key, ear.fetch))).catch(
+    provider.respondNext(respondError('openai', 429, { 'retry-after': '5' }))
+    const ear = createRecordingFetch([base])
+    const error = await program(createOpenAiClient(proxiedTarget(world, key, ear.fetch))).catch(
       (error: unknown) => error,
     )
     t.match(error, { status: 429 }, path)
@@ -97,7 +101,7 @@ t.test('429: the provider refuses', async t => {
 
 t.test('4xx: what cannot be passed on is refused with a reason', async t => {
   const key = await world.newKey()
-  const before = provider.seen.length
+  const before = provider.requests.length
   const form = (fields: Record<string, string | Blob>): FormData => {
     const data = new FormData()
     for (const [name, value] of Object.entries(fields)) data.append(name, value)
@@ -121,7 +125,7 @@ t.test('4xx: what cannot be passed on is refused with a reason', async t => {
     t.match(String(response.status), status, path)
     t.match(await response.json(), { error: String })
   }
-  t.equal(provider.seen.filter(({ method }) => method === 'POST').length, before)
+  t.equal(provider.requests.filter(({ method }) => method === 'POST').length, before)
 })
 
 t.test('a form without a file is the provider’s to judge, and nobody waits', async t => {
@@ -129,8 +133,8 @@ t.test('a form without a file is the provider’s to judge, and nobody waits', a
   for (const names of [['model'], ['language', 'model']]) {
     const fields = new FormData()
     for (const name of names) fields.append(name, name === 'model' ? 'whisper-1' : 'en')
-    provider.next(refuses('openai', 400))
-    const asked = provider.seen.length
+    provider.respondNext(respondError('openai', 400))
+    const asked = provider.requests.length
     const response = await fetch(`${base}/v1/audio/transcriptions`, {
       method: 'POST',
       headers: { 'x-memory-key': key },
@@ -138,11 +142,11 @@ t.test('a form without a file is the provider’s to judge, and nobody waits', a
       signal: AbortSignal.timeout(5_000),
     })
     t.equal(response.status, 400)
-    t.equal(await response.text(), provider.seen.at(-1)!.sent.body.toString())
-    t.equal(provider.seen.length, asked + 1)
-    t.match(provider.seen.at(-1)!.body.toString(), 'whisper-1')
+    t.equal(await response.text(), provider.requests.at(-1)!.response.body.toString())
+    t.equal(provider.requests.length, asked + 1)
+    t.match(provider.requests.at(-1)!.body.toString(), 'whisper-1')
   }
-  const client = openaiOf(through(world, key))
+  const client = createOpenAiClient(proxiedTarget(world, key))
   await client.embeddings.create({ model: 'text-embedding-3-small', input: 'x' })
 })
 
@@ -154,7 +158,7 @@ t.test('200: the list of models is the catalogue, whichever official client asks
     default: String,
     catalog_updated: String,
   }
-  const openai = openaiOf(through(world, key))
+  const openai = createOpenAiClient(proxiedTarget(world, key))
   t.match(await openai.get('/models'), catalogue)
   t.match(await (await openai.models.list().asResponse()).json(), catalogue)
   const { models: names } = await openai.get<{ models: string[] }>('/models')
@@ -164,7 +168,7 @@ t.test('200: the list of models is the catalogue, whichever official client asks
     listed,
     names.map(id => ({ id, object: 'model', created: 0, owned_by: id.split('/')[0] })),
   )
-  const anthropic = anthropicOf(through(world, key))
+  const anthropic = createAnthropicClient(proxiedTarget(world, key))
   t.match(await anthropic.get('/v1/models'), catalogue)
   const ids = (await Array.fromAsync(anthropic.models.list())).map(({ id }) => id)
   t.same(ids, names)
@@ -172,15 +176,15 @@ t.test('200: the list of models is the catalogue, whichever official client asks
 
 t.test('404: what a client asks of a provider that is not served here', async t => {
   const key = await world.newKey()
-  const asked = provider.seen.length
-  const client = openaiOf(through(world, key))
+  const asked = provider.requests.length
+  const client = createOpenAiClient(proxiedTarget(world, key))
   const tries: Record<string, () => Promise<unknown>> = {
     'a model': () => client.models.retrieve('gpt-4o-mini'),
     'a response': () => client.responses.create({ model: 'gpt-4o-mini', input: 'Hi' }),
     'a moderation': () => client.moderations.create({ input: 'Hi' }),
     'a file': () => client.files.list(),
     'a count of tokens': () =>
-      anthropicOf(through(world, key)).messages.countTokens({
+      createAnthropicClient(proxiedTarget(world, key)).messages.countTokens({
         model: 'claude-sonnet-5',
         messages: [{ role: 'user', content: 'Hi' }],
       }),
@@ -189,5 +193,5 @@ t.test('404: what a client asks of a provider that is not served here', async t 
     const error = await program().catch((error: unknown) => error)
     t.match(error, { status: 404 }, what)
   }
-  t.equal(provider.seen.length, asked, 'nobody else is asked')
+  t.equal(provider.requests.length, asked, 'nobody else is asked')
 })

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { chromium, type Browser, type Page, type Request } from 'playwright-core'
 import type { Test } from 'tap'
-import { until } from '#test/support/until.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
 
 const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium'
 
@@ -94,7 +94,7 @@ const underWay = new WeakMap<Page, Set<Request>>()
 /** Resolves when nothing is waited for any more, neither by the page nor on the wire. */
 export async function settled(page: Page): Promise<void> {
   const requests = underWay.get(page)!
-  await until('the page is settled', async () => {
+  await waitUntil('the page is settled', async () => {
     // What was just asked for is on its way after two frames.
     const waits = await page.evaluate(async () => {
       for (let i = 0; i < 2; i++) await new Promise(requestAnimationFrame)

@@ -12,14 +12,14 @@ import {
   visit,
 } from '#test/console/browser.ts'
 import { fillVault } from '#test/console/stories.ts'
-import { buildKey, testApi, workOn } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
+import { buildKey, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
 
 const skip = noBrowser
-const backend = await testBackend(t)
-await workOn(backend)
+const backend = await createTestBackend(t)
+await startJobWorkers(backend)
 const key = await buildKey(backend)
-const api = await testApi(t, backend, key)
+const api = await startTestApi(t, backend, key)
 if (!skip) await fillVault(backend, api, key)
 const browser = skip ? null : await openBrowser(t)
 

@@ -1,15 +1,15 @@
 import t from 'tap'
 import { look, noBrowser, openBrowser, openTab, signIn, visit } from '#test/console/browser.ts'
 import { fillTeam } from '#test/console/stories.ts'
-import { buildKey, clientOf, testApi, workOn } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
+import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
 
 const skip = noBrowser
-const backend = await testBackend(t)
-await workOn(backend)
-const { base } = await testApi(t, backend)
+const backend = await createTestBackend(t)
+await startJobWorkers(backend)
+const { base } = await startTestApi(t, backend)
 const { org, adminKey } = await fillTeam(backend, base)
-await clientOf(base, await buildKey(backend)).post('/v1/memory/ingest?wait=true', {
+await createTestClient(base, await buildKey(backend)).post('/v1/memory/ingest?wait=true', {
   messages: [{ role: 'user', content: 'work of a tenant' }],
 })
 const browser = skip ? null : await openBrowser(t)

@@ -10,14 +10,14 @@ import {
   visit,
 } from '#test/console/browser.ts'
 import { fillTeam } from '#test/console/stories.ts'
-import { buildKey, clientOf, testApi, workOn } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { until } from '#test/support/until.ts'
+import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
 
 const skip = noBrowser
-const backend = await testBackend(t)
-await workOn(backend)
-const { base } = await testApi(t, backend)
+const backend = await createTestBackend(t)
+await startJobWorkers(backend)
+const { base } = await startTestApi(t, backend)
 const { org, path, adminKey, admin, waiting } = await fillTeam(backend, base)
 const browser = skip ? null : await openBrowser(t)
 const tab = browser && (await openTab(browser, base))
@@ -134,7 +134,7 @@ t.test(
     await page.getByRole('button', { name: 'I have kept it' }).click()
     await settled(page)
     await picture(page, 'members')
-    t.equal((await clientOf(base, key).get('/v1/memory/stats')).status, 200)
+    t.equal((await createTestClient(base, key).get('/v1/memory/stats')).status, 200)
 
     await page.getByLabel('Find by member or key').fill('ben@')
     const row = page.locator('article:has(code)')
@@ -145,7 +145,7 @@ t.test(
     await row.getByRole('button', { name: /^Revoke/ }).click()
     await dialog.getByRole('button', { name: 'Revoke' }).click()
     await page.getByText('revoked', { exact: true }).waitFor()
-    t.equal((await clientOf(base, key).get('/v1/memory/stats')).status, 401)
+    t.equal((await createTestClient(base, key).get('/v1/memory/stats')).status, 401)
   },
 )
 
@@ -212,7 +212,7 @@ t.test('audit: who changed what, and what a deleted memory said', { skip }, asyn
   await page.getByText('The memory is as it was.').waitFor()
   // What the page says may still be about the memory before: what the service says is waited for.
   const found = async () => (await admin.get(`${path}/memories?q=canteen&limit=1`)).body.items
-  await until('it is back', async () => (await found()).length === 1)
+  await waitUntil('it is back', async () => (await found()).length === 1)
   t.match(await found(), [{ text: 'The canteen is closed on Fridays.', tags: ['house'] }])
 })
 
@@ -271,12 +271,12 @@ t.test('service: queues and figures, for the operator', { skip }, async t => {
 t.test('service: tenants are found, and lead to their work', { skip }, async t => {
   const { page } = tab!
   const email = 'rosa.of.the.orchard@example.com'
-  const owner = clientOf(base, await buildKey(backend, email))
+  const owner = createTestClient(base, await buildKey(backend, email))
   await owner.post('/v1/memory/ingest', { messages: [{ role: 'user', content: 'a quiet word' }] })
   await visit(page, 'service/tenants')
   await page.getByLabel('Find by email').fill('ORCHARD')
   const row = page.getByRole('article')
-  await until('the others are gone', async () => (await row.count()) === 1)
+  await waitUntil('the others are gone', async () => (await row.count()) === 1)
   await settled(page)
   await picture(page, 'service-tenants')
   t.match(await row.innerText(), /rosa\.of\.the\.orchard@example\.com[^]+1 key, 1 vault/)
@@ -288,7 +288,7 @@ t.test('service: tenants are found, and lead to their work', { skip }, async t =
   t.match(await row.innerText(), /ingest/)
   t.notMatch(await page.locator('main').innerText(), /quiet word/)
   await page.getByRole('link', { name: 'Show all' }).click()
-  await until('those of others too', async () => (await row.count()) > 1)
+  await waitUntil('those of others too', async () => (await row.count()) > 1)
   await page.getByLabel('State').selectOption('failed')
   await page.getByText('Nothing matches.').waitFor()
   await picture(page, 'service-operations')

@@ -1,12 +1,12 @@
 import t from 'tap'
 import { noBrowser, openBrowser, openTab, settled } from '#test/console/browser.ts'
-import { testApi } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
+import { startTestApi } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
 
 const skip = noBrowser
 // The limits of a service in use: looking at the console must fit into them.
-const backend = await testBackend(t, { env: { RATE_LIMITS: 'on' } })
-const api = await testApi(t, backend)
+const backend = await createTestBackend(t, { env: { RATE_LIMITS: 'on' } })
+const api = await startTestApi(t, backend)
 const browser = skip ? null : await openBrowser(t)
 
 const get = (path: string, headers: Record<string, string> = {}): Promise<Response> =>

@@ -1,13 +1,13 @@
 import type { Backend } from '#shared/backend.ts'
 import { mintId } from '#shared/core/ids.ts'
 import { operatorEmail } from '#shared/access/operator.ts'
-import { hashOfKey } from '#shared/access/key.ts'
-import { writePasses } from '#shared/org/org-turns.postgres.ts'
+import { hashKey } from '#shared/access/key.ts'
+import { savePassResults } from '#shared/org/org-turns.postgres.ts'
 import { insertRetrievals } from '#shared/org/shared-retrievals.postgres.ts'
 import { buildAdmin } from '#test/support/admin.ts'
-import { clientOf, type Client } from '#test/support/api.ts'
-import { checkOut, commit, remember } from '#test/support/consolidation.ts'
-import { remember as put } from '#test/support/vault.ts'
+import { createTestClient, type TestClient } from '#test/support/api.ts'
+import { checkOut, commit, ingestTexts } from '#test/support/consolidation.ts'
+import { insertMemories as put } from '#test/support/insert-memories.ts'
 import { insertTurns } from '#shared/vault/ingest/member-turns.postgres.ts'
 
 /** Breaks a page that takes a text for markup. */
@@ -15,8 +15,8 @@ const hostile =
   '<img src=x onerror="document.title=`taken`"><script>document.title=`taken`</script>'
 
 /** A vault with something of every kind: raw memories, two tiers of reflections, a session. */
-export async function fillVault(backend: Backend, api: Client, key: string): Promise<void> {
-  await remember(api, [
+export async function fillVault(backend: Backend, api: TestClient, key: string): Promise<void> {
+  await ingestTexts(api, [
     'My cat is called Ada and she hates thunder.',
     'We moved to Lisbon in May, to a flat above a bakery.',
     `A note with markup in it: ${hostile}`,
@@ -31,7 +31,7 @@ export async function fillVault(backend: Backend, api: Client, key: string): Pro
   await commit(api, above.batch_id, [
     { text: 'A person who makes a home for those who need quiet.', importance: 9 },
   ])
-  await remember(api, ['Let us plan the trip to Porto.', 'Trains leave every hour.'], {
+  await ingestTexts(api, ['Let us plan the trip to Porto.', 'Trains leave every hour.'], {
     session: 'trip-1',
   })
   await put(backend, key, [
@@ -41,12 +41,18 @@ export async function fillVault(backend: Backend, api: Client, key: string): Pro
   ])
 }
 
-export type Team = { org: string; path: string; adminKey: string; admin: Client; waiting: string[] }
+export type Team = {
+  org: string
+  path: string
+  adminKey: string
+  admin: TestClient
+  waiting: string[]
+}
 
 /** A team of which every page of the console has something to show; its admin runs the service too. */
 export async function fillTeam(backend: Backend, base: string): Promise<Team> {
   const { key: adminKey } = await buildAdmin(backend, operatorEmail(backend.config))
-  const admin = clientOf(base, adminKey)
+  const admin = createTestClient(base, adminKey)
   const { org_id: org } = (await admin.post('/v1/orgs', { name: 'Acme' })).body
   const path = `/v1/orgs/${org}`
   const { body: role } = await admin.post(`${path}/roles`, {
@@ -85,13 +91,13 @@ async function leaveTrails(
   }: Record<'org' | 'key' | 'memory' | 'correction' | 'corrected', string>,
 ): Promise<void> {
   const turn = mintId()
-  const keyHash = hashOfKey(config.keyPepper, key)
+  const keyHash = hashKey(config.keyPepper, key)
   await postgres.transaction(tx =>
     insertTurns(tx, [{ id: turn, keyHash, saidAt: Date.now(), leftOut: 0 }]),
   )
   const fact = { text: 'The supplier asks for a deposit.', confidence: 0.9 }
   const other = { text: `Legal looks at ${hostile}`, confidence: 0.5 }
-  await writePasses(postgres, turn, {
+  await savePassResults(postgres, turn, {
     pass1: [fact, other].map(one => ({ ...one, note: false })),
     pass2: [
       { ...fact, confidence: 0.3, tags: ['finance'], tagIds: [mintId()] },

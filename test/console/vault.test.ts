@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import t from 'tap'
-import { buildKey, clientOf, testApi, workOn } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
+import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
 import {
   noBrowser,
   openBrowser,
@@ -14,10 +14,10 @@ import {
 import { fillVault } from '#test/console/stories.ts'
 
 const skip = noBrowser
-const backend = await testBackend(t)
-await workOn(backend)
+const backend = await createTestBackend(t)
+await startJobWorkers(backend)
 const key = await buildKey(backend)
-const api = await testApi(t, backend, key)
+const api = await startTestApi(t, backend, key)
 if (!skip) await fillVault(backend, api, key)
 const browser = skip ? null : await openBrowser(t)
 const tab = browser && (await openTab(browser, api.base))
@@ -208,7 +208,7 @@ t.test(
     await page.getByRole('dialog').getByLabel('Name').fill('Phone')
     await page.getByRole('button', { name: 'Mint' }).click()
     const minted = await page.locator('.secret').innerText()
-    t.equal((await clientOf(api.base, minted).get('/v1/memory/stats')).body.memories, 0)
+    t.equal((await createTestClient(api.base, minted).get('/v1/memory/stats')).body.memories, 0)
     await page.getByRole('button', { name: 'I have kept it' }).click()
     const phone = page.getByRole('listitem').filter({ hasText: minted.slice(-4) })
     await phone.filter({ hasText: 'Phone' }).waitFor()
@@ -228,19 +228,19 @@ t.test(
     await visit(page, 'overview')
     t.match(await page.locator('main').innerText(), /Memories\s+2,308/)
     t.equal((await api.get('/v1/memory/stats')).status, 401)
-    t.equal((await clientOf(api.base, rotated).get('/v1/memory/stats')).status, 200)
+    t.equal((await createTestClient(api.base, rotated).get('/v1/memory/stats')).status, 200)
   },
 )
 
 t.test('keys: another is revoked, after a question, and its vault erased', { skip }, async t => {
   const other = await openTab(browser!, api.base)
   const own = await buildKey(backend)
-  const client = clientOf(api.base, own)
+  const client = createTestClient(api.base, own)
   const [phone, laptop] = await Promise.all(
     ['Phone', 'Laptop'].map(async name => (await client.post('/v1/keys', { name })).body.key),
   )
   const messages = [{ role: 'user', content: 'only on the laptop' }]
-  await clientOf(api.base, laptop).post('/v1/memory/ingest?wait=true', { messages })
+  await createTestClient(api.base, laptop).post('/v1/memory/ingest?wait=true', { messages })
   await signIn(other.page, own)
   await visit(other.page, 'keys')
   const { page } = other
@@ -249,7 +249,7 @@ t.test('keys: another is revoked, after a question, and its vault erased', { ski
   await picture(page, 'revoke')
   await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
   await page.getByText('The key is revoked.').waitFor()
-  t.equal((await clientOf(api.base, phone).get('/v1/memory/stats')).status, 401)
+  t.equal((await createTestClient(api.base, phone).get('/v1/memory/stats')).status, 401)
 
   await page.getByRole('button', { name: /^Revoke the key Laptop/ }).click()
   await page.getByLabel('Erase its vault too').check()
@@ -277,7 +277,7 @@ t.test('a read-only key offers nothing that it may not do', { skip }, async t =>
 
 t.test('the key of a user shows its vault, and nothing of the account', { skip }, async t => {
   const other = await openTab(browser!, api.base)
-  const owner = clientOf(api.base, await buildKey(backend))
+  const owner = createTestClient(api.base, await buildKey(backend))
   const user = (await owner.post('/v1/keys', { name: 'of a user' })).body.key
   await signIn(other.page, user)
   await visit(other.page, 'keys')
@@ -295,7 +295,7 @@ t.test('a key that ends signs out and says why', { skip }, async t => {
   const other = await openTab(browser!, api.base)
   const ending = await buildKey(backend)
   await signIn(other.page, ending)
-  await clientOf(api.base, ending).post('/v1/keys/rotate')
+  await createTestClient(api.base, ending).post('/v1/keys/rotate')
   await visit(other.page, 'search')
   await other.page.getByLabel('Question').fill('anything')
   await other.page.keyboard.press('Enter')

@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
-import { settleStranded } from '#shared/org/audit.ts'
-import { clientOf, type Client } from '#test/support/api.ts'
-import { testBackend, testConfig } from '#test/support/backend.ts'
+import { finalizeStrandedWrites } from '#shared/org/audit.ts'
+import { createTestClient, type TestClient } from '#test/support/api.ts'
+import { createTestBackend, createTestConfig } from '#test/support/backend.ts'
 import { startWeb } from '#test/support/processes.ts'
-import { buildTeam, share, type Team } from '#test/support/team.ts'
-import { until } from '#test/support/until.ts'
+import { buildTeam, seedTeamMemories, type Team } from '#test/support/team.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
 
 t.setTimeout(60_000)
 
@@ -18,7 +18,7 @@ const seed = Date.now() % 100_000
 type Asked = { memory: string; action: string; answered: boolean }
 
 /** Changes one memory until the process is gone; each request is sent again by nobody. */
-async function write(admin: Client, team: Team, memory: string, asked: Asked[]): Promise<void> {
+async function write(admin: TestClient, team: Team, memory: string, asked: Asked[]): Promise<void> {
   const one = `/v1/orgs/${team.org}/memories/${memory}`
   for (let n = 0; ; n++) {
     const action = n % 3 === 0 ? 'update' : 'retag'
@@ -39,34 +39,34 @@ t.test(
   'kill -9 of the API while an admin writes: the audit tells what came about, no more and no less',
   async t => {
     t.comment(`seed ${seed}`)
-    const config = await testConfig(t)
-    const backend = await testBackend(t, { config })
+    const config = await createTestConfig(t)
+    const backend = await createTestBackend(t, { config })
     const team = await buildTeam(backend)
     const asked: Asked[] = []
     const memories: string[] = []
 
     for (let kill = 0; kill < kills; kill++) {
-      const own = await share(
+      const own = await seedTeamMemories(
         backend,
         team,
         Array.from({ length: writers }, (_, n) => ({ text: `fact ${kill} ${n}` })),
       )
       memories.push(...own)
       const web = await startWeb(t, config)
-      const admin = clientOf(web.base, team.adminKey)
+      const admin = createTestClient(web.base, team.adminKey)
       const answered = () => asked.filter(entry => entry.answered).length
       const before = answered()
       const writing = own.map(memory => write(admin, team, memory, asked))
-      await until('changes are answered', () => answered() > before + 1)
+      await waitUntil('changes are answered', () => answered() > before + 1)
       await delay((seed * (kill + 1) * 37) % 350)
       web.kill('SIGKILL')
       await Promise.all(writing)
-      await web.ended
+      await web.exited
     }
     const { query } = backend.postgres
     const pending = await query(`select 1 from shared_writes where state = 'pending'`)
     await query(`update shared_writes set due_at = now() - interval '1 second'`)
-    await settleStranded(backend)
+    await finalizeStrandedWrites(backend)
 
     const { rows } = await query<{ memory: string; action: string; told: number }>(
       `select memory, action, count(*)::int as told from audit_events

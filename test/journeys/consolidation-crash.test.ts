@@ -2,22 +2,22 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
-import { buildKey, clientOf, testApi, workOn } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { billsOf, checkOut, commit, remember } from '#test/support/consolidation.ts'
-import type { DyingPoint } from '#test/support/dying-api.ts'
-import { until } from '#test/support/until.ts'
+import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { readUsageEvents, checkOut, commit, ingestTexts } from '#test/support/consolidation.ts'
+import type { CrashPoint } from '#test/support/crashing-api.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
 
 // Twelve processes are started; a busy machine needs longer than the 30 s a file has by itself.
 const patienceMs = 110_000
 t.setTimeout(patienceMs)
 
-const backend = await testBackend(t)
-await workOn(backend)
-const { base } = await testApi(t, backend)
+const backend = await createTestBackend(t)
+await startJobWorkers(backend)
+const { base } = await startTestApi(t, backend)
 const { config } = backend
 
-const points: DyingPoint[] = ['fence', 'entries', 'sources', 'settled']
+const points: CrashPoint[] = ['fence', 'entries', 'sources', 'settled']
 for (const point of points) {
   const promise = `kill -9 of an API after ${point}, three times: committed once, nothing lost`
   t.test(promise, { timeout: patienceMs }, async t => {
@@ -25,10 +25,10 @@ for (const point of points) {
   })
 }
 
-async function dies(t: Test, point: DyingPoint): Promise<void> {
+async function dies(t: Test, point: CrashPoint): Promise<void> {
   const key = await buildKey(backend)
-  const client = clientOf(base, key)
-  await remember(client, [
+  const client = createTestClient(base, key)
+  await ingestTexts(client, [
     'We adopted a kitten',
     'She is called Ada',
     'I start in Lisbon on Monday',
@@ -36,7 +36,7 @@ async function dies(t: Test, point: DyingPoint): Promise<void> {
   const { body: batch } = await checkOut(client)
 
   const dying = await startDying(t, point)
-  const lost = commit(clientOf(dying.base, key), batch.batch_id, [
+  const lost = commit(createTestClient(dying.base, key), batch.batch_id, [
     { text: 'The user adopted a kitten, Ada.', importance: 6 },
     { text: 'The user moved to Lisbon.', importance: 9 },
   ])
@@ -72,7 +72,7 @@ async function quiescent(
   { batch_id, source_ids }: { batch_id: string; source_ids: string[] },
 ): Promise<void> {
   const { postgres, mongo } = backend
-  await until('the queue is empty', async () => {
+  await waitUntil('the queue is empty', async () => {
     const { rows } = await postgres.query(
       `select 1 from pgboss.job
        where name like 'commit-apply%' and state <> 'completed' and data->>'batch' = $1`,
@@ -85,25 +85,29 @@ async function quiescent(
     [batch_id],
   )
   const { vault } = rows[0]!
-  t.equal((await billsOf(backend, vault, 'commit')).length, 1)
+  t.equal((await readUsageEvents(backend, vault, 'commit')).length, 1)
   const sources = await mongo.memories.find({ vault, _id: { $in: source_ids } }).toArray()
   t.equal(sources.length, 3)
   for (const source of sources) t.same(source.consolidated_by, [batch_id])
 }
 
-async function startDying(t: Test, point: DyingPoint) {
-  const child = fork(fileURLToPath(new URL('../support/dying-api.ts', import.meta.url)), [point], {
-    // Not the loaders of the test runner.
-    execArgv: [],
-    env: {
-      PATH: process.env.PATH,
-      DATABASE_URL: config.databaseUrl,
-      MONGODB_URI: config.mongodbUri,
-      MASTER_KEY: config.masterKeys[0]!.key.toString('hex'),
-      KEY_PEPPER: config.keyPepper,
-      RATE_LIMITS: 'off',
+async function startDying(t: Test, point: CrashPoint) {
+  const child = fork(
+    fileURLToPath(new URL('../support/crashing-api.ts', import.meta.url)),
+    [point],
+    {
+      // Not the loaders of the test runner.
+      execArgv: [],
+      env: {
+        PATH: process.env.PATH,
+        DATABASE_URL: config.databaseUrl,
+        MONGODB_URI: config.mongodbUri,
+        MASTER_KEY: config.masterKeys[0]!.key.toString('hex'),
+        KEY_PEPPER: config.keyPepper,
+        RATE_LIMITS: 'off',
+      },
     },
-  })
+  )
   t.teardown(() => child.kill('SIGKILL'))
   const ended = once(child, 'exit')
   const started = once(child, 'message') as Promise<[{ port: number }]>

@@ -1,11 +1,11 @@
 import t from 'tap'
-import { buildKey, testApi, workOn } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { checkOut, commit, remember } from '#test/support/consolidation.ts'
+import { buildKey, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { checkOut, commit, ingestTexts } from '#test/support/consolidation.ts'
 
-const backend = await testBackend(t)
-await workOn(backend)
-const vault = await testApi(t, backend, await buildKey(backend))
+const backend = await createTestBackend(t)
+await startJobWorkers(backend)
+const vault = await startTestApi(t, backend, await buildKey(backend))
 
 const search = async (query: string, tiers?: number[]) =>
   (await vault.post('/v1/memory/search', { query, limit: 20, ...(tiers && { tiers }) })).body
@@ -17,7 +17,7 @@ const day = (n: number): string =>
   `Day ${n}: ${'we spoke about the garden, the boat and what the children did at school. '.repeat(28)}`
 
 t.test('from a debt that suggests it to high-level reflections, and down again', async t => {
-  await remember(
+  await ingestTexts(
     vault,
     Array.from({ length: 140 }, (_, n) => day(n)),
   )
@@ -83,6 +83,6 @@ t.test('from a debt that suggests it to high-level reflections, and down again',
     'and upwards again',
   )
 
-  await remember(vault, ['and then a new day began'], { from: '2025-01-01T00:00:00Z' })
+  await ingestTexts(vault, ['and then a new day began'], { from: '2025-01-01T00:00:00Z' })
   t.match((await checkOut(vault)).body, { count: 1 }, 'what is new waits for the next time')
 })

@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
-import { buildKey, clientOf } from '#test/support/api.ts'
-import { testBackend, testConfig } from '#test/support/backend.ts'
-import { checkJournal, sendExchanges, settled } from '#test/support/journal.ts'
+import { buildKey, createTestClient } from '#test/support/api.ts'
+import { createTestBackend, createTestConfig } from '#test/support/backend.ts'
+import { checkJournal, sendExchanges, waitUntilSettled } from '#test/support/exchange-journal.ts'
 import { startWeb, startWorker } from '#test/support/processes.ts'
-import { embeddingProvider } from '#test/support/provider.ts'
-import { until } from '#test/support/until.ts'
+import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
 
 t.setTimeout(0)
 
@@ -18,9 +18,9 @@ const redeliveredWithinMs = 60_000
 const said = (content: string) => ({ messages: [{ role: 'user', content }] })
 
 t.test('workers are killed, one in the middle of a job: others do it, once', async t => {
-  const provider = await embeddingProvider(t)
-  const config = await testConfig(t)
-  const backend = await testBackend(t, { config })
+  const provider = await startEmbeddingProvider(t)
+  const config = await createTestConfig(t)
+  const backend = await createTestBackend(t, { config })
   const [key, busy] = await Promise.all([buildKey(backend), buildKey(backend)])
   const extra = {
     EMBEDDINGS: 'openai/double',
@@ -29,13 +29,13 @@ t.test('workers are killed, one in the middle of a job: others do it, once', asy
   }
   const web = await startWeb(t, config, extra)
   const doomed = await startWorker(t, config, extra)
-  const client = clientOf(web.base, key)
+  const client = createTestClient(web.base, key)
   t.equal((await client.post('/v1/memory/ingest?wait=true', said('first'))).status, 200)
 
   provider.hang()
   const before = provider.calls.length
   const hanging = await client.post('/v1/memory/ingest', said('second'))
-  await until('the worker waits for the provider', () => provider.calls.length > before)
+  await waitUntil('the worker waits for the provider', () => provider.calls.length > before)
   doomed.kill('SIGKILL')
   const killed = Date.now()
 
@@ -52,7 +52,7 @@ t.test('workers are killed, one in the middle of a job: others do it, once', asy
     'all goes on',
   )
   await journal.stop()
-  await settled(backend, redeliveredWithinMs)
+  await waitUntilSettled(backend, redeliveredWithinMs)
 
   const { rows } = await backend.postgres.query<{ finished_at: Date }>(
     'select finished_at from operations where id = $1',
@@ -64,50 +64,50 @@ t.test('workers are killed, one in the middle of a job: others do it, once', asy
   t.ok(ms < redeliveredWithinMs, `${ms} ms`)
   t.ok(journal.acknowledged.size > 50)
   const acknowledged = new Set(['first', 'second', 'third'])
-  await checkJournal(t, backend, key, { acknowledged, unsure: new Set() })
+  await checkJournal(t, backend, key, { acknowledged, unacknowledged: new Set() })
   await checkJournal(t, backend, busy, journal)
 })
 
 t.test('the API is killed under load: what it said is true', async t => {
-  const config = await testConfig(t)
-  const backend = await testBackend(t, { config })
+  const config = await createTestConfig(t)
+  const backend = await createTestBackend(t, { config })
   const key = await buildKey(backend)
   await startWorker(t, config)
   let web = await startWeb(t, config)
   const journal = sendExchanges(() => web.base, key, { lanes: 12 })
   for (let kill = 0; kill < 4; kill++) {
     const before = journal.acknowledged.size
-    await until('it is under load', () => journal.acknowledged.size > before + 30)
+    await waitUntil('it is under load', () => journal.acknowledged.size > before + 30)
     web.kill('SIGKILL')
-    await web.ended
+    await web.exited
     web = await startWeb(t, config)
   }
   await journal.stop()
-  await settled(backend, 20_000)
-  const { acknowledged, unsure, statuses } = journal
-  t.comment(`${acknowledged.size} acknowledged, ${unsure.size} not, 4 kills`)
+  await waitUntilSettled(backend, 20_000)
+  const { acknowledged, unacknowledged, statuses } = journal
+  t.comment(`${acknowledged.size} acknowledged, ${unacknowledged.size} not, 4 kills`)
   t.ok(acknowledged.size > 100 && (statuses.get(0) ?? 0) > 0, 'requests were cut off')
   await checkJournal(t, backend, key, journal)
 })
 
 t.test('SIGTERM: the API lets requests under way finish and ends with 0', async t => {
-  const config = await testConfig(t)
-  const backend = await testBackend(t, { config })
+  const config = await createTestConfig(t)
+  const backend = await createTestBackend(t, { config })
   const key = await buildKey(backend)
   const web = await startWeb(t, config)
-  const client = clientOf(web.base, key)
+  const client = createTestClient(web.base, key)
   t.equal((await client.get('/health')).status, 200, 'this connection stays open, and idle')
   const waiting = Array.from({ length: 8 }, (_, n) =>
     client.post('/v1/memory/ingest?wait=true', said(`late ${n}`)),
   )
-  await until('all are accepted', async () => {
+  await waitUntil('all are accepted', async () => {
     const { rows } = await backend.postgres.query<{ n: number }>(
       'select count(*)::int n from operations',
     )
     return rows[0]!.n === 8
   })
   web.kill('SIGTERM')
-  await until('it drains', () => web.output().includes('process.draining'))
+  await waitUntil('it drains', () => web.output().includes('process.draining'))
   const begun = Date.now()
   const worker = await startWorker(t, config)
   const answers = await Promise.all(waiting)
@@ -116,17 +116,17 @@ t.test('SIGTERM: the API lets requests under way finish and ends with 0', async 
     Array<number>(8).fill(200),
     'those who waited are answered',
   )
-  t.same(await web.ended, { code: 0, signal: null })
+  t.same(await web.exited, { code: 0, signal: null })
   t.ok(Date.now() - begun < 10_000, 'and it does not linger')
   t.match(web.output(), /process\.stopped/)
 
   worker.kill('SIGTERM')
-  t.same(await worker.ended, { code: 0, signal: null }, 'so does a worker')
+  t.same(await worker.exited, { code: 0, signal: null }, 'so does a worker')
 })
 
 t.test('SIGTERM: a worker under load hands over what it has not done', async t => {
-  const config = await testConfig(t)
-  const backend = await testBackend(t, { config })
+  const config = await createTestConfig(t)
+  const backend = await createTestBackend(t, { config })
   const key = await buildKey(backend)
   const web = await startWeb(t, config)
   const journal = sendExchanges(() => web.base, key, { lanes: 6 })
@@ -134,11 +134,11 @@ t.test('SIGTERM: a worker under load hands over what it has not done', async t =
     const worker = await startWorker(t, config)
     await delay(300)
     worker.kill('SIGTERM')
-    t.same(await worker.ended, { code: 0, signal: null }, worker.output())
+    t.same(await worker.exited, { code: 0, signal: null }, worker.output())
   }
   await startWorker(t, config)
   await journal.stop()
   // No heartbeat has to be missed: nothing was left behind.
-  await settled(backend, 9_000)
+  await waitUntilSettled(backend, 9_000)
   await checkJournal(t, backend, key, journal)
 })

@@ -7,15 +7,15 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import t from 'tap'
-import { datesFilled, momentOf } from '#scripts/demo/calendar.ts'
+import { fillDates, parseRelativeDate } from '#scripts/demo/relative-dates.ts'
 import { readConversation } from '#scripts/demo/conversation.ts'
 import { questions } from '#scripts/demo/questions.ts'
-import { widthOf, wrapped } from '#scripts/demo/screen.ts'
-import type { Story } from '#scripts/demo/story.ts'
-import { excerptOf, sharedWords } from '#scripts/demo/why.ts'
-import { quietEnvironment } from '#scripts/services/process.ts'
-import { buildKey, clientOf, testApi, workOn } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
+import { displayWidth, wrapText } from '#scripts/demo/terminal.ts'
+import type { StoryResult } from '#scripts/demo/story.ts'
+import { excerptAround, sharedWords } from '#scripts/demo/explain-match.ts'
+import { cleanEnvironment } from '#scripts/services/process.ts'
+import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
 
 // A start of its own makes two databases from nothing.
 t.setTimeout(180_000)
@@ -28,7 +28,7 @@ type Ran = { code: number | null; out: string; err: string }
 
 /** Runs the demo as a newcomer does; temporary files go where the test can count them. */
 function demo(args: string[], env: Record<string, string> = {}): Promise<Ran> {
-  const { BASE_URL: _base, MEMORY_KEY: _key, ...rest } = quietEnvironment()
+  const { BASE_URL: _base, MEMORY_KEY: _key, ...rest } = cleanEnvironment()
   const child = spawn(process.execPath, [script, ...args], {
     env: { ...rest, DATA_DIR: join(scratch, 'no-vault'), TMPDIR: scratch, ...env },
   })
@@ -42,15 +42,15 @@ function demo(args: string[], env: Record<string, string> = {}): Promise<Ran> {
 t.test(
   'a running service: the demo passes there and leaves the vault of its owner alone',
   async t => {
-    const backend = await testBackend(t)
-    await workOn(backend)
+    const backend = await createTestBackend(t)
+    await startJobWorkers(backend)
     const key = await buildKey(backend)
-    const api = await testApi(t, backend, key)
+    const api = await startTestApi(t, backend, key)
     const { base } = api
 
     const { code, out, err } = await demo(['--json'], { BASE_URL: base, MEMORY_KEY: key })
     t.equal(err, '')
-    const story = JSON.parse(out) as Story & { service: { kind: string } }
+    const story = JSON.parse(out) as StoryResult & { service: { kind: string } }
     t.same(story.failed, [])
     t.equal(code, 0)
     t.equal(story.service.kind, 'running')
@@ -74,7 +74,7 @@ t.test(
       t.match(out, `Using the service that runs at ${base}`)
       const [demoKey = ''] = /\bmk_[A-Za-z0-9]{32}\b/.exec(out) ?? []
       t.not(demoKey, key)
-      const { body } = await clientOf(base, demoKey).get('/v1/memory/stats')
+      const { body } = await createTestClient(base, demoKey).get('/v1/memory/stats')
       t.equal(body.memories, story.stats.memories, 'the vault the demo says it made')
     })
   },
@@ -101,7 +101,7 @@ t.test('no service: one is started, told, asked and removed again', async t => {
   }
   t.notOk(out.includes('\u001B'), 'no colours where nobody looks')
   t.ok(
-    out.split('\n').every(line => widthOf(line) <= 100),
+    out.split('\n').every(line => displayWidth(line) <= 100),
     'no line passes 100 columns',
   )
   t.same(
@@ -135,7 +135,7 @@ t.test('a service that forgets everything fails, and the demo says which questio
   const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const { code, out } = await demo(['--json', '--base-url', base, '--key', 'mk_any'])
   t.equal(code, 1)
-  t.equal((JSON.parse(out) as Story).failed.length, questions.length + 1)
+  t.equal((JSON.parse(out) as StoryResult).failed.length, questions.length + 1)
 })
 
 t.test('options', async t => {
@@ -157,15 +157,15 @@ t.test('the conversation is in order and over, on whatever day it is told', asyn
   })
   fc.assert(
     fc.property(anyMoment, now => {
-      const { sittings, textOf } = readConversation(now)
+      const { sittings, turnText } = readConversation(now)
       const turns = sittings.flatMap(sitting => sitting.turns)
       const inOrder = turns.every(
         ({ timestamp }, index) => timestamp > (turns[index - 1]?.timestamp ?? 0),
       )
-      for (const { text, expects, replaces = expects } of questions) {
-        datesFilled(text, now)
-        textOf(expects)
-        textOf(replaces)
+      for (const { text, answerTurnId, outdatedTurnId = answerTurnId } of questions) {
+        fillDates(text, now)
+        turnText(answerTurnId)
+        turnText(outdatedTurnId)
       }
       return inOrder && turns.at(-1)!.timestamp < now.getTime()
     }),
@@ -178,24 +178,24 @@ t.test('the conversation is in order and over, on whatever day it is told', asyn
 
 t.test('dates are written out from the day the story is told', async t => {
   const now = new Date('2026-01-31T12:00:00Z')
-  t.equal(datesFilled('{2nd Saturday, 3 months ago}', now), 'Saturday 11 October')
-  t.equal(datesFilled('on {day 20, in 1 month}', now), 'on 20 February')
-  t.equal(datesFilled('{month, 5 months ago}', now), 'August')
-  t.throws(() => datesFilled('{some day}', now))
-  const moment = (words: string) => new Date(momentOf(words, now)).toISOString()
+  t.equal(fillDates('{2nd Saturday, 3 months ago}', now), 'Saturday 11 October')
+  t.equal(fillDates('on {day 20, in 1 month}', now), 'on 20 February')
+  t.equal(fillDates('{month, 5 months ago}', now), 'August')
+  t.throws(() => fillDates('{some day}', now))
+  const moment = (words: string) => new Date(parseRelativeDate(words, now)).toISOString()
   t.equal(moment('2 months ago, day 4, 15:15'), '2025-11-04T15:15:00.000Z')
   t.equal(moment('4 days ago, 18:20'), '2026-01-27T18:20:00.000Z')
   t.equal(moment('150 minutes ago'), '2026-01-31T09:30:00.000Z')
-  t.throws(() => momentOf('yesterday', now))
+  t.throws(() => parseRelativeDate('yesterday', now))
 })
 
 t.test('lines break between words and never pass the edge', async t => {
   const words = fc.array(fc.stringMatching(/^[a-zé猫]{1,12}$/), { minLength: 1, maxLength: 40 })
   fc.assert(
     fc.property(words, fc.integer({ min: 24, max: 80 }), (words, width) => {
-      const lines = wrapped(words.join(' '), width)
+      const lines = wrapText(words.join(' '), width)
       t.equal(lines.join(' '), words.join(' '))
-      return lines.every(line => widthOf(line) <= width)
+      return lines.every(line => displayWidth(line) <= width)
     }),
   )
 })
@@ -204,17 +204,21 @@ t.test('an excerpt keeps what the question asked for', async t => {
   const text = `${'It rained all day. '.repeat(9)}Her lessons are with Marsh. ${'We had soup. '.repeat(9)}`
   const shared = sharedWords('Who gave her a lesson?', text)
   t.same(shared, ['lessons'])
-  const excerpt = excerptOf(text, shared, 60)
+  const excerpt = excerptAround(text, shared, 60)
   t.match(excerpt, /^… .*Her lessons are with Marsh\..* …$/)
   const long = `${'on and on '.repeat(30)}the order KV-70418-R ${'and on and on '.repeat(30)}`
   const [token = ''] = sharedWords('What was KV-70418-R?', long)
   t.equal(token, 'KV-70418-R')
-  const cut = excerptOf(long, [token], 80)
+  const cut = excerptAround(long, [token], 80)
   t.ok(cut.includes(token))
   t.ok(cut.length <= 84)
-  t.equal(excerptOf('All of it.', [], 80), 'All of it.')
+  t.equal(excerptAround('All of it.', [], 80), 'All of it.')
   t.equal(
-    excerptOf('Dr. Osei is kind. She has a dog that sleeps under the desk all day.', ['Osei'], 50),
+    excerptAround(
+      'Dr. Osei is kind. She has a dog that sleeps under the desk all day.',
+      ['Osei'],
+      50,
+    ),
     'Dr. Osei is kind. She has a dog that sleeps under …',
   )
 
@@ -222,7 +226,7 @@ t.test('an excerpt keeps what the question asked for', async t => {
   fc.assert(
     fc.property(anyText, fc.nat(), fc.integer({ min: 20, max: 90 }), (parts, nth, most) => {
       const word = parts[nth % parts.length]!.replace(/[.?]$/, '')
-      const excerpt = excerptOf(parts.join(' '), [word], most)
+      const excerpt = excerptAround(parts.join(' '), [word], most)
       return excerpt.includes(word) && excerpt.replaceAll('…', '').trim().length <= most
     }),
   )

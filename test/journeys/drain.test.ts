@@ -1,12 +1,12 @@
 import { request } from 'node:http'
 import t from 'tap'
-import { buildKey, clientOf } from '#test/support/api.ts'
-import { testBackend, testConfig } from '#test/support/backend.ts'
+import { buildKey, createTestClient } from '#test/support/api.ts'
+import { createTestBackend, createTestConfig } from '#test/support/backend.ts'
 import { startWeb, startWorker } from '#test/support/processes.ts'
-import { until } from '#test/support/until.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
 
-const config = await testConfig(t)
-const backend = await testBackend(t, { config })
+const config = await createTestConfig(t)
+const backend = await createTestBackend(t, { config })
 const key = await buildKey(backend)
 
 /** One request on a connection of its own: its status, or why there was no answer. */
@@ -44,28 +44,28 @@ t.test('SIGTERM under load: what was let in is answered, what is answered is sto
       answers.set(word, await send(web.base, word))
     }
   })
-  await until('the load has begun', async () => answers.size > 200)
+  await waitUntil('the load has begun', async () => answers.size > 200)
   web.kill('SIGTERM')
   const { size } = answers
   // As a load balancer does.
-  await until('it says that it is stopping', async () => {
-    const { status, body } = await clientOf(web.base).get('/health/ready')
+  await waitUntil('it says that it is stopping', async () => {
+    const { status, body } = await createTestClient(web.base).get('/health/ready')
     return status === 503 && body.error.includes('about to stop')
   })
   enough.abort()
   await Promise.all(clients)
   t.ok(answers.size > size, 'it went on serving until then')
-  t.same(await web.ended, { code: 0, signal: null })
+  t.same(await web.exited, { code: 0, signal: null })
 
   const counts = Object.groupBy([...answers.values()], String)
   t.same(Object.keys(counts), ['202'], 'no request is dropped')
 
   worker.kill('SIGTERM')
-  t.same(await worker.ended, { code: 0, signal: null })
+  t.same(await worker.exited, { code: 0, signal: null })
   const accepted = [...answers.values()].filter(answer => answer === 202).length
   const [second, next] = [await startWeb(t, config), await startWorker(t, config)]
-  const client = clientOf(second.base, key)
-  await until('everything accepted is stored, once', async () => {
+  const client = createTestClient(second.base, key)
+  await waitUntil('everything accepted is stored, once', async () => {
     const { body } = await client.get('/v1/memory/stats')
     return body.memories >= accepted
   })

@@ -1,11 +1,11 @@
 import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
-import { buildKey, clientOf, testApi } from '#test/support/api.ts'
-import { testBackend, testConfig } from '#test/support/backend.ts'
+import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
+import { createTestBackend, createTestConfig } from '#test/support/backend.ts'
 import { startWorker } from '#test/support/processes.ts'
-import { plant, scopeOf } from '#test/support/stored.ts'
-import { until } from '#test/support/until.ts'
-import { billOf } from '#test/support/vault.ts'
+import { insertStoredMemories, readVaultScope } from '#test/support/stored-memories.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
+import { readBill } from '#test/support/insert-memories.ts'
 
 t.setTimeout(0)
 
@@ -13,18 +13,20 @@ t.setTimeout(0)
 const memories = 10_000
 
 t.test('workers are killed while they erase: others finish, and count what there was', async t => {
-  const config = await testConfig(t)
-  const backend = await testBackend(t, { config })
-  const api = await testApi(t, backend)
+  const config = await createTestConfig(t)
+  const backend = await createTestBackend(t, { config })
+  const api = await startTestApi(t, backend)
 
   const tenant = async (rows: number) => {
     const key = await buildKey(backend)
     const texts = Array.from({ length: rows }, (_, n) => ({ text: `note ${n}`, at: n, tokens: 2 }))
-    const ids = await plant(backend, await scopeOf(backend, key), texts, { vectors: false })
-    return { key, ids, client: clientOf(api.base, key) }
+    const ids = await insertStoredMemories(backend, await readVaultScope(backend, key), texts, {
+      vectors: false,
+    })
+    return { key, ids, client: createTestClient(api.base, key) }
   }
   const left = async (key: string): Promise<number> => {
-    const { vault } = await scopeOf(backend, key)
+    const { vault } = await readVaultScope(backend, key)
     return backend.mongo.memories.countDocuments({ vault })
   }
   const clearings = []
@@ -37,9 +39,9 @@ t.test('workers are killed while they erase: others finish, and count what there
     const id = body.operation_id as string
     const doomed = await startWorker(t, config)
     const begun = async () => (await client.get(`/v1/operations/${id}`)).body.progress.done > 0
-    await until('some of it is gone', begun)
+    await waitUntil('some of it is gone', begun)
     doomed.kill('SIGKILL')
-    await doomed.ended
+    await doomed.exited
     midway.push((await left(key)) > 0)
     clearings.push({ id, key, client })
   }
@@ -55,12 +57,12 @@ t.test('workers are killed while they erase: others finish, and count what there
   await startWorker(t, config)
   for (const { id, key, client } of clearings) {
     const done = async () => (await client.get(`/v1/operations/${id}`)).body.state === 'done'
-    await until('the clearing is done', done, 30_000)
+    await waitUntil('the clearing is done', done, 30_000)
     t.match((await client.get(`/v1/operations/${id}`)).body.outcome.body, { deleted: memories })
     t.equal(await left(key), 0)
   }
   t.comment(`all erased ${((Date.now() - killed) / 1_000).toFixed(1)} s after the last kill`)
   const { outcome } = (await single.client.get(`/v1/operations/${deletion.body.operation_id}`)).body
   t.match(outcome.body, { deleted: 499, not_found: 1 })
-  t.equal(await billOf(backend, deletion.body.operation_id), 998)
+  t.equal(await readBill(backend, deletion.body.operation_id), 998)
 })

@@ -1,15 +1,15 @@
 import t from 'tap'
 import { sweepAll } from '#workers/sweep-all.ts'
-import { buildKey, clientOf, testApi, workOn } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { scopeOf } from '#test/support/stored.ts'
-import { until } from '#test/support/until.ts'
+import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { readVaultScope } from '#test/support/stored-memories.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
 
 // Two processes that answer and two that work, over one pair of stores.
-const one = await testBackend(t)
-const two = await testBackend(t, { config: one.config })
-for (const backend of [one, two]) await workOn(backend, 'ingest', 'clear', 'delete-ids')
-const bases = [(await testApi(t, one)).base, (await testApi(t, two)).base] as const
+const one = await createTestBackend(t)
+const two = await createTestBackend(t, { config: one.config })
+for (const backend of [one, two]) await startJobWorkers(backend, 'ingest', 'clear', 'delete-ids')
+const bases = [(await startTestApi(t, one)).base, (await startTestApi(t, two)).base] as const
 
 const races = 150
 const vaults = 15
@@ -18,7 +18,7 @@ const vaults = 15
 async function seen(key: string, headers: Record<string, string>): Promise<string[][]> {
   const views = []
   for (const base of bases) {
-    const answer = await clientOf(base, key).post(
+    const answer = await createTestClient(base, key).post(
       '/v1/memory/search',
       { query: 'note', limit: 200 },
       headers,
@@ -36,7 +36,7 @@ t.test(
     await Promise.all(Array.from({ length: vaults }, (_, n) => race(n)))
     t.same(wrong, [])
 
-    await until('nothing waits any more', async () => {
+    await waitUntil('nothing waits any more', async () => {
       const { rows } = await one.postgres.query(
         `select 1 from operations where state in ('accepted', 'running') limit 1`,
       )
@@ -62,7 +62,7 @@ t.test(
       const key = await buildKey(one)
       // A third of the vaults races within a session.
       const headers: Record<string, string> = n % 3 === 0 ? { 'x-session-id': 'trip' } : {}
-      const clients = bases.map(base => clientOf(base, key))
+      const clients = bases.map(base => createTestClient(base, key))
       const ingest = (content: string, by: number) =>
         clients[by % 2]!.post(
           '/v1/memory/ingest',
@@ -87,13 +87,13 @@ t.test(
         wrong.push(...shown.flat().filter(text => text.includes('before')))
         await Promise.all(after)
         const wanted = [0, 1].map(by => `note ${round} after ${by}`)
-        await until(`what came after round ${round} is there`, async () => {
+        await waitUntil(`what came after round ${round} is there`, async () => {
           const views = await seen(key, headers)
           wrong.push(...views.flat().filter(text => text.includes('before')))
           return views.every(view => wanted.every(text => view.includes(text)))
         })
       }
-      await until('both processes agree', async () => {
+      await waitUntil('both processes agree', async () => {
         const views = await seen(key, headers)
         return JSON.stringify(views[0]) === JSON.stringify(views[1])
       })
@@ -105,11 +105,11 @@ t.test(
   'single deletions race with each other, with ingests and with the clearing of the vault',
   async t => {
     const key = await buildKey(one)
-    const [a, b] = bases.map(base => clientOf(base, key)) as [
-      ReturnType<typeof clientOf>,
-      ReturnType<typeof clientOf>,
+    const [a, b] = bases.map(base => createTestClient(base, key)) as [
+      ReturnType<typeof createTestClient>,
+      ReturnType<typeof createTestClient>,
     ]
-    const { vault } = await scopeOf(one, key)
+    const { vault } = await readVaultScope(one, key)
     for (let round = 0; round < 10; round++) {
       await Promise.all(
         Array.from({ length: 6 }, (_, n) =>

@@ -1,14 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
-import { buildKey, clientOf, testApi, workOn } from '#test/support/api.ts'
-import { testBackend, testConfig } from '#test/support/backend.ts'
-import { gateBefore } from '#test/support/gate.ts'
-import { settled } from '#test/support/journal.ts'
-import { models } from '#test/support/model-provider/clients.ts'
-import { accountOn, proxyWorld } from '#test/support/model-provider/world.ts'
-import { modelProvider } from '#test/support/model-provider.ts'
-import { until } from '#test/support/until.ts'
-import { documentsOf } from '#test/support/vault.ts'
+import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { createTestBackend, createTestConfig } from '#test/support/backend.ts'
+import { startFaultProxy } from '#test/support/fault-proxy.ts'
+import { waitUntilSettled } from '#test/support/exchange-journal.ts'
+import { modelNames } from '#test/support/model-provider/clients.ts'
+import {
+  createProxyAccount,
+  startProxyFixture,
+} from '#test/support/model-provider/proxy-fixture.ts'
+import { startModelProvider } from '#test/support/model-provider.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
+import { readDocuments } from '#test/support/insert-memories.ts'
 
 t.setTimeout(60_000)
 // They mostly wait.
@@ -22,7 +25,7 @@ async function say(base: string, key: string, content: string, headers = {}) {
   const response = await fetch(`${base}/v1/chat/completions`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', authorization: `Bearer ${key}`, ...headers },
-    body: JSON.stringify({ model: models.openai, messages: [{ role: 'user', content }] }),
+    body: JSON.stringify({ model: modelNames.openai, messages: [{ role: 'user', content }] }),
   })
   return { status: response.status, headers: response.headers, text: await response.text() }
 }
@@ -30,24 +33,24 @@ async function say(base: string, key: string, content: string, headers = {}) {
 t.test(
   '200: a call says for how long it is remembered, and the provider hears nothing of it',
   async t => {
-    const { backend, base, provider, newKey } = await proxyWorld(t)
-    await workOn(backend)
+    const { backend, base, provider, newKey } = await startProxyFixture(t)
+    await startJobWorkers(backend)
     const key = await newKey()
-    const client = clientOf(base, key)
+    const client = createTestClient(base, key)
     const begun = Date.now()
     t.equal((await say(base, key, 'My gate code is nine.', { 'x-memory-ttl': '2' })).status, 200)
-    t.notOk(provider.seen.at(-1)!.headers.some(([name]) => /^x-memory/i.test(name)))
+    t.notOk(provider.requests.at(-1)!.headers.some(([name]) => /^x-memory/i.test(name)))
     t.equal((await say(base, key, 'My gate is green.')).status, 200)
-    await settled(backend, 10_000)
-    const ends = (await documentsOf(backend, key)).map(row => row.expires_at?.getTime())
+    await waitUntilSettled(backend, 10_000)
+    const ends = (await readDocuments(backend, key)).map(row => row.expires_at?.getTime())
     const said = ends.filter(end => end !== undefined)
     t.equal(said.length, 2, 'what the user said, and what the model answered')
     for (const end of said) t.ok(end >= begun + 2_000 && end < begun + 8_000)
     await past(new Date(said[0]!).toISOString())
     t.equal((await say(base, key, 'What is the code of my gate?')).status, 200)
-    t.notMatch(provider.seen.at(-1)!.body.toString(), 'gate code is nine')
-    t.match(provider.seen.at(-1)!.body.toString(), 'gate is green')
-    await settled(backend, 10_000)
+    t.notMatch(provider.requests.at(-1)!.body.toString(), 'gate code is nine')
+    t.match(provider.requests.at(-1)!.body.toString(), 'gate is green')
+    await waitUntilSettled(backend, 10_000)
     t.notMatch(JSON.stringify((await client.get('/v1/memory/list')).body), 'gate code is nine')
 
     for (const ttl of ['0', '-1', '1.5', '3153600001', 'soon', '1e3', '99999999999']) {
@@ -61,15 +64,15 @@ t.test(
 t.test(
   '503: while it cannot be removed nobody sees it, and calls go on without memory',
   async t => {
-    const provider = await modelProvider(t)
-    const real = await testConfig(t, provider.env)
-    const gate = await gateBefore(t, real.mongodbUri)
-    const backend = await testBackend(t, { config: { ...real, mongodbUri: gate.url } })
-    const { base } = await testApi(t, backend)
-    await workOn(backend)
-    const { newKey } = await accountOn(backend, base)
+    const provider = await startModelProvider(t)
+    const real = await createTestConfig(t, provider.env)
+    const gate = await startFaultProxy(t, real.mongodbUri)
+    const backend = await createTestBackend(t, { config: { ...real, mongodbUri: gate.url } })
+    const { base } = await startTestApi(t, backend)
+    await startJobWorkers(backend)
+    const { newKey } = await createProxyAccount(backend, base)
     const key = await newKey()
-    const client = clientOf(base, key)
+    const client = createTestClient(base, key)
     const at = soon(1_500)
     await client.post('/v1/memory/ingest?wait=true', {
       messages: [{ role: 'user', content: 'The kettle is red.' }],
@@ -87,15 +90,15 @@ t.test(
     const called = await say(base, key, 'What colour is the kettle?')
     t.equal(called.status, 200)
     t.equal(called.headers.get('x-memory-status'), 'degraded')
-    t.notMatch(provider.seen.at(-1)!.body.toString(), 'is red')
+    t.notMatch(provider.requests.at(-1)!.body.toString(), 'is red')
     const accepted = await client.post('/v1/memory/ingest', {
       messages: [{ role: 'user', content: 'The kettle is new.' }],
     })
     t.equal(accepted.status, 202, 'what is to be stored is accepted')
     t.equal((await client.get('/v1/account/usage')).status, 200)
     gate.open()
-    await until('it can be read again', async () => (await search()).status === 200, 20_000)
-    await settled(backend, 30_000)
+    await waitUntil('it can be read again', async () => (await search()).status === 200, 20_000)
+    await waitUntilSettled(backend, 30_000)
     t.notMatch(JSON.stringify((await search()).body), 'kettle is red')
   },
 )
@@ -104,13 +107,16 @@ t.test(
   'readers and writers of one vault, all at once: nobody is shown what is over',
   besides,
   async t => {
-    const config = await testConfig(t)
-    const [one, two] = [await testBackend(t, { config }), await testBackend(t, { config })]
-    await workOn(one)
+    const config = await createTestConfig(t)
+    const [one, two] = [
+      await createTestBackend(t, { config }),
+      await createTestBackend(t, { config }),
+    ]
+    await startJobWorkers(one)
     const key = await buildKey(one)
     const clients = [
-      clientOf((await testApi(t, one)).base, key),
-      clientOf((await testApi(t, two)).base, key),
+      createTestClient((await startTestApi(t, one)).base, key),
+      createTestClient((await startTestApi(t, two)).base, key),
     ]
     const until = Date.now() + 4_000
     const ends = new Map<string, number>()
@@ -147,7 +153,7 @@ t.test(
     await Promise.all([write(0), write(1), write(2), read(0), read(1), read(2)])
     t.ok(shown > 0, `${shown} rows were shown`)
     t.same(late, [])
-    await settled(one, 20_000)
+    await waitUntilSettled(one, 20_000)
     await delay(1_200)
     const { items } = (await clients[0]!.get('/v1/memory/list?limit=200')).body
     t.ok(items.every(({ text }: { text: string }) => !ends.has(text)))

@@ -7,12 +7,12 @@ import { startMongodb } from '#scripts/services/mongodb.ts'
 import { startPostgres } from '#scripts/services/postgres.ts'
 import type { Backend } from '#shared/backend.ts'
 import { createLog } from '#shared/core/log.ts'
-import { buildKey, clientOf, type Client } from '#test/support/api.ts'
-import { testBackend, testConfig } from '#test/support/backend.ts'
-import { gateBefore } from '#test/support/gate.ts'
-import { checkJournal, sendExchanges, settled } from '#test/support/journal.ts'
+import { buildKey, createTestClient, type TestClient } from '#test/support/api.ts'
+import { createTestBackend, createTestConfig } from '#test/support/backend.ts'
+import { startFaultProxy } from '#test/support/fault-proxy.ts'
+import { checkJournal, sendExchanges, waitUntilSettled } from '#test/support/exchange-journal.ts'
 import { startWeb, startWorker } from '#test/support/processes.ts'
-import { until } from '#test/support/until.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
 
 t.setTimeout(0)
 // Each has databases and processes of its own, and mostly waits: for heartbeats, for deadlines.
@@ -29,7 +29,7 @@ function dataDirOf(t: Test): string {
 }
 
 t.test('the MongoDB engine is killed under writes: what was stored is there', besides, async t => {
-  const shared = await testConfig(t)
+  const shared = await createTestConfig(t)
   const dir = dataDirOf(t)
   const lines: string[] = []
   const log = (line: string): void => void lines.push(line)
@@ -37,7 +37,7 @@ t.test('the MongoDB engine is killed under writes: what was stored is there', be
   t.teardown(() => engine.stop())
   const config = { ...shared, mongodbUri: engine.url }
   await release(config, createLog('silent', 'test'))
-  const backend = await testBackend(t, { config })
+  const backend = await createTestBackend(t, { config })
   const key = await buildKey(backend)
   const [web] = await Promise.all([startWeb(t, config), startWorker(t, config)])
   const stored = sendExchanges(() => web.base, key, { lanes: 2, wait: true })
@@ -46,10 +46,10 @@ t.test('the MongoDB engine is killed under writes: what was stored is there', be
 
   for (let kill = 0; kill < 2; kill++) {
     const before = stored.acknowledged.size
-    await until('it writes', () => stored.acknowledged.size > before + 20, 20_000)
+    await waitUntil('it writes', () => stored.acknowledged.size > before + 20, 20_000)
     const known = [...stored.acknowledged]
     process.kill(engine.pid, 'SIGKILL')
-    await engine.died
+    await engine.unexpectedExit
     engine = await startMongodb(dir, { log })
     const texts = new Set(await textsOf(backend, key))
     t.same(
@@ -60,7 +60,7 @@ t.test('the MongoDB engine is killed under writes: what was stored is there', be
   }
   await Promise.all([stored.stop(), promised.stop()])
   t.same(Object.keys(Object.fromEntries(promised.statuses)), ['202'], 'accepting never stopped')
-  await settled(backend, 60_000)
+  await waitUntilSettled(backend, 60_000)
   t.comment(`${stored.acknowledged.size} stored, ${promised.acknowledged.size} promised, 2 kills`)
   await checkJournal(t, backend, key, stored)
   await checkJournal(t, backend, others, promised)
@@ -81,27 +81,27 @@ t.test('Postgres is killed under load: every promise is kept', besides, async t 
   const log = (line: string): void => void lines.push(line)
   let server = await startPostgres(dir, { log })
   t.teardown(() => server.stop())
-  const gate = await gateBefore(t, server.url)
-  const config = { ...(await testConfig(t)), databaseUrl: gate.url }
+  const gate = await startFaultProxy(t, server.url)
+  const config = { ...(await createTestConfig(t)), databaseUrl: gate.url }
   await release(config, createLog('silent', 'test'))
-  const backend = await testBackend(t, { config })
+  const backend = await createTestBackend(t, { config })
   const key = await buildKey(backend)
   const [web] = await Promise.all([startWeb(t, config), startWorker(t, config)])
   const journal = sendExchanges(() => web.base, key, { lanes: 4 })
 
   for (let kill = 0; kill < 2; kill++) {
     const before = journal.acknowledged.size
-    await until('it is under load', () => journal.acknowledged.size > before + 40, 20_000)
+    await waitUntil('it is under load', () => journal.acknowledged.size > before + 40, 20_000)
     process.kill(server.pid, 'SIGKILL')
     gate.shut()
-    await server.died
+    await server.unexpectedExit
     server = await startPostgres(dir, { log })
     gate.open(server.url)
   }
   const before = journal.acknowledged.size
-  await until('it goes on by itself', () => journal.acknowledged.size > before + 10, 20_000)
+  await waitUntil('it goes on by itself', () => journal.acknowledged.size > before + 10, 20_000)
   await journal.stop()
-  await settled(backend, 60_000)
+  await waitUntilSettled(backend, 60_000)
   t.comment(
     `${journal.acknowledged.size} acknowledged, 2 kills, ${JSON.stringify([...journal.statuses])}`,
   )
@@ -114,13 +114,13 @@ t.test(
   'Postgres is out of reach: 503 with Retry-After, then all is well again',
   besides,
   async t => {
-    const real = await testConfig(t)
-    const gate = await gateBefore(t, real.databaseUrl)
-    const backend = await testBackend(t, { config: real })
+    const real = await createTestConfig(t)
+    const gate = await startFaultProxy(t, real.databaseUrl)
+    const backend = await createTestBackend(t, { config: real })
     const key = await buildKey(backend)
     const config = { ...real, databaseUrl: gate.url }
     const [web, worker] = await Promise.all([startWeb(t, config), startWorker(t, config)])
-    const client = clientOf(web.base, key)
+    const client = createTestClient(web.base, key)
     t.equal((await client.post('/v1/memory/ingest?wait=true', said('before'))).status, 200)
 
     const requests = () => [
@@ -143,7 +143,7 @@ t.test(
       t.ok(Date.now() - begun < withinMs, `${how}: answered after ${Date.now() - begun} ms`)
       t.equal((await client.get('/health')).status, 200, 'it is alive, and says so')
       gate.open()
-      await until(
+      await waitUntil(
         'it serves again',
         async () => (await client.get('/v1/memory/stats')).status === 200,
         15_000,
@@ -151,7 +151,7 @@ t.test(
       const stored = await client.post('/v1/memory/ingest?wait=true', said(`after ${how}`))
       t.equal(stored.status, 200, 'so does the worker')
     }
-    await settled(backend, 20_000)
+    await waitUntilSettled(backend, 20_000)
     t.same((await textsOf(backend, key)).filter(text => text !== 'meanwhile').sort(), [
       'after freeze',
       'after shut',
@@ -165,13 +165,16 @@ t.test(
   'MongoDB is out of reach: writes are accepted, reads say 503, then all is well',
   besides,
   async t => {
-    const real = await testConfig(t)
-    const gate = await gateBefore(t, real.mongodbUri)
-    const backend = await testBackend(t, { config: real })
+    const real = await createTestConfig(t)
+    const gate = await startFaultProxy(t, real.mongodbUri)
+    const backend = await createTestBackend(t, { config: real })
     const keys = await Promise.all([1, 2, 3].map(() => buildKey(backend)))
     const config = { ...real, mongodbUri: gate.url }
     const [web, worker] = await Promise.all([startWeb(t, config), startWorker(t, config)])
-    const [client, ...others] = keys.map(key => clientOf(web.base, key)) as [Client, ...Client[]]
+    const [client, ...others] = keys.map(key => createTestClient(web.base, key)) as [
+      TestClient,
+      ...TestClient[],
+    ]
     const question = { query: 'kettle', limit: 1 }
     for (const one of [client, ...others]) {
       t.equal(
@@ -206,14 +209,14 @@ t.test(
       }
       t.ok(Date.now() - begun < withinMs, `${how}: answered after ${Date.now() - begun} ms`)
       gate.open()
-      await until(
+      await waitUntil(
         'it serves again',
         async () => (await client.get('/v1/memory/stats')).status === 200,
         15_000,
       )
       t.equal((await other.post('/v1/memory/search', question)).body.totalMemories, 1)
     }
-    await settled(backend, 60_000)
+    await waitUntilSettled(backend, 60_000)
     t.same((await textsOf(backend, keys[0]!)).sort(), [...promised, 'the kettle is red'].sort())
     const { body } = await client.post('/v1/memory/search', { query: 'promised', limit: 5 })
     t.equal(body.totalMemories, 3, 'and can be found')

@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { jobNames } from '#shared/domain/jobs.ts'
-import { buildKey, clientOf } from '#test/support/api.ts'
-import { testBackend, testConfig } from '#test/support/backend.ts'
-import { envOf, launch, start } from '#test/support/processes.ts'
-import { until } from '#test/support/until.ts'
+import { buildKey, createTestClient } from '#test/support/api.ts'
+import { createTestBackend, createTestConfig } from '#test/support/backend.ts'
+import { processEnvironment, launchProcess, startProcess } from '#test/support/processes.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
 
-const config = await testConfig(t)
-const backend = await testBackend(t, { config })
-const env = envOf(config)
+const config = await createTestConfig(t)
+const backend = await createTestBackend(t, { config })
+const env = processEnvironment(config)
 
 /** `web: node api/index.ts` and so on, by name. */
 const procfile = new Map(
@@ -25,12 +25,12 @@ const said = (content: string) => ({ messages: [{ role: 'user', content }] })
 
 t.test('every process of the Procfile runs by itself against the same two stores', async t => {
   t.ok(['web', 'worker', 'release'].every(name => procfile.has(name)))
-  const released = launch(t, procfile.get('release')!, env)
-  t.same(await released.ended, { code: 0, signal: null }, released.output())
+  const released = launchProcess(t, procfile.get('release')!, env)
+  t.same(await released.exited, { code: 0, signal: null }, released.output())
 
   const names = [...procfile.keys()].filter(name => name !== 'release')
-  const running = await Promise.all(names.map(name => start(t, procfile.get(name)!, env)))
-  const client = clientOf(running[0]!.base, await buildKey(backend))
+  const running = await Promise.all(names.map(name => startProcess(t, procfile.get(name)!, env)))
+  const client = createTestClient(running[0]!.base, await buildKey(backend))
   const stored = await client.post(
     '/v1/memory/ingest?wait=true',
     said('The kettle is descaled in May'),
@@ -41,7 +41,7 @@ t.test('every process of the Procfile runs by itself against the same two stores
 
   for (const process of running) process.kill('SIGTERM')
   for (const [index, process] of running.entries()) {
-    t.same(await process.ended, { code: 0, signal: null }, `${names[index]} ends well`)
+    t.same(await process.exited, { code: 0, signal: null }, `${names[index]} ends well`)
     t.match(process.output(), /process\.stopped/)
   }
 })
@@ -58,11 +58,11 @@ t.test('the workers of the Procfile take every queue there is', async t => {
 
 t.test('two web processes and two workers see each other’s writes at once', async t => {
   const [one, other] = await Promise.all([
-    ...[1, 2].map(() => start(t, 'node api/index.ts', env)),
-    ...[1, 2].map(() => start(t, 'node workers/index.ts', env)),
+    ...[1, 2].map(() => startProcess(t, 'node api/index.ts', env)),
+    ...[1, 2].map(() => startProcess(t, 'node workers/index.ts', env)),
   ])
   const key = await buildKey(backend)
-  const clients = [clientOf(one!.base, key), clientOf(other!.base, key)]
+  const clients = [createTestClient(one!.base, key), createTestClient(other!.base, key)]
 
   const missed: string[] = []
   for (let turn = 0; turn < 30; turn++) {
@@ -85,7 +85,7 @@ t.test('two web processes and two workers see each other’s writes at once', as
   t.ok((await Promise.all(promises)).every(({ status }) => status === 202))
   for (const client of clients) {
     const count = async (): Promise<number> => (await client.get('/v1/memory/stats')).body.memories
-    await until('all are stored', async () => (await count()) >= 90)
+    await waitUntil('all are stored', async () => (await count()) >= 90)
     t.equal(await count(), 90, 'each once')
   }
 })
@@ -93,23 +93,23 @@ t.test('two web processes and two workers see each other’s writes at once', as
 t.test('a worker takes only the queues it is told to', async t => {
   const others = jobNames.filter(name => name !== 'ingest')
   const key = await buildKey(backend)
-  const web = await start(t, 'node api/index.ts', env)
-  const client = clientOf(web.base, key)
+  const web = await startProcess(t, 'node api/index.ts', env)
+  const client = createTestClient(web.base, key)
   const stored = async (): Promise<number> => (await client.get('/v1/memory/stats')).body.memories
   if (others.length > 0) {
-    const worker = await start(t, `node workers/index.ts ${others.join(' ')}`, env)
+    const worker = await startProcess(t, `node workers/index.ts ${others.join(' ')}`, env)
     await client.post('/v1/memory/ingest', said('nobody takes this'))
-    await until('it takes its own', () => worker.output().includes('worker.taking'))
+    await waitUntil('it takes its own', () => worker.output().includes('worker.taking'))
     await new Promise(resolve => setTimeout(resolve, 1_500))
     t.equal(await stored(), 0, 'an exchange waits for a worker of its kind')
   } else await client.post('/v1/memory/ingest', said('nobody takes this'))
-  await start(t, 'node workers/index.ts ingest', env)
-  await until('its worker has come', async () => (await stored()) === 1)
+  await startProcess(t, 'node workers/index.ts ingest', env)
+  await waitUntil('its worker has come', async () => (await stored()) === 1)
 })
 
 t.test('a worker with a queue that does not exist says so and ends with 2', async t => {
-  const worker = launch(t, 'node workers/index.ts ingest no-such-queue', env)
-  t.same(await worker.ended, { code: 2, signal: null })
+  const worker = launchProcess(t, 'node workers/index.ts ingest no-such-queue', env)
+  t.same(await worker.exited, { code: 2, signal: null })
   t.match(worker.output(), /No such job: no-such-queue/)
   t.match(worker.output(), new RegExp(`Jobs: .*${jobNames[0]}`), 'and names those that do')
   t.notMatch(worker.output(), /\n\s+at /, 'without a stack')
@@ -122,27 +122,27 @@ t.test('--help is answered by every program, without any environment', async t =
     'node scripts/migrate.ts',
     'node scripts/create-account.ts',
   ]) {
-    const { ended, output } = launch(t, `${command} --help`, bare)
-    t.same(await ended, { code: 0, signal: null }, command)
+    const { exited, output } = launchProcess(t, `${command} --help`, bare)
+    t.same(await exited, { code: 0, signal: null }, command)
     t.match(output(), /Usage: node/)
   }
 })
 
 t.test('the release step runs any number of times, and at the same time', async t => {
-  const fresh = await testConfig(t)
-  const again = launch(t, 'node scripts/migrate.ts', envOf(fresh))
-  t.same(await again.ended, { code: 0, signal: null })
+  const fresh = await createTestConfig(t)
+  const again = launchProcess(t, 'node scripts/migrate.ts', processEnvironment(fresh))
+  t.same(await again.exited, { code: 0, signal: null })
   t.match(again.output(), /Migrations applied: none/, 'nothing is applied twice')
 
   const empty = new URL(fresh.databaseUrl)
-  const { postgres } = await testBackend(t, { config: fresh })
+  const { postgres } = await createTestBackend(t, { config: fresh })
   const name = `${empty.pathname.slice(1)}_empty`
   await postgres.query(`create database ${name}`)
   t.teardown(() => postgres.query(`drop database if exists ${name} with (force)`))
   empty.pathname = `/${name}`
-  const at = envOf({ ...fresh, databaseUrl: empty.href })
-  const racers = [1, 2, 3].map(() => launch(t, 'node scripts/migrate.ts', at))
-  for (const racer of racers) t.same(await racer.ended, { code: 0, signal: null }, racer.output())
+  const at = processEnvironment({ ...fresh, databaseUrl: empty.href })
+  const racers = [1, 2, 3].map(() => launchProcess(t, 'node scripts/migrate.ts', at))
+  for (const racer of racers) t.same(await racer.exited, { code: 0, signal: null }, racer.output())
   const applied = racers.flatMap(
     ({ output }) => /applied: (\d.*)/.exec(output())?.[1]?.split(', ') ?? [],
   )
@@ -153,8 +153,8 @@ t.test('the release step runs any number of times, and at the same time', async 
 t.test('what is wrong with the environment is said at once, in sentences', async t => {
   const broken = { ...env, PORT: 'eighty', MASTER_KEY: 'short', DATABASE_URL: 'mysql://x' }
   for (const command of ['node api/index.ts', 'node workers/index.ts', 'node scripts/migrate.ts']) {
-    const { ended, output } = launch(t, command, broken)
-    t.ok([1, 2].includes((await ended).code!), command)
+    const { exited, output } = launchProcess(t, command, broken)
+    t.ok([1, 2].includes((await exited).code!), command)
     t.match(output(), /PORT must be a whole number/)
     t.match(output(), /MASTER_KEY must be 32 bytes/)
     t.match(output(), /DATABASE_URL must be a URL/)
@@ -168,8 +168,8 @@ t.test('what is wrong with the environment is said at once, in sentences', async
     ['of nobody', nobody.href, /nobody.*DATABASE_URL/],
   ] as const) {
     for (const command of ['node api/index.ts', 'node scripts/migrate.ts']) {
-      const { ended, output } = launch(t, command, { ...env, DATABASE_URL: wrong })
-      t.equal((await ended).code, 1, `${command}: the database is ${what}`)
+      const { exited, output } = launchProcess(t, command, { ...env, DATABASE_URL: wrong })
+      t.equal((await exited).code, 1, `${command}: the database is ${what}`)
       t.match(output(), said)
       t.notMatch(output(), /secret-password|\n\s+at /)
     }
@@ -177,8 +177,8 @@ t.test('what is wrong with the environment is said at once, in sentences', async
 })
 
 t.test('before the release step a process says so', async t => {
-  const fresh = await testConfig(t)
-  const { postgres } = await testBackend(t, { config: fresh })
+  const fresh = await createTestConfig(t)
+  const { postgres } = await createTestBackend(t, { config: fresh })
   const name = `${new URL(fresh.databaseUrl).pathname.slice(1)}_bare`
   await postgres.query(`create database ${name}`)
   t.teardown(() => postgres.query(`drop database if exists ${name} with (force)`))
@@ -189,8 +189,12 @@ t.test('before the release step a process says so', async t => {
     ['without a queue', fresh.databaseUrl],
   ] as const) {
     for (const command of ['node api/index.ts', 'node workers/index.ts']) {
-      const { ended, output } = launch(t, command, envOf({ ...fresh, databaseUrl }))
-      t.equal((await ended).code, 1, `${command}: the database is ${what}`)
+      const { exited, output } = launchProcess(
+        t,
+        command,
+        processEnvironment({ ...fresh, databaseUrl }),
+      )
+      t.equal((await exited).code, 1, `${command}: the database is ${what}`)
       t.match(output(), /npm run migrate/)
       t.notMatch(output(), /\n\s+at /)
     }

@@ -3,17 +3,22 @@ import { runInNewContext } from 'node:vm'
 import { setTimeout as delay } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import t, { type Test } from 'tap'
-import { workOn } from '#test/support/api.ts'
-import { settled } from '#test/support/journal.ts'
-import { stallsAfter, silent } from '#test/support/model-provider/answers.ts'
-import { anthropicOf, geminiOf, models, openaiOf } from '#test/support/model-provider/clients.ts'
-import { proxyWorld, through } from '#test/support/model-provider/world.ts'
-import { until } from '#test/support/until.ts'
-import { documentsOf } from '#test/support/vault.ts'
+import { startJobWorkers } from '#test/support/api.ts'
+import { waitUntilSettled } from '#test/support/exchange-journal.ts'
+import { stallAfter, neverRespond } from '#test/support/model-provider/answers.ts'
+import {
+  createAnthropicClient,
+  createGeminiClient,
+  modelNames,
+  createOpenAiClient,
+} from '#test/support/model-provider/clients.ts'
+import { startProxyFixture, proxiedTarget } from '#test/support/model-provider/proxy-fixture.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
+import { readDocuments } from '#test/support/insert-memories.ts'
 
-const world = await proxyWorld(t)
+const world = await startProxyFixture(t)
 const { provider, backend, base } = world
-await workOn(backend)
+await startJobWorkers(backend)
 
 const chunk = (text: string): string =>
   `data: ${JSON.stringify({ object: 'chat.completion.chunk', choices: [{ index: 0, delta: { content: text } }] })}\n\n`
@@ -34,7 +39,7 @@ const sockets = (): number =>
 
 /** Starts calls, hangs up on each once the provider works on it, and waits for the provider to see it. */
 async function abortMany(key: string, count: number, stream: boolean): Promise<number[]> {
-  const before = provider.seen.length
+  const before = provider.requests.length
   const gaps: number[] = []
   const one = async (index: number): Promise<void> => {
     const hangUp = new AbortController()
@@ -42,13 +47,14 @@ async function abortMany(key: string, count: number, stream: boolean): Promise<n
       method: 'POST',
       headers: { 'content-type': 'application/json', authorization: `Bearer ${key}` },
       body: JSON.stringify({
-        model: models.openai,
+        model: modelNames.openai,
         stream,
         messages: [{ role: 'user', content: `call ${before + index}` }],
       }),
       signal: hangUp.signal,
     })
-    const mine = () => provider.seen.find(({ body }) => body.includes(`"call ${before + index}"`))
+    const mine = () =>
+      provider.requests.find(({ body }) => body.includes(`"call ${before + index}"`))
     if (stream) {
       const reader = (await asked).body!.getReader()
       await reader.read()
@@ -60,13 +66,13 @@ async function abortMany(key: string, count: number, stream: boolean): Promise<n
         (error: Error) => (refusal = `${error.message}: ${inspect(error.cause)}`),
       )
       const isAsked = () => mine() !== undefined || refusal !== ''
-      await until('the provider is asked', isAsked, 30_000)
+      await waitUntil('the provider is asked', isAsked, 30_000)
       if (!mine()) throw new Error(`call ${before + index} was refused: ${refusal}`)
     }
     const at = performance.now()
     hangUp.abort()
-    await mine()!.ended
-    gaps.push((mine()!.leftAt ?? Infinity) - at)
+    await mine()!.outcome
+    gaps.push((mine()!.disconnectedAt ?? Infinity) - at)
   }
   const lanes = Array.from({ length: 20 }, async (_, lane) => {
     for (let index = lane; index < count; index += 20) await one(index)
@@ -76,21 +82,21 @@ async function abortMany(key: string, count: number, stream: boolean): Promise<n
 }
 
 async function storm(t: Test, key: string, stream: boolean): Promise<void> {
-  provider.always(stream ? stallsAfter([chunk('so far')]) : silent)
+  provider.respondAlways(stream ? stallAfter([chunk('so far')]) : neverRespond)
   // What is loaded and pooled once is there before the count begins.
   await abortMany(key, 40, stream)
-  await settled(backend, 20_000)
+  await waitUntilSettled(backend, 20_000)
   const before = { sockets: sockets(), heap: await heapBytes() }
   const gaps = (await abortMany(key, 100, stream)).toSorted((one, other) => one - other)
-  provider.always()
+  provider.respondAlways()
   t.equal(gaps.length, 100)
   t.comment(
     `seen by the provider after ${gaps[50]!.toFixed(0)} ms (p50), ${gaps[99]!.toFixed(0)} ms (max)`,
   )
   t.ok(gaps[99]! < 1_000, 'the provider sees every one within a second')
-  await settled(backend, 20_000)
-  provider.forget()
-  await until('the sockets are closed', () => sockets() <= before.sockets + 2)
+  await waitUntilSettled(backend, 20_000)
+  provider.clearRequests()
+  await waitUntil('the sockets are closed', () => sockets() <= before.sockets + 2)
   const grown = ((await heapBytes()) - before.heap) / 2 ** 20
   t.comment(`${grown.toFixed(1)} MiB of heap more, ${sockets() - before.sockets} sockets`)
   t.ok(grown < 8, 'nothing is kept of them')
@@ -99,7 +105,7 @@ async function storm(t: Test, key: string, stream: boolean): Promise<void> {
 t.test('a hundred calls are left while the model is silent', async t => {
   const key = await world.newKey()
   await storm(t, key, false)
-  const roles = (await documentsOf(backend, key)).map(({ role }) => role)
+  const roles = (await readDocuments(backend, key)).map(({ role }) => role)
   t.same(
     roles,
     Array.from({ length: 140 }, () => 'user'),
@@ -110,7 +116,7 @@ t.test('a hundred calls are left while the model is silent', async t => {
 t.test('a hundred streams are left in the middle', async t => {
   const key = await world.newKey()
   await storm(t, key, true)
-  const documents = await documentsOf(backend, key)
+  const documents = await readDocuments(backend, key)
   t.equal(documents.length, 280)
   const replies = documents.filter(({ role }) => role === 'assistant')
   t.equal(replies.length, 140, 'what was heard is stored, once')
@@ -119,7 +125,7 @@ t.test('a hundred streams are left in the middle', async t => {
 
 t.test('the official clients hang up: the provider sees it, the exchange is stored', async t => {
   const key = await world.newKey()
-  const target = through(world, key)
+  const target = proxiedTarget(world, key)
   const messages = [{ role: 'user' as const, content: 'My boat is blue.' }]
   const events = [
     'event: message_start\ndata: {"type":"message_start","message":{"id":"m","role":"assistant","content":[],"usage":{}}}\n\n',
@@ -131,8 +137,8 @@ t.test('the official clients hang up: the provider sees it, the exchange is stor
     [
       [chunk('so far')],
       async () => {
-        const stream = await openaiOf(target).chat.completions.create({
-          model: models.openai,
+        const stream = await createOpenAiClient(target).chat.completions.create({
+          model: modelNames.openai,
           messages,
           stream: true,
         })
@@ -142,8 +148,8 @@ t.test('the official clients hang up: the provider sees it, the exchange is stor
     [
       events,
       async () => {
-        const stream = anthropicOf(target).messages.stream({
-          model: models.anthropic,
+        const stream = createAnthropicClient(target).messages.stream({
+          model: modelNames.anthropic,
           max_tokens: 9,
           messages,
         })
@@ -155,7 +161,7 @@ t.test('the official clients hang up: the provider sees it, the exchange is stor
       [part],
       async () => {
         const hangUp = new AbortController()
-        const { stream, response } = await geminiOf(target).generateContentStream(
+        const { stream, response } = await createGeminiClient(target).generateContentStream(
           'My boat is blue.',
           { signal: hangUp.signal },
         )
@@ -166,13 +172,13 @@ t.test('the official clients hang up: the provider sees it, the exchange is stor
     ],
   ]
   for (const [index, [chunks, leave]] of leavings.entries()) {
-    provider.next(stallsAfter(chunks))
+    provider.respondNext(stallAfter(chunks))
     await leave()
-    t.equal(await provider.seen.at(-1)!.ended, 'left')
+    t.equal(await provider.requests.at(-1)!.outcome, 'left')
     const both = (index + 1) * 2
-    await until('it is stored', async () => (await documentsOf(backend, key)).length === both)
+    await waitUntil('it is stored', async () => (await readDocuments(backend, key)).length === both)
   }
-  const texts = (await documentsOf(backend, key)).map(({ text }) => text).toSorted()
+  const texts = (await readDocuments(backend, key)).map(({ text }) => text).toSorted()
   const three = (text: string) => Array.from({ length: 3 }, () => text)
   t.same(texts, [...three('My boat is blue.'), ...three('so far')])
 })

@@ -2,29 +2,29 @@ import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { sweepAll } from '#workers/sweep-all.ts'
 import type { Backend } from '#shared/backend.ts'
-import { workOn } from '#test/support/api.ts'
-import { testBackend, testConfig } from '#test/support/backend.ts'
-import { settled } from '#test/support/journal.ts'
-import { silent, stallsAfter } from '#test/support/model-provider/answers.ts'
-import { models } from '#test/support/model-provider/clients.ts'
-import { reply } from '#test/support/model-provider/fixtures.ts'
-import { accountOn } from '#test/support/model-provider/world.ts'
-import { modelProvider } from '#test/support/model-provider.ts'
+import { startJobWorkers } from '#test/support/api.ts'
+import { createTestBackend, createTestConfig } from '#test/support/backend.ts'
+import { waitUntilSettled } from '#test/support/exchange-journal.ts'
+import { neverRespond, stallAfter } from '#test/support/model-provider/answers.ts'
+import { modelNames } from '#test/support/model-provider/clients.ts'
+import { defaultReply } from '#test/support/model-provider/fixtures.ts'
+import { createProxyAccount } from '#test/support/model-provider/proxy-fixture.ts'
+import { startModelProvider } from '#test/support/model-provider.ts'
 import { startWeb } from '#test/support/processes.ts'
-import { until } from '#test/support/until.ts'
-import { documentsOf } from '#test/support/vault.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
+import { readDocuments } from '#test/support/insert-memories.ts'
 
 t.setTimeout(0)
 
-const provider = await modelProvider(t)
-const config = await testConfig(t, provider.env)
-const backend = await testBackend(t, { config })
+const provider = await startModelProvider(t)
+const config = await createTestConfig(t, provider.env)
+const backend = await createTestBackend(t, { config })
 // Of this file, not of the test that starts it: the next one goes on with it.
 const start = () => startWeb(t, config, provider.env)
 let web = await start()
-const account = await accountOn(backend, web.base)
+const account = await createProxyAccount(backend, web.base)
 const keys = await Promise.all(Array.from({ length: 14 }, () => account.newKey()))
-await workOn(backend)
+await startJobWorkers(backend)
 
 const piece = `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: 'So far ' } }] })}\n\n`
 
@@ -32,11 +32,15 @@ const call = (key: string, content: string, stream: boolean) =>
   fetch(`${web.base}/v1/chat/completions`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', authorization: `Bearer ${key}` },
-    body: JSON.stringify({ model: models.openai, stream, messages: [{ role: 'user', content }] }),
+    body: JSON.stringify({
+      model: modelNames.openai,
+      stream,
+      messages: [{ role: 'user', content }],
+    }),
   })
 
 const textsOf = async (key: string): Promise<string[]> =>
-  (await documentsOf(backend, key)).map(({ text }) => text).toSorted()
+  (await readDocuments(backend, key)).map(({ text }) => text).toSorted()
 
 /** As if two minutes had gone by without a sign of life. */
 const growOld = ({ postgres }: Backend) =>
@@ -51,8 +55,8 @@ for (const stream of [true, false]) {
   const when = stream ? 'in the middle of a stream' : 'while the model is silent'
   t.test(`the API is killed ${when}: what the user said is stored, once`, async t => {
     const vaults = keys.splice(0, 6)
-    provider.always(stream ? stallsAfter([piece]) : silent)
-    const before = provider.seen.length
+    provider.respondAlways(stream ? stallAfter([piece]) : neverRespond)
+    const before = provider.requests.length
     const calls = vaults.map(async (key, index) => {
       const response = await call(key, `Said to number ${index}.`, stream)
       const reader = response.body!.getReader()
@@ -60,18 +64,18 @@ for (const stream of [true, false]) {
       await reader.read()
     })
     const broken = Promise.allSettled(calls)
-    await until('all are under way', () => provider.seen.length === before + vaults.length)
+    await waitUntil('all are under way', () => provider.requests.length === before + vaults.length)
     t.equal(await openRows(backend), vaults.length, 'written down before the provider is asked')
     web.kill('SIGKILL')
     t.ok((await broken).every(({ status }) => status === 'rejected'))
-    provider.always()
+    provider.respondAlways()
 
     await sweepAll(backend)
     t.equal(await openRows(backend), vaults.length, 'another process may still be at it')
     await growOld(backend)
     await Promise.all([sweepAll(backend), sweepAll(backend)])
     await sweepAll(backend)
-    await settled(backend, 20_000)
+    await waitUntilSettled(backend, 20_000)
     for (const [index, key] of vaults.entries()) {
       t.same(await textsOf(key), [`Said to number ${index}.`])
     }
@@ -85,7 +89,7 @@ t.test(
   async t => {
     const key = keys.pop()!
     const { promise: goOn, resolve: finish } = Promise.withResolvers<void>()
-    provider.next(async (_seen, answer) => {
+    provider.respondNext(async (_seen, answer) => {
       answer.head(200, { 'content-type': 'text/event-stream' })
       await answer.write(piece)
       await goOn
@@ -94,16 +98,16 @@ t.test(
       answer.end()
     })
     const answered = call(key, 'Think long.', true).then(response => response.text())
-    await until('it is written down', async () => (await openRows(backend)) === 1)
+    await waitUntil('it is written down', async () => (await openRows(backend)) === 1)
     await growOld(backend)
     await sweepAll(backend)
-    await settled(backend, 20_000)
+    await waitUntilSettled(backend, 20_000)
     t.same(await textsOf(key), ['Think long.'])
     finish()
     t.match(await answered, 'and on.')
-    await until('the answer is stored', async () => (await textsOf(key)).length === 2)
+    await waitUntil('the answer is stored', async () => (await textsOf(key)).length === 2)
     await sweepAll(backend)
-    await settled(backend, 20_000)
+    await waitUntilSettled(backend, 20_000)
     t.same(await textsOf(key), ['So far and on.', 'Think long.'])
   },
 )
@@ -127,19 +131,19 @@ t.test('the API is killed under load: whoever saw an answer end is remembered wh
   const lanes = Array.from({ length: 6 }, lane)
   for (let kill = 0; kill < 2; kill++) {
     const enough = whole.size + 25
-    await until('it is under load', () => whole.size > enough, 20_000)
+    await waitUntil('it is under load', () => whole.size > enough, 20_000)
     web.kill('SIGKILL')
-    await web.ended
+    await web.exited
     web = await start()
   }
   const enough = whole.size + 10
-  await until('it goes on', () => whole.size > enough, 20_000)
+  await waitUntil('it goes on', () => whole.size > enough, 20_000)
   stopped.abort()
   await Promise.all(lanes)
-  await settled(backend, 20_000)
+  await waitUntilSettled(backend, 20_000)
   await growOld(backend)
   await sweepAll(backend)
-  await settled(backend, 20_000)
+  await waitUntilSettled(backend, 20_000)
 
   const texts = await textsOf(key)
   const said = texts.filter(text => text.startsWith('Load'))
@@ -151,5 +155,9 @@ t.test('the API is killed under load: whoever saw an answer end is remembered wh
     'nothing is lost',
   )
   t.ok(texts.length - said.length >= whole.size, 'answers too')
-  t.ok(texts.every(text => text === reply || text.startsWith('Load') || reply.startsWith(text)))
+  t.ok(
+    texts.every(
+      text => text === defaultReply || text.startsWith('Load') || defaultReply.startsWith(text),
+    ),
+  )
 })

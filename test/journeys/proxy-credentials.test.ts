@@ -1,29 +1,38 @@
 import t from 'tap'
 import { providerNames } from '#shared/core/provider-registry.ts'
 import { buildKey } from '#test/support/api.ts'
-import { anthropicOf, geminiOf, models, openaiOf } from '#test/support/model-provider/clients.ts'
-import { proxyWorld, through, type FamilyName } from '#test/support/model-provider/world.ts'
+import {
+  createAnthropicClient,
+  createGeminiClient,
+  modelNames,
+  createOpenAiClient,
+} from '#test/support/model-provider/clients.ts'
+import {
+  startProxyFixture,
+  proxiedTarget,
+  type FamilyName,
+} from '#test/support/model-provider/proxy-fixture.ts'
 import { providerKey } from '#test/support/model-provider.ts'
-import { headerOf, type Seen } from '#test/support/recorder.ts'
+import { findHeader, type RecordedRequest } from '#test/support/recording-server.ts'
 
-const world = await proxyWorld(t)
+const world = await startProxyFixture(t)
 const { provider, backend, base } = world
 
 const requests: Record<FamilyName, { path: string; body: object }> = {
   openai: {
     path: '/v1/chat/completions',
-    body: { model: models.openai, messages: [{ role: 'user', content: 'Hi' }] },
+    body: { model: modelNames.openai, messages: [{ role: 'user', content: 'Hi' }] },
   },
   anthropic: {
     path: '/v1/messages',
     body: {
-      model: models.anthropic,
+      model: modelNames.anthropic,
       max_tokens: 10,
       messages: [{ role: 'user', content: 'Hi' }],
     },
   },
   google: {
-    path: `/v1beta/models/${models.google}:generateContent`,
+    path: `/v1beta/models/${modelNames.google}:generateContent`,
     body: { contents: [{ role: 'user', parts: [{ text: 'Hi' }] }] },
   },
 }
@@ -38,9 +47,9 @@ const ask = async (path: string, body: object, headers: Record<string, string>) 
 }
 
 /** The credentials a provider saw, wherever they were. */
-const credentialsOf = ({ headers, url }: Seen): string[] => [
+const credentialsOf = ({ headers, url }: RecordedRequest): string[] => [
   ...['authorization', 'x-api-key', 'x-goog-api-key'].flatMap(
-    name => headerOf(headers, name)?.replace(/^bearer /i, '') ?? [],
+    name => findHeader(headers, name)?.replace(/^bearer /i, '') ?? [],
   ),
   ...new URL(url, 'http://localhost').searchParams.getAll('key'),
 ]
@@ -71,24 +80,24 @@ for (const [family, { path, body }] of Object.entries(requests)) {
       )
       const answer = await ask(path + (query ? `?${query}` : ''), body, filled)
       t.equal(answer.status, 200, `${how} ${JSON.stringify(answer.body.error ?? '')}`)
-      t.same(credentialsOf(provider.seen.at(-1)!), [own], how)
+      t.same(credentialsOf(provider.requests.at(-1)!), [own], how)
     }
   })
 
   t.test(`401: ${family}: no key for the provider anywhere`, async t => {
     const key = await buildKey(backend)
-    const before = provider.seen.length
+    const before = provider.requests.length
     for (const headers of [{ authorization: `Bearer ${key}` }, { 'x-memory-key': `${key}:off` }]) {
       const answer = await ask(path, body, headers)
       t.equal(answer.status, 401)
       t.match(answer.body, { error: new RegExp(family, 'i'), hint: String })
     }
-    t.equal(provider.seen.length, before, 'the provider is not asked')
+    t.equal(provider.requests.length, before, 'the provider is not asked')
   })
 
   t.test(`401: ${family}: a Memory Key is no provider key, and two are one too many`, async t => {
     const [key, other] = [await buildKey(backend), await buildKey(backend)]
-    const before = provider.seen.length
+    const before = provider.requests.length
     const tries = [
       { 'x-memory-key': key, authorization: `Bearer ${other}` },
       { 'x-memory-key': key, 'x-api-key': other },
@@ -100,7 +109,7 @@ for (const [family, { path, body }] of Object.entries(requests)) {
       const { status } = await ask(path, body, headers)
       t.equal(status, 401, JSON.stringify(Object.keys(headers)))
     }
-    t.equal(provider.seen.length, before, 'the provider is not asked')
+    t.equal(provider.requests.length, before, 'the provider is not asked')
   })
 }
 
@@ -109,25 +118,25 @@ t.test('200: the keys of the account pay, each at its own provider', async t => 
   for (const [family, { path, body }] of Object.entries(requests)) {
     const answer = await ask(path, body, { authorization: `Bearer ${key}` })
     t.equal(answer.status, 200, JSON.stringify(answer.body.error ?? ''))
-    t.match(provider.seen.at(-1)!.url, new RegExp(`^/${family}/`))
-    t.same(credentialsOf(provider.seen.at(-1)!), [providerKey(family as FamilyName)])
+    t.match(provider.requests.at(-1)!.url, new RegExp(`^/${family}/`))
+    t.same(credentialsOf(provider.requests.at(-1)!), [providerKey(family as FamilyName)])
   }
 })
 
 t.test('200: the official clients with nothing but a Memory Key for a key', async t => {
   const key = await world.newKey()
-  const target = through(world, key)
+  const target = proxiedTarget(world, key)
   const { openai, anthropic } = requests
-  await openaiOf(target).chat.completions.create(openai.body as never)
-  t.same(credentialsOf(provider.seen.at(-1)!), [providerKey('openai')])
-  await anthropicOf(target).messages.create(anthropic.body as never)
-  t.same(credentialsOf(provider.seen.at(-1)!), [providerKey('anthropic')])
-  await geminiOf({
+  await createOpenAiClient(target).chat.completions.create(openai.body as never)
+  t.same(credentialsOf(provider.requests.at(-1)!), [providerKey('openai')])
+  await createAnthropicClient(target).messages.create(anthropic.body as never)
+  t.same(credentialsOf(provider.requests.at(-1)!), [providerKey('anthropic')])
+  await createGeminiClient({
     ...target,
     apiKey: { ...target.apiKey, google: key },
     headers: {},
   }).generateContent('Hi')
-  t.same(credentialsOf(provider.seen.at(-1)!), [providerKey('google')])
+  t.same(credentialsOf(provider.requests.at(-1)!), [providerKey('google')])
 })
 
 t.test('200: a model named with its provider goes there, under its own name', async t => {
@@ -139,14 +148,14 @@ t.test('200: a model named with its provider goes there, under its own name', as
       'x-provider-key': own,
     })
     t.equal(answer.status, 200, `${name} ${JSON.stringify(answer.body.error ?? '')}`)
-    const seen = provider.seen.at(-1)!
+    const seen = provider.requests.at(-1)!
     t.match(seen.url, new RegExp(`^/${name}/.*chat/completions$`))
     t.equal(seen.body.toString(), JSON.stringify({ ...body, model: 'some-model' }), name)
     t.same(credentialsOf(seen), [own], name)
   }
   for (const [family, model] of [
-    ['anthropic', `anthropic/${models.anthropic}`],
-    ['google', `google/${models.google}`],
+    ['anthropic', `anthropic/${modelNames.anthropic}`],
+    ['google', `google/${modelNames.google}`],
   ] as const) {
     const { body } = requests[family]
     const path =
@@ -159,13 +168,13 @@ t.test('200: a model named with its provider goes there, under its own name', as
       'x-provider-key': own,
     })
     t.equal(answer.status, 200, `${family} ${JSON.stringify(answer.body.error ?? '')}`)
-    t.equal(provider.seen.at(-1)!.body.toString(), JSON.stringify(body), family)
+    t.equal(provider.requests.at(-1)!.body.toString(), JSON.stringify(body), family)
   }
 })
 
 t.test('400: a model that no provider has', async t => {
   const key = await world.newKey()
-  const before = provider.seen.length
+  const before = provider.requests.length
   for (const model of ['nobody/knows', 'no-such-model', '', 7, null]) {
     const answer = await ask(
       '/v1/chat/completions',
@@ -181,7 +190,7 @@ t.test('400: a model that no provider has', async t => {
     t.match(String(answer.status), /^40[04]$/, path)
   }
   t.notOk(
-    provider.seen.slice(before).some(({ method }) => method === 'POST'),
+    provider.requests.slice(before).some(({ method }) => method === 'POST'),
     'no model is asked',
   )
 })
@@ -209,7 +218,7 @@ t.test('200: what a client sends for us or for others does not reach the provide
     'user-agent': 'product/1.0',
   })
   t.equal(answer.status, 200)
-  const { headers } = provider.seen.at(-1)!
+  const { headers } = provider.requests.at(-1)!
   const names = headers.map(([name]) => name.toLowerCase()).toSorted()
   const ofTheHop = new Set(
     'accept-encoding connection content-length host transfer-encoding'.split(' '),
@@ -225,6 +234,6 @@ t.test('200: what a client sends for us or for others does not reach the provide
       'user-agent',
     ],
   )
-  t.equal(headerOf(headers, 'user-agent'), 'product/1.0')
-  t.equal(headerOf(headers, 'accept-encoding') ?? 'identity', 'identity')
+  t.equal(findHeader(headers, 'user-agent'), 'product/1.0')
+  t.equal(findHeader(headers, 'accept-encoding') ?? 'identity', 'identity')
 })

@@ -1,29 +1,29 @@
 import t from 'tap'
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
-import { buildKey, workOn } from '#test/support/api.ts'
-import { settled } from '#test/support/journal.ts'
+import { buildKey, startJobWorkers } from '#test/support/api.ts'
+import { waitUntilSettled } from '#test/support/exchange-journal.ts'
 import {
-  answersJson,
-  cutAfter,
-  exactly,
-  inPieces,
-  redirects,
-  silent,
+  respondJson,
+  disconnectAfter,
+  respondWith,
+  splitBytes,
+  redirectTo,
+  neverRespond,
 } from '#test/support/model-provider/answers.ts'
-import { models } from '#test/support/model-provider/clients.ts'
-import { proxyWorld } from '#test/support/model-provider/world.ts'
-import { until } from '#test/support/until.ts'
-import { documentsOf } from '#test/support/vault.ts'
+import { modelNames } from '#test/support/model-provider/clients.ts'
+import { startProxyFixture } from '#test/support/model-provider/proxy-fixture.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
+import { readDocuments } from '#test/support/insert-memories.ts'
 
-const world = await proxyWorld(t)
+const world = await startProxyFixture(t)
 const { provider, backend, base } = world
-await workOn(backend)
+await startJobWorkers(backend)
 const say = async (key: string, content: string, extra = {}) => {
   const begun = performance.now()
   const response = await fetch(`${base}/v1/chat/completions`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', authorization: `Bearer ${key}`, ...extra },
-    body: JSON.stringify({ model: models.openai, messages: [{ role: 'user', content }] }),
+    body: JSON.stringify({ model: modelNames.openai, messages: [{ role: 'user', content }] }),
   })
   const text = await response.text()
   const { status, headers } = response
@@ -32,16 +32,16 @@ const say = async (key: string, content: string, extra = {}) => {
 
 /** What is stored of a call, which goes on for a moment after the client has heard the last of it. */
 const storedOf = async (key: string, count: number) => {
-  await until('it is stored', async () => (await documentsOf(backend, key)).length >= count)
-  await settled(backend, 20_000)
-  return (await documentsOf(backend, key)).map(({ text }) => text).toSorted()
+  await waitUntil('it is stored', async () => (await readDocuments(backend, key)).length >= count)
+  await waitUntilSettled(backend, 20_000)
+  return (await readDocuments(backend, key)).map(({ text }) => text).toSorted()
 }
 
 t.test('502: it is down, and says nothing', async t => {
   const key = await world.newKey()
-  await provider.down()
+  await provider.goDown()
   const { status, text, headers } = await say(key, 'Anybody there?')
-  await provider.up()
+  await provider.comeUp()
   t.equal(status, 502)
   t.match(JSON.parse(text), { error: /openai/i, hint: String })
   t.ok(headers.has('x-total-ms'))
@@ -52,18 +52,18 @@ t.test('502: it is down, and says nothing', async t => {
 t.test('502: it redirects, and is not followed', async t => {
   const key = await world.newKey()
   for (const status of [301, 302, 303, 307, 308]) {
-    provider.next(redirects(`${provider.directOrigin}/elsewhere`, status))
-    const before = provider.seen.length
+    provider.respondNext(redirectTo(`${provider.directOrigin}/elsewhere`, status))
+    const before = provider.requests.length
     const answer = await say(key, 'Where to?')
     t.equal(answer.status, 502, String(status))
     t.match(JSON.parse(answer.text), { error: /redirect/i, hint: String })
-    t.equal(provider.seen.length, before + 1, 'nobody else is asked')
+    t.equal(provider.requests.length, before + 1, 'nobody else is asked')
   }
 })
 
 t.test('502: it breaks the connection before it says anything', async t => {
   const key = await world.newKey()
-  provider.next((_seen, answer) => answer.cut())
+  provider.respondNext((_seen, answer) => answer.cut())
   t.equal((await say(key, 'Once more?')).status, 502)
   t.same(await storedOf(key, 1), ['Once more?'])
 })
@@ -87,7 +87,7 @@ for (const [name, compress] of Object.entries(compressions)) {
     ] as const) {
       const key = await world.newKey()
       const headers = { 'content-type': type, 'content-encoding': name }
-      provider.next(exactly(inPieces(compress(text), 7), { headers }))
+      provider.respondNext(respondWith(splitBytes(compress(text), 7), { headers }))
       const answer = await say(key, 'Small, please.')
       t.equal(answer.status, 200)
       t.equal(answer.text, text)
@@ -100,10 +100,10 @@ t.test('200: a compressed answer that breaks off, or in a way nobody knows', asy
   const piece = 'data: {"choices":[{"index":0,"delta":{"content":"Half"}}]}\n\n'
   const [cut, odd] = [await world.newKey(), await world.newKey()]
   const headers = { 'content-type': 'text/event-stream', 'content-encoding': 'gzip' }
-  provider.next(exactly([gzipSync(piece).subarray(0, -6)], { headers }))
+  provider.respondNext(respondWith([gzipSync(piece).subarray(0, -6)], { headers }))
   t.equal((await say(cut, 'Small, please.')).status, 200)
   t.same(await storedOf(cut, 2), ['Half', 'Small, please.'])
-  provider.next(exactly([piece], { headers: { ...headers, 'content-encoding': 'odd' } }))
+  provider.respondNext(respondWith([piece], { headers: { ...headers, 'content-encoding': 'odd' } }))
   t.equal((await say(odd, 'Small, please.')).status, 200)
   t.same(await storedOf(odd, 1), ['Small, please.'])
 })
@@ -111,7 +111,7 @@ t.test('200: a compressed answer that breaks off, or in a way nobody knows', asy
 t.test('an answer that is none is passed on, and not stored', async t => {
   const key = await world.newKey()
   const page = '<html>502 Bad Gateway</html>'
-  provider.next(async (_seen, answer) => {
+  provider.respondNext(async (_seen, answer) => {
     answer.head(200, { 'content-type': 'text/html' })
     await answer.write(page)
     answer.end()
@@ -125,7 +125,7 @@ t.test('an answer that is none is passed on, and not stored', async t => {
 
 t.test('an error stays what it was, and only the question is stored', async t => {
   const key = await world.newKey()
-  provider.next(answersJson({ error: { message: 'overloaded' } }, { status: 529 }))
+  provider.respondNext(respondJson({ error: { message: 'overloaded' } }, { status: 529 }))
   const { status, text } = await say(key, 'Busy?')
   t.equal(status, 529)
   t.same(JSON.parse(text), { error: { message: 'overloaded' } })
@@ -135,12 +135,12 @@ t.test('an error stays what it was, and only the question is stored', async t =>
 t.test('it goes away in the middle: the client sees it break, the words are kept', async t => {
   const key = await world.newKey()
   const piece = 'data: {"choices":[{"index":0,"delta":{"content":"Half a"}}]}\n\n'
-  provider.next(cutAfter([piece]))
+  provider.respondNext(disconnectAfter([piece]))
   const response = await fetch(`${base}/v1/chat/completions`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', authorization: `Bearer ${key}` },
     body: JSON.stringify({
-      model: models.openai,
+      model: modelNames.openai,
       stream: true,
       messages: [{ role: 'user', content: 'Tell me all.' }],
     }),
@@ -153,29 +153,29 @@ t.test('it goes away in the middle: the client sees it break, the words are kept
 
 t.test('it is silent, and the client gives up', async t => {
   const key = await world.newKey()
-  provider.next(silent)
-  const asked = provider.seen.length
+  provider.respondNext(neverRespond)
+  const asked = provider.requests.length
   const hangUp = new AbortController()
   const call = fetch(`${base}/v1/messages`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', 'x-api-key': key },
     body: JSON.stringify({
-      model: models.anthropic,
+      model: modelNames.anthropic,
       max_tokens: 5,
       messages: [{ role: 'user', content: 'Hello?' }],
     }),
     signal: hangUp.signal,
   }).catch(() => {})
-  await until('it is asked', () => provider.seen.length > asked)
+  await waitUntil('it is asked', () => provider.requests.length > asked)
   hangUp.abort()
   await call
-  t.equal(await provider.seen.at(-1)!.ended, 'left')
+  t.equal(await provider.requests.at(-1)!.outcome, 'left')
   t.same(await storedOf(key, 1), ['Hello?'])
 })
 
 t.test('401: its answer to a wrong key is not ours', async t => {
   const refusal = { error: { message: 'Incorrect API key provided', code: 'invalid_api_key' } }
-  provider.next(answersJson(refusal, { status: 401, headers: { 'x-request-id': 'req_9' } }))
+  provider.respondNext(respondJson(refusal, { status: 401, headers: { 'x-request-id': 'req_9' } }))
   const { status, text, headers } = await say(await buildKey(backend), 'Hi', {
     'x-provider-key': 'sk-wrong',
   })

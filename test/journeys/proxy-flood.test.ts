@@ -2,13 +2,13 @@ import { execFileSync } from 'node:child_process'
 import { connect } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
-import { testBackend, testConfig } from '#test/support/backend.ts'
-import { flood } from '#test/support/model-provider/answers.ts'
-import { models } from '#test/support/model-provider/clients.ts'
-import { accountOn } from '#test/support/model-provider/world.ts'
-import { modelProvider } from '#test/support/model-provider.ts'
+import { createTestBackend, createTestConfig } from '#test/support/backend.ts'
+import { streamBytes } from '#test/support/model-provider/answers.ts'
+import { modelNames } from '#test/support/model-provider/clients.ts'
+import { createProxyAccount } from '#test/support/model-provider/proxy-fixture.ts'
+import { startModelProvider } from '#test/support/model-provider.ts'
 import { startWeb } from '#test/support/processes.ts'
-import { until } from '#test/support/until.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
 
 const megabyte = 2 ** 20
 const size = 100 * megabyte
@@ -22,16 +22,16 @@ const event = (letters: string): string =>
 
 t.setTimeout(0)
 
-const provider = await modelProvider(t)
-const config = await testConfig(t, provider.env)
-const backend = await testBackend(t, { config })
+const provider = await startModelProvider(t)
+const config = await createTestConfig(t, provider.env)
+const backend = await createTestBackend(t, { config })
 const web = await startWeb(t, config, provider.env)
-const { newKey } = await accountOn(backend, web.base)
+const { newKey } = await createProxyAccount(backend, web.base)
 
 /** Asks for a stream over a socket of its own, which reads only when it is told to. */
 function slowReader(key: string) {
   const body = JSON.stringify({
-    model: models.openai,
+    model: modelNames.openai,
     stream: true,
     messages: [{ role: 'user', content: 'Everything, please.' }],
   })
@@ -67,7 +67,7 @@ for (const [how, piece] of [
 ] as const) {
   t.test(`a slow reader of 100 MiB in ${how}: the provider waits, it takes no memory`, async t => {
     const key = await newKey()
-    provider.always(flood(size, piece))
+    provider.respondAlways(streamBytes(size, piece))
     let highest = 0
     const watching = setInterval(() => {
       highest = Math.max(highest, residentBytes(web.pid))
@@ -79,20 +79,20 @@ for (const [how, piece] of [
     fast.socket.resume()
     await new Promise(resolve => fast.socket.once('close', resolve))
     const before = highest
-    const asked = provider.seen.length
+    const asked = provider.requests.length
     const { socket, read, tail } = slowReader(key)
-    await until('the provider is asked', () => provider.seen.length > asked)
-    const { sent } = provider.seen.at(-1)!
+    await waitUntil('the provider is asked', () => provider.requests.length > asked)
+    const { response } = provider.requests.at(-1)!
 
-    await until('it waits', async () => {
-      const now = sent.bytes
+    await waitUntil('it waits', async () => {
+      const now = response.bytes
       await delay(200)
-      return now > 0 && sent.bytes === now
+      return now > 0 && response.bytes === now
     })
     t.comment(
-      `${(sent.bytes / megabyte).toFixed(1)} MiB are under way to a reader who does not read`,
+      `${(response.bytes / megabyte).toFixed(1)} MiB are under way to a reader who does not read`,
     )
-    t.ok(sent.bytes < size / 2, 'the provider is held back')
+    t.ok(response.bytes < size / 2, 'the provider is held back')
     // Then as a slow network does: a little at a time.
     for (let pause = 0; pause < 10; pause++) {
       socket.resume()
@@ -101,7 +101,7 @@ for (const [how, piece] of [
       await delay(50)
     }
     socket.resume()
-    await until('all of it is read', () => socket.readableEnded || socket.destroyed, patience)
+    await waitUntil('all of it is read', () => socket.readableEnded || socket.destroyed, patience)
     clearInterval(watching)
     const grown = (highest - before) / megabyte
     t.comment(`${grown.toFixed(1)} MiB more at the highest, of ${(before / megabyte).toFixed(0)}`)

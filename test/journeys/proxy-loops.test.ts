@@ -1,20 +1,23 @@
 import t, { type Test } from 'tap'
-import { clientOf, testApi, workOn } from '#test/support/api.ts'
-import { testBackend, testConfig } from '#test/support/backend.ts'
-import { answersJson, exactly } from '#test/support/model-provider/answers.ts'
-import { accountOn, type FamilyName } from '#test/support/model-provider/world.ts'
-import { modelProvider } from '#test/support/model-provider.ts'
-import { remember } from '#test/support/vault.ts'
+import { createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { createTestBackend, createTestConfig } from '#test/support/backend.ts'
+import { respondJson, respondWith } from '#test/support/model-provider/answers.ts'
+import { createProxyAccount, type FamilyName } from '#test/support/model-provider/proxy-fixture.ts'
+import { startModelProvider } from '#test/support/model-provider.ts'
+import { insertMemories } from '#test/support/insert-memories.ts'
 
 /** A model that calls tools is asked again and again within one turn of its user. */
 
-const provider = await modelProvider(t)
-const config = await testConfig(t, provider.env)
-const [backend, second] = [await testBackend(t, { config }), await testBackend(t, { config })]
-const one = (await testApi(t, backend)).base
-const two = (await testApi(t, second)).base
-const { newKey } = await accountOn(backend, one)
-await workOn(backend)
+const provider = await startModelProvider(t)
+const config = await createTestConfig(t, provider.env)
+const [backend, second] = [
+  await createTestBackend(t, { config }),
+  await createTestBackend(t, { config }),
+]
+const one = (await startTestApi(t, backend)).base
+const two = (await startTestApi(t, second)).base
+const { newKey } = await createProxyAccount(backend, one)
+await startJobWorkers(backend)
 
 const steps = 12
 const question = 'Which colour has the bicycle of my sister? Look it up.'
@@ -97,21 +100,23 @@ async function sentAt(
   })
   await response.bytes()
   if (response.status !== 200) throw new Error(`status ${response.status}`)
-  const sent = provider.seen.at(-1)!.body.toString()
+  const sent = provider.requests.at(-1)!.body.toString()
   if (!sent.endsWith(tail)) throw new Error(`the end has changed: ${sent}`)
   return { sent: sent.slice(0, -tail.length), status: response.headers.get('x-memory-status') }
 }
 
 const answering = (answer: unknown, stream: boolean): void =>
-  provider.always(
+  provider.respondAlways(
     stream
-      ? exactly([`data: ${JSON.stringify(answer)}\n\n`, 'data: [DONE]\n\n'])
-      : answersJson(answer),
+      ? respondWith([`data: ${JSON.stringify(answer)}\n\n`, 'data: [DONE]\n\n'])
+      : respondJson(answer),
   )
 
 /** Something that the question calls to mind, as somebody else may tell it at any time. */
 const more = (key: string, index: number) =>
-  remember(backend, key, [{ text: `The bicycle of my sister has the colour number ${index}.` }])
+  insertMemories(backend, key, [
+    { text: `The bicycle of my sister has the colour number ${index}.` },
+  ])
 
 const families = Object.entries(written) as [FamilyName, Written][]
 
@@ -124,7 +129,7 @@ for (const [family, how] of families) {
       const name = `${family}${stream ? ', streaming' : ''}: ${steps} steps in ${where}`
       t.test(`${name} send the same beginning`, async t => {
         const key = await newKey()
-        await remember(backend, key, told)
+        await insertMemories(backend, key, told)
         answering(how.answer, stream)
         const sent: string[] = []
         for (let index = 0; index < steps; index++) {
@@ -142,7 +147,7 @@ for (const [family, how] of families) {
         t.equal(sent.at(-1)!.split('<memory_context>').length, 2)
         const fresh = await sentAt(one, key, how, { stream, index: 0 })
         t.match(fresh.sent, 'colour number', 'asked anew, what came since is known')
-        provider.always()
+        provider.respondAlways()
       })
     }
   }
@@ -150,18 +155,22 @@ for (const [family, how] of families) {
 
 async function forgottenInTheMiddle(t: Test, how: Written): Promise<void> {
   const key = await newKey()
-  const [orange] = await remember(backend, key, told)
+  const [orange] = await insertMemories(backend, key, told)
   answering(how.answer, false)
   const at = (base: string, index: number) => sentAt(base, key, how, { stream: false, index })
   t.match((await at(one, 0)).sent, 'is orange')
   t.match((await at(two, 1)).sent, 'is orange')
-  await clientOf(one).post('/v1/memory/delete-ids', { ids: [orange] }, { 'x-memory-key': key })
+  await createTestClient(one).post(
+    '/v1/memory/delete-ids',
+    { ids: [orange] },
+    { 'x-memory-key': key },
+  )
   for (const [index, base] of [two, one, two].entries()) {
     const { sent } = await at(base, index + 2)
     t.notMatch(sent, 'is orange')
     t.match(sent, 'was green')
   }
-  await clientOf(one).send('DELETE', '/v1/memory', {
+  await createTestClient(one).send('DELETE', '/v1/memory', {
     headers: { 'x-memory-key': key, prefer: 'respond-async' },
   })
   for (const base of [one, two]) {
@@ -169,7 +178,7 @@ async function forgottenInTheMiddle(t: Test, how: Written): Promise<void> {
     t.notMatch(sent, 'memory_context')
     t.equal(status, 'none')
   }
-  provider.always()
+  provider.respondAlways()
 }
 
 for (const [family, how] of families) {

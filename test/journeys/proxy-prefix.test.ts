@@ -1,8 +1,8 @@
 import t from 'tap'
-import { proxyWorld, type FamilyName } from '#test/support/model-provider/world.ts'
-import { remember } from '#test/support/vault.ts'
+import { startProxyFixture, type FamilyName } from '#test/support/model-provider/proxy-fixture.ts'
+import { insertMemories } from '#test/support/insert-memories.ts'
 
-const world = await proxyWorld(t)
+const world = await startProxyFixture(t)
 const { provider, backend, base } = world
 
 const topics = ['bicycle', 'dentist', 'garden', 'piano', 'sister', 'kettle', 'passport', 'boat']
@@ -60,7 +60,7 @@ const isAfter = (sent: string, asked: string): boolean =>
 for (const [family, { path, head, turn, tail }] of Object.entries(written)) {
   t.test(`${family}: twenty turns, and what a provider has cached stays as it was`, async t => {
     const key = await world.newKey()
-    await remember(backend, key, facts)
+    await insertMemories(backend, key, facts)
     let before = ''
     for (let last = 0; last < 40; last += 2) {
       const turns = Array.from({ length: last + 1 }, (_, index) => turn(index))
@@ -75,7 +75,7 @@ for (const [family, { path, head, turn, tail }] of Object.entries(written)) {
         body,
       })
       await response.bytes()
-      const { body: bytes } = provider.seen.at(-1)!
+      const { body: bytes } = provider.requests.at(-1)!
       const sent = bytes.toString()
       const earlier = head + turns.slice(0, -1).join('')
       const faults = [

@@ -1,31 +1,31 @@
 import { connect } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
-import { testApi, workOn } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { settled } from '#test/support/journal.ts'
-import { flood, stallsAfter } from '#test/support/model-provider/answers.ts'
-import { models } from '#test/support/model-provider/clients.ts'
-import { accountOn } from '#test/support/model-provider/world.ts'
-import { modelProvider } from '#test/support/model-provider.ts'
-import { until } from '#test/support/until.ts'
-import { documentsOf } from '#test/support/vault.ts'
+import { startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { waitUntilSettled } from '#test/support/exchange-journal.ts'
+import { streamBytes, stallAfter } from '#test/support/model-provider/answers.ts'
+import { modelNames } from '#test/support/model-provider/clients.ts'
+import { createProxyAccount } from '#test/support/model-provider/proxy-fixture.ts'
+import { startModelProvider } from '#test/support/model-provider.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
+import { readDocuments } from '#test/support/insert-memories.ts'
 
 /** Somebody stops in the middle of an answer: the client, who reads no more, or the provider. */
 
-const provider = await modelProvider(t)
+const provider = await startModelProvider(t)
 const patience = { CLIENT_PATIENCE_SECONDS: '1', PROVIDER_IDLE_SECONDS: '4' }
-const backend = await testBackend(t, { env: { ...provider.env, ...patience } })
-const { base } = await testApi(t, backend)
-const { newKey } = await accountOn(backend, base)
-await workOn(backend)
+const backend = await createTestBackend(t, { env: { ...provider.env, ...patience } })
+const { base } = await startTestApi(t, backend)
+const { newKey } = await createProxyAccount(backend, base)
+await startJobWorkers(backend)
 
 const mebibyte = 2 ** 20
 const event = (letters: string): string =>
   `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: letters } }] })}\n\n`
 
 const bodyOf = (content: string): string =>
-  JSON.stringify({ model: models.openai, stream: true, messages: [{ role: 'user', content }] })
+  JSON.stringify({ model: modelNames.openai, stream: true, messages: [{ role: 'user', content }] })
 
 /** Asks over a socket of its own, which reads only when it is told to. */
 function asker(path: string, key: string, body: string) {
@@ -53,8 +53,8 @@ function asker(path: string, key: string, body: string) {
 }
 
 const wordsOf = async (key: string) => {
-  await settled(backend, 20_000)
-  return (await documentsOf(backend, key)).map(({ role, text, interrupted }) => ({
+  await waitUntilSettled(backend, 20_000)
+  return (await readDocuments(backend, key)).map(({ role, text, interrupted }) => ({
     role,
     begin: text.slice(0, 20),
     interrupted,
@@ -64,15 +64,15 @@ const wordsOf = async (key: string) => {
 t.test('a client that reads no more is left, and what was heard is stored', async t => {
   const key = await newKey()
   const before = await provider.connections()
-  provider.next(flood(100 * mebibyte, event('x'.repeat(16_000))))
+  provider.respondNext(streamBytes(100 * mebibyte, event('x'.repeat(16_000))))
   const { socket, heard } = asker('/v1/chat/completions', key, bodyOf('Write me a book.'))
-  await until('the provider is asked', () => provider.seen.at(-1)?.sent.status === 200)
+  await waitUntil('the provider is asked', () => provider.requests.at(-1)?.response.status === 200)
   const begun = performance.now()
-  t.equal(await provider.seen.at(-1)!.ended, 'left', 'the provider is told')
+  t.equal(await provider.requests.at(-1)!.outcome, 'left', 'the provider is told')
   const ms = performance.now() - begun
   t.ok(ms > 900 && ms < 6_000, `after ${ms.toFixed(0)} ms`)
   t.ok((await provider.connections()) <= before + 1, 'its connection is free')
-  await until('both are stored', async () => (await documentsOf(backend, key)).length > 1)
+  await waitUntil('both are stored', async () => (await readDocuments(backend, key)).length > 1)
   const words = await wordsOf(key)
   t.match(words[0], { role: 'user', begin: 'Write me a book.' })
   t.match(words[1], { role: 'assistant', begin: 'xxxx', interrupted: true })
@@ -86,10 +86,10 @@ t.test('a client that takes its time is not, nor one that waits for a model', as
   const key = await newKey()
   const kept = asker('/v1/chat/completions', key, bodyOf('First.'))
   kept.socket.resume()
-  await until('answered', () => kept.heard.text.endsWith('\r\n0\r\n\r\n'))
+  await waitUntil('answered', () => kept.heard.text.endsWith('\r\n0\r\n\r\n'))
 
-  const asked = provider.seen.length
-  provider.next(async (_seen, answer) => {
+  const asked = provider.requests.length
+  provider.respondNext(async (_seen, answer) => {
     answer.head(200, { 'content-type': 'text/event-stream' })
     await answer.write(event('a'))
     await delay(2_500)
@@ -101,10 +101,10 @@ t.test('a client that takes its time is not, nor one that waits for a model', as
     headers: { 'content-type': 'application/json', authorization: `Bearer ${key}` },
     body: bodyOf('Think about it.'),
   }).then(answer => answer.text())
-  await until('the provider is asked', () => provider.seen.length > asked)
+  await waitUntil('the provider is asked', () => provider.requests.length > asked)
 
   const size = 4 * mebibyte
-  provider.next(flood(size, event('x'.repeat(16_000))))
+  provider.respondNext(streamBytes(size, event('x'.repeat(16_000))))
   const { socket, heard } = asker('/v1/chat/completions', key, bodyOf('Write me a book, slowly.'))
   for (let pause = 0; pause < 6; pause++) {
     await delay(500)
@@ -113,7 +113,7 @@ t.test('a client that takes its time is not, nor one that waits for a model', as
     socket.pause()
   }
   socket.resume()
-  await until('all of it is read', () => heard.text.endsWith('\r\n0\r\n\r\n'), 20_000)
+  await waitUntil('all of it is read', () => heard.text.endsWith('\r\n0\r\n\r\n'), 20_000)
   t.ok(heard.bytes > size, 'all of it')
   t.match(await response, /"b"[^]*\[DONE\]/)
   const { destroyed, readableEnded } = kept.socket
@@ -122,17 +122,17 @@ t.test('a client that takes its time is not, nor one that waits for a model', as
 
 t.test('the same for what is passed on without memory', async t => {
   const key = await newKey()
-  provider.next(flood(100 * mebibyte, 'x'.repeat(64 * 1024)))
-  const asked = provider.seen.length
+  provider.respondNext(streamBytes(100 * mebibyte, 'x'.repeat(64 * 1024)))
+  const asked = provider.requests.length
   const body = JSON.stringify({ model: 'gpt-4o-mini-tts', input: 'a', voice: 'alloy' })
   asker('/v1/audio/speech', key, body)
-  await until('the provider is asked', () => provider.seen.length > asked)
-  t.equal(await provider.seen.at(-1)!.ended, 'left')
+  await waitUntil('the provider is asked', () => provider.requests.length > asked)
+  t.equal(await provider.requests.at(-1)!.outcome, 'left')
 })
 
 t.test('a provider that goes silent is left, and the client sees the answer break', async t => {
   const key = await newKey()
-  provider.next(stallsAfter([event('Half')]))
+  provider.respondNext(stallAfter([event('Half')]))
   const begun = performance.now()
   const response = await fetch(`${base}/v1/chat/completions`, {
     method: 'POST',
@@ -142,8 +142,8 @@ t.test('a provider that goes silent is left, and the client sees the answer brea
   await t.rejects(response.text())
   const ms = performance.now() - begun
   t.ok(ms > 3_000 && ms < 12_000, `after ${ms.toFixed(0)} ms`)
-  t.equal(await provider.seen.at(-1)!.ended, 'left')
-  await until('both are stored', async () => (await documentsOf(backend, key)).length > 1)
+  t.equal(await provider.requests.at(-1)!.outcome, 'left')
+  await waitUntil('both are stored', async () => (await readDocuments(backend, key)).length > 1)
   t.match(await wordsOf(key), [
     { role: 'user', begin: 'Tell me all.' },
     { role: 'assistant', begin: 'Half', interrupted: true },

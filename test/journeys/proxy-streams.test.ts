@@ -1,31 +1,31 @@
 import t from 'tap'
-import { goldens } from '#test/support/golden/index.ts'
-import { workOn } from '#test/support/api.ts'
-import { settled } from '#test/support/journal.ts'
-import { exactly, inPieces } from '#test/support/model-provider/answers.ts'
-import { models } from '#test/support/model-provider/clients.ts'
-import { proxyWorld, type FamilyName } from '#test/support/model-provider/world.ts'
-import { documentsOf } from '#test/support/vault.ts'
+import { goldenAnswers } from '#test/support/golden/index.ts'
+import { startJobWorkers } from '#test/support/api.ts'
+import { waitUntilSettled } from '#test/support/exchange-journal.ts'
+import { respondWith, splitBytes } from '#test/support/model-provider/answers.ts'
+import { modelNames } from '#test/support/model-provider/clients.ts'
+import { startProxyFixture, type FamilyName } from '#test/support/model-provider/proxy-fixture.ts'
+import { readDocuments } from '#test/support/insert-memories.ts'
 
-const world = await proxyWorld(t)
+const world = await startProxyFixture(t)
 const { provider, backend, base } = world
-await workOn(backend)
+await startJobWorkers(backend)
 
 const said = 'What does my cat like?'
 
 const bodyOf = (family: FamilyName, stream: boolean): string => {
   const messages = [{ role: 'user', content: said }]
-  if (family === 'openai') return JSON.stringify({ model: models.openai, stream, messages })
+  if (family === 'openai') return JSON.stringify({ model: modelNames.openai, stream, messages })
   if (family === 'google') {
     return JSON.stringify({ contents: [{ role: 'user', parts: [{ text: said }] }] })
   }
-  return JSON.stringify({ model: models.anthropic, max_tokens: 9, stream, messages })
+  return JSON.stringify({ model: modelNames.anthropic, max_tokens: 9, stream, messages })
 }
 
 const pathOf = (family: FamilyName, name: string): string => {
   if (family === 'openai') return '/v1/chat/completions'
   if (family === 'anthropic') return '/v1/messages'
-  const model = `/v1beta/models/${models.google}`
+  const model = `/v1beta/models/${modelNames.google}`
   if (name.endsWith('.sse')) return `${model}:streamGenerateContent?alt=sse`
   return `${model}:${/array/.test(name) ? 'streamGenerateContent' : 'generateContent'}`
 }
@@ -39,15 +39,15 @@ const post = (key: string, family: FamilyName, name: string) =>
 
 for (const family of ['openai', 'anthropic', 'google'] as const) {
   t.test(`${family}: every golden answer passes unchanged, and what it says is stored`, async t => {
-    const mine = goldens.filter(golden => golden.family === family)
+    const mine = goldenAnswers.filter(golden => golden.family === family)
     // Whole, and in pieces that fall inside events, lines and letters.
     const sizes = [Infinity, 29]
     const asked: { key: string; name: string; expected: string[] }[] = []
     for (const { name, contentType, bytes, reply } of mine) {
       for (const size of sizes) {
         const key = await world.newKey()
-        const pieces = inPieces(bytes, Math.min(size, bytes.length))
-        provider.next(exactly(pieces, { headers: { 'content-type': contentType } }))
+        const pieces = splitBytes(bytes, Math.min(size, bytes.length))
+        provider.respondNext(respondWith(pieces, { headers: { 'content-type': contentType } }))
         const response = await post(key, family, name)
         const heard = Buffer.from(await response.arrayBuffer())
         t.ok(heard.equals(bytes), `${name} in pieces of ${size}`)
@@ -56,18 +56,18 @@ for (const family of ['openai', 'anthropic', 'google'] as const) {
         asked.push({ key, name, expected })
       }
     }
-    await settled(backend, 20_000)
+    await waitUntilSettled(backend, 20_000)
     for (const { key, name, expected } of asked) {
-      const texts = (await documentsOf(backend, key)).map(({ text }) => text)
+      const texts = (await readDocuments(backend, key)).map(({ text }) => text)
       t.same(texts.toSorted(), expected.toSorted(), name)
     }
   })
 
   t.test(`${family}: each piece arrives when it is sent, not when the answer is whole`, async t => {
-    const { bytes, name } = goldens.find(golden => golden.name === `${family}/text.sse`)!
-    const pieces = inPieces(bytes, Math.ceil(bytes.length / 5))
+    const { bytes, name } = goldenAnswers.find(golden => golden.name === `${family}/text.sse`)!
+    const pieces = splitBytes(bytes, Math.ceil(bytes.length / 5))
     let allow = (): void => {}
-    provider.next(async (_seen, answer) => {
+    provider.respondNext(async (_seen, answer) => {
       answer.head(200, { 'content-type': 'text/event-stream' })
       for (const piece of pieces) {
         await new Promise<void>(resolve => (allow = resolve))

@@ -1,13 +1,13 @@
 import t from 'tap'
-import { workOn } from '#test/support/api.ts'
-import { settled } from '#test/support/journal.ts'
-import { reply } from '#test/support/model-provider/fixtures.ts'
-import { proxyWorld, type FamilyName } from '#test/support/model-provider/world.ts'
-import { documentsOf, remember } from '#test/support/vault.ts'
+import { startJobWorkers } from '#test/support/api.ts'
+import { waitUntilSettled } from '#test/support/exchange-journal.ts'
+import { defaultReply } from '#test/support/model-provider/fixtures.ts'
+import { startProxyFixture, type FamilyName } from '#test/support/model-provider/proxy-fixture.ts'
+import { readDocuments, insertMemories } from '#test/support/insert-memories.ts'
 
-const world = await proxyWorld(t)
+const world = await startProxyFixture(t)
 const { provider, backend, base } = world
-await workOn(backend)
+await startJobWorkers(backend)
 
 const known = 'The cellar key hangs behind the clock.'
 const said = 'Where does the cellar key hang?'
@@ -103,7 +103,7 @@ const requests: Record<FamilyName, { path: string; body(message: object): object
 }
 
 /** What a row should leave in the vault, beside what was there. */
-const kept = { both: [reply, said], user: [said], reply: [reply], nothing: [] }
+const kept = { both: [defaultReply, said], user: [said], reply: [defaultReply], nothing: [] }
 
 for (const [family, request] of Object.entries(requests)) {
   t.test(`${family}: every switch means what the table says, and none is passed on`, async t => {
@@ -113,7 +113,7 @@ for (const [family, request] of Object.entries(requests)) {
       { how, suffix = '', headers, query, body, message, recalls },
     ] of rows.entries()) {
       const key = keys[index]!
-      await remember(backend, key, [{ text: known }])
+      await insertMemories(backend, key, [{ text: known }])
       const response = await fetch(`${base}${request.path}${query ? `?${query}` : ''}`, {
         method: 'POST',
         headers: {
@@ -125,7 +125,7 @@ for (const [family, request] of Object.entries(requests)) {
       })
       const answered = await response.text()
       t.equal(response.status, 200, `${how}: ${response.status === 200 ? '' : answered}`)
-      const seen = provider.seen.at(-1)!
+      const seen = provider.requests.at(-1)!
       const sent = seen.body.toString()
       t.equal(sent.includes('behind the clock'), recalls, `${how}: recalls`)
       if (!recalls) t.equal(sent, JSON.stringify(request.body({})), `${how}: the body as without`)
@@ -136,9 +136,9 @@ for (const [family, request] of Object.entries(requests)) {
         `${how}: none in a header`,
       )
     }
-    await settled(backend, 10_000)
+    await waitUntilSettled(backend, 10_000)
     for (const [index, { how, stores }] of rows.entries()) {
-      const texts = (await documentsOf(backend, keys[index]!)).map(({ text }) => text)
+      const texts = (await readDocuments(backend, keys[index]!)).map(({ text }) => text)
       t.same(texts.toSorted(), [known, ...kept[stores]].toSorted(), `${how}: stores ${stores}`)
     }
   })
@@ -146,7 +146,7 @@ for (const [family, request] of Object.entries(requests)) {
 
 t.test('400: a switch that is none is named, and nothing is asked of the provider', async t => {
   const key = await world.newKey()
-  const before = provider.seen.length
+  const before = provider.requests.length
   const tries: [string, Record<string, string>, object][] = [
     ['', { 'x-memory-mode': 'sometimes' }, {}],
     ['', { 'x-memory-store': 'yes' }, {}],
@@ -168,5 +168,5 @@ t.test('400: a switch that is none is named, and nothing is asked of the provide
       t.match(error, /memory|mode|store|session/i)
     }
   }
-  t.equal(provider.seen.length, before)
+  t.equal(provider.requests.length, before)
 })

@@ -1,15 +1,20 @@
 import t, { type Test } from 'tap'
-import { workOn } from '#test/support/api.ts'
-import { settled } from '#test/support/journal.ts'
-import { anthropicOf, geminiOf, models, openaiOf } from '#test/support/model-provider/clients.ts'
-import { reply } from '#test/support/model-provider/fixtures.ts'
-import { proxyWorld, through } from '#test/support/model-provider/world.ts'
-import { until } from '#test/support/until.ts'
-import { documentsOf } from '#test/support/vault.ts'
+import { startJobWorkers } from '#test/support/api.ts'
+import { waitUntilSettled } from '#test/support/exchange-journal.ts'
+import {
+  createAnthropicClient,
+  createGeminiClient,
+  modelNames,
+  createOpenAiClient,
+} from '#test/support/model-provider/clients.ts'
+import { defaultReply } from '#test/support/model-provider/fixtures.ts'
+import { startProxyFixture, proxiedTarget } from '#test/support/model-provider/proxy-fixture.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
+import { readDocuments } from '#test/support/insert-memories.ts'
 
-const world = await proxyWorld(t)
+const world = await startProxyFixture(t)
 const { provider, backend } = world
-await workOn(backend)
+await startJobWorkers(backend)
 
 const system = 'You are a terse butler.'
 const fact = 'My dentist is Dr. Okafor in Baker Street.'
@@ -18,10 +23,10 @@ const block =
   /^<memory_context>\n\[[^\]]+ · user\] My dentist is Dr\. Okafor[^]*<\/memory_context>\n/
 
 const stored = async (key: string) =>
-  (await documentsOf(backend, key)).map(({ role, text }) => [role, text])
+  (await readDocuments(backend, key)).map(({ role, text }) => [role, text])
 
 // oxlint-disable-next-line typescript/no-explicit-any -- what a test reads is what it asserts
-const lastAsked = (): any => JSON.parse(provider.seen.at(-1)!.body.toString())
+const lastAsked = (): any => JSON.parse(provider.requests.at(-1)!.body.toString())
 
 const asks = {
   openai: async (key: string, text: string, stream: boolean) => {
@@ -29,20 +34,20 @@ const asks = {
       { role: 'system' as const, content: system },
       { role: 'user' as const, content: text },
     ]
-    const { chat } = openaiOf(through(world, key))
-    const body = { model: models.openai, messages }
+    const { chat } = createOpenAiClient(proxiedTarget(world, key))
+    const body = { model: modelNames.openai, messages }
     if (stream) await chat.completions.stream(body).finalMessage()
     else await chat.completions.create(body)
   },
   anthropic: async (key: string, text: string, stream: boolean) => {
     const messages = [{ role: 'user' as const, content: text }]
-    const body = { model: models.anthropic, max_tokens: 100, system, messages }
-    const client = anthropicOf(through(world, key))
+    const body = { model: modelNames.anthropic, max_tokens: 100, system, messages }
+    const client = createAnthropicClient(proxiedTarget(world, key))
     if (stream) await client.messages.stream(body).finalMessage()
     else await client.messages.create(body)
   },
   google: async (key: string, text: string, stream: boolean) => {
-    const model = geminiOf(through(world, key), { systemInstruction: system })
+    const model = createGeminiClient(proxiedTarget(world, key), { systemInstruction: system })
     if (stream) await (await model.generateContentStream(text)).response
     else await model.generateContent(text)
   },
@@ -83,19 +88,23 @@ for (const [index, teller] of families.entries()) {
     t.test(`told to ${teller}${stream ? ', streaming' : ''}, known to every model`, async t => {
       const key = await world.newKey()
       await asks[teller](key, fact, stream)
-      await until('the exchange is stored', async () => (await stored(key)).length === 2)
-      await settled(backend, 10_000)
+      await waitUntil('the exchange is stored', async () => (await stored(key)).length === 2)
+      await waitUntilSettled(backend, 10_000)
       t.same((await stored(key)).toSorted(), [
-        ['assistant', reply],
+        ['assistant', defaultReply],
         ['user', fact],
       ])
-      t.notMatch(provider.seen.at(-1)!.body.toString(), 'memory_context', 'nothing was known then')
+      t.notMatch(
+        provider.requests.at(-1)!.body.toString(),
+        'memory_context',
+        'nothing was known then',
+      )
 
       for (const other of [1, 2, 3].map(step => families[(index + step) % 3]!)) {
         await asks[other](key, question, !stream)
         t.match(asked[other](t), block, other)
       }
-      await until('all of it is stored', async () => (await stored(key)).length === 8)
+      await waitUntil('all of it is stored', async () => (await stored(key)).length === 8)
       const texts = (await stored(key)).map(([, text]) => text!)
       t.same(
         texts.filter(text => /butler|memory_context|background recalled/.test(text)),
@@ -109,11 +118,11 @@ for (const [index, teller] of families.entries()) {
 t.test('200: the answer says what memory did', async t => {
   const key = await world.newKey()
   await asks.openai(key, fact, false)
-  await until('the exchange is stored', async () => (await stored(key)).length === 2)
-  await settled(backend, 10_000)
-  const { response } = await openaiOf(through(world, key))
+  await waitUntil('the exchange is stored', async () => (await stored(key)).length === 2)
+  await waitUntilSettled(backend, 10_000)
+  const { response } = await createOpenAiClient(proxiedTarget(world, key))
     .chat.completions.create(
-      { model: models.openai, messages: [{ role: 'user', content: question }] },
+      { model: modelNames.openai, messages: [{ role: 'user', content: question }] },
       { headers: { 'X-Session-ID': 'kitchen' } },
     )
     .withResponse()
@@ -140,14 +149,14 @@ t.test('200: the answer says what memory did', async t => {
 t.test('what was said in a session is known in it, and what is in the core everywhere', async t => {
   const key = await world.newKey()
   const say = (content: string, session?: string) =>
-    openaiOf(through(world, key)).chat.completions.create(
-      { model: models.openai, messages: [{ role: 'user', content }] },
+    createOpenAiClient(proxiedTarget(world, key)).chat.completions.create(
+      { model: modelNames.openai, messages: [{ role: 'user', content }] },
       session === undefined ? {} : { headers: { 'X-Session-ID': session } },
     )
   await say('My dentist is Dr. Okafor.')
   await say('My dentist has moved to Oxford.', 'a')
-  await until('both are stored', async () => (await stored(key)).length === 4)
-  await settled(backend, 10_000)
+  await waitUntil('both are stored', async () => (await stored(key)).length === 4)
+  await waitUntilSettled(backend, 10_000)
   await say(question, 'a')
   t.match(lastAsked().messages[0].content, /Okafor[^]*Oxford/)
   await say(question, 'b')
@@ -158,7 +167,7 @@ t.test('what was said in a session is known in it, and what is in the core every
 t.test('a vault stays its own: another key of the account knows nothing', async t => {
   const [one, other] = [await world.newKey(), await world.newKey()]
   await asks.anthropic(one, fact, false)
-  await until('it is stored', async () => (await stored(one)).length === 2)
+  await waitUntil('it is stored', async () => (await stored(one)).length === 2)
   await asks.anthropic(other, question, false)
-  t.notMatch(provider.seen.at(-1)!.body.toString(), /Okafor|memory_context/)
+  t.notMatch(provider.requests.at(-1)!.body.toString(), /Okafor|memory_context/)
 })

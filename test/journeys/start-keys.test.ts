@@ -5,19 +5,24 @@ import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { clientOf } from '#test/support/api.ts'
-import { plain, remember, start, type Started } from '#test/support/npm-start.ts'
-import { until } from '#test/support/until.ts'
+import { createTestClient } from '#test/support/api.ts'
+import {
+  environmentWithoutDatabases,
+  ingestText,
+  startService,
+  type StartedService,
+} from '#test/support/npm-start.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
 
 /** What opens the service that a later start finds, and that it says so. */
-async function opensLater(t: Test, dataDir: string): Promise<Started> {
-  const later = await start(t, dataDir)
+async function opensLater(t: Test, dataDir: string): Promise<StartedService> {
+  const later = await startService(t, dataDir)
   const { memory_key, admin_key } = later.credentials
   t.match(later.output(), `Memory Key  ${memory_key}`, 'the keys are printed')
   t.match(later.output(), `Admin key   ${admin_key}`)
   t.notMatch(later.output(), '<your Memory Key>')
-  t.equal((await remember(later.client, 'The oven was mended')).status, 200)
-  const admin = clientOf(later.credentials.base_url, admin_key)
+  t.equal((await ingestText(later.client, 'The oven was mended')).status, 200)
+  const admin = createTestClient(later.credentials.base_url, admin_key)
   t.equal((await admin.get('/v1/orgs')).status, 200)
   return later
 }
@@ -29,7 +34,7 @@ t.test('a first start that fails loses no keys: the port is taken', async t => {
   await once(other, 'listening')
   t.teardown(() => other.close())
   const { port } = other.address() as AddressInfo
-  await t.rejects(start(t, dataDir, { PORT: String(port) }), { message: /PORT/ })
+  await t.rejects(startService(t, dataDir, { PORT: String(port) }), { message: /PORT/ })
   t.equal(statSync(join(dataDir, 'credentials.json')).mode & 0o777, 0o600)
 
   const later = await opensLater(t, dataDir)
@@ -41,11 +46,11 @@ t.test('nor does one that is killed as soon as there are keys', async t => {
   const dataDir = mkdtempSync(join(tmpdir(), 'vault-first-'))
   t.teardown(() => rmSync(dataDir, { recursive: true, force: true }))
   const killed = spawn(process.execPath, ['scripts/start.ts'], {
-    env: { ...plain, DATA_DIR: dataDir, PORT: '0' },
+    env: { ...environmentWithoutDatabases, DATA_DIR: dataDir, PORT: '0' },
     stdio: 'ignore',
   })
   const file = join(dataDir, 'credentials.json')
-  await until('there are keys', () => existsSync(file), 60_000)
+  await waitUntil('there are keys', () => existsSync(file), 60_000)
   killed.kill('SIGKILL')
   await once(killed, 'exit')
   t.notMatch(readFileSync(file, 'utf8'), 'base_url', 'it was not ready yet')

@@ -6,8 +6,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import t from 'tap'
-import { clientOf } from '#test/support/api.ts'
-import { found, plain, remember, start } from '#test/support/npm-start.ts'
+import { createTestClient } from '#test/support/api.ts'
+import {
+  searchTexts,
+  environmentWithoutDatabases,
+  ingestText,
+  startService,
+} from '#test/support/npm-start.ts'
 
 const { DATABASE_URL, MONGODB_URI } = process.env
 
@@ -15,7 +20,7 @@ t.test('one command: a service that remembers, keeps its data and survives kill 
   const dataDir = mkdtempSync(join(tmpdir(), 'vault-start-'))
   t.teardown(() => rmSync(dataDir, { recursive: true, force: true }))
 
-  const first = await start(t, dataDir)
+  const first = await startService(t, dataDir)
   t.match(first.credentials, {
     base_url: /^http:\/\/127\.0\.0\.1:\d+$/,
     memory_key: /^mk_[0-9A-Za-z]{32}$/,
@@ -24,24 +29,24 @@ t.test('one command: a service that remembers, keeps its data and survives kill 
   t.match(first.output(), first.credentials.memory_key, 'the key is printed')
   t.equal(statSync(join(dataDir, 'credentials.json')).mode & 0o777, 0o600)
   t.equal(statSync(join(dataDir, 'secrets.json')).mode & 0o777, 0o600)
-  t.equal((await remember(first.client, 'The piano was tuned in June')).status, 200)
-  t.same(await found(first.client, 'piano tuned'), ['The piano was tuned in June'])
+  t.equal((await ingestText(first.client, 'The piano was tuned in June')).status, 200)
+  t.same(await searchTexts(first.client, 'piano tuned'), ['The piano was tuned in June'])
 
   first.child.kill('SIGTERM')
   t.equal(await first.exit, 0, 'SIGTERM drains and exits with 0')
 
   // A key that has come into the environment since takes no vault to its own embeddings.
-  const second = await start(t, dataDir, { OPENAI_API_KEY: 'sk-none' })
+  const second = await startService(t, dataDir, { OPENAI_API_KEY: 'sk-none' })
   t.match(second.output(), /Vaults stay with local.*EMBEDDINGS=openai/)
   t.equal(second.credentials.memory_key, first.credentials.memory_key)
   t.notMatch(second.output(), 'Memory Key  mk_', 'keys are printed once')
-  t.same(await found(second.client, 'piano tuned'), ['The piano was tuned in June'])
-  await remember(second.client, 'The fence was painted green')
+  t.same(await searchTexts(second.client, 'piano tuned'), ['The piano was tuned in June'])
+  await ingestText(second.client, 'The fence was painted green')
   second.child.kill('SIGKILL')
   await second.exit
 
-  const third = await start(t, dataDir)
-  t.equal((await found(third.client, 'fence painted'))[0], 'The fence was painted green')
+  const third = await startService(t, dataDir)
+  t.equal((await searchTexts(third.client, 'fence painted'))[0], 'The fence was painted green')
   third.child.kill('SIGINT')
   t.equal(await third.exit, 0)
 })
@@ -56,7 +61,7 @@ t.test('with addresses of its own nothing embedded is touched', async t => {
   const databaseUrl = new URL(DATABASE_URL!)
   databaseUrl.pathname = `/${name}`
 
-  const own = await start(t, join(parent, 'data'), {
+  const own = await startService(t, join(parent, 'data'), {
     DATABASE_URL: databaseUrl.href,
     MONGODB_URI: MONGODB_URI!.replace(/\/\w*\?/, `/${name}?`),
     MASTER_KEY: '22'.repeat(32),
@@ -64,7 +69,7 @@ t.test('with addresses of its own nothing embedded is touched', async t => {
   })
   t.same(readdirSync(parent), [], 'no data directory is made')
   const [, key, base] = /Memory Key {2}(\S+)[\s\S]*ready at (\S+)/.exec(own.output()) ?? []
-  t.equal((await remember(clientOf(base!, key), 'The kettle is new')).status, 200)
+  t.equal((await ingestText(createTestClient(base!, key), 'The kettle is new')).status, 200)
   own.child.kill('SIGTERM')
   t.equal(await own.exit, 0)
   await admin.query(`drop database ${name} with (force)`)
@@ -75,7 +80,12 @@ t.test('faults of the environment are said at once, and nothing is started', asy
   const parent = mkdtempSync(join(tmpdir(), 'vault-fault-'))
   t.teardown(() => rmSync(parent, { recursive: true, force: true }))
   const child = spawn(process.execPath, ['scripts/start.ts'], {
-    env: { ...plain, DATA_DIR: join(parent, 'data'), PORT: 'http', EMBEDDINGS: 'magic' },
+    env: {
+      ...environmentWithoutDatabases,
+      DATA_DIR: join(parent, 'data'),
+      PORT: 'http',
+      EMBEDDINGS: 'magic',
+    },
   })
   let said = ''
   child.stderr.on('data', chunk => (said += chunk))
@@ -89,12 +99,12 @@ t.test('faults of the environment are said at once, and nothing is started', asy
 t.test('a port that is taken is named', async t => {
   const dataDir = mkdtempSync(join(tmpdir(), 'vault-port-'))
   t.teardown(() => rmSync(dataDir, { recursive: true, force: true }))
-  const first = await start(t, dataDir)
+  const first = await startService(t, dataDir)
   const other = mkdtempSync(join(tmpdir(), 'vault-port-'))
   t.teardown(() => rmSync(other, { recursive: true, force: true }))
   const { port } = new URL(first.credentials.base_url)
-  await t.rejects(start(t, other, { PORT: port }), { message: new RegExp(`PORT|${port}`) })
-  await t.rejects(start(t, dataDir), { message: /in use by process/ })
+  await t.rejects(startService(t, other, { PORT: port }), { message: new RegExp(`PORT|${port}`) })
+  await t.rejects(startService(t, dataDir), { message: /in use by process/ })
   first.child.kill('SIGTERM')
   t.equal(await first.exit, 0)
 })

@@ -1,21 +1,21 @@
 import t from 'tap'
 import { storeProviderKey } from '#shared/access/provider-key.ts'
 import { mintId } from '#shared/core/ids.ts'
-import { sharedIn } from '#shared/org/shared-memories.mongo.ts'
-import { clientOf, testApi, workOn } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { envOf, launch } from '#test/support/processes.ts'
-import { buildTeam, share, type Team } from '#test/support/team.ts'
-import { teamModel } from '#test/support/team-model.ts'
-import { until } from '#test/support/until.ts'
+import { sharedMemoryFilter } from '#shared/org/shared-memories.mongo.ts'
+import { createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { processEnvironment, launchProcess } from '#test/support/processes.ts'
+import { buildTeam, seedTeamMemories, type Team } from '#test/support/team.ts'
+import { startTeamModel } from '#test/support/team-model.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
 
 // A dozen processes are started; a busy machine needs longer than the 30 s a file has by itself.
 t.setTimeout(110_000)
 
-const model = await teamModel(t)
-const backend = await testBackend(t, { env: model.env })
+const model = await startTeamModel(t)
+const backend = await createTestBackend(t, { env: model.env })
 const { query } = backend.postgres
-const { base } = await testApi(t, backend)
+const { base } = await startTestApi(t, backend)
 
 type Point = { when: 'before' | 'after'; n: number; dies: string; lost?: 'extract' }
 
@@ -48,9 +48,9 @@ async function strike(point: Point): Promise<Struck> {
     [mintId(), org],
   )
   const launch = { text: `launch ${name}: on May 5`, tags: ['launch'], reviewed: false }
-  await share(backend, team, [launch])
-  await team.role('Launch', ['launch'])
-  const client = clientOf(base, await team.member('ada@example.com', ['Launch']))
+  await seedTeamMemories(backend, team, [launch])
+  await team.defineRole('Launch', ['launch'])
+  const client = createTestClient(base, await team.addMember('ada@example.com', ['Launch']))
   const content = `Fact: launch ${name}: on June 7 #launch\nFact: floor ${name}: 3`
   const { body } = await client.post('/v1/memory/ingest', { messages: [{ role: 'user', content }] })
   return { ...point, name, team, turn: body.operation_id as string }
@@ -60,19 +60,23 @@ t.test(
   'kill -9 at every boundary of the passes: nothing is lost, doubled, or asked twice',
   async t => {
     const struck = await Promise.all(points.map(strike))
-    const env = envOf(backend.config, model.env)
+    const env = processEnvironment(backend.config, model.env)
     const waiting = [...struck]
     const lane = async (): Promise<void> => {
       for (let one = waiting.shift(); one; one = waiting.shift()) {
         const { turn, when, n, dies } = one
-        const { ended } = launch(t, `node test/support/dying-passes.ts ${turn} ${when} ${n}`, env)
-        t.same(await ended, { code: null, signal: 'SIGKILL' }, dies)
+        const { exited } = launchProcess(
+          t,
+          `node test/support/crashing-passes.ts ${turn} ${when} ${n}`,
+          env,
+        )
+        t.same(await exited, { code: null, signal: 'SIGKILL' }, dies)
       }
     }
     await Promise.all([lane(), lane()])
 
-    await workOn(backend)
-    await until(
+    await startJobWorkers(backend)
+    await waitUntil(
       'every turn is finished, and its jobs are done',
       async () => {
         const { rows } = await query<{ open: number }>(
@@ -111,10 +115,13 @@ async function leftOf({ name, team, turn }: Struck) {
     'select pass3 from org_turns where id = $1',
     turn,
   )
-  const memories = await backend.mongo.memories.find(sharedIn(team)).sort({ _id: 1 }).toArray()
+  const memories = await backend.mongo.memories
+    .find(sharedMemoryFilter(team))
+    .sort({ _id: 1 })
+    .toArray()
   return {
     calls: model.calls
-      .filter(({ material }) => JSON.stringify(material).includes(`launch ${name}:`))
+      .filter(({ userPrompt }) => JSON.stringify(userPrompt).includes(`launch ${name}:`))
       .map(({ pass }) => pass),
     memories: memories.map(({ text }) => text),
     audit: events.map(({ action }) => action),

@@ -1,26 +1,31 @@
 import t from 'tap'
 import { buildAdmin } from '#test/support/admin.ts'
-import { clientOf, testApi, workOn, type Client } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { teamModel } from '#test/support/team-model.ts'
-import { until } from '#test/support/until.ts'
+import {
+  createTestClient,
+  startTestApi,
+  startJobWorkers,
+  type TestClient,
+} from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { startTeamModel } from '#test/support/team-model.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
 
 // One story, told in order: each part goes on from where the one before it ended.
 t.setTimeout(110_000)
 
-const model = await teamModel(t)
-const backend = await testBackend(t, { env: model.env })
+const model = await startTeamModel(t)
+const backend = await createTestBackend(t, { env: model.env })
 const { query } = backend.postgres
 // Two processes as far as requests can tell: what one is told the other knows.
-const here = await testApi(t, backend)
-const there = await testApi(t, await testBackend(t, { config: backend.config }))
-await workOn(backend)
+const here = await startTestApi(t, backend)
+const there = await startTestApi(t, await createTestBackend(t, { config: backend.config }))
+await startJobWorkers(backend)
 
 const [grace, mallory] = [await buildAdmin(backend), await buildAdmin(backend)]
-const admin = clientOf(here.base, grace.key)
-const stranger = clientOf(here.base, mallory.key)
+const admin = createTestClient(here.base, grace.key)
+const stranger = createTestClient(here.base, mallory.key)
 
-async function created(client: Client, path: string, body: object) {
+async function created(client: TestClient, path: string, body: object) {
   const answer = await client.post(path, body)
   if (answer.status !== 201) throw new Error(`${path}: ${JSON.stringify(answer.body)}`)
   return answer.body
@@ -67,10 +72,10 @@ for (const name of names) {
   keys[name] = key_id
 }
 
-const member = (name: string, base = here.base): Client => clientOf(base, keys[name])
+const member = (name: string, base = here.base): TestClient => createTestClient(base, keys[name])
 
 const turnsDone = (): Promise<void> =>
-  until(
+  waitUntil(
     'every turn is finished',
     async () => {
       const { rows } = await query<{ open: number }>(
@@ -142,7 +147,7 @@ t.test('members talk to models, and the team remembers what is worth it', async 
   await says('hal', `Fact: ${bonus}`)
   await says('gus', 'Fact: wifi: the PASSWORD is tiger')
   await says('bob', 'Fact: merger: Acme buys Initech for 9 billion')
-  await until('the proxy has stored its exchange', async () => {
+  await waitUntil('the proxy has stored its exchange', async () => {
     const { rows } = await query<{ n: number }>('select count(*)::int as n from org_turns')
     return rows[0]!.n === 6
   })
@@ -216,7 +221,7 @@ t.test('the trail shows what each pass made of it, and what each was given', asy
   )
   t.notMatch(JSON.stringify(entries), /tiger|Initech/)
 
-  await until('retrievals are told', async () => {
+  await waitUntil('retrievals are told', async () => {
     const fays = await admin.get(`${path}/debug/passes?author=${emailOf('fay')}`)
     return fays.body.passes.some(
       (entry: { kind: string; dropped: number }) =>
@@ -344,7 +349,7 @@ async function whereIs(word: string): Promise<string[]> {
 }
 
 const nothingUnderWay = (): Promise<void> =>
-  until(
+  waitUntil(
     'everything queued is done, and gone from the queue',
     async () => {
       await query(`delete from pgboss.job where state = 'completed'`)

@@ -1,27 +1,32 @@
 import t from 'tap'
-import { document } from '#api/contract/document.ts'
-import { routes as allRoutes } from '#api/routes/index.ts'
-import { buildKey, clientOf, testApi, workOn } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { embeddingProvider } from '#test/support/provider.ts'
-import { buildTenant, nothing, type Nothing, type Tenant } from '#test/support/tenants.ts'
+import { contractDocument } from '#api/contract/document.ts'
+import { createRouter as allRoutes } from '#api/routes/index.ts'
+import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
+import {
+  buildTenant,
+  createMissingTenant,
+  type MissingTenant,
+  type Tenant,
+} from '#test/support/tenants.ts'
 
 t.setTimeout(120_000)
 
-const provider = await embeddingProvider(t)
-const backend = await testBackend(t, { env: { OLLAMA_BASE_URL: provider.baseUrl } })
-await workOn(backend)
-const { base } = await testApi(t, backend)
+const provider = await startEmbeddingProvider(t)
+const backend = await createTestBackend(t, { env: { OLLAMA_BASE_URL: provider.baseUrl } })
+await startJobWorkers(backend)
+const { base } = await startTestApi(t, backend)
 const victim = await buildTenant(backend, base)
 const stranger = await buildTenant(backend, base)
 
 type Sent = [method: string, path: string, body?: unknown, headers?: Record<string, string>]
 
 /** What a stranger asks of a route with ids, names and words that are the victim's, or nobody's. */
-type Case = (whose: Nothing, words: string) => Sent[]
+type Case = (whose: MissingTenant, words: string) => Sent[]
 
 const lines = { 'content-type': 'application/x-ndjson' }
-const inSession = ({ session }: Nothing) => ({ 'x-session-id': session })
+const inSession = ({ session }: MissingTenant) => ({ 'x-session-id': session })
 const post = (path: string, body: unknown, headers = {}): Sent => ['POST', path, body, headers]
 const webhooks = '/v1/account/webhooks'
 const imported = (id: string, sources: string[]): string =>
@@ -194,7 +199,7 @@ const served = new Set(
     methods.map(method => `${method} ${String(path)}`),
   ),
 )
-const routes = Object.values(document.endpoints).filter(
+const routes = Object.values(contractDocument.endpoints).filter(
   ({ auth, method, path }) =>
     served.has(`${method} ${path}`) && auth.includes('memory-key') && !elsewhere.test(path),
 )
@@ -250,7 +255,7 @@ t.test('404 and not_found of what is another’s are those of what is nobody’s
   const before = await viewOf(victim)
   t.ok(before.includes(victim.canary), 'it can see itself')
   for (const [name, sentOf] of Object.entries(cases)) {
-    const nobody = nothing()
+    const nobody = createMissingTenant()
     const theirs = sentOf(victim, `${victim.canary} keeps a key`)
     const nobodys = sentOf(nobody, 'nobody keeps a key')
     for (const [n, sent] of theirs.entries()) {
@@ -273,9 +278,9 @@ const echoesSession = new Set(['POST /v1/memory/search', 'DELETE /v1/memory'])
 
 /** A tenant with a memory, apart from all others: alike for every case. */
 async function freshStranger(name: string): Promise<Pick<Tenant, 'client' | 'key'>> {
-  if (name.startsWith('GET ')) return { client: clientOf(base, quiet), key: quiet }
+  if (name.startsWith('GET ')) return { client: createTestClient(base, quiet), key: quiet }
   const key = await buildKey(backend)
-  const client = clientOf(base, key)
+  const client = createTestClient(base, key)
   const messages = [{ role: 'user', content: 'a stranger was here' }]
   await client.post('/v1/memory/ingest?wait=true', { messages })
   return { client, key }
@@ -286,7 +291,7 @@ t.test('a key minted for another user of the same account is a stranger too', as
   for (const [name, sentOf] of Object.entries(cases)) {
     // Whoever has the whole key of another vault of the account may read its numbers.
     if (name === 'GET /v1/memory/:key/stats') continue
-    const nobody = nothing()
+    const nobody = createMissingTenant()
     const theirs = sentOf(victim, `${victim.canary} keeps a key`)
     const nobodys = sentOf(nobody, 'nobody keeps a key')
     for (const [n, sent] of theirs.entries()) {
@@ -307,7 +312,7 @@ t.test('a key minted for another user of the same account is a stranger too', as
 /** A user of a tenant, who has an empty vault. */
 async function userOf({ client }: Tenant): Promise<Pick<Tenant, 'client' | 'key'>> {
   const { key } = (await client.post('/v1/keys')).body as { key: string }
-  return { client: clientOf(base, key), key }
+  return { client: createTestClient(base, key), key }
 }
 
 t.test('a tenant that was asked everything still sees only itself', async t => {
@@ -316,6 +321,10 @@ t.test('a tenant that was asked everything still sees only itself', async t => {
   t.notOk(view.includes(victim.canary))
   const rotated = await stranger.client.post('/v1/keys/rotate')
   t.equal(rotated.status, 201)
-  const anew = { ...stranger, key: rotated.body.key, client: clientOf(base, rotated.body.key) }
+  const anew = {
+    ...stranger,
+    key: rotated.body.key,
+    client: createTestClient(base, rotated.body.key),
+  }
   t.notOk((await viewOf(anew)).includes(victim.canary))
 })

@@ -1,10 +1,10 @@
 import { request } from 'node:http'
 import t, { type Test } from 'tap'
 import type { Backend } from '#shared/backend.ts'
-import { buildKey, clientOf, type Client } from '#test/support/api.ts'
-import { testBackend, testConfig } from '#test/support/backend.ts'
+import { buildKey, createTestClient, type TestClient } from '#test/support/api.ts'
+import { createTestBackend, createTestConfig } from '#test/support/backend.ts'
 import { startWeb, startWorker } from '#test/support/processes.ts'
-import { until } from '#test/support/until.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
 
 t.setTimeout(0)
 // Each has databases and processes of its own, and mostly waits: for heartbeats, for deadlines.
@@ -17,7 +17,7 @@ const linesOf = (count: number): string[] =>
     JSON.stringify({ content: `memory number ${n}`, timestamp: at + n }),
   )
 const ndjson = { 'content-type': 'application/x-ndjson' }
-const send = (client: Client, lines: string[], headers: Record<string, string> = {}) =>
+const send = (client: TestClient, lines: string[], headers: Record<string, string> = {}) =>
   client.send('POST', '/v1/memory/upload', {
     body: lines.join('\n'),
     headers: { ...ndjson, prefer: 'respond-async', ...headers },
@@ -27,11 +27,11 @@ const send = (client: Client, lines: string[], headers: Record<string, string> =
 async function checkWhole(
   t: Test,
   backend: Backend,
-  client: Client,
+  client: TestClient,
   { operation, count }: { operation: string; count: number },
 ): Promise<void> {
   const told = async () => (await client.get(`/v1/operations/${operation}`)).body
-  await until('the file is stored', async () => (await told()).state === 'done', 60_000)
+  await waitUntil('the file is stored', async () => (await told()).state === 'done', 60_000)
   t.match((await told()).outcome.body, {
     status: 'complete',
     stats: { inputItems: count, memories: count, stored: count, skipped: 0, failed: 0 },
@@ -56,10 +56,10 @@ t.test(
   'workers are killed in the middle of a file: every line is stored once',
   besides,
   async t => {
-    const config = await testConfig(t)
-    const backend = await testBackend(t, { config })
+    const config = await createTestConfig(t)
+    const backend = await createTestBackend(t, { config })
     const web = await startWeb(t, config)
-    const client = clientOf(web.base, await buildKey(backend))
+    const client = createTestClient(web.base, await buildKey(backend))
     const { body } = await send(client, linesOf(3_000))
     const operation: string = body.operation_id
     const done = async (): Promise<number> =>
@@ -67,9 +67,9 @@ t.test(
     for (let kill = 0; kill < 3; kill++) {
       const before = await done()
       const worker = await startWorker(t, config)
-      await until('it is at work', async () => (await done()) > before, 30_000)
+      await waitUntil('it is at work', async () => (await done()) > before, 30_000)
       worker.kill('SIGKILL')
-      await worker.ended
+      await worker.exited
     }
     t.comment(`${await done()} of 3,000 lines stored after 3 kills`)
     await startWorker(t, config)
@@ -78,8 +78,8 @@ t.test(
 )
 
 t.test('the API is killed while a file arrives: sent again it is stored once', besides, async t => {
-  const config = await testConfig(t)
-  const backend = await testBackend(t, { config })
+  const config = await createTestConfig(t)
+  const backend = await createTestBackend(t, { config })
   const key = await buildKey(backend)
   await startWorker(t, config)
   const staged = async (): Promise<number> =>
@@ -98,12 +98,12 @@ t.test('the API is killed while a file arrives: sent again it is stored once', b
     })
     const cut = new Promise(resolve => sending.once('error', resolve))
     sending.write(`${lines.slice(0, 210 * (kill + 1)).join('\n')}\n`)
-    await until('some of it is staged', async () => (await staged()) > before)
+    await waitUntil('some of it is staged', async () => (await staged()) > before)
     web.kill('SIGKILL')
     await cut
   }
   const web = await startWeb(t, config)
-  const client = clientOf(web.base, key)
+  const client = createTestClient(web.base, key)
   t.same((await client.get('/v1/memory/export')).body, [], 'nothing of it is there')
   const { body } = await send(client, lines, { 'idempotency-key': 'once' })
   await checkWhole(t, backend, client, { operation: body.operation_id, count: 700 })

@@ -4,8 +4,8 @@ import { consolidated, consolidation } from '#test/model/consolidation.ts'
 import { reads } from '#test/model/reads.ts'
 import { emptyVault } from '#test/model/vault-model.ts'
 import { told, writes } from '#test/model/writes.ts'
-import { buildKey, clientOf, testApi, workOn } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
+import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
 
 // MODEL_RUNS=2000 runs as many histories; MODEL_SEED repeats those of a seed that a failure has told.
 const runs = Number(process.env['MODEL_RUNS'] ?? 6)
@@ -14,13 +14,13 @@ const perHistory = 45
 
 t.setTimeout(60_000 + runs * 15_000)
 
-const backend = await testBackend(t)
-await workOn(backend)
-const { base } = await testApi(t, backend)
+const backend = await createTestBackend(t)
+await startJobWorkers(backend)
+const { base } = await startTestApi(t, backend)
 
 const newPair = async () => {
   const key = await buildKey(backend)
-  return { key, client: clientOf(base, key), model: emptyVault() }
+  return { key, client: createTestClient(base, key), model: emptyVault() }
 }
 
 t.test('two vaults do in any order of requests what a simple model does', async t => {

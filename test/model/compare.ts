@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util'
-import { tokensOf } from '#shared/core/tokens.ts'
+import { countTokens } from '#shared/core/tokens.ts'
 import { debtOf, type Row, type VaultModel } from '#test/model/vault-model.ts'
-import type { Client } from '#test/support/api.ts'
+import type { TestClient } from '#test/support/api.ts'
 
 /** A vault of the service beside what it should be. */
-export type Pair = { client: Client; key: string; model: VaultModel }
+export type Pair = { client: TestClient; key: string; model: VaultModel }
 
 /** @throws Error that says what differs, when the service and the model do. */
 export function same(what: string, actual: unknown, expected: unknown): void {
@@ -44,7 +44,7 @@ export async function compare({ client, model }: Pair): Promise<void> {
   const { key: _, ...stats } = (await client.get('/v1/memory/stats')).body
   same('stats', stats, {
     memories: model.rows.length,
-    total_tokens: model.rows.reduce((sum, { text }) => sum + tokensOf(text), 0),
+    total_tokens: model.rows.reduce((sum, { text }) => sum + countTokens(text), 0),
     oldest: iso(times[0]),
     newest: iso(times.at(-1)),
   })

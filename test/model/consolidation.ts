@@ -4,7 +4,7 @@ import type { Backend } from '#shared/backend.ts'
 import { same, type Pair } from '#test/model/compare.ts'
 import { batchOf, rowOf, spanOf, waitingOf, type Batch } from '#test/model/vault-model.ts'
 import { command, pick, times, who, type Command } from '#test/model/writes.ts'
-import { runOut } from '#test/support/consolidation.ts'
+import { expireLease } from '#test/support/consolidation.ts'
 
 /** A budget that three of the long texts fill. */
 const budget = 1_000
@@ -121,7 +121,7 @@ const expiry = (backend: Backend) =>
     command(`run out ${JSON.stringify(asked)}`, async pairs => {
       const batch = picked(pairs[asked.who]!.model.batches, asked.pick)
       if (!batch) return
-      await runOut(backend, batch.id)
+      await expireLease(backend, batch.id)
       if (batch.state === 'lent') batch.state = 'over'
     }),
   )

@@ -1,5 +1,5 @@
 import { contentHash } from '#shared/vault/base/memories.mongo.ts'
-import { tokensOf } from '#shared/core/tokens.ts'
+import { countTokens } from '#shared/core/tokens.ts'
 
 /** A memory as the contract says it must be. */
 export type Row = {
@@ -81,7 +81,7 @@ export function batchOf(waiting: readonly Row[], budget: number): Row[] {
   const taken: Row[] = []
   let tokens = 0
   for (const row of waiting) {
-    const next = tokensOf(row.text)
+    const next = countTokens(row.text)
     if (taken.length > 0 && tokens + next > budget) break
     taken.push(row)
     tokens += next
@@ -143,7 +143,7 @@ export function debtOf(model: VaultModel) {
   const waiting = coreOf(model).filter(({ consolidated }) => !consolidated)
   const raw = waiting.filter(({ tier }) => tier === 1)
   const tier2 = waiting.filter(({ tier }) => tier === 2)
-  const tokens = (rows: Row[]): number => rows.reduce((sum, { text }) => sum + tokensOf(text), 0)
+  const tokens = (rows: Row[]): number => rows.reduce((sum, { text }) => sum + countTokens(text), 0)
   return {
     raw: { units: raw.length, est_tokens: tokens(raw) },
     tier2: {

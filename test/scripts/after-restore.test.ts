@@ -6,11 +6,17 @@ import t, { type Test } from 'tap'
 import { openBackend, type Backend } from '#shared/backend.ts'
 import type { Config } from '#shared/core/config.ts'
 import { createLog } from '#shared/core/log.ts'
-import { buildKey, clientOf, testApi, workOn, type Client } from '#test/support/api.ts'
-import { testConfig } from '#test/support/backend.ts'
-import { until } from '#test/support/until.ts'
-import { buildTeam, share, type Team } from '#test/support/team.ts'
-import { callerOf, documentsOf, remember } from '#test/support/vault.ts'
+import {
+  buildKey,
+  createTestClient,
+  startTestApi,
+  startJobWorkers,
+  type TestClient,
+} from '#test/support/api.ts'
+import { createTestConfig } from '#test/support/backend.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
+import { buildTeam, seedTeamMemories, type Team } from '#test/support/team.ts'
+import { resolveCaller, readDocuments, insertMemories } from '#test/support/insert-memories.ts'
 
 t.setTimeout(90_000)
 const run = promisify(execFile)
@@ -25,8 +31,8 @@ async function served(
 ): Promise<void> {
   const backend = await openBackend(config, log, 'worker')
   try {
-    if (working) await workOn(backend)
-    const { base } = await testApi(t, backend)
+    if (working) await startJobWorkers(backend)
+    const { base } = await startTestApi(t, backend)
     await does(backend, base)
   } finally {
     await backend.close()
@@ -63,7 +69,7 @@ async function script(config: Config, ...args: string[]) {
   )
 }
 
-const tell = async (client: Client, content: string, session?: string): Promise<void> => {
+const tell = async (client: TestClient, content: string, session?: string): Promise<void> => {
   const messages = [{ role: 'user', content }]
   await client.post('/v1/memory/ingest?wait=true', {
     messages,
@@ -71,7 +77,7 @@ const tell = async (client: Client, content: string, session?: string): Promise<
   })
 }
 
-const found = async (client: Client, query: string, session?: string): Promise<string[]> =>
+const found = async (client: TestClient, query: string, session?: string): Promise<string[]> =>
   (
     await client.post(
       '/v1/memory/search',
@@ -80,22 +86,22 @@ const found = async (client: Client, query: string, session?: string): Promise<s
     )
   ).body.memories.map(({ content }: { content: string }) => content)
 
-const debtOf = async (client: Client) =>
+const debtOf = async (client: TestClient) =>
   (await client.post('/v1/memory/date-search', { from: '2200-01-01', to: '2200-01-01' })).body
     .reflection.unconsolidated.raw
 
 t.test('the older Postgres beside the later MongoDB, as a restore leaves them', async t => {
-  const config = await testConfig(t)
+  const config = await createTestConfig(t)
   let key = ''
   let user = ''
   await served(t, config, async (backend, base) => {
     key = await buildKey(backend, 'owner@example.com')
     user = await buildKey(backend)
-    const client = clientOf(base, key)
+    const client = createTestClient(base, key)
     await tell(client, 'the zebra lives in the first enclosure')
     await tell(client, 'the zebra of the session', 'trip')
-    const other = clientOf(base, user)
-    await remember(
+    const other = createTestClient(base, user)
+    await insertMemories(
       backend,
       user,
       Array.from({ length: 15 }, (_, n) => ({ text: `an old fact, number ${n}` })),
@@ -106,11 +112,11 @@ t.test('the older Postgres beside the later MongoDB, as a restore leaves them', 
 
   let left = 0
   await served(t, config, async (_backend, base) => {
-    const client = clientOf(base, key)
+    const client = createTestClient(base, key)
     t.equal((await client.send('DELETE', '/v1/memory')).status, 200)
     await tell(client, 'the giraffe came after the backup')
     await tell(client, 'the giraffe of the session', 'trip')
-    const other = clientOf(base, user)
+    const other = createTestClient(base, user)
     const { items } = (await other.get('/v1/memory/list?limit=5')).body
     const ids = items.map(({ memory_id }: { memory_id: string }) => memory_id)
     t.equal((await other.post('/v1/memory/delete-ids', { ids })).body.deleted, 5)
@@ -134,39 +140,39 @@ t.test('the older Postgres beside the later MongoDB, as a restore leaves them', 
   t.match(JSON.parse((await script(backup, '--json')).stdout), { behind: 0, changed: [] })
 
   await served(t, backup, async (backend, base) => {
-    const client = clientOf(base, key)
+    const client = createTestClient(base, key)
     t.same(await found(client, 'zebra giraffe'), ['the giraffe came after the backup'])
     t.same(await found(client, 'zebra giraffe', 'trip'), ['the giraffe of the session'])
     t.equal((await client.get('/v1/memory/stats')).body.memories, 2)
     t.equal((await debtOf(client)).units, 1)
     t.match((await client.get('/v1/memory/sessions')).body.items, [{ session_id: 'trip' }])
 
-    const other = clientOf(base, user)
+    const other = createTestClient(base, user)
     t.same(await debtOf(other), { ...(await debtOf(other)), units: 10 })
     t.equal((await found(other, 'an old fact')).length, 10)
     t.same(await found(other, 'walk', 'walk'), ['something about another walk'])
 
-    const before = await callerOf(backend, key)
+    const before = await resolveCaller(backend, key)
     const cleared = await client.send('DELETE', '/v1/memory')
     t.match(cleared, { status: 200, body: { deleted: 2 } })
-    t.ok((await callerOf(backend, key)).scope.epoch > before.scope.epoch)
+    t.ok((await resolveCaller(backend, key)).scope.epoch > before.scope.epoch)
     t.same(await found(client, 'zebra giraffe'), [])
     t.same((await client.get('/v1/memory/export')).body, [])
-    t.same(await documentsOf(backend, key), [])
+    t.same(await readDocuments(backend, key), [])
   })
 })
 
 t.test('without it, what had been stored in between never comes back by itself', async t => {
-  const config = await testConfig(t)
+  const config = await createTestConfig(t)
   let key = ''
   await served(t, config, async (backend, base) => {
     key = await buildKey(backend)
-    await tell(clientOf(base, key), 'the zebra', 'trip')
-    await tell(clientOf(base, key), 'the zebra')
+    await tell(createTestClient(base, key), 'the zebra', 'trip')
+    await tell(createTestClient(base, key), 'the zebra')
   })
   const backup = { ...config, databaseUrl: await copyOf(t, config.databaseUrl) }
   await served(t, config, async (_backend, base) => {
-    const client = clientOf(base, key)
+    const client = createTestClient(base, key)
     const inSession = { headers: { 'x-session-id': 'trip' } }
     await client.send('DELETE', '/v1/memory', inSession)
     await tell(client, 'the giraffe', 'trip')
@@ -176,7 +182,7 @@ t.test('without it, what had been stored in between never comes back by itself',
   // Epochs are seconds, and putting a database back takes longer than one.
   await delay(1_100)
   await served(t, backup, async (backend, base) => {
-    const client = clientOf(base, key)
+    const client = createTestClient(base, key)
     t.same(await found(client, 'giraffe'), [])
     const inSession = { headers: { 'x-session-id': 'trip' } }
     t.equal((await client.send('DELETE', '/v1/memory', inSession)).status, 200)
@@ -185,85 +191,88 @@ t.test('without it, what had been stored in between never comes back by itself',
     t.same(await found(client, 'giraffe'), [])
     t.equal((await client.get('/v1/memory/stats')).body.memories, 0)
     t.same((await client.get('/v1/memory/export')).body, [])
-    t.same(await documentsOf(backend, key), [], 'it is gone with the rest')
+    t.same(await readDocuments(backend, key), [], 'it is gone with the rest')
   })
 })
 
 t.test('work that was waiting when Postgres was backed up counts once', async t => {
-  const config = await testConfig(t)
+  const config = await createTestConfig(t)
   let key = ''
   const waiting = async (_backend: Backend, base: string) => {
     const messages = [{ role: 'user', content: 'accepted before the backup' }]
-    await clientOf(base, key).post('/v1/memory/ingest', { messages })
+    await createTestClient(base, key).post('/v1/memory/ingest', { messages })
   }
   await served(t, config, async (backend, base) => {
     key = await buildKey(backend)
-    await tell(clientOf(base, key), 'stored before the backup')
+    await tell(createTestClient(base, key), 'stored before the backup')
   })
   await served(t, config, waiting, { working: false })
   const backup = { ...config, databaseUrl: await copyOf(t, config.databaseUrl) }
   await served(t, config, async (backend, base) => {
-    await tell(clientOf(base, key), 'stored after the backup')
-    t.equal((await callerOf(backend, key)).row.rawUnits, 3)
+    await tell(createTestClient(base, key), 'stored after the backup')
+    t.equal((await resolveCaller(backend, key)).keyRow.rawUnits, 3)
   })
   t.match(await script(backup), { code: 0, stdout: /raw units 1 -> 2/ })
   await served(t, backup, async (backend, base) => {
-    const client = clientOf(base, key)
+    const client = createTestClient(base, key)
     await tell(client, 'stored after the restore')
-    t.equal((await callerOf(backend, key)).row.rawUnits, 4)
+    t.equal((await resolveCaller(backend, key)).keyRow.rawUnits, 4)
     t.equal((await found(client, 'backup restore')).length, 4)
   })
 })
 
 t.test('shared memories are seen again, by those whose roles allow it', async t => {
-  const config = await testConfig(t)
+  const config = await createTestConfig(t)
   let team: Team | undefined
   let member = ''
   await served(t, config, async backend => {
     team = await buildTeam(backend)
-    await team.role('Accounting', ['finance'])
-    member = await team.member('ada', ['Accounting'])
-    await share(backend, team, [{ text: 'the office opens at eight' }])
+    await team.defineRole('Accounting', ['finance'])
+    member = await team.addMember('ada', ['Accounting'])
+    await seedTeamMemories(backend, team, [{ text: 'the office opens at eight' }])
   })
   const backup = { ...config, databaseUrl: await copyOf(t, config.databaseUrl) }
   await served(t, config, async backend => {
-    await share(backend, team!, [
+    await seedTeamMemories(backend, team!, [
       { text: 'the office budget was cut', tags: ['finance'] },
       { text: 'the office logo is blue', tags: ['brand'] },
     ])
   })
   t.match(await script(backup), { code: 0 })
   await served(t, backup, async (_backend, base) => {
-    const seen = await found(clientOf(base, member), 'office')
+    const seen = await found(createTestClient(base, member), 'office')
     t.same(seen.toSorted(), ['the office budget was cut', 'the office opens at eight'])
   })
 })
 
 t.test('a vault with work under way is left for another run', async t => {
-  const config = await testConfig(t)
+  const config = await createTestConfig(t)
   let key = ''
   await served(t, config, async (backend, base) => {
     key = await buildKey(backend)
-    await tell(clientOf(base, key), 'a fact')
+    await tell(createTestClient(base, key), 'a fact')
   })
   const upload = async (_backend: Backend, base: string) => {
     const headers = { 'content-type': 'application/x-ndjson', prefer: 'respond-async' }
     const body = '{"content":"one"}\n{"content":"two"}'
-    await clientOf(base, key).send('POST', '/v1/memory/upload', { headers, body })
+    await createTestClient(base, key).send('POST', '/v1/memory/upload', { headers, body })
   }
   await served(t, config, upload, { working: false })
   t.match(await script(config), { code: 1, stdout: /1 have work under way/ })
   await served(t, config, async (backend, base) => {
-    await tell(clientOf(base, key), 'another fact')
-    const { items } = (await clientOf(base, key).get('/v1/operations?kind=upload')).body
+    await tell(createTestClient(base, key), 'another fact')
+    const { items } = (await createTestClient(base, key).get('/v1/operations?kind=upload')).body
     t.match(items, [{ state: /done|running|accepted/ }])
-    await until('the upload is done', async () => (await callerOf(backend, key)).row.rawUnits === 4)
+    await waitUntil(
+      'the upload is done',
+      async () => (await resolveCaller(backend, key)).keyRow.rawUnits === 4,
+    )
   })
   t.match(await script(config, '--json'), { code: 0, stdout: /"behind":0/ })
 })
 
 t.test('the command line, and databases that are not there', async t => {
-  const config = await testConfig(t)
+  const config = await createTestConfig(t)
   t.match(await script(config, '--help'), { code: 0, stdout: /^Usage: .+\n[\s\S]+--dry-run/ })
   t.match(await script(config, '--nonsense'), { code: 2, stderr: /nonsense[\s\S]+Usage/ })
   const away = { ...config, databaseUrl: 'postgres://127.0.0.1:9/none' }

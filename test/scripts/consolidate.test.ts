@@ -4,19 +4,25 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { reflectionContract } from '#shared/vault/consolidate/output-contract.ts'
-import { buildKey, clientOf, testApi, workOn, type Client } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { chatProvider, type Asked } from '#test/support/chat-provider.ts'
-import { checkOut, remember, runOut } from '#test/support/consolidation.ts'
-import { until } from '#test/support/until.ts'
+import {
+  buildKey,
+  createTestClient,
+  startTestApi,
+  startJobWorkers,
+  type TestClient,
+} from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { startChatProvider, type ChatCall } from '#test/support/chat-provider.ts'
+import { checkOut, ingestTexts, expireLease } from '#test/support/consolidation.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
 
 // A process per run of the script: a busy machine needs longer than the 30 s a file has by itself.
 t.setTimeout(110_000)
 
-const backend = await testBackend(t)
-await workOn(backend)
-const { base } = await testApi(t, backend)
-const provider = await chatProvider(t)
+const backend = await createTestBackend(t)
+await startJobWorkers(backend)
+const { base } = await startTestApi(t, backend)
+const provider = await startChatProvider(t)
 
 type Ran = { code: number | null; stdout: string; stderr: string }
 
@@ -37,10 +43,10 @@ function begin(args: string[], env: Record<string, string> = {}) {
 }
 
 /** A client with a vault that remembers some things, and the arguments to consolidate it. */
-async function vaultOf(texts: readonly string[]): Promise<Client & { args: string[] }> {
+async function vaultOf(texts: readonly string[]): Promise<TestClient & { args: string[] }> {
   const key = await buildKey(backend)
-  const client = clientOf(base, key)
-  if (texts.length > 0) await remember(client, texts)
+  const client = createTestClient(base, key)
+  if (texts.length > 0) await ingestTexts(client, texts)
   return { ...client, args: ['--model', 'ollama/double', '--base-url', base, '--key', key] }
 }
 
@@ -50,10 +56,10 @@ const written = (...texts: string[]): string =>
   JSON.stringify({ entries: texts.map(text => ({ text, importance: 7 })) })
 
 /** A model that says how many lines it was given. */
-const countsLines = ({ body }: Asked): string =>
+const countsLines = ({ body }: ChatCall): string =>
   written(`It was given ${body.messages[1]!.content.split('\n').length} memories.`)
 
-const reflectionsOf = async (client: Client): Promise<string[]> => {
+const reflectionsOf = async (client: TestClient): Promise<string[]> => {
   const { body } = await client.post('/v1/memory/search', {
     query: 'what was given, Ada, Lisbon',
     limit: 50,
@@ -88,7 +94,7 @@ t.test('the model gets the instructions word for word, the memories, and no ids'
   provider.script(countsLines)
   const { code } = await script([...vault.args, '--tier', '1'])
   t.equal(code, 0)
-  const [{ path, body } = { path: '', body: undefined }] = provider.asked
+  const [{ path, body } = { path: '', body: undefined }] = provider.calls
   t.equal(path, '/v1/chat/completions')
   t.match(body, { model: 'double', response_format: { type: 'json_schema' } })
   t.equal(body?.messages[0]?.content, reflectionContract(2).instructions)
@@ -108,7 +114,7 @@ t.test('an answer that does not fit is sent back with what is wrong', async t =>
   const { code, stdout } = await script([...vault.args, '--tier', '1'])
   t.equal(code, 0)
   t.match(stdout, /asked 3 times/)
-  const [, second, third] = provider.asked
+  const [, second, third] = provider.calls
   t.match(second!.body.messages.at(-1)!.content, /cannot be used: the answer is not JSON/)
   t.match(third!.body.messages.at(-1)!.content, /importance must be at most 10/)
   t.same(await reflectionsOf(vault), ['2 Ada is a kitten.'])
@@ -126,14 +132,14 @@ t.test('a model that never fits: nothing is committed, and it says so', async t 
 
 t.test('a provider without structured answers is asked in words', async t => {
   const vault = await vaultOf(said)
-  const refuse = ({ body }: Asked) => ({
+  const refuse = ({ body }: ChatCall) => ({
     status: 400,
     message: `response_format ${body.response_format?.type} is not supported`,
   })
   provider.script(refuse, refuse, countsLines)
   t.equal((await script([...vault.args, '--tier', '1'])).code, 0)
   t.same(
-    provider.asked.map(({ body }) => body.response_format?.type),
+    provider.calls.map(({ body }) => body.response_format?.type),
     ['json_schema', 'json_object', undefined],
   )
 })
@@ -159,11 +165,11 @@ t.test('every registered provider is reached where its OpenAI-compatible API is'
     const args = ['--dry-run', '--tier', '1', ...vault.args.slice(2), '--model', model]
     const ran = await script(args, { ...env, [`${name}_API_KEY`]: `secret of ${name}` })
     t.equal(ran.code, 0, ran.stderr)
-    t.match(provider.asked.at(-1), { path, authorization: `Bearer secret of ${name}` })
+    t.match(provider.calls.at(-1), { path, authorization: `Bearer secret of ${name}` })
     const { rows } = await backend.postgres.query<{ batch: string }>(
       `select batch from leases where state = 'leased' and expires_at > now()`,
     )
-    for (const { batch } of rows) await runOut(backend, batch)
+    for (const { batch } of rows) await expireLease(backend, batch)
   }
 })
 
@@ -174,7 +180,7 @@ t.test('a dry run shows what would be written and commits nothing', async t => {
   t.equal(code, 0)
   t.match(stdout, /^ {3}7 {2}It was given 3 memories\.$/m)
   t.match(stdout, /Dry run: 1 reflection written, none committed/)
-  t.equal(provider.asked.length, 1)
+  t.equal(provider.calls.length, 1)
   t.same(await reflectionsOf(vault), [])
 })
 
@@ -263,14 +269,14 @@ t.test('130: stopped with Ctrl-C while the model thinks; another run goes on', a
   const client = await vaultOf(said)
   provider.script(() => new Promise(() => {}))
   const { child, ended } = begin(client.args)
-  await until('the model is asked', () => provider.asked.length > 0)
+  await waitUntil('the model is asked', () => provider.calls.length > 0)
   child.kill('SIGINT')
   t.match(await ended, { code: 130, stderr: '' })
   t.same(await reflectionsOf(client), [], 'nothing was committed')
   const { rows } = await backend.postgres.query<{ batch: string }>(
     'select batch from leases order by batch desc limit 1',
   )
-  await runOut(backend, rows[0]!.batch)
+  await expireLease(backend, rows[0]!.batch)
   provider.script(countsLines)
   t.match(await script([...client.args, '--tier', '1']), { code: 0 })
   t.same(await reflectionsOf(client), ['2 It was given 3 memories.'])

@@ -1,12 +1,12 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { clientOf, testApi } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
+import { createTestClient, startTestApi } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
 
 const run = promisify(execFile)
-const backend = await testBackend(t)
-const api = await testApi(t, backend)
+const backend = await createTestBackend(t)
+const api = await startTestApi(t, backend)
 
 const env = {
   ...process.env,
@@ -22,14 +22,14 @@ t.test('an account, a key and an admin credential, as JSON', async t => {
   const { stdout } = await script('--email', 'Ada@Example.com', '--name', 'Laptop', '--json')
   const made = JSON.parse(stdout)
   t.match(made, { email: 'ada@example.com', memory_key: /^mk_/, admin_key: /^mk_admin_/ })
-  t.equal((await clientOf(api.base, made.memory_key).get('/v1/memory/stats')).status, 200)
+  t.equal((await createTestClient(api.base, made.memory_key).get('/v1/memory/stats')).status, 200)
 })
 
 t.test('a second key of the same email belongs to the same account', async t => {
   const { stdout: one } = await script('--email', 'b@example.com', '--json')
   const { stdout: two } = await script('--email', 'b@example.com', '--no-admin', '--json')
   t.equal('admin_key' in JSON.parse(two), false)
-  const client = clientOf(api.base, JSON.parse(two).memory_key)
+  const client = createTestClient(api.base, JSON.parse(two).memory_key)
   t.equal((await client.get(`/v1/memory/${JSON.parse(one).memory_key}/stats`)).status, 200)
 })
 

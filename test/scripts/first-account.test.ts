@@ -1,24 +1,24 @@
 import t from 'tap'
 import { mintFirstKeys } from '#scripts/credentials.ts'
-import { makeFirstAccount } from '#scripts/first-account.ts'
-import { providerKeysOf } from '#shared/access/provider-key.ts'
-import { clientOf, testApi } from '#test/support/api.ts'
-import { testBackend, testConfig } from '#test/support/backend.ts'
+import { createFirstAccount } from '#scripts/first-account.ts'
+import { openProviderKeys } from '#shared/access/provider-key.ts'
+import { createTestClient, startTestApi } from '#test/support/api.ts'
+import { createTestBackend, createTestConfig } from '#test/support/backend.ts'
 
-const config = await testConfig(t, {
+const config = await createTestConfig(t, {
   OPENAI_API_KEY: 'sk-operator-0123456789',
   MISTRAL_API_KEY: 'operator of mistral',
   OLLAMA_BASE_URL: 'http://127.0.0.1:1/v1',
   EMBEDDINGS: 'local',
 })
-const backend = await testBackend(t, { config })
+const backend = await createTestBackend(t, { config })
 const { postgres } = backend
 
 t.test('without a place for its keys there is no account', async t => {
   const full = () => {
     throw new Error('No space left on device')
   }
-  await t.rejects(makeFirstAccount(postgres, config, full), { message: /No space/ })
+  await t.rejects(createFirstAccount(postgres, config, full), { message: /No space/ })
   t.same((await postgres.query('select id from accounts')).rows, [])
 })
 
@@ -27,19 +27,19 @@ t.test(
   async t => {
     const keys = mintFirstKeys()
     t.match(keys, { memory_key: /^mk_\w{32}$/, admin_key: /^mk_admin_\w{32}$/ })
-    const made = await makeFirstAccount(postgres, config, () => keys)
+    const made = await createFirstAccount(postgres, config, () => keys)
     t.same(made, keys)
     const { rows } = await postgres.query('select * from accounts')
     t.match(rows, [{ email: 'owner@localhost', payment_method: 'on-file', balance: null }])
-    t.same(await providerKeysOf(backend, rows[0]!.id), {
+    t.same(await openProviderKeys(backend, rows[0]!.id), {
       openai: 'sk-operator-0123456789',
       mistral: 'operator of mistral',
     })
     const sealed = JSON.stringify((await postgres.query('select * from provider_keys')).rows)
     t.notMatch(sealed, '0123456789')
 
-    const { base } = await testApi(t, backend)
-    const { body } = await clientOf(base, made!.memory_key).get('/v1/account/provider-keys')
+    const { base } = await startTestApi(t, backend)
+    const { body } = await createTestClient(base, made!.memory_key).get('/v1/account/provider-keys')
     t.match(body.provider_keys, [
       { provider: 'mistral', masked_key: 'ope…tral' },
       { provider: 'openai', masked_key: 'sk-…6789' },
@@ -50,8 +50,8 @@ t.test(
 t.test('a second start makes nothing, and leaves the keys as they are', async t => {
   const changed = { ...config, providers: { openai: { apiKey: 'another one' } } }
   const unasked = () => t.fail('keys are made') as never
-  t.equal(await makeFirstAccount(postgres, changed, unasked), null)
+  t.equal(await createFirstAccount(postgres, changed, unasked), null)
   const { rows } = await postgres.query('select id from accounts')
   t.equal(rows.length, 1)
-  t.match(await providerKeysOf(backend, rows[0]!.id), { openai: 'sk-operator-0123456789' })
+  t.match(await openProviderKeys(backend, rows[0]!.id), { openai: 'sk-operator-0123456789' })
 })

@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process'
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { documentOf } from '#scripts/contract/document.ts'
-import { generateContract, staleAmong } from '#scripts/generate-contract.ts'
+import { buildDocument } from '#scripts/contract/build-document.ts'
+import { generateContract, staleFiles } from '#scripts/generate-contract.ts'
 
 /** A small page with one endpoint, into which a test puts its own rows and lines. */
 function page({
@@ -60,7 +60,7 @@ ${fields}
 ${after}`
 }
 
-const documentOfPage = (markdown: string) => documentOf([{ file: 'page.md', markdown }])
+const documentOfPage = (markdown: string) => buildDocument([{ file: 'page.md', markdown }])
 
 /** The property schema a cell becomes. */
 function schemaOfCell(cell: string) {
@@ -336,7 +336,7 @@ t.test('types: what a check has filled in is always there', async t => {
 
 t.test('the committed files are what the tables say', async t => {
   const folder = join(import.meta.dirname, '../../api/contract')
-  t.same(staleAmong(folder, await generateContract(folder)), [], 'run `npm run contract`')
+  t.same(staleFiles(folder, await generateContract(folder)), [], 'run `npm run contract`')
 })
 
 t.test('the command', async t => {

@@ -3,14 +3,14 @@ import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
-import { buildKey, testApi, workOn } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
+import { buildKey, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
 
 const program = fileURLToPath(new URL('../../scripts/mcp.ts', import.meta.url))
-const backend = await testBackend(t)
-await workOn(backend)
+const backend = await createTestBackend(t)
+await startJobWorkers(backend)
 const key = await buildKey(backend)
-const { base } = await testApi(t, backend)
+const { base } = await startTestApi(t, backend)
 
 t.test('a client that starts programs has the same tools', async t => {
   const client = new Client({ name: 'test', version: '1.0.0' })

@@ -2,16 +2,16 @@ import { execFile, spawn } from 'node:child_process'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
-import { buildKey, clientOf, testApi } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { envOf } from '#test/support/processes.ts'
-import { until } from '#test/support/until.ts'
+import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { processEnvironment } from '#test/support/processes.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
 
 const run = promisify(execFile)
-const backend = await testBackend(t)
+const backend = await createTestBackend(t)
 const { query } = backend.postgres
-const { base } = await testApi(t, backend)
-const env = envOf(backend.config)
+const { base } = await startTestApi(t, backend)
+const env = processEnvironment(backend.config)
 
 type Ran = { code: number; stdout: string; stderr: string }
 
@@ -27,7 +27,7 @@ const standing = async (name: string) => {
 }
 
 const ingest = async (): Promise<string> => {
-  const client = clientOf(base, await buildKey(backend))
+  const client = createTestClient(base, await buildKey(backend))
   const messages = [{ role: 'user', content: 'a word that nobody else may see' }]
   return (await client.post('/v1/memory/ingest', { messages })).body.operation_id as string
 }
@@ -124,7 +124,7 @@ t.test('wrong words are told, help helps, and watching goes on until stopped', a
   let said = ''
   watching.stdout.setEncoding('utf8').on('data', (text: string) => (said += text))
   const ended = new Promise(resolve => watching.once('close', resolve))
-  await until('three looks', () => said.split('\n').length > 3)
+  await waitUntil('three looks', () => said.split('\n').length > 3)
   watching.kill('SIGTERM')
   await ended
   t.ok(

@@ -3,7 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
-import { cached } from '#scripts/services/cache.ts'
+import { getOrBuildCached } from '#scripts/services/cache.ts'
 
 const makeSlowly = async (work: string) => {
   await mkdir(join(work, 'made'))
@@ -14,7 +14,7 @@ const makeSlowly = async (work: string) => {
 t.test('several at once end up with one whole thing, made where it can be', async t => {
   const dir = t.testdir({ 'not-a-folder': '' })
   const dirs = [join(dir, 'not-a-folder'), join(dir, 'cache')]
-  const paths = await Promise.all([1, 2, 3].map(() => cached(dirs, 'thing', makeSlowly)))
+  const paths = await Promise.all([1, 2, 3].map(() => getOrBuildCached(dirs, 'thing', makeSlowly)))
 
   t.same(new Set(paths), new Set([join(dir, 'cache', 'thing')]))
   t.equal(readFileSync(join(paths[0]!, 'content'), 'utf8'), 'whole')
@@ -23,7 +23,7 @@ t.test('several at once end up with one whole thing, made where it can be', asyn
 
 t.test('what is there is not made again', async t => {
   const dir = t.testdir({ thing: { content: 'earlier' } })
-  const path = await cached([join(dir, 'nowhere'), dir], 'thing', async () => {
+  const path = await getOrBuildCached([join(dir, 'nowhere'), dir], 'thing', async () => {
     throw new Error('made again')
   })
   t.equal(path, join(dir, 'thing'))
@@ -31,7 +31,7 @@ t.test('what is there is not made again', async t => {
 
 t.test('what could not be made leaves nothing behind', async t => {
   const dir = t.testdir()
-  const failing = cached([dir], 'thing', async work => {
+  const failing = getOrBuildCached([dir], 'thing', async work => {
     await mkdir(join(work, 'made'))
     throw new Error('no network')
   })
@@ -41,5 +41,7 @@ t.test('what could not be made leaves nothing behind', async t => {
 
 t.test('where nothing can be written the last reason is told', async t => {
   const dir = t.testdir({ 'not-a-folder': '' })
-  await t.rejects(cached([join(dir, 'not-a-folder')], 'thing', makeSlowly), { code: 'EEXIST' })
+  await t.rejects(getOrBuildCached([join(dir, 'not-a-folder')], 'thing', makeSlowly), {
+    code: 'EEXIST',
+  })
 })

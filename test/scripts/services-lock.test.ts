@@ -2,16 +2,16 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import t from 'tap'
-import { holdLock } from '#scripts/services/lock.ts'
+import { acquireLock } from '#scripts/services/file-lock.ts'
 
 t.test('one holder at a time, until it lets go', async t => {
   const file = join(t.testdir(), 'lock')
-  const release = holdLock(file, 0)
+  const release = acquireLock(file, 0)
   t.ok(release)
-  t.equal(holdLock(file, 0), undefined)
+  t.equal(acquireLock(file, 0), undefined)
   release!()
   release!()
-  const again = holdLock(file, 0)
+  const again = acquireLock(file, 0)
   t.ok(again)
   again!()
 })
@@ -19,7 +19,7 @@ t.test('one holder at a time, until it lets go', async t => {
 t.test('a holder that is killed holds nothing', async t => {
   const file = join(t.testdir(), 'lock')
   const program = `
-    import { holdLock } from '#scripts/services/lock.ts'
+    import { holdLock } from '#scripts/services/file-lock.ts'
     holdLock(process.argv[1], 0)
     globalThis.gc()
     process.send('held')
@@ -29,11 +29,11 @@ t.test('a holder that is killed holds nothing', async t => {
   const holder = spawn(process.execPath, flags, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
   t.teardown(() => holder.kill('SIGKILL'))
   await once(holder, 'message')
-  t.equal(holdLock(file, 0), undefined, 'held even when the release was dropped and collected')
+  t.equal(acquireLock(file, 0), undefined, 'held even when the release was dropped and collected')
 
   holder.kill('SIGKILL')
   await once(holder, 'exit')
-  const release = holdLock(file, 0)
+  const release = acquireLock(file, 0)
   t.ok(release, 'without anyone having cleaned up')
   release!()
 })

@@ -7,8 +7,12 @@ import { join } from 'node:path'
 import { MongoClient } from 'mongodb'
 import { Client } from 'pg'
 import t, { type Test } from 'tap'
-import { ended, isAlive } from '#scripts/services/process.ts'
-import { runningServices, startServices, type Services } from '#scripts/services/services.ts'
+import { waitForExit, isAlive } from '#scripts/services/process.ts'
+import {
+  readRunningServices,
+  startServices,
+  type DatabaseServices,
+} from '#scripts/services/services.ts'
 
 type Given = { databaseUrl?: string; mongodbUri?: string }
 
@@ -27,14 +31,17 @@ async function privateDir(t: Test): Promise<string> {
 }
 
 /** Services of this process, stopped after the test; those given are not started. */
-async function started(t: Test, dataDir: string, given: Given = {}): Promise<Services> {
+async function started(t: Test, dataDir: string, given: Given = {}): Promise<DatabaseServices> {
   const services = await startServices({ dataDir, log, forTests: true, ...given })
   t.teardown(() => services.stop())
   return services
 }
 
 /** A process that starts services and keeps them, until it is killed. */
-async function launched(t: Test, dataDir: string): Promise<Services & { launcher: ChildProcess }> {
+async function launched(
+  t: Test,
+  dataDir: string,
+): Promise<DatabaseServices & { launcher: ChildProcess }> {
   const program = `
     import { startServices } from '#scripts/services/services.ts'
     const dataDir = process.argv[1]
@@ -46,11 +53,14 @@ async function launched(t: Test, dataDir: string): Promise<Services & { launcher
     env,
   })
   t.teardown(() => launcher.kill('SIGKILL'))
-  const [services] = (await once(launcher, 'message')) as [Services]
+  const [services] = (await once(launcher, 'message')) as [DatabaseServices]
   return { ...services, launcher }
 }
 
-async function remember({ databaseUrl, mongodbUri }: Services, word: string): Promise<void> {
+async function remember(
+  { databaseUrl, mongodbUri }: DatabaseServices,
+  word: string,
+): Promise<void> {
   await withClients({ databaseUrl, mongodbUri }, async (postgres, mongodb) => {
     await postgres.query('create table if not exists words (word text)')
     await postgres.query('insert into words values ($1)', [word])
@@ -58,7 +68,7 @@ async function remember({ databaseUrl, mongodbUri }: Services, word: string): Pr
   })
 }
 
-async function remembered(services: Services): Promise<string[][]> {
+async function remembered(services: DatabaseServices): Promise<string[][]> {
   return await withClients(services, async (postgres, mongodb) => {
     const { rows } = await postgres.query<{ word: string }>('select word from words order by word')
     const documents = mongodb.db().collection<{ word: string }>('words').find().sort({ word: 1 })
@@ -67,7 +77,7 @@ async function remembered(services: Services): Promise<string[][]> {
 }
 
 async function withClients<Result>(
-  { databaseUrl, mongodbUri }: Pick<Services, 'databaseUrl' | 'mongodbUri'>,
+  { databaseUrl, mongodbUri }: Pick<DatabaseServices, 'databaseUrl' | 'mongodbUri'>,
   work: (postgres: Client, mongodb: MongoClient) => Promise<Result>,
 ): Promise<Result> {
   const postgres = new Client(databaseUrl)
@@ -95,7 +105,7 @@ t.test('what was stored is there at the next start, and a stop leaves nothing ru
 
 t.test('a set that runs', async t => {
   const dataDir = join(await privateDir(t), 'data')
-  t.equal(runningServices(dataDir), undefined)
+  t.equal(readRunningServices(dataDir), undefined)
   const services = await started(t, dataDir)
 
   await t.test('only the owner can read the folder, the password, the addresses', async t => {
@@ -135,9 +145,9 @@ t.test('a set that runs', async t => {
 
   await t.test('its addresses can be found for as long as it runs', async t => {
     const { databaseUrl, mongodbUri } = services
-    t.same(runningServices(dataDir), { databaseUrl, mongodbUri })
+    t.same(readRunningServices(dataDir), { databaseUrl, mongodbUri })
     await services.stop()
-    t.equal(runningServices(dataDir), undefined)
+    t.equal(readRunningServices(dataDir), undefined)
   })
 })
 
@@ -168,7 +178,7 @@ t.test('after a kill of the launcher MongoDB ends and PostgreSQL is taken over',
   const { launcher, pids, ...services } = await launched(t, dataDir)
   await remember({ pids, ...services }, 'before')
   launcher.kill('SIGKILL')
-  t.ok(await ended(pids.mongodb!, 10_000), 'the engine does not outlive its launcher')
+  t.ok(await waitForExit(pids.mongodb!, 10_000), 'the engine does not outlive its launcher')
 
   const lines: string[] = []
   const next = await startServices({ dataDir, log: line => lines.push(line), forTests: true })
@@ -207,11 +217,11 @@ t.test('data that was being made when everything was killed is made again', asyn
 t.test('a service that is killed is reported, in its own words where it has some', async t => {
   const one = await started(t, await privateDir(t), onlyPostgres)
   process.kill(one.pids.postgres!, 'SIGKILL')
-  t.match(await one.died, /^PostgreSQL ended\. .*ready to accept connections/s)
+  t.match(await one.unexpectedExit, /^PostgreSQL ended\. .*ready to accept connections/s)
 
   const two = await started(t, await privateDir(t), onlyMongodb)
   process.kill(two.pids.mongodb!, 'SIGKILL')
-  t.match(await two.died, /^The MongoDB engine ended \(SIGKILL\)/)
+  t.match(await two.unexpectedExit, /^The MongoDB engine ended \(SIGKILL\)/)
 })
 
 t.test('a server that does not start says why, and leaves the folder free', async t => {

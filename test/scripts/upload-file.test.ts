@@ -4,16 +4,16 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { partsOf } from '#scripts/upload/parts.ts'
-import { hashOfKey } from '#shared/access/key.ts'
-import { tokensOf } from '#shared/core/tokens.ts'
-import { buildKey, clientOf, testApi, workOn } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { until } from '#test/support/until.ts'
+import { splitIntoParts } from '#scripts/upload/split-file.ts'
+import { hashKey } from '#shared/access/key.ts'
+import { countTokens } from '#shared/core/tokens.ts'
+import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
 
-const backend = await testBackend(t)
-await workOn(backend, 'upload', 'import')
-const { base } = await testApi(t, backend)
+const backend = await createTestBackend(t)
+await startJobWorkers(backend, 'upload', 'import')
+const { base } = await startTestApi(t, backend)
 const dir = t.testdir({})
 
 type Ended = { code: number | null; out: string; err: string }
@@ -37,7 +37,7 @@ const run = (args: string[], options?: Parameters<typeof begin>[1]): Promise<End
 const newVault = async () => {
   const key = await buildKey(backend)
   const texts = async (): Promise<string[]> =>
-    (await clientOf(base, key).get('/v1/memory/export')).body.map(
+    (await createTestClient(base, key).get('/v1/memory/export')).body.map(
       ({ content }: { content: string }) => content,
     )
   return { key, texts, at: ['--base-url', base, '--key', key] }
@@ -87,7 +87,7 @@ t.test('a file is cut into parts that keep the limits and lose no line', async t
   const read = async (from = { index: 0, offset: 0, line: 0 }) => {
     const parts = []
     const rest = Buffer.from(text).subarray(from.offset)
-    for await (const part of partsOf(
+    for await (const part of splitIntoParts(
       (async function* () {
         yield rest
       })(),
@@ -104,8 +104,8 @@ t.test('a file is cut into parts that keep the limits and lose no line', async t
     { index: 1, body: 'ccc\nd\n', numbers: [5, 6], tooLong: [] },
     { index: 2, body: 'e\n', numbers: [8] },
   ])
-  for (const { index, end, lineEnd } of parts) {
-    const rest = await read({ index: index + 1, offset: end, line: lineEnd })
+  for (const { index, endOffset, endLine } of parts) {
+    const rest = await read({ index: index + 1, offset: endOffset, line: endLine })
     t.same(rest, parts.slice(index + 1), 'going on after any part')
   }
 })
@@ -131,7 +131,7 @@ t.test('0: standard input, a session, the address that npm start left', async t 
   const { code, out } = await run(['-', '--session', 'Zürich 🚲', '--json'], { input: line(1) })
   t.equal(code, 0)
   t.match(JSON.parse(out), { status: 'complete', stored: 1 })
-  const { body } = await clientOf(base, key).get('/v1/memory/export')
+  const { body } = await createTestClient(base, key).get('/v1/memory/export')
   t.match(body, [{ content: 'line 1', session_id: 'Zürich 🚲' }])
 })
 
@@ -242,7 +242,7 @@ t.test('0: it waits as it is told, and does nothing twice when an answer is lost
   t.equal(lost, 2)
   t.same(await texts(), ['line 1'])
   const { rows } = await backend.postgres.query('select kind from operations where key_hash = $1', [
-    hashOfKey(backend.config.keyPepper, key),
+    hashKey(backend.config.keyPepper, key),
   ])
   t.same(rows, [{ kind: 'upload' }])
 })
@@ -252,7 +252,7 @@ t.test('killed in the middle it goes on, and nothing is lost or doubled', async 
   const lines = Array.from({ length: 60 }, (_, n) => JSON.stringify({ content: `memory ${n}` }))
   const file = written(lines.join('\n'))
   const { child, ended } = begin([file, ...at, '--part-lines', '5'])
-  await until('the first parts are through', async () => (await texts()).length >= 10)
+  await waitUntil('the first parts are through', async () => (await texts()).length >= 10)
   child.kill('SIGKILL')
   await ended
   const rest = await run([file, ...at, '--part-lines', '5'])
@@ -263,9 +263,9 @@ t.test('killed in the middle it goes on, and nothing is lost or doubled', async 
   const { rows } = await backend.postgres.query(
     `select count(*)::int as parts, sum(memory_tokens)::int as tokens
      from usage_events where key_hash = $1 and memory_tokens > 0`,
-    [hashOfKey(backend.config.keyPepper, key)],
+    [hashKey(backend.config.keyPepper, key)],
   )
-  const tokens = lines.reduce((sum, text) => sum + tokensOf(JSON.parse(text).content), 0)
+  const tokens = lines.reduce((sum, text) => sum + countTokens(JSON.parse(text).content), 0)
   t.same(rows, [{ parts: 12, tokens }], 'no part was billed twice')
 })
 
@@ -273,7 +273,7 @@ t.test('3: stopped with Ctrl-C it says how far it is, and goes on from there', a
   const { texts, at } = await newVault()
   const file = written(linesTo(40).join('\n'))
   const { child, ended, heard } = begin([file, ...at, '--part-lines', '5'])
-  await until('the first parts are through', async () => (await texts()).length >= 10)
+  await waitUntil('the first parts are through', async () => (await texts()).length >= 10)
   child.kill('SIGINT')
   const { code, out, err } = await ended
   t.equal(code, 3, heard())

@@ -1,7 +1,7 @@
 // Runs before a whole run of the tests: starts the services and keeps them for the runner.
-import { areGiven, askKeeper } from '#test/setup/shared-set.ts'
+import { areDatabasesGiven, requestServices } from '#test/setup/shared-services.ts'
 
-if (!areGiven()) {
-  const { connection } = await askKeeper({ do: 'hold', pid: process.ppid })
+if (!areDatabasesGiven()) {
+  const { connection } = await requestServices({ do: 'hold', pid: process.ppid })
   connection.destroy()
 }

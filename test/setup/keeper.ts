@@ -4,17 +4,22 @@ import { rmSync } from 'node:fs'
 import { createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { holdLock } from '#scripts/services/lock.ts'
-import { ownDir } from '#scripts/services/own-dir.ts'
+import { acquireLock } from '#scripts/services/file-lock.ts'
+import { ensurePrivateDir } from '#scripts/services/private-dir.ts'
 import { isAlive } from '#scripts/services/process.ts'
-import { startServices, type Services } from '#scripts/services/services.ts'
-import { controlPath, setDir, type Report, type Request } from '#test/setup/shared-set.ts'
+import { startServices, type DatabaseServices } from '#scripts/services/services.ts'
+import {
+  controlSocketPath,
+  sharedServicesDir,
+  type KeeperReport,
+  type KeeperRequest,
+} from '#test/setup/shared-services.ts'
 
 /** Who runs one test file will soon run it again. */
 const LINGER_MS = 60_000
 const WATCH_EVERY_MS = 500
 
-const dir = setDir()
+const dir = sharedServicesDir()
 const users = new Set<Socket>()
 const holders = new Set<number>()
 /** How long to stay when the last user has gone: not at all after a whole run. */
@@ -22,28 +27,31 @@ let lingerMs = LINGER_MS
 let idle: NodeJS.Timeout | undefined
 let ending = false
 
-const services = await begin()
-const server = createServer(serve).listen(controlPath(dir), () => void tell({ ready: true }))
-setInterval(letGoOfTheDead, WATCH_EVERY_MS)
-endWhenUnused()
-process.on('SIGTERM', () => void end())
-process.on('SIGINT', () => void end())
-void services.died.then(end)
+const services = await startSharedServices()
+const server = createServer(handleConnection).listen(
+  controlSocketPath(dir),
+  () => void sendReport({ ready: true }),
+)
+setInterval(removeDeadHolders, WATCH_EVERY_MS)
+stopWhenUnused()
+process.on('SIGTERM', () => void stopKeeper())
+process.on('SIGINT', () => void stopKeeper())
+void services.unexpectedExit.then(stopKeeper)
 
 /** Gives way to another keeper, whether that one is starting or just ending. */
-async function begin(): Promise<Services> {
+async function startSharedServices(): Promise<DatabaseServices> {
   try {
-    await ownDir(dir)
+    await ensurePrivateDir(dir)
   } catch (error) {
-    return await leave({ failed: (error as Error).message })
+    return await exitWithReport({ failed: (error as Error).message })
   }
-  if (!holdLock(join(dir, 'keeper.lock'), 0)) return await leave({ gaveWay: true })
+  if (!acquireLock(join(dir, 'keeper.lock'), 0)) return await exitWithReport({ gaveWay: true })
 
   try {
-    rmSync(controlPath(dir), { force: true })
+    rmSync(controlSocketPath(dir), { force: true })
     return await startServices({
       dataDir: join(dir, 'data'),
-      log: line => void tell({ log: line }),
+      log: line => void sendReport({ log: line }),
       forTests: true,
       databaseUrl: process.env['DATABASE_URL'],
       mongodbUri: process.env['MONGODB_URI'],
@@ -52,33 +60,33 @@ async function begin(): Promise<Services> {
     // What a power cut left of data without fsync must not stand in the way of the next try.
     rmSync(dir, { recursive: true, force: true })
     const { message, hint } = error as Error & { hint?: string }
-    return await leave({ failed: [message, hint].filter(Boolean).join(' ') })
+    return await exitWithReport({ failed: [message, hint].filter(Boolean).join(' ') })
   }
 }
 
-async function leave(report: Report): Promise<never> {
-  await tell(report)
+async function exitWithReport(report: KeeperReport): Promise<never> {
+  await sendReport(report)
   process.exit(0)
 }
 
 /** Whoever started us may be gone meanwhile; the services are for others, too. */
-async function tell(report: Report): Promise<void> {
+async function sendReport(report: KeeperReport): Promise<void> {
   if (process.connected) await new Promise(resolve => process.send!(report, resolve))
 }
 
-function serve(connection: Socket): void {
+function handleConnection(connection: Socket): void {
   connection.on('error', () => {})
   connection.on('close', () => {
-    if (users.delete(connection)) endWhenUnused()
+    if (users.delete(connection)) stopWhenUnused()
   })
   createInterface({ input: connection }).once('line', line => {
-    take(JSON.parse(line) as Request, connection)
+    handleRequest(JSON.parse(line) as KeeperRequest, connection)
     const { databaseUrl, mongodbUri } = services
     if (!ending) connection.write(`${JSON.stringify({ databaseUrl, mongodbUri })}\n`)
   })
 }
 
-function take(request: Request, connection: Socket): void {
+function handleRequest(request: KeeperRequest, connection: Socket): void {
   if (request.do === 'join') {
     users.add(connection)
     lingerMs = holders.size === 0 ? LINGER_MS : 0
@@ -88,24 +96,24 @@ function take(request: Request, connection: Socket): void {
   } else {
     holders.delete(request.pid)
   }
-  endWhenUnused()
+  stopWhenUnused()
 }
 
 /** A runner that was killed does not release. */
-function letGoOfTheDead(): void {
+function removeDeadHolders(): void {
   const dead = [...holders].filter(pid => !isAlive(pid))
   for (const pid of dead) holders.delete(pid)
-  if (dead.length > 0) endWhenUnused()
+  if (dead.length > 0) stopWhenUnused()
 }
 
-function endWhenUnused(): void {
+function stopWhenUnused(): void {
   clearTimeout(idle)
   if (users.size > 0 || holders.size > 0) return
-  if (lingerMs === 0) void end()
-  else idle = setTimeout(() => void end(), lingerMs)
+  if (lingerMs === 0) void stopKeeper()
+  else idle = setTimeout(() => void stopKeeper(), lingerMs)
 }
 
-async function end(): Promise<void> {
+async function stopKeeper(): Promise<void> {
   if (ending) return
   ending = true
   server.close()

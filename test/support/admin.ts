@@ -1,6 +1,6 @@
-import { createCredentials } from '#scripts/bootstrap.ts'
+import { createCredentials } from '#scripts/create-credentials.ts'
 import type { Backend } from '#shared/backend.ts'
-import { clientOf, type Client } from '#test/support/api.ts'
+import { createTestClient, type TestClient } from '#test/support/api.ts'
 
 /** An admin credential that lasts a day, and the email it acts for. */
 export async function buildAdmin(
@@ -11,8 +11,8 @@ export async function buildAdmin(
     createCredentials(tx, config.keyPepper, {
       email,
       keyName: 'test',
-      keyDays: null,
-      adminDays: 1,
+      keyLifetimeDays: null,
+      adminLifetimeDays: 1,
       paymentMethod: 'card',
       balance: null,
     }),
@@ -25,7 +25,7 @@ export async function buildOrg(
   backend: Backend,
   base: string,
 ): Promise<{
-  admin: Client
+  admin: TestClient
   key: string
   org: string
   path: string
@@ -33,7 +33,7 @@ export async function buildOrg(
   email: string
 }> {
   const { key, email } = await buildAdmin(backend)
-  const admin = clientOf(base, key)
+  const admin = createTestClient(base, key)
   const { body } = await admin.post('/v1/orgs', { name: 'Acme' })
   const { org_id: org, org_key: orgKey } = body
   return { admin, key, org, path: `/v1/orgs/${org}`, orgKey, email }

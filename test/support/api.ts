@@ -2,13 +2,13 @@ import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
 import { createApp } from '#api/edge/app.ts'
 import { createHttpServer } from '#api/edge/server.ts'
-import { createCredentials } from '#scripts/bootstrap.ts'
+import { createCredentials } from '#scripts/create-credentials.ts'
 import type { Backend } from '#shared/backend.ts'
 import { jobNames, type JobName } from '#shared/domain/jobs.ts'
 import { checkAnswer } from '#test/support/contract.ts'
-import { handlers } from '#workers/handlers.ts'
+import { jobHandlers } from '#workers/handlers.ts'
 
-export type Answer = {
+export type TestAnswer = {
   status: number
   headers: Headers
   // oxlint-disable-next-line typescript/no-explicit-any -- what a test reads is what it asserts
@@ -16,11 +16,11 @@ export type Answer = {
 }
 
 /** Every answer is held against the contract as it comes in. */
-export type Client = {
+export type TestClient = {
   base: string
-  send(method: string, path: string, options?: RequestOptions): Promise<Answer>
-  get(path: string, headers?: Record<string, string>): Promise<Answer>
-  post(path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
+  send(method: string, path: string, options?: RequestOptions): Promise<TestAnswer>
+  get(path: string, headers?: Record<string, string>): Promise<TestAnswer>
+  post(path: string, body?: unknown, headers?: Record<string, string>): Promise<TestAnswer>
 }
 
 type RequestOptions = {
@@ -30,7 +30,7 @@ type RequestOptions = {
 }
 
 /** The application on a loopback port of its own, and a client that speaks JSON with the given key. */
-export async function testApi(t: Test, backend: Backend, key?: string): Promise<Client> {
+export async function startTestApi(t: Test, backend: Backend, key?: string): Promise<TestClient> {
   const server = createHttpServer(createApp(backend))
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   t.teardown(
@@ -40,12 +40,12 @@ export async function testApi(t: Test, backend: Backend, key?: string): Promise<
         server.closeAllConnections()
       }),
   )
-  return clientOf(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, key)
+  return createTestClient(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, key)
 }
 
 /** Speaks JSON to a running API; a header given per call wins over the key. */
-export function clientOf(base: string, key?: string): Client {
-  const send: Client['send'] = async (method, path, { headers = {}, body } = {}) => {
+export function createTestClient(base: string, key?: string): TestClient {
+  const send: TestClient['send'] = async (method, path, { headers = {}, body } = {}) => {
     const raw = typeof body === 'string' || body instanceof Uint8Array
     const response = await fetch(base + path, {
       method,
@@ -85,8 +85,8 @@ export async function buildKey({ postgres, config }: Backend, email?: string): P
     createCredentials(tx, config.keyPepper, {
       email: email ?? `${crypto.randomUUID()}@example.com`,
       keyName: 'test',
-      keyDays: null,
-      adminDays: null,
+      keyLifetimeDays: null,
+      adminLifetimeDays: null,
       paymentMethod: 'card',
       balance: null,
     }),
@@ -95,9 +95,9 @@ export async function buildKey({ postgres, config }: Backend, email?: string): P
 }
 
 /** Takes jobs in this process, as a worker does; without names, of every kind. */
-export async function workOn(backend: Backend, ...names: JobName[]): Promise<void> {
+export async function startJobWorkers(backend: Backend, ...names: JobName[]): Promise<void> {
   for (const name of names.length > 0 ? names : jobNames) await takeJobs(backend, name)
 }
 
 const takeJobs = <Name extends JobName>(backend: Backend, name: Name): Promise<void> =>
-  backend.queue.work(name, batch => handlers[name](backend, batch))
+  backend.queue.work(name, batch => jobHandlers[name](backend, batch))

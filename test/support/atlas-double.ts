@@ -2,11 +2,11 @@ import type { AggregateOptions, AggregationCursor, Collection, Db, Document } fr
 import type { Mongo } from '#shared/storage/mongo/connect.ts'
 import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
 import {
-  checkAgainst,
-  checkDescription,
+  checkStageAgainstIndex,
+  checkIndexDescription,
   checkStage,
-  numbersOf,
-  refuse,
+  parseVector,
+  throwServerError,
   type IndexDescription,
 } from '#test/support/atlas-rules.ts'
 
@@ -14,7 +14,7 @@ export type AtlasDouble = {
   /** The deployment as our code sees it: its real collection, and vector search beside it. */
   mongo: Mongo
   /** Lets the indexes see all that is stored by now; they never do so by themselves. */
-  catchUp(): Promise<void>
+  syncIndexes(): Promise<void>
   /** Finishes every index that is being built. */
   finishBuilds(): void
   /** Has every index fail its build. */
@@ -23,9 +23,9 @@ export type AtlasDouble = {
   /** Has the next creation of an index refused. */
   refuseCreation(message: string, code: number): void
   /** Every `$vectorSearch` stage that was answered. */
-  answered: Document[]
+  searchStages: Document[]
   /** What every index was created from. */
-  created: IndexDescription[]
+  createdIndexes: IndexDescription[]
 }
 
 type State = 'INITIAL_SYNC' | 'STEADY' | 'FAILED'
@@ -49,7 +49,8 @@ export function createAtlasDouble(mongo: Mongo, database: Db): AtlasDouble {
   const answers = async (pipeline: Document[], options: AggregateOptions): Promise<Document[]> => {
     const [{ $listSearchIndexes: which, $vectorSearch: stage } = {}, ...rest] = pipeline
     if (which) return listed(indexes, which)
-    if (rest.some(next => '$vectorSearch' in next)) refuse('$vectorSearch must come first', 40_602)
+    if (rest.some(next => '$vectorSearch' in next))
+      throwServerError('$vectorSearch must come first', 40_602)
     if (!stage) return stored.aggregate(pipeline, options).toArray()
 
     checkStage(stage)
@@ -57,19 +58,19 @@ export function createAtlasDouble(mongo: Mongo, database: Db): AtlasDouble {
     if (!index) return []
     const { description, state } = index
     if (state !== 'STEADY')
-      refuse(`cannot query vector index ${stage.index} while in state ${state}`)
-    checkAgainst(stage, description)
+      throwServerError(`cannot query vector index ${stage.index} while in state ${state}`)
+    checkStageAgainstIndex(stage, description)
     const ids = await nearestIds(copy, stage)
     answered.push(stage)
     return stored.aggregate([...lookUp(ids), ...rest], options).toArray()
   }
 
   const createSearchIndex = async (description: Document): Promise<string> => {
-    if (refusal) refuse(refusal.message, refusal.code)
-    checkDescription(description)
+    if (refusal) throwServerError(refusal.message, refusal.code)
+    checkIndexDescription(description)
     const existing = indexes.get(description.name)?.description
     if (existing && JSON.stringify(existing) !== JSON.stringify(description)) {
-      refuse('An index of this name has a different definition', 68)
+      throwServerError('An index of this name has a different definition', 68)
     }
     if (!existing) indexes.set(description.name, { description, state: 'INITIAL_SYNC' })
     return description.name
@@ -85,7 +86,7 @@ export function createAtlasDouble(mongo: Mongo, database: Db): AtlasDouble {
       memories: withSearch(mongo.memories, answers, createSearchIndex),
       hasVectorSearch: async () => true,
     },
-    catchUp: () =>
+    syncIndexes: () =>
       stored
         .aggregate([{ $out: copy.collectionName }])
         .toArray()
@@ -94,8 +95,8 @@ export function createAtlasDouble(mongo: Mongo, database: Db): AtlasDouble {
     failBuilds: () => setAll('FAILED'),
     dropIndexes: () => indexes.clear(),
     refuseCreation: (message, code) => void (refusal = { message, code }),
-    answered,
-    get created() {
+    searchStages: answered,
+    get createdIndexes() {
       return [...indexes.values()].map(({ description }) => description)
     },
   }
@@ -121,7 +122,7 @@ function withSearch(
 
 function listed(indexes: ReadonlyMap<string, Index>, which: Document): Document[] {
   const unknown = Object.keys(which).filter(key => key !== 'name')
-  if (unknown.length > 0) refuse(`unrecognized field ${unknown.join(', ')}`, 40_415)
+  if (unknown.length > 0) throwServerError(`unrecognized field ${unknown.join(', ')}`, 40_415)
   return [...indexes.values()]
     .filter(({ description }) => !which.name || description.name === which.name)
     .map(({ description: { name, type, definition }, state }) => ({
@@ -136,11 +137,11 @@ function listed(indexes: ReadonlyMap<string, Index>, which: Document): Document[
 
 /** Exact, and with equally near ones in an order of its own: nobody may rely on it. */
 async function nearestIds(copy: Collection<MemoryDocument>, stage: Document): Promise<string[]> {
-  const asked = numbersOf(stage.queryVector)
+  const asked = parseVector(stage.queryVector)
   const space = String(stage.path).replace('vectors.', '')
   const rows = await copy.find({ ...stage.filter, [stage.path]: { $exists: true } }).toArray()
   return rows
-    .map(row => ({ id: row._id, vector: numbersOf(row.vectors[space]) }))
+    .map(row => ({ id: row._id, vector: parseVector(row.vectors[space]) }))
     .filter(({ vector }) => vector.length === asked.length && vector.some(value => value !== 0))
     .map(({ id, vector }) => ({ id, score: (1 + cosine(asked, vector)) / 2 }))
     .toSorted((a, b) => b.score - a.score || (a.id < b.id ? 1 : -1))

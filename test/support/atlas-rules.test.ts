@@ -1,7 +1,11 @@
 import { inspect } from 'node:util'
 import { Binary, Decimal128, ObjectId, UUID, type Document } from 'mongodb'
 import t from 'tap'
-import { checkAgainst, checkDescription, checkStage } from '#test/support/atlas-rules.ts'
+import {
+  checkStageAgainstIndex,
+  checkIndexDescription,
+  checkStage,
+} from '#test/support/atlas-rules.ts'
 
 const dimension = 8
 const numbers = Array.from({ length: dimension }, () => 0.5)
@@ -14,7 +18,7 @@ const index = {
 }
 const check = (change: Document) => () => {
   checkStage({ ...stage, ...change })
-  checkAgainst({ ...stage, ...change }, index)
+  checkStageAgainstIndex({ ...stage, ...change }, index)
 }
 
 t.test('what the documentation allows', async t => {
@@ -95,7 +99,7 @@ t.test('what it does not', async t => {
 })
 
 t.test('definitions of an index', async t => {
-  t.doesNotThrow(() => checkDescription(index))
+  t.doesNotThrow(() => checkIndexDescription(index))
   for (const change of [
     { name: undefined },
     { name: '' },
@@ -105,7 +109,7 @@ t.test('definitions of an index', async t => {
     { definition: { mappings: { dynamic: true } } },
     { unknown: 1 },
   ]) {
-    t.throws(() => checkDescription({ ...index, ...change }), { name: 'MongoServerError' })
+    t.throws(() => checkIndexDescription({ ...index, ...change }), { name: 'MongoServerError' })
   }
   for (const change of [
     { type: 'knnVector' },
@@ -126,11 +130,11 @@ t.test('definitions of an index', async t => {
       { ...field, ...change },
       { type: 'filter', path: 'a' },
     ]
-    t.throws(() => checkDescription({ ...index, definition: { fields } }), {
+    t.throws(() => checkIndexDescription({ ...index, definition: { fields } }), {
       name: 'MongoServerError',
     })
   }
   for (const fields of [[], [{ type: 'filter', path: 'a' }], [field, field]]) {
-    t.throws(() => checkDescription({ ...index, definition: { fields } }))
+    t.throws(() => checkIndexDescription({ ...index, definition: { fields } }))
   }
 })

@@ -5,7 +5,7 @@ import { Binary, Double, Int32, Long, MongoServerError, ObjectId, type Document 
 export type IndexDescription = { name: string; type: string; definition: { fields: Document[] } }
 
 /** An error as the server sends it: all that the search process objects to has code 8. */
-export function refuse(message: string, code = 8): never {
+export function throwServerError(message: string, code = 8): never {
   throw new MongoServerError({ message, errmsg: message, code, ok: 0 })
 }
 
@@ -23,60 +23,68 @@ export function checkStage(stage: Document): void {
   ])
   const { index, path, limit, numCandidates, exact = false, filter = {} } = stage
   for (const [name, value] of Object.entries({ index, path })) {
-    if (typeof value !== 'string' || value === '') refuse(`"${name}" must be a non-empty string`)
+    if (typeof value !== 'string' || value === '')
+      throwServerError(`"${name}" must be a non-empty string`)
   }
   whole(limit, 'limit', 1, 2 ** 31 - 1)
   if (exact === true) {
-    if (numCandidates !== undefined) refuse('numCandidates must be omitted for an exact search')
+    if (numCandidates !== undefined)
+      throwServerError('numCandidates must be omitted for an exact search')
   } else {
-    if (exact !== false) refuse('"exact" must be a boolean')
-    if (numCandidates === undefined) refuse('numCandidates is required for approximate search')
+    if (exact !== false) throwServerError('"exact" must be a boolean')
+    if (numCandidates === undefined)
+      throwServerError('numCandidates is required for approximate search')
     whole(numCandidates, 'numCandidates', 1, 10_000)
-    if (limit > numCandidates) refuse('limit should be less than or equal to numCandidates')
+    if (limit > numCandidates)
+      throwServerError('limit should be less than or equal to numCandidates')
   }
-  if (numbersOf(stage.queryVector).some(value => !Number.isFinite(value)))
-    refuse('non-finite value')
+  if (parseVector(stage.queryVector).some(value => !Number.isFinite(value)))
+    throwServerError('non-finite value')
   checkFilter(filter, () => {})
 }
 
 /** The stage against the index it names. */
-export function checkAgainst(
+export function checkStageAgainstIndex(
   { path, queryVector, filter = {} }: Document,
   { definition: { fields } }: IndexDescription,
 ): void {
   const field = fields.find(({ type, path: indexed }) => type === 'vector' && indexed === path)
-  if (!field) refuse(`${path} is not indexed as vector`)
-  const numbers = numbersOf(queryVector)
+  if (!field) throwServerError(`${path} is not indexed as vector`)
+  const numbers = parseVector(queryVector)
   if (numbers.length !== field.numDimensions) {
     const { numDimensions } = field
-    refuse(`vector field is indexed with ${numDimensions} but queried with ${numbers.length}`)
+    throwServerError(
+      `vector field is indexed with ${numDimensions} but queried with ${numbers.length}`,
+    )
   }
-  if (numbers.every(value => value === 0)) refuse('Cosine similarity needs more than a zero vector')
+  if (numbers.every(value => value === 0))
+    throwServerError('Cosine similarity needs more than a zero vector')
   const filters = new Set(fields.filter(({ type }) => type === 'filter').map(({ path }) => path))
   checkFilter(filter, name => {
-    if (!filters.has(name)) refuse(`Path '${name}' needs to be indexed as filter`)
+    if (!filters.has(name)) throwServerError(`Path '${name}' needs to be indexed as filter`)
   })
 }
 
 /** An array of numbers, or a float32 vector; of other vectors the index would find nothing. */
-export function numbersOf(vector: unknown): number[] {
+export function parseVector(vector: unknown): number[] {
   if (Array.isArray(vector) && vector.length > 0) {
     if (vector.every(value => typeof value === 'number')) return vector
   }
   if (vector instanceof Binary && vector.sub_type === Binary.SUBTYPE_VECTOR) {
     if (vector.buffer[0] === Binary.VECTOR_TYPE.Float32) return [...vector.toFloat32Array()]
   }
-  return refuse('queryVector must be an array of numbers or a float32 vector')
+  return throwServerError('queryVector must be an array of numbers or a float32 vector')
 }
 
 function checkFilter(filter: unknown, hear: (path: string) => void): void {
-  if (!isDocument(filter)) return refuse('filter must be a document')
+  if (!isDocument(filter)) return throwServerError('filter must be a document')
   for (const [key, value] of Object.entries(filter)) {
     if (['$and', '$or', '$nor'].includes(key)) {
-      if (!Array.isArray(value) || value.length === 0) refuse(`${key} must be a non-empty array`)
+      if (!Array.isArray(value) || value.length === 0)
+        throwServerError(`${key} must be a non-empty array`)
       for (const clause of value) checkFilter(clause, hear)
     } else if (key.startsWith('$')) {
-      refuse(`${key} is not supported in a filter`)
+      throwServerError(`${key} is not supported in a filter`)
     } else {
       hear(key)
       if (isDocument(value)) checkOperators(value)
@@ -86,23 +94,24 @@ function checkFilter(filter: unknown, hear: (path: string) => void): void {
 }
 
 function checkOperators(operators: Document): void {
-  if (Object.keys(operators).length === 0) refuse('at least one operator is needed')
+  if (Object.keys(operators).length === 0) throwServerError('at least one operator is needed')
   for (const [operator, value] of Object.entries(operators)) {
     if (['$eq', '$ne'].includes(operator)) typeOf(value)
     else if (['$gt', '$gte', '$lt', '$lte'].includes(operator)) {
-      if (typeOf(value) === 'null') refuse(`${operator} does not compare with null`)
+      if (typeOf(value) === 'null') throwServerError(`${operator} does not compare with null`)
     } else if (['$in', '$nin'].includes(operator)) {
-      if (!Array.isArray(value) || value.length === 0) refuse(`${operator} must not be empty`)
+      if (!Array.isArray(value) || value.length === 0)
+        throwServerError(`${operator} must not be empty`)
       const types = new Set(value.map(typeOf))
-      if (types.has('null')) refuse('value type cannot be null')
-      if (types.size > 1) refuse(`${operator} must have elements of the same type`)
+      if (types.has('null')) throwServerError('value type cannot be null')
+      if (types.size > 1) throwServerError(`${operator} must have elements of the same type`)
     } else if (operator === '$exists') {
-      if (typeof value !== 'boolean') refuse('$exists must be a boolean')
+      if (typeof value !== 'boolean') throwServerError('$exists must be a boolean')
     } else if (operator === '$not') {
-      if (!isDocument(value)) refuse('$not must be a document')
+      if (!isDocument(value)) throwServerError('$not must be a document')
       checkOperators(value)
     } else {
-      refuse(`${operator} is not supported in a filter`)
+      throwServerError(`${operator} is not supported in a filter`)
     }
   }
 }
@@ -116,32 +125,34 @@ function typeOf(value: unknown): string {
   if (value instanceof Date && !Number.isNaN(value.getTime())) return 'date'
   if (value instanceof ObjectId) return 'objectId'
   if (value instanceof Binary && value.sub_type === Binary.SUBTYPE_UUID) return 'uuid'
-  return refuse('boolean, objectId, number, string, date, uuid, or null is needed')
+  return throwServerError('boolean, objectId, number, string, date, uuid, or null is needed')
 }
 
 /** What `createSearchIndexes` takes for one vector search index. */
-export function checkDescription(description: Document): asserts description is IndexDescription {
+export function checkIndexDescription(
+  description: Document,
+): asserts description is IndexDescription {
   knownOnly(description, 'index', ['name', 'type', 'definition'])
   const { name, type, definition } = description
-  if (typeof name !== 'string' || name === '') refuse('"name" must be a non-empty string')
-  if (type !== 'vectorSearch') refuse('"type" must be vectorSearch')
-  if (!isDocument(definition)) return refuse('"definition" is required')
+  if (typeof name !== 'string' || name === '') throwServerError('"name" must be a non-empty string')
+  if (type !== 'vectorSearch') throwServerError('"type" must be vectorSearch')
+  if (!isDocument(definition)) return throwServerError('"definition" is required')
   knownOnly(definition, 'definition', ['fields'])
   const { fields } = definition
-  if (!Array.isArray(fields) || fields.length === 0) refuse('"fields" must not be empty')
+  if (!Array.isArray(fields) || fields.length === 0) throwServerError('"fields" must not be empty')
   for (const field of fields) checkField(field)
-  if (!fields.some(({ type }) => type === 'vector')) refuse('"fields" needs a vector')
+  if (!fields.some(({ type }) => type === 'vector')) throwServerError('"fields" needs a vector')
   if (new Set(fields.map(({ path }) => path)).size < fields.length) {
-    refuse('Vector and filter fields should have distinct paths')
+    throwServerError('Vector and filter fields should have distinct paths')
   }
 }
 
 function checkField(field: Document): void {
   if (typeof field.path !== 'string' || !/^[^.$]+(\.[^.$]+)*$/.test(field.path)) {
-    refuse('"path" must be a path')
+    throwServerError('"path" must be a path')
   }
   if (field.type === 'filter') return knownOnly(field, 'filter', ['type', 'path'])
-  if (field.type !== 'vector') refuse('"type" must be vector or filter')
+  if (field.type !== 'vector') throwServerError('"type" must be vector or filter')
   knownOnly(field, 'vector', ['type', 'path', 'numDimensions', 'similarity', 'quantization'])
   const { numDimensions, similarity, quantization = 'none' } = field
   whole(numDimensions, 'numDimensions', 1, 8_192)
@@ -151,17 +162,17 @@ function checkField(field: Document): void {
 
 function whole(value: unknown, name: string, min: number, max: number): void {
   if (Number.isInteger(value) && Number(value) >= min && Number(value) <= max) return
-  refuse(`"${name}" must be an int within bounds [${min}, ${max}]`)
+  throwServerError(`"${name}" must be an int within bounds [${min}, ${max}]`)
 }
 
 function oneOf(value: unknown, name: string, choices: string[]): void {
   if (!choices.some(choice => choice === value))
-    refuse(`"${name}" must be one of ${choices.join(', ')}`)
+    throwServerError(`"${name}" must be one of ${choices.join(', ')}`)
 }
 
 function knownOnly(document: Document, name: string, known: string[]): void {
   const unknown = Object.keys(document).filter(key => !known.includes(key))
-  if (unknown.length > 0) refuse(`unrecognized field ${unknown.join(', ')} in ${name}`)
+  if (unknown.length > 0) throwServerError(`unrecognized field ${unknown.join(', ')} in ${name}`)
 }
 
 /** A document, and none of the values that are objects in JavaScript. */

@@ -11,7 +11,7 @@ import { createLog } from '#shared/core/log.ts'
 const log = createLog(process.env.LOG_LEVEL ?? 'silent', 'test')
 
 /** A configuration with databases of its own, that nobody else uses; the first caller migrates. */
-export async function testConfig(t: Test, env: Record<string, string> = {}): Promise<Config> {
+export async function createTestConfig(t: Test, env: Record<string, string> = {}): Promise<Config> {
   const name = `vault_test_${randomBytes(6).toString('hex')}`
   const admin = new pg.Client({ connectionString: process.env.DATABASE_URL })
   await admin.connect()
@@ -38,11 +38,11 @@ export async function testConfig(t: Test, env: Record<string, string> = {}): Pro
 }
 
 /** A migrated backend of its own for one test file, closed at its end. */
-export async function testBackend(
+export async function createTestBackend(
   t: Test,
   { env = {}, config }: { env?: Record<string, string>; config?: Config } = {},
 ): Promise<Backend> {
-  const backend = await openBackend(config ?? (await testConfig(t, env)), log, 'worker')
+  const backend = await openBackend(config ?? (await createTestConfig(t, env)), log, 'worker')
   t.teardown(() => backend.close())
   return backend
 }

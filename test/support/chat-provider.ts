@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
 
-export type Asked = {
+export type ChatCall = {
   path: string
   authorization: string | undefined
   body: {
@@ -13,28 +13,28 @@ export type Asked = {
 }
 
 /** What a model says to a question; an object with a status is an error of the provider. */
-type Says = (asked: Asked) => Said | Promise<Said>
+type ScriptedReply = (asked: ChatCall) => ReplyContent | Promise<ReplyContent>
 
-type Said = string | { status: number; message: string }
+type ReplyContent = string | { status: number; message: string }
 
 export type ChatProvider = {
   /** Where it listens, without a path. */
   origin: string
-  readonly asked: Asked[]
+  readonly calls: ChatCall[]
   /** Answers the next questions one by one, and all that follow like the last. */
-  script(...says: Says[]): void
+  script(...says: ScriptedReply[]): void
 }
 
 /** A model provider on loopback that speaks the OpenAI chat protocol, under any path, by a script. */
-export async function chatProvider(t: Test): Promise<ChatProvider> {
-  const asked: Asked[] = []
-  let queue: Says[] = []
+export async function startChatProvider(t: Test): Promise<ChatProvider> {
+  const asked: ChatCall[] = []
+  let queue: ScriptedReply[] = []
 
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk as Buffer)
     const { authorization } = request.headers
-    const body = JSON.parse(Buffer.concat(chunks).toString()) as Asked['body']
+    const body = JSON.parse(Buffer.concat(chunks).toString()) as ChatCall['body']
     asked.push({ path: request.url ?? '', authorization, body })
     const says = queue.length > 1 ? queue.shift() : queue[0]
     const said = (await says?.(asked.at(-1)!)) ?? { status: 500, message: 'nothing to say' }
@@ -65,7 +65,7 @@ export async function chatProvider(t: Test): Promise<ChatProvider> {
   )
   return {
     origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    asked,
+    calls: asked,
     script(...says) {
       queue = says
       asked.length = 0

@@ -1,5 +1,5 @@
 /** A chat answer as OpenAI sends it in one piece. */
-export const completion = (content: string | null, more: object = {}): string =>
+export const chatCompletion = (content: string | null, more: object = {}): string =>
   JSON.stringify({
     id: 'chatcmpl-1',
     object: 'chat.completion',
@@ -10,7 +10,7 @@ export const completion = (content: string | null, more: object = {}): string =>
   })
 
 /** The same as a stream, a piece an event; without an end it only begins. */
-export const streamed = (pieces: readonly string[], { end = true } = {}): string[] => [
+export const chatCompletionEvents = (pieces: readonly string[], { end = true } = {}): string[] => [
   ...pieces.map(
     content =>
       `data: ${JSON.stringify({ id: 'c', choices: [{ index: 0, delta: { content } }] })}\n\n`,

@@ -1,9 +1,9 @@
 import type { Backend } from '#shared/backend.ts'
-import type { Answer, Client } from '#test/support/api.ts'
+import type { TestAnswer, TestClient } from '#test/support/api.ts'
 
 /** Exchanges of a vault's past, one a day from 2024 on, each text a memory; stored when this returns. */
-export async function remember(
-  { post }: Client,
+export async function ingestTexts(
+  { post }: TestClient,
   texts: readonly string[],
   { from = '2024-01-01T09:00:00Z', session }: { from?: string; session?: string } = {},
 ): Promise<void> {
@@ -24,20 +24,21 @@ export async function remember(
 }
 
 export const checkOut = (
-  { post }: Client,
+  { post }: TestClient,
   body: object = { tier: 1 },
   headers: Record<string, string> = {},
-): Promise<Answer> => post('/v1/memory/consolidate/checkout', body, headers)
+): Promise<TestAnswer> => post('/v1/memory/consolidate/checkout', body, headers)
 
 export const commit = (
-  { post }: Client,
+  { post }: TestClient,
   batch: string,
   entries: readonly object[],
   headers: Record<string, string> = {},
-): Promise<Answer> => post('/v1/memory/consolidate/commit', { batch_id: batch, entries }, headers)
+): Promise<TestAnswer> =>
+  post('/v1/memory/consolidate/commit', { batch_id: batch, entries }, headers)
 
 /** Lets the lease of a batch run out, by the database's clock. */
-export async function runOut({ postgres }: Backend, batch: string): Promise<void> {
+export async function expireLease({ postgres }: Backend, batch: string): Promise<void> {
   await postgres.query(
     `update leases set expires_at = now() - interval '1 second' where batch = $1`,
     [batch],
@@ -45,7 +46,7 @@ export async function runOut({ postgres }: Backend, batch: string): Promise<void
 }
 
 /** Bills of one kind in a vault, oldest first. */
-export async function billsOf(
+export async function readUsageEvents(
   { postgres }: Backend,
   vault: string,
   kind: string,

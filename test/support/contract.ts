@@ -1,7 +1,7 @@
-import { answerOf } from '#api/contract/contract.ts'
-import { document } from '#api/contract/document.ts'
+import { responseShape } from '#api/contract/contract.ts'
+import { contractDocument } from '#api/contract/document.ts'
 
-const routes = Object.values(document.endpoints)
+const routes = Object.values(contractDocument.endpoints)
   .map(({ method, path }) => ({
     method,
     path,
@@ -13,7 +13,7 @@ const routes = Object.values(document.endpoints)
   .toSorted((one, other) => one.path.split(':').length - other.path.split(':').length)
 
 /** What is for people and their tools, and no endpoint of the API: it is described elsewhere. */
-export const isPage = (path: string): boolean =>
+export const isOutsideContract = (path: string): boolean =>
   /^\/(?:openapi\.json|docs|mcp|metrics|console|admin\/queues)(?:\/|$)/.test(path)
 
 /**
@@ -24,8 +24,11 @@ export function checkAnswer(method: string, path: string, status: number, body: 
   const { pathname } = new URL(path, 'http://localhost')
   const route = routes.find(known => known.method === method && known.pattern.test(pathname))
   if (route && status !== 404 && status !== 405) {
-    answerOf(method, route.path, status).check(body)
-  } else if (!isPage(pathname) && typeof (body as { error?: unknown } | null)?.error !== 'string') {
+    responseShape(method, route.path, status).check(body)
+  } else if (
+    !isOutsideContract(pathname) &&
+    typeof (body as { error?: unknown } | null)?.error !== 'string'
+  ) {
     throw new Error(`${method} ${pathname} answered ${status} without {error}`)
   }
 }

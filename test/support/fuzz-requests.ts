@@ -1,8 +1,8 @@
 import { Agent, request, type IncomingHttpHeaders } from 'node:http'
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
-import { document, type Endpoint, type Reference } from '#api/contract/document.ts'
-import { bodies } from '#test/support/fuzz.ts'
+import { contractDocument, type Endpoint, type Reference } from '#api/contract/document.ts'
+import { fuzzBodies } from '#test/support/fuzz-bodies.ts'
 import { hostileText } from '#test/support/hostile.ts'
 
 export type FuzzRequest = {
@@ -11,20 +11,20 @@ export type FuzzRequest = {
   headers: Record<string, string>
   body: string | Uint8Array | null
   /** Nothing but body and query decides the answer: no noise in headers, no other key. */
-  plain: boolean
+  isDeterministic: boolean
 }
 
 export type FuzzAnswer = { status: number; headers: IncomingHttpHeaders; text: string; ms: number }
 
 /** Requests to an endpoint of the contract: good ones, nearly good ones, and rubbish. */
-export function requestsTo(endpoint: Endpoint): fc.Arbitrary<FuzzRequest> {
+export function fuzzRequests(endpoint: Endpoint): fc.Arbitrary<FuzzRequest> {
   const { path, body, query } = endpoint
   return fc
     .record({
       path: pathsOf(path),
       query: fc.oneof({ weight: 2, arbitrary: fc.constant('') }, queriesOf(query)),
       noise: fc.oneof({ weight: 2, arbitrary: fc.constant({}) }, headerNoise),
-      body: body ? bodies(schemaOf(body.schema)) : fc.option(hostileText, { freq: 3 }),
+      body: body ? fuzzBodies(schemaOf(body.schema)) : fc.option(hostileText, { freq: 3 }),
       lines: fc.nat({ max: 3 }),
       zipped: fc.constantFrom('no', 'no', 'no', 'no', 'gzip', 'broken'),
     })
@@ -42,7 +42,7 @@ export function requestsTo(endpoint: Endpoint): fc.Arbitrary<FuzzRequest> {
           ...noise,
         },
         body: bytes,
-        plain: Object.keys(noise).length === 0 && zipped === 'no',
+        isDeterministic: Object.keys(noise).length === 0 && zipped === 'no',
       }
     })
 }
@@ -50,7 +50,7 @@ export function requestsTo(endpoint: Endpoint): fc.Arbitrary<FuzzRequest> {
 const textOf = (body: string | Uint8Array): string =>
   typeof body === 'string' ? body : Buffer.from(body).toString('latin1')
 
-const schemaOf = ({ $ref }: Reference) => document.$defs[$ref.split('/').at(-1)!]!
+const schemaOf = ({ $ref }: Reference) => contractDocument.$defs[$ref.split('/').at(-1)!]!
 
 /** What may stand in a request target as it is; everything else would be no HTTP. */
 const plainTarget = /[^\w\-.~!$&'()*+,;=:@%]/g
@@ -100,7 +100,7 @@ const headerNoise = fc.dictionary(fc.constantFrom(...noisyHeaders.split(' ')), h
 })
 
 /** Sends with few connections that are kept; an answer that does not come in time is an error. */
-export function fuzzClient(base: string, withinMs: number) {
+export function createFuzzClient(base: string, withinMs: number) {
   const agent = new Agent({ keepAlive: true, maxSockets: 8 })
   const { hostname, port } = new URL(base)
   const send = (method: string, { target, headers, body }: FuzzRequest): Promise<FuzzAnswer> =>

@@ -2,14 +2,20 @@ import { request } from 'node:http'
 import { LLMock } from '@copilotkit/aimock'
 import type { Test } from 'tap'
 import { providerNames, type ProviderName } from '#shared/core/provider-registry.ts'
-import { teach } from '#test/support/model-provider/fixtures.ts'
-import { headerOf, pairs, recorder, type Answering, type Recorder } from '#test/support/recorder.ts'
+import { scriptMock } from '#test/support/model-provider/fixtures.ts'
+import {
+  findHeader,
+  headerPairs,
+  startRecordingServer,
+  type Responder,
+  type RecordingServer,
+} from '#test/support/recording-server.ts'
 
-export type ModelProvider = Recorder & {
+export type ModelProvider = RecordingServer & {
   /** The environment that sends a service here, for every provider. */
   env: Record<string, string>
   /** Forgets what has been asked, after the same look for Memory Keys as at the end. */
-  forget(): void
+  clearRequests(): void
 }
 
 /** Where each family's own clients expect their base URL to end. */
@@ -26,12 +32,12 @@ export const providerKey = (name: ProviderName): string => `sk-of-${name}-012345
  * Every model provider on loopback: a recorder of exact bytes, answered by an imitation of the real APIs
  * unless a test says what to answer. A Memory Key that ever arrives fails the test.
  */
-export async function modelProvider(t: Test): Promise<ModelProvider> {
+export async function startModelProvider(t: Test): Promise<ModelProvider> {
   const mock = new LLMock({ port: 0, chunkSize: 7, logLevel: 'silent' })
-  teach(mock)
+  scriptMock(mock)
   await mock.start()
   t.teardown(() => mock.stop())
-  const provider = await recorder(t, imitatedBy(mock.port))
+  const provider = await startRecordingServer(t, imitatedBy(mock.port))
   t.teardown(() => refuseMemoryKeys(provider))
   const env = Object.fromEntries(
     providerNames.map(name => [
@@ -41,9 +47,9 @@ export async function modelProvider(t: Test): Promise<ModelProvider> {
   )
   const forget = (): void => {
     refuseMemoryKeys(provider)
-    provider.seen.length = 0
+    provider.requests.length = 0
   }
-  return { ...provider, env, forget }
+  return { ...provider, env, clearRequests: forget }
 }
 
 /** What real providers send beside their bodies: ids and limits are for the client, cookies are not. */
@@ -60,7 +66,7 @@ const usual = {
 
 /** Passes a request on, without the provider's name in its path, and its answer back. */
 const imitatedBy =
-  (port: number): Answering =>
+  (port: number): Responder =>
   (seen, answer) =>
     new Promise((resolve, reject) => {
       const path = imitatedPath(seen.url)
@@ -71,10 +77,10 @@ const imitatedBy =
           method: seen.method,
           path,
           headers: seen.headers.flat(),
-          signal: answer.left,
+          signal: answer.disconnected,
         },
         response => {
-          const type = headerOf(pairs(response.rawHeaders), 'content-type')
+          const type = findHeader(headerPairs(response.rawHeaders), 'content-type')
           answer.head(response.statusCode!, { ...(type && { 'content-type': type }), ...usual })
           response
             .on('data', (bytes: Buffer) => void answer.write(bytes))
@@ -84,7 +90,7 @@ const imitatedBy =
             })
         },
       )
-      onward.once('error', error => (answer.left.aborted ? resolve() : reject(error)))
+      onward.once('error', error => (answer.disconnected.aborted ? resolve() : reject(error)))
       onward.end(seen.body)
     })
 
@@ -98,8 +104,8 @@ const imitatedPath = (url: string): string =>
 /** Anything that looks like a Memory Key, in a line, a header or a body. */
 const memoryKey = /mk_[A-Za-z0-9]/
 
-function refuseMemoryKeys({ seen }: Recorder): void {
-  for (const { method, url, headers, body } of seen) {
+function refuseMemoryKeys({ requests }: RecordingServer): void {
+  for (const { method, url, headers, body } of requests) {
     const head = [url, ...headers.flat()].find(text => memoryKey.test(text))
     if (head) throw new Error(`a Memory Key reached the provider: ${method} ${url}`)
     if (memoryKey.test(body.toString('latin1'))) {

@@ -8,22 +8,25 @@ import { scopeViolation } from '#test/support/watch-scopes.ts'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const watchScopes = new URL('watch-scopes.ts', import.meta.url).href
 
-type Ended = { code: number | null; signal: NodeJS.Signals | null }
+type ProcessExit = { code: number | null; signal: NodeJS.Signals | null }
 
-export type Running = {
+export type RunningProcess = {
   pid: number
   /** Everything it has said so far, on both outputs. */
   output(): string
   kill(signal: NodeJS.Signals): void
   /** When it has ended, and how. */
-  ended: Promise<Ended>
+  exited: Promise<ProcessExit>
 }
 
 /** A running process that is ready; a web process says where it answers. */
-export type Started = Running & { base: string }
+export type ReadyProcess = RunningProcess & { base: string }
 
 /** What a process of ours is told by its environment, and nothing of what is around this test. */
-export function envOf(config: Config, extra: Record<string, string> = {}): Record<string, string> {
+export function processEnvironment(
+  config: Config,
+  extra: Record<string, string> = {},
+): Record<string, string> {
   const { PATH = '', HOME = '', TMPDIR, NODE_COMPILE_CACHE } = process.env
   return {
     PATH,
@@ -48,20 +51,24 @@ export function envOf(config: Config, extra: Record<string, string> = {}): Recor
  * when the test ends is killed; a process that broke the rule of scopes, or said a whole Memory Key,
  * fails the test.
  */
-export function launch(t: Test, command: string, env: Record<string, string>): Running {
+export function launchProcess(
+  t: Test,
+  command: string,
+  env: Record<string, string>,
+): RunningProcess {
   return watched(t, command, spawned(command, env))
 }
 
 /** The same, when it has said that it is ready. */
-export async function start(
+export async function startProcess(
   t: Test,
   command: string,
   env: Record<string, string>,
-): Promise<Started> {
+): Promise<ReadyProcess> {
   const child = spawned(command, env)
   const ready = once(child, 'message') as Promise<[{ port?: number }]>
   const running = watched(t, command, child)
-  const early = running.ended.then(({ code, signal }) => {
+  const early = running.exited.then(({ code, signal }) => {
     throw new Error(
       `${command} ended (${signal ?? code}) before it was ready:\n${running.output()}`,
     )
@@ -81,12 +88,12 @@ function spawned(command: string, env: Record<string, string>): ChildProcess {
   })
 }
 
-function watched(t: Test, command: string, child: ChildProcess): Running {
+function watched(t: Test, command: string, child: ChildProcess): RunningProcess {
   let said = ''
   for (const stream of [child.stdout!, child.stderr!]) {
     stream.setEncoding('utf8').on('data', (text: string) => (said += text))
   }
-  const ended = new Promise<Ended>(resolve =>
+  const ended = new Promise<ProcessExit>(resolve =>
     child.once('close', (code, signal) => resolve({ code, signal })),
   )
   t.teardown(async () => {
@@ -99,14 +106,14 @@ function watched(t: Test, command: string, child: ChildProcess): Running {
     pid: child.pid!,
     output: () => said,
     kill: signal => void child.kill(signal),
-    ended,
+    exited: ended,
   }
 }
 
 /** A web process on the databases of a configuration. */
-export const startWeb = (t: Test, config: Config, extra = {}): Promise<Started> =>
-  start(t, 'node api/index.ts', envOf(config, extra))
+export const startWeb = (t: Test, config: Config, extra = {}): Promise<ReadyProcess> =>
+  startProcess(t, 'node api/index.ts', processEnvironment(config, extra))
 
 /** A worker process that takes every kind of job. */
-export const startWorker = (t: Test, config: Config, extra = {}): Promise<Started> =>
-  start(t, 'node workers/index.ts', envOf(config, extra))
+export const startWorker = (t: Test, config: Config, extra = {}): Promise<ReadyProcess> =>
+  startProcess(t, 'node workers/index.ts', processEnvironment(config, extra))

@@ -14,7 +14,7 @@ export type Snippet = {
 }
 
 /** Every fenced block of the page that names a language, in order. */
-export function snippets(page: string): Snippet[] {
+export function parseSnippets(page: string): Snippet[] {
   const lines = page.split('\n')
   const found: Snippet[] = []
   let heading = ''
@@ -39,16 +39,16 @@ export function snippets(page: string): Snippet[] {
 }
 
 /** What stands under a heading of the second level, up to the next. */
-export function section(page: string, heading: string): string {
+export function readSection(page: string, heading: string): string {
   const [, found] = page.split(`\n## ${heading}\n`)
   if (found === undefined) throw new Error(`README.md has no section ${heading}`)
   return found.split('\n## ')[0]!
 }
 
-export type Table = { head: string[]; rows: string[][] }
+export type MarkdownTable = { head: string[]; rows: string[][] }
 
 /** The tables of a text, cells as they are written. */
-export function tables(text: string): Table[] {
+export function parseTables(text: string): MarkdownTable[] {
   return text
     .split('\n\n')
     .map(part => part.split('\n').filter(line => line.startsWith('|')))
@@ -63,5 +63,5 @@ const cellsOf = (line: string): string[] =>
     .map(cell => cell.trim())
 
 /** What stands between backticks. */
-export const codeIn = (text: string): string[] =>
+export const inlineCodeSpans = (text: string): string[] =>
   [...text.matchAll(/`([^`\n]+)`/g)].map(match => match[1]!)

@@ -1,8 +1,8 @@
 /** A command as the MongoDB driver announces it. */
-export type Command = Record<string, unknown>
+export type MongoCommand = Record<string, unknown>
 
 /** Commands that read or write no document of anybody: schema, indexes, sessions, cursors already judged. */
-const harmless = new Set(
+const unscopedCommands = new Set(
   (
     'hello ismaster ping buildInfo endSessions getMore killCursors create drop dropDatabase collMod ' +
     'listCollections listIndexes createIndexes dropIndexes ' +
@@ -16,16 +16,16 @@ const harmless = new Set(
  *
  * @returns what is wrong with it, without any of its values; null when it keeps the rule.
  */
-export function faultOfCommand(name: string, command: Command): string | null {
-  const judge = judges[name]
+export function findScopeViolation(name: string, command: MongoCommand): string | null {
+  const judge = commandChecks[name]
   if (judge) {
     const fault = judge(command)
     return fault && `${name}: ${fault}`
   }
-  return harmless.has(name) ? null : `${name}: a command the audit does not know`
+  return unscopedCommands.has(name) ? null : `${name}: a command the audit does not know`
 }
 
-const judges: Record<string, (command: Command) => string | null> = {
+const commandChecks: Record<string, (command: MongoCommand) => string | null> = {
   find: ({ filter }) => faultOfFilter(filter),
   count: ({ query }) => faultOfFilter(query),
   distinct: ({ query }) => faultOfFilter(query),
@@ -33,13 +33,13 @@ const judges: Record<string, (command: Command) => string | null> = {
   aggregate: ({ pipeline }) => faultOfPipeline(pipeline),
   insert: ({ documents }) => first(documents, document => faultOfDocument(document)),
   update: ({ updates }) =>
-    first(updates, ({ q, u }: Command) => faultOfFilter(q) ?? faultOfChange(u)),
-  delete: ({ deletes }) => first(deletes, ({ q }: Command) => faultOfFilter(q)),
+    first(updates, ({ q, u }: MongoCommand) => faultOfFilter(q) ?? faultOfChange(u)),
+  delete: ({ deletes }) => first(deletes, ({ q }: MongoCommand) => faultOfFilter(q)),
 }
 
-function first(list: unknown, judge: (item: Command) => string | null): string | null {
+function first(list: unknown, judge: (item: MongoCommand) => string | null): string | null {
   if (!Array.isArray(list) || list.length === 0) return 'nothing to judge'
-  for (const item of list as Command[]) {
+  for (const item of list as MongoCommand[]) {
     const fault = judge(item)
     if (fault) return fault
   }
@@ -63,17 +63,18 @@ function isVault(value: unknown): boolean {
   return typeof $eq === 'string' && $eq !== ''
 }
 
-const faultOfDocument = ({ vault }: Command): string | null =>
+const faultOfDocument = ({ vault }: MongoCommand): string | null =>
   typeof vault === 'string' && vault !== '' ? null : 'a document has no vault'
 
 /** A row never moves from one vault to another. */
 function faultOfChange(change: unknown): string | null {
-  const stages = Array.isArray(change) ? (change as Command[]) : [change as Command]
+  const stages = Array.isArray(change) ? (change as MongoCommand[]) : [change as MongoCommand]
   for (const stage of stages) {
     for (const [operator, fields] of Object.entries(stage ?? {})) {
       if (!operator.startsWith('$')) return 'a document is replaced'
       if (operator === '$setOnInsert') continue
-      if (Object.keys(fields as Command).includes('vault')) return `${operator} changes the vault`
+      if (Object.keys(fields as MongoCommand).includes('vault'))
+        return `${operator} changes the vault`
     }
   }
   return null
@@ -83,7 +84,7 @@ function faultOfChange(change: unknown): string | null {
 const foreign = new Set(['$lookup', '$graphLookup', '$unionWith', '$facet', '$out', '$merge'])
 
 function faultOfPipeline(pipeline: unknown): string | null {
-  const stages = pipeline as Command[]
+  const stages = pipeline as MongoCommand[]
   const [head = {}] = stages
   if ('$listSearchIndexes' in head) return null
   const stray = stages.flatMap(stage => Object.keys(stage)).find(name => foreign.has(name))

@@ -3,17 +3,17 @@ import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
 
 /** A conversation that is no pass is a chat of a member, passed on by the proxy. */
-type Pass = 'extract' | 'tag' | 'reconcile' | 'chat'
+type TeamPass = 'extract' | 'tag' | 'reconcile' | 'chat'
 
-type SeenCall = {
-  pass: Pass
+type ModelCall = {
+  pass: TeamPass
   dialect: 'openai' | 'anthropic' | 'google'
   path: string
   key: string
   model: string
   instructions: string
   // oxlint-disable-next-line typescript/no-explicit-any -- what a test reads is what it asserts
-  material: any
+  userPrompt: any
   // oxlint-disable-next-line typescript/no-explicit-any -- the provider's own format
   body: any
 }
@@ -22,18 +22,25 @@ type SeenCall = {
  * Text is sent as the model's answer whatever it is, or as one that was cut off; an object with a status
  * is an error.
  */
-type Said = string | { text: string; cut: true } | { status: number; message?: string }
+type ScriptedAnswer = string | { text: string; cut: true } | { status: number; message?: string }
 
 export type TeamModel = {
   origin: string
   /** The environment that sends a service here, for the providers whose dialects it speaks. */
   env: Record<string, string>
-  readonly calls: SeenCall[]
-  count(pass: Pass): number
+  readonly calls: ModelCall[]
+  count(pass: TeamPass): number
   /** Answers the next calls of a pass, one by one, instead of what it would say; null is what it would. */
-  say(pass: Pass, ...answers: (Said | null | ((call: SeenCall) => Said | Promise<Said>))[]): void
+  scriptAnswers(
+    pass: TeamPass,
+    ...answers: (
+      | ScriptedAnswer
+      | null
+      | ((call: ModelCall) => ScriptedAnswer | Promise<ScriptedAnswer>)
+    )[]
+  ): void
   /** Fails every call with this status until told null. */
-  down(status: number | null): void
+  failAll(status: number | null): void
 }
 
 /**
@@ -42,9 +49,9 @@ export type TeamModel = {
  * - a tag applies to a fact that has its label as a `#word`, and may apply to one with `?word`;
  * - two statements `name: value` of the same name are about the same thing.
  */
-export async function teamModel(t: Test): Promise<TeamModel> {
-  const calls: SeenCall[] = []
-  const scripts = new Map<Pass, ReturnType<typeof Array.of>>()
+export async function startTeamModel(t: Test): Promise<TeamModel> {
+  const calls: ModelCall[] = []
+  const scripts = new Map<TeamPass, ReturnType<typeof Array.of>>()
   let failing: number | null = null
 
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
@@ -53,12 +60,13 @@ export async function teamModel(t: Test): Promise<TeamModel> {
     const call = callOf(request, JSON.parse(Buffer.concat(chunks).toString()))
     calls.push(call)
     const script = scripts.get(call.pass)?.shift() as
-      | Said
+      | ScriptedAnswer
       | null
-      | ((call: SeenCall) => Said | Promise<Said>)
+      | ((call: ModelCall) => ScriptedAnswer | Promise<ScriptedAnswer>)
       | undefined
     const scripted = typeof script === 'function' ? await script(call) : script
-    const said: Said = failing === null ? (scripted ?? opinionOf(call)) : { status: failing }
+    const said: ScriptedAnswer =
+      failing === null ? (scripted ?? answerByRules(call)) : { status: failing }
     response.setHeader('content-type', 'application/json')
     if (typeof said === 'object' && 'status' in said) {
       response.writeHead(said.status)
@@ -88,50 +96,68 @@ export async function teamModel(t: Test): Promise<TeamModel> {
     },
     calls,
     count: pass => calls.filter(call => call.pass === pass).length,
-    say: (pass, ...answers) => void scripts.set(pass, answers),
-    down: status => void (failing = status),
+    scriptAnswers: (pass, ...answers) => void scripts.set(pass, answers),
+    failAll: status => void (failing = status),
   }
 }
 
-function opinionOf({ pass, material }: SeenCall): string {
-  const opinion = opinions[pass](material)
+function answerByRules({ pass, userPrompt }: ModelCall): string {
+  const opinion = ruleBasedAnswers[pass](userPrompt)
   return typeof opinion === 'string' ? opinion : JSON.stringify(opinion)
 }
 
 // oxlint-disable-next-line typescript/no-explicit-any -- three formats
-function callOf(request: IncomingMessage, body: any): SeenCall {
+function callOf(request: IncomingMessage, body: any): ModelCall {
   const path = request.url ?? ''
   const { authorization = '', 'x-goog-api-key': google, 'x-api-key': anthropic } = request.headers
   const key = String(google ?? anthropic ?? authorization.replace('Bearer ', ''))
   const common = { path, key, body }
   if (path.endsWith('/chat/completions')) {
     const [system] = body.messages
-    return told(common, 'openai', body.model, system.content, body.messages.at(-1).content)
+    return buildModelCall(
+      common,
+      'openai',
+      body.model,
+      system.content,
+      body.messages.at(-1).content,
+    )
   }
   if (path.startsWith('/v1/messages')) {
-    return told(common, 'anthropic', body.model, body.system, textOf(body.messages[0].content))
+    return buildModelCall(
+      common,
+      'anthropic',
+      body.model,
+      body.system,
+      textOf(body.messages[0].content),
+    )
   }
   const model = /models\/([^:]+):/.exec(path)?.[1] ?? ''
   const { systemInstruction, contents } = body
-  return told(common, 'google', model, systemInstruction.parts[0].text, contents[0].parts[0].text)
+  return buildModelCall(
+    common,
+    'google',
+    model,
+    systemInstruction.parts[0].text,
+    contents[0].parts[0].text,
+  )
 }
 
 const textOf = (content: string | { text: string }[]): string =>
   typeof content === 'string' ? content : content[0]!.text
 
-function told(
-  common: Pick<SeenCall, 'path' | 'key' | 'body'>,
-  dialect: SeenCall['dialect'],
+function buildModelCall(
+  common: Pick<ModelCall, 'path' | 'key' | 'body'>,
+  dialect: ModelCall['dialect'],
   model: string,
   instructions: string,
   text: string,
-): SeenCall {
+): ModelCall {
   const material = materialIn(text)
   const pass = passes.find(([name]) => name in material)?.[1] ?? 'chat'
-  return { ...common, dialect, model, instructions, material, pass }
+  return { ...common, dialect, model, instructions, userPrompt: material, pass }
 }
 
-const passes: [string, Pass][] = [
+const passes: [string, TeamPass][] = [
   ['turns', 'extract'],
   ['questions', 'tag'],
   ['memories', 'reconcile'],
@@ -145,7 +171,7 @@ function materialIn(text: string): object {
   }
 }
 
-function wrapped({ dialect, model }: SeenCall, text: string, isCut: boolean): object {
+function wrapped({ dialect, model }: ModelCall, text: string, isCut: boolean): object {
   if (dialect === 'google') {
     return {
       candidates: [
@@ -186,7 +212,7 @@ function blockOf(text: string): object {
 }
 
 // oxlint-disable-next-line typescript/no-explicit-any -- what the service sends is what is asserted
-const opinions: Record<Pass, (material: any) => unknown> = {
+const ruleBasedAnswers: Record<TeamPass, (material: any) => unknown> = {
   chat: () => 'I see.',
 
   extract: ({ turns }) => ({

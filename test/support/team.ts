@@ -1,9 +1,13 @@
-import { createCredentials } from '#scripts/bootstrap.ts'
+import { createCredentials } from '#scripts/create-credentials.ts'
 import type { Backend } from '#shared/backend.ts'
 import { mintId } from '#shared/core/ids.ts'
-import { hashOfKey, maskKey } from '#shared/access/key.ts'
+import { hashKey, maskKey } from '#shared/access/key.ts'
 import { randomBase62 } from '#shared/core/ids.ts'
-import { addShared, type Added, type NewShared } from '#shared/org/shared-memory.ts'
+import {
+  addSharedMemories,
+  type AddResult,
+  type NewSharedMemory,
+} from '#shared/org/write-shared-memories.ts'
 import type { OrgVault } from '#shared/domain/job-payloads.ts'
 
 export type Team = OrgVault & {
@@ -12,11 +16,11 @@ export type Team = OrgVault & {
   adminKey: string
   account: string
   /** Gives the organization a role; `*` is every tag. */
-  role(name: string, allowedTags: readonly string[]): Promise<string>
+  defineRole(name: string, allowedTags: readonly string[]): Promise<string>
   /** A member with these roles. @returns their key. */
-  member(name: string, roles?: readonly string[]): Promise<string>
+  addMember(name: string, roles?: readonly string[]): Promise<string>
   /** Puts roles in the place of those a member has. */
-  assign(name: string, roles: readonly string[]): Promise<void>
+  assignRoles(name: string, roles: readonly string[]): Promise<void>
 }
 
 /** An organization of an admin of its own, written straight into the tables. */
@@ -27,8 +31,8 @@ export async function buildTeam(backend: Backend, email?: string): Promise<Team>
     createCredentials(tx, config.keyPepper, {
       email: owner,
       keyName: 'test',
-      keyDays: null,
-      adminDays: 30,
+      keyLifetimeDays: null,
+      adminLifetimeDays: 30,
       paymentMethod: 'card',
       balance: null,
     }),
@@ -48,7 +52,7 @@ export async function buildTeam(backend: Backend, email?: string): Promise<Team>
     await query(
       `insert into memory_keys (hash, vault, account, kind, name, masked, id, org, org_user)
        values ($1, $2, $3, 'member', 'test', $4, $5, $6, $7)`,
-      [hashOfKey(config.keyPepper, key), vault, account, maskKey(key), mintId(), org, user],
+      [hashKey(config.keyPepper, key), vault, account, maskKey(key), mintId(), org, user],
     )
     return key
   }
@@ -70,7 +74,7 @@ export async function buildTeam(backend: Backend, email?: string): Promise<Team>
     email: owner,
     adminKey: adminKey!,
     account,
-    async role(name, allowedTags) {
+    async defineRole(name, allowedTags) {
       const id = roles.get(name) ?? mintId()
       roles.set(name, id)
       await query(
@@ -80,7 +84,7 @@ export async function buildTeam(backend: Backend, email?: string): Promise<Team>
       )
       return id
     },
-    async member(name, held = []) {
+    async addMember(name, held = []) {
       const user = mintId()
       users.set(name, user)
       const own = await newVault()
@@ -88,10 +92,10 @@ export async function buildTeam(backend: Backend, email?: string): Promise<Team>
         'insert into org_users (id, org, vault, team_member_id) values ($1, $2, $3, $4)',
         [user, org, own, name],
       )
-      await team.assign(name, held)
+      await team.assignRoles(name, held)
       return newKey(user, own)
     },
-    async assign(name, held) {
+    async assignRoles(name, held) {
       const user = users.get(name)
       await query('delete from org_user_roles where org_user = $1', [user])
       await query(
@@ -105,12 +109,12 @@ export async function buildTeam(backend: Backend, email?: string): Promise<Team>
 }
 
 /** Seeds memories of a team as its admin does, reviewed; their ids come in order. */
-export async function share(
+export async function seedTeamMemories(
   backend: Backend,
   team: Team,
-  memories: readonly (Partial<NewShared> & { text: string })[],
+  memories: readonly (Partial<NewSharedMemory> & { text: string })[],
 ): Promise<string[]> {
-  const { added }: Added = await addShared(backend, team, {
+  const { added }: AddResult = await addSharedMemories(backend, team, {
     operation: mintId(),
     actor: team.email,
     items: memories.map(memory => ({

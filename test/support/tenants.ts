@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { mintId } from '#shared/core/ids.ts'
-import { buildKey, clientOf, type Client } from '#test/support/api.ts'
+import { buildKey, createTestClient, type TestClient } from '#test/support/api.ts'
 import type { Backend } from '#shared/backend.ts'
 
 /** A tenant with something of every kind, each with a word in it that nobody else says. */
 export type Tenant = {
   key: string
-  client: Client
+  client: TestClient
   /** In every text, session, query and name of this tenant, and nowhere else. */
   canary: string
   session: string
@@ -31,9 +31,9 @@ export type Tenant = {
 }
 
 /** What leads nowhere for anybody, of the same shapes. */
-export type Nothing = Omit<Tenant, 'client' | 'canary' | 'graft'>
+export type MissingTenant = Omit<Tenant, 'client' | 'canary' | 'graft'>
 
-export const nothing = (): Nothing => ({
+export const createMissingTenant = (): MissingTenant => ({
   key: `mk_${randomBytes(16).toString('hex')}`,
   session: `nobody ${randomBytes(4).toString('hex')}`,
   raw: mintId(),
@@ -55,7 +55,7 @@ export async function buildTenant(backend: Backend, base: string): Promise<Tenan
   const canary = `canary${randomBytes(5).toString('hex')}`
   const session = `session of ${canary}`
   const key = await buildKey(backend, `${canary}@example.com`)
-  const client = clientOf(base, key)
+  const client = createTestClient(base, key)
   const { post } = client
   const told = (content: string) => ({ messages: [{ role: 'user', content, name: canary }] })
   const ingest = '/v1/memory/ingest?wait=true'
@@ -107,8 +107,8 @@ export async function buildTenant(backend: Backend, base: string): Promise<Tenan
   }
 }
 
-const checkOut = async ({ post }: Client): Promise<string> =>
+const checkOut = async ({ post }: TestClient): Promise<string> =>
   (await post('/v1/memory/consolidate/checkout', { tier: 1 })).body.batch_id
 
-const rawOf = async ({ get }: Client): Promise<string> =>
+const rawOf = async ({ get }: TestClient): Promise<string> =>
   (await get('/v1/memory/list?tier=1&limit=1')).body.items[0].memory_id

@@ -2,7 +2,7 @@
 // process in which one broke the rule of scopes says so and does not end well.
 import type { CommandStartedEvent } from 'mongodb'
 import { commandListeners } from '#shared/storage/mongo/connect.ts'
-import { faultOfCommand } from '#test/support/scope-audit.ts'
+import { findScopeViolation } from '#test/support/scope-audit.ts'
 
 /** What a line about a violation begins with; also how one in a child process is recognised. */
 export const scopeViolation = 'SCOPE VIOLATION'
@@ -10,7 +10,7 @@ export const scopeViolation = 'SCOPE VIOLATION'
 const faults: string[] = []
 
 commandListeners.push(({ commandName, command }: CommandStartedEvent) => {
-  const fault = faultOfCommand(commandName, command)
+  const fault = findScopeViolation(commandName, command)
   if (fault === null) return
   const collection = String(command[commandName])
   const where =

@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
 
-type Received = {
+type ReceivedWebhook = {
   path: string
   headers: Record<string, string>
   text: string
@@ -10,16 +10,16 @@ type Received = {
   body: any
 }
 
-export type Receiver = {
+export type WebhookReceiver = {
   url: string
-  received: Received[]
+  received: ReceivedWebhook[]
   /** Answers with this status from now on. */
   answer(status: number): void
 }
 
 /** An address that webhooks can be sent to; it says 204 until told otherwise. */
-export async function webhookReceiver(t: Test): Promise<Receiver> {
-  const received: Received[] = []
+export async function startWebhookReceiver(t: Test): Promise<WebhookReceiver> {
+  const received: ReceivedWebhook[] = []
   let status = 204
   const server = createServer((request, response) => {
     const chunks: Buffer[] = []

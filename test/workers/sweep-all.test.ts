@@ -1,20 +1,20 @@
 import t from 'tap'
-import { acceptDeletion, deleteMemories } from '#shared/vault/delete/delete-ids.ts'
+import { acceptDeletion, executeDeletion } from '#shared/vault/delete/delete-memories.ts'
 import { mintId } from '#shared/core/ids.ts'
 import { sweepAll } from '#workers/sweep-all.ts'
-import { buildKey, clientOf, testApi, workOn } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { plant, scopeOf } from '#test/support/stored.ts'
-import { until } from '#test/support/until.ts'
-import { callerOf, documentsOf } from '#test/support/vault.ts'
+import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { insertStoredMemories, readVaultScope } from '#test/support/stored-memories.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
+import { resolveCaller, readDocuments } from '#test/support/insert-memories.ts'
 
-const backend = await testBackend(t)
-const api = await testApi(t, backend)
+const backend = await createTestBackend(t)
+const api = await startTestApi(t, backend)
 const { query } = backend.postgres
 
 const ingest = async (key: string): Promise<string> =>
   (
-    await clientOf(api.base, key).post('/v1/memory/ingest', {
+    await createTestClient(api.base, key).post('/v1/memory/ingest', {
       messages: [{ role: 'user', content: 'hello there' }],
     })
   ).body.operation_id
@@ -28,12 +28,14 @@ const age = (id: string, interval: string) =>
 
 t.test('what arrives late in a cleared vault is swept, and less and less often', async t => {
   const key = await buildKey(backend)
-  const before = await scopeOf(backend, key)
-  await clientOf(api.base, key).send('DELETE', '/v1/memory', {
+  const before = await readVaultScope(backend, key)
+  await createTestClient(api.base, key).send('DELETE', '/v1/memory', {
     headers: { prefer: 'respond-async' },
   })
-  await plant(backend, before, [{ text: 'written late', at: 1 }], { vectors: false })
-  await plant(backend, await scopeOf(backend, key), [{ text: 'written after', at: 2 }])
+  await insertStoredMemories(backend, before, [{ text: 'written late', at: 1 }], { vectors: false })
+  await insertStoredMemories(backend, await readVaultScope(backend, key), [
+    { text: 'written after', at: 2 },
+  ])
   t.match(await sweepAll(backend), { erased: 0 }, 'not before it is erased')
 
   const sweptAfter = async (passed: string) => {
@@ -51,7 +53,7 @@ t.test('what arrives late in a cleared vault is swept, and less and less often',
   }
   t.same(await sweptAfter('10 seconds'), { erased: 1, minutes: 1 })
   t.same(
-    (await documentsOf(backend, key)).map(({ text }) => text),
+    (await readDocuments(backend, key)).map(({ text }) => text),
     ['written after'],
   )
   t.same(await sweptAfter('4 hours'), { erased: 0, minutes: 240 })
@@ -60,32 +62,32 @@ t.test('what arrives late in a cleared vault is swept, and less and less often',
 
 t.test('of a session too', async t => {
   const key = await buildKey(backend)
-  const scope = await scopeOf(backend, key)
-  await clientOf(api.base, key).send('DELETE', '/v1/memory', {
+  const scope = await readVaultScope(backend, key)
+  await createTestClient(api.base, key).send('DELETE', '/v1/memory', {
     headers: { prefer: 'respond-async', 'x-session-id': 'trip' },
   })
-  await plant(backend, scope, [
+  await insertStoredMemories(backend, scope, [
     { text: 'written late', at: 1, session: 'trip' },
     { text: 'core', at: 2 },
     { text: 'other', at: 3, session: 'other' },
   ])
   await query('update erasures set due_at = now() where vault = $1', [scope.vault])
   t.match(await sweepAll(backend), { erased: 1 })
-  t.equal((await documentsOf(backend, key)).length, 2)
+  t.equal((await readDocuments(backend, key)).length, 2)
 })
 
 t.test('tombstones stay for 400 days', async t => {
   const key = await buildKey(backend)
-  const caller = await callerOf(backend, key)
+  const caller = await resolveCaller(backend, key)
   const { vault, epoch } = caller.scope
-  const ids = await plant(backend, caller.scope, [
+  const ids = await insertStoredMemories(backend, caller.scope, [
     { text: 'one', at: 1 },
     { text: 'two', at: 2 },
   ])
-  await plant(backend, caller.scope, [{ text: 'alive', at: 1 }])
+  await insertStoredMemories(backend, caller.scope, [{ text: 'alive', at: 1 }])
   const operation = mintId()
   await acceptDeletion(backend, caller, { operation, ids })
-  await deleteMemories(backend, { operation, vault, epoch, ids })
+  await executeDeletion(backend, { operation, vault, epoch, ids })
   const buriedAgo = async (days: number) => {
     await query(
       `update burials set day = (now() - make_interval(days => $2))::date where vault = $1`,
@@ -97,7 +99,7 @@ t.test('tombstones stay for 400 days', async t => {
   }
   t.equal(await buriedAgo(399), 0)
   t.equal(await buriedAgo(402), 1, 'that of today stays')
-  t.equal((await documentsOf(backend, key)).length, 2)
+  t.equal((await readDocuments(backend, key)).length, 2)
   t.equal(await buriedAgo(402), 0)
 })
 
@@ -120,7 +122,7 @@ t.test('operations whose job is gone have failed; those with a job wait on', asy
     ['accepted', 'accepted', 'failed', 'accepted'],
   )
   const { rows } = await query('select pending from vaults where id = $1', [
-    (await scopeOf(backend, key)).vault,
+    (await readVaultScope(backend, key)).vault,
   ])
   t.same(rows, [{ pending: 3 }])
   t.match(await sweepAll(backend), { stranded: 0 })
@@ -150,7 +152,7 @@ t.test('operations are kept for 30 days after their end, failed ones for 400', a
 })
 
 t.test('answers to repeated requests are kept for 24 hours', async t => {
-  const client = clientOf(api.base, await buildKey(backend))
+  const client = createTestClient(api.base, await buildKey(backend))
   for (const key of ['old', 'new']) await client.post('/v1/keys', {}, { 'idempotency-key': key })
   await query(
     `update idempotency set created_at = now() - interval '25 hours' where idempotency = 'old'`,
@@ -161,7 +163,7 @@ t.test('answers to repeated requests are kept for 24 hours', async t => {
 })
 
 t.test('the log of changes keeps its newest 1,000 revisions, and a day', async t => {
-  const { vault } = await scopeOf(backend, await buildKey(backend))
+  const { vault } = await readVaultScope(backend, await buildKey(backend))
   await query('update vaults set revision = 1500 where id = $1', [vault])
   await query(
     `insert into vault_changes (vault, revision, session, at)
@@ -185,7 +187,7 @@ t.test('one that fails holds up no other', async t => {
     warn: (fields: unknown) => void warned.push(fields),
   })
   const away = { ...backend.mongo, memories: null as never }
-  const { vault } = await scopeOf(backend, await buildKey(backend))
+  const { vault } = await readVaultScope(backend, await buildKey(backend))
   await query(`insert into erasures (vault, session, up_to, due_at) values ($1, '', 1, now())`, [
     vault,
   ])
@@ -208,6 +210,6 @@ t.test('the clock sends it, one at a time', async t => {
   await send()
   await send()
   t.equal(await count(), 1)
-  await workOn(backend, 'sweep')
-  await until('it has run', async () => (await count()) === 0)
+  await startJobWorkers(backend, 'sweep')
+  await waitUntil('it has run', async () => (await count()) === 0)
 })

@@ -1,21 +1,21 @@
 import { useLayoutEffect, useState } from 'preact/hooks'
-import { credential, onCredential } from '#api/console/app/credential.ts'
-import { html, part, type View } from '#api/console/app/html.ts'
-import { SaidRegion } from '#api/console/app/said.ts'
+import { currentCredential, onCredential } from '#api/console/app/credential.ts'
+import { html, renderComponent, type View } from '#api/console/app/html.ts'
+import { ToastRegion } from '#api/console/app/toasts.ts'
 import { Shell } from '#api/console/app/shell.ts'
 import { SignIn } from '#api/console/app/sign-in.ts'
 
 /** The whole console: asks for a credential, then shows what it opens. */
 export function App(): View {
-  const [held, setHeld] = useState(credential)
-  useLayoutEffect(() => onCredential(() => setHeld(credential())), [])
+  const [activeCredential, setActiveCredential] = useState(currentCredential)
+  useLayoutEffect(() => onCredential(() => setActiveCredential(currentCredential())), [])
   return html`<div class="app">
     ${
-      held
+      activeCredential
         ? // Another key is another vault: nothing of the one before may stay on the page.
-          part(Shell, { key: held.key, credential: held })
-        : part(SignIn, {})
+          renderComponent(Shell, { key: activeCredential.key, credential: activeCredential })
+        : renderComponent(SignIn, {})
     }
-    ${part(SaidRegion, {})}
+    ${renderComponent(ToastRegion, {})}
   </div>`
 }

@@ -8,15 +8,15 @@ export type Credential = {
   operator: boolean
 }
 
-const place = 'memory-vault.credential'
+const storageKey = 'memory-vault.credential'
 
-let held: Credential | null = read()
+let current: Credential | null = readStored()
 /** Why the last one was put away. */
-let reason: string | null = null
+let lastSignOutReason: string | null = null
 const listeners = new Set<() => void>()
 
-export const credential = (): Credential | null => held
-export const reasonForLeaving = (): string | null => reason
+export const currentCredential = (): Credential | null => current
+export const signOutReason = (): string | null => lastSignOutReason
 
 /** @returns a function that ends it */
 export function onCredential(listener: () => void): () => void {
@@ -25,24 +25,24 @@ export function onCredential(listener: () => void): () => void {
 }
 
 /** Puts a credential in place of the one held; null signs out, and `why` is shown then. */
-export function hold(credential: Credential | null, why: string | null = null): void {
-  held = credential
-  reason = why
-  if (credential) sessionStorage.setItem(place, JSON.stringify(credential))
-  else sessionStorage.removeItem(place)
+export function setCredential(credential: Credential | null, why: string | null = null): void {
+  current = credential
+  lastSignOutReason = why
+  if (credential) sessionStorage.setItem(storageKey, JSON.stringify(credential))
+  else sessionStorage.removeItem(storageKey)
   for (const listener of listeners) listener()
 }
 
 /** Its beginning and end, as the service shows keys. */
-export const masked = ({ key }: Credential): string =>
+export const maskKey = ({ key }: Credential): string =>
   `${key.slice(0, 6)}…${key.replace(/:\w+$/, '').slice(-4)}${/:\w+$/.exec(key)?.[0] ?? ''}`
 
 /** Whether the key's suffix lets it store, edit and delete. */
-export const mayWrite = (): boolean => held !== null && !/:(?:read|off)$/.test(held.key)
+export const canWrite = (): boolean => current !== null && !/:(?:read|off)$/.test(current.key)
 
-function read(): Credential | null {
+function readStored(): Credential | null {
   try {
-    return JSON.parse(sessionStorage.getItem(place) ?? 'null') as Credential | null
+    return JSON.parse(sessionStorage.getItem(storageKey) ?? 'null') as Credential | null
   } catch {
     return null
   }

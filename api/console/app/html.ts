@@ -6,13 +6,13 @@ import { h, type ComponentChildren, type FunctionComponent, type VNode } from 'p
 export type View = VNode
 export type Children = ComponentChildren
 
-type Markup = (strings: TemplateStringsArray, ...values: unknown[]) => View
+type HtmlTag = (strings: TemplateStringsArray, ...values: unknown[]) => View
 
 /** Markup as a template. Whatever is put in becomes text or an attribute, never markup. */
-export const html = (htm as unknown as { bind(make: typeof h): Markup }).bind(h)
+export const html = (htm as unknown as { bind(make: typeof h): HtmlTag }).bind(h)
 
 /** A component and what it is given: as part of a template its props would go unchecked. */
-export const part = <Props extends object>(
+export const renderComponent = <Props extends object>(
   component: FunctionComponent<Props>,
   props: Props & { key?: string | number },
 ): View => h(component, props) as View

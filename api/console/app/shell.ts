@@ -1,17 +1,17 @@
 import { useEffect, useState } from 'preact/hooks'
-import { addressOf, useAddress } from '#api/console/app/address.ts'
-import { hold, masked, type Credential } from '#api/console/app/credential.ts'
-import { html, part, type View } from '#api/console/app/html.ts'
-import { pageAt, placeAt, placesOf, type Place } from '#api/console/app/places.ts'
+import { hrefTo, useHashPath } from '#api/console/app/hash-route.ts'
+import { setCredential, maskKey, type Credential } from '#api/console/app/credential.ts'
+import { html, renderComponent, type View } from '#api/console/app/html.ts'
+import { pageFor, currentNavItem, navGroupsFor, type NavItem } from '#api/console/app/navigation.ts'
 import { ThemeSwitch } from '#api/console/app/theme-switch.ts'
 
 /** The frame around every page: where one is, where one can go, and the way out. */
 export function Shell({ credential }: { credential: Credential }): View {
-  const address = useAddress()
+  const address = useHashPath()
   const [open, setOpen] = useState(false)
   useEffect(() => setOpen(false), [address])
-  const places = placesOf(credential, address)
-  const current = placeAt(places, address)
+  const navGroups = navGroupsFor(credential, address)
+  const current = currentNavItem(navGroups, address)
   return html`<div class="shell">
     <a
       class="skip"
@@ -32,44 +32,41 @@ export function Shell({ credential }: { credential: Credential }): View {
       >
         Menu
       </button>
-      <a class="brand" href=${addressOf()}>Memory Vault</a>
+      <a class="brand" href=${hrefTo()}>Memory Vault</a>
       <span
         class="bar-key"
         title=${credential.kind === 'admin' ? 'Admin credential' : 'Memory Key'}
       >
-        <span class="unseen">Signed in with</span> <code>${masked(credential)}</code>
+        <span class="unseen">Signed in with</span> <code>${maskKey(credential)}</code>
       </span>
-      <button type="button" class="button button-plain" onClick=${() => hold(null)}>
+      <button type="button" class="button button-plain" onClick=${() => setCredential(null)}>
         Sign out
       </button>
     </header>
     <div class="columns">
       <div class=${open ? 'side side-open' : 'side'}>
         <nav id="places" class="places" aria-label="Pages">
-          ${places.map(group => placesList(group.name, group.places, current))}
+          ${navGroups.map(group => navList(group.name, group.items, current))}
         </nav>
         <footer class="side-foot">
           <a href="/docs">API reference</a>
-          ${part(ThemeSwitch, {})}
+          ${renderComponent(ThemeSwitch, {})}
         </footer>
       </div>
-      <main id="main" class="main">${pageAt(credential, address)}</main>
+      <main id="main" class="main">${pageFor(credential, address)}</main>
     </div>
   </div>`
 }
 
-const placesList = (name: string, places: readonly Place[], current: Place | undefined): View =>
+const navList = (name: string, items: readonly NavItem[], current: NavItem | undefined): View =>
   html`<div class="places-group" key=${name}>
     <p class="places-name">${name}</p>
     <ul>
-      ${places.map(
-        place =>
-          html`<li key=${place.path.join('/')}>
-            <a
-              href=${addressOf(...place.path)}
-              aria-current=${place === current ? 'page' : undefined}
-            >
-              ${place.name}
+      ${items.map(
+        item =>
+          html`<li key=${item.path.join('/')}>
+            <a href=${hrefTo(...item.path)} aria-current=${item === current ? 'page' : undefined}>
+              ${item.name}
             </a>
           </li>`,
       )}

@@ -1,12 +1,12 @@
 import { useState } from 'preact/hooks'
 import { html, type View } from '#api/console/app/html.ts'
-import { theme, themes, wear } from '#api/console/app/theme.ts'
+import { storedTheme, themes, applyTheme } from '#api/console/app/theme.ts'
 
-const names = { auto: 'System', light: 'Light', dark: 'Dark' }
+const themeLabels = { auto: 'System', light: 'Light', dark: 'Dark' }
 
 /** Light, dark, or as the system has it. */
 export function ThemeSwitch(): View {
-  const [worn, setWorn] = useState(theme)
+  const [current, setCurrent] = useState(storedTheme)
   return html`<fieldset class="switch">
     <legend class="unseen">Theme</legend>
     ${themes.map(
@@ -15,13 +15,13 @@ export function ThemeSwitch(): View {
           <input
             type="radio"
             name="theme"
-            checked=${worn === name}
+            checked=${current === name}
             onChange=${() => {
-              wear(name)
-              setWorn(name)
+              applyTheme(name)
+              setCurrent(name)
             }}
           />
-          <span>${names[name]}</span>
+          <span>${themeLabels[name]}</span>
         </label>`,
     )}
   </fieldset>`

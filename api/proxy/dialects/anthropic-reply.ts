@@ -1,71 +1,73 @@
-import type { Heard } from '#api/proxy/dialects/heard.ts'
+import type { ReplyAccumulator } from '#api/proxy/dialects/reply-accumulator.ts'
 import {
-  countOf,
+  toTokenCount,
   isObject,
   objectsIn,
-  sumOf,
-  type Ear,
-  type Said,
-} from '#api/proxy/dialects/listen.ts'
+  sumTokenCounts,
+  type ReplyFormat,
+  type JsonObject,
+} from '#api/proxy/dialects/reply-parser.ts'
 
 /**
  * Hears a whole message or an event of its stream. Text blocks that follow each other are one text: an
  * answer with citations is cut into many.
  */
-function hear(said: Said, heard: Heard): void {
-  if (typeof said.type === 'string') events[said.type]?.(said, heard)
+function parseAnthropicEvent(event: JsonObject, reply: ReplyAccumulator): void {
+  if (typeof event.type === 'string') eventParsers[event.type]?.(event, reply)
 }
 
-const events: { readonly [type: string]: (said: Said, heard: Heard) => void } = {
+const eventParsers: {
+  readonly [type: string]: (event: JsonObject, reply: ReplyAccumulator) => void
+} = {
   __proto__: null as never,
-  message(message, heard) {
-    for (const block of objectsIn(message.content)) hearBlock(block, heard)
-    hearEnd(message, heard)
+  message(message, reply) {
+    for (const block of objectsIn(message.content)) parseContentBlock(block, reply)
+    parseMessageEnd(message, reply)
   },
-  message_start({ message }, heard) {
-    if (isObject(message)) hearUsage(message, heard)
+  message_start({ message }, reply) {
+    if (isObject(message)) parseUsage(message, reply)
   },
-  content_block_start({ content_block }, heard) {
-    if (isObject(content_block)) hearBlock(content_block, heard)
+  content_block_start({ content_block }, reply) {
+    if (isObject(content_block)) parseContentBlock(content_block, reply)
   },
-  content_block_delta({ delta }, heard) {
-    if (isObject(delta) && delta.type === 'text_delta') heard.say(delta.text)
+  content_block_delta({ delta }, reply) {
+    if (isObject(delta) && delta.type === 'text_delta') reply.addText(delta.text)
   },
-  message_delta({ delta, usage }, heard) {
-    hearEnd({ ...(isObject(delta) && delta), usage }, heard)
+  message_delta({ delta, usage }, reply) {
+    parseMessageEnd({ ...(isObject(delta) && delta), usage }, reply)
   },
-  message_stop(_, heard) {
-    heard.complete()
+  message_stop(_, reply) {
+    reply.markComplete()
   },
-  error(_, heard) {
-    heard.fail()
+  error(_, reply) {
+    reply.markFailed()
   },
 }
 
-function hearBlock(block: Said, heard: Heard): void {
-  if (block.type === 'text') heard.say(block.text)
-  else heard.show(block)
+function parseContentBlock(block: JsonObject, reply: ReplyAccumulator): void {
+  if (block.type === 'text') reply.addText(block.text)
+  else reply.addPart(block)
 }
 
-function hearEnd(message: Said, heard: Heard): void {
-  hearUsage(message, heard)
-  if (typeof message.stop_reason === 'string') heard.complete()
+function parseMessageEnd(message: JsonObject, reply: ReplyAccumulator): void {
+  parseUsage(message, reply)
+  if (typeof message.stop_reason === 'string') reply.markComplete()
 }
 
 /** Anthropic counts what came from its cache, or went into it, apart from the rest of the prompt. */
-function hearUsage({ usage }: Said, heard: Heard): void {
+function parseUsage({ usage }: JsonObject, reply: ReplyAccumulator): void {
   if (!isObject(usage)) return
   const { input_tokens, cache_creation_input_tokens, cache_read_input_tokens, output_tokens } =
     usage
-  heard.count({
-    input: sumOf(input_tokens, cache_creation_input_tokens, cache_read_input_tokens),
-    output: countOf(output_tokens),
+  reply.setUsage({
+    input: sumTokenCounts(input_tokens, cache_creation_input_tokens, cache_read_input_tokens),
+    output: toTokenCount(output_tokens),
   })
 }
 
-export const hearAnthropic: Ear = {
-  hear,
-  names: new Set([
+export const anthropicReplyFormat: ReplyFormat = {
+  parseEvent: parseAnthropicEvent,
+  fieldNames: new Set([
     'type',
     'content',
     'text',

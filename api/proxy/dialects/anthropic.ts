@@ -1,35 +1,35 @@
-import { hearAnthropic } from '#api/proxy/dialects/anthropic-reply.ts'
+import { anthropicReplyFormat } from '#api/proxy/dialects/anthropic-reply.ts'
 import type { Dialect } from '#api/proxy/dialects/dialect.ts'
-import { listenTo } from '#api/proxy/dialects/listen.ts'
+import { createReplyParser } from '#api/proxy/dialects/reply-parser.ts'
 import {
-  atPart,
-  headOf,
-  saysSomething,
-  usesTools,
+  insertBlockAsPart,
+  findBlockIndex,
+  hasUserContent,
+  hasNonTextPart,
   type PartFormat,
-} from '#api/proxy/dialects/parts.ts'
-import { readRequest } from '#api/proxy/dialects/request.ts'
-import { kindAt, namesOf, parsed, valueEnd } from '#api/proxy/json/walk.ts'
-import type { Format } from '#api/proxy/dialects/format.ts'
+} from '#api/proxy/dialects/message-parts.ts'
+import { parseProxyRequest } from '#api/proxy/dialects/request.ts'
+import { kindAt, createNameMatcher, parseValue, valueEnd } from '#api/proxy/json/walk.ts'
+import type { RequestFormat } from '#api/proxy/dialects/format.ts'
 
-const parts: PartFormat = {
-  names: namesOf(['type', 'cache_control']),
-  tell(body, part, name, value) {
+const partFormat: PartFormat = {
+  matchField: createNameMatcher(['type', 'cache_control']),
+  readField(body, part, name, value) {
     const kind = kindAt(body, value)
-    if (name === 'cache_control') part.marked = kind === 'object'
+    if (name === 'cache_control') part.hasCacheControl = kind === 'object'
     else {
-      part.result = kind === 'string' && isWord(body, value, 'tool_result')
-      part.text = kind === 'string' && isWord(body, value, 'text')
+      part.isToolResult = kind === 'string' && isStringEqual(body, value, 'tool_result')
+      part.isText = kind === 'string' && isStringEqual(body, value, 'text')
     }
   },
-  block: context => `{"type":"text","text":${JSON.stringify(context)}}`,
-  around: { string: ['{"type":"text","text":', '}'] },
+  renderBlock: context => `{"type":"text","text":${JSON.stringify(context)}}`,
+  arrayWrappers: { string: ['{"type":"text","text":', '}'] },
 }
 
-function isWord(body: Buffer, at: number, word: string): boolean {
+function isStringEqual(body: Buffer, at: number, word: string): boolean {
   const end = valueEnd(body, at)
   // Six bytes for a character where it is escaped.
-  return end - at <= 6 * word.length + 2 && parsed(body, at, end) === word
+  return end - at <= 6 * word.length + 2 && parseValue(body, at, end) === word
 }
 
 /**
@@ -37,23 +37,23 @@ function isWord(body: Buffer, at: number, word: string): boolean {
  * the client has marked there comes before it: a cache that ended in the block would never be found again.
  * A mark for the whole request means the last block of it, which would be ours: it is set on the client's.
  */
-const format: Format = {
-  messages: 'messages',
-  content: 'content',
-  lone: false,
+const requestFormat: RequestFormat = {
+  messagesField: 'messages',
+  contentField: 'content',
+  singleMessageAllowed: false,
   modelRole: 'assistant',
   defaultRole: undefined,
-  namesModel: true,
-  marksAll: true,
-  isUser: (body, entry) => entry.role === 'user' && saysSomething(body, entry, parts),
-  isPaused: (body, entry) => usesTools(body, entry, parts),
-  placeIn: (body, entry, marked) => headOf(body, entry, parts, marked),
-  place: (body, entry, block) => atPart(body, entry, block, parts),
+  hasModelInBody: true,
+  hasRequestCacheControl: true,
+  isUserMessage: (body, entry) => entry.role === 'user' && hasUserContent(body, entry, partFormat),
+  isPausedReply: (body, entry) => hasNonTextPart(body, entry, partFormat),
+  findBlockIndex: (body, entry, marked) => findBlockIndex(body, entry, partFormat, marked),
+  insertBlock: (body, entry, block) => insertBlockAsPart(body, entry, block, partFormat),
 }
 
 /** Anthropic's messages. */
 export const anthropic: Dialect = {
-  family: 'anthropic',
-  read: body => readRequest(body, format),
-  listen: answer => listenTo(answer, hearAnthropic),
+  apiFormat: 'anthropic',
+  parseRequest: body => parseProxyRequest(body, requestFormat),
+  createReplyParser: answer => createReplyParser(answer, anthropicReplyFormat),
 }

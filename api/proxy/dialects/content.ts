@@ -1,6 +1,13 @@
-import { eachElement, eachMember, kindAt, namesOf, parsed, valueEnd } from '#api/proxy/json/walk.ts'
-import { textOf } from '#shared/domain/turn-content.ts'
-import { wellFormedText } from '#shared/core/sanitize-text.ts'
+import {
+  forEachElement,
+  forEachMember,
+  kindAt,
+  createNameMatcher,
+  parseValue,
+  valueEnd,
+} from '#api/proxy/json/walk.ts'
+import { extractText } from '#shared/domain/message-content.ts'
+import { sanitizeText } from '#shared/core/sanitize-text.ts'
 
 /** As many parts of one message are read as `POST /v1/memory/ingest` takes. */
 const partsMax = 10_000
@@ -8,42 +15,43 @@ const partsMax = 10_000
 /** A kind's name is short; what is longer is no kind. */
 const kindBytesMax = 64
 
-const partName = namesOf(['type', 'text', 'thought'])
+const matchPartField = createNameMatcher(['type', 'text', 'thought'])
 
 /**
  * The text of the content that begins at `at`: a string, an array of parts or one part alone, as
  * `textOf` understands them. Pictures and files are stepped over, never read.
  */
-export function textFrom(body: Buffer, at: number): string {
+export function readContentText(body: Buffer, at: number): string {
   const kind = kindAt(body, at)
-  if (kind === 'string') return wellFormedText(textAt(body, at))
-  if (kind === 'object') return wellFormedText(textOf([partAt(body, at).part]))
+  if (kind === 'string') return sanitizeText(readString(body, at))
+  if (kind === 'object') return sanitizeText(extractText([readTextPart(body, at).part]))
   if (kind === 'other') return ''
   const parts: unknown[] = []
-  eachElement(body, at, element => {
+  forEachElement(body, at, element => {
     if (parts.length === partsMax) return valueEnd(body, element)
-    const { part, end } = partAt(body, element)
+    const { part, end } = readTextPart(body, element)
     parts.push(part)
     return end
   })
-  return wellFormedText(textOf(parts))
+  return sanitizeText(extractText(parts))
 }
 
-const textAt = (body: Buffer, at: number): string => parsed(body, at, valueEnd(body, at)) as string
+const readString = (body: Buffer, at: number): string =>
+  parseValue(body, at, valueEnd(body, at)) as string
 
 /** A part with only those fields by which its text or its kind is known. */
-function partAt(body: Buffer, at: number): { part: unknown; end: number } {
+function readTextPart(body: Buffer, at: number): { part: unknown; end: number } {
   const kind = kindAt(body, at)
-  if (kind === 'string') return { part: textAt(body, at), end: valueEnd(body, at) }
+  if (kind === 'string') return { part: readString(body, at), end: valueEnd(body, at) }
   if (kind !== 'object') return { part: null, end: valueEnd(body, at) }
   const part = new Map<string, unknown>()
-  const end = eachMember(body, at, (start, nameEnd, value) => {
+  const end = forEachMember(body, at, (start, nameEnd, value) => {
     const end = valueEnd(body, value)
-    const name = partName(body, start, nameEnd)
-    if (name) part.set(name, fieldOf(body, value, end))
+    const name = matchPartField(body, start, nameEnd)
+    if (name) part.set(name, readField(body, value, end))
     // Gemini names the kind of a part by its first field.
     else if (part.size === 0 && nameEnd - start <= kindBytesMax) {
-      part.set(parsed(body, start, nameEnd) as string, null)
+      part.set(parseValue(body, start, nameEnd) as string, null)
     }
     return end
   })
@@ -51,7 +59,7 @@ function partAt(body: Buffer, at: number): { part: unknown; end: number } {
   return { part: Object.fromEntries(part), end }
 }
 
-function fieldOf(body: Buffer, at: number, end: number): unknown {
+function readField(body: Buffer, at: number, end: number): unknown {
   const kind = kindAt(body, at)
-  return kind === 'string' || kind === 'other' ? parsed(body, at, end) : null
+  return kind === 'string' || kind === 'other' ? parseValue(body, at, end) : null
 }

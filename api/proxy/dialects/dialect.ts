@@ -1,7 +1,7 @@
-import type { Message } from '#shared/domain/turn-content.ts'
+import type { Message } from '#shared/domain/message-content.ts'
 
 /** The request and answer formats that are spoken as they are, never translated into each other. */
-export type Family = 'openai' | 'anthropic' | 'google'
+export type ApiFormat = 'openai' | 'anthropic' | 'google'
 
 /** What a request's body itself says about its memory (`MemorySwitches` of the contract). */
 export type BodySwitches = {
@@ -25,9 +25,9 @@ export type ProxyRequest = {
    * The user's turns after the last model turn: what this exchange adds and is to be stored. Empty when
    * the last turn is a tool's result, when all are `memory: false`, or when nothing is readable.
    */
-  said: Message[]
+  newMessages: Message[]
   /** Where a block belongs: it can be put nowhere without one. */
-  turn: UserTurn | undefined
+  userTurn: UserTurn | undefined
   /**
    * The bytes for the provider: without switches and the `memory` of messages, with the model renamed
    * and the block in its place when they are given. Every other byte is the client's own, in its order,
@@ -35,17 +35,17 @@ export type ProxyRequest = {
    *
    * @param change.place of the block in an earlier call of the same turn, whatever place it would get now
    */
-  write(change: { model?: string; context?: string; place?: number }): Buffer
+  serialize(change: { model?: string; context?: string; place?: number }): Buffer
 }
 
 /** The last turn in which the user says something; results of tools, and what the model says, may follow. */
 export type UserTurn = {
   /** A hash of the conversation up to and including this turn: 32 bytes, the same in all calls for it. */
-  readonly print: Buffer
+  readonly fingerprint: Buffer
   /** The model has been at work on it: this call brings the results of tools. */
-  readonly goesOn: boolean
+  readonly isToolContinuation: boolean
   /** How many parts of it stand before the block. */
-  readonly place: number
+  readonly blockIndex: number
 }
 
 /** What a model answered, as memory keeps it. */
@@ -63,16 +63,16 @@ export type Reply = {
 }
 
 /** Hears a provider's answer beside its way to the client, in bounded memory; it never throws. */
-export type ReplyListener = {
+export type ReplyParser = {
   /** The next bytes, split anywhere. They are read before this returns, and not kept or changed. */
-  hear(bytes: Uint8Array): void
+  feed(bytes: Uint8Array): void
   /** What was said so far. Call once, when no more bytes come. */
   end(): Reply
 }
 
 /** What one family's format means to memory. */
 export type Dialect = {
-  family: Family
+  apiFormat: ApiFormat
   /**
    * Reads a request. Odd fields are no errors: what memory cannot read it skips, and the provider
    * judges.
@@ -80,7 +80,7 @@ export type Dialect = {
    * @throws Refusal `invalid` for broken JSON, a body that is no object, more than 64 levels, and for
    *   switches of a wrong type.
    */
-  read(body: Buffer): ProxyRequest
+  parseRequest(body: Buffer): ProxyRequest
   /** @param answer the provider's status and its `content-type`, empty when it sent none. */
-  listen(answer: { status: number; contentType: string }): ReplyListener
+  createReplyParser(answer: { status: number; contentType: string }): ReplyParser
 }

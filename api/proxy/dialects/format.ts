@@ -1,35 +1,35 @@
-import type { Insert } from '#api/proxy/json/splice.ts'
+import type { Insertion } from '#api/proxy/json/splice.ts'
 
 /** How one family writes a request. */
-export type Format = {
+export type RequestFormat = {
   /** The member that holds the conversation, and the one that holds what a message says. */
-  messages: 'messages' | 'contents'
-  content: 'content' | 'parts'
+  messagesField: 'messages' | 'contents'
+  contentField: 'content' | 'parts'
   /** Whether the provider takes one message where an array of them is meant. */
-  lone: boolean
+  singleMessageAllowed: boolean
   modelRole: string
   /** Whose a message without a role is. */
   defaultRole: string | undefined
   /** Whether model and stream are members of the body; they are in the path otherwise. */
-  namesModel: boolean
+  hasModelInBody: boolean
   /** Whether a `cache_control` beside the messages marks the last part of them all. */
-  marksAll: boolean
+  hasRequestCacheControl: boolean
   /** Whether the user says something in this message: text or media, not only results of tools. */
-  isUser(body: Buffer, entry: Entry): boolean
+  isUserMessage(body: Buffer, entry: RawMessage): boolean
   /** Whether this message of the model is an answer that was interrupted, and is to be gone on with. */
-  isPaused?(body: Buffer, entry: Entry): boolean
+  isPausedReply?(body: Buffer, entry: RawMessage): boolean
   /**
    * How many parts of a message, which `isUser` accepted, the block comes after.
    *
    * @param marked whether the last of them is, by a mark that stands beside the messages
    */
-  placeIn(body: Buffer, entry: Entry, marked: boolean): number
+  findBlockIndex(body: Buffer, entry: RawMessage, marked: boolean): number
   /** Puts the block there. */
-  place(body: Buffer, entry: Entry, block: Block): Insert[]
+  insertBlock(body: Buffer, entry: RawMessage, block: ContextBlock): Insertion[]
 }
 
 /** A message where it stands in the body. */
-export type Entry = {
+export type RawMessage = {
   start: number
   role: string | undefined
   /** Where its content (Gemini: its parts) begins; undefined when it has none. */
@@ -39,10 +39,10 @@ export type Entry = {
 }
 
 /** What memory adds to a request. */
-export type Block = {
+export type ContextBlock = {
   context: string
   /** How many parts of the user's message it comes after. */
-  place: number
+  blockIndex: number
   /** JSON of a mark for caching that is set on the last part of that message. */
   mark?: string
 }

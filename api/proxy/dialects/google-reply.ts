@@ -1,38 +1,44 @@
-import type { Heard } from '#api/proxy/dialects/heard.ts'
-import { isObject, objectsIn, sumOf, type Ear, type Said } from '#api/proxy/dialects/listen.ts'
+import type { ReplyAccumulator } from '#api/proxy/dialects/reply-accumulator.ts'
+import {
+  isObject,
+  objectsIn,
+  sumTokenCounts,
+  type ReplyFormat,
+  type JsonObject,
+} from '#api/proxy/dialects/reply-parser.ts'
 
 /** Hears a whole answer or a piece of a streamed one, which look alike. */
-function hear(said: Said, heard: Heard): void {
-  if (isObject(said.error)) heard.fail()
-  if (isObject(said.usageMetadata)) hearUsage(said.usageMetadata, heard)
+function parseGoogleEvent(event: JsonObject, reply: ReplyAccumulator): void {
+  if (isObject(event.error)) reply.markFailed()
+  if (isObject(event.usageMetadata)) parseUsage(event.usageMetadata, reply)
   // A question that is not let through gets an answer without candidates.
-  if (isObject(said.promptFeedback) && said.promptFeedback.blockReason) heard.complete()
+  if (isObject(event.promptFeedback) && event.promptFeedback.blockReason) reply.markComplete()
 
-  const candidate = objectsIn(said.candidates).find(({ index = 0 }) => index === 0)
+  const candidate = objectsIn(event.candidates).find(({ index = 0 }) => index === 0)
   if (!candidate) return
   if (isObject(candidate.content)) {
-    for (const part of objectsIn(candidate.content.parts)) hearPart(part, heard)
+    for (const part of objectsIn(candidate.content.parts)) parsePart(part, reply)
   }
-  if (typeof candidate.finishReason === 'string') heard.complete()
+  if (typeof candidate.finishReason === 'string') reply.markComplete()
 }
 
-function hearPart(part: Said, heard: Heard): void {
+function parsePart(part: JsonObject, reply: ReplyAccumulator): void {
   if (part.thought === true) return
-  if (typeof part.text === 'string') heard.say(part.text)
-  else heard.show(part)
+  if (typeof part.text === 'string') reply.addText(part.text)
+  else reply.addPart(part)
 }
 
 /** Thinking is answered tokens to every other provider; the results of its own tools are asked ones. */
-function hearUsage(usage: Said, heard: Heard): void {
-  heard.count({
-    input: sumOf(usage.promptTokenCount, usage.toolUsePromptTokenCount),
-    output: sumOf(usage.candidatesTokenCount ?? 0, usage.thoughtsTokenCount),
+function parseUsage(usage: JsonObject, reply: ReplyAccumulator): void {
+  reply.setUsage({
+    input: sumTokenCounts(usage.promptTokenCount, usage.toolUsePromptTokenCount),
+    output: sumTokenCounts(usage.candidatesTokenCount ?? 0, usage.thoughtsTokenCount),
   })
 }
 
-export const hearGoogle: Ear = {
-  hear,
-  names: new Set([
+export const googleReplyFormat: ReplyFormat = {
+  parseEvent: parseGoogleEvent,
+  fieldNames: new Set([
     'error',
     'candidates',
     'index',

@@ -1,18 +1,23 @@
 import type { Dialect } from '#api/proxy/dialects/dialect.ts'
-import { hearGoogle } from '#api/proxy/dialects/google-reply.ts'
-import { listenTo } from '#api/proxy/dialects/listen.ts'
-import { atPart, headOf, saysSomething, type PartFormat } from '#api/proxy/dialects/parts.ts'
-import { readRequest } from '#api/proxy/dialects/request.ts'
-import { namesOf } from '#api/proxy/json/walk.ts'
-import type { Format } from '#api/proxy/dialects/format.ts'
+import { googleReplyFormat } from '#api/proxy/dialects/google-reply.ts'
+import { createReplyParser } from '#api/proxy/dialects/reply-parser.ts'
+import {
+  insertBlockAsPart,
+  findBlockIndex,
+  hasUserContent,
+  type PartFormat,
+} from '#api/proxy/dialects/message-parts.ts'
+import { parseProxyRequest } from '#api/proxy/dialects/request.ts'
+import { createNameMatcher } from '#api/proxy/json/walk.ts'
+import type { RequestFormat } from '#api/proxy/dialects/format.ts'
 
-const parts: PartFormat = {
-  names: namesOf(['functionResponse', 'function_response']),
-  tell(_, part) {
-    part.result = true
+const partFormat: PartFormat = {
+  matchField: createNameMatcher(['functionResponse', 'function_response']),
+  readField(_, part) {
+    part.isToolResult = true
   },
-  block: context => `{"text":${JSON.stringify(context)}}`,
-  around: { object: ['', ''] },
+  renderBlock: context => `{"text":${JSON.stringify(context)}}`,
+  arrayWrappers: { object: ['', ''] },
 }
 
 /**
@@ -20,22 +25,22 @@ const parts: PartFormat = {
  * is the user's. Google also takes one object where an array of contents or parts is meant, and its own
  * examples make use of that.
  */
-const format: Format = {
-  messages: 'contents',
-  content: 'parts',
-  lone: true,
+const requestFormat: RequestFormat = {
+  messagesField: 'contents',
+  contentField: 'parts',
+  singleMessageAllowed: true,
   modelRole: 'model',
   defaultRole: 'user',
-  namesModel: false,
-  marksAll: false,
-  isUser: (body, entry) => entry.role === 'user' && saysSomething(body, entry, parts),
-  placeIn: (body, entry) => headOf(body, entry, parts, false),
-  place: (body, entry, block) => atPart(body, entry, block, parts),
+  hasModelInBody: false,
+  hasRequestCacheControl: false,
+  isUserMessage: (body, entry) => entry.role === 'user' && hasUserContent(body, entry, partFormat),
+  findBlockIndex: (body, entry) => findBlockIndex(body, entry, partFormat, false),
+  insertBlock: (body, entry, block) => insertBlockAsPart(body, entry, block, partFormat),
 }
 
 /** Gemini's contents. */
 export const google: Dialect = {
-  family: 'google',
-  read: body => readRequest(body, format),
-  listen: answer => listenTo(answer, hearGoogle),
+  apiFormat: 'google',
+  parseRequest: body => parseProxyRequest(body, requestFormat),
+  createReplyParser: answer => createReplyParser(answer, googleReplyFormat),
 }

@@ -1,37 +1,50 @@
-import type { Heard } from '#api/proxy/dialects/heard.ts'
-import { countOf, isObject, objectsIn, type Ear, type Said } from '#api/proxy/dialects/listen.ts'
+import type { ReplyAccumulator } from '#api/proxy/dialects/reply-accumulator.ts'
+import {
+  toTokenCount,
+  isObject,
+  objectsIn,
+  type ReplyFormat,
+  type JsonObject,
+} from '#api/proxy/dialects/reply-parser.ts'
 
 /** Hears a whole completion, or a chunk of one: what a message is there, a delta is here. */
-function hear(said: Said, heard: Heard): void {
-  if (isObject(said.error) || typeof said.error === 'string') heard.fail()
-  const usage = isObject(said.usage) ? said.usage : isObject(said.x_groq) ? said.x_groq.usage : {}
+function parseOpenaiEvent(event: JsonObject, reply: ReplyAccumulator): void {
+  if (isObject(event.error) || typeof event.error === 'string') reply.markFailed()
+  const usage = isObject(event.usage)
+    ? event.usage
+    : isObject(event.x_groq)
+      ? event.x_groq.usage
+      : {}
   if (isObject(usage)) {
-    heard.count({ input: countOf(usage.prompt_tokens), output: countOf(usage.completion_tokens) })
+    reply.setUsage({
+      input: toTokenCount(usage.prompt_tokens),
+      output: toTokenCount(usage.completion_tokens),
+    })
   }
   // Of several choices a client goes on with one, most likely the first.
-  const choice = objectsIn(said.choices).find(({ index = 0 }) => index === 0)
+  const choice = objectsIn(event.choices).find(({ index = 0 }) => index === 0)
   if (!choice) return
   const message = isObject(choice.delta) ? choice.delta : choice.message
-  if (isObject(message)) hearMessage(message, heard)
-  if (choice.finish_reason === 'error' || isObject(choice.error)) heard.fail()
-  if (typeof choice.finish_reason === 'string') heard.complete()
+  if (isObject(message)) parseMessage(message, reply)
+  if (choice.finish_reason === 'error' || isObject(choice.error)) reply.markFailed()
+  if (typeof choice.finish_reason === 'string') reply.markComplete()
 }
 
 /** A refusal is what the model says, and so is the transcript of a voice. */
-function hearMessage({ content, refusal, audio }: Said, heard: Heard): void {
+function parseMessage({ content, refusal, audio }: JsonObject, reply: ReplyAccumulator): void {
   for (const part of objectsIn(content)) {
-    if (typeof part.refusal === 'string') heard.say(part.refusal)
-    else if (typeof part.text === 'string') heard.say(part.text)
-    else heard.show(part)
+    if (typeof part.refusal === 'string') reply.addText(part.refusal)
+    else if (typeof part.text === 'string') reply.addText(part.text)
+    else reply.addPart(part)
   }
-  heard.say(content)
-  heard.say(refusal)
-  if (isObject(audio)) heard.say(audio.transcript)
+  reply.addText(content)
+  reply.addText(refusal)
+  if (isObject(audio)) reply.addText(audio.transcript)
 }
 
-export const hearOpenai: Ear = {
-  hear,
-  names: new Set([
+export const openaiReplyFormat: ReplyFormat = {
+  parseEvent: parseOpenaiEvent,
+  fieldNames: new Set([
     'error',
     'usage',
     'prompt_tokens',

@@ -1,18 +1,18 @@
 import type { Dialect } from '#api/proxy/dialects/dialect.ts'
-import { hearOpenai } from '#api/proxy/dialects/openai-reply.ts'
-import { listenTo } from '#api/proxy/dialects/listen.ts'
-import { hasMark, type PartFormat } from '#api/proxy/dialects/parts.ts'
-import { readRequest } from '#api/proxy/dialects/request.ts'
-import { kindAt, namesOf, valueEnd } from '#api/proxy/json/walk.ts'
-import type { Format } from '#api/proxy/dialects/format.ts'
+import { openaiReplyFormat } from '#api/proxy/dialects/openai-reply.ts'
+import { createReplyParser } from '#api/proxy/dialects/reply-parser.ts'
+import { hasCacheControl, type PartFormat } from '#api/proxy/dialects/message-parts.ts'
+import { parseProxyRequest } from '#api/proxy/dialects/request.ts'
+import { kindAt, createNameMatcher, valueEnd } from '#api/proxy/json/walk.ts'
+import type { RequestFormat } from '#api/proxy/dialects/format.ts'
 
-const parts: PartFormat = {
-  names: namesOf(['cache_control']),
-  tell(body, part, _, value) {
-    part.marked = kindAt(body, value) === 'object'
+const partFormat: PartFormat = {
+  matchField: createNameMatcher(['cache_control']),
+  readField(body, part, _, value) {
+    part.hasCacheControl = kindAt(body, value) === 'object'
   },
-  block: context => `{"role":"user","content":${JSON.stringify(context)}}`,
-  around: {},
+  renderBlock: context => `{"role":"user","content":${JSON.stringify(context)}}`,
+  arrayWrappers: {},
 }
 
 /**
@@ -26,26 +26,26 @@ const parts: PartFormat = {
  * It comes before the user's message; after it when parts of that are marked for caching, as aggregators
  * pass on to Anthropic.
  */
-const format: Format = {
-  messages: 'messages',
-  content: 'content',
-  lone: false,
+const requestFormat: RequestFormat = {
+  messagesField: 'messages',
+  contentField: 'content',
+  singleMessageAllowed: false,
   modelRole: 'assistant',
   defaultRole: undefined,
-  namesModel: true,
-  marksAll: false,
-  isUser: (_, { role }) => role === 'user',
-  placeIn: (body, entry) => (hasMark(body, entry, parts) ? 1 : 0),
-  place: (body, { start }, { context, place }) => [
-    place > 0
-      ? { at: valueEnd(body, start), text: `,${parts.block(context)}` }
-      : { at: start, text: `${parts.block(context)},` },
+  hasModelInBody: true,
+  hasRequestCacheControl: false,
+  isUserMessage: (_, { role }) => role === 'user',
+  findBlockIndex: (body, entry) => (hasCacheControl(body, entry, partFormat) ? 1 : 0),
+  insertBlock: (body, { start }, { context, blockIndex }) => [
+    blockIndex > 0
+      ? { at: valueEnd(body, start), text: `,${partFormat.renderBlock(context)}` }
+      : { at: start, text: `${partFormat.renderBlock(context)},` },
   ],
 }
 
 /** OpenAI's chat completions, and the many providers that speak them. */
 export const openai: Dialect = {
-  family: 'openai',
-  read: body => readRequest(body, format),
-  listen: answer => listenTo(answer, hearOpenai),
+  apiFormat: 'openai',
+  parseRequest: body => parseProxyRequest(body, requestFormat),
+  createReplyParser: answer => createReplyParser(answer, openaiReplyFormat),
 }

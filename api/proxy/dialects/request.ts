@@ -1,28 +1,37 @@
-import { conversationAt, messageOf, saidIn } from '#api/proxy/dialects/conversation.ts'
+import {
+  readConversation,
+  toMessage,
+  extractNewUserMessages,
+} from '#api/proxy/dialects/conversation.ts'
 import type { ProxyRequest } from '#api/proxy/dialects/dialect.ts'
-import { systemTurns } from '#api/proxy/dialects/system.ts'
-import { switchesIn } from '#api/proxy/dialects/switches.ts'
-import { userTurnOf } from '#api/proxy/dialects/user-turn.ts'
-import { checkJson } from '#api/proxy/json/check.ts'
-import { eachKept, spliced, type Cuts, type Insert } from '#api/proxy/json/splice.ts'
-import { kindAt, namesOf, parsed, valueEnd } from '#api/proxy/json/walk.ts'
+import { systemTurns } from '#api/proxy/dialects/system-prompt.ts'
+import { createSwitchReader } from '#api/proxy/dialects/body-switches.ts'
+import { createUserTurn } from '#api/proxy/dialects/user-turn.ts'
+import { validateJson } from '#api/proxy/json/validate.ts'
+import {
+  forEachRetainedMember,
+  applySplices,
+  type Removals,
+  type Insertion,
+} from '#api/proxy/json/splice.ts'
+import { kindAt, createNameMatcher, parseValue, valueEnd } from '#api/proxy/json/walk.ts'
 import { Refusal } from '#shared/core/errors.ts'
-import { wellFormedText } from '#shared/core/sanitize-text.ts'
-import type { Format, Entry } from '#api/proxy/dialects/format.ts'
+import { sanitizeText } from '#shared/core/sanitize-text.ts'
+import type { RequestFormat, RawMessage } from '#api/proxy/dialects/format.ts'
 
 /** Where a value stands in a body. */
-type Span = { at: number; end: number }
+type ByteSpan = { at: number; end: number }
 
-type Found = {
-  model: Span | undefined
+type RequestMembers = {
+  model: ByteSpan | undefined
   /** A mark for caching beside the messages. */
-  mark: Span | undefined
+  cacheControl: ByteSpan | undefined
   stream: boolean
   system: number | undefined
-  entries: Entry[]
+  entries: RawMessage[]
 }
 
-const memberName = namesOf([
+const matchMember = createNameMatcher([
   'model',
   'stream',
   'cache_control',
@@ -34,55 +43,58 @@ const memberName = namesOf([
 ])
 
 /** Reads a request of any family by its format: see `Dialect.read`. */
-export function readRequest(body: Buffer, format: Format): ProxyRequest {
-  const start = checkJson(body)
+export function parseProxyRequest(body: Buffer, format: RequestFormat): ProxyRequest {
+  const start = validateJson(body)
   if (kindAt(body, start) !== 'object') {
     throw new Refusal('invalid', 'The body must be a JSON object')
   }
-  const switches = switchesIn(body)
-  const cuts: Cuts = []
-  const found = readMembers(body, start, format, switches.takes, cuts)
-  const { model, mark, stream, system, entries } = found
-  const last = entries.findLastIndex(entry => format.isUser(body, entry))
-  const asked = entries[last]
-  const once = <Value>(make: () => Value): (() => Value) => {
+  const switches = createSwitchReader(body)
+  const removals: Removals = []
+  const members = readMembers(body, start, format, switches.consume, removals)
+  const { model, cacheControl, stream, system, entries } = members
+  const last = entries.findLastIndex(entry => format.isUserMessage(body, entry))
+  const lastUserMessage = entries[last]
+  const lazy = <Value>(make: () => Value): (() => Value) => {
     let made: { value: Value } | undefined
     return () => (made ??= { value: make() }).value
   }
-  const turns = once(() => [
+  const turns = lazy(() => [
     ...systemTurns(body, system),
-    ...entries.map(entry => messageOf(body, entry)),
+    ...entries.map(entry => toMessage(body, entry)),
   ])
-  const said = once(() => saidIn(body, entries, format))
-  const turn = asked && userTurnOf(body, entries, last, format, mark !== undefined)
+  const newMessages = lazy(() => extractNewUserMessages(body, entries, format))
+  const userTurn =
+    lastUserMessage && createUserTurn(body, entries, last, format, cacheControl !== undefined)
 
   return {
-    model: model && wellFormedText(parsed(body, model.at, model.end) as string),
+    model: model && sanitizeText(parseValue(body, model.at, model.end) as string),
     stream,
     switches: switches.read(),
     // Only calls with memory pay for reading what was said.
     get turns() {
       return turns()
     },
-    get said() {
-      return said()
+    get newMessages() {
+      return newMessages()
     },
-    turn,
-    write({ model: renamed, context, place }) {
-      const inserts: Insert[] = []
+    userTurn,
+    serialize({ model: renamed, context, place }) {
+      const inserts: Insertion[] = []
       if (renamed !== undefined && model) inserts.push({ ...model, text: JSON.stringify(renamed) })
-      if (context !== undefined && asked && turn) {
+      if (context !== undefined && lastUserMessage && userTurn) {
         // What follows a turn that goes on stays where it is from now on, the block too.
-        const moved = turn.goesOn ? undefined : mark
-        if (moved) inserts.push({ ...moved, text: 'null' })
+        const movedCacheControl = userTurn.isToolContinuation ? undefined : cacheControl
+        if (movedCacheControl) inserts.push({ ...movedCacheControl, text: 'null' })
         const block = {
           context,
-          place: place ?? turn.place,
-          ...(moved && { mark: body.toString('utf8', moved.at, moved.end) }),
+          blockIndex: place ?? userTurn.blockIndex,
+          ...(movedCacheControl && {
+            mark: body.toString('utf8', movedCacheControl.at, movedCacheControl.end),
+          }),
         }
-        inserts.push(...format.place(body, asked, block))
+        inserts.push(...format.insertBlock(body, lastUserMessage, block))
       }
-      return spliced(body, cuts, inserts)
+      return applySplices(body, removals, inserts)
     },
   }
 }
@@ -91,32 +103,32 @@ export function readRequest(body: Buffer, format: Format): ProxyRequest {
 function readMembers(
   body: Buffer,
   start: number,
-  format: Format,
+  format: RequestFormat,
   isSwitch: (name: number, nameEnd: number, value: number) => boolean,
-  cuts: Cuts,
-): Found {
-  const found: Found = {
+  removals: Removals,
+): RequestMembers {
+  const members: RequestMembers = {
     model: undefined,
-    mark: undefined,
+    cacheControl: undefined,
     stream: false,
     system: undefined,
     entries: [],
   }
-  eachKept(body, start, cuts, isSwitch, (nameStart, nameEnd, value) => {
-    const name = memberName(body, nameStart, nameEnd)
-    if (name === format.messages) {
-      const { entries, end } = conversationAt(body, value, format, cuts)
-      found.entries = entries
+  forEachRetainedMember(body, start, removals, isSwitch, (nameStart, nameEnd, value) => {
+    const name = matchMember(body, nameStart, nameEnd)
+    if (name === format.messagesField) {
+      const { entries, end } = readConversation(body, value, format, removals)
+      members.entries = entries
       return end
     }
     const end = valueEnd(body, value)
-    if (name === 'model' && format.namesModel) {
-      found.model = kindAt(body, value) === 'string' ? { at: value, end } : undefined
-    } else if (name === 'cache_control' && format.marksAll) {
-      found.mark = kindAt(body, value) === 'object' ? { at: value, end } : undefined
-    } else if (name === 'stream') found.stream = format.namesModel && body[value] === 0x74
-    else if (name?.startsWith('system')) found.system = value
+    if (name === 'model' && format.hasModelInBody) {
+      members.model = kindAt(body, value) === 'string' ? { at: value, end } : undefined
+    } else if (name === 'cache_control' && format.hasRequestCacheControl) {
+      members.cacheControl = kindAt(body, value) === 'object' ? { at: value, end } : undefined
+    } else if (name === 'stream') members.stream = format.hasModelInBody && body[value] === 0x74
+    else if (name?.startsWith('system')) members.system = value
     return end
   })
-  return found
+  return members
 }

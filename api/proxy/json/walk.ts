@@ -1,4 +1,4 @@
-import { blankEnd } from '#api/proxy/json/check.ts'
+import { skipWhitespace } from '#api/proxy/json/validate.ts'
 
 /**
  * Walking over bytes that `checkJson` has accepted. Visitors answer where the value they were shown
@@ -12,26 +12,30 @@ const backslash = 0x5c
 export type VisitMember = (name: number, nameEnd: number, value: number) => number
 
 /** Visits the members of the object that begins at `at`, duplicates included. @returns its end. */
-export function eachMember(bytes: Buffer, at: number, visit: VisitMember): number {
-  at = blankEnd(bytes, at + 1)
+export function forEachMember(bytes: Buffer, at: number, visit: VisitMember): number {
+  at = skipWhitespace(bytes, at + 1)
   while (bytes[at] === quote) {
     const nameEnd = stringEnd(bytes, at)
-    const value = blankEnd(bytes, blankEnd(bytes, nameEnd) + 1)
-    at = afterComma(bytes, visit(at, nameEnd, value))
+    const value = skipWhitespace(bytes, skipWhitespace(bytes, nameEnd) + 1)
+    at = skipComma(bytes, visit(at, nameEnd, value))
   }
   return at + 1
 }
 
 /** Visits the elements of the array that begins at `at`. @returns its end. */
-export function eachElement(bytes: Buffer, at: number, visit: (element: number) => number): number {
-  at = blankEnd(bytes, at + 1)
-  while (bytes[at] !== 0x5d) at = afterComma(bytes, visit(at))
+export function forEachElement(
+  bytes: Buffer,
+  at: number,
+  visit: (element: number) => number,
+): number {
+  at = skipWhitespace(bytes, at + 1)
+  while (bytes[at] !== 0x5d) at = skipComma(bytes, visit(at))
   return at + 1
 }
 
-function afterComma(bytes: Buffer, end: number): number {
-  const at = blankEnd(bytes, end)
-  return bytes[at] === 0x2c ? blankEnd(bytes, at + 1) : at
+function skipComma(bytes: Buffer, end: number): number {
+  const at = skipWhitespace(bytes, end)
+  return bytes[at] === 0x2c ? skipWhitespace(bytes, at + 1) : at
 }
 
 /** What kind of value begins at `at`. */
@@ -69,11 +73,11 @@ function scalarEnd(bytes: Buffer, at: number): number {
 }
 
 /** Below this a loop of our own is faster than asking for the next quote. */
-const nearMax = 32
+const scanBytesMax = 32
 
 function stringEnd(bytes: Buffer, start: number): number {
   let at = start + 1
-  for (const near = Math.min(at + nearMax, bytes.length); at < near; at++) {
+  for (const near = Math.min(at + scanBytesMax, bytes.length); at < near; at++) {
     const byte = bytes[at]
     if (byte === quote) return at + 1
     if (byte === backslash) at++
@@ -88,18 +92,20 @@ function stringEnd(bytes: Buffer, start: number): number {
 }
 
 /** The value between two places, as `JSON.parse` reads it. */
-export const parsed = (bytes: Buffer, start: number, end: number): unknown =>
+export const parseValue = (bytes: Buffer, start: number, end: number): unknown =>
   JSON.parse(bytes.toString('utf8', start, end)) as unknown
 
 /** Knows which of a few names stands between two places, escaped or not, without reading the others. */
-export type Names<Name extends string> = (
+export type NameMatcher<Name extends string> = (
   bytes: Buffer,
   start: number,
   end: number,
 ) => Name | undefined
 
 /** @param names in ASCII, without characters that JSON escapes. */
-export function namesOf<const Name extends string>(names: readonly Name[]): Names<Name> {
+export function createNameMatcher<const Name extends string>(
+  names: readonly Name[],
+): NameMatcher<Name> {
   const byLength: Name[][] = []
   for (const name of names) (byLength[name.length] ??= []).push(name)
   const known = new Map<string, Name>(names.map(name => [name, name]))
@@ -110,9 +116,9 @@ export function namesOf<const Name extends string>(names: readonly Name[]): Name
     // An escape spells one character with up to six bytes.
     if (length > longest * 6) return undefined
     if (length > 2 && isEscaped(bytes, start, end)) {
-      return known.get(parsed(bytes, start, end) as string)
+      return known.get(parseValue(bytes, start, end) as string)
     }
-    return byLength[length]?.find(name => isAt(bytes, start + 1, name))
+    return byLength[length]?.find(name => matchesAt(bytes, start + 1, name))
   }
 }
 
@@ -121,7 +127,7 @@ function isEscaped(bytes: Buffer, start: number, end: number): boolean {
   return false
 }
 
-function isAt(bytes: Buffer, at: number, name: string): boolean {
+function matchesAt(bytes: Buffer, at: number, name: string): boolean {
   for (let index = 0; index < name.length; index++) {
     if (bytes[at + index] !== name.charCodeAt(index)) return false
   }

@@ -1,13 +1,13 @@
 import type { Router } from '@koa/router'
-import { actedBy } from '#api/edge/account.ts'
-import { requireAdmin } from '#api/edge/admin.ts'
+import { withActor } from '#api/edge/owner-auth.ts'
+import { requireAdmin } from '#api/edge/admin-auth.ts'
 import { CreateAdminKeyBody } from '#api/contract/contract.ts'
-import { claimed, operationOf } from '#api/edge/idempotency.ts'
-import { bodyOf } from '#api/edge/request.ts'
+import { claimIdempotencyKey, operationId } from '#api/edge/idempotency.ts'
+import { parseBody } from '#api/edge/request.ts'
 import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { isUuid } from '#shared/core/ids.ts'
-import { hashOfKey, maskKey, mintKey } from '#shared/access/key.ts'
+import { hashKey, maskKey, mintKey } from '#shared/access/key.ts'
 import { isOperator } from '#shared/access/operator.ts'
 import { upsertAccount } from '#shared/access/accounts.postgres.ts'
 import {
@@ -26,7 +26,7 @@ export function adminKeys(router: Router, backend: Backend): void {
 
   router.post(path, async ctx => {
     const admin = await requireAdmin(ctx, backend)
-    const body = await bodyOf(ctx, CreateAdminKeyBody)
+    const body = await parseBody(ctx, CreateAdminKeyBody)
     const email = body.email?.toLowerCase() ?? admin.email
     if (email !== admin.email && !isOperator(config, admin)) {
       throw new Refusal(
@@ -36,12 +36,12 @@ export function adminKeys(router: Router, backend: Backend): void {
       )
     }
     const key = mintKey('admin')
-    const acting = actedBy(backend, { actor: admin.email }).postgres
-    const issued = await acting.transaction(async tx => {
+    const actorPostgres = withActor(backend, { actor: admin.email }).postgres
+    const issued = await actorPostgres.transaction(async tx => {
       await upsertAccount(tx, email, { paymentMethod: null, balance: null })
       return insertAdminKey(tx.query, {
-        id: operationOf(ctx),
-        hash: hashOfKey(config.keyPepper, key),
+        id: operationId(ctx),
+        hash: hashKey(config.keyPepper, key),
         email,
         masked: maskKey(key),
         issuedBy: admin.email,
@@ -49,21 +49,21 @@ export function adminKeys(router: Router, backend: Backend): void {
       })
     })
     ctx.status = 201
-    ctx.body = { key, ...present(issued) }
+    ctx.body = { key, ...presentAdminKey(issued) }
   })
 
   router.get(path, async ctx => {
     const admin = await requireAdmin(ctx, backend)
     const email = isOperator(config, admin) ? null : admin.email
-    ctx.body = { admin_keys: (await listAdminKeys(postgres.query, email)).map(present) }
+    ctx.body = { admin_keys: (await listAdminKeys(postgres.query, email)).map(presentAdminKey) }
   })
 
   router.delete(`${path}/:adminKeyId`, async ctx => {
     const admin = await requireAdmin(ctx, backend)
     const { adminKeyId = '' } = ctx.params
-    await claimed(ctx, null)
+    await claimIdempotencyKey(ctx, null)
     const email = isOperator(config, admin) ? null : admin.email
-    const { query } = actedBy(backend, { actor: admin.email }).postgres
+    const { query } = withActor(backend, { actor: admin.email }).postgres
     if (!isUuid(adminKeyId) || !(await revokeAdminKey(query, email, adminKeyId))) {
       throw new Refusal('missing', 'There is no such admin credential')
     }
@@ -71,7 +71,7 @@ export function adminKeys(router: Router, backend: Backend): void {
   })
 }
 
-const present = (key: AdminKey) => ({
+const presentAdminKey = (key: AdminKey) => ({
   id: key.id,
   masked_key: key.masked,
   email: key.email,

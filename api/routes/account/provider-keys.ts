@@ -1,10 +1,10 @@
 import type { Router } from '@koa/router'
-import { accountOf, actedBy, ownerOf } from '#api/edge/account.ts'
+import { authenticateOwnerAccount, withActor, authenticateOwner } from '#api/edge/owner-auth.ts'
 import { PutProviderKeyBody } from '#api/contract/contract.ts'
-import { bodyOf } from '#api/edge/request.ts'
+import { parseBody } from '#api/edge/request.ts'
 import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/core/errors.ts'
-import { isProvider, sendableProviderKey, storeProviderKey } from '#shared/access/provider-key.ts'
+import { isProviderName, parseProviderKey, storeProviderKey } from '#shared/access/provider-key.ts'
 import {
   deleteProviderKey,
   listProviderKeys,
@@ -17,25 +17,28 @@ export function providerKeys(router: Router, backend: Backend): void {
   const path = '/v1/account/provider-keys'
 
   router.get(path, async ctx => {
-    const rows = await listProviderKeys(backend.postgres.query, await accountOf(ctx, backend))
-    ctx.body = { provider_keys: rows.map(present) }
+    const rows = await listProviderKeys(
+      backend.postgres.query,
+      await authenticateOwnerAccount(ctx, backend),
+    )
+    ctx.body = { provider_keys: rows.map(presentProviderKey) }
   })
 
   router.put(`${path}/:provider`, async ctx => {
-    const owner = await ownerOf(ctx, backend)
-    const provider = providerOf(ctx.params.provider)
-    const { key } = await bodyOf(ctx, PutProviderKeyBody)
-    const { query } = actedBy(backend, owner).postgres
-    const sendable = sendableProviderKey(key)
-    ctx.body = present(
+    const owner = await authenticateOwner(ctx, backend)
+    const provider = requireProvider(ctx.params.provider)
+    const { key } = await parseBody(ctx, PutProviderKeyBody)
+    const { query } = withActor(backend, owner).postgres
+    const sendable = parseProviderKey(key)
+    ctx.body = presentProviderKey(
       await storeProviderKey({ query, seal: backend.seal }, owner.account, provider, sendable),
     )
   })
 
   router.delete(`${path}/:provider`, async ctx => {
-    const owner = await ownerOf(ctx, backend)
-    const provider = providerOf(ctx.params.provider)
-    const { query } = actedBy(backend, owner).postgres
+    const owner = await authenticateOwner(ctx, backend)
+    const provider = requireProvider(ctx.params.provider)
+    const { query } = withActor(backend, owner).postgres
     if (!(await deleteProviderKey(query, owner.account, provider))) {
       throw new Refusal('missing', `The account has no key for ${provider}`)
     }
@@ -43,12 +46,12 @@ export function providerKeys(router: Router, backend: Backend): void {
   })
 }
 
-function providerOf(name: string | undefined): ProviderName {
-  if (name !== undefined && isProvider(name)) return name
+function requireProvider(name: string | undefined): ProviderName {
+  if (name !== undefined && isProviderName(name)) return name
   throw new Refusal('missing', 'No such provider', `Providers: ${providerNames.join(', ')}`)
 }
 
-const present = ({ provider, masked, createdAt, updatedAt }: ProviderKeyRow) => ({
+const presentProviderKey = ({ provider, masked, createdAt, updatedAt }: ProviderKeyRow) => ({
   provider,
   masked_key: masked,
   created_at: createdAt.toISOString(),

@@ -1,39 +1,39 @@
 import type { Router } from '@koa/router'
 import { UsageQuery } from '#api/contract/contract.ts'
-import { callerOf, queryOf } from '#api/edge/request.ts'
+import { authenticateRequest, parseQuery } from '#api/edge/request.ts'
 import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/core/errors.ts'
-import { momentAfter, momentFrom } from '#shared/core/dates.ts'
+import { parseExclusiveEnd, parseStart } from '#shared/core/dates.ts'
 import {
   usageByDay,
-  usageOfVault,
+  usageByModel,
   type DayUsage,
-  type UsageSum,
+  type UsageByModel,
 } from '#shared/billing/usage-sums.postgres.ts'
 
-const defaultMs = 30 * 24 * 3600 * 1000
+const defaultPeriodMs = 30 * 24 * 3600 * 1000
 
 /** What a vault has used over a time, by the key that asks and those whose place it took. */
 export function usage(router: Router, backend: Backend): void {
   router.get('/v1/account/usage', async ctx => {
-    const caller = await callerOf(ctx, backend)
-    const asked = queryOf(ctx, UsageQuery)
-    const end = asked.end === undefined ? backend.now() : momentAfter(asked.end)
-    const start = asked.start === undefined ? end - defaultMs : momentFrom(asked.start)
+    const caller = await authenticateRequest(ctx, backend)
+    const params = parseQuery(ctx, UsageQuery)
+    const end = params.end === undefined ? backend.now() : parseExclusiveEnd(params.end)
+    const start = params.start === undefined ? end - defaultPeriodMs : parseStart(params.start)
     if (start > end) {
-      const hint = asked.end === undefined ? 'Without end the period ends now' : 'Swap the two'
+      const hint = params.end === undefined ? 'Without end the period ends now' : 'Swap the two'
       throw new Refusal('invalid', 'start lies after end', hint)
     }
 
     const period = { start: new Date(start), end: new Date(end) }
     // A day, or a moment, that was named is part of the period.
-    const last = new Date(asked.end === undefined ? end : end - 1)
+    const last = new Date(params.end === undefined ? end : end - 1)
     const { query } = backend.postgres
     const [sums, days] = await Promise.all([
-      usageOfVault(query, caller.scope.vault, period),
-      asked.by_day ? usageByDay(query, caller.scope.vault, period) : null,
+      usageByModel(query, caller.scope.vault, period),
+      params.by_day ? usageByDay(query, caller.scope.vault, period) : null,
     ])
-    const total = (field: Exclude<keyof UsageSum, 'model'>): number =>
+    const total = (field: Exclude<keyof UsageByModel, 'model'>): number =>
       sums.reduce((sum, row) => sum + row[field], 0)
     ctx.body = {
       key: caller.maskedKey,

@@ -1,14 +1,14 @@
 import type { Router } from '@koa/router'
 import type { Context } from 'koa'
-import { accountOf, actedBy, ownerOf } from '#api/edge/account.ts'
+import { authenticateOwnerAccount, withActor, authenticateOwner } from '#api/edge/owner-auth.ts'
 import {
   ChangeWebhookBody,
   CreateWebhookBody,
   ListWebhookDeliveriesQuery,
 } from '#api/contract/contract.ts'
-import { claimed, operationOf } from '#api/edge/idempotency.ts'
+import { claimIdempotencyKey, operationId } from '#api/edge/idempotency.ts'
 import { presentDelivery, presentWebhook } from '#api/present/webhook.ts'
-import { bodyOf, queryOf } from '#api/edge/request.ts'
+import { parseBody, parseQuery } from '#api/edge/request.ts'
 import type { Backend } from '#shared/backend.ts'
 import { isUuid } from '#shared/core/ids.ts'
 import { listDeliveries } from '#shared/webhooks/deliveries.postgres.ts'
@@ -16,76 +16,88 @@ import { deleteWebhook, listWebhooks } from '#shared/webhooks/webhooks.postgres.
 import {
   changeWebhook,
   createWebhook,
-  noSuchWebhook,
+  webhookNotFound,
   renewSecret,
-  replay,
+  replayToWebhook,
   sendTest,
-  webhookOf,
+  requireWebhook,
 } from '#shared/webhooks/webhook.ts'
 
 /** Addresses that an account wants to be told at, and what they were told. */
 export function webhooks(router: Router, backend: Backend): void {
   const path = '/v1/account/webhooks'
-  const one = `${path}/:webhookId`
+  const webhookPath = `${path}/:webhookId`
   const { query } = backend.postgres
 
   router.post(path, async ctx => {
-    const owner = await ownerOf(ctx, backend)
-    const { url, events, description = '' } = await bodyOf(ctx, CreateWebhookBody)
-    const asked = { url, events, description }
-    const acted = actedBy(backend, owner)
-    const { webhook, secret } = await createWebhook(acted, owner.account, operationOf(ctx), asked)
+    const owner = await authenticateOwner(ctx, backend)
+    const { url, events, description = '' } = await parseBody(ctx, CreateWebhookBody)
+    const fields = { url, events, description }
+    const actorBackend = withActor(backend, owner)
+    const { webhook, secret } = await createWebhook(
+      actorBackend,
+      owner.account,
+      operationId(ctx),
+      fields,
+    )
     ctx.status = 201
     ctx.body = { ...presentWebhook(webhook), secret }
   })
 
   router.get(path, async ctx => {
-    const rows = await listWebhooks(query, await accountOf(ctx, backend))
+    const rows = await listWebhooks(query, await authenticateOwnerAccount(ctx, backend))
     ctx.body = { webhooks: rows.map(presentWebhook) }
   })
 
-  router.get(one, async ctx => {
-    const account = await accountOf(ctx, backend)
-    ctx.body = presentWebhook(await webhookOf(query, account, idIn(ctx)))
+  router.get(webhookPath, async ctx => {
+    const account = await authenticateOwnerAccount(ctx, backend)
+    ctx.body = presentWebhook(await requireWebhook(query, account, webhookIdParam(ctx)))
   })
 
-  router.patch(one, async ctx => {
-    const owner = await ownerOf(ctx, backend)
-    const change = await bodyOf(ctx, ChangeWebhookBody)
-    const acted = actedBy(backend, owner)
-    ctx.body = presentWebhook(await changeWebhook(acted, owner.account, idIn(ctx), change))
+  router.patch(webhookPath, async ctx => {
+    const owner = await authenticateOwner(ctx, backend)
+    const change = await parseBody(ctx, ChangeWebhookBody)
+    const actorBackend = withActor(backend, owner)
+    ctx.body = presentWebhook(
+      await changeWebhook(actorBackend, owner.account, webhookIdParam(ctx), change),
+    )
   })
 
-  router.delete(one, async ctx => {
-    const owner = await ownerOf(ctx, backend)
-    const id = idIn(ctx)
-    await claimed(ctx, null)
-    const acted = actedBy(backend, owner).postgres
-    if (!isUuid(id) || !(await deleteWebhook(acted.query, owner.account, id))) throw noSuchWebhook()
+  router.delete(webhookPath, async ctx => {
+    const owner = await authenticateOwner(ctx, backend)
+    const id = webhookIdParam(ctx)
+    await claimIdempotencyKey(ctx, null)
+    const actorBackend = withActor(backend, owner).postgres
+    if (!isUuid(id) || !(await deleteWebhook(actorBackend.query, owner.account, id)))
+      throw webhookNotFound()
     ctx.body = { deleted: true, id }
   })
 
-  router.post(`${one}/secret`, async ctx => {
-    const owner = await ownerOf(ctx, backend)
-    await claimed(ctx, null)
-    const id = idIn(ctx)
-    ctx.body = { id, secret: await renewSecret(actedBy(backend, owner), owner.account, id) }
+  router.post(`${webhookPath}/secret`, async ctx => {
+    const owner = await authenticateOwner(ctx, backend)
+    await claimIdempotencyKey(ctx, null)
+    const id = webhookIdParam(ctx)
+    ctx.body = { id, secret: await renewSecret(withActor(backend, owner), owner.account, id) }
   })
 
-  router.post(`${one}/test`, async ctx => {
-    const account = await accountOf(ctx, backend)
-    await claimed(ctx, null)
-    const id = operationOf(ctx)
-    await sendTest(backend, account, idIn(ctx), id)
+  router.post(`${webhookPath}/test`, async ctx => {
+    const account = await authenticateOwnerAccount(ctx, backend)
+    await claimIdempotencyKey(ctx, null)
+    const id = operationId(ctx)
+    await sendTest(backend, account, webhookIdParam(ctx), id)
     ctx.status = 202
     ctx.body = { id }
   })
 
-  router.get(`${one}/deliveries`, async ctx => {
-    const webhook = await webhookOf(query, await accountOf(ctx, backend), idIn(ctx))
-    const { state, limit, cursor } = queryOf(ctx, ListWebhookDeliveriesQuery)
-    const bound = ['webhook', webhook.id, state ?? null]
-    const position = cursor && (backend.cursors.read(cursor, bound) as [string, string])
+  router.get(`${webhookPath}/deliveries`, async ctx => {
+    const webhook = await requireWebhook(
+      query,
+      await authenticateOwnerAccount(ctx, backend),
+      webhookIdParam(ctx),
+    )
+    const { state, limit, cursor } = parseQuery(ctx, ListWebhookDeliveriesQuery)
+    const cursorScope = ['webhook', webhook.id, state ?? null]
+    const position = cursor && (backend.cursors.read(cursor, cursorScope) as [string, string])
     const before = position ? { createdAt: position[0], id: position[1] } : undefined
     // One more than asked for tells whether there is a next page.
     const rows = await listDeliveries(query, webhook.id, { state, before, limit: limit + 1 })
@@ -94,18 +106,23 @@ export function webhooks(router: Router, backend: Backend): void {
     ctx.body = {
       items: page.map(presentDelivery),
       has_more: last !== undefined,
-      next_cursor: last ? backend.cursors.write([last.position, last.id], bound) : null,
+      next_cursor: last ? backend.cursors.write([last.position, last.id], cursorScope) : null,
     }
   })
 
-  router.post(`${one}/deliveries/:deliveryId/replay`, async ctx => {
-    const account = await accountOf(ctx, backend)
-    await claimed(ctx, null)
-    const delivery = await replay(backend, account, idIn(ctx), ctx.params.deliveryId ?? '')
+  router.post(`${webhookPath}/deliveries/:deliveryId/replay`, async ctx => {
+    const account = await authenticateOwnerAccount(ctx, backend)
+    await claimIdempotencyKey(ctx, null)
+    const delivery = await replayToWebhook(
+      backend,
+      account,
+      webhookIdParam(ctx),
+      ctx.params.deliveryId ?? '',
+    )
     ctx.status = 202
     ctx.body = presentDelivery(delivery)
   })
 }
 
-const idIn = (ctx: Context & { params?: Record<string, string> }): string =>
+const webhookIdParam = (ctx: Context & { params?: Record<string, string> }): string =>
   ctx.params?.webhookId ?? ''

@@ -6,11 +6,11 @@ import type { Backend } from '#shared/backend.ts'
 
 /** OpenAI's format, with models of every provider. */
 export function chatCompletions(router: Router, backend: Backend): void {
-  const door = {
+  const endpoint = {
     dialect: dialects.openai,
     shape: ChatBody,
     route: 'POST /v1/chat/completions',
     pathOf: () => '/chat/completions',
   }
-  router.post('/v1/chat/completions', ctx => answerWithMemory(ctx, backend, door))
+  router.post('/v1/chat/completions', ctx => answerWithMemory(ctx, backend, endpoint))
 }

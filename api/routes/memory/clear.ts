@@ -1,21 +1,21 @@
 import type { Router } from '@koa/router'
 import type { Context } from 'koa'
 import { ClearMemoryQuery } from '#api/contract/contract.ts'
-import { claimed, operationOf } from '#api/edge/idempotency.ts'
-import { answerQueued, respondsAsync } from '#api/edge/queued.ts'
-import { callerOf, queryOf, sessionOf } from '#api/edge/request.ts'
+import { claimIdempotencyKey, operationId } from '#api/edge/idempotency.ts'
+import { sendOperationOutcome, prefersAsync } from '#api/edge/operation-response.ts'
+import { authenticateRequest, parseQuery, resolveSession } from '#api/edge/request.ts'
 import type { Backend } from '#shared/backend.ts'
-import { acceptClearing } from '#shared/vault/delete/clear.ts'
+import { acceptClearing } from '#shared/vault/delete/clear-vault.ts'
 import { Refusal } from '#shared/core/errors.ts'
-import { requireStore } from '#shared/access/caller.ts'
+import { requireStorePermission } from '#shared/access/caller.ts'
 
 /** Empties everything the key has, or one session of it. */
 export function clear(router: Router, backend: Backend): void {
   router.delete('/v1/memory', async ctx => {
-    const caller = await callerOf(ctx, backend)
-    requireStore(caller)
-    const { reset } = queryOf(ctx, ClearMemoryQuery)
-    const session = meantSession(ctx)
+    const caller = await authenticateRequest(ctx, backend)
+    requireStorePermission(caller)
+    const { reset } = parseQuery(ctx, ClearMemoryQuery)
+    const session = sessionToClear(ctx)
     if (reset && session !== null) {
       throw new Refusal(
         'invalid',
@@ -23,16 +23,16 @@ export function clear(router: Router, backend: Backend): void {
         'A reset is of the whole vault; without reset the session alone is cleared',
       )
     }
-    await claimed(ctx, null)
+    await claimIdempotencyKey(ctx, null)
 
-    const operation = operationOf(ctx)
+    const operation = operationId(ctx)
     await acceptClearing(backend, caller, {
       operation,
       session,
       reset,
-      awaited: !respondsAsync(ctx),
+      awaited: !prefersAsync(ctx),
     })
-    await answerQueued(ctx, backend, caller, operation)
+    await sendOperationOutcome(ctx, backend, caller, operation)
   })
 }
 
@@ -42,9 +42,9 @@ export function clear(router: Router, backend: Backend): void {
  *
  * @throws Refusal `invalid` for an empty header, or a body.
  */
-function meantSession(ctx: Context): string | null {
+function sessionToClear(ctx: Context): string | null {
   const named = ctx.req.headers['x-session-id'] !== undefined
-  const session = sessionOf(ctx)
+  const session = resolveSession(ctx)
   if (named && session === null) {
     throw new Refusal(
       'invalid',

@@ -1,24 +1,24 @@
 import type { Router } from '@koa/router'
 import { EditBody } from '#api/contract/contract.ts'
-import { asksAnew, operationOf } from '#api/edge/idempotency.ts'
-import { presentEnd } from '#api/present/end.ts'
-import { bodyOf, callerOf } from '#api/edge/request.ts'
-import { requireBalance } from '#shared/billing/requirements.ts'
+import { isFirstAttempt, operationId } from '#api/edge/idempotency.ts'
+import { presentExpiry } from '#api/present/expiry.ts'
+import { parseBody, authenticateRequest } from '#api/edge/request.ts'
+import { requireBalance } from '#shared/billing/admission-checks.ts'
 import type { Backend } from '#shared/backend.ts'
-import { requireStore } from '#shared/access/caller.ts'
-import { askedEnd } from '#shared/domain/expiry.ts'
+import { requireStorePermission } from '#shared/access/caller.ts'
+import { parseExpiresAt } from '#shared/domain/expiry.ts'
 import { editMemory } from '#shared/vault/edit/edit.ts'
 
 /** Replaces the text of a memory in place. */
 export function edit(router: Router, backend: Backend): void {
   router.post('/v1/memory/edit', async ctx => {
-    const caller = await callerOf(ctx, backend)
-    requireStore(caller)
-    const { memory_id: id, text, expires_at: end } = await bodyOf(ctx, EditBody)
-    if (asksAnew(ctx)) requireBalance(caller)
-    const expiresAt = end === null ? null : askedEnd(end, backend.now())
+    const caller = await authenticateRequest(ctx, backend)
+    requireStorePermission(caller)
+    const { memory_id: id, text, expires_at: end } = await parseBody(ctx, EditBody)
+    if (isFirstAttempt(ctx)) requireBalance(caller)
+    const expiresAt = end === null ? null : parseExpiresAt(end, backend.now())
 
-    const operation = operationOf(ctx)
+    const operation = operationId(ctx)
     const edited = await editMemory(backend, caller, { operation, id, text, expiresAt })
 
     ctx.body = {
@@ -28,7 +28,7 @@ export function edit(router: Router, backend: Backend): void {
       tier: edited.tier,
       importance: edited.importance ?? null,
       token_count: edited.tokens,
-      ...presentEnd(edited),
+      ...presentExpiry(edited),
     }
   })
 }

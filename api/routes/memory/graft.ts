@@ -1,26 +1,31 @@
 import type { Router } from '@koa/router'
 import { GraftBody } from '#api/contract/contract.ts'
-import { asksAnew, operationOf } from '#api/edge/idempotency.ts'
-import { presentCandidate } from '#api/present/copy.ts'
-import { answerQueued, respondsAsync } from '#api/edge/queued.ts'
-import { bodyOf, callerOf, embeddingsOf, namedEmbeddings } from '#api/edge/request.ts'
-import { requireBalance } from '#shared/billing/requirements.ts'
+import { isFirstAttempt, operationId } from '#api/edge/idempotency.ts'
+import { presentCopyCandidate } from '#api/present/copy-candidate.ts'
+import { sendOperationOutcome, prefersAsync } from '#api/edge/operation-response.ts'
+import {
+  parseBody,
+  authenticateRequest,
+  embeddingModelForRequest,
+  requestedEmbeddingModel,
+} from '#api/edge/request.ts'
+import { requireBalance } from '#shared/billing/admission-checks.ts'
 import type { Backend } from '#shared/backend.ts'
 import { acceptCopy } from '#shared/vault/copy/accept.ts'
-import { byTime, graftCandidates } from '#shared/vault/copy/candidates.ts'
-import { destinationOf } from '#shared/vault/copy/destination.ts'
-import { requireRetrieve } from '#shared/access/caller.ts'
+import { compareByEventTime, graftCandidates } from '#shared/vault/copy/candidates.ts'
+import { resolveDestination } from '#shared/vault/copy/destination.ts'
+import { requireRetrievePermission } from '#shared/access/caller.ts'
 
 /** Copies what matches the queries to the vault of another key, or previews it. */
 export function graft(router: Router, backend: Backend): void {
   router.post('/v1/memory/graft', async ctx => {
-    const caller = await callerOf(ctx, backend)
-    requireRetrieve(caller)
-    const body = await bodyOf(ctx, GraftBody)
-    if (asksAnew(ctx)) requireBalance(caller)
+    const caller = await authenticateRequest(ctx, backend)
+    requireRetrievePermission(caller)
+    const body = await parseBody(ctx, GraftBody)
+    if (isFirstAttempt(ctx)) requireBalance(caller)
     const { queries, threshold } = body
-    const destination = await destinationOf(backend, caller, body.destination_key)
-    const embedder = await backend.embedders.get(embeddingsOf(ctx, body.embeddings))
+    const destination = await resolveDestination(backend, caller, body.destination_key)
+    const embedder = await backend.embedders.get(embeddingModelForRequest(ctx, body.embeddings))
     const matches = await graftCandidates(backend, caller, { embedder, queries, threshold })
 
     if (body.dry_run === true) {
@@ -33,21 +38,22 @@ export function graft(router: Router, backend: Backend): void {
         threshold,
         count: matches.length,
         estimated_tokens: matches.reduce((sum, { memory }) => sum + memory.tokens, 0),
-        memories: matches.map(({ memory, score }) => ({ ...presentCandidate(memory), score })),
+        memories: matches.map(({ memory, score }) => ({ ...presentCopyCandidate(memory), score })),
       }
       return
     }
-    const operation = operationOf(ctx)
-    const memories = matches.map(({ memory }) => memory).sort(byTime)
+    const operation = operationId(ctx)
+    const memories = matches.map(({ memory }) => memory).sort(compareByEventTime)
     await acceptCopy(backend, caller, {
       operation,
       kind: 'graft',
       destination,
-      model: namedEmbeddings(ctx, body.embeddings) ?? destination.embeddings ?? embedder.model,
+      model:
+        requestedEmbeddingModel(ctx, body.embeddings) ?? destination.embeddings ?? embedder.model,
       ids: memories.map(({ id }) => id),
-      asked: { queries, threshold },
-      awaited: !respondsAsync(ctx),
+      graftQuery: { queries, threshold },
+      awaited: !prefersAsync(ctx),
     })
-    await answerQueued(ctx, backend, caller, operation)
+    await sendOperationOutcome(ctx, backend, caller, operation)
   })
 }

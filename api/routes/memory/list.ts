@@ -1,44 +1,44 @@
 import type { Router } from '@koa/router'
 import { ListQuery } from '#api/contract/contract.ts'
-import { presentListed } from '#api/present/listed.ts'
-import { callerOf, queryOf } from '#api/edge/request.ts'
+import { presentListRow } from '#api/present/list-row.ts'
+import { authenticateRequest, parseQuery } from '#api/edge/request.ts'
 import { recordRead } from '#shared/billing/meter.ts'
-import { requireBalance } from '#shared/billing/requirements.ts'
+import { requireBalance } from '#shared/billing/admission-checks.ts'
 import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/core/errors.ts'
-import { requireRetrieve } from '#shared/access/caller.ts'
+import { requireRetrievePermission } from '#shared/access/caller.ts'
 import { listMemories } from '#shared/vault/read/listing.ts'
-import { momentAfter, momentFrom } from '#shared/core/dates.ts'
+import { parseExclusiveEnd, parseStart } from '#shared/core/dates.ts'
 
 /** Pages through the core vault and its reflections. */
 export function list(router: Router, backend: Backend): void {
   router.get('/v1/memory/list', async ctx => {
-    const caller = await callerOf(ctx, backend)
-    requireRetrieve(caller)
+    const caller = await authenticateRequest(ctx, backend)
+    requireRetrievePermission(caller)
     requireBalance(caller)
-    const asked = queryOf(ctx, ListQuery)
-    const from = asked.from === undefined ? undefined : momentFrom(asked.from)
-    const to = asked.to === undefined ? undefined : momentAfter(asked.to)
+    const params = parseQuery(ctx, ListQuery)
+    const from = params.from === undefined ? undefined : parseStart(params.from)
+    const to = params.to === undefined ? undefined : parseExclusiveEnd(params.to)
     if (from !== undefined && to !== undefined && from >= to) {
       throw new Refusal('invalid', 'from lies after to', 'from is the earlier end of the span')
     }
 
     const { rows, next, counts } = await listMemories(backend, caller, {
-      tier: asked.tier,
-      limit: asked.limit,
-      cursor: asked.cursor,
-      sort: asked.sort,
-      order: asked.order,
-      importance: asked.min_importance,
+      tier: params.tier,
+      limit: params.limit,
+      cursor: params.cursor,
+      sort: params.sort,
+      order: params.order,
+      importance: params.min_importance,
       from,
       to,
-      search: asked.search,
+      search: params.search,
     })
     const tokens = rows.reduce((sum, row) => sum + row.tokens, 0)
     recordRead(backend, caller, { kind: 'list', tokens, session: null })
 
     ctx.body = {
-      items: rows.map(presentListed),
+      items: rows.map(presentListRow),
       has_more: next !== null,
       next_cursor: next,
       ...(counts && { tier_counts: { raw: counts[1], tier2: counts[2], tier3: counts[3] } }),

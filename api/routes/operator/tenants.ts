@@ -1,31 +1,31 @@
 import type { Router } from '@koa/router'
-import { actingOperator } from '#api/edge/admin.ts'
+import { requireOperatorAdmin } from '#api/edge/admin-auth.ts'
 import { ListTenantsQuery } from '#api/contract/contract.ts'
-import { queryOf } from '#api/edge/request.ts'
+import { parseQuery } from '#api/edge/request.ts'
 import type { Backend } from '#shared/backend.ts'
 import { listTenants, type Tenant } from '#shared/accounts/tenants.postgres.ts'
 
 /** The accounts of the service, for whoever runs it. */
 export function tenants(router: Router, backend: Backend): void {
   router.get('/v1/operator/tenants', async ctx => {
-    await actingOperator(ctx, backend)
-    const { q, limit, cursor } = queryOf(ctx, ListTenantsQuery)
-    const bound = ['GET /v1/operator/tenants', q ?? null]
+    await requireOperatorAdmin(ctx, backend)
+    const { q, limit, cursor } = parseQuery(ctx, ListTenantsQuery)
+    const cursorScope = ['GET /v1/operator/tenants', q ?? null]
     const before =
-      cursor === undefined ? undefined : (backend.cursors.read(cursor, bound) as string)
+      cursor === undefined ? undefined : (backend.cursors.read(cursor, cursorScope) as string)
     const filter = { search: q, before, limit: limit + 1 }
     const rows = await listTenants(backend.postgres.query, filter)
     const page = rows.slice(0, limit)
     const last = rows.length > limit ? page.at(-1) : undefined
     ctx.body = {
-      items: page.map(present),
+      items: page.map(presentTenant),
       has_more: last !== undefined,
-      next_cursor: last ? backend.cursors.write(last.id, bound) : null,
+      next_cursor: last ? backend.cursors.write(last.id, cursorScope) : null,
     }
   })
 }
 
-const present = ({ used, ...tenant }: Tenant) => ({
+const presentTenant = ({ used, ...tenant }: Tenant) => ({
   account_id: tenant.id,
   email: tenant.email,
   created_at: tenant.createdAt.toISOString(),

@@ -1,18 +1,18 @@
 import type { Router } from '@koa/router'
-import { actingAdmin } from '#api/edge/admin.ts'
+import { currentAdmin } from '#api/edge/admin-auth.ts'
 import { AssignRolesBody } from '#api/contract/contract.ts'
-import { bodyOf } from '#api/edge/request.ts'
+import { parseBody } from '#api/edge/request.ts'
 import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/core/errors.ts'
-import { memberKeyOf } from '#shared/org/member.ts'
-import { assignRoles, ensureUser, userOf } from '#shared/org/user.ts'
+import { requireMemberKey } from '#shared/org/member-keys.ts'
+import { assignRoles, ensureUser, requireUser } from '#shared/org/user.ts'
 
 /** Gives a member, named by themselves or by their key, exactly these roles. */
 export function roleAssignments(router: Router, backend: Backend): void {
   router.post('/v1/orgs/:orgId/role-assignments', async ctx => {
-    const admin = actingAdmin(ctx)
+    const admin = currentAdmin(ctx)
     const org = ctx.params.orgId ?? ''
-    const body = await bodyOf(ctx, AssignRolesBody)
+    const body = await parseBody(ctx, AssignRolesBody)
     const { team_member_id: name, key_id: key } = body
     if ((name === undefined) === (key === undefined)) {
       throw new Refusal(
@@ -23,8 +23,8 @@ export function roleAssignments(router: Router, backend: Backend): void {
     }
     const user = await assignRoles(backend, { admin, org }, body.role_ids, async tx => {
       if (name !== undefined) return ensureUser(tx, { org, account: admin.account, name })
-      const { user } = await memberKeyOf(tx.query, backend, org, key ?? '')
-      return userOf(tx.query, org, user)
+      const { user } = await requireMemberKey(tx.query, backend, org, key ?? '')
+      return requireUser(tx.query, org, user)
     })
     ctx.body = {
       user_id: user.id,

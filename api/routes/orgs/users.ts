@@ -1,20 +1,20 @@
 import type { Router } from '@koa/router'
-import { actedByAdmin, actingAdmin } from '#api/edge/admin.ts'
+import { withAdminActor, currentAdmin } from '#api/edge/admin-auth.ts'
 import { ChangeUserBody, CreateUserBody } from '#api/contract/contract.ts'
-import { claimed, operationOf } from '#api/edge/idempotency.ts'
+import { claimIdempotencyKey, operationId } from '#api/edge/idempotency.ts'
 import { presentListedUser, presentUser } from '#api/present/org.ts'
-import { bodyOf } from '#api/edge/request.ts'
+import { parseBody } from '#api/edge/request.ts'
 import type { Backend } from '#shared/backend.ts'
-import { changeUser, createUser, mintUserKey, removeUser, usersOf } from '#shared/org/user.ts'
+import { changeUser, createUser, mintUserKey, removeUser, listOrgUsers } from '#shared/org/user.ts'
 
 /** Users: who belongs to an organization, and their private vaults. */
 export function users(router: Router, backend: Backend): void {
   const path = '/v1/orgs/:orgId/users'
 
   router.post(path, async ctx => {
-    const acting = { admin: actingAdmin(ctx), org: ctx.params.orgId ?? '' }
-    const body = await bodyOf(ctx, CreateUserBody)
-    const user = await createUser(backend, acting, operationOf(ctx), {
+    const orgAdmin = { admin: currentAdmin(ctx), org: ctx.params.orgId ?? '' }
+    const body = await parseBody(ctx, CreateUserBody)
+    const user = await createUser(backend, orgAdmin, operationId(ctx), {
       email: body.email,
       firstName: body.first_name,
       lastName: body.last_name,
@@ -25,15 +25,15 @@ export function users(router: Router, backend: Backend): void {
   })
 
   router.get(path, async ctx => {
-    const acting = { admin: actingAdmin(ctx), org: ctx.params.orgId ?? '' }
-    const rows = await usersOf(backend, acting)
+    const orgAdmin = { admin: currentAdmin(ctx), org: ctx.params.orgId ?? '' }
+    const rows = await listOrgUsers(backend, orgAdmin)
     ctx.body = { users: rows.map(presentListedUser) }
   })
 
   router.patch(`${path}/:userId`, async ctx => {
-    const acting = { admin: actingAdmin(ctx), org: ctx.params.orgId ?? '' }
-    const body = await bodyOf(ctx, ChangeUserBody)
-    const user = await changeUser(backend, acting, ctx.params.userId ?? '', {
+    const orgAdmin = { admin: currentAdmin(ctx), org: ctx.params.orgId ?? '' }
+    const body = await parseBody(ctx, ChangeUserBody)
+    const user = await changeUser(backend, orgAdmin, ctx.params.userId ?? '', {
       email: body.email,
       firstName: body.first_name,
       lastName: body.last_name,
@@ -43,18 +43,22 @@ export function users(router: Router, backend: Backend): void {
   })
 
   router.delete(`${path}/:userId`, async ctx => {
-    const acting = { admin: actingAdmin(ctx), org: ctx.params.orgId ?? '' }
+    const orgAdmin = { admin: currentAdmin(ctx), org: ctx.params.orgId ?? '' }
     const id = ctx.params.userId ?? ''
-    await claimed(ctx, null)
-    await removeUser(actedByAdmin(ctx, backend), acting, id, operationOf(ctx))
+    await claimIdempotencyKey(ctx, null)
+    await removeUser(withAdminActor(ctx, backend), orgAdmin, id, operationId(ctx))
     ctx.body = { deleted: true, id }
   })
 
   router.post(`${path}/:userId/memory-key`, async ctx => {
-    const acting = { admin: actingAdmin(ctx), org: ctx.params.orgId ?? '' }
+    const orgAdmin = { admin: currentAdmin(ctx), org: ctx.params.orgId ?? '' }
     const id = ctx.params.userId ?? ''
-    await claimed(ctx, null)
-    const { key, rotated, createdAt } = await mintUserKey(actedByAdmin(ctx, backend), acting, id)
+    await claimIdempotencyKey(ctx, null)
+    const { key, rotated, createdAt } = await mintUserKey(
+      withAdminActor(ctx, backend),
+      orgAdmin,
+      id,
+    )
     ctx.status = 201
     ctx.body = {
       user_id: id.toLowerCase(),

@@ -1,27 +1,30 @@
 import { readFileSync } from 'node:fs'
 import type { Role } from '#shared/domain/memory.ts'
 
-export type Turn = { tag?: string; speaker: string; role: Role; text: string }
+export type EvaluationTurn = { tag?: string; speaker: string; role: Role; text: string }
 
-export type Session = { at: number; turns: Turn[] }
+export type EvaluationSession = { at: number; turns: EvaluationTurn[] }
 
-export type Question = {
+export type EvaluationQuestion = {
   kind: string
   text: string
   /** Tags of the turns that hold the answer; none when nothing answers it. */
   evidence: string[]
 }
 
-export type Conversation = { sessions: Session[]; questions: Question[] }
+export type EvaluationConversation = {
+  sessions: EvaluationSession[]
+  questions: EvaluationQuestion[]
+}
 
 /** Parts of the evaluation: `tuned` was looked at while the ranking was made, `heldout` was not. */
-export type Part = 'tuned' | 'heldout'
+export type DatasetSplit = 'tuned' | 'heldout'
 
-export const parts: readonly Part[] = ['tuned', 'heldout']
+export const datasetSplits: readonly DatasetSplit[] = ['tuned', 'heldout']
 
-const heading = /^== (\d{4}-\d\d-\d\d \d\d:\d\d)$/
-const question = /^\?\? (\w+)((?: \w+)*) \| (.+)$/
-const turn = /^(\w+)(?: \{(\w+)\})?: (.+)$/
+const sessionPattern = /^== (\d{4}-\d\d-\d\d \d\d:\d\d)$/
+const questionPattern = /^\?\? (\w+)((?: \w+)*) \| (.+)$/
+const turnPattern = /^(\w+)(?: \{(\w+)\})?: (.+)$/
 
 /**
  * Reads a conversation file. A session begins with `== date time`, a turn is `Speaker {tag}: text`
@@ -29,9 +32,9 @@ const turn = /^(\w+)(?: \{(\w+)\})?: (.+)$/
  *
  * @throws Error on a line of another form, or a tag that no turn has.
  */
-export function readConversation(part: Part, name: string): Conversation {
-  const conversation: Conversation = { sessions: [], questions: [] }
-  for (const line of linesOf(`${part}/${name}.txt`)) readLine(line, conversation)
+export function readConversation(part: DatasetSplit, name: string): EvaluationConversation {
+  const conversation: EvaluationConversation = { sessions: [], questions: [] }
+  for (const line of readLines(`${part}/${name}.txt`)) readLine(line, conversation)
   const tags = new Set(conversation.sessions.flatMap(({ turns }) => turns.map(({ tag }) => tag)))
   for (const { text, evidence } of conversation.questions) {
     for (const tag of evidence)
@@ -40,24 +43,24 @@ export function readConversation(part: Part, name: string): Conversation {
   return conversation
 }
 
-export function linesOf(file: string): string[] {
+export function readLines(file: string): string[] {
   const text = readFileSync(new URL(file, import.meta.url), 'utf8')
   return text.split('\n').filter(line => line !== '')
 }
 
-function readLine(line: string, { sessions, questions }: Conversation) {
-  const [, date] = heading.exec(line) ?? []
+function readLine(line: string, { sessions, questions }: EvaluationConversation) {
+  const [, date] = sessionPattern.exec(line) ?? []
   if (date) {
     sessions.push({ at: Date.parse(`${date.replace(' ', 'T')}Z`), turns: [] })
     return
   }
-  const [, kind, tags, asked] = question.exec(line) ?? []
-  if (kind && asked) {
+  const [, kind, tags, questionText] = questionPattern.exec(line) ?? []
+  if (kind && questionText) {
     const evidence = (tags ?? '').split(' ').filter(tag => tag !== '')
-    questions.push({ kind, text: asked, evidence: kind === 'none' ? [] : evidence })
+    questions.push({ kind, text: questionText, evidence: kind === 'none' ? [] : evidence })
     return
   }
-  const [, speaker, tag, text] = turn.exec(line) ?? []
+  const [, speaker, tag, text] = turnPattern.exec(line) ?? []
   if (!speaker || !text) throw new Error(`Not a line of a conversation: ${line}`)
   sessions.at(-1)!.turns.push({
     speaker,

@@ -1,4 +1,8 @@
-import { linesOf, type Session, type Turn } from '#scripts/bench/recall/conversation.ts'
+import {
+  readLines,
+  type EvaluationSession,
+  type EvaluationTurn,
+} from '#scripts/bench/recall/conversation.ts'
 
 export type FillerKind = 'topics' | 'chat'
 
@@ -8,28 +12,28 @@ const DAY_MS = 86_400_000
  * Sessions about nothing that is asked for, to look for evidence among: small talk of two people
  * (`chat`), or everyday requests to an assistant (`topics`). The same for the same arguments.
  */
-export function fillerSessions(
+export function createFillerSessions(
   kind: FillerKind,
   count: number,
   speakers: readonly string[],
   from: number,
   to: number,
-): Session[] {
-  const scripts = scriptsOf(kind)
-  const random = randomOf(kind.length * 7919 + count)
+): EvaluationSession[] {
+  const scripts = readScripts(kind)
+  const random = seededRandom(kind.length * 7919 + count)
   return Array.from({ length: count }, (_, i) => {
     const script = scripts[i % scripts.length]!
     const days = Math.floor((random() * (to - from)) / DAY_MS)
     const at = from + days * DAY_MS + Math.floor(random() * 40_000_000)
     const swapped = random() < 0.5 ? 1 : 0
-    return { at, turns: script.map(line => turnOf(line, swapped, speakers, random)) }
+    return { at, turns: script.map(line => toTurn(line, swapped, speakers, random)) }
   })
 }
 
-function scriptsOf(kind: FillerKind): string[][] {
+function readScripts(kind: FillerKind): string[][] {
   const scripts: string[][] = []
   let wanted = false
-  for (const line of linesOf('filler.txt')) {
+  for (const line of readLines('filler.txt')) {
     const [, name] = /^==(?: (\w+))?$/.exec(line) ?? []
     if (name) wanted = name === kind
     if (line.startsWith('==')) {
@@ -39,12 +43,12 @@ function scriptsOf(kind: FillerKind): string[][] {
   return scripts
 }
 
-function turnOf(
+function toTurn(
   line: string,
   swapped: number,
   speakers: readonly string[],
   random: () => number,
-): Turn {
+): EvaluationTurn {
   const [who = '', ...rest] = line.split(': ')
   const text = rest.join(': ').replace(/\{([^}]+)\}/g, (_, choices: string) => {
     const options = choices.split('|')
@@ -60,7 +64,7 @@ function turnOf(
 }
 
 /** A small generator of numbers in [0, 1), the same on every machine. */
-function randomOf(seed: number): () => number {
+function seededRandom(seed: number): () => number {
   let state = seed
   return () => {
     state = (state + 0x6d2b79f5) | 0

@@ -1,79 +1,81 @@
 import type { Calibration } from '#shared/domain/embedder.ts'
 import { rank } from '#shared/search/ranking/rank.ts'
-import type { Method } from '#scripts/bench/recall/methods.ts'
-import type { Vault } from '#scripts/bench/recall/vault.ts'
+import type { RecallMethod } from '#scripts/bench/recall/methods.ts'
+import type { EvaluationVault } from '#scripts/bench/recall/evaluation-vault.ts'
 
 /** Means over questions, 0 to 1. */
-export type Measures = {
+export type RecallMeasures = {
   questions: number
   /** Share of the evidence among the first k. */
   recall: Record<1 | 5 | 10 | 20, number>
   /** One over the place of the first evidence. */
-  reciprocal: number
+  reciprocalRank: number
   /** Share of questions with a turn of the right session among the first five. */
-  session: number
+  sessionRecall: number
 }
 
 const cuts = [1, 5, 10, 20] as const
 
 /** Measures by kind of question, and under `all`. */
-export function measure(
-  vaults: readonly Vault[],
-  method: Method,
+export function measureRecall(
+  vaults: readonly EvaluationVault[],
+  method: RecallMethod,
   calibration: Calibration,
-): Map<string, Measures> {
-  const measures = new Map<string, Measures>()
+): Map<string, RecallMeasures> {
+  const measures = new Map<string, RecallMeasures>()
   for (const vault of vaults) {
     for (const question of vault.questions) {
       if (question.evidence.length === 0) continue
       const ids = method(vault, question, calibration)
       for (const kind of [question.kind, 'all']) {
-        if (!measures.has(kind)) measures.set(kind, nothingMeasured())
-        addTo(measures.get(kind)!, vault, question.evidence, ids)
+        if (!measures.has(kind)) measures.set(kind, emptyMeasures())
+        addMeasurement(measures.get(kind)!, vault, question.evidence, ids)
       }
     }
   }
-  for (const measured of measures.values()) divide(measured)
+  for (const measured of measures.values()) averageMeasures(measured)
   return measures
 }
 
-function nothingMeasured(): Measures {
-  return { questions: 0, recall: { 1: 0, 5: 0, 10: 0, 20: 0 }, reciprocal: 0, session: 0 }
+function emptyMeasures(): RecallMeasures {
+  return { questions: 0, recall: { 1: 0, 5: 0, 10: 0, 20: 0 }, reciprocalRank: 0, sessionRecall: 0 }
 }
 
-function addTo(
-  measures: Measures,
-  { tagOf, sessionOf }: Vault,
+function addMeasurement(
+  measures: RecallMeasures,
+  { tagByMemory, sessionByMemory }: EvaluationVault,
   evidence: readonly string[],
   ids: readonly string[],
 ) {
-  const tags = ids.map(id => tagOf.get(id))
+  const tags = ids.map(id => tagByMemory.get(id))
   for (const cut of cuts) {
     const found = evidence.filter(tag => tags.slice(0, cut).includes(tag))
     measures.recall[cut] += found.length / evidence.length
   }
   const first = tags.findIndex(tag => tag !== undefined && evidence.includes(tag))
-  if (first >= 0) measures.reciprocal += 1 / (1 + first)
+  if (first >= 0) measures.reciprocalRank += 1 / (1 + first)
   const sessions = new Set(
-    [...tagOf].filter(([, tag]) => evidence.includes(tag)).map(([id]) => sessionOf.get(id)),
+    [...tagByMemory]
+      .filter(([, tag]) => evidence.includes(tag))
+      .map(([id]) => sessionByMemory.get(id)),
   )
-  if (ids.slice(0, 5).some(id => sessions.has(sessionOf.get(id)))) measures.session++
+  if (ids.slice(0, 5).some(id => sessions.has(sessionByMemory.get(id)))) measures.sessionRecall++
   measures.questions++
 }
 
-function divide(measures: Measures) {
+function averageMeasures(measures: RecallMeasures) {
   for (const cut of cuts) measures.recall[cut] /= measures.questions
-  measures.reciprocal /= measures.questions
-  measures.session /= measures.questions
+  measures.reciprocalRank /= measures.questions
+  measures.sessionRecall /= measures.questions
 }
 
 export type FloorMeasures = {
   /** Questions nothing in the vault answers, and how many of them got nothing. */
   unanswerable: number
-  refused: number
+  unanswerableEmpty: number
   /** Questions that are answered, and how many of them got nothing. */
   answerable: number
-  emptyHanded: number
+  answerableEmpty: number
   /** Share of all evidence that passed the floor among the first 30. */
   evidenceKept: number
   /** Mean number of rows for an answerable question. */
@@ -81,22 +83,31 @@ export type FloorMeasures = {
 }
 
 /** What `prepare` would inject: default density, with the floor. */
-export function measureFloor(vaults: readonly Vault[], calibration: Calibration): FloorMeasures {
-  const measures = { unanswerable: 0, refused: 0, answerable: 0, emptyHanded: 0, rows: 0 }
+export function measureRelevanceFloor(
+  vaults: readonly EvaluationVault[],
+  calibration: Calibration,
+): FloorMeasures {
+  const measures = {
+    unanswerable: 0,
+    unanswerableEmpty: 0,
+    answerable: 0,
+    answerableEmpty: 0,
+    rows: 0,
+  }
   let evidence = 0
   let kept = 0
-  for (const { image, now, questions, tagOf } of vaults) {
+  for (const { index, now, questions, tagByMemory } of vaults) {
     for (const { text, vector, evidence: tags } of questions) {
-      const found = rank([image], { text, vector, now, limit: 30, floor: true, calibration })
+      const found = rank([index], { text, vector, now, limit: 30, floor: true, calibration })
       if (tags.length === 0) {
         measures.unanswerable++
-        if (found.length === 0) measures.refused++
+        if (found.length === 0) measures.unanswerableEmpty++
         continue
       }
       measures.answerable++
-      if (found.length === 0) measures.emptyHanded++
+      if (found.length === 0) measures.answerableEmpty++
       measures.rows += found.length
-      const held = new Set(found.map(({ memory }) => tagOf.get(memory.id)))
+      const held = new Set(found.map(({ memory }) => tagByMemory.get(memory.id)))
       evidence += tags.length
       kept += tags.filter(tag => held.has(tag)).length
     }

@@ -1,25 +1,25 @@
 import {
-  awaitPoints,
-  isDry,
-  isUsedUp,
-  keepTime,
+  awaitRefill,
+  needsRefill,
+  isExhausted,
+  rollWindow,
   openLease,
   pointsLeft,
-  spend,
-  type Lease,
-} from '#shared/access/rate-limit/lease.ts'
+  consumePoint,
+  type QuotaLease,
+} from '#shared/access/rate-limit/quota-lease.ts'
 import type { PointStore, Quota } from '#shared/access/rate-limit/quota.ts'
 
 /** Whether a request may go on, and what to tell its client about the quota that is nearest its end. */
-export type Verdict = {
+export type RateLimitResult = {
   allowed: boolean
   quota: Quota
   /** Points left, as far as this process knows. */
-  left: number
+  remaining: number
   /** Milliseconds until the window ends. */
-  endsInMs: number
+  resetInMs: number
   /** How many this process has refused in this window, this one included. */
-  refused: number
+  refusedCount: number
   /** Who the subject belongs to, as `take` was told. */
   owner: string | undefined
 }
@@ -27,9 +27,9 @@ export type Verdict = {
 /** Counts what subjects do against all of its quotas. */
 export type Limiter = {
   /** Takes a point of every quota, or none when one is used up. */
-  take(subject: string, owner?: string): Promise<Verdict>
+  consume(subject: string, owner?: string): Promise<RateLimitResult>
   /** The refusal of a subject that is known here to have used up a quota; asks nobody. */
-  refusal(subject: string): Verdict | undefined
+  knownRefusal(subject: string): RateLimitResult | undefined
 }
 
 /**
@@ -43,59 +43,59 @@ export function createLimiter(
   quotas: readonly (Quota & { store: PointStore })[],
   { subjectsMax }: { subjectsMax: number },
 ): Limiter {
-  const known = new Map<string, Subject>()
+  const subjects = new Map<string, LimitedSubject>()
 
-  const subjectOf = (name: string): Subject => {
-    const subject = known.get(name) ?? {
+  const touchSubject = (name: string): LimitedSubject => {
+    const subject = subjects.get(name) ?? {
       leases: quotas.map(quota => openLease(quota.store, quota, name)),
     }
-    known.delete(name)
-    known.set(name, subject)
-    if (known.size > subjectsMax) known.delete(known.keys().next().value!)
+    subjects.delete(name)
+    subjects.set(name, subject)
+    if (subjects.size > subjectsMax) subjects.delete(subjects.keys().next().value!)
     return subject
   }
 
   return {
-    async take(name, owner) {
-      const subject = subjectOf(name)
+    async consume(name, owner) {
+      const subject = touchSubject(name)
       const { leases } = subject
       if (owner !== undefined) subject.owner = owner
-      for (let away = false; ;) {
-        leases.forEach(keepTime)
-        if (leases.some(isUsedUp)) return refused(subject)
+      for (let isStoreAway = false; ;) {
+        leases.forEach(rollWindow)
+        if (leases.some(isExhausted)) return recordRefusal(subject)
         // A store that is slow or away stops nobody.
-        const dry: Lease[] = away ? [] : leases.filter(isDry)
-        if (dry.length === 0) break
-        away = (await Promise.all(dry.map(awaitPoints))).includes(false)
+        const leasesToRefill: QuotaLease[] = isStoreAway ? [] : leases.filter(needsRefill)
+        if (leasesToRefill.length === 0) break
+        isStoreAway = (await Promise.all(leasesToRefill.map(awaitRefill))).includes(false)
       }
-      leases.forEach(spend)
-      const scarce = leases.toSorted((one, other) => pointsLeft(one) - pointsLeft(other))[0]!
-      return verdictOf(scarce, subject.owner)
+      leases.forEach(consumePoint)
+      const tightest = leases.toSorted((one, other) => pointsLeft(one) - pointsLeft(other))[0]!
+      return toResult(tightest, subject.owner)
     },
 
-    refusal(name) {
-      const subject = known.get(name)
-      subject?.leases.forEach(keepTime)
-      return subject?.leases.some(isUsedUp) ? refused(subject) : undefined
+    knownRefusal(name) {
+      const subject = subjects.get(name)
+      subject?.leases.forEach(rollWindow)
+      return subject?.leases.some(isExhausted) ? recordRefusal(subject) : undefined
     },
   }
 }
 
-type Subject = { leases: Lease[]; owner?: string }
+type LimitedSubject = { leases: QuotaLease[]; owner?: string }
 
-function refused({ leases, owner }: Subject): Verdict {
-  const usedUp = leases.filter(isUsedUp)
+function recordRefusal({ leases, owner }: LimitedSubject): RateLimitResult {
+  const usedUp = leases.filter(isExhausted)
   for (const lease of usedUp) lease.refused++
   // The one that lasts longest: before its end no other matters.
-  const last = usedUp.toSorted((one, other) => other.endsAt - one.endsAt)[0]!
-  return { ...verdictOf(last, owner), allowed: false }
+  const last = usedUp.toSorted((one, other) => other.resetsAt - one.resetsAt)[0]!
+  return { ...toResult(last, owner), allowed: false }
 }
 
-const verdictOf = (lease: Lease, owner: string | undefined): Verdict => ({
+const toResult = (lease: QuotaLease, owner: string | undefined): RateLimitResult => ({
   allowed: true,
   quota: lease.quota,
-  left: pointsLeft(lease),
-  endsInMs: Math.max(0, lease.endsAt - Date.now()),
-  refused: lease.refused,
+  remaining: pointsLeft(lease),
+  resetInMs: Math.max(0, lease.resetsAt - Date.now()),
+  refusedCount: lease.refused,
   owner,
 })

@@ -2,11 +2,11 @@
 export type Quota = { points: number; seconds: number }
 
 /** What of a quota is used, as all processes see it together. */
-type Usage = {
+type QuotaUsage = {
   /** Points used or lent in this window; may exceed the quota by what was asked too late. */
   taken: number
   /** Milliseconds until the window ends. */
-  endsInMs: number
+  resetInMs: number
 }
 
 /** Where the points of one quota are counted for all processes. */
@@ -16,5 +16,5 @@ export type PointStore = {
    *
    * @throws Error when it cannot be reached.
    */
-  take(subject: string, points: number): Promise<Usage>
+  take(subject: string, points: number): Promise<QuotaUsage>
 }

@@ -4,10 +4,10 @@ import { isIPv6 } from 'node:net'
  * Whom an address is counted as: itself, or with IPv6 its first 64 bits, which are one household's or
  * one machine's. An IPv4 address in IPv6 clothes is the IPv4 address.
  */
-export function householdOf(address: string): string {
-  const plain = address.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '')
-  if (!isIPv6(plain)) return plain
-  const [head = '', tail] = plain.toLowerCase().split('::')
+export function rateLimitSubnet(address: string): string {
+  const bareAddress = address.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '')
+  if (!isIPv6(bareAddress)) return bareAddress
+  const [head = '', tail] = bareAddress.toLowerCase().split('::')
   const groups = head === '' ? [] : head.split(':')
   const after = tail ? tail.split(':') : []
   const zeros = tail === undefined ? 0 : 8 - groups.length - after.length

@@ -1,17 +1,17 @@
 import { Refusal } from '#shared/core/errors.ts'
-import { isProvider, providerKeysOf } from '#shared/access/provider-key.ts'
+import { isProviderName, openProviderKeys } from '#shared/access/provider-key.ts'
 import type { OrgPolicy } from '#shared/org/org-policy.postgres.ts'
-import { openAnsweringModel } from '#shared/models/completion.ts'
+import { openCompletionModel } from '#shared/models/completion.ts'
 import { providers } from '#shared/core/provider-registry.ts'
-import type { AnsweringModel } from '#shared/models/completion-model.ts'
+import type { CompletionModel } from '#shared/models/completion-model.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
 import type { Seal } from '#shared/core/seal.ts'
 import type { Config } from '#shared/core/config.ts'
 
-export type Processor = {
+export type ProcessorModel = {
   /** Provider-prefixed. */
   model: string
-  answering: AnsweringModel
+  answeringModel: CompletionModel
 }
 
 /**
@@ -21,13 +21,13 @@ export type Processor = {
  * @param model as the provider names it; its own prefix may stand before it.
  * @throws Refusal `invalid` when the account has no key for that provider.
  */
-export async function processorOf(
+export async function openProcessor(
   backend: { postgres: Postgres; seal: Seal; config: Config },
   { account, provider }: Pick<OrgPolicy, 'account' | 'provider'>,
   model: string,
-): Promise<Processor> {
-  if (!isProvider(provider)) throw new Refusal('invalid', `No such provider: ${provider}`)
-  const keys = await providerKeysOf(backend, account)
+): Promise<ProcessorModel> {
+  if (!isProviderName(provider)) throw new Refusal('invalid', `No such provider: ${provider}`)
+  const keys = await openProviderKeys(backend, account)
   const settings = backend.config.providers[provider] ?? {}
   const apiKey = keys[provider] ?? ''
   if (!apiKey && !(provider === 'ollama' && settings.baseUrl)) {
@@ -41,6 +41,6 @@ export async function processorOf(
   const baseUrl = settings.baseUrl ?? providers[provider].baseUrl
   return {
     model: `${provider}/${name}`,
-    answering: openAnsweringModel({ provider, name, apiKey, baseUrl }),
+    answeringModel: openCompletionModel({ provider, name, apiKey, baseUrl }),
   }
 }

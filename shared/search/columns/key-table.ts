@@ -1,4 +1,4 @@
-import { grown, trimmed } from '#shared/search/columns/column.ts'
+import { ensureCapacity, trimToLength } from '#shared/search/columns/column.ts'
 
 /**
  * Finds entries by a key of a few 32-bit words. Entries are numbered in the order
@@ -16,49 +16,49 @@ export type KeyTable = {
   /** An entry is no longer found; its number and key stay. */
   drop(entry: number): void
   /** Writes the key of an entry. */
-  read(entry: number, key: Uint32Array): void
+  copyKey(entry: number, key: Uint32Array): void
   /** A table of these entries alone, numbered from 0 in the order given. */
   pick(entries: Uint32Array): KeyTable
   trim(): void
 }
 
-const placesMin = 32
+const bucketsMin = 32
 /** Beyond three quarters full, probes grow long. */
-const fullness = 0.75
+const loadFactorMax = 0.75
 
 /** @param width Words of a key. */
 export function createKeyTable(width: number): KeyTable {
   let keys = new Uint32Array(0)
   let count = 0
-  let found = 0
+  let liveCount = 0
   /** Entry + 1 at a place near its hash, 0 where nothing is; a power of two long. */
-  let places = new Uint32Array(placesMin)
+  let buckets = new Uint32Array(bucketsMin)
 
-  function homeOf(key: Uint32Array, offset: number): number {
+  function homeBucket(key: Uint32Array, offset: number): number {
     let hash = 0
     for (let i = 0; i < width; i++) {
       hash = Math.imul(hash ^ key[offset + i]!, 0x9e3779b1)
       hash ^= hash >>> 15
     }
-    return hash & (places.length - 1)
+    return hash & (buckets.length - 1)
   }
 
-  function isAt(place: number, key: Uint32Array): boolean {
-    const offset = (places[place]! - 1) * width
+  function holdsKey(bucket: number, key: Uint32Array): boolean {
+    const offset = (buckets[bucket]! - 1) * width
     for (let i = 0; i < width; i++) if (keys[offset + i] !== key[i]) return false
     return true
   }
 
-  function occupy(entry: number) {
-    let place = homeOf(keys, entry * width)
-    while (places[place] !== 0) place = (place + 1) & (places.length - 1)
-    places[place] = entry + 1
+  function insertEntry(entry: number) {
+    let bucket = homeBucket(keys, entry * width)
+    while (buckets[bucket] !== 0) bucket = (bucket + 1) & (buckets.length - 1)
+    buckets[bucket] = entry + 1
   }
 
-  function widen() {
-    const entries = places.filter(place => place !== 0)
-    places = new Uint32Array(places.length * 2)
-    for (const entry of entries) occupy(entry - 1)
+  function rehash() {
+    const entries = buckets.filter(bucket => bucket !== 0)
+    buckets = new Uint32Array(buckets.length * 2)
+    for (const entry of entries) insertEntry(entry - 1)
   }
 
   return {
@@ -66,43 +66,43 @@ export function createKeyTable(width: number): KeyTable {
       return count
     },
     get bytes() {
-      return keys.byteLength + places.byteLength
+      return keys.byteLength + buckets.byteLength
     },
 
     find(key) {
-      let place = homeOf(key, 0)
-      while (places[place] !== 0) {
-        if (isAt(place, key)) return places[place]! - 1
-        place = (place + 1) & (places.length - 1)
+      let bucket = homeBucket(key, 0)
+      while (buckets[bucket] !== 0) {
+        if (holdsKey(bucket, key)) return buckets[bucket]! - 1
+        bucket = (bucket + 1) & (buckets.length - 1)
       }
       return -1
     },
 
     add(key) {
-      keys = grown(keys, (count + 1) * width)
+      keys = ensureCapacity(keys, (count + 1) * width)
       keys.set(key, count * width)
-      if (found + 1 > places.length * fullness) widen()
-      occupy(count)
-      found++
+      if (liveCount + 1 > buckets.length * loadFactorMax) rehash()
+      insertEntry(count)
+      liveCount++
       return count++
     },
 
     drop(entry) {
-      const mask = places.length - 1
-      let hole = homeOf(keys, entry * width)
-      while (places[hole] !== entry + 1) hole = (hole + 1) & mask
+      const mask = buckets.length - 1
+      let hole = homeBucket(keys, entry * width)
+      while (buckets[hole] !== entry + 1) hole = (hole + 1) & mask
       // Whoever was pushed past the hole moves up, so that every probe still ends where it should.
-      for (let place = (hole + 1) & mask; places[place] !== 0; place = (place + 1) & mask) {
-        const home = homeOf(keys, (places[place]! - 1) * width)
-        if (((place - home) & mask) < ((place - hole) & mask)) continue
-        places[hole] = places[place]!
-        hole = place
+      for (let bucket = (hole + 1) & mask; buckets[bucket] !== 0; bucket = (bucket + 1) & mask) {
+        const home = homeBucket(keys, (buckets[bucket]! - 1) * width)
+        if (((bucket - home) & mask) < ((bucket - hole) & mask)) continue
+        buckets[hole] = buckets[bucket]!
+        hole = bucket
       }
-      places[hole] = 0
-      found--
+      buckets[hole] = 0
+      liveCount--
     },
 
-    read(entry, key) {
+    copyKey(entry, key) {
       for (let i = 0; i < width; i++) key[i] = keys[entry * width + i]!
     },
 
@@ -114,7 +114,7 @@ export function createKeyTable(width: number): KeyTable {
     },
 
     trim() {
-      keys = trimmed(keys, count * width)
+      keys = trimToLength(keys, count * width)
     },
   }
 }

@@ -1,31 +1,31 @@
-import { grown, picked, trimmed } from '#shared/search/columns/column.ts'
+import { ensureCapacity, selectRows, trimToLength } from '#shared/search/columns/column.ts'
 
 /** When records are over; where none ever is they take no room. */
-export type Endings = {
+export type ExpiryColumn = {
   readonly bytes: number
-  put(record: number, expiresAt: number | undefined): void
-  of(record: number): number | undefined
+  set(record: number, expiresAt: number | undefined): void
+  get(record: number): number | undefined
   /** These records alone, numbered from 0 in the order given. */
-  pick(records: Uint32Array): Endings
+  pick(records: Uint32Array): ExpiryColumn
   trim(count: number): void
 }
 
 /** A moment of 0 stands for none. */
-export function createEndings(held = new Float64Array(0)): Endings {
-  let column = held
+export function createExpiryColumn(initial = new Float64Array(0)): ExpiryColumn {
+  let column = initial
   return {
     get bytes() {
       return column.byteLength
     },
-    put(record, expiresAt) {
+    set(record, expiresAt) {
       if (expiresAt === undefined) return
-      column = grown(column, record + 1)
+      column = ensureCapacity(column, record + 1)
       column[record] = expiresAt
     },
-    of: record => column[record] || undefined,
-    pick: records => createEndings(column.length > 0 ? picked(column, records) : column),
+    get: record => column[record] || undefined,
+    pick: records => createExpiryColumn(column.length > 0 ? selectRows(column, records) : column),
     trim(count) {
-      column = trimmed(column, Math.min(count, column.length))
+      column = trimToLength(column, Math.min(count, column.length))
     },
   }
 }

@@ -1,7 +1,7 @@
 import type { Memory, Tier } from '#shared/domain/memory.ts'
-import { grown, trimmed } from '#shared/search/columns/column.ts'
-import { createIds } from '#shared/search/index/ids.ts'
-import { createRecords, type Records } from '#shared/search/index/records.ts'
+import { ensureCapacity, trimToLength } from '#shared/search/columns/column.ts'
+import { createUuidTable } from '#shared/search/index/uuid-table.ts'
+import { createMemoryColumns, type MemoryColumns } from '#shared/search/index/memory-columns.ts'
 import { createWordIndex, type WordIndex } from '#shared/search/words/word-index.ts'
 
 /**
@@ -9,71 +9,71 @@ import { createWordIndex, type WordIndex } from '#shared/search/words/word-index
  * came. Rows change their numbers, slots do not, so a late memory or a removal
  * never rewrites texts or word lists.
  */
-export type Shelf = {
+export type SlotStore = {
   /** Slots in use, dead ones included. */
   readonly count: number
   readonly bytes: number
-  readonly words: WordIndex
+  readonly wordIndex: WordIndex
   /** What the slots say. */
-  readonly records: Omit<Records, 'add' | 'pick' | 'trim' | 'bytes'>
+  readonly records: Omit<MemoryColumns, 'add' | 'pick' | 'trim' | 'bytes'>
   /** The slot of an id, or -1. */
   find(id: string): number
   id(slot: number): string
   /** Puts a memory into a new slot, at a row. */
   add(memory: Memory, row: number): number
   /** A slot is dead from now on: its id is unknown, its words are found no more. */
-  drop(slot: number): void
+  markDead(slot: number): void
   row(slot: number): number
   setRow(slot: number, row: number): void
-  read(slot: number): Memory
+  readMemory(slot: number): Memory
   /** Gives dead slots back when they have become many; true when slots have new numbers. */
-  tidy(): boolean
+  compact(): boolean
   /** Gives back the room kept for growing. */
   trim(): void
 }
 
 /** The row of a dead slot. */
-const nowhere = 0xffffffff
+const deadRow = 0xffffffff
 
 /** Dead slots stay until they are this share of all, and this many. */
-const deadShare = 1 / 5
-const deadMin = 256
+const compactDeadShare = 1 / 5
+const compactDeadMin = 256
 
-export function createShelf(tier: Tier, termsOf: (text: string) => string[]): Shelf {
-  let ids = createIds()
-  let records = createRecords()
+export function createSlotStore(tier: Tier, termsOf: (text: string) => string[]): SlotStore {
+  let ids = createUuidTable()
+  let records = createMemoryColumns()
   let rows = new Uint32Array(0)
-  let dead = 0
-  const words = createWordIndex({ termsOf, rowsOf: () => rows })
+  let deadCount = 0
+  const wordIndex = createWordIndex({ termsOf, rowBySlot: () => rows })
 
   return {
     get count() {
       return records.count
     },
     get bytes() {
-      return ids.bytes + records.bytes + words.bytes + rows.byteLength
+      return ids.bytes + records.bytes + wordIndex.bytes + rows.byteLength
     },
     get records() {
       return records
     },
-    words,
+    wordIndex,
     find: id => ids.find(id),
     id: slot => ids.id(slot),
 
     add(memory, row) {
       const slot = ids.add(memory.id)
       records.add(memory)
-      words.add(slot, memory.text)
-      rows = grown(rows, slot + 1)
+      wordIndex.add(slot, memory.text)
+      rows = ensureCapacity(rows, slot + 1)
       rows[slot] = row
       return slot
     },
 
-    drop(slot) {
+    markDead(slot) {
       ids.drop(slot)
-      rows[slot] = nowhere
-      words.remove(slot)
-      dead++
+      rows[slot] = deadRow
+      wordIndex.remove(slot)
+      deadCount++
     },
 
     row: slot => rows[slot]!,
@@ -81,7 +81,7 @@ export function createShelf(tier: Tier, termsOf: (text: string) => string[]): Sh
       rows[slot] = row
     },
 
-    read(slot) {
+    readMemory(slot) {
       const importance = records.importance(slot)
       const speaker = records.speaker(slot)
       const expiresAt = records.expiresAt(slot)
@@ -90,32 +90,32 @@ export function createShelf(tier: Tier, termsOf: (text: string) => string[]): Sh
         tier,
         role: records.role(slot),
         text: records.text(slot),
-        at: records.at(slot),
+        at: records.timeAt(slot),
         tokens: records.tokens(slot),
         ...(importance !== undefined && { importance }),
         ...(speaker !== undefined && { speaker }),
         ...(expiresAt !== undefined && { expiresAt }),
-        ...records.label(slot),
+        ...records.tagsAndAuthor(slot),
       }
     },
 
-    tidy() {
-      if (dead < deadMin || dead < records.count * deadShare) return false
+    compact() {
+      if (deadCount < compactDeadMin || deadCount < records.count * compactDeadShare) return false
       const slots = Uint32Array.from({ length: records.count }, (_, slot) => slot)
-      const alive = slots.filter(slot => rows[slot] !== nowhere)
-      ids = ids.pick(alive)
-      records = records.pick(alive)
-      words.pick(alive)
-      rows = alive.map(slot => rows[slot]!)
-      dead = 0
+      const liveSlots = slots.filter(slot => rows[slot] !== deadRow)
+      ids = ids.pick(liveSlots)
+      records = records.pick(liveSlots)
+      wordIndex.pick(liveSlots)
+      rows = liveSlots.map(slot => rows[slot]!)
+      deadCount = 0
       return true
     },
 
     trim() {
       ids.trim()
       records.trim()
-      words.trim()
-      rows = trimmed(rows, records.count)
+      wordIndex.trim()
+      rows = trimToLength(rows, records.count)
     },
   }
 }

@@ -1,13 +1,17 @@
 import { tiers, type EmbeddedMemory, type Memory, type Tier } from '#shared/domain/memory.ts'
-import { createBlock, type Block, type BlockWriter } from '#shared/search/index/block.ts'
+import {
+  createTierIndex,
+  type TierIndex,
+  type TierIndexWriter,
+} from '#shared/search/index/tier-index.ts'
 import type { Codec } from '#shared/search/vectors/codec.ts'
-import { isUuid } from '#shared/search/index/ids.ts'
+import { isLowerCaseUuid } from '#shared/search/index/uuid-table.ts'
 import { codecOf, type Precision } from '#shared/search/vectors/precision.ts'
 
 /** All that a vault, or one session of it, remembers in one space of vectors; in memory. */
-export type Image = {
+export type VaultIndex = {
   readonly dimension: number
-  readonly blocks: Readonly<Record<Tier, Block>>
+  readonly byTier: Readonly<Record<Tier, TierIndex>>
   /**
    * Inserts or replaces by id; of the same id twice, the last one counts. Any
    * number in any order, but rows newer than all others cost least. Ids are
@@ -26,7 +30,7 @@ export type Image = {
   trim(): void
 }
 
-export type ImageOptions = {
+export type VaultIndexOptions = {
   dimension: number
   /** `int8` (default) errs by 0.0002 in a cosine, `float32` takes four times the memory. */
   precision?: Precision
@@ -34,40 +38,49 @@ export type ImageOptions = {
   termsOf: (text: string) => string[]
 }
 
-export function createImage({ dimension, precision = 'int8', termsOf }: ImageOptions): Image {
+export function createVaultIndex({
+  dimension,
+  precision = 'int8',
+  termsOf,
+}: VaultIndexOptions): VaultIndex {
   const codec = codecOf(dimension, precision)
-  const nothing = emptyBlockOf(codec)
-  const blocks: Record<Tier, BlockWriter> = { 1: nothing, 2: nothing, 3: nothing }
-  const own = () => tiers.map(tier => blocks[tier]).filter(block => block !== nothing)
+  const emptyTierIndex = sharedEmptyTierIndex(codec)
+  const byTier: Record<Tier, TierIndexWriter> = {
+    1: emptyTierIndex,
+    2: emptyTierIndex,
+    3: emptyTierIndex,
+  }
+  const filledTierIndexes = () =>
+    tiers.map(tier => byTier[tier]).filter(block => block !== emptyTierIndex)
 
   return {
     dimension,
-    blocks,
+    byTier,
     get bytes() {
-      return own().reduce((sum, block) => sum + block.bytes, bytesEmpty)
+      return filledTierIndexes().reduce((sum, block) => sum + block.bytes, emptyVaultIndexBytes)
     },
 
     put(memories) {
-      for (const memory of memories) check(memory, dimension)
-      const last = new Map(memories.map(memory => [memory.id, memory]))
+      for (const memory of memories) validateMemory(memory, dimension)
+      const lastById = new Map(memories.map(memory => [memory.id, memory]))
       for (const tier of tiers) {
-        const here = [...last.values()].filter(memory => memory.tier === tier)
-        const elsewhere = [...last.values()].filter(memory => memory.tier !== tier)
-        blocks[tier].remove(elsewhere.map(memory => memory.id))
-        if (here.length === 0) continue
-        if (blocks[tier] === nothing) blocks[tier] = createBlock(tier, codec, termsOf)
-        blocks[tier].put(here)
+        const inTier = [...lastById.values()].filter(memory => memory.tier === tier)
+        const inOtherTiers = [...lastById.values()].filter(memory => memory.tier !== tier)
+        byTier[tier].remove(inOtherTiers.map(memory => memory.id))
+        if (inTier.length === 0) continue
+        if (byTier[tier] === emptyTierIndex) byTier[tier] = createTierIndex(tier, codec, termsOf)
+        byTier[tier].put(inTier)
       }
     },
 
     remove(ids) {
-      for (const block of own()) block.remove(ids)
+      for (const block of filledTierIndexes()) block.remove(ids)
     },
 
-    has: id => own().some(block => block.has(id)),
+    has: id => filledTierIndexes().some(block => block.has(id)),
 
     find(id) {
-      for (const block of own()) {
+      for (const block of filledTierIndexes()) {
         const memory = block.find(id)
         if (memory) return memory
       }
@@ -75,27 +88,27 @@ export function createImage({ dimension, precision = 'int8', termsOf }: ImageOpt
     },
 
     trim() {
-      for (const block of own()) block.trim()
+      for (const block of filledTierIndexes()) block.trim()
     },
   }
 }
 
 /** An image without memories. */
-const bytesEmpty = 1_500
+const emptyVaultIndexBytes = 1_500
 
-const emptyBlocks = new Map<Codec, BlockWriter>()
+const emptyTierIndexes = new Map<Codec, TierIndexWriter>()
 
 /** Stands for every tier without memories: a block of its own would take 19 KB of objects. */
-function emptyBlockOf(codec: Codec): BlockWriter {
-  const known = emptyBlocks.get(codec)
+function sharedEmptyTierIndex(codec: Codec): TierIndexWriter {
+  const known = emptyTierIndexes.get(codec)
   if (known) return known
-  const block = createBlock(1, codec, () => [])
-  emptyBlocks.set(codec, block)
+  const block = createTierIndex(1, codec, () => [])
+  emptyTierIndexes.set(codec, block)
   return block
 }
 
-function check({ id, vector }: EmbeddedMemory, dimension: number) {
-  if (!isUuid(id)) throw new TypeError('A memory id is a lower-case UUID')
+function validateMemory({ id, vector }: EmbeddedMemory, dimension: number) {
+  if (!isLowerCaseUuid(id)) throw new TypeError('A memory id is a lower-case UUID')
   if (vector.length !== dimension) {
     throw new TypeError(
       `A vector of ${vector.length} numbers does not belong to a space of ${dimension}`,

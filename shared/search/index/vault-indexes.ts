@@ -1,9 +1,9 @@
 import type { EmbeddedMemory, VaultScope } from '#shared/domain/memory.ts'
-import { audienceKey, type Audience } from '#shared/domain/visibility.ts'
-import type { Image } from '#shared/search/index/vault-index.ts'
+import { visibilityKey, type Visibility } from '#shared/domain/visibility.ts'
+import type { VaultIndex } from '#shared/search/index/vault-index.ts'
 
 /** One space of vectors in a vault, or in a session of it (`null`: the core vault). */
-export type SpaceRef = {
+export type IndexRef = {
   scope: VaultScope
   session: string | null
   space: string
@@ -12,27 +12,27 @@ export type SpaceRef = {
    * Of a shared vault: who looks. Those who may see the same share an image, which holds what they may
    * see and nothing else, so that what is hidden from them neither counts nor costs anything.
    */
-  audience?: Audience
+  audience?: Visibility
 }
 
 /** Where images come from. */
-export type ImageSource = {
+export type IndexSource = {
   /**
    * Hands over every memory of the space in batches, best in order of time. What
    * is read is at least as new as the revision of the scope.
    */
-  load(ref: SpaceRef, onBatch: (rows: EmbeddedMemory[]) => void): Promise<void>
+  load(ref: IndexRef, onBatch: (rows: EmbeddedMemory[]) => void): Promise<void>
   /**
    * What changed after revision `since`: ids to remove, and then rows to put; or
    * null when only reading everything anew can tell.
    */
-  changes(ref: SpaceRef, since: number): Promise<{ put: EmbeddedMemory[]; remove: string[] } | null>
+  changes(ref: IndexRef, since: number): Promise<{ put: EmbeddedMemory[]; remove: string[] } | null>
   /** Rough size in bytes, before anything is read. */
-  measure(ref: SpaceRef): Promise<number>
+  estimateBytes(ref: IndexRef): Promise<number>
 }
 
 /** The images this process holds within a budget of bytes; the least recently asked for go. */
-export type Images = {
+export type VaultIndexes = {
   /**
    * The image of a space, at least as new as the revision of the scope, and never
    * of an earlier epoch than the image held: as it is, brought up to date with what
@@ -43,187 +43,194 @@ export type Images = {
    * `await`: rank without awaiting between two looks at an image. Rejects with
    * whatever the source rejects with; the next caller tries again.
    */
-  get(ref: SpaceRef): Promise<Image | 'too-large'>
+  get(ref: IndexRef): Promise<VaultIndex | 'too-large'>
   /** Lets go of everything about a vault, loads in progress included. */
   forget(vault: string): void
   /** Bytes of the images held, and of those being loaded as measured. */
   readonly bytes: number
   readonly budget: number
   /** Number of images. */
-  readonly held: number
-  stats(): ImageStats
+  readonly count: number
+  stats(): VaultIndexStats
 }
 
-type ImageStats = { hits: number; loads: number; refreshes: number; evictions: number }
+type VaultIndexStats = { hits: number; loads: number; refreshes: number; evictions: number }
 
-export type ImagesOptions = {
+export type VaultIndexesOptions = {
   budgetBytes: number
-  createImage: (options: { dimension: number }) => Image
+  createIndex: (options: { dimension: number }) => VaultIndex
   now?: () => number
 }
 
-type Version = { epoch: number; revision: number }
+type IndexVersion = { epoch: number; revision: number }
 
 /** An image, or the verdict that there is no room for it. */
-type Held = Version & { image: Image | 'too-large'; bytes: number; since: number }
+type CacheEntry = IndexVersion & {
+  index: VaultIndex | 'too-large'
+  bytes: number
+  cachedAt: number
+}
 
 /** A load or refresh in progress, and the version it leads to. */
-type Work = Version & { outcome: Promise<Image | 'too-large' | 'superseded'> }
+type PendingLoad = IndexVersion & { outcome: Promise<VaultIndex | 'too-large' | 'superseded'> }
 
 /** Vaults seldom shrink, and measuring a large one is slow: until then its verdict stands. */
-const verdictMs = 600_000
+const tooLargeTtlMs = 600_000
 /** A verdict counts as this much, so that verdicts are thrown out like images. */
-const verdictBytes = 1_000
+const tooLargeEntryBytes = 1_000
 
-const tooMuch = new Error('An image grew past the budget while it was loaded')
+const budgetExceeded = new Error('An image grew past the budget while it was loaded')
 
-export function createImages(source: ImageSource, options: ImagesOptions): Images {
-  const { budgetBytes, createImage, now = Date.now } = options
+export function createVaultIndexes(
+  source: IndexSource,
+  options: VaultIndexesOptions,
+): VaultIndexes {
+  const { budgetBytes, createIndex, now = Date.now } = options
   /** Least recently asked first. */
-  const held = new Map<string, Held>()
-  const working = new Map<string, Work>()
-  const stats: ImageStats = { hits: 0, loads: 0, refreshes: 0, evictions: 0 }
-  let heldBytes = 0
+  const entries = new Map<string, CacheEntry>()
+  const pending = new Map<string, PendingLoad>()
+  const stats: VaultIndexStats = { hits: 0, loads: 0, refreshes: 0, evictions: 0 }
+  let cachedBytes = 0
   let loadingBytes = 0
 
   /** What is held, if it will do; it is the most recently asked from now on. */
-  function hit(key: string, ref: SpaceRef): Image | 'too-large' | undefined {
-    const entry = held.get(key)
-    if (!entry || !(isVerdict(entry, ref) || covers(entry, ref.scope))) return undefined
-    held.delete(key)
-    held.set(key, entry)
+  function lookUp(key: string, ref: IndexRef): VaultIndex | 'too-large' | undefined {
+    const entry = entries.get(key)
+    if (!entry || !(isKnownTooLarge(entry, ref) || covers(entry, ref.scope))) return undefined
+    entries.delete(key)
+    entries.set(key, entry)
     stats.hits++
-    return entry.image
+    return entry.index
   }
 
-  function isVerdict({ image, epoch, since }: Held, { scope }: SpaceRef): boolean {
-    return image === 'too-large' && epoch >= scope.epoch && now() - since < verdictMs
+  function isKnownTooLarge({ index, epoch, cachedAt }: CacheEntry, { scope }: IndexRef): boolean {
+    return index === 'too-large' && epoch >= scope.epoch && now() - cachedAt < tooLargeTtlMs
   }
 
-  function start(key: string, ref: SpaceRef): Work {
+  function start(key: string, ref: IndexRef): PendingLoad {
     const { epoch, revision } = ref.scope
-    const work: Work = { epoch, revision, outcome: Promise.resolve('superseded') }
+    const pendingLoad: PendingLoad = { epoch, revision, outcome: Promise.resolve('superseded') }
     // Begins when `working` knows it: that is how it sees whether it is still wanted.
-    work.outcome = Promise.resolve()
-      .then(() => bringUp(key, ref, () => working.get(key) === work))
+    pendingLoad.outcome = Promise.resolve()
+      .then(() => refreshOrLoad(key, ref, () => pending.get(key) === pendingLoad))
       .finally(() => {
-        if (working.get(key) === work) working.delete(key)
+        if (pending.get(key) === pendingLoad) pending.delete(key)
       })
-    working.set(key, work)
-    return work
+    pending.set(key, pendingLoad)
+    return pendingLoad
   }
 
-  async function bringUp(key: string, ref: SpaceRef, wanted: () => boolean) {
-    const entry = held.get(key)
-    if (entry && entry.image !== 'too-large' && entry.epoch === ref.scope.epoch) {
+  async function refreshOrLoad(key: string, ref: IndexRef, isCurrent: () => boolean) {
+    const entry = entries.get(key)
+    if (entry && entry.index !== 'too-large' && entry.epoch === ref.scope.epoch) {
       const changes = await source.changes(ref, entry.revision)
-      if (!wanted()) return 'superseded'
+      if (!isCurrent()) return 'superseded'
       if (changes) {
         drop(key)
-        entry.image.remove(changes.remove)
-        entry.image.put(changes.put)
+        entry.index.remove(changes.remove)
+        entry.index.put(changes.put)
         stats.refreshes++
-        return hold(key, ref, entry.image)
+        return store(key, ref, entry.index)
       }
     }
     drop(key)
-    const image = await load(ref)
-    if (!wanted()) return 'superseded'
-    return image === 'no-room' ? 'too-large' : hold(key, ref, image)
+    const index = await loadIndex(ref)
+    if (!isCurrent()) return 'superseded'
+    return index === 'no-room' ? 'too-large' : store(key, ref, index)
   }
 
-  async function load(ref: SpaceRef): Promise<Image | 'too-large' | 'no-room'> {
-    const size = await source.measure(ref)
+  async function loadIndex(ref: IndexRef): Promise<VaultIndex | 'too-large' | 'no-room'> {
+    const size = await source.estimateBytes(ref)
     if (size > budgetBytes) return 'too-large'
     // Other loads take the room for now: no verdict on this vault.
     if (loadingBytes + size > budgetBytes) return 'no-room'
 
     loadingBytes += size
-    makeRoom()
+    evictToBudget()
     try {
-      const image = createImage({ dimension: ref.dimension })
+      const index = createIndex({ dimension: ref.dimension })
       await source.load(ref, rows => {
-        image.put(rows)
-        if (image.bytes > budgetBytes) throw tooMuch
+        index.put(rows)
+        if (index.bytes > budgetBytes) throw budgetExceeded
       })
-      image.trim()
+      index.trim()
       stats.loads++
-      return image
+      return index
     } catch (error) {
-      if (error !== tooMuch) throw error
+      if (error !== budgetExceeded) throw error
       return 'too-large'
     } finally {
       loadingBytes -= size
     }
   }
 
-  function hold(key: string, { scope }: SpaceRef, loaded: Image | 'too-large') {
+  function store(key: string, { scope }: IndexRef, loaded: VaultIndex | 'too-large') {
     const fits = loaded !== 'too-large' && loaded.bytes <= budgetBytes
-    const image = fits ? loaded : 'too-large'
-    const bytes = fits ? loaded.bytes : verdictBytes
+    const index = fits ? loaded : 'too-large'
+    const bytes = fits ? loaded.bytes : tooLargeEntryBytes
     const { epoch, revision } = scope
-    held.set(key, { image, bytes, epoch, revision, since: now() })
-    heldBytes += bytes
-    makeRoom()
-    return image
+    entries.set(key, { index, bytes, epoch, revision, cachedAt: now() })
+    cachedBytes += bytes
+    evictToBudget()
+    return index
   }
 
   function drop(key: string): boolean {
-    heldBytes -= held.get(key)?.bytes ?? 0
-    return held.delete(key)
+    cachedBytes -= entries.get(key)?.bytes ?? 0
+    return entries.delete(key)
   }
 
   /** What is being worked on stays: somebody has just asked for it. */
-  function makeRoom() {
-    for (const key of held.keys()) {
-      if (heldBytes + loadingBytes <= budgetBytes) return
-      if (!working.has(key) && drop(key)) stats.evictions++
+  function evictToBudget() {
+    for (const key of entries.keys()) {
+      if (cachedBytes + loadingBytes <= budgetBytes) return
+      if (!pending.has(key) && drop(key)) stats.evictions++
     }
   }
 
   return {
     async get(ref) {
-      const key = keyOf(ref)
+      const key = cacheKey(ref)
       for (;;) {
-        const image = hit(key, ref)
-        if (image) return image
+        const index = lookUp(key, ref)
+        if (index) return index
 
-        const underway = working.get(key)
-        if (underway && !covers(underway, ref.scope) && underway.epoch === ref.scope.epoch) {
+        const current = pending.get(key)
+        if (current && !covers(current, ref.scope) && current.epoch === ref.scope.epoch) {
           // Too early for us, but it goes on from where it ends. Its failure is not ours.
-          await underway.outcome.catch(() => 'superseded')
+          await current.outcome.catch(() => 'superseded')
           continue
         }
-        const work = underway && covers(underway, ref.scope) ? underway : start(key, ref)
-        const outcome = await work.outcome
+        const pendingLoad = current && covers(current, ref.scope) ? current : start(key, ref)
+        const outcome = await pendingLoad.outcome
         if (outcome !== 'superseded') return outcome
       }
     },
 
     forget(vault) {
-      const own = (key: string) => key.startsWith(`${vault}\n`)
-      for (const key of [...working.keys()].filter(own)) working.delete(key)
-      for (const key of [...held.keys()].filter(own)) drop(key)
+      const belongsToVault = (key: string) => key.startsWith(`${vault}\n`)
+      for (const key of [...pending.keys()].filter(belongsToVault)) pending.delete(key)
+      for (const key of [...entries.keys()].filter(belongsToVault)) drop(key)
     },
 
     get bytes() {
-      return heldBytes + loadingBytes
+      return cachedBytes + loadingBytes
     },
     budget: budgetBytes,
-    get held() {
-      return [...held.values()].filter(({ image }) => image !== 'too-large').length
+    get count() {
+      return [...entries.values()].filter(({ index }) => index !== 'too-large').length
     },
     stats: () => ({ ...stats }),
   }
 }
 
-function keyOf({ scope, session, space, audience }: SpaceRef): string {
+function cacheKey({ scope, session, space, audience }: IndexRef): string {
   const part = session === null ? 'core' : `session ${session}`
-  const seen = audience && !audience.wildcard ? [audienceKey(audience)] : []
-  return [scope.vault, space, ...seen, part].join('\n')
+  const visibility = audience && !audience.wildcard ? [visibilityKey(audience)] : []
+  return [scope.vault, space, ...visibility, part].join('\n')
 }
 
-function covers(have: Version, wanted: Version): boolean {
+function covers(have: IndexVersion, wanted: IndexVersion): boolean {
   return (
     have.epoch > wanted.epoch || (have.epoch === wanted.epoch && have.revision >= wanted.revision)
   )

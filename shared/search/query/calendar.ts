@@ -1,9 +1,9 @@
-import { foldText } from '#shared/search/words/scripts.ts'
+import { foldText } from '#shared/search/words/writing-systems.ts'
 
 const DAY_MS = 86_400_000
 
 /** Event times meant by a question: the span itself, and how precisely it was named. */
-export type Span = { from: number; to: number }
+export type TimeSpan = { from: number; to: number }
 
 const monthNames = [
   'january jan januar enero janvier gennaio janeiro января январь ocak',
@@ -47,39 +47,39 @@ export const seasons: Readonly<Record<string, number>> = {
 }
 
 /** Nobody's clock is UTC: a day is told from noon before to noon after. */
-const clockSlackMs = DAY_MS / 2
+const timezoneSlackMs = DAY_MS / 2
 
 /** One or several days that begin at a moment of the UTC day given. */
-export function daysFrom(year: number, month: number, day: number, days = 1): Span {
+export function daySpan(year: number, month: number, day: number, days = 1): TimeSpan {
   const start = Date.UTC(year, month, day)
-  return { from: start - clockSlackMs, to: start + days * DAY_MS + clockSlackMs }
+  return { from: start - timezoneSlackMs, to: start + days * DAY_MS + timezoneSlackMs }
 }
 
-export function monthSpan(year: number, month: number, count = 1): Span {
+export function monthSpan(year: number, month: number, count = 1): TimeSpan {
   return {
-    from: Date.UTC(year, month, 1) - clockSlackMs,
-    to: Date.UTC(year, month + count, 1) + clockSlackMs,
+    from: Date.UTC(year, month, 1) - timezoneSlackMs,
+    to: Date.UTC(year, month + count, 1) + timezoneSlackMs,
   }
 }
 
-export function yearSpan(year: number): Span {
+export function yearSpan(year: number): TimeSpan {
   return monthSpan(year, 0, 12)
 }
 
 /** Whole days, ending with the day that holds `now`, or `ago` days earlier. */
-export function lastDays(now: number, days: number, ago = 0): Span {
-  const { year, month, day } = dateOf(now)
-  return daysFrom(year, month, day - ago - days + 1, days)
+export function lastDaysSpan(now: number, days: number, ago = 0): TimeSpan {
+  const { year, month, day } = utcDateOf(now)
+  return daySpan(year, month, day - ago - days + 1, days)
 }
 
 /** The calendar week, Monday to Sunday, that lies `ago` weeks back. */
-export function weekSpan(now: number, ago: number): Span {
-  const { year, month, day } = dateOf(now)
+export function weekSpan(now: number, ago: number): TimeSpan {
+  const { year, month, day } = utcDateOf(now)
   const sinceMonday = (new Date(now).getUTCDay() + 6) % 7
-  return daysFrom(year, month, day - sinceMonday - 7 * ago, 7)
+  return daySpan(year, month, day - sinceMonday - 7 * ago, 7)
 }
 
-export function dateOf(now: number): { year: number; month: number; day: number } {
+export function utcDateOf(now: number): { year: number; month: number; day: number } {
   const date = new Date(now)
   return { year: date.getUTCFullYear(), month: date.getUTCMonth(), day: date.getUTCDate() }
 }

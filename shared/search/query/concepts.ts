@@ -1,30 +1,30 @@
-import type { AskedTerm } from '#shared/search/query/question.ts'
-import { relatedTo } from '#shared/search/words/related.ts'
-import { slipsOf } from '#shared/search/words/spelling.ts'
-import { isKnownWord } from '#shared/search/words/term-weights.ts'
-import { saidBy } from '#shared/search/words/words.ts'
+import type { QueryTerm } from '#shared/search/query/parse-query.ts'
+import { relatedTerms } from '#shared/search/words/related-terms.ts'
+import { spellingVariants } from '#shared/search/words/spelling-variants.ts'
+import { isCommonWord } from '#shared/search/words/term-weights.ts'
+import { speakerMarker } from '#shared/search/words/index-terms.ts'
 import type { WeightedTerm, WordIndex } from '#shared/search/words/word-index.ts'
 
 /** One thing a question asks for, and all the terms a text may name it by. */
 export type Concept = {
   readonly terms: readonly WeightedTerm[]
   /** What naming it once by its own word is worth; more of the same adds nothing. */
-  readonly worth: number
+  readonly maxScore: number
 }
 
 export type Concepts = {
-  readonly found: readonly Concept[]
+  readonly matched: readonly Concept[]
   /** The worth of everything asked for, found anywhere or not. */
-  readonly whole: number
+  readonly maxTotal: number
   /** Marks of the speakers whom the question names. */
-  readonly speakers: readonly string[]
+  readonly speakerMarkers: readonly string[]
 }
 
 export type ConceptWeights = {
   /** Words of related meaning, against the word itself. */
   related: number
   /** A word that is one slip away from one nobody has used. */
-  slip: number
+  misspelling: number
   /** The name of a speaker, which texts of the others mention. */
   speaker: number
 }
@@ -34,65 +34,80 @@ const conceptsMax = 24
 /** Related words are looked up for questions only: a long text brings its own. */
 const relatedConceptsMax = 12
 const relatedMax = 40
-const slippedMax = 3
+const correctedTermsMax = 3
 /**
  * Rows that hold none of the words, beside the real ones: in a vault of three memories a word that
  * one of them holds is still worth nearly as much as a word that none holds.
  */
-const imaginedRows = 100
+const smoothingRows = 100
 /** The worth of a word nobody has used, where a related word may stand for it. */
-const absentWorth = 4
+const unknownTermScore = 4
 
 /**
  * Weighs what a question asks for against the words of the blocks searched, all of them together:
  * a word of few memories is worth more. Costs one look-up for each word, related word and block.
  */
-export function conceptsOf(
-  asked: readonly AskedTerm[],
+export function buildConcepts(
+  queryTerms: readonly QueryTerm[],
   indexes: readonly WordIndex[],
   weights: ConceptWeights,
 ): Concepts {
-  const count = indexes.reduce((sum, index) => sum + index.count, imaginedRows)
-  const frequency = (term: string) => indexes.reduce((sum, index) => sum + index.frequency(term), 0)
-  const rarity = (holders: number) => Math.log(1 + (count - holders + 0.5) / (holders + 0.5))
+  const count = indexes.reduce((sum, index) => sum + index.count, smoothingRows)
+  const frequency = (term: string) =>
+    indexes.reduce((sum, index) => sum + index.documentFrequency(term), 0)
+  const rarity = (rowsWithTerm: number) =>
+    Math.log(1 + (count - rowsWithTerm + 0.5) / (rowsWithTerm + 0.5))
 
-  const own = asked
+  const weighted = queryTerms
     .map(({ term, weight }) => {
-      const holders = frequency(term)
-      return { term, weight, holders, worth: weight * rarity(holders) }
+      const rowsWithTerm = frequency(term)
+      return { term, weight, holders: rowsWithTerm, worth: weight * rarity(rowsWithTerm) }
     })
     .sort((a, b) => b.worth - a.worth)
     .slice(0, conceptsMax)
-  const names = new Set(own.map(({ term }) => term))
-  const speakers: string[] = []
-  const found: Concept[] = []
-  let whole = 0
-  let slipped = 0
+  const ownTerms = new Set(weighted.map(({ term }) => term))
+  const speakerMarkers: string[] = []
+  const matched: Concept[] = []
+  let maxTotal = 0
+  let correctedCount = 0
 
-  for (const { term, weight, holders, worth } of own) {
-    const speaks = frequency(saidBy + term) > 0
-    if (speaks) speakers.push(saidBy + term)
-    const factor = speaks ? weights.speaker : 1
-    const terms: WeightedTerm[] = holders > 0 ? [{ term, weight: worth * factor }] : []
+  for (const { term, weight, holders: rowsWithTerm, worth } of weighted) {
+    const isSpeaker = frequency(speakerMarker + term) > 0
+    if (isSpeaker) speakerMarkers.push(speakerMarker + term)
+    const factor = isSpeaker ? weights.speaker : 1
+    const terms: WeightedTerm[] = rowsWithTerm > 0 ? [{ term, weight: worth * factor }] : []
 
-    if (holders === 0 && !speaks && slipped < slippedMax && !isKnownWord(term)) {
-      slipped++
-      for (const slip of slipsOf(term)) {
-        const near = frequency(slip)
-        if (near > 0) terms.push({ term: slip, weight: weight * weights.slip * rarity(near) })
+    if (
+      rowsWithTerm === 0 &&
+      !isSpeaker &&
+      correctedCount < correctedTermsMax &&
+      !isCommonWord(term)
+    ) {
+      correctedCount++
+      for (const variant of spellingVariants(term)) {
+        const rowsWithVariant = frequency(variant)
+        if (rowsWithVariant > 0)
+          terms.push({
+            term: variant,
+            weight: weight * weights.misspelling * rarity(rowsWithVariant),
+          })
       }
     }
-    if (own.length <= relatedConceptsMax && !speaks) {
-      for (const related of relatedTo(term).slice(0, relatedMax)) {
-        const near = names.has(related.term) ? 0 : frequency(related.term)
-        if (near === 0) continue
-        const rare = Math.min(rarity(near), holders > 0 ? rarity(holders) : absentWorth + 1)
+    if (weighted.length <= relatedConceptsMax && !isSpeaker) {
+      for (const related of relatedTerms(term).slice(0, relatedMax)) {
+        const rowsWithVariant = ownTerms.has(related.term) ? 0 : frequency(related.term)
+        if (rowsWithVariant === 0) continue
+        const rare = Math.min(
+          rarity(rowsWithVariant),
+          rowsWithTerm > 0 ? rarity(rowsWithTerm) : unknownTermScore + 1,
+        )
         terms.push({ term: related.term, weight: weight * weights.related * related.weight * rare })
       }
     }
-    const most = factor * (holders > 0 || terms.length === 0 ? worth : weight * absentWorth)
-    whole += most
-    if (terms.length > 0) found.push({ terms, worth: most })
+    const maxScore =
+      factor * (rowsWithTerm > 0 || terms.length === 0 ? worth : weight * unknownTermScore)
+    maxTotal += maxScore
+    if (terms.length > 0) matched.push({ terms, maxScore })
   }
-  return { found, whole, speakers }
+  return { matched, maxTotal, speakerMarkers }
 }

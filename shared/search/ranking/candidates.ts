@@ -1,9 +1,9 @@
-import type { Span } from '#shared/search/query/calendar.ts'
-import type { Neighbours } from '#shared/search/ranking/adjacent-turns.ts'
-import type { Place } from '#shared/search/ranking/source-position.ts'
+import type { TimeSpan } from '#shared/search/query/calendar.ts'
+import type { AdjacentTurns } from '#shared/search/ranking/adjacent-turns.ts'
+import type { SearchRange } from '#shared/search/ranking/search-range.ts'
 import { createRowSet, type RowSet } from '#shared/search/ranking/row-set.ts'
 import { topRows } from '#shared/search/ranking/top-rows.ts'
-import type { WordTable } from '#shared/search/ranking/word-table.ts'
+import type { WordScores } from '#shared/search/ranking/score-words.ts'
 
 export type Candidates = {
   /** Ascending. */
@@ -14,76 +14,83 @@ export type Candidates = {
   complete: boolean
 }
 
-export type Search = {
+export type CandidateQuery = {
   vector: Float32Array | null
-  table: WordTable
-  times: readonly Span[]
+  wordScores: WordScores
+  times: readonly TimeSpan[]
   /** How many rows to take by meaning and by words each. */
-  reach: number
+  candidateCount: number
 }
 
 /** So many of the best rows bring those said around them, which may hold the answer. */
-const leadersMax = 16
+const contextSeedsMax = 16
 /** Of a time that is named, this many of its rows are looked at whatever they say. */
-const timedMax = 60
-const timedRowsMax = 4 * timedMax
+const rowsPerTimeMax = 60
+const timeRowsMax = 4 * rowsPerTimeMax
 
 /**
  * The rows of a place worth a closer look: best by words, best by meaning, what was said around
  * the best of both, and events of the times that are named.
  */
-export function candidatesIn(
-  place: Place,
-  { firstLender, lastLender }: Neighbours,
-  search: Search,
+export function findCandidates(
+  range: SearchRange,
+  { firstContextRow, lastContextRow }: AdjacentTurns,
+  search: CandidateQuery,
 ): Candidates {
-  const { block, first, end, open } = place
-  const { table, vector, reach } = search
+  const { tierIndex, first, end, allowsAll } = range
+  const { wordScores, vector, candidateCount } = search
   const rows = createRowSet(first, end)
-  const byWords = topRows(table.sums, table.holders, reach)
+  const byWords = topRows(wordScores.totals, wordScores.matchingRows, candidateCount)
   for (let i = 0; i < byWords.length; i++) byWords[i]! += first
-  const byMeaning = vector ? nearRowsIn(place, vector, reach) : []
+  const byMeaning = vector ? nearestAllowedRows(range, vector, candidateCount) : []
 
   for (const best of [byWords, byMeaning]) {
     for (let i = 0; i < best.length; i++) rows.add(best[i]!)
-    for (let i = 0; i < Math.min(leadersMax, best.length); i++) {
+    for (let i = 0; i < Math.min(contextSeedsMax, best.length); i++) {
       const row = best[i]!
       // Whoever lends to a row is near enough to borrow from it.
-      const last = lastLender(row)
-      for (let near = firstLender(row); near <= last; near++) rows.add(near)
+      const last = lastContextRow(row)
+      for (let near = firstContextRow(row); near <= last; near++) rows.add(near)
     }
   }
-  addTimed(place, search, rows)
+  addRowsWithinTimes(range, search, rows)
 
   const all = rows.ascending()
-  const allowed = open ? all : all.filter(row => place.allows(row))
+  const allowed = allowsAll ? all : all.filter(row => range.allows(row))
   return {
     rows: allowed,
-    cosines: vector ? block.glances(vector, allowed) : new Float32Array(allowed.length),
-    complete: reach >= end - first || rows.size >= end - first,
+    cosines: vector
+      ? tierIndex.approximateCosines(vector, allowed)
+      : new Float32Array(allowed.length),
+    complete: candidateCount >= end - first || rows.size >= end - first,
   }
 }
 
 /** Best first. */
-function nearRowsIn(
-  { block, first, end, open, allows }: Place,
+function nearestAllowedRows(
+  { tierIndex, first, end, allowsAll, allows }: SearchRange,
   vector: Float32Array,
-  reach: number,
+  candidateCount: number,
 ): Uint32Array {
-  if (open) return block.nearRows(vector, reach, first, end)
+  if (allowsAll) return tierIndex.approximateNearest(vector, candidateCount, first, end)
   // Rows of low importance are found and thrown away: ask for more of them.
-  return block.nearRows(vector, reach * 8, first, end).filter(allows)
+  return tierIndex.approximateNearest(vector, candidateCount * 8, first, end).filter(allows)
 }
 
-function addTimed({ block, first, end }: Place, { times, vector }: Search, rows: RowSet) {
-  const most = rows.size + timedRowsMax
+function addRowsWithinTimes(
+  { tierIndex, first, end }: SearchRange,
+  { times, vector }: CandidateQuery,
+  rows: RowSet,
+) {
+  const sizeMax = rows.size + timeRowsMax
   for (const time of times) {
-    const span = block.range(time.from, time.to)
+    const span = tierIndex.range(time.from, time.to)
     const from = Math.max(first, span.first)
     const to = Math.min(end, span.end)
-    if (from >= to || rows.size >= most) continue
-    if (vector && to - from > timedMax) {
-      for (const row of block.nearRows(vector, timedMax, from, to)) rows.add(row)
-    } else for (let row = from; row < Math.min(to, from + timedMax); row++) rows.add(row)
+    if (from >= to || rows.size >= sizeMax) continue
+    if (vector && to - from > rowsPerTimeMax) {
+      for (const row of tierIndex.approximateNearest(vector, rowsPerTimeMax, from, to))
+        rows.add(row)
+    } else for (let row = from; row < Math.min(to, from + rowsPerTimeMax); row++) rows.add(row)
   }
 }

@@ -1,43 +1,51 @@
 import type { Concepts } from '#shared/search/query/concepts.ts'
-import type { Place } from '#shared/search/ranking/source-position.ts'
-import type { Reading } from '#shared/search/query/question.ts'
-import { foldText } from '#shared/search/words/scripts.ts'
-import { counts, dates } from '#shared/search/words/words.ts'
+import type { SearchRange } from '#shared/search/ranking/search-range.ts'
+import type { ParsedQuery } from '#shared/search/query/parse-query.ts'
+import { foldText } from '#shared/search/words/writing-systems.ts'
+import { numberMarker, timeMarker } from '#shared/search/words/index-terms.ts'
 
 /** A side of the conversation is a weaker hint than a name. */
-const roleHint = 0.8
+const roleHintStrength = 0.8
 
 /** For each row: 1 when who said it is named in the question, less when the side asked for did. */
-export function nameHints(
-  place: Place,
+export function speakerHints(
+  range: SearchRange,
   rows: Uint32Array,
-  asked: { text: string; reading: Reading; concepts: Concepts },
+  query: { text: string; reading: ParsedQuery; concepts: Concepts },
 ): Float32Array {
-  const { block } = place
+  const { tierIndex } = range
   const hints = new Float32Array(rows.length)
-  const { role } = asked.reading
+  const { role } = query.reading
   if (role) {
-    for (let i = 0; i < rows.length; i++) if (block.role(rows[i]!) === role) hints[i] = roleHint
+    for (let i = 0; i < rows.length; i++)
+      if (tierIndex.role(rows[i]!) === role) hints[i] = roleHintStrength
   }
-  const isNamed = namedIn(asked.text)
+  const isNamed = createSpeakerMatcher(query.text)
   for (let i = 0; i < rows.length; i++) {
-    const speaker = block.speakerOf(rows[i]!)
+    const speaker = tierIndex.speaker(rows[i]!)
     if (speaker !== undefined && isNamed(speaker)) hints[i] = 1
   }
-  markRows(place, rows, asked.concepts.speakers, hints)
+  applyMarkerHints(range, rows, query.concepts.speakerMarkers, hints)
   return hints
 }
 
 /** For each row: 1 when it holds a number where one is asked for, a time where one is. */
-export function kindHints(place: Place, rows: Uint32Array, reading: Reading): Float32Array {
+export function answerTypeHints(
+  range: SearchRange,
+  rows: Uint32Array,
+  reading: ParsedQuery,
+): Float32Array {
   const hints = new Float32Array(rows.length)
-  const marks = [...(reading.wantsNumber ? [counts] : []), ...(reading.wantsTime ? [dates] : [])]
-  markRows(place, rows, marks, hints)
+  const markers = [
+    ...(reading.wantsNumber ? [numberMarker] : []),
+    ...(reading.wantsTime ? [timeMarker] : []),
+  ]
+  applyMarkerHints(range, rows, markers, hints)
   return hints
 }
 
 /** Asks once for each speaker: a conversation has few. */
-function namedIn(text: string): (speaker: string) => boolean {
+function createSpeakerMatcher(text: string): (speaker: string) => boolean {
   const known = new Map<string, boolean>()
   let words: Set<string> | undefined
   return speaker => {
@@ -52,18 +60,18 @@ function namedIn(text: string): (speaker: string) => boolean {
   }
 }
 
-let sums = new Float32Array(0)
+let scratchSums = new Float32Array(0)
 
-function markRows(
-  { block, first, end }: Place,
+function applyMarkerHints(
+  { tierIndex, first, end }: SearchRange,
   rows: Uint32Array,
-  marks: readonly string[],
+  markers: readonly string[],
   hints: Float32Array,
 ) {
-  if (marks.length === 0) return
-  const terms = marks.map(term => ({ term, weight: 1 }))
-  if (sums.length < end - first) sums = new Float32Array(end - first)
-  sums.fill(0, 0, end - first)
-  block.words.scores(terms, first, end, sums)
-  for (let i = 0; i < rows.length; i++) if (sums[rows[i]! - first]! > 0) hints[i] = 1
+  if (markers.length === 0) return
+  const terms = markers.map(term => ({ term, weight: 1 }))
+  if (scratchSums.length < end - first) scratchSums = new Float32Array(end - first)
+  scratchSums.fill(0, 0, end - first)
+  tierIndex.wordIndex.scoreRows(terms, first, end, scratchSums)
+  for (let i = 0; i < rows.length; i++) if (scratchSums[rows[i]! - first]! > 0) hints[i] = 1
 }

@@ -1,18 +1,26 @@
 import type { Calibration } from '#shared/domain/embedder.ts'
 import type { Memory, Tier } from '#shared/domain/memory.ts'
 import { blendTiers } from '#shared/search/ranking/blend.ts'
-import { conceptsOf } from '#shared/search/query/concepts.ts'
-import { measured, type Signals, type Weights } from '#shared/search/ranking/fuse.ts'
-import type { Image } from '#shared/search/index/vault-index.ts'
-import { judge, type Inquiry, type Judged } from '#shared/search/ranking/score-candidates.ts'
-import { favourOrder } from '#shared/search/ranking/order.ts'
-import { placesOf, type Place } from '#shared/search/ranking/source-position.ts'
-import { readQuestion } from '#shared/search/query/question.ts'
-import { scoreOf } from '#shared/search/ranking/score.ts'
-import { uniqueTexts } from '#shared/search/ranking/unique.ts'
-import { saidBy } from '#shared/search/words/words.ts'
+import { buildConcepts } from '#shared/search/query/concepts.ts'
+import {
+  defaultWeights,
+  type Signals,
+  type RankingWeights,
+} from '#shared/search/ranking/fuse-signals.ts'
+import type { VaultIndex } from '#shared/search/index/vault-index.ts'
+import {
+  scoreCandidates,
+  type RankingQuery,
+  type ScoredRow,
+} from '#shared/search/ranking/score-candidates.ts'
+import { boostByTimeOrder } from '#shared/search/ranking/boost-by-time.ts'
+import { buildSearchRanges, type SearchRange } from '#shared/search/ranking/search-range.ts'
+import { parseSearchQuery } from '#shared/search/query/parse-query.ts'
+import { scoreFromCosine } from '#shared/search/ranking/calibrated-score.ts'
+import { uniqueTexts } from '#shared/search/ranking/unique-texts.ts'
+import { speakerMarker } from '#shared/search/words/index-terms.ts'
 
-export type Question = {
+export type SearchQuery = {
   text: string
   /** Null when the question could not be embedded: then its words alone are looked for. */
   vector: Float32Array | null
@@ -30,11 +38,11 @@ export type Question = {
   /** Leave out whatever is not relevant, even if nothing remains. */
   floor: boolean
   /** Leave out rows with these texts, as if they were not there. */
-  without?: { has(textHash: number, textOf: () => string): boolean } | undefined
+  excludeTexts?: { has(textHash: number, textOf: () => string): boolean } | undefined
   calibration: Calibration
 }
 
-export type Found = {
+export type SearchHit = {
   memory: Memory
   /** Calibrated similarity, 0 to 1; without a vector the share of the question's words it names. */
   score: number
@@ -42,16 +50,16 @@ export type Found = {
   relevance: number
   signals: Signals
   /** Index of the image it comes from. */
-  image: number
+  indexNumber: number
 }
 
 /** Rows looked at closely, by meaning and by words each, beside those that are asked for. */
-const reachMin = 48
+const candidatesMin = 48
 /** When copies of the same texts fill the reach, it is widened by this factor. */
-const widening = 8
+const candidateGrowth = 8
 
 /** What its words, its own and lent, must share with the question to be relevant by them alone. */
-const wordsFloor = 0.35
+const wordRelevanceFloor = 0.35
 /** Beside a relevant row, others need only so much of the floor and of the best row's strength. */
 const companionFloor = 0.35
 const companionShare = 0.15
@@ -64,65 +72,67 @@ const companionShare = 0.15
  * no others.
  */
 export function rank(
-  images: readonly Image[],
-  question: Question,
-  weights: Weights = measured,
-): Found[] {
-  const { text, vector, now, limit, calibration } = question
-  const places = placesOf(images, question)
-  if (limit < 1 || places.length === 0) return []
-  const reading = readQuestion(text, now)
-  const indexes = places.map(({ block }) => block.words)
-  const concepts = conceptsOf(reading.terms, indexes, weights)
-  const inquiry = { text, vector, now, calibration, reading, concepts, weights }
+  vaultIndexes: readonly VaultIndex[],
+  query: SearchQuery,
+  weights: RankingWeights = defaultWeights,
+): SearchHit[] {
+  const { text, vector, now, limit, calibration } = query
+  const ranges = buildSearchRanges(vaultIndexes, query)
+  if (limit < 1 || ranges.length === 0) return []
+  const reading = parseSearchQuery(text, now)
+  const wordIndexes = ranges.map(({ tierIndex }) => tierIndex.wordIndex)
+  const concepts = buildConcepts(reading.terms, wordIndexes, weights)
+  const rankingQuery = { text, vector, now, calibration, reading, concepts, weights }
 
-  const all = rankRows(places, inquiry, question)
-  const ranked = question.floor ? relevantOf(all, inquiry) : all.filter(isRelated)
-  const chosen = question.tiers ? ranked.slice(0, limit) : blendTiers(ranked, limit)
-  if (vector) lookAgain(chosen, vector, calibration)
-  return chosen.map(({ place, row, relevance, signals }) => ({
-    memory: place.block.memory(row),
+  const all = rankRows(ranges, rankingQuery, query)
+  const ranked = query.floor ? filterRelevant(all, rankingQuery) : all.filter(isRelated)
+  const chosen = query.tiers ? ranked.slice(0, limit) : blendTiers(ranked, limit)
+  if (vector) rescore(chosen, vector, calibration)
+  return chosen.map(({ range, row, relevance, signals }) => ({
+    memory: range.tierIndex.memory(row),
     score: vector ? signals.similarity : signals.words,
     relevance,
     signals,
-    image: place.image,
+    indexNumber: range.indexNumber,
   }))
 }
 
 /** First sight is enough to rank by; the score that clients read and compare is exact. */
-function lookAgain(chosen: readonly Judged[], vector: Float32Array, calibration: Calibration) {
-  for (const [{ block }, own] of Map.groupBy(chosen, ({ place }) => place)) {
-    const cosines = block.cosines(
+function rescore(chosen: readonly ScoredRow[], vector: Float32Array, calibration: Calibration) {
+  for (const [{ tierIndex }, rows] of Map.groupBy(chosen, ({ range }) => range)) {
+    const cosines = tierIndex.cosines(
       vector,
-      own.map(({ row }) => row),
+      rows.map(({ row }) => row),
     )
-    own.forEach(({ signals }, i) => (signals.similarity = scoreOf(cosines[i]!, calibration)))
+    rows.forEach(
+      ({ signals }, i) => (signals.similarity = scoreFromCosine(cosines[i]!, calibration)),
+    )
   }
 }
 
 /** All rows worth it in order of relevance, each text once. */
 function rankRows(
-  places: readonly Place[],
-  inquiry: Inquiry,
-  { limit, without }: Pick<Question, 'limit' | 'without'>,
-): Judged[] {
-  const isWanted = ({ place: { block }, row }: Judged): boolean =>
-    !without?.has(block.textHash(row), () => block.memory(row).text)
-  for (let reach = Math.max(reachMin, limit); ; reach *= widening) {
-    const looks = places.map(place => judge(place, inquiry, reach))
-    const seen = looks.flatMap(look => look.judged)
-    const judged = seen.filter(isWanted)
-    favourOrder(judged, inquiry.reading.order)
-    judged.sort((a, b) => b.relevance - a.relevance || b.at - a.at)
-    const unique = uniqueTexts(judged)
-    const crowded = unique.length < limit && unique.length < seen.length
-    if (!crowded || looks.every(look => look.complete)) return unique
+  ranges: readonly SearchRange[],
+  rankingQuery: RankingQuery,
+  { limit, excludeTexts }: Pick<SearchQuery, 'limit' | 'excludeTexts'>,
+): ScoredRow[] {
+  const isWanted = ({ range: { tierIndex }, row }: ScoredRow): boolean =>
+    !excludeTexts?.has(tierIndex.textHash(row), () => tierIndex.memory(row).text)
+  for (let candidateCount = Math.max(candidatesMin, limit); ; candidateCount *= candidateGrowth) {
+    const passes = ranges.map(place => scoreCandidates(place, rankingQuery, candidateCount))
+    const scored = passes.flatMap(pass => pass.judged)
+    const wanted = scored.filter(isWanted)
+    boostByTimeOrder(wanted, rankingQuery.reading.order)
+    wanted.sort((a, b) => b.relevance - a.relevance || b.at - a.at)
+    const unique = uniqueTexts(wanted)
+    const saturatedByDuplicates = unique.length < limit && unique.length < scored.length
+    if (!saturatedByDuplicates || passes.every(pass => pass.complete)) return unique
   }
 }
 
-function isRelated({ signals }: Judged): boolean {
-  const { similarity, words, neighbours, time } = signals
-  return similarity > 0 || words > 0 || neighbours > 0 || time > 0
+function isRelated({ signals }: ScoredRow): boolean {
+  const { similarity, words, context, time } = signals
+  return similarity > 0 || words > 0 || context > 0 || time > 0
 }
 
 /**
@@ -130,30 +140,36 @@ function isRelated({ signals }: Judged): boolean {
  * a question that is answered once is mostly answered by several turns. What has nothing to do with
  * the question by itself comes along only as the reply to a row that is surely relevant.
  */
-function relevantOf(ranked: readonly Judged[], inquiry: Inquiry): Judged[] {
-  const strengths = ranked.map(judged => strengthOf(judged, inquiry))
+function filterRelevant(ranked: readonly ScoredRow[], rankingQuery: RankingQuery): ScoredRow[] {
+  const strengths = ranked.map(judged => relevanceStrength(judged, rankingQuery))
   const best = Math.max(0, ...strengths)
   if (best < 1) return []
-  const least = Math.max(companionFloor, best * companionShare)
-  const owns = ranked.map(judged => strengthOf(judged, inquiry, { lent: false }))
-  const sure = Map.groupBy(
-    ranked.filter((_, i) => owns[i]! >= 1),
-    ({ place }) => place,
+  const strengthMin = Math.max(companionFloor, best * companionShare)
+  const ownStrengths = ranked.map(judged =>
+    relevanceStrength(judged, rankingQuery, { lent: false }),
   )
-  const isReply = ({ place, row }: Judged) => sure.get(place)?.some(said => said.row === row - 1)
-  return ranked.filter((judged, i) => strengths[i]! >= least && (owns[i]! > 0 || isReply(judged)))
+  const relevantRows = Map.groupBy(
+    ranked.filter((_, i) => ownStrengths[i]! >= 1),
+    ({ range }) => range,
+  )
+  const isReply = ({ range, row }: ScoredRow) =>
+    relevantRows.get(range)?.some(relevantRow => relevantRow.row === row - 1)
+  return ranked.filter(
+    (judged, i) => strengths[i]! >= strengthMin && (ownStrengths[i]! > 0 || isReply(judged)),
+  )
 }
 
 /** 1 and up is relevant by itself. */
-function strengthOf(
-  { signals }: Judged,
-  { calibration, reading, concepts }: Inquiry,
+function relevanceStrength(
+  { signals }: ScoredRow,
+  { calibration, reading, concepts }: RankingQuery,
   { lent }: { lent: boolean } = { lent: true },
 ): number {
-  const { similarity, words, neighbours, time } = signals
-  const strength = similarity / calibration.floor + (words + (lent ? neighbours : 0)) / wordsFloor
-  const isNothingElseAsked = reading.besideTimes.every(term =>
-    concepts.speakers.includes(saidBy + term),
+  const { similarity, words, context, time } = signals
+  const strength =
+    similarity / calibration.floor + (words + (lent ? context : 0)) / wordRelevanceFloor
+  const asksOnlyTimeOrSpeaker = reading.nonTimeTerms.every(term =>
+    concepts.speakerMarkers.includes(speakerMarker + term),
   )
-  return isNothingElseAsked ? strength + time : strength
+  return asksOnlyTimeOrSpeaker ? strength + time : strength
 }

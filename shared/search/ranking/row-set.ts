@@ -6,24 +6,24 @@ export type RowSet = {
 }
 
 /** The number of the set that a row was put into last: a new set clears nothing. */
-let owners = new Uint32Array(0)
-let sets = 0
+let lastSetOfRow = new Uint32Array(0)
+let setCount = 0
 
 /** An empty set of rows of [first, end). Good until the next one is made. */
 export function createRowSet(first: number, end: number): RowSet {
-  if (owners.length < end - first || sets === 0xffffffff) {
-    owners = new Uint32Array(end - first)
-    sets = 0
+  if (lastSetOfRow.length < end - first || setCount === 0xffffffff) {
+    lastSetOfRow = new Uint32Array(end - first)
+    setCount = 0
   }
-  const own = ++sets
+  const setNumber = ++setCount
   const rows: number[] = []
   return {
     get size() {
       return rows.length
     },
     add(row) {
-      if (owners[row - first] === own) return
-      owners[row - first] = own
+      if (lastSetOfRow[row - first] === setNumber) return
+      lastSetOfRow[row - first] = setNumber
       rows.push(row)
     },
     ascending: () => new Uint32Array(rows).sort(),

@@ -8,14 +8,14 @@ const histogram = new Uint32Array(bins)
  */
 export function topRows(values: Float32Array, rows: Uint32Array, wanted: number): number[] {
   if (rows.length === 0 || wanted <= 0) return []
-  const least = rows.length <= wanted ? 0 : leastOfTop(values, rows, wanted)
+  const threshold = rows.length <= wanted ? 0 : topThreshold(values, rows, wanted)
   const top: number[] = []
-  for (let i = 0; i < rows.length; i++) if (values[rows[i]!]! >= least) top.push(rows[i]!)
+  for (let i = 0; i < rows.length; i++) if (values[rows[i]!]! >= threshold) top.push(rows[i]!)
   return top.sort((a, b) => values[b]! - values[a]! || b - a).slice(0, Math.ceil(wanted * 1.5))
 }
 
 /** A value that at least `wanted` rows reach: sorting them all would cost ten times as much. */
-function leastOfTop(values: Float32Array, rows: Uint32Array, wanted: number): number {
+function topThreshold(values: Float32Array, rows: Uint32Array, wanted: number): number {
   let most = 0
   for (let i = 0; i < rows.length; i++) most = Math.max(most, values[rows[i]!]!)
   histogram.fill(0)

@@ -1,105 +1,111 @@
-import type { Codec, Question } from '#shared/search/vectors/codec.ts'
-import { scan, type Ranked } from '#shared/search/vectors/scan.ts'
-import { isSketchable } from '#shared/search/vectors/prefilter.ts'
-import { chunkMax, sketchOf, type Chunk } from '#shared/search/vectors/vector-chunk.ts'
+import type { Codec, EncodedQuery } from '#shared/search/vectors/codec.ts'
+import { scan, type ScanResult } from '#shared/search/vectors/scan.ts'
+import { isPrefilterUseful } from '#shared/search/vectors/quantized-prefilter.ts'
+import { chunkRowsMax, prefilterOf, type VectorChunk } from '#shared/search/vectors/vector-chunk.ts'
 
 /** Rows `from` to `to` of a chunk. */
-export type Piece = {
-  chunk: Chunk
+export type ChunkRange = {
+  chunk: VectorChunk
   from: number
   to: number
   /** The number the first row of the chunk has among all rows. */
-  start: number
+  rowOffset: number
 }
 
 /** Asking every piece for everything costs 0.1 ms: it is asked for its share and this more. */
-const shareFactor = 1.25
-const shareMin = 16
+const overfetchFactor = 1.25
+const overfetchMin = 16
 
 /** The `k` rows of all pieces whose product with the question is largest, by first sight. */
 export function bestRows(
   codec: Codec,
-  pieces: readonly Piece[],
-  question: Question,
+  ranges: readonly ChunkRange[],
+  query: EncodedQuery,
   k: number,
-): Ranked {
-  const total = pieces.reduce((sum, piece) => sum + sizeOf(piece), 0)
-  const found = pieces.map(piece => {
-    const fair = Math.ceil((sizeOf(piece) / total) * k)
-    const most = Math.min(k, Math.ceil(fair * shareFactor) + shareMin)
-    return scanPiece(codec, piece, question, { most, sure: fair })
+): ScanResult {
+  const total = ranges.reduce((sum, range) => sum + rowCountOf(range), 0)
+  const results = ranges.map(range => {
+    const fairShare = Math.ceil((rowCountOf(range) / total) * k)
+    const limit = Math.min(k, Math.ceil(fairShare * overfetchFactor) + overfetchMin)
+    return scanChunkRange(codec, range, query, { limit, topCount: fairShare })
   })
-  const best = found.reduce((one, other) => merged(one, other, k))
+  const best = results.reduce((one, other) => mergeRanked(one, other, k))
 
   // Where even the last answer made it, there may be more: the best rows need not be spread evenly.
   const worst = best.dots.at(-1)!
-  const cutShort = (ranked: Ranked, piece: Piece) =>
-    ranked.rows.length < Math.min(k, sizeOf(piece)) && ranked.dots.at(-1)! > worst
-  if (!found.some((ranked, i) => cutShort(ranked, pieces[i]!))) return best
-  return pieces
-    .map((piece, i) =>
-      cutShort(found[i]!, piece)
-        ? scanPiece(codec, piece, question, { most: k, sure: k })
-        : found[i]!,
+  const isTruncated = (ranked: ScanResult, range: ChunkRange) =>
+    ranked.rows.length < Math.min(k, rowCountOf(range)) && ranked.dots.at(-1)! > worst
+  if (!results.some((ranked, i) => isTruncated(ranked, ranges[i]!))) return best
+  return ranges
+    .map((range, i) =>
+      isTruncated(results[i]!, range)
+        ? scanChunkRange(codec, range, query, { limit: k, topCount: k })
+        : results[i]!,
     )
-    .reduce((one, other) => merged(one, other, k))
+    .reduce((one, other) => mergeRanked(one, other, k))
 }
 
-function sizeOf({ from, to }: Piece): number {
+function rowCountOf({ from, to }: ChunkRange): number {
   return to - from
 }
 
 /** How many rows are returned, and how many of the best are nearly always among them. */
-type Wanted = { most: number; sure: number }
+type ScanLimits = { limit: number; topCount: number }
 
-function scanPiece(codec: Codec, piece: Piece, question: Question, wanted: Wanted): Ranked {
-  const { rows, dots } = scanRange(codec, piece, question, wanted)
-  const { start } = piece
-  for (let i = 0; i < rows.length; i++) rows[i]! += start
+function scanChunkRange(
+  codec: Codec,
+  range: ChunkRange,
+  query: EncodedQuery,
+  wanted: ScanLimits,
+): ScanResult {
+  const { rows, dots } = scanRows(codec, range, query, wanted)
+  const { rowOffset } = range
+  for (let i = 0; i < rows.length; i++) rows[i]! += rowOffset
   return { rows, dots }
 }
 
 /** Rows of a chunk by their numbers in it. */
-function scanRange(
+function scanRows(
   codec: Codec,
-  { chunk, from, to }: Piece,
-  question: Question,
-  { most, sure }: Wanted,
-): Ranked {
+  { chunk, from, to }: ChunkRange,
+  query: EncodedQuery,
+  { limit, topCount }: ScanLimits,
+): ScanResult {
   const { dimension } = codec
   const { values } = chunk.rows
-  const sketch = isSketchable(to - from, dimension) ? sketchOf(codec, chunk) : null
-  const likely = sketch?.likely(question.values as Int8Array, from, to, sure)
-  if (likely) {
-    const some = roomFor(values, likely.length * dimension)
-    for (let i = 0; i < likely.length; i++) copyRow(values, likely[i]!, some, i, dimension)
-    const { rows, dots } = scan(some, likely.length, question.values, most)
-    return { rows: rows.map(place => likely[place]!), dots }
+  const prefilter = isPrefilterUseful(to - from, dimension) ? prefilterOf(codec, chunk) : null
+  const candidates = prefilter?.candidates(query.values as Int8Array, from, to, topCount)
+  if (candidates) {
+    const gathered = scratchFor(values, candidates.length * dimension)
+    for (let i = 0; i < candidates.length; i++)
+      copyRow(values, candidates[i]!, gathered, i, dimension)
+    const { rows, dots } = scan(gathered, candidates.length, query.values, limit)
+    return { rows: rows.map(place => candidates[place]!), dots }
   }
-  if (from === 0) return scan(values, to, question.values, most)
+  if (from === 0) return scan(values, to, query.values, limit)
   // A scan begins at the start of a buffer.
-  const copy = roomFor(values, (to - from) * dimension)
+  const copy = scratchFor(values, (to - from) * dimension)
   copy.set(values.subarray(from * dimension, to * dimension))
-  const { rows, dots } = scan(copy, to - from, question.values, most)
+  const { rows, dots } = scan(copy, to - from, query.values, limit)
   return { rows: rows.map(row => row + from), dots }
 }
 
 /** The products of some rows, each given by its chunk and its number there, in their order. */
-export function productsOf(
+export function dotProducts(
   { dimension }: Codec,
   count: number,
-  rowAt: (index: number) => { chunk: Chunk; row: number },
-  question: Question,
+  rowAt: (index: number) => { chunk: VectorChunk; row: number },
+  query: EncodedQuery,
 ): Float32Array {
   const products = new Float32Array(count)
-  const some = roomFor(question.values, Math.min(count, chunkMax) * dimension)
-  for (let done = 0; done < count; done += chunkMax) {
-    const part = Math.min(chunkMax, count - done)
+  const gathered = scratchFor(query.values, Math.min(count, chunkRowsMax) * dimension)
+  for (let done = 0; done < count; done += chunkRowsMax) {
+    const part = Math.min(chunkRowsMax, count - done)
     for (let i = 0; i < part; i++) {
       const { chunk, row } = rowAt(done + i)
-      copyRow(chunk.rows.values, row, some, i, dimension)
+      copyRow(chunk.rows.values, row, gathered, i, dimension)
     }
-    const { rows, dots } = scan(some, part, question.values, part)
+    const { rows, dots } = scan(gathered, part, query.values, part)
     for (let i = 0; i < part; i++) products[done + rows[i]!] = dots[i]!
   }
   return products
@@ -109,10 +115,10 @@ function copyRow(
   from: Int8Array | Float32Array,
   row: number,
   to: Int8Array | Float32Array,
-  place: number,
+  targetRow: number,
   dimension: number,
 ) {
-  to.set(from.subarray(row * dimension, (row + 1) * dimension), place * dimension)
+  to.set(from.subarray(row * dimension, (row + 1) * dimension), targetRow * dimension)
 }
 
 /**
@@ -122,7 +128,7 @@ function copyRow(
 const scratch = { int8: new Int8Array(0), float32: new Float32Array(0) }
 
 /** Room for so many numbers of the same kind, at the start of a buffer; the next call's too. */
-function roomFor(values: Int8Array | Float32Array, length: number): Int8Array | Float32Array {
+function scratchFor(values: Int8Array | Float32Array, length: number): Int8Array | Float32Array {
   if (values instanceof Int8Array) {
     if (scratch.int8.length < length) scratch.int8 = new Int8Array(length)
     return scratch.int8
@@ -132,7 +138,7 @@ function roomFor(values: Int8Array | Float32Array, length: number): Int8Array | 
 }
 
 /** The best of two rankings. */
-function merged(one: Ranked, other: Ranked, k: number): Ranked {
+function mergeRanked(one: ScanResult, other: ScanResult, k: number): ScanResult {
   const count = Math.min(k, one.rows.length + other.rows.length)
   const rows = new Uint32Array(count)
   const dots = new Float32Array(count)

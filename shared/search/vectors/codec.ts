@@ -1,5 +1,5 @@
 /** Encoded vectors, row after row. A column its encoding has no use for is empty. */
-export type Rows = {
+export type EncodedRows = {
   /** What a scan reads: `dimension` numbers a row. */
   readonly values: Int8Array | Float32Array
   /** One more bit per number, for the second look. */
@@ -9,7 +9,7 @@ export type Rows = {
 }
 
 /** A question as a scan over `values` takes it. */
-export type Question = {
+export type EncodedQuery = {
   readonly values: Int8Array | Float32Array
   /** Times the dot product, times the scale of the row (1 where rows have none): the cosine. */
   readonly unit: number
@@ -23,21 +23,21 @@ export type Question = {
 export type Codec = {
   readonly dimension: number
   /** Elements of one row in each column. */
-  readonly strides: Readonly<Record<keyof Rows, number>>
+  readonly strides: Readonly<Record<keyof EncodedRows, number>>
   /** Whether sketches of rows help to find the best of many. */
-  readonly sketched: boolean
-  allocate(rows: number): Rows
-  encode(vector: Float32Array, rows: Rows, row: number): void
+  readonly usesPrefilter: boolean
+  allocate(rows: number): EncodedRows
+  encode(vector: Float32Array, rows: EncodedRows, row: number): void
   /** Prepares a question; overwritten by the next one. */
-  question(vector: Float32Array): Question
+  encodeQuery(vector: Float32Array): EncodedQuery
   /** Copies a row to a place of the second look; places go from 0 to `lookMax - 1`. */
-  place(rows: Rows, row: number, place: number): void
+  stageRow(rows: EncodedRows, row: number, place: number): void
   /** Writes the cosines of the rows at places 0 to `count - 1`. */
-  look(vector: Float32Array, count: number, cosines: Float32Array): void
+  rescore(vector: Float32Array, count: number, cosines: Float32Array): void
 }
 
 /** Rows of one second look: 0.5 MB of int8 at 1,536 dimensions, which stays in the cache. */
-export const lookMax = 320
+export const rescoreMax = 320
 
 /** Rounding may carry a cosine past 1. */
 export function clampCosine(cosine: number): number {

@@ -1,6 +1,6 @@
 import type { Codec } from '#shared/search/vectors/codec.ts'
-import { createFloat32Codec } from '#shared/search/vectors/float32.ts'
-import { createInt8Codec } from '#shared/search/vectors/int8.ts'
+import { createFloat32Codec } from '#shared/search/vectors/float32-codec.ts'
+import { createInt8Codec } from '#shared/search/vectors/int8-codec.ts'
 
 export type Precision = 'int8' | 'float32'
 

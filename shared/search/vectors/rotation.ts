@@ -22,7 +22,7 @@ export function rotationOf(dimension: number): Rotation {
   const size = 1 << Math.floor(Math.log2(dimension))
   const passes = dimension === size ? [0] : [0, dimension - size]
   // Signs carry the factor that keeps lengths: one multiplication instead of two.
-  const signs = passes.map((_, pass) => signsOf(size, pass + 1))
+  const signs = passes.map((_, pass) => randomSigns(size, pass + 1))
 
   const rotation: Rotation = (vector, into) => {
     into.set(vector)
@@ -30,14 +30,14 @@ export function rotationOf(dimension: number): Rotation {
       const from = passes[pass]!
       const sign = signs[pass]!
       for (let i = 0; i < size; i++) into[from + i]! *= sign[i]!
-      transform(into, from, size)
+      walshHadamardTransform(into, from, size)
     }
   }
   rotations.set(dimension, rotation)
   return rotation
 }
 
-function signsOf(size: number, seed: number): Float64Array {
+function randomSigns(size: number, seed: number): Float64Array {
   const length = 1 / Math.sqrt(size)
   let state = Math.imul(seed, 0x9e3779b9)
   return Float64Array.from({ length: size }, () => {
@@ -50,7 +50,7 @@ function signsOf(size: number, seed: number): Float64Array {
 }
 
 /** Walsh-Hadamard in place, two levels per pass: half the loads and stores of one level each. */
-function transform(values: Float64Array, from: number, size: number) {
+function walshHadamardTransform(values: Float64Array, from: number, size: number) {
   const end = from + size
   let step = 1
   for (; step * 4 <= size; step *= 4) {

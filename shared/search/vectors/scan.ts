@@ -3,14 +3,14 @@ import { exactSearch, MetricKind } from 'usearch'
 /** Other requests need the cores, and at 10,000 rows of int8 two threads were no faster. */
 const threads = 1
 
-export type Ranked = {
+export type ScanResult = {
   /** Row numbers, best first. */
   rows: Uint32Array
   /** Dot product of each of them with the question. */
   dots: Float32Array
 }
 
-const nothing: Ranked = { rows: new Uint32Array(0), dots: new Float32Array(0) }
+const emptyResult: ScanResult = { rows: new Uint32Array(0), dots: new Float32Array(0) }
 
 /**
  * The `k` rows whose dot product with the question is largest, among the first
@@ -25,12 +25,12 @@ export function scan(
   count: number,
   question: Int8Array | Float32Array,
   k: number,
-): Ranked {
+): ScanResult {
   if (values.byteOffset !== 0 || question.byteOffset !== 0) {
     throw new RangeError('A scan reads from the start of a buffer')
   }
   const wanted = Math.min(k, count)
-  if (wanted <= 0) return nothing
+  if (wanted <= 0) return emptyResult
 
   const dimension = question.length
   const { keys, distances } = exactSearch(
@@ -41,11 +41,11 @@ export function scan(
     MetricKind.IP,
     threads,
   )
-  return { rows: rowsOf(keys), dots: dotsOf(distances) }
+  return { rows: rowsFromKeys(keys), dots: dotsFromDistances(distances) }
 }
 
 /** The low words of little-endian 64-bit keys: reading them as BigInt allocates one object each. */
-function rowsOf(keys: BigUint64Array): Uint32Array {
+function rowsFromKeys(keys: BigUint64Array): Uint32Array {
   const words = new Uint32Array(keys.buffer, keys.byteOffset, keys.length * 2)
   const rows = new Uint32Array(keys.length)
   for (let i = 0; i < rows.length; i++) rows[i] = words[2 * i]!
@@ -53,7 +53,7 @@ function rowsOf(keys: BigUint64Array): Uint32Array {
 }
 
 /** usearch answers distances, `1 - dot`; overwritten in place, nobody else holds them. */
-function dotsOf(distances: Float32Array): Float32Array {
+function dotsFromDistances(distances: Float32Array): Float32Array {
   for (let i = 0; i < distances.length; i++) distances[i] = 1 - distances[i]!
   return distances
 }

@@ -1,52 +1,56 @@
-import type { Codec, Rows } from '#shared/search/vectors/codec.ts'
-import { createSketch, isSketchable, type Sketch } from '#shared/search/vectors/prefilter.ts'
+import type { Codec, EncodedRows } from '#shared/search/vectors/codec.ts'
+import {
+  createQuantizedPrefilter,
+  isPrefilterUseful,
+  type QuantizedPrefilter,
+} from '#shared/search/vectors/quantized-prefilter.ts'
 
 /** A stretch of rows in buffers of their own, so that a scan can begin at its start. */
-export type Chunk = {
-  rows: Rows
+export type VectorChunk = {
+  rows: EncodedRows
   count: number
   capacity: number
   /** Once there are many rows. */
-  sketch: Sketch | null
+  prefilter: QuantizedPrefilter | null
 }
 
 /**
  * 6 MB of int8 at 1,536 dimensions. Measured over 10,000 rows, the best 200:
  * chunks of 4,096 rows cost 8 % more than one piece, of 1,024 rows 70 % more.
  */
-export const chunkMax = 4_096
+export const chunkRowsMax = 4_096
 
-const growth = 1.5
+const growthFactor = 1.5
 const capacityMin = 16
 
-const columns = ['values', 'ninth', 'scales'] as const
+const columnNames = ['values', 'ninth', 'scales'] as const
 
-export function createChunk(codec: Codec, capacity: number): Chunk {
-  return { rows: codec.allocate(capacity), count: 0, capacity, sketch: null }
+export function createVectorChunk(codec: Codec, capacity: number): VectorChunk {
+  return { rows: codec.allocate(capacity), count: 0, capacity, prefilter: null }
 }
 
-export function bytesOf({ rows, sketch }: Chunk): number {
-  return columns.reduce((sum, column) => sum + rows[column].byteLength, sketch?.bytes ?? 0)
+export function chunkBytes({ rows, prefilter }: VectorChunk): number {
+  return columnNames.reduce((sum, column) => sum + rows[column].byteLength, prefilter?.bytes ?? 0)
 }
 
 /** The sketch of a chunk as it is now, or null where it has none. */
-export function sketchOf(codec: Codec, chunk: Chunk): Sketch | null {
-  if (!codec.sketched || !isSketchable(chunk.count, codec.dimension)) return null
-  chunk.sketch ??= createSketch(codec.dimension, chunkMax)
-  const isDrawn = chunk.sketch?.bringUp(chunk.rows.values as Int8Array, chunk.count)
-  if (!isDrawn) chunk.sketch = null
-  return chunk.sketch
+export function prefilterOf(codec: Codec, chunk: VectorChunk): QuantizedPrefilter | null {
+  if (!codec.usesPrefilter || !isPrefilterUseful(chunk.count, codec.dimension)) return null
+  chunk.prefilter ??= createQuantizedPrefilter(codec.dimension, chunkRowsMax)
+  const isSynced = chunk.prefilter?.sync(chunk.rows.values as Int8Array, chunk.count)
+  if (!isSynced) chunk.prefilter = null
+  return chunk.prefilter
 }
 
 /** Writes another vector over a row. */
-export function replaceIn(
+export function replaceRow(
   codec: Codec,
-  { rows, sketch }: Chunk,
+  { rows, prefilter }: VectorChunk,
   row: number,
   vector: Float32Array,
 ) {
   codec.encode(vector, rows, row)
-  sketch?.redraw(rows.values as Int8Array, row)
+  prefilter?.update(rows.values as Int8Array, row)
 }
 
 /**
@@ -54,58 +58,58 @@ export function replaceIn(
  * the insertion, ascending; `count` means behind the last. A chunk may grow past
  * `chunkMax` here: the caller cuts it.
  */
-export function insertInto(
+export function insertRows(
   codec: Codec,
-  chunk: Chunk,
-  places: readonly number[],
+  chunk: VectorChunk,
+  positions: readonly number[],
   vectors: readonly Float32Array[],
 ) {
   const count = chunk.count + vectors.length
   if (count > chunk.capacity) {
-    const roomy = Math.min(chunkMax, Math.ceil(chunk.capacity * growth))
-    resize(codec, chunk, Math.max(capacityMin, roomy, count))
+    const grownCapacity = Math.min(chunkRowsMax, Math.ceil(chunk.capacity * growthFactor))
+    resizeChunk(codec, chunk, Math.max(capacityMin, grownCapacity, count))
   }
 
   // From the back: every row moves once, by as many places as rows come before it.
   let end = chunk.count
   for (let i = vectors.length - 1; i >= 0; i--) {
-    const place = places[i]!
-    moveRows(codec, chunk, place, end, place + i + 1)
-    codec.encode(vectors[i]!, chunk.rows, place + i)
-    end = place
+    const position = positions[i]!
+    moveRows(codec, chunk, position, end, position + i + 1)
+    codec.encode(vectors[i]!, chunk.rows, position + i)
+    end = position
   }
   chunk.count = count
-  chunk.sketch?.outdate(places[0]!)
+  chunk.prefilter?.invalidateFrom(positions[0]!)
 }
 
 /** Takes rows out; `gone` ascending. Memory that is mostly unused afterwards is given back. */
-export function removeFrom(codec: Codec, chunk: Chunk, gone: readonly number[]) {
-  let kept = gone[0]!
-  for (let i = 0; i < gone.length; i++) {
-    const from = gone[i]! + 1
-    const to = gone[i + 1] ?? chunk.count
-    moveRows(codec, chunk, from, to, kept)
-    kept += to - from
+export function removeRows(codec: Codec, chunk: VectorChunk, rows: readonly number[]) {
+  let writeRow = rows[0]!
+  for (let i = 0; i < rows.length; i++) {
+    const from = rows[i]! + 1
+    const to = rows[i + 1] ?? chunk.count
+    moveRows(codec, chunk, from, to, writeRow)
+    writeRow += to - from
   }
-  chunk.count = kept
-  chunk.sketch?.outdate(gone[0]!)
+  chunk.count = writeRow
+  chunk.prefilter?.invalidateFrom(rows[0]!)
   if (chunk.count < chunk.capacity / 2) {
-    resize(codec, chunk, chunk.count)
-    chunk.sketch = null
+    resizeChunk(codec, chunk, chunk.count)
+    chunk.prefilter = null
   }
 }
 
 /** A chunk that holds rows `from` to `to` of another, and no room for more. */
-export function copyOf(codec: Codec, chunk: Chunk, from: number, to: number): Chunk {
-  const copy = createChunk(codec, to - from)
+export function copyChunk(codec: Codec, chunk: VectorChunk, from: number, to: number): VectorChunk {
+  const copy = createVectorChunk(codec, to - from)
   copyRows(codec, chunk, from, to, copy, 0)
   copy.count = to - from
   return copy
 }
 
 /** The rows of two chunks in one. */
-export function joined(codec: Codec, first: Chunk, second: Chunk): Chunk {
-  const chunk = createChunk(codec, first.count + second.count)
+export function joinChunks(codec: Codec, first: VectorChunk, second: VectorChunk): VectorChunk {
+  const chunk = createVectorChunk(codec, first.count + second.count)
   copyRows(codec, first, 0, first.count, chunk, 0)
   copyRows(codec, second, 0, second.count, chunk, first.count)
   chunk.count = chunk.capacity
@@ -113,9 +117,9 @@ export function joined(codec: Codec, first: Chunk, second: Chunk): Chunk {
 }
 
 /** Room for so many rows, not fewer than there are. */
-export function resize(codec: Codec, chunk: Chunk, capacity: number) {
+export function resizeChunk(codec: Codec, chunk: VectorChunk, capacity: number) {
   if (capacity === chunk.capacity) return
-  const resized = createChunk(codec, capacity)
+  const resized = createVectorChunk(codec, capacity)
   copyRows(codec, chunk, 0, chunk.count, resized, 0)
   chunk.rows = resized.rows
   chunk.capacity = capacity
@@ -123,23 +127,29 @@ export function resize(codec: Codec, chunk: Chunk, capacity: number) {
 
 function copyRows(
   codec: Codec,
-  source: Chunk,
+  source: VectorChunk,
   from: number,
   to: number,
-  target: Chunk,
-  place: number,
+  target: VectorChunk,
+  targetRow: number,
 ) {
-  for (const column of columns) {
+  for (const column of columnNames) {
     const stride = codec.strides[column]
     const rows = source.rows[column].subarray(from * stride, to * stride)
-    target.rows[column].set(rows, place * stride)
+    target.rows[column].set(rows, targetRow * stride)
   }
 }
 
-function moveRows(codec: Codec, { rows }: Chunk, from: number, to: number, place: number) {
+function moveRows(
+  codec: Codec,
+  { rows }: VectorChunk,
+  from: number,
+  to: number,
+  targetRow: number,
+) {
   if (from === to) return
-  for (const column of columns) {
+  for (const column of columnNames) {
     const stride = codec.strides[column]
-    rows[column].copyWithin(place * stride, from * stride, to * stride)
+    rows[column].copyWithin(targetRow * stride, from * stride, to * stride)
   }
 }

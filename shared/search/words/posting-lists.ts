@@ -1,10 +1,10 @@
-import { grown } from '#shared/search/columns/column.ts'
+import { ensureCapacity } from '#shared/search/columns/column.ts'
 import {
   createPostings,
-  postingMax,
+  postingBytesMax,
   pushPosting,
   readPostings,
-  timesMax,
+  frequencyMax,
   writePostings,
   type Postings,
 } from '#shared/search/words/postings.ts'
@@ -13,13 +13,13 @@ import {
 export type PostingLists = {
   readonly bytes: number
   /** Counts a term in the text of a slot: never a lower slot than before. */
-  post(term: number, slot: number): void
+  add(term: number, slot: number): void
   /** Number of slots that hold a term. */
   count(term: number): number
   /** Reads the postings of a term over what `postings` held. */
   read(term: number, postings: Postings): void
   /** True once so much is not packed that packing pays. */
-  readonly loose: boolean
+  readonly needsPacking: boolean
   /** Packs everything, which changes nothing but the bytes it takes. */
   pack(): void
   /**
@@ -31,14 +31,14 @@ export type PostingLists = {
 }
 
 /** The new number of a slot that is left out. */
-export const gone = 0xffffffff
+export const removedSlot = 0xffffffff
 
 /** Recent postings take 9 bytes instead of 2: this many may wait, and a quarter of those packed. */
 const recentMin = 4_096
 const recentShare = 1 / 4
 
 /** One list is repacked at a time, whoever owns it. */
-const list = createPostings()
+const scratchPostings = createPostings()
 
 export function createPostingLists(): PostingLists {
   /** Packed postings of term t: from starts[t] to starts[t + 1]. */
@@ -48,9 +48,9 @@ export function createPostingLists(): PostingLists {
 
   /** Recent postings, each pointing to the one of its term before it; both numbered from 1. */
   let latest = new Uint32Array(0)
-  let earlier = new Uint32Array(0)
+  let previous = new Uint32Array(0)
   let slots = new Uint32Array(0)
-  let times = new Uint8Array(0)
+  let frequencies = new Uint8Array(0)
   let recentCount = 0
 
   let counts = new Uint32Array(0)
@@ -60,27 +60,27 @@ export function createPostingLists(): PostingLists {
     const inPacked = term + 1 < starts.length
     readPostings(packed, inPacked ? starts[term]! : 0, inPacked ? starts[term + 1]! : 0, postings)
     const packedHere = postings.count
-    for (let at = latest[term] ?? 0; at > 0; at = earlier[at - 1]!) {
-      pushPosting(postings, slots[at - 1]!, times[at - 1]!)
+    for (let posting = latest[term] ?? 0; posting > 0; posting = previous[posting - 1]!) {
+      pushPosting(postings, slots[posting - 1]!, frequencies[posting - 1]!)
     }
-    reverse(postings, packedHere)
+    reversePostings(postings, packedHere)
   }
 
   function repack(numberOf?: (slot: number) => number): Uint32Array {
-    const bytes = new Uint8Array(packed.length + recentCount * postingMax)
+    const bytes = new Uint8Array(packed.length + recentCount * postingBytesMax)
     const ends = new Uint32Array(termCount + 1)
     const kept = new Uint32Array(termCount)
     let keptCount = 0
     let end = 0
     packedCount = 0
     for (let term = 0; term < termCount; term++) {
-      read(term, list)
-      if (numberOf) renumberPostings(list, numberOf)
-      if (list.count === 0) continue
-      end = writePostings(bytes, end, list)
-      packedCount += list.count
+      read(term, scratchPostings)
+      if (numberOf) renumberPostings(scratchPostings, numberOf)
+      if (scratchPostings.count === 0) continue
+      end = writePostings(bytes, end, scratchPostings)
+      packedCount += scratchPostings.count
       // Reading goes on behind: term is never less than keptCount.
-      counts[keptCount] = list.count
+      counts[keptCount] = scratchPostings.count
       kept[keptCount++] = term
       ends[keptCount] = end
     }
@@ -89,38 +89,38 @@ export function createPostingLists(): PostingLists {
     counts = counts.slice(0, keptCount)
     termCount = keptCount
     latest = new Uint32Array(keptCount)
-    earlier = new Uint32Array(0)
+    previous = new Uint32Array(0)
     slots = new Uint32Array(0)
-    times = new Uint8Array(0)
+    frequencies = new Uint8Array(0)
     recentCount = 0
     return kept.slice(0, keptCount)
   }
 
   return {
     get bytes() {
-      const columns = [packed, starts, counts, latest, earlier, slots, times]
+      const columns = [packed, starts, counts, latest, previous, slots, frequencies]
       return columns.reduce((sum, column) => sum + column.byteLength, 0)
     },
 
-    post(term, slot) {
+    add(term, slot) {
       if (term >= termCount) {
-        latest = grown(latest, term + 1)
-        counts = grown(counts, term + 1)
+        latest = ensureCapacity(latest, term + 1)
+        counts = ensureCapacity(counts, term + 1)
         latest[term] = 0
         counts[term] = 0
         termCount = term + 1
       }
       const last = latest[term]!
       if (last > 0 && slots[last - 1] === slot) {
-        times[last - 1] = Math.min(timesMax, times[last - 1]! + 1)
+        frequencies[last - 1] = Math.min(frequencyMax, frequencies[last - 1]! + 1)
         return
       }
-      earlier = grown(earlier, recentCount + 1)
-      slots = grown(slots, recentCount + 1)
-      times = grown(times, recentCount + 1)
-      earlier[recentCount] = last
+      previous = ensureCapacity(previous, recentCount + 1)
+      slots = ensureCapacity(slots, recentCount + 1)
+      frequencies = ensureCapacity(frequencies, recentCount + 1)
+      previous[recentCount] = last
       slots[recentCount] = slot
-      times[recentCount] = 1
+      frequencies[recentCount] = 1
       latest[term] = ++recentCount
       counts[term]!++
     },
@@ -128,7 +128,7 @@ export function createPostingLists(): PostingLists {
     count: term => counts[term]!,
     read,
 
-    get loose() {
+    get needsPacking() {
       return recentCount > recentMin + packedCount * recentShare
     },
     pack() {
@@ -139,14 +139,14 @@ export function createPostingLists(): PostingLists {
 }
 
 /** Recent postings were met newest first. */
-function reverse({ slots, times, count }: Postings, from: number) {
+function reversePostings({ slots, frequencies, count }: Postings, from: number) {
   for (let a = from, b = count - 1; a < b; a++, b--) {
     const slot = slots[a]!
-    const often = times[a]!
+    const frequency = frequencies[a]!
     slots[a] = slots[b]!
-    times[a] = times[b]!
+    frequencies[a] = frequencies[b]!
     slots[b] = slot
-    times[b] = often
+    frequencies[b] = frequency
   }
 }
 
@@ -154,9 +154,9 @@ function renumberPostings(postings: Postings, numberOf: (slot: number) => number
   let kept = 0
   for (let i = 0; i < postings.count; i++) {
     const slot = numberOf(postings.slots[i]!)
-    if (slot === gone) continue
+    if (slot === removedSlot) continue
     postings.slots[kept] = slot
-    postings.times[kept++] = postings.times[i]!
+    postings.frequencies[kept++] = postings.frequencies[i]!
   }
   postings.count = kept
 }

@@ -1,25 +1,25 @@
-import { grown } from '#shared/search/columns/column.ts'
+import { ensureCapacity } from '#shared/search/columns/column.ts'
 
 /** Which slots hold a term, ascending, and how often. */
-export type Postings = { slots: Uint32Array; times: Uint8Array; count: number }
+export type Postings = { slots: Uint32Array; frequencies: Uint8Array; count: number }
 
 /** A term in one text counts up to here; BM25 is long saturated. */
-export const timesMax = 255
+export const frequencyMax = 255
 
 /** Bytes a posting can take at most. */
-export const postingMax = 6
+export const postingBytesMax = 6
 
 /** Room for one list at a time. */
 export function createPostings(): Postings {
-  return { slots: new Uint32Array(0), times: new Uint8Array(0), count: 0 }
+  return { slots: new Uint32Array(0), frequencies: new Uint8Array(0), count: 0 }
 }
 
 /** Adds a posting at the end; a slot must not be lower than the last. */
-export function pushPosting(postings: Postings, slot: number, times: number) {
-  postings.slots = grown(postings.slots, postings.count + 1)
-  postings.times = grown(postings.times, postings.count + 1)
+export function pushPosting(postings: Postings, slot: number, frequency: number) {
+  postings.slots = ensureCapacity(postings.slots, postings.count + 1)
+  postings.frequencies = ensureCapacity(postings.frequencies, postings.count + 1)
   postings.slots[postings.count] = slot
-  postings.times[postings.count] = times
+  postings.frequencies[postings.count] = frequency
   postings.count++
 }
 
@@ -30,15 +30,15 @@ export function pushPosting(postings: Postings, slot: number, times: number) {
  */
 export function writePostings(bytes: Uint8Array, start: number, postings: Postings): number {
   let end = start
-  let before = 0
+  let previousSlot = 0
   for (let i = 0; i < postings.count; i++) {
     const slot = postings.slots[i]!
-    const times = postings.times[i]!
-    let rest = (slot - before) * 2 + (times > 1 ? 1 : 0)
+    const frequency = postings.frequencies[i]!
+    let rest = (slot - previousSlot) * 2 + (frequency > 1 ? 1 : 0)
     for (; rest > 0x7f; rest >>>= 7) bytes[end++] = (rest & 0x7f) | 0x80
     bytes[end++] = rest
-    if (times > 1) bytes[end++] = times
-    before = slot
+    if (frequency > 1) bytes[end++] = frequency
+    previousSlot = slot
   }
   return end
 }
@@ -46,9 +46,9 @@ export function writePostings(bytes: Uint8Array, start: number, postings: Postin
 /** Reads the list written between `start` and `end` into `postings`, over what was there. */
 export function readPostings(bytes: Uint8Array, start: number, end: number, postings: Postings) {
   // A posting takes a byte or more, so this is room enough.
-  postings.slots = grown(postings.slots, end - start)
-  postings.times = grown(postings.times, end - start)
-  const { slots, times } = postings
+  postings.slots = ensureCapacity(postings.slots, end - start)
+  postings.frequencies = ensureCapacity(postings.frequencies, end - start)
+  const { slots, frequencies } = postings
   let count = 0
   let slot = 0
   for (let at = start; at < end;) {
@@ -60,7 +60,7 @@ export function readPostings(bytes: Uint8Array, start: number, end: number, post
     }
     slot += number >>> 1
     slots[count] = slot
-    times[count] = number & 1 ? bytes[at++]! : 1
+    frequencies[count] = number & 1 ? bytes[at++]! : 1
     count++
   }
   postings.count = count

@@ -5,32 +5,32 @@
  */
 
 const vowel = /[aeiouy]/
-const doubled = /(?:bb|dd|ff|gg|mm|nn|pp|rr|tt)$/
-const shortEnd = /(?:^[aeiouy][^aeiouy]|[^aeiouy][aeiouy][^aeiouywxY])$/
+const doubleConsonant = /(?:bb|dd|ff|gg|mm|nn|pp|rr|tt)$/
+const shortSyllable = /(?:^[aeiouy][^aeiouy]|[^aeiouy][aeiouy][^aeiouywxY])$/
 
 /** `word` is lower case with its accents folded; anything but a to z is returned as it is. */
 export function stemOf(word: string): string {
   if (word.length <= 2 || !/^[a-z]+$/.test(word)) return word
-  return irregular.get(word) ?? fixed.get(word) ?? porter(word)
+  return irregular.get(word) ?? exceptions.get(word) ?? porterStem(word)
 }
 
-function porter(word: string): string {
+function porterStem(word: string): string {
   // A y that begins a syllable is a consonant; it is kept apart as Y until the end.
   let stem = word.replace(/^y|(?<=[aeiouy])y/g, 'Y')
-  const r1 = regionStart(stem)
+  const r1 = startOfR1(stem)
   const r2 = nextRegion(stem, r1)
-  stem = plural(stem)
-  if (fixedAfterPlural.has(stem)) return stem
-  stem = pastAndParticiple(stem, r1)
+  stem = stripPlural(stem)
+  if (exceptionsAfterPlural.has(stem)) return stem
+  stem = stripPastAndParticiple(stem, r1)
   stem = stem.replace(/(?<=.[^aeiouy])[yY]$/, 'i')
-  stem = replaceSuffix(stem, derivational, r1)
-  stem = replaceSuffix(stem, adjectival, r1)
+  stem = replaceSuffix(stem, derivationalSuffixes, r1)
+  stem = replaceSuffix(stem, adjectivalSuffixes, r1)
   if (stem.endsWith('ative') && stem.length - 5 >= r2) stem = stem.slice(0, -5)
   stem = dropSuffix(stem, r2)
-  return finalLetter(stem, r1, r2).toLowerCase()
+  return stripFinalLetter(stem, r1, r2).toLowerCase()
 }
 
-function regionStart(word: string): number {
+function startOfR1(word: string): number {
   const prefix = /^(?:gener|commun|arsen|past|univers|later|emerg|organ|inter)/.exec(word)
   return prefix ? prefix[0].length : nextRegion(word, 0)
 }
@@ -40,27 +40,27 @@ function nextRegion(word: string, from: number): number {
   return match ? from + match.index + 2 : word.length
 }
 
-function plural(word: string): string {
+function stripPlural(word: string): string {
   if (word.endsWith('sses')) return word.slice(0, -2)
   if (/ie[ds]$/.test(word)) return word.slice(0, word.length > 4 ? -2 : -1)
   if (/(?:us|ss)$/.test(word) || !word.endsWith('s')) return word
   return vowel.test(word.slice(0, -2)) ? word.slice(0, -1) : word
 }
 
-function pastAndParticiple(word: string, r1: number): string {
+function stripPastAndParticiple(word: string, r1: number): string {
   const eed = /eed(?:ly)?$/.exec(word)
   if (eed) return eed.index >= r1 ? `${word.slice(0, eed.index)}ee` : word
   const suffix = /(?:ed|ing)(?:ly)?$/.exec(word)
   if (!suffix || !vowel.test(word.slice(0, suffix.index))) return word
   const stem = word.slice(0, suffix.index)
   if (/(?:at|bl|iz)$/.test(stem)) return `${stem}e`
-  if (doubled.test(stem) && stem.length > 3) return stem.slice(0, -1)
-  return r1 >= stem.length && shortEnd.test(stem) ? `${stem}e` : stem
+  if (doubleConsonant.test(stem) && stem.length > 3) return stem.slice(0, -1)
+  return r1 >= stem.length && shortSyllable.test(stem) ? `${stem}e` : stem
 }
 
-type Replacements = readonly (readonly [suffix: string, replacement: string])[]
+type SuffixReplacements = readonly (readonly [suffix: string, replacement: string])[]
 
-const derivational: Replacements = [
+const derivationalSuffixes: SuffixReplacements = [
   ['ization', 'ize'],
   ['ational', 'ate'],
   ['fulness', 'ful'],
@@ -86,7 +86,7 @@ const derivational: Replacements = [
   ['logi', 'log'],
 ]
 
-const adjectival: Replacements = [
+const adjectivalSuffixes: SuffixReplacements = [
   ['ational', 'ate'],
   ['tional', 'tion'],
   ['alize', 'al'],
@@ -97,35 +97,35 @@ const adjectival: Replacements = [
   ['ness', ''],
 ]
 
-function replaceSuffix(word: string, table: Replacements, r1: number): string {
+function replaceSuffix(word: string, table: SuffixReplacements, r1: number): string {
   for (const [suffix, replacement] of table) {
     if (!word.endsWith(suffix)) continue
     const at = word.length - suffix.length
     return at >= r1 ? word.slice(0, at) + replacement : word
   }
-  const li = table === derivational && /(?<=[cdeghkmnrt])li$/.exec(word)
+  const li = table === derivationalSuffixes && /(?<=[cdeghkmnrt])li$/.exec(word)
   return li && li.index >= r1 ? word.slice(0, li.index) : word
 }
 
-const residual =
+const residualSuffixes =
   /(?:ement|ance|ence|able|ible|ment|ant|ent|ism|ate|iti|ous|ive|ize|(?<=[st])ion|al|er|ic)$/
 
 function dropSuffix(word: string, r2: number): string {
-  const suffix = residual.exec(word)
+  const suffix = residualSuffixes.exec(word)
   return suffix && suffix.index >= r2 ? word.slice(0, suffix.index) : word
 }
 
-function finalLetter(word: string, r1: number, r2: number): string {
+function stripFinalLetter(word: string, r1: number, r2: number): string {
   const last = word.length - 1
   if (word.endsWith('e')) {
-    const drops = last >= r2 || (last >= r1 && !shortEnd.test(word.slice(0, -1)))
+    const drops = last >= r2 || (last >= r1 && !shortSyllable.test(word.slice(0, -1)))
     return drops ? word.slice(0, -1) : word
   }
   return word.endsWith('ll') && last >= r2 ? word.slice(0, -1) : word
 }
 
 /** Words the rules would join with others: news is not new. */
-const fixed = new Map(
+const exceptions = new Map(
   [
     'news',
     'sky',
@@ -157,7 +157,7 @@ const fixed = new Map(
   }),
 )
 
-const fixedAfterPlural = new Set([
+const exceptionsAfterPlural = new Set([
   'inning',
   'outing',
   'canning',
@@ -173,7 +173,7 @@ const fixedAfterPlural = new Set([
 ])
 
 /** Each entry is a base form and the forms that mean it. */
-const forms = `
+const irregularForms = `
 be been being|go went gone|do did done|have had|see saw seen|eat ate eaten|buy bought|bring brought
 think thought|teach taught|catch caught|fight fought|seek sought|sell sold|tell told|say said
 get got gotten|give gave given|take took taken|make made|come came|become became|run ran|begin began begun
@@ -218,9 +218,9 @@ australia australian|africa african|europe european|asia asian|switzerland swiss
 `
 
 const irregular = new Map<string, string>()
-for (const entry of forms.trim().split(/[|\n]/)) {
+for (const entry of irregularForms.trim().split(/[|\n]/)) {
   const [base = '', ...others] = entry.trim().split(' ')
-  const stem = porter(base)
+  const stem = porterStem(base)
   // The first entry that names a form wins: "found" is of find, not of founding.
   for (const form of others) if (!irregular.has(form)) irregular.set(form, stem)
 }

@@ -15,19 +15,19 @@ oh ah hm hmm uh um yeah yes yep nope ok okay hey hi hello well`.split(/\s+/),
 )
 
 /** Stop words of English that are words of other languages too, and so tell nothing about it. */
-const sharedWords: ReadonlySet<string> = new Set(
+const ambiguousStopWords: ReadonlySet<string> = new Set(
   'a am an as at be by do had has he her here him i in is it its me no nor of off on only or over own so than to too up us was we were will'.split(
     ' ',
   ),
 )
 
 /** Words that show a text to be English. */
-export const englishSigns: ReadonlySet<string> = new Set(
-  [...stopWords].filter(word => !sharedWords.has(word)),
+export const englishOnlyStopWords: ReadonlySet<string> = new Set(
+  [...stopWords].filter(word => !ambiguousStopWords.has(word)),
 )
 
 /** Spelt like a usual English word: no sign of another language. */
-const alsoEnglish: ReadonlySet<string> = new Set(
+const englishHomographs: ReadonlySet<string> = new Set(
   'bin con den der die dir don dos era ha hat hay her man main met mine os pa per plus pour ser sin son sue sur ton van ve via vi war'.split(
     ' ',
   ),
@@ -37,7 +37,7 @@ const alsoEnglish: ReadonlySet<string> = new Set(
  * Function words that give away a language in Latin letters other than English. None of them is
  * a usual English word, so a single one in a text without English function words decides.
  */
-export const foreignWords: ReadonlySet<string> = new Set(
+export const foreignStopWords: ReadonlySet<string> = new Set(
   `el la los las un una unos unas del al lo le les de en y e o u que qué con por para como cómo pero más
 muy mi mis tu tus su sus se es está están fue era son ha he han hay cuando cuándo donde dónde quien quién cual
 nos nuestro nuestra esta este estos estas eso porque sin sobre desde hasta también
@@ -59,5 +59,5 @@ i w z na do się nie że jest są był była mój moja moje ja ty on ona my kied
 ve bir bu için ile çok ben sen biz ne zaman nerede kim`
     .split(/\s+/)
     .flatMap(word => [word, word.normalize('NFD').replace(/[\u0300-\u036f]/g, '')])
-    .filter(word => word.length > 1 && !stopWords.has(word) && !alsoEnglish.has(word)),
+    .filter(word => word.length > 1 && !stopWords.has(word) && !englishHomographs.has(word)),
 )

@@ -1,7 +1,7 @@
-import { grown, picked, trimmed } from '#shared/search/columns/column.ts'
-import { hashInto } from '#shared/search/columns/hash.ts'
+import { ensureCapacity, selectRows, trimToLength } from '#shared/search/columns/column.ts'
+import { writeHash64 } from '#shared/search/columns/text-hash.ts'
 import { createKeyTable } from '#shared/search/columns/key-table.ts'
-import { createPostingLists, gone } from '#shared/search/words/posting-lists.ts'
+import { createPostingLists, removedSlot } from '#shared/search/words/posting-lists.ts'
 import { createPostings } from '#shared/search/words/postings.ts'
 
 /** Which rows of a block hold which words. */
@@ -11,7 +11,7 @@ export type WordIndex = {
   /** Mean length of a row in terms, repetitions counted; 0 when there are no rows. */
   readonly meanLength: number
   /** Number of rows holding the term. */
-  frequency(term: string): number
+  documentFrequency(term: string): number
   /**
    * Writes for each row of [first, end) the sum over the terms of weight times BM25
    * saturation; without an idf, which the caller multiplies into the weights.
@@ -20,7 +20,7 @@ export type WordIndex = {
    * @returns where they are not 0 now: distances from the first row, each once, in no
    *   order. Overwritten by the next call, of whichever index.
    */
-  scores(
+  scoreRows(
     terms: readonly WeightedTerm[],
     first: number,
     end: number,
@@ -47,7 +47,7 @@ export type WordIndexOptions = {
   /** The terms of a text, repetitions included. */
   termsOf: (text: string) => string[]
   /** The row of each slot, or a number past every row where the slot is dead. */
-  rowsOf: () => Uint32Array
+  rowBySlot: () => Uint32Array
   /** How soon repetitions of a term stop counting. */
   k1?: number
   /** How much a long text is held against its words: 0 not at all, 1 in full. */
@@ -57,15 +57,15 @@ export type WordIndexOptions = {
 const lengthMax = 0xffff
 
 /** One list is read at a time, whichever index it belongs to. */
-const list = createPostings()
-const hash = new Uint32Array(2)
+const scratchPostings = createPostings()
+const scratchHash = new Uint32Array(2)
 
-let holders = new Uint32Array(0)
-let holderCount = 0
+let matchingOffsets = new Uint32Array(0)
+let matchingCount = 0
 
 /** An empty index. Its vocabulary knows terms by a 64-bit hash alone: no strings are held. */
 export function createWordIndex(options: WordIndexOptions): WordIndexWriter {
-  const { termsOf, rowsOf, k1 = 1.2, b = 0.75 } = options
+  const { termsOf, rowBySlot, k1 = 1.2, b = 0.75 } = options
   const lists = createPostingLists()
   let vocabulary = createKeyTable(2)
   /** Terms in the text of each slot. */
@@ -75,19 +75,19 @@ export function createWordIndex(options: WordIndexOptions): WordIndexWriter {
   let totalLength = 0
 
   function find(term: string): number {
-    hashInto(term, hash)
-    return vocabulary.find(hash)
+    writeHash64(term, scratchHash)
+    return vocabulary.find(scratchHash)
   }
 
   function findOrAdd(term: string): number {
     const found = find(term)
-    return found >= 0 ? found : vocabulary.add(hash)
+    return found >= 0 ? found : vocabulary.add(scratchHash)
   }
 
   function addScores(term: number, weight: number, first: number, end: number, sums: Float32Array) {
-    lists.read(term, list)
-    const { slots, times, count: postings } = list
-    const rows = rowsOf()
+    lists.read(term, scratchPostings)
+    const { slots, frequencies, count: postings } = scratchPostings
+    const rows = rowBySlot()
     const most = weight * (k1 + 1)
     const least = k1 * (1 - b)
     const slope = totalLength > 0 ? (k1 * b * count) / totalLength : 0
@@ -95,10 +95,11 @@ export function createWordIndex(options: WordIndexOptions): WordIndexWriter {
       const slot = slots[i]!
       const row = rows[slot]!
       if (row < first || row >= end) continue
-      const place = row - first
-      const sum = sums[place]!
-      if (sum === 0) holders[holderCount++] = place
-      sums[place] = sum + (most * times[i]!) / (times[i]! + least + slope * lengths[slot]!)
+      const offset = row - first
+      const sum = sums[offset]!
+      if (sum === 0) matchingOffsets[matchingCount++] = offset
+      sums[offset] =
+        sum + (most * frequencies[i]!) / (frequencies[i]! + least + slope * lengths[slot]!)
     }
   }
 
@@ -113,37 +114,38 @@ export function createWordIndex(options: WordIndexOptions): WordIndexWriter {
       return lengths.byteLength + vocabulary.bytes + lists.bytes
     },
 
-    frequency(term) {
+    documentFrequency(term) {
       const found = find(term)
       if (found < 0) return 0
       if (count === slotCount) return lists.count(found)
       // Dead slots stay in the lists until they are renumbered.
-      lists.read(found, list)
-      const rows = rowsOf()
-      let holders = 0
-      for (let i = 0; i < list.count; i++) if (rows[list.slots[i]!]! < count) holders++
-      return holders
+      lists.read(found, scratchPostings)
+      const rows = rowBySlot()
+      let rowCount = 0
+      for (let i = 0; i < scratchPostings.count; i++)
+        if (rows[scratchPostings.slots[i]!]! < count) rowCount++
+      return rowCount
     },
 
-    scores(terms, first, end, sums) {
-      if (holders.length < end - first) holders = new Uint32Array(end - first)
-      holderCount = 0
+    scoreRows(terms, first, end, sums) {
+      if (matchingOffsets.length < end - first) matchingOffsets = new Uint32Array(end - first)
+      matchingCount = 0
       for (const { term, weight } of terms) {
         const found = weight > 0 ? find(term) : -1
         if (found >= 0) addScores(found, weight, first, end, sums)
       }
-      return holders.subarray(0, holderCount)
+      return matchingOffsets.subarray(0, matchingCount)
     },
 
     add(slot, text) {
       const terms = termsOf(text)
-      for (const term of terms) lists.post(findOrAdd(term), slot)
-      lengths = grown(lengths, slot + 1)
+      for (const term of terms) lists.add(findOrAdd(term), slot)
+      lengths = ensureCapacity(lengths, slot + 1)
       lengths[slot] = Math.min(lengthMax, terms.length)
       totalLength += lengths[slot]
       slotCount = slot + 1
       count++
-      if (lists.loose) lists.pack()
+      if (lists.needsPacking) lists.pack()
     },
 
     remove(slot) {
@@ -152,16 +154,16 @@ export function createWordIndex(options: WordIndexOptions): WordIndexWriter {
     },
 
     pick(slots) {
-      const numbers = new Uint32Array(slotCount).fill(gone)
+      const numbers = new Uint32Array(slotCount).fill(removedSlot)
       for (let i = 0; i < slots.length; i++) numbers[slots[i]!] = i
       vocabulary = vocabulary.pick(lists.renumber(slot => numbers[slot]!))
-      lengths = picked(lengths, slots)
+      lengths = selectRows(lengths, slots)
       slotCount = slots.length
     },
 
     trim() {
       lists.pack()
-      lengths = trimmed(lengths, slotCount)
+      lengths = trimToLength(lengths, slotCount)
       vocabulary.trim()
     },
   }

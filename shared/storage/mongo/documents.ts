@@ -63,7 +63,7 @@ export type MemoryDocument = {
 }
 
 /** The fields of what was said, whatever else is asked for. */
-export const saidFields = {
+export const memoryFields = {
   tier: 1,
   role: 1,
   text: 1,
@@ -75,14 +75,14 @@ export const saidFields = {
 } as const
 
 /** The fields a held memory needs; with the vector of one space. */
-export const projectionOf = (space: string) => ({
-  ...saidFields,
+export const embeddedMemoryProjection = (space: string) => ({
+  ...memoryFields,
   tags: 1,
   author: 1,
   [`vectors.${space}`]: 1,
 })
 
-export function memoryOf(document: MemoryDocument): Memory {
+export function memoryFromDocument(document: MemoryDocument): Memory {
   const { _id, tier, role, text, at, tokens, importance, speaker, tags, author } = document
   const { expires_at } = document
   return {
@@ -100,8 +100,11 @@ export function memoryOf(document: MemoryDocument): Memory {
   }
 }
 
-export function embeddedMemoryOf(document: MemoryDocument, space: string): EmbeddedMemory {
-  return { ...memoryOf(document), vector: document.vectors[space]!.toFloat32Array() }
+export function embeddedMemoryFromDocument(
+  document: MemoryDocument,
+  space: string,
+): EmbeddedMemory {
+  return { ...memoryFromDocument(document), vector: document.vectors[space]!.toFloat32Array() }
 }
 
-export const vectorOf = (vector: Float32Array): Binary => Binary.fromFloat32Array(vector)
+export const toBinaryVector = (vector: Float32Array): Binary => Binary.fromFloat32Array(vector)

@@ -5,13 +5,13 @@ import type { Mongo } from '#shared/storage/mongo/connect.ts'
  * a server tries them out against each other; the embedded engine cannot where none of them finds
  * anything among the first ten thousand, and fails.
  */
-export const byId = '_id_'
-export const byPlace = 'place'
-export const byContent = 'content'
-export const byWaiting = 'unconsolidated'
-export const byTags = 'tags'
-export const byReview = 'review'
-export const byExpiry = 'expiring'
+export const idIndex = '_id_'
+export const partitionIndex = 'place'
+export const contentHashIndex = 'content'
+export const unconsolidatedIndex = 'unconsolidated'
+export const tagSetIndex = 'tags'
+export const reviewIndex = 'review'
+export const expiryIndex = 'expiring'
 
 /**
  * Release step: creates every index that is missing; existing ones are left alone.
@@ -25,11 +25,11 @@ export const byExpiry = 'expiring'
  */
 export async function createIndexes({ memories }: Pick<Mongo, 'memories'>): Promise<void> {
   await memories.createIndexes([
-    { key: { vault: 1, epoch: 1, session: 1, tier: 1, at: 1, _id: 1 }, name: byPlace },
-    { key: { vault: 1, hash: 1 }, name: byContent },
+    { key: { vault: 1, epoch: 1, session: 1, tier: 1, at: 1, _id: 1 }, name: partitionIndex },
+    { key: { vault: 1, hash: 1 }, name: contentHashIndex },
     {
       key: { vault: 1, epoch: 1, tier: 1, at: 1, _id: 1 },
-      name: byWaiting,
+      name: unconsolidatedIndex,
       partialFilterExpression: { consolidated: false, session: '' },
     },
     {
@@ -49,17 +49,17 @@ export async function createIndexes({ memories }: Pick<Mongo, 'memories'>): Prom
     },
     {
       key: { vault: 1, epoch: 1, tag_set: 1, at: -1 },
-      name: byTags,
+      name: tagSetIndex,
       partialFilterExpression: { tag_set: { $exists: true } },
     },
     {
       key: { vault: 1, epoch: 1, confidence: 1, at: -1, _id: -1 },
-      name: byReview,
+      name: reviewIndex,
       partialFilterExpression: { reviewed: false },
     },
     {
       key: { vault: 1, epoch: 1, expires_at: 1 },
-      name: byExpiry,
+      name: expiryIndex,
       partialFilterExpression: { expires_at: { $exists: true } },
     },
   ])

@@ -41,9 +41,9 @@ export async function createSearchIndexes(
 ): Promise<SearchIndexOutcome[]> {
   if (!(await mongo.hasVectorSearch())) return []
   try {
-    const existing = await searchIndexes(mongo)
+    const existing = await listSearchIndexes(mongo)
     const outcomes: SearchIndexOutcome[] = []
-    for (const space of spaces) outcomes.push(await ensure(mongo, existing, space))
+    for (const space of spaces) outcomes.push(await ensureSearchIndex(mongo, existing, space))
     return outcomes
   } catch (error) {
     if (isNotEnabled(error)) return []
@@ -58,20 +58,20 @@ export async function isSearchable(
   signal: AbortSignal,
 ): Promise<boolean> {
   const name = searchIndexName(space)
-  const found = await searchIndexes(mongo, { name }, signal)
+  const found = await listSearchIndexes(mongo, { name }, signal)
   return found.some(index => index.name === name && index.queryable)
 }
 
 type SearchIndex = { name: string; queryable: boolean; latestDefinition?: Document }
 
-const searchIndexes = (
+const listSearchIndexes = (
   { memories }: Pick<Mongo, 'memories'>,
   which: { name?: string } = {},
   signal?: AbortSignal,
 ): Promise<SearchIndex[]> =>
   memories.aggregate<SearchIndex>([{ $listSearchIndexes: which }], signal && { signal }).toArray()
 
-async function ensure(
+async function ensureSearchIndex(
   { memories }: Pick<Mongo, 'memories'>,
   existing: readonly SearchIndex[],
   space: VectorSpace,
@@ -79,7 +79,8 @@ async function ensure(
   const index = searchIndexName(space.space)
   const definition = definitionOf(space)
   const present = existing.find(({ name }) => name === index)
-  if (present) return { index, outcome: holds(present, definition) ? 'present' : 'different' }
+  if (present)
+    return { index, outcome: matchesDefinition(present, definition) ? 'present' : 'different' }
   try {
     await memories.createSearchIndex({ name: index, type: 'vectorSearch', definition })
     return { index, outcome: 'created' }
@@ -107,7 +108,10 @@ const definitionOf = ({ space, dimension }: VectorSpace): { fields: IndexField[]
 })
 
 /** The deployment may add defaults to a field, and an operator fields or another quantization. */
-function holds({ latestDefinition }: SearchIndex, { fields }: { fields: IndexField[] }): boolean {
+function matchesDefinition(
+  { latestDefinition }: SearchIndex,
+  { fields }: { fields: IndexField[] },
+): boolean {
   const present: IndexField[] = latestDefinition?.fields ?? []
   return fields.every(({ type, path, numDimensions, similarity }) =>
     present.some(

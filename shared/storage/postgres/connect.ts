@@ -25,9 +25,9 @@ export type Postgres = {
 export type PostgresOptions = { max: number; onError: (error: Error) => void }
 
 /** No request waits longer than this for the database. */
-const deadlineMs = 5_000
-const connectDeadlineMs = 2_000
-const reconnectMs = 500
+const queryTimeoutMs = 5_000
+const connectTimeoutMs = 2_000
+const reconnectDelayMs = 500
 
 /**
  * Opens the pool. A database that cannot be reached or does not answer in time is a Refusal
@@ -36,14 +36,14 @@ const reconnectMs = 500
 export function openPostgres(connectionString: string, options: PostgresOptions): Postgres {
   const settings = {
     connectionString,
-    connectionTimeoutMillis: connectDeadlineMs,
-    query_timeout: deadlineMs,
+    connectionTimeoutMillis: connectTimeoutMs,
+    query_timeout: queryTimeoutMs,
     keepAlive: true,
   }
   const pool = new pg.Pool({ ...settings, max: options.max })
   // Without a listener one dropped idle connection ends the process.
   pool.on('error', options.onError)
-  const run = queryOn(pool)
+  const run = createQuery(pool)
 
   return {
     query: run,
@@ -55,7 +55,7 @@ export function openPostgres(connectionString: string, options: PostgresOptions)
       let broken: Error | undefined
       try {
         await client.query('begin')
-        const result = await work({ query: queryOn(client) })
+        const result = await work({ query: createQuery(client) })
         await client.query('commit')
         return result
       } catch (error) {
@@ -67,7 +67,7 @@ export function openPostgres(connectionString: string, options: PostgresOptions)
       }
     },
 
-    listen: (channel, hear) => listen(settings, channel, hear, options.onError),
+    listen: (channel, onNotification) => listen(settings, channel, onNotification, options.onError),
     connections: () => ({
       idle: pool.idleCount,
       busy: pool.totalCount - pool.idleCount,
@@ -77,7 +77,7 @@ export function openPostgres(connectionString: string, options: PostgresOptions)
   }
 }
 
-function queryOn(target: pg.Pool | pg.PoolClient): Query {
+function createQuery(target: pg.Pool | pg.PoolClient): Query {
   return async (text, values = [], name) => {
     const result = await target
       .query<never>({ text, values: [...values], ...(name && { name }) })
@@ -89,7 +89,7 @@ function queryOn(target: pg.Pool | pg.PoolClient): Query {
 async function listen(
   settings: pg.ClientConfig,
   channel: string,
-  hear: (payload: string) => void,
+  onNotification: (payload: string) => void,
   onError: (error: Error) => void,
 ): Promise<{ close(): Promise<void> }> {
   const closing = new AbortController()
@@ -97,7 +97,7 @@ async function listen(
   const connect = async (): Promise<void> => {
     client = new pg.Client(settings)
     client.on('error', onError)
-    client.on('notification', message => hear(message.payload ?? ''))
+    client.on('notification', message => onNotification(message.payload ?? ''))
     await client.connect()
     await client.query(`listen ${channel}`)
     client.once('end', () => void reconnect())
@@ -108,7 +108,7 @@ async function listen(
         return await connect()
       } catch (error) {
         onError(error as Error)
-        await delay(reconnectMs)
+        await delay(reconnectDelayMs)
       }
     }
   }

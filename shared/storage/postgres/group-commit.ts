@@ -16,7 +16,7 @@ export type GroupCommit<Item, Result> = (item: Item) => Promise<Result>
 export function groupCommit<Item, Result>(
   postgres: Postgres,
   run: (tx: Transaction, items: Item[]) => Promise<Result[]>,
-  { lanes, itemsMax }: { lanes: number; itemsMax: number },
+  { lanes: concurrency, itemsMax: maxBatchSize }: { lanes: number; itemsMax: number },
 ): GroupCommit<Item, Result> {
   type Waiting = { item: Item; resolve: (result: Result) => void; reject: (error: unknown) => void }
   const queue: Waiting[] = []
@@ -29,17 +29,17 @@ export function groupCommit<Item, Result>(
       group.forEach(({ resolve }, index) => resolve(results[index]!))
     } catch (error) {
       // One by one against a database that is away, the last would wait for every deadline before it.
-      const away = error instanceof Refusal && error.reason === 'unavailable'
-      if (group.length === 1 || away) return group.forEach(({ reject }) => reject(error))
+      const isUnreachable = error instanceof Refusal && error.reason === 'unavailable'
+      if (group.length === 1 || isUnreachable) return group.forEach(({ reject }) => reject(error))
       for (const one of group) await commit([one])
     }
   }
 
-  const next = async (): Promise<void> => {
-    if (busy >= lanes) return
+  const commitWaiting = async (): Promise<void> => {
+    if (busy >= concurrency) return
     busy++
     try {
-      while (queue.length > 0) await commit(queue.splice(0, itemsMax))
+      while (queue.length > 0) await commit(queue.splice(0, maxBatchSize))
     } finally {
       busy--
     }
@@ -48,6 +48,6 @@ export function groupCommit<Item, Result>(
   return item =>
     new Promise<Result>((resolve, reject) => {
       queue.push({ item, resolve, reject })
-      void next()
+      void commitWaiting()
     })
 }

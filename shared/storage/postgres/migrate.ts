@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { runner } from 'node-pg-migrate'
 import { refuseWhenUnreachable, type Query } from '#shared/storage/postgres/connect.ts'
 
-const dir = fileURLToPath(new URL('./migrations', import.meta.url))
+const migrationsDir = fileURLToPath(new URL('./migrations', import.meta.url))
 
 /**
  * Applies the numbered files of `migrations/` that this database has not seen, in one transaction
@@ -16,7 +16,7 @@ const dir = fileURLToPath(new URL('./migrations', import.meta.url))
 export async function migrate(databaseUrl: string): Promise<string[]> {
   const applied = await runner({
     databaseUrl,
-    dir,
+    dir: migrationsDir,
     direction: 'up',
     migrationsTable: 'migrations',
     advisoryLockMode: 'wait',
@@ -29,7 +29,7 @@ export async function migrate(databaseUrl: string): Promise<string[]> {
 export async function pendingMigrations(query: Query): Promise<string[]> {
   const { rows } = await query<{ name: string }>('select name from migrations')
   const seen = new Set(rows.map(({ name }) => name))
-  return readdirSync(dir)
+  return readdirSync(migrationsDir)
     .map(file => basename(file, '.sql'))
     .filter(name => !seen.has(name))
 }

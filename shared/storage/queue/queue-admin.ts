@@ -1,9 +1,9 @@
 import type { Query } from '#shared/storage/postgres/connect.ts'
-import { deadLetterOf, jobNames, type JobName } from '#shared/domain/jobs.ts'
-import { idleBoss, schema } from '#shared/storage/queue/queue.ts'
+import { deadLetterQueueOf, jobNames, type JobName } from '#shared/domain/jobs.ts'
+import { createIdleBoss, pgBossSchema } from '#shared/storage/queue/queue.ts'
 
 /** One queue as it is at this moment. */
-export type QueueStanding = {
+export type QueueStats = {
   name: JobName
   /** Ready, or for later. */
   waiting: number
@@ -19,8 +19,8 @@ export type QueueStanding = {
 }
 
 /** Every queue of the board, in its order. */
-export async function standingOfQueues(query: Query): Promise<QueueStanding[]> {
-  const { rows } = await query<Omit<QueueStanding, 'dead'>>(
+export async function readQueueStats(query: Query): Promise<QueueStats[]> {
+  const { rows } = await query<Omit<QueueStats, 'dead'>>(
     `select name,
             count(*) filter (where state = 'created')::int as waiting,
             count(*) filter (where state = 'retry')::int as retrying,
@@ -30,7 +30,7 @@ export async function standingOfQueues(query: Query): Promise<QueueStanding[]> {
               as "oldestSeconds",
             floor(extract(epoch from now() - min(started_on) filter (where state = 'active')))::int
               as "longestSeconds"
-     from ${schema}.job where state < 'completed' group by name`,
+     from ${pgBossSchema}.job where state < 'completed' group by name`,
   )
   const byName = new Map<string, (typeof rows)[number]>(rows.map(row => [row.name, row]))
   const idle = { waiting: 0, retrying: 0, active: 0, oldestSeconds: null, longestSeconds: null }
@@ -38,7 +38,7 @@ export async function standingOfQueues(query: Query): Promise<QueueStanding[]> {
     ...idle,
     ...byName.get(name),
     name,
-    dead: byName.get(deadLetterOf(name))?.waiting ?? 0,
+    dead: byName.get(deadLetterQueueOf(name))?.waiting ?? 0,
   }))
 }
 
@@ -52,7 +52,7 @@ export type DeadLetter = {
 }
 
 /** Dead letters of a queue, oldest first. What they carry is not shown: it holds people's words. */
-export async function deadLettersOf(
+export async function listDeadLetters(
   query: Query,
   name: JobName,
   limit: number,
@@ -60,8 +60,8 @@ export async function deadLettersOf(
   const { rows } = await query<Omit<DeadLetter, 'queue'>>(
     `select id, created_on as "diedAt", coalesce(source_retry_count, 0)::int + 1 as tries,
             coalesce(source_output->>'message', output->>'message', '') as error
-     from ${schema}.job where name = $1 and state < 'active' order by created_on, id limit $2`,
-    [deadLetterOf(name), limit],
+     from ${pgBossSchema}.job where name = $1 and state < 'active' order by created_on, id limit $2`,
+    [deadLetterQueueOf(name), limit],
   )
   return rows.map(row => ({ ...row, queue: name }))
 }
@@ -73,18 +73,18 @@ export async function deadLettersOf(
  * @param ids these alone
  * @returns how many were put back.
  */
-export async function redriveDead(
+export async function redriveDeadLetters(
   databaseUrl: string,
   name: JobName,
   { ids, limit }: { ids?: readonly string[]; limit: number },
 ): Promise<number> {
-  const boss = idleBoss(databaseUrl)
+  const boss = createIdleBoss(databaseUrl)
   boss.on('error', () => {})
   await boss.start()
   try {
     let moved = 0
     while (moved < limit) {
-      const batch = await boss.redrive(deadLetterOf(name), {
+      const batch = await boss.redrive(deadLetterQueueOf(name), {
         limit: Math.min(1_000, limit - moved),
         ...(ids && { ids: [...ids] }),
       })
@@ -103,23 +103,23 @@ export async function redriveDead(
  *
  * @returns the operations they belonged to, or how many of them are at work, and then nothing is gone.
  */
-export async function withdrawJobs(
+export async function deleteJobs(
   query: Query,
   id: string,
 ): Promise<{ active: number; removed: number; operations: string[] }> {
   const { rows } = await query<{ active: number; removed: number; operations: string[] }>(
     `with asked as (
        select coalesce(data->>'operation', data->>'turn', id::text) as operation
-       from ${schema}.job where id = $1::uuid and state < 'completed'
+       from ${pgBossSchema}.job where id = $1::uuid and state < 'completed'
        union select ($1::uuid)::text
      ), theirs as (
        select id, name, state, coalesce(data->>'operation', data->>'turn', id::text) as operation
-       from ${schema}.job
+       from ${pgBossSchema}.job
        where state < 'completed' and name = any($2)
          and coalesce(data->>'operation', data->>'turn', id::text) in (select operation from asked)
        for update
      ), gone as (
-       delete from ${schema}.job j using theirs t
+       delete from ${pgBossSchema}.job j using theirs t
        where j.id = t.id and j.name = t.name
          and not exists (select from theirs where state = 'active')
        returning t.operation
@@ -127,7 +127,7 @@ export async function withdrawJobs(
      select (select count(*)::int from theirs where state = 'active') as active,
             (select count(*)::int from gone) as removed,
             (select coalesce(array_agg(distinct operation), '{}') from gone) as operations`,
-    [id, jobNames.flatMap(name => [name, deadLetterOf(name)])],
+    [id, jobNames.flatMap(name => [name, deadLetterQueueOf(name)])],
   )
   return rows[0]!
 }

@@ -1,17 +1,17 @@
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 import { settledChannel, type OperationState } from '#shared/operations/operations.postgres.ts'
-import type { Cleared } from '#shared/domain/job-payloads.ts'
+import type { ClearedRange } from '#shared/domain/job-payloads.ts'
 
 /** NOTIFY channel on which processes hear which vaults were cleared, to let go of their images. */
 export const clearedChannel = 'vaults_cleared'
 
 /** Tells every process, when the transaction commits. */
-export async function tellCleared({ query }: Transaction, vault: string): Promise<void> {
+export async function notifyCleared({ query }: Transaction, vault: string): Promise<void> {
   await query('select pg_notify($1, $2)', [clearedChannel, vault], 'erasures.tell')
 }
 
 /** Requests whose answers, kept for their Idempotency-Keys, show memories; asked again they read anew. */
-export const showing = [
+export const routesShowingMemories = [
   ...['search', 'prepare', 'inspect', 'date-search', 'consolidate/checkout'].map(
     name => `POST /v1/memory/${name}`,
   ),
@@ -20,10 +20,10 @@ export const showing = [
 ]
 
 /** The same of copies, where they were previews; those that copied show the queries they were asked with. */
-const copying = ['transfer', 'graft'].map(name => `POST /v1/memory/${name}`)
+const copyRoutes = ['transfer', 'graft'].map(name => `POST /v1/memory/${name}`)
 
 /** Forgets answers that show memories of a vault. */
-export async function forgetAnswers(
+export async function deleteStoredResponses(
   { query }: Transaction,
   vault: string,
   { ofCopies }: { ofCopies: 'previews' | 'all' },
@@ -33,18 +33,18 @@ export async function forgetAnswers(
      where key_hash in (select hash from memory_keys where vault = $1)
        and (route = any($2) or (route = any($3)
             and ($4 or not exists (select from operations o where o.id = i.operation))))`,
-    [vault, showing, copying, ofCopies === 'all'],
+    [vault, routesShowingMemories, copyRoutes, ofCopies === 'all'],
     'erasures.answers',
   )
 }
 
 /** Sessions need no epochs of their own once that of the vault has risen; their names go too. */
-export async function forgetSessions({ query }: Transaction, vault: string): Promise<void> {
+export async function deleteSessions({ query }: Transaction, vault: string): Promise<void> {
   await query('delete from sessions where vault = $1', [vault], 'erasures.sessions')
 }
 
 /** How an operation stands, and how many steps it has; undefined when there is none of that id. */
-export async function standingOf(
+export async function findOperationStatus(
   query: Query,
   operation: string,
 ): Promise<{ state: OperationState; total: number } | undefined> {
@@ -57,7 +57,7 @@ export async function standingOf(
 }
 
 /** Ends work that a clearing has made void and whose jobs are gone; its vault has less pending. */
-export async function cancelVoid(
+export async function cancelClearedOperations(
   { query }: Transaction,
   operations: readonly string[],
 ): Promise<void> {
@@ -86,9 +86,9 @@ export async function cancelVoid(
  *
  * @returns their operations.
  */
-export async function dropVoidFiles(
+export async function dropClearedFiles(
   { query }: Transaction,
-  { vault, session, upTo }: Cleared,
+  { vault, session, upTo }: ClearedRange,
 ): Promise<string[]> {
   const { rows } = await query<{ operation: string }>(
     `delete from bulk_files
@@ -102,9 +102,9 @@ export async function dropVoidFiles(
 }
 
 /** Forgets the batches that were lent out of what was cleared. */
-export async function dropVoidLeases(
+export async function dropClearedLeases(
   { query }: Transaction,
-  { vault, session, upTo }: Cleared,
+  { vault, session, upTo }: ClearedRange,
 ): Promise<void> {
   if (session !== null) return
   await query('delete from leases where vault = $1 and epoch <= $2', [vault, upTo])
@@ -116,7 +116,7 @@ export async function dropVoidLeases(
  */
 export async function beginErasure(
   { query }: Transaction,
-  { vault, session, upTo }: Cleared,
+  { vault, session, upTo }: ClearedRange,
 ): Promise<void> {
   await query(
     `with covered as (
@@ -133,7 +133,7 @@ export async function beginErasure(
 /** It is erased as far as can be seen: from now on it is swept, for what comes late. */
 export async function endErasure(
   { query }: Transaction,
-  { vault, session, upTo }: Cleared,
+  { vault, session, upTo }: ClearedRange,
 ): Promise<void> {
   await query(
     `update erasures set due_at = least(due_at, now() + interval '1 minute')
@@ -158,8 +158,8 @@ export async function sessionsToErase(
 }
 
 /** What is to be swept now, of all clearings so far, those that wait longest first. */
-export async function dueErasures(query: Query, limit: number): Promise<Cleared[]> {
-  const { rows } = await query<Cleared>(
+export async function dueErasures(query: Query, limit: number): Promise<ClearedRange[]> {
+  const { rows } = await query<ClearedRange>(
     `select vault, nullif(session, '') as session, 0 as "from", up_to as "upTo" from erasures
      where due_at <= now() order by due_at limit $1`,
     [limit],
@@ -169,12 +169,12 @@ export async function dueErasures(query: Query, limit: number): Promise<Cleared[
 }
 
 /** No job lives as long: payloads are kept for a year at most. */
-const forgottenAfterDays = 400
+const tombstoneRetentionDays = 400
 
 /** A pass is over: the next comes when as much time again has gone by, and after 400 days none. */
 export async function postponeErasure(
   query: Query,
-  { vault, session, upTo }: Cleared,
+  { vault, session, upTo }: ClearedRange,
 ): Promise<void> {
   await query(
     `with over as (
@@ -184,13 +184,13 @@ export async function postponeErasure(
      update erasures set due_at = now() + greatest(now() - cleared_at, interval '1 minute')
      where vault = $1 and session = $2 and up_to = $3
        and cleared_at >= now() - make_interval(days => $4)`,
-    [vault, session ?? '', upTo, forgottenAfterDays],
+    [vault, session ?? '', upTo, tombstoneRetentionDays],
     'erasures.postpone',
   )
 }
 
 /** Remembers that a vault buried memories today. */
-export async function recordBurial({ query }: Transaction, vault: string): Promise<void> {
+export async function recordTombstoneDay({ query }: Transaction, vault: string): Promise<void> {
   await query(
     `insert into burials (day, vault) values ((now() at time zone 'utc')::date, $1)
      on conflict do nothing`,
@@ -199,18 +199,21 @@ export async function recordBurial({ query }: Transaction, vault: string): Promi
   )
 }
 
-export type Burials = { vault: string; day: string; before: Date }
+export type TombstoneDay = { vault: string; day: string; before: Date }
 
 /** Days of burials that are 400 days past, oldest first, each with the moment after its end. */
-export async function oldBurials(query: Query, limit: number): Promise<Burials[]> {
-  const { rows } = await query<Burials>(
+export async function oldTombstoneDays(query: Query, limit: number): Promise<TombstoneDay[]> {
+  const { rows } = await query<TombstoneDay>(
     `select vault, day::text, (day + 1)::timestamp at time zone 'utc' as before from burials
      where day < (now() at time zone 'utc')::date - $2::int order by day limit $1`,
-    [limit, forgottenAfterDays],
+    [limit, tombstoneRetentionDays],
   )
   return rows
 }
 
-export async function forgetBurials(query: Query, { vault, day }: Burials): Promise<void> {
+export async function deleteTombstoneDay(
+  query: Query,
+  { vault, day }: TombstoneDay,
+): Promise<void> {
   await query('delete from burials where vault = $1 and day = $2', [vault, day])
 }

@@ -3,8 +3,8 @@ import { dayMs, retentionStepMs } from '#shared/domain/expiry.ts'
 import type { VaultScope } from '#shared/domain/memory.ts'
 import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
 import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
-import { byExpiry, byId, byPlace } from '#shared/storage/mongo/indexes.ts'
-import { inTime } from '#shared/vault/base/memories.mongo.ts'
+import { expiryIndex, idIndex, partitionIndex } from '#shared/storage/mongo/indexes.ts'
+import { withWriteTimeout } from '#shared/vault/base/memories.mongo.ts'
 
 type Collections = Pick<Mongo, 'memories'>
 type Scope = Pick<VaultScope, 'vault' | 'epoch'>
@@ -15,7 +15,7 @@ type Scope = Pick<VaultScope, 'vault' | 'epoch'>
  *
  * @param max no more than this are read.
  */
-export async function overIds(
+export async function findExpiredIds(
   { memories }: Collections,
   scope: Scope,
   at: number,
@@ -23,11 +23,11 @@ export async function overIds(
 ): Promise<string[]> {
   const rows = await memories
     .find(
-      { ...within(scope), expires_at: { $lte: new Date(at) } },
+      { ...epochFilter(scope), expires_at: { $lte: new Date(at) } },
       {
         projection: { _id: 1 },
         sort: { expires_at: 1 },
-        hint: byExpiry,
+        hint: expiryIndex,
         limit: max,
         signal: deadline(),
       },
@@ -38,17 +38,17 @@ export async function overIds(
 }
 
 /** When the next memory of a vault will be over, in epoch milliseconds; null when none ever is. */
-export async function earliestExpiry(
+export async function findNextExpiry(
   { memories }: Collections,
   scope: Scope,
 ): Promise<number | null> {
   const row = await memories
     .findOne(
-      { ...within(scope), expires_at: { $exists: true } },
+      { ...epochFilter(scope), expires_at: { $exists: true } },
       {
         projection: { expires_at: 1 },
         sort: { expires_at: 1 },
-        hint: byExpiry,
+        hint: expiryIndex,
         signal: deadline(),
       },
     )
@@ -60,7 +60,7 @@ export async function earliestExpiry(
  * Takes the ids of memories that were over before they could be stored: nothing of them is, and no
  * later run stores them. `buriedBy` tells which they are, until `levelGraves`.
  */
-export async function buryUnborn(
+export async function tombstoneAlreadyExpired(
   { memories }: Collections,
   { operation, vault, epoch }: Scope & { operation: string },
   ids: readonly string[],
@@ -70,10 +70,12 @@ export async function buryUnborn(
       filter: { vault: { $eq: vault }, _id: { $eq: id } },
       update: { $setOnInsert: { tomb_epoch: epoch, tomb_by: operation, tomb_at: new Date() } },
       upsert: true,
-      hint: byId,
+      hint: idIndex,
     },
   }))
-  await inTime(memories.bulkWrite(writes, { ordered: false })).catch(refuseWhenUnreachable)
+  await withWriteTimeout(memories.bulkWrite(writes, { ordered: false })).catch(
+    refuseWhenUnreachable,
+  )
 }
 
 /**
@@ -90,17 +92,17 @@ export async function applyRetention(
 ): Promise<void> {
   const whole = { $add: [{ $toLong: '$stored_at' }, (days ?? 0) * dayMs] }
   const kept = { $toDate: { $subtract: [whole, { $mod: [whole, retentionStepMs] }] } }
-  const ends = days === null ? '$expires_asked' : { $min: ['$expires_asked', kept] }
+  const expiry = days === null ? '$expires_asked' : { $min: ['$expires_asked', kept] }
   const writing = memories.updateMany(
-    { ...within(scope), _id: { $in: [...ids] } },
-    [{ $set: { expires_at: { $ifNull: [ends, '$$REMOVE'] } } }],
-    { hint: byId },
+    { ...epochFilter(scope), _id: { $in: [...ids] } },
+    [{ $set: { expires_at: { $ifNull: [expiry, '$$REMOVE'] } } }],
+    { hint: idIndex },
   )
-  await inTime(writing).catch(refuseWhenUnreachable)
+  await withWriteTimeout(writing).catch(refuseWhenUnreachable)
 }
 
 /** What the retention of a memory goes by. */
-export type KeptMemory = {
+export type RetentionRow = {
   id: string
   session: string | null
   storedAt: number
@@ -109,14 +111,14 @@ export type KeptMemory = {
 }
 
 /** Background work: nobody waits for it. */
-const lookDeadlineMs = 60_000
+const scanDeadlineMs = 60_000
 
 /** How many memories a vault has, in its core and in all sessions. */
-export const countKept = ({ memories }: Collections, scope: Scope): Promise<number> =>
+export const countVaultMemories = ({ memories }: Collections, scope: Scope): Promise<number> =>
   memories
-    .countDocuments(within(scope), {
-      hint: byPlace,
-      signal: AbortSignal.timeout(lookDeadlineMs),
+    .countDocuments(epochFilter(scope), {
+      hint: partitionIndex,
+      signal: AbortSignal.timeout(scanDeadlineMs),
     })
     .catch(refuseWhenUnreachable)
 
@@ -126,12 +128,12 @@ export const countKept = ({ memories }: Collections, scope: Scope): Promise<numb
  * @param after where the page before ended; null begins at the beginning.
  * @returns them, and where they end; null when no further page follows.
  */
-export async function keptPage(
+export async function retentionPage(
   { memories }: Collections,
   scope: Scope,
-  after: AfterMemory | null,
+  after: MemoryPosition | null,
   max: number,
-): Promise<{ rows: KeptMemory[]; after: AfterMemory | null }> {
+): Promise<{ rows: RetentionRow[]; after: MemoryPosition | null }> {
   const { vault, epoch } = scope
   const [first, last] = [new MinKey(), new MaxKey()]
   const from = after
@@ -139,26 +141,26 @@ export async function keptPage(
     : { session: first, tier: first, at: first, _id: first }
   const documents = await memories
     .find(
-      { ...within(scope), ...(after && { _id: { $ne: after.id } }) },
+      { ...epochFilter(scope), ...(after && { _id: { $ne: after.id } }) },
       {
         projection: { session: 1, tier: 1, at: 1, stored_at: 1, expires_at: 1, expires_asked: 1 },
-        hint: byPlace,
+        hint: partitionIndex,
         min: { vault, epoch, ...from },
         max: { vault, epoch, session: last, tier: last, at: last, _id: last },
         limit: max,
-        signal: AbortSignal.timeout(lookDeadlineMs),
+        signal: AbortSignal.timeout(scanDeadlineMs),
       },
     )
     .toArray()
     .catch(refuseWhenUnreachable)
   const end = documents.length < max ? undefined : documents.at(-1)
   return {
-    rows: documents.map(keptOf),
+    rows: documents.map(toRetentionRow),
     after: end ? { session: end.session, tier: end.tier, at: end.at.getTime(), id: end._id } : null,
   }
 }
 
-const keptOf = (document: MemoryDocument): KeptMemory => ({
+const toRetentionRow = (document: MemoryDocument): RetentionRow => ({
   id: document._id,
   session: document.session || null,
   storedAt: document.stored_at.getTime(),
@@ -166,7 +168,7 @@ const keptOf = (document: MemoryDocument): KeptMemory => ({
   expiresAsked: document.expires_asked?.getTime(),
 })
 
-const within = ({ vault, epoch }: Scope): Filter<MemoryDocument> => ({
+const epochFilter = ({ vault, epoch }: Scope): Filter<MemoryDocument> => ({
   vault: { $eq: vault },
   epoch: { $eq: epoch },
 })
@@ -174,7 +176,7 @@ const within = ({ vault, epoch }: Scope): Filter<MemoryDocument> => ({
 const deadline = (): AbortSignal => AbortSignal.timeout(deadlineMs)
 
 /** Where a look through a vault goes on, in the order of its index. */
-export type AfterMemory = {
+export type MemoryPosition = {
   session: string
   tier: number
   /** Epoch milliseconds. */

@@ -1,23 +1,26 @@
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 
 /** Memories that are about to be written, and the earliest end among them, in epoch milliseconds. */
-export type Announced = {
+export type ScheduledExpiry = {
   /** Of the work that writes them; a second run announces them again. */
   id: string
   vault: string
-  at: number
+  expiresAt: number
 }
 
 /**
  * Says, before they are written, when the first of some memories will be over: from here on no reader
  * misses that moment, whatever dies.
  */
-export async function announceExpiries(
+export async function scheduleExpiries(
   query: Query,
-  announced: readonly Announced[],
+  scheduled: readonly ScheduledExpiry[],
 ): Promise<void> {
-  if (announced.length === 0) return
-  const items = announced.map(({ at, ...rest }) => ({ ...rest, at: new Date(at).toISOString() }))
+  if (scheduled.length === 0) return
+  const items = scheduled.map(({ expiresAt, ...rest }) => ({
+    ...rest,
+    at: new Date(expiresAt).toISOString(),
+  }))
   await query(
     `with item as (
        select * from jsonb_to_recordset($1::jsonb) as item(id uuid, vault uuid, at timestamptz)
@@ -37,7 +40,7 @@ export async function announceExpiries(
 }
 
 /** They are written and settled: whoever looks finds them by themselves. */
-export async function withdrawExpiries(query: Query, ids: readonly string[]): Promise<void> {
+export async function cancelScheduledExpiries(query: Query, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return
   await query(
     'delete from announced_expiries where id = any($1::uuid[])',
@@ -46,7 +49,7 @@ export async function withdrawExpiries(query: Query, ids: readonly string[]): Pr
   )
 }
 
-export type ExpiryStanding = {
+export type ExpiryState = {
   epoch: number
   revision: string
   pending: number
@@ -60,11 +63,11 @@ export type ExpiryStanding = {
 }
 
 /** How a vault stands; undefined when there is none. */
-export async function expiryStanding(
+export async function readExpiryState(
   query: Query,
   vault: string,
-): Promise<ExpiryStanding | undefined> {
-  const { rows } = await query<ExpiryStanding & { now: string }>(
+): Promise<ExpiryState | undefined> {
+  const { rows } = await query<ExpiryState & { now: string }>(
     `select v.epoch, v.revision, v.pending, coalesce(v.next_expiry <= clock_timestamp(), false) as due,
             floor(extract(epoch from clock_timestamp()) * 1000)::bigint as now,
             o.id as last, coalesce(o.state in ('accepted', 'running'), false) as running
@@ -81,7 +84,7 @@ export async function expiryStanding(
 }
 
 /** No job runs longer: work that was announced before has written what it was to write, or has died. */
-const announcedMinutes = 15
+const scheduledMinutesMax = 15
 
 /**
  * Says when the next memory of a vault will be over, after a look at what it holds. Hold the vault
@@ -107,14 +110,14 @@ export async function putNextExpiry(
        from announced_expiries
        where vault = $1 and announced_at >= clock_timestamp() - make_interval(mins => $4)))
      where id = $1 and revision = $2`,
-    [vault, revision, earliest === null ? null : new Date(earliest), announcedMinutes],
+    [vault, revision, earliest === null ? null : new Date(earliest), scheduledMinutesMax],
     'expiries.put',
   )
   return rowCount === 1
 }
 
 /** Vaults that hold what is over, those that wait longest first. */
-export async function dueVaults(query: Query, limit: number): Promise<string[]> {
+export async function vaultsWithExpired(query: Query, limit: number): Promise<string[]> {
   const { rows } = await query<{ id: string }>(
     `select id from vaults where next_expiry <= clock_timestamp() order by next_expiry limit $1`,
     [limit],
@@ -124,7 +127,7 @@ export async function dueVaults(query: Query, limit: number): Promise<string[]> 
 }
 
 /** Whose vault it is, and its oldest key that is live; undefined when it has none any more. */
-export async function holderOf(
+export async function findVaultOwner(
   query: Query,
   vault: string,
 ): Promise<{ account: string; keyHash: Buffer } | undefined> {
@@ -138,7 +141,7 @@ export async function holderOf(
 }
 
 /** How long the account of a vault keeps memories, in days; null: for good. */
-export async function retentionOf(query: Query, vault: string): Promise<number | null> {
+export async function findVaultRetention(query: Query, vault: string): Promise<number | null> {
   const { rows } = await query<{ days: number | null }>(
     `select a.retention_days as days from vaults v join accounts a on a.id = v.account
      where v.id = $1`,

@@ -5,13 +5,13 @@ import { Refusal } from '#shared/core/errors.ts'
 import type { EmbeddedMemory, Memory, VaultScope } from '#shared/domain/memory.ts'
 import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
 import {
-  embeddedMemoryOf,
-  projectionOf,
-  vectorOf,
+  embeddedMemoryFromDocument,
+  embeddedMemoryProjection,
+  toBinaryVector,
   type MemoryDocument,
 } from '#shared/storage/mongo/documents.ts'
-import { byId, byPlace, byTags } from '#shared/storage/mongo/indexes.ts'
-import { seen, type Place } from '#shared/storage/mongo/partition.ts'
+import { idIndex, partitionIndex, tagSetIndex } from '#shared/storage/mongo/indexes.ts'
+import { partitionFilter, type Partition } from '#shared/storage/mongo/partition.ts'
 
 type Stats = {
   memories: number
@@ -21,35 +21,38 @@ type Stats = {
 }
 
 /** Every query on vault memories. Each takes the scope first; none can be written without one. */
-export type Memories = {
+export type MemoryStore = {
   /**
    * Stores promised memories, journaled. One whose id is taken, by itself or by its tombstone, is
    * left as it is: storing twice is storing once.
    */
   add(memories: readonly NewMemory[], space: string): Promise<void>
   /** Which of these ids are taken already. */
-  taken(scope: Pick<VaultScope, 'vault'>, ids: readonly string[]): Promise<Set<string>>
+  findTakenIds(scope: Pick<VaultScope, 'vault'>, ids: readonly string[]): Promise<Set<string>>
   /** Streams a whole vault space in batches, without order. */
   stream(
     scope: VaultScope,
-    place: Place,
+    partition: Partition,
     space: string,
-    hear: (rows: EmbeddedMemory[]) => void,
+    onBatch: (rows: EmbeddedMemory[]) => void,
   ): Promise<void>
   /** Those of the given ids that can be seen in a place, with their vectors. */
   byIds(
     scope: VaultScope,
-    place: Place,
+    partition: Partition,
     space: string,
     ids: readonly string[],
   ): Promise<EmbeddedMemory[]>
   /** How many memories a vault space holds. */
-  count(scope: VaultScope, place: Place, space: string): Promise<number>
+  count(scope: VaultScope, partition: Partition, space: string): Promise<number>
   /**
    * Counts, tokens and the span of time over the whole vault, sessions included; without what is left
    * of sessions up to an epoch of theirs.
    */
-  stats(scope: VaultScope, without: readonly { session: string; upTo: number }[]): Promise<Stats>
+  stats(
+    scope: VaultScope,
+    clearedSessions: readonly { session: string; upTo: number }[],
+  ): Promise<Stats>
   /** Removes documents of work that a deletion has overtaken; they were never visible. */
   discard(scope: Pick<VaultScope, 'vault'>, ids: readonly string[]): Promise<void>
 }
@@ -70,67 +73,74 @@ const batchBytes = 1_500_000
 const loadDeadlineMs = 60_000
 const writeDeadlineMs = 20_000
 
-export const duplicateKey = 11_000
+export const duplicateKeyCode = 11_000
 
-export function memoriesOf({ memories }: Pick<Mongo, 'memories'>): Memories {
+export function createMemoryStore({ memories }: Pick<Mongo, 'memories'>): MemoryStore {
   return {
     async add(added, space) {
-      for (const batch of batchesOf(added)) {
-        const documents = batch.map(memory => documentOf(memory, space))
+      for (const batch of insertBatches(added)) {
+        const documents = batch.map(memory => toMemoryDocument(memory, space))
         const inserting = memories.insertMany(documents, { ordered: false })
-        await inTime(inserting).catch(toleratingDuplicates)
+        await withWriteTimeout(inserting).catch(ignoreDuplicateKeys)
       }
     },
 
-    async taken({ vault }, ids) {
+    async findTakenIds({ vault }, ids) {
       const filter = { vault: { $eq: vault }, _id: { $in: [...ids] } }
       const rows = await memories
-        .find(filter, { projection: { _id: 1 }, hint: byId, signal: deadline() })
+        .find(filter, { projection: { _id: 1 }, hint: idIndex, signal: deadline() })
         .toArray()
         .catch(refuseWhenUnreachable)
       return new Set(rows.map(row => row._id))
     },
 
-    async stream(scope, place, space, hear) {
-      const cursor = memories.find(seen(scope, place, space), {
-        projection: projectionOf(space),
-        hint: place.tagSets ? byTags : byPlace,
+    async stream(scope, partition, space, onBatch) {
+      const cursor = memories.find(partitionFilter(scope, partition, space), {
+        projection: embeddedMemoryProjection(space),
+        hint: partition.tagSets ? tagSetIndex : partitionIndex,
         batchSize: 500,
         signal: AbortSignal.timeout(loadDeadlineMs),
       })
       try {
         let rows: EmbeddedMemory[] = []
         for await (const document of cursor) {
-          rows.push(embeddedMemoryOf(document, space))
+          rows.push(embeddedMemoryFromDocument(document, space))
           if (rows.length === 500) {
-            hear(rows)
+            onBatch(rows)
             rows = []
           }
         }
-        if (rows.length > 0) hear(rows)
+        if (rows.length > 0) onBatch(rows)
       } catch (error) {
         refuseWhenUnreachable(error)
       }
     },
 
-    async byIds(scope, place, space, ids) {
-      const filter = { ...seen(scope, place, space), _id: { $in: [...ids] } }
+    async byIds(scope, partition, space, ids) {
+      const filter = { ...partitionFilter(scope, partition, space), _id: { $in: [...ids] } }
       const rows = await memories
-        .find(filter, { projection: projectionOf(space), hint: byId, signal: deadline() })
+        .find(filter, {
+          projection: embeddedMemoryProjection(space),
+          hint: idIndex,
+          signal: deadline(),
+        })
         .toArray()
         .catch(refuseWhenUnreachable)
-      return rows.map(row => embeddedMemoryOf(row, space))
+      return rows.map(row => embeddedMemoryFromDocument(row, space))
     },
 
-    async count(scope, place, space) {
-      const options = { hint: byPlace, signal: deadline() }
+    async count(scope, partition, space) {
+      const options = { hint: partitionIndex, signal: deadline() }
       return memories
-        .countDocuments(seen(scope, place, space), options)
+        .countDocuments(partitionFilter(scope, partition, space), options)
         .catch(refuseWhenUnreachable)
     },
 
-    async stats({ vault, epoch }, without) {
-      const gone = without.map(one => ({ session: one.session, session_epoch: { $lte: one.upTo } }))
+    async stats({ vault, epoch }, clearedSessions) {
+      const gone = clearedSessions.map(one => ({
+        session: one.session,
+        session_epoch: { $lte: one.upTo },
+      }))
       const $nor = gone.length > 0 && { $nor: gone }
       const [row] = await memories
         .aggregate<{ memories: number; tokens: number; oldest: Date; newest: Date }>(
@@ -146,7 +156,7 @@ export function memoriesOf({ memories }: Pick<Mongo, 'memories'>): Memories {
               },
             },
           ],
-          { hint: byPlace, signal: deadline() },
+          { hint: partitionIndex, signal: deadline() },
         )
         .toArray()
         .catch(refuseWhenUnreachable)
@@ -157,7 +167,7 @@ export function memoriesOf({ memories }: Pick<Mongo, 'memories'>): Memories {
 
     async discard({ vault }, ids) {
       await memories
-        .deleteMany({ vault: { $eq: vault }, _id: { $in: [...ids] } }, { hint: byId })
+        .deleteMany({ vault: { $eq: vault }, _id: { $in: [...ids] } }, { hint: idIndex })
         .catch(refuseWhenUnreachable)
     },
   }
@@ -170,7 +180,7 @@ export const contentHash = (text: string): Buffer =>
 const deadline = (): AbortSignal => AbortSignal.timeout(deadlineMs)
 
 /** Writes take no signal: a server that has gone silent is given up, and storing again stores once. */
-export async function inTime<Result>(write: Promise<Result>): Promise<Result> {
+export async function withWriteTimeout<Result>(write: Promise<Result>): Promise<Result> {
   const done = new AbortController()
   const late = delay(writeDeadlineMs, null, { ref: false, signal: done.signal }).then(() => {
     throw new Refusal('unavailable', 'The memory store does not answer')
@@ -183,7 +193,7 @@ export async function inTime<Result>(write: Promise<Result>): Promise<Result> {
 }
 
 /** A memory as a new document, raw and not consolidated. */
-export function documentOf(memory: NewMemory, space: string): MemoryDocument {
+export function toMemoryDocument(memory: NewMemory, space: string): MemoryDocument {
   const { id, vault, epoch, session, sessionEpoch, operation, vector, text, at, ...rest } = memory
   return {
     _id: id,
@@ -204,14 +214,14 @@ export function documentOf(memory: NewMemory, space: string): MemoryDocument {
     ...(rest.expiresAt !== undefined && { expires_at: new Date(rest.expiresAt) }),
     ...(rest.expiresAsked !== undefined && { expires_asked: new Date(rest.expiresAsked) }),
     operation,
-    vectors: { [space]: vectorOf(vector) },
+    vectors: { [space]: toBinaryVector(vector) },
     consolidated: false,
     version: 1,
   }
 }
 
 /** Cuts memories into messages the server takes in one go. */
-export function* batchesOf<Row extends NewMemory>(memories: readonly Row[]): Generator<Row[]> {
+export function* insertBatches<Row extends NewMemory>(memories: readonly Row[]): Generator<Row[]> {
   let batch: Row[] = []
   let bytes = 0
   for (const memory of memories) {
@@ -228,10 +238,10 @@ export function* batchesOf<Row extends NewMemory>(memories: readonly Row[]): Gen
 }
 
 /** Of an unordered insert: ids that are taken already are no failure. */
-export function toleratingDuplicates(error: unknown): void {
+export function ignoreDuplicateKeys(error: unknown): void {
   if (error instanceof MongoBulkWriteError) {
     const failures = [error.writeErrors].flat()
-    if (failures.length > 0 && failures.every(({ code }) => code === duplicateKey)) return
+    if (failures.length > 0 && failures.every(({ code }) => code === duplicateKeyCode)) return
   }
   refuseWhenUnreachable(error)
 }

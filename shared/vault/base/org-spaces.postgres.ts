@@ -1,7 +1,7 @@
 import type { Query } from '#shared/storage/postgres/connect.ts'
 
 /** A shared vault that is not known to be in some vault space, and who pays for it. */
-export type Elsewhere = {
+export type SharedVaultOutsideSpace = {
   org: string
   account: string
   /** Of the organization's own key. */
@@ -13,7 +13,7 @@ export type Elsewhere = {
 }
 
 /** The space that all shared memories of an organization are in; null as long as nobody has looked. */
-export async function spaceOfOrg(query: Query, org: string): Promise<string | null> {
+export async function findSharedSpace(query: Query, org: string): Promise<string | null> {
   const { rows } = await query<{ space: string | null }>(
     'select space from orgs where id = $1',
     [org],
@@ -23,11 +23,11 @@ export async function spaceOfOrg(query: Query, org: string): Promise<string | nu
 }
 
 /** Notes the space that all of a shared vault is in by now; of any other vault nothing is noted. */
-export async function noteSharedSpace(query: Query, vault: string, space: string): Promise<void> {
+export async function recordSharedSpace(query: Query, vault: string, space: string): Promise<void> {
   await query('update orgs set space = $2 where vault = $1', [vault, space], 'orgs.note-space')
 }
 
-export async function isAnyOrg(query: Query): Promise<boolean> {
+export async function hasOrgs(query: Query): Promise<boolean> {
   const { rows } = await query<{ any: boolean }>('select exists (select from orgs) as any')
   return rows[0]!.any
 }
@@ -37,12 +37,12 @@ export async function isAnyOrg(query: Query): Promise<boolean> {
  * the last hour: it may be under way, and one that failed is not tried again at once. Nor do processes
  * of two configurations, as long as there are both, take a vault back and forth.
  */
-export async function sharedElsewhere(
+export async function sharedVaultsOutsideSpace(
   query: Query,
   space: string,
   max: number,
-): Promise<Elsewhere[]> {
-  const { rows } = await query<Elsewhere>(
+): Promise<SharedVaultOutsideSpace[]> {
+  const { rows } = await query<SharedVaultOutsideSpace>(
     `select o.id as org, o.account, o.vault, v.epoch, o.space,
             coalesce((select hash from memory_keys k where k.org = o.id and k.org_user is null
                       order by k.created_at desc limit 1), ''::bytea) as "keyHash"

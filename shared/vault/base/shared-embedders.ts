@@ -1,7 +1,7 @@
 import type { Embedder } from '#shared/domain/embedder.ts'
-import { embeddersOfSpaces } from '#shared/models/space-embedders.ts'
+import { resolveSpaceEmbedders } from '#shared/models/space-embedders.ts'
 import { Refusal } from '#shared/core/errors.ts'
-import { spaceOfOrg } from '#shared/vault/base/org-spaces.postgres.ts'
+import { findSharedSpace } from '#shared/vault/base/org-spaces.postgres.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
 
@@ -15,20 +15,22 @@ import type { Postgres } from '#shared/storage/postgres/connect.ts'
  * @returns the service's embedder first.
  * @throws Refusal `upstream` when that one does not answer.
  */
-export async function sharedEmbedders(
+export async function openSharedEmbedders(
   { embedders }: { embedders: Embedders },
   space: string | null,
 ): Promise<[Embedder, ...Embedder[]]> {
-  const usual = await embedders.get()
-  if (space === null || space === usual.space) return [usual]
-  const former = await orNothing(embeddersOfSpaces(embedders, [space]))
+  const current = await embedders.get()
+  if (space === null || space === current.space) return [current]
+  const former = await undefinedIfUnavailable(resolveSpaceEmbedders(embedders, [space]))
   const others = former?.embedders ?? []
-  return [usual, ...others.filter(other => other.space !== usual.space)]
+  return [current, ...others.filter(other => other.space !== current.space)]
 }
 
 /** What a search with an earlier model comes to; undefined when that model is out of reach. */
-export const orNothing = <Found>(looking: Promise<Found>): Promise<Found | undefined> =>
-  looking.catch((error: unknown) => {
+export const undefinedIfUnavailable = <Found>(
+  pending: Promise<Found>,
+): Promise<Found | undefined> =>
+  pending.catch((error: unknown) => {
     if (error instanceof Refusal && error.reason === 'upstream') return undefined
     throw error
   })
@@ -40,8 +42,8 @@ export const orNothing = <Found>(looking: Promise<Found>): Promise<Found | undef
  * @returns the service's embedder first.
  * @throws Refusal as `sharedEmbedders`.
  */
-export const embeddersOfOrg = async (
+export const openOrgEmbedders = async (
   backend: { embedders: Embedders; postgres: Postgres },
   org: string,
 ): Promise<[Embedder, ...Embedder[]]> =>
-  sharedEmbedders(backend, await spaceOfOrg(backend.postgres.query, org))
+  openSharedEmbedders(backend, await findSharedSpace(backend.postgres.query, org))

@@ -3,7 +3,7 @@ import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 import type { TagSet } from '#shared/domain/tags.ts'
 
 /** Every set of tags that memories of a vault bear, or have borne. */
-export async function tagSetsOf(
+export async function listTagSets(
   query: Query,
   { vault }: Pick<VaultScope, 'vault'>,
 ): Promise<TagSet[]> {
@@ -20,7 +20,7 @@ export async function tagSetsOf(
 }
 
 /** Moves the counts of a vault's tag sets. Hold the vault (`lockVault`) meanwhile. */
-export async function countTagSets(
+export async function adjustTagSetCounts(
   { query }: Transaction,
   vault: string,
   changes: ReadonlyMap<string, number>,

@@ -1,15 +1,15 @@
 import type { Tier } from '#shared/domain/memory.ts'
 import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
 import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
-import { inTime } from '#shared/vault/base/memories.mongo.ts'
-import { byId } from '#shared/storage/mongo/indexes.ts'
+import { withWriteTimeout } from '#shared/vault/base/memories.mongo.ts'
+import { idIndex } from '#shared/storage/mongo/indexes.ts'
 import type { DeleteIdsJob } from '#shared/domain/job-payloads.ts'
 
 /** Where a living memory is. */
-export type Living = { id: string; session: string | null; sessionEpoch: number }
+export type LiveMemory = { id: string; session: string | null; sessionEpoch: number }
 
 /** What the bill, the debt and the change log need of a memory that was buried. */
-export type Buried = {
+export type TombstonedMemory = {
   id: string
   session: string | null
   tier: Tier
@@ -18,19 +18,19 @@ export type Buried = {
   consolidated: boolean
 }
 
-type Burial = Pick<DeleteIdsJob, 'operation' | 'vault' | 'epoch' | 'overAt'>
+type TombstoneScope = Pick<DeleteIdsJob, 'operation' | 'vault' | 'epoch' | 'overAt'>
 
 /** Those of the given ids that this epoch of the vault has, in its core or in any session. */
-export async function livingAmong(
+export async function findLiveMemories(
   { memories }: Pick<Mongo, 'memories'>,
-  { vault, epoch }: Pick<Burial, 'vault' | 'epoch'>,
+  { vault, epoch }: Pick<TombstoneScope, 'vault' | 'epoch'>,
   ids: readonly string[],
-): Promise<Living[]> {
+): Promise<LiveMemory[]> {
   const filter = { vault: { $eq: vault }, epoch: { $eq: epoch }, _id: { $in: [...ids] } }
   const rows = await memories
     .find(filter, {
       projection: { session: 1, session_epoch: 1 },
-      hint: byId,
+      hint: idIndex,
       signal: deadline(),
     })
     .toArray()
@@ -47,18 +47,20 @@ export async function livingAmong(
  * stays taken. Until `levelGraves` it also tells what the operation has to settle, so that a second run
  * settles the same. What is buried already stays as it is.
  *
- * @param unsettled batches that are being committed: what they have marked still waits in the debt, and
+ * @param committingBatches batches that are being committed: what they have marked still waits in the debt, and
  *   they will not count it any more.
  */
-export async function bury(
+export async function tombstone(
   { memories }: Pick<Mongo, 'memories'>,
-  { operation, vault, epoch, overAt }: Burial,
+  { operation, vault, epoch, overAt }: TombstoneScope,
   ids: readonly string[],
-  unsettled: readonly string[],
+  committingBatches: readonly string[],
 ): Promise<void> {
-  const marked = { $setIntersection: [{ $ifNull: ['$consolidated_by', []] }, [...unsettled]] }
-  const grave = {
-    ...level,
+  const marked = {
+    $setIntersection: [{ $ifNull: ['$consolidated_by', []] }, [...committingBatches]],
+  }
+  const tombstoneFields = {
+    ...bareTombstone,
     tomb_epoch: '$epoch',
     tomb_by: { $literal: operation },
     session: '$session',
@@ -67,7 +69,7 @@ export async function bury(
     importance: '$importance',
     consolidated: { $and: ['$consolidated', { $eq: [{ $size: marked }, 0] }] },
   }
-  await inTime(
+  await withWriteTimeout(
     memories.updateMany(
       {
         vault: { $eq: vault },
@@ -75,47 +77,53 @@ export async function bury(
         _id: { $in: [...ids] },
         ...(overAt !== undefined && { expires_at: { $lte: new Date(overAt) } }),
       },
-      [{ $replaceRoot: { newRoot: { ...grave, tomb_at: '$$NOW' } } }],
-      { hint: byId },
+      [{ $replaceRoot: { newRoot: { ...tombstoneFields, tomb_at: '$$NOW' } } }],
+      { hint: idIndex },
     ),
   ).catch(refuseWhenUnreachable)
 }
 
 /** What an operation has buried and not yet levelled. */
-export async function buriedBy(
+export async function findTombstonedBy(
   { memories }: Pick<Mongo, 'memories'>,
-  { operation, vault }: Burial,
+  { operation, vault }: TombstoneScope,
   ids: readonly string[],
-): Promise<Buried[]> {
+): Promise<TombstonedMemory[]> {
   const filter = { vault: { $eq: vault }, tomb_by: { $eq: operation }, _id: { $in: [...ids] } }
   const rows = await memories
-    .find(filter, { hint: byId, signal: deadline() })
+    .find(filter, { hint: idIndex, signal: deadline() })
     .toArray()
     .catch(refuseWhenUnreachable)
-  return rows.map(buriedOf)
+  return rows.map(toTombstonedMemory)
 }
 
 /** Leaves of an operation's tombstones nothing but that the ids are taken, and since when. */
-export async function levelGraves(
+export async function finalizeTombstones(
   { memories }: Pick<Mongo, 'memories'>,
-  { operation, vault }: Burial,
+  { operation, vault }: TombstoneScope,
   ids: readonly string[],
 ): Promise<void> {
-  await inTime(
+  await withWriteTimeout(
     memories.updateMany(
       { vault: { $eq: vault }, tomb_by: { $eq: operation }, _id: { $in: [...ids] } },
-      [{ $replaceRoot: { newRoot: { ...level, tomb_epoch: '$tomb_epoch', tomb_at: '$tomb_at' } } }],
-      { hint: byId },
+      [
+        {
+          $replaceRoot: {
+            newRoot: { ...bareTombstone, tomb_epoch: '$tomb_epoch', tomb_at: '$tomb_at' },
+          },
+        },
+      ],
+      { hint: idIndex },
     ),
   ).catch(refuseWhenUnreachable)
 }
 
 /** A tombstone stays its vault's: only that vault's work may find the id taken. */
-const level = { _id: '$_id', vault: '$vault' }
+const bareTombstone = { _id: '$_id', vault: '$vault' }
 
 const deadline = (): AbortSignal => AbortSignal.timeout(deadlineMs)
 
-function buriedOf(document: MemoryDocument): Buried {
+function toTombstonedMemory(document: MemoryDocument): TombstonedMemory {
   const { _id, session, tier, tokens, importance = 0, consolidated } = document
   return { id: _id, session: session || null, tier, tokens, importance, consolidated }
 }

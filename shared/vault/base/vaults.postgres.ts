@@ -1,5 +1,5 @@
 import type { Transaction } from '#shared/storage/postgres/connect.ts'
-import type { PlaceChange, DebtChange } from '#shared/domain/vault-change.ts'
+import type { PartitionChange, DebtChange } from '#shared/domain/vault-change.ts'
 
 /**
  * Makes a write visible: the revision rises, the log tells every process which ids to read again or
@@ -11,16 +11,16 @@ import type { PlaceChange, DebtChange } from '#shared/domain/vault-change.ts'
 export async function changeVault(
   tx: Pick<Transaction, 'query'>,
   vault: string,
-  changes: readonly PlaceChange[],
+  changes: readonly PartitionChange[],
   debt: DebtChange = {},
 ): Promise<number> {
   const items = JSON.stringify(
-    changes.map(({ session, stored = [], removed = [], cleared = false, unsaid = false }) => ({
+    changes.map(({ session, stored = [], removed = [], cleared = false, vectorsOnly = false }) => ({
       session: session ?? '',
       stored,
       removed,
       cleared,
-      unsaid,
+      unsaid: vectorsOnly,
     })),
   )
   const { rows } = await tx.query<{ revision: string }>(
@@ -63,17 +63,17 @@ export async function changeVault(
  * from what it had then would come to epochs that have been, and show what was cleared in them. Nobody
  * puts a database back within a second.
  */
-export const epochAfter = (epoch: string): string =>
+export const nextEpochSql = (epoch: string): string =>
   `greatest(${epoch} + 1, floor(extract(epoch from clock_timestamp()) - 1735689600)::int)`
 
 /** Epochs that no longer exist, the first and the last of them. */
-export type Ended = { from: number; upTo: number }
+export type InvalidatedEpochs = { from: number; upTo: number }
 
 /** Makes everything in a vault invisible at once: what carries an earlier epoch no longer exists. */
-export async function raiseEpoch(tx: Transaction, vault: string): Promise<Ended> {
-  const { rows } = await tx.query<Ended>(
+export async function raiseEpoch(tx: Transaction, vault: string): Promise<InvalidatedEpochs> {
+  const { rows } = await tx.query<InvalidatedEpochs>(
     `with held as (select id, epoch from vaults where id = $1 for no key update)
-     update vaults v set epoch = ${epochAfter('v.epoch')}, revision = revision + 1, raw_units = 0,
+     update vaults v set epoch = ${nextEpochSql('v.epoch')}, revision = revision + 1, raw_units = 0,
             raw_tokens = 0, tier2_count = 0, tier2_importance = 0, tier2_tokens = 0
      from held where v.id = held.id returning held.epoch as "from", v.epoch - 1 as "upTo"`,
     [vault],
@@ -87,12 +87,12 @@ export async function raiseSessionEpoch(
   tx: Transaction,
   vault: string,
   session: string,
-): Promise<Ended> {
-  const { rows } = await tx.query<Ended>(
+): Promise<InvalidatedEpochs> {
+  const { rows } = await tx.query<InvalidatedEpochs>(
     `with had as (select epoch from sessions where vault = $1 and session = $2 for update)
-     insert into sessions (vault, session, epoch) values ($1, $2, ${epochAfter('0')})
+     insert into sessions (vault, session, epoch) values ($1, $2, ${nextEpochSql('0')})
      on conflict (vault, session)
-       do update set epoch = ${epochAfter('sessions.epoch')}, stored_at = null
+       do update set epoch = ${nextEpochSql('sessions.epoch')}, stored_at = null
      returning coalesce((select epoch from had), 0) as "from", epoch - 1 as "upTo"`,
     [vault, session],
   )
@@ -101,6 +101,10 @@ export async function raiseSessionEpoch(
 }
 
 /** One at a time per vault and purpose, until the transaction ends. */
-export async function holdVault(tx: Transaction, vault: string, purpose: string): Promise<void> {
+export async function takeVaultAdvisoryLock(
+  tx: Transaction,
+  vault: string,
+  purpose: string,
+): Promise<void> {
   await tx.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`${purpose}:${vault}`])
 }

@@ -1,13 +1,19 @@
-import type { FileKind, LineError, Planned, StagedLine, Tally } from '#shared/domain/file-lines.ts'
+import type {
+  BulkFileKind,
+  LineError,
+  PlannedMemory,
+  StagedLine,
+  BulkTally,
+} from '#shared/domain/file-types.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'
 
 /** A chunk with what its file says. */
-export type Chunk = {
+export type BulkChunk = {
   file: string
   n: number
   operation: string
   vault: string
-  kind: FileKind
+  kind: BulkFileKind
   session: string | null
   model: string
   replaces: boolean
@@ -21,7 +27,7 @@ export type Chunk = {
   /** Lines of the whole file. */
   fileLines: number
   content: StagedLine[]
-  plan: Planned[] | null
+  plan: PlannedMemory[] | null
   /** Lines before those of this chunk. */
   linesBefore: number
   lines: number
@@ -29,8 +35,12 @@ export type Chunk = {
 }
 
 /** A chunk that is still to be stored, or undefined when it was, or its file is gone. */
-export async function findChunk(query: Query, file: string, n: number): Promise<Chunk | undefined> {
-  const { rows } = await query<Omit<Chunk, 'arrivedAt'> & { arrivedAt: Date }>(
+export async function findBulkChunk(
+  query: Query,
+  file: string,
+  n: number,
+): Promise<BulkChunk | undefined> {
+  const { rows } = await query<Omit<BulkChunk, 'arrivedAt'> & { arrivedAt: Date }>(
     `select f.id as file, c.n, f.operation, f.vault, f.kind, f.session, f.model, f.replaces, f.epoch,
             f.session_epochs as "sessionEpochs", f.created_at as "arrivedAt", f.lines as "fileLines",
             c.content, c.plan, c.lines, c.failed,
@@ -52,12 +62,12 @@ export async function findChunk(query: Query, file: string, n: number): Promise<
  *
  * @returns the plan to follow: the first one kept, when two workers hold the chunk.
  */
-export async function keepPlan(
+export async function savePlan(
   query: Query,
-  { file, n }: Pick<Chunk, 'file' | 'n'>,
-  plan: readonly Planned[],
-): Promise<Planned[]> {
-  const { rows } = await query<{ plan: Planned[] }>(
+  { file, n }: Pick<BulkChunk, 'file' | 'n'>,
+  plan: readonly PlannedMemory[],
+): Promise<PlannedMemory[]> {
+  const { rows } = await query<{ plan: PlannedMemory[] }>(
     `update bulk_chunks set plan = coalesce(plan, $3)
      where file = $1 and n = $2 and not settled returning plan`,
     [file, n, JSON.stringify(plan)],
@@ -67,10 +77,10 @@ export async function keepPlan(
 }
 
 /** Changes a kept plan where ids turned out to be taken. */
-export async function amendPlan(
+export async function updatePlan(
   query: Query,
-  { file, n }: Pick<Chunk, 'file' | 'n'>,
-  plan: readonly Planned[],
+  { file, n }: Pick<BulkChunk, 'file' | 'n'>,
+  plan: readonly PlannedMemory[],
 ): Promise<void> {
   await query(
     'update bulk_chunks set plan = $3 where file = $1 and n = $2 and not settled',
@@ -84,10 +94,10 @@ export async function amendPlan(
  *
  * @returns false when it had been: its effects must not count twice.
  */
-export async function settleChunk(
+export async function finalizeBulkChunk(
   query: Query,
-  { file, n }: Pick<Chunk, 'file' | 'n'>,
-  { memories, stored, replaced, skipped, tokens }: Omit<Tally, 'lines' | 'failed'> & Tokens,
+  { file, n }: Pick<BulkChunk, 'file' | 'n'>,
+  { memories, stored, replaced, skipped, tokens }: Omit<BulkTally, 'lines' | 'failed'> & TokenCount,
 ): Promise<boolean> {
   const { rowCount } = await query(
     `update bulk_chunks set settled = true, content = null, plan = null,
@@ -100,13 +110,17 @@ export async function settleChunk(
 }
 
 /** Tokens of what was stored or replaced. */
-type Tokens = { tokens: number }
+type TokenCount = { tokens: number }
 
-type Progress = Tally & Tokens & { left: number; errors: LineError[] }
+type BulkProgress = BulkTally & TokenCount & { left: number; errors: LineError[] }
 
 /** How far a file is: its settled chunks added up, and the first faulty lines. */
-export async function tallyOf(query: Query, file: string, errorsMax: number): Promise<Progress> {
-  const { rows } = await query<Progress>(
+export async function tallyBulkFile(
+  query: Query,
+  file: string,
+  errorsMax: number,
+): Promise<BulkProgress> {
+  const { rows } = await query<BulkProgress>(
     `select sum(lines) filter (where settled)::int as lines,
             sum(failed) filter (where settled)::int as failed,
             sum(memories)::int as memories, sum(stored)::int as stored,

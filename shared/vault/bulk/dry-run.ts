@@ -1,15 +1,20 @@
 import {
-  errorsMax,
+  reportedErrorsMax,
   type ExportedLine,
   type LineError,
-  type Placed,
-} from '#shared/domain/file-lines.ts'
-import { importedCandidates } from '#shared/vault/bulk/import.ts'
-import { linesOf, type LineLimits } from '#shared/vault/bulk/lines.ts'
-import { importAnswer } from '#shared/vault/bulk/outcome.ts'
-import { planOf } from '#shared/vault/bulk/plan.ts'
-import { overRemark, readLine, requireLines, type LineReader } from '#shared/vault/bulk/stage.ts'
-import { isLineOver } from '#shared/vault/bulk/upload.ts'
+  type NumberedLine,
+} from '#shared/domain/file-types.ts'
+import { importIdCandidates } from '#shared/vault/bulk/import-lines.ts'
+import { splitLines, type LineLimits } from '#shared/vault/bulk/split-lines.ts'
+import { toImportAnswer } from '#shared/vault/bulk/finish-file.ts'
+import { planItems } from '#shared/vault/bulk/plan-items.ts'
+import {
+  expiredRemark,
+  parseLine,
+  requireLines,
+  type LineReader,
+} from '#shared/vault/bulk/stage-file.ts'
+import { isLineExpired } from '#shared/vault/bulk/upload-lines.ts'
 import type { VaultScope } from '#shared/domain/memory.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 
@@ -33,30 +38,30 @@ export async function dryRunImport(
 ) {
   const tally = { lines: 0, failed: 0, stored: 0, replaced: 0, skipped: 0 }
   const errors: LineError[] = []
-  const said = new Set<string>()
-  let batch: Placed<ExportedLine>[] = []
-  const count = async (): Promise<void> => {
-    const items = batch.map(line => importedCandidates(scope, line))
+  const seenKeys = new Set<string>()
+  let batch: NumberedLine<ExportedLine>[] = []
+  const planBatch = async (): Promise<void> => {
+    const items = batch.map(line => importIdCandidates(scope, line))
     batch = []
-    for (const { as } of await planOf(backend, scope, items, file)) tally[counters[as]]++
+    for (const { as } of await planItems(backend, scope, items, file)) tally[tallyFields[as]]++
   }
 
-  for await (const { number, bytes } of linesOf(file.source, file.limits)) {
+  for await (const { number, bytes } of splitLines(file.source, file.limits)) {
     tally.lines++
-    const read = readLine(bytes, number, file.reader, said)
+    const read = parseLine(bytes, number, file.reader, seenKeys)
     if ('error' in read) {
       tally.failed++
-      if (errors.length < errorsMax) errors.push(read)
+      if (errors.length < reportedErrorsMax) errors.push(read)
       continue
     }
-    if (isLineOver(read) && errors.length < errorsMax) errors.push(overRemark(read))
-    const { vector: _, sources: __, ...line } = read as Placed<ExportedLine>
+    if (isLineExpired(read) && errors.length < reportedErrorsMax) errors.push(expiredRemark(read))
+    const { vector: _, sources: __, ...line } = read as NumberedLine<ExportedLine>
     batch.push(line)
-    if (batch.length === batchLines) await count()
+    if (batch.length === batchLines) await planBatch()
   }
-  await count()
+  await planBatch()
   requireLines(tally.lines)
-  return importAnswer({ ...tally, errors, dryRun: true })
+  return toImportAnswer({ ...tally, errors, dryRun: true })
 }
 
-const counters = { new: 'stored', replace: 'replaced', skip: 'skipped' } as const
+const tallyFields = { new: 'stored', replace: 'replaced', skip: 'skipped' } as const

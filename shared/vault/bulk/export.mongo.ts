@@ -1,9 +1,9 @@
 import type { VaultScope } from '#shared/domain/memory.ts'
 import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
 import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
-import { byPlace } from '#shared/storage/mongo/indexes.ts'
+import { partitionIndex } from '#shared/storage/mongo/indexes.ts'
 
-export type ExportedPart = {
+export type ExportSelection = {
   /** One session, or the core vault with null; undefined is all of it. */
   session: string | null | undefined
   /** The vault space whose vectors come along. */
@@ -25,7 +25,7 @@ const batchSizes = { withVectors: 100, without: 500 }
 export async function* exportedDocuments(
   { memories }: Pick<Mongo, 'memories'>,
   { vault, epoch }: Pick<VaultScope, 'vault' | 'epoch'>,
-  { session, space }: ExportedPart,
+  { session, space }: ExportSelection,
 ): AsyncGenerator<ExportedDocument> {
   const cursor = memories.find(
     {
@@ -34,9 +34,9 @@ export async function* exportedDocuments(
       ...(session !== undefined && { session: { $eq: session ?? '' } }),
     },
     {
-      projection: projectionOf(space),
+      projection: exportProjection(space),
       sort: { session: 1, tier: 1, at: 1, _id: 1 },
-      hint: byPlace,
+      hint: partitionIndex,
       batchSize: space === undefined ? batchSizes.without : batchSizes.withVectors,
     },
   )
@@ -51,7 +51,7 @@ export async function* exportedDocuments(
   }
 }
 
-const projectionOf = (space: string | undefined) => ({
+const exportProjection = (space: string | undefined) => ({
   vault: 1,
   epoch: 1,
   session: 1,

@@ -1,19 +1,19 @@
-import type { FileKind, LineError, StagedLine } from '#shared/domain/file-lines.ts'
+import type { BulkFileKind, LineError, StagedLine } from '#shared/domain/file-types.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'
-import type { Accepted } from '#shared/operations/operations.postgres.ts'
+import type { AcceptedOperation } from '#shared/operations/operations.postgres.ts'
 
 /** A file that begins to arrive. */
-export type NewFile = {
+export type NewBulkFile = {
   id: string
   vault: string
-  kind: FileKind
+  kind: BulkFileKind
   session: string | null
   model: string
   replaces: boolean
 }
 
 /** Some of its lines, enough for one job. */
-export type NewChunk = {
+export type NewBulkChunk = {
   n: number
   tier: number
   /** Good and faulty ones. */
@@ -24,7 +24,7 @@ export type NewChunk = {
   content: StagedLine[]
 }
 
-export async function beginFile(query: Query, file: NewFile): Promise<void> {
+export async function insertBulkFile(query: Query, file: NewBulkFile): Promise<void> {
   const { id, vault, kind, session, model, replaces } = file
   await query(
     `insert into bulk_files (id, vault, kind, session, model, replaces)
@@ -38,7 +38,11 @@ export async function beginFile(query: Query, file: NewFile): Promise<void> {
  * Adds a chunk to a file that still arrives. It is on disk with the commit that accepts the file; there
  * is no need to wait for it before.
  */
-export async function stageChunk(query: Query, file: string, chunk: NewChunk): Promise<void> {
+export async function stageBulkChunk(
+  query: Query,
+  file: string,
+  chunk: NewBulkChunk,
+): Promise<void> {
   const { n, tier, lines, failed, errors, sessions, content } = chunk
   await query(
     `with fast as (select set_config('synchronous_commit', 'off', true))
@@ -50,7 +54,7 @@ export async function stageChunk(query: Query, file: string, chunk: NewChunk): P
 }
 
 /** Forgets what was staged of a file that no operation has taken. */
-export async function dropUnclaimed(query: Query, file: string): Promise<void> {
+export async function dropUnclaimedFile(query: Query, file: string): Promise<void> {
   await query(
     'delete from bulk_files where id = $1 and operation is null',
     [file],
@@ -59,12 +63,12 @@ export async function dropUnclaimed(query: Query, file: string): Promise<void> {
 }
 
 /** Forgets a file whose operation has ended. */
-export async function dropFile(query: Query, file: string): Promise<void> {
+export async function dropBulkFile(query: Query, file: string): Promise<void> {
   await query('delete from bulk_files where id = $1', [file], 'bulk.drop')
 }
 
 /** The same by the operation; most have none. */
-export async function dropFileOf(query: Query, operation: string): Promise<void> {
+export async function dropFileOfOperation(query: Query, operation: string): Promise<void> {
   await query('delete from bulk_files where operation = $1', [operation], 'bulk.drop-of')
 }
 
@@ -83,15 +87,15 @@ export async function dropStaleFiles(query: Query): Promise<number> {
 }
 
 /** The operation under which the same file is on its way into the same vault already. */
-export async function sameFileUnderWay(
+export async function findSameFileInFlight(
   query: Query,
   vault: string,
-  askedHash: Buffer,
+  requestHash: Buffer,
 ): Promise<string | undefined> {
   const { rows } = await query<{ operation: string }>(
     `select f.operation from bulk_files f join operations o on o.id = f.operation
      where f.vault = $1 and f.asked_hash = $2 and o.state in ('accepted', 'running')`,
-    [vault, askedHash],
+    [vault, requestHash],
     'bulk.same',
   )
   return rows[0]?.operation
@@ -105,7 +109,7 @@ export async function claimFile(
     operation,
     askedHash,
     epoch,
-  }: { operation: string; askedHash: Buffer } & Pick<Accepted, 'epoch'>,
+  }: { operation: string; askedHash: Buffer } & Pick<AcceptedOperation, 'epoch'>,
 ): Promise<void> {
   await query(
     `update bulk_files f
@@ -122,7 +126,7 @@ export async function claimFile(
 }
 
 /** The chunks of a file in the order of its tiers. */
-export async function chunkNumbers(query: Query, file: string): Promise<number[]> {
+export async function openChunkNumbers(query: Query, file: string): Promise<number[]> {
   const { rows } = await query<{ n: number }>(
     'select n from bulk_chunks where file = $1 and not settled order by tier, n',
     [file],

@@ -17,7 +17,11 @@ export type LineIdentity = {
  *
  * @param generation raised while the id is that of a memory that was deleted
  */
-export function lineMemoryId(identity: LineIdentity, piece: number, generation: number): string {
+export function lineMemoryId(
+  identity: LineIdentity,
+  textChunkIndex: number,
+  generation: number,
+): string {
   const { vault, epoch, session, sessionEpoch, contentHash, timestamp } = identity
   const line = createHash('sha256')
     .update(JSON.stringify([vault, epoch, session, sessionEpoch, timestamp]))
@@ -25,13 +29,13 @@ export function lineMemoryId(identity: LineIdentity, piece: number, generation: 
     .digest()
   const bytes = Buffer.from(line.subarray(0, 16))
   if (timestamp !== null) bytes.writeUIntBE(Math.max(0, Math.min(timestamp, 2 ** 48 - 1)), 0, 6)
-  bytes[6] = 0x70 | ((piece >>> 20) & 0x0f)
-  bytes[7] = (piece >>> 12) & 0xff
-  bytes[8] = 0x80 | ((piece >>> 6) & 0x3f)
-  bytes[9] = ((piece & 0x3f) << 2) | (bytes[9]! & 0x03)
-  return withTail(
+  bytes[6] = 0x70 | ((textChunkIndex >>> 20) & 0x0f)
+  bytes[7] = (textChunkIndex >>> 12) & 0xff
+  bytes[8] = 0x80 | ((textChunkIndex >>> 6) & 0x3f)
+  bytes[9] = ((textChunkIndex & 0x3f) << 2) | (bytes[9]! & 0x03)
+  return formatUuidWithTail(
     bytes,
-    createHash('sha256').update(line).update(`${piece}:${generation}`).digest(),
+    createHash('sha256').update(line).update(`${textChunkIndex}:${generation}`).digest(),
   )
 }
 
@@ -39,7 +43,7 @@ export function lineMemoryId(identity: LineIdentity, piece: number, generation: 
  * The id an imported memory takes in a vault when its own is not free: its own in generation 0, then
  * always the same ones. The beginning stays, so that the order of ids is the order of the originals.
  */
-export function importedId(
+export function importedMemoryId(
   { vault, epoch }: { vault: string; epoch: number },
   id: string,
   generation: number,
@@ -47,11 +51,11 @@ export function importedId(
   if (generation === 0) return id.toLowerCase()
   const bytes = Buffer.from(id.replaceAll('-', ''), 'hex')
   const tail = createHash('sha256').update(bytes).update(`${vault}:${epoch}:${generation}`).digest()
-  return withTail(bytes, tail)
+  return formatUuidWithTail(bytes, tail)
 }
 
 /** Sets the last 50 bits. */
-function withTail(bytes: Buffer, tail: Uint8Array): string {
+function formatUuidWithTail(bytes: Buffer, tail: Uint8Array): string {
   bytes[9] = (bytes[9]! & 0xfc) | (tail[0]! & 0x03)
   bytes.set(tail.subarray(1, 7), 10)
   const hex = bytes.toString('hex')

@@ -2,57 +2,57 @@ import { Binary, MongoBulkWriteError } from 'mongodb'
 import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
 import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
 import {
-  batchesOf,
-  documentOf,
-  duplicateKey,
-  inTime,
+  insertBatches,
+  toMemoryDocument,
+  duplicateKeyCode,
+  withWriteTimeout,
   type NewMemory,
 } from '#shared/vault/base/memories.mongo.ts'
-import type { Place } from '#shared/storage/mongo/partition.ts'
+import type { Partition } from '#shared/storage/mongo/partition.ts'
 import type { VaultScope } from '#shared/domain/memory.ts'
-import { byContent, byId } from '#shared/storage/mongo/indexes.ts'
+import { contentHashIndex, idIndex } from '#shared/storage/mongo/indexes.ts'
 
 type Collections = Pick<Mongo, 'memories'>
 type Scope = Pick<VaultScope, 'vault' | 'epoch'>
 
 /** What a file may say of a memory beyond its text. */
-export type Restored = Pick<
+export type RestoredFields = Pick<
   MemoryDocument,
   'consolidated' | 'batch' | 'sources' | 'covers' | 'consolidated_by' | 'provenance'
 >
 
-export type RestoredMemory = NewMemory & { restored?: Restored }
+export type RestoredMemory = NewMemory & { restored?: RestoredFields }
 
 /** What stands under an id in a vault: a memory of the current epoch, or the trace of one. */
-export type Standing = Pick<
+export type StoredState = Pick<
   MemoryDocument,
   'session' | 'session_epoch' | 'tier' | 'tokens' | 'importance' | 'consolidated' | 'operation'
-> & { living: boolean }
+> & { isLive: boolean }
 
 /** The server compares a list of this length with its index without effort. */
 const idsMax = 2_000
 
 /** What the vault has under these ids; ids it has nothing under are left out. */
-export async function standingsOf(
+export async function findStoredStates(
   { memories }: Collections,
   { vault, epoch }: Scope,
   ids: readonly string[],
-): Promise<Map<string, Standing>> {
-  const found = new Map<string, Standing>()
+): Promise<Map<string, StoredState>> {
+  const found = new Map<string, StoredState>()
   for (let start = 0; start < ids.length; start += idsMax) {
     const rows = await memories
       .find(
         { vault: { $eq: vault }, _id: { $in: ids.slice(start, start + idsMax) } },
         {
           projection: { text: 0, hash: 0, vectors: 0, sources: 0 },
-          hint: byId,
+          hint: idIndex,
           signal: AbortSignal.timeout(deadlineMs),
         },
       )
       .toArray()
       .catch(refuseWhenUnreachable)
     for (const { _id, ...row } of rows) {
-      found.set(_id, { ...row, living: row.epoch === epoch && row.tomb_at === undefined })
+      found.set(_id, { ...row, isLive: row.epoch === epoch && row.tomb_at === undefined })
     }
   }
   return found
@@ -68,22 +68,22 @@ export const textAndTimeKey = ({ hash, at }: TextAndTime): string =>
 export async function presentTexts(
   { memories }: Collections,
   { vault, epoch }: Scope,
-  { session, sessionEpoch }: Place,
-  asked: readonly TextAndTime[],
+  { session, sessionEpoch }: Partition,
+  texts: readonly TextAndTime[],
 ): Promise<Set<string>> {
-  if (asked.length === 0) return new Set()
+  if (texts.length === 0) return new Set()
   const rows = await memories
     .find(
       {
         vault: { $eq: vault },
-        hash: { $in: asked.map(({ hash }) => new Binary(hash)) },
+        hash: { $in: texts.map(({ hash }) => new Binary(hash)) },
         epoch: { $eq: epoch },
         session: { $eq: session ?? '' },
         session_epoch: { $eq: sessionEpoch },
       },
       {
         projection: { _id: 0, hash: 1, at: 1 },
-        hint: byContent,
+        hint: contentHashIndex,
         signal: AbortSignal.timeout(deadlineMs),
       },
     )
@@ -99,35 +99,37 @@ export async function presentTexts(
  *
  * @returns the ids that were taken, by whomever; what stands there is left as it is.
  */
-export async function insertWhereFree(
+export async function insertIfIdFree(
   { memories }: Collections,
   added: readonly RestoredMemory[],
   space: string,
 ): Promise<string[]> {
   const taken: string[] = []
-  for (const batch of batchesOf(added)) {
-    const documents = batch.map(memory => restoredDocumentOf(memory, space))
+  for (const batch of insertBatches(added)) {
+    const documents = batch.map(memory => toRestoredDocument(memory, space))
     const inserting = memories.insertMany(documents, { ordered: false })
-    await inTime(inserting).catch((error: unknown) => {
-      taken.push(...takenIds(error).map(index => documents[index]!._id))
+    await withWriteTimeout(inserting).catch((error: unknown) => {
+      taken.push(...takenPositions(error).map(index => documents[index]!._id))
     })
   }
   return taken
 }
 
 /** Puts memories in the place of those with their ids; one that was deleted meanwhile stays deleted. */
-export async function replaceStanding(
+export async function replaceStored(
   { memories }: Collections,
   replacing: readonly RestoredMemory[],
   space: string,
 ): Promise<void> {
-  for (const batch of batchesOf(replacing)) {
-    const changes = batch.map(memory => replacementOf(restoredDocumentOf(memory, space)))
-    await inTime(memories.bulkWrite(changes, { ordered: true })).catch(refuseWhenUnreachable)
+  for (const batch of insertBatches(replacing)) {
+    const changes = batch.map(memory => toReplacement(toRestoredDocument(memory, space)))
+    await withWriteTimeout(memories.bulkWrite(changes, { ordered: true })).catch(
+      refuseWhenUnreachable,
+    )
   }
 }
 
-function replacementOf(document: MemoryDocument) {
+function toReplacement(document: MemoryDocument) {
   const { _id, vault, epoch, version, ...fields } = document
   const absent = optional.filter(field => fields[field] === undefined)
   const $unset = Object.fromEntries(absent.map(field => [field, '' as const]))
@@ -135,7 +137,7 @@ function replacementOf(document: MemoryDocument) {
     updateOne: {
       filter: { vault: { $eq: vault }, epoch: { $eq: epoch }, _id: { $eq: _id } },
       update: { $set: fields, $inc: { version }, ...(absent.length > 0 && { $unset }) },
-      hint: byId,
+      hint: idIndex,
     },
   }
 }
@@ -153,18 +155,18 @@ const optional = [
   'expires_asked',
 ] as const
 
-function restoredDocumentOf(
+function toRestoredDocument(
   { restored, ...memory }: RestoredMemory,
   space: string,
 ): MemoryDocument {
-  return { ...documentOf(memory, space), ...restored }
+  return { ...toMemoryDocument(memory, space), ...restored }
 }
 
 /** Positions in the batch of the documents whose ids were taken. */
-function takenIds(error: unknown): number[] {
+function takenPositions(error: unknown): number[] {
   if (error instanceof MongoBulkWriteError) {
     const failures = [error.writeErrors].flat()
-    if (failures.length > 0 && failures.every(({ code }) => code === duplicateKey)) {
+    if (failures.length > 0 && failures.every(({ code }) => code === duplicateKeyCode)) {
       return failures.map(({ index }) => index)
     }
   }

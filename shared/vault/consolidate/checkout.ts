@@ -1,25 +1,25 @@
-import { modelOfSpace } from '#shared/models/space-embedders.ts'
+import { parseModelOfSpace } from '#shared/models/space-embedders.ts'
 import type { Caller } from '#shared/access/caller.ts'
 import type { VaultScope } from '#shared/domain/memory.ts'
 import {
-  isWaiting,
-  memoriesInOrder,
-  spacesOfOneWaiting,
-  waitingMemories,
-  type Waiting,
+  hasUnconsolidated,
+  findInGivenOrder,
+  spacesOfFirstUnconsolidated,
+  streamUnconsolidated,
+  type UnconsolidatedMemory,
 } from '#shared/vault/consolidate/reflections.mongo.ts'
 import { recordBill } from '#shared/billing/bill.postgres.ts'
 import type { Transaction } from '#shared/storage/postgres/connect.ts'
 import {
   clearDebt,
   findLease,
-  holdEpoch,
+  lockEpoch,
   insertLease,
-  lentIds,
+  leasedIds,
 } from '#shared/vault/consolidate/leases.postgres.ts'
-import { holdVault } from '#shared/vault/base/vaults.postgres.ts'
-import { ruleOf, type Taken } from '#shared/vault/consolidate/batch.ts'
-import { consolidation, type Lease, type SourceTier, type Span } from '#shared/domain/lease.ts'
+import { takeVaultAdvisoryLock } from '#shared/vault/base/vaults.postgres.ts'
+import { batchRule, type BatchTotals } from '#shared/vault/consolidate/batch-rule.ts'
+import { consolidationLock, type Lease, type SourceTier, type Span } from '#shared/domain/lease.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
 import type { Mongo } from '#shared/storage/mongo/connect.ts'
@@ -36,9 +36,9 @@ export type Checkout = {
   embeddings: string | undefined
 }
 
-export type Batch = Lease & { memories: Waiting[]; tokens: number }
+export type Batch = Lease & { memories: UnconsolidatedMemory[]; tokens: number }
 
-type Lending = Stores & { embedders: Embedders }
+type CheckoutBackend = Stores & { embedders: Embedders }
 
 /**
  * Lends the oldest memories of a tier of the core vault that no reflection covers and nobody else holds.
@@ -49,21 +49,22 @@ type Lending = Stores & { embedders: Embedders }
  *   answer, `unavailable` when a store is out of reach.
  */
 export async function checkOut(
-  { postgres, mongo, embedders }: Lending,
-  { scope, account, keyHash, row }: Caller,
+  { postgres, mongo, embedders }: CheckoutBackend,
+  { scope, account, keyHash, keyRow }: Caller,
   { batch, tier, maxTokens, session, embeddings }: Checkout,
 ): Promise<Batch | null> {
   const { space, model } = await embedders.get(embeddings)
 
   return postgres.transaction(async tx => {
-    await holdVault(tx, scope.vault, consolidation)
-    const lent = await lentBefore({ mongo }, tx, scope, batch)
-    if (lent) return lent
+    await takeVaultAdvisoryLock(tx, scope.vault, consolidationLock)
+    const existingBatch = await findExistingBatch({ mongo }, tx, scope, batch)
+    if (existingBatch) return existingBatch
 
-    const taken = await lentIds(tx, scope, tier)
-    const memories = await oldest({ mongo }, scope, { tier, space, maxTokens, taken })
+    const excludedIds = await leasedIds(tx, scope, tier)
+    const memories = await selectOldest({ mongo }, scope, { tier, space, maxTokens, excludedIds })
     if (memories.length === 0) {
-      if (taken.size === 0 && owes(row, tier)) await levelDebt({ mongo }, tx, scope, tier)
+      if (excludedIds.size === 0 && hasDebt(keyRow, tier))
+        await recomputeDebt({ mongo }, tx, scope, tier)
       return null
     }
 
@@ -90,9 +91,9 @@ export async function checkOut(
 }
 
 /** A checkout that found nothing, while something waits in another vault space. */
-export type WaitingElsewhere = {
+export type UnconsolidatedInOtherSpace = {
   /** The model that was looked in the space of. */
-  asked: string
+  requestedModel: string
   /** The model that finds what waits; the name of its space where the model cannot be told. */
   model: string
 }
@@ -102,19 +103,22 @@ export type WaitingElsewhere = {
  *
  * @throws what `checkOut` throws.
  */
-export async function waitingElsewhere(
-  { mongo, embedders }: Pick<Lending, 'mongo' | 'embedders'>,
-  { scope, row }: Pick<Caller, 'scope' | 'row'>,
+export async function findUnconsolidatedInOtherSpace(
+  { mongo, embedders }: Pick<CheckoutBackend, 'mongo' | 'embedders'>,
+  { scope, keyRow }: Pick<Caller, 'scope' | 'keyRow'>,
   { tier, embeddings }: Pick<Checkout, 'tier' | 'embeddings'>,
-): Promise<WaitingElsewhere | null> {
-  if (!owes(row, tier)) return null
-  const { space, model: asked } = await embedders.get(embeddings)
-  const [other] = (await spacesOfOneWaiting(mongo, scope, { tier, except: space })) ?? []
-  return other === undefined ? null : { asked, model: modelOfSpace(other) ?? other }
+): Promise<UnconsolidatedInOtherSpace | null> {
+  if (!hasDebt(keyRow, tier)) return null
+  const { space, model: requestedModel } = await embedders.get(embeddings)
+  const [otherSpace] =
+    (await spacesOfFirstUnconsolidated(mongo, scope, { tier, except: space })) ?? []
+  return otherSpace === undefined
+    ? null
+    : { requestedModel, model: parseModelOfSpace(otherSpace) ?? otherSpace }
 }
 
 /** The batch of a checkout whose answer was lost: its request came again under the id it had. */
-async function lentBefore(
+async function findExistingBatch(
   { mongo }: { mongo: Mongo },
   { query }: Transaction,
   scope: VaultScope,
@@ -122,48 +126,48 @@ async function lentBefore(
 ): Promise<Batch | undefined> {
   const lease = await findLease(query, scope, batch)
   if (!lease) return undefined
-  const memories = await memoriesInOrder(mongo, scope, lease.sourceIds)
+  const memories = await findInGivenOrder(mongo, scope, lease.sourceIds)
   return { ...lease, memories, tokens: tokensOf(memories) }
 }
 
-const owes = ({ rawUnits, tier2Count }: Caller['row'], tier: SourceTier): boolean =>
+const hasDebt = ({ rawUnits, tier2Count }: Caller['keyRow'], tier: SourceTier): boolean =>
   (tier === 1 ? rawUnits : tier2Count) > 0
 
 /**
  * Nothing waits and nothing is lent, yet the debt says otherwise: a deletion and a commit that died met
  * between the stores. Left alone it would suggest a consolidation for ever that finds nothing.
  */
-async function levelDebt(
+async function recomputeDebt(
   { mongo }: { mongo: Mongo },
   tx: Transaction,
   scope: VaultScope,
   tier: SourceTier,
 ): Promise<void> {
   // What is stored meanwhile is added to the debt only after this transaction.
-  const epoch = await holdEpoch(tx, scope.vault)
-  if (epoch === scope.epoch && !(await isWaiting(mongo, scope, tier))) {
+  const epoch = await lockEpoch(tx, scope.vault)
+  if (epoch === scope.epoch && !(await hasUnconsolidated(mongo, scope, tier))) {
     await clearDebt(tx, scope.vault, tier)
   }
 }
 
-type Choice = {
+type BatchSelection = {
   tier: SourceTier
   space: string
   maxTokens: number | undefined
-  taken: ReadonlySet<string>
+  excludedIds: ReadonlySet<string>
 }
 
-async function oldest(
+async function selectOldest(
   { mongo }: { mongo: Mongo },
   scope: VaultScope,
-  { tier, space, maxTokens, taken }: Choice,
-): Promise<Waiting[]> {
-  const belongs = ruleOf(tier, maxTokens)
-  const sum: Taken = { count: 0, tokens: 0, importance: 0 }
-  const chosen: Waiting[] = []
-  for await (const memory of waitingMemories(mongo, scope, { tier, space })) {
-    if (taken.has(memory.id)) continue
-    if (!belongs(sum, memory)) break
+  { tier, space, maxTokens, excludedIds }: BatchSelection,
+): Promise<UnconsolidatedMemory[]> {
+  const fitsBatch = batchRule(tier, maxTokens)
+  const sum: BatchTotals = { count: 0, tokens: 0, importance: 0 }
+  const chosen: UnconsolidatedMemory[] = []
+  for await (const memory of streamUnconsolidated(mongo, scope, { tier, space })) {
+    if (excludedIds.has(memory.id)) continue
+    if (!fitsBatch(sum, memory)) break
     chosen.push(memory)
     sum.count++
     sum.tokens += memory.tokens
@@ -172,10 +176,10 @@ async function oldest(
   return chosen
 }
 
-const tokensOf = (memories: readonly Waiting[]): number =>
+const tokensOf = (memories: readonly UnconsolidatedMemory[]): number =>
   memories.reduce((sum, { tokens }) => sum + tokens, 0)
 
-function spanOf(memories: readonly Waiting[]): Span {
+function spanOf(memories: readonly UnconsolidatedMemory[]): Span {
   const { covers } = memories[0]!
   return memories.reduce(
     (span, { covers: { from, to } }) => ({

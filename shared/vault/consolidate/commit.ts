@@ -1,39 +1,39 @@
-import { requireBalance } from '#shared/billing/requirements.ts'
+import { requireBalance } from '#shared/billing/admission-checks.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { isUuid, memoryIdOf } from '#shared/core/ids.ts'
 import type { Caller } from '#shared/access/caller.ts'
-import { endsOf } from '#shared/domain/expiry.ts'
+import { expiryFor } from '#shared/domain/expiry.ts'
 import { recordBill } from '#shared/billing/bill.postgres.ts'
-import { fenceLease, findLease } from '#shared/vault/consolidate/leases.postgres.ts'
-import { holdVault } from '#shared/vault/base/vaults.postgres.ts'
-import { screened } from '#shared/privacy/redaction-policy.ts'
-import { applyCommit } from '#shared/vault/consolidate/apply.ts'
+import { commitLease, findLease } from '#shared/vault/consolidate/leases.postgres.ts'
+import { takeVaultAdvisoryLock } from '#shared/vault/base/vaults.postgres.ts'
+import { applyRedaction } from '#shared/privacy/apply-redaction.ts'
+import { applyCommit } from '#shared/vault/consolidate/apply-commit.ts'
 import {
-  consolidation,
+  consolidationLock,
   tierAbove,
   type CreatedReflection,
-  type StandingLease,
+  type LeaseWithState,
   type TargetTier,
 } from '#shared/domain/lease.ts'
-import { settledLease } from '#shared/vault/consolidate/finished.ts'
-import { tokensOf } from '#shared/core/tokens.ts'
+import { waitForCommit } from '#shared/vault/consolidate/wait-for-commit.ts'
+import { countTokens } from '#shared/core/tokens.ts'
 import type { CommitJob } from '#shared/domain/job-payloads.ts'
 import type { Stores } from '#shared/storage/stores.ts'
-import type { Memories } from '#shared/vault/base/memories.mongo.ts'
+import type { MemoryStore } from '#shared/vault/base/memories.mongo.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 import type { Log } from '#shared/core/log.ts'
 
-type Entry = { text: string; importance: number }
+type ReflectionEntry = { text: string; importance: number }
 
 export type Commit = {
   /** The UUIDv7 this commit is billed under. */
   operation: string
   batch: string
-  entries: readonly Entry[]
+  entries: readonly ReflectionEntry[]
 }
 
-export type Committed = {
+export type CommitResult = {
   tier: TargetTier
   /** In the order of the entries. */
   created: CreatedReflection[]
@@ -42,10 +42,15 @@ export type Committed = {
   alreadyCommitted: boolean
 }
 
-type Committing = Stores & { memories: Memories; embedders: Embedders; queue: Queue; log: Log }
+type CommitBackend = Stores & {
+  memories: MemoryStore
+  embedders: Embedders
+  queue: Queue
+  log: Log
+}
 
 /** Longest a commit waits for the same one under way elsewhere; past its fence it is committed anyway. */
-const sameCommitMs = 10_000
+const concurrentCommitWaitMs = 10_000
 
 /**
  * Turns a lent batch into reflections, exactly once.
@@ -62,41 +67,45 @@ const sameCommitMs = 10_000
  *   `upstream` when the embedding model does not answer.
  */
 export async function commitBatch(
-  backend: Committing,
+  backend: CommitBackend,
   caller: Caller,
   commit: Commit,
-): Promise<Committed> {
+): Promise<CommitResult> {
   const { query } = backend.postgres
-  const lease = await standingLease(query, caller.scope, commit.batch)
+  const lease = await findCommittableLease(query, caller.scope, commit.batch)
   if (lease.state === 'leased') {
     requireBalance(caller)
-    requireWords(commit.entries)
-    const entries = screenedEntries(caller, commit.entries)
-    const job = await jobOf(backend, caller, lease, entries)
-    if (await fence(backend, caller, { job, operation: commit.operation })) {
+    assertNoBlankEntry(commit.entries)
+    const entries = redactEntries(caller, commit.entries)
+    const job = await buildCommitJob(backend, caller, lease, entries)
+    if (await acceptCommit(backend, caller, { job, operation: commit.operation })) {
       const sources = await applyNow(backend, job, lease)
       if (sources === null) throw refusalOf(undefined)
-      return committedOf(lease, { created: createdOf(job), sources, alreadyCommitted: false })
+      return commitResult(lease, {
+        created: createdReflections(job),
+        sources,
+        alreadyCommitted: false,
+      })
     }
   }
-  const settled = await settledLease(query, caller.scope, commit.batch, sameCommitMs)
-  if (!settled || settled.state === 'leased') throw refusalOf(settled)
-  const { created, consolidated: sources } = settled
-  return committedOf(lease, { created, sources, alreadyCommitted: true })
+  const finalLease = await waitForCommit(query, caller.scope, commit.batch, concurrentCommitWaitMs)
+  if (!finalLease || finalLease.state === 'leased') throw refusalOf(finalLease)
+  const { created, consolidated: sources } = finalLease
+  return commitResult(lease, { created, sources, alreadyCommitted: true })
 }
 
 /** A lease that can still be committed, or has been. */
-async function standingLease(
-  query: Committing['postgres']['query'],
+async function findCommittableLease(
+  query: CommitBackend['postgres']['query'],
   scope: Caller['scope'],
   batch: string,
-): Promise<StandingLease> {
+): Promise<LeaseWithState> {
   const lease = isUuid(batch) ? await findLease(query, scope, batch) : undefined
   if (!lease || (lease.state === 'leased' && lease.expired)) throw refusalOf(lease)
   return lease
 }
 
-const refusalOf = (lease: StandingLease | undefined): Refusal =>
+const refusalOf = (lease: LeaseWithState | undefined): Refusal =>
   lease
     ? new Refusal(
         'conflict',
@@ -105,27 +114,30 @@ const refusalOf = (lease: StandingLease | undefined): Refusal =>
       )
     : new Refusal('missing', 'No such batch', 'batch_id is the one a checkout answered')
 
-function requireWords(entries: readonly Entry[]): void {
+function assertNoBlankEntry(entries: readonly ReflectionEntry[]): void {
   const index = entries.findIndex(({ text }) => text.trim() === '')
   if (index >= 0) throw new Refusal('invalid', `entries[${index}].text holds no words`)
 }
 
-const screenedEntries = ({ row }: Caller, entries: readonly Entry[]): Entry[] =>
+const redactEntries = (
+  { keyRow }: Caller,
+  entries: readonly ReflectionEntry[],
+): ReflectionEntry[] =>
   entries.map(({ text, importance }, index) => ({
-    text: screened(row.redaction, text, `entries[${index}].text`),
+    text: applyRedaction(keyRow.redaction, text, `entries[${index}].text`),
     importance,
   }))
 
 /** The reflections as they will be stored: ids from batch and index, vectors made now. */
-async function jobOf(
-  { embedders }: Committing,
-  { scope, row }: Caller,
-  { batch, tier, model, covers }: StandingLease,
-  entries: readonly Entry[],
+async function buildCommitJob(
+  { embedders }: CommitBackend,
+  { scope, keyRow }: Caller,
+  { batch, tier, model, covers }: LeaseWithState,
+  entries: readonly ReflectionEntry[],
 ): Promise<CommitJob> {
   const embedder = await embedders.get(model)
   const vectors = await embedder.embedTexts(entries.map(({ text }) => text))
-  const { retentionDays: days } = row
+  const { retentionDays: days } = keyRow
   return {
     batch,
     vault: scope.vault,
@@ -133,14 +145,14 @@ async function jobOf(
     space: embedder.space,
     tier: tierAbove(tier),
     covers,
-    ...endsOf({ asked: null, days, storedAt: Date.now() }),
+    ...expiryFor({ asked: null, days, storedAt: Date.now() }),
     ...(days !== null && { retentionDays: days }),
     reflections: entries.map(({ text, importance }, index) => {
       const { buffer, byteOffset, byteLength } = vectors[index]!
       return {
         id: memoryIdOf(batch, index),
         text,
-        tokens: tokensOf(text),
+        tokens: countTokens(text),
         importance,
         vector: Buffer.from(buffer, byteOffset, byteLength).toString('base64'),
       }
@@ -149,14 +161,14 @@ async function jobOf(
 }
 
 /** @returns false, with nothing written or billed, when another commit or the clock was quicker. */
-function fence(
-  { postgres, queue }: Committing,
+function acceptCommit(
+  { postgres, queue }: CommitBackend,
   { scope, account, keyHash }: Caller,
   { job, operation }: { job: CommitJob; operation: string },
 ): Promise<boolean> {
   return postgres.transaction(async tx => {
-    await holdVault(tx, scope.vault, consolidation)
-    if (!(await fenceLease(tx, scope, job.batch, createdOf(job)))) return false
+    await takeVaultAdvisoryLock(tx, scope.vault, consolidationLock)
+    if (!(await commitLease(tx, scope, job.batch, createdReflections(job)))) return false
     await recordBill(tx, {
       id: operation,
       account,
@@ -172,9 +184,9 @@ function fence(
 
 /** @returns how many sources are marked, or will be; null when the vault was cleared meanwhile. */
 async function applyNow(
-  backend: Committing,
+  backend: CommitBackend,
   job: CommitJob,
-  lease: StandingLease,
+  lease: LeaseWithState,
 ): Promise<number | null> {
   try {
     return await applyCommit(backend, job)
@@ -184,11 +196,11 @@ async function applyNow(
   }
 }
 
-const createdOf = ({ reflections }: CommitJob): CreatedReflection[] =>
+const createdReflections = ({ reflections }: CommitJob): CreatedReflection[] =>
   reflections.map(({ id, importance }) => ({ id, importance }))
 
-function committedOf(
-  { tier, sourceIds }: StandingLease,
+function commitResult(
+  { tier, sourceIds }: LeaseWithState,
   {
     created,
     sources,
@@ -198,6 +210,6 @@ function committedOf(
     sources: number | null
     alreadyCommitted: boolean
   },
-): Committed {
+): CommitResult {
   return { tier: tierAbove(tier), created, sources: sources ?? sourceIds.length, alreadyCommitted }
 }

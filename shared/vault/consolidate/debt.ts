@@ -1,5 +1,5 @@
-import type { KeyRow } from '#shared/access/keys.postgres.ts'
-import { importanceOfTokens } from '#shared/core/tokens.ts'
+import type { KeyRow } from '#shared/access/memory-keys.postgres.ts'
+import { importanceFromTokens } from '#shared/core/tokens.ts'
 
 /** What waits to be consolidated, and from when on we suggest doing it. */
 export type Debt = {
@@ -15,9 +15,9 @@ export const thresholdImportance = 150
  * The debt of a vault out of the counters that came with its key: no query of its own. A counter may be
  * below nought while something is deleted before it is settled; then nothing waits.
  */
-export function debtOf(row: KeyRow): Debt {
+export function reflectionDebt(row: KeyRow): Debt {
   const tokens = Math.max(0, row.rawTokens)
-  const importance = importanceOfTokens(tokens)
+  const importance = importanceFromTokens(tokens)
   const tier2Importance = Math.max(0, row.tier2Importance)
   const suggestions = [
     [importance, 'raw consolidation suggested'],

@@ -1,12 +1,12 @@
 import type { VaultScope } from '#shared/domain/memory.ts'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
-import type { CreatedReflection, Lease, SourceTier, StandingLease } from '#shared/domain/lease.ts'
+import type { CreatedReflection, Lease, SourceTier, LeaseWithState } from '#shared/domain/lease.ts'
 
 /** How long a batch is lent. */
 const leaseMinutes = 15
 
 /** Batches that nobody committed are forgotten after this; until then a late commit is told why it fails. */
-const keptDays = 30
+const leaseRetentionDays = 30
 
 type LeaseColumns = {
   batch: string
@@ -16,7 +16,7 @@ type LeaseColumns = {
   covers_from: string
   covers_to: string
   expires_at: Date
-  state: StandingLease['state']
+  state: LeaseWithState['state']
   expired: boolean
   created: CreatedReflection[] | null
   consolidated: number | null
@@ -27,7 +27,7 @@ export async function findLease(
   query: Query,
   { vault, epoch }: Pick<VaultScope, 'vault' | 'epoch'>,
   batch: string,
-): Promise<StandingLease | undefined> {
+): Promise<LeaseWithState | undefined> {
   const { rows } = await query<LeaseColumns>(
     `select batch, tier, model, source_ids, covers_from, covers_to, expires_at, state,
             expires_at <= clock_timestamp() as expired, created, consolidated
@@ -36,10 +36,10 @@ export async function findLease(
     'leases.find',
   )
   const row = rows[0]
-  return row && leaseOf(row)
+  return row && toLease(row)
 }
 
-function leaseOf(row: LeaseColumns): StandingLease {
+function toLease(row: LeaseColumns): LeaseWithState {
   return {
     batch: row.batch,
     tier: row.tier,
@@ -55,7 +55,7 @@ function leaseOf(row: LeaseColumns): StandingLease {
 }
 
 /** The memories of a tier that are lent out, or are being consolidated at this moment. */
-export async function lentIds(
+export async function leasedIds(
   { query }: Transaction,
   { vault, epoch }: VaultScope,
   tier: SourceTier,
@@ -71,7 +71,7 @@ export async function lentIds(
 }
 
 /** The batches of a vault that are past their fence and not settled: the debt still counts their sources. */
-export async function committingBatches(
+export async function listCommittingBatches(
   query: Query,
   { vault, epoch }: Pick<VaultScope, 'vault' | 'epoch'>,
 ): Promise<string[]> {
@@ -102,7 +102,18 @@ export async function insertLease(
      insert into leases (batch, vault, epoch, tier, model, source_ids, covers_from, covers_to, expires_at)
      values ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp() + make_interval(mins => $10))
      returning expires_at`,
-    [batch, vault, epoch, tier, model, sourceIds, covers.from, covers.to, keptDays, leaseMinutes],
+    [
+      batch,
+      vault,
+      epoch,
+      tier,
+      model,
+      sourceIds,
+      covers.from,
+      covers.to,
+      leaseRetentionDays,
+      leaseMinutes,
+    ],
     'leases.insert',
   )
   return rows[0]!.expires_at
@@ -114,7 +125,7 @@ export async function insertLease(
  *
  * @returns false, with nothing written, when it ran out, was committed by another, or was deleted.
  */
-export async function fenceLease(
+export async function commitLease(
   { query }: Transaction,
   { vault, epoch }: VaultScope,
   batch: string,
@@ -132,7 +143,7 @@ export async function fenceLease(
 }
 
 /** The epoch of a vault, held as it is until the transaction ends. */
-export async function holdEpoch({ query }: Transaction, vault: string): Promise<number> {
+export async function lockEpoch({ query }: Transaction, vault: string): Promise<number> {
   const { rows } = await query<{ epoch: number }>(
     'select epoch from vaults where id = $1 for no key update',
     [vault],
@@ -142,7 +153,7 @@ export async function holdEpoch({ query }: Transaction, vault: string): Promise<
 }
 
 /** @returns false when another run has settled it: its effects must not count twice. */
-export async function settleLease(
+export async function finalizeLease(
   { query }: Transaction,
   { vault, batch }: { vault: string; batch: string },
   consolidated: number,

@@ -17,7 +17,7 @@ const version = 2
 export const textMax = 8_000
 const entriesMax = 100
 
-const task: Record<TargetTier, string> = {
+const tierInstructions: Record<TargetTier, string> = {
   2: `You are given one stretch of a person's memory: what was said between that person and an assistant, oldest first, each piece with the time it happened. Write the reflections that shall remain of it: what happened.
 
 WHAT TO WRITE
@@ -41,7 +41,7 @@ WHAT TO WRITE
 - Do not tell the events again for their own sake; they are kept at the level below.`,
 }
 
-const manner = `HOW TO WRITE
+const commonInstructions = `HOW TO WRITE
 - Use only what is there. Add nothing of your own, no guesses and no advice.
 - Each text stands for itself: two to six sentences of plain prose that someone understands who has nothing else before them. Use names instead of "he", "it" or "the above"; call the person whose memory it is "the user" where no name is known.
 - No headings, lists or markup. No ids, no ratings and no mention of memories, batches or these instructions inside a text.
@@ -64,7 +64,7 @@ Answer with one JSON object and nothing else: {"entries": [{"text": "...", "impo
 export const reflectionContract = (targetTier: TargetTier): ReflectionContract => ({
   version,
   targetTier,
-  instructions: `${task[targetTier]}\n\n${manner}`,
+  instructions: `${tierInstructions[targetTier]}\n\n${commonInstructions}`,
   entriesMin: 1,
   entriesMax,
   entriesRecommended: '5-10',

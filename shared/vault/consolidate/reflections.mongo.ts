@@ -1,14 +1,18 @@
 import type { VaultScope } from '#shared/domain/memory.ts'
 import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
 import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
-import { documentOf, inTime, toleratingDuplicates } from '#shared/vault/base/memories.mongo.ts'
-import { seen } from '#shared/storage/mongo/partition.ts'
+import {
+  toMemoryDocument,
+  withWriteTimeout,
+  ignoreDuplicateKeys,
+} from '#shared/vault/base/memories.mongo.ts'
+import { partitionFilter } from '#shared/storage/mongo/partition.ts'
 import type { SourceTier, Span } from '#shared/domain/lease.ts'
-import { byId, byWaiting } from '#shared/storage/mongo/indexes.ts'
+import { idIndex, unconsolidatedIndex } from '#shared/storage/mongo/indexes.ts'
 import type { CommitJob } from '#shared/domain/job-payloads.ts'
 
 /** A memory that waits to be consolidated; `covers` is its moment, or of a reflection its period. */
-export type Waiting = {
+export type UnconsolidatedMemory = {
   id: string
   text: string
   /** Epoch milliseconds. */
@@ -19,7 +23,7 @@ export type Waiting = {
   covers: Span
 }
 
-const core = { session: null, sessionEpoch: 0 }
+const corePartition = { session: null, sessionEpoch: 0 }
 
 const projection = { text: 1, at: 1, tokens: 1, importance: 1, covers: 1 } as const
 
@@ -34,40 +38,44 @@ const writeBytes = 1_500_000
  *
  * @throws Refusal `unavailable` when the memory store is out of reach.
  */
-export async function* waitingMemories(
+export async function* streamUnconsolidated(
   { memories }: Pick<Mongo, 'memories'>,
   scope: VaultScope,
   { tier, space }: { tier: SourceTier; space: string },
-): AsyncGenerator<Waiting, void, void> {
+): AsyncGenerator<UnconsolidatedMemory, void, void> {
   const cursor = memories.find(
-    { ...seen(scope, core, space), tier: { $eq: tier }, consolidated: { $eq: false } },
+    {
+      ...partitionFilter(scope, corePartition, space),
+      tier: { $eq: tier },
+      consolidated: { $eq: false },
+    },
     {
       projection,
       sort: { at: 1, _id: 1 },
-      hint: byWaiting,
+      hint: unconsolidatedIndex,
       batchSize: 1_000,
       signal: deadline(),
     },
   )
   try {
-    for await (const document of cursor) yield waitingOf(document)
+    for await (const document of cursor) yield toUnconsolidatedMemory(document)
   } catch (error) {
     refuseWhenUnreachable(error)
   }
 }
 
 /** Whether any memory of a tier waits in the core vault, in whatever vault space. */
-export const isWaiting = async (
+export const hasUnconsolidated = async (
   mongo: Pick<Mongo, 'memories'>,
   scope: VaultScope,
   tier: SourceTier,
-): Promise<boolean> => (await spacesOfOneWaiting(mongo, scope, { tier })) !== undefined
+): Promise<boolean> => (await spacesOfFirstUnconsolidated(mongo, scope, { tier })) !== undefined
 
 /**
  * The vault spaces of a memory of a tier that waits in the core vault, of one that is not in `except`
  * where that is given; undefined when none waits.
  */
-export async function spacesOfOneWaiting(
+export async function spacesOfFirstUnconsolidated(
   { memories }: Pick<Mongo, 'memories'>,
   { vault, epoch }: VaultScope,
   { tier, except }: { tier: SourceTier; except?: string },
@@ -81,25 +89,25 @@ export async function spacesOfOneWaiting(
     ...(except !== undefined && { [`vectors.${except}`]: { $exists: false } }),
   }
   const one = await memories
-    .findOne(filter, { projection: { vectors: 1 }, hint: byWaiting, signal: deadline() })
+    .findOne(filter, { projection: { vectors: 1 }, hint: unconsolidatedIndex, signal: deadline() })
     .catch(refuseWhenUnreachable)
   return one ? Object.keys(one.vectors) : undefined
 }
 
 /** Those of the given memories that are still there, in the given order. */
-export async function memoriesInOrder(
+export async function findInGivenOrder(
   { memories }: Pick<Mongo, 'memories'>,
   { vault, epoch }: VaultScope,
   ids: readonly string[],
-): Promise<Waiting[]> {
-  const found = new Map<string, Waiting>()
-  for (const some of chunksOf(ids)) {
+): Promise<UnconsolidatedMemory[]> {
+  const found = new Map<string, UnconsolidatedMemory>()
+  for (const some of idBatches(ids)) {
     const filter = { vault: { $eq: vault }, epoch: { $eq: epoch }, _id: { $in: some } }
     const documents = await memories
-      .find(filter, { projection, hint: byId, signal: deadline() })
+      .find(filter, { projection, hint: idIndex, signal: deadline() })
       .toArray()
       .catch(refuseWhenUnreachable)
-    for (const document of documents) found.set(document._id, waitingOf(document))
+    for (const document of documents) found.set(document._id, toUnconsolidatedMemory(document))
   }
   return ids.flatMap(id => found.get(id) ?? [])
 }
@@ -117,14 +125,14 @@ export async function addReflections(
   for (let start = 0; start < job.reflections.length; start += rows) {
     const documents = job.reflections
       .slice(start, start + rows)
-      .map(reflection => reflectionOf(job, reflection, sourceIds))
+      .map(reflection => toReflectionDocument(job, reflection, sourceIds))
     const inserting = memories.insertMany(documents, { ordered: false })
-    await inTime(inserting).catch(toleratingDuplicates)
+    await withWriteTimeout(inserting).catch(ignoreDuplicateKeys)
   }
 }
 
 /** What a commit consolidated: the sources that were still there. */
-export type Consolidated = { count: number; tokens: number; importance: number }
+export type ConsolidatedTotals = { count: number; tokens: number; importance: number }
 
 /**
  * Marks the sources of a batch as consolidated by it. A second run marks nothing anew and returns the
@@ -134,18 +142,18 @@ export async function markConsolidated(
   { memories }: Pick<Mongo, 'memories'>,
   { vault, epoch, batch }: Pick<CommitJob, 'vault' | 'epoch' | 'batch'>,
   sourceIds: readonly string[],
-): Promise<Consolidated> {
-  const sum: Consolidated = { count: 0, tokens: 0, importance: 0 }
-  for (const some of chunksOf(sourceIds)) {
+): Promise<ConsolidatedTotals> {
+  const sum: ConsolidatedTotals = { count: 0, tokens: 0, importance: 0 }
+  for (const some of idBatches(sourceIds)) {
     const filter = { vault: { $eq: vault }, epoch: { $eq: epoch }, _id: { $in: some } }
     const marking = memories.updateMany(
       filter,
       { $set: { consolidated: true }, $addToSet: { consolidated_by: batch } },
-      { hint: byId },
+      { hint: idIndex },
     )
-    await inTime(marking).catch(refuseWhenUnreachable)
+    await withWriteTimeout(marking).catch(refuseWhenUnreachable)
     const [marked] = await memories
-      .aggregate<Consolidated>(
+      .aggregate<ConsolidatedTotals>(
         [
           { $match: { ...filter, consolidated_by: { $eq: batch } } },
           {
@@ -157,7 +165,7 @@ export async function markConsolidated(
             },
           },
         ],
-        { hint: byId, signal: deadline() },
+        { hint: idIndex, signal: deadline() },
       )
       .toArray()
       .catch(refuseWhenUnreachable)
@@ -168,7 +176,7 @@ export async function markConsolidated(
   return sum
 }
 
-function waitingOf(document: MemoryDocument): Waiting {
+function toUnconsolidatedMemory(document: MemoryDocument): UnconsolidatedMemory {
   const { _id, text, at, tokens, importance = 0, covers } = document
   const moment = at.getTime()
   return {
@@ -184,7 +192,7 @@ function waitingOf(document: MemoryDocument): Waiting {
 }
 
 /** A reflection happened when the last thing it is about did. */
-function reflectionOf(
+function toReflectionDocument(
   { batch, vault, epoch, space, tier, covers, expiresAt }: CommitJob,
   { vector, ...reflection }: CommitJob['reflections'][number],
   sourceIds: readonly string[],
@@ -199,11 +207,11 @@ function reflectionOf(
     role: 'system',
     at: covers.to,
     operation: batch,
-    vector: floatsOf(vector),
+    vector: decodeVector(vector),
     ...(expiresAt !== undefined && { expiresAt }),
   } as const
   return {
-    ...documentOf(memory, space),
+    ...toMemoryDocument(memory, space),
     batch,
     sources: [...sourceIds],
     covers: { from: new Date(covers.from), to: new Date(covers.to) },
@@ -211,10 +219,10 @@ function reflectionOf(
 }
 
 /** Copied out of the decoder's pool, whose offsets need not be those of a float. */
-const floatsOf = (base64: string): Float32Array =>
+const decodeVector = (base64: string): Float32Array =>
   new Float32Array(Uint8Array.from(Buffer.from(base64, 'base64')).buffer)
 
-function* chunksOf(ids: readonly string[]): Generator<string[]> {
+function* idBatches(ids: readonly string[]): Generator<string[]> {
   for (let start = 0; start < ids.length; start += idsMax) yield ids.slice(start, start + idsMax)
 }
 

@@ -1,9 +1,13 @@
 import type { Destination } from '#shared/vault/copy/destination.ts'
 import { memoryIdOf } from '#shared/core/ids.ts'
 import type { Caller } from '#shared/access/caller.ts'
-import { billLater } from '#shared/billing/deferred-bill.postgres.ts'
+import { deferBilling } from '#shared/billing/deferred-bill.postgres.ts'
 import { dropEndedCopies, insertCopy, type CopyChunk } from '#shared/vault/copy/copies.postgres.ts'
-import { insertOperations, stateOf, unbilled } from '#shared/operations/operations.postgres.ts'
+import {
+  insertOperations,
+  findOperationState,
+  zeroUsage,
+} from '#shared/operations/operations.postgres.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 
@@ -17,7 +21,7 @@ export type NewCopy = {
   /** The memories to copy, oldest first. */
   ids: string[]
   /** Of a graft. */
-  asked: { queries: string[]; threshold: number } | null
+  graftQuery: { queries: string[]; threshold: number } | null
   /** A request will wait for its outcome. */
   awaited: boolean
 }
@@ -35,12 +39,12 @@ export async function acceptCopy(
   caller: Caller,
   copy: NewCopy,
 ): Promise<void> {
-  const { operation, kind, destination, model, asked, awaited } = copy
+  const { operation, kind, destination, model, graftQuery, awaited } = copy
   const { account, keyHash, scope, maskedKey } = caller
-  const chunks = chunksOf(copy.ids)
+  const chunks = splitIntoCopyChunks(copy.ids)
   await dropEndedCopies(postgres.query)
   await postgres.transaction(async tx => {
-    if ((await stateOf(tx.query, account, operation)) !== undefined) return
+    if ((await findOperationState(tx.query, account, operation)) !== undefined) return
     const [accepted] = await insertOperations(tx, [
       {
         id: operation,
@@ -51,10 +55,10 @@ export async function acceptCopy(
         awaited,
         session: null,
         total: chunks.length,
-        ...unbilled,
+        ...zeroUsage,
       },
     ])
-    await billLater(tx.query, operation)
+    await deferBilling(tx.query, operation)
     await insertCopy(
       tx.query,
       {
@@ -67,8 +71,8 @@ export async function acceptCopy(
         destinationHash: destination.keyHash,
         destinationKey: destination.key,
         model,
-        queries: asked?.queries ?? null,
-        threshold: asked?.threshold ?? null,
+        queries: graftQuery?.queries ?? null,
+        threshold: graftQuery?.threshold ?? null,
       },
       chunks,
     )
@@ -82,7 +86,7 @@ export async function acceptCopy(
 }
 
 /** A copy of nothing has one empty chunk: somebody must say how it ended. */
-function chunksOf(ids: readonly string[]): CopyChunk[] {
+function splitIntoCopyChunks(ids: readonly string[]): CopyChunk[] {
   const chunks: CopyChunk[] = []
   for (let first = 0; first < Math.max(1, ids.length); first += chunkMemories) {
     chunks.push({ n: chunks.length, first, ids: ids.slice(first, first + chunkMemories) })

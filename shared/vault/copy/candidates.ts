@@ -3,13 +3,13 @@ import { Refusal } from '#shared/core/errors.ts'
 import type { Caller } from '#shared/access/caller.ts'
 import type { EmbeddedMemory, Memory } from '#shared/domain/memory.ts'
 import { rawCoreMemories } from '#shared/vault/copy/copies.mongo.ts'
-import { cosineTo } from '#shared/vault/read/nearest-query.mongo.ts'
-import type { Image } from '#shared/search/index/vault-index.ts'
-import { scoreOf } from '#shared/search/ranking/score.ts'
+import { cosineTo } from '#shared/vault/read/nearest-ranking.mongo.ts'
+import type { VaultIndex } from '#shared/search/index/vault-index.ts'
+import { scoreFromCosine } from '#shared/search/ranking/calibrated-score.ts'
 import type { Mongo } from '#shared/storage/mongo/connect.ts'
-import type { Images } from '#shared/search/index/vault-indexes.ts'
-import type { Memories } from '#shared/vault/base/memories.mongo.ts'
-import type { QueryVectors } from '#shared/search/query/query-vectors.ts'
+import type { VaultIndexes } from '#shared/search/index/vault-indexes.ts'
+import type { MemoryStore } from '#shared/vault/base/memories.mongo.ts'
+import type { QueryVectorCache } from '#shared/search/query/query-vector-cache.ts'
 
 /** A transfer copies at most so many. */
 const transferMax = 10_000
@@ -47,59 +47,62 @@ export type Match = {
  * @throws Refusal `upstream` when the embedding model does not answer, `unavailable`.
  */
 export async function graftCandidates(
-  backend: { images: Images; memories: Memories; queryVectors: QueryVectors },
+  backend: { vaultIndexes: VaultIndexes; memories: MemoryStore; queryVectors: QueryVectorCache },
   { scope }: Caller,
   { embedder, queries, threshold }: { embedder: Embedder; queries: string[]; threshold: number },
 ): Promise<Match[]> {
-  const vectors = await queryVectorsOf(backend, embedder, [...new Set(queries)])
+  const vectors = await embedQueries(backend, embedder, [...new Set(queries)])
   const { space, dimension, calibration } = embedder
   const matches = new Map<string, Match>()
-  const keep = (memory: Memory, score: number): void => {
+  const addMatch = (memory: Memory, score: number): void => {
     const known = matches.get(memory.id)
     if (!known || known.score < score) matches.set(memory.id, { memory, score })
   }
 
-  const image = await backend.images.get({ scope, session: null, space, dimension })
-  if (image === 'too-large') {
-    const measure = measureBest(vectors, calibration)
+  const vaultIndex = await backend.vaultIndexes.get({ scope, session: null, space, dimension })
+  if (vaultIndex === 'too-large') {
+    const measure = bestScoreOf(vectors, calibration)
     await backend.memories.stream(scope, { session: null, sessionEpoch: 0 }, space, rows => {
       for (const row of rows) {
         const score = row.tier === 1 ? measure(row) : -1
-        if (score >= threshold) keep(withoutVector(row), score)
+        if (score >= threshold) addMatch(withoutVector(row), score)
       }
     })
   } else {
     for (const vector of vectors) {
-      matchImage(image, vector, { calibration, threshold, keep })
+      matchVaultIndex(vaultIndex, vector, { calibration, threshold, keep: addMatch })
       // A scan holds this process for a microsecond per memory; others get their turn in between.
       await new Promise(resolve => setImmediate(resolve))
     }
   }
-  return [...matches.values()].sort((a, b) => b.score - a.score || byTime(a.memory, b.memory))
+  return [...matches.values()].sort(
+    (a, b) => b.score - a.score || compareByEventTime(a.memory, b.memory),
+  )
 }
 
 /** In the order of the event, as candidates of a transfer are. */
-export const byTime = (a: Memory, b: Memory): number => a.at - b.at || (a.id < b.id ? -1 : 1)
+export const compareByEventTime = (a: Memory, b: Memory): number =>
+  a.at - b.at || (a.id < b.id ? -1 : 1)
 
 /** Calls to a provider at a time. */
-const queriesAtOnce = 8
+const queryConcurrency = 8
 
-async function queryVectorsOf(
-  { queryVectors }: { queryVectors: QueryVectors },
+async function embedQueries(
+  { queryVectors }: { queryVectors: QueryVectorCache },
   embedder: Embedder,
   queries: readonly string[],
 ): Promise<Float32Array[]> {
   const vectors: Float32Array[] = []
-  for (let start = 0; start < queries.length; start += queriesAtOnce) {
-    const some = queries.slice(start, start + queriesAtOnce)
-    vectors.push(...(await Promise.all(some.map(text => queryVectors.of(embedder, text)))))
+  for (let start = 0; start < queries.length; start += queryConcurrency) {
+    const some = queries.slice(start, start + queryConcurrency)
+    vectors.push(...(await Promise.all(some.map(text => queryVectors.embed(embedder, text)))))
   }
   return vectors
 }
 
 /** Rows of an image keep their numbers only until the next await: one query is one step. */
-function matchImage(
-  { blocks }: Image,
+function matchVaultIndex(
+  { byTier }: VaultIndex,
   vector: Float32Array,
   {
     calibration,
@@ -111,25 +114,25 @@ function matchImage(
     keep: (memory: Memory, score: number) => void
   },
 ): void {
-  const block = blocks[1]
+  const block = byTier[1]
   const rows = Uint32Array.from({ length: block.count }, (_, row) => row)
   const cosines = block.cosines(vector, rows)
   for (const row of rows) {
-    const score = shown(scoreOf(cosines[row]!, calibration))
+    const score = roundScore(scoreFromCosine(cosines[row]!, calibration))
     if (score >= threshold) keep(block.memory(row), score)
   }
 }
 
-function measureBest(
+function bestScoreOf(
   vectors: readonly Float32Array[],
   calibration: Calibration,
 ): (row: EmbeddedMemory) => number {
   const cosines = vectors.map(vector => cosineTo(vector))
   return ({ vector }) =>
-    shown(scoreOf(Math.max(...cosines.map(cosine => cosine(vector))), calibration))
+    roundScore(scoreFromCosine(Math.max(...cosines.map(cosine => cosine(vector))), calibration))
 }
 
-const shown = (score: number): number => Math.round(score * 10_000) / 10_000
+const roundScore = (score: number): number => Math.round(score * 10_000) / 10_000
 
 function withoutVector(row: EmbeddedMemory): Memory {
   const { vector: _, ...memory } = row

@@ -2,17 +2,17 @@ import { Binary } from 'mongodb'
 import type { Memory, VaultScope } from '#shared/domain/memory.ts'
 import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
 import {
-  memoryOf,
-  projectionOf,
-  saidFields,
+  memoryFromDocument,
+  embeddedMemoryProjection,
+  memoryFields,
   type MemoryDocument,
 } from '#shared/storage/mongo/documents.ts'
-import { seen } from '#shared/storage/mongo/partition.ts'
-import { byContent, byId, byPlace } from '#shared/storage/mongo/indexes.ts'
+import { partitionFilter } from '#shared/storage/mongo/partition.ts'
+import { contentHashIndex, idIndex, partitionIndex } from '#shared/storage/mongo/indexes.ts'
 
 type Collections = Pick<Mongo, 'memories'>
 
-const core = { session: null, sessionEpoch: 0 }
+const corePartition = { session: null, sessionEpoch: 0 }
 
 /** Ten thousand memories are read in half a second; twenty are patience with a busy server. */
 const listDeadlineMs = 20_000
@@ -30,18 +30,18 @@ export async function rawCoreMemories(
 ): Promise<Memory[]> {
   const rows = await memories
     .find(
-      { ...seen(scope, core, space), tier: { $eq: 1 } },
+      { ...partitionFilter(scope, corePartition, space), tier: { $eq: 1 } },
       {
-        projection: saidFields,
+        projection: memoryFields,
         sort: { at: 1, _id: 1 },
-        hint: byPlace,
+        hint: partitionIndex,
         limit: max,
         signal: AbortSignal.timeout(listDeadlineMs),
       },
     )
     .toArray()
     .catch(refuseWhenUnreachable)
-  return rows.map(memoryOf)
+  return rows.map(memoryFromDocument)
 }
 
 /** A memory about to be copied. */
@@ -68,33 +68,33 @@ export async function copySources(
         _id: { $in: [...ids] },
       },
       {
-        projection: { ...projectionOf(space), hash: 1 },
-        hint: byId,
+        projection: { ...embeddedMemoryProjection(space), hash: 1 },
+        hint: idIndex,
         signal: AbortSignal.timeout(deadlineMs),
       },
     )
     .toArray()
     .catch(refuseWhenUnreachable)
-  return new Map(rows.map(row => [row._id, sourceOf(row, space)]))
+  return new Map(rows.map(row => [row._id, toCopySource(row, space)]))
 }
 
-function sourceOf(document: MemoryDocument, space: string): CopySource {
+function toCopySource(document: MemoryDocument, space: string): CopySource {
   const vector = document.vectors[space]
   return {
-    ...memoryOf(document),
+    ...memoryFromDocument(document),
     hash: document.hash.value(),
     vector: vector ? vector.toFloat32Array() : null,
   }
 }
 
-export type TextHolder = { id: string; hash: Uint8Array }
+export type MemoryTextHash = { id: string; hash: Uint8Array }
 
 /** The memories of a core vault, of any tier and space, whose text is one of these. */
-export async function holdersOfTexts(
+export async function memoriesWithTexts(
   { memories }: Collections,
   { vault, epoch }: Pick<VaultScope, 'vault' | 'epoch'>,
   hashes: readonly Uint8Array[],
-): Promise<TextHolder[]> {
+): Promise<MemoryTextHash[]> {
   const rows = await memories
     .find(
       {
@@ -103,7 +103,7 @@ export async function holdersOfTexts(
         epoch: { $eq: epoch },
         session: { $eq: '' },
       },
-      { projection: { hash: 1 }, hint: byContent, signal: AbortSignal.timeout(deadlineMs) },
+      { projection: { hash: 1 }, hint: contentHashIndex, signal: AbortSignal.timeout(deadlineMs) },
     )
     .toArray()
     .catch(refuseWhenUnreachable)

@@ -64,14 +64,14 @@ export async function insertCopy(
   )
 }
 
-export type WaitingChunk = { copy: Copy & { askedAt: Date }; chunk: CopyChunk }
+export type PendingCopyChunk = { copy: Copy & { askedAt: Date }; chunk: CopyChunk }
 
 /** A chunk that is still to be copied; undefined when it is settled, or its copy has ended. */
-export async function findChunk(
+export async function findCopyChunk(
   query: Query,
   operation: string,
   n: number,
-): Promise<WaitingChunk | undefined> {
+): Promise<PendingCopyChunk | undefined> {
   const { rows } = await query<Copy & CopyChunk & { askedAt: Date }>(
     `select ${columns}, c.asked_at as "askedAt", k.n, k.first, k.ids
      from copies c join copy_chunks k on k.operation = c.operation
@@ -87,7 +87,7 @@ export async function findChunk(
 }
 
 /** What became of a chunk. */
-export type ChunkResult = {
+export type CopyChunkResult = {
   copied: number
   skipped: number
   failed: number
@@ -98,11 +98,11 @@ export type ChunkResult = {
 }
 
 /** @returns false when the chunk was settled before: what it did must not count twice. */
-export async function settleChunk(
+export async function finalizeCopyChunk(
   query: Query,
   operation: string,
   n: number,
-  { copied, skipped, failed, tokens, error, status }: ChunkResult,
+  { copied, skipped, failed, tokens, error, status }: CopyChunkResult,
 ): Promise<boolean> {
   const { rowCount } = await query(
     `update copy_chunks set settled = true, copied = $3, skipped = $4, failed = $5, tokens = $6,
@@ -161,7 +161,7 @@ export async function dropCopy(query: Query, operation: string): Promise<void> {
   await query('delete from copies where operation = $1', [operation], 'copies.drop')
 }
 
-type HeldCopy = {
+type LockedCopy = {
   destinationEpoch: number
   account: string
   keyHash: Buffer
@@ -175,17 +175,17 @@ type HeldCopy = {
  * @returns the destination's epoch, and the queries, which a clearing of the source may have taken;
  *   undefined when the operation has ended.
  */
-export async function holdCopy(
+export async function lockCopy(
   query: Query,
   { operation, source, destination }: Pick<Copy, 'operation' | 'source' | 'destination'>,
-): Promise<HeldCopy | undefined> {
-  const held = await query<{ account: string; keyHash: Buffer }>(
+): Promise<LockedCopy | undefined> {
+  const operations = await query<{ account: string; keyHash: Buffer }>(
     `select account, key_hash as "keyHash" from operations
      where id = $1 and state in ('accepted', 'running', 'failed') for update`,
     [operation],
     'copies.hold-operation',
   )
-  const owner = held.rows[0]
+  const owner = operations.rows[0]
   if (!owner) return undefined
   const { rows } = await query<{ id: string; epoch: number }>(
     `select id, epoch from vaults where id = any($1::uuid[]) order by id for no key update`,
@@ -193,10 +193,10 @@ export async function holdCopy(
     'copies.hold-vaults',
   )
   const epoch = rows.find(({ id }) => id === destination)?.epoch ?? 0
-  const asked = await query<Pick<Copy, 'queries'>>(
+  const queryRows = await query<Pick<Copy, 'queries'>>(
     'select queries from copies where operation = $1 for share',
     [operation],
     'copies.hold-queries',
   )
-  return { ...owner, destinationEpoch: epoch, queries: asked.rows[0]?.queries ?? null }
+  return { ...owner, destinationEpoch: epoch, queries: queryRows.rows[0]?.queries ?? null }
 }

@@ -1,11 +1,11 @@
 import { Refusal } from '#shared/core/errors.ts'
 import type { Caller } from '#shared/access/caller.ts'
-import { hashOfKey, maskKey, parseKey, permitsOf } from '#shared/access/key.ts'
-import { currentKey } from '#shared/vault/base/current-key.ts'
-import { isNobody } from '#shared/domain/member-scope.ts'
+import { hashKey, maskKey, parseKey, permissionsByMode } from '#shared/access/key.ts'
+import { findKeyAfterPurge } from '#shared/vault/base/find-key-after-purge.ts'
+import { isOrganizationKey } from '#shared/domain/member-scope.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
 import type { Config } from '#shared/core/config.ts'
-import type { Expiry } from '#shared/vault/base/expiry-purger.ts'
+import type { ExpiryPurger } from '#shared/vault/base/expiry-purger.ts'
 
 /** Where copies go. */
 export type Destination = {
@@ -25,24 +25,24 @@ export type Destination = {
  * @throws Refusal `invalid` for a key that does not exist or has ended, one that may not write, and one
  *   that opens the vault copied from: the same key, or one it was rotated to.
  */
-export async function destinationOf(
-  backend: { postgres: Postgres; config: Config; expiry: Expiry },
+export async function resolveDestination(
+  backend: { postgres: Postgres; config: Config; expiry: ExpiryPurger },
   source: Caller,
   presented: string,
 ): Promise<Destination> {
   const parsed = parseKey(presented)
   if (!parsed) throw unknownKey()
-  if (!permitsOf[parsed.mode].store) {
+  if (!permissionsByMode[parsed.mode].store) {
     throw new Refusal(
       'invalid',
       `destination_key is used with :${parsed.mode}, which does not store memory`,
       'Use the key without a suffix or with :write',
     )
   }
-  const keyHash = hashOfKey(backend.config.keyPepper, parsed.key)
-  const row = await currentKey(backend, keyHash)
+  const keyHash = hashKey(backend.config.keyPepper, parsed.key)
+  const row = await findKeyAfterPurge(backend, keyHash)
   if (!row) throw unknownKey()
-  if (row.member && isNobody(row.member)) {
+  if (row.memberScope && isOrganizationKey(row.memberScope)) {
     throw new Refusal(
       'invalid',
       'destination_key is the key of an organization, which does not store memory',
@@ -56,8 +56,8 @@ export async function destinationOf(
       'Authenticate with the key to copy from, and name another one to copy to',
     )
   }
-  const { vault, epoch, embeddings } = row
-  return { vault, epoch, embeddings, keyHash, key: maskKey(parsed.key) }
+  const { vault, epoch, embeddingModel } = row
+  return { vault, epoch, embeddings: embeddingModel, keyHash, key: maskKey(parsed.key) }
 }
 
 const unknownKey = (): Refusal =>

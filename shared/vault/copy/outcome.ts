@@ -1,11 +1,11 @@
 import type { Copy, CopyTally } from '#shared/vault/copy/copies.postgres.ts'
-import type { Outcome } from '#shared/operations/operation-rows.postgres.ts'
+import type { OperationResult } from '#shared/operations/operation-rows.postgres.ts'
 
 /**
  * What a copy answers when all of it is settled. Some chunks may have failed: they are in `errors` and
  * the copy may be asked for again. When nothing at all came of it the first failure is the answer.
  */
-export function outcomeOf(copy: Copy & { askedAt: Date }, tally: CopyTally): Outcome {
+export function copyOutcome(copy: Copy & { askedAt: Date }, tally: CopyTally): OperationResult {
   const { copied, skipped, failed, tokens, errors, status } = tally
   if (failed > 0 && copied + skipped === 0) {
     return {

@@ -1,8 +1,8 @@
 import {
-  type WaitingChunk,
-  type ChunkResult,
-  holdCopy,
-  settleChunk,
+  type PendingCopyChunk,
+  type CopyChunkResult,
+  lockCopy,
+  finalizeCopyChunk,
   tallyCopy,
   dropCopy,
 } from '#shared/vault/copy/copies.postgres.ts'
@@ -10,25 +10,25 @@ import { Refusal } from '#shared/core/errors.ts'
 import type { Transaction } from '#shared/storage/postgres/connect.ts'
 import { changeVault } from '#shared/vault/base/vaults.postgres.ts'
 import { reportProgress, finishOperation } from '#shared/operations/operation-rows.postgres.ts'
-import { outcomeOf } from '#shared/vault/copy/outcome.ts'
+import { copyOutcome } from '#shared/vault/copy/outcome.ts'
 import { recordBill } from '#shared/billing/bill.postgres.ts'
 
-export function requireEpoch(copy: WaitingChunk['copy'], epoch: number): void {
+export function assertEpoch(copy: PendingCopyChunk['copy'], epoch: number): void {
   if (epoch === copy.destinationEpoch) return
   throw new Refusal('conflict', 'The destination was cleared meanwhile')
 }
 
-export async function settle(
+export async function recordChunkResult(
   tx: Transaction,
-  { copy, chunk }: WaitingChunk,
+  { copy, chunk }: PendingCopyChunk,
   stored: readonly string[],
-  result: ChunkResult,
+  result: CopyChunkResult,
 ): Promise<void> {
   const { operation, source, destination } = copy
-  const held = await holdCopy(tx.query, copy)
+  const held = await lockCopy(tx.query, copy)
   if (!held) return
-  if (stored.length > 0) requireEpoch(copy, held.destinationEpoch)
-  if (!(await settleChunk(tx.query, operation, chunk.n, result))) return
+  if (stored.length > 0) assertEpoch(copy, held.destinationEpoch)
+  if (!(await finalizeCopyChunk(tx.query, operation, chunk.n, result))) return
   if (stored.length > 0) {
     const debt = { rawUnits: result.copied, rawTokens: result.tokens }
     await changeVault(tx, destination, [{ session: null, stored }], debt)
@@ -39,7 +39,7 @@ export async function settle(
   if (tally.settled < tally.chunks) return
   const { account, keyHash, queries } = held
   const kind = queries === null ? 'transfer' : 'graft'
-  await finishOperation(tx.query, operation, outcomeOf({ ...copy, queries }, tally))
+  await finishOperation(tx.query, operation, copyOutcome({ ...copy, queries }, tally))
   const bill = { id: operation, account, vault: source, keyHash, kind, memoryTokens: tally.tokens }
   if (bill.memoryTokens > 0) await recordBill(tx, bill)
   await dropCopy(tx.query, operation)

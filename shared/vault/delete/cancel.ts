@@ -1,10 +1,10 @@
-import { dropFileOf } from '#shared/vault/bulk/files.postgres.ts'
-import { cancelAccepted } from '#shared/operations/operation-rows.postgres.ts'
+import { dropFileOfOperation } from '#shared/vault/bulk/files.postgres.ts'
+import { cancelAcceptedOperation } from '#shared/operations/operation-rows.postgres.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 
 /** The operation had begun when its jobs were to be taken back. */
-class Begun extends Error {}
+class AlreadyBegunError extends Error {}
 
 /**
  * Takes back work that has not begun: its jobs leave the queue with what they were to store, its bill
@@ -19,13 +19,13 @@ export async function cancelOperation(
 ): Promise<boolean> {
   try {
     return await postgres.transaction(async tx => {
-      if (!(await cancelAccepted(tx.query, account, id))) return false
-      if (!(await queue.takeBack(tx, id))) throw new Begun()
-      await dropFileOf(tx.query, id)
+      if (!(await cancelAcceptedOperation(tx.query, account, id))) return false
+      if (!(await queue.cancelJobs(tx, id))) throw new AlreadyBegunError()
+      await dropFileOfOperation(tx.query, id)
       return true
     })
   } catch (error) {
-    if (error instanceof Begun) return false
+    if (error instanceof AlreadyBegunError) return false
     throw error
   }
 }

@@ -1,29 +1,29 @@
 import { memoryIdOf } from '#shared/core/ids.ts'
-import { earliestEnd, endsOf } from '#shared/domain/expiry.ts'
+import { earliestExpiresAt, expiryFor } from '#shared/domain/expiry.ts'
 import {
   applyRetention,
-  countKept,
-  keptPage,
-  type KeptMemory,
+  countVaultMemories,
+  retentionPage,
+  type RetentionRow,
 } from '#shared/vault/base/expiries.mongo.ts'
 import type { Transaction, Postgres } from '#shared/storage/postgres/connect.ts'
-import { announceExpiries, withdrawExpiries } from '#shared/vault/base/expiries.postgres.ts'
+import { scheduleExpiries, cancelScheduledExpiries } from '#shared/vault/base/expiries.postgres.ts'
 import {
   finishOperation,
   reportProgress,
-  type Outcome,
+  type OperationResult,
 } from '#shared/operations/operation-rows.postgres.ts'
-import { insertOperations, unbilled } from '#shared/operations/operations.postgres.ts'
+import { insertOperations, zeroUsage } from '#shared/operations/operations.postgres.ts'
 import {
   advanceRetention,
-  anyKeyOf,
+  findAnyKey,
   dropRetention,
   findRetention,
   insertRetention,
-  keptVaults,
-  nextKeptVault,
+  vaultsUnderRetention,
+  nextVaultUnderRetention,
   putAccountRetention,
-  type Retention,
+  type RetentionRun,
 } from '#shared/vault/delete/retentions.postgres.ts'
 import { changeVault } from '#shared/vault/base/vaults.postgres.ts'
 import type { RetentionJob } from '#shared/domain/job-payloads.ts'
@@ -40,18 +40,18 @@ const pageMax = 1_000
  * @param operation the UUIDv7 of that
  * @returns whether there is such an operation: not when it was decided so before, or nothing can be there.
  */
-export async function decideRetention(
+export async function setAccountRetention(
   { queue }: { queue: Queue },
   tx: Transaction,
   { operation, account, days }: { operation: string; account: string; days: number | null },
 ): Promise<boolean> {
   if (!(await putAccountRetention(tx.query, account, days))) return false
-  const key = await anyKeyOf(tx.query, account)
+  const key = await findAnyKey(tx.query, account)
   if (!key) return false
   const [accepted] = await insertOperations(tx, [
     {
       ...key,
-      ...unbilled,
+      ...zeroUsage,
       id: operation,
       account,
       kind: 'retention',
@@ -68,7 +68,7 @@ export async function decideRetention(
   return true
 }
 
-type Keeping = Stores & { queue: Queue }
+type RetentionBackend = Stores & { queue: Queue }
 
 /**
  * Gives one page of memories the end that the retention leads to, makes that visible, and sends the next
@@ -76,63 +76,66 @@ type Keeping = Stores & { queue: Queue }
  * counts once, and the same memory always gets the same end. Ends early when the account has decided
  * otherwise since; another operation sees to that.
  *
- * @param again an earlier run may have done part of it.
+ * @param isRetry an earlier run may have done part of it.
  * @throws Refusal `unavailable` when a store is out of reach.
  */
-export async function retentionStep(
-  backend: Keeping,
+export async function runRetentionStep(
+  backend: RetentionBackend,
   { operation, step }: RetentionJob,
-  again: boolean,
+  isRetry: boolean,
 ): Promise<void> {
   const { postgres, mongo } = backend
-  const found = await findRetention(postgres.query, operation, step)
-  if (!found) return
-  if (found.days !== found.daysNow) return finish(backend, found, superseded)
-  const vault = await nextKeptVault(postgres.query, found)
-  if (!vault) return finish(backend, found, completed(found))
+  const retention = await findRetention(postgres.query, operation, step)
+  if (!retention) return
+  if (retention.days !== retention.daysNow) return finishRetention(backend, retention, superseded)
+  const vault = await nextVaultUnderRetention(postgres.query, retention)
+  if (!vault) return finishRetention(backend, retention, completed(retention))
 
-  const total = step === 0 ? await countAll(backend, found) : undefined
-  const { rows, after } = await keptPage(mongo, vault, found.after, pageMax)
-  const moving = rows.filter(row => endOf(row, found) !== row.expiresAt)
-  const at = earliestEnd(moving.map(row => endsUnder(row, found)))
+  const total = step === 0 ? await countMemories(backend, retention) : undefined
+  const { rows, after } = await retentionPage(mongo, vault, retention.after, pageMax)
+  const rescheduled = rows.filter(row => expiresAtUnder(row, retention) !== row.expiresAt)
+  const at = earliestExpiresAt(rescheduled.map(row => expiryUnder(row, retention)))
   if (at !== undefined) {
-    await announceExpiries(postgres.query, [{ id: operation, vault: vault.vault, at }])
+    await scheduleExpiries(postgres.query, [{ id: operation, vault: vault.vault, expiresAt: at }])
   }
-  if (moving.length > 0) await applyRetention(mongo, vault, idsOf(moving), found.days)
+  if (rescheduled.length > 0) await applyRetention(mongo, vault, idsOf(rescheduled), retention.days)
 
-  const looked = found.looked + rows.length
-  const changed = found.changed + moving.length
+  const looked = retention.looked + rows.length
+  const changed = retention.changed + rescheduled.length
   await postgres.transaction(async tx => {
     await reportProgress(tx.query, operation, {
       done: looked,
       ...(total !== undefined && { total }),
     })
     const next = { vault: vault.vault, after, looked, changed }
-    if (!(await advanceRetention(tx.query, found, next))) return
-    const told = again ? rows : moving
-    if (told.length > 0) await changeVault(tx, vault.vault, changesOf(told))
-    await withdrawExpiries(tx.query, [operation])
+    if (!(await advanceRetention(tx.query, retention, next))) return
+    const changedRows = isRetry ? rows : rescheduled
+    if (changedRows.length > 0) await changeVault(tx, vault.vault, toSessionChanges(changedRows))
+    await cancelScheduledExpiries(tx.query, [operation])
     await sendStep(backend, tx, { operation, step: step + 1 })
   })
 }
 
-async function countAll({ postgres, mongo }: Keeping, { account }: Retention): Promise<number> {
+async function countMemories(
+  { postgres, mongo }: RetentionBackend,
+  { account }: RetentionRun,
+): Promise<number> {
   let total = 0
-  for (const vault of await keptVaults(postgres.query, account)) {
-    total += await countKept(mongo, vault)
+  for (const vault of await vaultsUnderRetention(postgres.query, account)) {
+    total += await countVaultMemories(mongo, vault)
   }
   return total
 }
 
-const endsUnder = ({ expiresAsked: asked, storedAt }: KeptMemory, { days }: Retention) =>
-  endsOf({ asked, days, storedAt })
+const expiryUnder = ({ expiresAsked: asked, storedAt }: RetentionRow, { days }: RetentionRun) =>
+  expiryFor({ asked, days, storedAt })
 
-const endOf = (row: KeptMemory, found: Retention): number | undefined =>
-  endsUnder(row, found).expiresAt
+const expiresAtUnder = (row: RetentionRow, retention: RetentionRun): number | undefined =>
+  expiryUnder(row, retention).expiresAt
 
-const idsOf = (rows: readonly KeptMemory[]): string[] => rows.map(({ id }) => id)
+const idsOf = (rows: readonly RetentionRow[]): string[] => rows.map(({ id }) => id)
 
-const changesOf = (rows: readonly KeptMemory[]) =>
+const toSessionChanges = (rows: readonly RetentionRow[]) =>
   [...Map.groupBy(rows, ({ session }) => session)].map(([session, those]) => ({
     session,
     stored: idsOf(those),
@@ -144,10 +147,10 @@ const sendStep = ({ queue }: { queue: Queue }, tx: Transaction, job: RetentionJo
     { id: memoryIdOf(job.operation, job.step), data: job, priority: -job.step },
   ])
 
-async function finish(
+async function finishRetention(
   { postgres }: { postgres: Postgres },
-  { operation }: Retention,
-  outcome: Outcome,
+  { operation }: RetentionRun,
+  outcome: OperationResult,
 ): Promise<void> {
   await postgres.transaction(async tx => {
     await finishOperation(tx.query, operation, outcome)
@@ -155,12 +158,12 @@ async function finish(
   })
 }
 
-const superseded: Outcome = {
+const superseded: OperationResult = {
   status: 409,
   body: { error: 'Another retention has been decided meanwhile', hint: 'It has its own operation' },
 }
 
-const completed = ({ operation, days, looked, changed }: Retention): Outcome => ({
+const completed = ({ operation, days, looked, changed }: RetentionRun): OperationResult => ({
   status: 200,
   body: {
     retention_days: days,

@@ -1,8 +1,8 @@
 import type { Query } from '#shared/storage/postgres/connect.ts'
-import type { AfterMemory } from '#shared/vault/base/expiries.mongo.ts'
+import type { MemoryPosition } from '#shared/vault/base/expiries.mongo.ts'
 
 /** How far the memories of an account have been brought in line with its retention. */
-export type Retention = {
+export type RetentionRun = {
   operation: string
   account: string
   /** Days, as it was decided for this operation; and as the account has it now. */
@@ -11,13 +11,13 @@ export type Retention = {
   step: number
   /** The vault of the last page, and its last memory; null at the beginning of the next vault. */
   vault: string | null
-  after: AfterMemory | null
+  after: MemoryPosition | null
   looked: number
   changed: number
 }
 
 /** How long an account keeps what it remembers, in days; null: for good. */
-export async function accountRetention(query: Query, account: string): Promise<number | null> {
+export async function findAccountRetention(query: Query, account: string): Promise<number | null> {
   const { rows } = await query<{ days: number | null }>(
     'select retention_days as days from accounts where id = $1',
     [account],
@@ -41,7 +41,7 @@ export async function putAccountRetention(
 }
 
 /** A vault of an account and a key to it, its own before those of members; undefined without any. */
-export async function anyKeyOf(
+export async function findAnyKey(
   query: Query,
   account: string,
 ): Promise<{ vault: string; keyHash: Buffer } | undefined> {
@@ -57,7 +57,7 @@ export async function anyKeyOf(
 /** Keeps what is to be done, in the transaction that promises it. */
 export async function insertRetention(
   query: Query,
-  { operation, account, days }: Pick<Retention, 'operation' | 'account' | 'days'>,
+  { operation, account, days }: Pick<RetentionRun, 'operation' | 'account' | 'days'>,
 ): Promise<void> {
   await query(
     'insert into retentions (operation, account, days) values ($1, $2, $3)',
@@ -71,8 +71,8 @@ export async function findRetention(
   query: Query,
   operation: string,
   step: number,
-): Promise<Retention | undefined> {
-  const { rows } = await query<Retention>(
+): Promise<RetentionRun | undefined> {
+  const { rows } = await query<RetentionRun>(
     `select r.operation, r.account, r.days, a.retention_days as "daysNow", r.step, r.vault, r.after,
             r.looked, r.changed
      from retentions r
@@ -85,14 +85,17 @@ export async function findRetention(
   return rows[0]
 }
 
-export type KeptVault = { vault: string; epoch: number }
+export type VaultUnderRetention = { vault: string; epoch: number }
 
-const kept = `v.account = $1 and not exists (select from orgs o where o.vault = v.id)`
+const underRetentionCondition = `v.account = $1 and not exists (select from orgs o where o.vault = v.id)`
 
 /** The vaults of an account and of its members, not what organizations share. */
-export async function keptVaults(query: Query, account: string): Promise<KeptVault[]> {
-  const { rows } = await query<KeptVault>(
-    `select v.id as vault, v.epoch from vaults v where ${kept}`,
+export async function vaultsUnderRetention(
+  query: Query,
+  account: string,
+): Promise<VaultUnderRetention[]> {
+  const { rows } = await query<VaultUnderRetention>(
+    `select v.id as vault, v.epoch from vaults v where ${underRetentionCondition}`,
     [account],
     'retentions.vaults',
   )
@@ -100,13 +103,13 @@ export async function keptVaults(query: Query, account: string): Promise<KeptVau
 }
 
 /** The vault to look at next: the one in which the last page was, or the one after it; or none. */
-export async function nextKeptVault(
+export async function nextVaultUnderRetention(
   query: Query,
-  { account, vault, after }: Pick<Retention, 'account' | 'vault' | 'after'>,
-): Promise<KeptVault | undefined> {
-  const { rows } = await query<KeptVault>(
+  { account, vault, after }: Pick<RetentionRun, 'account' | 'vault' | 'after'>,
+): Promise<VaultUnderRetention | undefined> {
+  const { rows } = await query<VaultUnderRetention>(
     `select v.id as vault, v.epoch from vaults v
-     where ${kept} and ($2::uuid is null or v.id > $2 or $3 and v.id = $2) order by v.id limit 1`,
+     where ${underRetentionCondition} and ($2::uuid is null or v.id > $2 or $3 and v.id = $2) order by v.id limit 1`,
     [account, vault, after !== null],
     'retentions.next-vault',
   )
@@ -120,8 +123,8 @@ export async function nextKeptVault(
  */
 export async function advanceRetention(
   query: Query,
-  { operation, step }: Pick<Retention, 'operation' | 'step'>,
-  next: Pick<Retention, 'vault' | 'after' | 'looked' | 'changed'>,
+  { operation, step }: Pick<RetentionRun, 'operation' | 'step'>,
+  next: Pick<RetentionRun, 'vault' | 'after' | 'looked' | 'changed'>,
 ): Promise<boolean> {
   const { rowCount } = await query(
     `update retentions set step = step + 1, vault = $3, after = $4, looked = $5, changed = $6

@@ -1,23 +1,26 @@
 import { clearedChannel } from '#shared/vault/base/erasures.postgres.ts'
 import type { Transaction } from '#shared/storage/postgres/connect.ts'
-import { epochAfter } from '#shared/vault/base/vaults.postgres.ts'
+import { nextEpochSql } from '#shared/vault/base/vaults.postgres.ts'
 
 /**
  * What no longer exists of a retired vault: everything, of every epoch. A request that was
  * authenticated before may have work accepted after; what it stores is swept.
  */
-export const everyEpoch = 2_147_483_647
+export const epochMax = 2_147_483_647
 
 /**
  * Makes everything in several vaults invisible at once, and remembers that it is to be erased. Every
  * process is told when the transaction commits. The rows of the vaults stay: bills refer to them.
  */
-export async function retire({ query }: Transaction, vaults: readonly string[]): Promise<void> {
+export async function retireVaultRows(
+  { query }: Transaction,
+  vaults: readonly string[],
+): Promise<void> {
   await query(
     `with held as (
        select id from vaults where id = any($1::uuid[]) order by id for no key update
      ), raised as (
-       update vaults v set epoch = ${epochAfter('v.epoch')}, revision = revision + 1, raw_units = 0, raw_tokens = 0,
+       update vaults v set epoch = ${nextEpochSql('v.epoch')}, revision = revision + 1, raw_units = 0, raw_tokens = 0,
               tier2_count = 0, tier2_importance = 0, tier2_tokens = 0
        from held where v.id = held.id returning v.id
      ), unlogged as (
@@ -38,7 +41,7 @@ export async function retire({ query }: Transaction, vaults: readonly string[]):
      )
      -- A select in a with-clause runs only when it is read: the count is what sends the notifications.
      select count(*) from told`,
-    [vaults, everyEpoch],
+    [vaults, epochMax],
     'vaults.retire',
   )
 }
@@ -47,7 +50,10 @@ export async function retire({ query }: Transaction, vaults: readonly string[]):
  * Forgets what is remembered about the use of vaults beside what they hold: ended operations with their
  * outcomes, names of sessions, answers kept for Idempotency-Keys. Bills stay, without the session.
  */
-export async function forgetUse({ query }: Transaction, vaults: readonly string[]): Promise<void> {
+export async function deleteVaultUse(
+  { query }: Transaction,
+  vaults: readonly string[],
+): Promise<void> {
   await query(
     `with ended as (
        delete from operations
@@ -66,7 +72,7 @@ export async function forgetUse({ query }: Transaction, vaults: readonly string[
 }
 
 /** Their erasure costs nothing, and has begun: it cannot be taken back. */
-export async function beginErasures(
+export async function startErasureOperations(
   { query }: Transaction,
   operations: readonly string[],
 ): Promise<void> {

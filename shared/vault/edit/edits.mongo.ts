@@ -1,13 +1,13 @@
 import { Binary, type Filter } from 'mongodb'
-import type { Ends } from '#shared/domain/expiry.ts'
+import type { Expiry } from '#shared/domain/expiry.ts'
 import type { Tier, VaultScope } from '#shared/domain/memory.ts'
 import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
-import { vectorOf, type MemoryDocument } from '#shared/storage/mongo/documents.ts'
-import { inTime } from '#shared/vault/base/memories.mongo.ts'
-import { byContent, byId } from '#shared/storage/mongo/indexes.ts'
+import { toBinaryVector, type MemoryDocument } from '#shared/storage/mongo/documents.ts'
+import { withWriteTimeout } from '#shared/vault/base/memories.mongo.ts'
+import { contentHashIndex, idIndex } from '#shared/storage/mongo/indexes.ts'
 
 /** What an edit needs to know of a memory. */
-export type Editable = {
+export type EditableMemory = {
   id: string
   tier: Tier
   /** Epoch milliseconds. */
@@ -27,54 +27,54 @@ export type Editable = {
 }
 
 /** A part of a vault by its session, as of one of the session's epochs. */
-export type Holder = { session: string | null; sessionEpoch: number }
+export type TextLocation = { session: string | null; sessionEpoch: number }
 
-export type NewText = {
+export type TextReplacement = {
   operation: string
   text: string
   hash: Buffer
   tokens: number
   /** When it is over from now on; left out where that stays as it is. */
-  ends?: Ends
+  expiry?: Expiry
   /** What the debt counts the memory for until this edit is settled. */
-  before: number
+  debtTokensBefore: number
   vectors: ReadonlyMap<string, Float32Array>
 }
 
 /** A memory of this epoch of the vault, in its core or in any session; undefined when there is none. */
-export async function editableMemory(
+export async function findEditableMemory(
   { memories }: Pick<Mongo, 'memories'>,
   scope: Pick<VaultScope, 'vault' | 'epoch'>,
   id: string,
-): Promise<Editable | undefined> {
+): Promise<EditableMemory | undefined> {
   const document = await memories
     .findOne(
-      { _id: { $eq: id }, ...vaultOf(scope) },
-      { projection: { text: 0, sources: 0 }, hint: byId, signal: deadline() },
+      { _id: { $eq: id }, ...epochFilter(scope) },
+      { projection: { text: 0, sources: 0 }, hint: idIndex, signal: deadline() },
     )
     .catch(refuseWhenUnreachable)
-  return document ? editableOf(document) : undefined
+  return document ? editableFromDocument(document) : undefined
 }
 
 /** Where the vault has other memories of this content; sessions cleared since may be among them. */
-export async function holdersOf(
+export async function memoriesWithSameText(
   { memories }: Pick<Mongo, 'memories'>,
   scope: VaultScope,
   { hash, except }: { hash: Buffer; except: string },
-): Promise<Holder[]> {
+): Promise<TextLocation[]> {
   const rows = await memories
     .aggregate<{ _id: { session: string; epoch: number } }>(
       [
         {
           $match: {
-            ...vaultOf(scope),
+            ...epochFilter(scope),
             hash: { $eq: new Binary(hash) },
             _id: { $ne: except },
           },
         },
         { $group: { _id: { session: '$session', epoch: '$session_epoch' } } },
       ],
-      { hint: byContent, signal: deadline() },
+      { hint: contentHashIndex, signal: deadline() },
     )
     .toArray()
     .catch(refuseWhenUnreachable)
@@ -93,18 +93,18 @@ export async function holdersOf(
 export async function replaceText(
   { memories }: Pick<Mongo, 'memories'>,
   scope: VaultScope,
-  { id, version, consolidated }: Editable,
-  { operation, text, hash, tokens, before, vectors, ends }: NewText,
+  { id, version, consolidated }: EditableMemory,
+  { operation, text, hash, tokens, debtTokensBefore, vectors, expiry }: TextReplacement,
 ): Promise<boolean> {
-  const spaces = [...vectors].map(([space, vector]) => [space, vectorOf(vector)])
+  const spaces = [...vectors].map(([space, vector]) => [space, toBinaryVector(vector)])
   const goneEnds = {
-    ...(ends && ends.expiresAt === undefined && { expires_at: '' as const }),
-    ...(ends && ends.expiresAsked === undefined && { expires_asked: '' as const }),
+    ...(expiry && expiry.expiresAt === undefined && { expires_at: '' as const }),
+    ...(expiry && expiry.expiresAsked === undefined && { expires_asked: '' as const }),
   }
   const writing = memories.updateOne(
     {
       _id: { $eq: id },
-      ...vaultOf(scope),
+      ...epochFilter(scope),
       version: { $eq: version },
       consolidated: { $eq: consolidated },
     },
@@ -114,20 +114,20 @@ export async function replaceText(
         hash: new Binary(hash),
         tokens,
         vectors: Object.fromEntries(spaces) as Record<string, Binary>,
-        edited: { operation, at: new Date(), before },
-        ...(ends?.expiresAt !== undefined && { expires_at: new Date(ends.expiresAt) }),
-        ...(ends?.expiresAsked !== undefined && { expires_asked: new Date(ends.expiresAsked) }),
+        edited: { operation, at: new Date(), before: debtTokensBefore },
+        ...(expiry?.expiresAt !== undefined && { expires_at: new Date(expiry.expiresAt) }),
+        ...(expiry?.expiresAsked !== undefined && { expires_asked: new Date(expiry.expiresAsked) }),
       },
       ...(Object.keys(goneEnds).length > 0 && { $unset: goneEnds }),
       $inc: { version: 1 },
     },
-    { hint: byId },
+    { hint: idIndex },
   )
-  const { matchedCount } = await inTime(writing).catch(refuseWhenUnreachable)
+  const { matchedCount } = await withWriteTimeout(writing).catch(refuseWhenUnreachable)
   return matchedCount === 1
 }
 
-const vaultOf = ({
+const epochFilter = ({
   vault,
   epoch,
 }: Pick<VaultScope, 'vault' | 'epoch'>): Filter<MemoryDocument> => ({
@@ -135,7 +135,7 @@ const vaultOf = ({
   epoch: { $eq: epoch },
 })
 
-function editableOf(document: MemoryDocument): Editable {
+function editableFromDocument(document: MemoryDocument): EditableMemory {
   const { edited } = document
   return {
     id: document._id,

@@ -1,11 +1,11 @@
 import { recordBill } from '#shared/billing/bill.postgres.ts'
 import type { Transaction } from '#shared/storage/postgres/connect.ts'
 import type { UsageEvent } from '#shared/billing/usage.postgres.ts'
-import { lockVault } from '#shared/vault/base/vault-lock.postgres.ts'
+import { lockVault } from '#shared/vault/base/vault-state.postgres.ts'
 import { changeVault } from '#shared/vault/base/vaults.postgres.ts'
 import type { DebtChange } from '#shared/domain/vault-change.ts'
 
-export type SettledEdit = {
+export type EditEffects = {
   /** Its id is the operation's. */
   bill: UsageEvent
   /** The vault's epoch when it was edited. */
@@ -17,7 +17,7 @@ export type SettledEdit = {
 }
 
 /** Whether an edit is settled: its bill is what tells. */
-export async function isEditSettled({ query }: Transaction, operation: string): Promise<boolean> {
+export async function isEditFinalized({ query }: Transaction, operation: string): Promise<boolean> {
   const { rows } = await query(
     'select 1 from usage_events where id = $1',
     [operation],
@@ -31,14 +31,14 @@ export async function isEditSettled({ query }: Transaction, operation: string): 
  * (`holdVault`) meanwhile: a second run finds the first one's bill and does nothing. In a vault that was
  * cleared meanwhile only the bill is written.
  */
-export async function settleEdit(
+export async function finalizeEdit(
   tx: Transaction,
-  { bill, epoch, id, session, debt }: SettledEdit,
+  { bill, epoch, id, session, debt }: EditEffects,
 ): Promise<void> {
-  if (await isEditSettled(tx, bill.id)) return
-  const standing = await lockVault(tx, bill.vault)
+  if (await isEditFinalized(tx, bill.id)) return
+  const vaultState = await lockVault(tx, bill.vault)
   await recordBill(tx, bill)
-  if (standing.epoch !== epoch) return
+  if (vaultState.epoch !== epoch) return
   // Images of a space that the memory has left must let go of it; where it stays it comes right back.
   await changeVault(tx, bill.vault, [{ session, removed: [id], stored: [id] }], debt)
 }

@@ -2,7 +2,7 @@ import type { Query } from '#shared/storage/postgres/connect.ts'
 import { settledChannel } from '#shared/operations/operations.postgres.ts'
 
 /** What an operation stored, by the part of the vault it belongs to. */
-export type Stored = {
+export type StoredOperation = {
   operation: string
   session: string | null
   sessionEpoch: number
@@ -14,11 +14,11 @@ export type Stored = {
   retentionDays: number | null
 }
 
-export type Settled = {
+export type FinalizeResult = {
   /** Operations that a deletion has overtaken: what they stored was never visible and may go. */
-  overtaken: string[]
+  clearedOperations: string[]
   /** Not settled, since their accounts have decided on another retention: it, by operation. */
-  stale: Map<string, number | null>
+  changedRetentions: Map<string, number | null>
 }
 
 /**
@@ -28,8 +28,11 @@ export type Settled = {
  *
  * Operations whose memories were written under another retention than holds now are left as they are.
  */
-export async function settleStored(query: Query, stored: readonly Stored[]): Promise<Settled> {
-  const items = JSON.stringify(stored.map(storedRowOf))
+export async function finalizeStored(
+  query: Query,
+  stored: readonly StoredOperation[],
+): Promise<FinalizeResult> {
+  const items = JSON.stringify(stored.map(storedItem))
   const { rows } = await query<{ overtaken: string[] | null; settled: number }>(
     `with item as (
        select * from jsonb_to_recordset($1::jsonb) as item(
@@ -80,14 +83,15 @@ export async function settleStored(query: Query, stored: readonly Stored[]): Pro
     'operations.settle',
   )
   const { overtaken, settled } = rows[0]!
-  const stale = settled < stored.length ? await staleOf(query, stored) : new Map<string, number>()
-  return { overtaken: overtaken ?? [], stale }
+  const stale =
+    settled < stored.length ? await findChangedRetentions(query, stored) : new Map<string, number>()
+  return { clearedOperations: overtaken ?? [], changedRetentions: stale }
 }
 
 /** Those of some operations that are not settled: the retention of their accounts is another one. */
-async function staleOf(
+async function findChangedRetentions(
   query: Query,
-  stored: readonly Stored[],
+  stored: readonly StoredOperation[],
 ): Promise<Map<string, number | null>> {
   const { rows } = await query<{ id: string; days: number | null }>(
     `select o.id, a.retention_days as days from operations o join accounts a on a.id = o.account
@@ -98,7 +102,7 @@ async function staleOf(
   return new Map(rows.map(({ id, days }) => [id, days]))
 }
 
-const storedRowOf = ({ operation, session, ids, ...stored }: Stored) => ({
+const storedItem = ({ operation, session, ids, ...stored }: StoredOperation) => ({
   id: operation,
   session,
   session_epoch: stored.sessionEpoch,

@@ -1,14 +1,14 @@
 import { Refusal } from '#shared/core/errors.ts'
 import { memoryIdOf } from '#shared/core/ids.ts'
 import type { Caller } from '#shared/access/caller.ts'
-import { turnsOf, type Message } from '#shared/domain/turn-content.ts'
-import { endsOf } from '#shared/domain/expiry.ts'
+import { parseTurns, type Message } from '#shared/domain/message-content.ts'
+import { expiryFor } from '#shared/domain/expiry.ts'
 import type { Memory } from '#shared/domain/memory.ts'
-import { piecesOf } from '#shared/vault/base/chunks.ts'
-import { saidIn } from '#shared/vault/ingest/member-turn.ts'
-import type { Closing } from '#shared/vault/ingest/open-exchanges.postgres.ts'
-import { screenedMessages } from '#shared/privacy/redaction-policy.ts'
-import type { Accept } from '#shared/vault/ingest/accept.ts'
+import { splitIntoChunks } from '#shared/vault/base/text-chunks.ts'
+import { toExtractionInput } from '#shared/vault/ingest/turn-extraction.ts'
+import type { CloseOutcome } from '#shared/vault/ingest/open-exchanges.postgres.ts'
+import { applyRedactionToMessages } from '#shared/privacy/apply-redaction.ts'
+import type { AcceptWork } from '#shared/vault/ingest/accept.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
 
 export type Exchange = {
@@ -42,9 +42,9 @@ export type Exchange = {
 export type ExchangeOwner = Pick<Caller, 'account' | 'keyHash'> & {
   scope: Pick<Caller['scope'], 'vault'>
   /** Left out where it is not known whether the key is a member's. */
-  member?: Caller['member']
+  member?: Caller['memberScope']
   /** What becomes of private data, and how long it is kept; left out where that is not known. */
-  row?: Pick<Caller['row'], 'redaction' | 'retentionDays'>
+  row?: Pick<Caller['keyRow'], 'redaction' | 'retentionDays'>
 }
 
 export type AcceptedExchange = {
@@ -54,7 +54,7 @@ export type AcceptedExchange = {
   assistantTokens: number
   memories: number
   /** Of one that closes an exchange which was no longer open: how it stood. Nothing was accepted then. */
-  closing?: Closing
+  closing?: CloseOutcome
 }
 
 /**
@@ -66,19 +66,19 @@ export type AcceptedExchange = {
  *   blocks one, or `embeddings` names no known model; `upstream` when that model's provider does not answer.
  */
 export async function acceptExchange(
-  { accept, embedders, now }: { accept: Accept; embedders: Embedders; now: () => number },
+  { accept, embedders, now }: { accept: AcceptWork; embedders: Embedders; now: () => number },
   caller: ExchangeOwner,
   exchange: Exchange,
 ): Promise<AcceptedExchange> {
   const { operation, proxied } = exchange
   // What a model was asked is looked through when its call is opened: nobody could be refused by now.
   const redaction = proxied ? null : (caller.row?.redaction ?? null)
-  const messages = screenedMessages(redaction, exchange.messages)
+  const messages = applyRedactionToMessages(redaction, exchange.messages)
   const days = caller.row?.retentionDays ?? null
-  const ends = endsOf({ asked: exchange.expiresAt, days, storedAt: now() })
-  const memories = (await promisedMemories(operation, messages, now())).map(memory => ({
+  const expiry = expiryFor({ asked: exchange.expiresAt, days, storedAt: now() })
+  const memories = (await splitIntoMemories(operation, messages, now())).map(memory => ({
     ...memory,
-    ...ends,
+    ...expiry,
   }))
   if (memories.length === 0) {
     throw new Refusal(
@@ -88,18 +88,18 @@ export async function acceptExchange(
     )
   }
   // Whoever opened the exchange has looked; by now its provider may be away, which is the job's affair.
-  const model = proxied?.space ?? (await knownModel(embedders, exchange.embeddings))
+  const model = proxied?.space ?? (await requireKnownModel(embedders, exchange.embeddings))
   const tokensOfRole = (role: Memory['role']): number =>
     memories.reduce((sum, memory) => sum + (memory.role === role ? memory.tokens : 0), 0)
   const userTokens = tokensOfRole('user')
   const assistantTokens = tokensOfRole('assistant')
 
   // What is to be forgotten is not told to a team, which would keep it.
-  const said =
+  const extractionInput =
     exchange.expiresAt === undefined
-      ? saidIn(caller, { ...exchange, messages, saidAt: now() })
+      ? toExtractionInput(caller, { ...exchange, messages, saidAt: now() })
       : undefined
-  const { closing } = await accept({
+  const { closeOutcome } = await accept({
     operation: {
       id: operation,
       account: caller.account,
@@ -114,8 +114,8 @@ export async function acceptExchange(
       memoryTokens: userTokens + assistantTokens + (proxied?.recalledTokens ?? 0),
     },
     name: 'ingest',
-    ...(said && { said }),
-    closes: proxied?.closes ?? false,
+    ...(extractionInput && { extractionInput }),
+    closesExchange: proxied?.closes ?? false,
     jobs: ({ epoch, sessionEpoch }) => [
       {
         id: operation,
@@ -136,27 +136,27 @@ export async function acceptExchange(
     userTokens,
     assistantTokens,
     memories: memories.length,
-    ...(closing && closing !== 'open' && { closing }),
+    ...(closeOutcome && closeOutcome !== 'open' && { closing: closeOutcome }),
   }
 }
 
 /** The memories an exchange becomes: one per turn, several where a turn is long. */
-async function promisedMemories(
+async function splitIntoMemories(
   operation: string,
   messages: readonly Message[],
   now: number,
 ): Promise<Memory[]> {
   const memories: Memory[] = []
-  for (const { role, text, at = now, speaker, interrupted } of turnsOf(messages)) {
-    for (const piece of await piecesOf(text)) {
-      if (piece.text.trim() === '') continue
+  for (const { role, text, at = now, speaker, interrupted } of parseTurns(messages)) {
+    for (const chunk of await splitIntoChunks(text)) {
+      if (chunk.text.trim() === '') continue
       memories.push({
         id: memoryIdOf(operation, memories.length),
         tier: 1,
         role,
-        text: piece.text,
+        text: chunk.text,
         at,
-        tokens: piece.tokens,
+        tokens: chunk.tokens,
         ...(speaker !== undefined && { speaker }),
         ...(interrupted && { interrupted }),
       })
@@ -166,7 +166,11 @@ async function promisedMemories(
 }
 
 /** A model that does not exist is refused now, not in a job hours later. */
-async function knownModel(embedders: Embedders, asked: string | undefined): Promise<string> {
-  if (asked === undefined || asked === embedders.defaultModel) return embedders.defaultModel
-  return (await embedders.get(asked)).model
+async function requireKnownModel(
+  embedders: Embedders,
+  requestedModel: string | undefined,
+): Promise<string> {
+  if (requestedModel === undefined || requestedModel === embedders.defaultModel)
+    return embedders.defaultModel
+  return (await embedders.get(requestedModel)).model
 }

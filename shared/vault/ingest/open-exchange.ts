@@ -1,21 +1,21 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { recordCall } from '#shared/billing/meter.ts'
-import { coalesce } from '#shared/core/batch-loader.ts'
+import { recordModelCall } from '#shared/billing/meter.ts'
+import { batchLoader } from '#shared/core/batch-loader.ts'
 import { copyIdOf } from '#shared/core/ids.ts'
-import { turnsOf, type Message, type Turn } from '#shared/domain/turn-content.ts'
+import { parseTurns, type Message, type Turn } from '#shared/domain/message-content.ts'
 import { acceptExchange, type ExchangeOwner } from '#shared/vault/ingest/ingest.ts'
 import {
-  abandonedOpen,
-  dropOpen,
-  insertOpen,
-  keepUnanswered,
-  renewOpen,
+  listAbandonedExchanges,
+  dropOpenExchanges,
+  insertOpenExchanges,
+  saveUnansweredTurns,
+  renewOpenExchanges,
   type NewOpenExchange,
 } from '#shared/vault/ingest/open-exchanges.postgres.ts'
-import { messageOf, storableTurns } from '#shared/privacy/redaction-policy.ts'
-import { wellFormedText } from '#shared/core/sanitize-text.ts'
+import { toMessage, redactOrSkipTurns } from '#shared/privacy/apply-redaction.ts'
+import { sanitizeText } from '#shared/core/sanitize-text.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
-import type { Accept } from '#shared/vault/ingest/accept.ts'
+import type { AcceptWork } from '#shared/vault/ingest/accept.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
 import type { UsageWriter } from '#shared/billing/usage.postgres.ts'
 import type { Log } from '#shared/core/log.ts'
@@ -38,7 +38,7 @@ export type OpenExchange = {
 }
 
 /** What came of it. */
-export type Heard = {
+export type CompletionResult = {
   /** What is to be stored of the answer; null when nothing is. */
   text: string | null
   /** The answer broke off. */
@@ -66,14 +66,14 @@ export type OpenExchanges = {
    *
    * @returns when it is stored, given up, or `withinMs` have gone by.
    */
-  close(exchange: OpenExchange, heard: Heard, withinMs: number): Promise<void>
+  close(exchange: OpenExchange, heard: CompletionResult, withinMs: number): Promise<void>
   /** Resolves when everything heard so far is stored, or after `withinMs`. */
   drain(withinMs: number): Promise<void>
 }
 
-type Storing = {
+type ExchangeBackend = {
   postgres: Postgres
-  accept: Accept
+  accept: AcceptWork
   embedders: Embedders
   usage: UsageWriter
   now: () => number
@@ -84,18 +84,18 @@ type Storing = {
 const renewMs = 30_000
 /** A day in which every store were away would fill the memory of the process. */
 const closingMax = 1_000
-const tryForMs = 600_000
+const retryForMs = 600_000
 const firstPauseMs = 250
 const longestPauseMs = 15_000
 
 /** The exchanges under way in this process. */
-export function createOpenExchanges(backend: Storing): OpenExchanges {
+export function createOpenExchanges(backend: ExchangeBackend): OpenExchanges {
   const { postgres, log, now } = backend
   const open = new Set<string>()
   /** Of these, the ones that are being stored. */
   const answered = new Set<string>()
-  const insert = coalesce(
-    (rows: NewOpenExchange[]) => insertOpen(postgres.query, rows, [...answered]),
+  const insert = batchLoader(
+    (rows: NewOpenExchange[]) => insertOpenExchanges(postgres.query, rows, [...answered]),
     { lanes: 2, questionsMax: 100 },
   )
   const closing = new Set<Promise<void>>()
@@ -107,17 +107,17 @@ export function createOpenExchanges(backend: Storing): OpenExchanges {
       renewing = undefined
       return
     }
-    renewOpen(postgres.query, [...open]).catch((error: unknown) =>
+    renewOpenExchanges(postgres.query, [...open]).catch((error: unknown) =>
       log.warn({ err: error, exchanges: open.size }, 'exchanges.not-renewed'),
     )
   }
 
-  const store = async (exchange: OpenExchange, heard: Heard): Promise<void> => {
+  const store = async (exchange: OpenExchange, completion: CompletionResult): Promise<void> => {
     const { operation } = exchange
-    const until = now() + tryForMs
+    const until = now() + retryForMs
     for (let pause = firstPauseMs; ; pause = Math.min(pause * 2, longestPauseMs)) {
       try {
-        return await storeOnce(backend, exchange, heard)
+        return await storeOnce(backend, exchange, completion)
       } catch (error) {
         if (now() > until || closing.size > closingMax) {
           return log.error({ err: error, operation }, 'exchange.answer-lost')
@@ -134,12 +134,15 @@ export function createOpenExchanges(backend: Storing): OpenExchanges {
       const { operation, owner, session, embeddings, model, turn } = exchange
       const { expiresAt } = exchange
       const redaction = owner.row?.redaction ?? null
-      const said = storableTurns(redaction, storable(exchange.said)).map(turn => ({ at, ...turn }))
+      const said = redactOrSkipTurns(redaction, parseStorableTurns(exchange.said)).map(turn => ({
+        at,
+        ...turn,
+      }))
       const { account, keyHash, scope } = owner
-      const place = { account, keyHash, vault: scope.vault, session }
+      const ownerFields = { account, keyHash, vault: scope.vault, session }
       const isStored = await insert({
         operation,
-        ...place,
+        ...ownerFields,
         embeddings,
         model,
         said,
@@ -151,23 +154,23 @@ export function createOpenExchanges(backend: Storing): OpenExchanges {
       return { ...exchange, said: isStored ? [] : said }
     },
 
-    async close(exchange, heard, withinMs) {
-      if (!heard.unanswered) answered.add(exchange.operation)
-      const stored = store(exchange, heard).finally(() => {
+    async close(exchange, completion, withinMs) {
+      if (!completion.unanswered) answered.add(exchange.operation)
+      const stored = store(exchange, completion).finally(() => {
         open.delete(exchange.operation)
         answered.delete(exchange.operation)
         closing.delete(stored)
       })
       closing.add(stored)
-      await within(stored, withinMs)
+      await waitAtMost(stored, withinMs)
     },
 
-    drain: withinMs => within(Promise.all(closing), withinMs),
+    drain: withinMs => waitAtMost(Promise.all(closing), withinMs),
   }
 }
 
 /** Waits for work that never fails, or until the time is over. */
-async function within(work: Promise<unknown>, ms: number): Promise<void> {
+async function waitAtMost(work: Promise<unknown>, ms: number): Promise<void> {
   const late = Promise.withResolvers<void>()
   const timer = setTimeout(late.resolve, ms)
   await Promise.race([work, late.promise])
@@ -175,17 +178,24 @@ async function within(work: Promise<unknown>, ms: number): Promise<void> {
 }
 
 /** Any number of runs store the exchange once. */
-async function storeOnce(backend: Storing, exchange: OpenExchange, heard: Heard): Promise<void> {
+async function storeOnce(
+  backend: ExchangeBackend,
+  exchange: OpenExchange,
+  completion: CompletionResult,
+): Promise<void> {
   const { operation, owner, session, model, embeddings: space } = exchange
-  if (heard.unanswered) await keepUnanswered(backend.postgres.query, [operation])
-  const turns = storableTurns(owner.row?.redaction ?? null, answerOf(heard, backend.now()))
-  const answer = turns.map(messageOf)
-  const messages = [...exchange.said.map(messageOf), ...answer]
-  const { inputTokens, outputTokens, recalledTokens } = heard
+  if (completion.unanswered) await saveUnansweredTurns(backend.postgres.query, [operation])
+  const turns = redactOrSkipTurns(
+    owner.row?.redaction ?? null,
+    parseAnswerTurns(completion, backend.now()),
+  )
+  const answer = turns.map(toMessage)
+  const messages = [...exchange.said.map(toMessage), ...answer]
+  const { inputTokens, outputTokens, recalledTokens } = completion
   const counted = { inputTokens, outputTokens, recalledTokens }
   if (messages.length === 0) {
-    recordCall(backend, owner, { id: operation, kind: 'proxy', model, session, ...counted })
-    return dropOpen(backend.postgres.query, [operation])
+    recordModelCall(backend, owner, { id: operation, kind: 'proxy', model, session, ...counted })
+    return dropOpenExchanges(backend.postgres.query, [operation])
   }
   const { expiresAt } = exchange
   const common = { session, model, embeddings: undefined, awaited: false, expiresAt }
@@ -205,15 +215,15 @@ async function storeOnce(backend: Storing, exchange: OpenExchange, heard: Heard)
   })
 }
 
-const answerOf = ({ text, interrupted }: Heard, now: number): Turn[] =>
-  storable([{ role: 'assistant', content: text ?? '', timestamp: now, interrupted }])
+const parseAnswerTurns = ({ text, interrupted }: CompletionResult, now: number): Turn[] =>
+  parseStorableTurns([{ role: 'assistant', content: text ?? '', timestamp: now, interrupted }])
 
 /** What is stored of messages: texts and placeholders, never the media themselves. */
-const storable = (messages: readonly Message[]): Turn[] =>
-  turnsOf(messages).map(({ text, speaker, ...turn }) => ({
+const parseStorableTurns = (messages: readonly Message[]): Turn[] =>
+  parseTurns(messages).map(({ text, speaker, ...turn }) => ({
     ...turn,
-    text: wellFormedText(text),
-    ...(speaker !== undefined && { speaker: wellFormedText(speaker) }),
+    text: sanitizeText(text),
+    ...(speaker !== undefined && { speaker: sanitizeText(speaker) }),
   }))
 
 const abandonedSeconds = 120
@@ -225,18 +235,18 @@ const abandonedMax = 500
  *
  * @returns how many exchanges there were.
  */
-export async function storeAbandoned(backend: Storing): Promise<number> {
-  const rows = await abandonedOpen(backend.postgres.query, {
+export async function storeAbandoned(backend: ExchangeBackend): Promise<number> {
+  const rows = await listAbandonedExchanges(backend.postgres.query, {
     seconds: abandonedSeconds,
     limit: abandonedMax,
   })
   const counted = { inputTokens: 0, outputTokens: 0, recalledTokens: 0 }
-  const silence = { text: null, interrupted: true, unanswered: true, ...counted }
+  const noCompletion = { text: null, interrupted: true, unanswered: true, ...counted }
   for (const { account, vault, keyHash, ...row } of rows) {
     const { operation } = row
     const exchange = { ...row, owner: { account, keyHash, scope: { vault } } }
     // One that cannot be stored, for now, holds up no other.
-    await storeOnce(backend, exchange, silence).catch((error: unknown) =>
+    await storeOnce(backend, exchange, noCompletion).catch((error: unknown) =>
       backend.log.warn({ err: error, operation }, 'exchange.not-yet-stored'),
     )
   }

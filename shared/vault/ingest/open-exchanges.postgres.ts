@@ -1,6 +1,6 @@
-import type { Turn } from '#shared/domain/turn-content.ts'
+import type { Turn } from '#shared/domain/message-content.ts'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
-import type { Cleared } from '#shared/domain/job-payloads.ts'
+import type { ClearedRange } from '#shared/domain/job-payloads.ts'
 
 /** A model call under way, as far as it can be told before its answer. */
 export type OpenExchangeRow = {
@@ -36,7 +36,7 @@ const unansweredSeconds = 600
  * @param answered calls that are over but for their storing: whoever says the same again means it
  * @returns for each row whether what was said is written with an earlier one.
  */
-export async function insertOpen(
+export async function insertOpenExchanges(
   query: Query,
   rows: readonly NewOpenExchange[],
   answered: readonly string[] = [],
@@ -94,7 +94,10 @@ export async function insertOpen(
 }
 
 /** Remembers that the turns of these were not answered. Call it before they are closed. */
-export async function keepUnanswered(query: Query, operations: readonly string[]): Promise<void> {
+export async function saveUnansweredTurns(
+  query: Query,
+  operations: readonly string[],
+): Promise<void> {
   await query(
     `insert into unanswered_turns (vault, turn, epoch, session_epoch)
      select distinct on (vault, turn) vault, turn, epoch, session_epoch from open_exchanges
@@ -108,7 +111,7 @@ export async function keepUnanswered(query: Query, operations: readonly string[]
 }
 
 /** Forgets turns that are not sent again any more. @returns how many. */
-export async function dropOldUnanswered(query: Query): Promise<number> {
+export async function dropOldUnansweredTurns(query: Query): Promise<number> {
   const { rowCount } = await query(
     'delete from unanswered_turns where ended_at < now() - make_interval(secs => $1)',
     [unansweredSeconds],
@@ -118,7 +121,10 @@ export async function dropOldUnanswered(query: Query): Promise<number> {
 }
 
 /** Shows that these are still served. */
-export async function renewOpen(query: Query, operations: readonly string[]): Promise<void> {
+export async function renewOpenExchanges(
+  query: Query,
+  operations: readonly string[],
+): Promise<void> {
   await query(
     'update open_exchanges set renewed_at = now() where operation = any($1::uuid[])',
     [operations],
@@ -127,7 +133,10 @@ export async function renewOpen(query: Query, operations: readonly string[]): Pr
 }
 
 /** Forgets exchanges of which nothing is to be stored. */
-export async function dropOpen(query: Query, operations: readonly string[]): Promise<void> {
+export async function dropOpenExchanges(
+  query: Query,
+  operations: readonly string[],
+): Promise<void> {
   await query(
     'delete from open_exchanges where operation = any($1::uuid[])',
     [operations],
@@ -139,7 +148,7 @@ export async function dropOpen(query: Query, operations: readonly string[]): Pro
  * What closing found: `open`, and now it is not; `void`, what it was said to has been cleared since;
  * `swept`, what the user said is promised already, without an answer; `kept`, with one.
  */
-export type Closing = 'open' | 'void' | 'swept' | 'kept'
+export type CloseOutcome = 'open' | 'void' | 'swept' | 'kept'
 
 /**
  * Ends exchanges, in the transaction that promises to store them. Their vaults, and all `vaults` that
@@ -148,18 +157,18 @@ export type Closing = 'open' | 'void' | 'swept' | 'kept'
  *
  * @returns how each operation stood.
  */
-export async function closeOpen(
+export async function closeOpenExchanges(
   { query }: Transaction,
   operations: readonly string[],
   vaults: readonly string[],
-): Promise<Map<string, Closing>> {
+): Promise<Map<string, CloseOutcome>> {
   // By itself, so that the next statement sees what whoever held them before has written.
   await query(
     'select id from vaults where id = any($1::uuid[]) order by id for no key update',
     [vaults],
     'open-exchanges.hold',
   )
-  const { rows } = await query<{ operation: string; closing: Closing }>(
+  const { rows } = await query<{ operation: string; closing: CloseOutcome }>(
     `with ended as (
        delete from open_exchanges where operation = any($1::uuid[])
        returning operation, vault, session, epoch, session_epoch
@@ -188,7 +197,7 @@ export async function closeOpen(
 }
 
 /** Exchanges nobody has renewed for `seconds`, longest first. */
-export async function abandonedOpen(
+export async function listAbandonedExchanges(
   query: Query,
   { seconds, limit }: { seconds: number; limit: number },
 ): Promise<OpenExchangeRow[]> {
@@ -208,9 +217,9 @@ export async function abandonedOpen(
  *
  * @returns how many exchanges that were.
  */
-export async function dropVoidOpen(
+export async function dropClearedExchanges(
   query: Query,
-  { vault, session, upTo }: Cleared,
+  { vault, session, upTo }: ClearedRange,
 ): Promise<number> {
   // The vault is held first, as whoever closes an exchange holds it.
   const { rowCount } = await query(

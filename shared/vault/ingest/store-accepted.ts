@@ -1,16 +1,19 @@
 import {
-  announceEnds,
+  scheduleExpiry,
   changeRetention,
-  leaveUnborn,
-  levelUnborn,
-  withdrawEnds,
-  type Unborn,
-} from '#shared/vault/base/retention-on-write.ts'
+  skipAlreadyExpired,
+  finalizeSkipped,
+  cancelScheduledExpiry,
+  type AlreadyExpiredIds,
+} from '#shared/vault/base/apply-retention.ts'
 import type { Memory } from '#shared/domain/memory.ts'
-import { settleStored, type Stored } from '#shared/vault/ingest/finalize-stored.postgres.ts'
+import {
+  finalizeStored,
+  type StoredOperation,
+} from '#shared/vault/ingest/finalize-stored.postgres.ts'
 import type { IngestJob } from '#shared/domain/job-payloads.ts'
 import type { Stores } from '#shared/storage/stores.ts'
-import type { Memories } from '#shared/vault/base/memories.mongo.ts'
+import type { MemoryStore } from '#shared/vault/base/memories.mongo.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
 
 /**
@@ -21,18 +24,19 @@ import type { Embedders } from '#shared/models/embedders.ts'
  *
  * @throws Refusal `upstream` when embedding fails, `unavailable` when a store is out of reach.
  */
-export async function storePromised(
-  backend: Stores & { memories: Memories; embedders: Embedders },
-  promised: readonly IngestJob[],
+export async function storeAccepted(
+  backend: Stores & { memories: MemoryStore; embedders: Embedders },
+  accepted: readonly IngestJob[],
   { again, signal }: { again: boolean; signal?: AbortSignal },
 ): Promise<void> {
   const { memories, embedders } = backend
-  const announced = await announceEnds(backend, promised)
-  const unborn = announced.length > 0 ? await leaveUnborn(backend, promised) : noneUnborn
-  for (const [model, jobs] of Map.groupBy(promised, job => job.model)) {
+  const announced = await scheduleExpiry(backend, accepted)
+  const alreadyExpired =
+    announced.length > 0 ? await skipAlreadyExpired(backend, accepted) : noneAlreadyExpired
+  for (const [model, jobs] of Map.groupBy(accepted, job => job.model)) {
     const embedder = await embedders.get(model)
-    const open = again ? await missingOf(memories, jobs) : rowsOf(jobs)
-    const missing = open.filter(({ job, memory }) => !isUnborn(unborn, job, memory))
+    const open = again ? await findUnstored(memories, jobs) : memoriesOfJobs(jobs)
+    const missing = open.filter(({ job, memory }) => !isAlreadyExpired(alreadyExpired, job, memory))
     const texts = missing.map(({ memory }) => memory.text)
     const vectors = await embedder.embedTexts(texts, signal)
     const rows = missing.map(({ job, memory }, index) => ({
@@ -46,35 +50,42 @@ export async function storePromised(
     }))
     await memories.add(rows, embedder.space)
   }
-  await settle(backend, promised, unborn)
-  await levelUnborn(backend, promised, unborn)
-  await withdrawEnds(backend, announced)
+  await finalizeJobs(backend, accepted, alreadyExpired)
+  await finalizeSkipped(backend, accepted, alreadyExpired)
+  await cancelScheduledExpiry(backend, announced)
 }
 
-const noneUnborn: Unborn = new Map()
+const noneAlreadyExpired: AlreadyExpiredIds = new Map()
 
-const isUnborn = (unborn: Unborn, { operation }: IngestJob, { id }: Memory): boolean =>
-  unborn.get(operation)?.has(id) ?? false
+const isAlreadyExpired = (
+  alreadyExpired: AlreadyExpiredIds,
+  { operation }: IngestJob,
+  { id }: Memory,
+): boolean => alreadyExpired.get(operation)?.has(id) ?? false
 
-async function settle(
-  backend: Stores & { memories: Memories },
-  promised: readonly IngestJob[],
-  unborn: Unborn,
+async function finalizeJobs(
+  backend: Stores & { memories: MemoryStore },
+  accepted: readonly IngestJob[],
+  alreadyExpired: AlreadyExpiredIds,
 ): Promise<void> {
-  const stored = promised.map(job => storedOf(job, unborn))
-  const { overtaken, stale } = await settleStored(backend.postgres.query, stored)
-  for (const job of promised.filter(({ operation }) => overtaken.includes(operation))) {
+  const stored = accepted.map(job => storedOperation(job, alreadyExpired))
+  const { clearedOperations, changedRetentions } = await finalizeStored(
+    backend.postgres.query,
+    stored,
+  )
+  for (const job of accepted.filter(({ operation }) => clearedOperations.includes(operation))) {
     await backend.memories.discard(job, idsOf(job.memories))
   }
-  if (stale.size === 0) return
-  const late = promised.filter(({ operation }) => stale.has(operation))
+  if (changedRetentions.size === 0) return
+  const late = accepted.filter(({ operation }) => changedRetentions.has(operation))
   const kept = []
-  for (const job of late) kept.push(await underRetention(backend, job, stale.get(job.operation)!))
-  await settle(backend, kept, unborn)
+  for (const job of late)
+    kept.push(await withRetention(backend, job, changedRetentions.get(job.operation)!))
+  await finalizeJobs(backend, kept, alreadyExpired)
 }
 
 /** The account has decided otherwise since it was accepted. */
-async function underRetention(
+async function withRetention(
   backend: Stores,
   job: IngestJob,
   days: number | null,
@@ -84,24 +95,24 @@ async function underRetention(
   return { ...rest, ...(days !== null && { retentionDays: days }) }
 }
 
-const rowsOf = (jobs: readonly IngestJob[]) =>
+const memoriesOfJobs = (jobs: readonly IngestJob[]) =>
   jobs.flatMap(job => job.memories.map(memory => ({ job, memory })))
 
 /** On a second run: what the first did not get to write. */
-async function missingOf(memories: Memories, jobs: readonly IngestJob[]) {
+async function findUnstored(memories: MemoryStore, jobs: readonly IngestJob[]) {
   const missing = []
   for (const job of jobs) {
-    const taken = await memories.taken(
+    const taken = await memories.findTakenIds(
       job,
       job.memories.map(({ id }) => id),
     )
-    missing.push(...rowsOf([job]).filter(({ memory }) => !taken.has(memory.id)))
+    missing.push(...memoriesOfJobs([job]).filter(({ memory }) => !taken.has(memory.id)))
   }
   return missing
 }
 
-function storedOf(job: IngestJob, unborn: Unborn): Stored {
-  const stored = job.memories.filter(memory => !isUnborn(unborn, job, memory))
+function storedOperation(job: IngestJob, alreadyExpired: AlreadyExpiredIds): StoredOperation {
+  const stored = job.memories.filter(memory => !isAlreadyExpired(alreadyExpired, job, memory))
   const core = job.session === null ? stored : []
   return {
     operation: job.operation,

@@ -1,31 +1,31 @@
 import type { Embedder } from '#shared/domain/embedder.ts'
 import type { Caller } from '#shared/access/caller.ts'
-import { dumped } from '#shared/vault/read/time-dump.ts'
-import { ranked, type RankedStrands } from '#shared/vault/read/time-rank.ts'
+import { chronological } from '#shared/vault/read/date-search-chronological.ts'
+import { byRelevance, type SourcesOfEmbedder } from '#shared/vault/read/date-search-by-relevance.ts'
 import {
-  beginAfter,
-  byPosition,
-  endBefore,
-  type AskedWindow,
-  type Position,
+  windowStartAfter,
+  comparePositions,
+  windowEndBefore,
+  type RequestedWindow,
+  type TimelinePosition,
   type TimeWindow,
 } from '#shared/vault/read/time-window.ts'
 import type { Tier } from '#shared/domain/memory.ts'
-import { idsOfAll, windowOf } from '#shared/vault/read/timeline.mongo.ts'
-import { audienceOf } from '#shared/domain/visibility.ts'
-import { sharedVaultOf } from '#shared/domain/member-scope.ts'
-import { sharedEmbedders } from '#shared/vault/base/shared-embedders.ts'
-import { sessionEpochOf } from '#shared/vault/base/changes.postgres.ts'
-import { placeSeen } from '#shared/vault/read/index-source.ts'
-import type { DatedRow, DatedStrand } from '#shared/vault/read/dated-row.ts'
+import { allSourceIdsAt, resolveTimeWindow } from '#shared/vault/read/timeline.mongo.ts'
+import { visibilityOf } from '#shared/domain/visibility.ts'
+import { toSharedVaultScope } from '#shared/domain/member-scope.ts'
+import { openSharedEmbedders } from '#shared/vault/base/shared-embedders.ts'
+import { findSessionEpoch } from '#shared/vault/base/vault-changes.postgres.ts'
+import { visiblePartition } from '#shared/vault/read/index-source.ts'
+import type { DateSearchRow, DateSearchSource } from '#shared/vault/read/dated-row.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
-import type { QueryVectors } from '#shared/search/query/query-vectors.ts'
-import type { Images } from '#shared/search/index/vault-indexes.ts'
-import type { Nearest } from '#shared/vault/read/nearest.ts'
+import type { QueryVectorCache } from '#shared/search/query/query-vector-cache.ts'
+import type { VaultIndexes } from '#shared/search/index/vault-indexes.ts'
+import type { NearestSearch } from '#shared/vault/read/nearest.ts'
 
-export type DateQuestion = {
-  window: AskedWindow
+export type DateSearchQuestion = {
+  window: RequestedWindow
   session: string | null
   /** Ranks the window by it; without one the window is told in order. */
   query: string | undefined
@@ -39,8 +39,8 @@ export type DateQuestion = {
   order: 'newest_first' | 'oldest_first'
 }
 
-export type DateAnswer = {
-  rows: DatedRow[]
+export type DateSearchAnswer = {
+  rows: DateSearchRow[]
   tokens: number
   /** More is there than fitted. */
   truncated: boolean
@@ -48,11 +48,11 @@ export type DateAnswer = {
   returned: { from: string; to: string } | null
 }
 
-type DateSearching = Stores & {
+type DateSearchBackend = Stores & {
   embedders: Embedders
-  queryVectors: QueryVectors
-  images: Images
-  nearest: Nearest
+  queryVectors: QueryVectorCache
+  vaultIndexes: VaultIndexes
+  nearest: NearestSearch
   now: () => number
 }
 
@@ -75,28 +75,28 @@ const rowsMax = 5_000
  *   `unavailable` when a store is out of reach.
  */
 export async function searchDates(
-  backend: DateSearching,
-  caller: Pick<Caller, 'scope' | 'member'>,
-  question: DateQuestion,
-): Promise<DateAnswer> {
+  backend: DateSearchBackend,
+  caller: Pick<Caller, 'scope' | 'memberScope'>,
+  question: DateSearchQuestion,
+): Promise<DateSearchAnswer> {
   const { query, maxTokens, embeddings } = question
   const embedder =
     query === undefined && embeddings === undefined
       ? undefined
       : await backend.embedders.get(embeddings)
-  const own = await ownStrand(backend, caller, question, embedder)
-  const shared = await sharedStrands(backend, caller, question)
-  const strands = [own, ...shared]
-  const window = await windowOf(backend.mongo, strands, question.window)
+  const own = await ownSource(backend, caller, question, embedder)
+  const shared = await sharedSources(backend, caller, question)
+  const sources = [own, ...shared]
+  const window = await resolveTimeWindow(backend.mongo, sources, question.window)
   const source =
     query === undefined || embedder === undefined
-      ? dumped(backend, { strands, window, oldestFirst: question.order === 'oldest_first' })
-      : ranked(backend, await partsOf(backend, caller, { embedder, own, shared }), {
+      ? chronological(backend, { sources, window, oldestFirst: question.order === 'oldest_first' })
+      : byRelevance(backend, await groupByEmbedder(backend, caller, { embedder, own, shared }), {
           window,
           query,
         })
   const budget = Math.min(tokensMax, Math.max(tokensMin, maxTokens))
-  const rows: DatedRow[] = []
+  const rows: DateSearchRow[] = []
   let tokens = 0
   let truncated = false
   for await (const row of source) {
@@ -106,74 +106,81 @@ export async function searchDates(
     rows.push(row)
     tokens += row.tokens
   }
-  const told = { rows, goesOn: truncated ? question.order : null }
-  const returned = await returnedOf(backend, strands, window, told)
+  const answered = { rows, goesOn: truncated ? question.order : null }
+  const returned = await returnedRange(backend, sources, window, answered)
   return { rows, tokens, truncated, returned }
 }
 
-async function ownStrand(
-  { postgres }: DateSearching,
+async function ownSource(
+  { postgres }: DateSearchBackend,
   { scope }: Pick<Caller, 'scope'>,
-  { session, tiers, importance }: DateQuestion,
+  { session, tiers, importance }: DateSearchQuestion,
   embedder: Embedder | undefined,
-): Promise<DatedStrand> {
-  const sessionEpoch = await sessionEpochOf(postgres.query, scope, session)
-  const place = { session, sessionEpoch }
-  const read = { place, tiers, importance, space: embedder?.space }
+): Promise<DateSearchSource> {
+  const sessionEpoch = await findSessionEpoch(postgres.query, scope, session)
+  const partition = { session, sessionEpoch }
+  const read = { partition, tiers, importance, space: embedder?.space }
   return { scope, read, source: session === null ? 'core' : 'session' }
 }
 
 /** What a team shares is raw and unrated; it is told whatever space it is in. */
-async function sharedStrands(
-  { postgres }: DateSearching,
-  { member }: Pick<Caller, 'member'>,
-  { tiers, importance }: DateQuestion,
-): Promise<DatedStrand[]> {
-  if (!member || !tiers.includes(1) || importance !== undefined) return []
-  const scope = sharedVaultOf(member)
-  const audience = audienceOf(member)
-  const place = await placeSeen(postgres, { scope, session: null, audience })
-  if (place.tagSets?.length === 0) return []
-  const read = { place, tiers: [1] as const, importance, space: undefined }
+async function sharedSources(
+  { postgres }: DateSearchBackend,
+  { memberScope }: Pick<Caller, 'memberScope'>,
+  { tiers, importance }: DateSearchQuestion,
+): Promise<DateSearchSource[]> {
+  if (!memberScope || !tiers.includes(1) || importance !== undefined) return []
+  const scope = toSharedVaultScope(memberScope)
+  const audience = visibilityOf(memberScope)
+  const partition = await visiblePartition(postgres, { scope, session: null, audience })
+  if (partition.tagSets?.length === 0) return []
+  const read = { partition, tiers: [1] as const, importance, space: undefined }
   return [{ scope, read, source: 'org', audience }]
 }
 
-type Found = { embedder: Embedder; own: DatedStrand; shared: readonly DatedStrand[] }
-
-/** Each strand with those who find what is in it, as `recall` goes about it. */
-async function partsOf(
-  backend: DateSearching,
-  { member }: Pick<Caller, 'member'>,
-  { embedder, own, shared }: Found,
-): Promise<RankedStrands[]> {
-  if (!member || shared.length === 0) return [{ embedder, strands: [own], spare: false }]
-  const [usual, ...former] = await sharedEmbedders(backend, member.orgSpace)
-  const later = former.map(one => ({ embedder: one, strands: shared, spare: true }))
-  if (usual.space === embedder.space) {
-    return [{ embedder, strands: [own, ...shared], spare: false }, ...later]
-  }
-  const separately = { embedder: usual, strands: shared, spare: false }
-  return [{ embedder, strands: [own], spare: false }, separately, ...later]
+type SearchedSources = {
+  embedder: Embedder
+  own: DateSearchSource
+  shared: readonly DateSearchSource[]
 }
 
-async function returnedOf(
-  { mongo }: DateSearching,
-  strands: readonly DatedStrand[],
+/** Each strand with those who find what is in it, as `recall` goes about it. */
+async function groupByEmbedder(
+  backend: DateSearchBackend,
+  { memberScope }: Pick<Caller, 'memberScope'>,
+  { embedder, own, shared }: SearchedSources,
+): Promise<SourcesOfEmbedder[]> {
+  if (!memberScope || shared.length === 0) return [{ embedder, sources: [own], isOptional: false }]
+  const [usual, ...former] = await openSharedEmbedders(backend, memberScope.orgSpace)
+  const later = former.map(one => ({ embedder: one, sources: shared, isOptional: true }))
+  if (usual.space === embedder.space) {
+    return [{ embedder, sources: [own, ...shared], isOptional: false }, ...later]
+  }
+  const separately = { embedder: usual, sources: shared, isOptional: false }
+  return [{ embedder, sources: [own], isOptional: false }, separately, ...later]
+}
+
+async function returnedRange(
+  { mongo }: DateSearchBackend,
+  sources: readonly DateSearchSource[],
   window: TimeWindow,
-  { rows, goesOn }: { rows: readonly DatedRow[]; goesOn: DateQuestion['order'] | null },
-): Promise<DateAnswer['returned']> {
-  const positions = rows.map(({ position }) => position).toSorted(byPosition)
+  {
+    rows,
+    goesOn: continuedOrder,
+  }: { rows: readonly DateSearchRow[]; goesOn: DateSearchQuestion['order'] | null },
+): Promise<DateSearchAnswer['returned']> {
+  const positions = rows.map(({ position }) => position).toSorted(comparePositions)
   const [first, last] = [positions[0], positions.at(-1)]
   if (!first || !last) return null
   const whole = { from: isoOf(first), to: isoOf(last) }
-  if (goesOn === null) return whole
+  if (continuedOrder === null) return whole
 
-  const edge = goesOn === 'newest_first' ? first : last
-  const { from, to, beyond } = window
-  const moments = { from: { at: from.at }, to: { at: to.at }, beyond }
-  const row = (await idsOfAll(mongo, strands, moments, edge.at)).indexOf(edge.id)
-  if (goesOn === 'oldest_first') return { ...whole, to: beginAfter(edge, row) }
-  return { ...whole, from: endBefore(edge, row, beyond && edge.at === to.at) }
+  const edge = continuedOrder === 'newest_first' ? first : last
+  const { from, to, includeOverlapping } = window
+  const moments = { from: { at: from.at }, to: { at: to.at }, includeOverlapping }
+  const row = (await allSourceIdsAt(mongo, sources, moments, edge.at)).indexOf(edge.id)
+  if (continuedOrder === 'oldest_first') return { ...whole, to: windowStartAfter(edge, row) }
+  return { ...whole, from: windowEndBefore(edge, row, includeOverlapping && edge.at === to.at) }
 }
 
-const isoOf = ({ at }: Position): string => new Date(at).toISOString()
+const isoOf = ({ at }: TimelinePosition): string => new Date(at).toISOString()

@@ -1,68 +1,68 @@
-import type { Memories } from '#shared/vault/base/memories.mongo.ts'
-import type { Place } from '#shared/storage/mongo/partition.ts'
-import { permittedSets, type Audience } from '#shared/domain/visibility.ts'
-import { changesSince, sessionEpochOf } from '#shared/vault/base/changes.postgres.ts'
+import type { MemoryStore } from '#shared/vault/base/memories.mongo.ts'
+import type { Partition } from '#shared/storage/mongo/partition.ts'
+import { partitionTagSets, type Visibility } from '#shared/domain/visibility.ts'
+import { changesSince, findSessionEpoch } from '#shared/vault/base/vault-changes.postgres.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
-import { tagSetsOf } from '#shared/vault/base/tag-sets.postgres.ts'
-import type { ImageSource, SpaceRef } from '#shared/search/index/vault-indexes.ts'
+import { listTagSets } from '#shared/vault/base/tag-sets.postgres.ts'
+import type { IndexSource, IndexRef } from '#shared/search/index/vault-indexes.ts'
 
 /** Bookkeeping and text of an average row; only to decide whether a vault fits at all. */
-const bytesBesideVector = 500
+const rowOverheadBytes = 500
 
 /** Beyond this a vault is read anew rather than by ids. */
-const changedMax = 5_000
+const incrementalChangesMax = 5_000
 
 /** Where images come from: documents from MongoDB, the log of what changed from Postgres. */
-export function createImageSource({
+export function createIndexSource({
   memories,
   postgres,
 }: {
-  memories: Memories
+  memories: MemoryStore
   postgres: Postgres
-}): ImageSource {
-  const placeOf = (ref: Pick<SpaceRef, 'scope' | 'session' | 'audience'>) =>
-    placeSeen(postgres, ref)
+}): IndexSource {
+  const partitionOf = (ref: Pick<IndexRef, 'scope' | 'session' | 'audience'>) =>
+    visiblePartition(postgres, ref)
 
   return {
     async load(ref, onBatch) {
-      await memories.stream(ref.scope, await placeOf(ref), ref.space, onBatch)
+      await memories.stream(ref.scope, await partitionOf(ref), ref.space, onBatch)
     },
 
     async changes(ref, since) {
       const { scope, session, space } = ref
       const changes = await changesSince(postgres.query, scope, session, since)
-      if (!changes || changes.stored.length > changedMax) return null
+      if (!changes || changes.stored.length > incrementalChangesMax) return null
       if (changes.stored.length === 0) return { put: [], remove: changes.removed }
-      const put = await memories.byIds(scope, await placeOf(ref), space, changes.stored)
+      const put = await memories.byIds(scope, await partitionOf(ref), space, changes.stored)
       return { put, remove: changes.removed }
     },
 
-    async measure({ scope, session, space, dimension, audience }) {
+    async estimateBytes({ scope, session, space, dimension, audience }) {
       const rows = audience
-        ? await countSeen(postgres, scope, audience)
-        : await memories.count(scope, await placeOf({ scope, session }), space)
-      return rows * (dimension + bytesBesideVector)
+        ? await countVisible(postgres, scope, audience)
+        : await memories.count(scope, await partitionOf({ scope, session }), space)
+      return rows * (dimension + rowOverheadBytes)
     },
   }
 }
 
 /** How many memories of a shared vault an audience may see. */
-async function countSeen(
+async function countVisible(
   { query }: Pick<Postgres, 'query'>,
-  scope: SpaceRef['scope'],
-  audience: Audience,
+  scope: IndexRef['scope'],
+  audience: Visibility,
 ): Promise<number> {
-  const { permitted } = permittedSets(audience, await tagSetsOf(query, scope))
+  const { permitted } = partitionTagSets(audience, await listTagSets(query, scope))
   return permitted.reduce((sum, { memories }) => sum + memories, 0)
 }
 
 /** The part of a vault that an image holds; of a shared one what its audience may see. */
-export async function placeSeen(
+export async function visiblePartition(
   { query }: Pick<Postgres, 'query'>,
-  { scope, session, audience }: Pick<SpaceRef, 'scope' | 'session' | 'audience'>,
-): Promise<Place> {
-  const sessionEpoch = await sessionEpochOf(query, scope, session)
+  { scope, session, audience }: Pick<IndexRef, 'scope' | 'session' | 'audience'>,
+): Promise<Partition> {
+  const sessionEpoch = await findSessionEpoch(query, scope, session)
   if (!audience || audience.wildcard) return { session, sessionEpoch }
-  const { permitted } = permittedSets(audience, await tagSetsOf(query, scope))
+  const { permitted } = partitionTagSets(audience, await listTagSets(query, scope))
   return { session, sessionEpoch, tagSets: permitted.map(({ tagSet }) => tagSet) }
 }

@@ -1,12 +1,16 @@
 import type { Filter } from 'mongodb'
 import type { Memory, VaultScope } from '#shared/domain/memory.ts'
 import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
-import { memoryOf, saidFields, type MemoryDocument } from '#shared/storage/mongo/documents.ts'
+import {
+  memoryFromDocument,
+  memoryFields,
+  type MemoryDocument,
+} from '#shared/storage/mongo/documents.ts'
 import type { Span } from '#shared/domain/lease.ts'
-import { byId } from '#shared/storage/mongo/indexes.ts'
+import { idIndex } from '#shared/storage/mongo/indexes.ts'
 
 /** A memory with what it was made of, and what it went into. */
-export type Traced = Memory & {
+export type MemoryLineage = Memory & {
   session: string | null
   sessionEpoch: number
   /** Of a reflection: the batch it was made of, every memory in it, oldest first, and their time. */
@@ -19,7 +23,7 @@ export type Traced = Memory & {
 
 /** All but the vectors. */
 const fields = {
-  ...saidFields,
+  ...memoryFields,
   session: 1,
   session_epoch: 1,
   batch: 1,
@@ -30,55 +34,55 @@ const fields = {
 const coveringMax = 1_000
 
 /** A memory of this epoch of the vault, in its core or in any session; undefined when there is none. */
-export async function tracedMemory(
+export async function findMemoryLineage(
   { memories }: Pick<Mongo, 'memories'>,
   scope: VaultScope,
   id: string,
-): Promise<Traced | undefined> {
+): Promise<MemoryLineage | undefined> {
   const projection = { ...fields, sources: 1, consolidated_by: 1 }
   const document = await memories
     .findOne(
-      { _id: { $eq: id }, ...vaultOf(scope) },
-      { projection, hint: byId, signal: deadline() },
+      { _id: { $eq: id }, ...epochFilter(scope) },
+      { projection, hint: idIndex, signal: deadline() },
     )
     .catch(refuseWhenUnreachable)
-  return document ? tracedOf(document) : undefined
+  return document ? lineageFromDocument(document) : undefined
 }
 
 /** Those of the given memories that the core vault still has, in the given order. At most 2,000. */
-export async function sourcesAmong(
+export async function findCoreSources(
   { memories }: Pick<Mongo, 'memories'>,
   scope: VaultScope,
   ids: readonly string[],
 ): Promise<Memory[]> {
   const rows = await memories
-    .find(amongCore(scope, ids), { projection: fields, hint: byId, signal: deadline() })
+    .find(coreIdsFilter(scope, ids), { projection: fields, hint: idIndex, signal: deadline() })
     .toArray()
     .catch(refuseWhenUnreachable)
-  const found = new Map(rows.map(row => [row._id, memoryOf(row)]))
+  const found = new Map(rows.map(row => [row._id, memoryFromDocument(row)]))
   return ids.flatMap(id => found.get(id) ?? [])
 }
 
 /** How many of the given memories the core vault still has. At most 2,000. */
-export const countAmong = (
+export const countCoreSources = (
   { memories }: Pick<Mongo, 'memories'>,
   scope: VaultScope,
   ids: readonly string[],
 ): Promise<number> =>
   memories
-    .countDocuments(amongCore(scope, ids), { hint: byId, signal: deadline() })
+    .countDocuments(coreIdsFilter(scope, ids), { hint: idIndex, signal: deadline() })
     .catch(refuseWhenUnreachable)
 
 /** The reflections that came out of the given batches, oldest first, those of one time by id. */
-export async function reflectionsOf(
+export async function findReflectionsOfBatches(
   { memories }: Pick<Mongo, 'memories'>,
   scope: VaultScope,
   batches: readonly string[],
-): Promise<Traced[]> {
+): Promise<MemoryLineage[]> {
   if (batches.length === 0) return []
   const rows = await memories
     .find(
-      { ...vaultOf(scope), batch: { $in: [...batches] } },
+      { ...epochFilter(scope), batch: { $in: [...batches] } },
       {
         projection: fields,
         hint: 'lineage',
@@ -89,24 +93,24 @@ export async function reflectionsOf(
     )
     .toArray()
     .catch(refuseWhenUnreachable)
-  return rows.map(tracedOf)
+  return rows.map(lineageFromDocument)
 }
 
-const vaultOf = ({ vault, epoch }: VaultScope): Filter<MemoryDocument> => ({
+const epochFilter = ({ vault, epoch }: VaultScope): Filter<MemoryDocument> => ({
   vault: { $eq: vault },
   epoch: { $eq: epoch },
 })
 
-const amongCore = (scope: VaultScope, ids: readonly string[]): Filter<MemoryDocument> => ({
+const coreIdsFilter = (scope: VaultScope, ids: readonly string[]): Filter<MemoryDocument> => ({
   _id: { $in: [...ids] },
-  ...vaultOf(scope),
+  ...epochFilter(scope),
   session: { $eq: '' },
 })
 
-function tracedOf(document: MemoryDocument): Traced {
+function lineageFromDocument(document: MemoryDocument): MemoryLineage {
   const { session, session_epoch, batch, sources, covers, consolidated_by } = document
   return {
-    ...memoryOf(document),
+    ...memoryFromDocument(document),
     session: session || null,
     sessionEpoch: session_epoch,
     batch: batch ?? null,

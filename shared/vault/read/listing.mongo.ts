@@ -7,9 +7,13 @@ import {
   type Tier,
 } from '#shared/domain/memory.ts'
 import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
-import { memoryOf, saidFields, type MemoryDocument } from '#shared/storage/mongo/documents.ts'
+import {
+  memoryFromDocument,
+  memoryFields,
+  type MemoryDocument,
+} from '#shared/storage/mongo/documents.ts'
 import type { Span } from '#shared/domain/lease.ts'
-import { byPlace } from '#shared/storage/mongo/indexes.ts'
+import { partitionIndex } from '#shared/storage/mongo/indexes.ts'
 
 /** A row as lists show it. */
 export type ListedRow = Memory & {
@@ -22,12 +26,13 @@ export type ListedRow = Memory & {
 /** Importance, event time in epoch milliseconds and id of the last row of a page. */
 export type ListPosition = [importance: number | null, at: number, id: string]
 
-export type ListRead = ListFilter & ListOrder & { after: ListPosition | undefined; count: number }
+export type ListPageQuery = ListFilter &
+  ListOrder & { after: ListPosition | undefined; count: number }
 
 /** Texts are read one by one here: 60,000 short ones take 0.2 s. */
 const searchWithinMs = 4_500
 
-const tooSlow = 50
+const maxTimeExpiredCode = 50
 
 /**
  * The next `count` rows of the core vault in the order asked for, read as a few ranges of one index
@@ -39,13 +44,13 @@ const tooSlow = 50
 export async function listedRows(
   { memories }: Pick<Mongo, 'memories'>,
   scope: VaultScope,
-  read: ListRead,
+  read: ListPageQuery,
 ): Promise<ListedRow[]> {
   const signal = AbortSignal.timeout(deadlineMs)
-  const rowsIn = ({ filter, sort, hint }: Range, limit: number): Promise<ListedRow[]> =>
+  const rowsIn = ({ filter, sort, hint }: IndexRange, limit: number): Promise<ListedRow[]> =>
     memories
       .find(
-        { ...core(scope), ...textFilter(read.search), ...filter },
+        { ...coreFilter(scope), ...textFilter(read.search), ...filter },
         {
           projection: listedFields,
           sort,
@@ -55,11 +60,11 @@ export async function listedRows(
           ...(read.search !== undefined && { maxTimeMS: searchWithinMs }),
         },
       )
-      .map(listedRowOf)
+      .map(listedRowFromDocument)
       .toArray()
       .catch(refuseWhenSlow)
 
-  const [first, second, ...others] = rangesOf(read)
+  const [first, second, ...others] = listRanges(read)
   // What is left of one millisecond seldom fills a page: what follows it is read at the same time.
   const rows = (
     await Promise.all([
@@ -74,7 +79,7 @@ export async function listedRows(
   return rows.slice(0, read.count)
 }
 
-const core = ({ vault, epoch }: VaultScope): Filter<MemoryDocument> => ({
+const coreFilter = ({ vault, epoch }: VaultScope): Filter<MemoryDocument> => ({
   vault: { $eq: vault },
   epoch: { $eq: epoch },
   session: { $eq: '' },
@@ -82,62 +87,62 @@ const core = ({ vault, epoch }: VaultScope): Filter<MemoryDocument> => ({
 
 /** All but the vectors. */
 export const listedFields = {
-  ...saidFields,
+  ...memoryFields,
   consolidated: 1,
   covers: 1,
 } as const
 
-export function listedRowOf(document: MemoryDocument): ListedRow {
+export function listedRowFromDocument(document: MemoryDocument): ListedRow {
   const { consolidated, covers } = document
   return {
-    ...memoryOf(document),
+    ...memoryFromDocument(document),
     consolidated,
     covers: covers ? { from: covers.from.getTime(), to: covers.to.getTime() } : null,
   }
 }
 
-type Range = { filter: Filter<MemoryDocument>; sort: Sort; hint: string }
+type IndexRange = { filter: Filter<MemoryDocument>; sort: Sort; hint: string }
 
 /** The ranges that make up the rest of a list, in order. */
-function rangesOf(read: ListRead): Range[] {
+function listRanges(read: ListPageQuery): IndexRange[] {
   const { sort, after, importance } = read
   if (sort === 'date') {
     const rated = importance === undefined ? {} : { importance: { $gte: importance } }
-    return byTime(read, rated, after)
+    return rangesByTime(read, rated, after)
   }
   const isUnrated = after !== undefined && after[0] === null
-  const ratedRanges = isUnrated || read.tier === 1 ? [] : byImportance(read, after)
+  const ratedRanges = isUnrated || read.tier === 1 ? [] : rangesByImportance(read, after)
   if (importance !== undefined) return ratedRanges
   if (read.tier !== undefined && read.tier !== 1) return ratedRanges
   const raw = { ...read, tier: 1 as const }
-  return [...ratedRanges, ...byTime(raw, {}, isUnrated ? after : undefined)]
+  return [...ratedRanges, ...rangesByTime(raw, {}, isUnrated ? after : undefined)]
 }
 
-function byTime(
-  read: ListRead,
+function rangesByTime(
+  read: ListPageQuery,
   rated: Filter<MemoryDocument>,
   after: ListPosition | undefined,
-): Range[] {
+): IndexRange[] {
   const sort: Sort = { at: directionOf(read), _id: directionOf(read) }
   const tier = { $in: read.tier === undefined ? [...allTiers] : [read.tier] }
-  return timesAfter(read, after).map(times => ({
+  return timeRangesAfter(read, after).map(times => ({
     filter: { tier, ...rated, ...times },
     sort,
-    hint: byPlace,
+    hint: partitionIndex,
   }))
 }
 
-function byImportance(read: ListRead, after: ListPosition | undefined): Range[] {
+function rangesByImportance(read: ListPageQuery, after: ListPosition | undefined): IndexRange[] {
   const { importance: least = 1, order, tier } = read
   const direction = directionOf(read)
-  const level = after?.[0] ?? null
-  const anytime = timesAfter(read, undefined)
+  const lastImportance = after?.[0] ?? null
+  const anytime = timeRangesAfter(read, undefined)
   const ratings =
-    level === null
+    lastImportance === null
       ? [{ importance: { $gte: least }, times: anytime }]
       : [
-          { importance: { $eq: level }, times: timesAfter(read, after) },
-          { importance: { $gte: least, $lt: level }, times: anytime },
+          { importance: { $eq: lastImportance }, times: timeRangesAfter(read, after) },
+          { importance: { $gte: least, $lt: lastImportance }, times: anytime },
         ]
   return ratings.flatMap(({ importance, times }) =>
     times.map(time => ({
@@ -155,8 +160,8 @@ const directionOf = ({ order }: ListOrder): 1 | -1 => (order === 'newest_first' 
  * everything beyond it. The millisecond is given as a span: as a point, all that shares it is read and
  * sorted for each page (of 1,820 rows in one, 1,823 keys instead of 53).
  */
-function timesAfter(
-  { order, from, to }: ListRead,
+function timeRangesAfter(
+  { order, from, to }: ListPageQuery,
   after: ListPosition | undefined,
 ): Filter<MemoryDocument>[] {
   const window = {
@@ -181,7 +186,7 @@ function textFilter(search: string | undefined): Filter<MemoryDocument> {
 }
 
 function refuseWhenSlow(error: unknown): never {
-  if (error instanceof MongoServerError && error.code === tooSlow) {
+  if (error instanceof MongoServerError && error.code === maxTimeExpiredCode) {
     throw new Refusal(
       'unavailable',
       'Looking through so many texts takes too long',

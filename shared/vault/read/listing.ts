@@ -7,9 +7,9 @@ import {
   type ListFilter,
   type ListOrder,
 } from '#shared/vault/read/listing.mongo.ts'
-import { tierCountsOf } from '#shared/vault/read/tier-counts.mongo.ts'
+import { countTiers } from '#shared/vault/read/tier-counts.mongo.ts'
 import type { Mongo } from '#shared/storage/mongo/connect.ts'
-import type { Cursors } from '#shared/core/cursor.ts'
+import type { CursorCodec } from '#shared/core/cursor.ts'
 
 export type ListQuestion = ListFilter &
   ListOrder & {
@@ -26,7 +26,7 @@ export type ListPage = {
   counts: Record<Tier, number> | null
 }
 
-type Listing = { mongo: Mongo; cursors: Cursors }
+type ListingBackend = { mongo: Mongo; cursors: CursorCodec }
 
 /**
  * One page of the core vault and its reflections. Pages follow a key, not a count: rows that come or go
@@ -36,17 +36,17 @@ type Listing = { mongo: Mongo; cursors: Cursors }
  *   `unavailable` when the memory store is out of reach or a text search takes too long.
  */
 export async function listMemories(
-  { mongo, cursors }: Listing,
+  { mongo, cursors }: ListingBackend,
   { scope }: Pick<Caller, 'scope'>,
   question: ListQuestion,
 ): Promise<ListPage> {
   const { limit, cursor } = question
-  const bound = boundOf(scope, question)
+  const bound = cursorBinding(scope, question)
   const after = cursor === undefined ? undefined : (cursors.read(cursor, bound) as ListPosition)
   const [rows, counts] = await Promise.all([
     // One more than asked for tells whether there is a next page.
     listedRows(mongo, scope, { ...question, after, count: limit + 1 }),
-    after ? null : tierCountsOf(mongo, scope),
+    after ? null : countTiers(mongo, scope),
   ])
   const page = rows.slice(0, limit)
   const last = rows.length > limit ? page.at(-1) : undefined
@@ -54,7 +54,7 @@ export async function listMemories(
 }
 
 /** What a cursor is good for: this list of this vault, as it is since its last deletion. */
-function boundOf({ vault, epoch }: Caller['scope'], question: ListQuestion): unknown[] {
+function cursorBinding({ vault, epoch }: Caller['scope'], question: ListQuestion): unknown[] {
   const { sort, order, tier, importance, from, to, search } = question
   const filters = [tier, importance, from, to, search].map(value => value ?? null)
   return ['list', vault, epoch, sort, order, ...filters]

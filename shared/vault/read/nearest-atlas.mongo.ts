@@ -2,22 +2,26 @@ import { MongoServerError, type Document } from 'mongodb'
 import type { EmbeddedMemory, VaultScope } from '#shared/domain/memory.ts'
 import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
 import {
-  embeddedMemoryOf,
-  projectionOf,
-  vectorOf,
+  embeddedMemoryFromDocument,
+  embeddedMemoryProjection,
+  toBinaryVector,
   type MemoryDocument,
 } from '#shared/storage/mongo/documents.ts'
-import { seen } from '#shared/storage/mongo/partition.ts'
-import { asked, nearestOf } from '#shared/vault/read/nearest-query.mongo.ts'
+import { partitionFilter } from '#shared/storage/mongo/partition.ts'
+import { questionFilter, selectNearest } from '#shared/vault/read/nearest-ranking.mongo.ts'
 import { isSearchable, searchIndexName } from '#shared/storage/mongo/search-indexes.ts'
-import type { HearScan, Nearest, NearestQuestion } from '#shared/vault/read/nearest.ts'
+import type {
+  ScanFallbackListener,
+  NearestSearch,
+  NearestQuestion,
+} from '#shared/vault/read/nearest.ts'
 
 /** How many neighbours the index considers: what its documentation advises, and its upper bound. */
 const candidatesPerRow = 20
 const candidatesMax = 10_000
 
 /** Rows asked for beyond the wanted ones: some may have been deleted since the index saw them. */
-const spareOf = (count: number): number => 20 + Math.ceil(count / 10)
+const spareRows = (count: number): number => 20 + Math.ceil(count / 10)
 
 /**
  * Searches by `$vectorSearch`. The index may be missing, being built or of another definition, and
@@ -29,25 +33,25 @@ const spareOf = (count: number): number => 20 + Math.ceil(count / 10)
  *
  * @throws Refusal `unavailable` when the memory store is out of reach.
  */
-export function createNearestSearch(
+export function createNearestIndexSearch(
   mongo: Pick<Mongo, 'memories'>,
-  scan: Nearest,
-  onScan: HearScan,
-): Nearest {
-  const told = new Map<string, string>()
+  scan: NearestSearch,
+  onScan: ScanFallbackListener,
+): NearestSearch {
+  const reportedReasons = new Map<string, string>()
 
   return {
     async candidates(scope, question) {
-      const { space, place } = question
+      const { space, partition } = question
       // The index refuses an empty list.
-      if (place.tagSets?.length === 0) return []
-      const answer = await search(mongo, scope, question)
+      if (partition.tagSets?.length === 0) return []
+      const answer = await searchByIndex(mongo, scope, question)
       if (typeof answer !== 'string') {
-        told.delete(space)
+        reportedReasons.delete(space)
         return answer
       }
-      if (told.get(space) !== answer) {
-        told.set(space, answer)
+      if (reportedReasons.get(space) !== answer) {
+        reportedReasons.set(space, answer)
         onScan({ space, reason: answer })
       }
       return scan.candidates(scope, question)
@@ -56,7 +60,7 @@ export function createNearestSearch(
 }
 
 /** The rows, or the reason why the index cannot tell. */
-async function search(
+async function searchByIndex(
   mongo: Pick<Mongo, 'memories'>,
   scope: VaultScope,
   question: NearestQuestion,
@@ -65,14 +69,14 @@ async function search(
   const signal = AbortSignal.timeout(deadlineMs)
   try {
     const rows = await mongo.memories
-      .aggregate<MemoryDocument>(pipelineOf(scope, question), { signal })
+      .aggregate<MemoryDocument>(vectorSearchPipeline(scope, question), { signal })
       .toArray()
     // An index that does not exist is no error: it answers with nothing.
     if (rows.length === 0 && !(await isSearchable(mongo, space, signal))) {
       return `${searchIndexName(space)} does not exist, or cannot be queried yet`
     }
-    return nearestOf(
-      rows.map(row => embeddedMemoryOf(row, space)),
+    return selectNearest(
+      rows.map(row => embeddedMemoryFromDocument(row, space)),
       question,
     )
   } catch (error) {
@@ -85,24 +89,24 @@ async function search(
 }
 
 /** What may be seen is matched again on the documents themselves, which are newer than the index. */
-function pipelineOf(scope: VaultScope, question: NearestQuestion): Document[] {
-  const { space, place, vector, count } = question
+function vectorSearchPipeline(scope: VaultScope, question: NearestQuestion): Document[] {
+  const { space, partition, vector, count } = question
   const path = `vectors.${space}`
-  const filter = { ...seen(scope, place, space), ...asked(question) }
+  const filter = { ...partitionFilter(scope, partition, space), ...questionFilter(question) }
   const { [path]: _existence, ...indexed } = filter as Document
-  const limit = count + spareOf(count)
+  const limit = count + spareRows(count)
   return [
     {
       $vectorSearch: {
         index: searchIndexName(space),
         path,
-        queryVector: vectorOf(vector),
+        queryVector: toBinaryVector(vector),
         filter: indexed,
         numCandidates: Math.min(candidatesMax, limit * candidatesPerRow),
         limit,
       },
     },
     { $match: filter },
-    { $project: projectionOf(space) },
+    { $project: embeddedMemoryProjection(space) },
   ]
 }

@@ -2,15 +2,20 @@ import type { Filter } from 'mongodb'
 import { Refusal } from '#shared/core/errors.ts'
 import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
 import {
-  embeddedMemoryOf,
-  projectionOf,
+  embeddedMemoryFromDocument,
+  embeddedMemoryProjection,
   type MemoryDocument,
 } from '#shared/storage/mongo/documents.ts'
-import { seen } from '#shared/storage/mongo/partition.ts'
-import { asked, cosineTo, nearerFirst, nearestOf } from '#shared/vault/read/nearest-query.mongo.ts'
-import type { Measured } from '#shared/vault/read/nearest-query.mongo.ts'
-import { byId, byPlace } from '#shared/storage/mongo/indexes.ts'
-import type { Nearest, NearestQuestion } from '#shared/vault/read/nearest.ts'
+import { partitionFilter } from '#shared/storage/mongo/partition.ts'
+import {
+  questionFilter,
+  cosineTo,
+  compareByCosine,
+  selectNearest,
+} from '#shared/vault/read/nearest-ranking.mongo.ts'
+import type { CosineRow } from '#shared/vault/read/nearest-ranking.mongo.ts'
+import { idIndex, partitionIndex } from '#shared/storage/mongo/indexes.ts'
+import type { NearestSearch, NearestQuestion } from '#shared/vault/read/nearest.ts'
 
 /** Some 250,000 rows of 1,536 dimensions: 10,000 take 0.65 to 0.8 s, nearly all of it reading. */
 const scanWithinMs = 20_000
@@ -29,22 +34,25 @@ const batchRowsMax = 1_000
 export function createNearestScan(
   { memories }: Pick<Mongo, 'memories'>,
   { withinMs = scanWithinMs }: { withinMs?: number } = {},
-): Nearest {
+): NearestSearch {
   return {
     async candidates(scope, question) {
-      const { place, space } = question
-      const filter: Filter<MemoryDocument> = { ...seen(scope, place, space), ...asked(question) }
+      const { partition, space } = question
+      const filter: Filter<MemoryDocument> = {
+        ...partitionFilter(scope, partition, space),
+        ...questionFilter(question),
+      }
       const signal = AbortSignal.timeout(withinMs)
       try {
         const ids = await nearestIds(memories, { filter, question, signal })
         const rows = await memories
           .find(
             { ...filter, _id: { $in: ids } },
-            { projection: projectionOf(space), hint: byId, signal },
+            { projection: embeddedMemoryProjection(space), hint: idIndex, signal },
           )
           .toArray()
-        return nearestOf(
-          rows.map(row => embeddedMemoryOf(row, space)),
+        return selectNearest(
+          rows.map(row => embeddedMemoryFromDocument(row, space)),
           question,
         )
       } catch (error) {
@@ -56,20 +64,24 @@ export function createNearestScan(
   }
 }
 
-type Asked = { filter: Filter<MemoryDocument>; question: NearestQuestion; signal: AbortSignal }
+type ScanRequest = {
+  filter: Filter<MemoryDocument>
+  question: NearestQuestion
+  signal: AbortSignal
+}
 
 async function nearestIds(
   memories: Mongo['memories'],
-  { filter, question: { space, vector, count }, signal }: Asked,
+  { filter, question: { space, vector, count }, signal }: ScanRequest,
 ): Promise<string[]> {
   const cursor = memories.find(filter, {
     projection: { [`vectors.${space}`]: 1 },
-    hint: byPlace,
+    hint: partitionIndex,
     batchSize: Math.min(batchRowsMax, Math.ceil(batchBytes / vector.byteLength)),
     signal,
   })
   const cosine = cosineTo(vector)
-  const nearest = keepNearest(count)
+  const nearest = createNearestCollector(count)
   let read = 0
   try {
     for await (const { _id: id, vectors } of cursor) {
@@ -78,23 +90,23 @@ async function nearestIds(
     }
   } catch (error) {
     // A server that does not answer at all is out of reach; one that does was asked for too much.
-    if (read > 0 && signal.aborted) throw tooLarge()
+    if (read > 0 && signal.aborted) throw vaultTooLarge()
     throw error
   }
   return nearest.ids()
 }
 
 /** Keeps the nearest of any number of offers, sorting once for every `count` of them kept. */
-function keepNearest(count: number): { offer(row: Measured): void; ids(): string[] } {
-  let kept: Measured[] = []
-  let least = -Infinity
+function createNearestCollector(count: number): { offer(row: CosineRow): void; ids(): string[] } {
+  let kept: CosineRow[] = []
+  let lowestCosine = -Infinity
   const cut = (): void => {
-    kept = kept.toSorted(nearerFirst).slice(0, count)
-    if (kept.length === count) least = kept[count - 1]!.cosine
+    kept = kept.toSorted(compareByCosine).slice(0, count)
+    if (kept.length === count) lowestCosine = kept[count - 1]!.cosine
   }
   return {
     offer(row) {
-      if (row.cosine < least) return
+      if (row.cosine < lowestCosine) return
       kept.push(row)
       if (kept.length >= 2 * count) cut()
     },
@@ -105,7 +117,7 @@ function keepNearest(count: number): { offer(row: Measured): void; ids(): string
   }
 }
 
-const tooLarge = (): Refusal =>
+const vaultTooLarge = (): Refusal =>
   new Refusal(
     'unavailable',
     'This vault is too large to be searched here in time',

@@ -1,7 +1,7 @@
 import type { Mongo } from '#shared/storage/mongo/connect.ts'
-import { createNearestSearch } from '#shared/vault/read/nearest-atlas.mongo.ts'
+import { createNearestIndexSearch } from '#shared/vault/read/nearest-atlas.mongo.ts'
 import { createNearestScan } from '#shared/vault/read/nearest-scan.mongo.ts'
-import type { Nearest, HearScan } from '#shared/vault/read/nearest.ts'
+import type { NearestSearch, ScanFallbackListener } from '#shared/vault/read/nearest.ts'
 
 /**
  * The search of this deployment: by index where it has vector search, else by scanning.
@@ -9,10 +9,10 @@ import type { Nearest, HearScan } from '#shared/vault/read/nearest.ts'
  * @param onScan hears whenever an index that should answer cannot; the scan answers instead.
  * @throws Refusal `unavailable` when the memory store is out of reach.
  */
-export async function chooseNearest(
+export async function chooseNearestSearch(
   mongo: Pick<Mongo, 'memories' | 'hasVectorSearch'>,
-  { onScan = () => {} }: { onScan?: HearScan } = {},
-): Promise<Nearest> {
+  { onScan = () => {} }: { onScan?: ScanFallbackListener } = {},
+): Promise<NearestSearch> {
   const scan = createNearestScan(mongo)
-  return (await mongo.hasVectorSearch()) ? createNearestSearch(mongo, scan, onScan) : scan
+  return (await mongo.hasVectorSearch()) ? createNearestIndexSearch(mongo, scan, onScan) : scan
 }

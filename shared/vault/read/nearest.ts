@@ -1,9 +1,9 @@
-import type { Place } from '#shared/storage/mongo/partition.ts'
+import type { Partition } from '#shared/storage/mongo/partition.ts'
 import type { Tier, VaultScope, EmbeddedMemory } from '#shared/domain/memory.ts'
 
 /** What to look for in a vault space that is not held as an image. */
 export type NearestQuestion = {
-  place: Place
+  partition: Partition
   space: string
   /** Unit length, of the space's dimension. */
   vector: Float32Array
@@ -18,10 +18,10 @@ export type NearestQuestion = {
 }
 
 /** Finds the nearest memories in the database itself. */
-export type Nearest = {
+export type NearestSearch = {
   /** Best first; exactly the rows an exact scan finds, as far as the deployment's search is exact. */
   candidates(scope: VaultScope, question: NearestQuestion): Promise<EmbeddedMemory[]>
 }
 
 /** Hears that an index could not be used and why, so that an operator can be told. */
-export type HearScan = (event: { space: string; reason: string }) => void
+export type ScanFallbackListener = (event: { space: string; reason: string }) => void

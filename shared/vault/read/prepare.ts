@@ -1,24 +1,24 @@
 import type { Caller } from '#shared/access/caller.ts'
-import { contextBlock } from '#shared/domain/context-block.ts'
-import { turnsOf, type Message, type Turn } from '#shared/domain/turn-content.ts'
+import { renderContextBlock } from '#shared/domain/context-block.ts'
+import { parseTurns, type Message, type Turn } from '#shared/domain/message-content.ts'
 import type { Memory, Tier } from '#shared/domain/memory.ts'
-import { recallAgain } from '#shared/vault/read/recall-again.ts'
-import { recall, type Recalled } from '#shared/vault/read/recall.ts'
-import { repeatedOf } from '#shared/vault/read/already-in-conversation.ts'
-import { tokensOf } from '#shared/core/tokens.ts'
+import { reloadRecalled } from '#shared/vault/read/reload-recalled.ts'
+import { recall, type RecalledMemory } from '#shared/vault/read/recall.ts'
+import { excludeTexts } from '#shared/vault/read/already-in-conversation.ts'
+import { countTokens } from '#shared/core/tokens.ts'
 import type { RetrievalTrail } from '#shared/vault/read/retrieval-trail.ts'
 
 type Density = 'low' | 'default' | 'high' | 'xhigh'
 
 /** How many memories a density may bring. */
-const memoriesOfDensity: Record<Density, number> = {
+const densityLimits: Record<Density, number> = {
   low: 12,
   default: 30,
   high: 60,
   xhigh: 120,
 }
 
-export type Preparation = {
+export type PrepareRequest = {
   messages: readonly Message[]
   session: string | null
   embeddings: string | undefined
@@ -29,7 +29,7 @@ export type Preparation = {
   importance: number | undefined
 }
 
-export type Prepared = {
+export type PreparedContext = {
   /** Null when nothing relevant is remembered. */
   context: string | null
   memories: number
@@ -52,12 +52,12 @@ export type Prepared = {
 export async function prepareContext(
   backend: Parameters<typeof recall>[0] & { retrievals: RetrievalTrail },
   caller: Caller,
-  preparation: Preparation,
-): Promise<Prepared> {
-  const limit = preparation.limit ?? memoriesOfDensity[preparation.density ?? 'default']
-  const found = await recalled(backend, caller, preparation, limit)
-  if (caller.member) backend.retrievals.record(caller.member)
-  return preparedOf(
+  preparation: PrepareRequest,
+): Promise<PreparedContext> {
+  const limit = preparation.limit ?? densityLimits[preparation.density ?? 'default']
+  const found = await recallForConversation(backend, caller, preparation, limit)
+  if (caller.memberScope) backend.retrievals.record(caller.memberScope)
+  return buildPreparedContext(
     found.map(({ memory }) => memory),
     backend.now(),
   )
@@ -69,66 +69,66 @@ export async function prepareContext(
  *
  * @throws what `recall` throws.
  */
-export async function prepareAgain(
-  backend: Parameters<typeof recallAgain>[0] & { retrievals: RetrievalTrail },
+export async function rebuildContext(
+  backend: Parameters<typeof reloadRecalled>[0] & { retrievals: RetrievalTrail },
   caller: Caller,
-  { ids, at }: Pick<Prepared, 'ids' | 'at'>,
-  { session, embeddings }: Pick<Preparation, 'session' | 'embeddings'>,
-): Promise<Prepared> {
-  const memories = await recallAgain(backend, caller, {
+  { ids, at }: Pick<PreparedContext, 'ids' | 'at'>,
+  { session, embeddings }: Pick<PrepareRequest, 'session' | 'embeddings'>,
+): Promise<PreparedContext> {
+  const memories = await reloadRecalled(backend, caller, {
     ids,
-    sessions: sessionsOf(session),
+    sessions: sessionsToRecall(session),
     embeddings,
   })
-  if (caller.member) backend.retrievals.record(caller.member)
-  return preparedOf(memories, at)
+  if (caller.memberScope) backend.retrievals.record(caller.memberScope)
+  return buildPreparedContext(memories, at)
 }
 
-function preparedOf(memories: readonly Memory[], at: number): Prepared {
-  const context = contextBlock(memories, at)
+function buildPreparedContext(memories: readonly Memory[], at: number): PreparedContext {
+  const context = renderContextBlock(memories, at)
   return {
     context,
     memories: memories.length,
     recalledTokens: memories.reduce((sum, { tokens }) => sum + tokens, 0),
-    contextTokens: context === null ? 0 : tokensOf(context),
+    contextTokens: context === null ? 0 : countTokens(context),
     ids: memories.map(({ id }) => id),
     at,
   }
 }
 
 /** A session is recalled together with the core. */
-const sessionsOf = (session: string | null): (string | null)[] =>
+const sessionsToRecall = (session: string | null): (string | null)[] =>
   session === null ? [null] : [null, session]
 
 /** What the last user turn asks counts in full; what was said just before it adds what it calls to mind. */
-async function recalled(
+async function recallForConversation(
   backend: Parameters<typeof recall>[0],
   caller: Caller,
-  preparation: Preparation,
+  preparation: PrepareRequest,
   limit: number,
-): Promise<Recalled[]> {
+): Promise<RecalledMemory[]> {
   // What is not to be stored is asked about all the same.
-  const turns = turnsOf(preparation.messages.map(({ role, content }) => ({ role, content })))
-  const asking = askingTurn(turns)
-  const { question, background } = retrievalTexts(turns, asking)
+  const turns = parseTurns(preparation.messages.map(({ role, content }) => ({ role, content })))
+  const questionIndex = questionTurnIndex(turns)
+  const { question, background } = retrievalTexts(turns, questionIndex)
   // What was said before stands in the request; what is asked now may be what somebody once told us.
-  const without = repeatedOf(turns.toSpliced(asking, 1).map(({ text }) => text))
-  const asked = (text: string, places: number): Promise<Recalled[]> =>
+  const excludedTexts = excludeTexts(turns.toSpliced(questionIndex, 1).map(({ text }) => text))
+  const recallText = (text: string, places: number): Promise<RecalledMemory[]> =>
     text === '' || places === 0
       ? Promise.resolve([])
       : recall(backend, caller, {
           text,
           limit: places,
-          sessions: sessionsOf(preparation.session),
+          sessions: sessionsToRecall(preparation.session),
           embeddings: preparation.embeddings,
           tiers: preparation.tiers,
           importance: preparation.importance,
-          floor: true,
-          without,
+          relevantOnly: true,
+          excludedTexts,
         })
-  const direct = await asked(question, limit)
-  const room = Math.min(limit - direct.length, Math.ceil(limit / 3))
-  const around = await asked(background, room)
+  const direct = await recallText(question, limit)
+  const remaining = Math.min(limit - direct.length, Math.ceil(limit / 3))
+  const around = await recallText(background, remaining)
   const known = new Set(direct.map(({ memory }) => memory.text))
   return [...direct, ...around.filter(({ memory }) => !known.has(memory.text))]
 }
@@ -139,7 +139,7 @@ const questionCharacters = 8_000
 const backgroundCharacters = 2_000
 
 /** The last user turn, or the last of all where there is none. */
-function askingTurn(turns: readonly Turn[]): number {
+function questionTurnIndex(turns: readonly Turn[]): number {
   const userTurn = turns.findLastIndex(({ role }) => role === 'user')
   return userTurn >= 0 ? userTurn : Math.max(0, turns.length - 1)
 }

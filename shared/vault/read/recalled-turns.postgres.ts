@@ -14,10 +14,10 @@ export type RecalledTurn = {
 }
 
 /** As long as providers keep what they have cached; a longer turn is told anew. */
-const keptSeconds = 3_600
+const recalledTurnSeconds = 3_600
 
 /** @returns in the order of the keys; undefined where nothing is kept. */
-export async function recalledTurns(
+export async function findRecalledTurns(
   query: Query,
   keys: readonly TurnKey[],
 ): Promise<(RecalledTurn | undefined)[]> {
@@ -27,14 +27,14 @@ export async function recalledTurns(
      left join recalled_turns r on r.vault = asked.vault and r.turn = asked.turn
        and r.kept_at > now() - make_interval(secs => $3)
      order by asked.n`,
-    [keys.map(({ vault }) => vault), keys.map(({ turn }) => turn), keptSeconds],
+    [keys.map(({ vault }) => vault), keys.map(({ turn }) => turn), recalledTurnSeconds],
     'recalled-turns.read',
   )
   return rows.map(({ at, ...row }) => (at === null ? undefined : { ...row, at: Number(at) }))
 }
 
 /** Keeps what was told in place of what was kept; of one turn given twice, the last counts. */
-export async function keepRecalledTurns(
+export async function saveRecalledTurns(
   query: Query,
   turns: readonly (TurnKey & RecalledTurn)[],
 ): Promise<void> {
@@ -62,7 +62,7 @@ export async function keepRecalledTurns(
 export async function dropOldRecalledTurns(query: Query): Promise<number> {
   const { rowCount } = await query(
     'delete from recalled_turns where kept_at < now() - make_interval(secs => $1)',
-    [keptSeconds],
+    [recalledTurnSeconds],
     'recalled-turns.drop-old',
   )
   return rowCount

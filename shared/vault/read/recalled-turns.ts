@@ -1,8 +1,8 @@
-import { coalesce } from '#shared/core/batch-loader.ts'
+import { batchLoader } from '#shared/core/batch-loader.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
 import {
-  keepRecalledTurns,
-  recalledTurns,
+  saveRecalledTurns,
+  findRecalledTurns,
   type RecalledTurn,
   type TurnKey,
 } from '#shared/vault/read/recalled-turns.postgres.ts'
@@ -14,23 +14,23 @@ export type RecalledTurns = {
    *
    * @throws Refusal `unavailable` when the database is out of reach.
    */
-  of(key: TurnKey): Promise<RecalledTurn | undefined>
+  find(key: TurnKey): Promise<RecalledTurn | undefined>
   /** Keeps it for an hour, in place of what was kept. @throws like `of`. */
-  keep(key: TurnKey, recalled: RecalledTurn): Promise<void>
+  save(key: TurnKey, recalled: RecalledTurn): Promise<void>
 }
 
 /** Calls that come together share a statement. */
 export function createRecalledTurns({ query }: Pick<Postgres, 'query'>): RecalledTurns {
-  const keep = coalesce(
+  const keep = batchLoader(
     async (turns: (TurnKey & RecalledTurn)[]) => {
-      await keepRecalledTurns(query, turns)
+      await saveRecalledTurns(query, turns)
       return turns
     },
     { lanes: 1, questionsMax: 100 },
   )
   return {
-    of: coalesce(keys => recalledTurns(query, keys), { lanes: 2, questionsMax: 100 }),
-    async keep(key, recalled) {
+    find: batchLoader(keys => findRecalledTurns(query, keys), { lanes: 2, questionsMax: 100 }),
+    async save(key, recalled) {
       await keep({ ...key, ...recalled })
     },
   }

@@ -1,14 +1,14 @@
 import type { Caller } from '#shared/access/caller.ts'
-import { sessionSums, type SessionSum } from '#shared/vault/read/sessions.mongo.ts'
+import { sessionTotals, type SessionTotals } from '#shared/vault/read/session-totals.mongo.ts'
 import {
   storedSessions,
   type SessionPosition,
   type SessionRow,
 } from '#shared/vault/read/sessions.postgres.ts'
 import type { Stores } from '#shared/storage/stores.ts'
-import type { Cursors } from '#shared/core/cursor.ts'
+import type { CursorCodec } from '#shared/core/cursor.ts'
 
-export type ListedSession = SessionRow & SessionSum
+export type ListedSession = SessionRow & SessionTotals
 
 export type SessionPage = {
   sessions: ListedSession[]
@@ -27,32 +27,33 @@ const lookedMax = 1_000
  *   `unavailable` when a store is out of reach.
  */
 export async function listSessions(
-  { postgres, mongo, cursors, now }: Stores & { cursors: Cursors; now: () => number },
+  { postgres, mongo, cursors, now }: Stores & { cursors: CursorCodec; now: () => number },
   { scope }: Pick<Caller, 'scope'>,
   { limit, cursor }: { limit: number; cursor: string | undefined },
 ): Promise<SessionPage> {
-  const bound = ['sessions', scope.vault, scope.epoch]
+  const cursorBinding = ['sessions', scope.vault, scope.epoch]
   const nextAfter = (row: SessionRow | undefined): string | null =>
-    row ? cursors.write(positionOf(row), bound) : null
-  let before = cursor === undefined ? undefined : (cursors.read(cursor, bound) as SessionPosition)
+    row ? cursors.write(positionOf(row), cursorBinding) : null
+  let before =
+    cursor === undefined ? undefined : (cursors.read(cursor, cursorBinding) as SessionPosition)
   const found: ListedSession[] = []
-  for (let looked = 0; looked < lookedMax;) {
+  for (let scanned = 0; scanned < lookedMax;) {
     // One more than asked for tells whether there is a next page.
     const rows = await storedSessions(postgres.query, scope.vault, { before, limit: limit + 1 })
-    const sums = await sessionSums(mongo, scope, rows, now())
+    const sums = await sessionTotals(mongo, scope, rows, now())
     found.push(...rows.flatMap(row => listed(row, sums.get(row.session))))
     if (found.length > limit) {
       const sessions = found.slice(0, limit)
       return { sessions, next: nextAfter(sessions.at(-1)) }
     }
     if (rows.length <= limit) return { sessions: found, next: null }
-    looked += rows.length
+    scanned += rows.length
     before = positionOf(rows.at(-1)!)
   }
-  return { sessions: found, next: cursors.write(before, bound) }
+  return { sessions: found, next: cursors.write(before, cursorBinding) }
 }
 
-const listed = (row: SessionRow, sum: SessionSum | undefined): ListedSession[] =>
+const listed = (row: SessionRow, sum: SessionTotals | undefined): ListedSession[] =>
   sum ? [{ ...row, ...sum }] : []
 
 const positionOf = ({ position, session }: SessionRow): SessionPosition => ({

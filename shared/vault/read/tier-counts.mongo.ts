@@ -1,24 +1,24 @@
 import { tiers, type Tier, type VaultScope } from '#shared/domain/memory.ts'
 import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
-import { byPlace } from '#shared/storage/mongo/indexes.ts'
+import { partitionIndex } from '#shared/storage/mongo/indexes.ts'
 
 type Counted = Pick<VaultScope, 'epoch' | 'revision'> & { counts: Record<Tier, number> }
 
 /** Counting goes by index alone, and still takes 50 ms for 100,000 rows: a vault that stands still is counted once. */
-const known = new WeakMap<Mongo['memories'], Map<string, Counted>>()
-const knownMax = 10_000
+const tierCountCaches = new WeakMap<Mongo['memories'], Map<string, Counted>>()
+const cachedVaultsMax = 10_000
 
 /**
  * How many memories of each tier the core vault holds, as of the scope's revision.
  *
  * @throws Refusal `unavailable` when the memory store is out of reach.
  */
-export async function tierCountsOf(
+export async function countTiers(
   { memories }: Pick<Mongo, 'memories'>,
   { vault, epoch, revision }: VaultScope,
 ): Promise<Record<Tier, number>> {
-  const vaults = known.get(memories) ?? new Map<string, Counted>()
-  known.set(memories, vaults)
+  const vaults = tierCountCaches.get(memories) ?? new Map<string, Counted>()
+  tierCountCaches.set(memories, vaults)
   const last = vaults.get(vault)
   if (last?.epoch === epoch && last.revision === revision) return last.counts
 
@@ -32,7 +32,7 @@ export async function tierCountsOf(
           session: { $eq: '' },
           tier: { $eq: tier },
         },
-        { hint: byPlace, signal },
+        { hint: partitionIndex, signal },
       ),
     ),
   ).catch(refuseWhenUnreachable)
@@ -40,6 +40,6 @@ export async function tierCountsOf(
 
   vaults.delete(vault)
   vaults.set(vault, { epoch, revision, counts })
-  if (vaults.size > knownMax) vaults.delete(vaults.keys().next().value!)
+  if (vaults.size > cachedVaultsMax) vaults.delete(vaults.keys().next().value!)
   return counts
 }

@@ -1,18 +1,22 @@
 import type { Filter } from 'mongodb'
 import type { EmbeddedMemory, Tier, VaultScope } from '#shared/domain/memory.ts'
-import type { AskedWindow, TimeWindow } from '#shared/vault/read/time-window.ts'
+import type { RequestedWindow, TimeWindow } from '#shared/vault/read/time-window.ts'
 import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
 import {
-  embeddedMemoryOf,
-  projectionOf,
+  embeddedMemoryFromDocument,
+  embeddedMemoryProjection,
   type MemoryDocument,
 } from '#shared/storage/mongo/documents.ts'
-import { listedFields, listedRowOf, type ListedRow } from '#shared/vault/read/listing.mongo.ts'
-import type { Place } from '#shared/storage/mongo/partition.ts'
-import { byPlace } from '#shared/storage/mongo/indexes.ts'
+import {
+  listedFields,
+  listedRowFromDocument,
+  type ListedRow,
+} from '#shared/vault/read/listing.mongo.ts'
+import type { Partition } from '#shared/storage/mongo/partition.ts'
+import { partitionIndex } from '#shared/storage/mongo/indexes.ts'
 
-export type TimelineRead = {
-  place: Place
+export type TimelineQuery = {
+  partition: Partition
   window: TimeWindow
   tiers: readonly Tier[]
   /** Lowest importance; unrated rows are left out whenever it is set. */
@@ -21,7 +25,7 @@ export type TimelineRead = {
   space: string | undefined
 }
 
-type Directed = { oldestFirst: boolean }
+type TimelineOrder = { oldestFirst: boolean }
 
 /** Reflections that go on beyond the end of one window, or lie in it: enough for decades. */
 const reflectionsMax = 5_000
@@ -38,56 +42,59 @@ const sameMomentMax = 100_000
 async function idsAt(
   mongo: Pick<Mongo, 'memories'>,
   scope: VaultScope,
-  read: TimelineRead,
+  read: TimelineQuery,
   at: number,
 ): Promise<string[]> {
   const [own, beyond] = await Promise.all([
     mongo.memories
       .find(
-        { ...rowsOf(scope, read), at: momentOf(at) },
-        { projection: { _id: 1 }, hint: byPlace, limit: sameMomentMax, signal: deadline() },
+        { ...timelineFilter(scope, read), at: withinMillisecond(at) },
+        { projection: { _id: 1 }, hint: partitionIndex, limit: sameMomentMax, signal: deadline() },
       )
       .toArray()
       .catch(refuseWhenUnreachable),
-    at === read.window.to.at ? reflectionsBeyond(mongo, scope, read) : [],
+    at === read.window.to.at ? overlappingReflections(mongo, scope, read) : [],
   ])
   return [...own.map(({ _id }) => _id), ...beyond.map(({ id }) => id)]
 }
 
 /** A part of what is told of a span of time: some vault, and what of it. */
-export type Strand = { scope: VaultScope; read: Omit<TimelineRead, 'window'> }
+export type TimelineSource = { scope: VaultScope; read: Omit<TimelineQuery, 'window'> }
 
 /** The same over several strands, in order. */
-export async function idsOfAll(
+export async function allSourceIdsAt(
   mongo: Pick<Mongo, 'memories'>,
-  strands: readonly Strand[],
+  sources: readonly TimelineSource[],
   window: TimeWindow,
   at: number,
 ): Promise<string[]> {
   const ids = await Promise.all(
-    strands.map(({ scope, read }) => idsAt(mongo, scope, { ...read, window }, at)),
+    sources.map(({ scope, read }) => idsAt(mongo, scope, { ...read, window }, at)),
   )
   return ids.flat().sort()
 }
 
 /** The window between the rows that its ends count. */
-export async function windowOf(
+export async function resolveTimeWindow(
   mongo: Pick<Mongo, 'memories'>,
-  strands: readonly Strand[],
-  { from, to, beyond }: AskedWindow,
+  sources: readonly TimelineSource[],
+  { from, to, includeOverlapping }: RequestedWindow,
 ): Promise<TimeWindow> {
-  const whole: TimeWindow = { from: { at: from.at }, to: { at: to.at }, beyond }
+  const whole: TimeWindow = { from: { at: from.at }, to: { at: to.at }, includeOverlapping }
   const rowAt = async (at: number, row: number): Promise<string | undefined> =>
-    (await idsOfAll(mongo, strands, whole, at))[row]
+    (await allSourceIdsAt(mongo, sources, whole, at))[row]
   const [first, last] = await Promise.all([
     from.skipped === 0 ? undefined : rowAt(from.at, from.skipped),
     to.last === null ? undefined : rowAt(to.at, to.last),
   ])
-  const isSpent = from.skipped > 0 && first === undefined
+  const isMillisecondExhausted = from.skipped > 0 && first === undefined
   return {
-    from: { at: isSpent ? from.at + 1 : from.at, ...(first !== undefined && { id: first }) },
+    from: {
+      at: isMillisecondExhausted ? from.at + 1 : from.at,
+      ...(first !== undefined && { id: first }),
+    },
     to: { at: to.at, ...(last !== undefined && { id: last }) },
-    beyond,
+    includeOverlapping,
   }
 }
 
@@ -99,23 +106,23 @@ export async function windowOf(
 export async function* rowsWithin(
   { memories }: Pick<Mongo, 'memories'>,
   scope: VaultScope,
-  read: TimelineRead & Directed,
+  read: TimelineQuery & TimelineOrder,
 ): AsyncGenerator<ListedRow, void, void> {
   const direction = read.oldestFirst ? 1 : -1
-  const times = timesWithin(read.window)
+  const times = timeRanges(read.window)
   for (const time of read.oldestFirst ? times : times.toReversed()) {
     const cursor = memories.find(
-      { ...rowsOf(scope, read), ...time },
+      { ...timelineFilter(scope, read), ...time },
       {
         projection: { ...listedFields, tags: 1, author: 1 },
         sort: { at: direction, _id: direction },
-        hint: byPlace,
+        hint: partitionIndex,
         batchSize: 500,
         signal: deadline(),
       },
     )
     try {
-      for await (const document of cursor) yield listedRowOf(document)
+      for await (const document of cursor) yield listedRowFromDocument(document)
     } catch (error) {
       refuseWhenUnreachable(error)
     }
@@ -128,21 +135,21 @@ export async function* rowsWithin(
  *
  * @throws Refusal `unavailable` when the memory store is out of reach.
  */
-export async function reflectionsBeyond(
+export async function overlappingReflections(
   { memories }: Pick<Mongo, 'memories'>,
   scope: VaultScope,
-  read: TimelineRead,
+  read: TimelineQuery,
 ): Promise<ListedRow[]> {
-  if (!read.window.beyond || read.place.session !== null) return []
+  if (!read.window.includeOverlapping || read.partition.session !== null) return []
   if (read.tiers.every(tier => tier === 1)) return []
   const rows = await memories
     .find(
-      { ...rowsOf(scope, reflectionsAlone(read)), ...goingBeyond(read.window) },
-      { projection: listedFields, hint: byPlace, limit: reflectionsMax, signal: deadline() },
+      { ...timelineFilter(scope, reflectionsOnly(read)), ...overlappingEnd(read.window) },
+      { projection: listedFields, hint: partitionIndex, limit: reflectionsMax, signal: deadline() },
     )
     .toArray()
     .catch(refuseWhenUnreachable)
-  return rows.map(listedRowOf)
+  return rows.map(listedRowFromDocument)
 }
 
 /**
@@ -154,18 +161,18 @@ export async function reflectionsBeyond(
 export async function embeddedReflections(
   { memories }: Pick<Mongo, 'memories'>,
   scope: VaultScope,
-  read: TimelineRead & { space: string },
+  read: TimelineQuery & { space: string },
 ): Promise<{ memory: EmbeddedMemory; row: ListedRow }[]> {
-  const kinds = timesWithin(read.window)
-  if (read.window.beyond) kinds.push(goingBeyond(read.window))
+  const kinds = timeRanges(read.window)
+  if (read.window.includeOverlapping) kinds.push(overlappingEnd(read.window))
   const found = await Promise.all(
     kinds.map(kind =>
       memories
         .find(
-          { ...rowsOf(scope, reflectionsAlone(read)), ...kind },
+          { ...timelineFilter(scope, reflectionsOnly(read)), ...kind },
           {
-            projection: { ...listedFields, ...projectionOf(read.space) },
-            hint: byPlace,
+            projection: { ...listedFields, ...embeddedMemoryProjection(read.space) },
+            hint: partitionIndex,
             limit: reflectionsMax,
             signal: deadline(),
           },
@@ -174,28 +181,28 @@ export async function embeddedReflections(
     ),
   ).catch(refuseWhenUnreachable)
   return found.flat().map(document => ({
-    memory: embeddedMemoryOf(document, read.space),
-    row: listedRowOf(document),
+    memory: embeddedMemoryFromDocument(document, read.space),
+    row: listedRowFromDocument(document),
   }))
 }
 
-const reflectionsAlone = <Read extends TimelineRead>(read: Read): Read => ({
+const reflectionsOnly = <Read extends TimelineQuery>(read: Read): Read => ({
   ...read,
   tiers: read.tiers.filter(tier => tier > 1),
 })
 
-function rowsOf(
+function timelineFilter(
   { vault, epoch }: VaultScope,
-  { place, tiers, importance, space }: TimelineRead,
+  { partition, tiers, importance, space }: TimelineQuery,
 ): Filter<MemoryDocument> {
   return {
     vault: { $eq: vault },
     epoch: { $eq: epoch },
-    session: { $eq: place.session ?? '' },
+    session: { $eq: partition.session ?? '' },
     // The core has no epoch of its own; without the field counting goes by the index alone.
-    ...(place.session !== null && { session_epoch: { $eq: place.sessionEpoch } }),
+    ...(partition.session !== null && { session_epoch: { $eq: partition.sessionEpoch } }),
     tier: { $in: [...tiers] },
-    ...(place.tagSets && { tag_set: { $in: [...place.tagSets] } }),
+    ...(partition.tagSets && { tag_set: { $in: [...partition.tagSets] } }),
     ...(importance !== undefined && { importance: { $gte: importance } }),
     ...(space !== undefined && { [`vectors.${space}`]: { $exists: true } }),
   }
@@ -205,27 +212,27 @@ function rowsOf(
  * The window as ranges of the index, in order: where an end lies inside a millisecond, what is left of
  * that one is a range of its own, given as a span so that the server reads it in order.
  */
-function timesWithin({ from, to }: TimeWindow): Filter<MemoryDocument>[] {
+function timeRanges({ from, to }: TimeWindow): Filter<MemoryDocument>[] {
   const first = { ...(from.id !== undefined && { $gte: from.id }) }
   const last = { ...(to.id !== undefined && { $lte: to.id }) }
   if (from.at === to.at && (from.id !== undefined || to.id !== undefined)) {
-    return [{ at: momentOf(from.at), _id: { ...first, ...last } }]
+    return [{ at: withinMillisecond(from.at), _id: { ...first, ...last } }]
   }
   return [
-    ...(from.id === undefined ? [] : [{ at: momentOf(from.at), _id: first }]),
+    ...(from.id === undefined ? [] : [{ at: withinMillisecond(from.at), _id: first }]),
     {
       at: {
         [from.id === undefined ? '$gte' : '$gt']: new Date(from.at),
         [to.id === undefined ? '$lte' : '$lt']: new Date(to.at),
       },
     },
-    ...(to.id === undefined ? [] : [{ at: momentOf(to.at), _id: last }]),
+    ...(to.id === undefined ? [] : [{ at: withinMillisecond(to.at), _id: last }]),
   ]
 }
 
-const momentOf = (at: number) => ({ $gt: new Date(at - 1), $lte: new Date(at) })
+const withinMillisecond = (at: number) => ({ $gt: new Date(at - 1), $lte: new Date(at) })
 
-const goingBeyond = ({ to }: TimeWindow): Filter<MemoryDocument> => ({
+const overlappingEnd = ({ to }: TimeWindow): Filter<MemoryDocument> => ({
   at: { $gt: new Date(to.at) },
   'covers.from': { $lte: new Date(to.at) },
 })

@@ -1,9 +1,9 @@
 import type { Caller } from '#shared/access/caller.ts'
 import { tiers } from '#shared/domain/memory.ts'
-import { audienceOf } from '#shared/domain/visibility.ts'
-import { sharedVaultOf } from '#shared/domain/member-scope.ts'
-import { sharedEmbedders } from '#shared/vault/base/shared-embedders.ts'
-import type { SpaceRef, Images } from '#shared/search/index/vault-indexes.ts'
+import { visibilityOf } from '#shared/domain/visibility.ts'
+import { toSharedVaultScope } from '#shared/domain/member-scope.ts'
+import { openSharedEmbedders } from '#shared/vault/base/shared-embedders.ts'
+import type { IndexRef, VaultIndexes } from '#shared/search/index/vault-indexes.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
 
 /**
@@ -13,23 +13,27 @@ import type { Embedders } from '#shared/models/embedders.ts'
  *   is searched in the database instead.
  */
 export async function warmUp(
-  { embedders, images }: { embedders: Embedders; images: Images },
-  { scope, member }: Pick<Caller, 'scope' | 'member'>,
+  { embedders, vaultIndexes }: { embedders: Embedders; vaultIndexes: VaultIndexes },
+  { scope, memberScope }: Pick<Caller, 'scope' | 'memberScope'>,
   session: string | null,
   embeddings: string | undefined,
 ): Promise<number | null> {
   const { space, dimension } = await embedders.get(embeddings)
-  const asked: SpaceRef[] = [{ scope, session, space, dimension }]
-  if (member) {
-    const shared = { scope: sharedVaultOf(member), session: null, audience: audienceOf(member) }
-    const found = await sharedEmbedders({ embedders }, member.orgSpace)
-    asked.push(...found.map(one => ({ ...shared, space: one.space, dimension: one.dimension })))
+  const spaceRefs: IndexRef[] = [{ scope, session, space, dimension }]
+  if (memberScope) {
+    const shared = {
+      scope: toSharedVaultScope(memberScope),
+      session: null,
+      audience: visibilityOf(memberScope),
+    }
+    const found = await openSharedEmbedders({ embedders }, memberScope.orgSpace)
+    spaceRefs.push(...found.map(one => ({ ...shared, space: one.space, dimension: one.dimension })))
   }
-  const loaded = await Promise.all(asked.map(ref => images.get(ref)))
-  let held = 0
-  for (const image of loaded) {
-    if (image === 'too-large') return null
-    held += tiers.reduce((sum, tier) => sum + image.blocks[tier].count, 0)
+  const loaded = await Promise.all(spaceRefs.map(ref => vaultIndexes.get(ref)))
+  let memoriesLoaded = 0
+  for (const vaultIndex of loaded) {
+    if (vaultIndex === 'too-large') return null
+    memoriesLoaded += tiers.reduce((sum, tier) => sum + vaultIndex.byTier[tier].count, 0)
   }
-  return held
+  return memoriesLoaded
 }

@@ -3,31 +3,35 @@ import { memoryIdOf } from '#shared/core/ids.ts'
 import type { Caller } from '#shared/access/caller.ts'
 import {
   addVectors,
-  bareTexts,
-  countHaving,
-  countLacking,
+  textsWithoutVector,
+  countWithVector,
+  countWithoutVector,
   dropOtherVectors,
-  nextLacking,
-  nextWithOthers,
-} from '#shared/vault/reembed/spaces.mongo.ts'
+  nextWithoutVector,
+  nextWithOtherVectors,
+} from '#shared/vault/reembed/vector-spaces.mongo.ts'
 import type { Transaction, Postgres } from '#shared/storage/postgres/connect.ts'
 import {
   finishOperation,
   reportProgress,
-  type Outcome,
+  type OperationResult,
 } from '#shared/operations/operation-rows.postgres.ts'
-import { insertOperations, stateOf, unbilled } from '#shared/operations/operations.postgres.ts'
-import { noteSharedSpace } from '#shared/vault/base/org-spaces.postgres.ts'
+import {
+  insertOperations,
+  findOperationState,
+  zeroUsage,
+} from '#shared/operations/operations.postgres.ts'
+import { recordSharedSpace } from '#shared/vault/base/org-spaces.postgres.ts'
 import {
   advanceReembedding,
-  clearedSessionsOf,
+  clearedSessionEpochs,
   dropReembedding,
   findReembedding,
   insertReembedding,
   type Reembedding,
   type ReembeddingStep,
 } from '#shared/vault/reembed/reembeddings.postgres.ts'
-import { moveVault } from '#shared/vault/reembed/vault-models.postgres.ts'
+import { setVaultModel } from '#shared/vault/reembed/vault-models.postgres.ts'
 import { changeVault } from '#shared/vault/base/vaults.postgres.ts'
 import type { ReembedJob } from '#shared/domain/job-payloads.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
@@ -38,7 +42,9 @@ import type { Mongo } from '#shared/storage/mongo/connect.ts'
 /** One call to a provider, and the memories that become searchable together. */
 const stepMemories = 256
 
-type Asker = Pick<Caller, 'account' | 'keyHash'> & { scope: Pick<Caller['scope'], 'vault'> }
+type ReembeddingOwner = Pick<Caller, 'account' | 'keyHash'> & {
+  scope: Pick<Caller['scope'], 'vault'>
+}
 
 /**
  * Promises to give every memory of a vault, in all its sessions and tiers, a vector of another model.
@@ -47,13 +53,13 @@ type Asker = Pick<Caller, 'account' | 'keyHash'> & { scope: Pick<Caller['scope']
  */
 export async function acceptReembedding(
   { postgres, queue }: { postgres: Postgres; queue: Queue },
-  { account, keyHash, scope }: Asker,
+  { account, keyHash, scope }: ReembeddingOwner,
   asked: { operation: string; model: string; dropPrevious: boolean; awaited: boolean },
 ): Promise<void> {
   const { operation: id, model, dropPrevious, awaited } = asked
   const { vault } = scope
   await postgres.transaction(async tx => {
-    if ((await stateOf(tx.query, account, id)) !== undefined) return
+    if ((await findOperationState(tx.query, account, id)) !== undefined) return
     const [accepted] = await insertOperations(tx, [
       {
         id,
@@ -64,7 +70,7 @@ export async function acceptReembedding(
         awaited,
         session: null,
         total: 0,
-        ...unbilled,
+        ...zeroUsage,
       },
     ])
     const { epoch, pending } = accepted!
@@ -74,7 +80,7 @@ export async function acceptReembedding(
   })
 }
 
-type Embedding = Stores & { embedders: Embedders; queue: Queue }
+type ReembeddingBackend = Stores & { embedders: Embedders; queue: Queue }
 
 /**
  * Does one step: embeds the memories that were written down for it, or drops their other vectors, makes
@@ -88,100 +94,106 @@ type Embedding = Stores & { embedders: Embedders; queue: Queue }
  * @throws Refusal `upstream` when the embedding model does not answer, `unavailable`.
  */
 export async function reembedStep(
-  backend: Embedding,
+  backend: ReembeddingBackend,
   { operation, step }: ReembedJob,
   signal?: AbortSignal,
 ): Promise<void> {
   const { postgres, mongo, embedders } = backend
-  const found = await findReembedding(postgres.query, operation, step)
-  if (!found) return
-  if (found.epoch !== found.currentEpoch) return end(backend, found, cleared)
+  const reembedding = await findReembedding(postgres.query, operation, step)
+  if (!reembedding) return
+  if (reembedding.epoch !== reembedding.currentEpoch)
+    return endReembedding(backend, reembedding, clearedOutcome)
 
-  const embedder = await embedders.get(found.model)
-  const ids = found.places.flatMap(place => place.ids)
-  const total = step === 0 ? await countLacking(mongo, found, embedder.space) : undefined
-  const done = found.dropping
-    ? await dropOthers(backend, found, embedder, ids)
-    : await embedBare(backend, found, embedder, ids, signal)
-  const next = await nextStep(backend, found, embedder)
+  const embedder = await embedders.get(reembedding.model)
+  const ids = reembedding.places.flatMap(place => place.ids)
+  const total =
+    step === 0 ? await countWithoutVector(mongo, reembedding, embedder.space) : undefined
+  const done = reembedding.dropping
+    ? await dropVectorsOfOtherSpaces(backend, reembedding, embedder, ids)
+    : await embedTextsWithoutVector(backend, reembedding, embedder, ids, signal)
+  const next = await nextStep(backend, reembedding, embedder)
 
   await postgres.transaction(async tx => {
-    const embedded = found.embedded + done.embedded
+    const embedded = reembedding.embedded + done.embedded
     const progress = { done: embedded, ...(total !== undefined && { total }) }
     await reportProgress(tx.query, operation, progress)
-    const following = next ?? { dropping: found.dropping, places: [], after: null }
-    if (!(await advanceReembedding(tx.query, found, done, following))) return
+    const following = next ?? { dropping: reembedding.dropping, places: [], after: null }
+    if (!(await advanceReembedding(tx.query, reembedding, done, following))) return
     if (ids.length > 0) {
       await changeVault(
         tx,
-        found.vault,
-        found.places.map(({ session, ids: stored }) => ({
+        reembedding.vault,
+        reembedding.places.map(({ session, ids: stored }) => ({
           session,
           stored,
           unsaid: true,
           // Forgotten before they are read again: a space they have left does not find them.
-          ...(found.dropping && { removed: stored }),
+          ...(reembedding.dropping && { removed: stored }),
         })),
       )
     }
     // All of it is there: before the first memory leaves the space it was in, nobody looks in that.
-    if (!found.dropping && (!next || next.dropping)) {
-      await noteSharedSpace(tx.query, found.vault, embedder.space)
-      await moveVault(tx.query, found.vault, found.model)
+    if (!reembedding.dropping && (!next || next.dropping)) {
+      await recordSharedSpace(tx.query, reembedding.vault, embedder.space)
+      await setVaultModel(tx.query, reembedding.vault, reembedding.model)
     }
     if (next) return sendStep(backend, tx, { operation, step: step + 1 })
-    const counted = { ...found, embedded, dropped: found.dropped + done.dropped }
-    await finish(tx, counted, completed(counted, embedder))
+    const counted = { ...reembedding, embedded, dropped: reembedding.dropped + done.dropped }
+    await finishReembedding(tx, counted, completedOutcome(counted, embedder))
   })
 }
 
-type Done = { embedded: number; dropped: number }
+type StepCounts = { embedded: number; dropped: number }
 
-async function embedBare(
+async function embedTextsWithoutVector(
   { mongo }: { mongo: Mongo },
-  found: Reembedding,
+  reembedding: Reembedding,
   embedder: Embedder,
   ids: readonly string[],
   signal?: AbortSignal,
-): Promise<Done> {
+): Promise<StepCounts> {
   if (ids.length === 0) return { embedded: 0, dropped: 0 }
-  const bare = await bareTexts(mongo, found, embedder.space, ids)
+  const bare = await textsWithoutVector(mongo, reembedding, embedder.space, ids)
   const texts = bare.map(({ text }) => text)
   const vectors = texts.length > 0 ? await embedder.embedTexts(texts, signal) : []
   const added = bare.map((text, i) => ({ ...text, vector: vectors[i]! }))
-  await addVectors(mongo, found, embedder.space, added)
-  return { embedded: await countHaving(mongo, found, embedder.space, ids), dropped: 0 }
+  await addVectors(mongo, reembedding, embedder.space, added)
+  return { embedded: await countWithVector(mongo, reembedding, embedder.space, ids), dropped: 0 }
 }
 
-async function dropOthers(
+async function dropVectorsOfOtherSpaces(
   { mongo }: { mongo: Mongo },
-  found: Reembedding,
+  reembedding: Reembedding,
   { space }: Embedder,
   ids: readonly string[],
-): Promise<Done> {
-  await dropOtherVectors(mongo, found, space, ids)
+): Promise<StepCounts> {
+  await dropOtherVectors(mongo, reembedding, space, ids)
   return { embedded: 0, dropped: ids.length }
 }
 
 /** @returns null when nothing is left to do. */
 async function nextStep(
   { mongo, postgres }: Stores,
-  found: Reembedding,
+  reembedding: Reembedding,
   { space }: Embedder,
 ): Promise<ReembeddingStep | null> {
-  const sessionEpochs = await clearedSessionsOf(postgres.query, found.vault)
-  const look = { sessionEpochs, max: stepMemories }
-  const { after } = found
-  if (!found.dropping) {
-    const onward = await nextLacking(mongo, found, space, { ...look, after })
+  const sessionEpochs = await clearedSessionEpochs(postgres.query, reembedding.vault)
+  const pageOptions = { sessionEpochs, max: stepMemories }
+  const { after } = reembedding
+  if (!reembedding.dropping) {
+    const onward = await nextWithoutVector(mongo, reembedding, space, { ...pageOptions, after })
     if (onward.after) return { dropping: false, ...onward }
     // From the beginning again, for what arrived behind us.
-    const again = after && (await nextLacking(mongo, found, space, { ...look, after: null }))
+    const again =
+      after && (await nextWithoutVector(mongo, reembedding, space, { ...pageOptions, after: null }))
     if (again?.after) return { dropping: false, ...again }
-    if (!found.dropPrevious) return null
+    if (!reembedding.dropPrevious) return null
   }
-  const start = found.dropping ? after : null
-  const others = await nextWithOthers(mongo, found, space, { ...look, after: start })
+  const start = reembedding.dropping ? after : null
+  const others = await nextWithOtherVectors(mongo, reembedding, space, {
+    ...pageOptions,
+    after: start,
+  })
   return others.after ? { dropping: true, ...others } : null
 }
 
@@ -190,32 +202,32 @@ const sendStep = ({ queue }: { queue: Queue }, tx: Transaction, job: ReembedJob)
     { id: memoryIdOf(job.operation, job.step), data: job, priority: -job.step },
   ])
 
-async function end(
+async function endReembedding(
   { postgres }: { postgres: Postgres },
-  found: Reembedding,
-  outcome: Outcome,
+  reembedding: Reembedding,
+  outcome: OperationResult,
 ): Promise<void> {
-  await postgres.transaction(tx => finish(tx, found, outcome))
+  await postgres.transaction(tx => finishReembedding(tx, reembedding, outcome))
 }
 
-async function finish(
+async function finishReembedding(
   tx: Transaction,
   { operation }: Reembedding,
-  outcome: Outcome,
+  outcome: OperationResult,
 ): Promise<void> {
   await finishOperation(tx.query, operation, outcome)
   await dropReembedding(tx.query, operation)
 }
 
-const cleared: Outcome = {
+const clearedOutcome: OperationResult = {
   status: 409,
   body: { error: 'The vault was cleared meanwhile', hint: 'What is stored now may be re-embedded' },
 }
 
-function completed(
+function completedOutcome(
   { key, model, operation, embedded, dropped }: Reembedding,
   { dimension }: Embedder,
-): Outcome {
+): OperationResult {
   return {
     status: 200,
     body: {

@@ -1,15 +1,15 @@
 import type { Query } from '#shared/storage/postgres/connect.ts'
-import type { AfterMemory } from '#shared/vault/base/expiries.mongo.ts'
+import type { MemoryPosition } from '#shared/vault/base/expiries.mongo.ts'
 
 /** Memories of one part of a vault: a session vault, or with null the core vault and the reflections. */
-export type IdsInPlace = { session: string | null; ids: string[] }
+export type PartitionIds = { session: string | null; ids: string[] }
 
 /** What a step is about. */
 export type ReembeddingStep = {
   /** Whether the memories lose their other vectors; otherwise they get one in the new space. */
   dropping: boolean
-  places: IdsInPlace[]
-  after: AfterMemory | null
+  places: PartitionIds[]
+  after: MemoryPosition | null
 }
 
 export type Reembedding = ReembeddingStep & {
@@ -103,7 +103,10 @@ export async function dropReembedding(query: Query, operation: string): Promise<
 }
 
 /** The epochs of the sessions of a vault that were ever cleared; all others are at 0. */
-export async function clearedSessionsOf(query: Query, vault: string): Promise<Map<string, number>> {
+export async function clearedSessionEpochs(
+  query: Query,
+  vault: string,
+): Promise<Map<string, number>> {
   const { rows } = await query<{ session: string; epoch: number }>(
     'select session, epoch from sessions where vault = $1 and epoch > 0',
     [vault],

@@ -2,13 +2,13 @@ import type { Filter } from 'mongodb'
 import type { VaultScope } from '#shared/domain/memory.ts'
 import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
 import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
-import { byPlace, byTags, byWaiting } from '#shared/storage/mongo/indexes.ts'
+import { partitionIndex, tagSetIndex, unconsolidatedIndex } from '#shared/storage/mongo/indexes.ts'
 
 type Collections = Pick<Mongo, 'memories'>
 type Scope = Pick<VaultScope, 'vault' | 'epoch'>
 
 /** Nobody waits for it but whoever restores a backup. */
-const lookDeadlineMs = 60_000
+const readDeadlineMs = 60_000
 
 /**
  * The newest epoch that anything of a vault is of, tombstones included; 0 when there is nothing at all.
@@ -16,10 +16,10 @@ const lookDeadlineMs = 60_000
  * @throws Refusal `unavailable` when the memory store is out of reach, as everything here.
  */
 export async function newestEpoch({ memories }: Collections, vault: string): Promise<number> {
-  const [newest, [grave]] = await Promise.all([
+  const [newest, [tombstone]] = await Promise.all([
     memories.findOne(
       { vault: { $eq: vault }, epoch: { $gte: 0 } },
-      { projection: { epoch: 1 }, sort: { epoch: -1 }, hint: byPlace, signal: deadline() },
+      { projection: { epoch: 1 }, sort: { epoch: -1 }, hint: partitionIndex, signal: deadline() },
     ),
     memories
       .aggregate<{ epoch: number | null }>(
@@ -27,22 +27,22 @@ export async function newestEpoch({ memories }: Collections, vault: string): Pro
           { $match: { vault: { $eq: vault }, epoch: { $exists: false } } },
           { $group: { _id: null, epoch: { $max: '$tomb_epoch' } } },
         ],
-        { hint: byPlace, signal: deadline() },
+        { hint: partitionIndex, signal: deadline() },
       )
       .toArray(),
   ]).catch(refuseWhenUnreachable)
-  return Math.max(newest?.epoch ?? 0, grave?.epoch ?? 0)
+  return Math.max(newest?.epoch ?? 0, tombstone?.epoch ?? 0)
 }
 
 /** Whether anything is left of epochs before this one. */
-export const hasEarlier = async (
+export const hasEarlierEpochs = async (
   { memories }: Collections,
   { vault, epoch }: Scope,
 ): Promise<boolean> =>
   (await memories
     .findOne(
       { vault: { $eq: vault }, epoch: { $gte: 0, $lt: epoch } },
-      { projection: { _id: 1 }, hint: byPlace, signal: deadline() },
+      { projection: { _id: 1 }, hint: partitionIndex, signal: deadline() },
     )
     .catch(refuseWhenUnreachable)) !== null
 
@@ -56,7 +56,7 @@ export async function sessionsStored(
   const rows = await memories
     .aggregate<{ _id: string; epoch: number; storedAt: Date }>(
       [
-        { $match: { ...within(scope), session: { $gt: '' } } },
+        { $match: { ...epochFilter(scope), session: { $gt: '' } } },
         {
           $group: {
             _id: '$session',
@@ -65,14 +65,14 @@ export async function sessionsStored(
           },
         },
       ],
-      { hint: byPlace, signal: deadline() },
+      { hint: partitionIndex, signal: deadline() },
     )
     .toArray()
     .catch(refuseWhenUnreachable)
   return rows.map(({ _id: session, ...rest }) => ({ session, ...rest }))
 }
 
-export type Waiting = {
+export type UnconsolidatedTotals = {
   rawUnits: number
   rawTokens: number
   tier2Count: number
@@ -83,23 +83,23 @@ export type Waiting = {
 /**
  * What of a vault waits to be consolidated.
  *
- * @param unsettled operations whose memories are not to be counted: they are when those are settled.
+ * @param unfinished operations whose memories are not to be counted: they are when those are settled.
  */
-export async function waitingIn(
+export async function countUnconsolidated(
   { memories }: Collections,
   scope: Scope,
-  unsettled: readonly string[],
-): Promise<Waiting> {
+  unfinished: readonly string[],
+): Promise<UnconsolidatedTotals> {
   const rows = await memories
     .aggregate<{ _id: number; count: number; tokens: number; importance: number }>(
       [
         {
           $match: {
-            ...within(scope),
+            ...epochFilter(scope),
             session: '',
             consolidated: false,
             tier: { $in: [1, 2] },
-            operation: { $nin: [...unsettled] },
+            operation: { $nin: [...unfinished] },
           },
         },
         {
@@ -111,7 +111,7 @@ export async function waitingIn(
           },
         },
       ],
-      { hint: byWaiting, signal: deadline() },
+      { hint: unconsolidatedIndex, signal: deadline() },
     )
     .toArray()
     .catch(refuseWhenUnreachable)
@@ -127,17 +127,17 @@ export async function waitingIn(
 }
 
 /** How many shared memories of a vault bear each set of tags. */
-export async function tagSetsStored(
+export async function countByTagSet(
   { memories }: Collections,
   scope: Scope,
 ): Promise<{ tagSet: string; memories: number }[]> {
   const rows = await memories
     .aggregate<{ _id: string; memories: number }>(
       [
-        { $match: { ...within(scope), tag_set: { $exists: true } } },
+        { $match: { ...epochFilter(scope), tag_set: { $exists: true } } },
         { $group: { _id: '$tag_set', memories: { $sum: 1 } } },
       ],
-      { hint: byTags, signal: deadline() },
+      { hint: tagSetIndex, signal: deadline() },
     )
     .toArray()
     .catch(refuseWhenUnreachable)
@@ -145,7 +145,7 @@ export async function tagSetsStored(
 }
 
 /** The days, in UTC, on which what is a tombstone of a vault now was buried. */
-export async function burialDays({ memories }: Collections, vault: string): Promise<string[]> {
+export async function tombstoneDays({ memories }: Collections, vault: string): Promise<string[]> {
   const rows = await memories
     .aggregate<{ _id: string }>(
       [
@@ -154,16 +154,16 @@ export async function burialDays({ memories }: Collections, vault: string): Prom
         },
         { $group: { _id: { $dateToString: { date: '$tomb_at', format: '%Y-%m-%d' } } } },
       ],
-      { hint: byPlace, signal: deadline() },
+      { hint: partitionIndex, signal: deadline() },
     )
     .toArray()
     .catch(refuseWhenUnreachable)
   return rows.map(({ _id }) => _id)
 }
 
-const within = ({ vault, epoch }: Scope): Filter<MemoryDocument> => ({
+const epochFilter = ({ vault, epoch }: Scope): Filter<MemoryDocument> => ({
   vault: { $eq: vault },
   epoch: { $eq: epoch },
 })
 
-const deadline = (): AbortSignal => AbortSignal.timeout(lookDeadlineMs)
+const deadline = (): AbortSignal => AbortSignal.timeout(readDeadlineMs)

@@ -1,11 +1,14 @@
-import type { StoredSession, Waiting } from '#shared/vault/restore/after-restore.mongo.ts'
+import type {
+  StoredSession,
+  UnconsolidatedTotals,
+} from '#shared/vault/restore/after-restore.mongo.ts'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 
 /** `unused`: as far as Postgres knows nothing was ever stored in it. */
 type ListedVault = { id: string; unused: boolean }
 
 /** A page of all vaults, in the order of their ids. */
-export async function vaultsPage(
+export async function listVaultsPage(
   query: Query,
   after: string,
   limit: number,
@@ -19,13 +22,13 @@ export async function vaultsPage(
 }
 
 /** A vault as Postgres was put back. */
-export type PutBack = {
+export type RestoredVault = {
   epoch: number
   /** The shared vault of an organization: it owes no consolidation, and its tags are counted. */
   shared: boolean
   /** It has been given up for good. */
   retired: boolean
-  waiting: Waiting
+  debt: UnconsolidatedTotals
   sessions: Record<string, number>
   /** Exchanges that are promised and not settled: what they store counts when they are. */
   exchanges: string[]
@@ -34,8 +37,11 @@ export type PutBack = {
 }
 
 /** How a vault stands; hold it meanwhile. */
-export async function putBack({ query }: Transaction, vault: string): Promise<PutBack> {
-  type Row = Omit<PutBack, 'waiting'> & Record<keyof Waiting, string>
+export async function readRestoredVault(
+  { query }: Transaction,
+  vault: string,
+): Promise<RestoredVault> {
+  type Row = Omit<RestoredVault, 'debt'> & Record<keyof UnconsolidatedTotals, string>
   const { rows } = await query<Row>(
     `select v.epoch, exists (select from orgs where vault = v.id) as shared,
             exists (
@@ -61,7 +67,7 @@ export async function putBack({ query }: Transaction, vault: string): Promise<Pu
   const { rawUnits, rawTokens, tier2Count, tier2Importance, tier2Tokens, ...row } = rows[0]!
   return {
     ...row,
-    waiting: {
+    debt: {
       rawUnits: Number(rawUnits),
       rawTokens: Number(rawTokens),
       tier2Count: Number(tier2Count),
@@ -72,25 +78,29 @@ export async function putBack({ query }: Transaction, vault: string): Promise<Pu
 }
 
 /** What a vault is found to be. */
-export type Found = {
+export type InspectedVault = {
   epoch: number
   /** Raised, so that what Postgres knows of its sessions is of before. */
-  raised: boolean
-  waiting: Waiting
+  isEpochRaised: boolean
+  debt: UnconsolidatedTotals
   sessions: readonly StoredSession[]
   /** Null where they are not counted. */
   tagSets: readonly { tagSet: string; memories: number }[] | null
   /** Epoch milliseconds, or null. */
   nextExpiry: number | null
-  burialDays: readonly string[]
+  tombstoneDays: readonly string[]
 }
 
 /**
  * Makes a vault what it was found to be. Its revision becomes one that it never had, so that no image of
  * it in memory stands, and it is looked at for memories without a vector of its embedding model.
  */
-export async function putRight({ query }: Transaction, vault: string, found: Found): Promise<void> {
-  const { waiting, nextExpiry } = found
+export async function repairVault(
+  { query }: Transaction,
+  vault: string,
+  inspected: InspectedVault,
+): Promise<void> {
+  const { debt, nextExpiry } = inspected
   await query(
     `update vaults set epoch = $2,
             revision = greatest(revision + 1, floor(extract(epoch from clock_timestamp()) * 1000)::bigint),
@@ -99,31 +109,31 @@ export async function putRight({ query }: Transaction, vault: string, found: Fou
      where id = $1`,
     [
       vault,
-      found.epoch,
-      waiting.rawUnits,
-      waiting.rawTokens,
-      waiting.tier2Count,
-      waiting.tier2Importance,
-      waiting.tier2Tokens,
+      inspected.epoch,
+      debt.rawUnits,
+      debt.rawTokens,
+      debt.tier2Count,
+      debt.tier2Importance,
+      debt.tier2Tokens,
       nextExpiry === null ? null : new Date(nextExpiry),
     ],
   )
   await query('delete from vault_changes where vault = $1', [vault])
   await query('update orgs set space = null where vault = $1', [vault])
-  if (found.raised) {
+  if (inspected.isEpochRaised) {
     await query('delete from sessions where vault = $1', [vault])
-    await query('delete from leases where vault = $1 and epoch < $2', [vault, found.epoch])
+    await query('delete from leases where vault = $1 and epoch < $2', [vault, inspected.epoch])
   }
-  await putSessions({ query }, vault, found.sessions)
+  await upsertSessions({ query }, vault, inspected.sessions)
   await query(
     `insert into burials (day, vault) select day, $1 from unnest($2::date[]) as item(day)
      on conflict do nothing`,
-    [vault, found.burialDays],
+    [vault, inspected.tombstoneDays],
   )
-  if (found.tagSets) await putTagSets({ query }, vault, found.tagSets)
+  if (inspected.tagSets) await replaceTagSets({ query }, vault, inspected.tagSets)
 }
 
-async function putSessions(
+async function upsertSessions(
   { query }: Transaction,
   vault: string,
   sessions: readonly StoredSession[],
@@ -145,7 +155,7 @@ async function putSessions(
   )
 }
 
-async function putTagSets(
+async function replaceTagSets(
   { query }: Transaction,
   vault: string,
   tagSets: readonly { tagSet: string; memories: number }[],
@@ -159,7 +169,7 @@ async function putTagSets(
 }
 
 /** What is of epochs before this one, of a vault or of a session of it, is swept from now on. */
-export async function sweepEarlier(
+export async function scheduleEarlierErasure(
   { query }: Transaction,
   { vault, session, epoch }: { vault: string; session: string | null; epoch: number },
 ): Promise<void> {

@@ -3,14 +3,14 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import t from 'tap'
 import type * as Client from '#api/client/client.ts'
-import { buildKey, testApi, workOn } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
+import { buildKey, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
 
 const root = fileURLToPath(new URL('../../..', import.meta.url))
-const backend = await testBackend(t)
-await workOn(backend)
+const backend = await createTestBackend(t)
+await startJobWorkers(backend)
 const key = await buildKey(backend)
-const { base } = await testApi(t, backend)
+const { base } = await startTestApi(t, backend)
 const folder = t.testdir()
 // `env`, because the test runner puts its loaders into every Node process it sees start.
 execFileSync(

@@ -1,8 +1,8 @@
 import t from 'tap'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
-import { answerOf, contract, type Route } from '#api/contract/contract.ts'
-import { document } from '#api/contract/document.ts'
+import { responseShape, contract, type Route } from '#api/contract/contract.ts'
+import { contractDocument } from '#api/contract/document.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import type { Shape } from '#shared/core/shape.ts'
 
@@ -142,7 +142,7 @@ t.test('every endpoint is there, and no other', async t => {
 t.test('the document is JSON Schema 2020-12, and every schema of it compiles', async t => {
   const ajv = new Ajv2020({ strict: true, allowUnionTypes: true, keywords: ['x-says'] })
   addFormats.default(ajv)
-  const { $id, $defs } = document
+  const { $id, $defs } = contractDocument
   t.equal(ajv.validateSchema({ $id, $defs }), true, JSON.stringify(ajv.errors))
   ajv.addSchema({ $id, $defs })
   for (const name of Object.keys($defs)) {
@@ -399,25 +399,25 @@ t.test('types and shapes agree: a checked body is typed', async t => {
 })
 
 t.test('answers: what an endpoint may say under a status', async t => {
-  const health = answerOf('GET', '/health', 200)
+  const health = responseShape('GET', '/health', 200)
   t.equal(refusalOf(health, { status: 'ok', timestamp: '2026-11-20T15:15:00Z' }), undefined)
   t.match(refusalOf(health, { status: 'ok' }), { message: 'timestamp is required' })
   t.match(refusalOf(health, { status: 'ok', timestamp: '2026-11-20T15:15:00Z', uptime: 1 }), {
     message: 'unknown field uptime',
   })
 
-  const refused = answerOf('POST', '/v1/memory/search', 401)
+  const refused = responseShape('POST', '/v1/memory/search', 401)
   t.equal(refusalOf(refused, { error: 'Invalid Memory Key' }), undefined)
   t.equal(refusalOf(refused, { error: 'Invalid Memory Key', hint: 'Send one' }), undefined)
   t.match(refusalOf(refused, { message: 'no' }), { reason: 'invalid' })
 
-  const checkout = answerOf('POST', '/v1/memory/consolidate/checkout', 200)
+  const checkout = responseShape('POST', '/v1/memory/consolidate/checkout', 200)
   const nothing = { batch_id: null, tier: 1, count: 0, message: 'Nothing to consolidate' }
   t.equal(refusalOf(checkout, nothing), undefined)
   t.equal(refusalOf(checkout, { ...nothing, count: 1 })?.reason, 'invalid')
 
-  t.throws(() => answerOf('POST', '/v1/memory/search', 404), /does not answer 404/)
-  t.throws(() => answerOf('POST', '/v1/memory/serach', 200), /is not in the contract/)
+  t.throws(() => responseShape('POST', '/v1/memory/search', 404), /does not answer 404/)
+  t.throws(() => responseShape('POST', '/v1/memory/serach', 200), /is not in the contract/)
 })
 
 t.test('the statuses the contract promises are among the refusals', async t => {

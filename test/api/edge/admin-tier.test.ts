@@ -1,17 +1,17 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { document } from '#api/contract/document.ts'
+import { contractDocument } from '#api/contract/document.ts'
 import { mintId } from '#shared/core/ids.ts'
-import { addShared } from '#shared/org/shared-memory.ts'
-import { testApi, type Client } from '#test/support/api.ts'
+import { addSharedMemories } from '#shared/org/write-shared-memories.ts'
+import { startTestApi, type TestClient } from '#test/support/api.ts'
 import { buildAdmin, buildOrg } from '#test/support/admin.ts'
-import { testBackend } from '#test/support/backend.ts'
+import { createTestBackend } from '#test/support/backend.ts'
 import { hostileText, hostileValue } from '#test/support/hostile.ts'
 
-const backend = await testBackend(t)
-const { base } = await testApi(t, backend)
+const backend = await createTestBackend(t)
+const { base } = await startTestApi(t, backend)
 
-const endpoints = Object.values(document.endpoints).filter(({ path }) =>
+const endpoints = Object.values(contractDocument.endpoints).filter(({ path }) =>
   path.startsWith('/v1/orgs'),
 )
 
@@ -39,13 +39,17 @@ type Ids = Record<string, string>
 const pathOf = (path: string, ids: Ids): string =>
   path.replaceAll(/:(\w+)/g, (_, name: string) => ids[name] ?? `no-${name}`)
 
-const ask = (client: Client, { method, path, operation }: (typeof endpoints)[number], ids: Ids) =>
+const ask = (
+  client: TestClient,
+  { method, path, operation }: (typeof endpoints)[number],
+  ids: Ids,
+) =>
   client.send(method, pathOf(path, ids), {
     ...(method !== 'GET' && method !== 'DELETE' && { body: bodies[operation] ?? {} }),
   })
 
 /** An organization with one of each thing that has an id. */
-async function furnished(): Promise<{ admin: Client; ids: Ids; keys: string[] }> {
+async function furnished(): Promise<{ admin: TestClient; ids: Ids; keys: string[] }> {
   const { admin, org, path, orgKey, email } = await buildOrg(backend, base)
   const role = (await admin.post(`${path}/roles`, { name: 'Own' })).body.role_id
   const tag = (await admin.post(`${path}/tags`, { label: 'own' })).body.tag_id
@@ -57,7 +61,7 @@ async function furnished(): Promise<{ admin: Client; ids: Ids; keys: string[] }>
     [org],
   )
   const place = { org, ...rows[0]! }
-  const { added } = await addShared(backend, place, {
+  const { added } = await addSharedMemories(backend, place, {
     operation: mintId(),
     actor: email,
     items: [
@@ -185,7 +189,7 @@ t.test('404: the ids of another admin, in the bytes of ids that nobody has', asy
 })
 
 /** Everything an organization can be asked for, as its owner sees it. */
-async function snapshotOf({ admin, ids }: { admin: Client; ids: Ids }): Promise<unknown[]> {
+async function snapshotOf({ admin, ids }: { admin: TestClient; ids: Ids }): Promise<unknown[]> {
   const { orgId } = ids
   const parts = ['', '/keys', '/roles', '/users', '/tags', '/instructions', '/memories', '/audit']
   return Promise.all(parts.map(async part => (await admin.get(`/v1/orgs/${orgId}${part}`)).body))

@@ -1,27 +1,27 @@
 import t from 'tap'
-import { hashOfKey, mintKey } from '#shared/access/key.ts'
-import { revokeKey } from '#shared/access/keys.postgres.ts'
-import { routes } from '#api/routes/index.ts'
+import { hashKey, mintKey } from '#shared/access/key.ts'
+import { revokeKey } from '#shared/access/memory-keys.postgres.ts'
+import { createRouter } from '#api/routes/index.ts'
 import { buildOrg } from '#test/support/admin.ts'
-import { buildKey, clientOf, testApi } from '#test/support/api.ts'
-import { testBackend, testConfig } from '#test/support/backend.ts'
-import { embeddingProvider } from '#test/support/provider.ts'
-import { envOf, start } from '#test/support/processes.ts'
-import { speakRaw } from '#test/support/raw.ts'
-import { until } from '#test/support/until.ts'
+import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
+import { createTestBackend, createTestConfig } from '#test/support/backend.ts'
+import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
+import { processEnvironment, startProcess } from '#test/support/processes.ts'
+import { sendRaw } from '#test/support/raw-http.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
 
-const config = await testConfig(t)
-const backend = await testBackend(t, { config })
+const config = await createTestConfig(t)
+const backend = await createTestBackend(t, { config })
 const key = await buildKey(backend, 'ada@example.com')
 const other = await buildKey(backend)
-const { base, send } = await testApi(t, backend)
+const { base, send } = await startTestApi(t, backend)
 const port = Number(new URL(base).port)
 
 const unknown = mintKey('vault')
 /** The status that a set of headers opens or closes the door with. */
 const knock = async (headers: Record<string, string>) =>
   (await send('GET', '/v1/memory/stats', { headers })).status
-const hashOf = (raw: string): Buffer => hashOfKey(config.keyPepper, raw)
+const hashOf = (raw: string): Buffer => hashKey(config.keyPepper, raw)
 const accountOf = async (raw: string): Promise<string> => {
   const { rows } = await backend.postgres.query<{ account: string }>(
     'select account from memory_keys where hash = $1',
@@ -87,10 +87,10 @@ t.test('401: no key, or not one of ours, or more than one', async t => {
 t.test('401: the same header twice with different keys', async t => {
   for (const name of ['Authorization: Bearer ', 'X-Memory-Key: ', 'x-api-key: ']) {
     const twice = (first: string, second: string) =>
-      speakRaw(
+      sendRaw(
         port,
         [`GET /v1/memory/stats HTTP/1.1\r\nHost: x\r\n${name}${first}\r\n${name}${second}\r\n\r\n`],
-        { enough: 1 },
+        { answersMax: 1 },
       )
     t.equal((await twice(key, other)).answers[0]?.status, 401, name)
     t.equal((await twice(other, `${key}:read`)).answers[0]?.status, 401, name)
@@ -146,8 +146,8 @@ t.test('401: wrong keys of every kind are answered alike', async t => {
 })
 
 t.test('a key that ends stops at the next request, on every process', async t => {
-  const elsewhere = await start(t, 'node api/index.ts', envOf(config))
-  const there = clientOf(elsewhere.base)
+  const elsewhere = await startProcess(t, 'node api/index.ts', processEnvironment(config))
+  const there = createTestClient(elsewhere.base)
   const stats = (client: typeof there, raw: string) =>
     client.get('/v1/memory/stats', { 'x-memory-key': raw })
 
@@ -172,7 +172,10 @@ t.test('a key that ends stops at the next request, on every process', async t =>
   t.equal(expiring.status, 201)
   t.equal((await stats(there, expiring.body.key)).status, 200, 'not yet')
   const begun = Date.now()
-  await until('it has expired', async () => (await stats(there, expiring.body.key)).status === 401)
+  await waitUntil(
+    'it has expired',
+    async () => (await stats(there, expiring.body.key)).status === 401,
+  )
   t.ok(Date.now() - begun < 1_700, 'within a second')
 })
 
@@ -262,18 +265,18 @@ t.test('no error repeats a key, wherever it was put', async t => {
 t.test(
   'logs hold neither keys nor texts, at debug level, through every route and error',
   async t => {
-    const provider = await embeddingProvider(t)
-    const env = envOf(config, {
+    const provider = await startEmbeddingProvider(t)
+    const env = processEnvironment(config, {
       LOG_LEVEL: 'debug',
       EMBEDDINGS: 'openai/text-embedding-canary',
       OPENAI_API_KEY: 'sk-canary-provider-key-0123456789',
       OPENAI_BASE_URL: provider.baseUrl,
     })
     const [web, worker] = await Promise.all([
-      start(t, 'node api/index.ts', env),
-      start(t, 'node workers/index.ts', env),
+      startProcess(t, 'node api/index.ts', env),
+      startProcess(t, 'node workers/index.ts', env),
     ])
-    const client = clientOf(web.base)
+    const client = createTestClient(web.base)
     const canaries = [
       'canary-said',
       'canary-asked',
@@ -301,7 +304,7 @@ t.test(
       `{"__proto__": "${content}"}`,
     ]
     const sent = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'])
-    for (const { methods, path } of routes(backend).stack) {
+    for (const { methods, path } of createRouter(backend).stack) {
       const pattern = typeof path === 'string' ? path : '/admin/queues'
       const filled = pattern.replaceAll(/\/:[A-Za-z]+/g, `/canary-id${other}`)
       for (const method of methods) {
@@ -337,7 +340,7 @@ t.test(
       { messages: [{ role: 'user', content }], embeddings },
       { 'x-api-key': key },
     )
-    await until(
+    await waitUntil(
       'the worker has failed once',
       () => worker.output().includes('ingest.failed'),
       20_000,

@@ -3,12 +3,12 @@ import type { AddressInfo } from 'node:net'
 import { deflateSync, gzipSync } from 'node:zlib'
 import { createApp } from '#api/edge/app.ts'
 import { createHttpServer } from '#api/edge/server.ts'
-import { buildKey, clientOf } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { speakRaw, type RawTalk } from '#test/support/raw.ts'
+import { buildKey, createTestClient } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { sendRaw, type RawResult } from '#test/support/raw-http.ts'
 
 const mebibyte = 1024 * 1024
-const backend = await testBackend(t)
+const backend = await createTestBackend(t)
 const key = await buildKey(backend)
 // Short enough to wait for, long enough for a busy machine.
 const server = createHttpServer(createApp(backend), {
@@ -19,7 +19,7 @@ const server = createHttpServer(createApp(backend), {
 await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
 t.teardown(() => server.drain(0))
 const { port } = server.address() as AddressInfo
-const { send, get, post, base } = clientOf(`http://127.0.0.1:${port}`, key)
+const { send, get, post, base } = createTestClient(`http://127.0.0.1:${port}`, key)
 
 const search = { query: 'kitten', limit: 3 }
 const json = JSON.stringify(search)
@@ -108,7 +108,9 @@ t.test('415: an encoding or a type that is not read, and no hang', async t => {
       t.match(answer.body, { error: /charset/, hint: /UTF-8/ })
     }
   }
-  const untyped = await speakRaw(port, [request('POST', '/v1/memory/search', json)], { enough: 1 })
+  const untyped = await sendRaw(port, [request('POST', '/v1/memory/search', json)], {
+    answersMax: 1,
+  })
   t.equal(untyped.answers[0]?.status, 415, 'a body without a type')
 })
 
@@ -197,8 +199,8 @@ t.test('413: a body of unknown length too, and the connection goes on', async t 
     announced: [request('POST', '/v1/memory/search', chunk.repeat(3), typed)],
   }
   for (const [name, bytes] of Object.entries(pieces)) {
-    const { answers, ms } = await speakRaw(port, [...bytes, request('GET', '/health')], {
-      enough: 2,
+    const { answers, ms } = await sendRaw(port, [...bytes, request('GET', '/health')], {
+      answersMax: 2,
     })
     t.same(
       answers.map(({ status }) => status),
@@ -234,10 +236,10 @@ t.test('session ids: at most 256 characters, no control characters, any language
     ['$where', 200],
     [Buffer.from('日記 🐈', 'utf8').toString('latin1'), 200],
   ] as const) {
-    const talk = await speakRaw(
+    const talk = await sendRaw(
       port,
       [request('POST', '/v1/memory/search', json, { ...typed, 'x-session-id': session })],
-      { enough: 1 },
+      { answersMax: 1 },
     )
     t.equal(talk.answers[0]?.status, status, JSON.stringify(session.slice(0, 20)))
     if (status === 400) t.match(JSON.parse(talk.answers[0]!.body).error, /X-Session-ID/)
@@ -361,7 +363,7 @@ const lines = (...all: string[]): string => `${all.join('\r\n')}\r\n`
 function checkTalk(
   t: Test,
   name: string,
-  { answers, ms }: RawTalk,
+  { answers, ms }: RawResult,
   statuses: readonly number[],
 ): void {
   t.same(
@@ -447,9 +449,9 @@ t.test('raw sockets: what is not HTTP gets a status and a JSON body', async t =>
     'odd expectation': [lines('GET /health HTTP/1.1', 'Host: x', 'Expect: a miracle', '', ''), 417],
   }
   for (const [name, [bytes, status]] of Object.entries(cases)) {
-    const talk = await speakRaw(port, [bytes])
+    const talk = await sendRaw(port, [bytes])
     checkTalk(t, name, talk, [status])
-    t.ok(talk.closed, `${name}: the connection is closed`)
+    t.ok(talk.closedByServer, `${name}: the connection is closed`)
   }
 })
 
@@ -471,7 +473,7 @@ t.test('raw sockets: odd targets and versions that are HTTP nonetheless', async 
     'a method with a body it should not have': [request('GET', '/health', '{}', typed), 200],
   }
   for (const [name, [bytes, status]] of Object.entries(cases)) {
-    checkTalk(t, name, await speakRaw(port, [bytes], { enough: 1 }), [status])
+    checkTalk(t, name, await sendRaw(port, [bytes], { answersMax: 1 }), [status])
   }
 })
 
@@ -492,9 +494,12 @@ t.test('raw sockets: who is slow is hung up on with 408', async t => {
   }
   await Promise.all(
     Object.entries(cases).map(async ([name, pieces]) => {
-      const talk = await speakRaw(port, pieces, { pauseMs: 20, withinMs: 6_000 })
+      const talk = await sendRaw(port, pieces, { pauseMs: 20, timeoutMs: 6_000 })
       checkTalk(t, name, { ...talk, ms: 0 }, [408])
-      t.ok(talk.closed && talk.ms < 5_000, `${name}: closed after ${Math.round(talk.ms)} ms`)
+      t.ok(
+        talk.closedByServer && talk.ms < 5_000,
+        `${name}: closed after ${Math.round(talk.ms)} ms`,
+      )
     }),
   )
 })
@@ -502,15 +507,15 @@ t.test('raw sockets: who is slow is hung up on with 408', async t => {
 t.test(
   'raw sockets: requests in one go are answered in order, the last word being ours',
   async t => {
-    const many = await speakRaw(port, [post200.repeat(20)], { enough: 20 })
+    const many = await sendRaw(port, [post200.repeat(20)], { answersMax: 20 })
     checkTalk(t, 'pipelined', many, Array<number>(20).fill(200))
     const mixed =
       request('GET', '/nothing') + post200 + request('POST', '/v1/memory/search', '{', typed)
-    checkTalk(t, 'mixed', await speakRaw(port, [mixed], { enough: 3 }), [404, 200, 400])
-    const broken = await speakRaw(port, [`${post200}${post200}rubbish\r\n\r\n`])
+    checkTalk(t, 'mixed', await sendRaw(port, [mixed], { answersMax: 3 }), [404, 200, 400])
+    const broken = await sendRaw(port, [`${post200}${post200}rubbish\r\n\r\n`])
     checkTalk(t, 'good, good, rubbish', broken, [200, 200, 400])
-    t.ok(broken.closed)
-    const late = await speakRaw(port, [post200, 'rubbish\r\n\r\n'], { pauseMs: 100 })
+    t.ok(broken.closedByServer)
+    const late = await sendRaw(port, [post200, 'rubbish\r\n\r\n'], { pauseMs: 100 })
     checkTalk(t, 'rubbish after an answer', late, [200, 400])
   },
 )
@@ -519,19 +524,14 @@ t.test(
   'raw sockets: a client that stops half-way gets an answer or a closed connection',
   async t => {
     const half = { halfClose: true }
-    checkTalk(
-      t,
-      'in the headers',
-      await speakRaw(port, ['GET /health HTTP/1.1\r\nHo'], half),
-      [400],
-    )
-    const inBody = await speakRaw(port, [post200.slice(0, -4)], half)
+    checkTalk(t, 'in the headers', await sendRaw(port, ['GET /health HTTP/1.1\r\nHo'], half), [400])
+    const inBody = await sendRaw(port, [post200.slice(0, -4)], half)
     checkTalk(t, 'in the body', inBody, [400])
     // Whoever closes its side has hung up: a proxied call must not go on for nobody.
-    const after = await speakRaw(port, [post200], half)
-    t.ok(after.closed && after.ms < 2_000, 'after a whole request the connection is closed')
-    const silent = await speakRaw(port, [], half)
-    t.ok(silent.closed && silent.answers.length === 0, 'who says nothing hears nothing')
+    const after = await sendRaw(port, [post200], half)
+    t.ok(after.closedByServer && after.ms < 2_000, 'after a whole request the connection is closed')
+    const silent = await sendRaw(port, [], half)
+    t.ok(silent.closedByServer && silent.answers.length === 0, 'who says nothing hears nothing')
   },
 )
 
@@ -541,7 +541,7 @@ t.test('raw sockets: Expect: 100-continue', async t => {
     'content-length': String(json.length),
     expect: '100-continue',
   })
-  const talk = await speakRaw(port, [head, json], { pauseMs: 50, enough: 2 })
+  const talk = await sendRaw(port, [head, json], { pauseMs: 50, answersMax: 2 })
   checkTalk(t, 'go on, then the answer', talk, [100, 200])
 })
 

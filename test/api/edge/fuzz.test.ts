@@ -3,23 +3,23 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import fc from 'fast-check'
 import t from 'tap'
-import { document, type Endpoint } from '#api/contract/document.ts'
+import { contractDocument, type Endpoint } from '#api/contract/document.ts'
 import { contract, type Route } from '#api/contract/contract.ts'
-import { routes } from '#api/routes/index.ts'
+import { createRouter } from '#api/routes/index.ts'
 import { providerNames } from '#shared/core/provider-registry.ts'
-import { wellFormed } from '#shared/core/sanitize-text.ts'
+import { sanitizeJson } from '#shared/core/sanitize-text.ts'
 import { buildOrg } from '#test/support/admin.ts'
 import { buildKey } from '#test/support/api.ts'
-import { testBackend, testConfig } from '#test/support/backend.ts'
+import { createTestBackend, createTestConfig } from '#test/support/backend.ts'
 import { checkAnswer } from '#test/support/contract.ts'
 import {
-  fuzzClient,
-  requestsTo,
+  createFuzzClient,
+  fuzzRequests,
   type FuzzAnswer,
   type FuzzRequest,
 } from '#test/support/fuzz-requests.ts'
-import { envOf, start } from '#test/support/processes.ts'
-import { until } from '#test/support/until.ts'
+import { processEnvironment, startProcess } from '#test/support/processes.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
 
 /** `FUZZ_SEED` tries other requests, `FUZZ_RUNS` more of them for each route. */
 const seed = Number(process.env.FUZZ_SEED ?? 20_261_120)
@@ -29,8 +29,8 @@ const answerWithinMs = 2_000
 const atOnce = 4
 
 t.setTimeout(0)
-const config = await testConfig(t)
-const backend = await testBackend(t, { config })
+const config = await createTestConfig(t)
+const backend = await createTestBackend(t, { config })
 /** A provider that knows no model and no key: a request that gets as far is over, with its 401 or 502. */
 const provider = createServer((request, response) => {
   request.resume()
@@ -45,18 +45,22 @@ const strangers = Object.fromEntries(
   providerNames.map(name => [`${name.toUpperCase()}_BASE_URL`, `http://127.0.0.1:${port}/v1`]),
 )
 const [web, worker] = await Promise.all([
-  start(t, 'node api/index.ts', envOf(config, { LOG_LEVEL: 'warn', ...strangers })),
-  start(t, 'node workers/index.ts', envOf(config, { LOG_LEVEL: 'warn' })),
+  startProcess(
+    t,
+    'node api/index.ts',
+    processEnvironment(config, { LOG_LEVEL: 'warn', ...strangers }),
+  ),
+  startProcess(t, 'node workers/index.ts', processEnvironment(config, { LOG_LEVEL: 'warn' })),
 ])
-const client = fuzzClient(web.base, answerWithinMs)
+const client = createFuzzClient(web.base, answerWithinMs)
 t.teardown(client.close)
 
 const served = new Set(
-  routes(backend).stack.flatMap(({ methods, path }) =>
+  createRouter(backend).stack.flatMap(({ methods, path }) =>
     methods.map(one => `${one} ${String(path)}`),
   ),
 )
-const endpoints = Object.values(document.endpoints).filter(({ method, path }) =>
+const endpoints = Object.values(contractDocument.endpoints).filter(({ method, path }) =>
   served.has(`${method} ${path}`),
 )
 
@@ -98,7 +102,9 @@ function check(
     checkAnswer(endpoint.method, asked.target, status, body)
   }
   const fault =
-    asked.plain && endpoint.body && !endpoint.body.lines ? bodyFault(endpoint, asked) : null
+    asked.isDeterministic && endpoint.body && !endpoint.body.lines
+      ? bodyFault(endpoint, asked)
+      : null
   if (fault && status !== 400 && status !== 404) throw new Error(`${status}, but ${fault}`)
 }
 
@@ -115,7 +121,7 @@ function bodyFault({ method, path }: Endpoint, { body }: FuzzRequest): string | 
   }
   try {
     const text = Buffer.from(body ?? '').toString('utf8')
-    shape!.check(text === '' ? {} : wellFormed(JSON.parse(text)))
+    shape!.check(text === '' ? {} : sanitizeJson(JSON.parse(text)))
     return null
   } catch (error) {
     return (error as Error).message
@@ -129,7 +135,7 @@ async function fire(endpoint: Endpoint, half: number): Promise<void> {
   let key = team ? team.key : await buildKey(backend)
   const numRuns = Math.ceil((endpoint.body ? runs : runs / 8) / 2)
   await fc.assert(
-    fc.asyncProperty(requestsTo(endpoint), async asked => {
+    fc.asyncProperty(fuzzRequests(endpoint), async asked => {
       const headers = { authorization: `Bearer ${key}`, ...asked.headers }
       // Half of the time an organization that is there: what is behind it is tried too.
       const target =
@@ -191,7 +197,7 @@ t.test('what was accepted can be stored, all of it, at the first try', async t =
       `select kind, state, count(*)::int n from operations
        where state in ('accepted', 'running') group by kind, state`,
     )
-  await until(
+  await waitUntil(
     'every operation is settled',
     async () => (await unsettled()).rowCount === 0,
     30_000,

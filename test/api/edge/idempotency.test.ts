@@ -1,18 +1,18 @@
 import t from 'tap'
-import { createAwait } from '#shared/operations/await-operation.ts'
+import { createOperationWaiter } from '#shared/operations/operation-waiter.ts'
 import { openPostgres } from '#shared/storage/postgres/connect.ts'
 import { Refusal } from '#shared/core/errors.ts'
-import { buildKey, clientOf, testApi, workOn } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
+import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
 
-const backend = await testBackend(t)
+const backend = await createTestBackend(t)
 const key = await buildKey(backend)
-const api = await testApi(t, backend, key)
+const api = await startTestApi(t, backend, key)
 
 /** The database is away for a moment, once, when a request that has promised its work looks after it. */
 let isAway = false
 const postgres = openPostgres(backend.config.databaseUrl, { max: 2, onError: () => {} })
-const operations = createAwait({
+const operations = createOperationWaiter({
   ...postgres,
   async query(text, values, name) {
     if (name !== 'operations.state' || !isAway) return postgres.query(text, values, name)
@@ -24,7 +24,7 @@ t.teardown(async () => {
   await operations.close()
   await postgres.close()
 })
-const shaken = await testApi(t, { ...backend, operations }, key)
+const shaken = await startTestApi(t, { ...backend, operationWaiter: operations }, key)
 const exchange = { messages: [{ role: 'user', content: 'water the tomatoes' }] }
 
 const ingest = (idempotency: string, body: object = exchange, client = api) =>
@@ -57,7 +57,7 @@ t.test('400: the same key with another body, query or session', async t => {
 
 t.test('keys of one client mean nothing to another, nor on another route', async t => {
   const before = await count()
-  const stranger = clientOf(api.base, await buildKey(backend))
+  const stranger = createTestClient(api.base, await buildKey(backend))
   t.equal((await ingest('one', exchange, stranger)).status, 202)
   t.equal(await count(), before + 1)
   t.equal((await api.post('/v1/keys', {}, { 'idempotency-key': 'one' })).status, 201)
@@ -109,7 +109,7 @@ t.test('50 keys raced 20 times each: every one is executed once', async t => {
 })
 
 t.test('503, then the first answer: what was promised is not promised again', async t => {
-  const paying = clientOf(shaken.base, await buildKey(backend))
+  const paying = createTestClient(shaken.base, await buildKey(backend))
   const ask = () =>
     paying.post('/v1/memory/ingest?wait=true', exchange, { 'idempotency-key': 'shaken' })
   const before = await count()
@@ -117,7 +117,7 @@ t.test('503, then the first answer: what was promised is not promised again', as
   t.equal((await ask()).status, 503)
   t.equal(await count(), before + 1, 'the work was promised by then')
 
-  await workOn(backend, 'ingest')
+  await startJobWorkers(backend, 'ingest')
   const again = await ask()
   t.equal(again.status, 200)
   t.equal(await count(), before + 1)
@@ -127,8 +127,8 @@ t.test('503, then the first answer: what was promised is not promised again', as
 })
 
 t.test('503, then the outcome: a clearing sent again takes nothing that came since', async t => {
-  const client = clientOf(shaken.base, await buildKey(backend))
-  await workOn(backend, 'clear')
+  const client = createTestClient(shaken.base, await buildKey(backend))
+  await startJobWorkers(backend, 'clear')
   await client.post('/v1/memory/ingest?wait=true', exchange)
   const clear = () =>
     client.send('DELETE', '/v1/memory', { headers: { 'idempotency-key': 'empty it' } })
@@ -155,7 +155,7 @@ t.test('after a 503 the key is for the same request only', async t => {
 
 /** A vault whose account has so many tokens left. */
 const clientWith = async (balance: number | null) => {
-  const client = clientOf(shaken.base, await buildKey(backend))
+  const client = createTestClient(shaken.base, await buildKey(backend))
   const setBalance = (left: number | null, card: string | null = 'card') =>
     backend.postgres.query(
       `update accounts set balance = $1, payment_method = $2
@@ -186,7 +186,7 @@ t.test('a request that failed behind its promise is no matter of the balance any
 })
 
 t.test('200 again, and not 402: the card of an upload is gone', async t => {
-  await workOn(backend, 'upload')
+  await startJobWorkers(backend, 'upload')
   const client = await clientWith(null)
   const upload = (idempotency: string) =>
     client.send('POST', '/v1/memory/upload', {

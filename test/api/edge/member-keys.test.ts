@@ -1,14 +1,31 @@
 import t from 'tap'
 import { Client as McpClient, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { buildOrg } from '#test/support/admin.ts'
-import { buildKey, clientOf, testApi, workOn, type Answer } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
+import {
+  buildKey,
+  createTestClient,
+  startTestApi,
+  startJobWorkers,
+  type TestAnswer,
+} from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
 
 // What the key of a member reaches, and what it does not, over every way in.
-const backend = await testBackend(t)
-const { base } = await testApi(t, backend)
-const { base: there } = await testApi(t, await testBackend(t, { config: backend.config }))
-await workOn(backend, 'ingest', 'delete-ids', 'copy-chunk', 'clear', 'commit-apply', 'reembed')
+const backend = await createTestBackend(t)
+const { base } = await startTestApi(t, backend)
+const { base: there } = await startTestApi(
+  t,
+  await createTestBackend(t, { config: backend.config }),
+)
+await startJobWorkers(
+  backend,
+  'ingest',
+  'delete-ids',
+  'copy-chunk',
+  'clear',
+  'commit-apply',
+  'reembed',
+)
 
 const { admin, path, org, orgKey, email } = await buildOrg(backend, base)
 const { body: role } = await admin.post(`${path}/roles`, { name: 'Money', allowed_tags: ['money'] })
@@ -17,7 +34,7 @@ const memberKey = async (name: string, role_ids: string[] = []): Promise<string>
   return (await admin.post(`${path}/keys`, { team_member_id: name })).body.key_id
 }
 const annKey = await memberKey('ann', [role.role_id])
-const [ann, bob] = [clientOf(base, annKey), clientOf(base, await memberKey('bob'))]
+const [ann, bob] = [createTestClient(base, annKey), createTestClient(base, await memberKey('bob'))]
 const { body: seeded } = await admin.post(`${path}/memories`, {
   items: [
     { text: 'the canary budget of the launch is seven', tags: ['money'] },
@@ -30,7 +47,7 @@ const [money, open, people] = ids
 const shared = async (): Promise<unknown> => (await admin.get(`${path}/memories`)).body.items
 const before = await shared()
 
-const found = ({ body }: Answer): string[] =>
+const found = ({ body }: TestAnswer): string[] =>
   body.memories.map((row: { id: string }) => row.id).toSorted()
 const asked = { query: 'the canary of the launch', limit: 10 }
 
@@ -71,7 +88,10 @@ t.test('the shared memory is asked, and never listed, taken along or changed', a
     if (/edit|inspect/.test(route)) t.equal(answer.status, 404, what)
   }
   t.match(await ann.get('/v1/memory/stats'), { body: { memories: 0 } })
-  t.same((await clientOf(base, elsewhere).get('/v1/memory/list?search=canary')).body.items, [])
+  t.same(
+    (await createTestClient(base, elsewhere).get('/v1/memory/list?search=canary')).body.items,
+    [],
+  )
   t.strictSame(await shared(), before, 'and all of it is as it was')
   t.strictSame(found(await ann.post('/v1/memory/search', asked)), [money, open].toSorted())
   for (const query of [undefined, 'launch']) {
@@ -96,7 +116,7 @@ t.test('401, 403: nothing of the account or of the organization', async t => {
   ]
   for (const key of [annKey, orgKey, `${annKey}:read`]) {
     for (const [status, method, route, body] of requests) {
-      const answer = await clientOf(base, key).send(method, route, {
+      const answer = await createTestClient(base, key).send(method, route, {
         ...(body && { body }),
         headers: { 'x-admin-email': email },
       })
@@ -107,7 +127,7 @@ t.test('401, 403: nothing of the account or of the organization', async t => {
 
 t.test('an answer that was kept goes with the right to see it, on every process', async t => {
   const again = { 'idempotency-key': 'the same' }
-  const [here, elsewhere] = [base, there].map(url => clientOf(url, annKey))
+  const [here, elsewhere] = [base, there].map(url => createTestClient(url, annKey))
   const answers = () =>
     Promise.all([here!, elsewhere!].map(client => client.post('/v1/memory/search', asked, again)))
   const first = await here!.post('/v1/memory/search', asked, again)
@@ -131,7 +151,7 @@ t.test('400: the key of an organization is nowhere to copy to', async t => {
     const answer = await bob.post('/v1/memory/transfer', { destination_key: orgKey, dry_run })
     t.match(answer, { status: 400, body: { error: /destination_key/ } })
   }
-  const nobody = clientOf(base, orgKey)
+  const nobody = createTestClient(base, orgKey)
   t.strictSame(found(await nobody.post('/v1/memory/search', asked)), [open])
   t.match(await nobody.post('/v1/memory/ingest', { messages: [] }), { status: 403 })
   t.match(await bob.post('/v1/memory/transfer', { destination_key: annKey }), {

@@ -1,20 +1,20 @@
 import t from 'tap'
-import { document } from '#api/contract/document.ts'
-import { routes } from '#api/routes/index.ts'
-import { buildKey, clientOf, testApi } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { isPage } from '#test/support/contract.ts'
+import { contractDocument } from '#api/contract/document.ts'
+import { createRouter } from '#api/routes/index.ts'
+import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { isOutsideContract } from '#test/support/contract.ts'
 
-const backend = await testBackend(t)
-const api = await testApi(t, backend, await buildKey(backend))
-const anonymous = clientOf(api.base)
+const backend = await createTestBackend(t)
+const api = await startTestApi(t, backend, await buildKey(backend))
+const anonymous = createTestClient(api.base)
 
-const served = routes(backend)
-  .stack.filter(({ path }) => typeof path === 'string' && !isPage(path))
+const served = createRouter(backend)
+  .stack.filter(({ path }) => typeof path === 'string' && !isOutsideContract(path))
   .flatMap(({ path, methods }) =>
     methods.filter(method => method !== 'HEAD').map(method => ({ method, path: String(path) })),
   )
-const contract = Object.values(document.endpoints)
+const contract = Object.values(contractDocument.endpoints)
 const filled = (path: string): string =>
   path.replaceAll(/\/:[A-Za-z]+/g, '/mk_abcdefghijklmnopqrstuv')
 

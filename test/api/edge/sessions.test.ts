@@ -1,33 +1,43 @@
 import t from 'tap'
-import { buildKey, clientOf, testApi, workOn, type Client } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
+import {
+  buildKey,
+  createTestClient,
+  startTestApi,
+  startJobWorkers,
+  type TestClient,
+} from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
 
 t.setTimeout(120_000)
 
-const backend = await testBackend(t)
-await workOn(backend)
-const api = await testApi(t, backend)
+const backend = await createTestBackend(t)
+await startJobWorkers(backend)
+const api = await startTestApi(t, backend)
 
 const inCore = 'the piano stands in the hall'
 const inLesson = 'the piano teacher wants scales'
 const inShop = 'the piano shop closes at six'
 
-const tell = (client: Client, content: string, session?: string) =>
+const tell = (client: TestClient, content: string, session?: string) =>
   client.post(
     '/v1/memory/ingest?wait=true',
     { messages: [{ role: 'user', content }] },
     session === undefined ? {} : { 'x-session-id': session },
   )
 
-async function toldClient(): Promise<Client> {
-  const client = clientOf(api.base, await buildKey(backend))
+async function toldClient(): Promise<TestClient> {
+  const client = createTestClient(api.base, await buildKey(backend))
   await tell(client, inCore)
   await tell(client, inLesson, 'lesson')
   await tell(client, inShop, 'shop')
   return client
 }
 
-const textsIn = async (client: Client, session?: string, body: object = {}): Promise<string[]> => {
+const textsIn = async (
+  client: TestClient,
+  session?: string,
+  body: object = {},
+): Promise<string[]> => {
   const headers = session === undefined ? {} : { 'x-session-id': session }
   const asked = { query: 'where is the piano', limit: 50, ...body }
   const answer = await client.post('/v1/memory/search', asked, headers)
@@ -124,7 +134,7 @@ t.test('200: clearing a session leaves the core vault and other sessions', async
 })
 
 t.test('200: any name is a session of its own', async t => {
-  const client = clientOf(api.base, await buildKey(backend))
+  const client = createTestClient(api.base, await buildKey(backend))
   const names = ['core', 'null', '0', ' x', 'Lesson', 'lesson', 'größe', '试', '__proto__', '$ne']
   for (const session_id of names) {
     const messages = [{ role: 'user', content: `the piano of ${session_id}` }]
@@ -140,7 +150,7 @@ t.test('200: any name is a session of its own', async t => {
 })
 
 t.test('400: what is no session', async t => {
-  const client = clientOf(api.base, await buildKey(backend))
+  const client = createTestClient(api.base, await buildKey(backend))
   for (const session_id of ['', 'a\nb', 'x'.repeat(257), 7, null]) {
     const answer = await client.post('/v1/memory/search', { query: 'x', limit: 1, session_id })
     t.match(answer, { status: 400, body: { error: /session_id/ } }, JSON.stringify(session_id))

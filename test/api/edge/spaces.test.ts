@@ -1,15 +1,21 @@
 import t from 'tap'
-import { buildKey, clientOf, testApi, workOn, type Client } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { embeddingProvider } from '#test/support/provider.ts'
-import { documentsOf } from '#test/support/vault.ts'
+import {
+  buildKey,
+  createTestClient,
+  startTestApi,
+  startJobWorkers,
+  type TestClient,
+} from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
+import { readDocuments } from '#test/support/insert-memories.ts'
 
 t.setTimeout(120_000)
 
-const provider = await embeddingProvider(t)
-const backend = await testBackend(t, { env: { OLLAMA_BASE_URL: provider.baseUrl } })
-await workOn(backend)
-const api = await testApi(t, backend)
+const provider = await startEmbeddingProvider(t)
+const backend = await createTestBackend(t, { env: { OLLAMA_BASE_URL: provider.baseUrl } })
+await startJobWorkers(backend)
+const api = await startTestApi(t, backend)
 
 const model = 'ollama/double'
 const inHeader = { 'x-embedding-model': model }
@@ -17,20 +23,20 @@ const messages = (content: string) => [{ role: 'user', content }]
 
 /** The vault spaces of each memory, by its text. */
 const spacesOf = async (key: string) => {
-  const documents = await documentsOf(backend, key)
+  const documents = await readDocuments(backend, key)
   return Object.fromEntries(documents.map(({ text, vectors }) => [text, Object.keys(vectors)]))
 }
 
-const textsIn = async (client: Client, body: object = {}, headers = {}): Promise<string[]> => {
+const textsIn = async (client: TestClient, body: object = {}, headers = {}): Promise<string[]> => {
   const asked = { query: 'the violin', limit: 50, ...body }
   const answer = await client.post('/v1/memory/search', asked, headers)
   return answer.body.memories.map((row: { content: string }) => row.content).toSorted()
 }
 
 /** A vault with a memory in each of two spaces. */
-async function toldKey(): Promise<{ key: string; client: Client }> {
+async function toldKey(): Promise<{ key: string; client: TestClient }> {
   const key = await buildKey(backend)
-  const client = clientOf(api.base, key)
+  const client = createTestClient(api.base, key)
   const path = '/v1/memory/ingest?wait=true'
   await client.post(path, { messages: messages('the violin of the usual space') })
   await client.post(path, {
@@ -95,13 +101,16 @@ t.test('200: transfer and graft copy the space they name into the same space', a
     })
     t.match(await client.post(path, asked, inHeader), { body: { deduped_or_skipped: 1 } })
     t.match(await client.post(path, asked), { body: { copied: 1, deduped_or_skipped: 0 } })
-    t.equal((await textsIn(clientOf(api.base, destination), { embeddings: model })).length, 1)
+    t.equal(
+      (await textsIn(createTestClient(api.base, destination), { embeddings: model })).length,
+      1,
+    )
   }
 })
 
 t.test('200: an upload lands in the space it names', async t => {
   const key = await buildKey(backend)
-  const answer = await clientOf(api.base, key).send('POST', '/v1/memory/upload', {
+  const answer = await createTestClient(api.base, key).send('POST', '/v1/memory/upload', {
     body: JSON.stringify({ content: 'the violin in a file' }),
     headers: { 'content-type': 'application/x-ndjson', ...inHeader },
   })

@@ -1,12 +1,12 @@
 import t, { type Test } from 'tap'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
-import { buildKey, clientOf, testApi, workOn } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
+import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
 
-const backend = await testBackend(t)
-await workOn(backend)
+const backend = await createTestBackend(t)
+await startJobWorkers(backend)
 const key = await buildKey(backend)
-const { base } = await testApi(t, backend)
+const { base } = await startTestApi(t, backend)
 
 async function connect(t: Test, apiKey: string): Promise<Client> {
   const client = new Client({ name: 'test', version: '1.0.0' })
@@ -130,9 +130,9 @@ t.test('401: nothing without a valid key, and not with one revoked', async t => 
   t.equal(response.status, 401)
   t.match(response.headers.get('www-authenticate'), /Bearer/)
   await t.rejects(connect(t, 'mk_00000000000000000000000000000000'))
-  const { body } = await clientOf(base, key).post('/v1/keys')
+  const { body } = await createTestClient(base, key).post('/v1/keys')
   const client = await connect(t, body.key)
-  await clientOf(base, body.key).post('/v1/keys/rotate')
+  await createTestClient(base, body.key).post('/v1/keys/rotate')
   await t.rejects(client.callTool({ name: 'stats', arguments: {} }))
 })
 

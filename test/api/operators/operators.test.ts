@@ -1,23 +1,23 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { createCredentials } from '#scripts/bootstrap.ts'
+import { createCredentials } from '#scripts/create-credentials.ts'
 import { operatorEmail } from '#shared/access/operator.ts'
-import { buildKey, testApi, workOn } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { until } from '#test/support/until.ts'
+import { buildKey, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
 
-const backend = await testBackend(t)
-await workOn(backend)
+const backend = await createTestBackend(t)
+await startJobWorkers(backend)
 const key = await buildKey(backend)
-const api = await testApi(t, backend, key)
+const api = await startTestApi(t, backend, key)
 
 const adminOf = async (email: string): Promise<string> => {
   const made = await backend.postgres.transaction(tx =>
     createCredentials(tx, backend.config.keyPepper, {
       email,
       keyName: 'Key',
-      keyDays: null,
-      adminDays: 1,
+      keyLifetimeDays: null,
+      adminLifetimeDays: 1,
       paymentMethod: null,
       balance: null,
     }),
@@ -93,7 +93,7 @@ t.test('503: not ready before the release step has run', async t => {
   )
   // A look is kept for a moment.
   const isReady = async () => (await api.get('/health/ready')).status === 200
-  await until('it is seen', async () => !(await isReady()))
+  await waitUntil('it is seen', async () => !(await isReady()))
   t.match((await api.get('/health/ready')).body, {
     error: new RegExp(`migrations: .*${rows[0]!.name}`),
   })
@@ -101,7 +101,7 @@ t.test('503: not ready before the release step has run', async t => {
     rows[0]!.name,
     rows[0]!.run_on,
   ])
-  await until('it is ready again', isReady)
+  await waitUntil('it is ready again', isReady)
   t.pass('ready again')
 })
 

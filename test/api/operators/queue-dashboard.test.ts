@@ -2,12 +2,12 @@ import t from 'tap'
 import { operatorEmail } from '#shared/access/operator.ts'
 import { noBrowser, openBrowser, openTab, picture, settled } from '#test/console/browser.ts'
 import { buildAdmin } from '#test/support/admin.ts'
-import { testApi } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
+import { startTestApi } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
 
 const skip = noBrowser
-const backend = await testBackend(t)
-const { base } = await testApi(t, backend)
+const backend = await createTestBackend(t)
+const { base } = await startTestApi(t, backend)
 const { key } = await buildAdmin(backend, operatorEmail(backend.config))
 const authorization = `Basic ${Buffer.from(`anyone:${key}`).toString('base64')}`
 

@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { presentDebt, presentDebtHeader } from '#api/present/debt.ts'
-import type { KeyRow } from '#shared/access/keys.postgres.ts'
-import { debtOf } from '#shared/vault/consolidate/debt.ts'
+import type { KeyRow } from '#shared/access/memory-keys.postgres.ts'
+import { reflectionDebt } from '#shared/vault/consolidate/debt.ts'
 
 /** The counters of a vault; nothing else of a key's row is looked at. */
-const owing = (rawTokens: number): ReturnType<typeof debtOf> =>
-  debtOf({
+const owing = (rawTokens: number): ReturnType<typeof reflectionDebt> =>
+  reflectionDebt({
     rawUnits: 1,
     rawTokens,
     tier2Count: 0,

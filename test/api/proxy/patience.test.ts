@@ -1,18 +1,18 @@
 import t from 'tap'
 import { readConfig } from '#shared/core/config.ts'
-import { buildKey, testApi } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { answersJson, silent, stallsAfter } from '#test/support/model-provider/answers.ts'
-import { completion, streamed } from '#test/support/chat-stream.ts'
-import { modelProvider, providerKey } from '#test/support/model-provider.ts'
+import { buildKey, startTestApi } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { respondJson, neverRespond, stallAfter } from '#test/support/model-provider/answers.ts'
+import { chatCompletion, chatCompletionEvents } from '#test/support/chat-stream.ts'
+import { startModelProvider, providerKey } from '#test/support/model-provider.ts'
 
 /** How long the service waits for a provider. */
 
-const provider = await modelProvider(t)
+const provider = await startModelProvider(t)
 
 async function asker(env: Record<string, string>) {
-  const backend = await testBackend(t, { env: { ...provider.env, ...env } })
-  const { base } = await testApi(t, backend)
+  const backend = await createTestBackend(t, { env: { ...provider.env, ...env } })
+  const { base } = await startTestApi(t, backend)
   const key = await buildKey(backend)
   return (stream: boolean) =>
     fetch(`${base}/v1/chat/completions`, {
@@ -50,7 +50,7 @@ t.test('as long as the official clients wait, unless the operator says otherwise
 
 t.test('502: an answer that does not begin in time', async t => {
   const begun = performance.now()
-  provider.next(silent)
+  provider.respondNext(neverRespond)
   const response = await hasty(false)
   t.equal(response.status, 502)
   t.match(await response.json(), { error: 'openai did not answer in time' })
@@ -58,15 +58,15 @@ t.test('502: an answer that does not begin in time', async t => {
 })
 
 t.test('200: one that takes longer than the next piece may', async t => {
-  provider.next(async (seen, answer) => {
+  provider.respondNext(async (seen, answer) => {
     await new Promise(resolve => setTimeout(resolve, 1_500))
-    await answersJson(completion('At last.'))(seen, answer)
+    await respondJson(chatCompletion('At last.'))(seen, answer)
   })
   t.equal((await idle(false)).status, 200)
 })
 
 t.test('an answer that does not go on in time breaks', async t => {
-  provider.next(stallsAfter(streamed(['Half'], { end: false })))
+  provider.respondNext(stallAfter(chatCompletionEvents(['Half'], { end: false })))
   const response = await idle(true)
   t.equal(response.status, 200)
   await t.rejects(response.text())

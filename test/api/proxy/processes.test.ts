@@ -3,26 +3,26 @@ import { request } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { sweepAll } from '#workers/sweep-all.ts'
-import { buildKey, testApi, workOn } from '#test/support/api.ts'
-import { testBackend, testConfig } from '#test/support/backend.ts'
-import { completion, streamed } from '#test/support/chat-stream.ts'
+import { buildKey, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { createTestBackend, createTestConfig } from '#test/support/backend.ts'
+import { chatCompletion, chatCompletionEvents } from '#test/support/chat-stream.ts'
 import {
-  answersJson,
-  exactly,
-  flood,
-  silent,
-  stallsAfter,
+  respondJson,
+  respondWith,
+  streamBytes,
+  neverRespond,
+  stallAfter,
 } from '#test/support/model-provider/answers.ts'
-import { modelProvider, providerKey } from '#test/support/model-provider.ts'
+import { startModelProvider, providerKey } from '#test/support/model-provider.ts'
 import { startWeb } from '#test/support/processes.ts'
-import { until } from '#test/support/until.ts'
-import { documentsOf } from '#test/support/vault.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
+import { readDocuments } from '#test/support/insert-memories.ts'
 
 t.setTimeout(0)
-const provider = await modelProvider(t)
-const config = await testConfig(t, provider.env)
-const backend = await testBackend(t, { config })
-await workOn(backend, 'ingest')
+const provider = await startModelProvider(t)
+const config = await createTestConfig(t, provider.env)
+const backend = await createTestBackend(t, { config })
+await startJobWorkers(backend, 'ingest')
 const { query } = backend.postgres
 
 const bodyOf = (content: string): string =>
@@ -36,7 +36,7 @@ const headersOf = (key: string) => ({
 t.test('a web process killed in the middle of an answer loses nothing the user said', async t => {
   const web = await startWeb(t, config, provider.env)
   const key = await buildKey(backend)
-  provider.next(stallsAfter(streamed(['Half'], { end: false })))
+  provider.respondNext(stallAfter(chatCompletionEvents(['Half'], { end: false })))
   const response = await fetch(`${web.base}/v1/chat/completions`, {
     method: 'POST',
     headers: headersOf(key),
@@ -44,36 +44,36 @@ t.test('a web process killed in the middle of an answer loses nothing the user s
   })
   await response.body!.getReader().read()
   web.kill('SIGKILL')
-  await web.ended
+  await web.exited
   await query(`update open_exchanges set renewed_at = now() - interval '3 minutes'`)
   t.match(await sweepAll(backend), { exchanges: 1 })
-  await until('stored', async () => (await documentsOf(backend, key)).length === 1)
-  t.match(await documentsOf(backend, key), [{ role: 'user', text: 'Remember the milk.' }])
+  await waitUntil('stored', async () => (await readDocuments(backend, key)).length === 1)
+  t.match(await readDocuments(backend, key), [{ role: 'user', text: 'Remember the milk.' }])
 })
 
 t.test('killed, and the client sends the same to another process: said once', async t => {
   const web = await startWeb(t, config, provider.env)
-  const { base } = await testApi(t, backend)
+  const { base } = await startTestApi(t, backend)
   const key = await buildKey(backend)
   const request = { method: 'POST', headers: headersOf(key), body: bodyOf('Remember the bread.') }
-  provider.next(stallsAfter(streamed(['Half'], { end: false })))
+  provider.respondNext(stallAfter(chatCompletionEvents(['Half'], { end: false })))
   const response = await fetch(`${web.base}/v1/chat/completions`, request)
   await response.body!.getReader().read()
   web.kill('SIGKILL')
-  await web.ended
-  provider.next(exactly(streamed(['Whole.'])))
+  await web.exited
+  provider.respondNext(respondWith(chatCompletionEvents(['Whole.'])))
   t.match(await (await fetch(`${base}/v1/chat/completions`, request)).text(), 'Whole.')
   await query(`update open_exchanges set renewed_at = now() - interval '3 minutes'`)
   t.match(await sweepAll(backend), { exchanges: 1 })
-  await until('stored', async () => (await documentsOf(backend, key)).length > 1)
-  const stored = (await documentsOf(backend, key)).map(({ role, text }) => `${role}: ${text}`)
+  await waitUntil('stored', async () => (await readDocuments(backend, key)).length > 1)
+  const stored = (await readDocuments(backend, key)).map(({ role, text }) => `${role}: ${text}`)
   t.same(stored.toSorted(), ['assistant: Whole.', 'user: Remember the bread.'])
 })
 
 t.test(
   'killed, swept, and sent again with its key: the answer is stored, the turn once',
   async t => {
-    const { base } = await testApi(t, backend)
+    const { base } = await startTestApi(t, backend)
     for (const minutes of [3, 30]) {
       const web = await startWeb(t, config, provider.env)
       const key = await buildKey(backend)
@@ -82,12 +82,12 @@ t.test(
         headers: { ...headersOf(key), 'idempotency-key': 'one' },
         body: bodyOf('Remember the salt.').replace('"stream":true', '"stream":false'),
       }
-      provider.next(silent)
-      const asked = provider.seen.length
+      provider.respondNext(neverRespond)
+      const asked = provider.requests.length
       const first = fetch(`${web.base}/v1/chat/completions`, request).catch(() => {})
-      await until('the provider is asked', () => provider.seen.length > asked)
+      await waitUntil('the provider is asked', () => provider.requests.length > asked)
       web.kill('SIGKILL')
-      await Promise.all([web.ended, first])
+      await Promise.all([web.exited, first])
       await query(`update open_exchanges set renewed_at = now() - interval '3 minutes'`)
       t.match(await sweepAll(backend), { exchanges: 1 })
       const again = () => fetch(`${base}/v1/chat/completions`, request)
@@ -96,11 +96,11 @@ t.test(
       await query(`update unanswered_turns set ended_at = now() - make_interval(mins => $1)`, [
         minutes,
       ])
-      provider.next(answersJson(completion('Salt it is.')))
+      provider.respondNext(respondJson(chatCompletion('Salt it is.')))
       t.match(await (await again()).json(), { choices: [{ message: { content: 'Salt it is.' } }] })
       const stored = async () =>
-        (await documentsOf(backend, key)).map(({ role, text }) => `${role}: ${text}`).toSorted()
-      await until('stored', async () => (await stored()).length > 1)
+        (await readDocuments(backend, key)).map(({ role, text }) => `${role}: ${text}`).toSorted()
+      await waitUntil('stored', async () => (await stored()).length > 1)
       t.same(await stored(), ['assistant: Salt it is.', 'user: Remember the salt.'])
       t.match(await (await again()).json(), { choices: [{ message: { content: 'Salt it is.' } }] })
       t.same((await query('select from open_exchanges')).rows, [])
@@ -112,8 +112,8 @@ t.test('a web process that is told to stop stores what it has heard', async t =>
   const web = await startWeb(t, config, provider.env)
   const key = await buildKey(backend)
   const held = Promise.withResolvers<void>()
-  const chunks = streamed(['To the ', 'end.'])
-  provider.next(async (_, answer) => {
+  const chunks = chatCompletionEvents(['To the ', 'end.'])
+  provider.respondNext(async (_, answer) => {
     answer.head(200, { 'content-type': 'text/event-stream' })
     await answer.write(chunks[0]!)
     await held.promise
@@ -129,9 +129,9 @@ t.test('a web process that is told to stop stores what it has heard', async t =>
   await delay(100)
   held.resolve()
   t.equal(await response.text(), chunks.join(''))
-  t.match(await web.ended, { code: 0 })
-  await until('stored', async () => (await documentsOf(backend, key)).length === 2)
-  t.match(await documentsOf(backend, key), [{}, { text: 'To the end.' }])
+  t.match(await web.exited, { code: 0 })
+  await waitUntil('stored', async () => (await readDocuments(backend, key)).length === 2)
+  t.match(await readDocuments(backend, key), [{}, { text: 'To the end.' }])
 })
 
 const mebibyte = 1024 * 1024
@@ -142,12 +142,12 @@ t.test('a reader who takes his time with 100 MB costs less than 32 MiB', async t
   const residentMiB = (): number =>
     (Number(readFileSync(`/proc/${web.pid}/statm`, 'utf8').split(' ')[1]) * 4) / 1024
   const total = 100 * mebibyte
-  const event = streamed(['x'.repeat(16_000)], { end: false })[0]!
+  const event = chatCompletionEvents(['x'.repeat(16_000)], { end: false })[0]!
 
   type Reading = { pauseMs: number; bytesMax: number; mode: 'off' | 'on' }
   const read = ({ pauseMs, bytesMax, mode }: Reading): Promise<number> =>
     new Promise((resolve, reject) => {
-      provider.next(flood(bytesMax, event))
+      provider.respondNext(streamBytes(bytesMax, event))
       const sent = request(`${web.base}/v1/chat/completions`, {
         method: 'POST',
         headers: { ...headersOf(key), 'x-memory-mode': mode },
@@ -177,7 +177,7 @@ t.test('a reader who takes his time with 100 MB costs less than 32 MiB', async t
   t.ok(most - before < 32, `${(most - before).toFixed(1)} MiB`)
 
   await read({ pauseMs: 0, bytesMax: 10 * mebibyte, mode: 'on' })
-  await until('stored', async () => (await documentsOf(backend, key)).length > 2)
-  const heard = (await documentsOf(backend, key)).reduce((sum, { text }) => sum + text.length, 0)
+  await waitUntil('stored', async () => (await readDocuments(backend, key)).length > 2)
+  const heard = (await readDocuments(backend, key)).reduce((sum, { text }) => sum + text.length, 0)
   t.ok(heard < 5 * mebibyte, 'what is stored of it is bounded')
 })

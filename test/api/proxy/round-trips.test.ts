@@ -1,13 +1,13 @@
 import pg from 'pg'
 import t from 'tap'
 import { commandListeners } from '#shared/storage/mongo/connect.ts'
-import { testApi } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { completion } from '#test/support/chat-stream.ts'
-import { answersJson } from '#test/support/model-provider/answers.ts'
-import { accountOn } from '#test/support/model-provider/world.ts'
-import { modelProvider } from '#test/support/model-provider.ts'
-import { remember } from '#test/support/vault.ts'
+import { startTestApi } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { chatCompletion } from '#test/support/chat-stream.ts'
+import { respondJson } from '#test/support/model-provider/answers.ts'
+import { createProxyAccount } from '#test/support/model-provider/proxy-fixture.ts'
+import { startModelProvider } from '#test/support/model-provider.ts'
+import { insertMemories } from '#test/support/insert-memories.ts'
 
 /** How often a model call asks the stores, before the provider and after it. */
 
@@ -24,13 +24,13 @@ commandListeners.push(({ commandName, command }) =>
   asked.push(`mongo ${commandName} ${String(command[commandName])}`),
 )
 
-const provider = await modelProvider(t)
-const backend = await testBackend(t, { env: provider.env })
-const { base } = await testApi(t, backend)
-const { newKey } = await accountOn(backend, base)
-provider.always(async (seen, to) => {
+const provider = await startModelProvider(t)
+const backend = await createTestBackend(t, { env: provider.env })
+const { base } = await startTestApi(t, backend)
+const { newKey } = await createProxyAccount(backend, base)
+provider.respondAlways(async (seen, to) => {
   asked.push('provider')
-  await answersJson(completion('Fine.'))(seen, to)
+  await respondJson(chatCompletion('Fine.'))(seen, to)
 })
 
 const user = (content: string) => ({ role: 'user', content })
@@ -71,7 +71,7 @@ const promise = [
 
 t.test('a warm vault is not asked at all, and Postgres three times', async t => {
   const key = await newKey()
-  await remember(backend, key, [{ text: 'The bicycle is orange.' }])
+  await insertMemories(backend, key, [{ text: 'The bicycle is orange.' }])
   await tripsOf(key, [user('Which bicycle?')])
   const whole = await tripsOf(key, [user('Which bicycle is orange?')])
   t.same(whole, {
@@ -98,9 +98,9 @@ t.test('a warm vault is not asked at all, and Postgres three times', async t => 
 
 t.test('what has been stored since is read once: the log, and the memories', async t => {
   const key = await newKey()
-  await remember(backend, key, [{ text: 'The bicycle is orange.' }])
+  await insertMemories(backend, key, [{ text: 'The bicycle is orange.' }])
   await tripsOf(key, [user('Which bicycle?')])
-  await remember(backend, key, [{ text: 'The bicycle is blue.' }])
+  await insertMemories(backend, key, [{ text: 'The bicycle is blue.' }])
   const { before } = await tripsOf(key, [user('Which bicycle is orange or blue?')])
   t.same(before, [
     'mongo find memories',

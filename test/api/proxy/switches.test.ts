@@ -2,15 +2,15 @@ import t from 'tap'
 import type { Context } from 'koa'
 import {
   bodySwitches,
-  decide,
+  resolveMemoryAccess,
   headerSwitches,
   querySwitches,
-  type Decision,
-  type Switches,
+  type MemoryAccess,
+  type ChannelSwitches,
 } from '#api/proxy/switches.ts'
-import { permitsOf, type Mode } from '#shared/access/key.ts'
+import { permissionsByMode, type KeyMode } from '#shared/access/key.ts'
 
-const suffixes: Mode[] = ['on', 'read', 'write', 'off']
+const suffixes: KeyMode[] = ['on', 'read', 'write', 'off']
 const modes = [undefined, ...suffixes]
 const truths = [undefined, true, false]
 
@@ -21,12 +21,12 @@ const ctxWith = (headers: Record<string, string>): Context =>
 const given = <Value>(name: string, value: Value | undefined): object =>
   value === undefined ? {} : { [name]: value }
 
-type Channel = { switches: Switches; denies: Denied }
+type Channel = { switches: ChannelSwitches; denies: Denied }
 type Denied = { retrieve: boolean; store: boolean; storeReply: boolean }
 
 /** What a channel takes away, by the contract's tables and not by our code. */
 const denied = (
-  mode: Mode | undefined,
+  mode: KeyMode | undefined,
   { off = false, store, reply }: { off?: boolean; store?: unknown; reply?: unknown } = {},
 ): Denied => {
   const forgets = off || mode === 'off' || mode === 'read'
@@ -91,13 +91,13 @@ t.test('every suffix, header, query and body together: each only takes away', as
         for (const body of bodies) {
           combinations++
           const all = [key, header.denies, query.denies, body.denies]
-          const wanted: Decision = {
+          const wanted: MemoryAccess = {
             retrieve: !all.some(({ retrieve }) => retrieve),
             store: !all.some(({ store }) => store),
             storeReply: !all.some(({ storeReply }) => storeReply),
           }
           const channels = [header.switches, query.switches, body.switches]
-          const decision = decide(permitsOf[suffix], channels)
+          const decision = resolveMemoryAccess(permissionsByMode[suffix], channels)
           const same =
             decision.retrieve === wanted.retrieve &&
             decision.store === wanted.store &&
@@ -113,10 +113,26 @@ t.test('every suffix, header, query and body together: each only takes away', as
 
 t.test('nothing said: everything the key allows', async t => {
   const silent = [headerSwitches(ctxWith({})), querySwitches({}), bodySwitches({})]
-  t.same(decide(permitsOf.on, silent), { retrieve: true, store: true, storeReply: true })
-  t.same(decide(permitsOf.read, silent), { retrieve: true, store: false, storeReply: false })
-  t.same(decide(permitsOf.write, silent), { retrieve: false, store: true, storeReply: true })
-  t.same(decide(permitsOf.off, silent), { retrieve: false, store: false, storeReply: false })
+  t.same(resolveMemoryAccess(permissionsByMode.on, silent), {
+    retrieve: true,
+    store: true,
+    storeReply: true,
+  })
+  t.same(resolveMemoryAccess(permissionsByMode.read, silent), {
+    retrieve: true,
+    store: false,
+    storeReply: false,
+  })
+  t.same(resolveMemoryAccess(permissionsByMode.write, silent), {
+    retrieve: false,
+    store: true,
+    storeReply: true,
+  })
+  t.same(resolveMemoryAccess(permissionsByMode.off, silent), {
+    retrieve: false,
+    store: false,
+    storeReply: false,
+  })
 })
 
 t.test('invalid: a header that says something else', async t => {

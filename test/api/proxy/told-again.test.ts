@@ -1,26 +1,26 @@
 import t from 'tap'
 import { sweepAll } from '#workers/sweep-all.ts'
-import { createImageSource } from '#shared/vault/read/index-source.ts'
-import { createImage } from '#shared/search/index/vault-index.ts'
-import { createImages } from '#shared/search/index/vault-indexes.ts'
-import { termsOf } from '#shared/search/words/words.ts'
-import { buildKey, testApi, workOn } from '#test/support/api.ts'
-import { testBackend, testConfig } from '#test/support/backend.ts'
-import { completion } from '#test/support/chat-stream.ts'
-import { gateBefore } from '#test/support/gate.ts'
-import { answersJson } from '#test/support/model-provider/answers.ts'
-import { modelProvider, providerKey } from '#test/support/model-provider.ts'
-import { buildTeam, share } from '#test/support/team.ts'
-import { until } from '#test/support/until.ts'
-import { remember } from '#test/support/vault.ts'
+import { createIndexSource } from '#shared/vault/read/index-source.ts'
+import { createVaultIndex } from '#shared/search/index/vault-index.ts'
+import { createVaultIndexes } from '#shared/search/index/vault-indexes.ts'
+import { termsOf } from '#shared/search/words/index-terms.ts'
+import { buildKey, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { createTestBackend, createTestConfig } from '#test/support/backend.ts'
+import { chatCompletion } from '#test/support/chat-stream.ts'
+import { startFaultProxy } from '#test/support/fault-proxy.ts'
+import { respondJson } from '#test/support/model-provider/answers.ts'
+import { startModelProvider, providerKey } from '#test/support/model-provider.ts'
+import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
+import { insertMemories } from '#test/support/insert-memories.ts'
 
 /** The later calls of a turn, which bring what tools have found, are told what the first was told. */
 
-const provider = await modelProvider(t)
-provider.always(answersJson(completion('Fine.')))
-const config = await testConfig(t, provider.env)
-const backend = await testBackend(t, { config })
-const { base } = await testApi(t, backend)
+const provider = await startModelProvider(t)
+provider.respondAlways(respondJson(chatCompletion('Fine.')))
+const config = await createTestConfig(t, provider.env)
+const backend = await createTestBackend(t, { config })
+const { base } = await startTestApi(t, backend)
 const { query } = backend.postgres
 
 const question = 'Which colour has the bicycle?'
@@ -49,7 +49,7 @@ async function toldAt(key: string, steps: number, { at = base, headers, before }
     body: JSON.stringify({ model: 'openai/gpt-5', messages }),
   })
   await response.text()
-  const sent = JSON.parse(provider.seen.at(-1)!.body.toString()) as {
+  const sent = JSON.parse(provider.requests.at(-1)!.body.toString()) as {
     messages: { content: string }[]
   }
   const block = sent.messages.find(({ content }) => content?.startsWith('<memory_context>'))
@@ -59,7 +59,7 @@ async function toldAt(key: string, steps: number, { at = base, headers, before }
 t.test('none is none until the next turn', async t => {
   const key = await buildKey(backend)
   t.same(await toldAt(key, 0), { status: 'none', block: null })
-  await remember(backend, key, [{ text: 'The bicycle is orange.' }])
+  await insertMemories(backend, key, [{ text: 'The bicycle is orange.' }])
   t.same(await toldAt(key, 1), { status: 'none', block: null })
   t.same(await toldAt(key, 2), { status: 'none', block: null })
   t.match(await toldAt(key, 0), { status: 'ok', block: /orange/ })
@@ -69,12 +69,12 @@ t.test('none is none until the next turn', async t => {
 t.test('a session and the core, with a key that only reads, and ages as they were', async t => {
   const key = await buildKey(backend)
   const hourAgo = Date.now() - 3_600_000 + 400
-  await remember(backend, key, [{ text: 'The bicycle is orange.', at: hourAgo }])
-  await remember(backend, key, [{ text: 'The bicycle was green.' }], { session: 's' })
+  await insertMemories(backend, key, [{ text: 'The bicycle is orange.', at: hourAgo }])
+  await insertMemories(backend, key, [{ text: 'The bicycle was green.' }], { session: 's' })
   const headers = { 'x-session-id': 's' }
   const { block } = await toldAt(`${key}:read`, 0, { headers })
   t.match(block, /59 minutes ago[^]*orange[^]*green/)
-  await remember(backend, key, [{ text: 'The bicycle is blue.' }], { session: 's' })
+  await insertMemories(backend, key, [{ text: 'The bicycle is blue.' }], { session: 's' })
   await new Promise(resolve => setTimeout(resolve, 500))
   t.equal((await toldAt(`${key}:read`, 1, { headers })).block, block)
   t.match((await toldAt(`${key}:read`, 1)).block, 'orange', 'another session is another turn')
@@ -82,19 +82,19 @@ t.test('a session and the core, with a key that only reads, and ages as they wer
 })
 
 t.test('a vault that is too large for an image', async t => {
-  const small = createImages(createImageSource(backend), {
+  const small = createVaultIndexes(createIndexSource(backend), {
     budgetBytes: 1,
-    createImage: ({ dimension }: { dimension: number }) => createImage({ dimension, termsOf }),
+    createIndex: ({ dimension }: { dimension: number }) => createVaultIndex({ dimension, termsOf }),
   })
-  const { base: at } = await testApi(t, { ...backend, images: small })
+  const { base: at } = await startTestApi(t, { ...backend, vaultIndexes: small })
   const key = await buildKey(backend)
-  const [orange] = await remember(backend, key, [
+  const [orange] = await insertMemories(backend, key, [
     { text: 'The bicycle is orange.' },
     { text: 'The bicycle was green.' },
   ])
   const { block } = await toldAt(key, 0, { at })
   t.match(block, /orange[^]*green/)
-  await remember(backend, key, [{ text: 'The bicycle is blue.' }])
+  await insertMemories(backend, key, [{ text: 'The bicycle is blue.' }])
   t.equal((await toldAt(key, 1, { at })).block, block)
   t.equal((await toldAt(key, 2)).block, block, 'and where there is one it is the same')
   await fetch(`${at}/v1/memory/delete-ids`, {
@@ -109,20 +109,20 @@ t.test('a vault that is too large for an image', async t => {
 
 t.test('what a member may not see any more leaves the block', async t => {
   const team = await buildTeam(backend)
-  await team.role('all', ['*'])
-  await team.role('none', [])
-  const key = await team.member('ann', ['all'])
-  await share(backend, team, [
+  await team.defineRole('all', ['*'])
+  await team.defineRole('none', [])
+  const key = await team.addMember('ann', ['all'])
+  await seedTeamMemories(backend, team, [
     { text: 'The bicycle of the team is orange.' },
     { text: 'The bicycle of the boss is silver.', tags: ['secret'] },
   ])
-  await remember(backend, key, [{ text: 'My own bicycle is green.' }])
+  await insertMemories(backend, key, [{ text: 'My own bicycle is green.' }])
   const { block } = await toldAt(key, 0)
   t.match(block, /orange/)
   t.match(block, /silver/)
   t.match(block, /green/)
   t.equal((await toldAt(key, 1)).block, block)
-  await team.assign('ann', ['none'])
+  await team.assignRoles('ann', ['none'])
   const { block: left } = await toldAt(key, 2)
   t.notMatch(left, 'silver')
   t.match(left, /orange/)
@@ -130,11 +130,11 @@ t.test('what a member may not see any more leaves the block', async t => {
 })
 
 t.test('a turn that began while memory was away goes on without', async t => {
-  const gate = await gateBefore(t, config.mongodbUri)
-  const gated = await testBackend(t, { config: { ...config, mongodbUri: gate.url } })
-  const { base: at } = await testApi(t, gated)
+  const gate = await startFaultProxy(t, config.mongodbUri)
+  const gated = await createTestBackend(t, { config: { ...config, mongodbUri: gate.url } })
+  const { base: at } = await startTestApi(t, gated)
   const key = await buildKey(backend)
-  await remember(backend, key, [{ text: 'The bicycle is orange.' }])
+  await insertMemories(backend, key, [{ text: 'The bicycle is orange.' }])
   gate.shut()
   t.same(await toldAt(key, 0, { at }), { status: 'degraded', block: null })
   gate.open()
@@ -147,20 +147,20 @@ const kept = async (): Promise<number> =>
   (await query<{ n: number }>('select count(*)::int as n from recalled_turns')).rows[0]!.n
 
 t.test('kept for an hour, and gone with the vault', async t => {
-  await workOn(backend, 'clear')
+  await startJobWorkers(backend, 'clear')
   const key = await buildKey(backend)
-  await remember(backend, key, [{ text: 'The bicycle is orange.' }])
+  await insertMemories(backend, key, [{ text: 'The bicycle is orange.' }])
   await toldAt(key, 0)
-  await remember(backend, key, [{ text: 'The bicycle is blue.' }])
+  await insertMemories(backend, key, [{ text: 'The bicycle is blue.' }])
   t.notMatch((await toldAt(key, 1)).block, 'blue')
   await query(`update recalled_turns set kept_at = kept_at - interval '61 minutes'`)
   t.match((await toldAt(key, 1)).block, 'blue', 'told anew, and from then on')
-  await remember(backend, key, [{ text: 'The bicycle is white.' }])
+  await insertMemories(backend, key, [{ text: 'The bicycle is white.' }])
   t.notMatch((await toldAt(key, 2)).block, 'white')
 
   const before = await kept()
   t.equal((await sweepAll(backend)).recalledTurns, before - 1)
   t.equal(await kept(), 1)
   await fetch(`${base}/v1/memory`, { method: 'DELETE', headers: { 'x-memory-key': key } })
-  await until('nothing is kept of it', async () => (await kept()) === 0)
+  await waitUntil('nothing is kept of it', async () => (await kept()) === 0)
 })

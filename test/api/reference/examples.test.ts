@@ -1,18 +1,24 @@
 import t, { type Test } from 'tap'
-import { document } from '#api/contract/document.ts'
+import { contractDocument } from '#api/contract/document.ts'
 import { examples, sampleIds, type Example } from '#api/reference/examples.ts'
 import { operatorEmail } from '#shared/access/operator.ts'
 import { buildAdmin } from '#test/support/admin.ts'
-import { buildKey, clientOf, testApi, workOn, type Client } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { modelProvider } from '#test/support/model-provider.ts'
+import {
+  buildKey,
+  createTestClient,
+  startTestApi,
+  startJobWorkers,
+  type TestClient,
+} from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { startModelProvider } from '#test/support/model-provider.ts'
 
-const provider = await modelProvider(t)
-const backend = await testBackend(t, { env: provider.env })
-await workOn(backend)
+const provider = await startModelProvider(t)
+const backend = await createTestBackend(t, { env: provider.env })
+await startJobWorkers(backend)
 const key = await buildKey(backend)
-const api = await testApi(t, backend, key)
-const admin = clientOf(api.base, (await buildAdmin(backend)).key)
+const api = await startTestApi(t, backend, key)
+const admin = createTestClient(api.base, (await buildAdmin(backend)).key)
 const executed = new Set<string>()
 
 /** Real ids in the place of those the reference shows. */
@@ -28,7 +34,7 @@ const filled = <T>(value: T): T => {
 
 async function run(operation: string, client = api) {
   executed.add(operation)
-  const endpoint = document.endpoints[operation]!
+  const endpoint = contractDocument.endpoints[operation]!
   const { path = {}, query = {}, headers = {}, body } = filled<Example>(examples[operation] ?? {})
   const target = endpoint.path.replaceAll(/\/:([A-Za-z]+)/g, (_, name: string) =>
     ['/', encodeURIComponent(String(path[name]))].join(''),
@@ -78,7 +84,7 @@ t.test('the examples of a vault, in the order of a life', async t => {
 })
 
 t.test('the examples of model calls', async t => {
-  const client = clientOf(api.base, await buildKey(backend))
+  const client = createTestClient(api.base, await buildKey(backend))
   for (const name of ['openai', 'anthropic', 'google']) {
     await client.send('PUT', `/v1/account/provider-keys/${name}`, { body: { key: 'sk-of-theirs' } })
   }
@@ -119,7 +125,7 @@ t.test('the examples of an organization, in the order of a life', async t => {
 })
 
 t.test('the examples of an account: what it keeps out, and where it is told', async t => {
-  const client = clientOf(api.base, await buildKey(backend))
+  const client = createTestClient(api.base, await buildKey(backend))
   const { body: webhook } = await run('createWebhook', client)
   made('webhook', webhook.id)
   const { status, body: message } = await run('testWebhook', client)
@@ -129,7 +135,7 @@ t.test('the examples of an account: what it keeps out, and where it is told', as
   await works(t, ['accountPolicy', 'putAccountPolicy', 'listWebhooks', 'readWebhook'], client)
   await works(t, ['changeWebhook', 'renewWebhookSecret', 'listWebhookDeliveries'], client)
   await works(t, ['deleteWebhook', 'receiptKeys', 'accountEvents'], client)
-  const leaving = clientOf(api.base, await buildKey(backend, 'rosa@example.com'))
+  const leaving = createTestClient(api.base, await buildKey(backend, 'rosa@example.com'))
   const { status: erased, body: erasure } = await run('eraseAccount', leaving)
   t.equal(erased, 202)
   made('receipt', erasure.receipt_id)
@@ -138,7 +144,7 @@ t.test('the examples of an account: what it keeps out, and where it is told', as
 
 t.test('the examples of the operator', async t => {
   const { key: operator } = await buildAdmin(backend, operatorEmail(backend.config))
-  const client = clientOf(api.base, operator)
+  const client = createTestClient(api.base, operator)
   await works(t, ['listTenants', 'serviceUsage', 'listServiceOperations'], client)
 })
 
@@ -147,7 +153,7 @@ t.test('no example is left out', async t => {
   t.same(left, [])
 })
 
-async function works(t: Test, operations: string[], client: Client = api): Promise<void> {
+async function works(t: Test, operations: string[], client: TestClient = api): Promise<void> {
   for (const operation of operations) {
     const { status, body } = await run(operation, client)
     t.ok(status === 200 || status === 201, `${operation}: ${status} ${JSON.stringify(body)}`)

@@ -1,14 +1,14 @@
 import t from 'tap'
 import { contract } from '#api/contract/contract.ts'
-import { document } from '#api/contract/document.ts'
+import { contractDocument } from '#api/contract/document.ts'
 import { examples } from '#api/reference/examples.ts'
-import { openApi, pathOf, type OpenApi } from '#api/reference/openapi.ts'
-import { problemsOf } from '#scripts/lint-reference.ts'
-import { buildKey, testApi } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
+import { buildOpenApi, toOpenApiPath, type OpenApi } from '#api/reference/openapi.ts'
+import { lintOpenApi } from '#scripts/lint-reference.ts'
+import { buildKey, startTestApi } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
 
-const backend = await testBackend(t)
-const api = await testApi(t, backend, await buildKey(backend))
+const backend = await createTestBackend(t)
+const api = await startTestApi(t, backend, await buildKey(backend))
 const answer = await fetch(`${api.base}/openapi.json`)
 const served = (await answer.json()) as OpenApi
 
@@ -22,7 +22,7 @@ t.test('200: an OpenAPI 3.1 document of everything that is served', async t => {
   )
   const routes = Object.keys(information.endpoints).map(route => {
     const [method, path] = route.split(' ') as [string, string]
-    return `${method} ${pathOf(path.replaceAll(String.raw`\:`, ':'))}`
+    return `${method} ${toOpenApiPath(path.replaceAll(String.raw`\:`, ':'))}`
   })
   t.same(described.toSorted(), routes.toSorted())
 })
@@ -33,8 +33,8 @@ t.test('304: whoever has it already', async t => {
 })
 
 t.test('a linter finds nothing, in the whole contract too', async t => {
-  for (const [name, source] of Object.entries({ served, whole: openApi('2.0.0') })) {
-    t.same(await problemsOf(source), [], name)
+  for (const [name, source] of Object.entries({ served, whole: buildOpenApi('2.0.0') })) {
+    t.same(await lintOpenApi(source), [], name)
   }
 })
 
@@ -52,7 +52,7 @@ t.test('examples are requests that the tables take', async t => {
 })
 
 t.test('every endpoint that needs something says it by example', async t => {
-  const silent = Object.values(document.endpoints).filter(
+  const silent = Object.values(contractDocument.endpoints).filter(
     ({ operation, params, body }) =>
       (params !== undefined || (body?.required && body.media[0]?.includes('json'))) &&
       examples[operation] === undefined,

@@ -1,18 +1,18 @@
 import t from 'tap'
-import { mintKey, hashOfKey } from '#shared/access/key.ts'
+import { mintKey, hashKey } from '#shared/access/key.ts'
 import { insertAdminKey } from '#shared/access/admin-keys.postgres.ts'
-import { rollUpUsage } from '#shared/billing/usage-sums.postgres.ts'
-import { providerKeysOf } from '#shared/access/provider-key.ts'
-import { buildKey, clientOf, testApi, workOn } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
+import { rollUpKeyUsage } from '#shared/billing/usage-sums.postgres.ts'
+import { openProviderKeys } from '#shared/access/provider-key.ts'
+import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
 
-const backend = await testBackend(t, {
+const backend = await createTestBackend(t, {
   env: { ADMIN_SECRET: 'break-the-glass-please', ADMIN_EMAIL: 'Root@example.com' },
 })
-await workOn(backend)
+await startJobWorkers(backend)
 const email = 'owner@example.com'
 const key = await buildKey(backend, email)
-const api = await testApi(t, backend, key)
+const api = await startTestApi(t, backend, key)
 const { query } = backend.postgres
 
 const account = async (): Promise<{ id: string; balance: string | null }> =>
@@ -44,12 +44,12 @@ t.test('200: usage sums requests, tokens and models of one key', async t => {
     body.total_memory_tokens,
     body.total_input_tokens + body.total_output_tokens + found.tokenCount,
   )
-  const stranger = clientOf(api.base, await buildKey(backend, email))
+  const stranger = createTestClient(api.base, await buildKey(backend, email))
   t.equal((await stranger.get('/v1/account/usage')).body.total_requests, 0, 'one key, one vault')
 })
 
 t.test('200: reads that find nothing are counted, and cost nothing', async t => {
-  const client = clientOf(api.base, await buildKey(backend))
+  const client = createTestClient(api.base, await buildKey(backend))
   for (let n = 0; n < 3; n++) {
     await client.post('/v1/memory/search', { query: 'anything', limit: 3 })
   }
@@ -97,8 +97,8 @@ t.test('200: rolled-up days and single events give the same sums', async t => {
     'days too, oldest first',
   )
   t.same((await api.get('/v1/account/usage')).body.by_day, undefined, 'where they are asked for')
-  t.equal(await rollUpUsage(query), 10)
-  t.equal(await rollUpUsage(query), 0, 'a day is rolled up once')
+  t.equal(await rollUpKeyUsage(query), 10)
+  t.equal(await rollUpKeyUsage(query), 0, 'a day is rolled up once')
   t.same(strip(await sums()), before)
   t.ok((await query('select 1 from usage_daily')).rows.length >= 10)
 })
@@ -116,7 +116,7 @@ t.test('200: a named end is part of the period, and so it is told', async t => {
 })
 
 t.test('200: a model is counted with its provider where its name tells it', async t => {
-  const client = clientOf(api.base, await buildKey(backend, 'named@example.com'))
+  const client = createTestClient(api.base, await buildKey(backend, 'named@example.com'))
   for (const model of ['gpt-5', 'openai/gpt-5', 'claude-sonnet-4-5', 'my-own-model']) {
     const messages = [{ role: 'user', content: 'the boiler was serviced' }]
     t.equal((await client.post('/v1/memory/ingest', { model, messages })).status, 202)
@@ -166,10 +166,10 @@ t.test('200: provider keys are stored sealed, listed masked, forgotten', async t
   const { rows } = await query('select * from provider_keys')
   t.notMatch(JSON.stringify(rows), '0123456789')
   const { id } = await account()
-  t.same(await providerKeysOf(backend, id), { openai: secret })
+  t.same(await openProviderKeys(backend, id), { openai: secret })
 
   await api.send('PUT', `${path}/openai`, { body: { key: 'short' } })
-  t.same(await providerKeysOf(backend, id), { openai: 'short' })
+  t.same(await openProviderKeys(backend, id), { openai: 'short' })
   t.match((await api.get(path)).body.provider_keys, [{ provider: 'openai', masked_key: '…' }])
   t.match(await api.send('DELETE', `${path}/openai`), { status: 200, body: { deleted: true } })
   t.equal((await api.send('DELETE', `${path}/openai`)).status, 404)
@@ -190,7 +190,7 @@ t.test('400: what is no key of a provider is not stored, and never sent', async 
   }
   t.same((await api.get(path)).body.provider_keys, [])
   await api.send('PUT', `${path}/groq`, { body: { key: ' gsk_pasted-with-blanks ' } })
-  t.same(await providerKeysOf(backend, (await account()).id), { groq: 'gsk_pasted-with-blanks' })
+  t.same(await openProviderKeys(backend, (await account()).id), { groq: 'gsk_pasted-with-blanks' })
   await api.send('DELETE', `${path}/groq`)
 })
 
@@ -201,7 +201,7 @@ t.test('404 and 403: unknown providers, narrowed keys', async t => {
     body: { hint: /openai/ },
   })
   for (const suffix of ['read', 'write', 'off']) {
-    t.equal((await clientOf(api.base, `${key}:${suffix}`).get(path)).status, 403)
+    t.equal((await createTestClient(api.base, `${key}:${suffix}`).get(path)).status, 403)
   }
 })
 
@@ -211,7 +211,7 @@ t.test('200: the admin of an email reaches the account of that email, and only t
   const expired = mintKey('admin')
   const issue = (raw: string, days: number) =>
     insertAdminKey(query, {
-      hash: hashOfKey(backend.config.keyPepper, raw),
+      hash: hashKey(backend.config.keyPepper, raw),
       email,
       masked: 'mk_adm…',
       issuedBy: 'test',
@@ -225,7 +225,7 @@ t.test('200: the admin of an email reaches the account of that email, and only t
     { 'x-admin-key': admin },
     { 'x-dashboard-key': admin },
   ]) {
-    const { status, body } = await clientOf(api.base).get(path, headers)
+    const { status, body } = await createTestClient(api.base).get(path, headers)
     t.equal(status, 200)
     t.match(body.provider_keys, [{ provider: 'mistral' }])
   }
@@ -233,30 +233,38 @@ t.test('200: the admin of an email reaches the account of that email, and only t
     { authorization: 'Bearer break-the-glass-please' },
     { 'x-admin-key': 'break-the-glass-please' },
   ]) {
-    const { body } = await clientOf(api.base).get(path, { ...glass, 'x-admin-email': email })
+    const { body } = await createTestClient(api.base).get(path, {
+      ...glass,
+      'x-admin-email': email,
+    })
     t.same(body.provider_keys, [], 'the email a client sends is not looked at')
   }
   for (const wrong of [expired, mintKey('admin'), 'mk_admin']) {
-    const { status } = await clientOf(api.base).get(path, { authorization: `Bearer ${wrong}` })
+    const { status } = await createTestClient(api.base).get(path, {
+      authorization: `Bearer ${wrong}`,
+    })
     t.equal(status, 401)
   }
 })
 
 t.test('201: rotation keeps the vault, and the old key ends', async t => {
   const old = await buildKey(backend)
-  const before = clientOf(api.base, old)
+  const before = createTestClient(api.base, old)
   await before.post('/v1/memory/ingest?wait=true', {
     messages: [{ role: 'user', content: 'the ladder is in the shed' }],
   })
   const { status, body } = await before.post('/v1/keys/rotate', { grace_seconds: 60 })
   t.equal(status, 201)
   t.match(body, { key: /^mk_\w{32}$/, previous_key: `${old.slice(0, 6)}…${old.slice(-4)}` })
-  const after = clientOf(api.base, body.key)
+  const after = createTestClient(api.base, body.key)
   const found = await after.post('/v1/memory/search', { query: 'where is the ladder', limit: 1 })
   t.match(found.body.memories, [{ content: 'the ladder is in the shed' }])
   t.equal((await before.get('/v1/memory/stats')).status, 200, 'for the time of grace')
 
   const again = await after.post('/v1/keys/rotate', {})
   t.equal((await after.get('/v1/memory/stats')).status, 401, 'without grace it ends at once')
-  t.equal((await clientOf(api.base, again.body.key).get('/v1/memory/stats')).body.memories, 1)
+  t.equal(
+    (await createTestClient(api.base, again.body.key).get('/v1/memory/stats')).body.memories,
+    1,
+  )
 })

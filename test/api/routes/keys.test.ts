@@ -1,12 +1,12 @@
 import t from 'tap'
-import { buildKey, clientOf, testApi, workOn } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { until } from '#test/support/until.ts'
+import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
 
-const backend = await testBackend(t)
-await workOn(backend)
+const backend = await createTestBackend(t)
+await startJobWorkers(backend)
 const key = await buildKey(backend)
-const api = await testApi(t, backend, key)
+const api = await startTestApi(t, backend, key)
 
 t.test('201: a new key with an empty vault of its own in the same account', async t => {
   await api.post('/v1/memory/ingest?wait=true', { messages: [{ role: 'user', content: 'mine' }] })
@@ -15,7 +15,7 @@ t.test('201: a new key with an empty vault of its own in the same account', asyn
   t.match(body, { key: /^mk_[0-9A-Za-z]{32}$/, name: 'Phone' })
   t.ok(Math.abs(Date.now() - Date.parse(body.created_at)) < 60_000)
 
-  const phone = clientOf(api.base, body.key)
+  const phone = createTestClient(api.base, body.key)
   t.equal((await phone.get('/v1/memory/stats')).body.memories, 0)
   t.equal((await api.get(`/v1/memory/${body.key}/stats`)).status, 200, 'the account is the same')
 })
@@ -29,9 +29,9 @@ t.test('201: a key that expires stops working then', async t => {
   const expires_at = new Date(Date.now() + 1_500).toISOString()
   const { body } = await api.post('/v1/keys', { expires_at })
   t.equal(body.expires_at, expires_at)
-  const guest = clientOf(api.base, body.key)
+  const guest = createTestClient(api.base, body.key)
   t.equal((await guest.get('/v1/memory/stats')).status, 200)
-  await until(
+  await waitUntil(
     'the key has expired',
     async () => (await guest.get('/v1/memory/stats')).status === 401,
   )
@@ -51,7 +51,7 @@ t.test('400: a name that is no text', async t => {
 
 t.test('403: a narrowed key may not create keys', async t => {
   for (const suffix of ['read', 'write', 'off']) {
-    const { status } = await clientOf(api.base, `${key}:${suffix}`).post('/v1/keys')
+    const { status } = await createTestClient(api.base, `${key}:${suffix}`).post('/v1/keys')
     t.equal(status, 403)
   }
 })

@@ -1,23 +1,23 @@
 import t from 'tap'
-import { buildKey, clientOf, testApi, workOn } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { answersJson, refuses } from '#test/support/model-provider/answers.ts'
-import { modelProvider, providerKey } from '#test/support/model-provider.ts'
-import { headerOf } from '#test/support/recorder.ts'
-import { until } from '#test/support/until.ts'
-import { documentsOf, remember } from '#test/support/vault.ts'
+import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { respondJson, respondError } from '#test/support/model-provider/answers.ts'
+import { startModelProvider, providerKey } from '#test/support/model-provider.ts'
+import { findHeader } from '#test/support/recording-server.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
+import { readDocuments, insertMemories } from '#test/support/insert-memories.ts'
 
-const provider = await modelProvider(t)
-const backend = await testBackend(t, { env: provider.env })
-const { base } = await testApi(t, backend)
+const provider = await startModelProvider(t)
+const backend = await createTestBackend(t, { env: provider.env })
+const { base } = await startTestApi(t, backend)
 const key = await buildKey(backend)
-const client = clientOf(base)
-await workOn(backend, 'ingest')
-await remember(backend, key, [{ text: 'The boat is called Nausicaa.' }])
+const client = createTestClient(base)
+await startJobWorkers(backend, 'ingest')
+await insertMemories(backend, key, [{ text: 'The boat is called Nausicaa.' }])
 
 const path = '/v1/messages'
 const sk = providerKey('anthropic')
-const last = () => provider.seen.at(-1)!
+const last = () => provider.requests.at(-1)!
 const asks = (content: unknown, more: object = {}) => ({
   model: 'claude-sonnet-5',
   max_tokens: 100,
@@ -25,7 +25,7 @@ const asks = (content: unknown, more: object = {}) => ({
   ...more,
 })
 const says = (text: string) =>
-  answersJson({
+  respondJson({
     id: 'msg_1',
     type: 'message',
     role: 'assistant',
@@ -36,7 +36,7 @@ const says = (text: string) =>
   })
 
 t.test('200: the format of Anthropic, with its headers, and memory around it', async t => {
-  provider.next(says('Nausicaa.'))
+  provider.respondNext(says('Nausicaa.'))
   const answer = await client.post(
     `${path}?beta=true&mode=on`,
     asks('What is the boat called?', { system: 'Be brief.' }),
@@ -52,18 +52,18 @@ t.test('200: the format of Anthropic, with its headers, and memory around it', a
   t.equal(answer.headers.get('x-memory-status'), 'ok')
   t.equal(last().url, '/anthropic/v1/messages?beta=true')
   const { headers } = last()
-  t.equal(headerOf(headers, 'x-api-key'), sk)
-  t.equal(headerOf(headers, 'authorization'), undefined)
-  t.equal(headerOf(headers, 'cookie'), undefined)
-  t.equal(headerOf(headers, 'anthropic-version'), '2023-06-01')
-  t.equal(headerOf(headers, 'anthropic-beta'), 'a,b')
+  t.equal(findHeader(headers, 'x-api-key'), sk)
+  t.equal(findHeader(headers, 'authorization'), undefined)
+  t.equal(findHeader(headers, 'cookie'), undefined)
+  t.equal(findHeader(headers, 'anthropic-version'), '2023-06-01')
+  t.equal(findHeader(headers, 'anthropic-beta'), 'a,b')
   const body = JSON.parse(last().body.toString())
   t.equal(body.system, 'Be brief.')
   t.match(body.messages, [
     { role: 'user', content: [{ text: /Nausicaa/ }, { text: 'What is the boat called?' }] },
   ])
-  await until('stored', async () => (await documentsOf(backend, key)).length === 3)
-  t.match((await documentsOf(backend, key)).slice(1), [
+  await waitUntil('stored', async () => (await readDocuments(backend, key)).length === 3)
+  t.match((await readDocuments(backend, key)).slice(1), [
     { role: 'user', text: 'What is the boat called?' },
     { role: 'assistant', text: 'Nausicaa.' },
   ])
@@ -72,9 +72,9 @@ t.test('200: the format of Anthropic, with its headers, and memory around it', a
 t.test('200: keys as the SDKs send them; tokens of subscriptions stay bearers’', async t => {
   const off = { 'x-memory-mode': 'off', 'anthropic-version': '2023-06-01' }
   const sent = async (headers: Record<string, string>) => {
-    provider.next(says('ok'))
+    provider.respondNext(says('ok'))
     t.equal((await client.post(path, asks('hi'), { ...headers, ...off })).status, 200)
-    return [headerOf(last().headers, 'x-api-key'), headerOf(last().headers, 'authorization')]
+    return [findHeader(last().headers, 'x-api-key'), findHeader(last().headers, 'authorization')]
   }
   t.same(await sent({ 'x-memory-key': key, 'x-api-key': sk }), [sk, undefined])
   t.same(await sent({ 'x-memory-key': key, authorization: `Bearer ${sk}` }), [sk, undefined])
@@ -87,12 +87,12 @@ t.test('200: keys as the SDKs send them; tokens of subscriptions stay bearers’
 })
 
 t.test('200: Claude in OpenAI’s format, at the place where Anthropic speaks that', async t => {
-  provider.next(answersJson({ id: 'x', choices: [] }))
+  provider.respondNext(respondJson({ id: 'x', choices: [] }))
   const body = { model: 'claude-sonnet-5', messages: [{ role: 'user', content: 'hi' }] }
   const headers = { 'x-memory-key': `${key}:off`, authorization: `Bearer ${sk}` }
   t.equal((await client.post('/v1/chat/completions', body, headers)).status, 200)
   t.equal(last().url, '/anthropic/v1/chat/completions')
-  t.equal(headerOf(last().headers, 'authorization'), `Bearer ${sk}`)
+  t.equal(findHeader(last().headers, 'authorization'), `Bearer ${sk}`)
 })
 
 t.test('400: a model of somebody who does not speak this format', async t => {
@@ -113,14 +113,14 @@ t.test('400: a model of somebody who does not speak this format', async t => {
 })
 
 t.test('529: overloaded, as Anthropic says it', async t => {
-  provider.next(refuses('anthropic', 529))
+  provider.respondNext(respondError('anthropic', 529))
   const response = await fetch(base + path, {
     method: 'POST',
     headers: { 'x-memory-key': key, 'x-api-key': sk, 'content-type': 'application/json' },
     body: JSON.stringify(asks('hi', { memory: false })),
   })
   t.equal(response.status, 529)
-  t.equal(await response.text(), last().sent.body.toString())
+  t.equal(await response.text(), last().response.body.toString())
   t.equal(response.headers.get('request-id'), 'req_anthropic_1')
   t.equal(response.headers.get('x-memory-status'), 'off')
 })

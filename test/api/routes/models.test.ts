@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
-import { buildKey, clientOf, testApi, type Client } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
+import { buildKey, createTestClient, startTestApi, type TestClient } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
 
 /** A provider's list endpoint on loopback, and what it was asked. */
 type Lister = {
@@ -56,17 +56,17 @@ const addresses = {
   TOGETHER_BASE_URL: `${together.base}/v1`,
   EMBEDDINGS: 'local',
 }
-const backend = await testBackend(t, { env: addresses })
+const backend = await createTestBackend(t, { env: addresses })
 
 /** An account of its own with these provider keys, asked by an API that has asked nobody yet. */
-async function ownerOf(t: Test, keys: Record<string, string>, of = backend): Promise<Client> {
-  const client = await testApi(t, of, await buildKey(of))
+async function ownerOf(t: Test, keys: Record<string, string>, of = backend): Promise<TestClient> {
+  const client = await startTestApi(t, of, await buildKey(of))
   for (const [provider, key] of Object.entries(keys)) {
     await client.send('PUT', `/v1/account/provider-keys/${provider}`, { body: { key } })
   }
   return client
 }
-const list = (client: Client) => client.get('/v1/models')
+const list = (client: TestClient) => client.get('/v1/models')
 
 t.beforeEach(() => {
   openai.answer = response =>
@@ -121,7 +121,7 @@ t.test('200: what every provider of the account offers, each asked its own way',
 })
 
 t.test("200: the operator's keys reach too, the account's own come first", async t => {
-  const operated = await testBackend(t, {
+  const operated = await createTestBackend(t, {
     env: { ...addresses, OPENAI_API_KEY: 'of the operator', OLLAMA_BASE_URL: `${ollama.base}/v1` },
   })
   const stranger = await ownerOf(t, {}, operated)
@@ -248,7 +248,7 @@ t.test('200: every key of an account may ask, however narrowed; 401 without one'
   const client = await ownerOf(t, {})
   const key = await buildKey(backend)
   for (const suffix of ['', ':read', ':write', ':off']) {
-    t.equal((await list(clientOf(client.base, key + suffix))).status, 200)
+    t.equal((await list(createTestClient(client.base, key + suffix))).status, 200)
   }
-  t.equal((await list(clientOf(client.base))).status, 401)
+  t.equal((await list(createTestClient(client.base))).status, 401)
 })

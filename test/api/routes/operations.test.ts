@@ -1,12 +1,12 @@
 import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
-import { buildKey, clientOf, testApi, workOn } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
+import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
 
-const backend = await testBackend(t)
+const backend = await createTestBackend(t)
 const key = await buildKey(backend, 'owner@example.com')
-const api = await testApi(t, backend, key)
-const stranger = clientOf(api.base, await buildKey(backend))
+const api = await startTestApi(t, backend, key)
+const stranger = createTestClient(api.base, await buildKey(backend))
 
 const ingest = async (path = '/v1/memory/ingest'): Promise<string> =>
   (await api.post(path, { messages: [{ role: 'user', content: 'hello there' }] })).body.operation_id
@@ -57,7 +57,7 @@ t.test('200: cancelling what has not begun takes job and bill back; again the sa
 })
 
 t.test('403: a read-only key does not cancel', async t => {
-  const reader = clientOf(api.base, `${key}:read`)
+  const reader = createTestClient(api.base, `${key}:read`)
   t.equal((await reader.send('DELETE', `/v1/operations/${mintId()}`)).status, 403)
 })
 
@@ -85,7 +85,7 @@ t.test('200: pages of the account, newest first, filtered', async t => {
 })
 
 t.test('409: what has begun or ended cannot be cancelled', async t => {
-  await workOn(backend)
+  await startJobWorkers(backend)
   const id = await ingest('/v1/memory/ingest?wait=true')
   t.match(await api.send('DELETE', `/v1/operations/${id}`), {
     status: 409,

@@ -1,23 +1,29 @@
 import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
 import { operatorEmail } from '#shared/access/operator.ts'
-import { rollUpAccounts } from '#shared/billing/usage-accounts.postgres.ts'
+import { rollUpAccountUsage } from '#shared/billing/usage-accounts.postgres.ts'
 import { buildAdmin, buildOrg } from '#test/support/admin.ts'
-import { buildKey, clientOf, testApi, workOn, type Client } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { billOf } from '#test/support/vault.ts'
+import {
+  buildKey,
+  createTestClient,
+  startTestApi,
+  startJobWorkers,
+  type TestClient,
+} from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { readBill } from '#test/support/insert-memories.ts'
 
-const backend = await testBackend(t)
-const { base } = await testApi(t, backend)
+const backend = await createTestBackend(t)
+const { base } = await startTestApi(t, backend)
 const { key: operatorKey } = await buildAdmin(backend, operatorEmail(backend.config))
-const operator = clientOf(base, operatorKey)
+const operator = createTestClient(base, operatorKey)
 const { query } = backend.postgres
 
 const paths = ['tenants', 'usage', 'operations'].map(name => `/v1/operator/${name}`)
-const tell = async (client: Client, content: string): Promise<string> => {
+const tell = async (client: TestClient, content: string): Promise<string> => {
   const messages = [{ role: 'user', content }]
   const { body } = await client.post('/v1/memory/ingest', { messages })
-  await billOf(backend, body.operation_id)
+  await readBill(backend, body.operation_id)
   return body.operation_id
 }
 const accountOf = async (email: string): Promise<string> =>
@@ -26,9 +32,9 @@ const accountOf = async (email: string): Promise<string> =>
 t.test('401, 403: whoever does not run the service', async t => {
   const { key, memoryKey } = await buildAdmin(backend)
   for (const path of paths) {
-    t.equal((await clientOf(base).get(path)).status, 401, path)
-    t.equal((await clientOf(base, memoryKey).get(path)).status, 401, path)
-    const refused = await clientOf(base, key).get(path)
+    t.equal((await createTestClient(base).get(path)).status, 401, path)
+    t.equal((await createTestClient(base, memoryKey).get(path)).status, 401, path)
+    const refused = await createTestClient(base, key).get(path)
     t.equal(refused.status, 403, path)
     t.equal(refused.headers.get('www-authenticate'), null, 'no browser asks for a password')
     t.equal((await operator.get(path)).status, 200, path)
@@ -37,7 +43,7 @@ t.test('401, 403: whoever does not run the service', async t => {
 
 t.test('200: tenants with what they have and use, newest first', async t => {
   const email = 'Rosa.Tenant@example.com'.toLowerCase()
-  const owner = clientOf(base, await buildKey(backend, email))
+  const owner = createTestClient(base, await buildKey(backend, email))
   await owner.post('/v1/keys', { name: 'of a user' })
   await tell(owner, 'the secret of the orchard')
   await owner.post('/v1/memory/ingest', { messages: [{ role: 'user', content: 'and another' }] })
@@ -106,9 +112,9 @@ t.test('200: usage by day, the same before and after the days are rolled up', as
     tenant: (await operator.get('/v1/operator/tenants?q=past@')).body.items[0],
   })
   const before = await asked()
-  t.equal(await rollUpAccounts(query), 600)
+  t.equal(await rollUpAccountUsage(query), 600)
   t.same(await asked(), before)
-  t.equal(await rollUpAccounts(query), 0)
+  t.equal(await rollUpAccountUsage(query), 0)
   t.same(await asked(), before)
 
   const day = (ago: number) => new Date(Date.now() - ago * 86_400_000).toISOString().slice(0, 10)
@@ -126,8 +132,8 @@ t.test('200: usage by day, the same before and after the days are rolled up', as
 
 t.test('200: work of all accounts, by state, kind and account', async t => {
   const email = 'worker@example.com'
-  const client = clientOf(base, await buildKey(backend, email))
-  const other = clientOf(base, await buildKey(backend))
+  const client = createTestClient(base, await buildKey(backend, email))
+  const other = createTestClient(base, await buildKey(backend))
   const first = await tell(client, 'the secret of the cellar')
   const failed = await tell(other, 'another')
   const cancelled = await tell(client, 'a third')
@@ -155,7 +161,7 @@ t.test('200: work of all accounts, by state, kind and account', async t => {
 
 t.test('200: what is rare is found a page later, and no page looks through everything', async t => {
   const email = 'rare@example.com'
-  const client = clientOf(base, await buildKey(backend, email))
+  const client = createTestClient(base, await buildKey(backend, email))
   const rare = await tell(client, 'the rare one')
   await query(`update operations set kind = 'rare' where id = $1`, [rare])
   await query(
@@ -174,9 +180,9 @@ t.test('200: what is rare is found a page later, and no page looks through every
 })
 
 t.test('what an erased account used goes with it', async t => {
-  await workOn(backend)
+  await startJobWorkers(backend)
   const email = 'leaver@example.com'
-  const client = clientOf(base, await buildKey(backend, email))
+  const client = createTestClient(base, await buildKey(backend, email))
   const account = await accountOf(email)
   await query('insert into usage_accounts values ($1, current_date - 2, 1, 1, 1, 1)', [account])
   await query(
@@ -188,7 +194,7 @@ t.test('what an erased account used goes with it', async t => {
   await client.post('/v1/account/erase', { email })
   await query(`update usage_accounts_rolled set before = (now() at time zone 'utc')::date - 600`)
   await query('delete from usage_accounts')
-  await rollUpAccounts(query)
+  await rollUpAccountUsage(query)
   const { rows } = await query('select 1 from usage_accounts where account = $1', [account])
   t.same(rows, [])
   t.same((await operator.get('/v1/operator/tenants?q=leaver@')).body.items, [])

@@ -1,16 +1,16 @@
 import t from 'tap'
-import { buildKey, clientOf, testApi, workOn } from '#test/support/api.ts'
+import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
 import { buildAdmin, buildOrg } from '#test/support/admin.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { until } from '#test/support/until.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
 
-const backend = await testBackend(t, {
+const backend = await createTestBackend(t, {
   env: { ADMIN_SECRET: 'a-secret-that-breaks-the-glass', ADMIN_EMAIL: 'Glass@example.com' },
 })
-await workOn(backend, 'ingest', 'clear')
-const { base } = await testApi(t, backend)
+await startJobWorkers(backend, 'ingest', 'clear')
+const { base } = await startTestApi(t, backend)
 const owner = await buildAdmin(backend)
-const admin = clientOf(base, owner.key)
+const admin = createTestClient(base, owner.key)
 
 t.test('201: an organization with the usual models of its provider', async t => {
   const { status, body } = await admin.post('/v1/orgs', {
@@ -39,8 +39,8 @@ t.test('201: the provider that the account has a key for', async t => {
     headers: { authorization: `Bearer ${memoryKey}` },
     body: { key: 'sk-0123456789abcdef' },
   }
-  await clientOf(base).send('PUT', '/v1/account/provider-keys/mistral', put)
-  const { body } = await clientOf(base, key).post('/v1/orgs', { name: 'Keyed' })
+  await createTestClient(base).send('PUT', '/v1/account/provider-keys/mistral', put)
+  const { body } = await createTestClient(base, key).post('/v1/orgs', { name: 'Keyed' })
   t.match(body, { processor_provider: 'mistral', extract_model: /^mistral/ })
 })
 
@@ -94,7 +94,7 @@ t.test('409: a name the admin has already, whatever its case; others may have it
 
 t.test('409: of two creations of one name at once one is made', async t => {
   const { key } = await buildAdmin(backend)
-  const racing = clientOf(base, key)
+  const racing = createTestClient(base, key)
   const answers = await Promise.all(
     Array.from({ length: 6 }, () => racing.post('/v1/orgs', { name: 'Race' })),
   )
@@ -105,7 +105,7 @@ t.test('409: of two creations of one name at once one is made', async t => {
 t.test('every form of credential opens it, and nothing else does', async t => {
   const { email, key, memoryKey } = await buildAdmin(backend)
   const status = async (headers: Record<string, string>) =>
-    (await clientOf(base).get('/v1/orgs', headers)).status
+    (await createTestClient(base).get('/v1/orgs', headers)).status
   for (const headers of [
     { authorization: `Bearer ${key}` },
     { authorization: `bearer  ${key}` },
@@ -133,7 +133,7 @@ t.test('every form of credential opens it, and nothing else does', async t => {
 })
 
 t.test('the break-glass secret acts for the email of the environment', async t => {
-  const glass = clientOf(base)
+  const glass = createTestClient(base)
   const headers = { 'x-admin-key': 'a-secret-that-breaks-the-glass', 'x-admin-email': owner.email }
   const { body } = await glass.post('/v1/orgs', { name: 'Glass' }, headers)
   t.equal(body.owner_email, 'glass@example.com', 'X-Admin-Email says nothing')
@@ -143,7 +143,7 @@ t.test('the break-glass secret acts for the email of the environment', async t =
 t.test('401: expired and revoked credentials, from the next request on', async t => {
   for (const end of ['expires_at = now()', 'revoked_at = now()']) {
     const { email, key } = await buildAdmin(backend)
-    const ended = clientOf(base, key)
+    const ended = createTestClient(base, key)
     t.equal((await ended.get('/v1/orgs')).status, 200)
     await backend.postgres.query(`update admin_keys set ${end} where email = $1`, [email])
     t.match(await ended.get('/v1/orgs'), { status: 401, body: { error: /admin/ } })
@@ -152,7 +152,7 @@ t.test('401: expired and revoked credentials, from the next request on', async t
 
 t.test('the same Idempotency-Key makes one organization', async t => {
   const { key } = await buildAdmin(backend)
-  const again = clientOf(base, key)
+  const again = createTestClient(base, key)
   const headers = { 'idempotency-key': 'create' }
   const [one, two] = [
     await again.post('/v1/orgs', { name: 'Once' }, headers),
@@ -178,7 +178,7 @@ t.test('200: DELETE leaves nothing in either store', async t => {
   const { body: listed } = await admin.get(`${path}/users`)
   const user = listed.users[0].user_id
   const { body: own } = await admin.post(`${path}/users/${user}/memory-key`)
-  const member = clientOf(base, key.key_id)
+  const member = createTestClient(base, key.key_id)
   await member.post(
     '/v1/memory/ingest?wait=true',
     { messages: [{ role: 'user', content: 'a canary sings' }] },
@@ -192,19 +192,19 @@ t.test('200: DELETE leaves nothing in either store', async t => {
 
   t.match(await admin.send('DELETE', path), { status: 200, body: { deleted: true, id: org } })
   for (const gone of [key.key_id, own.key, orgKey]) {
-    t.equal((await clientOf(base, gone).get('/v1/memory/stats')).status, 401)
+    t.equal((await createTestClient(base, gone).get('/v1/memory/stats')).status, 401)
   }
   t.equal((await admin.get(path)).status, 404)
   t.strictSame((await admin.get('/v1/orgs')).body, { orgs: [] })
 
   const ids = vaults.map(({ vault }) => vault)
-  await until('the documents are gone', async () => {
+  await waitUntil('the documents are gone', async () => {
     const left = await Promise.all(
       ids.map(vault => backend.mongo.memories.countDocuments({ vault: { $eq: vault } })),
     )
     return left.every(count => count === 0)
   })
-  await until('the erasures are done', async () => {
+  await waitUntil('the erasures are done', async () => {
     const { rows } = await backend.postgres.query(
       `select 1 from operations where vault = any($1) and state <> 'done'`,
       [ids],
@@ -234,11 +234,11 @@ t.test('200: DELETE leaves nothing in either store', async t => {
 })
 
 t.test('a second process forgets the vaults of a removed organization too', async t => {
-  const second = await testBackend(t, { config: backend.config })
-  const there = await testApi(t, second)
+  const second = await createTestBackend(t, { config: backend.config })
+  const there = await startTestApi(t, second)
   const { admin, path } = await buildOrg(backend, base)
   const { body: key } = await admin.post(`${path}/keys`, { team_member_id: 'bob' })
-  const member = clientOf(there.base, key.key_id)
+  const member = createTestClient(there.base, key.key_id)
   const question = { query: 'hello', limit: 5 }
   await member.post('/v1/memory/ingest?wait=true', {
     messages: [{ role: 'user', content: 'hello' }],

@@ -3,15 +3,15 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import t from 'tap'
-import { buildKey, clientOf, testApi } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { answersJson, exactly, refuses } from '#test/support/model-provider/answers.ts'
-import { modelProvider, providerKey } from '#test/support/model-provider.ts'
-import { headerOf } from '#test/support/recorder.ts'
-import { until } from '#test/support/until.ts'
-import { callerOf } from '#test/support/vault.ts'
+import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { respondJson, respondWith, respondError } from '#test/support/model-provider/answers.ts'
+import { startModelProvider, providerKey } from '#test/support/model-provider.ts'
+import { findHeader } from '#test/support/recording-server.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
+import { resolveCaller } from '#test/support/insert-memories.ts'
 
-const provider = await modelProvider(t)
+const provider = await startModelProvider(t)
 
 /** Tells when a request begins, where the recorder tells when it has ended. */
 const early = { begun: 0, body: '' }
@@ -24,15 +24,15 @@ await once(listener, 'listening')
 t.teardown(() => listener.close())
 const earlyUrl = `http://127.0.0.1:${(listener.address() as AddressInfo).port}/v1`
 
-const backend = await testBackend(t, { env: { ...provider.env, XAI_BASE_URL: earlyUrl } })
-const { base } = await testApi(t, backend)
-const client = clientOf(base)
+const backend = await createTestBackend(t, { env: { ...provider.env, XAI_BASE_URL: earlyUrl } })
+const { base } = await startTestApi(t, backend)
+const client = createTestClient(base)
 const key = await buildKey(backend)
 const sk = providerKey('openai')
 const headers = { 'x-memory-key': key, authorization: `Bearer ${sk}` }
-const last = () => provider.seen.at(-1)!
+const last = () => provider.requests.at(-1)!
 /** How often something was asked of a provider beside its list of models. */
-const calls = () => provider.seen.filter(({ method }) => method === 'POST').length
+const calls = () => provider.requests.filter(({ method }) => method === 'POST').length
 
 t.test('200: JSON goes as it comes, the prefix of the model taken off', async t => {
   const paths = ['/v1/audio/speech', '/v1/images/generations', '/v1/embeddings']
@@ -42,7 +42,7 @@ t.test('200: JSON goes as it comes, the prefix of the model taken off', async t 
       ['{ "input" : "a\\u00e9", "model":"groq/x/y", "n":1.0 }', 'groq'],
     ] as const
     for (const [body, name] of cases) {
-      provider.next(answersJson('{ "data" : [] }', { headers: { 'x-request-id': 'req_9' } }))
+      provider.respondNext(respondJson('{ "data" : [] }', { headers: { 'x-request-id': 'req_9' } }))
       const response = await fetch(`${base + path}?api-version=2`, {
         method: 'POST',
         headers: { ...headers, 'content-type': 'application/json' },
@@ -55,7 +55,7 @@ t.test('200: JSON goes as it comes, the prefix of the model taken off', async t 
       t.notOk(response.headers.has('x-memory-status'))
       t.equal(last().url, `/${name}${path}?api-version=2`)
       t.equal(last().body.toString(), body.replace('groq/', ''))
-      t.equal(headerOf(last().headers, 'authorization'), `Bearer ${sk}`)
+      t.equal(findHeader(last().headers, 'authorization'), `Bearer ${sk}`)
     }
   }
 })
@@ -70,7 +70,7 @@ t.test('200: switches stay here, however the model is named', async t => {
         `{"model":"${model}", "input" : "a\\u00e9",${switches}}`,
         `{ ${switches}, "model":"${model}", "input" : "a\\u00e9"}`,
       ]) {
-        provider.next(answersJson('{}'))
+        provider.respondNext(respondJson('{}'))
         const response = await fetch(`${base}${path}?memory=off&mode=read`, {
           method: 'POST',
           headers: { ...headers, 'content-type': 'application/json' },
@@ -95,13 +95,13 @@ t.test('200: what only shares the name of a switch is the provider’s', async t
     [body, body],
     [body.replace('tts-1', 'openai/tts-1'), body],
   ] as const) {
-    provider.next(answersJson('{}'))
+    provider.respondNext(respondJson('{}'))
     t.equal((await client.post('/v1/images/generations', JSON.parse(sent), headers)).status, 200)
     t.equal(last().body.toString(), got)
   }
   const forms = formOf('tts-1', 'model', 10)
   forms.append('memory', 'false')
-  provider.next(answersJson('{}'))
+  provider.respondNext(respondJson('{}'))
   const response = await fetch(`${base}/v1/audio/transcriptions`, {
     method: 'POST',
     headers,
@@ -113,8 +113,8 @@ t.test('200: what only shares the name of a switch is the provider’s', async t
 
 t.test('200: bytes of any kind come back as they are', async t => {
   const sound = Buffer.from(Array.from({ length: 100_000 }, (_, index) => index % 256))
-  provider.next(
-    exactly([sound.subarray(0, 7), sound.subarray(7)], {
+  provider.respondNext(
+    respondWith([sound.subarray(0, 7), sound.subarray(7)], {
       headers: { 'content-type': 'audio/mpeg' },
     }),
   )
@@ -147,22 +147,22 @@ const sent = async (form: FormData, more: Record<string, string> = {}) => {
 }
 
 t.test('200: a form in any order, as it comes or with another name of its model', async t => {
-  provider.always(answersJson({ text: 'hello' }))
+  provider.respondAlways(respondJson({ text: 'hello' }))
   for (const first of ['model', 'file'] as const) {
     for (const model of ['whisper-1', 'groq/whisper-large']) {
       t.match(await sent(formOf(model, first)), { status: 200, text: '{"text":"hello"}' })
       const { body, headers, url } = last()
       t.equal(url, `/${model.startsWith('groq') ? 'groq' : 'openai'}/v1/audio/transcriptions`)
-      t.equal(headerOf(headers, 'content-length'), String(body.length))
+      t.equal(findHeader(headers, 'content-length'), String(body.length))
       const arrived = await new Response(new Uint8Array(body), {
-        headers: { 'content-type': headerOf(headers, 'content-type')! },
+        headers: { 'content-type': findHeader(headers, 'content-type')! },
       }).formData()
       t.equal(arrived.get('model'), model.replace('groq/', ''))
       t.equal((arrived.get('file') as File).size, 300_000)
       t.equal(arrived.get('language'), 'en')
     }
   }
-  provider.always()
+  provider.respondAlways()
 })
 
 t.test('200: a recording streams through while it is being sent', async t => {
@@ -183,7 +183,7 @@ t.test('200: a recording streams through while it is being sent', async t => {
     body: Readable.toWeb(Readable.from(parts())) as unknown as string,
     duplex: 'half',
   } as RequestInit)
-  await until('the provider is called', () => early.begun === 1)
+  await waitUntil('the provider is called', () => early.begun === 1)
   held.resolve()
   t.equal(await (await response).text(), '{"text":"streamed"}')
   t.equal(early.body, head + tail)
@@ -214,7 +214,7 @@ t.test('400, 401, 402, 413, 415: what is wrong, before anybody is asked', async 
   t.equal((await sent(formOf('whisper-1', 'file', 25 * 1024 * 1024))).status, 413)
   t.equal((await sent(formOf('whisper-1', 'file'), { authorization: 'none' })).status, 401)
 
-  const { account } = await callerOf(backend, key)
+  const { account } = await resolveCaller(backend, key)
   await backend.postgres.query('update accounts set balance = 0 where id = $1', [account])
   t.equal((await client.post(speech, { model: 'tts-1' }, headers)).status, 402)
   await backend.postgres.query('update accounts set balance = null where id = $1', [account])
@@ -222,10 +222,10 @@ t.test('400, 401, 402, 413, 415: what is wrong, before anybody is asked', async 
 })
 
 t.test('422: an error of the provider as it says it', async t => {
-  provider.next(refuses('openai', 422))
+  provider.respondNext(respondError('openai', 422))
   const { status, text } = await sent(formOf('whisper-1', 'model'))
   t.equal(status, 422)
-  t.equal(text, last().sent.body.toString())
+  t.equal(text, last().response.body.toString())
 })
 
 t.test('requests are counted by model and cost no memory tokens', async t => {

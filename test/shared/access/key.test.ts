@@ -1,5 +1,5 @@
 import t from 'tap'
-import { hashOfKey, maskKey, mintKey, parseKey, permitsOf } from '#shared/access/key.ts'
+import { hashKey, maskKey, mintKey, parseKey, permissionsByMode } from '#shared/access/key.ts'
 
 t.test('keys carry their kind and 32 random characters', async t => {
   t.match(mintKey('vault'), /^mk_[0-9A-Za-z]{32}$/)
@@ -35,7 +35,7 @@ t.test('anything else is no key', async t => {
 })
 
 t.test('modes permit what their names say', async t => {
-  t.same(permitsOf, {
+  t.same(permissionsByMode, {
     on: { retrieve: true, store: true },
     read: { retrieve: true, store: false },
     write: { retrieve: false, store: true },
@@ -45,8 +45,8 @@ t.test('modes permit what their names say', async t => {
 
 t.test('the lookup hash depends on the pepper, the mask tells little', async t => {
   const key = mintKey('vault')
-  t.equal(hashOfKey('one', key).length, 32)
-  t.notSame(hashOfKey('one', key), hashOfKey('other', key))
+  t.equal(hashKey('one', key).length, 32)
+  t.notSame(hashKey('one', key), hashKey('other', key))
   t.match(maskKey(key), /^mk_...….{4}$/)
   t.equal(maskKey(key).length, 11)
 })

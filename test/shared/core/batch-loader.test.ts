@@ -1,10 +1,10 @@
 import t from 'tap'
 import { setTimeout as delay } from 'node:timers/promises'
-import { coalesce } from '#shared/core/batch-loader.ts'
+import { batchLoader } from '#shared/core/batch-loader.ts'
 
 t.test('questions that come while a read is under way share the next one', async t => {
   const reads: number[][] = []
-  const ask = coalesce<number, number>(
+  const ask = batchLoader<number, number>(
     async numbers => {
       reads.push(numbers)
       await delay(20)
@@ -19,7 +19,7 @@ t.test('questions that come while a read is under way share the next one', async
 
 t.test('an answer is never older than its question', async t => {
   let value = 1
-  const ask = coalesce<null, number>(
+  const ask = batchLoader<null, number>(
     async questions => {
       const seen = value
       await delay(10)
@@ -34,7 +34,7 @@ t.test('an answer is never older than its question', async t => {
 
 t.test('a read that fails fails those who asked, and the next is tried', async t => {
   let fail = true
-  const ask = coalesce<number, number>(
+  const ask = batchLoader<number, number>(
     async numbers => {
       if (fail) throw new Error('away')
       return numbers

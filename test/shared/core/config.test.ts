@@ -1,5 +1,5 @@
 import t from 'tap'
-import { ConfigFault, readConfig } from '#shared/core/config.ts'
+import { ConfigError, readConfig } from '#shared/core/config.ts'
 
 const enough = {
   DATABASE_URL: 'postgres://db/vault',
@@ -21,8 +21,8 @@ t.test('defaults: loopback, port 3000, offline embeddings', async t => {
 
 t.test('an OpenAI key switches to its embeddings; EMBEDDINGS wins', async t => {
   const keyed = { ...enough, OPENAI_API_KEY: 'sk-test' }
-  t.equal(readConfig(keyed).embeddings, 'openai/text-embedding-3-small')
-  t.equal(readConfig({ ...keyed, EMBEDDINGS: 'local' }).embeddings, 'local')
+  t.equal(readConfig(keyed).embeddingModel, 'openai/text-embedding-3-small')
+  t.equal(readConfig({ ...keyed, EMBEDDINGS: 'local' }).embeddingModel, 'local')
   t.match(readConfig(keyed).providers, { openai: { apiKey: 'sk-test' } })
 })
 
@@ -39,8 +39,8 @@ t.test('every fault is said at once', async t => {
     readConfig(env)
     t.fail('accepted')
   } catch (error) {
-    t.ok(error instanceof ConfigFault)
-    const { faults, message } = error as ConfigFault
+    t.ok(error instanceof ConfigError)
+    const { faults, message } = error as ConfigError
     for (const name of [
       'PORT',
       'DATABASE_URL',

@@ -1,8 +1,8 @@
 import t from 'tap'
 import fc from 'fast-check'
-import { createCursors } from '#shared/core/cursor.ts'
+import { createCursorCodec } from '#shared/core/cursor.ts'
 
-const { write, read } = createCursors('a secret of the service')
+const { write, read } = createCursorCodec('a secret of the service')
 const bound = ['key', 'GET /v1/memory/list', { tier: 1 }, 7]
 
 t.test('a cursor brings back its position', async t => {
@@ -32,5 +32,5 @@ t.test('invalid: any change of a character, other filters, another secret', asyn
     t.throws(() => read(wrong, bound), { message: /cursor/, reason: 'invalid' })
   }
   t.throws(() => read(cursor, ['other key', ...bound.slice(1)]), /cursor/)
-  t.throws(() => createCursors('another secret').read(cursor, bound), /cursor/)
+  t.throws(() => createCursorCodec('another secret').read(cursor, bound), /cursor/)
 })

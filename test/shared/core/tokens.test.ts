@@ -1,27 +1,27 @@
 import t from 'tap'
-import { importanceOfTokens, tokensOf } from '#shared/core/tokens.ts'
+import { importanceFromTokens, countTokens } from '#shared/core/tokens.ts'
 
 t.test('counts o200k_base tokens', async t => {
-  t.equal(tokensOf(''), 0)
-  t.equal(tokensOf('hello world'), 2)
-  t.equal(tokensOf('<|endoftext|>') > 1, true, 'special tokens are plain text')
+  t.equal(countTokens(''), 0)
+  t.equal(countTokens('hello world'), 2)
+  t.equal(countTokens('<|endoftext|>') > 1, true, 'special tokens are plain text')
 })
 
 t.test(
   'long texts are counted in slices, within one per cent and without splitting a character',
   async t => {
     const sentence = 'The quick brown fox jumps over the lazy dog near the river bank. '
-    const inOneGo = tokensOf(sentence.repeat(30))
-    const inSlices = tokensOf(sentence.repeat(600))
+    const inOneGo = countTokens(sentence.repeat(30))
+    const inSlices = countTokens(sentence.repeat(600))
     t.ok(Math.abs(inSlices - inOneGo * 20) / (inOneGo * 20) < 0.01)
-    t.ok(tokensOf('😀'.repeat(5_000)) >= 5_000)
+    t.ok(countTokens('😀'.repeat(5_000)) >= 5_000)
     const begun = performance.now()
-    tokensOf('漢'.repeat(32_000))
+    countTokens('漢'.repeat(32_000))
     t.ok(performance.now() - begun < 2_000, 'unbroken CJK text does not take quadratic time')
   },
 )
 
 t.test('50,000 raw tokens are 150 importance', async t => {
-  t.equal(importanceOfTokens(50_000), 150)
-  t.equal(importanceOfTokens(0), 0)
+  t.equal(importanceFromTokens(50_000), 150)
+  t.equal(importanceFromTokens(0), 0)
 })

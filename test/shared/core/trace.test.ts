@@ -6,10 +6,10 @@ import {
   SimpleSpanProcessor,
 } from '@opentelemetry/sdk-trace-base'
 import t from 'tap'
-import { buildKey, testApi, workOn } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { embeddingProvider } from '#test/support/provider.ts'
-import { until } from '#test/support/until.ts'
+import { buildKey, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
 
 const exporter = new InMemorySpanExporter()
 trace.setGlobalTracerProvider(
@@ -26,12 +26,12 @@ propagation.setGlobalPropagator({
   },
 })
 
-const provider = await embeddingProvider(t)
-const backend = await testBackend(t, {
+const provider = await startEmbeddingProvider(t)
+const backend = await createTestBackend(t, {
   env: { OLLAMA_BASE_URL: provider.baseUrl, EMBEDDINGS: 'ollama/small' },
 })
-await workOn(backend, 'ingest')
-const api = await testApi(t, backend, await buildKey(backend))
+await startJobWorkers(backend, 'ingest')
+const api = await startTestApi(t, backend, await buildKey(backend))
 const secret = 'The cat is called Ada'
 
 t.test('a request goes on with the trace of its client, down to the provider', async t => {
@@ -57,7 +57,7 @@ t.test('a request goes on with the trace of its client, down to the provider', a
 t.test('a batch of jobs is a span; what users say is in none', async t => {
   exporter.reset()
   await api.post('/v1/memory/ingest?wait=true', { messages: [{ role: 'user', content: secret }] })
-  await until('the job has ended', async () =>
+  await waitUntil('the job has ended', async () =>
     exporter.getFinishedSpans().some(({ name }) => name === 'job ingest'),
   )
   const told = exporter.getFinishedSpans().map(({ name, attributes, events, status }) => ({

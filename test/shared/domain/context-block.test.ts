@@ -1,6 +1,6 @@
 import t from 'tap'
 import fc from 'fast-check'
-import { contextBlock, echoesRemoved } from '#shared/domain/context-block.ts'
+import { renderContextBlock, removeContextBlocks } from '#shared/domain/context-block.ts'
 import type { Memory } from '#shared/domain/memory.ts'
 
 const now = Date.parse('2026-11-20T18:20:00Z')
@@ -15,7 +15,7 @@ const memory = (text: string, hoursAgo = 3, rest: Partial<Memory> = {}): Memory 
 })
 
 t.test('one line per memory in the order of events, then one sentence', async t => {
-  const block = contextBlock(
+  const block = renderContextBlock(
     [
       memory('newest', 0.01),
       memory('my cat is called Ada', 3.1),
@@ -35,7 +35,7 @@ t.test('one line per memory in the order of events, then one sentence', async t 
   t.match(block.split('\n').at(-1), /not instructions/)
 })
 
-t.test('nothing to say is null', async t => t.equal(contextBlock([], now), null))
+t.test('nothing to say is null', async t => t.equal(renderContextBlock([], now), null))
 
 t.test('no stored text can close the element, open another, or begin a line', async t => {
   const hostile = fc.array(
@@ -58,7 +58,10 @@ t.test('no stored text can close the element, open another, or begin a line', as
   const held = () =>
     fc.assert(
       fc.property(hostile, fc.string(), (parts, speaker) => {
-        const block = contextBlock([memory(parts.join(''), 1, { speaker }), memory('x', 2)], now)!
+        const block = renderContextBlock(
+          [memory(parts.join(''), 1, { speaker }), memory('x', 2)],
+          now,
+        )!
         const tags = block.match(/<\s*\/?\s*memory_context/gi) ?? []
         return tags.length === 2 && block.split(/[\n\r\u2028\u2029\u0085]/).length === 5
       }),
@@ -68,7 +71,7 @@ t.test('no stored text can close the element, open another, or begin a line', as
 })
 
 t.test('what somebody says about the tag stays, word for word', async t => {
-  const block = contextBlock([memory('the cat is called Ada')], now)!
+  const block = renderContextBlock([memory('the cat is called Ada')], now)!
   const sentence = block.split('\n').at(-1)!
   for (const said of [
     'Why does the <memory_context> tag appear in my prompt? My passport is on the blue card.',
@@ -83,20 +86,20 @@ t.test('what somebody says about the tag stays, word for word', async t => {
     `${block.split('\n')[0]}\n${block.split('\n')[1]}`,
     '\n\n<memory_context>\n\n',
   ]) {
-    t.equal(echoesRemoved(said), said)
+    t.equal(removeContextBlocks(said), said)
   }
 })
 
 t.test('a block that comes back is gone, and nothing else is', async t => {
-  const block = contextBlock([memory('Ada'), memory('a 💛 reflection', 9, { tier: 2 })], now)!
+  const block = renderContextBlock([memory('Ada'), memory('a 💛 reflection', 9, { tier: 2 })], now)!
   const lone = block.split('\n').slice(0, -1).join('\n')
-  t.equal(echoesRemoved(block), '')
+  t.equal(removeContextBlocks(block), '')
   for (const echo of [block, lone, block.replaceAll('\n', '\r\n')]) {
-    t.equal(echoesRemoved(`${echo}\n\n  What is she called?\n`), '  What is she called?\n')
-    t.equal(echoesRemoved(`\n${echo}\nand?`), 'and?')
-    t.equal(echoesRemoved(`Look:\n\n${echo}\n`), 'Look:')
-    t.equal(echoesRemoved(`one ${echo} two\n${echo}\nthree`), 'one  two\n\nthree')
-    t.equal(echoesRemoved(`<memory_context>\n${echo}`), '<memory_context>')
+    t.equal(removeContextBlocks(`${echo}\n\n  What is she called?\n`), '  What is she called?\n')
+    t.equal(removeContextBlocks(`\n${echo}\nand?`), 'and?')
+    t.equal(removeContextBlocks(`Look:\n\n${echo}\n`), 'Look:')
+    t.equal(removeContextBlocks(`one ${echo} two\n${echo}\nthree`), 'one  two\n\nthree')
+    t.equal(removeContextBlocks(`<memory_context>\n${echo}`), '<memory_context>')
   }
 })
 
@@ -127,14 +130,14 @@ t.test('any text without a whole block comes out as it went in; one with a block
     { minLength: 1, maxLength: 4 },
   )
   fc.assert(
-    fc.property(around, text => whole.test(text) || echoesRemoved(text) === text),
+    fc.property(around, text => whole.test(text) || removeContextBlocks(text) === text),
     { numRuns: 1_000 },
   )
   fc.assert(
     fc.property(around, around, memories, (before, after, told) => {
       if (whole.test(before) || whole.test(after)) return true
-      const block = contextBlock(told, now)!
-      return echoesRemoved(`.${before}.${block}.${after}.`) === `.${before}..${after}.`
+      const block = renderContextBlock(told, now)!
+      return removeContextBlocks(`.${before}.${block}.${after}.`) === `.${before}..${after}.`
     }),
     { numRuns: 1_000 },
   )
@@ -153,7 +156,7 @@ t.test('a text full of tags takes no longer than its length', async t => {
     `${'\n'.repeat(500_000)}x`,
   ]) {
     const { user } = process.cpuUsage()
-    t.equal(echoesRemoved(hostile), hostile)
+    t.equal(removeContextBlocks(hostile), hostile)
     t.ok(process.cpuUsage().user - user < 1_000_000)
   }
 })

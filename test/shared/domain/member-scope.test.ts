@@ -1,22 +1,25 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { callerOfKey } from '#shared/access/caller.ts'
-import { sharedVaultOf, type MemberScope } from '#shared/domain/member-scope.ts'
-import { testApi } from '#test/support/api.ts'
+import { authenticateMemoryKey } from '#shared/access/caller.ts'
+import { toSharedVaultScope, type MemberScope } from '#shared/domain/member-scope.ts'
+import { startTestApi } from '#test/support/api.ts'
 import { buildAdmin, buildOrg } from '#test/support/admin.ts'
-import { testBackend } from '#test/support/backend.ts'
+import { createTestBackend } from '#test/support/backend.ts'
 
-const backend = await testBackend(t)
-const second = await testBackend(t, { config: backend.config })
-const { base } = await testApi(t, backend)
+const backend = await createTestBackend(t)
+const second = await createTestBackend(t, { config: backend.config })
+const { base } = await startTestApi(t, backend)
 const { admin, org, path, orgKey } = await buildOrg(backend, base)
 
 /** What a key may see, as both processes find it. */
 async function scopeOf(key: string): Promise<MemberScope | null> {
   const [one, two] = await Promise.all(
     [backend, second].map(async ({ findKey, config }) => {
-      const { member } = await callerOfKey(findKey, config.keyPepper, { key, mode: 'on' })
-      return member && { ...member, allowedTags: member.allowedTags.toSorted() }
+      const { memberScope } = await authenticateMemoryKey(findKey, config.keyPepper, {
+        key,
+        mode: 'on',
+      })
+      return memberScope && { ...memberScope, allowedTags: memberScope.allowedTags.toSorted() }
     }),
   )
   t.strictSame(one, two)
@@ -45,7 +48,7 @@ t.test('a member is who their key says, with what their roles allow together', a
      where o.id = $1`,
     [org],
   )
-  t.strictSame(sharedVaultOf(scope!), rows[0])
+  t.strictSame(toSharedVaultScope(scope!), rows[0])
 })
 
 t.test('every change counts from the next request on, on every process', async t => {
@@ -101,9 +104,12 @@ t.test("the organization's own key is nobody: it sees what has no tags", async t
   t.match(await scopeOf(orgKey), { org, memberId: org, allowedTags: [], wildcard: false })
   const { findKey, config } = backend
   for (const mode of ['on', 'read', 'write', 'off'] as const) {
-    const { permits } = await callerOfKey(findKey, config.keyPepper, { key: orgKey, mode })
-    t.equal(permits.store, false)
-    t.equal(permits.retrieve, mode === 'on' || mode === 'read')
+    const { permissions } = await authenticateMemoryKey(findKey, config.keyPepper, {
+      key: orgKey,
+      mode,
+    })
+    t.equal(permissions.store, false)
+    t.equal(permissions.retrieve, mode === 'on' || mode === 'read')
   }
 })
 
@@ -113,15 +119,15 @@ t.test('many keys in one read: each finds its own', async t => {
   const { memoryKey } = await buildAdmin(backend)
   const found = await Promise.all(
     [...keys, memoryKey, ...keys].map(key =>
-      callerOfKey(backend.findKey, backend.config.keyPepper, { key, mode: 'on' }),
+      authenticateMemoryKey(backend.findKey, backend.config.keyPepper, { key, mode: 'on' }),
     ),
   )
   t.strictSame(
-    found.map(({ member }) => member?.teamMemberId),
+    found.map(({ memberScope }) => memberScope?.teamMemberId),
     ['m1', 'm2', 'Acme', 'Acme', undefined, 'm1', 'm2', 'Acme', 'Acme'],
   )
-  t.equal(found[2]!.member!.org, org)
-  t.equal(found[3]!.member!.org, other.org)
+  t.equal(found[2]!.memberScope!.org, org)
+  t.equal(found[3]!.memberScope!.org, other.org)
   t.equal(new Set(found.slice(0, 5).map(({ scope }) => scope.vault)).size, 5)
 })
 
@@ -165,9 +171,12 @@ t.test('a key and all it may see are one read of Postgres', async t => {
     statements++
     return query(...args)
   }
-  t.match(await callerOfKey(second.findKey, second.config.keyPepper, { key, mode: 'on' }), {
-    member: { teamMemberId: 'counted' },
-  })
+  t.match(
+    await authenticateMemoryKey(second.findKey, second.config.keyPepper, { key, mode: 'on' }),
+    {
+      member: { teamMemberId: 'counted' },
+    },
+  )
   second.postgres.query = query
   t.equal(statements, 1)
 })

@@ -3,21 +3,21 @@ import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
 import { recall } from '#shared/vault/read/recall.ts'
 import {
-  audienceKey,
-  audienceOf,
-  everything,
+  visibilityKey,
+  visibilityOf,
+  unrestricted,
   isPermitted,
-  permittedSets,
+  partitionTagSets,
   sensitivityOf,
-  type Audience,
+  type Visibility,
 } from '#shared/domain/visibility.ts'
-import { deleteShared, retagShared } from '#shared/org/shared-memory.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { buildTeam, share } from '#test/support/team.ts'
-import { callerOf } from '#test/support/vault.ts'
-import { tagSetOf } from '#shared/domain/tags.ts'
+import { deleteSharedMemory, retagSharedMemory } from '#shared/org/write-shared-memories.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
+import { resolveCaller } from '#test/support/insert-memories.ts'
+import { tagSetKey } from '#shared/domain/tags.ts'
 
-const backend = await testBackend(t)
+const backend = await createTestBackend(t)
 
 const ask = {
   text: 'What do we know about the project',
@@ -26,19 +26,19 @@ const ask = {
   embeddings: undefined,
   tiers: undefined,
   importance: undefined,
-  floor: false,
+  relevantOnly: false,
 }
 
 t.test("all tags of a memory must be allowed; one without any is everybody's", async t => {
-  const some: Audience = { wildcard: false, tags: ['a', 'b'] }
-  const nobody: Audience = { wildcard: false, tags: [] }
+  const some: Visibility = { wildcard: false, tags: ['a', 'b'] }
+  const nobody: Visibility = { wildcard: false, tags: [] }
   t.ok(isPermitted(some, ['a']))
   t.ok(isPermitted(some, ['b', 'a']))
   t.notOk(isPermitted(some, ['a', 'c']))
   t.ok(isPermitted(some, []))
   t.ok(isPermitted(nobody, []))
   t.notOk(isPermitted(nobody, ['a']))
-  t.ok(isPermitted(everything, ['anything']))
+  t.ok(isPermitted(unrestricted, ['anything']))
   t.notOk(isPermitted({ wildcard: false, tags: ['A', ' a'] }, ['a']), 'to the letter')
   for (const name of ['__proto__', 'constructor', 'toString']) {
     t.notOk(isPermitted(nobody, [name]))
@@ -50,10 +50,10 @@ t.test('audiences share an image only when they see the same', async t => {
   const tags = fc.array(label, { maxLength: 4 })
   const audience = fc
     .record({ wildcard: fc.boolean(), allowedTags: tags })
-    .map(member => audienceOf(member))
+    .map(member => visibilityOf(member))
   fc.assert(
     fc.property(audience, audience, fc.array(tags), (one, other, memories) => {
-      if (audienceKey(one) !== audienceKey(other)) return
+      if (visibilityKey(one) !== visibilityKey(other)) return
       for (const memory of memories) {
         if (isPermitted(one, memory) !== isPermitted(other, memory)) throw new Error('differ')
       }
@@ -61,8 +61,8 @@ t.test('audiences share an image only when they see the same', async t => {
   )
   fc.assert(
     fc.property(audience, fc.array(tags), (one, memories) => {
-      const sets = memories.map(own => ({ tagSet: tagSetOf(own), tags: own, memories: 1 }))
-      const { permitted, dropped } = permittedSets(one, sets)
+      const sets = memories.map(own => ({ tagSet: tagSetKey(own), tags: own, memories: 1 }))
+      const { permitted, dropped } = partitionTagSets(one, sets)
       t.equal(permitted.length + dropped.length, sets.length)
       t.ok(permitted.every(set => isPermitted(one, set.tags)))
       t.notOk(dropped.some(set => isPermitted(one, set.tags)))
@@ -98,18 +98,18 @@ t.test('what members find equals a model, whatever roles, tags and memories are'
   await fc.assert(
     fc.asyncProperty(world, async ({ memories, roles, members, changes }) => {
       const team = await buildTeam(backend)
-      for (const [n, allowed] of roles.entries()) await team.role(`role ${n}`, allowed)
+      for (const [n, allowed] of roles.entries()) await team.defineRole(`role ${n}`, allowed)
       const keys: string[] = []
       const allowedOf = members.map(held => [...new Set(held.map(n => n % roles.length))])
       for (const [n, held] of allowedOf.entries()) {
         keys.push(
-          await team.member(
+          await team.addMember(
             `member ${n}`,
             held.map(role => `role ${role}`),
           ),
         )
       }
-      const ids = await share(
+      const ids = await seedTeamMemories(
         backend,
         team,
         memories.map((own, n) => ({ text: `Project fact ${n} of the project`, tags: own })),
@@ -122,7 +122,7 @@ t.test('what members find equals a model, whatever roles, tags and memories are'
           const expected = [...model]
             .filter(([, own]) => allowed.has('*') || own.every(tag => allowed.has(tag)))
             .map(([id]) => id)
-          const found = await recall(backend, await callerOf(backend, key), ask)
+          const found = await recall(backend, await resolveCaller(backend, key), ask)
           t.same(found.map(({ memory }) => memory.id).toSorted(), expected.toSorted())
           for (const { memory, source } of found) {
             t.same(memory.tags, model.get(memory.id)!.toSorted())
@@ -136,10 +136,10 @@ t.test('what members find equals a model, whatever roles, tags and memories are'
         if (!model.has(id)) continue
         const change = { operation: mintId(), actor: 'ann', id }
         if (own) {
-          await retagShared(backend, team, { ...change, tags: own })
+          await retagSharedMemory(backend, team, { ...change, tags: own })
           model.set(id, own)
         } else {
-          await deleteShared(backend, team, change)
+          await deleteSharedMemory(backend, team, change)
           model.delete(id)
         }
       }
@@ -151,21 +151,21 @@ t.test('what members find equals a model, whatever roles, tags and memories are'
 
 t.test('the database searched in the place of an image finds the same', async t => {
   const team = await buildTeam(backend)
-  await team.role('some', ['a', 'b'])
-  const key = await team.member('some', ['some'])
+  await team.defineRole('some', ['a', 'b'])
+  const key = await team.addMember('some', ['some'])
   const memories = [[], ['a'], ['a', 'b'], ['c'], ['a', 'c'], ['b']]
-  await share(
+  await seedTeamMemories(
     backend,
     team,
     memories.map((tags, n) => ({ text: `Project fact ${n}`, tags })),
   )
-  const caller = await callerOf(backend, key)
-  const images = { ...backend.images, get: async () => 'too-large' as const }
+  const caller = await resolveCaller(backend, key)
+  const images = { ...backend.vaultIndexes, get: async () => 'too-large' as const }
   const textsOf = async (from: typeof backend) =>
     (await recall(from, caller, ask)).map(({ memory }) => memory.text).toSorted()
   const held = await textsOf(backend)
   t.equal(held.length, 4)
-  t.same(await textsOf({ ...backend, images }), held)
+  t.same(await textsOf({ ...backend, vaultIndexes: images }), held)
 })
 
 t.test('forbidden memories neither shorten nor weigh on what is permitted', async t => {
@@ -179,21 +179,27 @@ t.test('forbidden memories neither shorten nor weigh on what is permitted', asyn
     tags: ['secret'],
     acquiredAt: 1_700_000_000_000 + n * 100,
   }))
-  await share(backend, alone, open)
-  await share(backend, crowded, [...open, ...hidden].slice(0, 400))
-  await share(backend, crowded, hidden.slice(340))
+  await seedTeamMemories(backend, alone, open)
+  await seedTeamMemories(backend, crowded, [...open, ...hidden].slice(0, 400))
+  await seedTeamMemories(backend, crowded, hidden.slice(340))
   const rowsOf = async (team: typeof alone) => {
-    const caller = await callerOf(backend, await team.member('nobody'))
+    const caller = await resolveCaller(backend, await team.addMember('nobody'))
     const found = await recall(backend, caller, { ...ask, text: 'project cats', limit: 20 })
     const { space, dimension } = await backend.embedders.get()
     const { scope } = {
-      scope: { vault: team.vault, epoch: 1, revision: caller.member!.orgRevision },
+      scope: { vault: team.vault, epoch: 1, revision: caller.memberScope!.orgRevision },
     }
-    const audience = audienceOf(caller.member!)
-    const image = await backend.images.get({ scope, session: null, space, dimension, audience })
+    const audience = visibilityOf(caller.memberScope!)
+    const image = await backend.vaultIndexes.get({
+      scope,
+      session: null,
+      space,
+      dimension,
+      audience,
+    })
     return {
       found: found.map(({ memory, score, relevance }) => [memory.text, score, relevance]),
-      held: image === 'too-large' ? -1 : image.blocks[1].count,
+      held: image === 'too-large' ? -1 : image.byTier[1].count,
     }
   }
   const [one, other] = [await rowsOf(alone), await rowsOf(crowded)]
@@ -204,21 +210,21 @@ t.test('forbidden memories neither shorten nor weigh on what is permitted', asyn
 })
 
 t.test('another process sees a retagging with the next request', async t => {
-  const second = await testBackend(t, { config: backend.config })
+  const second = await createTestBackend(t, { config: backend.config })
   const team = await buildTeam(backend)
-  await team.role('a', ['a'])
-  const key = await team.member('ann', ['a'])
-  const [id] = await share(backend, team, [{ text: 'Project fact', tags: ['a'] }])
+  await team.defineRole('a', ['a'])
+  const key = await team.addMember('ann', ['a'])
+  const [id] = await seedTeamMemories(backend, team, [{ text: 'Project fact', tags: ['a'] }])
   const seen = async () =>
-    (await recall(second, await callerOf(second, key), ask)).map(({ memory }) => memory.tags)
+    (await recall(second, await resolveCaller(second, key), ask)).map(({ memory }) => memory.tags)
   t.same(await seen(), [['a']])
-  await retagShared(backend, team, { operation: mintId(), actor: 'x', id: id!, tags: ['b'] })
+  await retagSharedMemory(backend, team, { operation: mintId(), actor: 'x', id: id!, tags: ['b'] })
   t.same(await seen(), [])
-  await retagShared(backend, team, { operation: mintId(), actor: 'x', id: id!, tags: [] })
+  await retagSharedMemory(backend, team, { operation: mintId(), actor: 'x', id: id!, tags: [] })
   t.same(await seen(), [[]])
-  await team.role('a', ['b'])
-  await retagShared(backend, team, { operation: mintId(), actor: 'x', id: id!, tags: ['b'] })
+  await team.defineRole('a', ['b'])
+  await retagSharedMemory(backend, team, { operation: mintId(), actor: 'x', id: id!, tags: ['b'] })
   t.same(await seen(), [['b']], 'a role that was changed counts at once')
-  await team.assign('ann', [])
+  await team.assignRoles('ann', [])
   t.same(await seen(), [], 'and one that was taken away')
 })

@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import t from 'tap'
 import { readConfig } from '#shared/core/config.ts'
 import { createEmbedders } from '#shared/models/embedders.ts'
-import { partBytes, partsOf } from '#shared/models/long-texts.ts'
-import { embeddingProvider } from '#test/support/provider.ts'
+import { chunkBytesMax, splitText } from '#shared/models/split-text.ts'
+import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
 
 const environment = {
   DATABASE_URL: 'postgres://db/vault',
@@ -17,7 +17,7 @@ const norm = (vector: Float32Array): number => Math.hypot(...vector)
 t.test(
   'an OpenAI-compatible provider: batches, order, unit length, one space per dimension',
   async t => {
-    const provider = await embeddingProvider(t)
+    const provider = await startEmbeddingProvider(t)
     const embedders = createEmbedders(
       readConfig({
         ...environment,
@@ -56,7 +56,7 @@ const languages = {
 }
 
 t.test('a long text of any script is embedded, and all of it counts', async t => {
-  const provider = await embeddingProvider(t)
+  const provider = await startEmbeddingProvider(t)
   const embedder = await embedderAt(provider.baseUrl)
   for (const [name, sentence] of Object.entries(languages)) {
     const text = filled(sentence)
@@ -74,7 +74,7 @@ t.test('a long text of any script is embedded, and all of it counts', async t =>
 })
 
 t.test('a commit of a hundred long reflections is no call too large', async t => {
-  const provider = await embeddingProvider(t)
+  const provider = await startEmbeddingProvider(t)
   const embedder = await embedderAt(provider.baseUrl)
   const entries = Array.from({ length: 100 }, () => filled(languages.zh).slice(0, 8_000))
   t.equal((await embedder.embedTexts(entries)).length, 100)
@@ -100,25 +100,25 @@ t.test('parts are the text again, none is too long, none is a scrap', t => {
   fc.assert(
     fc.property(texts, text => {
       const whole = text.toWellFormed()
-      const parts = partsOf(whole)
+      const parts = splitText(whole)
       const sizes = parts.map(part => Buffer.byteLength(part))
       return (
         parts.join('') === whole &&
         parts.every(part => part.isWellFormed()) &&
-        sizes.every(size => size <= partBytes) &&
-        (parts.length === 1 || Math.min(...sizes) > partBytes / 4)
+        sizes.every(size => size <= chunkBytesMax) &&
+        (parts.length === 1 || Math.min(...sizes) > chunkBytesMax / 4)
       )
     }),
     { numRuns: 200 },
   )
-  t.same(partsOf(''), [''])
-  const [first] = partsOf(`${'Sentences end here. '.repeat(300)}\n${'And go on. '.repeat(300)}`)
+  t.same(splitText(''), [''])
+  const [first] = splitText(`${'Sentences end here. '.repeat(300)}\n${'And go on. '.repeat(300)}`)
   t.match(first, /\.\s$/)
   t.end()
 })
 
 t.test('rate limits and server errors are retried, refusals are not hidden', async t => {
-  const provider = await embeddingProvider(t)
+  const provider = await startEmbeddingProvider(t)
   const embedders = createEmbedders(
     readConfig({ ...environment, MISTRAL_BASE_URL: provider.baseUrl, MISTRAL_API_KEY: 'key' }),
   )
@@ -131,7 +131,7 @@ t.test('rate limits and server errors are retried, refusals are not hidden', asy
 })
 
 t.test('a caller who gives up ends the call', async t => {
-  const provider = await embeddingProvider(t)
+  const provider = await startEmbeddingProvider(t)
   const embedders = createEmbedders(
     readConfig({ ...environment, OLLAMA_BASE_URL: provider.baseUrl }),
   )
@@ -143,7 +143,7 @@ t.test('a caller who gives up ends the call', async t => {
 })
 
 t.test('a provider that was down at the first use is asked again', async t => {
-  const provider = await embeddingProvider(t)
+  const provider = await startEmbeddingProvider(t)
   const embedders = createEmbedders(
     readConfig({ ...environment, OLLAMA_BASE_URL: provider.baseUrl }),
   )

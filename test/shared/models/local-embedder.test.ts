@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { embed, localEmbedder } from '#shared/models/local-embedder.ts'
-import { scoreOf } from '#shared/search/ranking/score.ts'
+import { scoreFromCosine } from '#shared/search/ranking/calibrated-score.ts'
 
 const embedder = localEmbedder()
 
@@ -29,10 +29,10 @@ t.test('any text has a vector of unit length, the same each time', async t => {
 t.test('texts that are the same score 1, those that have nothing in common 0', async t => {
   const { calibration } = embedder
   for (const text of ['ok thanks', 'to be or not to be', '😀', 'My cat is called Ada']) {
-    t.ok(scoreOf(cosine(text, text), calibration) > 0.999, text)
+    t.ok(scoreFromCosine(cosine(text, text), calibration) > 0.999, text)
   }
   const apart = cosine('The turbine needs new bearings', 'My aunt bakes a cherry pie')
-  t.equal(scoreOf(apart, calibration), 0)
+  t.equal(scoreFromCosine(apart, calibration), 0)
 })
 
 t.test('nearer in meaning is nearer in space', async t => {

@@ -1,13 +1,13 @@
 import t from 'tap'
-import type { Catalog } from '#shared/models/catalog.ts'
-import { prefixed, resolveModel } from '#shared/models/resolve-model.ts'
-import { providerNames, type Format, type ProviderName } from '#shared/core/provider-registry.ts'
+import type { ModelCatalog } from '#shared/models/model-catalog.ts'
+import { prefixedName, resolveModel } from '#shared/models/resolve-model.ts'
+import { providerNames, type ApiFormat, type ProviderName } from '#shared/core/provider-registry.ts'
 
 /** What providers list, and how often anybody looked. */
 function catalogOf(lists: Partial<Record<ProviderName, string[]>>) {
   const looks: ProviderName[][] = []
-  const catalog: Catalog = {
-    modelsOf(providers) {
+  const catalog: ModelCatalog = {
+    modelLists(providers) {
       looks.push(providers.map(({ provider }) => provider))
       const known = providers.flatMap(({ provider }) => {
         const models = lists[provider]
@@ -29,9 +29,10 @@ const keys = { together: 'a', groq: 'b' }
 
 const resolved = async (
   model: string,
-  format: Format = 'openai',
+  format: ApiFormat = 'openai',
   own: Partial<Record<ProviderName, string>> = keys,
-) => prefixed(await resolveModel({ catalog, config }, model, format, () => Promise.resolve(own)))
+) =>
+  prefixedName(await resolveModel({ catalog, config }, model, format, () => Promise.resolve(own)))
 
 t.test('every provider by its prefix, the rest of the name as it is', async t => {
   for (const provider of providerNames) {
@@ -79,7 +80,7 @@ t.test('invalid: unknown, ambiguous or no name', async t => {
   for (const name of ['', ' gpt-5', 'gpt 5', 'modèle', 'x'.repeat(201), 'a\nb']) {
     await t.rejects(resolved(name), refused(/printable ASCII/, hint))
   }
-  const down: Catalog = { modelsOf: () => Promise.reject(new Error('down')) }
+  const down: ModelCatalog = { modelLists: () => Promise.reject(new Error('down')) }
   await t.rejects(
     resolveModel({ catalog: down, config }, 'x', 'openai', () => Promise.resolve({})),
     refused(/No provider is known/, hint),

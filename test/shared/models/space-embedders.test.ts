@@ -1,10 +1,10 @@
 import t from 'tap'
 import { readConfig } from '#shared/core/config.ts'
 import { createEmbedders } from '#shared/models/embedders.ts'
-import { embeddersOfSpaces } from '#shared/models/space-embedders.ts'
-import { embeddingProvider } from '#test/support/provider.ts'
+import { resolveSpaceEmbedders } from '#shared/models/space-embedders.ts'
+import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
 
-const provider = await embeddingProvider(t)
+const provider = await startEmbeddingProvider(t)
 const embedders = createEmbedders(
   readConfig({
     DATABASE_URL: 'postgres://db/vault',
@@ -19,30 +19,30 @@ const embedders = createEmbedders(
 t.test('a space leads back to its model, whatever signs that has', async t => {
   for (const model of ['local', 'ollama/nomic-embed_text:v1.5', 'ollama/library/bge@m3']) {
     const { space } = await embedders.get(model)
-    const found = await embeddersOfSpaces(embedders, [space])
+    const found = await resolveSpaceEmbedders(embedders, [space])
     t.same(
       found.embedders.map(embedder => embedder.model),
       [model],
       space,
     )
-    t.same(found.lost, [])
+    t.same(found.unavailable, [])
   }
 })
 
 t.test('lost: no such provider here, another dimension, a name of another scheme', async t => {
   const { space } = await embedders.get('ollama/small')
   const gone = ['mistral__embed-8', space.replace(/\d+$/, '9'), 'something_else', 'local_v0']
-  const found = await embeddersOfSpaces(embedders, [space, ...gone])
+  const found = await resolveSpaceEmbedders(embedders, [space, ...gone])
   t.same(
     found.embedders.map(embedder => embedder.model),
     ['ollama/small'],
   )
   t.same(
-    found.lost.map(one => one.space),
+    found.unavailable.map(one => one.space),
     gone,
   )
-  t.ok(found.lost.every(({ reason }) => reason.length > 10))
-  const none = await embeddersOfSpaces(embedders, gone)
+  t.ok(found.unavailable.every(({ reason }) => reason.length > 10))
+  const none = await resolveSpaceEmbedders(embedders, gone)
   t.same(
     none.embedders.map(embedder => embedder.model),
     ['local'],
@@ -52,7 +52,7 @@ t.test('lost: no such provider here, another dimension, a name of another scheme
 
 t.test('upstream: a space whose model does not answer is not lost', async t => {
   provider.fail(400, 1)
-  const refused = await embeddersOfSpaces(embedders, ['ollama__never-asked-64']).catch(
+  const refused = await resolveSpaceEmbedders(embedders, ['ollama__never-asked-64']).catch(
     (error: unknown) => error,
   )
   t.match(refused, { reason: 'upstream' })

@@ -2,31 +2,35 @@ import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
-import { checkChain } from '#shared/org/audit-chain.ts'
-import { deleteShared, updateShared } from '#shared/org/shared-memory.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { envOf } from '#test/support/processes.ts'
-import { buildTeam, share } from '#test/support/team.ts'
+import { verifyAuditChain } from '#shared/org/audit-chain.ts'
+import { deleteSharedMemory, updateSharedMemory } from '#shared/org/write-shared-memories.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { processEnvironment } from '#test/support/processes.ts'
+import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
 
-const backend = await testBackend(t)
+const backend = await createTestBackend(t)
 const { query } = backend.postgres
 
 async function audited() {
   const team = await buildTeam(backend)
-  const ids = await share(backend, team, [{ text: 'one' }, { text: 'two' }, { text: 'three' }])
+  const ids = await seedTeamMemories(backend, team, [
+    { text: 'one' },
+    { text: 'two' },
+    { text: 'three' },
+  ])
   const by = () => ({ operation: mintId(), actor: 'Zoë\n1\tx@example.com' })
-  await updateShared(backend, team, { ...by(), id: ids[0]!, text: 'another', tags: ['a'] })
-  await deleteShared(backend, team, { ...by(), id: ids[1]! })
+  await updateSharedMemory(backend, team, { ...by(), id: ids[0]!, text: 'another', tags: ['a'] })
+  await deleteSharedMemory(backend, team, { ...by(), id: ids[1]! })
   return team
 }
 
 t.test('a chain that nobody touched is whole, and counts every event', async t => {
   const { org } = await audited()
-  const chain = await checkChain(query, org)
+  const chain = await verifyAuditChain(query, org)
   t.match(chain, { org, position: 6, broken: null })
   t.match(chain.hash, /^[0-9a-f]{64}$/)
   const empty = await buildTeam(backend)
-  t.match(await checkChain(query, empty.org), { position: 0, hash: '', broken: null })
+  t.match(await verifyAuditChain(query, empty.org), { position: 0, hash: '', broken: null })
 })
 
 t.test('many at once make one chain', async t => {
@@ -34,11 +38,11 @@ t.test('many at once make one chain', async t => {
   const other = await buildTeam(backend)
   await Promise.all(
     Array.from({ length: 20 }, (_, n) =>
-      share(backend, n % 2 ? team : other, [{ text: `a ${n}` }, { text: `b ${n}` }]),
+      seedTeamMemories(backend, n % 2 ? team : other, [{ text: `a ${n}` }, { text: `b ${n}` }]),
     ),
   )
-  t.match(await checkChain(query, team.org), { position: 20, broken: null })
-  t.match(await checkChain(query, other.org), { position: 20, broken: null })
+  t.match(await verifyAuditChain(query, team.org), { position: 20, broken: null })
+  t.match(await verifyAuditChain(query, other.org), { position: 20, broken: null })
 })
 
 t.test('the first event that was changed is named, whatever was changed', async t => {
@@ -57,7 +61,7 @@ t.test('the first event that was changed is named, whatever was changed', async 
       [org],
     )
     const broken = { position: 3, id: rows[0]!.id, fault: 'changed' }
-    t.match(await checkChain(query, org), { position: 2, broken }, change)
+    t.match(await verifyAuditChain(query, org), { position: 2, broken }, change)
   }
 })
 
@@ -65,7 +69,9 @@ t.test('one that was removed, at the end too, or moved, or slipped in', async t 
   for (const position of [1, 4, 6]) {
     const { org } = await audited()
     await query('delete from audit_events where org = $1 and position = $2', [org, position])
-    t.match(await checkChain(query, org), { broken: { position, id: null, fault: 'missing' } })
+    t.match(await verifyAuditChain(query, org), {
+      broken: { position, id: null, fault: 'missing' },
+    })
   }
   const { org } = await audited()
   const foreign = await audited()
@@ -76,12 +82,12 @@ t.test('one that was removed, at the end too, or moved, or slipped in', async t 
   ])
   await query('delete from audit_events where org = $1 and position = 2', [org])
   await query('update audit_events set position = 2 where org = $1 and position = 102', [org])
-  t.match(await checkChain(query, org), { broken: { position: 2, fault: 'changed' } })
+  t.match(await verifyAuditChain(query, org), { broken: { position: 2, fault: 'changed' } })
 })
 
 t.test('an end that was saved shows a chain that was written anew', async t => {
   const { org } = await audited()
-  const { position, hash } = await checkChain(query, org)
+  const { position, hash } = await verifyAuditChain(query, org)
   await query('update audit_heads set position = 0, hash = $2 where org = $1', [
     org,
     Buffer.alloc(0),
@@ -92,12 +98,14 @@ t.test('an end that was saved shows a chain that was written anew', async t => {
      select id, org, memory, action, 'nobody', write, created_at from old order by position`,
     [org],
   )
-  t.match(await checkChain(query, org), { broken: null }, 'in itself it is whole')
-  t.match(await checkChain(query, org, [{ org, position, hash }]), {
+  t.match(await verifyAuditChain(query, org), { broken: null }, 'in itself it is whole')
+  t.match(await verifyAuditChain(query, org, [{ org, position, hash }]), {
     broken: { position: 6, fault: 'not the one it was' },
   })
   const further = [{ org, position: 9, hash }]
-  t.match(await checkChain(query, org, further), { broken: { position: 7, fault: 'missing' } })
+  t.match(await verifyAuditChain(query, org, further), {
+    broken: { position: 7, fault: 'missing' },
+  })
 })
 
 t.test(
@@ -106,7 +114,7 @@ t.test(
     const { org } = await audited()
     const file = join(t.testdir(), 'ends.json')
     const run = (...args: string[]) => {
-      const env = envOf(backend.config)
+      const env = processEnvironment(backend.config)
       const ran = spawnSync('node', ['scripts/verify-audit.ts', ...args], { env, encoding: 'utf8' })
       return { status: ran.status, said: ran.stdout + ran.stderr }
     }

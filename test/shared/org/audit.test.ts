@@ -3,15 +3,19 @@ import type { Backend } from '#shared/backend.ts'
 import { mintId } from '#shared/core/ids.ts'
 import { sharedByIds } from '#shared/org/shared-memories.mongo.ts'
 import { sweepAll } from '#workers/sweep-all.ts'
-import { settleStranded } from '#shared/org/audit.ts'
-import { restoreShared } from '#shared/org/history.ts'
-import { reviewShared } from '#shared/org/review.ts'
-import { addShared, deleteShared, updateShared } from '#shared/org/shared-memory.ts'
-import { tagSetsOf } from '#shared/vault/base/tag-sets.postgres.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { buildTeam, share } from '#test/support/team.ts'
+import { finalizeStrandedWrites } from '#shared/org/audit.ts'
+import { restoreSharedMemory } from '#shared/org/restore-shared-memory.ts'
+import { reviewSharedMemory } from '#shared/org/review-shared-memory.ts'
+import {
+  addSharedMemories,
+  deleteSharedMemory,
+  updateSharedMemory,
+} from '#shared/org/write-shared-memories.ts'
+import { listTagSets } from '#shared/vault/base/tag-sets.postgres.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
 
-const backend = await testBackend(t)
+const backend = await createTestBackend(t)
 const team = await buildTeam(backend)
 const { query } = backend.postgres
 const actor = 'ann'
@@ -66,30 +70,30 @@ type Way = (stores: Backend, operation: string, id: string) => Promise<unknown>
 const ways: Record<string, { change: Way; told: string[]; left: object[] }> = {
   edit: {
     change: (stores, operation, id) =>
-      updateShared(stores, team, { operation, actor, id, text: 'new words' }),
+      updateSharedMemory(stores, team, { operation, actor, id, text: 'new words' }),
     told: ['update'],
     left: [{ text: 'new words', tags: ['a'], version: 2 }],
   },
   retag: {
     change: (stores, operation, id) =>
-      updateShared(stores, team, { operation, actor, id, tags: ['b'] }),
+      updateSharedMemory(stores, team, { operation, actor, id, tags: ['b'] }),
     told: ['retag'],
     left: [{ text: 'old words', tags: ['b'], version: 2 }],
   },
   both: {
     change: (stores, operation, id) =>
-      updateShared(stores, team, { operation, actor, id, text: 'new', tags: [] }),
+      updateSharedMemory(stores, team, { operation, actor, id, text: 'new', tags: [] }),
     told: ['retag', 'update'],
     left: [{ text: 'new', tags: [], version: 2 }],
   },
   review: {
     change: (stores, operation, id) =>
-      reviewShared(stores, team, { operation, actor, id, action: 'approve', tags: ['c'] }),
+      reviewSharedMemory(stores, team, { operation, actor, id, action: 'approve', tags: ['c'] }),
     told: ['retag', 'update'],
     left: [{ tags: ['c'], reviewed: true, version: 2 }],
   },
   delete: {
-    change: (stores, operation, id) => deleteShared(stores, team, { operation, actor, id }),
+    change: (stores, operation, id) => deleteSharedMemory(stores, team, { operation, actor, id }),
     told: ['delete'],
     left: [],
   },
@@ -98,7 +102,7 @@ const ways: Record<string, { change: Way; told: string[]; left: object[] }> = {
 const held = async (id: string) => sharedByIds(backend.mongo, team, [id])
 const fresh = async (): Promise<string> =>
   (
-    await share(backend, team, [
+    await seedTeamMemories(backend, team, [
       { text: 'old words', tags: ['a'], confidence: 0.1, reviewed: false },
     ])
   )[0]!
@@ -122,13 +126,13 @@ for (const [name, { change, told, left }] of Object.entries(ways)) {
       async t => {
         const id = await fresh()
         await t.rejects(change(dyingAt(point), mintId(), id), /died/)
-        t.equal(await settleStranded(backend), 0, 'not within half a minute')
+        t.equal(await finalizeStrandedWrites(backend), 0, 'not within half a minute')
         await makeDue()
         const cameAbout = point !== 'intended'
         t.match(await sweepAll(backend), { sharedWrites: cameAbout ? 1 : 0 })
         t.same(await eventsOf(id), ['create', ...(cameAbout ? told : [])])
         await makeDue()
-        t.equal(await settleStranded(backend), 0)
+        t.equal(await finalizeStrandedWrites(backend), 0)
       },
     )
   }
@@ -139,7 +143,7 @@ t.test('a seeding that dies half way is told whole, once', async t => {
     const operation = mintId()
     const item = { confidence: 1, author: 'ann', reviewed: true, acquiredAt: 1 }
     const items = ['one', 'two', 'three'].map(text => ({ ...item, text, tags: [point] }))
-    const seed = (stores: Backend) => addShared(stores, team, { operation, actor, items })
+    const seed = (stores: Backend) => addSharedMemories(stores, team, { operation, actor, items })
     await t.rejects(seed(dyingAt(point)), /died/)
     const [first] = await Promise.all([seed(backend), seed(backend)])
     const ids = first.added.map(({ memory }) => memory.id)
@@ -156,14 +160,14 @@ t.test('a seeding that dies half way is told whole, once', async t => {
 
 t.test('a change that died is told before the next one, even when that is another', async t => {
   const id = await fresh()
-  const dying = updateShared(dyingAt('done'), team, {
+  const dying = updateSharedMemory(dyingAt('done'), team, {
     operation: mintId(),
     actor: 'bob',
     id,
     text: 'by bob',
   })
   await t.rejects(dying, /died/)
-  await updateShared(backend, team, { operation: mintId(), actor: 'ann', id, tags: ['late'] })
+  await updateSharedMemory(backend, team, { operation: mintId(), actor: 'ann', id, tags: ['late'] })
   const { rows } = await query<{ told: string }>(
     `select action || ' ' || actor as told from audit_events
      where memory = $1 order by created_at`,
@@ -177,10 +181,10 @@ t.test('a change that died is told before the next one, even when that is anothe
 
 t.test('a restoration that died brings back once', async t => {
   const id = await fresh()
-  await deleteShared(backend, team, { operation: mintId(), actor, id })
+  await deleteSharedMemory(backend, team, { operation: mintId(), actor, id })
   const again = { operation: mintId(), actor, id, event: undefined }
-  await t.rejects(restoreShared(dyingAt('done'), team, again), /died/)
-  await restoreShared(backend, team, again)
+  await t.rejects(restoreSharedMemory(dyingAt('done'), team, again), /died/)
+  await restoreSharedMemory(backend, team, again)
   t.match(await held(id), [{ text: 'old words', tags: ['a'], reviewed: false }])
   t.same(await eventsOf(id), ['create', 'create', 'delete'])
 })
@@ -192,7 +196,7 @@ t.test('what did not come about within a day is forgotten', async t => {
     `update shared_writes set created_at = now() - interval '25 hours' where state = 'pending'`,
   )
   await makeDue()
-  await settleStranded(backend)
+  await finalizeStrandedWrites(backend)
   const { rows } = await query(`select 1 from shared_writes where state = 'pending'`)
   t.same(rows, [])
 })
@@ -202,7 +206,7 @@ t.test('after all this the counts of tag sets are those of the documents', async
     .find({ vault: team.vault, epoch: 1 }, { projection: { tag_set: 1 } })
     .toArray()
   const counted = Map.groupBy(documents, ({ tag_set }) => tag_set!)
-  const sets = (await tagSetsOf(query, team)).filter(({ memories }) => memories > 0)
+  const sets = (await listTagSets(query, team)).filter(({ memories }) => memories > 0)
   t.ok(sets.length > 3)
   t.same(
     Object.fromEntries(sets.map(({ tagSet, memories }) => [tagSet, memories])),

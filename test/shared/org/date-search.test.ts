@@ -1,49 +1,53 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { searchDates, type DateQuestion } from '#shared/vault/read/date-search.ts'
+import { searchDates, type DateSearchQuestion } from '#shared/vault/read/date-search.ts'
 import { tiers } from '#shared/domain/memory.ts'
-import { askedWindow } from '#shared/vault/read/time-window.ts'
-import { clientOf, testApi, type Client } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { embeddingProvider } from '#test/support/provider.ts'
-import { billed, plant, scopeOf } from '#test/support/stored.ts'
-import { buildTeam, share, type Team } from '#test/support/team.ts'
-import { callerOf } from '#test/support/vault.ts'
-import type { DatedRow } from '#shared/vault/read/dated-row.ts'
+import { parseTimeWindow } from '#shared/vault/read/time-window.ts'
+import { createTestClient, startTestApi, type TestClient } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
+import {
+  readBilledUsage,
+  insertStoredMemories,
+  readVaultScope,
+} from '#test/support/stored-memories.ts'
+import { buildTeam, seedTeamMemories, type Team } from '#test/support/team.ts'
+import { resolveCaller } from '#test/support/insert-memories.ts'
+import type { DateSearchRow } from '#shared/vault/read/dated-row.ts'
 
-const provider = await embeddingProvider(t)
-const backend = await testBackend(t, {
+const provider = await startEmbeddingProvider(t)
+const backend = await createTestBackend(t, {
   env: { EMBEDDINGS: 'local', OPENAI_API_KEY: 'secret', OPENAI_BASE_URL: provider.baseUrl },
 })
-const { base } = await testApi(t, backend)
+const { base } = await startTestApi(t, backend)
 const hour = 3_600_000
 const begin = Date.parse('2025-03-01T12:00:00.000Z')
 const iso = (at: number): string => new Date(at).toISOString()
 
 type Row = { content: string; source: string; [field: string]: unknown }
-const ask = (client: Client, body: object = {}, headers = {}) =>
+const ask = (client: TestClient, body: object = {}, headers = {}) =>
   client.post('/v1/memory/date-search', { from: '2025-03-01', to: '2025-03-02', ...body }, headers)
-const told = async (client: Client, body: object = {}, headers = {}): Promise<string[]> =>
+const told = async (client: TestClient, body: object = {}, headers = {}): Promise<string[]> =>
   (await ask(client, body, headers)).body.memories.map(
     ({ source, content }: Row) => `${source}: ${content}`,
   )
 
-async function built(): Promise<{ team: Team; key: string; member: Client; ids: string[] }> {
+async function built(): Promise<{ team: Team; key: string; member: TestClient; ids: string[] }> {
   const team = await buildTeam(backend)
-  await team.role('Money', ['finance'])
-  const key = await team.member('ann@example.com')
-  await plant(backend, await scopeOf(backend, key), [
+  await team.defineRole('Money', ['finance'])
+  const key = await team.addMember('ann@example.com')
+  await insertStoredMemories(backend, await readVaultScope(backend, key), [
     { text: 'my ferry is booked', at: begin },
     { text: 'my ferry was late', at: begin + 2 * hour },
-    { text: 'I like ferries', tier: 2, importance: 5, since: begin, at: begin + 3 * hour },
+    { text: 'I like ferries', tier: 2, importance: 5, coversFrom: begin, at: begin + 3 * hour },
     { text: 'in the session', at: begin, session: 'trip' },
   ])
-  const ids = await share(backend, team, [
+  const ids = await seedTeamMemories(backend, team, [
     { text: 'the ferry budget is 5 million', tags: ['finance'], acquiredAt: begin + hour },
     { text: 'the ferry leaves at nine', author: 'bob@example.com', acquiredAt: begin + hour },
     { text: 'the ferry of last year', acquiredAt: begin - 1_000 * hour },
   ])
-  return { team, key, member: clientOf(base, key), ids }
+  return { team, key, member: createTestClient(base, key), ids }
 }
 
 t.test('200: a span of time tells what is shared, as far as roles allow', async t => {
@@ -51,7 +55,7 @@ t.test('200: a span of time tells what is shared, as far as roles allow', async 
   const own = ['core: I like ferries', 'core: my ferry was late']
   const before = ['core: my ferry is booked']
   t.same(await told(member), [...own, 'org: the ferry leaves at nine', ...before])
-  await team.assign('ann@example.com', ['Money'])
+  await team.assignRoles('ann@example.com', ['Money'])
   t.same((await told(member)).filter(row => row.startsWith('org')).sort(), [
     'org: the ferry budget is 5 million',
     'org: the ferry leaves at nine',
@@ -83,14 +87,14 @@ t.test('200: with a query both are one ranking, in one space or in two', async t
 
   const elsewhere = { 'x-embedding-model': 'openai/text-embedding-3-small' }
   t.same(await told(member, { query }, elsewhere), ['org: the ferry leaves at nine'])
-  await team.assign('ann@example.com', ['Money'])
+  await team.assignRoles('ann@example.com', ['Money'])
   t.match((await told(member, { query: 'ferry budget' })).join(), /budget is 5 million/)
 })
 
 t.test('what is told is billed and leaves a trail', async t => {
   const { team, key, member } = await built()
   const { body } = await ask(member)
-  const bills = await billed(backend, await scopeOf(backend, key), 'date-search')
+  const bills = await readBilledUsage(backend, await readVaultScope(backend, key), 'date-search')
   t.same(bills, [{ tokens: body.token_count, session: null }])
   await backend.retrievals.flush()
   const { rows } = await backend.postgres.query(
@@ -101,13 +105,13 @@ t.test('what is told is billed and leaves a trail', async t => {
 })
 
 /** Follows `returned` until nothing is left out, as a client does. */
-async function pages(key: string, rest: Partial<DateQuestion>): Promise<DatedRow[]> {
-  const caller = await callerOf(backend, key)
-  const all: DatedRow[] = []
+async function pages(key: string, rest: Partial<DateSearchQuestion>): Promise<DateSearchRow[]> {
+  const caller = await resolveCaller(backend, key)
+  const all: DateSearchRow[] = []
   let [from, to] = [iso(begin), iso(begin + 9)]
   for (let n = 0; n < 200; n++) {
     const answer = await searchDates(backend, caller, {
-      window: askedWindow(from, to, Date.now()),
+      window: parseTimeWindow(from, to, Date.now()),
       session: null,
       query: undefined,
       embeddings: undefined,
@@ -134,20 +138,22 @@ t.test('pages over both vaults are all rows a member may see, each once, in orde
   await fc.assert(
     fc.asyncProperty(own, shared, fc.boolean(), async (mine, ours, oldestFirst) => {
       const team = await buildTeam(backend)
-      await team.role('Money', ['finance'])
-      const key = await team.member('ann@example.com', ['Money'])
+      await team.defineRole('Money', ['finance'])
+      const key = await team.addMember('ann@example.com', ['Money'])
       const planted = mine.map(({ at, tokens }, n) => ({
         text: `mine ${n}`,
         at: begin + at,
         tokens,
       }))
-      const ids = await plant(backend, await scopeOf(backend, key), planted, { vectors: false })
+      const ids = await insertStoredMemories(backend, await readVaultScope(backend, key), planted, {
+        vectors: false,
+      })
       const items = ours.map(({ at, words, tags }, n) => ({
         text: `ours ${n}${' word'.repeat(words)}`,
         tags,
         acquiredAt: begin + at,
       }))
-      const shown = (await share(backend, team, items)).filter(
+      const shown = (await seedTeamMemories(backend, team, items)).filter(
         (_, n) => !ours[n]!.tags.includes('board'),
       )
       const order = oldestFirst ? 'oldest_first' : 'newest_first'

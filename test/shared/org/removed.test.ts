@@ -2,24 +2,29 @@ import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
 import { storeProviderKey } from '#shared/access/provider-key.ts'
 import { missingOrganization } from '#shared/org/orgs.postgres.ts'
-import { intend } from '#shared/org/shared-writes.postgres.ts'
-import { clientOf, testApi, type Client } from '#test/support/api.ts'
+import { recordWriteIntents } from '#shared/org/shared-writes.postgres.ts'
+import { createTestClient, startTestApi, type TestClient } from '#test/support/api.ts'
 import { buildOrg } from '#test/support/admin.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { teamModel } from '#test/support/team-model.ts'
-import { handlers } from '#workers/handlers.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { startTeamModel } from '#test/support/team-model.ts'
+import { jobHandlers } from '#workers/handlers.ts'
 
 // Jobs are run by hand: each sees its organization go at the worst moment.
-const model = await teamModel(t)
-const backend = await testBackend(t, { env: model.env })
+const model = await startTeamModel(t)
+const backend = await createTestBackend(t, { env: model.env })
 const { query } = backend.postgres
-const { base } = await testApi(t, backend)
+const { base } = await startTestApi(t, backend)
 
 const failed: string[] = []
 const warn = (_: object, event: string) => void failed.push(event)
 const heard = { ...backend, log: Object.assign(Object.create(backend.log), { warn, error: warn }) }
 
-async function built(): Promise<{ admin: Client; path: string; member: Client; user: string }> {
+async function built(): Promise<{
+  admin: TestClient
+  path: string
+  member: TestClient
+  user: string
+}> {
   const { admin, path } = await buildOrg(backend, base)
   const { body: org } = await admin.get(path)
   const { rows } = await query<{ account: string }>('select account from orgs where id = $1', [
@@ -30,7 +35,7 @@ async function built(): Promise<{ admin: Client; path: string; member: Client; u
   await admin.send('PATCH', path, { body: { processor_provider: 'openai' } })
   const { body: key } = await admin.post(`${path}/keys`, { team_member_id: mintId() })
   const { users } = (await admin.get(`${path}/users`)).body
-  return { admin, path, member: clientOf(base, key.key_id), user: users[0].user_id }
+  return { admin, path, member: createTestClient(base, key.key_id), user: users[0].user_id }
 }
 
 type Pass = 'org-extract' | 'org-tag' | 'org-reconcile'
@@ -43,7 +48,7 @@ async function run(pass: Pass, turn: string): Promise<unknown> {
   )
   const job = { id: turn, data: rows[0]!.data, again: false, last: false }
   const { signal } = new AbortController()
-  const [verdict] = await handlers[pass](heard, [{ ...job, signal }] as never)
+  const [verdict] = await jobHandlers[pass](heard, [{ ...job, signal }] as never)
   return verdict
 }
 
@@ -70,7 +75,7 @@ for (const what of ['organization', 'member']) {
         t.strictSame(await run(earlier, turn), { id: turn, done: true }, earlier)
       }
       let removed = 0
-      model.say(asked, async () => {
+      model.scriptAnswers(asked, async () => {
         const gone = what === 'member' ? `${path}/users/${user}` : path
         removed = (await admin.send('DELETE', gone)).status
         return { status: 400 }
@@ -108,6 +113,8 @@ t.test('a change to an organization that went before it was written down is refu
   const place = { org: mintId(), vault: mintId(), epoch: 1, memory: mintId() }
   const what = { kind: 'add', actor: 'x', actions: ['create'] } as const
   const after = { ...snapshot, acquiredAt: 1 }
-  const written = intend(query, [{ id: mintId(), ...place, ...what, before: null, after }])
+  const written = recordWriteIntents(query, [
+    { id: mintId(), ...place, ...what, before: null, after },
+  ])
   await t.rejects(written, missingOrganization())
 })

@@ -1,22 +1,26 @@
 import t from 'tap'
 import { createRetrievalTrail } from '#shared/org/retrieval-trail.ts'
-import { buildKey, clientOf, testApi } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { buildTeam, share } from '#test/support/team.ts'
-import { callerOf } from '#test/support/vault.ts'
+import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
+import { resolveCaller } from '#test/support/insert-memories.ts'
 
-const backend = await testBackend(t)
+const backend = await createTestBackend(t)
 const team = await buildTeam(backend)
-await team.role('some', ['a'])
-const key = await team.member('ann', ['some'])
-const { base } = await testApi(t, backend)
+await team.defineRole('some', ['a'])
+const key = await team.addMember('ann', ['some'])
+const { base } = await startTestApi(t, backend)
 const { query } = backend.postgres
 const secret = Array.from({ length: 25 }, (_, n) => ({
   text: `secret ${n}`,
   tags: ['b'],
   acquiredAt: n,
 }))
-await share(backend, team, [{ text: 'open' }, { text: 'allowed', tags: ['a'] }, ...secret])
+await seedTeamMemories(backend, team, [
+  { text: 'open' },
+  { text: 'allowed', tags: ['a'] },
+  ...secret,
+])
 
 const rows = async () =>
   (await query('select * from shared_retrievals where org = $1 order by id', [team.org])).rows
@@ -24,7 +28,7 @@ const rows = async () =>
 t.test(
   'each question of a member leaves what they were given and what was kept from them',
   async t => {
-    const member = clientOf(base, key)
+    const member = createTestClient(base, key)
     await member.post('/v1/memory/search', { query: 'secret', limit: 5 })
     await member.post('/v1/memory/prepare', {
       messages: [
@@ -53,16 +57,16 @@ t.test(
 
 t.test('other keys leave nothing', async t => {
   const before = (await rows()).length
-  const own = clientOf(base, await buildKey(backend))
+  const own = createTestClient(base, await buildKey(backend))
   t.equal((await own.post('/v1/memory/search', { query: 'secret', limit: 5 })).status, 200)
   await backend.retrievals.flush()
   t.equal((await rows()).length, before)
 })
 
 t.test('the trail of an organization does not grow without end', async t => {
-  const { member } = await callerOf(backend, key)
+  const { memberScope } = await resolveCaller(backend, key)
   for (let n = 0; n < 7; n++) {
-    for (let i = 0; i < 100; i++) backend.retrievals.record(member!)
+    for (let i = 0; i < 100; i++) backend.retrievals.record(memberScope!)
     await backend.retrievals.flush()
   }
   const count = (await rows()).length
@@ -70,7 +74,7 @@ t.test('the trail of an organization does not grow without end', async t => {
 })
 
 t.test('a database that is away costs the trail and nothing else', async t => {
-  const { member } = await callerOf(backend, key)
+  const { memberScope } = await resolveCaller(backend, key)
   const warned: unknown[] = []
   const log = { ...backend.log, warn: (fields: unknown) => warned.push(fields) } as never
   const postgres = {
@@ -78,7 +82,7 @@ t.test('a database that is away costs the trail and nothing else', async t => {
     query: () => Promise.reject(new Error('away')),
   }
   const trail = createRetrievalTrail({ postgres, mongo: backend.mongo }, log)
-  trail.record(member!)
+  trail.record(memberScope!)
   await trail.flush()
   t.match(warned, [{ lost: 1 }])
 })

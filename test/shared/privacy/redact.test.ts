@@ -1,14 +1,18 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { kinds, usualKinds, type Kind } from '#shared/privacy/detectors.ts'
-import { findingsIn, redacted } from '#shared/privacy/redact.ts'
+import {
+  redactionKinds,
+  defaultRedactionKinds,
+  type RedactionKind,
+} from '#shared/privacy/detectors.ts'
+import { findPrivateData, redactText } from '#shared/privacy/redact.ts'
 
-const all = new Set<Kind>(kinds)
+const all = new Set<RedactionKind>(redactionKinds)
 // In two parts, so that nobody's scanner takes this file for a leak.
 const made = (...parts: string[]): string => parts.join('')
 const letters = 'aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xYzAbCdEfGhIjKlMn'
 
-const held: [Kind, string, string][] = [
+const held: [RedactionKind, string, string][] = [
   ['secret', 'use ', made('AKIA', 'IOSFODNN7EXAMPLE')],
   ['secret', 'my token: ', made('ghp_', letters.slice(0, 36))],
   ['secret', 'key ', made('sk-', 'proj-', letters)],
@@ -57,11 +61,11 @@ for (const [kind, before, it] of held) {
   t.test(`${kind}: ${before}…`, async t => {
     const after = before.endsWith('app:') ? '@db.example/vault today' : ' and then we went home'
     const text = before + it + (before.endsWith('"') ? '"' : '') + after
-    t.equal(redacted(text, new Set([kind])).includes(it), false)
-    t.match(redacted(text, new Set([kind])), new RegExp(`\\[redacted:${kind}\\]`))
-    t.ok(redacted(text, new Set([kind])).endsWith(after.trimStart().slice(-8)), 'the rest stays')
-    const others = new Set(kinds.filter(other => other !== kind))
-    t.notMatch(redacted(text, others), new RegExp(`\\[redacted:${kind}\\]`))
+    t.equal(redactText(text, new Set([kind])).includes(it), false)
+    t.match(redactText(text, new Set([kind])), new RegExp(`\\[redacted:${kind}\\]`))
+    t.ok(redactText(text, new Set([kind])).endsWith(after.trimStart().slice(-8)), 'the rest stays')
+    const others = new Set(redactionKinds.filter(other => other !== kind))
+    t.notMatch(redactText(text, others), new RegExp(`\\[redacted:${kind}\\]`))
   })
 }
 
@@ -71,7 +75,7 @@ t.test('a private key goes whole', async t => {
     ' KEY-----\nMIIEpAIBAAKCAQEA\n-----END RSA PRIVATE',
     ' KEY-----',
   )
-  t.equal(redacted(`here: ${text}.`, all), 'here: [redacted:secret].')
+  t.equal(redactText(`here: ${text}.`, all), 'here: [redacted:secret].')
 })
 
 t.test('ordinary prose keeps every word', async t => {
@@ -89,11 +93,11 @@ t.test('ordinary prose keeps every word', async t => {
     'The number 12345678A is no DNI, 529.982.247-26 no CPF, 2 55 08 14 168 025 39 no NIR.',
     'UUID 0199a1b2-c3d4-7000-8001-0123456789ab and sha256 of nothing special.',
   ]
-  for (const text of prose) t.same(findingsIn(text, new Set(usualKinds)), [], text)
+  for (const text of prose) t.same(findPrivateData(text, new Set(defaultRedactionKinds)), [], text)
 })
 
 t.test('an IPv6 address goes whole, whatever is around it', async t => {
-  const ip = new Set<Kind>(['ip'])
+  const ip = new Set<RedactionKind>(['ip'])
   for (const [text, left] of [
     ['ping 2a00:1450:4001:82a::200e.', 'ping [redacted:ip].'],
     ['2a00:1450:4001:82a::200e: no answer', '[redacted:ip]: no answer'],
@@ -101,7 +105,7 @@ t.test('an IPv6 address goes whole, whatever is around it', async t => {
     ['the net 2001:db8:1::/48', 'the net [redacted:ip]/48'],
     ['(fd12:3456:789a:1::1, ::ffff:10.0.0.1)', '([redacted:ip], [redacted:ip])'],
   ] as const) {
-    t.equal(redacted(text, ip), left)
+    t.equal(redactText(text, ip), left)
   }
   for (const text of [
     'at 16:30:05, score 3:2:1, 12:34:56:78, chapter 2001:12',
@@ -109,7 +113,7 @@ t.test('an IPv6 address goes whole, whatever is around it', async t => {
     'std::vector<a::b>, dead::beef, Foo::Bar::baz, a :: b, ::1 and :: are nobody',
     'data: 1:2:3:4:5:6:7:8:9:10, 2001:db8:1:2:3:4:5:6:7:8',
   ]) {
-    t.equal(redacted(text, ip), text)
+    t.equal(redactText(text, ip), text)
   }
 })
 
@@ -118,7 +122,7 @@ t.test('property: what is redacted once is clean, and nothing else changes', asy
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 6 }), pieces => {
       const text = pieces.join(' ')
-      const findings = findingsIn(text, all)
+      const findings = findPrivateData(text, all)
       for (const [index, { start, end }] of findings.entries()) {
         if (start >= end || (index > 0 && start < findings[index - 1]!.end)) return false
       }
@@ -126,7 +130,7 @@ t.test('property: what is redacted once is clean, and nothing else changes', asy
       for (const { start, end } of findings.toReversed())
         rest = rest.slice(0, start) + rest.slice(end)
       return (
-        redacted(text, all).replaceAll(/\[redacted:[a-z-]+\]/g, '') ===
+        redactText(text, all).replaceAll(/\[redacted:[a-z-]+\]/g, '') ===
         rest.replaceAll(/\[redacted:[a-z-]+\]/g, '')
       )
     }),
@@ -152,7 +156,7 @@ t.test('a hostile text takes no longer than a long one', async t => {
   ]) {
     const text = unit.repeat(Math.floor(200_000 / unit.length))
     const begun = process.cpuUsage()
-    redacted(text, all)
+    redactText(text, all)
     const { user } = process.cpuUsage(begun)
     t.ok(user / 1_000 < 1_500, `${unit}: ${Math.round(user / 1_000)} ms of CPU for 200 kB`)
   }

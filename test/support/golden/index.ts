@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Family, Reply } from '#api/proxy/dialects/dialect.ts'
+import type { ApiFormat, Reply } from '#api/proxy/dialects/dialect.ts'
 
 /** An answer as a provider sends it, byte for byte, and what is to be heard in it. */
-export type Golden = {
+export type GoldenAnswer = {
   name: string
-  family: Family
+  family: ApiFormat
   contentType: string
   bytes: Buffer
   reply: Reply
@@ -91,10 +91,12 @@ const replies: Record<string, Reply> = {
 }
 
 /** Every golden answer: streams of events, whole answers, and Gemini's stream without `alt=sse`. */
-export const goldens: readonly Golden[] = Object.entries(replies).map(([name, reply]) => ({
-  name,
-  family: name.split('/')[0] as Family,
-  contentType: name.endsWith('.sse') ? 'text/event-stream' : 'application/json; charset=UTF-8',
-  bytes: readFileSync(join(import.meta.dirname, name)),
-  reply,
-}))
+export const goldenAnswers: readonly GoldenAnswer[] = Object.entries(replies).map(
+  ([name, reply]) => ({
+    name,
+    family: name.split('/')[0] as ApiFormat,
+    contentType: name.endsWith('.sse') ? 'text/event-stream' : 'application/json; charset=UTF-8',
+    bytes: readFileSync(join(import.meta.dirname, name)),
+    reply,
+  }),
+)

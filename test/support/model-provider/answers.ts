@@ -1,7 +1,7 @@
 import { setImmediate as turn, setTimeout as delay } from 'node:timers/promises'
-import type { Answering } from '#test/support/recorder.ts'
+import type { Responder } from '#test/support/recording-server.ts'
 
-type Exact = {
+type ResponseOptions = {
   status?: number
   headers?: Record<string, string>
   /** Between two chunks. */
@@ -12,10 +12,10 @@ const streaming = { 'content-type': 'text/event-stream; charset=utf-8' }
 const json = { 'content-type': 'application/json' }
 
 /** Answers with exactly these bytes, each chunk written by itself. */
-export function exactly(
+export function respondWith(
   chunks: readonly (Uint8Array | string)[],
-  { status = 200, headers = streaming, everyMs = 0 }: Exact = {},
-): Answering {
+  { status = 200, headers = streaming, everyMs = 0 }: ResponseOptions = {},
+): Responder {
   return async (_seen, answer) => {
     answer.head(status, headers)
     for (const [index, chunk] of chunks.entries()) {
@@ -27,17 +27,17 @@ export function exactly(
 }
 
 /** A JSON answer, spelled as it is given when it is a string. */
-export const answersJson = (
+export const respondJson = (
   body: unknown,
-  { status = 200, headers = {} }: Pick<Exact, 'status' | 'headers'> = {},
-): Answering =>
-  exactly([typeof body === 'string' ? body : JSON.stringify(body)], {
+  { status = 200, headers = {} }: Pick<ResponseOptions, 'status' | 'headers'> = {},
+): Responder =>
+  respondWith([typeof body === 'string' ? body : JSON.stringify(body)], {
     status,
     headers: { ...json, ...headers },
   })
 
 /** The same bytes in pieces of so many bytes, which falls inside UTF-8 sequences and events. */
-export function inPieces(bytes: Uint8Array | string, size: number): Buffer[] {
+export function splitBytes(bytes: Uint8Array | string, size: number): Buffer[] {
   const whole = Buffer.from(bytes as string)
   return Array.from({ length: Math.ceil(whole.length / size) }, (_, index) =>
     whole.subarray(index * size, (index + 1) * size),
@@ -45,7 +45,7 @@ export function inPieces(bytes: Uint8Array | string, size: number): Buffer[] {
 }
 
 /** Sends these chunks and then breaks the connection. */
-export function cutAfter(chunks: readonly (Uint8Array | string)[]): Answering {
+export function disconnectAfter(chunks: readonly (Uint8Array | string)[]): Responder {
   return async (_seen, answer) => {
     answer.head(200, streaming)
     for (const chunk of chunks) await answer.write(chunk)
@@ -55,10 +55,10 @@ export function cutAfter(chunks: readonly (Uint8Array | string)[]): Answering {
 }
 
 /** Sends these chunks and then nothing, for as long as the other side stays. */
-export function stallsAfter(
+export function stallAfter(
   chunks: readonly (Uint8Array | string)[],
   headers: Record<string, string> = streaming,
-): Answering {
+): Responder {
   return async (_seen, answer) => {
     answer.head(200, headers)
     for (const chunk of chunks) await answer.write(chunk)
@@ -66,17 +66,17 @@ export function stallsAfter(
 }
 
 /** Never answers. */
-export const silent: Answering = () => {}
+export const neverRespond: Responder = () => {}
 
-export const redirects = (location: string, status = 307): Answering =>
-  exactly([], { status, headers: { location } })
+export const redirectTo = (location: string, status = 307): Responder =>
+  respondWith([], { status, headers: { location } })
 
 /** A stream of so many bytes, as fast as it is read; the bytes are counted, not kept. */
-export function flood(bytesMax: number, chunk: string): Answering {
+export function streamBytes(bytesMax: number, chunk: string): Responder {
   const bytes = Buffer.from(chunk)
   return async (seen, answer) => {
     answer.head(200, streaming)
-    while (seen.sent.bytes < bytesMax && !answer.left.aborted) {
+    while (seen.response.bytes < bytesMax && !answer.disconnected.aborted) {
       await answer.write(bytes, { keep: false })
     }
     await answer.write('data: [DONE]\n\n')
@@ -85,11 +85,11 @@ export function flood(bytesMax: number, chunk: string): Answering {
 }
 
 /** An error as each family's provider says it, with the headers its clients read. */
-export function refuses(
+export function respondError(
   family: 'openai' | 'anthropic' | 'google',
   status: number,
   headers: Record<string, string> = {},
-): Answering {
+): Responder {
   const message = `told to answer ${status}`
   const bodies = {
     openai: { error: { message, type: 'invalid_request_error', param: null, code: 'told' } },
@@ -101,7 +101,7 @@ export function refuses(
     anthropic: { 'request-id': 'req_anthropic_1' },
     google: { 'x-gemini-service-tier': 'standard' },
   }
-  return answersJson(JSON.stringify(bodies[family], null, 2), {
+  return respondJson(JSON.stringify(bodies[family], null, 2), {
     status,
     headers: { ...ids[family], ...headers },
   })

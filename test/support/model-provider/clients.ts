@@ -1,29 +1,34 @@
 import Anthropic from '@anthropic-ai/sdk'
 import { GoogleGenerativeAI, type GenerativeModel, type ModelParams } from '@google/generative-ai'
 import OpenAI from 'openai'
-import type { Target } from '#test/support/model-provider/world.ts'
+import type { ClientTarget } from '#test/support/model-provider/proxy-fixture.ts'
 
-export const models = {
+export const modelNames = {
   openai: 'gpt-4o-mini',
   anthropic: 'claude-sonnet-5',
   google: 'gemini-2.5-flash',
 } as const
 
 /** The official clients as their makers' pages show them, pointed at a target; they try once. */
-export const openaiOf = ({ baseUrl, apiKey, fetch }: Target, maxRetries = 0): OpenAI =>
-  new OpenAI({ baseURL: baseUrl.openai, apiKey: apiKey.openai, fetch, maxRetries })
+export const createOpenAiClient = (
+  { baseUrl, apiKey, fetch }: ClientTarget,
+  maxRetries = 0,
+): OpenAI => new OpenAI({ baseURL: baseUrl.openai, apiKey: apiKey.openai, fetch, maxRetries })
 
-export const anthropicOf = ({ baseUrl, apiKey, fetch }: Target, maxRetries = 0): Anthropic =>
+export const createAnthropicClient = (
+  { baseUrl, apiKey, fetch }: ClientTarget,
+  maxRetries = 0,
+): Anthropic =>
   new Anthropic({ baseURL: baseUrl.anthropic, apiKey: apiKey.anthropic, fetch, maxRetries })
 
 /** Google's takes no `fetch` of its own. */
-export const geminiOf = (
-  { baseUrl, apiKey, headers }: Target,
+export const createGeminiClient = (
+  { baseUrl, apiKey, headers }: ClientTarget,
   params: Partial<ModelParams> = {},
   apiVersion?: string,
 ): GenerativeModel =>
   new GoogleGenerativeAI(apiKey.google).getGenerativeModel(
-    { model: models.google, ...params },
+    { model: modelNames.google, ...params },
     {
       baseUrl: baseUrl.google,
       ...(apiVersion && { apiVersion }),

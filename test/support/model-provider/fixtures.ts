@@ -1,10 +1,10 @@
 import type { LLMock } from '@copilotkit/aimock'
 
 /** Said by every answer that nothing else is asked of; with letters of one to four bytes. */
-export const reply = 'Noted. Crème brûlée, 東京 and a 🦊 will be remembered.'
+export const defaultReply = 'Noted. Crème brûlée, 東京 and a 🦊 will be remembered.'
 
 /** One transparent pixel, as PNG in base64. */
-export const image =
+export const pngPixel =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 
 const weather = { city: 'Lisbon', sunny: true }
@@ -24,7 +24,7 @@ const envelope = {
 }
 
 /** Teaches the double what to say: a tool call, what follows its result, structured answers, and the rest. */
-export function teach(mock: LLMock): void {
+export function scriptMock(mock: LLMock): void {
   mock.on(
     // A result under Gemini's role `function` is not among the messages: the call is the last of them.
     {
@@ -43,10 +43,13 @@ export function teach(mock: LLMock): void {
     }),
   )
   mock.on({ userMessage: 'as an object' }, { ...envelope, content: JSON.stringify(weather) })
-  mock.on({ userMessage: 'think' }, { ...envelope, content: reply, reasoning: 'A secret thought.' })
+  mock.on(
+    { userMessage: 'think' },
+    { ...envelope, content: defaultReply, reasoning: 'A secret thought.' },
+  )
   mock.on(
     { endpoint: 'chat', predicate: () => true },
-    { ...envelope, content: reply },
+    { ...envelope, content: defaultReply },
     { chunkSize: 7 },
   )
   mock.onSpeech('', {

@@ -1,28 +1,28 @@
 import { useState } from 'preact/hooks'
-import type { AnswerOf } from '#api/client/client.ts'
-import { useAsked } from '#api/console/app/asked.ts'
-import { call } from '#api/console/app/call.ts'
-import { html, part, type View } from '#api/console/app/html.ts'
-import { useLater } from '#api/console/app/later.ts'
+import type { EndpointResponse } from '#api/client/client.ts'
+import { useQuery } from '#api/console/app/use-query.ts'
+import { call } from '#api/console/app/api-call.ts'
+import { html, renderComponent, type View } from '#api/console/app/html.ts'
+import { useDebounced } from '#api/console/app/use-debounced.ts'
 import { chip } from '#api/console/app/parts/chips.ts'
-import { choiceField, textField } from '#api/console/app/parts/fields.ts'
+import { selectField, textField } from '#api/console/app/parts/fields.ts'
 import { page } from '#api/console/app/parts/frame.ts'
-import { emptyNote, shown } from '#api/console/app/parts/states.ts'
-import type { OfOrg } from '#api/console/app/org/own.ts'
+import { emptyNote, queryView } from '#api/console/app/parts/query-view.ts'
+import type { OrgProps } from '#api/console/app/org/org-queries.ts'
 import { SharedHistory } from '#api/console/app/org/shared-history.ts'
-import { isoOf, momentOf } from '#api/console/app/words.ts'
+import { toIsoString, formatDateTime } from '#api/console/app/format.ts'
 
-type Event = AnswerOf<'GET /v1/orgs/:orgId/audit'>['events'][number]
-type Action = Event['action']
+type AuditEvent = EndpointResponse<'GET /v1/orgs/:orgId/audit'>['events'][number]
+type AuditAction = AuditEvent['action']
 
-const actions: readonly (readonly [Action | '', string])[] = [
+const actions: readonly (readonly [AuditAction | '', string])[] = [
   ['', 'all'],
   ['create', 'created'],
   ['update', 'changed'],
   ['retag', 'tagged anew'],
   ['delete', 'deleted'],
 ]
-const kinds: Record<Action, string> = {
+const actionColors: Record<AuditAction, string> = {
   create: 'good',
   update: 'busy',
   retag: 'tag',
@@ -30,35 +30,35 @@ const kinds: Record<Action, string> = {
 }
 
 /** What happened to the shared memories, and whose doing it was. */
-export function Audit({ org }: OfOrg): View {
+export function Audit({ org }: OrgProps): View {
   const [actor, setActor] = useState('')
-  const [action, setAction] = useState<Action | ''>('')
+  const [action, setAction] = useState<AuditAction | ''>('')
   const [since, setSince] = useState('')
   const [limit, setLimit] = useState(50)
   const [opened, setOpened] = useState<string>()
-  const asked = useLater(actor)
-  const found = useAsked(
+  const debouncedActor = useDebounced(actor)
+  const found = useQuery(
     signal => {
       const query = {
         limit,
-        ...(asked && { actor: asked }),
+        ...(debouncedActor && { actor: debouncedActor }),
         ...(action && { action }),
         ...(since && { since: Date.parse(since) }),
       }
       return call('GET /v1/orgs/:orgId/audit', { params: { orgId: org }, query }, signal)
     },
-    [org, asked, action, since, limit],
+    [org, debouncedActor, action, since, limit],
   )
   return page({
     title: 'Audit',
-    words: 'Every change of a shared memory, newest first.',
+    description: 'Every change of a shared memory, newest first.',
     children: html`<div class="stack">
       <div class="panel filters" role="group" aria-label="Filters">
         ${textField({ label: 'Actor', value: actor, onValue: setActor, maxlength: 320 })}
-        ${choiceField({ label: 'What', value: action, onValue: setAction, choices: actions })}
+        ${selectField({ label: 'What', value: action, onValue: setAction, choices: actions })}
         ${textField({ label: 'Since', type: 'date', value: since, onValue: setSince })}
       </div>
-      ${shown(found, 'the audit', ({ events }) =>
+      ${queryView(found, 'the audit', ({ events }) =>
         events.length === 0
           ? emptyNote('Nothing happened', 'Changes of shared memories appear here.')
           : html`<ol class="plain rows">
@@ -77,23 +77,28 @@ export function Audit({ org }: OfOrg): View {
       }
       ${
         opened !== undefined &&
-        part(SharedHistory, {
+        renderComponent(SharedHistory, {
           org,
           id: opened,
           onClose: () => setOpened(undefined),
-          onRestored: found.again,
+          onRestored: found.refetch,
         })
       }
     </div>`,
   })
 }
 
-const eventRow = ({ action, actor, mem_id, created_at }: Event, open: (id: string) => void): View =>
+const eventRow = (
+  { action, actor, mem_id, created_at }: AuditEvent,
+  open: (id: string) => void,
+): View =>
   html`<article class="row">
     <div class="row-main">
-      <p>${chip(actions.find(([name]) => name === action)![1], kinds[action])} <b>${actor}</b></p>
+      <p>
+        ${chip(actions.find(([name]) => name === action)![1], actionColors[action])} <b>${actor}</b>
+      </p>
       <p class="quiet">
-        <time datetime=${isoOf(created_at)}>${momentOf(created_at)}</time>, memory
+        <time datetime=${toIsoString(created_at)}>${formatDateTime(created_at)}</time>, memory
         <code>${mem_id.slice(-8)}</code>
       </p>
     </div>

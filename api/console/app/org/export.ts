@@ -1,12 +1,12 @@
 import { useState } from 'preact/hooks'
-import { html, part, type View } from '#api/console/app/html.ts'
+import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import { DownloadButton } from '#api/console/app/parts/download-button.ts'
-import { checkField } from '#api/console/app/parts/fields.ts'
-import type { OfOrg } from '#api/console/app/org/own.ts'
+import { checkboxField } from '#api/console/app/parts/fields.ts'
+import type { OrgProps } from '#api/console/app/org/org-queries.ts'
 import { downloadLines } from '#api/console/app/vault/export.ts'
 
 /** Everything of an organization as a file. */
-export function OrgExport({ org }: OfOrg): View {
+export function OrgExport({ org }: OrgProps): View {
   const [vectors, setVectors] = useState(false)
   const path = `/v1/orgs/${org}/export?vectors=${vectors}`
   return html`<div class="panel stack">
@@ -14,14 +14,14 @@ export function OrgExport({ org }: OfOrg): View {
       Settings, members, roles, tags, shared memories and the audit with its hashes; no key and
       nothing of a private vault.
     </p>
-    ${checkField({
+    ${checkboxField({
       label: 'With vectors',
       value: vectors,
       onValue: setVectors,
       hint: 'A much larger file.',
     })}
     <div class="actions">
-      ${part(DownloadButton, {
+      ${renderComponent(DownloadButton, {
         words: 'Download export',
         run: onBytes => downloadLines(path, 'organization', { onBytes }),
       })}

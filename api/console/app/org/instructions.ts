@@ -1,55 +1,60 @@
 import { useState } from 'preact/hooks'
-import type { AnswerOf } from '#api/client/client.ts'
-import { useAsked, useDoing } from '#api/console/app/asked.ts'
-import { call } from '#api/console/app/call.ts'
-import { html, part, type View } from '#api/console/app/html.ts'
-import { areaField, checkField, onSubmit, textField } from '#api/console/app/parts/fields.ts'
+import type { EndpointResponse } from '#api/client/client.ts'
+import { useQuery, useAction } from '#api/console/app/use-query.ts'
+import { call } from '#api/console/app/api-call.ts'
+import { html, renderComponent, type View } from '#api/console/app/html.ts'
+import { textAreaField, checkboxField, onSubmit, textField } from '#api/console/app/parts/fields.ts'
 import { page } from '#api/console/app/parts/frame.ts'
-import { faultNote, shown } from '#api/console/app/parts/states.ts'
-import type { OfOrg } from '#api/console/app/org/own.ts'
-import { say } from '#api/console/app/said.ts'
+import { faultNote, queryView } from '#api/console/app/parts/query-view.ts'
+import type { OrgProps } from '#api/console/app/org/org-queries.ts'
+import { showToast } from '#api/console/app/toasts.ts'
 
-type Found = AnswerOf<'GET /v1/orgs/:orgId/instructions'>
+type SavedInstructions = EndpointResponse<'GET /v1/orgs/:orgId/instructions'>
 type Rule = { id?: string; match: string; note: string }
 
 /** What is worth keeping, never kept, or kept as a short note. */
-export function Instructions({ org }: OfOrg): View {
-  const asked = useAsked(
+export function Instructions({ org }: OrgProps): View {
+  const query = useQuery(
     signal => call('GET /v1/orgs/:orgId/instructions', { params: { orgId: org } }, signal),
     [org],
   )
   return page({
     title: 'Instructions',
-    words: 'What the service looks for in what members say.',
-    children: shown(asked, 'instructions', found =>
-      part(InstructionsForm, { org, found, key: found.updated_at, onSaved: asked.again }),
+    description: 'What the service looks for in what members say.',
+    children: queryView(query, 'instructions', found =>
+      renderComponent(InstructionsForm, {
+        org,
+        found,
+        key: found.updated_at,
+        onSaved: query.refetch,
+      }),
     ),
   })
 }
 
-type FormProps = { org: string; found: Found; onSaved: () => void }
+type FormProps = { org: string; found: SavedInstructions; onSaved: () => void }
 
 function InstructionsForm({ org, found, onSaved }: FormProps): View {
   const [on, setOn] = useState(found.default_on)
   const [custom, setCustom] = useState(found.custom)
   const [anti, setAnti] = useState<Rule[]>(found.anti_rules)
   const [exec, setExec] = useState<Rule[]>(found.exec_rules)
-  const doing = useDoing()
+  const doing = useAction()
   const save = async (): Promise<void> => {
     const body = { default_on: on, custom, anti_rules: anti, exec_rules: exec }
     await call('PUT /v1/orgs/:orgId/instructions', { params: { orgId: org }, body })
-    say('The instructions are saved.')
+    showToast('The instructions are saved.')
     onSaved()
   }
   return html`<form class="stack-wide" onSubmit=${onSubmit(() => doing.run(save))}>
     <div class="panel stack">
-      ${checkField({
+      ${checkboxField({
         label: 'Base instructions of the service',
         value: on,
         onValue: setOn,
         hint: 'Decisions, facts and agreements that matter beyond a conversation.',
       })}
-      ${areaField({
+      ${textAreaField({
         label: 'Your own',
         value: custom,
         onValue: setCustom,
@@ -62,8 +67,8 @@ function InstructionsForm({ org, found, onSaved }: FormProps): View {
     ${rulesField('Store as a short note', 'meetings with clients', exec, setExec)}
     ${faultNote(doing.fault)}
     <div class="actions">
-      <button class="button button-main" disabled=${doing.busy}>
-        ${doing.busy ? 'Saving …' : 'Save'}
+      <button class="button button-main" disabled=${doing.isRunning}>
+        ${doing.isRunning ? 'Saving …' : 'Save'}
       </button>
     </div>
   </form>`

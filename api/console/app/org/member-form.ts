@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks'
-import { useDoing } from '#api/console/app/asked.ts'
-import { call } from '#api/console/app/call.ts'
+import { useAction } from '#api/console/app/use-query.ts'
+import { call } from '#api/console/app/api-call.ts'
 import { html, type View } from '#api/console/app/html.ts'
 import { dialogForm } from '#api/console/app/parts/dialog.ts'
-import { checksField, textField } from '#api/console/app/parts/fields.ts'
-import type { Role, User } from '#api/console/app/org/own.ts'
-import { say } from '#api/console/app/said.ts'
+import { checkboxGroup, textField } from '#api/console/app/parts/fields.ts'
+import type { Role, User } from '#api/console/app/org/org-queries.ts'
+import { showToast } from '#api/console/app/toasts.ts'
 
 type Props = {
   org: string
@@ -21,10 +21,10 @@ export function MemberForm({ org, user, roles, onClose, onSaved }: Props): View 
   const [email, setEmail] = useState(user?.email ?? '')
   const [first, setFirst] = useState(user?.first_name ?? '')
   const [last, setLast] = useState(user?.last_name ?? '')
-  const [held, setHeld] = useState<readonly string[]>(user?.role_ids ?? [])
-  const doing = useDoing()
+  const [roleIds, setRoleIds] = useState<readonly string[]>(user?.role_ids ?? [])
+  const doing = useAction()
   const act = async (): Promise<void> => {
-    const body = { first_name: first, last_name: last, role_ids: [...held] }
+    const body = { first_name: first, last_name: last, role_ids: [...roleIds] }
     if (user) {
       const params = { orgId: org, userId: user.user_id }
       const changed = email && email !== user.email ? { ...body, email } : body
@@ -32,7 +32,7 @@ export function MemberForm({ org, user, roles, onClose, onSaved }: Props): View 
     } else {
       await call('POST /v1/orgs/:orgId/users', { params: { orgId: org }, body: { ...body, email } })
     }
-    say(user ? 'The member is changed.' : 'The member is added.')
+    showToast(user ? 'The member is changed.' : 'The member is added.')
     onSaved()
   }
   return dialogForm({
@@ -59,10 +59,10 @@ export function MemberForm({ org, user, roles, onClose, onSaved }: Props): View 
           ? html`<p class="quiet">
               There are no roles yet: members see shared memories without tags.
             </p>`
-          : checksField({
+          : checkboxGroup({
               label: 'Roles',
-              value: held,
-              onValue: setHeld,
+              value: roleIds,
+              onValue: setRoleIds,
               choices: roles.map(role => [role.role_id, role.name] as const),
             })
       }

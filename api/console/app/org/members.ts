@@ -1,20 +1,20 @@
 import { useState } from 'preact/hooks'
-import { useAsked, useDoing } from '#api/console/app/asked.ts'
-import { call } from '#api/console/app/call.ts'
-import { html, part, type View } from '#api/console/app/html.ts'
+import { useQuery, useAction } from '#api/console/app/use-query.ts'
+import { call } from '#api/console/app/api-call.ts'
+import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import { chip } from '#api/console/app/parts/chips.ts'
-import { confirm } from '#api/console/app/parts/confirm.ts'
+import { confirmDialog } from '#api/console/app/parts/confirm.ts'
 import { page, section } from '#api/console/app/parts/frame.ts'
 import { secretDialog } from '#api/console/app/parts/secret.ts'
-import { emptyNote, faultNote, shown } from '#api/console/app/parts/states.ts'
+import { emptyNote, faultNote, queryView } from '#api/console/app/parts/query-view.ts'
 import { MemberForm } from '#api/console/app/org/member-form.ts'
 import { MemberKeys } from '#api/console/app/org/member-keys.ts'
-import { useRoles, type OfOrg, type Role, type User } from '#api/console/app/org/own.ts'
-import { say } from '#api/console/app/said.ts'
+import { useRoles, type OrgProps, type Role, type User } from '#api/console/app/org/org-queries.ts'
+import { showToast } from '#api/console/app/toasts.ts'
 
 /** Who belongs to an organization, which roles they have, and the keys they come with. */
-export function Members({ org }: OfOrg): View {
-  const users = useAsked(
+export function Members({ org }: OrgProps): View {
+  const users = useQuery(
     async signal =>
       (await call('GET /v1/orgs/:orgId/users', { params: { orgId: org } }, signal)).users,
     [org],
@@ -22,38 +22,38 @@ export function Members({ org }: OfOrg): View {
   const roles = useRoles(org)
   const [adding, setAdding] = useState(false)
   const [keys, setKeys] = useState(0)
-  const anew = (): void => {
-    users.again()
+  const refetch = (): void => {
+    users.refetch()
     setKeys(keys + 1)
   }
   return page({
     title: 'Members',
-    words:
+    description:
       'A role says which tags its holders see; a key opens a private vault and what its member may see.',
     actions: html`<button type="button" class="button button-main" onClick=${() => setAdding(true)}>
       Add a member
     </button>`,
     children: html`<div class="stack-wide">
-      ${shown(users, 'members', all =>
+      ${queryView(users, 'members', all =>
         all.length === 0
           ? emptyNote('No members yet', 'Add the first one, then mint a key for them.')
           : html`<ul class="plain rows">
               ${all.map(
                 user =>
                   html`<li key=${user.user_id}>
-                    ${part(MemberRow, { org, user, roles: roles.answer ?? [], onChanged: anew })}
+                    ${renderComponent(MemberRow, { org, user, roles: roles.answer ?? [], onChanged: refetch })}
                   </li>`,
               )}
             </ul>`,
       )}
-      ${section('Member keys', part(MemberKeys, { org, turn: keys }))}
+      ${section('Member keys', renderComponent(MemberKeys, { org, turn: keys }))}
       ${
         adding &&
-        part(MemberForm, {
+        renderComponent(MemberForm, {
           org,
           roles: roles.answer ?? [],
           onClose: () => setAdding(false),
-          onSaved: anew,
+          onSaved: refetch,
         })
       }
     </div>`,
@@ -65,7 +65,7 @@ type RowProps = { org: string; user: User; roles: Role[]; onChanged: () => void 
 function MemberRow({ org, user, roles, onChanged }: RowProps): View {
   const [open, setOpen] = useState<'edit' | 'remove'>()
   const [key, setKey] = useState<string>()
-  const doing = useDoing()
+  const doing = useAction()
   const close = (): void => setOpen(undefined)
   const name = [user.first_name, user.last_name].filter(Boolean).join(' ')
   const member = user.team_member_id
@@ -91,7 +91,7 @@ function MemberRow({ org, user, roles, onChanged }: RowProps): View {
       <button
         type="button"
         class="button"
-        disabled=${doing.busy}
+        disabled=${doing.isRunning}
         aria-label=${`New key for ${member}`}
         onClick=${() => doing.run(mint)}
       >
@@ -114,21 +114,21 @@ function MemberRow({ org, user, roles, onChanged }: RowProps): View {
         Remove
       </button>
     </div>
-    ${open === 'edit' && part(MemberForm, { org, user, roles, onClose: close, onSaved: onChanged })}
+    ${open === 'edit' && renderComponent(MemberForm, { org, user, roles, onClose: close, onSaved: onChanged })}
     ${
       open === 'remove' &&
-      confirm({
+      confirmDialog({
         title: `Remove ${member}?`,
-        words: html`<p>
+        message: html`<p>
           Their keys stop working and their private vault is deleted. What they brought into the
           shared memory stays.
         </p>`,
         verb: 'Remove',
-        act: async () => {
+        action: async () => {
           await call('DELETE /v1/orgs/:orgId/users/:userId', {
             params: { orgId: org, userId: user.user_id },
           })
-          say(`${member} is removed.`)
+          showToast(`${member} is removed.`)
           onChanged()
         },
         onClose: close,
@@ -138,7 +138,8 @@ function MemberRow({ org, user, roles, onChanged }: RowProps): View {
       key !== undefined &&
       secretDialog({
         title: `A key for ${member}`,
-        words: 'It opens their private vault and what their roles let them see of the shared one.',
+        explanation:
+          'It opens their private vault and what their roles let them see of the shared one.',
         secret: key,
         onClose: () => {
           setKey(undefined)

@@ -1,23 +1,23 @@
 import { useState } from 'preact/hooks'
-import { addressOf, go } from '#api/console/app/address.ts'
-import { useAsked, useDoing } from '#api/console/app/asked.ts'
-import { call } from '#api/console/app/call.ts'
-import { html, part, type View } from '#api/console/app/html.ts'
+import { hrefTo, navigate } from '#api/console/app/hash-route.ts'
+import { useQuery, useAction } from '#api/console/app/use-query.ts'
+import { call } from '#api/console/app/api-call.ts'
+import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import { dialogForm } from '#api/console/app/parts/dialog.ts'
 import { textField } from '#api/console/app/parts/fields.ts'
 import { page } from '#api/console/app/parts/frame.ts'
 import { secretDialog } from '#api/console/app/parts/secret.ts'
-import { emptyNote, shown } from '#api/console/app/parts/states.ts'
-import type { Org } from '#api/console/app/org/own.ts'
-import { shortDayOf } from '#api/console/app/words.ts'
+import { emptyNote, queryView } from '#api/console/app/parts/query-view.ts'
+import type { Org } from '#api/console/app/org/org-queries.ts'
+import { formatShortDay } from '#api/console/app/format.ts'
 
-type Made = { id: string; key: string }
+type CreatedOrg = { id: string; key: string }
 
 /** The organizations of an admin, and the way to a new one. */
 export function Orgs(): View {
   const [creating, setCreating] = useState(false)
-  const [made, setMade] = useState<Made>()
-  const asked = useAsked(signal => call('GET /v1/orgs', {}, signal), [])
+  const [made, setMade] = useState<CreatedOrg>()
+  const query = useQuery(signal => call('GET /v1/orgs', {}, signal), [])
   const create = html`<button
     type="button"
     class="button button-main"
@@ -27,10 +27,10 @@ export function Orgs(): View {
   </button>`
   return page({
     title: 'Organizations',
-    words: 'A team shares a memory beside the private vaults of its members.',
+    description: 'A team shares a memory beside the private vaults of its members.',
     actions: create,
     children: html`<div>
-      ${shown(asked, 'organizations', ({ orgs }) =>
+      ${queryView(query, 'organizations', ({ orgs }) =>
         orgs.length === 0
           ? emptyNote(
               'No organization yet',
@@ -40,15 +40,15 @@ export function Orgs(): View {
               ${orgs.map(org => html`<li key=${org.org_id}>${orgCard(org)}</li>`)}
             </ul>`,
       )}
-      ${creating && part(CreateForm, { onClose: () => setCreating(false), onMade: setMade })}
+      ${creating && renderComponent(CreateForm, { onClose: () => setCreating(false), onMade: setMade })}
       ${
         made &&
         secretDialog({
           title: 'The key of the organization',
-          words:
+          explanation:
             'It reads shared memories without tags and stores nothing. Members get keys of their own. It is shown only now.',
           secret: made.key,
-          onClose: () => go('orgs', made.id, 'members'),
+          onClose: () => navigate('orgs', made.id, 'members'),
         })
       }
     </div>`,
@@ -56,9 +56,11 @@ export function Orgs(): View {
 }
 
 const orgCard = ({ org_id, name, created_at, processor_provider }: Org): View =>
-  html`<a class="panel card" href=${addressOf('orgs', org_id, 'review')}>
+  html`<a class="panel card" href=${hrefTo('orgs', org_id, 'review')}>
     <b>${name}</b>
-    <span class="quiet">Since ${shortDayOf(created_at)}, processed by ${processor_provider}</span>
+    <span class="quiet"
+      >Since ${formatShortDay(created_at)}, processed by ${processor_provider}</span
+    >
   </a>`
 
 function CreateForm({
@@ -66,10 +68,10 @@ function CreateForm({
   onMade,
 }: {
   onClose: () => void
-  onMade: (made: Made) => void
+  onMade: (made: CreatedOrg) => void
 }): View {
   const [name, setName] = useState('')
-  const doing = useDoing()
+  const doing = useAction()
   return dialogForm({
     title: 'New organization',
     verb: 'Create',

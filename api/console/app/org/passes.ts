@@ -1,48 +1,48 @@
 import { useState } from 'preact/hooks'
-import type { AnswerOf } from '#api/client/client.ts'
-import { useAsked } from '#api/console/app/asked.ts'
-import { call } from '#api/console/app/call.ts'
+import type { EndpointResponse } from '#api/client/client.ts'
+import { useQuery } from '#api/console/app/use-query.ts'
+import { call } from '#api/console/app/api-call.ts'
 import { html, type View } from '#api/console/app/html.ts'
-import { useLater } from '#api/console/app/later.ts'
+import { useDebounced } from '#api/console/app/use-debounced.ts'
 import { chip, tagChips } from '#api/console/app/parts/chips.ts'
-import { choiceField, textField } from '#api/console/app/parts/fields.ts'
+import { selectField, textField } from '#api/console/app/parts/fields.ts'
 import { page } from '#api/console/app/parts/frame.ts'
-import { emptyNote, shown } from '#api/console/app/parts/states.ts'
-import type { OfOrg } from '#api/console/app/org/own.ts'
-import { count, isoOf, momentOf, percent } from '#api/console/app/words.ts'
+import { emptyNote, queryView } from '#api/console/app/parts/query-view.ts'
+import type { OrgProps } from '#api/console/app/org/org-queries.ts'
+import { formatCount, toIsoString, formatDateTime, formatPercent } from '#api/console/app/format.ts'
 
-type Trail = AnswerOf<'GET /v1/orgs/:orgId/debug/passes'>['passes'][number]
-type Write = Extract<Trail, { kind: 'write' }>
-type Retrieval = Extract<Trail, { kind: 'retrieval' }>
+type PassRecord = EndpointResponse<'GET /v1/orgs/:orgId/debug/passes'>['passes'][number]
+type WriteRecord = Extract<PassRecord, { kind: 'write' }>
+type RetrievalRecord = Extract<PassRecord, { kind: 'retrieval' }>
 
 /** How turns became shared memories, and what was kept from whom. */
-export function Passes({ org }: OfOrg): View {
+export function Passes({ org }: OrgProps): View {
   const [author, setAuthor] = useState('')
   const [limit, setLimit] = useState('20')
-  const asked = useLater(author)
-  const found = useAsked(
+  const debouncedAuthor = useDebounced(author)
+  const found = useQuery(
     signal => {
-      const query = { limit: Number(limit), ...(asked && { author: asked }) }
+      const query = { limit: Number(limit), ...(debouncedAuthor && { author: debouncedAuthor }) }
       return call('GET /v1/orgs/:orgId/debug/passes', { params: { orgId: org }, query }, signal)
     },
-    [org, asked, limit],
+    [org, debouncedAuthor, limit],
   )
   return page({
     title: 'Passes',
-    words:
+    description:
       'What was seen and decided, turn by turn: extracted, tagged, reconciled; or chosen for an answer.',
-    actions: html`<button type="button" class="button" onClick=${found.again}>Refresh</button>`,
+    actions: html`<button type="button" class="button" onClick=${found.refetch}>Refresh</button>`,
     children: html`<div class="stack">
       <div class="panel filters" role="group" aria-label="Filters">
         ${textField({ label: 'Member', value: author, onValue: setAuthor, maxlength: 320 })}
-        ${choiceField({
+        ${selectField({
           label: 'At most',
           value: limit,
           onValue: setLimit,
           choices: ['20', '50', '200'].map(each => [each, `${each} turns`] as const),
         })}
       </div>
-      ${shown(found, 'passes', ({ passes }) =>
+      ${queryView(found, 'passes', ({ passes }) =>
         passes.length === 0
           ? emptyNote('No trails', 'Turns of members leave one, and so does what they retrieve.')
           : html`<ol class="plain">
@@ -52,7 +52,9 @@ export function Passes({ org }: OfOrg): View {
                     <header class="memory-head">
                       ${trail.kind === 'write' ? chip('Write', 'reflection') : chip('Retrieval', 'raw')}
                       <span class="memory-who">${trail.author}</span>
-                      <time datetime=${isoOf(trail.created_at)}>${momentOf(trail.created_at)}</time>
+                      <time datetime=${toIsoString(trail.created_at)}
+                        >${formatDateTime(trail.created_at)}</time
+                      >
                     </header>
                     ${trail.kind === 'write' ? writeView(trail) : retrievalView(trail)}
                   </li>`,
@@ -63,20 +65,21 @@ export function Passes({ org }: OfOrg): View {
   })
 }
 
-const writeView = ({ left_out: leftOut, pass1, pass2, pass3 }: Write): View =>
+const writeView = ({ left_out: leftOut, pass1, pass2, pass3 }: WriteRecord): View =>
   html`<div class="passes">
-    ${leftOut > 0 && html`<p class="quiet">Not looked through: ${count(leftOut)} characters</p>`}
+    ${leftOut > 0 && html`<p class="quiet">Not looked through: ${formatCount(leftOut)} characters</p>`}
     ${passView(
       '1 Extracted',
       pass1,
       ({ text, confidence, note }) =>
-        html`${text} <span class="quiet">${percent(confidence)}${note && ', as a note'}</span>`,
+        html`${text}
+          <span class="quiet">${formatPercent(confidence)}${note && ', as a note'}</span>`,
     )}
     ${passView(
       '2 Tagged',
       pass2,
       ({ text, tags, confidence }) =>
-        html`${text} ${tagChips(tags)} <span class="quiet">${percent(confidence)}</span>`,
+        html`${text} ${tagChips(tags)} <span class="quiet">${formatPercent(confidence)}</span>`,
     )}
     ${passView('3 Reconciled', pass3, ({ text, action }) => html`${chip(action, actionKinds[action])} ${text}`)}
   </div>`
@@ -97,11 +100,11 @@ const passView = <Fact>(title: string, facts: Fact[] | null, show: (fact: Fact) 
     }
   </section>`
 
-const retrievalView = (trail: Retrieval): View =>
+const retrievalView = (trail: RetrievalRecord): View =>
   html`<div class="stack">
     <p>
-      ${count(trail.permitted)} permitted, ${count(trail.dropped)} kept back. Allowed:${' '}
-      ${trail.wildcard ? chip('every tag', 'high') : tagChips(trail.allowed_tags)}
+      ${formatCount(trail.permitted)} permitted, ${formatCount(trail.dropped)} kept back.
+      Allowed:${' '} ${trail.wildcard ? chip('every tag', 'high') : tagChips(trail.allowed_tags)}
     </p>
     ${
       trail.dropped_sample.length > 0 &&

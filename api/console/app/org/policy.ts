@@ -1,50 +1,54 @@
 import { useState } from 'preact/hooks'
-import type { AnswerOf } from '#api/client/client.ts'
-import { useAsked, useDoing } from '#api/console/app/asked.ts'
-import { call } from '#api/console/app/call.ts'
-import { html, part, type View } from '#api/console/app/html.ts'
-import type { OfOrg } from '#api/console/app/org/own.ts'
-import { checkField, onSubmit } from '#api/console/app/parts/fields.ts'
+import type { EndpointResponse } from '#api/client/client.ts'
+import { useQuery, useAction } from '#api/console/app/use-query.ts'
+import { call } from '#api/console/app/api-call.ts'
+import { html, renderComponent, type View } from '#api/console/app/html.ts'
+import type { OrgProps } from '#api/console/app/org/org-queries.ts'
+import { checkboxField, onSubmit } from '#api/console/app/parts/fields.ts'
 import { redactionFields } from '#api/console/app/parts/redaction-fields.ts'
-import { faultNote, shown } from '#api/console/app/parts/states.ts'
-import { say } from '#api/console/app/said.ts'
+import { faultNote, queryView } from '#api/console/app/parts/query-view.ts'
+import { showToast } from '#api/console/app/toasts.ts'
 
-type Kept = AnswerOf<'GET /v1/orgs/:orgId/policy'>
+type SavedPolicy = EndpointResponse<'GET /v1/orgs/:orgId/policy'>
 
 /** What an organization keeps out of its members' memory and its own. */
-export function OrgPolicy({ org }: OfOrg): View {
+export function OrgPolicy({ org }: OrgProps): View {
   const params = { orgId: org }
-  const asked = useAsked(signal => call('GET /v1/orgs/:orgId/policy', { params }, signal), [org])
+  const query = useQuery(signal => call('GET /v1/orgs/:orgId/policy', { params }, signal), [org])
   return html`<div>
-    ${shown(asked, 'the policy', kept =>
-      part(PolicyForm, { org, kept, key: JSON.stringify(kept), onSaved: asked.again }),
+    ${queryView(query, 'the policy', kept =>
+      renderComponent(PolicyForm, { org, kept, key: JSON.stringify(kept), onSaved: query.refetch }),
     )}
   </div>`
 }
 
-function PolicyForm({ org, kept, onSaved }: OfOrg & { kept: Kept; onSaved: () => void }): View {
-  const [own, setOwn] = useState(kept.decided_by === 'organization')
-  const [redaction, setRedaction] = useState(kept.redaction)
-  const doing = useDoing()
+function PolicyForm({
+  org,
+  kept: saved,
+  onSaved,
+}: OrgProps & { kept: SavedPolicy; onSaved: () => void }): View {
+  const [hasOwnPolicy, setOwn] = useState(saved.decided_by === 'organization')
+  const [redaction, setRedaction] = useState(saved.redaction)
+  const doing = useAction()
   const save = async (): Promise<void> => {
     const { mode, kinds } = redaction
     const decided = { mode, ...(mode !== 'off' && { kinds }) }
-    const body = { redaction: own ? decided : null }
+    const body = { redaction: hasOwnPolicy ? decided : null }
     await call('PUT /v1/orgs/:orgId/policy', { params: { orgId: org }, body })
-    say('The policy is saved.')
+    showToast('The policy is saved.')
     onSaved()
   }
   return html`<form class="panel stack" onSubmit=${onSubmit(() => doing.run(save))}>
-    ${checkField({
+    ${checkboxField({
       label: 'Decide apart from the account',
-      value: own,
+      value: hasOwnPolicy,
       onValue: setOwn,
       hint: 'For what members store and for what they share.',
     })}
-    ${own && redactionFields(redaction, setRedaction)} ${faultNote(doing.fault)}
+    ${hasOwnPolicy && redactionFields(redaction, setRedaction)} ${faultNote(doing.fault)}
     <div class="actions">
-      <button class="button button-main" disabled=${doing.busy}>
-        ${doing.busy ? 'Saving …' : 'Save the rules'}
+      <button class="button button-main" disabled=${doing.isRunning}>
+        ${doing.isRunning ? 'Saving …' : 'Save the rules'}
       </button>
     </div>
   </form>`

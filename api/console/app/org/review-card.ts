@@ -1,9 +1,9 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
-import { html, part, type View } from '#api/console/app/html.ts'
+import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import { chip, tagChips } from '#api/console/app/parts/chips.ts'
-import { onSubmit, valueOf } from '#api/console/app/parts/fields.ts'
-import { listOf } from '#api/console/app/org/own.ts'
-import { isoOf, momentOf, percent } from '#api/console/app/words.ts'
+import { onSubmit, inputValue } from '#api/console/app/parts/fields.ts'
+import { parseCommaList } from '#api/console/app/org/org-queries.ts'
+import { toIsoString, formatDateTime, formatPercent } from '#api/console/app/format.ts'
 import type { ReviewItem } from '#api/console/app/org/review-item.ts'
 
 type Props = {
@@ -23,19 +23,19 @@ export function ReviewCard(props: Props): View {
     class=${current ? 'memory memory-current' : 'memory'}
     tabindex=${current ? 0 : -1}
     aria-current=${current ? 'true' : undefined}
-    aria-label=${`${item.text.slice(0, 80)}, sure to ${percent(item.confidence)}`}
+    aria-label=${`${item.text.slice(0, 80)}, sure to ${formatPercent(item.confidence)}`}
     onClick=${onChoose}
   >
     <header class="memory-head">
       <span class="memory-who">${item.author}</span>
-      <time datetime=${isoOf(item.acquired_at)}>${momentOf(item.acquired_at)}</time>
-      ${chip(`Sure to ${percent(item.confidence)}`, item.confidence < 0.4 ? 'bad' : 'busy')}
+      <time datetime=${toIsoString(item.acquired_at)}>${formatDateTime(item.acquired_at)}</time>
+      ${chip(`Sure to ${formatPercent(item.confidence)}`, item.confidence < 0.4 ? 'bad' : 'busy')}
     </header>
     <p class="memory-text">${item.text}</p>
-    ${replacedView(item)}
+    ${replacedMemoryView(item)}
     ${
       editing
-        ? part(TagsEditor, { tags: item.tags, onEdit, onDecide })
+        ? renderComponent(TagsEditor, { tags: item.tags, onEdit, onDecide })
         : html`<p>${tagChips(item.tags)}</p>`
     }
     ${
@@ -58,7 +58,7 @@ export function ReviewCard(props: Props): View {
         </button>
       </footer>`
     }
-    ${current && trailView(item)}
+    ${current && passView(item)}
   </article>`
 }
 
@@ -70,14 +70,14 @@ function TagsEditor({ tags, onEdit, onDecide }: EditorProps): View {
   useLayoutEffect(() => input.current?.focus(), [])
   return html`<form
     class="search-line"
-    onSubmit=${onSubmit(() => onDecide('approve', listOf(text)))}
+    onSubmit=${onSubmit(() => onDecide('approve', parseCommaList(text)))}
   >
     <label class="field">
       <span class="field-label">Tags, separated by commas</span>
       <input
         ref=${input}
         value=${text}
-        onInput=${(event: Event) => setText(valueOf(event))}
+        onInput=${(event: Event) => setText(inputValue(event))}
         onKeyDown=${(event: KeyboardEvent) => {
           if (event.key === 'Escape') onEdit(false)
         }}
@@ -89,7 +89,7 @@ function TagsEditor({ tags, onEdit, onDecide }: EditorProps): View {
 }
 
 /** What is removed when it is approved. */
-const replacedView = ({ replaces }: ReviewItem): View | null =>
+const replacedMemoryView = ({ replaces }: ReviewItem): View | null =>
   replaces &&
   html`<div>
     <p class="memory-who">Replaces, once approved:</p>
@@ -98,7 +98,7 @@ const replacedView = ({ replaces }: ReviewItem): View | null =>
   </div>`
 
 /** What the passes said about it, as they wrote it; gone after some time. */
-const trailView = ({ pass }: ReviewItem): View | null =>
+const passView = ({ pass }: ReviewItem): View | null =>
   pass.pass1 === null && pass.pass2 === null && pass.pass3 === null
     ? null
     : html`<details>

@@ -1,3 +1,3 @@
-import type { AnswerOf } from '#api/client/client.ts'
+import type { EndpointResponse } from '#api/client/client.ts'
 
-export type ReviewItem = AnswerOf<'GET /v1/orgs/:orgId/memories/review'>['review'][number]
+export type ReviewItem = EndpointResponse<'GET /v1/orgs/:orgId/memories/review'>['review'][number]

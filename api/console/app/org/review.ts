@@ -1,23 +1,23 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
-import { useAsked, useDoing } from '#api/console/app/asked.ts'
-import { call, Told } from '#api/console/app/call.ts'
-import { html, part, type View } from '#api/console/app/html.ts'
-import { choiceField } from '#api/console/app/parts/fields.ts'
+import { useQuery, useAction } from '#api/console/app/use-query.ts'
+import { call, UserError } from '#api/console/app/api-call.ts'
+import { html, renderComponent, type View } from '#api/console/app/html.ts'
+import { selectField } from '#api/console/app/parts/fields.ts'
 import { page } from '#api/console/app/parts/frame.ts'
-import { emptyNote, faultNote, shown } from '#api/console/app/parts/states.ts'
-import type { OfOrg } from '#api/console/app/org/own.ts'
+import { emptyNote, faultNote, queryView } from '#api/console/app/parts/query-view.ts'
+import type { OrgProps } from '#api/console/app/org/org-queries.ts'
 import { ReviewCard } from '#api/console/app/org/review-card.ts'
-import { say } from '#api/console/app/said.ts'
-import { counted } from '#api/console/app/words.ts'
+import { showToast } from '#api/console/app/toasts.ts'
+import { pluralize } from '#api/console/app/format.ts'
 import type { ReviewItem } from '#api/console/app/org/review-item.ts'
 
-type Decision = { item: ReviewItem; action: 'approve' | 'dismiss'; at: number }
+type ReviewDecision = { item: ReviewItem; action: 'approve' | 'dismiss'; at: number }
 
 /** Memories whose tags are in doubt, decided one after the other without leaving the keyboard. */
-export function Review({ org }: OfOrg): View {
+export function Review({ org }: OrgProps): View {
   const [threshold, setThreshold] = useState('0.6')
   const [sort, setSort] = useState<'least_sure' | 'newest'>('least_sure')
-  const found = useAsked(
+  const found = useQuery(
     signal => {
       const query = { threshold: Number(threshold), sort, limit: 200 }
       return call('GET /v1/orgs/:orgId/memories/review', { params: { orgId: org }, query }, signal)
@@ -26,11 +26,11 @@ export function Review({ org }: OfOrg): View {
   )
   return page({
     title: 'Review queue',
-    words: 'Memories whose tags the classifier doubts, or that contradict a reviewed one.',
-    actions: html`<button type="button" class="button" onClick=${found.again}>Refresh</button>`,
+    description: 'Memories whose tags the classifier doubts, or that contradict a reviewed one.',
+    actions: html`<button type="button" class="button" onClick=${found.refetch}>Refresh</button>`,
     children: html`<div class="stack">
       <div class="panel filters" role="group" aria-label="Filters">
-        ${choiceField({
+        ${selectField({
           label: 'Less sure than',
           value: threshold,
           onValue: setThreshold,
@@ -38,7 +38,7 @@ export function Review({ org }: OfOrg): View {
             each => [each, `${Number(each) * 100} %`] as const,
           ),
         })}
-        ${choiceField({
+        ${selectField({
           label: 'Order',
           value: sort,
           onValue: setSort,
@@ -48,7 +48,7 @@ export function Review({ org }: OfOrg): View {
           ],
         })}
       </div>
-      ${shown(found, 'the queue', ({ review }) => part(Queue, { org, review }))}
+      ${queryView(found, 'the queue', ({ review }) => renderComponent(Queue, { org, review }))}
     </div>`,
   })
 }
@@ -57,8 +57,8 @@ function Queue({ org, review }: { org: string; review: ReviewItem[] }): View {
   const [items, setItems] = useState(review)
   const [at, setAt] = useState(0)
   const [editing, setEditing] = useState(false)
-  const [decided, setDecided] = useState<Decision[]>([])
-  const doing = useDoing()
+  const [decided, setDecided] = useState<ReviewDecision[]>([])
+  const doing = useAction()
   const list = useRef<HTMLDivElement>(null)
   useEffect(() => {
     setItems(review)
@@ -83,19 +83,19 @@ function Queue({ org, review }: { org: string; review: ReviewItem[] }): View {
       setItems(items.filter(one => one !== item))
       setAt(Math.max(0, Math.min(at, items.length - 2)))
       const approved = item.replaces ? 'Approved; what it replaces is removed.' : 'Approved.'
-      say(`${action === 'approve' ? approved : 'Dismissed.'} Press u to undo.`)
+      showToast(`${action === 'approve' ? approved : 'Dismissed.'} Press u to undo.`)
     })
   }
   const undo = (): void =>
     void doing.run(async () => {
       const last = decided.at(-1)
-      if (!last) throw new Told('Nothing was decided here yet')
+      if (!last) throw new UserError('Nothing was decided here yet')
       const params = { orgId: org, memId: last.item.mem_id }
       await call('POST /v1/orgs/:orgId/memories/:memId/review/undo', { params })
       setDecided(decided.slice(0, -1))
       setItems([...items.slice(0, last.at), last.item, ...items.slice(last.at)])
       setAt(last.at)
-      say('It waits again.')
+      showToast('It waits again.')
     })
   const keys: Record<string, () => void> = {
     j: () => setAt(Math.min(at + 1, items.length - 1)),
@@ -122,13 +122,13 @@ function Queue({ org, review }: { org: string; review: ReviewItem[] }): View {
   >
     <div class="review-head">
       <p role="status">
-        ${items.length === 0 ? 'Nothing waits' : `${at + 1} of ${counted(items.length, 'memory', 'memories')}`}
+        ${items.length === 0 ? 'Nothing waits' : `${at + 1} of ${pluralize(items.length, 'memory', 'memories')}`}
       </p>
       ${keysHelp}
       <button
         type="button"
         class="button"
-        disabled=${decided.length === 0 || doing.busy}
+        disabled=${decided.length === 0 || doing.isRunning}
         onClick=${undo}
       >
         Undo
@@ -146,11 +146,11 @@ function Queue({ org, review }: { org: string; review: ReviewItem[] }): View {
       ${items.map(
         (item, index) =>
           html`<li key=${item.mem_id}>
-            ${part(ReviewCard, {
+            ${renderComponent(ReviewCard, {
               item,
               current: index === at,
               editing: editing && index === at,
-              busy: doing.busy,
+              busy: doing.isRunning,
               onChoose: () => setAt(index),
               onEdit: setEditing,
               onDecide: decide,

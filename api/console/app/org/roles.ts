@@ -1,25 +1,25 @@
 import { useState } from 'preact/hooks'
-import { useDoing } from '#api/console/app/asked.ts'
-import { call } from '#api/console/app/call.ts'
-import { html, part, type View } from '#api/console/app/html.ts'
+import { useAction } from '#api/console/app/use-query.ts'
+import { call } from '#api/console/app/api-call.ts'
+import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import { chip } from '#api/console/app/parts/chips.ts'
-import { confirm } from '#api/console/app/parts/confirm.ts'
+import { confirmDialog } from '#api/console/app/parts/confirm.ts'
 import { dialogForm } from '#api/console/app/parts/dialog.ts'
-import { checkField, checksField, textField } from '#api/console/app/parts/fields.ts'
+import { checkboxField, checkboxGroup, textField } from '#api/console/app/parts/fields.ts'
 import { page } from '#api/console/app/parts/frame.ts'
-import { emptyNote, shown } from '#api/console/app/parts/states.ts'
-import { useRoles, useTags, type OfOrg, type Role } from '#api/console/app/org/own.ts'
-import { say } from '#api/console/app/said.ts'
+import { emptyNote, queryView } from '#api/console/app/parts/query-view.ts'
+import { useRoles, useTags, type OrgProps, type Role } from '#api/console/app/org/org-queries.ts'
+import { showToast } from '#api/console/app/toasts.ts'
 
 /** Which tags whom a role lets see. */
-export function Roles({ org }: OfOrg): View {
+export function Roles({ org }: OrgProps): View {
   const roles = useRoles(org)
   const tags = useTags(org)
   const [editing, setEditing] = useState<Role | 'new'>()
   const [removing, setRemoving] = useState<Role>()
   return page({
     title: 'Roles',
-    words: 'A member sees a shared memory when their roles allow all of its tags.',
+    description: 'A member sees a shared memory when their roles allow all of its tags.',
     actions: html`<button
       type="button"
       class="button button-main"
@@ -28,7 +28,7 @@ export function Roles({ org }: OfOrg): View {
       New role
     </button>`,
     children: html`<div>
-      ${shown(roles, 'roles', all =>
+      ${queryView(roles, 'roles', all =>
         all.length === 0
           ? emptyNote('No roles yet', 'Without a role members see shared memories without tags.')
           : html`<ul class="plain rows">
@@ -37,25 +37,25 @@ export function Roles({ org }: OfOrg): View {
       )}
       ${
         editing &&
-        part(RoleForm, {
+        renderComponent(RoleForm, {
           org,
           ...(editing !== 'new' && { role: editing }),
           labels: (tags.answer ?? []).map(({ label }) => label),
           onClose: () => setEditing(undefined),
-          onSaved: roles.again,
+          onSaved: roles.refetch,
         })
       }
       ${
         removing &&
-        confirm({
+        confirmDialog({
           title: `Remove ${removing.name}?`,
-          words: html`<p>It is taken from everybody who holds it, with their next request.</p>`,
+          message: html`<p>It is taken from everybody who holds it, with their next request.</p>`,
           verb: 'Remove',
-          act: async () => {
+          action: async () => {
             const params = { orgId: org, roleId: removing.role_id }
             await call('DELETE /v1/orgs/:orgId/roles/:roleId', { params })
-            say('The role is removed.')
-            roles.again()
+            showToast('The role is removed.')
+            roles.refetch()
           },
           onClose: () => setRemoving(undefined),
         })
@@ -109,7 +109,7 @@ type FormProps = {
 function RoleForm({ org, role, labels, onClose, onSaved }: FormProps): View {
   const [name, setName] = useState(role?.name ?? '')
   const [allowed, setAllowed] = useState<readonly string[]>(role?.allowed_tags ?? [])
-  const doing = useDoing()
+  const doing = useAction()
   const every = allowed.includes('*')
   // A role may allow labels that no tag has.
   const choices = [...new Set([...labels, ...allowed.filter(tag => tag !== '*')])]
@@ -119,7 +119,7 @@ function RoleForm({ org, role, labels, onClose, onSaved }: FormProps): View {
       const params = { orgId: org, roleId: role.role_id }
       await call('PATCH /v1/orgs/:orgId/roles/:roleId', { params, body })
     } else await call('POST /v1/orgs/:orgId/roles', { params: { orgId: org }, body })
-    say('The role is saved.')
+    showToast('The role is saved.')
     onSaved()
   }
   return dialogForm({
@@ -130,7 +130,7 @@ function RoleForm({ org, role, labels, onClose, onSaved }: FormProps): View {
     act,
     fields: html`<div class="stack">
       ${textField({ label: 'Name', value: name, onValue: setName, required: true, maxlength: 200 })}
-      ${checkField({
+      ${checkboxField({
         label: 'Every tag there is and will be',
         value: every,
         onValue: on => setAllowed(on ? ['*'] : []),
@@ -139,7 +139,7 @@ function RoleForm({ org, role, labels, onClose, onSaved }: FormProps): View {
         !every &&
         (choices.length === 0
           ? html`<p class="quiet">No tags are defined yet.</p>`
-          : checksField({
+          : checkboxGroup({
               label: 'Tags its holders see',
               value: allowed,
               onValue: setAllowed,

@@ -1,26 +1,26 @@
 import { useState } from 'preact/hooks'
-import { go } from '#api/console/app/address.ts'
-import { useDoing } from '#api/console/app/asked.ts'
-import { call } from '#api/console/app/call.ts'
-import { html, part, type View } from '#api/console/app/html.ts'
-import { confirm } from '#api/console/app/parts/confirm.ts'
-import { choiceField, onSubmit, textField } from '#api/console/app/parts/fields.ts'
+import { navigate } from '#api/console/app/hash-route.ts'
+import { useAction } from '#api/console/app/use-query.ts'
+import { call } from '#api/console/app/api-call.ts'
+import { html, renderComponent, type View } from '#api/console/app/html.ts'
+import { confirmDialog } from '#api/console/app/parts/confirm.ts'
+import { selectField, onSubmit, textField } from '#api/console/app/parts/fields.ts'
 import { page, section } from '#api/console/app/parts/frame.ts'
-import { faultNote, shown } from '#api/console/app/parts/states.ts'
+import { faultNote, queryView } from '#api/console/app/parts/query-view.ts'
 import { OrgExport } from '#api/console/app/org/export.ts'
 import { OrgPolicy } from '#api/console/app/org/policy.ts'
-import { useOrg, type OfOrg, type Org } from '#api/console/app/org/own.ts'
-import { say } from '#api/console/app/said.ts'
+import { useOrg, type OrgProps, type Org } from '#api/console/app/org/org-queries.ts'
+import { showToast } from '#api/console/app/toasts.ts'
 import { providers } from '#api/console/app/vault/provider-keys.ts'
 
 /** The name and the models of an organization, and its end. */
-export function Settings({ org }: OfOrg): View {
-  const asked = useOrg(org)
+export function Settings({ org }: OrgProps): View {
+  const query = useOrg(org)
   return page({
     title: 'Settings',
-    words: asked.answer?.name ?? 'Of the organization',
-    children: shown(asked, 'settings', found =>
-      part(SettingsForm, { found, key: found.updated_at, onSaved: asked.again }),
+    description: query.answer?.name ?? 'Of the organization',
+    children: queryView(query, 'settings', found =>
+      renderComponent(SettingsForm, { found, key: found.updated_at, onSaved: query.refetch }),
     ),
   })
 }
@@ -29,18 +29,18 @@ function SettingsForm({ found, onSaved }: { found: Org; onSaved: () => void }): 
   const { org_id, name, processor_provider, extract_model, classify_model } = found
   const [given, setGiven] = useState({ name, processor_provider, extract_model, classify_model })
   const [removing, setRemoving] = useState(false)
-  const doing = useDoing()
+  const doing = useAction()
   const set = (changed: Partial<typeof given>): void => setGiven({ ...given, ...changed })
   const params = { orgId: org_id }
   const save = async (): Promise<void> => {
     await call('PATCH /v1/orgs/:orgId', { params, body: given })
-    say('The settings are saved.')
+    showToast('The settings are saved.')
     onSaved()
   }
   return html`<div class="stack-wide">
     <form class="panel stack" onSubmit=${onSubmit(() => doing.run(save))}>
       ${textField({ label: 'Name', value: given.name, onValue: name => set({ name }), required: true, maxlength: 200 })}
-      ${choiceField({
+      ${selectField({
         label: 'Provider',
         value: given.processor_provider,
         onValue: processor_provider => set({ processor_provider }),
@@ -63,13 +63,13 @@ function SettingsForm({ found, onSaved }: { found: Org; onSaved: () => void }): 
       })}
       ${faultNote(doing.fault)}
       <div class="actions">
-        <button class="button button-main" disabled=${doing.busy}>
-          ${doing.busy ? 'Saving …' : 'Save'}
+        <button class="button button-main" disabled=${doing.isRunning}>
+          ${doing.isRunning ? 'Saving …' : 'Save'}
         </button>
       </div>
     </form>
-    ${section('Private data', part(OrgPolicy, { org: org_id }))}
-    ${section('Export', part(OrgExport, { org: org_id }))}
+    ${section('Private data', renderComponent(OrgPolicy, { org: org_id }))}
+    ${section('Export', renderComponent(OrgExport, { org: org_id }))}
     ${section(
       'Remove the organization',
       html`<div class="panel stack">
@@ -86,17 +86,17 @@ function SettingsForm({ found, onSaved }: { found: Org; onSaved: () => void }): 
     )}
     ${
       removing &&
-      confirm({
+      confirmDialog({
         title: `Remove ${name}?`,
-        words: html`<p>
+        message: html`<p>
           Everything of it is gone for everybody at once, and cannot be brought back.
         </p>`,
         verb: 'Remove',
-        typed: 'remove',
-        act: async () => {
+        confirmationText: 'remove',
+        action: async () => {
           await call('DELETE /v1/orgs/:orgId', { params })
-          say('The organization is removed.')
-          go('orgs')
+          showToast('The organization is removed.')
+          navigate('orgs')
         },
         onClose: () => setRemoving(false),
       })

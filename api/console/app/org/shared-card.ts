@@ -1,18 +1,18 @@
 import { useState } from 'preact/hooks'
-import { call } from '#api/console/app/call.ts'
-import { html, part, type View } from '#api/console/app/html.ts'
+import { call } from '#api/console/app/api-call.ts'
+import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import { chip, tagChips } from '#api/console/app/parts/chips.ts'
-import { confirm } from '#api/console/app/parts/confirm.ts'
-import type { Shared } from '#api/console/app/org/own.ts'
+import { confirmDialog } from '#api/console/app/parts/confirm.ts'
+import type { SharedMemory } from '#api/console/app/org/org-queries.ts'
 import { SharedForm } from '#api/console/app/org/shared-form.ts'
 import { SharedHistory } from '#api/console/app/org/shared-history.ts'
-import { say } from '#api/console/app/said.ts'
-import { isoOf, momentOf, percent } from '#api/console/app/words.ts'
+import { showToast } from '#api/console/app/toasts.ts'
+import { toIsoString, formatDateTime, formatPercent } from '#api/console/app/format.ts'
 
 type Props = {
   org: string
-  memory: Shared
-  onChanged: (memory: Shared) => void
+  memory: SharedMemory
+  onChanged: (memory: SharedMemory) => void
   onGone: (id: string) => void
 }
 
@@ -33,8 +33,8 @@ export function SharedCard({ org, memory, onChanged, onGone }: Props): View {
   return html`<article class="memory">
     <header class="memory-head">
       <span class="memory-who">${memory.author}</span>
-      <time datetime=${isoOf(memory.acquired_at)}>${momentOf(memory.acquired_at)}</time>
-      ${memory.reviewed ? chip('Reviewed', 'good') : chip(`Sure to ${percent(memory.confidence)}`, 'busy')}
+      <time datetime=${toIsoString(memory.acquired_at)}>${formatDateTime(memory.acquired_at)}</time>
+      ${memory.reviewed ? chip('Reviewed', 'good') : chip(`Sure to ${formatPercent(memory.confidence)}`, 'busy')}
       ${
         memory.sensitivity === 'restricted' &&
         chip('Restricted', 'bad', 'Only roles that see everything see it')
@@ -47,26 +47,36 @@ export function SharedCard({ org, memory, onChanged, onGone }: Props): View {
     </footer>
     ${
       open === 'history' &&
-      part(SharedHistory, { org, id: memory.mem_id, onClose: close, onRestored: onChanged })
+      renderComponent(SharedHistory, {
+        org,
+        id: memory.mem_id,
+        onClose: close,
+        onRestored: onChanged,
+      })
     }
     ${
       open === 'edit' &&
-      part(SharedForm, { org, memory, onClose: close, onSaved: saved => saved && onChanged(saved) })
+      renderComponent(SharedForm, {
+        org,
+        memory,
+        onClose: close,
+        onSaved: saved => saved && onChanged(saved),
+      })
     }
     ${
       open === 'delete' &&
-      confirm({
+      confirmDialog({
         title: 'Delete this shared memory?',
-        words: html`<blockquote class="quote">
+        message: html`<blockquote class="quote">
             ${short}${memory.text.length > 60 && ' …'}
           </blockquote>
           <p>Members no longer see it. For 30 days the audit can bring it back.</p>`,
         verb: 'Delete',
-        act: async () => {
+        action: async () => {
           const params = { orgId: org, memId: memory.mem_id }
           await call('DELETE /v1/orgs/:orgId/memories/:memId', { params })
           onGone(memory.mem_id)
-          say('The memory is deleted.')
+          showToast('The memory is deleted.')
         },
         onClose: close,
       })

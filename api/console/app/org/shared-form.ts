@@ -1,37 +1,37 @@
 import { useState } from 'preact/hooks'
-import { useDoing } from '#api/console/app/asked.ts'
-import { call } from '#api/console/app/call.ts'
+import { useAction } from '#api/console/app/use-query.ts'
+import { call } from '#api/console/app/api-call.ts'
 import { html, type View } from '#api/console/app/html.ts'
 import { dialogForm } from '#api/console/app/parts/dialog.ts'
-import { areaField, textField } from '#api/console/app/parts/fields.ts'
-import { listOf, type Shared } from '#api/console/app/org/own.ts'
-import { say } from '#api/console/app/said.ts'
+import { textAreaField, textField } from '#api/console/app/parts/fields.ts'
+import { parseCommaList, type SharedMemory } from '#api/console/app/org/org-queries.ts'
+import { showToast } from '#api/console/app/toasts.ts'
 
 type Props = {
   org: string
   /** Undefined seeds a new one. */
-  memory?: Shared
+  memory?: SharedMemory
   onClose: () => void
-  onSaved: (memory: Shared | undefined) => void
+  onSaved: (memory: SharedMemory | undefined) => void
 }
 
 /** The text and tags of a shared memory. */
 export function SharedForm({ org, memory, onClose, onSaved }: Props): View {
   const [text, setText] = useState(memory?.text ?? '')
   const [tags, setTags] = useState(memory?.tags.join(', ') ?? '')
-  const doing = useDoing()
+  const doing = useAction()
   const act = async (): Promise<void> => {
     if (memory) {
       const params = { orgId: org, memId: memory.mem_id }
-      const body = { ...(text !== memory.text && { text }), tags: listOf(tags) }
+      const body = { ...(text !== memory.text && { text }), tags: parseCommaList(tags) }
       onSaved(await call('PATCH /v1/orgs/:orgId/memories/:memId', { params, body }))
     } else {
-      const body = { text, tags: listOf(tags) }
+      const body = { text, tags: parseCommaList(tags) }
       onSaved(
         (await call('POST /v1/orgs/:orgId/memories', { params: { orgId: org }, body })).items[0],
       )
     }
-    say(memory ? 'The memory is changed.' : 'The memory is shared.')
+    showToast(memory ? 'The memory is changed.' : 'The memory is shared.')
   }
   return dialogForm({
     title: memory ? 'Edit shared memory' : 'Seed a memory',
@@ -40,7 +40,7 @@ export function SharedForm({ org, memory, onClose, onSaved }: Props): View {
     onClose,
     act,
     fields: html`<div class="stack">
-      ${areaField({ label: 'Text', value: text, onValue: setText, rows: 6, required: true, maxlength: 32_000 })}
+      ${textAreaField({ label: 'Text', value: text, onValue: setText, rows: 6, required: true, maxlength: 32_000 })}
       ${textField({
         label: 'Tags',
         value: tags,

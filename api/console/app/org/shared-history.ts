@@ -1,36 +1,36 @@
-import type { AnswerOf } from '#api/client/client.ts'
-import { useAsked, useDoing } from '#api/console/app/asked.ts'
-import { call } from '#api/console/app/call.ts'
+import type { EndpointResponse } from '#api/client/client.ts'
+import { useQuery, useAction } from '#api/console/app/use-query.ts'
+import { call } from '#api/console/app/api-call.ts'
 import { html, type View } from '#api/console/app/html.ts'
 import { chip, tagChips } from '#api/console/app/parts/chips.ts'
 import { dialog } from '#api/console/app/parts/dialog.ts'
-import { emptyNote, faultNote, shown } from '#api/console/app/parts/states.ts'
-import type { Shared } from '#api/console/app/org/own.ts'
-import { say } from '#api/console/app/said.ts'
-import { momentOf } from '#api/console/app/words.ts'
+import { emptyNote, faultNote, queryView } from '#api/console/app/parts/query-view.ts'
+import type { SharedMemory } from '#api/console/app/org/org-queries.ts'
+import { showToast } from '#api/console/app/toasts.ts'
+import { formatDateTime } from '#api/console/app/format.ts'
 
-type Revision = AnswerOf<'GET /v1/orgs/:orgId/memories/:memId/history'>['revisions'][number]
+type Revision = EndpointResponse<'GET /v1/orgs/:orgId/memories/:memId/history'>['revisions'][number]
 
 type Props = {
   org: string
   id: string
   onClose: () => void
-  onRestored: (memory: Shared) => void
+  onRestored: (memory: SharedMemory) => void
 }
 
 /** What a shared memory said before and after each change; any of it can be brought back. */
 export function SharedHistory({ org, id, onClose, onRestored }: Props): View {
   const params = { orgId: org, memId: id }
-  const asked = useAsked(
+  const query = useQuery(
     signal => call('GET /v1/orgs/:orgId/memories/:memId/history', { params }, signal),
     [org, id],
   )
-  const doing = useDoing()
+  const doing = useAction()
   const restore = async (event_id: string): Promise<void> => {
     const request = { params, body: { event_id } }
     onRestored(await call('POST /v1/orgs/:orgId/memories/:memId/restore', request))
-    say('The memory is as it was.')
-    asked.again()
+    showToast('The memory is as it was.')
+    query.refetch()
   }
   return dialog({
     title: 'History',
@@ -38,7 +38,7 @@ export function SharedHistory({ org, id, onClose, onRestored }: Props): View {
     onClose,
     children: html`<div class="stack">
       ${faultNote(doing.fault)}
-      ${shown(asked, 'the history', ({ revisions }) =>
+      ${queryView(query, 'the history', ({ revisions }) =>
         revisions.length === 0
           ? emptyNote(
               'No changes in the last 30 days',
@@ -54,7 +54,7 @@ export function SharedHistory({ org, id, onClose, onRestored }: Props): View {
                       html`<button
                         type="button"
                         class="button"
-                        disabled=${doing.busy}
+                        disabled=${doing.isRunning}
                         onClick=${() => doing.run(() => restore(revision.events[0]!.event_id))}
                       >
                         Bring this back
@@ -70,7 +70,9 @@ export function SharedHistory({ org, id, onClose, onRestored }: Props): View {
 
 const revisionView = ({ kind, actor, created_at, before, after }: Revision): View =>
   html`<div class="stack">
-    <p>${chip(kind, 'busy')} <b>${actor}</b> <span class="quiet">${momentOf(created_at)}</span></p>
+    <p>
+      ${chip(kind, 'busy')} <b>${actor}</b> <span class="quiet">${formatDateTime(created_at)}</span>
+    </p>
     ${
       before &&
       html`<div class="revision-side">

@@ -1,27 +1,27 @@
 import { useState } from 'preact/hooks'
-import { call } from '#api/console/app/call.ts'
-import { html, part, type View } from '#api/console/app/html.ts'
-import { useLater } from '#api/console/app/later.ts'
-import { useListing } from '#api/console/app/listing.ts'
-import { choiceField, textField } from '#api/console/app/parts/fields.ts'
+import { call } from '#api/console/app/api-call.ts'
+import { html, renderComponent, type View } from '#api/console/app/html.ts'
+import { useDebounced } from '#api/console/app/use-debounced.ts'
+import { usePagedList } from '#api/console/app/use-paged-list.ts'
+import { selectField, textField } from '#api/console/app/parts/fields.ts'
 import { page } from '#api/console/app/parts/frame.ts'
-import { emptyNote, faultNote, moreButton, waitingNote } from '#api/console/app/parts/states.ts'
-import { useTags, type OfOrg, type Shared } from '#api/console/app/org/own.ts'
+import { emptyNote, faultNote, moreButton, loadingNote } from '#api/console/app/parts/query-view.ts'
+import { useTags, type OrgProps, type SharedMemory } from '#api/console/app/org/org-queries.ts'
 import { SharedCard } from '#api/console/app/org/shared-card.ts'
 import { SharedForm } from '#api/console/app/org/shared-form.ts'
 
 type Filters = { q: string; tag: string; author: string; reviewed: '' | 'true' | 'false' }
 
 /** What a team remembers together. */
-export function SharedMemories({ org }: OfOrg): View {
+export function SharedMemories({ org }: OrgProps): View {
   const [filters, setFilters] = useState<Filters>({ q: '', tag: '', author: '', reviewed: '' })
   const [seeding, setSeeding] = useState(false)
-  const asked = useLater(filters)
+  const debouncedFilters = useDebounced(filters)
   const tags = useTags(org)
   const labels = (tags.answer ?? []).map(({ label }) => label)
-  const { items, waiting, fault, more, again, change } = useListing<Shared>(
+  const { items, isLoading, fault, loadMore, refetch, updateItems } = usePagedList<SharedMemory>(
     (cursor, signal) => {
-      const { q, tag, author, reviewed } = asked
+      const { q, tag, author, reviewed } = debouncedFilters
       const query = {
         limit: 50,
         ...(q && { q }),
@@ -32,12 +32,12 @@ export function SharedMemories({ org }: OfOrg): View {
       }
       return call('GET /v1/orgs/:orgId/memories', { params: { orgId: org }, query }, signal)
     },
-    [org, asked],
+    [org, debouncedFilters],
   )
   const set = (changed: Partial<Filters>): void => setFilters({ ...filters, ...changed })
   return page({
     title: 'Shared memories',
-    words: 'Found in what members say, or seeded here.',
+    description: 'Found in what members say, or seeded here.',
     actions: html`<button
       type="button"
       class="button button-main"
@@ -52,7 +52,7 @@ export function SharedMemories({ org }: OfOrg): View {
         onSubmit=${(event: Event) => event.preventDefault()}
       >
         ${textField({ label: 'Search', type: 'search', value: filters.q, onValue: q => set({ q }) })}
-        ${choiceField({
+        ${selectField({
           label: 'Tag',
           value: filters.tag,
           onValue: tag => set({ tag }),
@@ -64,7 +64,7 @@ export function SharedMemories({ org }: OfOrg): View {
           onValue: author => set({ author }),
           maxlength: 320,
         })}
-        ${choiceField({
+        ${selectField({
           label: 'Reviewed',
           value: filters.reviewed,
           onValue: reviewed => set({ reviewed }),
@@ -75,9 +75,9 @@ export function SharedMemories({ org }: OfOrg): View {
           ],
         })}
       </form>
-      ${faultNote(fault, again)}
+      ${faultNote(fault, refetch)}
       ${
-        !waiting &&
+        !isLoading &&
         !fault &&
         items.length === 0 &&
         emptyNote(
@@ -89,18 +89,20 @@ export function SharedMemories({ org }: OfOrg): View {
         ${items.map(
           memory =>
             html`<li key=${memory.mem_id}>
-              ${part(SharedCard, {
+              ${renderComponent(SharedCard, {
                 org,
                 memory,
                 onChanged: changed =>
-                  change(all => all.map(one => (one.mem_id === changed.mem_id ? changed : one))),
-                onGone: id => change(all => all.filter(one => one.mem_id !== id)),
+                  updateItems(all =>
+                    all.map(one => (one.mem_id === changed.mem_id ? changed : one)),
+                  ),
+                onGone: id => updateItems(all => all.filter(one => one.mem_id !== id)),
               })}
             </li>`,
         )}
       </ul>
-      ${waiting && items.length === 0 ? waitingNote('shared memories') : moreButton(more, waiting)}
-      ${seeding && part(SharedForm, { org, onClose: () => setSeeding(false), onSaved: again })}
+      ${isLoading && items.length === 0 ? loadingNote('shared memories') : moreButton(loadMore, isLoading)}
+      ${seeding && renderComponent(SharedForm, { org, onClose: () => setSeeding(false), onSaved: refetch })}
     </div>`,
   })
 }

@@ -1,25 +1,26 @@
 import { useState } from 'preact/hooks'
-import { useDoing } from '#api/console/app/asked.ts'
-import { call } from '#api/console/app/call.ts'
-import { html, part, type View } from '#api/console/app/html.ts'
+import { useAction } from '#api/console/app/use-query.ts'
+import { call } from '#api/console/app/api-call.ts'
+import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import { chip } from '#api/console/app/parts/chips.ts'
-import { confirm } from '#api/console/app/parts/confirm.ts'
+import { confirmDialog } from '#api/console/app/parts/confirm.ts'
 import { dialogForm } from '#api/console/app/parts/dialog.ts'
-import { areaField, textField } from '#api/console/app/parts/fields.ts'
+import { textAreaField, textField } from '#api/console/app/parts/fields.ts'
 import { page } from '#api/console/app/parts/frame.ts'
-import { emptyNote, shown } from '#api/console/app/parts/states.ts'
-import { linesOf, useTags, type OfOrg, type Tag } from '#api/console/app/org/own.ts'
-import { say } from '#api/console/app/said.ts'
-import { counted } from '#api/console/app/words.ts'
+import { emptyNote, queryView } from '#api/console/app/parts/query-view.ts'
+import { splitLines, useTags, type OrgProps, type Tag } from '#api/console/app/org/org-queries.ts'
+import { showToast } from '#api/console/app/toasts.ts'
+import { pluralize } from '#api/console/app/format.ts'
 
 /** What the classifier asks of a memory. */
-export function Tags({ org }: OfOrg): View {
+export function Tags({ org }: OrgProps): View {
   const tags = useTags(org)
   const [editing, setEditing] = useState<Tag | 'new'>()
   const [removing, setRemoving] = useState<Tag>()
   return page({
     title: 'Tags',
-    words: 'The classifier asks the question of a tag about each memory; roles allow its label.',
+    description:
+      'The classifier asks the question of a tag about each memory; roles allow its label.',
     actions: html`<button
       type="button"
       class="button button-main"
@@ -28,7 +29,7 @@ export function Tags({ org }: OfOrg): View {
       New tag
     </button>`,
     children: html`<div>
-      ${shown(tags, 'tags', all =>
+      ${queryView(tags, 'tags', all =>
         all.length === 0
           ? emptyNote('No tags yet', 'Without tags every member sees every shared memory.')
           : html`<ul class="plain rows">
@@ -37,27 +38,27 @@ export function Tags({ org }: OfOrg): View {
       )}
       ${
         editing &&
-        part(TagForm, {
+        renderComponent(TagForm, {
           org,
           ...(editing !== 'new' && { tag: editing }),
           onClose: () => setEditing(undefined),
-          onSaved: tags.again,
+          onSaved: tags.refetch,
         })
       }
       ${
         removing &&
-        confirm({
+        confirmDialog({
           title: `Remove ${removing.label}?`,
-          words: html`<p>
+          message: html`<p>
             Roles no longer allow it. Memories keep the label, so only roles that see everything see
             them.
           </p>`,
           verb: 'Remove',
-          act: async () => {
+          action: async () => {
             const params = { orgId: org, tagId: removing.tag_id }
             await call('DELETE /v1/orgs/:orgId/tags/:tagId', { params })
-            say('The tag is removed.')
-            tags.again()
+            showToast('The tag is removed.')
+            tags.refetch()
           },
           onClose: () => setRemoving(undefined),
         })
@@ -72,8 +73,8 @@ const tagRow = (tag: Tag, edit: (tag: Tag) => void, remove: (tag: Tag) => void):
       <p class="row-title">${chip(tag.label, 'tag')}</p>
       <p>${tag.question}</p>
       <p class="quiet">
-        ${counted(tag.examples.length, 'example')},
-        ${counted(tag.negatives.length, 'counterexample')}
+        ${pluralize(tag.examples.length, 'example')},
+        ${pluralize(tag.negatives.length, 'counterexample')}
       </p>
     </div>
     <div class="actions">
@@ -103,19 +104,19 @@ function TagForm({ org, tag, onClose, onSaved }: FormProps): View {
   const [question, setQuestion] = useState(tag?.question ?? '')
   const [examples, setExamples] = useState(tag?.examples.join('\n') ?? '')
   const [negatives, setNegatives] = useState(tag?.negatives.join('\n') ?? '')
-  const doing = useDoing()
+  const doing = useAction()
   const act = async (): Promise<void> => {
     const body = {
       label,
       ...(question && { question }),
-      examples: linesOf(examples),
-      negatives: linesOf(negatives),
+      examples: splitLines(examples),
+      negatives: splitLines(negatives),
     }
     if (tag) {
       const params = { orgId: org, tagId: tag.tag_id }
       await call('PATCH /v1/orgs/:orgId/tags/:tagId', { params, body })
     } else await call('POST /v1/orgs/:orgId/tags', { params: { orgId: org }, body })
-    say('The tag is saved.')
+    showToast('The tag is saved.')
     onSaved()
   }
   return dialogForm({
@@ -133,8 +134,8 @@ function TagForm({ org, tag, onClose, onSaved }: FormProps): View {
         maxlength: 2000,
         hint: 'Empty: whether a memory is about the label.',
       })}
-      ${areaField({ label: 'Examples', value: examples, onValue: setExamples, hint: 'One a line: memories it fits.' })}
-      ${areaField({
+      ${textAreaField({ label: 'Examples', value: examples, onValue: setExamples, hint: 'One a line: memories it fits.' })}
+      ${textAreaField({
         label: 'Counterexamples',
         value: negatives,
         onValue: setNegatives,

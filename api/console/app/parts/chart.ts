@@ -2,7 +2,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import type uPlot from 'uplot'
 import { html, type View } from '#api/console/app/html.ts'
 import type { Day } from '#api/console/app/parts/days.ts'
-import { brief, counted, shortDayOf } from '#api/console/app/words.ts'
+import { formatCompact, pluralize, formatShortDay } from '#api/console/app/format.ts'
 
 /** `of` is the number of each day that is drawn. */
 type Props = { days: Day[]; of: string; name: string }
@@ -21,7 +21,7 @@ export function Chart({ days, of, name }: Props): View {
       if (gone || !place.current) return
       plot?.destroy()
       plot = new Plot(
-        optionsOf(place.current, name, Plot),
+        plotOptions(place.current, name, Plot),
         [days.map(({ at }) => at / 1000), days.map(day => day[of] || null)],
         place.current,
       )
@@ -50,21 +50,21 @@ export function Chart({ days, of, name }: Props): View {
   return html`<div
     class="chart"
     role="img"
-    aria-label=${`${name}: ${counted(total, 'in all', 'in all')}, most on ${shortDayOf(most.at)}`}
+    aria-label=${`${name}: ${pluralize(total, 'in all', 'in all')}, most on ${formatShortDay(most.at)}`}
     ref=${place}
   ></div>`
 }
 
-function optionsOf(place: HTMLElement, name: string, { paths }: typeof uPlot): uPlot.Options {
-  const { color: ink } = getComputedStyle(place)
-  const colors = getComputedStyle(place, '::before')
+function plotOptions(container: HTMLElement, name: string, { paths }: typeof uPlot): uPlot.Options {
+  const { color: ink } = getComputedStyle(container)
+  const colors = getComputedStyle(container, '::before')
   const axis = {
     stroke: ink,
     grid: { stroke: colors.borderTopColor, width: 1 },
     ticks: { show: false },
   }
   return {
-    width: place.clientWidth,
+    width: container.clientWidth,
     height,
     tzDate: seconds => utcAsLocal(seconds),
     legend: { live: true },
@@ -80,18 +80,19 @@ function optionsOf(place: HTMLElement, name: string, { paths }: typeof uPlot): u
       {
         ...axis,
         size: 56,
-        values: (_, values) => values.map(value => (Number.isInteger(value) ? brief(value) : '')),
+        values: (_, values) =>
+          values.map(value => (Number.isInteger(value) ? formatCompact(value) : '')),
       },
     ],
     series: [
-      { label: 'Day', value: (_, at) => (at === null ? '–' : shortDayOf(utcAsLocal(at))) },
+      { label: 'Day', value: (_, at) => (at === null ? '–' : formatShortDay(utcAsLocal(at))) },
       {
         label: name,
         stroke: colors.color,
         fill: colors.color,
         points: { show: false },
         paths: paths.bars!({ size: [0.7, 40], radius: 0.15 }),
-        value: (_, value) => (value === null ? '–' : brief(value)),
+        value: (_, value) => (value === null ? '–' : formatCompact(value)),
       },
     ],
   }

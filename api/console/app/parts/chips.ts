@@ -33,11 +33,11 @@ export const tagChips = (tags: readonly string[]): View =>
     ? chip('no tags', 'plain', 'Every member sees it')
     : html`<span class="chips">${tags.map(tag => chip(tag, 'tag'))}</span>`
 
-const states: Record<string, string> = {
+const stateColors: Record<string, string> = {
   done: 'good',
   failed: 'bad',
   running: 'busy',
   accepted: 'busy',
 }
 
-export const stateChip = (state: string): View => chip(state, states[state] ?? 'plain')
+export const stateChip = (state: string): View => chip(state, stateColors[state] ?? 'plain')

@@ -1,38 +1,38 @@
 import { useState } from 'preact/hooks'
-import { useDoing } from '#api/console/app/asked.ts'
-import { html, part, type Children, type View } from '#api/console/app/html.ts'
+import { useAction } from '#api/console/app/use-query.ts'
+import { html, renderComponent, type Children, type View } from '#api/console/app/html.ts'
 import { dialogForm } from '#api/console/app/parts/dialog.ts'
 
 type Props = {
   title: string
-  words: Children
+  message: Children
   verb: string
-  act: () => Promise<void>
+  action: () => Promise<void>
   onClose: () => void
   /** What must be typed before it is done, for what cannot be undone. */
-  typed?: string
+  confirmationText?: string
 }
 
-function Confirm({ title, words, verb, act, onClose, typed }: Props): View {
-  const doing = useDoing()
-  const [given, setGiven] = useState('')
-  const fields = html`<div class="stack">${words}</div>
+function ConfirmDialog({ title, message, verb, action, onClose, confirmationText }: Props): View {
+  const doing = useAction()
+  const [input, setInput] = useState('')
+  const fields = html`<div class="stack">${message}</div>
     ${
-      typed !== undefined &&
+      confirmationText !== undefined &&
       html`<label class="field">
-        <span class="field-label">Type <b>${typed}</b> to confirm</span>
+        <span class="field-label">Type <b>${confirmationText}</b> to confirm</span>
         <input
-          value=${given}
+          value=${input}
           required
-          pattern=${typed}
+          pattern=${confirmationText}
           autocomplete="off"
-          onInput=${(event: Event) => setGiven((event.currentTarget as HTMLInputElement).value)}
+          onInput=${(event: Event) => setInput((event.currentTarget as HTMLInputElement).value)}
         />
       </label>`
     }`
   const fieldsView = html`<div class="stack">${fields}</div>`
-  return dialogForm({ title, verb, doing, onClose, act, danger: true, fields: fieldsView })
+  return dialogForm({ title, verb, doing, onClose, act: action, danger: true, fields: fieldsView })
 }
 
 /** Asks before something that takes away; a fault keeps it open. */
-export const confirm = (props: Props): View => part(Confirm, props)
+export const confirmDialog = (props: Props): View => renderComponent(ConfirmDialog, props)

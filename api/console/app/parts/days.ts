@@ -1,4 +1,4 @@
-import { choiceField } from '#api/console/app/parts/fields.ts'
+import { selectField } from '#api/console/app/parts/fields.ts'
 import type { View } from '#api/console/app/html.ts'
 
 const dayMs = 24 * 3600 * 1000
@@ -7,24 +7,26 @@ const dayMs = 24 * 3600 * 1000
 export type Day = Record<string, number> & { at: number }
 
 /** The service tells of days with use; a chart needs the others too. */
-export function everyDay(
+export function fillMissingDays(
   { start, end }: { start: string; end: string },
-  known: readonly { day: string }[],
+  reportedDays: readonly { day: string }[],
   names: readonly string[],
 ): Day[] {
-  const byDay = new Map(known.map(each => [each.day, each as unknown as Record<string, number>]))
+  const byDay = new Map(
+    reportedDays.map(each => [each.day, each as unknown as Record<string, number>]),
+  )
   const days: Day[] = []
   const begin = Math.floor(Date.parse(start) / dayMs) * dayMs
   for (let at = begin; at <= Date.parse(end); at += dayMs) {
-    const told = byDay.get(new Date(at).toISOString().slice(0, 10))
-    days.push({ at, ...Object.fromEntries(names.map(name => [name, told?.[name] ?? 0])) })
+    const reported = byDay.get(new Date(at).toISOString().slice(0, 10))
+    days.push({ at, ...Object.fromEntries(names.map(name => [name, reported?.[name] ?? 0])) })
   }
   return days
 }
 
 /** How far back to look. */
 export const daysField = (value: string, onValue: (value: string) => void): View =>
-  choiceField({
+  selectField({
     label: 'Time',
     value,
     onValue,

@@ -1,8 +1,8 @@
 import { useId, useLayoutEffect, useRef } from 'preact/hooks'
-import type { Doing } from '#api/console/app/asked.ts'
-import { html, part, type Children, type View } from '#api/console/app/html.ts'
+import type { ActionState } from '#api/console/app/use-query.ts'
+import { html, renderComponent, type Children, type View } from '#api/console/app/html.ts'
 import { onSubmit } from '#api/console/app/parts/fields.ts'
-import { faultNote } from '#api/console/app/parts/states.ts'
+import { faultNote } from '#api/console/app/parts/query-view.ts'
 
 type Props = {
   title: string
@@ -45,7 +45,7 @@ function Dialog({ title, onClose, children, wide = false }: Props): View {
   </dialog>`
 }
 
-export const dialog = (props: Props & { key?: string }): View => part(Dialog, props)
+export const dialog = (props: Props & { key?: string }): View => renderComponent(Dialog, props)
 
 /** A form in a dialog: its fields, its fault, and the buttons below. */
 export const dialogForm = ({
@@ -59,7 +59,7 @@ export const dialogForm = ({
 }: {
   title: string
   verb: string
-  doing: Doing
+  doing: ActionState
   onClose: () => void
   act: () => Promise<void>
   danger?: boolean
@@ -77,9 +77,9 @@ export const dialogForm = ({
         <button type="button" class="button" onClick=${onClose}>Cancel</button>
         <button
           class=${danger ? 'button button-danger' : 'button button-main'}
-          disabled=${doing.busy}
+          disabled=${doing.isRunning}
         >
-          ${doing.busy ? 'Working …' : verb}
+          ${doing.isRunning ? 'Working …' : verb}
         </button>
       </div>
     </form>`,

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import { html, type View } from '#api/console/app/html.ts'
-import { bytesOf } from '#api/console/app/words.ts'
+import { formatBytes } from '#api/console/app/format.ts'
 
 type Props = {
   words: string
@@ -23,6 +23,6 @@ export function DownloadButton({ words, main = false, run }: Props): View {
     disabled=${bytes !== undefined}
     onClick=${start}
   >
-    ${bytes === undefined ? words : `Downloading, ${bytesOf(bytes)} …`}
+    ${bytes === undefined ? words : `Downloading, ${formatBytes(bytes)} …`}
   </button>`
 }

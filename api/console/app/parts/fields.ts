@@ -1,9 +1,9 @@
 import { useId } from 'preact/hooks'
-import { html, part, type View } from '#api/console/app/html.ts'
+import { html, renderComponent, type View } from '#api/console/app/html.ts'
 
 type Input = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement
 
-export type FieldOf<Value> = {
+export type FieldProps<Value> = {
   label: string
   value: Value
   onValue: (value: Value) => void
@@ -11,16 +11,16 @@ export type FieldOf<Value> = {
 }
 
 /** What a form control holds after an event. */
-export const valueOf = (event: Event): string => (event.currentTarget as Input).value
+export const inputValue = (event: Event): string => (event.currentTarget as Input).value
 
-type Labelled = {
+type LabelledProps = {
   label: string
   hint: string | undefined
   control: (attributes: { 'aria-describedby'?: string }) => View
 }
 
 /** The hint describes the control: it is no part of its name. */
-function Field({ label, hint, control }: Labelled): View {
+function Field({ label, hint, control }: LabelledProps): View {
   const id = useId()
   return html`<div class="field">
     <label>
@@ -32,11 +32,11 @@ function Field({ label, hint, control }: Labelled): View {
 }
 
 /** A control of any kind under its name, with what there is to know about it. */
-export const labelled = (
+export const labelledControl = (
   label: string,
   hint: string | undefined,
-  control: Labelled['control'],
-): View => part(Field, { label, hint, control })
+  control: LabelledProps['control'],
+): View => renderComponent(Field, { label, hint, control })
 
 export const textField = ({
   label,
@@ -44,7 +44,7 @@ export const textField = ({
   onValue,
   hint,
   ...attributes
-}: FieldOf<string> & {
+}: FieldProps<string> & {
   type?: 'text' | 'password' | 'search' | 'date' | 'email' | 'number' | 'datetime-local'
   placeholder?: string
   required?: boolean
@@ -56,7 +56,7 @@ export const textField = ({
   autocomplete?: string
   class?: string
 }): View =>
-  labelled(
+  labelledControl(
     label,
     hint,
     described =>
@@ -66,19 +66,19 @@ export const textField = ({
         ...${described}
         ...${attributes}
         value=${value}
-        onInput=${(event: Event) => onValue(valueOf(event))}
+        onInput=${(event: Event) => onValue(inputValue(event))}
       />`,
   )
 
-export const areaField = ({
+export const textAreaField = ({
   label,
   value,
   onValue,
   hint,
   rows = 4,
   ...attributes
-}: FieldOf<string> & { rows?: number; required?: boolean; maxlength?: number }): View =>
-  labelled(
+}: FieldProps<string> & { rows?: number; required?: boolean; maxlength?: number }): View =>
+  labelledControl(
     label,
     hint,
     described =>
@@ -87,25 +87,25 @@ export const areaField = ({
         ...${described}
         ...${attributes}
         value=${value}
-        onInput=${(event: Event) => onValue(valueOf(event))}
+        onInput=${(event: Event) => onValue(inputValue(event))}
       ></textarea>`,
   )
 
-export const choiceField = <Value extends string>({
+export const selectField = <Value extends string>({
   label,
   value,
   onValue,
   hint,
   choices,
-}: FieldOf<Value> & { choices: readonly (readonly [Value, string])[] }): View =>
-  labelled(
+}: FieldProps<Value> & { choices: readonly (readonly [Value, string])[] }): View =>
+  labelledControl(
     label,
     hint,
     described =>
       html`<select
         ...${described}
         value=${value}
-        onChange=${(event: Event) => onValue(valueOf(event) as Value)}
+        onChange=${(event: Event) => onValue(inputValue(event) as Value)}
       >
         ${choices.map(
           ([choice, words]) =>
@@ -116,7 +116,7 @@ export const choiceField = <Value extends string>({
       </select>`,
   )
 
-export const checkField = ({ label, value, onValue, hint }: FieldOf<boolean>): View =>
+export const checkboxField = ({ label, value, onValue, hint }: FieldProps<boolean>): View =>
   html`<div class="check">
     <label>
       <input
@@ -130,16 +130,16 @@ export const checkField = ({ label, value, onValue, hint }: FieldOf<boolean>): V
   </div>`
 
 /** Several of several: a set of boxes under one heading. */
-export const checksField = <Value extends string | number>({
+export const checkboxGroup = <Value extends string | number>({
   label,
   value,
   onValue,
   choices,
-}: FieldOf<readonly Value[]> & { choices: readonly (readonly [Value, string])[] }): View =>
+}: FieldProps<readonly Value[]> & { choices: readonly (readonly [Value, string])[] }): View =>
   html`<fieldset class="checks">
     <legend class="field-label">${label}</legend>
     ${choices.map(([choice, words]) =>
-      checkField({
+      checkboxField({
         label: words,
         value: value.includes(choice),
         onValue: on => onValue(on ? [...value, choice] : value.filter(one => one !== choice)),

@@ -1,9 +1,9 @@
 import { useEffect, useRef } from 'preact/hooks'
-import { html, part, type Children, type View } from '#api/console/app/html.ts'
+import { html, renderComponent, type Children, type View } from '#api/console/app/html.ts'
 
-type Props = { title: string; words?: Children; actions?: Children; children?: Children }
+type Props = { title: string; description?: Children; actions?: Children; children?: Children }
 
-function Frame({ title, words, actions, children }: Props): View {
+function PageFrame({ title, description, actions, children }: Props): View {
   const heading = useRef<HTMLHeadingElement>(null)
   // A new page begins at its heading, for those who hear it too.
   useEffect(() => {
@@ -15,7 +15,7 @@ function Frame({ title, words, actions, children }: Props): View {
     <header class="page-head">
       <div>
         <h1 tabindex="-1" ref=${heading}>${title}</h1>
-        ${words && html`<p class="quiet">${words}</p>`}
+        ${description && html`<p class="quiet">${description}</p>`}
       </div>
       ${actions && html`<div class="actions">${actions}</div>`}
     </header>
@@ -24,7 +24,7 @@ function Frame({ title, words, actions, children }: Props): View {
 }
 
 /** A page: its heading, a sentence about it, what can be done, and the rest. */
-export const page = (props: Props): View => part(Frame, props)
+export const page = (props: Props): View => renderComponent(PageFrame, props)
 
 /** A part of a page with a heading. */
 export const section = (title: string, children: Children, actions?: Children): View =>

@@ -1,8 +1,8 @@
-import type { AnswerOf } from '#api/client/client.ts'
+import type { EndpointResponse } from '#api/client/client.ts'
 import { html, type View } from '#api/console/app/html.ts'
-import { checksField, choiceField } from '#api/console/app/parts/fields.ts'
+import { checkboxGroup, selectField } from '#api/console/app/parts/fields.ts'
 
-export type Redaction = AnswerOf<'GET /v1/account/policy'>['redaction']
+export type Redaction = EndpointResponse<'GET /v1/account/policy'>['redaction']
 type Kind = Redaction['kinds'][number]
 
 const kinds: readonly (readonly [Kind, string])[] = [
@@ -21,7 +21,7 @@ export const redactionFields = (
   onValue: (redaction: Redaction) => void,
 ): View =>
   html`<div class="stack">
-    ${choiceField({
+    ${selectField({
       label: 'Private data in what is stored',
       value: mode,
       onValue: mode => onValue({ mode, kinds: chosen }),
@@ -34,7 +34,7 @@ export const redactionFields = (
     })}
     ${
       mode !== 'off' &&
-      checksField({
+      checkboxGroup({
         label: 'What is looked for',
         value: chosen,
         onValue: kinds => onValue({ mode, kinds: [...kinds] }),

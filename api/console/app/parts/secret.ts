@@ -1,22 +1,22 @@
 import { useState } from 'preact/hooks'
-import { html, part, type View } from '#api/console/app/html.ts'
+import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import { dialog } from '#api/console/app/parts/dialog.ts'
-import { say } from '#api/console/app/said.ts'
+import { showToast } from '#api/console/app/toasts.ts'
 
-type Props = { title: string; words: string; secret: string; onClose: () => void }
+type Props = { title: string; explanation: string; secret: string; onClose: () => void }
 
-function Secret({ title, words, secret, onClose }: Props): View {
+function SecretDialog({ title, explanation, secret, onClose }: Props): View {
   const [copied, setCopied] = useState(false)
   const copy = async (): Promise<void> => {
     await navigator.clipboard.writeText(secret)
     setCopied(true)
-    say('Copied.')
+    showToast('Copied.')
   }
   return dialog({
     title,
     onClose,
     children: html`<div class="stack">
-      <p>${words}</p>
+      <p>${explanation}</p>
       <code class="secret">${secret}</code>
       <div class="actions">
         ${
@@ -32,4 +32,4 @@ function Secret({ title, words, secret, onClose }: Props): View {
 }
 
 /** Shows a key that the service tells once. */
-export const secretDialog = (props: Props): View => part(Secret, props)
+export const secretDialog = (props: Props): View => renderComponent(SecretDialog, props)

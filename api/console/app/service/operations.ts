@@ -1,17 +1,17 @@
 import { useState } from 'preact/hooks'
-import type { AnswerOf } from '#api/client/client.ts'
-import { addressOf } from '#api/console/app/address.ts'
-import { call } from '#api/console/app/call.ts'
+import type { EndpointResponse } from '#api/client/client.ts'
+import { hrefTo } from '#api/console/app/hash-route.ts'
+import { call } from '#api/console/app/api-call.ts'
 import { html, type View } from '#api/console/app/html.ts'
-import { useLater } from '#api/console/app/later.ts'
-import { useListing } from '#api/console/app/listing.ts'
+import { useDebounced } from '#api/console/app/use-debounced.ts'
+import { usePagedList } from '#api/console/app/use-paged-list.ts'
 import { chip, stateChip } from '#api/console/app/parts/chips.ts'
-import { choiceField, textField } from '#api/console/app/parts/fields.ts'
+import { selectField, textField } from '#api/console/app/parts/fields.ts'
 import { page } from '#api/console/app/parts/frame.ts'
-import { emptyNote, faultNote, moreButton, waitingNote } from '#api/console/app/parts/states.ts'
-import { count, isoOf, momentOf } from '#api/console/app/words.ts'
+import { emptyNote, faultNote, moreButton, loadingNote } from '#api/console/app/parts/query-view.ts'
+import { formatCount, toIsoString, formatDateTime } from '#api/console/app/format.ts'
 
-type Operation = AnswerOf<'GET /v1/operator/operations'>['items'][number]
+type Operation = EndpointResponse<'GET /v1/operator/operations'>['items'][number]
 type State = Operation['state']
 
 const states: readonly (readonly [State | '', string])[] = [
@@ -27,47 +27,55 @@ const states: readonly (readonly [State | '', string])[] = [
 export function ServiceOperations({ account }: { account: string | undefined }): View {
   const [state, setState] = useState<State | ''>('')
   const [kind, setKind] = useState('')
-  const asked = useLater(kind.trim())
-  const { items, waiting, fault, more, again } = useListing<Operation>(
+  const debouncedKind = useDebounced(kind.trim())
+  const { items, isLoading, fault, loadMore, refetch } = usePagedList<Operation>(
     (cursor, signal) => {
       const query = {
         limit: 50,
         ...(state && { state }),
-        ...(asked && { kind: asked }),
+        ...(debouncedKind && { kind: debouncedKind }),
         ...(account && { account_id: account }),
         ...(cursor && { cursor }),
       }
       return call('GET /v1/operator/operations', { query }, signal)
     },
-    [state, asked, account],
+    [state, debouncedKind, account],
   )
   return page({
     title: 'Operations of the service',
-    words: account
-      ? html`Work of one tenant. <a href=${addressOf('service', 'operations')}>Show all</a>`
+    description: account
+      ? html`Work of one tenant. <a href=${hrefTo('service', 'operations')}>Show all</a>`
       : 'Work that was promised to tenants, newest first.',
-    actions: html`<button type="button" class="button" onClick=${again}>Refresh</button>`,
+    actions: html`<button type="button" class="button" onClick=${refetch}>Refresh</button>`,
     children: html`<div class="stack-wide">
       <div class="panel filters">
-        ${choiceField({ label: 'State', value: state, onValue: setState, choices: states })}
+        ${selectField({ label: 'State', value: state, onValue: setState, choices: states })}
         ${textField({ label: 'Kind', type: 'search', value: kind, onValue: setKind, maxlength: 64, placeholder: 'ingest' })}
       </div>
-      ${faultNote(fault, again)}
-      ${!waiting && !fault && items.length === 0 && nothing(more !== undefined)}
+      ${faultNote(fault, refetch)}
+      ${!isLoading && !fault && items.length === 0 && noOperationsNote(loadMore !== undefined)}
       <ul class="plain rows">
-        ${items.map(operation => html`<li key=${operation.operation_id}>${rowOf(operation)}</li>`)}
+        ${items.map(operation => html`<li key=${operation.operation_id}>${operationRow(operation)}</li>`)}
       </ul>
-      ${waiting && items.length === 0 ? waitingNote('operations') : moreButton(more, waiting)}
+      ${isLoading && items.length === 0 ? loadingNote('operations') : moreButton(loadMore, isLoading)}
     </div>`,
   })
 }
 
-const nothing = (goesOn: boolean): View =>
-  goesOn
+const noOperationsNote = (hasMore: boolean): View =>
+  hasMore
     ? emptyNote('None among the newest', 'There are older ones to look through.')
     : emptyNote('No operations', 'Nothing matches.')
 
-const rowOf = ({ kind, state, status, email, created_at, finished_at, progress }: Operation) =>
+const operationRow = ({
+  kind,
+  state,
+  status,
+  email,
+  created_at,
+  finished_at,
+  progress,
+}: Operation) =>
   html`<article class="row">
     <div class="row-main">
       <p class="row-title">
@@ -75,12 +83,12 @@ const rowOf = ({ kind, state, status, email, created_at, finished_at, progress }
       </p>
       <p>${email}</p>
       <p class="quiet">
-        <time datetime=${isoOf(created_at)}>${momentOf(created_at)}</time>${
-          finished_at && `, over ${momentOf(finished_at)}`
+        <time datetime=${toIsoString(created_at)}>${formatDateTime(created_at)}</time>${
+          finished_at && `, over ${formatDateTime(finished_at)}`
         }${
           state === 'running' &&
           progress.total > 0 &&
-          `, ${count(progress.done)} of ${count(progress.total)}`
+          `, ${formatCount(progress.done)} of ${formatCount(progress.total)}`
         }
       </p>
     </div>

@@ -1,21 +1,29 @@
-import { useAsked } from '#api/console/app/asked.ts'
-import { stream } from '#api/console/app/call.ts'
+import { useQuery } from '#api/console/app/use-query.ts'
+import { fetchStream } from '#api/console/app/api-call.ts'
 import { html, type View } from '#api/console/app/html.ts'
 import { figure, page, section } from '#api/console/app/parts/frame.ts'
 import { chip } from '#api/console/app/parts/chips.ts'
-import { emptyNote, shown } from '#api/console/app/parts/states.ts'
-import { queuesOf, samplesOf, sumOf, type Sample } from '#api/console/app/service/samples.ts'
-import { brief, bytesOf, count } from '#api/console/app/words.ts'
+import { emptyNote, queryView } from '#api/console/app/parts/query-view.ts'
+import {
+  queueStats,
+  parseSamples,
+  sumSamples,
+  type Sample,
+} from '#api/console/app/service/prometheus-samples.ts'
+import { formatCompact, formatBytes, formatCount } from '#api/console/app/format.ts'
 
 /** How the service does: what waits in its queues, and where to look further. */
 export function Service(): View {
-  const metrics = useAsked(async () => samplesOf(await (await stream('/metrics', {})).text()), [])
+  const metrics = useQuery(
+    async () => parseSamples(await (await fetchStream('/metrics', {})).text()),
+    [],
+  )
   return page({
     title: 'Service',
-    words: 'What this process counts, and what waits in the queues of all.',
-    actions: html`<button type="button" class="button" onClick=${metrics.again}>Refresh</button>`,
+    description: 'What this process counts, and what waits in the queues of all.',
+    actions: html`<button type="button" class="button" onClick=${metrics.refetch}>Refresh</button>`,
     children: html`<div class="stack-wide">
-      ${shown(metrics, 'the metrics', figuresView)}
+      ${queryView(metrics, 'the metrics', statsView)}
       ${section(
         'Further',
         html`<div class="panel stack">
@@ -31,22 +39,22 @@ export function Service(): View {
   })
 }
 
-function figuresView(samples: Sample[]): View {
-  const requests = sumOf(samples, 'vault_request_seconds_count')
-  const failed = sumOf(samples, 'vault_request_seconds_count', ({ status }) =>
+function statsView(samples: Sample[]): View {
+  const requests = sumSamples(samples, 'vault_request_seconds_count')
+  const failed = sumSamples(samples, 'vault_request_seconds_count', ({ status }) =>
     Boolean(status?.startsWith('5')),
   )
-  const seconds = sumOf(samples, 'vault_request_seconds_sum')
-  const queues = queuesOf(samples)
+  const seconds = sumSamples(samples, 'vault_request_seconds_sum')
+  const queues = queueStats(samples)
   const dead = queues.reduce((sum, queue) => sum + queue.dead, 0)
   return html`<div class="stack-wide">
     <dl class="figures">
-      ${figure('Requests', brief(requests), 'since this process began')}
+      ${figure('Requests', formatCompact(requests), 'since this process began')}
       ${figure('Mean time', requests === 0 ? '–' : `${((seconds / requests) * 1000).toFixed(1)} ms`)}
-      ${figure('Failed', count(failed), 'answered 500 or above')}
-      ${figure('Images', count(sumOf(samples, 'vault_images')), bytesOf(sumOf(samples, 'vault_image_bytes')))}
-      ${figure('Operations', count(sumOf(samples, 'vault_operations')), 'not over')}
-      ${figure('Dead jobs', count(dead), dead === 0 ? 'nothing to do' : 'see the dashboard')}
+      ${figure('Failed', formatCount(failed), 'answered 500 or above')}
+      ${figure('Images', formatCount(sumSamples(samples, 'vault_images')), formatBytes(sumSamples(samples, 'vault_image_bytes')))}
+      ${figure('Operations', formatCount(sumSamples(samples, 'vault_operations')), 'not over')}
+      ${figure('Dead jobs', formatCount(dead), dead === 0 ? 'nothing to do' : 'see the dashboard')}
     </dl>
     ${section(
       'Queues',
@@ -58,12 +66,12 @@ function figuresView(samples: Sample[]): View {
                 html`<li key=${name} class="row">
                   <div class="row-main">
                     <p class="row-title">
-                      ${name} ${dead > 0 && chip(`${count(dead)} dead`, 'bad')}
+                      ${name} ${dead > 0 && chip(`${formatCount(dead)} dead`, 'bad')}
                     </p>
                   </div>
                   <p class="quiet">
-                    ${count(waiting)} waiting, ${count(active)} active
-                    ${oldestSeconds > 1 && `, oldest ${count(Math.round(oldestSeconds))} s`}
+                    ${formatCount(waiting)} waiting, ${formatCount(active)} active
+                    ${oldestSeconds > 1 && `, oldest ${formatCount(Math.round(oldestSeconds))} s`}
                   </p>
                 </li>`,
             )}

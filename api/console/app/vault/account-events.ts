@@ -1,11 +1,11 @@
-import { call } from '#api/console/app/call.ts'
-import { html, part, type View } from '#api/console/app/html.ts'
-import { useListing } from '#api/console/app/listing.ts'
+import { call } from '#api/console/app/api-call.ts'
+import { html, renderComponent, type View } from '#api/console/app/html.ts'
+import { usePagedList } from '#api/console/app/use-paged-list.ts'
 import { chip } from '#api/console/app/parts/chips.ts'
 import { DownloadButton } from '#api/console/app/parts/download-button.ts'
-import { emptyNote, faultNote, moreButton, waitingNote } from '#api/console/app/parts/states.ts'
+import { emptyNote, faultNote, moreButton, loadingNote } from '#api/console/app/parts/query-view.ts'
 import { downloadLines } from '#api/console/app/vault/export.ts'
-import { isoOf, momentOf } from '#api/console/app/words.ts'
+import { toIsoString, formatDateTime } from '#api/console/app/format.ts'
 import type { AccountAction, AccountEvent } from '#api/contract/types.ts'
 
 /** What an action is called, and the colour of its chip. */
@@ -30,14 +30,17 @@ const actions: Record<AccountAction, readonly [words: string, kind: string]> = {
 
 /** What was done to the account, newest first, and everything of it as a file. */
 export function AccountEvents(): View {
-  const { items, waiting, fault, more, again } = useListing<AccountEvent>((cursor, signal) => {
-    const query = { limit: 10, ...(cursor && { cursor }) }
-    return call('GET /v1/account/events', { query }, signal)
-  }, [])
+  const { items, isLoading, fault, loadMore, refetch } = usePagedList<AccountEvent>(
+    (cursor, signal) => {
+      const query = { limit: 10, ...(cursor && { cursor }) }
+      return call('GET /v1/account/events', { query }, signal)
+    },
+    [],
+  )
   return html`<div class="panel stack">
-    ${faultNote(fault, again)}
+    ${faultNote(fault, refetch)}
     ${
-      !waiting &&
+      !isLoading &&
       !fault &&
       items.length === 0 &&
       emptyNote('Nothing happened', 'It is all as it was.')
@@ -45,9 +48,9 @@ export function AccountEvents(): View {
     <ol class="plain rows">
       ${items.map(event => html`<li key=${event.position} class="row">${eventRow(event)}</li>`)}
     </ol>
-    ${waiting && items.length === 0 ? waitingNote('what happened') : moreButton(more, waiting)}
+    ${isLoading && items.length === 0 ? loadingNote('what happened') : moreButton(loadMore, isLoading)}
     <div class="actions">
-      ${part(DownloadButton, {
+      ${renderComponent(DownloadButton, {
         words: 'Export the account',
         run: onBytes => downloadLines('/v1/account/export', 'account', { onBytes }),
       })}
@@ -60,7 +63,7 @@ const eventRow = ({ action, subject, actor, created_at }: AccountEvent): View =>
   return html`<div class="row-main">
     <p>${chip(words, kind)} ${subject !== 'account' && html`<code>${subject}</code>`}</p>
     <p class="quiet">
-      <time datetime=${isoOf(created_at)}>${momentOf(created_at)}</time>, by ${actor}
+      <time datetime=${toIsoString(created_at)}>${formatDateTime(created_at)}</time>, by ${actor}
     </p>
   </div>`
 }

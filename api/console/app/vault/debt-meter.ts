@@ -1,22 +1,22 @@
 import { html, type View } from '#api/console/app/html.ts'
-import type { Debt } from '#api/console/app/vault/standing.ts'
-import { count, counted } from '#api/console/app/words.ts'
+import type { Debt } from '#api/console/app/vault/vault-status.ts'
+import { formatCount, pluralize } from '#api/console/app/format.ts'
 
 /** How much waits for reflection at each tier, against where the service suggests it. */
 export function debtMeter({ unconsolidated, threshold_importance, suggestion }: Debt): View {
   const { raw, tier2 } = unconsolidated
   return html`<div class="stack">
-    ${bar(
+    ${progressMeter(
       'Raw memories',
       raw.importance_equiv,
       threshold_importance,
-      `${counted(raw.units, 'memory', 'memories')}, ${counted(raw.est_tokens, 'token')}`,
+      `${pluralize(raw.units, 'memory', 'memories')}, ${pluralize(raw.est_tokens, 'token')}`,
     )}
-    ${bar(
+    ${progressMeter(
       'Reflections',
       tier2.importance,
       threshold_importance,
-      `${counted(tier2.count, 'reflection')}, ${counted(tier2.est_tokens, 'token')}`,
+      `${pluralize(tier2.count, 'reflection')}, ${pluralize(tier2.est_tokens, 'token')}`,
     )}
     <p class=${suggestion ? 'notice' : 'quiet'}>
       ${suggestion ?? 'Nothing is due: consolidation is suggested once a bar is full.'}
@@ -24,11 +24,13 @@ export function debtMeter({ unconsolidated, threshold_importance, suggestion }: 
   </div>`
 }
 
-const bar = (name: string, value: number, full: number, words: string): View =>
+const progressMeter = (name: string, value: number, full: number, words: string): View =>
   html`<div class="debt">
     <div class="debt-head">
       <b>${name}</b>
-      <span class="quiet">${count(Math.round(value))} of ${count(full)} importance</span>
+      <span class="quiet"
+        >${formatCount(Math.round(value))} of ${formatCount(full)} importance</span
+      >
     </div>
     <meter
       min="0"

@@ -1,25 +1,25 @@
 import { useState } from 'preact/hooks'
-import { useDoing } from '#api/console/app/asked.ts'
-import { call } from '#api/console/app/call.ts'
+import { useAction } from '#api/console/app/use-query.ts'
+import { call } from '#api/console/app/api-call.ts'
 import { html, type View } from '#api/console/app/html.ts'
 import { dialogForm } from '#api/console/app/parts/dialog.ts'
-import { areaField, textField } from '#api/console/app/parts/fields.ts'
-import { say } from '#api/console/app/said.ts'
-import type { Shown } from '#api/console/app/vault/shown.ts'
-import { inputMomentOf } from '#api/console/app/words.ts'
+import { textAreaField, textField } from '#api/console/app/parts/fields.ts'
+import { showToast } from '#api/console/app/toasts.ts'
+import type { DisplayedMemory } from '#api/console/app/vault/displayed-memory.ts'
+import { toDateTimeInput } from '#api/console/app/format.ts'
 
 export type EditDialogProps = {
-  memory: Shown
+  memory: DisplayedMemory
   onClose: () => void
-  onChange: (id: string, changed: Pick<Shown, 'text' | 'expires'>) => void
+  onChange: (id: string, changed: Pick<DisplayedMemory, 'text' | 'expires'>) => void
 }
 
 /** Another text for a memory, and when it is to be gone; its date, tier and importance stay. */
 export function EditDialog({ memory, onClose, onChange }: EditDialogProps): View {
-  const before = memory.expires ? inputMomentOf(memory.expires) : ''
+  const before = memory.expires ? toDateTimeInput(memory.expires) : ''
   const [text, setText] = useState(memory.text)
   const [end, setEnd] = useState(before)
-  const doing = useDoing()
+  const doing = useAction()
   return dialogForm({
     title: 'Edit memory',
     verb: 'Save',
@@ -32,9 +32,9 @@ export function EditDialog({ memory, onClose, onChange }: EditDialogProps): View
         body: { memory_id: memory.id, text, ...(end !== before && { expires_at }) },
       })
       onChange(memory.id, { text, expires: answer.expires_at })
-      say('The memory is changed.')
+      showToast('The memory is changed.')
     },
-    fields: html`${areaField({
+    fields: html`${textAreaField({
       label: 'Text',
       value: text,
       onValue: setText,
@@ -48,7 +48,7 @@ export function EditDialog({ memory, onClose, onChange }: EditDialogProps): View
       type: 'datetime-local',
       value: end,
       onValue: setEnd,
-      min: inputMomentOf(Date.now()),
+      min: toDateTimeInput(Date.now()),
       hint: 'From then on it is gone, as if it were deleted. Empty: it stays.',
     })}`,
   })

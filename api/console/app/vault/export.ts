@@ -1,5 +1,5 @@
-import { faultOf, stream } from '#api/console/app/call.ts'
-import { say } from '#api/console/app/said.ts'
+import { toFault, fetchStream } from '#api/console/app/api-call.ts'
+import { showToast } from '#api/console/app/toasts.ts'
 
 /** Hears how many bytes have come. */
 type OnBytes = (bytes: number) => void
@@ -36,10 +36,10 @@ export async function downloadLines(
   { headers = {}, onBytes }: { headers?: Record<string, string>; onBytes?: OnBytes | undefined },
 ): Promise<void> {
   try {
-    await download(await stream(path, headers), name, onBytes)
-    say('The export is downloaded.')
+    await download(await fetchStream(path, headers), name, onBytes)
+    showToast('The export is downloaded.')
   } catch (error) {
-    say(`The export failed: ${faultOf(error).words}`)
+    showToast(`The export failed: ${toFault(error).message}`)
   }
 }
 

@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks'
-import { mayWrite } from '#api/console/app/credential.ts'
-import { html, part, type View } from '#api/console/app/html.ts'
+import { canWrite } from '#api/console/app/credential.ts'
+import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import { DownloadButton } from '#api/console/app/parts/download-button.ts'
-import { checkField } from '#api/console/app/parts/fields.ts'
+import { checkboxField } from '#api/console/app/parts/fields.ts'
 import { page, section } from '#api/console/app/parts/frame.ts'
 import { exportFile } from '#api/console/app/vault/export.ts'
 import { UploadForm } from '#api/console/app/vault/upload-form.ts'
@@ -11,10 +11,10 @@ import { UploadForm } from '#api/console/app/vault/upload-form.ts'
 export function Files(): View {
   return page({
     title: 'Upload and export',
-    words: 'A vault is a file of JSON lines whenever you want it to be.',
+    description: 'A vault is a file of JSON lines whenever you want it to be.',
     children: html`<div class="stack-wide">
-      ${mayWrite() && section('Upload', part(UploadForm, {}))}
-      ${section('Export', part(Export, {}))}
+      ${canWrite() && section('Upload', renderComponent(UploadForm, {}))}
+      ${section('Export', renderComponent(Export, {}))}
     </div>`,
   })
 }
@@ -26,15 +26,15 @@ function Export(): View {
     <p class="quiet">
       Every memory with its time, tier and lineage; it can be imported again without loss.
     </p>
-    ${checkField({ label: 'With sessions', value: sessions, onValue: setSessions })}
-    ${checkField({
+    ${checkboxField({ label: 'With sessions', value: sessions, onValue: setSessions })}
+    ${checkboxField({
       label: 'With vectors',
       value: vectors,
       onValue: setVectors,
       hint: 'A much larger file that needs no embedding when it is imported.',
     })}
     <div class="actions">
-      ${part(DownloadButton, {
+      ${renderComponent(DownloadButton, {
         words: 'Download export',
         main: true,
         run: onBytes => exportFile({ vectors, sessions, onBytes }),

@@ -1,42 +1,42 @@
 import { useState } from 'preact/hooks'
-import { useDoing } from '#api/console/app/asked.ts'
-import { call } from '#api/console/app/call.ts'
-import { credential, hold, masked, mayWrite } from '#api/console/app/credential.ts'
-import { html, part, type View } from '#api/console/app/html.ts'
-import { confirm } from '#api/console/app/parts/confirm.ts'
+import { useAction } from '#api/console/app/use-query.ts'
+import { call } from '#api/console/app/api-call.ts'
+import { currentCredential, setCredential, maskKey, canWrite } from '#api/console/app/credential.ts'
+import { html, renderComponent, type View } from '#api/console/app/html.ts'
+import { confirmDialog } from '#api/console/app/parts/confirm.ts'
 import { dialogForm } from '#api/console/app/parts/dialog.ts'
-import { choiceField, textField } from '#api/console/app/parts/fields.ts'
+import { selectField, textField } from '#api/console/app/parts/fields.ts'
 import { page, section } from '#api/console/app/parts/frame.ts'
 import { secretDialog } from '#api/console/app/parts/secret.ts'
-import { say } from '#api/console/app/said.ts'
+import { showToast } from '#api/console/app/toasts.ts'
 import { AccountEvents } from '#api/console/app/vault/account-events.ts'
 import { MemoryKeys } from '#api/console/app/vault/memory-keys.ts'
 import { ProviderKeys } from '#api/console/app/vault/provider-keys.ts'
 
-type Open = 'mint' | 'rotate' | 'clear'
+type OpenDialog = 'mint' | 'rotate' | 'clear'
 type Minted = { key: string; rotated: boolean }
 
 /** Keys to this vault and to new ones, and the way to empty it. */
 export function Keys(): View {
-  const [open, setOpen] = useState<Open>()
+  const [open, setOpen] = useState<OpenDialog>()
   const [minted, setMinted] = useState<Minted>()
   const [turn, setTurn] = useState(0)
-  const { owner } = credential()!
+  const { owner } = currentCredential()!
   const close = (): void => setOpen(undefined)
   // Only now: the view begins anew with the key it is shown for.
-  const kept = (): void => {
+  const confirmNewKey = (): void => {
     setMinted(undefined)
     setTurn(turn + 1)
-    if (minted?.rotated) hold({ ...credential()!, key: minted.key })
+    if (minted?.rotated) setCredential({ ...currentCredential()!, key: minted.key })
   }
   return page({
     title: 'Keys',
-    words: 'One key opens one vault.',
+    description: 'One key opens one vault.',
     children: html`<div class="stack-wide">
       ${section(
         'Memory Keys',
         html`<div class="panel stack">
-          <p>This tab uses <code>${masked(credential()!)}</code>.</p>
+          <p>This tab uses <code>${maskKey(currentCredential()!)}</code>.</p>
           <div class="actions">
             <button type="button" class="button" onClick=${() => setOpen('rotate')}>
               Rotate this key
@@ -47,7 +47,7 @@ export function Keys(): View {
           </div>
           ${
             owner
-              ? part(MemoryKeys, { turn })
+              ? renderComponent(MemoryKeys, { turn })
               : html`<p class="quiet">
                   It opens this vault alone. All keys and what concerns the account are shown to the
                   key that was made with it.
@@ -55,10 +55,10 @@ export function Keys(): View {
           }
         </div>`,
       )}
-      ${owner && section('Provider keys', part(ProviderKeys, {}))}
-      ${owner && section('What was done to the account', part(AccountEvents, {}))}
+      ${owner && section('Provider keys', renderComponent(ProviderKeys, {}))}
+      ${owner && section('What was done to the account', renderComponent(AccountEvents, {}))}
       ${
-        mayWrite() &&
+        canWrite() &&
         section(
           'Empty the vault',
           html`<div class="panel stack">
@@ -71,21 +71,21 @@ export function Keys(): View {
           </div>`,
         )
       }
-      ${open === 'mint' && part(MintForm, { onClose: close, onMinted: setMinted })}
-      ${open === 'rotate' && part(RotateForm, { onClose: close, onMinted: setMinted })}
+      ${open === 'mint' && renderComponent(MintForm, { onClose: close, onMinted: setMinted })}
+      ${open === 'rotate' && renderComponent(RotateForm, { onClose: close, onMinted: setMinted })}
       ${
         open === 'clear' &&
-        confirm({
+        confirmDialog({
           title: 'Delete everything in this vault?',
-          words: html`<p>
+          message: html`<p>
             Every memory, reflection and session of this key goes at once and cannot be brought
             back. An export keeps a copy.
           </p>`,
           verb: 'Delete everything',
-          typed: 'delete',
-          act: async () => {
+          confirmationText: 'delete',
+          action: async () => {
             await call('DELETE /v1/memory')
-            say('The vault is empty.')
+            showToast('The vault is empty.')
           },
           onClose: close,
         })
@@ -94,11 +94,11 @@ export function Keys(): View {
         minted &&
         secretDialog({
           title: 'Your new key',
-          words: minted.rotated
+          explanation: minted.rotated
             ? 'It opens the vault you are in; the old key stops working. It is shown only now.'
             : 'It opens an empty vault of its own, in the same account. It is shown only now.',
           secret: minted.key,
-          onClose: kept,
+          onClose: confirmNewKey,
         })
       }
     </div>`,
@@ -110,7 +110,7 @@ type FormProps = { onClose: () => void; onMinted: (minted: Minted) => void }
 function MintForm({ onClose, onMinted }: FormProps): View {
   const [name, setName] = useState('')
   const [until, setUntil] = useState('')
-  const doing = useDoing()
+  const doing = useAction()
   return dialogForm({
     title: 'New key',
     verb: 'Mint',
@@ -136,7 +136,7 @@ function MintForm({ onClose, onMinted }: FormProps): View {
 
 function RotateForm({ onClose, onMinted }: FormProps): View {
   const [grace, setGrace] = useState('0')
-  const doing = useDoing()
+  const doing = useAction()
   return dialogForm({
     title: 'Rotate this key',
     verb: 'Rotate',
@@ -146,7 +146,7 @@ function RotateForm({ onClose, onMinted }: FormProps): View {
       const body = { grace_seconds: Number(grace) }
       onMinted({ ...(await call('POST /v1/keys/rotate', { body })), rotated: true })
     },
-    fields: choiceField({
+    fields: selectField({
       label: 'The old key works',
       value: grace,
       onValue: setGrace,

@@ -1,13 +1,13 @@
 import { useState } from 'preact/hooks'
-import { call } from '#api/console/app/call.ts'
-import { html, part, type View } from '#api/console/app/html.ts'
-import { useListing } from '#api/console/app/listing.ts'
+import { call } from '#api/console/app/api-call.ts'
+import { html, renderComponent, type View } from '#api/console/app/html.ts'
+import { usePagedList } from '#api/console/app/use-paged-list.ts'
 import { chip } from '#api/console/app/parts/chips.ts'
-import { confirm } from '#api/console/app/parts/confirm.ts'
-import { checkField } from '#api/console/app/parts/fields.ts'
-import { faultNote, moreButton, waitingNote } from '#api/console/app/parts/states.ts'
-import { say } from '#api/console/app/said.ts'
-import { agoOf, shortDayOf } from '#api/console/app/words.ts'
+import { confirmDialog } from '#api/console/app/parts/confirm.ts'
+import { checkboxField } from '#api/console/app/parts/fields.ts'
+import { faultNote, moreButton, loadingNote } from '#api/console/app/parts/query-view.ts'
+import { showToast } from '#api/console/app/toasts.ts'
+import { formatRelativeTime, formatShortDay } from '#api/console/app/format.ts'
 import type { MemoryKey } from '#api/contract/types.ts'
 
 /**
@@ -17,7 +17,7 @@ import type { MemoryKey } from '#api/contract/types.ts'
  */
 export function MemoryKeys({ turn }: { turn: number }): View {
   const [revoking, setRevoking] = useState<MemoryKey>()
-  const { items, waiting, fault, more, again } = useListing<MemoryKey>(
+  const { items, isLoading, fault, loadMore, refetch } = usePagedList<MemoryKey>(
     (cursor, signal) => {
       const query = { active: true, limit: 20, ...(cursor && { cursor }) }
       return call('GET /v1/keys', { query }, signal)
@@ -25,12 +25,12 @@ export function MemoryKeys({ turn }: { turn: number }): View {
     [turn],
   )
   return html`<div class="stack">
-    ${faultNote(fault, again)}
+    ${faultNote(fault, refetch)}
     <ul class="plain rows">
       ${items.map(key => html`<li key=${key.id} class="row">${keyRow(key, setRevoking)}</li>`)}
     </ul>
-    ${waiting && items.length === 0 ? waitingNote('keys') : moreButton(more, waiting)}
-    ${revoking && part(Revoke, { revoked: revoking, onClose: () => setRevoking(undefined), again })}
+    ${isLoading && items.length === 0 ? loadingNote('keys') : moreButton(loadMore, isLoading)}
+    ${revoking && renderComponent(RevokeDialog, { revoked: revoking, onClose: () => setRevoking(undefined), again: refetch })}
   </div>`
 }
 
@@ -42,9 +42,9 @@ const keyRow = (key: MemoryKey, onRevoke: (key: MemoryKey) => void): View => {
         ${rotated_at !== null && chip('rotated', 'busy')}
       </p>
       <p class="quiet">
-        Since ${shortDayOf(created_at)},${' '}
-        ${last_used_at === null ? 'never used' : `used ${agoOf(last_used_at)}`}
-        ${expires_at !== null && html`, ends ${agoOf(expires_at)}`}
+        Since ${formatShortDay(created_at)},${' '}
+        ${last_used_at === null ? 'never used' : `used ${formatRelativeTime(last_used_at)}`}
+        ${expires_at !== null && html`, ends ${formatRelativeTime(expires_at)}`}
       </p>
     </div>
     ${
@@ -62,15 +62,15 @@ const keyRow = (key: MemoryKey, onRevoke: (key: MemoryKey) => void): View => {
 
 type RevokeProps = { revoked: MemoryKey; onClose: () => void; again: () => void }
 
-function Revoke({ revoked, onClose, again }: RevokeProps): View {
+function RevokeDialog({ revoked, onClose, again }: RevokeProps): View {
   const [erase, setErase] = useState(false)
   const { id, name, masked_key, rotated_at } = revoked
-  return confirm({
+  return confirmDialog({
     title: `Revoke ${name}?`,
-    words: html`<p><code>${masked_key}</code> opens nothing from the next request on.</p>
+    message: html`<p><code>${masked_key}</code> opens nothing from the next request on.</p>
       ${
         rotated_at === null &&
-        checkField({
+        checkboxField({
           label: 'Erase its vault too',
           value: erase,
           onValue: setErase,
@@ -79,11 +79,11 @@ function Revoke({ revoked, onClose, again }: RevokeProps): View {
       }
       ${!erase && html`<p class="quiet">Its vault stays, and is in the account's export.</p>`}`,
     verb: erase ? 'Revoke and erase' : 'Revoke',
-    ...(erase && { typed: 'erase' }),
-    act: async () => {
+    ...(erase && { confirmationText: 'erase' }),
+    action: async () => {
       const query = erase ? { erase } : {}
       await call('DELETE /v1/keys/:memoryKeyId', { params: { memoryKeyId: id }, query })
-      say(erase ? 'The key is revoked, its vault erased.' : 'The key is revoked.')
+      showToast(erase ? 'The key is revoked, its vault erased.' : 'The key is revoked.')
       again()
     },
     onClose,

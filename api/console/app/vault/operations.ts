@@ -1,18 +1,18 @@
 import { useEffect, useState } from 'preact/hooks'
-import type { AnswerOf } from '#api/client/client.ts'
-import { useDoing } from '#api/console/app/asked.ts'
-import { call } from '#api/console/app/call.ts'
-import { mayWrite } from '#api/console/app/credential.ts'
-import { html, part, type View } from '#api/console/app/html.ts'
-import { useListing } from '#api/console/app/listing.ts'
+import type { EndpointResponse } from '#api/client/client.ts'
+import { useAction } from '#api/console/app/use-query.ts'
+import { call } from '#api/console/app/api-call.ts'
+import { canWrite } from '#api/console/app/credential.ts'
+import { html, renderComponent, type View } from '#api/console/app/html.ts'
+import { usePagedList } from '#api/console/app/use-paged-list.ts'
 import { stateChip } from '#api/console/app/parts/chips.ts'
-import { choiceField } from '#api/console/app/parts/fields.ts'
+import { selectField } from '#api/console/app/parts/fields.ts'
 import { page } from '#api/console/app/parts/frame.ts'
-import { emptyNote, faultNote, moreButton, waitingNote } from '#api/console/app/parts/states.ts'
-import { say } from '#api/console/app/said.ts'
-import { count, isoOf, momentOf } from '#api/console/app/words.ts'
+import { emptyNote, faultNote, moreButton, loadingNote } from '#api/console/app/parts/query-view.ts'
+import { showToast } from '#api/console/app/toasts.ts'
+import { formatCount, toIsoString, formatDateTime } from '#api/console/app/format.ts'
 
-type Operation = AnswerOf<'GET /v1/operations/:id'>
+type Operation = EndpointResponse<'GET /v1/operations/:id'>
 type State = Operation['state']
 
 const states: readonly (readonly [State | '', string])[] = [
@@ -27,7 +27,7 @@ const states: readonly (readonly [State | '', string])[] = [
 /** Work that was accepted: how far it is, and what came of it. */
 export function Operations(): View {
   const [state, setState] = useState<State | ''>('')
-  const { items, waiting, fault, more, again, change } = useListing<Operation>(
+  const { items, isLoading, fault, loadMore, refetch, updateItems } = usePagedList<Operation>(
     (cursor, signal) => {
       const query = { limit: 30, ...(state && { state }), ...(cursor && { cursor }) }
       return call('GET /v1/operations', { query }, signal)
@@ -35,18 +35,20 @@ export function Operations(): View {
     [state],
   )
   const changed = (operation: Operation): void =>
-    change(all => all.map(one => (one.operation_id === operation.operation_id ? operation : one)))
+    updateItems(all =>
+      all.map(one => (one.operation_id === operation.operation_id ? operation : one)),
+    )
   return page({
     title: 'Operations',
-    words: 'Every piece of work the service promised to this account.',
-    actions: html`<button type="button" class="button" onClick=${again}>Refresh</button>`,
+    description: 'Every piece of work the service promised to this account.',
+    actions: html`<button type="button" class="button" onClick=${refetch}>Refresh</button>`,
     children: html`<div class="stack-wide">
       <div class="panel filters">
-        ${choiceField({ label: 'State', value: state, onValue: setState, choices: states })}
+        ${selectField({ label: 'State', value: state, onValue: setState, choices: states })}
       </div>
-      ${faultNote(fault, again)}
+      ${faultNote(fault, refetch)}
       ${
-        !waiting &&
+        !isLoading &&
         !fault &&
         items.length === 0 &&
         emptyNote('No operations', 'Storing, uploads, imports and deletions are listed here.')
@@ -54,43 +56,45 @@ export function Operations(): View {
       <ul class="plain rows">
         ${items.map(
           operation =>
-            html`<li key=${operation.operation_id}>${part(Row, { operation, changed })}</li>`,
+            html`<li key=${operation.operation_id}>
+              ${renderComponent(OperationRow, { operation, changed })}
+            </li>`,
         )}
       </ul>
-      ${waiting && items.length === 0 ? waitingNote('operations') : moreButton(more, waiting)}
+      ${isLoading && items.length === 0 ? loadingNote('operations') : moreButton(loadMore, isLoading)}
     </div>`,
   })
 }
 
 const unfinished = new Set<State>(['accepted', 'running'])
-const lookMs = 2_000
+const pollIntervalMs = 2_000
 
 type RowProps = { operation: Operation; changed: (operation: Operation) => void }
 
-function Row({ operation, changed }: RowProps): View {
+function OperationRow({ operation, changed }: RowProps): View {
   const { operation_id: id, kind, state, progress, session_id, created_at, outcome } = operation
-  const doing = useDoing()
+  const doing = useAction()
   useEffect(() => {
     if (!unfinished.has(state)) return undefined
     const timer = setTimeout(() => {
       // What cannot be read now is looked for again by the next refresh.
       call('GET /v1/operations/:id', { params: { id } }).then(changed, () => undefined)
-    }, lookMs)
+    }, pollIntervalMs)
     return () => clearTimeout(timer)
   }, [operation])
   const cancel = async (): Promise<void> => {
     changed(await call('DELETE /v1/operations/:id', { params: { id } }))
-    say('The operation is cancelled.')
+    showToast('The operation is cancelled.')
   }
   return html`<article class="row">
     <div class="row-main">
       <p class="row-title">${kind} ${stateChip(state)}</p>
       <p class="quiet">
-        <time datetime=${isoOf(created_at)}>${momentOf(created_at)}</time>
+        <time datetime=${toIsoString(created_at)}>${formatDateTime(created_at)}</time>
         ${session_id && `, session ${session_id}`}
       </p>
       ${unfinished.has(state) && progressBar(progress, kind)}
-      ${outcome && state === 'failed' && html`<p class="fault-words">${errorOf(outcome.body)}</p>`}
+      ${outcome && state === 'failed' && html`<p class="fault-words">${errorMessage(outcome.body)}</p>`}
       ${faultNote(doing.fault)}
       ${
         outcome &&
@@ -102,12 +106,12 @@ function Row({ operation, changed }: RowProps): View {
     </div>
     ${
       state === 'accepted' &&
-      mayWrite() &&
+      canWrite() &&
       html`<button
         type="button"
         class="button"
-        disabled=${doing.busy}
-        aria-label=${`Cancel ${kind} of ${momentOf(created_at)}`}
+        disabled=${doing.isRunning}
+        aria-label=${`Cancel ${kind} of ${formatDateTime(created_at)}`}
         onClick=${() => doing.run(cancel)}
       >
         Cancel
@@ -123,8 +127,8 @@ const progressBar = ({ done, total }: Operation['progress'], what: string): View
       value=${done}
       aria-label=${`Progress of ${what}`}
     ></progress>
-    <span class="quiet">${count(done)} of ${count(total)}</span>
+    <span class="quiet">${formatCount(done)} of ${formatCount(total)}</span>
   </div>`
 
-const errorOf = (body: object): string =>
+const errorMessage = (body: object): string =>
   'error' in body && typeof body.error === 'string' ? body.error : 'It failed'

@@ -1,50 +1,55 @@
-import { addressOf } from '#api/console/app/address.ts'
-import { useAsked } from '#api/console/app/asked.ts'
-import { call } from '#api/console/app/call.ts'
+import { hrefTo } from '#api/console/app/hash-route.ts'
+import { useQuery } from '#api/console/app/use-query.ts'
+import { call } from '#api/console/app/api-call.ts'
 import { html, type View } from '#api/console/app/html.ts'
 import { figure, page, section } from '#api/console/app/parts/frame.ts'
-import { emptyNote, shown } from '#api/console/app/parts/states.ts'
+import { emptyNote, queryView } from '#api/console/app/parts/query-view.ts'
 import { debtMeter } from '#api/console/app/vault/debt-meter.ts'
-import { debtNow, tiersNow } from '#api/console/app/vault/standing.ts'
-import { agoOf, brief, count, shortDayOf } from '#api/console/app/words.ts'
+import { fetchDebt, fetchTierCounts } from '#api/console/app/vault/vault-status.ts'
+import {
+  formatRelativeTime,
+  formatCompact,
+  formatCount,
+  formatShortDay,
+} from '#api/console/app/format.ts'
 
 /** How a vault stands: how much is in it, over which time, and what waits. */
 export function Overview(): View {
-  const stats = useAsked(signal => call('GET /v1/memory/stats', {}, signal), [])
-  const tiers = useAsked(tiersNow, [])
-  const debt = useAsked(debtNow, [])
+  const stats = useQuery(signal => call('GET /v1/memory/stats', {}, signal), [])
+  const tiers = useQuery(fetchTierCounts, [])
+  const debt = useQuery(fetchDebt, [])
   return page({
     title: 'Overview',
-    words: 'What the vault of this key holds.',
+    description: 'What the vault of this key holds.',
     children: html`<div class="stack-wide">
-      ${shown(stats, 'the vault', ({ memories, total_tokens, oldest, newest }) =>
+      ${queryView(stats, 'the vault', ({ memories, total_tokens, oldest, newest }) =>
         memories === 0
           ? emptyNote(
               'Nothing is remembered yet',
               'Exchanges that your product ingests, and files you upload, appear here.',
-              html`<a class="button button-main" href=${addressOf('files')}>Upload a file</a>`,
+              html`<a class="button button-main" href=${hrefTo('files')}>Upload a file</a>`,
             )
           : html`<dl class="figures">
-              ${figure('Memories', count(memories), 'in all tiers and sessions')}
-              ${figure('Tokens', brief(total_tokens), 'of text')}
-              ${oldest && figure('Oldest', shortDayOf(oldest), agoOf(oldest))}
-              ${newest && figure('Newest', shortDayOf(newest), agoOf(newest))}
+              ${figure('Memories', formatCount(memories), 'in all tiers and sessions')}
+              ${figure('Tokens', formatCompact(total_tokens), 'of text')}
+              ${oldest && figure('Oldest', formatShortDay(oldest), formatRelativeTime(oldest))}
+              ${newest && figure('Newest', formatShortDay(newest), formatRelativeTime(newest))}
             </dl>`,
       )}
       ${section(
         'Tiers of the core vault',
-        shown(
+        queryView(
           tiers,
           'tiers',
           ({ raw, tier2, tier3 }) =>
             html`<dl class="figures">
-              ${figure('Raw', count(raw), 'what was said')}
-              ${figure('Reflections', count(tier2), 'what happened')}
-              ${figure('High-level', count(tier3), 'what it means')}
+              ${figure('Raw', formatCount(raw), 'what was said')}
+              ${figure('Reflections', formatCount(tier2), 'what happened')}
+              ${figure('High-level', formatCount(tier3), 'what it means')}
             </dl>`,
         ),
       )}
-      ${section('Waiting to be consolidated', shown(debt, 'the debt', debtMeter))}
+      ${section('Waiting to be consolidated', queryView(debt, 'the debt', debtMeter))}
     </div>`,
   })
 }

@@ -1,32 +1,32 @@
 import { useState } from 'preact/hooks'
-import type { AnswerOf } from '#api/client/client.ts'
-import { useAsked, useDoing } from '#api/console/app/asked.ts'
-import { call } from '#api/console/app/call.ts'
-import { html, part, type View } from '#api/console/app/html.ts'
+import type { EndpointResponse } from '#api/client/client.ts'
+import { useQuery, useAction } from '#api/console/app/use-query.ts'
+import { call } from '#api/console/app/api-call.ts'
+import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import { onSubmit, textField } from '#api/console/app/parts/fields.ts'
 import { page } from '#api/console/app/parts/frame.ts'
 import { redactionFields } from '#api/console/app/parts/redaction-fields.ts'
-import { faultNote, shown } from '#api/console/app/parts/states.ts'
-import { say } from '#api/console/app/said.ts'
+import { faultNote, queryView } from '#api/console/app/parts/query-view.ts'
+import { showToast } from '#api/console/app/toasts.ts'
 
-type Kept = AnswerOf<'GET /v1/account/policy'>
+type SavedPolicy = EndpointResponse<'GET /v1/account/policy'>
 
 /** What the account keeps out of memory, and for how long it keeps the rest. */
 export function Policy(): View {
-  const asked = useAsked(signal => call('GET /v1/account/policy', {}, signal), [])
+  const query = useQuery(signal => call('GET /v1/account/policy', {}, signal), [])
   return page({
     title: 'Policy',
-    words: 'What the account keeps out of memory, and for how long it keeps the rest.',
-    children: shown(asked, 'the policy', kept =>
-      part(PolicyForm, { kept, key: JSON.stringify(kept), onSaved: asked.again }),
+    description: 'What the account keeps out of memory, and for how long it keeps the rest.',
+    children: queryView(query, 'the policy', kept =>
+      renderComponent(PolicyForm, { kept, key: JSON.stringify(kept), onSaved: query.refetch }),
     ),
   })
 }
 
-function PolicyForm({ kept, onSaved }: { kept: Kept; onSaved: () => void }): View {
-  const [redaction, setRedaction] = useState(kept.redaction)
-  const [days, setDays] = useState(String(kept.retention_days ?? ''))
-  const doing = useDoing()
+function PolicyForm({ kept: saved, onSaved }: { kept: SavedPolicy; onSaved: () => void }): View {
+  const [redaction, setRedaction] = useState(saved.redaction)
+  const [days, setDays] = useState(String(saved.retention_days ?? ''))
+  const doing = useAction()
   const save = async (): Promise<void> => {
     const { mode, kinds } = redaction
     const body = {
@@ -34,7 +34,7 @@ function PolicyForm({ kept, onSaved }: { kept: Kept; onSaved: () => void }): Vie
       retention_days: days.trim() === '' ? null : Number(days),
     }
     const { operation_id } = await call('PUT /v1/account/policy', { body })
-    say(operation_id ? 'Saved: what is stored already follows.' : 'The policy is saved.')
+    showToast(operation_id ? 'Saved: what is stored already follows.' : 'The policy is saved.')
     onSaved()
   }
   return html`<form class="panel stack" onSubmit=${onSubmit(() => doing.run(save))}>
@@ -52,8 +52,8 @@ function PolicyForm({ kept, onSaved }: { kept: Kept; onSaved: () => void }): Vie
     })}
     ${faultNote(doing.fault)}
     <div class="actions">
-      <button class="button button-main" disabled=${doing.busy}>
-        ${doing.busy ? 'Saving …' : 'Save'}
+      <button class="button button-main" disabled=${doing.isRunning}>
+        ${doing.isRunning ? 'Saving …' : 'Save'}
       </button>
     </div>
   </form>`

@@ -1,13 +1,13 @@
 import { useState } from 'preact/hooks'
-import { useAsked, useDoing } from '#api/console/app/asked.ts'
-import { call } from '#api/console/app/call.ts'
-import { html, part, type View } from '#api/console/app/html.ts'
-import { confirm } from '#api/console/app/parts/confirm.ts'
+import { useQuery, useAction } from '#api/console/app/use-query.ts'
+import { call } from '#api/console/app/api-call.ts'
+import { html, renderComponent, type View } from '#api/console/app/html.ts'
+import { confirmDialog } from '#api/console/app/parts/confirm.ts'
 import { dialogForm } from '#api/console/app/parts/dialog.ts'
-import { choiceField, textField } from '#api/console/app/parts/fields.ts'
-import { shown } from '#api/console/app/parts/states.ts'
-import { say } from '#api/console/app/said.ts'
-import { shortDayOf } from '#api/console/app/words.ts'
+import { selectField, textField } from '#api/console/app/parts/fields.ts'
+import { queryView } from '#api/console/app/parts/query-view.ts'
+import { showToast } from '#api/console/app/toasts.ts'
+import { formatShortDay } from '#api/console/app/format.ts'
 
 export const providers = [
   'openai',
@@ -30,9 +30,9 @@ type Provider = (typeof providers)[number]
 export function ProviderKeys(): View {
   const [adding, setAdding] = useState(false)
   const [removing, setRemoving] = useState<Provider>()
-  const asked = useAsked(signal => call('GET /v1/account/provider-keys', {}, signal), [])
+  const query = useQuery(signal => call('GET /v1/account/provider-keys', {}, signal), [])
   return html`<div class="panel stack">
-    ${shown(asked, 'provider keys', ({ provider_keys: keys }) =>
+    ${queryView(query, 'provider keys', ({ provider_keys: keys }) =>
       keys.length === 0
         ? html`<p class="quiet">The account has none: model calls bring their own.</p>`
         : html`<ul class="plain rows">
@@ -41,7 +41,7 @@ export function ProviderKeys(): View {
                 html`<li key=${provider} class="row">
                   <div class="row-main">
                     <p class="row-title">${provider} <code>${masked_key}</code></p>
-                    <p class="quiet">Since ${shortDayOf(updated_at)}</p>
+                    <p class="quiet">Since ${formatShortDay(updated_at)}</p>
                   </div>
                   <button
                     type="button"
@@ -60,19 +60,19 @@ export function ProviderKeys(): View {
         Add a provider key
       </button>
     </div>
-    ${adding && part(AddForm, { onClose: () => setAdding(false), onAdded: asked.again })}
+    ${adding && renderComponent(AddForm, { onClose: () => setAdding(false), onAdded: query.refetch })}
     ${
       removing &&
-      confirm({
+      confirmDialog({
         title: `Forget the key for ${removing}?`,
-        words: html`<p>Model calls of every Memory Key of the account stop using it at once.</p>`,
+        message: html`<p>Model calls of every Memory Key of the account stop using it at once.</p>`,
         verb: 'Forget',
-        act: async () => {
+        action: async () => {
           await call('DELETE /v1/account/provider-keys/:provider', {
             params: { provider: removing },
           })
-          say('The key is forgotten.')
-          asked.again()
+          showToast('The key is forgotten.')
+          query.refetch()
         },
         onClose: () => setRemoving(undefined),
       })
@@ -83,7 +83,7 @@ export function ProviderKeys(): View {
 function AddForm({ onClose, onAdded }: { onClose: () => void; onAdded: () => void }): View {
   const [provider, setProvider] = useState<Provider>('openai')
   const [key, setKey] = useState('')
-  const doing = useDoing()
+  const doing = useAction()
   return dialogForm({
     title: 'Add a provider key',
     verb: 'Save',
@@ -92,11 +92,11 @@ function AddForm({ onClose, onAdded }: { onClose: () => void; onAdded: () => voi
     act: async () => {
       const request = { params: { provider }, body: { key: key.trim() } }
       await call('PUT /v1/account/provider-keys/:provider', request)
-      say('The key is kept.')
+      showToast('The key is kept.')
       onAdded()
     },
     fields: html`<div class="stack">
-      ${choiceField({
+      ${selectField({
         label: 'Provider',
         value: provider,
         onValue: setProvider,

@@ -1,43 +1,44 @@
 import { useState } from 'preact/hooks'
-import { useAsked } from '#api/console/app/asked.ts'
-import { call } from '#api/console/app/call.ts'
-import { html, part, type View } from '#api/console/app/html.ts'
-import { useListing } from '#api/console/app/listing.ts'
-import { choiceField } from '#api/console/app/parts/fields.ts'
+import { useQuery } from '#api/console/app/use-query.ts'
+import { call } from '#api/console/app/api-call.ts'
+import { html, renderComponent, type View } from '#api/console/app/html.ts'
+import { usePagedList } from '#api/console/app/use-paged-list.ts'
+import { selectField } from '#api/console/app/parts/fields.ts'
 import { page, section } from '#api/console/app/parts/frame.ts'
 import {
   emptyNote,
   faultNote,
   moreButton,
-  shown,
-  waitingNote,
-} from '#api/console/app/parts/states.ts'
+  queryView,
+  loadingNote,
+} from '#api/console/app/parts/query-view.ts'
 import { debtMeter } from '#api/console/app/vault/debt-meter.ts'
 import { MemoryCard } from '#api/console/app/vault/memory-card.ts'
-import { shownOfListed, type Shown } from '#api/console/app/vault/shown.ts'
-import { debtNow } from '#api/console/app/vault/standing.ts'
+import { fromListedMemory, type DisplayedMemory } from '#api/console/app/vault/displayed-memory.ts'
+import { fetchDebt } from '#api/console/app/vault/vault-status.ts'
 
 /** What was made of the raw memories, and what is still to be made. */
 export function Reflections(): View {
   const [tier, setTier] = useState<'2' | '3'>('2')
   const [sort, setSort] = useState<'date' | 'importance'>('date')
-  const debt = useAsked(debtNow, [])
-  const listing = useListing<Shown>(
+  const debt = useQuery(fetchDebt, [])
+  const listing = usePagedList<DisplayedMemory>(
     async (cursor, signal) => {
       const query = { tier: Number(tier) as 2 | 3, sort, limit: 50, ...(cursor && { cursor }) }
       const answer = await call('GET /v1/memory/list', { query }, signal)
-      return { items: answer.items.map(shownOfListed), next_cursor: answer.next_cursor }
+      return { items: answer.items.map(fromListedMemory), next_cursor: answer.next_cursor }
     },
     [tier, sort],
   )
-  const { items, waiting, fault, more, again, change } = listing
+  const { items, isLoading, fault, loadMore, refetch, updateItems } = listing
   return page({
     title: 'Reflections',
-    words: 'Your product makes them with a model of its choice; Lineage shows what each came from.',
+    description:
+      'Your product makes them with a model of its choice; Lineage shows what each came from.',
     children: html`<div class="stack-wide">
-      ${section('Waiting to be consolidated', shown(debt, 'the debt', debtMeter))}
+      ${section('Waiting to be consolidated', queryView(debt, 'the debt', debtMeter))}
       <div class="panel filters">
-        ${choiceField({
+        ${selectField({
           label: 'Show',
           value: tier,
           onValue: setTier,
@@ -46,7 +47,7 @@ export function Reflections(): View {
             ['3', 'high-level reflections'],
           ],
         })}
-        ${choiceField({
+        ${selectField({
           label: 'Order',
           value: sort,
           onValue: setSort,
@@ -56,9 +57,9 @@ export function Reflections(): View {
           ],
         })}
       </div>
-      ${faultNote(fault, again)}
+      ${faultNote(fault, refetch)}
       ${
-        !waiting &&
+        !isLoading &&
         !fault &&
         items.length === 0 &&
         emptyNote(
@@ -70,16 +71,18 @@ export function Reflections(): View {
         ${items.map(
           memory =>
             html`<li key=${memory.id}>
-              ${part(MemoryCard, {
+              ${renderComponent(MemoryCard, {
                 memory,
                 onChange: (id, changed) =>
-                  change(all => all.map(one => (one.id === id ? { ...one, ...changed } : one))),
-                onGone: id => change(all => all.filter(one => one.id !== id)),
+                  updateItems(all =>
+                    all.map(one => (one.id === id ? { ...one, ...changed } : one)),
+                  ),
+                onGone: id => updateItems(all => all.filter(one => one.id !== id)),
               })}
             </li>`,
         )}
       </ul>
-      ${waiting && items.length === 0 ? waitingNote('reflections') : moreButton(more, waiting)}
+      ${isLoading && items.length === 0 ? loadingNote('reflections') : moreButton(loadMore, isLoading)}
     </div>`,
   })
 }

@@ -1,19 +1,19 @@
 import { useState } from 'preact/hooks'
-import type { AnswerOf } from '#api/client/client.ts'
-import { useDoing } from '#api/console/app/asked.ts'
-import { call } from '#api/console/app/call.ts'
-import { html, part, type View } from '#api/console/app/html.ts'
+import type { EndpointResponse } from '#api/client/client.ts'
+import { useAction } from '#api/console/app/use-query.ts'
+import { call } from '#api/console/app/api-call.ts'
+import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import { tierName, windowChip, type Tier } from '#api/console/app/parts/chips.ts'
-import { checksField, choiceField, onSubmit, textField } from '#api/console/app/parts/fields.ts'
+import { checkboxGroup, selectField, onSubmit, textField } from '#api/console/app/parts/fields.ts'
 import { page } from '#api/console/app/parts/frame.ts'
-import { emptyNote, faultNote, waitingNote } from '#api/console/app/parts/states.ts'
-import { keysOf, marked } from '#api/console/app/vault/highlight.ts'
+import { emptyNote, faultNote, loadingNote } from '#api/console/app/parts/query-view.ts'
+import { searchTerms, highlightMatches } from '#api/console/app/vault/highlight.ts'
 import { MemoryCard } from '#api/console/app/vault/memory-card.ts'
-import { shownOfFound } from '#api/console/app/vault/shown.ts'
-import { count, counted } from '#api/console/app/words.ts'
+import { fromSearchedMemory } from '#api/console/app/vault/displayed-memory.ts'
+import { formatCount, pluralize } from '#api/console/app/format.ts'
 
-type Answer = AnswerOf<'POST /v1/memory/search'>
-type Found = Answer['memories'][number]
+type SearchResponse = EndpointResponse<'POST /v1/memory/search'>
+type SearchedMemory = SearchResponse['memories'][number]
 
 const allTiers: readonly Tier[] = [1, 2, 3]
 
@@ -24,8 +24,8 @@ export function Search(): View {
   const [tiers, setTiers] = useState<readonly Tier[]>(allTiers)
   const [importance, setImportance] = useState('')
   const [session, setSession] = useState('')
-  const [answer, setAnswer] = useState<Answer>()
-  const doing = useDoing()
+  const [answer, setAnswer] = useState<SearchResponse>()
+  const doing = useAction()
   const search = async (): Promise<void> => {
     const chosen = [...tiers].sort()
     setAnswer(
@@ -40,11 +40,11 @@ export function Search(): View {
       }),
     )
   }
-  const change = (update: (memories: Found[]) => Found[]): void =>
+  const change = (update: (memories: SearchedMemory[]) => SearchedMemory[]): void =>
     setAnswer(answer && { ...answer, memories: update(answer.memories) })
   return page({
     title: 'Search',
-    words: 'Ask as your product would. Each memory says why it was found.',
+    description: 'Ask as your product would. Each memory says why it was found.',
     children: html`<form
         class="panel search"
         role="search"
@@ -60,12 +60,12 @@ export function Search(): View {
             maxlength: 32_000,
             placeholder: 'What is the name of my cat?',
           })}
-          <button class="button button-main" disabled=${doing.busy}>Search</button>
+          <button class="button button-main" disabled=${doing.isRunning}>Search</button>
         </div>
         <details class="options">
           <summary>Options</summary>
           <div class="filters">
-            ${choiceField({
+            ${selectField({
               label: 'At most',
               value: limit,
               onValue: setLimit,
@@ -73,7 +73,7 @@ export function Search(): View {
                 each => [each, `${each} memories`] as const,
               ),
             })}
-            ${choiceField({
+            ${selectField({
               label: 'Importance',
               value: importance,
               onValue: setImportance,
@@ -86,7 +86,7 @@ export function Search(): View {
               maxlength: 256,
               placeholder: 'the core vault',
             })}
-            ${checksField({
+            ${checkboxGroup({
               label: 'Tiers',
               value: tiers,
               onValue: setTiers,
@@ -95,8 +95,8 @@ export function Search(): View {
           </div>
         </details>
       </form>
-      ${faultNote(doing.fault)} ${doing.busy && !answer && waitingNote('memories')}
-      <div aria-live="polite">${answer && resultsOf(answer, change)}</div>`,
+      ${faultNote(doing.fault)} ${doing.isRunning && !answer && loadingNote('memories')}
+      <div aria-live="polite">${answer && resultsView(answer, change)}</div>`,
   })
 }
 
@@ -105,12 +105,19 @@ export const importances: readonly (readonly [string, string])[] = [
   ...Array.from({ length: 10 }, (_, i) => [`${i + 1}`, `${i + 1} or more`] as const),
 ]
 
-function changed(memory: Found, content: string, end: string | undefined): Found {
+function withEdit(
+  memory: SearchedMemory,
+  content: string,
+  expiresAt: string | undefined,
+): SearchedMemory {
   const { expires_at: _, ...rest } = memory
-  return { ...rest, content, ...(end !== undefined && { expires_at: end }) }
+  return { ...rest, content, ...(expiresAt !== undefined && { expires_at: expiresAt }) }
 }
 
-function resultsOf(answer: Answer, change: (update: (memories: Found[]) => Found[]) => void): View {
+function resultsView(
+  answer: SearchResponse,
+  change: (update: (memories: SearchedMemory[]) => SearchedMemory[]) => void,
+): View {
   const { memories, query, tokenCount, tierBreakdown, windowBreakdown } = answer
   if (memories.length === 0) {
     return emptyNote(
@@ -118,24 +125,25 @@ function resultsOf(answer: Answer, change: (update: (memories: Found[]) => Found
       'Try other words, more tiers or a lower importance.',
     )
   }
-  const keys = keysOf(query)
+  const keys = searchTerms(query)
   return html`<div class="stack">
     <p class="quiet">
-      ${counted(memories.length, 'memory', 'memories')}, ${counted(tokenCount, 'token')}:${' '}
-      ${count(tierBreakdown.raw)} raw, ${count(tierBreakdown.tier2)} reflections,${' '}
-      ${count(tierBreakdown.tier3)} high-level; ${count(windowBreakdown.hot)} hot,${' '}
-      ${count(windowBreakdown.working)} working, ${count(windowBreakdown.longterm)} long-term
+      ${pluralize(memories.length, 'memory', 'memories')}, ${pluralize(tokenCount, 'token')}:${' '}
+      ${formatCount(tierBreakdown.raw)} raw, ${formatCount(tierBreakdown.tier2)} reflections,${' '}
+      ${formatCount(tierBreakdown.tier3)} high-level; ${formatCount(windowBreakdown.hot)} hot,${' '}
+      ${formatCount(windowBreakdown.working)} working, ${formatCount(windowBreakdown.longterm)}
+      long-term
     </p>
     <ol class="plain results">
       ${memories.map((memory, index) => {
-        const { view, met } = marked(memory.content, keys)
+        const { view, met } = highlightMatches(memory.content, keys)
         return html`<li key=${memory.id}>
-          ${part(MemoryCard, {
-            memory: shownOfFound(memory),
+          ${renderComponent(MemoryCard, {
+            memory: fromSearchedMemory(memory),
             text: view,
-            why: whyOf(memory, index + 1, met),
+            why: matchReasonView(memory, index + 1, met),
             onChange: (id, { text, expires }) =>
-              change(all => all.map(one => (one.id === id ? changed(one, text, expires) : one))),
+              change(all => all.map(one => (one.id === id ? withEdit(one, text, expires) : one))),
             onGone: id => change(all => all.filter(one => one.id !== id)),
           })}
         </li>`
@@ -145,7 +153,11 @@ function resultsOf(answer: Answer, change: (update: (memories: Found[]) => Found
 }
 
 /** Rank, similarity, age and common words: what the order came from. */
-const whyOf = (memory: Found, rank: number, met: readonly string[]): View =>
+const matchReasonView = (
+  memory: SearchedMemory,
+  rank: number,
+  matchedWords: readonly string[],
+): View =>
   html`<div class="why">
     <span class="why-rank" title="Place in the answer">${rank}</span>
     <span class="why-score">
@@ -155,8 +167,8 @@ const whyOf = (memory: Found, rank: number, met: readonly string[]): View =>
     ${windowChip(memory.window)}
     <span class="quiet">
       ${
-        met.length > 0
-          ? `Has ${met.length === 1 ? 'a word' : 'words'} of the question: ${met.join(', ')}`
+        matchedWords.length > 0
+          ? `Has ${matchedWords.length === 1 ? 'a word' : 'words'} of the question: ${matchedWords.join(', ')}`
           : memory.score < 0.2
             ? 'No word in common and little in meaning: nothing closer was left'
             : 'No word in common: found by what it means'

@@ -1,17 +1,20 @@
 import { useState } from 'preact/hooks'
-import { call } from '#api/console/app/call.ts'
-import { mayWrite } from '#api/console/app/credential.ts'
-import { html, part, type View } from '#api/console/app/html.ts'
-import { confirm } from '#api/console/app/parts/confirm.ts'
+import { call } from '#api/console/app/api-call.ts'
+import { canWrite } from '#api/console/app/credential.ts'
+import { html, renderComponent, type View } from '#api/console/app/html.ts'
+import { confirmDialog } from '#api/console/app/parts/confirm.ts'
 import { onSubmit, textField } from '#api/console/app/parts/fields.ts'
 import { page, section } from '#api/console/app/parts/frame.ts'
-import { emptyNote, faultNote, moreButton, waitingNote } from '#api/console/app/parts/states.ts'
-import { useListing } from '#api/console/app/listing.ts'
-import { say } from '#api/console/app/said.ts'
+import { emptyNote, faultNote, moreButton, loadingNote } from '#api/console/app/parts/query-view.ts'
+import { usePagedList } from '#api/console/app/use-paged-list.ts'
+import { showToast } from '#api/console/app/toasts.ts'
 import { exportFile, latin1 } from '#api/console/app/vault/export.ts'
 import { MemoryCard } from '#api/console/app/vault/memory-card.ts'
-import { shownOfDated, type Shown } from '#api/console/app/vault/shown.ts'
-import { agoOf, counted, spanOf } from '#api/console/app/words.ts'
+import {
+  fromDateSearchedMemory,
+  type DisplayedMemory,
+} from '#api/console/app/vault/displayed-memory.ts'
+import { formatRelativeTime, pluralize, formatDateRange } from '#api/console/app/format.ts'
 import type { ListedSession } from '#api/contract/types.ts'
 
 /** Memories that belong to one conversation, session by session. */
@@ -20,7 +23,7 @@ export function Sessions(): View {
   const [session, setSession] = useState('')
   return page({
     title: 'Sessions',
-    words: 'A session is a vault of its own beside the core vault; your product names it.',
+    description: 'A session is a vault of its own beside the core vault; your product names it.',
     children: html`<div class="stack-wide">
       <form class="panel search-line" onSubmit=${onSubmit(() => setSession(name.trim()))}>
         ${textField({
@@ -35,8 +38,8 @@ export function Sessions(): View {
       </form>
       ${
         session
-          ? part(OneSession, { session, key: session, onClose: () => setSession('') })
-          : section('All sessions', part(AllSessions, { onOpen: setSession }))
+          ? renderComponent(OneSession, { session, key: session, onClose: () => setSession('') })
+          : section('All sessions', renderComponent(AllSessions, { onOpen: setSession }))
       }
     </div>`,
   })
@@ -44,14 +47,17 @@ export function Sessions(): View {
 
 /** The sessions of the vault, the one that was stored to last first. */
 function AllSessions({ onOpen }: { onOpen: (session: string) => void }): View {
-  const { items, waiting, fault, more, again } = useListing<ListedSession>((cursor, signal) => {
-    const query = { limit: 25, ...(cursor && { cursor }) }
-    return call('GET /v1/memory/sessions', { query }, signal)
-  }, [])
+  const { items, isLoading, fault, loadMore, refetch } = usePagedList<ListedSession>(
+    (cursor, signal) => {
+      const query = { limit: 25, ...(cursor && { cursor }) }
+      return call('GET /v1/memory/sessions', { query }, signal)
+    },
+    [],
+  )
   return html`<div class="stack">
-    ${faultNote(fault, again)}
+    ${faultNote(fault, refetch)}
     ${
-      !waiting &&
+      !isLoading &&
       !fault &&
       items.length === 0 &&
       emptyNote('No session yet', 'Your product names one in X-Session-ID when it stores.')
@@ -59,7 +65,7 @@ function AllSessions({ onOpen }: { onOpen: (session: string) => void }): View {
     <ol class="plain rows">
       ${items.map(item => html`<li key=${item.session_id} class="row">${sessionRow(item, onOpen)}</li>`)}
     </ol>
-    ${waiting && items.length === 0 ? waitingNote('sessions') : moreButton(more, waiting)}
+    ${isLoading && items.length === 0 ? loadingNote('sessions') : moreButton(loadMore, isLoading)}
   </div>`
 }
 
@@ -70,8 +76,8 @@ const sessionRow = (
   html`<div class="row-main">
       <p class="row-title">${session}</p>
       <p class="quiet">
-        ${counted(memories, 'memory', 'memories')}, ${spanOf({ from, to })}; stored to
-        <time datetime=${stored_at}> ${agoOf(stored_at)}</time>
+        ${pluralize(memories, 'memory', 'memories')}, ${formatDateRange({ from, to })}; stored to
+        <time datetime=${stored_at}> ${formatRelativeTime(stored_at)}</time>
       </p>
     </div>
     <button
@@ -86,12 +92,12 @@ const sessionRow = (
 function OneSession({ session, onClose }: { session: string; onClose: () => void }): View {
   const [clearing, setClearing] = useState(false)
   const headers = { 'x-session-id': latin1(session) }
-  const { items, waiting, fault, more, again, change } = useListing<Shown>(
+  const { items, isLoading, fault, loadMore, refetch, updateItems } = usePagedList<DisplayedMemory>(
     async (cursor, signal) => {
       const body = { from: '1970-01-01', max_tokens: 5_000, ...(cursor && { to: cursor }) }
       const answer = await call('POST /v1/memory/date-search', { body, headers }, signal)
       return {
-        items: answer.memories.map(shownOfDated),
+        items: answer.memories.map(fromDateSearchedMemory),
         next_cursor: answer.truncated ? (answer.returned?.from ?? null) : null,
       }
     },
@@ -100,15 +106,15 @@ function OneSession({ session, onClose }: { session: string; onClose: () => void
   const actions = html`<button type="button" class="button" onClick=${onClose}>All sessions</button>
     <button type="button" class="button" onClick=${() => exportFile({ session })}>Export</button>
     ${
-      mayWrite() &&
+      canWrite() &&
       html`<button type="button" class="button" onClick=${() => setClearing(true)}>Clear</button>`
     }`
   return section(
     session,
     html`<div class="stack">
-      ${faultNote(fault, again)}
+      ${faultNote(fault, refetch)}
       ${
-        !waiting &&
+        !isLoading &&
         !fault &&
         items.length === 0 &&
         emptyNote('Nothing in this session', 'It was cleared, or nothing was ever stored in it.')
@@ -117,28 +123,30 @@ function OneSession({ session, onClose }: { session: string; onClose: () => void
         ${items.map(
           memory =>
             html`<li key=${memory.id}>
-              ${part(MemoryCard, {
+              ${renderComponent(MemoryCard, {
                 memory,
                 onChange: (id, changed) =>
-                  change(all => all.map(one => (one.id === id ? { ...one, ...changed } : one))),
-                onGone: id => change(all => all.filter(one => one.id !== id)),
+                  updateItems(all =>
+                    all.map(one => (one.id === id ? { ...one, ...changed } : one)),
+                  ),
+                onGone: id => updateItems(all => all.filter(one => one.id !== id)),
               })}
             </li>`,
         )}
       </ul>
-      ${waiting && items.length === 0 ? waitingNote('the session') : moreButton(more, waiting)}
+      ${isLoading && items.length === 0 ? loadingNote('the session') : moreButton(loadMore, isLoading)}
       ${
         clearing &&
-        confirm({
+        confirmDialog({
           title: 'Clear this session?',
-          words: html`<p>
+          message: html`<p>
             Everything in <b>${session}</b> is deleted for good. The core vault stays.
           </p>`,
           verb: 'Clear',
-          act: async () => {
+          action: async () => {
             await call('DELETE /v1/memory', { headers })
-            change(() => [])
-            say('The session is cleared.')
+            updateItems(() => [])
+            showToast('The session is cleared.')
           },
           onClose: () => setClearing(false),
         })

@@ -1,15 +1,15 @@
 import { useState } from 'preact/hooks'
-import { call } from '#api/console/app/call.ts'
-import { html, part, type View } from '#api/console/app/html.ts'
-import { useListing } from '#api/console/app/listing.ts'
-import { choiceField, textField } from '#api/console/app/parts/fields.ts'
+import { call } from '#api/console/app/api-call.ts'
+import { html, renderComponent, type View } from '#api/console/app/html.ts'
+import { usePagedList } from '#api/console/app/use-paged-list.ts'
+import { selectField, textField } from '#api/console/app/parts/fields.ts'
 import { page } from '#api/console/app/parts/frame.ts'
-import { emptyNote, faultNote, moreButton, waitingNote } from '#api/console/app/parts/states.ts'
-import { useLater } from '#api/console/app/later.ts'
+import { emptyNote, faultNote, moreButton, loadingNote } from '#api/console/app/parts/query-view.ts'
+import { useDebounced } from '#api/console/app/use-debounced.ts'
 import { MemoryCard } from '#api/console/app/vault/memory-card.ts'
 import { importances } from '#api/console/app/vault/search.ts'
-import { shownOfListed, type Shown } from '#api/console/app/vault/shown.ts'
-import { count, dayOf } from '#api/console/app/words.ts'
+import { fromListedMemory, type DisplayedMemory } from '#api/console/app/vault/displayed-memory.ts'
+import { formatCount, formatDay } from '#api/console/app/format.ts'
 
 type Counts = { raw: number; tier2: number; tier3: number }
 type Filters = {
@@ -35,22 +35,22 @@ export function Timeline(): View {
   const [filters, setFilters] = useState(unfiltered)
   const [counts, setCounts] = useState<Counts>()
   // What is typed is asked for when the typing rests.
-  const asked = useLater(filters)
-  const { items, waiting, fault, more, again, change } = useListing<Shown>(
+  const debouncedFilters = useDebounced(filters)
+  const { items, isLoading, fault, loadMore, refetch, updateItems } = usePagedList<DisplayedMemory>(
     async (cursor, signal) => {
-      const query = { ...queryOf(asked), limit: 50, ...(cursor && { cursor }) }
+      const query = { ...toListQuery(debouncedFilters), limit: 50, ...(cursor && { cursor }) }
       const answer = await call('GET /v1/memory/list', { query }, signal)
       if (answer.tier_counts) setCounts(answer.tier_counts)
-      return { items: answer.items.map(shownOfListed), next_cursor: answer.next_cursor }
+      return { items: answer.items.map(fromListedMemory), next_cursor: answer.next_cursor }
     },
-    [asked],
+    [debouncedFilters],
   )
   const set = (changed: Partial<Filters>): void => setFilters({ ...filters, ...changed })
-  const days = filters.sort === 'importance' ? [{ day: '', memories: items }] : byDay(items)
+  const days = filters.sort === 'importance' ? [{ day: '', memories: items }] : groupByDay(items)
   return page({
     title: 'Timeline',
-    words: counts
-      ? `${count(counts.raw)} raw memories, ${count(counts.tier2)} reflections, ${count(counts.tier3)} high-level reflections`
+    description: counts
+      ? `${formatCount(counts.raw)} raw memories, ${formatCount(counts.tier2)} reflections, ${formatCount(counts.tier3)} high-level reflections`
       : 'Everything in the core vault',
     children: html`<form
         class="panel filters"
@@ -59,7 +59,7 @@ export function Timeline(): View {
       >
         ${filterFields(filters, set)}
       </form>
-      ${faultNote(fault, again)}
+      ${faultNote(fault, refetch)}
       ${days.map(
         ({ day, memories }) =>
           html`<section key=${day} class="day">
@@ -68,26 +68,26 @@ export function Timeline(): View {
               ${memories.map(
                 memory =>
                   html`<li key=${memory.id}>
-                    ${part(MemoryCard, {
+                    ${renderComponent(MemoryCard, {
                       memory,
                       dayKnown: day !== '',
                       onChange: (id, changed) =>
-                        change(all =>
+                        updateItems(all =>
                           all.map(one => (one.id === id ? { ...one, ...changed } : one)),
                         ),
-                      onGone: id => change(all => all.filter(one => one.id !== id)),
+                      onGone: id => updateItems(all => all.filter(one => one.id !== id)),
                     })}
                   </li>`,
               )}
             </ul>
           </section>`,
       )}
-      ${!waiting && !fault && items.length === 0 && nothing(asked)}
-      ${waiting && items.length === 0 ? waitingNote('memories') : moreButton(more, waiting)}`,
+      ${!isLoading && !fault && items.length === 0 && noMemoriesNote(debouncedFilters)}
+      ${isLoading && items.length === 0 ? loadingNote('memories') : moreButton(loadMore, isLoading)}`,
   })
 }
 
-const nothing = (filters: Filters): View =>
+const noMemoriesNote = (filters: Filters): View =>
   filters === unfiltered
     ? emptyNote('The vault is empty', 'What your product stores appears here.')
     : emptyNote('Nothing matches', 'Fewer filters show more.')
@@ -100,7 +100,7 @@ const filterFields = (filters: Filters, set: (changed: Partial<Filters>) => void
     onValue: search => set({ search }),
     maxlength: 512,
   }),
-  choiceField({
+  selectField({
     label: 'Tier',
     value: filters.tier,
     onValue: tier => set({ tier }),
@@ -111,7 +111,7 @@ const filterFields = (filters: Filters, set: (changed: Partial<Filters>) => void
       ['3', 'high-level'],
     ],
   }),
-  choiceField({
+  selectField({
     label: 'Importance',
     value: filters.importance,
     onValue: importance => set({ importance }),
@@ -119,7 +119,7 @@ const filterFields = (filters: Filters, set: (changed: Partial<Filters>) => void
   }),
   textField({ label: 'From', type: 'date', value: filters.from, onValue: from => set({ from }) }),
   textField({ label: 'To', type: 'date', value: filters.to, onValue: to => set({ to }) }),
-  choiceField({
+  selectField({
     label: 'Order',
     value: filters.sort,
     onValue: sort => set({ sort }),
@@ -131,7 +131,7 @@ const filterFields = (filters: Filters, set: (changed: Partial<Filters>) => void
   }),
 ]
 
-const queryOf = ({ tier, sort, from, to, importance, search }: Filters) => ({
+const toListQuery = ({ tier, sort, from, to, importance, search }: Filters) => ({
   ...(tier && { tier: Number(tier) as 1 | 2 | 3 }),
   ...(from && { from }),
   ...(to && { to }),
@@ -141,10 +141,12 @@ const queryOf = ({ tier, sort, from, to, importance, search }: Filters) => ({
   order: sort === 'oldest' ? ('oldest_first' as const) : ('newest_first' as const),
 })
 
-function byDay(items: readonly Shown[]): { day: string; memories: Shown[] }[] {
-  const days: { day: string; memories: Shown[] }[] = []
+function groupByDay(
+  items: readonly DisplayedMemory[],
+): { day: string; memories: DisplayedMemory[] }[] {
+  const days: { day: string; memories: DisplayedMemory[] }[] = []
   for (const memory of items) {
-    const day = dayOf(memory.at)
+    const day = formatDay(memory.at)
     if (days.at(-1)?.day === day) days.at(-1)!.memories.push(memory)
     else days.push({ day, memories: [memory] })
   }

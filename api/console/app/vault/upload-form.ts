@@ -1,35 +1,39 @@
 import { useRef, useState } from 'preact/hooks'
-import { useDoing } from '#api/console/app/asked.ts'
-import { Told } from '#api/console/app/call.ts'
+import { useAction } from '#api/console/app/use-query.ts'
+import { UserError } from '#api/console/app/api-call.ts'
 import { html, type View } from '#api/console/app/html.ts'
-import { choiceField, labelled, onSubmit, textField } from '#api/console/app/parts/fields.ts'
-import { faultNote } from '#api/console/app/parts/states.ts'
-import { say } from '#api/console/app/said.ts'
-import { deliver, type Delivery, type Kind } from '#api/console/app/vault/deliver.ts'
-import { bytesOf, count, counted } from '#api/console/app/words.ts'
+import { selectField, labelledControl, onSubmit, textField } from '#api/console/app/parts/fields.ts'
+import { faultNote } from '#api/console/app/parts/query-view.ts'
+import { showToast } from '#api/console/app/toasts.ts'
+import {
+  uploadInChunks,
+  type UploadProgress,
+  type UploadKind,
+} from '#api/console/app/vault/chunked-upload.ts'
+import { formatBytes, formatCount, pluralize } from '#api/console/app/format.ts'
 
 /** Sends a file, however long, and tells how far it is. */
 export function UploadForm(): View {
-  const [kind, setKind] = useState<Kind>('upload')
+  const [kind, setKind] = useState<UploadKind>('upload')
   const [session, setSession] = useState('')
   const [file, setFile] = useState<File>()
-  const [delivery, setDelivery] = useState<Delivery>()
+  const [delivery, setDelivery] = useState<UploadProgress>()
   const stop = useRef<AbortController>(undefined)
-  const doing = useDoing()
+  const doing = useAction()
   const send = async (): Promise<void> => {
-    if (!file) throw new Told('Choose a file first')
+    if (!file) throw new UserError('Choose a file first')
     const stopped = (stop.current = new AbortController())
-    const done = await deliver(file, {
+    const done = await uploadInChunks(file, {
       kind,
       session,
       onProgress: setDelivery,
-      stop: stopped.signal,
+      signal: stopped.signal,
     })
-    say(done.stopped ? 'The upload is stopped.' : 'The file is in the vault.')
+    showToast(done.isStopped ? 'The upload is stopped.' : 'The file is in the vault.')
   }
   return html`<form class="panel stack" onSubmit=${onSubmit(() => doing.run(send))}>
     <div class="filters">
-      ${choiceField({
+      ${selectField({
         label: 'Holds',
         value: kind,
         onValue: setKind,
@@ -49,7 +53,7 @@ export function UploadForm(): View {
         })
       }
     </div>
-    ${labelled(
+    ${labelledControl(
       'File',
       hints[kind],
       described =>
@@ -63,16 +67,16 @@ export function UploadForm(): View {
           }}
         />`,
     )}
-    ${faultNote(doing.fault)} ${delivery && file && deliveryView(delivery, file)}
+    ${faultNote(doing.fault)} ${delivery && file && progressView(delivery, file)}
     <div class="actions">
       ${
-        doing.busy &&
+        doing.isRunning &&
         html`<button type="button" class="button" onClick=${() => stop.current?.abort()}>
           Stop
         </button>`
       }
-      <button class="button button-main" disabled=${doing.busy}>
-        ${doing.busy ? 'Sending …' : 'Upload'}
+      <button class="button button-main" disabled=${doing.isRunning}>
+        ${doing.isRunning ? 'Sending …' : 'Upload'}
       </button>
     </div>
   </form>`
@@ -84,21 +88,23 @@ const hints = {
   import: 'As the export below writes it. What is there already is skipped.',
 }
 
-const deliveryView = (delivery: Delivery, file: File): View =>
+const progressView = (progress: UploadProgress, file: File): View =>
   html`<div class="stack">
     <div class="progress">
-      <progress max="1" value=${delivery.share} aria-label="Progress of the upload"></progress>
-      <span class="quiet">${Math.round(delivery.share * 100)} % of ${bytesOf(file.size)}</span>
+      <progress max="1" value=${progress.fraction} aria-label="Progress of the upload"></progress>
+      <span class="quiet"
+        >${Math.round(progress.fraction * 100)} % of ${formatBytes(file.size)}</span
+      >
     </div>
     <p role="status">
-      ${counted(delivery.lines, 'line')}: ${count(delivery.stored)} stored,${' '}
-      ${count(delivery.skipped)} already there, ${count(delivery.failed)} faulty
+      ${pluralize(progress.lines, 'line')}: ${formatCount(progress.stored)} stored,${' '}
+      ${formatCount(progress.skipped)} already there, ${formatCount(progress.failed)} faulty
     </p>
     ${
-      delivery.errors.length > 0 &&
+      progress.errors.length > 0 &&
       html`<ul class="fault">
-        ${delivery.errors.map(
-          ({ line, error }) => html`<li key=${line}>Line ${count(line)}: ${error}</li>`,
+        ${progress.errors.map(
+          ({ line, error }) => html`<li key=${line}>Line ${formatCount(line)}: ${error}</li>`,
         )}
       </ul>`
     }

@@ -1,23 +1,23 @@
 import { useState } from 'preact/hooks'
-import type { AnswerOf } from '#api/client/client.ts'
-import { useAsked } from '#api/console/app/asked.ts'
-import { call } from '#api/console/app/call.ts'
-import { html, part, type View } from '#api/console/app/html.ts'
+import type { EndpointResponse } from '#api/client/client.ts'
+import { useQuery } from '#api/console/app/use-query.ts'
+import { call } from '#api/console/app/api-call.ts'
+import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import { Chart } from '#api/console/app/parts/chart.ts'
-import { daysField, everyDay } from '#api/console/app/parts/days.ts'
+import { daysField, fillMissingDays } from '#api/console/app/parts/days.ts'
 import { figure, page, section } from '#api/console/app/parts/frame.ts'
-import { emptyNote, shown } from '#api/console/app/parts/states.ts'
+import { emptyNote, queryView } from '#api/console/app/parts/query-view.ts'
 import { table } from '#api/console/app/parts/table.ts'
-import { brief, count, shortDayOf } from '#api/console/app/words.ts'
+import { formatCompact, formatCount, formatShortDay } from '#api/console/app/format.ts'
 
-type Usage = AnswerOf<'GET /v1/account/usage'>
+type Usage = EndpointResponse<'GET /v1/account/usage'>
 
 const dayMs = 24 * 3600 * 1000
 
 /** What this key has used, day by day and model by model. */
 export function Usage(): View {
   const [days, setDays] = useState('30')
-  const usage = useAsked(
+  const usage = useQuery(
     signal => {
       const start = new Date(Date.now() - (Number(days) - 1) * dayMs).toISOString().slice(0, 10)
       return call('GET /v1/account/usage', { query: { start, by_day: true } }, signal)
@@ -26,32 +26,35 @@ export function Usage(): View {
   )
   return page({
     title: 'Usage',
-    words: 'Of this key. Days are UTC.',
+    description: 'Of this key. Days are UTC.',
     children: html`<div class="stack-wide">
       <div class="panel filters">${daysField(days, setDays)}</div>
-      ${shown(usage, 'usage', usageView)}
+      ${queryView(usage, 'usage', usageView)}
     </div>`,
   })
 }
 
 function usageView(usage: Usage): View {
   const models = Object.entries(usage.by_model)
-  const days = everyDay(usage.period, usage.by_day ?? [], ['requests', 'memory_tokens'])
+  const days = fillMissingDays(usage.period, usage.by_day ?? [], ['requests', 'memory_tokens'])
   return html`<div class="stack-wide">
     <dl class="figures">
-      ${figure('Requests', count(usage.total_requests))}
-      ${figure('Memory tokens', brief(usage.total_memory_tokens), 'stored and retrieved')}
-      ${figure('Model input', brief(usage.total_input_tokens), 'tokens')}
-      ${figure('Model output', brief(usage.total_output_tokens), 'tokens')}
+      ${figure('Requests', formatCount(usage.total_requests))}
+      ${figure('Memory tokens', formatCompact(usage.total_memory_tokens), 'stored and retrieved')}
+      ${figure('Model input', formatCompact(usage.total_input_tokens), 'tokens')}
+      ${figure('Model output', formatCompact(usage.total_output_tokens), 'tokens')}
     </dl>
     ${
       usage.total_requests === 0
         ? emptyNote('Nothing was used in this time', 'Requests with this key appear here.')
         : [
-            section('Requests a day', part(Chart, { days, of: 'requests', name: 'Requests' })),
+            section(
+              'Requests a day',
+              renderComponent(Chart, { days, of: 'requests', name: 'Requests' }),
+            ),
             section(
               'Memory tokens a day',
-              part(Chart, { days, of: 'memory_tokens', name: 'Memory tokens' }),
+              renderComponent(Chart, { days, of: 'memory_tokens', name: 'Memory tokens' }),
             ),
             models.length > 0 &&
               section(
@@ -65,9 +68,9 @@ function usageView(usage: Usage): View {
                 ${table(
                   ['Day', 'Requests', 'Memory tokens'],
                   (usage.by_day ?? []).map(({ day, requests, memory_tokens }) => [
-                    shortDayOf(day),
-                    count(requests),
-                    count(memory_tokens),
+                    formatShortDay(day),
+                    formatCount(requests),
+                    formatCount(memory_tokens),
                   ]),
                 )}
               </details>`,
@@ -79,6 +82,6 @@ function usageView(usage: Usage): View {
 
 const rowOfModel = ([model, used]: [string, { requests: number; input_tokens: number }]) => [
   model,
-  count(used.requests),
-  count(used.input_tokens),
+  formatCount(used.requests),
+  formatCount(used.input_tokens),
 ]

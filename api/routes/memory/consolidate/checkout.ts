@@ -1,31 +1,39 @@
 import type { Router } from '@koa/router'
 import { CheckoutBody } from '#api/contract/contract.ts'
-import { asksAnew, operationOf } from '#api/edge/idempotency.ts'
-import { presentBatch, presentNothing } from '#api/present/reflection.ts'
-import { bodyOf, callerOf, embeddingsOf, sessionOf } from '#api/edge/request.ts'
-import { requireBalance } from '#shared/billing/requirements.ts'
+import { isFirstAttempt, operationId } from '#api/edge/idempotency.ts'
+import { presentBatch, presentEmptyCheckout } from '#api/present/checkout.ts'
+import {
+  parseBody,
+  authenticateRequest,
+  embeddingModelForRequest,
+  resolveSession,
+} from '#api/edge/request.ts'
+import { requireBalance } from '#shared/billing/admission-checks.ts'
 import type { Backend } from '#shared/backend.ts'
-import { requireRetrieve, requireStore } from '#shared/access/caller.ts'
-import { checkOut, waitingElsewhere } from '#shared/vault/consolidate/checkout.ts'
+import { requireRetrievePermission, requireStorePermission } from '#shared/access/caller.ts'
+import { checkOut, findUnconsolidatedInOtherSpace } from '#shared/vault/consolidate/checkout.ts'
 
 /** Lends the oldest memories that no reflection covers; with none left it says so. */
 export function checkout(router: Router, backend: Backend): void {
   router.post('/v1/memory/consolidate/checkout', async ctx => {
-    const caller = await callerOf(ctx, backend)
-    requireRetrieve(caller)
-    requireStore(caller)
-    const body = await bodyOf(ctx, CheckoutBody)
-    if (asksAnew(ctx)) requireBalance(caller)
+    const caller = await authenticateRequest(ctx, backend)
+    requireRetrievePermission(caller)
+    requireStorePermission(caller)
+    const body = await parseBody(ctx, CheckoutBody)
+    if (isFirstAttempt(ctx)) requireBalance(caller)
 
-    const asked = { tier: body.tier, embeddings: embeddingsOf(ctx, body.embeddings) }
+    const criteria = { tier: body.tier, embeddings: embeddingModelForRequest(ctx, body.embeddings) }
     const batch = await checkOut(backend, caller, {
-      ...asked,
-      batch: operationOf(ctx),
+      ...criteria,
+      batch: operationId(ctx),
       maxTokens: body.max_tokens,
-      session: sessionOf(ctx, body.session_id),
+      session: resolveSession(ctx, body.session_id),
     })
     ctx.body = batch
       ? presentBatch(batch)
-      : presentNothing(body.tier, await waitingElsewhere(backend, caller, asked))
+      : presentEmptyCheckout(
+          body.tier,
+          await findUnconsolidatedInOtherSpace(backend, caller, criteria),
+        )
   })
 }

@@ -1,28 +1,28 @@
 import type { Router } from '@koa/router'
 import { CommitBody } from '#api/contract/contract.ts'
-import { operationOf } from '#api/edge/idempotency.ts'
+import { operationId } from '#api/edge/idempotency.ts'
 import { presentDebt } from '#api/present/debt.ts'
-import { bodyOf, callerOf } from '#api/edge/request.ts'
+import { parseBody, authenticateRequest } from '#api/edge/request.ts'
 import type { Backend } from '#shared/backend.ts'
-import { requireStore } from '#shared/access/caller.ts'
-import { findKey } from '#shared/access/keys.postgres.ts'
+import { requireStorePermission } from '#shared/access/caller.ts'
+import { findKey } from '#shared/access/memory-keys.postgres.ts'
 import { commitBatch } from '#shared/vault/consolidate/commit.ts'
-import { debtOf } from '#shared/vault/consolidate/debt.ts'
+import { reflectionDebt } from '#shared/vault/consolidate/debt.ts'
 
 /** Turns a lent batch into reflections; sent again it answers what was created the first time. */
 export function commit(router: Router, backend: Backend): void {
   router.post('/v1/memory/consolidate/commit', async ctx => {
-    const caller = await callerOf(ctx, backend)
-    requireStore(caller)
-    const { batch_id: batch, entries } = await bodyOf(ctx, CommitBody)
+    const caller = await authenticateRequest(ctx, backend)
+    requireStorePermission(caller)
+    const { batch_id: batch, entries } = await parseBody(ctx, CommitBody)
 
     const committed = await commitBatch(backend, caller, {
-      operation: operationOf(ctx),
+      operation: operationId(ctx),
       batch,
       entries,
     })
     // The debt has moved since the key was read.
-    const row = (await findKey(backend.postgres.query, caller.keyHash)) ?? caller.row
+    const row = (await findKey(backend.postgres.query, caller.keyHash)) ?? caller.keyRow
 
     ctx.body = {
       batch_id: batch,
@@ -31,7 +31,7 @@ export function commit(router: Router, backend: Backend): void {
       tier: committed.tier,
       created: committed.created,
       sources_consolidated: committed.sources,
-      reflection: presentDebt(debtOf(row)),
+      reflection: presentDebt(reflectionDebt(row)),
     }
   })
 }

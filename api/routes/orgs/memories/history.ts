@@ -1,13 +1,17 @@
 import type { Router } from '@koa/router'
-import { orgOf } from '#api/edge/admin.ts'
+import { requireAdminOrg } from '#api/edge/admin-auth.ts'
 import { RestoreMemoryBody } from '#api/contract/contract.ts'
-import { operationOf } from '#api/edge/idempotency.ts'
-import { bandsOf, presentRevision, presentShared } from '#api/present/shared-memory.ts'
-import { bodyOf } from '#api/edge/request.ts'
-import { requireAccountBalance } from '#shared/billing/requirements.ts'
+import { operationId } from '#api/edge/idempotency.ts'
+import {
+  sensitivityLookup,
+  presentRevision,
+  presentSharedMemory,
+} from '#api/present/shared-memory.ts'
+import { parseBody } from '#api/edge/request.ts'
+import { requireAccountBalance } from '#shared/billing/admission-checks.ts'
 import type { Backend } from '#shared/backend.ts'
-import { historyOf, restoreShared } from '#shared/org/history.ts'
-import { placeOf, sharedIdOf } from '#shared/org/parse-params.ts'
+import { readHistory, restoreSharedMemory } from '#shared/org/restore-shared-memory.ts'
+import { toOrgVault, parseSharedMemoryId } from '#shared/org/parse-params.ts'
 
 /** What a shared memory said before, and the way back to it. */
 export function memoryHistory(router: Router, backend: Backend): void {
@@ -15,9 +19,9 @@ export function memoryHistory(router: Router, backend: Backend): void {
   const { postgres } = backend
 
   router.get(`${path}/history`, async ctx => {
-    const { org } = await orgOf(ctx, backend)
-    const id = sharedIdOf(ctx.params.memId)
-    const revisions = await historyOf(backend, { org: org.id }, id)
+    const { org } = await requireAdminOrg(ctx, backend)
+    const id = parseSharedMemoryId(ctx.params.memId)
+    const revisions = await readHistory(backend, { org: org.id }, id)
     ctx.body = {
       org_id: org.id,
       mem_id: id,
@@ -27,12 +31,12 @@ export function memoryHistory(router: Router, backend: Backend): void {
   })
 
   router.post(`${path}/restore`, async ctx => {
-    const { admin, org } = await orgOf(ctx, backend)
-    const id = sharedIdOf(ctx.params.memId)
-    const { event_id: event } = await bodyOf(ctx, RestoreMemoryBody)
+    const { admin, org } = await requireAdminOrg(ctx, backend)
+    const id = parseSharedMemoryId(ctx.params.memId)
+    const { event_id: event } = await parseBody(ctx, RestoreMemoryBody)
     await requireAccountBalance(postgres.query, org.account)
-    const by = { operation: operationOf(ctx), actor: admin.email }
-    const memory = await restoreShared(backend, placeOf(org), { ...by, id, event })
-    ctx.body = presentShared(memory, await bandsOf(postgres.query, org.id))
+    const by = { operation: operationId(ctx), actor: admin.email }
+    const memory = await restoreSharedMemory(backend, toOrgVault(org), { ...by, id, event })
+    ctx.body = presentSharedMemory(memory, await sensitivityLookup(postgres.query, org.id))
   })
 }

@@ -113,7 +113,7 @@ begin
   return null;
 end $$;
 
--- Not reviewed and less sure than 0.6, and it was not so before: see shared/org/review.ts.
+-- Not reviewed and less sure than 0.6, and it was not so before: see shared/org/review-shared-memory.ts.
 create trigger review_waiting after update of state on shared_writes for each row
   when (new.state = 'done' and old.state = 'pending' and jsonb_typeof(new.after) = 'object'
         and new.after -> 'reviewed' = 'false' and (new.after ->> 'confidence')::float8 < 0.6

@@ -1,4 +1,4 @@
--- Memories that are over at some time: see shared/vault/delete/expire.ts.
+-- Memories that are over at some time: see shared/vault/delete/purge-expired.ts.
 alter table vaults
   -- Nothing that the vault holds is over before this; null where nothing ever is. It may be too early,
   -- never too late.

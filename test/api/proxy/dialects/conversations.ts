@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import type { Family } from '#api/proxy/dialects/dialect.ts'
+import type { ApiFormat } from '#api/proxy/dialects/dialect.ts'
 import { dropped, ordered, type Members, type Ordered } from '#test/api/proxy/json/written.ts'
 
 /** Turns of all kinds that clients send, as each family writes them. */
@@ -39,7 +39,7 @@ const openaiPart = fc.oneof(
   }),
 )
 
-const contents: Record<Family, Content> = {
+const contents: Record<ApiFormat, Content> = {
   openai: {
     user: fc.oneof(text, blocks(openaiPart)),
     model: fc.oneof(text, fc.constant(null), blocks(openaiPart)),
@@ -67,7 +67,7 @@ const contents: Record<Family, Content> = {
   },
 }
 
-const roles: Record<Family, Record<keyof Content, string>> = {
+const roles: Record<ApiFormat, Record<keyof Content, string>> = {
   openai: { user: 'user', model: 'assistant', tool: 'tool' },
   anthropic: { user: 'user', model: 'assistant', tool: 'user' },
   google: { user: 'user', model: 'model', tool: 'user' },
@@ -82,7 +82,7 @@ type Turn = {
   message: Ordered
 }
 
-function turn(family: Family, speaker: keyof Content): fc.Arbitrary<Turn> {
+function turn(family: ApiFormat, speaker: keyof Content): fc.Arbitrary<Turn> {
   const memory = fc.constantFrom(undefined, undefined, true, false)
   const place = fc.nat({ max: 3 })
   return fc.tuple(contents[family][speaker], memory, place).map(([content, memory, place]) => {
@@ -107,7 +107,7 @@ const switches: Members = [
 ]
 
 /** Everything around the conversation that a provider may be sent. */
-const around: Record<Family, Members> = {
+const around: Record<ApiFormat, Members> = {
   openai: [
     ['tools', [{ type: 'function', function: { name: 'f', parameters: { memory: true } } }]],
     ['stream', true],
@@ -131,7 +131,7 @@ const around: Record<Family, Members> = {
 export type Conversation = { turns: Turn[]; body: Ordered }
 
 /** Whole requests of a family: any turns in any order, switches anywhere. */
-export function conversation(family: Family): fc.Arbitrary<Conversation> {
+export function conversation(family: ApiFormat): fc.Arbitrary<Conversation> {
   const speaker = fc.constantFrom<keyof Content>('user', 'user', 'model', 'tool')
   const turns = fc.array(
     speaker.chain(one => turn(family, one)),

@@ -1,30 +1,30 @@
 import t from 'tap'
 import fc from 'fast-check'
-import type { Family } from '#api/proxy/dialects/dialect.ts'
+import type { ApiFormat } from '#api/proxy/dialects/dialect.ts'
 import { dialects } from '#api/proxy/dialects/index.ts'
 import { Refusal } from '#shared/core/errors.ts'
 
-const families: Family[] = ['openai', 'anthropic', 'google']
+const families: ApiFormat[] = ['openai', 'anthropic', 'google']
 
 /** Does everything that can be done with a request; only a refusal may come out of it. */
-function used(family: Family, body: Buffer): 'read' | 'refused' {
+function used(family: ApiFormat, body: Buffer): 'read' | 'refused' {
   try {
-    const request = dialects[family].read(body)
-    for (const { role, content } of [...request.turns, ...request.said]) {
+    const request = dialects[family].parseRequest(body)
+    for (const { role, content } of [...request.turns, ...request.newMessages]) {
       if (!`${role}${content as string}`.isWellFormed()) throw new Error('not well formed')
     }
-    const plain = request.write({})
-    const full = request.write({ context: 'BLOCK', model: 'm' })
+    const plain = request.serialize({})
+    const full = request.serialize({ context: 'BLOCK', model: 'm' })
     const parse = (bytes: Buffer): unknown => JSON.parse(new TextDecoder().decode(bytes))
     if (body.length < 1e6) {
       parse(plain)
       parse(full)
     }
-    if (full.includes('"BLOCK"') !== (request.turn !== undefined))
+    if (full.includes('"BLOCK"') !== (request.userTurn !== undefined))
       throw new Error('block and promise differ')
-    const again = dialects[family].read(plain)
+    const again = dialects[family].parseRequest(plain)
     if (Object.keys(again.switches).length > 0) throw new Error('a switch was left')
-    if (!again.write({}).equals(plain)) throw new Error('something was left to take out')
+    if (!again.serialize({}).equals(plain)) throw new Error('something was left to take out')
     return 'read'
   } catch (error) {
     if (error instanceof Refusal && error.reason === 'invalid') return 'refused'
@@ -57,9 +57,9 @@ t.test('bytes that are no UTF-8 go through as they came', async t => {
     Buffer.of(0xff, 0xc3, 0xed, 0xa0),
     Buffer.from(after),
   ])
-  const request = dialects.openai.read(body)
-  t.ok(request.write({}).equals(body))
-  t.match(request.said, [{ content: /^a\uFFFD+b$/ }])
+  const request = dialects.openai.parseRequest(body)
+  t.ok(request.serialize({}).equals(body))
+  t.match(request.newMessages, [{ content: /^a\uFFFD+b$/ }])
 })
 
 t.test('bodies made to be slow, deep or large are read or refused', async t => {
@@ -94,8 +94,10 @@ t.test('of an endless conversation the newest ten thousand messages are read', a
     role: 'user',
     content: `${index}`,
   }))
-  const { turns, said } = dialects.openai.read(Buffer.from(JSON.stringify({ messages })))
-  for (const read of [turns, said]) {
+  const { turns, newMessages } = dialects.openai.parseRequest(
+    Buffer.from(JSON.stringify({ messages })),
+  )
+  for (const read of [turns, newMessages]) {
     t.equal(read.length, 10_000)
     t.match(read[0], { content: '35000' })
     t.match(read.at(-1), { content: '44999' })

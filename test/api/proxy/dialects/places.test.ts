@@ -1,16 +1,16 @@
 import t from 'tap'
-import type { Family } from '#api/proxy/dialects/dialect.ts'
+import type { ApiFormat } from '#api/proxy/dialects/dialect.ts'
 import { dialects } from '#api/proxy/dialects/index.ts'
 
-const written = (family: Family, body: string): string =>
-  dialects[family].read(Buffer.from(body)).write({ context: 'BLOCK' }).toString()
+const written = (family: ApiFormat, body: string): string =>
+  dialects[family].parseRequest(Buffer.from(body)).serialize({ context: 'BLOCK' }).toString()
 
 const openaiBlock = '{"role":"user","content":"BLOCK"}'
 const anthropicBlock = '{"type":"text","text":"BLOCK"}'
 const googleBlock = '{"text":"BLOCK"}'
 
 /** Of each request: what the client sends, and what the provider gets. */
-const cases: Record<Family, [name: string, sent: string, got: string][]> = {
+const cases: Record<ApiFormat, [name: string, sent: string, got: string][]> = {
   openai: [
     [
       'a message of its own before the last user message',
@@ -159,13 +159,13 @@ const cases: Record<Family, [name: string, sent: string, got: string][]> = {
   ],
 }
 
-for (const [family, list] of Object.entries(cases) as [Family, [string, string, string][]][]) {
+for (const [family, list] of Object.entries(cases) as [ApiFormat, [string, string, string][]][]) {
   for (const [name, sent, got] of list) {
     t.test(`${family}: ${name}`, async t => {
       JSON.parse(got)
       t.equal(written(family, sent), got)
-      t.equal(dialects[family].read(Buffer.from(sent)).turn !== undefined, sent !== got)
-      t.equal(dialects[family].read(Buffer.from(sent)).write({}).toString(), sent)
+      t.equal(dialects[family].parseRequest(Buffer.from(sent)).userTurn !== undefined, sent !== got)
+      t.equal(dialects[family].parseRequest(Buffer.from(sent)).serialize({}).toString(), sent)
     })
   }
 }
@@ -173,18 +173,18 @@ for (const [family, list] of Object.entries(cases) as [Family, [string, string, 
 t.test('a block is escaped into its string', async t => {
   const context = '"\\\n\u0000\u2028 猫 \ud800'
   const body = dialects.openai
-    .read(Buffer.from('{"messages":[{"role":"user","content":"a"}]}'))
-    .write({ context })
+    .parseRequest(Buffer.from('{"messages":[{"role":"user","content":"a"}]}'))
+    .serialize({ context })
   const { messages } = JSON.parse(body.toString()) as { messages: { content: string }[] }
   t.equal(messages[0]?.content, context)
 })
 
 t.test('one request can be written several times, each for itself', async t => {
-  const request = dialects.openai.read(
+  const request = dialects.openai.parseRequest(
     Buffer.from('{"memory":false,"model":"a","messages":[{"role":"user"}]}'),
   )
   const plain = '{"model":"a","messages":[{"role":"user"}]}'
-  t.equal(request.write({ context: 'one', model: 'b' }).toString().includes('one'), true)
-  t.equal(request.write({}).toString(), plain)
-  t.equal(request.write({ model: 'b' }).toString(), plain.replace('"a"', '"b"'))
+  t.equal(request.serialize({ context: 'one', model: 'b' }).toString().includes('one'), true)
+  t.equal(request.serialize({}).toString(), plain)
+  t.equal(request.serialize({ model: 'b' }).toString(), plain.replace('"a"', '"b"'))
 })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { Family } from '#api/proxy/dialects/dialect.ts'
+import type { ApiFormat } from '#api/proxy/dialects/dialect.ts'
 import { dialects } from '#api/proxy/dialects/index.ts'
 
 /** What makes providers' prompt caches work: of a growing conversation the beginning stays the same. */
@@ -12,7 +12,7 @@ type Message = Record<string, unknown>
 const mark = { cache_control: { type: 'ephemeral' } }
 
 /** The request of each round, as a client sends it that keeps the whole conversation. */
-const growing: Record<Family, (round: number) => Body> = {
+const growing: Record<ApiFormat, (round: number) => Body> = {
   openai: round => ({
     model: 'gpt-4o',
     tools: [{ type: 'function', function: { name: 'weather', parameters: {} } }],
@@ -120,16 +120,16 @@ const unmarked = (part: Message): Message =>
 
 const context = (round: number): string => `<memory_context>\nof round ${round}\n</memory_context>`
 
-const blockStart: Record<Family, string> = {
+const blockStart: Record<ApiFormat, string> = {
   openai: '{"role":"user","content":"<memory_context>',
   anthropic: '{"type":"text","text":"<memory_context>',
   google: '{"text":"<memory_context>',
 }
 
-const sent = (family: Family, round: number): string =>
+const sent = (family: ApiFormat, round: number): string =>
   dialects[family]
-    .read(Buffer.from(JSON.stringify(growing[family](round))))
-    .write({ context: context(round) })
+    .parseRequest(Buffer.from(JSON.stringify(growing[family](round))))
+    .serialize({ context: context(round) })
     .toString()
 
 for (const family of ['openai', 'google'] as const) {
@@ -194,8 +194,8 @@ function read(cache: Set<string>, parts: ReturnType<typeof entries>): number {
 
 const written = (body: Body, context?: string, place?: number): string =>
   dialects.anthropic
-    .read(Buffer.from(JSON.stringify(body)))
-    .write({ ...(context !== undefined && { context }), ...(place !== undefined && { place }) })
+    .parseRequest(Buffer.from(JSON.stringify(body)))
+    .serialize({ ...(context !== undefined && { context }), ...(place !== undefined && { place }) })
     .toString()
 
 for (const [marking, what] of Object.entries(markings) as [Marking, string][]) {
@@ -220,7 +220,8 @@ for (const [marking, what] of Object.entries(markings) as [Marking, string][]) {
       role,
       content: contentOf(message).map(unmarked),
     }))
-    const place = dialects.anthropic.read(Buffer.from(JSON.stringify(body))).turn!.place
+    const place = dialects.anthropic.parseRequest(Buffer.from(JSON.stringify(body))).userTurn!
+      .blockIndex
     read(cache, entries(written(body, context(5))))
     for (let step = 1; step <= 6; step++) {
       const result = { type: 'tool_result', tool_use_id: 'a', content: `${step}` }

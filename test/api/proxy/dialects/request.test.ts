@@ -1,15 +1,15 @@
 import t from 'tap'
 import fc from 'fast-check'
-import type { Family } from '#api/proxy/dialects/dialect.ts'
+import type { ApiFormat } from '#api/proxy/dialects/dialect.ts'
 import { dialects } from '#api/proxy/dialects/index.ts'
 import { conversation } from '#test/api/proxy/dialects/conversations.ts'
-import { textOf, turnsOf } from '#shared/domain/turn-content.ts'
-import { wellFormedText } from '#shared/core/sanitize-text.ts'
+import { extractText, parseTurns } from '#shared/domain/message-content.ts'
+import { sanitizeText } from '#shared/core/sanitize-text.ts'
 import { chance, written } from '#test/api/proxy/json/written.ts'
 
 const context = '<memory_context>\n[2 days ago] "Ada" is a cat\\ 猫\n</memory_context>'
 
-const blocks: Record<Family, string> = {
+const blocks: Record<ApiFormat, string> = {
   openai: JSON.stringify({ role: 'user', content: context }),
   anthropic: JSON.stringify({ type: 'text', text: context }),
   google: JSON.stringify({ text: context }),
@@ -20,14 +20,14 @@ const listed = (content: unknown): unknown =>
   typeof content === 'object' && content !== null && !Array.isArray(content) ? [content] : content
 
 /** A string or an object at the beginning, as the only one in a list that was made for the block. */
-const alone: Record<Family, RegExp> = {
+const alone: Record<ApiFormat, RegExp> = {
   openai: /^$/,
   anthropic: /^\{"type":"text","text":("(?:[^"\\]|\\.)*")\}\]/,
   google: /^(\{(?:[^{}"]|"(?:[^"\\]|\\.)*")*\})\]/,
 }
 
 /** What the bytes may have been before the block was put in: into a list, or with a list made for it. */
-function withoutBlock(family: Family, bytes: string): string[] {
+function withoutBlock(family: ApiFormat, bytes: string): string[] {
   const first = `${blocks[family]},`
   const block = bytes.includes(first) ? first : `,${blocks[family]}`
   const at = bytes.indexOf(block)
@@ -44,8 +44,8 @@ for (const family of ['openai', 'anthropic', 'google'] as const) {
   t.test(`${family}: without a block the bytes are the client's, less the switches`, async t => {
     const holds = fc.property(conversation(family), chance, ({ body }, random) => {
       const { text, without } = written(body, random)
-      const request = dialect.read(Buffer.from(text))
-      t.equal(request.write({}).toString(), without)
+      const request = dialect.parseRequest(Buffer.from(text))
+      t.equal(request.serialize({}).toString(), without)
     })
     fc.assert(holds, { numRuns: 300 })
   })
@@ -54,10 +54,10 @@ for (const family of ['openai', 'anthropic', 'google'] as const) {
     const holds = fc.property(conversation(family), chance, ({ body, turns }, random) => {
       const { text, without } = written(body, random)
       const input = Buffer.from(text)
-      const request = dialect.read(input)
+      const request = dialect.parseRequest(input)
       const users = turns.some(({ speaker }) => speaker === 'user')
-      t.equal(request.turn !== undefined, users)
-      const output = request.write({ context }).toString()
+      t.equal(request.userTurn !== undefined, users)
+      const output = request.serialize({ context }).toString()
       if (users) t.ok(withoutBlock(family, output).includes(without))
       else t.equal(output, without)
       t.equal(input.toString(), text)
@@ -71,7 +71,7 @@ for (const family of ['openai', 'anthropic', 'google'] as const) {
       const last = turns.findLastIndex(({ speaker }) => speaker === 'user')
       if (last < 0) return
       const { text, without } = written(body, random)
-      const output = dialect.read(Buffer.from(text)).write({ context }).toString()
+      const output = dialect.parseRequest(Buffer.from(text)).serialize({ context }).toString()
       const list = family === 'google' ? 'contents' : 'messages'
       const sent = (JSON.parse(output) as Record<string, unknown[]>)[list]!
       const given = (JSON.parse(without) as Record<string, unknown[]>)[list]!
@@ -83,26 +83,26 @@ for (const family of ['openai', 'anthropic', 'google'] as const) {
 
   t.test(`${family}: what is said are the turns of the user since the model's`, async t => {
     const holds = fc.property(conversation(family), chance, ({ body, turns }, random) => {
-      const { said } = dialect.read(Buffer.from(written(body, random).text))
+      const { newMessages } = dialect.parseRequest(Buffer.from(written(body, random).text))
       let end = turns.length
       while (turns[end - 1]?.speaker === 'model') end--
       const begin = turns.slice(0, end).findLastIndex(({ speaker }) => speaker === 'model') + 1
       const since = turns.slice(begin, end)
       const expected = since
         .filter(({ speaker, memory }) => speaker === 'user' && memory !== false)
-        .flatMap(({ content }) => turnsOf([{ role: 'user', content: listed(content) }]))
+        .flatMap(({ content }) => parseTurns([{ role: 'user', content: listed(content) }]))
         .map(({ text }) => ({ role: 'user', content: text }))
-      t.strictSame(said, since.at(-1)?.speaker === 'user' ? expected : [])
+      t.strictSame(newMessages, since.at(-1)?.speaker === 'user' ? expected : [])
     })
     fc.assert(holds, { numRuns: 200 })
   })
 
   t.test(`${family}: the turns are all there, in order, as memory reads them`, async t => {
     const holds = fc.property(conversation(family), chance, ({ body, turns }, random) => {
-      const read = dialect.read(Buffer.from(written(body, random).text)).turns
+      const read = dialect.parseRequest(Buffer.from(written(body, random).text)).turns
       const expected = turns.map(({ role, content, memory }) => ({
         role,
-        content: wellFormedText(textOf(listed(content))),
+        content: sanitizeText(extractText(listed(content))),
         ...(memory !== undefined && { memory }),
       }))
       t.strictSame(
@@ -116,8 +116,8 @@ for (const family of ['openai', 'anthropic', 'google'] as const) {
   t.test(`${family}: the model is renamed where it stands`, async t => {
     const holds = fc.property(conversation(family), chance, ({ body }, random) => {
       const text = written(body, random).without
-      const request = dialect.read(Buffer.from(text))
-      const output = request.write({ model: 'gpt-4o' }).toString()
+      const request = dialect.parseRequest(Buffer.from(text))
+      const output = request.serialize({ model: 'gpt-4o' }).toString()
       if (family === 'google') {
         t.equal(request.model, undefined)
         t.equal(output, text)

@@ -1,19 +1,19 @@
 import t from 'tap'
-import type { Family } from '#api/proxy/dialects/dialect.ts'
+import type { ApiFormat } from '#api/proxy/dialects/dialect.ts'
 import { dialects } from '#api/proxy/dialects/index.ts'
-import { contextBlock } from '#shared/domain/context-block.ts'
-import type { Message } from '#shared/domain/turn-content.ts'
+import { renderContextBlock } from '#shared/domain/context-block.ts'
+import type { Message } from '#shared/domain/message-content.ts'
 
-const read = (family: Family, body: object) =>
-  dialects[family].read(Buffer.from(JSON.stringify(body)))
+const read = (family: ApiFormat, body: object) =>
+  dialects[family].parseRequest(Buffer.from(JSON.stringify(body)))
 
-const said = (family: Family, messages: unknown): Message[] =>
-  read(family, { messages, contents: messages }).said
+const said = (family: ApiFormat, messages: unknown): Message[] =>
+  read(family, { messages, contents: messages }).newMessages
 
 const user = (content: unknown, more: object = {}) => ({ role: 'user', content, ...more })
 const model = (content: unknown, more: object = {}) => ({ role: 'assistant', content, ...more })
 const tool = { role: 'tool', tool_call_id: 'c', content: 'secret result' }
-const block = contextBlock(
+const block = renderContextBlock(
   [{ id: 'a', tier: 1, role: 'user', text: 'my cat is called Ada', at: 0, tokens: 6 }],
   1_000,
 )!
@@ -115,9 +115,9 @@ t.test('the turns hold the system prompt, wherever a family keeps it', async t =
 
 t.test('what is read can be stored: no NUL, no lone surrogates', async t => {
   const body = String.raw`{"messages":[{"role":"user","content":"a\u0000b\ud800c","name":"\udc00"}]}`
-  const request = dialects.openai.read(Buffer.from(body))
-  t.strictSame(request.said, [{ role: 'user', content: 'a\uFFFDb\uFFFDc', name: '\uFFFD' }])
-  t.equal(request.write({}).toString(), body)
+  const request = dialects.openai.parseRequest(Buffer.from(body))
+  t.strictSame(request.newMessages, [{ role: 'user', content: 'a\uFFFDb\uFFFDc', name: '\uFFFD' }])
+  t.equal(request.serialize({}).toString(), body)
 })
 
 t.test('model and stream are told where the body names them', async t => {
@@ -127,14 +127,17 @@ t.test('model and stream are told where the body names them', async t => {
   for (const model of [null, 7, ['m'], { a: 'm' }]) {
     t.equal(read('openai', { model }).model, undefined)
     const body = Buffer.from(JSON.stringify({ model }))
-    t.equal(dialects.openai.read(body).write({ model: 'x' }).toString(), body.toString())
+    t.equal(
+      dialects.openai.parseRequest(body).serialize({ model: 'x' }).toString(),
+      body.toString(),
+    )
   }
-  const twice = dialects.openai.read(
+  const twice = dialects.openai.parseRequest(
     Buffer.from('{"model":"a","stream":true,"model":"b","stream":0}'),
   )
   t.match(twice, { model: 'b', stream: false })
   t.equal(
-    twice.write({ model: 'c' }).toString(),
+    twice.serialize({ model: 'c' }).toString(),
     '{"model":"a","stream":true,"model":"c","stream":0}',
   )
 })

@@ -1,18 +1,18 @@
 import t from 'tap'
-import type { Family, UserTurn } from '#api/proxy/dialects/dialect.ts'
+import type { ApiFormat, UserTurn } from '#api/proxy/dialects/dialect.ts'
 import { dialects } from '#api/proxy/dialects/index.ts'
 
-const turnOf = (family: Family, body: unknown): UserTurn | undefined =>
-  dialects[family].read(Buffer.from(JSON.stringify(body))).turn
+const turnOf = (family: ApiFormat, body: unknown): UserTurn | undefined =>
+  dialects[family].parseRequest(Buffer.from(JSON.stringify(body))).userTurn
 
-const print = (family: Family, body: unknown): string | undefined =>
-  turnOf(family, body)?.print.toString('hex')
+const print = (family: ApiFormat, body: unknown): string | undefined =>
+  turnOf(family, body)?.fingerprint.toString('hex')
 
 const mark = { cache_control: { type: 'ephemeral' } }
 const text = (words: string, more: object = {}) => ({ type: 'text', text: words, ...more })
 
 /** After a question: what makes a call one that goes on with it, and what does not. */
-const goingOn: Record<Family, [after: unknown[], goesOn: boolean][]> = {
+const goingOn: Record<ApiFormat, [after: unknown[], goesOn: boolean][]> = {
   openai: [
     [[], false],
     [
@@ -52,18 +52,18 @@ const goingOn: Record<Family, [after: unknown[], goesOn: boolean][]> = {
   ],
 }
 
-const asking = (family: Family, after: unknown[]): unknown =>
+const asking = (family: ApiFormat, after: unknown[]): unknown =>
   family === 'google'
     ? { contents: [{ role: 'user', parts: [{ text: 'Why?' }] }, ...after] }
     : { messages: [{ role: 'user', content: 'Why?' }, ...after] }
 
-for (const family of Object.keys(goingOn) as Family[]) {
+for (const family of Object.keys(goingOn) as ApiFormat[]) {
   t.test(`${family}: a call goes on with a turn when it brings what tools have found`, async t => {
     const first = print(family, asking(family, []))
     for (const [after, goesOn] of goingOn[family]) {
       const turn = turnOf(family, asking(family, after))!
-      t.equal(turn.goesOn, goesOn, JSON.stringify(after))
-      t.equal(turn.print.toString('hex'), first, 'and it is the same turn')
+      t.equal(turn.isToolContinuation, goesOn, JSON.stringify(after))
+      t.equal(turn.fingerprint.toString('hex'), first, 'and it is the same turn')
     }
   })
 }
@@ -125,22 +125,24 @@ t.test('a block stays in its place when the marks move on', async t => {
     messages: [{ role: 'user', content: [text('One', first), text('Two', second)] }],
   })
   const read = (first: object, second: object) =>
-    dialects.anthropic.read(Buffer.from(JSON.stringify(body(first, second))))
+    dialects.anthropic.parseRequest(Buffer.from(JSON.stringify(body(first, second))))
   const places = (context: string, place: number | undefined, ...marks: [object, object]) => {
-    const written = read(...marks).write({ context, ...(place !== undefined && { place }) })
+    const written = read(...marks).serialize({ context, ...(place !== undefined && { place }) })
     const { messages } = JSON.parse(written.toString()) as ReturnType<typeof body>
     return messages[0]!.content.map(({ text }) => text)
   }
-  t.equal(read({}, {}).turn?.place, 0)
-  t.equal(read({}, mark).turn?.place, 2)
-  t.equal(read(mark, {}).turn?.place, 1)
-  t.equal(read(mark, mark).turn?.place, 2)
+  t.equal(read({}, {}).userTurn?.blockIndex, 0)
+  t.equal(read({}, mark).userTurn?.blockIndex, 2)
+  t.equal(read(mark, {}).userTurn?.blockIndex, 1)
+  t.equal(read(mark, mark).userTurn?.blockIndex, 2)
   t.same(places('B', undefined, mark, {}), ['One', 'B', 'Two'])
   t.same(places('B', 0, mark, {}), ['B', 'One', 'Two'])
   t.same(places('B', 1, {}, mark), ['One', 'B', 'Two'])
   t.same(places('B', 2, mark, {}), ['One', 'Two', 'B'])
   t.same(places('B', 9, {}, mark), ['One', 'Two', 'B'])
-  const plain = dialects.anthropic.read(Buffer.from('{"messages":[{"role":"user","content":"a"}]}'))
-  t.match(plain.write({ context: 'B', place: 0 }).toString(), /"B"[^]*"a"/)
-  t.match(plain.write({ context: 'B', place: 1 }).toString(), /"a"[^]*"B"/)
+  const plain = dialects.anthropic.parseRequest(
+    Buffer.from('{"messages":[{"role":"user","content":"a"}]}'),
+  )
+  t.match(plain.serialize({ context: 'B', place: 0 }).toString(), /"B"[^]*"a"/)
+  t.match(plain.serialize({ context: 'B', place: 1 }).toString(), /"a"[^]*"B"/)
 })

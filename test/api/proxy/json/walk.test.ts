@@ -1,8 +1,15 @@
 import t from 'tap'
 import fc from 'fast-check'
-import { checkJson } from '#api/proxy/json/check.ts'
-import { eachKept, spliced, type Cuts } from '#api/proxy/json/splice.ts'
-import { eachElement, eachMember, kindAt, namesOf, parsed, valueEnd } from '#api/proxy/json/walk.ts'
+import { validateJson } from '#api/proxy/json/validate.ts'
+import { forEachRetainedMember, applySplices, type Removals } from '#api/proxy/json/splice.ts'
+import {
+  forEachElement,
+  forEachMember,
+  kindAt,
+  createNameMatcher,
+  parseValue,
+  valueEnd,
+} from '#api/proxy/json/walk.ts'
 import { chance, written } from '#test/api/proxy/json/written.ts'
 
 /** Built up by walking alone, so that every place a visitor is shown must be right. */
@@ -10,7 +17,7 @@ function walked(bytes: Buffer, at: number): { value: unknown; end: number } {
   const kind = kindAt(bytes, at)
   if (kind === 'array') {
     const value: unknown[] = []
-    const end = eachElement(bytes, at, element => {
+    const end = forEachElement(bytes, at, element => {
       const inner = walked(bytes, element)
       value.push(inner.value)
       return inner.end
@@ -19,21 +26,21 @@ function walked(bytes: Buffer, at: number): { value: unknown; end: number } {
   }
   if (kind === 'object') {
     const value: [unknown, unknown][] = []
-    const end = eachMember(bytes, at, (name, nameEnd, member) => {
+    const end = forEachMember(bytes, at, (name, nameEnd, member) => {
       const inner = walked(bytes, member)
-      value.push([parsed(bytes, name, nameEnd), inner.value])
+      value.push([parseValue(bytes, name, nameEnd), inner.value])
       return inner.end
     })
     return { value: Object.fromEntries(value as [string, unknown][]), end }
   }
   const end = valueEnd(bytes, at)
-  return { value: parsed(bytes, at, end), end }
+  return { value: parseValue(bytes, at, end), end }
 }
 
 t.test('walking finds what parsing finds, and where it ends', async t => {
   const holds = fc.property(fc.jsonValue({ maxDepth: 5 }), chance, (value, random) => {
     const bytes = Buffer.from(` ${written(value, random).text}\n`)
-    const start = checkJson(bytes)
+    const start = validateJson(bytes)
     const { value: found, end } = walked(bytes, start)
     t.strictSame(found, JSON.parse(bytes.toString()))
     t.equal(valueEnd(bytes, start), end)
@@ -48,14 +55,14 @@ t.test('a string ends at its own quote, near or far, behind any run of backslash
       const text = 'x'.repeat(length) + '\\'.repeat(slashes)
       for (const inside of [text, `${text}"`, `${text}"${text}`]) {
         const bytes = Buffer.from(`[${JSON.stringify(inside)},"next"]`)
-        t.equal(parsed(bytes, 1, valueEnd(bytes, 1)), inside)
+        t.equal(parseValue(bytes, 1, valueEnd(bytes, 1)), inside)
       }
     }
   }
 })
 
 t.test('a name is known however it is escaped, and no other is taken for it', async t => {
-  const names = namesOf(['memory', 'model', '__proto__'])
+  const names = createNameMatcher(['memory', 'model', '__proto__'])
   const known = (text: string): string | undefined => {
     const bytes = Buffer.from(text)
     return names(bytes, 0, bytes.length)
@@ -72,7 +79,7 @@ t.test('a name is known however it is escaped, and no other is taken for it', as
 })
 
 t.test('a dropped member takes one comma with it, and nothing else', async t => {
-  const drop = namesOf(['x'])
+  const drop = createNameMatcher(['x'])
   const cases = {
     '{"x":1}': '{}',
     '{ "x":1 }': '{  }',
@@ -85,15 +92,15 @@ t.test('a dropped member takes one comma with it, and nothing else', async t => 
   }
   for (const [text, expected] of Object.entries(cases)) {
     const bytes = Buffer.from(text)
-    const cuts: Cuts = []
-    const end = eachKept(
+    const cuts: Removals = []
+    const end = forEachRetainedMember(
       bytes,
       0,
       cuts,
       (name, nameEnd) => drop(bytes, name, nameEnd) !== undefined,
       (_, __, value) => valueEnd(bytes, value),
     )
-    t.equal(spliced(bytes, cuts, []).toString(), expected)
+    t.equal(applySplices(bytes, cuts, []).toString(), expected)
     t.equal(end, bytes.length)
   }
 })
@@ -105,7 +112,7 @@ t.test('cuts and inserts are made at their places, in any order and side by side
     { at: 0, text: '<' },
     { at: 4, text: 'ü' },
   ]
-  t.equal(spliced(bytes, [1, 3, 4, 6], inserts).toString(), '<03ü678nine')
-  t.equal(spliced(bytes, [], [{ at: 10, text: '>' }]).toString(), '0123456789>')
-  t.equal(spliced(bytes, [], []), bytes)
+  t.equal(applySplices(bytes, [1, 3, 4, 6], inserts).toString(), '<03ü678nine')
+  t.equal(applySplices(bytes, [], [{ at: 10, text: '>' }]).toString(), '0123456789>')
+  t.equal(applySplices(bytes, [], []), bytes)
 })

@@ -1,22 +1,25 @@
 import t from 'tap'
 import { operatorEmail } from '#shared/access/operator.ts'
 import { buildAdmin } from '#test/support/admin.ts'
-import { clientOf, testApi } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
+import { createTestClient, startTestApi } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
 
-const backend = await testBackend(t)
-const { base } = await testApi(t, backend)
+const backend = await createTestBackend(t)
+const { base } = await startTestApi(t, backend)
 const path = '/v1/account/admin-keys'
 const rosa = await buildAdmin(backend)
-const admin = clientOf(base, rosa.key)
-const operator = clientOf(base, (await buildAdmin(backend, operatorEmail(backend.config))).key)
+const admin = createTestClient(base, rosa.key)
+const operator = createTestClient(
+  base,
+  (await buildAdmin(backend, operatorEmail(backend.config))).key,
+)
 
 t.test('201: an admin issues a further credential, which works and is listed masked', async t => {
   const { status, body } = await admin.post(path, { expires_in_days: 7 })
   t.equal(status, 201)
   t.match(body, { key: /^mk_admin_/, email: rosa.email, issued_by: rosa.email, revoked_at: null })
   t.ok(Math.abs(Date.parse(body.expires_at) - Date.now() - 7 * 86_400_000) < 60_000)
-  const other = clientOf(base, body.key)
+  const other = createTestClient(base, body.key)
   t.equal((await other.get('/v1/orgs')).status, 200)
   const { body: listed } = await other.get(path)
   t.equal(listed.admin_keys.length, 2)
@@ -29,7 +32,7 @@ t.test('200: revoked, it stops working on the next request', async t => {
     status: 200,
     body: { deleted: true, id: body.id },
   })
-  t.equal((await clientOf(base, body.key).get('/v1/orgs')).status, 401)
+  t.equal((await createTestClient(base, body.key).get('/v1/orgs')).status, 401)
   t.equal((await admin.send('DELETE', `${path}/${body.id}`)).status, 200, 'and stays so')
 })
 
@@ -44,25 +47,25 @@ t.test('403: for another email, unless it is the operator who asks', async t => 
   t.match(await admin.post(path, { email }), { status: 403, body: { hint: /email/ } })
   const { body } = await operator.post(path, { email })
   t.equal(body.email, 'ben@example.com')
-  t.match((await clientOf(base, body.key).post('/v1/orgs', { name: 'Ben' })).body, {
+  t.match((await createTestClient(base, body.key).post('/v1/orgs', { name: 'Ben' })).body, {
     owner_email: 'ben@example.com',
   })
   t.ok((await operator.get(path)).body.admin_keys.length > 3, 'the operator sees all')
 })
 
 t.test('404: a credential of another admin is not there', async t => {
-  const other = clientOf(base, (await buildAdmin(backend)).key)
+  const other = createTestClient(base, (await buildAdmin(backend)).key)
   const { body } = await other.post(path)
   const foreign = await admin.send('DELETE', `${path}/${body.id}`)
   const unknown = await admin.send('DELETE', `${path}/${crypto.randomUUID()}`)
   t.equal(foreign.status, 404)
   t.same(foreign.body, unknown.body)
   t.equal((await admin.send('DELETE', `${path}/nonsense`)).status, 404)
-  t.equal((await clientOf(base, body.key).get('/v1/orgs')).status, 200)
+  t.equal((await createTestClient(base, body.key).get('/v1/orgs')).status, 200)
 })
 
 t.test('401: Memory Keys issue no admin credentials', async t => {
-  const memory = clientOf(base, rosa.memoryKey)
+  const memory = createTestClient(base, rosa.memoryKey)
   t.equal((await memory.post(path)).status, 401)
   t.equal((await memory.get(path)).status, 401)
   t.equal((await memory.send('DELETE', `${path}/${crypto.randomUUID()}`)).status, 401)

@@ -2,22 +2,22 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { receiptKeys, verifiedReceipt } from '#shared/accounts/receipt.ts'
-import { finishAccountErasure } from '#shared/accounts/erase.ts'
-import { purgeErasedAccounts } from '#shared/accounts/receipts.postgres.ts'
-import { buildKey, clientOf, testApi, workOn } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { buildTeam, share } from '#test/support/team.ts'
-import { until } from '#test/support/until.ts'
-import { callerOf } from '#test/support/vault.ts'
+import { receiptKeys, verifyReceipt } from '#shared/accounts/erasure-receipt.ts'
+import { finishAccountErasure } from '#shared/accounts/erase-account.ts'
+import { purgeErasedAccounts } from '#shared/accounts/account-erasures.postgres.ts'
+import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
+import { resolveCaller } from '#test/support/insert-memories.ts'
 
 t.setTimeout(60_000)
 
-const backend = await testBackend(t)
-const { base } = await testApi(t, backend)
-await workOn(backend)
+const backend = await createTestBackend(t)
+const { base } = await startTestApi(t, backend)
+await startJobWorkers(backend)
 const { query } = backend.postgres
-const anonymous = clientOf(base)
+const anonymous = createTestClient(base)
 const path = '/v1/account/erase'
 
 /** Lets the look for empty vaults come now. */
@@ -27,7 +27,7 @@ const hurry = () =>
   )
 
 async function receiptOf(id: string) {
-  await until(
+  await waitUntil(
     'the account is erased',
     async () => {
       await hurry()
@@ -60,11 +60,11 @@ t.test('an account with everything: gone from both stores, with a receipt', asyn
   const email = 'Rosa@Example.com'.toLowerCase()
   const team = await buildTeam(backend, email)
   const key = await buildKey(backend, email)
-  const client = clientOf(base, key)
-  const admin = clientOf(base, team.adminKey)
-  const memberKey = await team.member('ada@example.com', [])
-  const member = clientOf(base, memberKey)
-  const stranger = clientOf(base, await buildKey(backend))
+  const client = createTestClient(base, key)
+  const admin = createTestClient(base, team.adminKey)
+  const memberKey = await team.addMember('ada@example.com', [])
+  const member = createTestClient(base, memberKey)
+  const stranger = createTestClient(base, await buildKey(backend))
 
   const said = (content: string) => ({
     messages: [{ role: 'user', content }],
@@ -80,7 +80,7 @@ t.test('an account with everything: gone from both stores, with a receipt', asyn
   await client.post('/v1/memory/transfer', { destination_key: second.body.key })
   await client.post('/v1/memory/search', { query: 'cat', limit: 1 }, once)
   await member.post('/v1/memory/ingest?wait=true', said('the safe opens with 1234'))
-  await share(backend, team, [{ text: 'the launch is in May' }])
+  await seedTeamMemories(backend, team, [{ text: 'the launch is in May' }])
   await client.send('PUT', '/v1/account/provider-keys/openai', {
     body: { key: 'sk-0123456789abcd' },
   })
@@ -102,14 +102,14 @@ t.test('an account with everything: gone from both stores, with a receipt', asyn
 
   const asked = await client.post(path, { email: 'ROSA@example.com' })
   t.match(asked, { status: 202, body: { status: 'erasing', receipt: null, finished_at: null } })
-  for (const dead of [client, member, clientOf(base, second.body.key)]) {
+  for (const dead of [client, member, createTestClient(base, second.body.key)]) {
     t.equal((await dead.get('/v1/memory/stats')).status, 401)
   }
   t.equal((await admin.get('/v1/orgs')).status, 401)
 
   const answer = await receiptOf(asked.body.receipt_id)
   const { keys } = (await anonymous.get('/v1/receipts/key')).body
-  const receipt = verifiedReceipt(answer.receipt, keys)!
+  const receipt = verifyReceipt(answer.receipt, keys)!
   t.match(receipt, {
     id: asked.body.receipt_id,
     account: team.account,
@@ -144,7 +144,11 @@ t.test('an account with everything: gone from both stores, with a receipt', asyn
   t.same((await stranger.get('/v1/memory/stats')).body.memories, 1, 'others keep theirs')
 
   const again = await buildKey(backend, email)
-  t.equal((await clientOf(base, again).get('/v1/memory/stats')).body.memories, 0, 'a new beginning')
+  t.equal(
+    (await createTestClient(base, again).get('/v1/memory/stats')).body.memories,
+    0,
+    'a new beginning',
+  )
 
   await query(`delete from erasures where vault = any($1)`, [ids])
   t.equal(await purgeErasedAccounts(query), 1)
@@ -175,17 +179,17 @@ t.test('an account with everything: gone from both stores, with a receipt', asyn
   const forged = Buffer.from(JSON.stringify({ ...receipt, account: 'mine' })).toString('base64url')
   writeFileSync(file, [head, forged, signature].join('.'))
   t.match(run(), { status: 1, stderr: /not genuine/ })
-  t.equal(verifiedReceipt([head, body, signature].join('.'), []), undefined)
+  t.equal(verifyReceipt([head, body, signature].join('.'), []), undefined)
   writeFileSync(file, '{"receipt": null}')
   t.equal(run().status, 2)
 })
 
 t.test('an account is not erased before its vaults are empty', async t => {
   const key = await buildKey(backend, 'slow@example.com')
-  const { scope } = await callerOf(backend, key)
-  const asked = await clientOf(base, key).post(path, { email: 'slow@example.com' })
+  const { scope } = await resolveCaller(backend, key)
+  const asked = await createTestClient(base, key).post(path, { email: 'slow@example.com' })
   const operation = asked.body.receipt_id as string
-  await until('the vault is cleared', async () => {
+  await waitUntil('the vault is cleared', async () => {
     const { rows } = await query(
       `select 1 from operations where vault = $1 and state in ('accepted', 'running')`,
       [scope.vault],
@@ -205,20 +209,23 @@ t.test(
   '403, 404: whoever does not speak for the account, and receipts there are none of',
   async t => {
     const team = await buildTeam(backend)
-    const member = clientOf(base, await team.member('eve@example.com'))
+    const member = createTestClient(base, await team.addMember('eve@example.com'))
     t.equal((await member.post(path, { email: team.email })).status, 403)
     const key = await buildKey(backend)
-    t.equal((await clientOf(base, `${key}:write`).post(path, { email: 'a@b.example' })).status, 403)
+    t.equal(
+      (await createTestClient(base, `${key}:write`).post(path, { email: 'a@b.example' })).status,
+      403,
+    )
     t.equal((await anonymous.post(path, { email: team.email })).status, 401)
     t.equal((await anonymous.get(`/v1/receipts/${crypto.randomUUID()}`)).status, 404)
-    const admin = clientOf(base, team.adminKey)
+    const admin = createTestClient(base, team.adminKey)
     t.equal((await admin.post(path, { email: team.email })).status, 202, 'the admin of the email')
     t.equal((await admin.get('/v1/orgs')).status, 401)
   },
 )
 
 t.test('two requests at once erase once', async t => {
-  const client = clientOf(base, await buildKey(backend, 'twice@example.com'))
+  const client = createTestClient(base, await buildKey(backend, 'twice@example.com'))
   const answers = await Promise.all(
     Array.from({ length: 4 }, () => client.post(path, { email: 'twice@example.com' })),
   )

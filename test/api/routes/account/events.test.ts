@@ -1,24 +1,30 @@
 import t from 'tap'
-import { checkEvents } from '#shared/audit/account-event-chain.ts'
+import { verifyAccountEvents } from '#shared/audit/account-event-chain.ts'
 import { maskKey } from '#shared/access/key.ts'
 import { buildAdmin, buildOrg } from '#test/support/admin.ts'
-import { buildKey, clientOf, testApi, workOn, type Client } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { until } from '#test/support/until.ts'
+import {
+  buildKey,
+  createTestClient,
+  startTestApi,
+  startJobWorkers,
+  type TestClient,
+} from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
 
-const backend = await testBackend(t)
-const { base } = await testApi(t, backend)
-await workOn(backend)
+const backend = await createTestBackend(t)
+const { base } = await startTestApi(t, backend)
+await startJobWorkers(backend)
 const { query } = backend.postgres
 const path = '/v1/account/events'
 
 type Event = { position: number; action: string; subject: string; actor: string }
 
-const eventsOf = async (client: Client, asked = ''): Promise<Event[]> =>
+const eventsOf = async (client: TestClient, asked = ''): Promise<Event[]> =>
   (await client.get(path + asked)).body.items
 
 /** What happens while something is done, oldest first. */
-async function noted(client: Client, does: () => Promise<unknown>) {
+async function noted(client: TestClient, does: () => Promise<unknown>) {
   const [last] = await eventsOf(client, '?limit=1')
   await does()
   const events = await eventsOf(client)
@@ -34,8 +40,8 @@ async function newOwner() {
     email,
     memoryKey,
     adminKey: key,
-    admin: clientOf(base, key),
-    client: clientOf(base, memoryKey),
+    admin: createTestClient(base, key),
+    client: createTestClient(base, memoryKey),
     by: maskKey(memoryKey),
   }
 }
@@ -67,7 +73,7 @@ t.test('200: keys that come, go and follow another', async t => {
     }),
     [['key.minted', maskKey(key), by]],
   )
-  const second = clientOf(base, key)
+  const second = createTestClient(base, key)
   let third = ''
   t.same(
     await noted(client, async () => {
@@ -116,7 +122,7 @@ t.test('200: credentials, provider keys, policies and webhooks', async t => {
 
 t.test('200: organizations, the keys of their members, and who took something along', async t => {
   const { admin, key: adminKey, org, path: orgPath, orgKey, email } = await buildOrg(backend, base)
-  const client = clientOf(base, await buildKey(backend, email))
+  const client = createTestClient(base, await buildKey(backend, email))
   const first = (await eventsOf(client)).toReversed().slice(2, 4)
   t.match(first, [
     { action: 'organization.created', subject: org, actor: email },
@@ -129,7 +135,7 @@ t.test('200: organizations, the keys of their members, and who took something al
     const user = (await admin.get(`${orgPath}/users`)).body.users[0].user_id
     standard = (await admin.post(`${orgPath}/users/${user}/memory-key`)).body.key
     await admin.send('PUT', `${orgPath}/policy`, { body: { redaction: { mode: 'block' } } })
-    const ben = clientOf(base, member)
+    const ben = createTestClient(base, member)
     await ben.send('DELETE', '/v1/memory')
     t.equal((await ben.get(path)).status, 403)
     await admin.get(`${orgPath}/export`)
@@ -210,21 +216,21 @@ t.test('400, 401, 403: what is wrong with the question, and who may not ask', as
   const { next_cursor: cursor } = (await client.get(`${path}?limit=1`)).body
   t.equal((await client.get(`${path}?limit=1&action=key.minted&cursor=${cursor}`)).status, 400)
   t.equal((await other.get(`${path}?limit=1&cursor=${cursor}`)).status, 400)
-  t.equal((await clientOf(base).get(path)).status, 401)
-  t.equal((await clientOf(base, `${memoryKey}:read`).get(path)).status, 403)
+  t.equal((await createTestClient(base).get(path)).status, 401)
+  t.equal((await createTestClient(base, `${memoryKey}:read`).get(path)).status, 403)
 })
 
 t.test('what is done at once makes one chain, and no row of it can be changed', async t => {
   const { client, email } = await newOwner()
   await Promise.all(Array.from({ length: 20 }, (_, n) => client.post('/v1/keys', { name: `${n}` })))
   const account = await accountOf(email)
-  t.match(await checkEvents(query, account), { position: 22, broken: null })
+  t.match(await verifyAccountEvents(query, account), { position: 22, broken: null })
   await t.rejects(
     query('update account_events set actor = $2 where account = $1', [account, 'somebody else']),
     /only ever added/,
   )
   await query('delete from account_events where account = $1 and position = 5', [account])
-  t.match(await checkEvents(query, account), { broken: { position: 5, fault: 'missing' } })
+  t.match(await verifyAccountEvents(query, account), { broken: { position: 5, fault: 'missing' } })
 })
 
 t.test('they go when the account is erased', async t => {
@@ -234,10 +240,11 @@ t.test('they go when the account is erased', async t => {
   await query(
     `update pgboss.job set start_after = now() where name = 'account-erase' and state < 'active'`,
   )
-  await until(
+  await waitUntil(
     'it is erased',
     async () =>
-      (await clientOf(base).get(`/v1/receipts/${body.receipt_id}`)).body.status === 'erased',
+      (await createTestClient(base).get(`/v1/receipts/${body.receipt_id}`)).body.status ===
+      'erased',
     40_000,
   )
   const { rows } = await query(

@@ -1,11 +1,11 @@
 import t from 'tap'
 import { buildAdmin, buildOrg } from '#test/support/admin.ts'
-import { buildKey, clientOf, testApi, workOn } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
+import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
 
-const backend = await testBackend(t)
-const { base } = await testApi(t, backend)
-await workOn(backend)
+const backend = await createTestBackend(t)
+const { base } = await startTestApi(t, backend)
+await startJobWorkers(backend)
 const path = '/v1/account/export'
 
 type Line = { type: string; [field: string]: unknown }
@@ -13,8 +13,8 @@ type Line = { type: string; [field: string]: unknown }
 t.test('200: everything of an account, and nothing of anybody else', async t => {
   const { admin, email, org, path: orgPath } = await buildOrg(backend, base)
   const key = await buildKey(backend, email)
-  const client = clientOf(base, key)
-  const stranger = clientOf(base, await buildKey(backend))
+  const client = createTestClient(base, key)
+  const stranger = createTestClient(base, await buildKey(backend))
   const said = (content: string, session_id?: string) => ({
     messages: [{ role: 'user', content }],
     ...(session_id && { session_id }),
@@ -32,7 +32,7 @@ t.test('200: everything of an account, and nothing of anybody else', async t => 
   const { body: member } = await admin.post(`${orgPath}/keys`, {
     team_member_id: 'ben@example.com',
   })
-  const ben = clientOf(base, member.memory_key)
+  const ben = createTestClient(base, member.memory_key)
   await ben.post('/v1/memory/ingest?wait=true', said('what Ben says to himself'))
   const shared = Array.from({ length: 3 }, (_, n) => ({ text: `we share ${n}`, tags: ['finance'] }))
   await admin.post(`${orgPath}/memories`, { items: shared })
@@ -93,6 +93,6 @@ t.test('200: everything of an account, and nothing of anybody else', async t => 
 
 t.test('401, 403: whoever does not speak for the account', async t => {
   const { memoryKey } = await buildAdmin(backend)
-  t.equal((await clientOf(base).get(path)).status, 401)
-  t.equal((await clientOf(base, `${memoryKey}:read`).get(path)).status, 403)
+  t.equal((await createTestClient(base).get(path)).status, 401)
+  t.equal((await createTestClient(base, `${memoryKey}:read`).get(path)).status, 403)
 })

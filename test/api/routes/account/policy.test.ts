@@ -1,19 +1,25 @@
 import t from 'tap'
-import { buildKey, clientOf, testApi, workOn, type Client } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
+import {
+  buildKey,
+  createTestClient,
+  startTestApi,
+  startJobWorkers,
+  type TestClient,
+} from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
 import { checkOut, commit } from '#test/support/consolidation.ts'
 import { storeProviderKey } from '#shared/access/provider-key.ts'
 import { buildTeam } from '#test/support/team.ts'
-import { teamModel } from '#test/support/team-model.ts'
-import { until } from '#test/support/until.ts'
-import { documentsOf } from '#test/support/vault.ts'
+import { startTeamModel } from '#test/support/team-model.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
+import { readDocuments } from '#test/support/insert-memories.ts'
 
 t.setTimeout(60_000)
 
-const model = await teamModel(t)
-const backend = await testBackend(t, { env: model.env })
-const { base } = await testApi(t, backend)
-await workOn(backend)
+const model = await startTeamModel(t)
+const backend = await createTestBackend(t, { env: model.env })
+const { base } = await startTestApi(t, backend)
+await startJobWorkers(backend)
 const { query } = backend.postgres
 
 // In two parts, so that nobody's scanner takes this file for a leak.
@@ -21,14 +27,14 @@ const secret = ['ghp_', 'aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xYzAbC'].join('')
 const iban = 'DE89 3704 0044 0532 0130 00'
 const path = '/v1/account/policy'
 
-const decide = (client: Client, redaction: object) =>
+const decide = (client: TestClient, redaction: object) =>
   client.send('PUT', path, { body: { redaction } })
 
 async function user(redaction: object) {
   const key = await buildKey(backend)
-  const client = clientOf(base, key)
+  const client = createTestClient(base, key)
   t.equal((await decide(client, redaction)).status, 200)
-  const texts = async () => (await documentsOf(backend, key)).map(({ text }) => text)
+  const texts = async () => (await readDocuments(backend, key)).map(({ text }) => text)
   return { key, client, texts }
 }
 
@@ -38,7 +44,7 @@ const said = (...texts: string[]) => ({
 
 const lines = (...rows: object[]): string => rows.map(row => JSON.stringify(row)).join('\n')
 
-const send = (client: Client, route: string, body: string) =>
+const send = (client: TestClient, route: string, body: string) =>
   client.send('POST', route, { body, headers: { 'content-type': 'application/x-ndjson' } })
 
 /** As it comes: what a provider says is not for our contract to judge. */
@@ -55,7 +61,7 @@ const ask = (key: string, content: string) =>
 
 t.test('200: nothing is looked for until the account decides', async t => {
   const key = await buildKey(backend)
-  const client = clientOf(base, key)
+  const client = createTestClient(base, key)
   t.same((await client.get(path)).body, {
     redaction: { mode: 'off', kinds: ['secret', 'card', 'iban', 'national-id'] },
     decided_by: 'default',
@@ -70,7 +76,7 @@ t.test('200: nothing is looked for until the account decides', async t => {
   })
   await client.post('/v1/memory/ingest?wait=true', said(`token ${secret} of a@b.example`))
   t.same(
-    (await documentsOf(backend, key)).map(({ text }) => text),
+    (await readDocuments(backend, key)).map(({ text }) => text),
     [`token ${secret}`, `token ${secret} of [redacted:email]`],
     'only what is decided, and only from then on',
   )
@@ -91,7 +97,7 @@ t.test('400: unknown modes and kinds, none at all, one twice', async t => {
 
 t.test('403: a narrowed key does not decide', async t => {
   const { key } = await user({ mode: 'off' })
-  const narrowed = clientOf(base, `${key}:read`)
+  const narrowed = createTestClient(base, `${key}:read`)
   t.equal((await narrowed.get(path)).status, 403)
   t.equal((await decide(narrowed, { mode: 'off' })).status, 403)
 })
@@ -108,9 +114,9 @@ t.test('redact: nothing private is stored, whichever way it comes', async t => {
     ],
   })
   t.same(await texts(), [`one: ${clean}`, `two: ${clean}`])
-  t.equal((await documentsOf(backend, key))[1]!.speaker, '[redacted:iban]')
+  t.equal((await readDocuments(backend, key))[1]!.speaker, '[redacted:iban]')
 
-  const [first] = await documentsOf(backend, key)
+  const [first] = await readDocuments(backend, key)
   const edit = { memory_id: first!._id, text: `three: ${words}` }
   t.equal((await client.post('/v1/memory/edit', edit)).status, 200)
   const upload = await send(
@@ -127,11 +133,11 @@ t.test('redact: nothing private is stored, whichever way it comes', async t => {
   const entries = [{ text: `six: ${words}`, importance: 5 }]
   t.equal((await commit(client, lent.body.batch_id, entries)).status, 200)
 
-  model.say('chat', `eight: ${words}`)
+  model.scriptAnswers('chat', `eight: ${words}`)
   const chat = await ask(key, `seven: ${words}`)
   t.match(await chat.text(), secret, 'what the model says passes unchanged')
   t.match(JSON.stringify(model.calls.at(-1)!.body), secret, 'and what it is asked')
-  await until('the call is stored', async () => (await texts()).length === 7)
+  await waitUntil('the call is stored', async () => (await texts()).length === 7)
   const stored = (await texts()).toSorted()
   t.same(
     stored,
@@ -157,7 +163,7 @@ t.test('redact: a vector of other words is not kept with the new ones', async t 
   const rows = (await client.get('/v1/memory/export?vectors=true')).body
   const other = { ...rows[0], id: crypto.randomUUID(), content: `my account is ${iban}` }
   await send(client, '/v1/memory/import', lines({ ...other, vector: rows[1].vector }))
-  const documents = await documentsOf(backend, key)
+  const documents = await readDocuments(backend, key)
   const vectors = (await client.get('/v1/memory/export?vectors=true')).body
   t.equal(documents.at(-1)!.text.includes('DE89'), false)
   const imported = vectors.find(({ id }: { id: string }) => id === other.id)
@@ -175,7 +181,7 @@ t.test('400: block names the kind and the place, never the words', async t => {
 
   const refused = await client.post('/v1/memory/ingest', said('harmless', words))
   t.match(refused, { status: 400, body: { error: 'messages[1] holds a secret (secret)' } })
-  const [first] = await documentsOf(backend, key)
+  const [first] = await readDocuments(backend, key)
   const edited = await client.post('/v1/memory/edit', { memory_id: first!._id, text: words })
   t.match(edited, { status: 400, body: { error: 'text holds a secret (secret)' } })
   const both = `${words}, ${iban}`
@@ -209,21 +215,21 @@ t.test('400: block names the kind and the place, never the words', async t => {
 
 t.test('200: block lets a model call through and remembers what it may', async t => {
   const { key, texts } = await user({ mode: 'block' })
-  model.say('chat', 'I will not repeat it.', `you mean ${secret}?`)
+  model.scriptAnswers('chat', 'I will not repeat it.', `you mean ${secret}?`)
   t.equal((await ask(key, `take ${secret}`)).status, 200)
   t.equal((await ask(key, 'what was it?')).status, 200)
-  await until('both are stored', async () => (await texts()).length === 2)
+  await waitUntil('both are stored', async () => (await texts()).length === 2)
   t.same((await texts()).toSorted(), ['I will not repeat it.', 'what was it?'])
 })
 
 t.test('an organization decides for its members and for what they share', async t => {
   const team = await buildTeam(backend)
-  const admin = clientOf(base, team.adminKey)
+  const admin = createTestClient(base, team.adminKey)
   const orgPath = `/v1/orgs/${team.org}/policy`
   const memories = `/v1/orgs/${team.org}/memories`
   await storeProviderKey({ query, seal: backend.seal }, team.account, 'openai', 'sk-0123456789abc')
-  const key = await team.member('ada@example.com')
-  const member = clientOf(base, key)
+  const key = await team.addMember('ada@example.com')
+  const member = createTestClient(base, key)
   const texts = async (vault: string) =>
     (await backend.mongo.memories.find({ vault }).sort({ _id: 1 }).toArray()).map(m => m.text)
 
@@ -261,9 +267,9 @@ t.test('an organization decides for its members and for what they share', async 
   })
   t.equal(patched.body.text, 'pay to [redacted:iban]')
   await member.post('/v1/memory/ingest?wait=true', said(`Fact: rent: to ${iban}`))
-  await until('the fact is shared', async () => (await texts(team.vault)).length === 2, 20_000)
+  await waitUntil('the fact is shared', async () => (await texts(team.vault)).length === 2, 20_000)
   t.same(await texts(team.vault), ['pay to [redacted:iban]', 'rent: to [redacted:iban]'])
-  for (const { material } of model.calls) t.notMatch(JSON.stringify(material), 'DE89')
+  for (const { userPrompt } of model.calls) t.notMatch(JSON.stringify(userPrompt), 'DE89')
 
   await admin.send('PUT', orgPath, { body: { redaction: { mode: 'off' } } })
   const open = await admin.post(memories, { text: `or to ${iban}` })
@@ -274,9 +280,9 @@ t.test('an organization decides for its members and for what they share', async 
 
 t.test('what the extractor makes of blocked words is not shared', async t => {
   const team = await buildTeam(backend)
-  const admin = clientOf(base, team.adminKey)
+  const admin = createTestClient(base, team.adminKey)
   await storeProviderKey({ query, seal: backend.seal }, team.account, 'openai', 'sk-0123456789abc')
-  const member = clientOf(base, await team.member('bob@example.com'))
+  const member = createTestClient(base, await team.addMember('bob@example.com'))
   await admin.send('PUT', `/v1/orgs/${team.org}/policy`, {
     body: { redaction: { mode: 'block' } },
   })
@@ -284,16 +290,16 @@ t.test('what the extractor makes of blocked words is not shared', async t => {
     { turn: 0, text: `the account is ${iban}`, note: false, confidence: 0.9 },
     { turn: 0, text: 'the rent is paid monthly', note: false, confidence: 0.9 },
   ]
-  model.say('extract', JSON.stringify({ facts }))
+  model.scriptAnswers('extract', JSON.stringify({ facts }))
   await member.post('/v1/memory/ingest?wait=true', said('about the rent'))
   const shared = () => backend.mongo.memories.find({ vault: team.vault }).toArray()
-  await until('the fact is shared', async () => (await shared()).length > 0, 20_000)
+  await waitUntil('the fact is shared', async () => (await shared()).length > 0, 20_000)
   t.match(await shared(), [{ text: 'the rent is paid monthly' }])
 })
 
 t.test('404: the policy of an organization of somebody else', async t => {
   const team = await buildTeam(backend)
-  const stranger = clientOf(base, (await buildTeam(backend)).adminKey)
+  const stranger = createTestClient(base, (await buildTeam(backend)).adminKey)
   t.equal((await stranger.get(`/v1/orgs/${team.org}/policy`)).status, 404)
   const body = { redaction: { mode: 'off' } }
   t.equal((await stranger.send('PUT', `/v1/orgs/${team.org}/policy`, { body })).status, 404)

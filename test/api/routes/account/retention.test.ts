@@ -1,56 +1,62 @@
 import t from 'tap'
-import { retentionStep } from '#shared/vault/delete/retention.ts'
+import { runRetentionStep } from '#shared/vault/delete/retention.ts'
 import { memoryIdOf } from '#shared/core/ids.ts'
-import { storePromised } from '#shared/vault/ingest/store-accepted.ts'
+import { storeAccepted } from '#shared/vault/ingest/store-accepted.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'
-import { buildKey, clientOf, testApi, workOn, type Client } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
+import {
+  buildKey,
+  createTestClient,
+  startTestApi,
+  startJobWorkers,
+  type TestClient,
+} from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
 import { checkOut, commit } from '#test/support/consolidation.ts'
-import { plant, scopeOf } from '#test/support/stored.ts'
+import { insertStoredMemories, readVaultScope } from '#test/support/stored-memories.ts'
 import { buildTeam } from '#test/support/team.ts'
-import { until } from '#test/support/until.ts'
-import { callerOf, documentsOf } from '#test/support/vault.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
+import { resolveCaller, readDocuments } from '#test/support/insert-memories.ts'
 import type { IngestJob } from '#shared/domain/job-payloads.ts'
 
 // They mostly wait.
 t.jobs = 3
 const besides = { buffered: true }
 
-const backend = await testBackend(t)
-const { base } = await testApi(t, backend)
-await workOn(backend)
+const backend = await createTestBackend(t)
+const { base } = await startTestApi(t, backend)
+await startJobWorkers(backend)
 
 const path = '/v1/account/policy'
 const dayMs = 24 * 3600 * 1000
 const hourMs = 3600 * 1000
 
-type User = Client & { key: string; vault: string }
+type User = TestClient & { key: string; vault: string }
 
 async function fresh(): Promise<User> {
   const key = await buildKey(backend)
-  return { ...clientOf(base, key), key, vault: (await scopeOf(backend, key)).vault }
+  return { ...createTestClient(base, key), key, vault: (await readVaultScope(backend, key)).vault }
 }
 
-const decide = (client: Client, retention_days: unknown) =>
+const decide = (client: TestClient, retention_days: unknown) =>
   client.send('PUT', path, { body: { retention_days } })
 
 /** Decides, and waits for what is there to follow. @returns the outcome. */
-async function decided(client: Client, days: number | null) {
+async function decided(client: TestClient, days: number | null) {
   const { status, body } = await decide(client, days)
   if (status !== 200) throw new Error(`the policy answered ${status}`)
   const operation = async () => (await client.get(`/v1/operations/${body.operation_id}`)).body
-  await until('what is there follows', async () => (await operation()).state === 'done', 20_000)
+  await waitUntil('what is there follows', async () => (await operation()).state === 'done', 20_000)
   return (await operation()).outcome.body
 }
 
-const tell = (client: Client, content: string, expires_at?: string, headers = {}) =>
+const tell = (client: TestClient, content: string, expires_at?: string, headers = {}) =>
   client.post(
     '/v1/memory/ingest?wait=true',
     { messages: [{ role: 'user', content }], ...(expires_at && { expires_at }) },
     headers,
   )
 
-const listed = async (client: Client) =>
+const listed = async (client: TestClient) =>
   (await client.get('/v1/memory/list')).body.items as { text: string; expires_at?: string }[]
 
 /** Whether a moment is where a retention of so many days from about now leads to. */
@@ -93,7 +99,7 @@ t.test('400: a retention that is none; 403: not with a narrowed key', besides, a
   for (const days of [0, 36_501, -1, 1.5, '30', true, [30]]) {
     t.equal((await decide(mine, days)).status, 400, JSON.stringify(days))
   }
-  const narrow = clientOf(base, `${mine.key}:write`)
+  const narrow = createTestClient(base, `${mine.key}:write`)
   t.equal((await decide(narrow, 1)).status, 403)
   t.match((await mine.get(path)).body, { retention_days: null })
 })
@@ -111,7 +117,7 @@ t.test('200: what is stored from now on ends by it, by every way in', besides, a
   })
   const { body: batch } = await checkOut(mine)
   await commit(mine, batch.batch_id, [{ text: 'what they said', importance: 3 }])
-  const documents = await documentsOf(backend, mine.key)
+  const documents = await readDocuments(backend, mine.key)
   t.equal(documents.length, 4)
   for (const { text, expires_at } of documents) {
     t.ok(isKept(expires_at?.toISOString(), 30), `${text}: ${expires_at?.toISOString()}`)
@@ -138,9 +144,9 @@ t.test('200: what is stored from now on ends by it, by every way in', besides, a
 
 t.test('200: what is there follows; lifted, what was asked for holds again', besides, async t => {
   const mine = await fresh()
-  await plant(
+  await insertStoredMemories(
     backend,
-    await scopeOf(backend, mine.key),
+    await readVaultScope(backend, mine.key),
     Array.from({ length: 2_300 }, (_, n) => ({
       text: `note ${n}`,
       at: n,
@@ -152,13 +158,13 @@ t.test('200: what is there follows; lifted, what was asked for holds again', bes
   await tell(mine, 'asked', asked)
   t.match(await decided(mine, 10), { retention_days: 10, memories: 2_301, changed: 2_301 })
   const ends = new Set(
-    (await documentsOf(backend, mine.key)).map(row => row.expires_at?.toISOString()),
+    (await readDocuments(backend, mine.key)).map(row => row.expires_at?.toISOString()),
   )
   for (const end of ends) t.ok(isKept(end, 10), `${end}`)
   t.match(await decided(mine, 20), { changed: 2_301 })
   t.ok(isKept((await listed(mine))[0]?.expires_at, 20))
   t.match(await decided(mine, null), { retention_days: null, memories: 2_301, changed: 2_301 })
-  const left = (await documentsOf(backend, mine.key)).filter(row => row.expires_at !== undefined)
+  const left = (await readDocuments(backend, mine.key)).filter(row => row.expires_at !== undefined)
   t.match(left, [{ text: 'asked', expires_at: new Date(asked) }])
   t.equal(left.length, 1)
   const { state } = (await mine.get('/v1/operations?kind=retention&limit=1')).body.items[0]
@@ -177,7 +183,7 @@ t.test('200: what was stored longer ago is gone at once', besides, async t => {
   t.equal((await found()).length, 3)
   await decided(mine, 7)
   t.same(await found(), ['fresh news'])
-  t.match((await callerOf(backend, mine.key)).row, { rawUnits: 1 })
+  t.match((await resolveCaller(backend, mine.key)).keyRow, { rawUnits: 1 })
   t.match((await mine.get('/v1/operations?kind=expire')).body.items, [
     { outcome: { body: { expired: 2 } } },
   ])
@@ -185,13 +191,13 @@ t.test('200: what was stored longer ago is gone at once', besides, async t => {
 
 t.test('200: it holds for the vaults of members, and not for what they share', besides, async t => {
   const team = await buildTeam(backend)
-  const admin = clientOf(base, team.adminKey)
-  const member = clientOf(base, await team.member('ann@example.com'))
+  const admin = createTestClient(base, team.adminKey)
+  const member = createTestClient(base, await team.addMember('ann@example.com'))
   await tell(member, 'said in private')
   const shared = await admin.post(`/v1/orgs/${team.org}/memories`, { text: 'said to all' })
   t.equal(shared.status, 201)
   t.equal((await decide(admin, 3)).status, 200)
-  await until('it follows', async () => isKept((await listed(member))[0]?.expires_at, 3))
+  await waitUntil('it follows', async () => isKept((await listed(member))[0]?.expires_at, 3))
   const { body } = await member.post('/v1/memory/search', { query: 'said', limit: 5 })
   const ends = new Map(
     body.memories.map((row: { content: string; expires_at?: string }) => [
@@ -204,16 +210,16 @@ t.test('200: it holds for the vaults of members, and not for what they share', b
 })
 
 t.test('what was accepted before and stored after is in line, too', besides, async t => {
-  const idle = await testBackend(t)
-  const { base: there } = await testApi(t, idle)
+  const idle = await createTestBackend(t)
+  const { base: there } = await startTestApi(t, idle)
   const key = await buildKey(idle)
-  const mine = clientOf(there, key)
+  const mine = createTestClient(there, key)
   const messages = [{ role: 'user', content: 'on its way' }]
   await mine.post('/v1/memory/ingest', { messages })
   const { body } = await decide(mine, 5)
   // The page of nothing, and the end.
   for (const step of [0, 1]) {
-    await retentionStep(idle, { operation: body.operation_id, step }, false)
+    await runRetentionStep(idle, { operation: body.operation_id, step }, false)
   }
   t.equal((await mine.get(`/v1/operations/${body.operation_id}`)).body.state, 'done')
   const { rows } = await idle.postgres.query<{ data: IngestJob }>(
@@ -227,26 +233,26 @@ t.test('what was accepted before and stored after is in line, too', besides, asy
         : idle.postgres.query(text, values, name)) as Query,
   }
   const job = rows[0]!.data
-  const killed = storePromised({ ...idle, postgres: dying }, [job], { again: false })
+  const killed = storeAccepted({ ...idle, postgres: dying }, [job], { again: false })
   await t.rejects(killed, { message: 'killed' })
-  await storePromised(idle, [job], { again: true })
+  await storeAccepted(idle, [job], { again: true })
   t.ok(isKept((await listed(mine))[0]?.expires_at, 5))
-  t.match((await callerOf(idle, key)).row, { rawUnits: 1 })
+  t.match((await resolveCaller(idle, key)).keyRow, { rawUnits: 1 })
 })
 
 t.test(
   'a step that runs twice counts once; a new decision ends the one before',
   besides,
   async t => {
-    const idle = await testBackend(t)
-    const { base: there } = await testApi(t, idle)
+    const idle = await createTestBackend(t)
+    const { base: there } = await startTestApi(t, idle)
     const key = await buildKey(idle)
-    const mine = clientOf(there, key)
+    const mine = createTestClient(there, key)
     const rows = Array.from({ length: 1_500 }, (_, n) => ({ text: `note ${n}`, at: n }))
-    await plant(idle, await scopeOf(idle, key), rows, { vectors: false })
+    await insertStoredMemories(idle, await readVaultScope(idle, key), rows, { vectors: false })
     const first = (await decide(mine, 5)).body.operation_id as string
     const step = (operation: string, n: number, again = false) =>
-      retentionStep(idle, { operation, step: n }, again)
+      runRetentionStep(idle, { operation, step: n }, again)
     await step(first, 0)
     await Promise.all([step(first, 0, true), step(first, 1), step(first, 1)])
     const progress = async (id: string) => (await mine.get(`/v1/operations/${id}`)).body.progress

@@ -1,28 +1,34 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { Webhook } from 'standardwebhooks'
-import { hashOfKey } from '#shared/access/key.ts'
-import { revokeKey } from '#shared/access/keys.postgres.ts'
-import { reviewThreshold } from '#shared/org/review.ts'
+import { hashKey } from '#shared/access/key.ts'
+import { revokeKey } from '#shared/access/memory-keys.postgres.ts'
+import { reviewThreshold } from '#shared/org/review-shared-memory.ts'
 import { thresholdImportance, thresholdTokens } from '#shared/vault/consolidate/debt.ts'
-import { deliverDue, watchOutbox } from '#shared/webhooks/deliver.ts'
-import { createSender } from '#shared/webhooks/send.ts'
-import { buildKey, clientOf, testApi, workOn, type Client } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { envOf, startWorker } from '#test/support/processes.ts'
-import { buildTeam, share } from '#test/support/team.ts'
-import { until } from '#test/support/until.ts'
-import { callerOf } from '#test/support/vault.ts'
-import { webhookReceiver, type Receiver } from '#test/support/webhook-receiver.ts'
+import { deliverDue, startWebhookDelivery } from '#shared/webhooks/deliver.ts'
+import { createWebhookSender } from '#shared/webhooks/send.ts'
+import {
+  buildKey,
+  createTestClient,
+  startTestApi,
+  startJobWorkers,
+  type TestClient,
+} from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { processEnvironment, startWorker } from '#test/support/processes.ts'
+import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
+import { resolveCaller } from '#test/support/insert-memories.ts'
+import { startWebhookReceiver, type WebhookReceiver } from '#test/support/webhook-receiver.ts'
 
 t.setTimeout(60_000)
 
-const backend = await testBackend(t, { env: { WEBHOOK_LOOPBACK: 'on' } })
-const { base } = await testApi(t, backend)
-await workOn(backend)
+const backend = await createTestBackend(t, { env: { WEBHOOK_LOOPBACK: 'on' } })
+const { base } = await startTestApi(t, backend)
+await startJobWorkers(backend)
 const { query } = backend.postgres
 const path = '/v1/account/webhooks'
-const sender = createSender({ loopback: true })
+const sender = createWebhookSender({ allowLoopback: true })
 t.teardown(() => sender.close())
 
 const everything = ['operation.finished', 'reflection.suggested', 'review.waiting', 'key.revoked']
@@ -33,7 +39,7 @@ async function deliver(): Promise<void> {
   while ((await deliverDue(backend, sender)) > 0);
 }
 
-async function subscribed(client: Client, receiver: Receiver, events = everything) {
+async function subscribed(client: TestClient, receiver: WebhookReceiver, events = everything) {
   const { status, body } = await client.post(path, { url: receiver.url, events })
   t.equal(status, 201)
   return { id: body.id as string, secret: body.secret as string, at: `${path}/${body.id}` }
@@ -41,12 +47,12 @@ async function subscribed(client: Client, receiver: Receiver, events = everythin
 
 async function user(events = everything) {
   const key = await buildKey(backend)
-  const client = clientOf(base, key)
-  const receiver = await webhookReceiver(t)
+  const client = createTestClient(base, key)
+  const receiver = await startWebhookReceiver(t)
   return { key, client, receiver, ...(await subscribed(client, receiver, events)) }
 }
 
-const typesOf = ({ received }: Receiver): string[] => received.map(({ body }) => body.type)
+const typesOf = ({ received }: WebhookReceiver): string[] => received.map(({ body }) => body.type)
 const exchange = { messages: [{ role: 'user', content: 'my cat is called Ada' }] }
 
 t.test('201: the secret is shown once and stored sealed', async t => {
@@ -62,7 +68,7 @@ t.test('201: the secret is shown once and stored sealed', async t => {
 })
 
 t.test('400: addresses and events that cannot be', async t => {
-  const client = clientOf(base, await buildKey(backend))
+  const client = createTestClient(base, await buildKey(backend))
   const events = ['key.revoked']
   for (const body of [
     { url: 'http://example.com/', events },
@@ -81,8 +87,8 @@ t.test('400: addresses and events that cannot be', async t => {
 
 t.test('403, 404: narrowed keys, and webhooks of somebody else', async t => {
   const { key, client, at } = await user()
-  t.equal((await clientOf(base, `${key}:read`).get(path)).status, 403)
-  const stranger = clientOf(base, await buildKey(backend))
+  t.equal((await createTestClient(base, `${key}:read`).get(path)).status, 403)
+  const stranger = createTestClient(base, await buildKey(backend))
   await client.post(`${at}/test`)
   const [delivery] = (await client.get(`${at}/deliveries`)).body.items
   t.equal((await stranger.get(at)).status, 404)
@@ -99,7 +105,7 @@ t.test('403, 404: narrowed keys, and webhooks of somebody else', async t => {
 })
 
 t.test('409: an account has at most twenty', async t => {
-  const client = clientOf(base, await buildKey(backend))
+  const client = createTestClient(base, await buildKey(backend))
   const body = { url: 'https://example.com/', events: ['key.revoked'] }
   const made = await Promise.all(Array.from({ length: 24 }, () => client.post(path, body)))
   t.equal(made.filter(({ status }) => status === 201).length, 20)
@@ -146,12 +152,12 @@ t.test('only what is subscribed is written down at all', async t => {
 
 t.test('cancelled and failed work ends too; what is rolled back never was', async t => {
   const { key, receiver } = await user()
-  const { scope, account } = await callerOf(backend, key)
+  const { scope, account } = await resolveCaller(backend, key)
   const insert = (id: string) =>
     query(
       `insert into operations (id, account, vault, key_hash, kind, epoch, awaited)
        values ($1, $2, $3, $4, 'upload', 1, false)`,
-      [id, account, scope.vault, hashOfKey(backend.config.keyPepper, key)],
+      [id, account, scope.vault, hashKey(backend.config.keyPepper, key)],
     )
   const [failed, undone] = [crypto.randomUUID(), crypto.randomUUID()]
   await insert(failed)
@@ -177,7 +183,7 @@ t.test('cancelled and failed work ends too; what is rolled back never was', asyn
 
 t.test('consolidation is suggested where the debt says so, and once', async t => {
   const { key, client, receiver } = await user(['reflection.suggested'])
-  const { scope } = await callerOf(backend, key)
+  const { scope } = await resolveCaller(backend, key)
   const owe = (field: string, value: number) =>
     query(`update vaults set ${field} = $2 where id = $1`, [scope.vault, value])
   const suggestion = async () =>
@@ -198,21 +204,21 @@ t.test('consolidation is suggested where the debt says so, and once', async t =>
 
 t.test('an organization: reviews that wait, keys that end, nothing of private vaults', async t => {
   const team = await buildTeam(backend)
-  const admin = clientOf(base, team.adminKey)
-  const receiver = await webhookReceiver(t)
+  const admin = createTestClient(base, team.adminKey)
+  const receiver = await startWebhookReceiver(t)
   await subscribed(admin, receiver)
   const memory = (text: string, confidence: number, reviewed: boolean) => ({
     text,
     confidence,
     reviewed,
   })
-  const [unsure] = await share(backend, team, [
+  const [unsure] = await seedTeamMemories(backend, team, [
     memory('the launch is in May', reviewThreshold - 0.01, false),
     memory('the office is in Berlin', reviewThreshold, false),
     memory('the floor is three', 0.1, true),
   ])
-  const key = await team.member('ada@example.com')
-  await clientOf(base, key).post('/v1/memory/ingest?wait=true', exchange)
+  const key = await team.addMember('ada@example.com')
+  await createTestClient(base, key).post('/v1/memory/ingest?wait=true', exchange)
   await deliver()
   t.match(
     receiver.received.map(({ body }) => body),
@@ -227,7 +233,7 @@ t.test('an organization: reviews that wait, keys that end, nothing of private va
   t.equal(receiver.received.length, 2, 'it waits again')
 
   const ended = query('update memory_keys set revoked_at = now() where hash = $1', [
-    hashOfKey(backend.config.keyPepper, key),
+    hashKey(backend.config.keyPepper, key),
   ])
   await ended
   await deliver()
@@ -240,13 +246,13 @@ t.test('an organization: reviews that wait, keys that end, nothing of private va
 
 t.test('a key that is revoked or rotated is told once', async t => {
   const { client, key, receiver } = await user(['key.revoked'])
-  const { account } = await callerOf(backend, key)
+  const { account } = await resolveCaller(backend, key)
   const rotated = await client.post('/v1/keys/rotate', { grace_seconds: 0 })
   t.equal(rotated.status, 201)
   const { key: second } = rotated.body
   await deliver()
   t.equal(receiver.received.length, 1)
-  const hash = hashOfKey(backend.config.keyPepper, second as string)
+  const hash = hashKey(backend.config.keyPepper, second as string)
   await revokeKey(query, account, hash)
   await revokeKey(query, account, hash)
   await query('delete from memory_keys where hash = $1', [hash])
@@ -376,20 +382,20 @@ t.test('two processes at once send nothing twice; one that dies leaves it to the
 
 t.test('a worker delivers by itself: at once, and again when the next try is due', async t => {
   const { client, at, receiver } = await user()
-  const outbox = await watchOutbox(backend)
+  const outbox = await startWebhookDelivery(backend)
   t.teardown(() => outbox.close())
   const begun = performance.now()
   await client.post(`${at}/test`)
-  await until('it has arrived', () => receiver.received.length === 1, 3_000)
+  await waitUntil('it has arrived', () => receiver.received.length === 1, 3_000)
   t.ok(performance.now() - begun < 3_000)
   receiver.answer(503)
   await client.post(`${at}/test`)
-  await until('it was tried', async () => {
+  await waitUntil('it was tried', async () => {
     const { items } = (await client.get(`${at}/deliveries?state=pending`)).body
     return items[0]?.tries.length === 1
   })
   receiver.answer(204)
-  await until('it was tried again', () => receiver.received.length === 3, 12_000)
+  await waitUntil('it was tried again', () => receiver.received.length === 3, 12_000)
   await outbox.close()
   await client.post(`${at}/test`)
   await delay(300)
@@ -398,10 +404,10 @@ t.test('a worker delivers by itself: at once, and again when the next try is due
 
 t.test('the worker process does', async t => {
   const { client, at, receiver } = await user()
-  const env = { ...envOf(backend.config), WEBHOOK_LOOPBACK: 'on' }
+  const env = { ...processEnvironment(backend.config), WEBHOOK_LOOPBACK: 'on' }
   await startWorker(t, backend.config, env)
   await client.post(`${at}/test`)
-  await until('it has arrived', () => receiver.received.length === 1)
+  await waitUntil('it has arrived', () => receiver.received.length === 1)
   t.match(receiver.received[0]!.body.type, 'webhook.test')
 })
 

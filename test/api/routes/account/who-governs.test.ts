@@ -1,24 +1,24 @@
 import t from 'tap'
-import { document } from '#api/contract/document.ts'
+import { contractDocument } from '#api/contract/document.ts'
 import { mintId } from '#shared/core/ids.ts'
 import { buildAdmin, buildOrg } from '#test/support/admin.ts'
-import { clientOf, testApi, type Client } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { remember } from '#test/support/vault.ts'
+import { createTestClient, startTestApi, type TestClient } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { insertMemories } from '#test/support/insert-memories.ts'
 
-const backend = await testBackend(t)
-const { base } = await testApi(t, backend)
+const backend = await createTestBackend(t)
+const { base } = await startTestApi(t, backend)
 const { key: adminKey, memoryKey, email } = await buildAdmin(backend)
-const owner = clientOf(base, memoryKey)
+const owner = createTestClient(base, memoryKey)
 const minted = (await owner.post('/v1/keys', { name: 'of a user' })).body.key as string
-const further = (await clientOf(base, minted).post('/v1/keys')).body.key as string
+const further = (await createTestClient(base, minted).post('/v1/keys')).body.key as string
 const { path: orgPath, admin: otherAdmin } = await buildOrg(backend, base)
 const member = await otherAdmin.post(`${orgPath}/keys`, { team_member_id: 'ada' })
 const { users } = (await otherAdmin.get(`${orgPath}/users`)).body
 const standard = await otherAdmin.post(`${orgPath}/users/${users[0].user_id}/memory-key`)
 
 /** Every endpoint that concerns a whole account, with ids that lead nowhere. */
-const governed = Object.values(document.endpoints)
+const governed = Object.values(contractDocument.endpoints)
   .filter(({ needs }) => needs.includes('govern'))
   .map(({ method, path }) => ({
     method,
@@ -27,7 +27,7 @@ const governed = Object.values(document.endpoints)
     ...(['POST', 'PUT', 'PATCH'].includes(method) && { body: { nonsense: true } }),
   }))
 
-async function statusesFor(client: Client): Promise<[string, number][]> {
+async function statusesFor(client: TestClient): Promise<[string, number][]> {
   const statuses: [string, number][] = []
   for (const { method, path, ...options } of governed) {
     statuses.push([`${method} ${path}`, (await client.send(method, path, options)).status])
@@ -45,7 +45,7 @@ const refused: Record<string, string> = {
 }
 
 t.test('every route of an account is one that not every key opens', async t => {
-  const open = Object.values(document.endpoints).filter(
+  const open = Object.values(contractDocument.endpoints).filter(
     ({ path, needs, auth }) =>
       path.startsWith('/v1/account/') && auth.includes('memory-key') && !needs.includes('govern'),
   )
@@ -58,20 +58,23 @@ t.test('every route of an account is one that not every key opens', async t => {
 
 for (const [name, key] of Object.entries(refused)) {
   t.test(`403: ${name}`, async t => {
-    for (const [route, status] of await statusesFor(clientOf(base, key))) {
+    for (const [route, status] of await statusesFor(createTestClient(base, key))) {
       t.equal(status, 403, route)
     }
   })
 }
 
 t.test('401: no key, and one that nobody made', async t => {
-  for (const client of [clientOf(base), clientOf(base, 'mk_0123456789abcdef0123456789abcdef')]) {
+  for (const client of [
+    createTestClient(base),
+    createTestClient(base, 'mk_0123456789abcdef0123456789abcdef'),
+  ]) {
     for (const [route, status] of await statusesFor(client)) t.equal(status, 401, route)
   }
 })
 
 t.test('the owner key and an admin of the email are let in', async t => {
-  for (const client of [owner, clientOf(base, adminKey)]) {
+  for (const client of [owner, createTestClient(base, adminKey)]) {
     for (const [route, status] of await statusesFor(client)) {
       t.ok([200, 400, 404].includes(status), `${route}: ${status}`)
     }
@@ -81,8 +84,8 @@ t.test('the owner key and an admin of the email are let in', async t => {
 t.test('another admin, and the owner of another account, meet their own account', async t => {
   const { memoryKey: foreign } = await buildAdmin(backend)
   await owner.send('PUT', '/v1/account/provider-keys/groq', { body: { key: 'sk-of-the-owner-1' } })
-  await remember(backend, memoryKey, [{ text: 'only the owner knows of marmalade' }])
-  for (const client of [otherAdmin, clientOf(base, foreign)]) {
+  await insertMemories(backend, memoryKey, [{ text: 'only the owner knows of marmalade' }])
+  for (const client of [otherAdmin, createTestClient(base, foreign)]) {
     t.same((await client.get('/v1/account/provider-keys')).body.provider_keys, [])
     const lines = JSON.stringify((await client.get('/v1/account/export')).body)
     t.notOk(lines.includes('marmalade') || lines.includes(email))
@@ -93,7 +96,7 @@ t.test('another admin, and the owner of another account, meet their own account'
 })
 
 t.test('403: the key of a user neither takes the account along nor erases it', async t => {
-  const user = clientOf(base, minted)
+  const user = createTestClient(base, minted)
   const exported = await user.get('/v1/account/export')
   t.match(exported, { status: 403, body: { hint: /made with the account.+admin credential/ } })
   t.equal((await user.post('/v1/account/erase', { email })).status, 403)
@@ -101,18 +104,18 @@ t.test('403: the key of a user neither takes the account along nor erases it', a
 })
 
 t.test('200: what a user sees of queued work is that of their own vault', async t => {
-  const user = clientOf(base, minted)
+  const user = createTestClient(base, minted)
   const told = { messages: [{ role: 'user', content: 'hello there' }], session_id: 'of the owner' }
   const ofOwner = (await owner.post('/v1/memory/ingest', told)).body.operation_id
   const ofUser = (await user.post('/v1/memory/ingest', told)).body.operation_id
-  const idsOf = async (client: Client): Promise<string[]> =>
+  const idsOf = async (client: TestClient): Promise<string[]> =>
     (await client.get('/v1/operations')).body.items.map(
       ({ operation_id }: { operation_id: string }) => operation_id,
     )
   t.same(await idsOf(user), [ofUser])
   t.same(await idsOf(owner), [ofUser, ofOwner])
-  t.same(await idsOf(clientOf(base, `${memoryKey}:read`)), [ofOwner])
-  t.same(await idsOf(clientOf(base, further)), [])
+  t.same(await idsOf(createTestClient(base, `${memoryKey}:read`)), [ofOwner])
+  t.same(await idsOf(createTestClient(base, further)), [])
 
   const path = `/v1/operations/${ofOwner}`
   const unknown = await user.get(`/v1/operations/${mintId()}`)
@@ -125,9 +128,9 @@ t.test('200: what a user sees of queued work is that of their own vault', async 
 
 t.test('what an owner key is rotated into governs, what a minted one is does not', async t => {
   const { memoryKey: mine } = await buildAdmin(backend)
-  const spare = (await clientOf(base, mine).post('/v1/keys')).body.key
-  const rotated = async (key: string): Promise<Client> =>
-    clientOf(base, (await clientOf(base, key).post('/v1/keys/rotate')).body.key)
+  const spare = (await createTestClient(base, mine).post('/v1/keys')).body.key
+  const rotated = async (key: string): Promise<TestClient> =>
+    createTestClient(base, (await createTestClient(base, key).post('/v1/keys/rotate')).body.key)
   t.equal((await (await rotated(mine)).get('/v1/account/events')).status, 200)
   t.equal((await (await rotated(spare)).get('/v1/account/events')).status, 403)
 })

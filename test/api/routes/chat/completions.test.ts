@@ -1,27 +1,29 @@
 import t from 'tap'
 import type { Backend } from '#shared/backend.ts'
 import { storeProviderKey } from '#shared/access/provider-key.ts'
-import { buildKey, clientOf, testApi, workOn } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { completion, streamed } from '#test/support/chat-stream.ts'
+import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { chatCompletion, chatCompletionEvents } from '#test/support/chat-stream.ts'
 import {
-  answersJson,
-  cutAfter,
-  exactly,
-  redirects,
-  refuses,
-  stallsAfter,
+  respondJson,
+  disconnectAfter,
+  respondWith,
+  redirectTo,
+  respondError,
+  stallAfter,
 } from '#test/support/model-provider/answers.ts'
-import { modelProvider, providerKey } from '#test/support/model-provider.ts'
-import { headerOf, type Seen } from '#test/support/recorder.ts'
-import { until } from '#test/support/until.ts'
-import { callerOf, documentsOf, remember } from '#test/support/vault.ts'
+import { startModelProvider, providerKey } from '#test/support/model-provider.ts'
+import { findHeader, type RecordedRequest } from '#test/support/recording-server.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
+import { resolveCaller, readDocuments, insertMemories } from '#test/support/insert-memories.ts'
 
-const provider = await modelProvider(t)
-const backend = await testBackend(t, { env: { ...provider.env, GROQ_API_KEY: 'of the operator' } })
-const { base } = await testApi(t, backend)
-const anonymous = clientOf(base)
-await workOn(backend, 'ingest')
+const provider = await startModelProvider(t)
+const backend = await createTestBackend(t, {
+  env: { ...provider.env, GROQ_API_KEY: 'of the operator' },
+})
+const { base } = await startTestApi(t, backend)
+const anonymous = createTestClient(base)
+await startJobWorkers(backend, 'ingest')
 
 const path = '/v1/chat/completions'
 const asks = (content: string, more: object = {}) => ({
@@ -39,7 +41,7 @@ async function user() {
   /** What is stored, as soon as nothing is on its way any more. */
   const stored = async (): Promise<[string, string][]> => {
     await settled()
-    return (await documentsOf(backend, key)).map(({ role, text }) => [role, text])
+    return (await readDocuments(backend, key)).map(({ role, text }) => [role, text])
   }
   return { key, headers, post, stored }
 }
@@ -56,7 +58,7 @@ async function plain(headers: Record<string, string>, body: unknown) {
 
 const { query } = backend.postgres
 const settled = () =>
-  until('nothing is on its way', async () => {
+  waitUntil('nothing is on its way', async () => {
     const { rows } = await query<{ n: number }>(
       `select (select count(*) from open_exchanges)::int
             + (select count(*) from operations where state in ('accepted', 'running'))::int as n`,
@@ -65,7 +67,7 @@ const settled = () =>
   })
 
 const usageOf = async ({ postgres }: Backend, key: string) => {
-  const { scope } = await callerOf(backend, key)
+  const { scope } = await resolveCaller(backend, key)
   const { rows } = await postgres.query(
     `select kind, model, session, input_tokens, output_tokens, memory_tokens from usage_events
      where vault = $1 order by at`,
@@ -75,21 +77,23 @@ const usageOf = async ({ postgres }: Backend, key: string) => {
 }
 
 /** How often a model was called; its provider may have been asked for its list. */
-const calls = () => provider.seen.filter(({ method }) => method === 'POST').length
-const last = (): Seen => provider.seen.at(-1)!
+const calls = () => provider.requests.filter(({ method }) => method === 'POST').length
+const last = (): RecordedRequest => provider.requests.at(-1)!
 const sent = () => JSON.parse(last().body.toString()) as { messages: { content: string }[] }
 
 t.test('200: an answer with what is remembered, and the exchange is remembered', async t => {
   const { key, post, stored } = await user()
-  await remember(backend, key, [{ text: 'My cat is called Ada.', at: Date.now() - 3_600_000 }])
-  const text = completion('Her name is Ada.').replace('{"id"', '{ "id"')
-  provider.next(answersJson(text, { headers: { 'x-ratelimit-remaining-tokens': '9' } }))
+  await insertMemories(backend, key, [
+    { text: 'My cat is called Ada.', at: Date.now() - 3_600_000 },
+  ])
+  const text = chatCompletion('Her name is Ada.').replace('{"id"', '{ "id"')
+  provider.respondNext(respondJson(text, { headers: { 'x-ratelimit-remaining-tokens': '9' } }))
   const { status, headers, body } = await post(asks('What is my cat called?'))
 
   t.equal(status, 200)
   t.same(body, JSON.parse(text))
   t.equal(last().url, '/openai/v1/chat/completions')
-  t.equal(headerOf(last().headers, 'authorization'), `Bearer ${providerKey('openai')}`)
+  t.equal(findHeader(last().headers, 'authorization'), `Bearer ${providerKey('openai')}`)
   t.match(sent().messages, [{ content: /Ada/ }, { content: 'What is my cat called?' }])
   t.match(Object.fromEntries(headers), {
     'content-type': 'application/json',
@@ -128,10 +132,10 @@ t.test('200: an answer with what is remembered, and the exchange is remembered',
 
 t.test('200: a stream comes as it is sent, byte for byte, and is remembered', async t => {
   const { headers, stored } = await user()
-  const chunks = streamed(['Good ', 'mor', 'ning.'])
+  const chunks = chatCompletionEvents(['Good ', 'mor', 'ning.'])
   let release = (): void => {}
   const held = new Promise<void>(resolve => (release = resolve))
-  provider.next(async (_, answer) => {
+  provider.respondNext(async (_, answer) => {
     answer.head(200, { 'content-type': 'text/event-stream; charset=utf-8' })
     await answer.write(chunks[0]!)
     await held
@@ -209,8 +213,8 @@ t.test('200: every switch, in every place, and none of them leaves', async t => 
   ]
   for (const { what, headers = {}, suffix = '', query = '', body = {}, status, stored } of cases) {
     const { key, post, stored: found } = await user()
-    await remember(backend, key, [{ text: 'Lisbon is sunny.' }])
-    provider.next(answersJson(completion(reply)))
+    await insertMemories(backend, key, [{ text: 'Lisbon is sunny.' }])
+    provider.respondNext(respondJson(chatCompletion(reply)))
     const answer = await post(asks(said, body), { 'x-memory-key': key + suffix, ...headers }, query)
     const name = `${what} ${JSON.stringify({ headers, suffix, query, body })}`
     t.equal(answer.status, 200, name)
@@ -231,9 +235,9 @@ t.test('200: every switch, in every place, and none of them leaves', async t => 
 
 t.test('200: a session is recalled together with the core, and echoed', async t => {
   const { key, post, stored } = await user()
-  await remember(backend, key, [{ text: 'The tent is green.' }])
-  await remember(backend, key, [{ text: 'The tent has a hole.' }], { session: 'trip ü' })
-  provider.always(answersJson(completion('Yes.')))
+  await insertMemories(backend, key, [{ text: 'The tent is green.' }])
+  await insertMemories(backend, key, [{ text: 'The tent has a hole.' }], { session: 'trip ü' })
+  provider.respondAlways(respondJson(chatCompletion('Yes.')))
   const header = { 'x-session-id': Buffer.from('trip ü').toString('latin1') }
   const first = await post(asks('What about the tent?'), header)
   t.equal(first.headers.get('x-session-id'), 'trip %C3%BC')
@@ -242,15 +246,15 @@ t.test('200: a session is recalled together with the core, and echoed', async t 
   t.equal(second.headers.get('x-session-id'), 'trip %C3%BC')
   t.notMatch(Object.keys(sent()), ['session_id'])
   await stored()
-  const documents = await documentsOf(backend, key)
+  const documents = await readDocuments(backend, key)
   t.equal(documents.filter(({ session }) => session === 'trip ü').length, 5)
   t.match(await post(asks('x', { session_id: 'a' }), { 'x-session-id': 'b' }), { status: 400 })
-  provider.always()
+  provider.respondAlways()
 })
 
 t.test('200: what is not for memory is not stored', async t => {
   const { post, stored } = await user()
-  provider.next(answersJson(completion('Understood.')))
+  provider.respondNext(respondJson(chatCompletion('Understood.')))
   const messages = [
     { role: 'system', content: 'Be kind.' },
     { role: 'user', content: 'An old question' },
@@ -273,11 +277,11 @@ t.test(
     const calls = {
       tool_calls: [{ id: 'c1', type: 'function', function: { name: 'f', arguments: '{}' } }],
     }
-    provider.next(answersJson(completion(null, calls)))
+    provider.respondNext(respondJson(chatCompletion(null, calls)))
     const ask = { role: 'user', content: 'Will it rain?' }
     await post({ model: 'openai/gpt-5', messages: [ask] })
     t.same(await stored(), [['user', 'Will it rain?']])
-    provider.next(answersJson(completion('It stays dry.')))
+    provider.respondNext(respondJson(chatCompletion('It stays dry.')))
     const result = { role: 'tool', tool_call_id: 'c1', content: 'dry' }
     await post({
       model: 'openai/gpt-5',
@@ -293,7 +297,7 @@ t.test(
 
 t.test('200: ways to bring both keys, and the account’s own', async t => {
   const { key } = await user()
-  provider.always(answersJson(completion('ok')))
+  provider.respondAlways(respondJson(chatCompletion('ok')))
   const sk = providerKey('openai')
   const ways: Record<string, string>[] = [
     { 'x-memory-key': key, authorization: `Bearer ${sk}` },
@@ -307,9 +311,9 @@ t.test('200: ways to bring both keys, and the account’s own', async t => {
   for (const headers of ways) {
     const answer = await anonymous.post(path, asks('hi'), { ...headers, ...off })
     t.equal(answer.status, 200, Object.keys(headers).join(' '))
-    t.equal(headerOf(last().headers, 'authorization'), `Bearer ${sk}`)
+    t.equal(findHeader(last().headers, 'authorization'), `Bearer ${sk}`)
   }
-  const { account } = await callerOf(backend, key)
+  const { account } = await resolveCaller(backend, key)
   await storeProviderKey({ query, seal: backend.seal }, account, 'mistral', 'sk-of-the-account')
   const body = asks('hi', { model: 'mistral/small' })
   t.equal(
@@ -317,15 +321,15 @@ t.test('200: ways to bring both keys, and the account’s own', async t => {
     200,
   )
   t.equal(last().url, '/mistral/v1/chat/completions')
-  t.equal(headerOf(last().headers, 'authorization'), 'Bearer sk-of-the-account')
+  t.equal(findHeader(last().headers, 'authorization'), 'Bearer sk-of-the-account')
   t.match(last().body.toString(), '"model":"small"')
-  provider.always()
+  provider.respondAlways()
 })
 
 t.test('401: no Memory Key, two of them, one in the wrong place, or no provider key', async t => {
   const { key, headers } = await user()
   const other = await buildKey(backend)
-  const asked = provider.seen.length
+  const asked = provider.requests.length
   const refused = async (sent: Record<string, string>, model = 'openai/gpt-5') => {
     const { status, body } = await anonymous.post(path, asks('hi', { model }), sent)
     t.equal(status, 401, JSON.stringify(body))
@@ -353,19 +357,19 @@ t.test('401: no Memory Key, two of them, one in the wrong place, or no provider 
     { error: 'No provider key for groq' },
     'the operator’s key pays for nobody',
   )
-  t.equal(provider.seen.length, asked)
+  t.equal(provider.requests.length, asked)
 })
 
 t.test('402: a used-up balance, before anybody is asked', async t => {
   const { key, post, stored } = await user()
-  const { account } = await callerOf(backend, key)
+  const { account } = await resolveCaller(backend, key)
   await query('update accounts set balance = 0 where id = $1', [account])
-  const asked = provider.seen.length
+  const asked = provider.requests.length
   const { status, headers } = await post(asks('hi'))
   t.equal(status, 402)
   t.equal(headers.get('x-memory-cache-safe'), 'true')
   t.equal(headers.get('x-provider-response-ms'), '0')
-  t.equal(provider.seen.length, asked)
+  t.equal(provider.requests.length, asked)
   t.same(await stored(), [])
 })
 
@@ -404,10 +408,12 @@ t.test(
   '429: an error of the provider, byte for byte; the user is remembered, the error is not',
   async t => {
     const { headers, stored } = await user()
-    provider.next(refuses('openai', 429, { 'retry-after': '7', 'retry-after-ms': '7000' }))
+    provider.respondNext(
+      respondError('openai', 429, { 'retry-after': '7', 'retry-after-ms': '7000' }),
+    )
     const answered = await plain(headers, asks('I am allergic to nuts.'))
     t.equal(answered.status, 429)
-    t.equal(answered.text, last().sent.body.toString())
+    t.equal(answered.text, last().response.body.toString())
     t.match(JSON.parse(answered.text), { error: { type: 'invalid_request_error' } })
     t.equal(answered.headers.get('retry-after'), '7')
     t.equal(answered.headers.get('x-request-id'), 'req_openai_1')
@@ -418,16 +424,16 @@ t.test(
 
 t.test('502: a provider that is away, or leads elsewhere; the user is remembered', async t => {
   const { post, stored } = await user()
-  provider.next(redirects('https://elsewhere.example/'))
+  provider.respondNext(redirectTo('https://elsewhere.example/'))
   const led = await post(asks('first'))
   t.equal(led.status, 502)
   t.match(led.body, { error: /redirect/, hint: /base URL/ })
-  await provider.down()
+  await provider.goDown()
   const away = await post(asks('second'))
   t.equal(away.status, 502)
   t.match(away.body, { error: 'openai is out of reach' })
   t.ok(away.headers.has('x-memory-reflection-debt'))
-  await provider.up()
+  await provider.comeUp()
   t.same(await stored(), [
     ['user', 'first'],
     ['user', 'second'],
@@ -436,11 +442,11 @@ t.test('502: a provider that is away, or leads elsewhere; the user is remembered
 
 t.test('200: recalling that fails or is slow fails no call', async t => {
   // Nobody takes its jobs: the embedding model would keep a worker waiting.
-  const idle = await testBackend(t, { env: provider.env })
+  const idle = await createTestBackend(t, { env: provider.env })
   const key = await buildKey(idle)
-  const { post } = await testApi(t, idle)
-  provider.always((seen, answer) => {
-    if (!seen.url.endsWith('/embeddings')) return answersJson(completion('Fine.'))(seen, answer)
+  const { post } = await startTestApi(t, idle)
+  provider.respondAlways((seen, answer) => {
+    if (!seen.url.endsWith('/embeddings')) return respondJson(chatCompletion('Fine.'))(seen, answer)
   })
   const begun = performance.now()
   const { status, headers } = await post(path, asks('hi'), {
@@ -458,14 +464,14 @@ t.test('200: recalling that fails or is slow fails no call', async t => {
      where name = 'ingest'`,
   )
   t.match(rows, [{ model: 'openai/slow-model', memories: [{ text: 'hi' }, { text: 'Fine.' }] }])
-  provider.always()
+  provider.respondAlways()
 })
 
 t.test(
   'a client that hangs up: the provider is left within a second, what was heard is stored',
   async t => {
     const { key, headers, stored } = await user()
-    provider.next(stallsAfter(streamed(['Once upon ', 'a time'], { end: false })))
+    provider.respondNext(stallAfter(chatCompletionEvents(['Once upon ', 'a time'], { end: false })))
     const hangUp = new AbortController()
     const response = await fetch(base + path, {
       method: 'POST',
@@ -480,13 +486,13 @@ t.test(
     }
     const leftAt = performance.now()
     hangUp.abort()
-    t.equal(await last().ended, 'left')
-    t.ok(last().leftAt! - leftAt < 1_000, `${last().leftAt! - leftAt} ms`)
+    t.equal(await last().outcome, 'left')
+    t.ok(last().disconnectedAt! - leftAt < 1_000, `${last().disconnectedAt! - leftAt} ms`)
     t.same(await stored(), [
       ['user', 'Tell me a story.'],
       ['assistant', 'Once upon a time'],
     ])
-    const documents = await documentsOf(backend, key)
+    const documents = await readDocuments(backend, key)
     t.same(
       documents.map(({ interrupted }) => interrupted),
       [undefined, true],
@@ -496,8 +502,8 @@ t.test(
 
 t.test('a client that hangs up before the answer begins', async t => {
   const { headers, stored } = await user()
-  const asked = provider.seen.length
-  provider.next(() => {})
+  const asked = provider.requests.length
+  provider.respondNext(() => {})
   const hangUp = new AbortController()
   const response = fetch(base + path, {
     method: 'POST',
@@ -505,10 +511,10 @@ t.test('a client that hangs up before the answer begins', async t => {
     body: JSON.stringify(asks('Are you there?')),
     signal: hangUp.signal,
   })
-  await until('the provider is asked', () => provider.seen.length > asked)
+  await waitUntil('the provider is asked', () => provider.requests.length > asked)
   hangUp.abort()
   await t.rejects(response)
-  t.equal(await last().ended, 'left')
+  t.equal(await last().outcome, 'left')
   t.same(await stored(), [['user', 'Are you there?']])
 })
 
@@ -516,13 +522,13 @@ t.test(
   'an answer that breaks off at the provider breaks off here, and is stored as far as it came',
   async t => {
     const { key, post, stored } = await user()
-    provider.next(cutAfter(streamed(['Half an '], { end: false })))
+    provider.respondNext(disconnectAfter(chatCompletionEvents(['Half an '], { end: false })))
     await t.rejects(post(asks('Go on', { stream: true })))
     t.same(await stored(), [
       ['user', 'Go on'],
       ['assistant', 'Half an '],
     ])
-    t.ok((await documentsOf(backend, key))[1]!.interrupted)
+    t.ok((await readDocuments(backend, key))[1]!.interrupted)
   },
 )
 
@@ -530,15 +536,15 @@ t.test('200: nothing that is cleared while the model answers comes back', async 
   const { key, headers, post, stored } = await user()
   let release = (): void => {}
   const held = new Promise<void>(resolve => (release = resolve))
-  provider.next(async (seen, answer) => {
+  provider.respondNext(async (seen, answer) => {
     await held
-    await answersJson(completion('Secret kept.'))(seen, answer)
+    await respondJson(chatCompletion('Secret kept.'))(seen, answer)
   })
-  const asked = provider.seen.length
+  const asked = provider.requests.length
   const answering = post(asks('My secret is 42.'))
-  await until('the provider is asked', () => provider.seen.length > asked)
+  await waitUntil('the provider is asked', () => provider.requests.length > asked)
   t.equal((await query('select from open_exchanges')).rows.length, 1)
-  await workOn(backend, 'clear')
+  await startJobWorkers(backend, 'clear')
   const cleared = await anonymous.send('DELETE', '/v1/memory', {
     headers: { 'x-memory-key': headers['x-memory-key'] },
   })
@@ -547,16 +553,16 @@ t.test('200: nothing that is cleared while the model answers comes back', async 
   release()
   t.equal((await answering).status, 200)
   t.same(await stored(), [])
-  provider.next(answersJson(completion('Hello.')))
+  provider.respondNext(respondJson(chatCompletion('Hello.')))
   await post(asks('A new start.'))
   t.equal((await stored()).length, 2)
-  t.equal((await documentsOf(backend, key)).length, 2)
+  t.equal((await readDocuments(backend, key)).length, 2)
 })
 
 t.test('exactly: the bytes a client sends, where there is nothing to change', async t => {
   const { headers } = await user()
-  provider.next(
-    exactly(['{"id":1,"choices":[]}'], { headers: { 'content-type': 'application/json' } }),
+  provider.respondNext(
+    respondWith(['{"id":1,"choices":[]}'], { headers: { 'content-type': 'application/json' } }),
   )
   const body =
     '{ "messages" : [ {"content":"a\\u00e9", "role":"user"} ],\n "model":"gpt-5", "n":1.0, "unknown":{} }'

@@ -1,34 +1,40 @@
 import t from 'tap'
-import { countVault } from '#shared/vault/delete/cleared.mongo.ts'
+import { countVault } from '#shared/vault/delete/delete-cleared.mongo.ts'
 import { maskKey } from '#shared/access/key.ts'
 import { buildAdmin, buildOrg } from '#test/support/admin.ts'
-import { buildKey, clientOf, testApi, workOn, type Client } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { until } from '#test/support/until.ts'
+import {
+  buildKey,
+  createTestClient,
+  startTestApi,
+  startJobWorkers,
+  type TestClient,
+} from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
 
-const backend = await testBackend(t)
-await workOn(backend)
-const { base } = await testApi(t, backend)
+const backend = await createTestBackend(t)
+await startJobWorkers(backend)
+const { base } = await startTestApi(t, backend)
 const path = '/v1/keys'
 const told = { messages: [{ role: 'user', content: 'the spare key is with Otto' }] }
 
 type Listed = { id: string; masked_key: string; name: string; current: boolean }
 
-const listed = async (client: Client, asked = ''): Promise<Listed[]> =>
+const listed = async (client: TestClient, asked = ''): Promise<Listed[]> =>
   (await client.get(path + asked)).body.items
 
-const minted = async (client: Client, name: string) => {
+const minted = async (client: TestClient, name: string) => {
   const { body } = await client.post(path, { name })
   const { id } = (await listed(client)).find(key => key.masked_key === maskKey(body.key))!
-  return { id, key: body.key as string, client: clientOf(base, body.key as string) }
+  return { id, key: body.key as string, client: createTestClient(base, body.key as string) }
 }
 
-const revoke = (client: Client, id: string, asked = '') =>
+const revoke = (client: TestClient, id: string, asked = '') =>
   client.send('DELETE', `${path}/${id}${asked}`)
 
 t.test('200: the keys of the account, newest first, none of them whole', async t => {
   const { key: adminKey, memoryKey } = await buildAdmin(backend)
-  const client = clientOf(base, memoryKey)
+  const client = createTestClient(base, memoryKey)
   const phone = await minted(client, 'Phone')
   const { status, body } = await client.get(path)
   t.equal(status, 200)
@@ -45,7 +51,7 @@ t.test('200: the keys of the account, newest first, none of them whole', async t
   await phone.client.post('/v1/memory/ingest?wait=true', told)
   t.ok(Date.now() - Date.parse((await client.get(path)).body.items[0].last_used_at) < 60_000)
 
-  const ofAdmin = (await clientOf(base, adminKey).get(path)).body.items
+  const ofAdmin = (await createTestClient(base, adminKey).get(path)).body.items
   t.same(
     ofAdmin.map(({ name, current }: Listed) => [name, current]),
     [
@@ -57,7 +63,7 @@ t.test('200: the keys of the account, newest first, none of them whole', async t
 })
 
 t.test('200: pages that meet, and a cursor of nobody else', async t => {
-  const client = clientOf(base, await buildKey(backend))
+  const client = createTestClient(base, await buildKey(backend))
   const names = Array.from({ length: 6 }, (_, n) => `key ${n}`)
   for (const name of names) await client.post(path, { name })
   const seen: string[] = []
@@ -69,7 +75,7 @@ t.test('200: pages that meet, and a cursor of nobody else', async t => {
     seen.push(...body.items.map(({ name }: Listed) => name))
     cursor = body.next_cursor
     if (seen.length === 3) {
-      const stranger = clientOf(base, await buildKey(backend))
+      const stranger = createTestClient(base, await buildKey(backend))
       t.equal((await stranger.get(`${path}?cursor=${cursor}`)).status, 400)
       t.equal((await client.get(`${path}?active=true&cursor=${cursor}`)).status, 400)
     }
@@ -78,7 +84,7 @@ t.test('200: pages that meet, and a cursor of nobody else', async t => {
 })
 
 t.test('200: a revoked key is refused from the next request on, and its vault stays', async t => {
-  const client = clientOf(base, await buildKey(backend))
+  const client = createTestClient(base, await buildKey(backend))
   const phone = await minted(client, 'Phone')
   await phone.client.post('/v1/memory/ingest?wait=true', told)
   t.match(await revoke(client, phone.id), { status: 200, body: { deleted: true, id: phone.id } })
@@ -97,7 +103,7 @@ t.test('200: a revoked key is refused from the next request on, and its vault st
 
 t.test('the account’s events and its webhooks are told, once', async t => {
   const key = await buildKey(backend)
-  const client = clientOf(base, key)
+  const client = createTestClient(base, key)
   const phone = await minted(client, 'Phone')
   const { body: webhook } = await client.post('/v1/account/webhooks', {
     url: 'https://example.com/hook',
@@ -120,22 +126,22 @@ t.test('the account’s events and its webhooks are told, once', async t => {
 
 t.test('409: a key does not end itself', async t => {
   const { key: adminKey, memoryKey } = await buildAdmin(backend)
-  const client = clientOf(base, memoryKey)
+  const client = createTestClient(base, memoryKey)
   const [own] = await listed(client)
   for (const asked of ['', '?erase=true']) {
     t.match(await revoke(client, own!.id, asked), { status: 409, body: { hint: /rotate/ } })
   }
   t.equal((await client.get('/v1/memory/stats')).status, 200)
-  t.equal((await revoke(clientOf(base, adminKey), own!.id)).status, 200, 'its admin does')
+  t.equal((await revoke(createTestClient(base, adminKey), own!.id)).status, 200, 'its admin does')
   t.equal((await client.get('/v1/memory/stats')).status, 401)
 })
 
 t.test('404: keys of others, of members, of nobody, and what is no id', async t => {
-  const client = clientOf(base, await buildKey(backend))
-  const stranger = await minted(clientOf(base, await buildKey(backend)), 'theirs')
+  const client = createTestClient(base, await buildKey(backend))
+  const stranger = await minted(createTestClient(base, await buildKey(backend)), 'theirs')
   const { admin, path: org, key: adminKey } = await buildOrg(backend, base)
   const member = (await admin.post(`${org}/keys`, { team_member_id: 'ann' })).body
-  const owner = clientOf(base, adminKey)
+  const owner = createTestClient(base, adminKey)
   const answers = [
     await revoke(client, stranger.id),
     await revoke(client, crypto.randomUUID()),
@@ -152,17 +158,17 @@ t.test('404: keys of others, of members, of nobody, and what is no id', async t 
 
 t.test('403: narrowed keys and keys of members neither list nor revoke', async t => {
   const key = await buildKey(backend)
-  const phone = await minted(clientOf(base, key), 'Phone')
+  const phone = await minted(createTestClient(base, key), 'Phone')
   const { admin, path: org } = await buildOrg(backend, base)
   const member = (await admin.post(`${org}/keys`, { team_member_id: 'ann' })).body.key_id
   for (const who of [`${key}:read`, `${key}:write`, `${key}:off`, member]) {
-    t.equal((await clientOf(base, who).get(path)).status, 403)
-    t.equal((await revoke(clientOf(base, who), phone.id)).status, 403)
+    t.equal((await createTestClient(base, who).get(path)).status, 403)
+    t.equal((await revoke(createTestClient(base, who), phone.id)).status, 403)
   }
 })
 
 t.test('200: with erase the vault goes too, from both stores', async t => {
-  const client = clientOf(base, await buildKey(backend))
+  const client = createTestClient(base, await buildKey(backend))
   const phone = await minted(client, 'Phone')
   await phone.client.post('/v1/memory/ingest?wait=true', told)
   const { rows } = await backend.postgres.query<{ vault: string }>(
@@ -178,7 +184,7 @@ t.test('200: with erase the vault goes too, from both stores', async t => {
   t.equal(status, 200)
   t.same((await ask()).body, body)
   t.equal((await phone.client.get('/v1/memory/stats')).status, 401)
-  await until('it is erased', async () => {
+  await waitUntil('it is erased', async () => {
     const { state } = (await client.get(`/v1/operations/${body.operation_id}`)).body
     return state === 'done'
   })
@@ -189,14 +195,14 @@ t.test('200: with erase the vault goes too, from both stores', async t => {
 })
 
 t.test('409: a vault that another key opens is not erased, and that key not ended', async t => {
-  const client = clientOf(base, await buildKey(backend))
+  const client = createTestClient(base, await buildKey(backend))
   const phone = await minted(client, 'Phone')
   await phone.client.post('/v1/memory/ingest?wait=true', told)
   const rotated = await phone.client.post(`${path}/rotate`, { grace_seconds: 60 })
   const refused = await revoke(client, phone.id, '?erase=true')
   t.match(refused, { status: 409, body: { error: /Another key/, hint: /erase/ } })
   t.equal((await phone.client.get('/v1/memory/stats')).status, 200)
-  const successor = clientOf(base, rotated.body.key)
+  const successor = createTestClient(base, rotated.body.key)
   t.equal((await successor.get('/v1/memory/stats')).body.memories, 1)
   t.equal((await revoke(client, phone.id)).status, 200)
   t.equal((await successor.get('/v1/memory/stats')).body.memories, 1, 'it goes on')

@@ -2,27 +2,33 @@ import t from 'tap'
 import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { maskKey } from '#shared/access/key.ts'
-import { buildKey, clientOf, testApi, workOn, type Client } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { until } from '#test/support/until.ts'
+import {
+  buildKey,
+  createTestClient,
+  startTestApi,
+  startJobWorkers,
+  type TestClient,
+} from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
 
-const backend = await testBackend(t)
-await workOn(backend)
-const { base } = await testApi(t, backend)
+const backend = await createTestBackend(t)
+await startJobWorkers(backend)
+const { base } = await startTestApi(t, backend)
 const told = { messages: [{ role: 'user', content: 'the spare key is with Otto' }] }
 
-async function newUser(): Promise<{ key: string; client: Client }> {
+async function newUser(): Promise<{ key: string; client: TestClient }> {
   const key = await buildKey(backend)
-  const client = clientOf(base, key)
+  const client = createTestClient(base, key)
   await client.post('/v1/memory/ingest?wait=true', told)
   return { key, client }
 }
 
-const rotate = (client: Client, idempotency?: string, body: object = {}) =>
+const rotate = (client: TestClient, idempotency?: string, body: object = {}) =>
   client.post('/v1/keys/rotate', body, idempotency ? { 'idempotency-key': idempotency } : {})
 
 const rememberedBy = async (key: string): Promise<string[]> =>
-  (await clientOf(base, key).get('/v1/memory/list')).body.items.map(
+  (await createTestClient(base, key).get('/v1/memory/list')).body.items.map(
     ({ text }: { text: string }) => text,
   )
 
@@ -47,8 +53,8 @@ t.test('201 again: an answer that was lost, though the old key has ended by it',
   t.equal((await rotate(client)).status, 401, 'without Idempotency-Key')
   t.equal((await rotate(client, 'another')).status, 401)
   t.equal((await rotate(client, 'lost', { name: 'x' })).status, 401, 'for another request')
-  t.equal((await rotate(clientOf(base, `${key}:read`), 'lost')).status, 401)
-  t.equal((await rotate(clientOf(base, await buildKey(backend)), 'lost')).status, 201)
+  t.equal((await rotate(createTestClient(base, `${key}:read`), 'lost')).status, 401)
+  t.equal((await rotate(createTestClient(base, await buildKey(backend)), 'lost')).status, 201)
   const minted = await client.post('/v1/keys', {}, { 'idempotency-key': 'lost' })
   t.equal(minted.status, 401, 'on no other route')
 })
@@ -56,7 +62,7 @@ t.test('201 again: an answer that was lost, though the old key has ended by it',
 t.test('401: a key that was revoked after its rotation hears nothing', async t => {
   const { client } = await newUser()
   const { body } = await rotate(client, 'then revoked', { grace_seconds: 60 })
-  const successor = clientOf(base, body.key)
+  const successor = createTestClient(base, body.key)
   const { items } = (await successor.get('/v1/keys')).body
   const old = items.find(({ current }: { current: boolean }) => !current)
   t.equal((await successor.send('DELETE', `/v1/keys/${old.id}`)).status, 200)
@@ -82,7 +88,7 @@ t.test('201 again: the connection was lost behind the commit', async t => {
       throw new Refusal('unavailable', 'The database is out of reach')
     },
   }
-  const shaken = await testApi(t, { ...backend, postgres: cut }, key)
+  const shaken = await startTestApi(t, { ...backend, postgres: cut }, key)
   t.equal((await rotate(shaken, 'cut')).status, 503)
   t.equal((await client.get('/v1/memory/stats')).status, 401, 'it was rotated by then')
   const again = await rotate(client, 'cut')
@@ -117,15 +123,19 @@ t.test('twenty rotations of a key at once make one', async t => {
 
 t.test('200: usage is that of the vault, whichever of its keys asks', async t => {
   const { client } = await newUser()
-  const used = async (who: Client) => (await who.get('/v1/account/usage')).body
+  const used = async (who: TestClient) => (await who.get('/v1/account/usage')).body
   const before = await used(client)
   t.equal(before.total_requests, 1)
   const { body } = await rotate(client, undefined, { grace_seconds: 60 })
-  const successor = clientOf(base, body.key)
+  const successor = createTestClient(base, body.key)
   const { key: _, ...sums } = await used(successor)
   t.match(sums, { total_requests: 1, total_memory_tokens: before.total_memory_tokens })
   await successor.post('/v1/memory/ingest?wait=true', told)
-  await until('both', async () => (await used(client)).total_requests === 2)
+  await waitUntil('both', async () => (await used(client)).total_requests === 2)
   const { key } = (await successor.post('/v1/keys')).body
-  t.equal((await used(clientOf(base, key))).total_requests, 0, 'another vault is another sum')
+  t.equal(
+    (await used(createTestClient(base, key))).total_requests,
+    0,
+    'another vault is another sum',
+  )
 })

@@ -1,22 +1,29 @@
 import t from 'tap'
-import { buildKey, clientOf, testApi, workOn, type Answer, type Client } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { scopeOf } from '#test/support/stored.ts'
-import { until } from '#test/support/until.ts'
-import { documentsOf, remember } from '#test/support/vault.ts'
+import {
+  buildKey,
+  createTestClient,
+  startTestApi,
+  startJobWorkers,
+  type TestAnswer,
+  type TestClient,
+} from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { readVaultScope } from '#test/support/stored-memories.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
+import { readDocuments, insertMemories } from '#test/support/insert-memories.ts'
 
-const backend = await testBackend(t)
-await workOn(backend, 'ingest', 'clear', 'delete-ids')
-const api = await testApi(t, backend)
+const backend = await createTestBackend(t)
+await startJobWorkers(backend, 'ingest', 'clear', 'delete-ids')
+const api = await startTestApi(t, backend)
 /** A process whose accepted clearings wait: no worker takes them. */
-const idle = await testBackend(t)
-const idleApi = await testApi(t, idle)
+const idle = await createTestBackend(t)
+const idleApi = await startTestApi(t, idle)
 
-type Tenant = Client & { key: string }
+type Tenant = TestClient & { key: string }
 
 async function fresh(on = backend, { base } = api): Promise<Tenant> {
   const key = await buildKey(on)
-  return { ...clientOf(base, key), key }
+  return { ...createTestClient(base, key), key }
 }
 
 const tell = (
@@ -25,18 +32,21 @@ const tell = (
   session: string | null = null,
   on = backend,
 ): Promise<string[]> =>
-  remember(
+  insertMemories(
     on,
     key,
     texts.map(text => ({ text })),
     { session },
   )
 
-const clear = (client: Client, headers: Record<string, string> = {}, query = ''): Promise<Answer> =>
-  client.send('DELETE', `/v1/memory${query}`, { headers })
+const clear = (
+  client: TestClient,
+  headers: Record<string, string> = {},
+  query = '',
+): Promise<TestAnswer> => client.send('DELETE', `/v1/memory${query}`, { headers })
 
 async function found(
-  client: Client,
+  client: TestClient,
   query: string,
   headers: Record<string, string> = {},
 ): Promise<string[]> {
@@ -62,7 +72,7 @@ t.test('200: core, reflections and every session go, from sight and from the sto
   })
   t.same(await found(mine, 'kitten'), [])
   t.same(await found(mine, 'trip', inSession), [])
-  t.same(await documentsOf(backend, mine.key), [])
+  t.same(await readDocuments(backend, mine.key), [])
   t.match((await mine.get('/v1/memory/stats')).body, { memories: 0 })
   t.match((await mine.get(`/v1/operations/${body.operation_id}`)).body, {
     kind: 'clear',
@@ -91,7 +101,7 @@ t.test('200: with a session that session alone', async t => {
   t.same(await found(mine, 'trip', inSession), [])
   t.same(await found(mine, 'kitten'), ['a grey kitten'])
   t.same(await found(mine, 'garden', { 'x-session-id': 'garden' }), ['a plan for the garden'])
-  t.equal((await documentsOf(backend, mine.key)).length, 2)
+  t.equal((await readDocuments(backend, mine.key)).length, 2)
   t.match((await mine.get('/v1/memory/stats')).body, { memories: 2 })
 
   await tell(mine, ['a trip to Faro'], 'trip')
@@ -107,8 +117,8 @@ t.test('200: a reset takes the debt, the sessions and the tombstones too', async
   await mine.post('/v1/memory/delete-ids', { ids: [id] })
   const { body } = await clear(mine, {}, '?reset=true')
   t.match(body, { deleted: 1, reset: true, message: /any embedding model/ })
-  t.same(await documentsOf(backend, mine.key), [])
-  const { vault } = await scopeOf(backend, mine.key)
+  t.same(await readDocuments(backend, mine.key), [])
+  const { vault } = await readVaultScope(backend, mine.key)
   const { rows } = await backend.postgres.query(
     `select raw_units, (select count(*)::int from sessions where vault = $1) sessions
      from vaults where id = $1`,
@@ -142,14 +152,14 @@ t.test('200: another vault keeps everything', async t => {
 })
 
 t.test('200: other processes see it at once and let go of what they held', async t => {
-  const second = await testBackend(t, { config: backend.config })
+  const second = await createTestBackend(t, { config: backend.config })
   const mine = await fresh()
-  const elsewhere = await testApi(t, second, mine.key)
+  const elsewhere = await startTestApi(t, second, mine.key)
   await tell(mine, ['a grey kitten'])
   t.equal((await found(elsewhere, 'kitten')).length, 1)
-  t.equal(second.images.held, 1)
+  t.equal(second.vaultIndexes.count, 1)
   await clear(mine)
-  await until('its image is gone without a request', () => second.images.held === 0)
+  await waitUntil('its image is gone without a request', () => second.vaultIndexes.count === 0)
   t.same(await found(elsewhere, 'kitten'), [])
 })
 
@@ -188,7 +198,7 @@ t.test('200: nothing is billed', async t => {
   const mine = await fresh()
   await tell(mine, ['a grey kitten'])
   await clear(mine)
-  const { vault } = await scopeOf(backend, mine.key)
+  const { vault } = await readVaultScope(backend, mine.key)
   const { rows } = await backend.postgres.query('select 1 from usage_events where vault = $1', [
     vault,
   ])
@@ -242,9 +252,9 @@ t.test('400: what seems to mean a session, and does not name it, clears nothing'
 
 t.test('401, 403: no key; a read-only or switched-off one', async t => {
   const mine = await fresh()
-  t.equal((await clear(clientOf(api.base))).status, 401)
+  t.equal((await clear(createTestClient(api.base))).status, 401)
   for (const suffix of ['read', 'off']) {
-    t.equal((await clear(clientOf(api.base, `${mine.key}:${suffix}`))).status, 403)
+    t.equal((await clear(createTestClient(api.base, `${mine.key}:${suffix}`))).status, 403)
   }
-  t.equal((await clear(clientOf(api.base, `${mine.key}:write`))).status, 200)
+  t.equal((await clear(createTestClient(api.base, `${mine.key}:write`))).status, 200)
 })

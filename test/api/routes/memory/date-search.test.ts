@@ -1,22 +1,33 @@
 import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
-import { buildKey, clientOf, testApi, workOn, type Client } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { embeddingProvider } from '#test/support/provider.ts'
-import { billed, plant, scopeOf, type Planted } from '#test/support/stored.ts'
+import {
+  buildKey,
+  createTestClient,
+  startTestApi,
+  startJobWorkers,
+  type TestClient,
+} from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
+import {
+  readBilledUsage,
+  insertStoredMemories,
+  readVaultScope,
+  type StoredMemoryFixture,
+} from '#test/support/stored-memories.ts'
 
-const provider = await embeddingProvider(t)
-const backend = await testBackend(t, {
+const provider = await startEmbeddingProvider(t)
+const backend = await createTestBackend(t, {
   env: { EMBEDDINGS: 'local', OPENAI_API_KEY: 'secret', OPENAI_BASE_URL: provider.baseUrl },
 })
-await workOn(backend)
+await startJobWorkers(backend)
 const key = await buildKey(backend)
-const api = await testApi(t, backend, key)
-const scope = await scopeOf(backend, key)
+const api = await startTestApi(t, backend, key)
+const scope = await readVaultScope(backend, key)
 
 const day = 24 * 3600 * 1000
 const begin = Date.parse('2025-03-01T12:00:00Z')
-const rows: Planted[] = [
+const rows: StoredMemoryFixture[] = [
   { text: 'Ada the cat hid from the thunder', at: begin, speaker: 'Tom' },
   { text: 'We booked the ferry to Naxos', at: begin + day, role: 'assistant' },
   { text: 'The ferry was late and Ada was seasick', at: begin + 2 * day },
@@ -25,23 +36,29 @@ const rows: Planted[] = [
     text: 'The family travelled by ferry with the cat',
     tier: 2,
     importance: 6,
-    since: begin,
+    coversFrom: begin,
     at: begin + 2 * day,
   },
   {
     text: 'The cat Ada became a hunter',
     tier: 2,
     importance: 3,
-    since: begin + day,
+    coversFrom: begin + day,
     at: begin + 40 * day,
   },
-  { text: 'They care for animals', tier: 3, importance: 8, since: begin, at: begin + 40 * day },
+  {
+    text: 'They care for animals',
+    tier: 3,
+    importance: 8,
+    coversFrom: begin,
+    at: begin + 40 * day,
+  },
   { text: 'ferry tickets in the session', at: begin + day, session: 'trip' },
 ]
-const ids = await plant(backend, scope, rows)
+const ids = await insertStoredMemories(backend, scope, rows)
 
 type Found = { id: string; content: string; timestamp: string; score?: number; tier: number }
-const ask = (body: object, headers = {}, client: Client = api) =>
+const ask = (body: object, headers = {}, client: TestClient = api) =>
   client.post('/v1/memory/date-search', body, headers)
 const contents = async (body: object, headers = {}): Promise<string[]> =>
   (await ask(body, headers)).body.memories.map(({ content }: Found) => content)
@@ -149,11 +166,11 @@ t.test('200: with a query the best come first, and only those of the span', asyn
 })
 
 t.test('200: a query finds what another process has stored meanwhile', async t => {
-  const second = await testBackend(t, { config: backend.config })
-  const elsewhere = await testApi(t, second, key)
+  const second = await createTestBackend(t, { config: backend.config })
+  const elsewhere = await startTestApi(t, second, key)
   const asked = { from: '2025-08-01', to: '2025-08-31', query: 'lighthouse' }
   t.same((await ask(asked, {}, elsewhere)).body.memories, [])
-  await plant(backend, scope, [
+  await insertStoredMemories(backend, scope, [
     { text: 'We painted the lighthouse', at: Date.parse('2025-08-08T08:00:00Z') },
   ])
   t.match((await ask(asked, {}, elsewhere)).body.memories, [{ content: /lighthouse/ }])
@@ -178,10 +195,10 @@ t.test('200: a session is a space of its own', async t => {
 
 t.test('200: an answer over the budget is cut, and goes on from where it ends', async t => {
   const ownKey = await buildKey(backend)
-  const own = await scopeOf(backend, ownKey)
-  const client = clientOf(api.base, ownKey)
+  const own = await readVaultScope(backend, ownKey)
+  const client = createTestClient(api.base, ownKey)
   // As an exchange or a file without times is stored: everything in one millisecond.
-  await plant(
+  await insertStoredMemories(
     backend,
     own,
     Array.from({ length: 50 }, (_, index) => ({
@@ -215,10 +232,10 @@ t.test('200: an answer over the budget is cut, and goes on from where it ends', 
 
 t.test('200: the budget is brought between 1,000 and 200,000; one row always fits', async t => {
   const ownKey = await buildKey(backend)
-  const own = await scopeOf(backend, ownKey)
-  const client = clientOf(api.base, ownKey)
+  const own = await readVaultScope(backend, ownKey)
+  const client = createTestClient(api.base, ownKey)
   const tokens = [700, 300, 5_000, 196_000, 4_001]
-  await plant(
+  await insertStoredMemories(
     backend,
     own,
     tokens.map((count, index) => ({ text: `row ${index}`, at: begin + index, tokens: count })),
@@ -238,9 +255,9 @@ t.test('200: the budget is brought between 1,000 and 200,000; one row always fit
 
 t.test('200: a ranked answer that is cut goes on as well, and nothing comes twice', async t => {
   const ownKey = await buildKey(backend)
-  const own = await scopeOf(backend, ownKey)
-  const client = clientOf(api.base, ownKey)
-  await plant(
+  const own = await readVaultScope(backend, ownKey)
+  const client = createTestClient(api.base, ownKey)
+  await insertStoredMemories(
     backend,
     own,
     Array.from({ length: 12 }, (_, index) => ({
@@ -268,7 +285,7 @@ t.test('200: a ranked answer that is cut goes on as well, and nothing comes twic
 
 t.test('200: X-Embedding-Model names the space, in order and ranked', async t => {
   const ownKey = await buildKey(backend)
-  const client = clientOf(api.base, ownKey)
+  const client = createTestClient(api.base, ownKey)
   const headers = { 'x-embedding-model': 'openai/text-embedding-3-small' }
   const say = (content: string, more = {}) =>
     client.post(
@@ -290,8 +307,10 @@ t.test('200: X-Embedding-Model names the space, in order and ranked', async t =>
 })
 
 t.test('200: a vault too large for an image is ranked where it is stored', async t => {
-  const small = await testBackend(t, { config: { ...backend.config, imageCacheBytes: 1 } })
-  const cramped = await testApi(t, small, key)
+  const small = await createTestBackend(t, {
+    config: { ...backend.config, vaultIndexCacheBytes: 1 },
+  })
+  const cramped = await startTestApi(t, small, key)
   const asked = { from: '2025-03-01', to: '2025-03-03', query: 'ferry' }
   const there = (await ask(asked, {}, cramped)).body.memories
   const here = (await ask(asked)).body.memories
@@ -301,16 +320,18 @@ t.test('200: a vault too large for an image is ranked where it is stored', async
 
 t.test('200: bills the tokens of the rows, and nothing for an empty span', async t => {
   const ownKey = await buildKey(backend)
-  const own = await scopeOf(backend, ownKey)
-  const client = clientOf(api.base, ownKey)
-  await plant(backend, own, [{ text: 'some words to pay for', at: begin }])
+  const own = await readVaultScope(backend, ownKey)
+  const client = createTestClient(api.base, ownKey)
+  await insertStoredMemories(backend, own, [{ text: 'some words to pay for', at: begin }])
   await ask({ from: '2024-03-01', to: '2024-03-01' }, {}, client)
   const { body } = await ask({ from: '2025-03-01' }, {}, client)
-  t.same(await billed(backend, own, 'date-search'), [{ tokens: body.token_count, session: null }])
+  t.same(await readBilledUsage(backend, own, 'date-search'), [
+    { tokens: body.token_count, session: null },
+  ])
 })
 
 t.test('200: another vault sees nothing of it', async t => {
-  const stranger = clientOf(api.base, await buildKey(backend))
+  const stranger = createTestClient(api.base, await buildKey(backend))
   const { body } = await ask({ from: '2025-03-01', query: 'ferry' }, {}, stranger)
   t.same(body.memories, [])
   t.same((await ask({ from: '2000-01-01' }, {}, stranger)).body.memories, [])
@@ -342,12 +363,12 @@ t.test('400: bounds are named', async t => {
 
 t.test('402: a used-up balance', async t => {
   const ownKey = await buildKey(backend)
-  const { vault } = await scopeOf(backend, ownKey)
+  const { vault } = await readVaultScope(backend, ownKey)
   await backend.postgres.query(
     'update accounts set balance = 0 where id = (select account from vaults where id = $1)',
     [vault],
   )
-  t.equal((await ask({ from: '2025-03-01' }, {}, clientOf(api.base, ownKey))).status, 402)
+  t.equal((await ask({ from: '2025-03-01' }, {}, createTestClient(api.base, ownKey))).status, 402)
 })
 
 t.test('403: a write-only or switched-off key does not read; a read-only one does', async t => {
@@ -356,7 +377,7 @@ t.test('403: a write-only or switched-off key does not read; a read-only one doe
     ['off', 403],
     ['read', 200],
   ] as const) {
-    const client = clientOf(api.base, `${key}:${suffix}`)
+    const client = createTestClient(api.base, `${key}:${suffix}`)
     t.equal((await ask({ from: '2025-03-01' }, {}, client)).status, status)
   }
 })

@@ -1,43 +1,53 @@
 import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
-import { buildKey, clientOf, testApi, workOn, type Client } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { gateBefore } from '#test/support/gate.ts'
-import { plant, scopeOf } from '#test/support/stored.ts'
-import { until } from '#test/support/until.ts'
-import { billOf, documentsOf, remember } from '#test/support/vault.ts'
+import {
+  buildKey,
+  createTestClient,
+  startTestApi,
+  startJobWorkers,
+  type TestClient,
+} from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { startFaultProxy } from '#test/support/fault-proxy.ts'
+import { insertStoredMemories, readVaultScope } from '#test/support/stored-memories.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
+import { readBill, readDocuments, insertMemories } from '#test/support/insert-memories.ts'
 
-const backend = await testBackend(t)
-await workOn(backend, 'ingest', 'delete-ids')
+const backend = await createTestBackend(t)
+await startJobWorkers(backend, 'ingest', 'delete-ids')
 const key = await buildKey(backend)
-const api = await testApi(t, backend, key)
+const api = await startTestApi(t, backend, key)
 
-type Tenant = Client & { key: string; tell(texts: string[], session?: string): Promise<string[]> }
+type Tenant = TestClient & {
+  key: string
+  tell(texts: string[], session?: string): Promise<string[]>
+}
 
 /** A vault of its own, and what it is told. */
 async function fresh(): Promise<Tenant> {
   const own = await buildKey(backend)
   const tell: Tenant['tell'] = (texts, session) =>
-    remember(
+    insertMemories(
       backend,
       own,
       texts.map(text => ({ text })),
       { session: session ?? null },
     )
-  return { ...clientOf(api.base, own), key: own, tell }
+  return { ...createTestClient(api.base, own), key: own, tell }
 }
 
-const vaultOf = async ({ key: own }: Tenant): Promise<string> => (await scopeOf(backend, own)).vault
+const vaultOf = async ({ key: own }: Tenant): Promise<string> =>
+  (await readVaultScope(backend, own)).vault
 
-const deleteIds = (client: Client, ids: unknown, headers: Record<string, string> = {}) =>
+const deleteIds = (client: TestClient, ids: unknown, headers: Record<string, string> = {}) =>
   client.post('/v1/memory/delete-ids', { ids }, headers)
 
-const found = async (client: Client, query: string, headers: Record<string, string> = {}) => {
+const found = async (client: TestClient, query: string, headers: Record<string, string> = {}) => {
   const { body } = await client.post('/v1/memory/search', { query, limit: 50 }, headers)
   return body.memories.map((memory: { content: string }) => memory.content)
 }
 
-const debtOf = async (client: Client) =>
+const debtOf = async (client: TestClient) =>
   (await client.post('/v1/memory/search', { query: 'anything', limit: 1 })).body.reflection
 
 t.test(
@@ -60,7 +70,7 @@ t.test(
       },
     })
     t.same(await found(mine, 'kitten'), ['a grey kitten'])
-    const documents = await documentsOf(backend, mine.key)
+    const documents = await readDocuments(backend, mine.key)
     t.same(
       documents.map(({ _id }) => _id).toSorted(),
       [kept, gone].toSorted(),
@@ -105,9 +115,9 @@ t.test('200: what a session held before it was cleared is not found', async t =>
 })
 
 t.test('200: another process sees it at its next request', async t => {
-  const second = await testBackend(t, { config: backend.config })
+  const second = await createTestBackend(t, { config: backend.config })
   const mine = await fresh()
-  const elsewhere = await testApi(t, second, mine.key)
+  const elsewhere = await startTestApi(t, second, mine.key)
   const ids = await mine.tell(['the blue door code', 'the red door code'])
   t.equal((await found(elsewhere, 'door code')).length, 2)
   await deleteIds(mine, [ids[0]])
@@ -131,11 +141,15 @@ t.test('200: the debt falls by what waited for consolidation, of the core alone'
 
 t.test('200: reflections go at any tier, and their part of the debt', async t => {
   const mine = await fresh()
-  const [, second, third] = await plant(backend, await scopeOf(backend, mine.key), [
-    { tier: 2, text: 'a reflection that stays', at: 1_000, importance: 5, tokens: 50 },
-    { tier: 2, text: 'a reflection', at: 2_000, importance: 7, tokens: 40 },
-    { tier: 3, text: 'a high-level reflection', at: 3_000, importance: 9, tokens: 30 },
-  ])
+  const [, second, third] = await insertStoredMemories(
+    backend,
+    await readVaultScope(backend, mine.key),
+    [
+      { tier: 2, text: 'a reflection that stays', at: 1_000, importance: 5, tokens: 50 },
+      { tier: 2, text: 'a reflection', at: 2_000, importance: 7, tokens: 40 },
+      { tier: 3, text: 'a high-level reflection', at: 3_000, importance: 9, tokens: 30 },
+    ],
+  )
   t.match((await deleteIds(mine, [second, third])).body, { deleted: 2 })
   t.match((await debtOf(mine)).unconsolidated.tier2, { count: 1, importance: 5, est_tokens: 50 })
 })
@@ -145,12 +159,15 @@ t.test(
   async t => {
     const mine = await fresh()
     const ids = await mine.tell(['the boiler was serviced in May', 'and the roof in June'])
-    const tokens = (await documentsOf(backend, mine.key)).reduce((sum, row) => sum + row.tokens, 0)
+    const tokens = (await readDocuments(backend, mine.key)).reduce(
+      (sum, row) => sum + row.tokens,
+      0,
+    )
     const { body } = await deleteIds(mine, ids, { 'idempotency-key': 'bill' })
     const again = await deleteIds(mine, ids, { 'idempotency-key': 'bill' })
     t.same(again.body, body)
     await deleteIds(mine, ids)
-    t.equal(await billOf(backend, body.operation_id), tokens)
+    t.equal(await readBill(backend, body.operation_id), tokens)
     const { rows } = await backend.postgres.query(
       `select count(*)::int n from usage_events where kind = 'delete-ids' and vault = $1`,
       [await vaultOf(mine)],
@@ -218,7 +235,7 @@ t.test('200: edits race with the deletion of what they edit: the debt is what is
     t.equal(deleted.body.deleted, 1)
     t.ok(edits.every(({ status }) => status === 200 || status === 404))
   }
-  const left = (await documentsOf(backend, mine.key)).filter(row => row.text !== undefined)
+  const left = (await readDocuments(backend, mine.key)).filter(row => row.text !== undefined)
   t.match((await debtOf(mine)).unconsolidated.raw, {
     units: 8,
     est_tokens: left.reduce((sum, row) => sum + row.tokens, 0),
@@ -243,15 +260,18 @@ t.test('202: on request without the counts, and nobody sees them any more', asyn
 })
 
 t.test('503: while the memory store is away, and the job does it when it is back', async t => {
-  const gate = await gateBefore(t, backend.config.mongodbUri)
+  const gate = await startFaultProxy(t, backend.config.mongodbUri)
   const config = { ...backend.config, mongodbUri: gate.url }
   const mine = await fresh()
   const [id] = await mine.tell(['to be forgotten'])
-  const ailing = await testApi(t, await testBackend(t, { config }), mine.key)
+  const ailing = await startTestApi(t, await createTestBackend(t, { config }), mine.key)
   gate.shut()
   const { status, body } = await deleteIds(ailing, [id], { prefer: 'respond-async' })
   t.match({ status, body }, { status: 503, body: { hint: /GET \/v1\/operations\/\S+ tells/ } })
-  await until('the job has removed it', async () => (await found(mine, 'forgotten')).length === 0)
+  await waitUntil(
+    'the job has removed it',
+    async () => (await found(mine, 'forgotten')).length === 0,
+  )
 })
 
 t.test('400: bounds are named', async t => {
@@ -273,12 +293,12 @@ t.test('400: bounds are named', async t => {
 
 t.test('403: a read-only or switched-off key does not delete', async t => {
   for (const suffix of ['read', 'off']) {
-    const answer = await deleteIds(clientOf(api.base, `${key}:${suffix}`), [mintId()])
+    const answer = await deleteIds(createTestClient(api.base, `${key}:${suffix}`), [mintId()])
     t.equal(answer.status, 403)
   }
-  t.equal((await deleteIds(clientOf(api.base, `${key}:write`), [mintId()])).status, 200)
+  t.equal((await deleteIds(createTestClient(api.base, `${key}:write`), [mintId()])).status, 200)
 })
 
 t.test('401: no key', async t => {
-  t.equal((await deleteIds(clientOf(api.base), [mintId()])).status, 401)
+  t.equal((await deleteIds(createTestClient(api.base), [mintId()])).status, 401)
 })

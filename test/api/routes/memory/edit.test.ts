@@ -2,32 +2,47 @@ import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
 import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
-import { tokensOf } from '#shared/core/tokens.ts'
-import { buildKey, clientOf, testApi, workOn, type Client } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { embeddingProvider } from '#test/support/provider.ts'
-import { billed, plant, scopeOf, type Planted } from '#test/support/stored.ts'
-import { until } from '#test/support/until.ts'
+import { countTokens } from '#shared/core/tokens.ts'
+import {
+  buildKey,
+  createTestClient,
+  startTestApi,
+  startJobWorkers,
+  type TestClient,
+} from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
+import {
+  readBilledUsage,
+  insertStoredMemories,
+  readVaultScope,
+  type StoredMemoryFixture,
+} from '#test/support/stored-memories.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
 
-const provider = await embeddingProvider(t)
-const backend = await testBackend(t, {
+const provider = await startEmbeddingProvider(t)
+const backend = await createTestBackend(t, {
   env: { EMBEDDINGS: 'local', OPENAI_API_KEY: 'secret', OPENAI_BASE_URL: provider.baseUrl },
 })
-await workOn(backend)
+await startJobWorkers(backend)
 const key = await buildKey(backend)
-const api = await testApi(t, backend, key)
-const scope = await scopeOf(backend, key)
-const second = await testBackend(t, { config: backend.config })
-const elsewhere = await testApi(t, second, key)
+const api = await startTestApi(t, backend, key)
+const scope = await readVaultScope(backend, key)
+const second = await createTestBackend(t, { config: backend.config })
+const elsewhere = await startTestApi(t, second, key)
 
 const begin = Date.parse('2025-03-01T12:00:00Z')
-const planted = async (row: Partial<Planted>, within = scope): Promise<string> =>
-  (await plant(backend, within, [{ text: `planted ${mintId()}`, at: begin, ...row }]))[0]!
+const planted = async (row: Partial<StoredMemoryFixture>, within = scope): Promise<string> =>
+  (
+    await insertStoredMemories(backend, within, [
+      { text: `planted ${mintId()}`, at: begin, ...row },
+    ])
+  )[0]!
 const edit = (memory_id: string, text: unknown, headers = {}, client = api) =>
   client.post('/v1/memory/edit', { memory_id, text }, headers)
 const documentOf = async (id: string, { vault } = scope): Promise<MemoryDocument | null> =>
   backend.mongo.memories.findOne({ vault, _id: id })
-const found = async (client: Client, query: string, session?: string): Promise<string[]> => {
+const found = async (client: TestClient, query: string, session?: string): Promise<string[]> => {
   const body = { query, limit: 200, ...(session && { session_id: session }) }
   const answer = await client.post('/v1/memory/search', body)
   return answer.body.memories.map(({ content }: { content: string }) => content)
@@ -54,7 +69,7 @@ t.test('200: the text changes, and nothing else; every process finds the new one
     date: '2025-03-01T12:00:00.000Z',
     tier: 1,
     importance: null,
-    token_count: tokensOf('Platypus feeding is at noon'),
+    token_count: countTokens('Platypus feeding is at noon'),
   })
   for (const client of [api, elsewhere]) {
     t.ok((await found(client, 'platypus feeding')).includes('Platypus feeding is at noon'))
@@ -93,7 +108,7 @@ t.test('200: up to 32,000 characters, never cut', async t => {
   t.equal(Array.from(long).length, 32_000)
   const { status, body } = await edit(id, long)
   t.equal(status, 200)
-  t.equal(body.token_count, tokensOf(long))
+  t.equal(body.token_count, countTokens(long))
   t.equal((await documentOf(id))!.text, long)
   t.match(await edit(id, `${long}x`), { status: 400, body: { error: /text.*32000/ } })
 })
@@ -144,23 +159,23 @@ t.test('200: a memory of lost spaces alone goes on in the default one', async t 
 
 t.test('200: bills the tokens of the new text, once for one Idempotency-Key', async t => {
   const ownKey = await buildKey(backend)
-  const own = await scopeOf(backend, ownKey)
-  const client = clientOf(api.base, ownKey)
+  const own = await readVaultScope(backend, ownKey)
+  const client = createTestClient(api.base, ownKey)
   const id = await planted({ session: 'trip' }, own)
   const headers = { 'idempotency-key': 'one' }
   const first = await edit(id, 'billed just once', headers, client)
   const again = await edit(id, 'billed just once', headers, client)
   t.same(again.body, first.body)
-  t.same(await billed(backend, own, 'edit'), [
-    { tokens: tokensOf('billed just once'), session: 'trip' },
+  t.same(await readBilledUsage(backend, own, 'edit'), [
+    { tokens: countTokens('billed just once'), session: 'trip' },
   ])
   t.equal((await documentOf(id, own))!.version, 2)
 })
 
 t.test('200: the debt follows what is not consolidated', async t => {
   const ownKey = await buildKey(backend)
-  const mine = await scopeOf(backend, ownKey)
-  const client = clientOf(api.base, ownKey)
+  const mine = await readVaultScope(backend, ownKey)
+  const client = createTestClient(api.base, ownKey)
   const text = 'one two three four five six seven eight nine ten'
   const raw = await planted({ text: 'raw' }, mine)
   const reflection = await planted({ text: 'reflection', tier: 2, importance: 3 }, mine)
@@ -169,17 +184,17 @@ t.test('200: the debt follows what is not consolidated', async t => {
     await planted({ text: 'done', consolidated: true }, mine),
     await planted({ text: 'session', session: 's' }, mine),
   ]
-  t.same(await debtOf(mine), [1, tokensOf('raw'), 1, 3, tokensOf('reflection')])
+  t.same(await debtOf(mine), [1, countTokens('raw'), 1, 3, countTokens('reflection')])
   for (const [index, id] of [raw, reflection, ...others].entries()) {
     t.equal((await edit(id, `${text} ${index}`, {}, client)).status, 200)
   }
-  t.same(await debtOf(mine), [1, tokensOf(`${text} 0`), 1, 3, tokensOf(`${text} 1`)])
+  t.same(await debtOf(mine), [1, countTokens(`${text} 0`), 1, 3, countTokens(`${text} 1`)])
 })
 
 t.test('409: a text another memory has; nothing is changed or billed', async t => {
   const ownKey = await buildKey(backend)
-  const own = await scopeOf(backend, ownKey)
-  const client = clientOf(api.base, ownKey)
+  const own = await readVaultScope(backend, ownKey)
+  const client = createTestClient(api.base, ownKey)
   const id = await planted({ text: 'mine' }, own)
   await planted({ text: 'Zürich is far' }, own)
   await planted({ text: 'in a session', session: 'trip' }, own)
@@ -189,7 +204,7 @@ t.test('409: a text another memory has; nothing is changed or billed', async t =
     t.match(answer, { status: 409, body: { error: /Another memory/, hint: String } })
   }
   t.same(await documentOf(id, own), before)
-  t.same(await billed(backend, own, 'edit'), [])
+  t.same(await readBilledUsage(backend, own, 'edit'), [])
 
   await backend.postgres.query(
     `insert into sessions (vault, session, epoch) values ($1, 'trip', 1)
@@ -204,9 +219,9 @@ t.test('409: a text another memory has; nothing is changed or billed', async t =
 
 t.test('409: of twenty memories racing for one text exactly one gets it', async t => {
   const ownKey = await buildKey(backend)
-  const own = await scopeOf(backend, ownKey)
-  const clients = [clientOf(api.base, ownKey), clientOf(elsewhere.base, ownKey)]
-  const ids = await plant(
+  const own = await readVaultScope(backend, ownKey)
+  const clients = [createTestClient(api.base, ownKey), createTestClient(elsewhere.base, ownKey)]
+  const ids = await insertStoredMemories(
     backend,
     own,
     Array.from({ length: 20 }, (_, index) => ({ text: `racer ${index}`, at: begin })),
@@ -219,13 +234,13 @@ t.test('409: of twenty memories racing for one text exactly one gets it', async 
     await backend.mongo.memories.countDocuments({ vault: own.vault, text: 'the one text' }),
     1,
   )
-  t.equal((await billed(backend, own, 'edit')).length, 1)
+  t.equal((await readBilledUsage(backend, own, 'edit')).length, 1)
 })
 
 t.test('200: twenty edits racing for one memory all count, one after the other', async t => {
   const ownKey = await buildKey(backend)
-  const own = await scopeOf(backend, ownKey)
-  const clients = [clientOf(api.base, ownKey), clientOf(elsewhere.base, ownKey)]
+  const own = await readVaultScope(backend, ownKey)
+  const clients = [createTestClient(api.base, ownKey), createTestClient(elsewhere.base, ownKey)]
   const id = await planted({ text: 'start' }, own)
   const texts = Array.from({ length: 20 }, (_, index) => `edit ${'again '.repeat(index)}`)
   const answers = await Promise.all(
@@ -239,40 +254,44 @@ t.test('200: twenty edits racing for one memory all count, one after the other',
   t.equal(version, 21)
   t.ok(texts.includes(text))
   t.same((await debtOf(own)).slice(0, 2), [1, tokens])
-  t.equal((await billed(backend, own, 'edit')).length, 20)
+  t.equal((await readBilledUsage(backend, own, 'edit')).length, 20)
   for (const client of clients) t.same(await found(client, text), [text])
 })
 
 t.test('200: an edit whose settling failed is settled by its job, exactly once', async t => {
   const ownKey = await buildKey(backend)
-  const own = await scopeOf(backend, ownKey)
-  const client = clientOf(api.base, ownKey)
+  const own = await readVaultScope(backend, ownKey)
+  const client = createTestClient(api.base, ownKey)
   const id = await planted({ text: 'the first wording' }, own)
   t.same(await found(client, 'wording'), ['the first wording'])
   await breakSettling(async () => {
     t.equal((await edit(id, 'a second wording', {}, client)).status, 500)
     t.equal((await documentOf(id, own))!.text, 'a second wording', 'written, and not settled')
   })
-  await until('settled', async () => (await billed(backend, own, 'edit')).length > 0, 20_000)
+  await waitUntil(
+    'settled',
+    async () => (await readBilledUsage(backend, own, 'edit')).length > 0,
+    20_000,
+  )
   t.same(await found(client, 'wording'), ['a second wording'])
-  t.same(await found(clientOf(elsewhere.base, ownKey), 'wording'), ['a second wording'])
-  t.same((await debtOf(own)).slice(0, 2), [1, tokensOf('a second wording')])
+  t.same(await found(createTestClient(elsewhere.base, ownKey), 'wording'), ['a second wording'])
+  t.same((await debtOf(own)).slice(0, 2), [1, countTokens('a second wording')])
   await delay(200)
-  t.equal((await billed(backend, own, 'edit')).length, 1)
+  t.equal((await readBilledUsage(backend, own, 'edit')).length, 1)
 })
 
 t.test('200: an edit after one that was never settled makes the debt right again', async t => {
   const ownKey = await buildKey(backend)
-  const own = await scopeOf(backend, ownKey)
-  const client = clientOf(api.base, ownKey)
+  const own = await readVaultScope(backend, ownKey)
+  const client = createTestClient(api.base, ownKey)
   const id = await planted({ text: 'one' }, own)
   const long = 'a much longer text than the one before it was'
   await breakSettling(async () => {
     t.equal((await edit(id, long, {}, client)).status, 500)
-    t.same((await debtOf(own)).slice(0, 2), [1, tokensOf('one')])
+    t.same((await debtOf(own)).slice(0, 2), [1, countTokens('one')])
   })
   t.equal((await edit(id, 'two words', {}, client)).status, 200)
-  t.same((await debtOf(own)).slice(0, 2), [1, tokensOf('two words')])
+  t.same((await debtOf(own)).slice(0, 2), [1, countTokens('two words')])
   t.same(await found(client, 'words'), ['two words'])
 })
 
@@ -296,8 +315,8 @@ t.test(
   '404: unknown, foreign, deleted and cleared memories look alike, and none comes back',
   async t => {
     const ownKey = await buildKey(backend)
-    const own = await scopeOf(backend, ownKey)
-    const client = clientOf(api.base, ownKey)
+    const own = await readVaultScope(backend, ownKey)
+    const client = createTestClient(api.base, ownKey)
     const unknown = await edit(mintId(), 'x', {}, client)
     t.match(unknown, { status: 404, body: { error: 'No such memory' } })
     const foreign = await planted({})
@@ -312,14 +331,14 @@ t.test(
     const cleared = await planted({}, own)
     await backend.postgres.query('update vaults set epoch = epoch + 1 where id = $1', [own.vault])
     t.same((await edit(cleared, 'x', {}, client)).body, unknown.body)
-    t.same(await billed(backend, own, 'edit'), [])
+    t.same(await readBilledUsage(backend, own, 'edit'), [])
   },
 )
 
 t.test('502: when a model does not answer, memory, bill and debt stay as they are', async t => {
   const ownKey = await buildKey(backend)
-  const own = await scopeOf(backend, ownKey)
-  const client = clientOf(api.base, ownKey)
+  const own = await readVaultScope(backend, ownKey)
+  const client = createTestClient(api.base, ownKey)
   const { space } = await backend.embedders.get('openai/text-embedding-3-small')
   const id = await planted({ text: 'intact' }, own)
   const vector = Object.values((await documentOf(id, own))!.vectors)[0]!
@@ -333,7 +352,7 @@ t.test('502: when a model does not answer, memory, bill and debt stay as they ar
   t.match(answer, { status: 502, body: { error: /did not answer/ } })
   t.same(await documentOf(id, own), before)
   t.same(await debtOf(own), debt)
-  t.same(await billed(backend, own, 'edit'), [])
+  t.same(await readBilledUsage(backend, own, 'edit'), [])
   const retried = await edit(id, 'changed', { 'idempotency-key': 'retry' }, client)
   t.equal(retried.status, 200, 'the same request may be sent again')
 })
@@ -355,12 +374,12 @@ t.test('400: bounds are named', async t => {
 
 t.test('402: a used-up balance', async t => {
   const ownKey = await buildKey(backend)
-  const { vault } = await scopeOf(backend, ownKey)
+  const { vault } = await readVaultScope(backend, ownKey)
   await backend.postgres.query(
     'update accounts set balance = 0 where id = (select account from vaults where id = $1)',
     [vault],
   )
-  t.equal((await edit(mintId(), 'x', {}, clientOf(api.base, ownKey))).status, 402)
+  t.equal((await edit(mintId(), 'x', {}, createTestClient(api.base, ownKey))).status, 402)
 })
 
 t.test('403: a read-only or switched-off key does not edit; a write-only one does', async t => {
@@ -370,6 +389,9 @@ t.test('403: a read-only or switched-off key does not edit; a write-only one doe
     ['off', 403],
     ['write', 200],
   ] as const) {
-    t.equal((await edit(id, suffix, {}, clientOf(api.base, `${key}:${suffix}`))).status, status)
+    t.equal(
+      (await edit(id, suffix, {}, createTestClient(api.base, `${key}:${suffix}`))).status,
+      status,
+    )
   }
 })

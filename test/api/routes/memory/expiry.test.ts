@@ -1,48 +1,54 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
-import { buildKey, clientOf, testApi, workOn, type Client } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
+import {
+  buildKey,
+  createTestClient,
+  startTestApi,
+  startJobWorkers,
+  type TestClient,
+} from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
 import { checkOut, commit } from '#test/support/consolidation.ts'
-import { scopeOf } from '#test/support/stored.ts'
-import { callerOf, documentsOf, remember } from '#test/support/vault.ts'
+import { readVaultScope } from '#test/support/stored-memories.ts'
+import { resolveCaller, readDocuments, insertMemories } from '#test/support/insert-memories.ts'
 
 // They mostly wait.
 t.jobs = 3
 const besides = { buffered: true }
 
-const backend = await testBackend(t)
-await workOn(backend)
-const { base } = await testApi(t, backend)
+const backend = await createTestBackend(t)
+await startJobWorkers(backend)
+const { base } = await startTestApi(t, backend)
 const { query } = backend.postgres
 
-type User = Client & { key: string }
+type User = TestClient & { key: string }
 
 async function fresh(): Promise<User> {
   const key = await buildKey(backend)
-  return { ...clientOf(base, key), key }
+  return { ...createTestClient(base, key), key }
 }
 
 /** So many milliseconds from now, as a client writes it. */
 const soon = (ms: number): string => new Date(Date.now() + ms).toISOString()
 
-const tell = (client: Client, content: string, expires_at?: string, headers = {}) =>
+const tell = (client: TestClient, content: string, expires_at?: string, headers = {}) =>
   client.post(
     '/v1/memory/ingest?wait=true',
     { messages: [{ role: 'user', content }], ...(expires_at && { expires_at }) },
     headers,
   )
 
-const listed = async (client: Client) => {
+const listed = async (client: TestClient) => {
   const { body } = await client.get('/v1/memory/list')
   return body.items.map((item: { text: string }) => item.text) as string[]
 }
 
-const found = async (client: Client, text: string, headers = {}) => {
+const found = async (client: TestClient, text: string, headers = {}) => {
   const { body } = await client.post('/v1/memory/search', { query: text, limit: 20 }, headers)
   return body.memories.map((memory: { content: string }) => memory.content) as string[]
 }
 
-const expirations = async (client: Client) =>
+const expirations = async (client: TestClient) =>
   (await client.get('/v1/operations?kind=expire')).body.items
 
 /** Until a moment has passed, by a little. */
@@ -50,11 +56,11 @@ const past = (at: string): Promise<void> => delay(Math.max(0, Date.parse(at) - D
 
 const lines = (...rows: object[]): string => rows.map(row => JSON.stringify(row)).join('\n')
 
-const send = (client: Client, route: string, body: string) =>
+const send = (client: TestClient, route: string, body: string) =>
   client.send('POST', route, { body, headers: { 'content-type': 'application/x-ndjson' } })
 
 const nextExpiry = async (key: string): Promise<Date | null> => {
-  const { vault } = await scopeOf(backend, key)
+  const { vault } = await readVaultScope(backend, key)
   const { rows } = await query<{ at: Date | null }>(
     'select next_expiry as at from vaults where id = $1',
     [vault],
@@ -104,7 +110,7 @@ t.test(
       { kind: 'expire', state: 'done', outcome: { status: 200, body: { expired: 2 } } },
     ])
     t.equal(await nextExpiry(mine.key), null)
-    const graves = (await documentsOf(backend, mine.key)).filter(({ text }) => text === undefined)
+    const graves = (await readDocuments(backend, mine.key)).filter(({ text }) => text === undefined)
     t.equal(graves.length, 2)
     for (const grave of graves) {
       t.same(Object.keys(grave).toSorted(), ['_id', 'tomb_at', 'tomb_epoch', 'vault'])
@@ -114,7 +120,7 @@ t.test(
 
 t.test('400: a moment that has passed, or is none; nothing is stored', besides, async t => {
   const mine = await fresh()
-  const [memory] = await remember(backend, mine.key, [{ text: 'stays as it is' }])
+  const [memory] = await insertMemories(backend, mine.key, [{ text: 'stays as it is' }])
   for (const end of [soon(-1), '2020-01-01T00:00:00Z', 'tomorrow', '2030-01-01', '', 1, '+9']) {
     const exchange = { messages: [{ role: 'user', content: 'never' }], expires_at: end }
     t.equal((await mine.post('/v1/memory/ingest', exchange)).status, 400, `${end}`)
@@ -128,7 +134,7 @@ t.test('400: a moment that has passed, or is none; nothing is stored', besides, 
 
 t.test('200: an edit sets the end, moves it, leaves it, and takes it away', besides, async t => {
   const mine = await fresh()
-  const [id] = await remember(backend, mine.key, [{ text: 'the guest network is open' }])
+  const [id] = await insertMemories(backend, mine.key, [{ text: 'the guest network is open' }])
   const edit = async (text: string, body: object = {}) =>
     (await mine.post('/v1/memory/edit', { memory_id: id, text, ...body })).body.expires_at
   const [near, far] = [soon(900), '2090-01-01T00:00:00.000Z']
@@ -233,10 +239,10 @@ t.test(
   '200: fifty requests at the moment of the end remove it once, in two processes',
   besides,
   async t => {
-    const second = await testBackend(t, { config: backend.config })
-    const elsewhere = await testApi(t, second)
+    const second = await createTestBackend(t, { config: backend.config })
+    const elsewhere = await startTestApi(t, second)
     const mine = await fresh()
-    const there = clientOf(elsewhere.base, mine.key)
+    const there = createTestClient(elsewhere.base, mine.key)
     const at = soon(1_500)
     const messages = Array.from({ length: 40 }, (_, n) => ({ role: 'user', content: `day ${n}` }))
     await mine.post('/v1/memory/ingest?wait=true', { messages, expires_at: at })
@@ -249,7 +255,7 @@ t.test(
     for (const read of await Promise.all(reads)) t.same(read, ['day without an end'])
     t.match(await expirations(mine), [{ state: 'done', outcome: { body: { expired: 40 } } }])
     t.equal((await expirations(mine)).length, 1)
-    t.match((await callerOf(backend, mine.key)).row, { rawUnits: 1, hasOver: false })
+    t.match((await resolveCaller(backend, mine.key)).keyRow, { rawUnits: 1, hasOver: false })
   },
 )
 
@@ -261,7 +267,7 @@ t.test('200: sources of a lent batch may end; the debt loses none to it', beside
   const { body: batch } = await checkOut(mine)
   t.equal(batch.count, 2)
   await past(at)
-  t.match((await callerOf(backend, mine.key)).row, { hasOver: true })
+  t.match((await resolveCaller(backend, mine.key)).keyRow, { hasOver: true })
   const { body } = await commit(mine, batch.batch_id, [{ text: 'both of them', importance: 5 }])
   t.match(body, { committed: true, sources_consolidated: 1 })
   t.match(body.reflection.unconsolidated, { raw: { units: 0, est_tokens: 0 }, tier2: { count: 1 } })

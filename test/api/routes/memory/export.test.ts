@@ -1,21 +1,27 @@
 import t from 'tap'
-import type { ExportedLine } from '#shared/domain/file-lines.ts'
+import type { ExportedLine } from '#shared/domain/file-types.ts'
 import { mintId } from '#shared/core/ids.ts'
 import { raiseEpoch, raiseSessionEpoch } from '#shared/vault/base/vaults.postgres.ts'
-import { buildKey, clientOf, testApi, workOn, type Client } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
+import {
+  buildKey,
+  createTestClient,
+  startTestApi,
+  startJobWorkers,
+  type TestClient,
+} from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
 
-const backend = await testBackend(t)
-await workOn(backend, 'import', 'upload')
-const { base } = await testApi(t, backend)
+const backend = await createTestBackend(t)
+await startJobWorkers(backend, 'import', 'upload')
+const { base } = await startTestApi(t, backend)
 
-type Keyed = Client & { key: string; vault: string }
+type Keyed = TestClient & { key: string; vault: string }
 const newClient = async (): Promise<Keyed> => {
   const key = await buildKey(backend)
   const { rows } = await backend.postgres.query<{ id: string }>(
     'select id from vaults order by id desc limit 1',
   )
-  return { ...clientOf(base, key), key, vault: rows[0]!.id }
+  return { ...createTestClient(base, key), key, vault: rows[0]!.id }
 }
 
 const at = Date.parse('2026-03-01T10:00:00Z')
@@ -28,12 +34,12 @@ const line = (content: string, rest: Partial<ExportedLine> = {}) => ({
   session_id: null,
   ...rest,
 })
-const restore = (client: Client, lines: object[]) =>
+const restore = (client: TestClient, lines: object[]) =>
   client.send('POST', '/v1/memory/import', {
     body: lines.map(one => JSON.stringify(one)).join('\n'),
     headers: { 'content-type': 'application/x-ndjson' },
   })
-const contentsOf = async (client: Client, query = '', headers = {}): Promise<string[]> => {
+const contentsOf = async (client: TestClient, query = '', headers = {}): Promise<string[]> => {
   const { body } = await client.get(`/v1/memory/export${query}`, headers)
   return body.map(({ content }: ExportedLine) => content)
 }
@@ -145,10 +151,10 @@ t.test('400: odd parameters, an unknown embedding model', async t => {
 })
 
 t.test('401, 403: no key, a key that may not read', async t => {
-  t.equal((await clientOf(base).get('/v1/memory/export')).status, 401)
+  t.equal((await createTestClient(base).get('/v1/memory/export')).status, 401)
   const { key } = await newClient()
   const writer = { authorization: `Bearer ${key}:write` }
-  t.equal((await clientOf(base).get('/v1/memory/export', writer)).status, 403)
+  t.equal((await createTestClient(base).get('/v1/memory/export', writer)).status, 403)
   const reader = { authorization: `Bearer ${key}:read` }
-  t.equal((await clientOf(base).get('/v1/memory/export', reader)).status, 200)
+  t.equal((await createTestClient(base).get('/v1/memory/export', reader)).status, 200)
 })

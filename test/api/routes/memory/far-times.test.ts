@@ -1,11 +1,11 @@
 import t from 'tap'
-import { buildKey, clientOf, testApi, workOn } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
+import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
 
-const backend = await testBackend(t)
-await workOn(backend)
+const backend = await createTestBackend(t)
+await startJobWorkers(backend)
 const key = await buildKey(backend)
-const api = await testApi(t, backend, key)
+const api = await startTestApi(t, backend, key)
 const jsonl = { 'content-type': 'application/x-ndjson' }
 
 const first = Date.parse('0001-01-01T00:00:00Z')
@@ -44,7 +44,7 @@ t.test('200: an upload takes every moment of the years 1 to 9999, once', async t
 })
 
 t.test('200: an exchange before 1970 is recalled with its time', async t => {
-  const client = clientOf(api.base, await buildKey(backend))
+  const client = createTestClient(api.base, await buildKey(backend))
   const messages = [
     { role: 'user', content: 'the ship left the harbour', timestamp: moments[2] },
     { role: 'assistant', content: 'a calm day', timestamp: moments[2]! + 1_000 },
@@ -100,7 +100,7 @@ t.test('200: a date search finds them, in order, by relevance, and page by page'
   const ranked = await search({ from: '0001-01-01', to: '1969-12-31', query: 'chronicle leaf' })
   t.same(texts(ranked.body.memories).toSorted(), contents.slice(0, 4))
 
-  const client = clientOf(api.base, await buildKey(backend))
+  const client = createTestClient(api.base, await buildKey(backend))
   const long = 'word '.repeat(450)
   for (const [n, timestamp] of moments.slice(0, 5).entries()) {
     const messages = [{ role: 'user', content: `${n} ${long}`, timestamp }]
@@ -128,7 +128,7 @@ t.test('200: a date search finds them, in order, by relevance, and page by page'
 t.test('200: an export and a transfer bring them along', async t => {
   const { body: lines } = await api.get('/v1/memory/export')
   const clients = [await buildKey(backend), await buildKey(backend)] as const
-  const restored = clientOf(api.base, clients[0])
+  const restored = createTestClient(api.base, clients[0])
   const imported = await restored.send('POST', '/v1/memory/import', {
     headers: jsonl,
     body: (lines as object[]).map(line => JSON.stringify(line)).join('\n'),
@@ -136,7 +136,7 @@ t.test('200: an export and a transfer bring them along', async t => {
   t.equal(imported.status, 200)
   const copied = await api.post('/v1/memory/transfer', { destination_key: clients[1] })
   t.match(copied.body, { copied: 8, failed: 0 })
-  for (const client of [restored, clientOf(api.base, clients[1])]) {
+  for (const client of [restored, createTestClient(api.base, clients[1])]) {
     const { items } = (await client.get('/v1/memory/list?order=oldest_first')).body
     t.same(
       items.map(({ date }: { date: string }) => date),
@@ -168,7 +168,7 @@ t.test('200: they are consolidated, the oldest first', async t => {
 })
 
 t.test('200: times without seconds, and days at the ends of all years', async t => {
-  const client = clientOf(api.base, await buildKey(backend))
+  const client = createTestClient(api.base, await buildKey(backend))
   const messages = [
     { role: 'user', content: 'x', timestamp: Date.parse('2026-01-20T15:15:00Z') },
     { role: 'user', content: 'y', timestamp: Date.parse('2026-01-20T15:16:00Z') },

@@ -1,15 +1,20 @@
 import t from 'tap'
-import { buildKey, clientOf, testApi, workOn } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { embeddingProvider } from '#test/support/provider.ts'
-import { billOf, callerOf, documentsOf, remember } from '#test/support/vault.ts'
+import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
+import {
+  readBill,
+  resolveCaller,
+  readDocuments,
+  insertMemories,
+} from '#test/support/insert-memories.ts'
 
-const provider = await embeddingProvider(t)
+const provider = await startEmbeddingProvider(t)
 const env = { OLLAMA_BASE_URL: provider.baseUrl }
-const backend = await testBackend(t, { env })
-await workOn(backend)
-const api = await testApi(t, backend)
-const as = (key: string) => clientOf(api.base, key)
+const backend = await createTestBackend(t, { env })
+await startJobWorkers(backend)
+const api = await startTestApi(t, backend)
+const as = (key: string) => createTestClient(api.base, key)
 const graft = (source: string, destination_key: string, body: object = {}, headers = {}) =>
   as(source).post(
     '/v1/memory/graft',
@@ -18,7 +23,7 @@ const graft = (source: string, destination_key: string, body: object = {}, heade
   )
 
 const mask = (key: string): string => `${key.slice(0, 6)}…${key.slice(-4)}`
-const textsOf = async (key: string) => (await documentsOf(backend, key)).map(({ text }) => text)
+const textsOf = async (key: string) => (await readDocuments(backend, key)).map(({ text }) => text)
 
 const told = [
   'We adopted a grey kitten from the shelter',
@@ -31,7 +36,7 @@ const told = [
 async function toldKey(embeddings?: string): Promise<string> {
   const key = await buildKey(backend)
   const options = embeddings === undefined ? {} : { embeddings }
-  await remember(
+  await insertMemories(
     backend,
     key,
     told.map((text, n) => ({ text, at: Date.now() - (n + 1) * 1_000_000 })),
@@ -42,7 +47,7 @@ async function toldKey(embeddings?: string): Promise<string> {
 
 t.test('200: copies what reaches the threshold, and nothing else', async t => {
   const [source, destination] = [await toldKey(), await buildKey(backend)]
-  const before = await documentsOf(backend, source)
+  const before = await readDocuments(backend, source)
   const { status, body } = await graft(source, destination)
   t.equal(status, 200)
   t.match(body, {
@@ -60,8 +65,8 @@ t.test('200: copies what reaches the threshold, and nothing else', async t => {
     operation_id: String,
   })
   t.same(await textsOf(destination), [told[1], told[0]], 'oldest first')
-  t.same(await documentsOf(backend, source), before)
-  t.equal(await billOf(backend, body.operation_id), body.estimated_tokens)
+  t.same(await readDocuments(backend, source), before)
+  t.equal(await readBill(backend, body.operation_id), body.estimated_tokens)
   t.match(await graft(source, destination), {
     body: { copied: 0, deduped_or_skipped: 2, estimated_tokens: 0 },
   })
@@ -115,7 +120,7 @@ t.test('200: a dry run shows snippet, time, tokens and the score of a search', a
     given.toSorted((a: number, b: number) => b - a),
     'best first',
   )
-  t.same(await documentsOf(backend, destination), [])
+  t.same(await readDocuments(backend, destination), [])
   t.same((await as(source).get('/v1/operations?kind=graft')).body.items, [])
 })
 
@@ -134,7 +139,7 @@ t.test('200: the threshold is met by what equals it, and has no limit of results
   t.match((await graft(source, destination, { queries, threshold: 1 })).body, { copied: 0 })
 
   const many = await buildKey(backend)
-  await remember(
+  await insertMemories(
     backend,
     many,
     Array.from({ length: 1_100 }, (_, n) => ({ text: `the kitten from the shelter, ${n}` })),
@@ -145,16 +150,20 @@ t.test('200: the threshold is met by what equals it, and has no limit of results
 t.test('200: sessions and reflections are not grafted', async t => {
   const [source, destination] = [await buildKey(backend), await buildKey(backend)]
   const text = 'the kitten from the shelter'
-  await remember(backend, source, [{ text }], { session: 'chat' })
-  await remember(backend, source, [{ text: `${text}!`, tier: 2, role: 'system', importance: 5 }])
+  await insertMemories(backend, source, [{ text }], { session: 'chat' })
+  await insertMemories(backend, source, [
+    { text: `${text}!`, tier: 2, role: 'system', importance: 5 },
+  ])
   t.match((await graft(source, destination, { threshold: 0 })).body, { copied: 0 })
 })
 
 t.test(
   '200: a vault too large to be held is compared in the database, with the same result',
   async t => {
-    const small = await testBackend(t, { config: { ...backend.config, imageCacheBytes: 1 } })
-    const away = await testApi(t, small)
+    const small = await createTestBackend(t, {
+      config: { ...backend.config, vaultIndexCacheBytes: 1 },
+    })
+    const away = await startTestApi(t, small)
     const [source, destination] = [await toldKey(), await buildKey(backend)]
     const body = {
       destination_key: destination,
@@ -163,7 +172,7 @@ t.test(
       dry_run: true,
     }
     const held = await as(source).post('/v1/memory/graft', body)
-    const read = await clientOf(away.base, source).post('/v1/memory/graft', body)
+    const read = await createTestClient(away.base, source).post('/v1/memory/graft', body)
     type Row = { id: string; score: number }
     const ids = (rows: Row[]) => rows.map(({ id }) => id)
     t.same(ids(read.body.memories), ids(held.body.memories))
@@ -197,7 +206,7 @@ t.test('400: queries and threshold', async t => {
     const answer = await graft(source, destination, body)
     t.match(answer, { status: 400, body: { error } }, JSON.stringify(body).slice(0, 80))
   }
-  t.same(await documentsOf(backend, destination), [])
+  t.same(await readDocuments(backend, destination), [])
 })
 
 t.test('401, 402, 403: as for a transfer', async t => {
@@ -206,7 +215,7 @@ t.test('401, 402, 403: as for a transfer', async t => {
   t.equal((await graft(`${source}:off`, destination)).status, 403)
   t.equal((await graft(`${source}:write`, destination)).status, 403)
   t.equal((await graft(`${source}:read`, destination, { dry_run: true })).status, 200)
-  const { account } = await callerOf(backend, source)
+  const { account } = await resolveCaller(backend, source)
   await backend.postgres.query('update accounts set balance = 0 where id = $1', [account])
   t.equal((await graft(source, destination)).status, 402)
 })

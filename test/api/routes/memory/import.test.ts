@@ -1,32 +1,44 @@
 import t from 'tap'
 import type { Backend } from '#shared/backend.ts'
-import type { ExportedLine } from '#shared/domain/file-lines.ts'
+import type { ExportedLine } from '#shared/domain/file-types.ts'
 import { mintId } from '#shared/core/ids.ts'
-import { callerOfKey, presentedKey, type Caller } from '#shared/access/caller.ts'
-import { findKey } from '#shared/access/keys.postgres.ts'
+import { authenticateMemoryKey, extractMemoryKey, type Caller } from '#shared/access/caller.ts'
+import { findKey } from '#shared/access/memory-keys.postgres.ts'
 import { raiseEpoch, raiseSessionEpoch } from '#shared/vault/base/vaults.postgres.ts'
-import { tokensOf } from '#shared/core/tokens.ts'
-import { buildKey, clientOf, testApi, workOn, type Answer, type Client } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { until } from '#test/support/until.ts'
+import { countTokens } from '#shared/core/tokens.ts'
+import {
+  buildKey,
+  createTestClient,
+  startTestApi,
+  startJobWorkers,
+  type TestAnswer,
+  type TestClient,
+} from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
 
-const backend = await testBackend(t)
-await workOn(backend, 'ingest', 'import', 'upload')
-const { base } = await testApi(t, backend)
-const other = await testBackend(t)
-await workOn(other, 'import')
-const otherBase = (await testApi(t, other)).base
+const backend = await createTestBackend(t)
+await startJobWorkers(backend, 'ingest', 'import', 'upload')
+const { base } = await startTestApi(t, backend)
+const other = await createTestBackend(t)
+await startJobWorkers(other, 'import')
+const otherBase = (await startTestApi(t, other)).base
 
-type Keyed = Client & { key: string; caller(): Promise<Caller> }
+type Keyed = TestClient & { key: string; caller(): Promise<Caller> }
 
 const clientAt = async (service: Backend, at: string): Promise<Keyed> => {
   const key = await buildKey(service)
-  const presented = presentedKey({ memoryKey: key, authorization: undefined, apiKey: undefined })
+  const presented = extractMemoryKey({
+    memoryKey: key,
+    authorization: undefined,
+    apiKey: undefined,
+  })
   const { postgres, config } = service
   return {
-    ...clientOf(at, key),
+    ...createTestClient(at, key),
     key,
-    caller: () => callerOfKey(hash => findKey(postgres.query, hash), config.keyPepper, presented),
+    caller: () =>
+      authenticateMemoryKey(hash => findKey(postgres.query, hash), config.keyPepper, presented),
   }
 }
 const newClient = (): Promise<Keyed> => clientAt(backend, base)
@@ -34,17 +46,17 @@ const newClient = (): Promise<Keyed> => clientAt(backend, base)
 const fileOf = (lines: readonly object[]): string =>
   lines.map(line => JSON.stringify(line)).join('\n')
 const restore = (
-  client: Client,
+  client: TestClient,
   lines: readonly object[] | string,
   query = '',
   headers: Record<string, string> = {},
-): Promise<Answer> =>
+): Promise<TestAnswer> =>
   client.send('POST', `/v1/memory/import${query}`, {
     body: typeof lines === 'string' ? lines : fileOf(lines),
     headers: { 'content-type': 'application/x-ndjson', ...headers },
   })
 const exported = async (
-  client: Client,
+  client: TestClient,
   query = '',
   headers: Record<string, string> = {},
 ): Promise<ExportedLine[]> => {
@@ -179,7 +191,7 @@ t.test('200: beside its original a vault gets ids of its own, and lineage follow
   const query = { query: 'heating kitten ferry', limit: 20 }
   const found = await client.post('/v1/memory/search', query)
   const again = await copy.post('/v1/memory/search', query)
-  const withoutIds = (answer: Answer) =>
+  const withoutIds = (answer: TestAnswer) =>
     answer.body.memories.map(({ id, ...rest }: { id: string }) => (t.ok(id), rest))
   t.same(withoutIds(again), withoutIds(found))
 })
@@ -212,22 +224,22 @@ t.test('200: the debt is that of the lines, and only what is stored is billed', 
   const client = await newClient()
   const lines = story()
   const { body } = await restore(client, lines)
-  const { row, scope } = await client.caller()
+  const { keyRow, scope } = await client.caller()
   const waiting = lines.filter(
     ({ tier, session_id, consolidated }) => tier === 1 && session_id === null && !consolidated,
   )
-  t.equal(row.rawUnits, waiting.length)
+  t.equal(keyRow.rawUnits, waiting.length)
   t.equal(
-    row.rawTokens,
-    waiting.reduce((sum, { content }) => sum + tokensOf(content), 0),
+    keyRow.rawTokens,
+    waiting.reduce((sum, { content }) => sum + countTokens(content), 0),
   )
-  t.equal(row.tier2Count, 0, 'the reflection is covered by a higher one')
+  t.equal(keyRow.tier2Count, 0, 'the reflection is covered by a higher one')
   await restore(client, lines)
   const { rows } = await backend.postgres.query(
     'select id, kind, memory_tokens from usage_events where vault = $1',
     [scope.vault],
   )
-  const tokens = lines.reduce((sum, { content }) => sum + tokensOf(content), 0)
+  const tokens = lines.reduce((sum, { content }) => sum + countTokens(content), 0)
   t.same(rows, [{ id: body.operation_id, kind: 'import', memory_tokens: tokens }])
 })
 
@@ -250,7 +262,7 @@ t.test('200: skip leaves what is there, replace puts the line in its place', asy
   t.match((await restore(client, changed.slice(0, 3))).body, { skipped: 3, replaced: 0 })
   t.same(await exported(client), lines)
 
-  const { rawUnits } = (await client.caller()).row
+  const { rawUnits } = (await client.caller()).keyRow
   const { body } = await restore(client, changed, '?on_conflict=replace')
   t.match(body, {
     status: 'complete',
@@ -265,7 +277,11 @@ t.test('200: skip leaves what is there, replace puts the line in its place', asy
   t.notOk('name' in byId(kitten.id)!)
   t.notOk('consolidated_by' in byId(boiler.id)!)
   t.equal(byId(noted.id)!.session_id, 'trip')
-  t.equal((await client.caller()).row.rawUnits, rawUnits + 2, 'the boiler again, and the new one')
+  t.equal(
+    (await client.caller()).keyRow.rawUnits,
+    rawUnits + 2,
+    'the boiler again, and the new one',
+  )
 
   const kittens = await client.post('/v1/memory/search', { query: 'kitten adopted', limit: 3 })
   t.match(kittens.body.memories[0], { content: /black/ })
@@ -406,7 +422,7 @@ t.test('200: hundreds of lines go in chunks, tier by tier, with their progress',
   })
   t.equal(status, 202)
   const operation = async () => (await client.get(`/v1/operations/${body.operation_id}`)).body
-  await until('imported', async () => (await operation()).state === 'done')
+  await waitUntil('imported', async () => (await operation()).state === 'done')
   t.match(await operation(), {
     kind: 'import',
     progress: { done: 331, total: 331 },
@@ -435,7 +451,7 @@ t.test('400: no lines, odd parameters, an unknown embedding model', async t => {
 
 t.test('401, 402, 403: no key, no card, a key that may not store', async t => {
   const client = await newClient()
-  t.equal((await restore(clientOf(base), story())).status, 401)
+  t.equal((await restore(createTestClient(base), story())).status, 401)
   const reading = { authorization: `Bearer ${client.key}:read` }
   t.equal((await restore(client, story(), '', reading)).status, 403)
   await backend.postgres.query('update accounts set payment_method = null where id = $1', [

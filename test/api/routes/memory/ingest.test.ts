@@ -1,12 +1,12 @@
 import t from 'tap'
 import { setTimeout as delay } from 'node:timers/promises'
-import { buildKey, clientOf, testApi, workOn } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { until } from '#test/support/until.ts'
+import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
 
-const backend = await testBackend(t)
+const backend = await createTestBackend(t)
 const key = await buildKey(backend)
-const api = await testApi(t, backend, key)
+const api = await startTestApi(t, backend, key)
 const { post, get } = api
 
 const exchange = {
@@ -53,9 +53,9 @@ t.test('202: an exchange is accepted, billed and queued at once, and found later
   ])
 
   t.equal(await memories(), 0, 'nothing is stored before a worker has taken the job')
-  await workOn(backend)
-  await until('both turns stored', async () => (await memories()) === 2)
-  await until('the operation done', async () => {
+  await startJobWorkers(backend)
+  await waitUntil('both turns stored', async () => (await memories()) === 2)
+  await waitUntil('the operation done', async () => {
     const { rows } = await backend.postgres.query('select state from operations where id = $1', [
       body.operation_id,
     ])
@@ -79,7 +79,7 @@ t.test('200: with wait=true the exchange can be searched when the answer comes',
 })
 
 t.test('202: event times are the client’s, and kept apart from now', async t => {
-  const client = clientOf(api.base, await buildKey(backend))
+  const client = createTestClient(api.base, await buildKey(backend))
   const at = Date.parse('2023-05-07T10:00:00Z')
   await client.post('/v1/memory/ingest?wait=true', {
     messages: [
@@ -97,7 +97,7 @@ t.test('202: event times are the client’s, and kept apart from now', async t =
 })
 
 t.test('202: only what people said is stored', async t => {
-  const client = clientOf(api.base, await buildKey(backend))
+  const client = createTestClient(api.base, await buildKey(backend))
   const { body } = await client.post('/v1/memory/ingest?wait=true', {
     messages: [
       { role: 'system', content: 'You are a pirate' },
@@ -117,7 +117,7 @@ t.test('202: only what people said is stored', async t => {
 })
 
 t.test('202: a long turn becomes several memories, in its order', async t => {
-  const client = clientOf(api.base, await buildKey(backend))
+  const client = createTestClient(api.base, await buildKey(backend))
   const paragraph = 'The river rose again and the mill had to be closed for repairs. '.repeat(20)
   const text = Array.from({ length: 5 }, (_, n) => `Part ${n}. ${paragraph}`).join('\n\n')
   await client.post('/v1/memory/ingest?wait=true', { messages: [{ role: 'user', content: text }] })
@@ -141,7 +141,7 @@ async function scopeOf(client: {
 }
 
 t.test('202: two honest "yes" are two memories', async t => {
-  const client = clientOf(api.base, await buildKey(backend))
+  const client = createTestClient(api.base, await buildKey(backend))
   for (let time = 0; time < 2; time++) {
     await client.post('/v1/memory/ingest?wait=true', {
       messages: [{ role: 'user', content: 'yes, water the tomatoes' }],
@@ -199,9 +199,9 @@ t.test('403: a read-only or switched-off key does not store', async t => {
 })
 
 t.test('202: jobs of a busy vault stand behind those of a quiet one', async t => {
-  const busy = clientOf(api.base, await buildKey(backend))
-  const quiet = clientOf(api.base, await buildKey(backend))
-  const other = await testBackend(t)
+  const busy = createTestClient(api.base, await buildKey(backend))
+  const quiet = createTestClient(api.base, await buildKey(backend))
+  const other = await createTestBackend(t)
   void other
   await Promise.all(Array.from({ length: 5 }, () => busy.post('/v1/memory/ingest', exchange)))
   await quiet.post('/v1/memory/ingest', exchange)

@@ -1,13 +1,17 @@
 import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
-import { buildKey, clientOf, testApi } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { billed, plant, scopeOf } from '#test/support/stored.ts'
+import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import {
+  readBilledUsage,
+  insertStoredMemories,
+  readVaultScope,
+} from '#test/support/stored-memories.ts'
 
-const backend = await testBackend(t)
+const backend = await createTestBackend(t)
 const key = await buildKey(backend)
-const api = await testApi(t, backend, key)
-const scope = await scopeOf(backend, key)
+const api = await startTestApi(t, backend, key)
+const scope = await readVaultScope(backend, key)
 const begin = Date.parse('2025-03-01T12:00:00Z')
 const hour = 3_600_000
 
@@ -16,7 +20,7 @@ const inspect = (memory_id: unknown, client = api) =>
 
 /** Two batches of raw memories, a reflection of each, and a high-level one of both. */
 const [first, second, third] = [mintId(), mintId(), mintId()]
-const raw = await plant(
+const raw = await insertStoredMemories(
   backend,
   scope,
   Array.from({ length: 5 }, (_, index) => ({
@@ -27,12 +31,12 @@ const raw = await plant(
     consolidatedBy: [index < 3 ? first : second],
   })),
 )
-const [of3, alsoOf3, of2] = await plant(backend, scope, [
+const [of3, alsoOf3, of2] = await insertStoredMemories(backend, scope, [
   {
     text: 'what happened first',
     tier: 2,
     importance: 7,
-    since: begin,
+    coversFrom: begin,
     at: begin + 2 * hour,
     batch: first,
     sources: raw.slice(0, 3),
@@ -43,7 +47,7 @@ const [of3, alsoOf3, of2] = await plant(backend, scope, [
     text: 'and beside it',
     tier: 2,
     importance: 2,
-    since: begin,
+    coversFrom: begin,
     at: begin + 2 * hour,
     batch: first,
     sources: raw.slice(0, 3),
@@ -52,7 +56,7 @@ const [of3, alsoOf3, of2] = await plant(backend, scope, [
     text: 'what happened then',
     tier: 2,
     importance: 5,
-    since: begin + 3 * hour,
+    coversFrom: begin + 3 * hour,
     at: begin + 4 * hour,
     batch: second,
     sources: raw.slice(3),
@@ -60,12 +64,12 @@ const [of3, alsoOf3, of2] = await plant(backend, scope, [
     consolidatedBy: [third],
   },
 ])
-const [high] = await plant(backend, scope, [
+const [high] = await insertStoredMemories(backend, scope, [
   {
     text: 'what it means',
     tier: 3,
     importance: 8,
-    since: begin,
+    coversFrom: begin,
     at: begin + 4 * hour,
     batch: third,
     sources: [of3!, of2!],
@@ -126,13 +130,21 @@ t.test('200: ids are read in any case', async t => {
 
 t.test('200: deleted sources are counted, not missed', async t => {
   const batch = mintId()
-  const sources = await plant(
+  const sources = await insertStoredMemories(
     backend,
     scope,
     [0, 1, 2].map(index => ({ text: `gone ${index}`, at: begin + index })),
   )
-  const [reflection] = await plant(backend, scope, [
-    { text: 'of gone ones', tier: 2, importance: 1, since: begin, at: begin + 2, batch, sources },
+  const [reflection] = await insertStoredMemories(backend, scope, [
+    {
+      text: 'of gone ones',
+      tier: 2,
+      importance: 1,
+      coversFrom: begin,
+      at: begin + 2,
+      batch,
+      sources,
+    },
   ])
   await backend.mongo.memories.deleteOne({ vault: scope.vault, _id: sources[1]! })
   const { body } = await inspect(reflection)
@@ -147,19 +159,19 @@ t.test('200: deleted sources are counted, not missed', async t => {
 
 t.test('200: at most 500 sources, and gaps are counted beyond them', async t => {
   const batch = mintId()
-  const sources = await plant(
+  const sources = await insertStoredMemories(
     backend,
     scope,
     Array.from({ length: 4_600 }, (_, index) => ({ text: `many ${index}`, at: begin + index })),
     { vectors: false },
   )
-  const [reflection, exact] = await plant(backend, scope, [
-    { text: 'of many', tier: 2, importance: 1, since: begin, at: begin + 9, batch, sources },
+  const [reflection, exact] = await insertStoredMemories(backend, scope, [
+    { text: 'of many', tier: 2, importance: 1, coversFrom: begin, at: begin + 9, batch, sources },
     {
       text: 'of 500',
       tier: 2,
       importance: 1,
-      since: begin,
+      coversFrom: begin,
       at: begin + 9,
       batch,
       sources: sources.slice(10, 511),
@@ -180,7 +192,9 @@ t.test('200: at most 500 sources, and gaps are counted beyond them', async t => 
 })
 
 t.test('200: a session memory can be inspected, until its session is cleared', async t => {
-  const [id] = await plant(backend, scope, [{ text: 'in a session', at: begin, session: 'trip' }])
+  const [id] = await insertStoredMemories(backend, scope, [
+    { text: 'in a session', at: begin, session: 'trip' },
+  ])
   t.match((await inspect(id)).body, { tier: 1, sources: [], consolidated_into: [] })
   await backend.postgres.query(
     `insert into sessions (vault, session, epoch) values ($1, 'trip', 1)
@@ -191,11 +205,11 @@ t.test('200: a session memory can be inspected, until its session is cleared', a
 })
 
 t.test('200: bills the tokens of the sources, and nothing where there are none', async t => {
-  const before = (await billed(backend, scope, 'inspect')).length
+  const before = (await readBilledUsage(backend, scope, 'inspect')).length
   await inspect(raw[0])
-  t.equal((await billed(backend, scope, 'inspect')).length, before)
+  t.equal((await readBilledUsage(backend, scope, 'inspect')).length, before)
   await inspect(high)
-  const bills = await billed(backend, scope, 'inspect')
+  const bills = await readBilledUsage(backend, scope, 'inspect')
   const documents = await backend.mongo.memories
     .find({ vault: scope.vault, _id: { $in: [of3!, of2!] } })
     .toArray()
@@ -206,14 +220,14 @@ t.test('200: bills the tokens of the sources, and nothing where there are none',
 })
 
 t.test('200: a read-only key inspects; 403: a write-only one does not', async t => {
-  t.equal((await inspect(high, clientOf(api.base, `${key}:read`))).status, 200)
+  t.equal((await inspect(high, createTestClient(api.base, `${key}:read`))).status, 200)
   for (const suffix of ['write', 'off']) {
-    t.equal((await inspect(high, clientOf(api.base, `${key}:${suffix}`))).status, 403)
+    t.equal((await inspect(high, createTestClient(api.base, `${key}:${suffix}`))).status, 403)
   }
 })
 
 t.test('404: unknown and foreign ids look alike', async t => {
-  const stranger = clientOf(api.base, await buildKey(backend))
+  const stranger = createTestClient(api.base, await buildKey(backend))
   const unknown = await inspect(mintId())
   t.equal(unknown.status, 404)
   const foreign = await inspect(high, stranger)
@@ -222,9 +236,9 @@ t.test('404: unknown and foreign ids look alike', async t => {
 
 t.test('404: a cleared vault remembers nothing', async t => {
   const ownKey = await buildKey(backend)
-  const own = await scopeOf(backend, ownKey)
-  const client = clientOf(api.base, ownKey)
-  const [id] = await plant(backend, own, [{ text: 'soon gone', at: begin }])
+  const own = await readVaultScope(backend, ownKey)
+  const client = createTestClient(api.base, ownKey)
+  const [id] = await insertStoredMemories(backend, own, [{ text: 'soon gone', at: begin }])
   t.equal((await inspect(id, client)).status, 200)
   await backend.postgres.query('update vaults set epoch = epoch + 1 where id = $1', [own.vault])
   t.equal((await inspect(id, client)).status, 404)
@@ -243,10 +257,10 @@ t.test('400: the id is a UUID', async t => {
 
 t.test('402: a used-up balance', async t => {
   const ownKey = await buildKey(backend)
-  const { vault } = await scopeOf(backend, ownKey)
+  const { vault } = await readVaultScope(backend, ownKey)
   await backend.postgres.query(
     'update accounts set balance = 0 where id = (select account from vaults where id = $1)',
     [vault],
   )
-  t.equal((await inspect(high, clientOf(api.base, ownKey))).status, 402)
+  t.equal((await inspect(high, createTestClient(api.base, ownKey))).status, 402)
 })

@@ -1,39 +1,50 @@
 import t from 'tap'
-import { buildKey, clientOf, testApi, type Client } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { billed, plant, scopeOf, type Planted } from '#test/support/stored.ts'
+import { buildKey, createTestClient, startTestApi, type TestClient } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import {
+  readBilledUsage,
+  insertStoredMemories,
+  readVaultScope,
+  type StoredMemoryFixture,
+} from '#test/support/stored-memories.ts'
 
-const backend = await testBackend(t)
+const backend = await createTestBackend(t)
 const key = await buildKey(backend)
-const api = await testApi(t, backend, key)
-const scope = await scopeOf(backend, key)
+const api = await startTestApi(t, backend, key)
+const scope = await readVaultScope(backend, key)
 
 const day = 24 * 3600 * 1000
 const begin = Date.parse('2025-03-01T12:00:00Z')
-const rows: Planted[] = [
+const rows: StoredMemoryFixture[] = [
   { text: 'Straße nach Zürich gefahren', at: begin, speaker: 'Ada' },
   { text: 'ÜBER den Wolken', at: begin + day },
   { text: 'cost is 5.00$ (net) [a|b]', at: begin + 2 * day, consolidated: true },
   { text: 'three of one moment: a', at: begin + 3 * day },
   { text: 'three of one moment: b', at: begin + 3 * day },
   { text: 'three of one moment: c', at: begin + 3 * day },
-  { text: 'reflection four', tier: 2, importance: 4, at: begin + 2 * day, since: begin },
-  { text: 'reflection nine', tier: 2, importance: 9, at: begin + 3 * day, since: begin + day },
-  { text: 'reflection nine, later', tier: 2, importance: 9, at: begin + 4 * day, since: begin },
-  { text: 'what it means', tier: 3, importance: 6, at: begin + 4 * day, since: begin },
+  { text: 'reflection four', tier: 2, importance: 4, at: begin + 2 * day, coversFrom: begin },
+  { text: 'reflection nine', tier: 2, importance: 9, at: begin + 3 * day, coversFrom: begin + day },
+  {
+    text: 'reflection nine, later',
+    tier: 2,
+    importance: 9,
+    at: begin + 4 * day,
+    coversFrom: begin,
+  },
+  { text: 'what it means', tier: 3, importance: 6, at: begin + 4 * day, coversFrom: begin },
   { text: 'in a session', at: begin, session: 'trip' },
 ]
-const ids = await plant(backend, scope, rows)
+const ids = await insertStoredMemories(backend, scope, rows)
 const core = ids.slice(0, 10)
 const nearby = { text: 'in another vault', at: begin }
 const otherKey = await buildKey(backend)
-const otherScope = await scopeOf(backend, otherKey)
-await plant(backend, otherScope, [nearby])
+const otherScope = await readVaultScope(backend, otherKey)
+await insertStoredMemories(backend, otherScope, [nearby])
 
 type Item = { memory_id: string; text: string; date: string; tier: number; importance: number }
 
 /** All pages, one after the other. */
-async function pages(client: Client, query: string): Promise<Item[][]> {
+async function pages(client: TestClient, query: string): Promise<Item[][]> {
   const all: Item[][] = []
   let cursor: string | null = null
   do {
@@ -177,10 +188,10 @@ t.test(
 t.test('200: what another process stores meanwhile neither repeats nor hides a row', async t => {
   for (const query of ['order=newest_first', 'order=oldest_first', 'sort=importance']) {
     const ownKey = await buildKey(backend)
-    const own = await scopeOf(backend, ownKey)
-    const client = clientOf(api.base, ownKey)
+    const own = await readVaultScope(backend, ownKey)
+    const client = createTestClient(api.base, ownKey)
     const at = (index: number) => begin + Math.floor(index / 4)
-    const first = await plant(
+    const first = await insertStoredMemories(
       backend,
       own,
       Array.from({ length: 60 }, (_, index) => ({
@@ -196,7 +207,7 @@ t.test('200: what another process stores meanwhile neither repeats nor hides a r
       const next = cursor && `&cursor=${cursor}`
       const { body } = await client.get(`/v1/memory/list?${query}&limit=7${next}`)
       found.push(...body.items.map((item: Item) => item.memory_id))
-      await plant(
+      await insertStoredMemories(
         backend,
         own,
         [3, 30, 57].map(index => ({ text: 'late', at: at(index) })),
@@ -216,16 +227,18 @@ t.test('200: what another process stores meanwhile neither repeats nor hides a r
 
 t.test('200: bills the tokens of the rows, and nothing for an empty page', async t => {
   const ownKey = await buildKey(backend)
-  const own = await scopeOf(backend, ownKey)
-  const client = clientOf(api.base, ownKey)
+  const own = await readVaultScope(backend, ownKey)
+  const client = createTestClient(api.base, ownKey)
   await client.get('/v1/memory/list')
-  await plant(backend, own, [{ text: 'a few words here', at: begin }])
+  await insertStoredMemories(backend, own, [{ text: 'a few words here', at: begin }])
   const { body } = await client.get('/v1/memory/list')
-  t.same(await billed(backend, own, 'list'), [{ tokens: body.items[0].token_count, session: null }])
+  t.same(await readBilledUsage(backend, own, 'list'), [
+    { tokens: body.items[0].token_count, session: null },
+  ])
 })
 
 t.test('200: another vault sees nothing of it', async t => {
-  const { body } = await clientOf(api.base, otherKey).get('/v1/memory/list?limit=200')
+  const { body } = await createTestClient(api.base, otherKey).get('/v1/memory/list?limit=200')
   t.same(
     body.items.map(({ text }: Item) => text),
     ['in another vault'],
@@ -236,8 +249,8 @@ t.test('200: another vault sees nothing of it', async t => {
 t.test('400: a cursor is good for its own list alone', async t => {
   const { body } = await api.get('/v1/memory/list?limit=2')
   const cursor: string = body.next_cursor
-  const other = clientOf(api.base, otherKey)
-  const asked = (client: Client, query: string) => client.get(`/v1/memory/list?cursor=${query}`)
+  const other = createTestClient(api.base, otherKey)
+  const asked = (client: TestClient, query: string) => client.get(`/v1/memory/list?cursor=${query}`)
   t.equal((await asked(api, `${cursor}&limit=9`)).status, 200, 'pages may change their size')
   for (const odd of [
     `${cursor}&sort=importance`,
@@ -263,9 +276,9 @@ t.test('400: a cursor is good for its own list alone', async t => {
 
 t.test('400: a cursor of the vault before it was cleared', async t => {
   const ownKey = await buildKey(backend)
-  const own = await scopeOf(backend, ownKey)
-  const client = clientOf(api.base, ownKey)
-  await plant(backend, own, [
+  const own = await readVaultScope(backend, ownKey)
+  const client = createTestClient(api.base, ownKey)
+  await insertStoredMemories(backend, own, [
     { text: 'one', at: begin },
     { text: 'two', at: begin },
   ])
@@ -300,12 +313,12 @@ t.test('400: bounds are named', async t => {
 
 t.test('402: a used-up balance', async t => {
   const ownKey = await buildKey(backend)
-  const { vault } = await scopeOf(backend, ownKey)
+  const { vault } = await readVaultScope(backend, ownKey)
   await backend.postgres.query(
     'update accounts set balance = 0 where id = (select account from vaults where id = $1)',
     [vault],
   )
-  t.equal((await clientOf(api.base, ownKey).get('/v1/memory/list')).status, 402)
+  t.equal((await createTestClient(api.base, ownKey).get('/v1/memory/list')).status, 402)
 })
 
 t.test('403: a write-only or switched-off key does not list; a read-only one does', async t => {
@@ -314,6 +327,9 @@ t.test('403: a write-only or switched-off key does not list; a read-only one doe
     ['off', 403],
     ['read', 200],
   ] as const) {
-    t.equal((await clientOf(api.base, `${key}:${suffix}`).get('/v1/memory/list')).status, status)
+    t.equal(
+      (await createTestClient(api.base, `${key}:${suffix}`).get('/v1/memory/list')).status,
+      status,
+    )
   }
 })

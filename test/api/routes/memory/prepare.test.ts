@@ -1,11 +1,11 @@
 import t from 'tap'
-import { buildKey, clientOf, testApi, workOn } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
+import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
 
-const backend = await testBackend(t)
-await workOn(backend)
+const backend = await createTestBackend(t)
+await startJobWorkers(backend)
 const key = await buildKey(backend)
-const api = await testApi(t, backend, key)
+const api = await startTestApi(t, backend, key)
 
 const ask = (content: unknown, rest: object = {}) =>
   api.post('/v1/memory/prepare', { messages: [{ role: 'user', content }], ...rest })
@@ -106,7 +106,7 @@ t.test('400: bounds are named', async t => {
 })
 
 t.test('403: a write-only key does not read', async t => {
-  const client = clientOf(api.base, `${key}:write`)
+  const client = createTestClient(api.base, `${key}:write`)
   const { status } = await client.post('/v1/memory/prepare', {
     messages: [{ role: 'user', content: 'cello' }],
   })

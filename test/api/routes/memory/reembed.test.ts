@@ -1,26 +1,26 @@
 import t from 'tap'
 import { acceptReembedding, reembedStep } from '#shared/vault/reembed/reembed.ts'
 import { mintId } from '#shared/core/ids.ts'
-import { hashOfKey } from '#shared/access/key.ts'
-import { addVectors, bareTexts } from '#shared/vault/reembed/spaces.mongo.ts'
+import { hashKey } from '#shared/access/key.ts'
+import { addVectors, textsWithoutVector } from '#shared/vault/reembed/vector-spaces.mongo.ts'
 import { findOperation } from '#shared/operations/operation-rows.postgres.ts'
 import { raiseEpoch, raiseSessionEpoch } from '#shared/vault/base/vaults.postgres.ts'
-import { handlers } from '#workers/handlers.ts'
-import { buildKey, clientOf, testApi, workOn } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { embeddingProvider } from '#test/support/provider.ts'
-import { callerOf, documentsOf, remember } from '#test/support/vault.ts'
+import { jobHandlers } from '#workers/handlers.ts'
+import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
+import { resolveCaller, readDocuments, insertMemories } from '#test/support/insert-memories.ts'
 
-const provider = await embeddingProvider(t)
-const narrow = await embeddingProvider(t, 32)
+const provider = await startEmbeddingProvider(t)
+const narrow = await startEmbeddingProvider(t, 32)
 const env = { OLLAMA_BASE_URL: provider.baseUrl, MISTRAL_BASE_URL: narrow.baseUrl }
-const backend = await testBackend(t, { env })
+const backend = await createTestBackend(t, { env })
 /** Nobody takes jobs on this one: its steps wait for the test. */
-const still = await testBackend(t, { env })
-await workOn(backend)
-const api = await testApi(t, backend)
-const calm = await testApi(t, still)
-const as = (key: string) => clientOf(api.base, key)
+const still = await createTestBackend(t, { env })
+await startJobWorkers(backend)
+const api = await startTestApi(t, backend)
+const calm = await startTestApi(t, still)
+const as = (key: string) => createTestClient(api.base, key)
 const one = 'ollama/one'
 const other = 'mistral/other'
 const spaceOfOne = 'ollama__one-64'
@@ -34,17 +34,17 @@ const find = async (key: string, embeddings?: string, headers = {}) => {
 const facts = (count: number) =>
   Array.from({ length: count }, (_, n) => ({ text: `fact number ${n}` }))
 const spacesOf = async (key: string) => {
-  const documents = await documentsOf(backend, key)
+  const documents = await readDocuments(backend, key)
   return [...new Set(documents.flatMap(({ vectors }) => Object.keys(vectors)))].toSorted()
 }
 
 t.test('200: every memory gets a vector of the model, both models find it', async t => {
   const key = await buildKey(backend)
-  await remember(backend, key, facts(20))
-  await remember(backend, key, [
+  await insertMemories(backend, key, facts(20))
+  await insertMemories(backend, key, [
     { text: 'fact number of facts', tier: 2, role: 'system', importance: 9 },
   ])
-  await remember(backend, key, facts(5), { session: 'chat' })
+  await insertMemories(backend, key, facts(5), { session: 'chat' })
   t.equal(await find(key, one), 0)
 
   const { status, body } = await reembed(key, { embeddings: one })
@@ -71,8 +71,8 @@ t.test(
   '200: drop_previous takes the other vectors away, also from images that are held',
   async t => {
     const key = await buildKey(backend)
-    await remember(backend, key, facts(700))
-    const before = await documentsOf(backend, key)
+    await insertMemories(backend, key, facts(700))
+    const before = await readDocuments(backend, key)
     t.equal(await find(key), 200, 'the old space is held')
     await reembed(key, { embeddings: other })
     t.equal(await find(key, other), 200)
@@ -86,7 +86,7 @@ t.test(
 
     const bare = (documents: typeof before) =>
       documents.map(document => ({ ...document, vectors: null, version: null }))
-    t.same(bare(await documentsOf(backend, key)), bare(before), 'nothing else has changed')
+    t.same(bare(await readDocuments(backend, key)), bare(before), 'nothing else has changed')
   },
 )
 
@@ -94,11 +94,11 @@ t.test('200: an empty vault; nothing is billed', async t => {
   const key = await buildKey(backend)
   t.match(await reembed(key, { embeddings: one }), { status: 200, body: { embedded: 0 } })
   const told = await buildKey(backend)
-  await remember(backend, told, facts(3))
+  await insertMemories(backend, told, facts(3))
   const { body } = await reembed(told, { embeddings: one })
   const { rows } = await backend.postgres.query(
     'select coalesce(sum(memory_tokens), 0)::int tokens from usage_events where key_hash = $1',
-    [hashOfKey(backend.config.keyPepper, told)],
+    [hashKey(backend.config.keyPepper, told)],
   )
   t.same(rows, [{ tokens: 0 }])
   const operation = await as(told).get(`/v1/operations/${body.operation_id}`)
@@ -108,8 +108,8 @@ t.test('200: an empty vault; nothing is billed', async t => {
     progress: { done: 3, total: 3 },
     outcome: { status: 200, body },
   })
-  const { row } = await callerOf(backend, told)
-  t.equal(row.rawUnits, 3, 'the debt is as it was')
+  const { keyRow } = await resolveCaller(backend, told)
+  t.equal(keyRow.rawUnits, 3, 'the debt is as it was')
 })
 
 t.test('400: no model, an unknown one, what is no boolean', async t => {
@@ -128,7 +128,10 @@ t.test('400: no model, an unknown one, what is no boolean', async t => {
 
 t.test('401, 403: who may not write', async t => {
   const key = await buildKey(backend)
-  t.equal((await clientOf(api.base).post('/v1/memory/reembed', { embeddings: one })).status, 401)
+  t.equal(
+    (await createTestClient(api.base).post('/v1/memory/reembed', { embeddings: one })).status,
+    401,
+  )
   t.equal((await reembed(`${key}:read`, { embeddings: one })).status, 403)
   t.equal((await reembed(`${key}:off`, { embeddings: one })).status, 403)
   t.equal((await reembed(`${key}:write`, { embeddings: one })).status, 200)
@@ -143,8 +146,8 @@ t.test('502: a model that does not answer is refused before anything is promised
 
 t.test('202: respond-async; one Idempotency-Key is one operation', async t => {
   const key = await buildKey(still)
-  await remember(still, key, facts(3))
-  const client = clientOf(calm.base, key)
+  await insertMemories(still, key, facts(3))
+  const client = createTestClient(calm.base, key)
   const ask = () =>
     client.post(
       '/v1/memory/reembed',
@@ -156,12 +159,12 @@ t.test('202: respond-async; one Idempotency-Key is one operation', async t => {
   t.same((await ask()).body, first.body)
   t.match(await client.send('DELETE', `/v1/operations/${first.body.operation_id}`), { status: 200 })
   await reembedStep(still, { operation: first.body.operation_id, step: 0 })
-  t.same(Object.keys((await documentsOf(still, key))[0]!.vectors), ['local_v1'])
+  t.same(Object.keys((await readDocuments(still, key))[0]!.vectors), ['local_v1'])
 })
 
 /** A re-embedding that is promised, and its steps, which the test takes. */
 async function promised(key: string, dropPrevious = false, model = one) {
-  const caller = await callerOf(still, key)
+  const caller = await resolveCaller(still, key)
   const operation = mintId()
   await acceptReembedding(still, caller, { operation, model, dropPrevious, awaited: false })
   const row = () => findOperation(still.postgres.query, caller.account, operation)
@@ -181,14 +184,14 @@ async function promised(key: string, dropPrevious = false, model = one) {
 
 t.test('what arrives and what is edited meanwhile is embedded too', async t => {
   const key = await buildKey(still)
-  const ids = await remember(still, key, facts(600))
+  const ids = await insertMemories(still, key, facts(600))
   const { step, rest, row, caller } = await promised(key)
   await step(0)
   await step(1)
   t.match(await row(), { state: 'running', done: 256, total: 600 })
   // Older than what was embedded already: it lies behind the place where the look goes on.
-  await remember(still, key, [{ text: 'fact number late', at: 1_000 }])
-  await remember(still, key, [{ text: 'fact number apart', at: 1_000 }], { session: '0' })
+  await insertMemories(still, key, [{ text: 'fact number late', at: 1_000 }])
+  await insertMemories(still, key, [{ text: 'fact number apart', at: 1_000 }], { session: '0' })
   const { vault, epoch } = caller.scope
   const edited = { vault, _id: ids[10]! }
   await still.mongo.memories.updateOne(edited, {
@@ -214,25 +217,25 @@ t.test(
   'a text that changed while it was embedded does not get the vector of the old one',
   async t => {
     const key = await buildKey(still)
-    const [id] = await remember(still, key, facts(1))
-    const { scope } = await callerOf(still, key)
+    const [id] = await insertMemories(still, key, facts(1))
+    const { scope } = await resolveCaller(still, key)
     const embedder = await still.embedders.get(one)
-    const read = await bareTexts(still.mongo, scope, embedder.space, [id!])
+    const read = await textsWithoutVector(still.mongo, scope, embedder.space, [id!])
     const [vector] = await embedder.embedTexts(read.map(({ text }) => text))
     await still.mongo.memories.updateOne(
       { vault: scope.vault, _id: id! },
       { $set: { text: 'changed' }, $inc: { version: 1 } },
     )
     await addVectors(still.mongo, scope, embedder.space, [{ ...read[0]!, vector: vector! }])
-    const [document] = await documentsOf(still, key)
+    const [document] = await readDocuments(still, key)
     t.same(Object.keys(document!.vectors), ['local_v1'])
   },
 )
 
 t.test('killed between writing and settling, the next run announces what was written', async t => {
   const key = await buildKey(still)
-  await remember(still, key, facts(30))
-  const client = clientOf(calm.base, key)
+  await insertMemories(still, key, facts(30))
+  const client = createTestClient(calm.base, key)
   const search = async () => {
     const asked = { query: 'fact number', limit: 100, embeddings: one }
     return (await client.post('/v1/memory/search', asked)).body.totalMemories
@@ -258,7 +261,7 @@ t.test('killed between writing and settling, the next run announces what was wri
 
 t.test('a step that runs twice, and twice at once, counts once', async t => {
   const key = await buildKey(still)
-  await remember(still, key, facts(300))
+  await insertMemories(still, key, facts(300))
   const { step, rest, row } = await promised(key, true)
   await step(0)
   await Promise.all([step(1), step(1), step(1)])
@@ -275,7 +278,7 @@ t.test('a step that runs twice, and twice at once, counts once', async t => {
 
 t.test('409: the vault was cleared meanwhile; a cleared session is passed over', async t => {
   const key = await buildKey(still)
-  await remember(still, key, facts(3))
+  await insertMemories(still, key, facts(3))
   const { step, row, caller } = await promised(key)
   await step(0)
   await still.postgres.transaction(tx => raiseEpoch(tx, caller.scope.vault))
@@ -283,9 +286,9 @@ t.test('409: the vault was cleared meanwhile; a cleared session is passed over',
   t.match((await row())?.outcome, { status: 409, body: { error: /cleared/ } })
 
   const told = await buildKey(still)
-  await remember(still, told, facts(3))
-  await remember(still, told, facts(4), { session: 'gone' })
-  const { scope } = await callerOf(still, told)
+  await insertMemories(still, told, facts(3))
+  await insertMemories(still, told, facts(4), { session: 'gone' })
+  const { scope } = await resolveCaller(still, told)
   await still.postgres.transaction(tx => raiseSessionEpoch(tx, scope.vault, 'gone'))
   const second = await promised(told)
   await second.rest(0)
@@ -294,18 +297,18 @@ t.test('409: the vault was cleared meanwhile; a cleared session is passed over',
 
 t.test('one that could not be finished is failed, and goes on when it is tried again', async t => {
   const key = await buildKey(still)
-  await remember(still, key, facts(3))
+  await insertMemories(still, key, facts(3))
   const { step, rest, row } = await promised(key)
   await step(0)
   const job = {
     id: mintId(),
     data: { operation: (await row())!.id, step: 1 },
     signal: new AbortController().signal,
-    again: true,
-    last: true,
+    isRetry: true,
+    isLastTry: true,
   }
   provider.fail(400, 1)
-  t.match(await handlers.reembed(still, [job]), [{ done: false }])
+  t.match(await jobHandlers.reembed(still, [job]), [{ done: false }])
   t.match(await row(), { state: 'failed', outcome: null })
   await rest(1)
   t.match(await row(), { state: 'done', outcome: { body: { embedded: 3 } } })
@@ -313,7 +316,7 @@ t.test('one that could not be finished is failed, and goes on when it is tried a
 
 t.test('two models at once end with both', async t => {
   const key = await buildKey(backend)
-  await remember(backend, key, facts(300))
+  await insertMemories(backend, key, facts(300))
   const both = await Promise.all([one, other].map(embeddings => reembed(key, { embeddings })))
   for (const { status, body } of both)
     t.match({ status, body }, { status: 200, body: { embedded: 300 } })

@@ -1,11 +1,11 @@
 import t from 'tap'
-import { buildKey, clientOf, testApi, workOn } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
+import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
 
-const backend = await testBackend(t)
-await workOn(backend)
+const backend = await createTestBackend(t)
+await startJobWorkers(backend)
 const key = await buildKey(backend)
-const api = await testApi(t, backend, key)
+const api = await startTestApi(t, backend, key)
 const { post } = api
 
 const said = async (client: typeof api, content: string, rest: object = {}, body: object = {}) =>
@@ -79,15 +79,15 @@ t.test('200: a session is a space of its own', async t => {
 })
 
 t.test('200: another vault sees nothing of it', async t => {
-  const stranger = clientOf(api.base, await buildKey(backend))
+  const stranger = createTestClient(api.base, await buildKey(backend))
   const { body } = await stranger.post('/v1/memory/search', { query: 'kitten Ada', limit: 50 })
   t.same(body.memories, [])
   t.equal(body.reflection.unconsolidated.raw.units, 0)
 })
 
 t.test('200: what another process stores is found by the next request', async t => {
-  const second = await testBackend(t, { config: backend.config })
-  const elsewhere = await testApi(t, second, key)
+  const second = await createTestBackend(t, { config: backend.config })
+  const elsewhere = await startTestApi(t, second, key)
   await elsewhere.post('/v1/memory/search', { query: 'warm', limit: 1 })
   await said(api, 'The wifi password is hidden under the fern')
   const { body } = await elsewhere.post('/v1/memory/search', { query: 'wifi password', limit: 1 })
@@ -97,7 +97,7 @@ t.test('200: what another process stores is found by the next request', async t 
 t.test(
   '200: a search is billed for the tokens it returned, an empty one counted alone',
   async t => {
-    const mine = clientOf(api.base, await buildKey(backend))
+    const mine = createTestClient(api.base, await buildKey(backend))
     await mine.post('/v1/memory/search', { query: 'nothing here', limit: 3 })
     await said(mine, 'The boiler was serviced in May')
     const { body } = await mine.post('/v1/memory/search', { query: 'boiler', limit: 3 })

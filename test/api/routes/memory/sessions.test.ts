@@ -1,16 +1,22 @@
 import t from 'tap'
-import { buildKey, clientOf, testApi, workOn, type Client } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { plant, scopeOf } from '#test/support/stored.ts'
-import { embeddingProvider } from '#test/support/provider.ts'
+import {
+  buildKey,
+  createTestClient,
+  startTestApi,
+  startJobWorkers,
+  type TestClient,
+} from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { insertStoredMemories, readVaultScope } from '#test/support/stored-memories.ts'
+import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
 
-const provider = await embeddingProvider(t)
-const backend = await testBackend(t, { env: { OLLAMA_BASE_URL: provider.baseUrl } })
-const { base } = await testApi(t, backend)
-await workOn(backend)
+const provider = await startEmbeddingProvider(t)
+const backend = await createTestBackend(t, { env: { OLLAMA_BASE_URL: provider.baseUrl } })
+const { base } = await startTestApi(t, backend)
+await startJobWorkers(backend)
 const path = '/v1/memory/sessions'
 
-const tell = (client: Client, session_id: string, content = 'a word') =>
+const tell = (client: TestClient, session_id: string, content = 'a word') =>
   client.post('/v1/memory/ingest?wait=true', {
     messages: [
       { role: 'user', content, timestamp: Date.parse('2026-03-01T10:00:00Z') },
@@ -19,14 +25,14 @@ const tell = (client: Client, session_id: string, content = 'a word') =>
     session_id,
   })
 
-const named = async (client: Client, query = ''): Promise<string[]> =>
+const named = async (client: TestClient, query = ''): Promise<string[]> =>
   (await client.get(path + query)).body.items.map(
     ({ session_id: session }: { session_id: string }) => session,
   )
 
 async function newClient() {
   const key = await buildKey(backend)
-  return { key, client: clientOf(base, key) }
+  return { key, client: createTestClient(base, key) }
 }
 
 t.test('200: the sessions of a vault with what they hold, the latest first', async t => {
@@ -60,7 +66,7 @@ t.test('200: nothing of another vault of the account, nor of another account', a
   const { client } = await newClient()
   const { client: other } = await newClient()
   await tell(client, 'mine')
-  const spare = clientOf(base, (await client.post('/v1/keys', { name: 'spare' })).body.key)
+  const spare = createTestClient(base, (await client.post('/v1/keys', { name: 'spare' })).body.key)
   await tell(spare, 'of the spare')
   t.same(await named(client), ['mine'])
   t.same(await named(spare), ['of the spare'])
@@ -70,13 +76,15 @@ t.test('200: nothing of another vault of the account, nor of another account', a
 t.test('200: pages follow one another without a gap, whatever is stored meanwhile', async t => {
   const { key, client } = await newClient()
   const rows = Array.from({ length: 23 }, (_, n) => ({ text: 'x', at: n, session: `s${n}` }))
-  for (const row of rows) await plant(backend, await scopeOf(backend, key), [row])
+  for (const row of rows)
+    await insertStoredMemories(backend, await readVaultScope(backend, key), [row])
   const seen: string[] = []
   for (let query = '?limit=5'; ;) {
     const { body } = await client.get(path + query)
     t.equal(body.has_more, body.next_cursor !== null)
     seen.push(...body.items.map(({ session_id: session }: { session_id: string }) => session))
-    if (seen.length === 5) await plant(backend, await scopeOf(backend, key), [rows[22]!])
+    if (seen.length === 5)
+      await insertStoredMemories(backend, await readVaultScope(backend, key), [rows[22]!])
     if (!body.has_more) break
     query = `?limit=5&cursor=${body.next_cursor}`
   }
@@ -90,9 +98,9 @@ t.test('200: pages follow one another without a gap, whatever is stored meanwhil
 t.test('200: of a vault whose memories are many to a session, each once', async t => {
   const { key, client } = await newClient()
   // One moment for all of them: their names tell them apart.
-  await plant(
+  await insertStoredMemories(
     backend,
-    await scopeOf(backend, key),
+    await readVaultScope(backend, key),
     Array.from({ length: 300 }, (_, n) => ({ text: `${n}`, at: n, session: `chat ${n % 30}` })),
     { vectors: false },
   )
@@ -123,7 +131,7 @@ t.test('200: a session whose memories were removed one by one is passed over', a
   const ids: string[] = []
   for (let n = 0; n < 9; n++) {
     const row = { text: `${n}`, at: n, session: `s${n}` }
-    ids.push(...(await plant(backend, await scopeOf(backend, key), [row])))
+    ids.push(...(await insertStoredMemories(backend, await readVaultScope(backend, key), [row])))
   }
   await client.post('/v1/memory/delete-ids', { ids: ids.slice(2, 9) })
   const { body } = await client.get(`${path}?limit=2`)
@@ -132,9 +140,11 @@ t.test('200: a session whose memories were removed one by one is passed over', a
 
 t.test('200: an edit moves a session to the front, other vectors do not', async t => {
   const { key, client } = await newClient()
-  const scope = await scopeOf(backend, key)
-  const [first] = await plant(backend, scope, [{ text: 'first', at: 1, session: 'a' }])
-  await plant(backend, scope, [{ text: 'second', at: 2, session: 'b' }])
+  const scope = await readVaultScope(backend, key)
+  const [first] = await insertStoredMemories(backend, scope, [
+    { text: 'first', at: 1, session: 'a' },
+  ])
+  await insertStoredMemories(backend, scope, [{ text: 'second', at: 2, session: 'b' }])
   t.same(await named(client), ['b', 'a'])
   await client.post('/v1/memory/edit', { memory_id: first, text: 'the first' })
   t.same(await named(client), ['a', 'b'])
@@ -155,7 +165,7 @@ t.test('400, 401, 403: what is wrong with the question, and who may not ask', as
   for (const query of ['limit=0', 'limit=201', 'cursor=nonsense', 'unknown=1']) {
     t.equal((await client.get(`${path}?${query}`)).status, 400, query)
   }
-  t.equal((await clientOf(base).get(path)).status, 401)
-  t.equal((await clientOf(base, `${key}:write`).get(path)).status, 403)
-  t.equal((await clientOf(base, `${key}:read`).get(path)).status, 200)
+  t.equal((await createTestClient(base).get(path)).status, 401)
+  t.equal((await createTestClient(base, `${key}:write`).get(path)).status, 403)
+  t.equal((await createTestClient(base, `${key}:read`).get(path)).status, 200)
 })

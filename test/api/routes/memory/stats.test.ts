@@ -1,16 +1,16 @@
 import t from 'tap'
-import { buildKey, clientOf, testApi, workOn } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
+import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
 
-const backend = await testBackend(t)
-await workOn(backend)
+const backend = await createTestBackend(t)
+await startJobWorkers(backend)
 const email = 'owner@example.com'
 const [key, sister, stranger] = [
   await buildKey(backend, email),
   await buildKey(backend, email),
   await buildKey(backend),
 ]
-const api = await testApi(t, backend, key)
+const api = await startTestApi(t, backend, key)
 const masked = `${key.slice(0, 6)}…${key.slice(-4)}`
 
 t.test('200: an empty vault', async t => {
@@ -39,11 +39,11 @@ t.test('200: counts, tokens and the span of time', async t => {
 })
 
 t.test('200 by key for keys of the account, 404 for all others', async t => {
-  t.match(await clientOf(api.base, sister).get(`/v1/memory/${key}/stats`), {
+  t.match(await createTestClient(api.base, sister).get(`/v1/memory/${key}/stats`), {
     status: 200,
     body: { key: masked, memories: 2 },
   })
-  const foreign = await clientOf(api.base, stranger).get(`/v1/memory/${key}/stats`)
+  const foreign = await createTestClient(api.base, stranger).get(`/v1/memory/${key}/stats`)
   const unknown = await api.get(`/v1/memory/mk_${'x'.repeat(32)}/stats`)
   const odd = await api.get('/v1/memory/nonsense/stats')
   t.equal(foreign.status, 404)

@@ -2,33 +2,38 @@ import fc from 'fast-check'
 import t from 'tap'
 import { acceptCopy } from '#shared/vault/copy/accept.ts'
 import { copyChunk } from '#shared/vault/copy/chunk.ts'
-import { destinationOf } from '#shared/vault/copy/destination.ts'
+import { resolveDestination } from '#shared/vault/copy/destination.ts'
 import { transferCandidates } from '#shared/vault/copy/candidates.ts'
 import { mintId } from '#shared/core/ids.ts'
-import { hashOfKey } from '#shared/access/key.ts'
-import { findChunk } from '#shared/vault/copy/copies.postgres.ts'
-import { revokeKey } from '#shared/access/keys.postgres.ts'
+import { hashKey } from '#shared/access/key.ts'
+import { findCopyChunk } from '#shared/vault/copy/copies.postgres.ts'
+import { revokeKey } from '#shared/access/memory-keys.postgres.ts'
 import { findOperation } from '#shared/operations/operation-rows.postgres.ts'
 import { raiseEpoch } from '#shared/vault/base/vaults.postgres.ts'
-import { handlers } from '#workers/handlers.ts'
-import { buildKey, clientOf, testApi, workOn } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { gateBefore } from '#test/support/gate.ts'
-import { billOf, callerOf, documentsOf, remember } from '#test/support/vault.ts'
+import { jobHandlers } from '#workers/handlers.ts'
+import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { startFaultProxy } from '#test/support/fault-proxy.ts'
+import {
+  readBill,
+  resolveCaller,
+  readDocuments,
+  insertMemories,
+} from '#test/support/insert-memories.ts'
 
 t.setTimeout(120_000)
 
-const backend = await testBackend(t)
+const backend = await createTestBackend(t)
 /** Nobody takes jobs on this one: its chunks wait for the test. */
-const still = await testBackend(t)
-await workOn(backend)
-const api = await testApi(t, backend)
-const calm = await testApi(t, still)
-const gate = await gateBefore(t, still.config.mongodbUri)
-const gated = await testBackend(t, { config: { ...still.config, mongodbUri: gate.url } })
+const still = await createTestBackend(t)
+await startJobWorkers(backend)
+const api = await startTestApi(t, backend)
+const calm = await startTestApi(t, still)
+const gate = await startFaultProxy(t, still.config.mongodbUri)
+const gated = await createTestBackend(t, { config: { ...still.config, mongodbUri: gate.url } })
 
 const mask = (key: string): string => `${key.slice(0, 6)}…${key.slice(-4)}`
-const as = (key: string) => clientOf(api.base, key)
+const as = (key: string) => createTestClient(api.base, key)
 const transfer = (source: string, destination_key: string, body: object = {}, headers = {}) =>
   as(source).post('/v1/memory/transfer', { destination_key, ...body }, headers)
 
@@ -37,7 +42,7 @@ const lastYear = Date.now() - 365 * DAY_MS
 
 async function toldKey(): Promise<string> {
   const key = await buildKey(backend)
-  await remember(backend, key, [
+  await insertMemories(backend, key, [
     { text: 'The cat is called Ada', at: lastYear, speaker: 'Mara' },
     { text: 'Noted, Ada it is.', at: lastYear, role: 'assistant' },
     { text: 'Ada is afraid of thunder', at: lastYear + DAY_MS },
@@ -47,12 +52,12 @@ async function toldKey(): Promise<string> {
 
 t.test('200: copies the raw core memories with their time, role and speaker', async t => {
   const source = await toldKey()
-  await remember(backend, source, [{ text: 'a session secret' }], { session: 'chat' })
-  await remember(backend, source, [
+  await insertMemories(backend, source, [{ text: 'a session secret' }], { session: 'chat' })
+  await insertMemories(backend, source, [
     { text: 'They love Ada', tier: 2, role: 'system', importance: 7 },
   ])
   const destination = await buildKey(backend)
-  const before = await documentsOf(backend, source)
+  const before = await readDocuments(backend, source)
 
   const { status, body } = await transfer(source, destination)
   t.equal(status, 200)
@@ -69,9 +74,9 @@ t.test('200: copies the raw core memories with their time, role and speaker', as
     operation_id: String,
   })
   t.notOk('errors' in body)
-  t.same(await documentsOf(backend, source), before, 'the source is as it was, byte for byte')
+  t.same(await readDocuments(backend, source), before, 'the source is as it was, byte for byte')
 
-  const copies = await documentsOf(backend, destination)
+  const copies = await readDocuments(backend, destination)
   const raw = before.filter(({ tier, session }) => tier === 1 && session === '')
   const kept = (documents: typeof copies) =>
     documents.map(({ text, role, speaker, at, tier, tokens, hash, vectors }) => {
@@ -110,22 +115,22 @@ t.test('200: what was copied is found at once, and counts as debt of the destina
 
 t.test('200: a text the destination has is skipped, and so is a text told twice', async t => {
   const [source, destination] = [await toldKey(), await buildKey(backend)]
-  await remember(backend, source, [{ text: 'yes' }, { text: ' yes\n' }, { text: 'YES' }])
-  await remember(backend, destination, [{ text: '  Ada is afraid of thunder ' }])
-  await remember(backend, destination, [{ text: 'YES' }], { session: 'elsewhere' })
+  await insertMemories(backend, source, [{ text: 'yes' }, { text: ' yes\n' }, { text: 'YES' }])
+  await insertMemories(backend, destination, [{ text: '  Ada is afraid of thunder ' }])
+  await insertMemories(backend, destination, [{ text: 'YES' }], { session: 'elsewhere' })
   const first = await transfer(source, destination)
   t.match(first.body, { copied: 4, deduped_or_skipped: 2, failed: 0 })
   const again = await transfer(source, destination)
   t.match(again.body, { copied: 0, deduped_or_skipped: 6, failed: 0, estimated_tokens: 0 })
-  t.equal((await documentsOf(backend, destination)).length, 6)
-  const debt = await callerOf(backend, destination)
-  t.equal(debt.row.rawUnits, 5, 'nothing is counted that was not copied')
+  t.equal((await readDocuments(backend, destination)).length, 6)
+  const debt = await resolveCaller(backend, destination)
+  t.equal(debt.keyRow.rawUnits, 5, 'nothing is counted that was not copied')
 })
 
 t.test('200: an honest copy again, after the destination was cleared', async t => {
   const [source, destination] = [await toldKey(), await buildKey(backend)]
   await transfer(source, destination)
-  const { scope } = await callerOf(backend, destination)
+  const { scope } = await resolveCaller(backend, destination)
   await backend.postgres.transaction(tx => raiseEpoch(tx, scope.vault))
   t.match((await transfer(source, destination)).body, { copied: 3, deduped_or_skipped: 0 })
   const found = await as(destination).post('/v1/memory/search', { query: 'cat Ada', limit: 10 })
@@ -141,7 +146,7 @@ t.test('200: an empty source copies nothing', async t => {
 t.test('200: a dry run tells what would be copied, oldest first, and writes nothing', async t => {
   const [source, destination] = [await toldKey(), await buildKey(backend)]
   const long = `${'word '.repeat(60)}end`
-  const [, , id] = await remember(backend, source, [
+  const [, , id] = await insertMemories(backend, source, [
     { text: 'line one\n\nline two' },
     { text: long },
     { text: '👩‍👩‍👧‍👦'.repeat(60) },
@@ -174,22 +179,22 @@ t.test('200: a dry run tells what would be copied, oldest first, and writes noth
       return sum + row.estimated_tokens
     }, 0),
   )
-  t.same(await documentsOf(backend, destination), [])
+  t.same(await readDocuments(backend, destination), [])
   const operations = await as(source).get('/v1/operations?kind=transfer')
   t.same(operations.body.items, [])
   const { rows } = await backend.postgres.query(
     'select count(*)::int n from usage_events where key_hash = $1',
-    [hashOfKey(backend.config.keyPepper, source)],
+    [hashKey(backend.config.keyPepper, source)],
   )
   t.same(rows, [{ n: 0 }])
 })
 
 t.test('200: bills storage of what was copied, once, to the key that asked', async t => {
   const [source, destination] = [await toldKey(), await buildKey(backend)]
-  const { keyHash, account } = await callerOf(backend, source)
+  const { keyHash, account } = await resolveCaller(backend, source)
   await backend.postgres.query('update accounts set balance = 1000 where id = $1', [account])
   const { body } = await transfer(source, destination)
-  t.equal(await billOf(backend, body.operation_id), body.estimated_tokens)
+  t.equal(await readBill(backend, body.operation_id), body.estimated_tokens)
   await transfer(source, destination)
   const { rows } = await backend.postgres.query(
     `select kind, memory_tokens as tokens, (select balance from accounts where id = $2) balance
@@ -203,13 +208,16 @@ t.test('200: bills storage of what was copied, once, to the key that asked', asy
 
 t.test('401: no key, an unknown key', async t => {
   const destination = await buildKey(backend)
-  t.match(await clientOf(api.base).post('/v1/memory/transfer', { destination_key: destination }), {
-    status: 401,
-    body: { error: String },
-  })
+  t.match(
+    await createTestClient(api.base).post('/v1/memory/transfer', { destination_key: destination }),
+    {
+      status: 401,
+      body: { error: String },
+    },
+  )
   t.equal((await transfer(`mk_${'x'.repeat(32)}`, destination)).status, 401)
   const source = await toldKey()
-  const { account, keyHash } = await callerOf(backend, source)
+  const { account, keyHash } = await resolveCaller(backend, source)
   await revokeKey(backend.postgres.query, account, keyHash)
   t.equal((await transfer(source, destination)).status, 401)
 })
@@ -226,7 +234,7 @@ t.test('403: a source that may not read; 200: one that may only read', async t =
 
 t.test('402: the balance is used up', async t => {
   const source = await toldKey()
-  const { account } = await callerOf(backend, source)
+  const { account } = await resolveCaller(backend, source)
   await backend.postgres.query('update accounts set balance = 0 where id = $1', [account])
   t.equal((await transfer(source, await buildKey(backend))).status, 402)
 })
@@ -234,7 +242,7 @@ t.test('402: the balance is used up', async t => {
 t.test('400: every destination that is none', async t => {
   const source = await toldKey()
   const ended = await buildKey(backend)
-  const { account, keyHash } = await callerOf(backend, ended)
+  const { account, keyHash } = await resolveCaller(backend, ended)
   await revokeKey(backend.postgres.query, account, keyHash)
   const other = await buildKey(backend)
   const rotated = await as(source).post('/v1/keys/rotate', { grace_seconds: 3600 })
@@ -276,24 +284,24 @@ t.test('400: what is no model, or not known', async t => {
   })
   t.equal((await transfer(source, destination, { embeddings: 'nonsense' })).status, 400)
   t.equal((await transfer(source, destination, {}, { 'x-embedding-model': 'no/such' })).status, 400)
-  t.same(await documentsOf(backend, destination), [])
+  t.same(await readDocuments(backend, destination), [])
 })
 
 t.test('413: 10,001 core memories are refused, 10,000 are copied', async t => {
   const [source, destination] = [await buildKey(backend), await buildKey(backend)]
   const row = (n: number) => ({ text: `memory number ${n}`, tokens: 3 })
-  await remember(
+  await insertMemories(
     backend,
     source,
     Array.from({ length: 10_000 }, (_, n) => row(n)),
   )
-  await remember(backend, source, [row(0)], { session: 'apart' })
+  await insertMemories(backend, source, [row(0)], { session: 'apart' })
   const begun = performance.now()
   const whole = await transfer(source, destination)
   t.match(whole, { status: 200, body: { copied: 10_000, failed: 0, estimated_tokens: 30_000 } })
   t.comment(`10,000 memories copied in ${Math.round(performance.now() - begun)} ms`)
 
-  await remember(backend, source, [row(10_000)])
+  await insertMemories(backend, source, [row(10_000)])
   const other = await buildKey(backend)
   for (const dry_run of [false, true]) {
     t.match(await transfer(source, other, { dry_run }), {
@@ -301,14 +309,14 @@ t.test('413: 10,001 core memories are refused, 10,000 are copied', async t => {
       body: { error: /10000/, hint: /graft/ },
     })
   }
-  t.same(await documentsOf(backend, other), [])
+  t.same(await readDocuments(backend, other), [])
 })
 
 t.test('202: respond-async is answered at once, and the operation tells the outcome', async t => {
   const source = await buildKey(still)
   const destination = await buildKey(still)
-  const client = clientOf(calm.base, source)
-  await remember(
+  const client = createTestClient(calm.base, source)
+  await insertMemories(
     still,
     source,
     Array.from({ length: 600 }, (_, n) => ({ text: `fact ${n}` })),
@@ -340,8 +348,8 @@ t.test('202: respond-async is answered at once, and the operation tells the outc
 
 t.test('200: cancelled before it began copies nothing', async t => {
   const [source, destination] = [await buildKey(still), await buildKey(still)]
-  await remember(still, source, [{ text: 'never mind' }])
-  const client = clientOf(calm.base, source)
+  await insertMemories(still, source, [{ text: 'never mind' }])
+  const client = createTestClient(calm.base, source)
   const { body } = await client.post(
     '/v1/memory/transfer',
     { destination_key: destination },
@@ -349,8 +357,8 @@ t.test('200: cancelled before it began copies nothing', async t => {
   )
   t.match(await client.send('DELETE', `/v1/operations/${body.operation_id}`), { status: 200 })
   await copyChunk(still, { operation: body.operation_id, n: 0 })
-  const written = (await documentsOf(still, destination)).filter(({ tomb_at }) => !tomb_at)
-  const found = await clientOf(calm.base, destination).get('/v1/memory/stats')
+  const written = (await readDocuments(still, destination)).filter(({ tomb_at }) => !tomb_at)
+  const found = await createTestClient(calm.base, destination).get('/v1/memory/stats')
   t.match(found.body, { memories: 0 })
   t.same(written, [])
 })
@@ -366,17 +374,17 @@ t.test('200: one Idempotency-Key copies once', async t => {
 
 /** A copy that is promised, its chunks still waiting. */
 async function promised(source: string, destination: string) {
-  const caller = await callerOf(still, source)
+  const caller = await resolveCaller(still, source)
   const embedder = await still.embedders.get()
   const memories = await transferCandidates(still, caller, embedder)
   const operation = mintId()
   const copy = {
     operation,
     kind: 'transfer' as const,
-    destination: await destinationOf(still, caller, destination),
+    destination: await resolveDestination(still, caller, destination),
     model: embedder.model,
     ids: memories.map(({ id }) => id),
-    asked: null,
+    graftQuery: null,
     awaited: false,
   }
   await acceptCopy(still, caller, copy)
@@ -390,15 +398,15 @@ const manyFacts = (count: number) =>
 
 t.test('a chunk that ran twice, and twice at once, is counted once', async t => {
   const [source, destination] = [await buildKey(still), await buildKey(still)]
-  await remember(still, source, manyFacts(700))
+  await insertMemories(still, source, manyFacts(700))
   const { chunk, outcome, copy, caller } = await promised(source, destination)
   await acceptCopy(still, caller, copy)
   await Promise.all([0, 0, 0, 1, 1].map(n => copyChunk(still, chunk(n))))
   await copyChunk(still, chunk(0))
   t.match(await outcome(), { status: 200, body: { copied: 700, deduped_or_skipped: 0 } })
-  t.equal((await documentsOf(still, destination)).length, 700)
-  t.equal((await callerOf(still, destination)).row.rawUnits, 700)
-  t.equal((await callerOf(still, source)).row.rawUnits, 700)
+  t.equal((await readDocuments(still, destination)).length, 700)
+  t.equal((await resolveCaller(still, destination)).keyRow.rawUnits, 700)
+  t.equal((await resolveCaller(still, source)).keyRow.rawUnits, 700)
   const { rows } = await still.postgres.query('select pending from vaults where id = $1', [
     caller.scope.vault,
   ])
@@ -423,17 +431,17 @@ t.test(
   'killed between writing and settling, the next run counts what is there as copied',
   async t => {
     const [source, destination] = [await buildKey(still), await buildKey(still)]
-    await remember(still, source, [...manyFacts(20), { text: 'fact 3' }])
+    await insertMemories(still, source, [...manyFacts(20), { text: 'fact 3' }])
     const { chunk, outcome } = await promised(source, destination)
     const { restore } = await cutOff()
     await t.rejects(copyChunk(still, chunk(0)), { message: 'cut' })
     await restore()
-    t.equal((await documentsOf(still, destination)).length, 20)
-    t.equal((await callerOf(still, destination)).row.rawUnits, 0)
+    t.equal((await readDocuments(still, destination)).length, 20)
+    t.equal((await resolveCaller(still, destination)).keyRow.rawUnits, 0)
     await copyChunk(still, chunk(0))
     t.match(await outcome(), { status: 200, body: { copied: 20, deduped_or_skipped: 1 } })
-    t.equal((await documentsOf(still, destination)).length, 20)
-    t.equal((await callerOf(still, destination)).row.rawUnits, 20)
+    t.equal((await readDocuments(still, destination)).length, 20)
+    t.equal((await resolveCaller(still, destination)).keyRow.rawUnits, 20)
   },
 )
 
@@ -449,16 +457,16 @@ t.test(
         fc.array(step, { maxLength: 6 }),
         async (sources, there, steps) => {
           const destination = await buildKey(still)
-          await remember(
+          await insertMemories(
             still,
             destination,
             [...new Set(there)].map(content => ({ text: content })),
           )
-          const before = (await documentsOf(still, destination)).length
+          const before = (await readDocuments(still, destination)).length
           const copies = []
           for (const texts of sources) {
             const source = await buildKey(still)
-            await remember(
+            await insertMemories(
               still,
               source,
               texts.map(content => ({ text: content })),
@@ -475,20 +483,20 @@ t.test(
           await Promise.all(copies.map(({ chunk }) => copyChunk(still, chunk(0))))
 
           const contents = (some: string[]) => new Set(some.map(one => one.normalize('NFC').trim()))
-          const documents = await documentsOf(still, destination)
+          const documents = await readDocuments(still, destination)
           const bodies = await Promise.all(
             copies.map(async ({ outcome }) => (await outcome())!.body as Record<string, number>),
           )
           const sum = (field: string) => bodies.reduce((all, body) => all + body[field]!, 0)
-          const { row } = await callerOf(still, destination)
+          const { keyRow } = await resolveCaller(still, destination)
           const asked = sources.flat().length
           const added = documents.length - before
           t.same(contents(documents.map(one => one.text)), contents([...there, ...sources.flat()]))
           t.equal(added, contents([...there, ...sources.flat()]).size - contents(there).size)
           t.equal(sum('copied'), added)
           t.equal(sum('deduped_or_skipped'), asked - added)
-          t.equal(row.rawUnits, documents.length)
-          return documents.length === row.rawUnits
+          t.equal(keyRow.rawUnits, documents.length)
+          return documents.length === keyRow.rawUnits
         },
       ),
       { numRuns: 20 },
@@ -499,10 +507,10 @@ t.test(
 t.test('two copies of the same texts at once bring each text once', async t => {
   const sources = await Promise.all([0, 1, 2, 3].map(() => buildKey(still)))
   const destination = await buildKey(still)
-  for (const source of sources) await remember(still, source, manyFacts(400))
+  for (const source of sources) await insertMemories(still, source, manyFacts(400))
   const copies = await Promise.all(sources.map(source => promised(source, destination)))
   await Promise.all(copies.map(({ chunk }) => copyChunk(still, chunk(0))))
-  t.equal((await documentsOf(still, destination)).length, 400)
+  t.equal((await readDocuments(still, destination)).length, 400)
   const outcomes = await Promise.all(copies.map(({ outcome }) => outcome()))
   const bodies = outcomes.map(outcome => outcome!.body as Record<string, number>)
   t.equal(
@@ -513,8 +521,8 @@ t.test('two copies of the same texts at once bring each text once', async t => {
 
 t.test('copies in both directions at once do not lock each other out', async t => {
   const [one, other] = [await buildKey(still), await buildKey(still)]
-  await remember(still, one, manyFacts(900))
-  await remember(
+  await insertMemories(still, one, manyFacts(900))
+  await insertMemories(
     still,
     other,
     Array.from({ length: 900 }, (_, n) => ({ text: `other fact ${n}` })),
@@ -530,21 +538,21 @@ t.test(
   '409: a destination that was cleared, or whose key has ended, gets nothing more',
   async t => {
     const source = await buildKey(still)
-    await remember(still, source, manyFacts(3))
+    await insertMemories(still, source, manyFacts(3))
     const cleared = await buildKey(still)
     const first = await promised(source, cleared)
-    const { scope } = await callerOf(still, cleared)
+    const { scope } = await resolveCaller(still, cleared)
     await still.postgres.transaction(tx => raiseEpoch(tx, scope.vault))
-    await handlers['copy-chunk'](still, [jobOf(first.chunk(0))])
+    await jobHandlers['copy-chunk'](still, [jobOf(first.chunk(0))])
     t.match(await first.outcome(), { status: 409, body: { error: /cleared/, hint: String } })
-    t.same(await documentsOf(still, cleared), [])
-    t.equal((await callerOf(still, cleared)).row.rawUnits, 0)
+    t.same(await readDocuments(still, cleared), [])
+    t.equal((await resolveCaller(still, cleared)).keyRow.rawUnits, 0)
 
     const ended = await buildKey(still)
     const second = await promised(source, ended)
-    const { account, keyHash } = await callerOf(still, ended)
+    const { account, keyHash } = await resolveCaller(still, ended)
     await revokeKey(still.postgres.query, account, keyHash)
-    await handlers['copy-chunk'](still, [jobOf(second.chunk(0))])
+    await jobHandlers['copy-chunk'](still, [jobOf(second.chunk(0))])
     t.match(await second.outcome(), { status: 409, body: { error: /ended/ } })
   },
 )
@@ -553,32 +561,36 @@ const jobOf = (data: { operation: string; n: number }, last = false) => ({
   id: mintId(),
   data,
   signal: new AbortController().signal,
-  again: false,
-  last,
+  isRetry: false,
+  isLastTry: last,
 })
 
 t.test(
   '200 with errors: one chunk is cut off, the rest is there; again adds what is missing',
   async t => {
     const [source, destination] = [await buildKey(still), await buildKey(still)]
-    await remember(still, source, manyFacts(1_200))
+    await insertMemories(still, source, manyFacts(1_200))
     const { chunk, outcome, operation } = await promised(source, destination)
     await copyChunk(still, chunk(0))
-    const waiting = await findChunk(still.postgres.query, operation, 1)
+    const waiting = await findCopyChunk(still.postgres.query, operation, 1)
     t.equal(waiting?.chunk.ids.length, 500)
     // The memory store is away for one of them until its last try is over.
     gate.shut()
-    const verdicts = await handlers['copy-chunk'](gated, [jobOf(chunk(1))])
+    const verdicts = await jobHandlers['copy-chunk'](gated, [jobOf(chunk(1))])
     t.match(verdicts, [{ done: false }], 'it is tried again')
-    t.match(await handlers['copy-chunk'](gated, [jobOf(chunk(1), true)]), [{ done: true }])
+    t.match(await jobHandlers['copy-chunk'](gated, [jobOf(chunk(1), true)]), [{ done: true }])
     await copyChunk(still, chunk(2))
     t.match(await outcome(), {
       status: 200,
       body: { copied: 700, failed: 500, errors: [/^Memories 501 to 1000: /] },
     })
-    t.equal((await documentsOf(still, destination)).length, 700)
+    t.equal((await readDocuments(still, destination)).length, 700)
     await copyChunk(still, chunk(1))
-    t.equal((await documentsOf(still, destination)).length, 700, 'what was given up stays given up')
+    t.equal(
+      (await readDocuments(still, destination)).length,
+      700,
+      'what was given up stays given up',
+    )
 
     const again = await promised(source, destination)
     for (const n of [0, 1, 2]) await copyChunk(still, again.chunk(n))
@@ -586,14 +598,14 @@ t.test(
       status: 200,
       body: { copied: 500, deduped_or_skipped: 700, failed: 0 },
     })
-    t.equal((await documentsOf(still, destination)).length, 1_200)
-    t.equal((await callerOf(still, destination)).row.rawUnits, 1_200)
+    t.equal((await readDocuments(still, destination)).length, 1_200)
+    t.equal((await resolveCaller(still, destination)).keyRow.rawUnits, 1_200)
   },
 )
 
 t.test('what is deleted from the source meanwhile is not copied', async t => {
   const [source, destination] = [await buildKey(still), await buildKey(still)]
-  const ids = await remember(still, source, manyFacts(5))
+  const ids = await insertMemories(still, source, manyFacts(5))
   const { chunk, outcome, caller } = await promised(source, destination)
   await still.mongo.memories.deleteOne({ vault: caller.scope.vault, _id: ids[2]! })
   await copyChunk(still, chunk(0))
@@ -602,7 +614,7 @@ t.test('what is deleted from the source meanwhile is not copied', async t => {
 
 t.test('a memory whose vector went meanwhile is embedded anew', async t => {
   const [source, destination] = [await buildKey(still), await buildKey(still)]
-  const [id] = await remember(still, source, [{ text: 'the bicycle has a flat tyre' }])
+  const [id] = await insertMemories(still, source, [{ text: 'the bicycle has a flat tyre' }])
   const { chunk, outcome, caller } = await promised(source, destination)
   const before = await still.mongo.memories.findOneAndUpdate(
     { vault: caller.scope.vault, _id: id! },
@@ -610,5 +622,5 @@ t.test('a memory whose vector went meanwhile is embedded anew', async t => {
   )
   await copyChunk(still, chunk(0))
   t.match(await outcome(), { body: { copied: 1 } })
-  t.same((await documentsOf(still, destination))[0]!.vectors, before!.vectors)
+  t.same((await readDocuments(still, destination))[0]!.vectors, before!.vectors)
 })

@@ -2,40 +2,52 @@ import t from 'tap'
 import { connect } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import type { Backend } from '#shared/backend.ts'
-import { callerOfKey, presentedKey, type Caller } from '#shared/access/caller.ts'
-import { findKey } from '#shared/access/keys.postgres.ts'
+import { authenticateMemoryKey, extractMemoryKey, type Caller } from '#shared/access/caller.ts'
+import { findKey } from '#shared/access/memory-keys.postgres.ts'
 import { raiseEpoch, raiseSessionEpoch } from '#shared/vault/base/vaults.postgres.ts'
-import { tokensOf } from '#shared/core/tokens.ts'
-import { buildKey, clientOf, testApi, workOn, type Answer, type Client } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { until } from '#test/support/until.ts'
+import { countTokens } from '#shared/core/tokens.ts'
+import {
+  buildKey,
+  createTestClient,
+  startTestApi,
+  startJobWorkers,
+  type TestAnswer,
+  type TestClient,
+} from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
 
-const backend = await testBackend(t)
-await workOn(backend, 'ingest', 'upload')
-const { base } = await testApi(t, backend)
+const backend = await createTestBackend(t)
+await startJobWorkers(backend, 'ingest', 'upload')
+const { base } = await startTestApi(t, backend)
 /** Nobody takes its jobs. */
-const idle = await testBackend(t)
-const idleBase = (await testApi(t, idle)).base
+const idle = await createTestBackend(t)
+const idleBase = (await startTestApi(t, idle)).base
 
-type Keyed = Client & { key: string; caller(): Promise<Caller> }
+type Keyed = TestClient & { key: string; caller(): Promise<Caller> }
 
 const clientAt = async (service: Backend, at: string): Promise<Keyed> => {
   const key = await buildKey(service)
-  const presented = presentedKey({ memoryKey: key, authorization: undefined, apiKey: undefined })
+  const presented = extractMemoryKey({
+    memoryKey: key,
+    authorization: undefined,
+    apiKey: undefined,
+  })
   const { postgres, config } = service
   return {
-    ...clientOf(at, key),
+    ...createTestClient(at, key),
     key,
-    caller: () => callerOfKey(hash => findKey(postgres.query, hash), config.keyPepper, presented),
+    caller: () =>
+      authenticateMemoryKey(hash => findKey(postgres.query, hash), config.keyPepper, presented),
   }
 }
 const newClient = (): Promise<Keyed> => clientAt(backend, base)
 
 const upload = (
-  client: Client,
+  client: TestClient,
   body: string | Uint8Array | readonly object[],
   headers: Record<string, string> = {},
-): Promise<Answer> =>
+): Promise<TestAnswer> =>
   client.send('POST', '/v1/memory/upload', {
     body: Array.isArray(body) ? fileOf(body) : body,
     headers: { 'content-type': 'application/x-ndjson', ...headers },
@@ -96,15 +108,15 @@ t.test('200: what was stored is billed once, and adds to the debt', async t => {
   const lines = [said('The boiler was serviced in May'), said('By Ms Brandt', 1)]
   const { body } = await upload(client, lines)
   await upload(client, lines)
-  const { scope, row } = await client.caller()
+  const { scope, keyRow } = await client.caller()
   const bills = await rowsOf(
     backend,
     'select id, kind, memory_tokens from usage_events where vault = $1',
     [scope.vault],
   )
-  t.same(bills, [{ id: body.operation_id, kind: 'upload', memory_tokens: row.rawTokens }])
-  t.equal(row.rawUnits, 2)
-  t.equal(row.rawTokens, tokensOf(lines[0]!.content) + tokensOf(lines[1]!.content))
+  t.same(bills, [{ id: body.operation_id, kind: 'upload', memory_tokens: keyRow.rawTokens }])
+  t.equal(keyRow.rawUnits, 2)
+  t.equal(keyRow.rawTokens, countTokens(lines[0]!.content) + countTokens(lines[1]!.content))
 })
 
 t.test('200: sent again a file adds nothing, in part only what is new', async t => {
@@ -158,7 +170,7 @@ t.test('200: the same file five times at once is stored once', async t => {
   const sum = answers.reduce((stored, { body }) => stored + body.stats.stored, 0)
   t.equal(sum, 250)
   t.equal((await textsOf(client)).length, 250)
-  t.equal((await client.caller()).row.rawUnits, 250)
+  t.equal((await client.caller()).keyRow.rawUnits, 250)
 })
 
 t.test('200: a memory that was deleted may be uploaded again, and again', async t => {
@@ -305,8 +317,8 @@ t.test('200: gzip is unpacked', async t => {
 
 t.test('200: another process sees what was uploaded at its next request', async t => {
   const client = await newClient()
-  const second = await testBackend(t, { config: backend.config })
-  const elsewhere = await testApi(t, second, client.key)
+  const second = await createTestBackend(t, { config: backend.config })
+  const elsewhere = await startTestApi(t, second, client.key)
   await elsewhere.post('/v1/memory/search', { query: 'warm', limit: 1 })
   await upload(client, [said('The wifi password is hidden under the fern')])
   const { body } = await elsewhere.post('/v1/memory/search', { query: 'wifi password', limit: 1 })
@@ -332,7 +344,7 @@ t.test('202: Prefer: respond-async tells the operation, whose outcome is the ans
   t.equal(status, 202)
   t.match(body, { status: 'processing', operation_id: String })
   const operation = async () => (await client.get(`/v1/operations/${body.operation_id}`)).body
-  await until('stored', async () => (await operation()).state === 'done')
+  await waitUntil('stored', async () => (await operation()).state === 'done')
   t.match(await operation(), {
     kind: 'upload',
     progress: { done: 350, total: 350 },
@@ -397,7 +409,7 @@ t.test('400: broken compression, an unknown embedding model, an odd session', as
 })
 
 t.test('401: no key', async t => {
-  t.equal((await upload(clientOf(base), [said('x')])).status, 401)
+  t.equal((await upload(createTestClient(base), [said('x')])).status, 401)
 })
 
 t.test('402: no card on file, or nothing left on the account', async t => {
@@ -411,7 +423,7 @@ t.test('402: no card on file, or nothing left on the account', async t => {
   t.equal((await upload(client, [said('x')])).status, 402)
   await set('balance = 1000')
   t.equal((await upload(client, [said('The boiler')])).status, 200)
-  t.equal((await client.caller()).row.balance, 1000 - tokensOf('The boiler'))
+  t.equal((await client.caller()).keyRow.balance, 1000 - countTokens('The boiler'))
 })
 
 t.test('403: a key that may not store', async t => {
@@ -457,7 +469,7 @@ t.test('413: the connection goes on after a file that was too long', async t => 
   )
   let heard = ''
   socket.setEncoding('utf8').on('data', text => (heard += text))
-  await until(
+  await waitUntil(
     'both answers',
     () => heard.includes('HTTP/1.1 413') && heard.includes('HTTP/1.1 200'),
   )
@@ -478,8 +490,8 @@ t.test('415: other types and encodings', async t => {
 
 t.test('502: an embedding model that does not answer', async t => {
   const env = { EMBEDDINGS: 'local', OPENAI_API_KEY: 'x', OPENAI_BASE_URL: 'http://127.0.0.1:9/v1' }
-  const service = await testBackend(t, { env })
-  const client = await clientAt(service, (await testApi(t, service)).base)
+  const service = await createTestBackend(t, { env })
+  const client = await clientAt(service, (await startTestApi(t, service)).base)
   const { status } = await upload(client, [said('x')], { 'x-embedding-model': 'openai/absent' })
   t.equal(status, 502)
   t.equal(await stagedIn(service), 0)
@@ -497,12 +509,12 @@ t.test('a client that leaves in the middle leaves nothing behind', async t => {
         `Content-Type: text/plain\r\nContent-Encoding: ${encoding}\r\nContent-Length: ${whole.length}\r\n\r\n`,
     )
     socket.write(whole.subarray(0, whole.length - 100))
-    await until(
+    await waitUntil(
       'staging',
       async () => (await rowsOf(backend, 'select 1 from bulk_chunks')).length > 0,
     )
     socket.destroy()
-    await until('nothing staged', async () => (await stagedIn(backend)) === 0)
+    await waitUntil('nothing staged', async () => (await stagedIn(backend)) === 0)
   }
   t.same(await textsOf(client), [])
 })

@@ -1,20 +1,20 @@
 import t from 'tap'
-import { buildKey, clientOf, testApi, workOn } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { answersJson, exactly } from '#test/support/model-provider/answers.ts'
-import { modelProvider, providerKey } from '#test/support/model-provider.ts'
-import { headerOf } from '#test/support/recorder.ts'
-import { until } from '#test/support/until.ts'
-import { documentsOf, remember } from '#test/support/vault.ts'
+import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { respondJson, respondWith } from '#test/support/model-provider/answers.ts'
+import { startModelProvider, providerKey } from '#test/support/model-provider.ts'
+import { findHeader } from '#test/support/recording-server.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
+import { readDocuments, insertMemories } from '#test/support/insert-memories.ts'
 
-const provider = await modelProvider(t)
-const backend = await testBackend(t, { env: provider.env })
-const { base } = await testApi(t, backend)
-const client = clientOf(base)
-await workOn(backend, 'ingest')
+const provider = await startModelProvider(t)
+const backend = await createTestBackend(t, { env: provider.env })
+const { base } = await startTestApi(t, backend)
+const client = createTestClient(base)
+await startJobWorkers(backend, 'ingest')
 
 const sk = providerKey('google')
-const last = () => provider.seen.at(-1)!
+const last = () => provider.requests.at(-1)!
 const asks = (text: string) => ({ contents: [{ role: 'user', parts: [{ text }] }] })
 const piece = (text: string, finishReason?: string) => ({
   candidates: [
@@ -26,7 +26,7 @@ const piece = (text: string, finishReason?: string) => ({
 t.test('200: a model named with its provider, whether or not its slash is escaped', async t => {
   const headers = { 'x-memory-key': await buildKey(backend), 'x-goog-api-key': sk }
   for (const version of ['v1', 'v1beta']) {
-    provider.next(answersJson(piece('Red.', 'STOP')))
+    provider.respondNext(respondJson(piece('Red.', 'STOP')))
     const url = `${base}/${version}/models/google/gemini-2.5-flash:generateContent`
     const body = JSON.stringify(asks('Which colour is the bike?'))
     const answer = await fetch(url, {
@@ -41,7 +41,7 @@ t.test('200: a model named with its provider, whether or not its slash is escape
 
 t.test('200: the format of Google, in the version that was asked for', async t => {
   const key = await buildKey(backend)
-  await remember(backend, key, [{ text: 'The bike is red.' }])
+  await insertMemories(backend, key, [{ text: 'The bike is red.' }])
   const ways: Record<string, string>[] = [
     { 'x-memory-key': key, 'x-goog-api-key': sk },
     { 'x-goog-api-key': key, 'x-provider-key': sk },
@@ -50,15 +50,15 @@ t.test('200: the format of Google, in the version that was asked for', async t =
   let stored = 1
   for (const [index, headers] of ways.entries()) {
     for (const version of ['v1', 'v1beta']) {
-      provider.next(answersJson(piece('Red.', 'STOP')))
+      provider.respondNext(respondJson(piece('Red.', 'STOP')))
       const model = index === 1 ? 'google%2Fgemini-2.5-flash' : 'gemini-2.5-flash'
       const url = `/${version}/models/${model}:generateContent`
       const answer = await client.post(url, asks('Which colour is the bike?'), headers)
       t.equal(answer.status, 200)
       t.equal(answer.headers.get('x-memory-status'), 'ok')
       t.equal(last().url, `/google/${version}/models/gemini-2.5-flash:generateContent`)
-      t.equal(headerOf(last().headers, 'x-goog-api-key'), sk)
-      t.equal(headerOf(last().headers, 'authorization'), undefined)
+      t.equal(findHeader(last().headers, 'x-goog-api-key'), sk)
+      t.equal(findHeader(last().headers, 'authorization'), undefined)
       t.match(JSON.parse(last().body.toString()).contents[0].parts, [
         { text: /red/ },
         { text: 'Which colour is the bike?' },
@@ -66,23 +66,23 @@ t.test('200: the format of Google, in the version that was asked for', async t =
       stored += 2
     }
   }
-  await until('stored', async () => (await documentsOf(backend, key)).length === stored)
-  t.match((await documentsOf(backend, key)).at(-1), { role: 'assistant', text: 'Red.' })
+  await waitUntil('stored', async () => (await readDocuments(backend, key)).length === stored)
+  t.match((await readDocuments(backend, key)).at(-1), { role: 'assistant', text: 'Red.' })
 })
 
 t.test('200: a key in the query opens nothing and goes nowhere, but a provider’s pays', async t => {
   const key = await buildKey(backend)
   const url = '/v1beta/models/gemini-2.5-flash:generateContent'
   t.equal((await client.post(`${url}?key=${key}`, asks('hi'))).status, 401)
-  provider.always(answersJson(piece('hi')))
+  provider.respondAlways(respondJson(piece('hi')))
   const paid = await client.post(`${url}?key=${sk}&alt=json`, asks('hi'), { 'x-memory-key': key })
   t.equal(paid.status, 200)
   t.equal(last().url, `/google${url}?alt=json`)
-  t.equal(headerOf(last().headers, 'x-goog-api-key'), sk)
+  t.equal(findHeader(last().headers, 'x-goog-api-key'), sk)
   const both = { 'x-memory-key': key, 'x-goog-api-key': sk }
   t.equal((await client.post(`${url}?key=${key}`, asks('hi'), both)).status, 200)
   t.equal(last().url, `/google${url}`)
-  provider.always()
+  provider.respondAlways()
 })
 
 t.test('200: streams, as events and as an array', async t => {
@@ -95,7 +95,7 @@ t.test('200: streams, as events and as an array', async t => {
     ['', 'application/json; charset=UTF-8', array],
   ] as const
   for (const [query, type, chunks] of ways) {
-    provider.next(exactly(chunks, { headers: { 'content-type': type }, everyMs: 5 }))
+    provider.respondNext(respondWith(chunks, { headers: { 'content-type': type }, everyMs: 5 }))
     const url = `/v1beta/models/gemini-2.5-flash:streamGenerateContent${query}`
     const response = await fetch(base + url, {
       method: 'POST',
@@ -107,9 +107,9 @@ t.test('200: streams, as events and as an array', async t => {
     t.equal(await response.text(), chunks.join(''))
     t.equal(last().url, `/google${url}`)
   }
-  await until('stored', async () => (await documentsOf(backend, key)).length === 4)
+  await waitUntil('stored', async () => (await readDocuments(backend, key)).length === 4)
   t.match(
-    (await documentsOf(backend, key)).map(({ role, text }) => `${role}: ${text}`),
+    (await readDocuments(backend, key)).map(({ role, text }) => `${role}: ${text}`),
     ['user: Hello', 'assistant: Good day.', 'user: Hello', 'assistant: Good day.'],
   )
 })
@@ -117,7 +117,7 @@ t.test('200: streams, as events and as an array', async t => {
 t.test('404: a model that could not be one; 400: a model of others', async t => {
   const key = await buildKey(backend)
   const headers = { 'x-memory-key': key, 'x-goog-api-key': sk }
-  const asked = provider.seen.length
+  const asked = provider.requests.length
   const call = (model: string) =>
     client.post(`/v1/models/${model}:generateContent`, asks('hi'), headers)
   t.equal((await call('..%2F..%2Fsecrets')).status, 404)
@@ -130,5 +130,5 @@ t.test('404: a model that could not be one; 400: a model of others', async t => 
   }
   t.match(await call('gpt-5'), { status: 400, body: { error: /openai does not speak/ } })
   t.match(await client.post('/v1/models/gemini-x:countTokens', {}, headers), { status: 404 })
-  t.equal(provider.seen.length, asked)
+  t.equal(provider.requests.length, asked)
 })

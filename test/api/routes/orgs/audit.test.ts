@@ -1,23 +1,27 @@
 import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
-import { deleteShared, retagShared, updateShared } from '#shared/org/shared-memory.ts'
-import { clientOf, testApi } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { buildTeam, share } from '#test/support/team.ts'
+import {
+  deleteSharedMemory,
+  retagSharedMemory,
+  updateSharedMemory,
+} from '#shared/org/write-shared-memories.ts'
+import { createTestClient, startTestApi } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
 
-const backend = await testBackend(t)
+const backend = await createTestBackend(t)
 const team = await buildTeam(backend)
-const { base } = await testApi(t, backend)
-const admin = clientOf(base, team.adminKey)
+const { base } = await startTestApi(t, backend)
+const admin = createTestClient(base, team.adminKey)
 const path = `/v1/orgs/${team.org}/audit`
 
-const [id, other] = await share(backend, team, [{ text: 'one' }, { text: 'two' }])
+const [id, other] = await seedTeamMemories(backend, team, [{ text: 'one' }, { text: 'two' }])
 const by = (actor: string) => ({ operation: mintId(), actor, id: id! })
-await updateShared(backend, team, { ...by('ann'), text: 'uno' })
-await retagShared(backend, team, { ...by('bob'), tags: ['x'] })
+await updateSharedMemory(backend, team, { ...by('ann'), text: 'uno' })
+await retagSharedMemory(backend, team, { ...by('bob'), tags: ['x'] })
 const middle = Date.now()
-await updateShared(backend, team, { ...by('ann'), text: 'eins', tags: [] })
-await deleteShared(backend, team, by('bob'))
+await updateSharedMemory(backend, team, { ...by('ann'), text: 'eins', tags: [] })
+await deleteSharedMemory(backend, team, by('bob'))
 
 t.test('200: every change with who made it and when, newest first', async t => {
   const { status, body } = await admin.get(path)

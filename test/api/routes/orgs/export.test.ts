@@ -4,23 +4,29 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import type { CommandStartedEvent } from 'mongodb'
 import t from 'tap'
-import { checkExportedFile } from '#shared/accounts/exported-file.ts'
+import { verifyExportFile } from '#shared/accounts/verify-export-file.ts'
 import { commandListeners } from '#shared/storage/mongo/connect.ts'
 import { buildOrg } from '#test/support/admin.ts'
-import { buildKey, clientOf, testApi, workOn, type Client } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { plant } from '#test/support/stored.ts'
-import { until } from '#test/support/until.ts'
+import {
+  buildKey,
+  createTestClient,
+  startTestApi,
+  startJobWorkers,
+  type TestClient,
+} from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { insertStoredMemories } from '#test/support/stored-memories.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
 
 const commands: CommandStartedEvent[] = []
 commandListeners.push((event: CommandStartedEvent) => void commands.push(event))
-const backend = await testBackend(t)
-const { base } = await testApi(t, backend)
-await workOn(backend)
+const backend = await createTestBackend(t)
+const { base } = await startTestApi(t, backend)
+await startJobWorkers(backend)
 
 type Line = { type: string; [field: string]: unknown }
 
-const linesOf = async (admin: Client, path: string, query = ''): Promise<Line[]> =>
+const linesOf = async (admin: TestClient, path: string, query = ''): Promise<Line[]> =>
   (await admin.get(`${path}/export${query}`)).body
 
 /** An organization with some of everything, and what must not be told of it. */
@@ -47,7 +53,7 @@ async function furnished() {
   const seeded = (await admin.post(`${path}/memories`, { items })).body.items
   const gone = seeded.find(({ text }: { text: string }) => text.includes('mistake')).mem_id
   await admin.send('DELETE', `${path}/memories/${gone}`)
-  const ben = clientOf(base, key.memory_key)
+  const ben = createTestClient(base, key.memory_key)
   const said = [{ role: 'user', content: 'what Ben says to himself' }]
   await ben.post('/v1/memory/ingest?wait=true', { messages: said })
   return { ...built, user, seeded, secrets: [key.memory_key, standard, built.orgKey, built.key] }
@@ -152,7 +158,7 @@ t.test('200: more users and memories than a page, each once', async t => {
      select gen_random_uuid(), $1, id, id::text from vault`,
     [org],
   )
-  await plant(
+  await insertStoredMemories(
     backend,
     await vaultOf(org),
     Array.from({ length: 1_300 }, (_, n) => ({ text: `shared ${n}`, at: Math.floor(n / 7) })),
@@ -178,7 +184,7 @@ async function large(memories: number) {
   const scope = await vaultOf(built.org)
   const text = 'x'.repeat(8_000)
   const rows = Array.from({ length: memories }, (_, at) => ({ text, at, tokens: 1 }))
-  await plant(backend, scope, rows, { vectors: false })
+  await insertStoredMemories(backend, scope, rows, { vectors: false })
   const begin = async (signal?: AbortSignal) => {
     const headers = { authorization: `Bearer ${built.key}` }
     const response = await fetch(`${base}${built.path}/export`, {
@@ -208,7 +214,7 @@ t.test(
       return closed.filter(({ command }) => own.has(String(command.cursors[0]))).length
     }
     let before = -1
-    await until('the reading has stopped', async () => {
+    await waitUntil('the reading has stopped', async () => {
       const now = reads().length
       await new Promise(resolve => setTimeout(resolve, 300))
       const stands = now === before
@@ -219,7 +225,7 @@ t.test(
     t.equal(closings(), 0)
     gone.abort()
     await reader.closed.catch(() => {})
-    await until('its cursor is closed', () => closings() === 1)
+    await waitUntil('its cursor is closed', () => closings() === 1)
     t.ok(reads().length <= before + 1)
   },
 )
@@ -237,7 +243,10 @@ t.test('400, 401, 404: odd parameters, a Memory Key, another’s organization', 
   const { admin, path, email } = await buildOrg(backend, base)
   const other = await buildOrg(backend, base)
   t.equal((await admin.get(`${path}/export?limit=1`)).status, 400)
-  t.equal((await clientOf(base, await buildKey(backend, email)).get(`${path}/export`)).status, 401)
+  t.equal(
+    (await createTestClient(base, await buildKey(backend, email)).get(`${path}/export`)).status,
+    401,
+  )
   const theirs = await other.admin.get(`${path}/export`)
   t.equal(theirs.status, 404)
   t.same(theirs.body, (await other.admin.get('/v1/orgs/nonsense/export')).body)
@@ -263,7 +272,7 @@ t.test('the verify command tells whether a downloaded file is whole', async t =>
   t.match(verify('--file', whole, '--save', ends), { status: 0, said: /whole +4 events/ })
   t.match(JSON.parse(readFileSync(ends, 'utf8')), [{ org, position: 4 }])
 
-  const account = clientOf(base, await buildKey(backend, email))
+  const account = createTestClient(base, await buildKey(backend, email))
   const all = write('account.jsonl', (await account.get('/v1/account/export')).body)
   const both = verify('--file', all, '--json')
   t.match(both, { status: 0 })
@@ -283,8 +292,8 @@ t.test('the verify command tells whether a downloaded file is whole', async t =>
 t.test('a file that was changed, cut or shortened is found out', async t => {
   const { admin, path, org } = await furnished()
   const lines = await linesOf(admin, path)
-  const check = (some: readonly object[], anchors: Parameters<typeof checkExportedFile>[1] = []) =>
-    checkExportedFile(Readable.from(some.map(line => JSON.stringify(line))), anchors)
+  const check = (some: readonly object[], anchors: Parameters<typeof verifyExportFile>[1] = []) =>
+    verifyExportFile(Readable.from(some.map(line => JSON.stringify(line))), anchors)
   const whole = await check(lines)
   t.match(whole, { fault: null, chains: [{ org, position: 4, broken: null }] })
 

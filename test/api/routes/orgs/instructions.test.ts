@@ -1,10 +1,10 @@
 import t from 'tap'
-import { testApi } from '#test/support/api.ts'
+import { startTestApi } from '#test/support/api.ts'
 import { buildOrg } from '#test/support/admin.ts'
-import { testBackend } from '#test/support/backend.ts'
+import { createTestBackend } from '#test/support/backend.ts'
 
-const backend = await testBackend(t)
-const { base } = await testApi(t, backend)
+const backend = await createTestBackend(t)
+const { base } = await startTestApi(t, backend)
 
 t.test('200: what an organization begins with', async t => {
   const { admin, org, path } = await buildOrg(backend, base)

@@ -1,12 +1,12 @@
 import t from 'tap'
-import { buildKey, clientOf, testApi, workOn } from '#test/support/api.ts'
+import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
 import { buildOrg } from '#test/support/admin.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { until } from '#test/support/until.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
 
-const backend = await testBackend(t)
-await workOn(backend, 'ingest')
-const { base } = await testApi(t, backend)
+const backend = await createTestBackend(t)
+await startJobWorkers(backend, 'ingest')
+const { base } = await startTestApi(t, backend)
 const { admin, org, path } = await buildOrg(backend, base)
 const unknown = '01890000-0000-7000-8000-000000000000'
 
@@ -29,10 +29,10 @@ t.test('201: a member key with the member and their private vault', async t => {
   t.not(second.body.key_id, body.key_id)
   t.equal((await admin.get(`${path}/users`)).body.users.length, 1, 'the same member')
 
-  await clientOf(base, body.key_id).post('/v1/memory/ingest?wait=true', {
+  await createTestClient(base, body.key_id).post('/v1/memory/ingest?wait=true', {
     messages: [{ role: 'user', content: 'one vault' }],
   })
-  const there = await clientOf(base, second.body.key_id).get('/v1/memory/stats')
+  const there = await createTestClient(base, second.body.key_id).get('/v1/memory/stats')
   t.equal(there.body.memories, 1, 'and the same private vault')
 })
 
@@ -105,8 +105,8 @@ t.test('409: a key whose master key is gone is listed, found and revoked, not sh
   const { admin, key, path } = await buildOrg(backend, base)
   const minted = (await admin.post(`${path}/keys`, { team_member_id: 'gus' })).body
   const masterKeys = [{ id: 'other', key: Buffer.alloc(32, 7) }]
-  const later = await testBackend(t, { config: { ...backend.config, masterKeys } })
-  const again = clientOf((await testApi(t, later)).base, key)
+  const later = await createTestBackend(t, { config: { ...backend.config, masterKeys } })
+  const again = createTestClient((await startTestApi(t, later)).base, key)
   const listed = { id: minted.id, masked_key: `mk_org_…${minted.key_id.slice(-4)}`, active: true }
   for (const q of ['', '?q=gus', `?q=${minted.key_id}`]) {
     t.match(await again.get(`${path}/keys${q}`), { status: 200, body: { keys: [listed] } }, q)
@@ -126,10 +126,10 @@ t.test('200: a key whole, by its id and by itself', async t => {
 })
 
 t.test('200: a revoked key opens nothing from the next request on', async t => {
-  const second = await testApi(t, await testBackend(t, { config: backend.config }))
+  const second = await startTestApi(t, await createTestBackend(t, { config: backend.config }))
   for (const by of ['id', 'key_id']) {
     const { body: minted } = await admin.post(`${path}/keys`, { team_member_id: `rev-${by}` })
-    const member = clientOf(second.base, minted.key_id)
+    const member = createTestClient(second.base, minted.key_id)
     t.equal((await member.get('/v1/memory/stats')).status, 200)
     const gone = await admin.send('DELETE', `${path}/keys/${minted[by]}`)
     t.strictSame(gone.body, { deleted: true, id: minted.id })
@@ -146,7 +146,7 @@ t.test('200: a revoked key opens nothing from the next request on', async t => {
 
 t.test('when a key was last used', async t => {
   const { body: minted } = await admin.post(`${path}/keys`, { team_member_id: 'used' })
-  const member = clientOf(base, minted.key_id)
+  const member = createTestClient(base, minted.key_id)
   const lastUsed = async (at = admin) =>
     (await at.get(`${path}/keys/${minted.id}`)).body.last_used_at
   t.equal(await lastUsed(), null)
@@ -158,7 +158,7 @@ t.test('when a key was last used', async t => {
 
   await backend.postgres.query(`update memory_keys set last_used_at = now() - interval '1 hour'`)
   await Promise.all(Array.from({ length: 20 }, () => member.get('/v1/memory/stats')))
-  await until('a use is written by itself', async () => {
+  await waitUntil('a use is written by itself', async () => {
     const { rows } = await backend.postgres.query(
       `select 1 from memory_keys where id = $1 and last_used_at > now() - interval '1 minute'`,
       [minted.id],
@@ -202,7 +202,7 @@ t.test('403: a member speaks for no account', async t => {
   )
   const { body: own } = await admin.post(`${path}/users/${user_id}/memory-key`)
   for (const key of [minted.key_id, own.key]) {
-    const member = clientOf(base, key)
+    const member = createTestClient(base, key)
     t.equal((await member.post('/v1/keys')).status, 403)
     t.equal((await member.post('/v1/keys/rotate')).status, 403)
     t.equal((await member.get('/v1/account/provider-keys')).status, 403)
@@ -219,7 +219,7 @@ t.test('a member sees their own operations; nobody else does', async t => {
   for (const team_member_id of ['one', 'two']) {
     keys.push((await admin.post(`${path}/keys`, { team_member_id })).body.key_id)
   }
-  const minted = keys.map(key => clientOf(base, key))
+  const minted = keys.map(key => createTestClient(base, key))
   const operations: string[] = []
   for (const member of minted) {
     await member.post(
@@ -241,7 +241,7 @@ t.test('a member sees their own operations; nobody else does', async t => {
     'select a.email from orgs o join accounts a on a.id = o.account where o.id = $1',
     [path.split('/').at(-1)],
   )
-  const owner = clientOf(base, await buildKey(backend, rows[0]!.email))
+  const owner = createTestClient(base, await buildKey(backend, rows[0]!.email))
   t.strictSame((await owner.get('/v1/operations')).body.items, [], 'and not those of members')
   t.equal((await owner.get(`/v1/operations/${operations[0]}`)).status, 404)
   t.equal((await owner.get(`/v1/memory/${keys[0]}/stats`)).status, 404)
@@ -269,7 +269,7 @@ t.test('400 and 404', async t => {
 
 t.test("the organization's own key reads, stores nothing, and is no member", async t => {
   const { admin, path, orgKey } = await buildOrg(backend, base)
-  const nobody = clientOf(base, orgKey)
+  const nobody = createTestClient(base, orgKey)
   t.equal((await nobody.post('/v1/memory/search', { query: 'x', limit: 5 })).status, 200)
   const stored = await nobody.post('/v1/memory/ingest', {
     messages: [{ role: 'user', content: 'x' }],

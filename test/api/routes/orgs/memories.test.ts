@@ -1,15 +1,15 @@
 import t from 'tap'
-import { clientOf, testApi, workOn } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { buildTeam, share } from '#test/support/team.ts'
+import { createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
 
-const backend = await testBackend(t)
-await workOn(backend)
+const backend = await createTestBackend(t)
+await startJobWorkers(backend)
 const team = await buildTeam(backend)
-await team.role('finance', ['finance'])
-await team.role('board', ['*'])
-const anonymous = await testApi(t, backend)
-const admin = clientOf(anonymous.base, team.adminKey)
+await team.defineRole('finance', ['finance'])
+await team.defineRole('board', ['*'])
+const anonymous = await startTestApi(t, backend)
+const admin = createTestClient(anonymous.base, team.adminKey)
 const path = `/v1/orgs/${team.org}/memories`
 
 t.test('201: one memory, and its bands', async t => {
@@ -81,10 +81,10 @@ t.test('400: what cannot be seeded', async t => {
 
 t.test('200: pages are complete, in order, and hold to their filters', async t => {
   const other = await buildTeam(backend)
-  const own = clientOf(anonymous.base, other.adminKey)
+  const own = createTestClient(anonymous.base, other.adminKey)
   const list = `/v1/orgs/${other.org}/memories`
   const at = Date.now()
-  await share(
+  await seedTeamMemories(
     backend,
     other,
     Array.from({ length: 25 }, (_, n) => ({
@@ -153,8 +153,8 @@ t.test('200: PATCH changes what is given, DELETE removes; 404 for what is not th
 
 t.test('404: nothing of another organization, in the same words as of none', async t => {
   const stranger = await buildTeam(backend)
-  const other = clientOf(anonymous.base, stranger.adminKey)
-  const [id] = await share(backend, team, [{ text: 'Ours alone' }])
+  const other = createTestClient(anonymous.base, stranger.adminKey)
+  const [id] = await seedTeamMemories(backend, team, [{ text: 'Ours alone' }])
   const none = '00000000-0000-7000-8000-000000000000'
   const ways = (org: string, memory: string): [string, string, unknown?][] => [
     ['GET', `/v1/orgs/${org}/memories`],
@@ -186,19 +186,19 @@ t.test('404: nothing of another organization, in the same words as of none', asy
 })
 
 t.test('200: what a member finds is what their roles allow, in one ranking', async t => {
-  await share(backend, team, [
+  await seedTeamMemories(backend, team, [
     { text: 'The parrot budget is 12 coins', tags: ['finance'], author: 'ann' },
     { text: 'The parrot sale is secret', tags: ['finance', 'deal'], author: 'ann' },
     { text: 'The parrot lives in the lobby', author: 'bob' },
   ])
   const keys = {
-    nobody: await team.member('nobody@example.com'),
-    finance: await team.member('fin@example.com', ['finance']),
-    board: await team.member('board@example.com', ['board', 'finance']),
+    nobody: await team.addMember('nobody@example.com'),
+    finance: await team.addMember('fin@example.com', ['finance']),
+    board: await team.addMember('board@example.com', ['board', 'finance']),
   }
   const seen = { nobody: 1, finance: 2, board: 3 }
   for (const [name, key] of Object.entries(keys)) {
-    const member = clientOf(anonymous.base, key)
+    const member = createTestClient(anonymous.base, key)
     await member.post('/v1/memory/ingest?wait=true', {
       messages: [{ role: 'user', content: `My own parrot is called ${name}` }],
     })

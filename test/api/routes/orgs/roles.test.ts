@@ -1,11 +1,11 @@
 import t from 'tap'
-import { dropOldAnswers } from '#shared/operations/leftovers.postgres.ts'
-import { testApi } from '#test/support/api.ts'
+import { dropOldResponses } from '#shared/operations/table-cleanup.postgres.ts'
+import { startTestApi } from '#test/support/api.ts'
 import { buildOrg } from '#test/support/admin.ts'
-import { testBackend } from '#test/support/backend.ts'
+import { createTestBackend } from '#test/support/backend.ts'
 
-const backend = await testBackend(t)
-const { base } = await testApi(t, backend)
+const backend = await createTestBackend(t)
+const { base } = await startTestApi(t, backend)
 const { admin, org, path } = await buildOrg(backend, base)
 const unknown = '01890000-0000-7000-8000-000000000000'
 
@@ -120,7 +120,7 @@ t.test('200: removing roles, tags, users and keys is answered again, lost answer
     t.equal(status, 404, 'another request finds nothing')
   }
   await query(`update policy_removals set created_at = now() - interval '26 hours'`)
-  await dropOldAnswers(query)
+  await dropOldResponses(query)
   t.same((await query('select 1 from policy_removals')).rows, [])
 })
 

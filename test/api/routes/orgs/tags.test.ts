@@ -1,13 +1,13 @@
 import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
-import { addShared } from '#shared/org/shared-memory.ts'
-import { clientOf, testApi, workOn } from '#test/support/api.ts'
+import { addSharedMemories } from '#shared/org/write-shared-memories.ts'
+import { createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
 import { buildOrg } from '#test/support/admin.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { until } from '#test/support/until.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
 
-const backend = await testBackend(t)
-const { base } = await testApi(t, backend)
+const backend = await createTestBackend(t)
+const { base } = await startTestApi(t, backend)
 const { admin, org, path } = await buildOrg(backend, base)
 const unknown = '01890000-0000-7000-8000-000000000000'
 
@@ -49,7 +49,7 @@ t.test('a new label goes along to roles at once and to memories soon', async t =
     [org],
   )
   const place = { org, ...rows[0]! }
-  await addShared(backend, place, {
+  await addSharedMemories(backend, place, {
     operation: mintId(),
     actor: email,
     items: [['money'], ['tax', 'money'], ['tax']].map((tags, n) => ({
@@ -61,7 +61,7 @@ t.test('a new label goes along to roles at once and to memories soon', async t =
       acquiredAt: Date.now(),
     })),
   })
-  const member = clientOf(base, key.key_id)
+  const member = createTestClient(base, key.key_id)
   const seen = async () => {
     const { body } = await member.post('/v1/memory/search', { query: 'budget', limit: 10 })
     return (body.memories ?? body.results).length as number
@@ -76,12 +76,12 @@ t.test('a new label goes along to roles at once and to memories soon', async t =
   const taken = await admin.post(`${path}/tags`, { label: 'money' })
   t.match(taken, { status: 409, body: { hint: /again/ } }, 'memories still bear it')
 
-  await workOn(backend, 'org-relabel')
+  await startJobWorkers(backend, 'org-relabel')
   const borne = () =>
     backend.mongo.memories.countDocuments({ vault: { $eq: place.vault }, tags: { $eq: 'money' } })
-  await until('memories bear the new label', async () => (await borne()) === 0)
+  await waitUntil('memories bear the new label', async () => (await borne()) === 0)
   t.equal(await seen(), 3)
-  await until(
+  await waitUntil(
     'the old label is free',
     async () => (await admin.post(`${path}/tags`, { label: 'money' })).status === 201,
   )
@@ -106,7 +106,7 @@ async function launchTeam() {
   const seed = (text: string, tags: string[]) => admin.post(`${path}/memories`, { text, tags })
   await seed('The launch is on May 5', ['launch'])
   await seed('The salary budget is 5 million', ['finance'])
-  const member = clientOf(base, key.key_id)
+  const member = createTestClient(base, key.key_id)
   return {
     admin,
     path,

@@ -1,13 +1,13 @@
 import t from 'tap'
 import { sweepAll } from '#workers/sweep-all.ts'
-import { clientOf, testApi, workOn } from '#test/support/api.ts'
+import { createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
 import { buildOrg } from '#test/support/admin.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { until } from '#test/support/until.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
 
-const backend = await testBackend(t)
-await workOn(backend, 'ingest', 'clear')
-const { base } = await testApi(t, backend)
+const backend = await createTestBackend(t)
+await startJobWorkers(backend, 'ingest', 'clear')
+const { base } = await startTestApi(t, backend)
 const { admin, org, path } = await buildOrg(backend, base)
 const unknown = '01890000-0000-7000-8000-000000000000'
 const roles: string[] = []
@@ -142,19 +142,19 @@ t.test('201: a standard key of the private vault, which stays when it is rotated
   const { body: member } = await admin.post(`${path}/keys`, { team_member_id: 'own@example.com' })
   const { users } = (await admin.get(`${path}/users`)).body
   const { user_id } = users.at(-1)
-  await clientOf(base, member.key_id).post('/v1/memory/ingest?wait=true', say('mine'))
+  await createTestClient(base, member.key_id).post('/v1/memory/ingest?wait=true', say('mine'))
 
   const at = `${path}/users/${user_id}/memory-key`
   const { status, body: first } = await admin.post(at)
   t.equal(status, 201)
   t.match(first, { user_id, key: /^mk_[0-9A-Za-z]{32}$/, memory_key: first.key, rotated: false })
-  t.equal((await clientOf(base, first.key).get('/v1/memory/stats')).body.memories, 1)
+  t.equal((await createTestClient(base, first.key).get('/v1/memory/stats')).body.memories, 1)
 
   const { body: second } = await admin.send('POST', at)
   t.equal(second.rotated, true)
-  t.equal((await clientOf(base, first.key).get('/v1/memory/stats')).status, 401)
-  t.equal((await clientOf(base, second.key).get('/v1/memory/stats')).body.memories, 1)
-  t.equal((await clientOf(base, member.key_id).get('/v1/memory/stats')).status, 200)
+  t.equal((await createTestClient(base, first.key).get('/v1/memory/stats')).status, 401)
+  t.equal((await createTestClient(base, second.key).get('/v1/memory/stats')).body.memories, 1)
+  t.equal((await createTestClient(base, member.key_id).get('/v1/memory/stats')).status, 200)
   const { rows } = await backend.postgres.query('select * from memory_keys')
   t.notMatch(JSON.stringify(rows), second.key.slice(3), 'it is kept nowhere')
   t.equal((await admin.get(`${path}/keys?q=own@`)).body.keys.length, 1, 'not a member key')
@@ -162,7 +162,7 @@ t.test('201: a standard key of the private vault, which stays when it is rotated
   const racing = await Promise.all(Array.from({ length: 5 }, () => admin.post(at)))
   const live = []
   for (const { body } of racing) {
-    live.push((await clientOf(base, body.key).get('/v1/memory/stats')).status)
+    live.push((await createTestClient(base, body.key).get('/v1/memory/stats')).status)
   }
   t.strictSame(live.sort(), [200, 401, 401, 401, 401], 'one key at a time')
 })
@@ -172,7 +172,7 @@ t.test('200: DELETE leaves nothing of the user in either store', async t => {
   const { user_id } = (await admin.get(`${path}/users`)).body.users.at(-1)
   const { body: own } = await admin.post(`${path}/users/${user_id}/memory-key`)
   await admin.post(`${path}/role-assignments`, { key_id: member.id, role_ids: roles })
-  const client = clientOf(base, member.key_id)
+  const client = createTestClient(base, member.key_id)
   await client.post('/v1/memory/ingest?wait=true', say('a canary sings'), {
     'x-session-id': 'canary',
     'idempotency-key': 'canary',
@@ -187,7 +187,7 @@ t.test('200: DELETE leaves nothing of the user in either store', async t => {
   const gone = await admin.send('DELETE', `${path}/users/${user_id}`, { headers })
   t.strictSame(gone.body, { deleted: true, id: user_id })
   for (const key of [member.key_id, own.key]) {
-    t.equal((await clientOf(base, key).get('/v1/memory/stats')).status, 401)
+    t.equal((await createTestClient(base, key).get('/v1/memory/stats')).status, 401)
   }
   await backend.postgres.query(
     `update idempotency set answer = null, locked_until = now() - interval '1 second'
@@ -198,7 +198,7 @@ t.test('200: DELETE leaves nothing of the user in either store', async t => {
   t.equal((await admin.send('DELETE', `${path}/users/${user_id}`)).status, 404)
   t.equal((await admin.get(`${path}/keys/${member.id}`)).status, 404)
 
-  await until('the documents are gone', async () => {
+  await waitUntil('the documents are gone', async () => {
     const left = await backend.mongo.memories.countDocuments({ vault: { $eq: vault } })
     return left === 0
   })
@@ -209,7 +209,7 @@ t.test('200: DELETE leaves nothing of the user in either store', async t => {
     t.strictSame(rows, [], name)
   }
   const { body: fresh } = await admin.post(`${path}/keys`, { team_member_id: 'gone@example.com' })
-  t.equal((await clientOf(base, fresh.key_id).get('/v1/memory/stats')).body.memories, 0)
+  t.equal((await createTestClient(base, fresh.key_id).get('/v1/memory/stats')).body.memories, 0)
 })
 
 t.test('what members say while they are removed is gone with them', async t => {
@@ -222,7 +222,7 @@ t.test('what members say while they are removed is gone with them', async t => {
       [user_id],
     )
     vaults.push(rows[0]!.vault)
-    const client = clientOf(base, body.key_id)
+    const client = createTestClient(base, body.key_id)
     const answers = await Promise.all([
       ...Array.from({ length: 6 }, (_, i) => client.post('/v1/memory/ingest', say(`late ${i}`))),
       admin.send('DELETE', `${path}/users/${user_id}`),
@@ -231,7 +231,7 @@ t.test('what members say while they are removed is gone with them', async t => {
     t.ok(answers.every(({ status }) => [200, 202, 401].includes(status)))
   }
   const { query } = backend.postgres
-  await until('nothing is under way', async () => {
+  await waitUntil('nothing is under way', async () => {
     const { rows } = await query(
       `select 1 from operations where vault = any($1) and state in ('accepted', 'running')`,
       [vaults],

@@ -1,11 +1,15 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { createLimiter, type Limiter, type Verdict } from '#shared/access/rate-limit/limiter.ts'
+import {
+  createLimiter,
+  type Limiter,
+  type RateLimitResult,
+} from '#shared/access/rate-limit/limiter.ts'
 import type { PointStore, Quota } from '#shared/access/rate-limit/quota.ts'
-import { createPointStore } from '#shared/access/rate-limit/rate-points.postgres.ts'
-import { testBackend } from '#test/support/backend.ts'
+import { createPointStore } from '#shared/access/rate-limit/rate-limit-store.postgres.ts'
+import { createTestBackend } from '#test/support/backend.ts'
 
-const { postgres } = await testBackend(t)
+const { postgres } = await createTestBackend(t)
 const failures: unknown[] = []
 let asked = 0
 
@@ -28,7 +32,8 @@ const { now } = Date
 Date.now = () => now() + ahead
 t.teardown(() => (Date.now = now))
 
-const allowed = (verdicts: Verdict[]): number => verdicts.filter(verdict => verdict.allowed).length
+const allowed = (verdicts: RateLimitResult[]): number =>
+  verdicts.filter(verdict => verdict.allowed).length
 let subjects = 0
 const anyone = (): string => `subject ${++subjects}`
 
@@ -45,9 +50,9 @@ t.test(
         ahead += 31_000
         const processes = [processOf([quota]), processOf([quota]), processOf([quota])]
         const subject = anyone()
-        const verdicts: Verdict[] = []
+        const verdicts: RateLimitResult[] = []
         for (const { process, together } of turns) {
-          const takes = Array.from({ length: together }, () => processes[process]!.take(subject))
+          const takes = Array.from({ length: together }, () => processes[process]!.consume(subject))
           verdicts.push(...(await Promise.all(takes)))
         }
         const passed = allowed(verdicts)
@@ -65,13 +70,13 @@ t.test('one process is exact, and a window later everything is there again', asy
   const limiter = processOf([{ points: 50, seconds: 30 }])
   const subject = anyone()
   for (let window = 0; window < 3; window++) {
-    const verdicts = await Promise.all(Array.from({ length: 70 }, () => limiter.take(subject)))
+    const verdicts = await Promise.all(Array.from({ length: 70 }, () => limiter.consume(subject)))
     t.equal(allowed(verdicts), 50)
-    t.match(limiter.refusal(subject), { allowed: false, left: 0, refused: 21 })
+    t.match(limiter.knownRefusal(subject), { allowed: false, left: 0, refused: 21 })
     ahead += 29_000
-    t.equal((await limiter.take(subject)).allowed, false, 'not a second early')
+    t.equal((await limiter.consume(subject)).allowed, false, 'not a second early')
     ahead += 1_100
-    t.equal(limiter.refusal(subject), undefined)
+    t.equal(limiter.knownRefusal(subject), undefined)
   }
 })
 
@@ -82,26 +87,26 @@ t.test('of two quotas the tighter one counts, and a refusal takes from neither',
   ]
   const limiter = processOf(quotas)
   const subject = anyone()
-  const many = (): Promise<Verdict[]> =>
-    Promise.all(Array.from({ length: 30 }, () => limiter.take(subject, 'an owner')))
+  const many = (): Promise<RateLimitResult[]> =>
+    Promise.all(Array.from({ length: 30 }, () => limiter.consume(subject, 'an owner')))
   t.equal(allowed(await many()), 10)
-  t.match(await limiter.take(subject), { quota: quotas[0], owner: 'an owner' })
+  t.match(await limiter.consume(subject), { quota: quotas[0], owner: 'an owner' })
   ahead += 10_100
   t.equal(allowed(await many()), 10)
   ahead += 10_100
   t.equal(allowed(await many()), 5)
-  const refused = await limiter.take(subject)
+  const refused = await limiter.consume(subject)
   t.match(refused, { allowed: false, quota: quotas[1] })
-  t.ok(refused.endsInMs > 35_000 && refused.endsInMs <= 40_000, String(refused.endsInMs))
+  t.ok(refused.resetInMs > 35_000 && refused.resetInMs <= 40_000, String(refused.resetInMs))
 })
 
 t.test('a subject that is refused is refused without asking', async t => {
   const limiter = processOf([{ points: 20, seconds: 30 }])
   const subject = anyone()
-  await Promise.all(Array.from({ length: 21 }, () => limiter.take(subject)))
+  await Promise.all(Array.from({ length: 21 }, () => limiter.consume(subject)))
   const before = asked
   for (let index = 0; index < 50; index++) {
-    t.equal((await limiter.take(subject)).allowed, false)
+    t.equal((await limiter.consume(subject)).allowed, false)
   }
   t.equal(asked, before)
 })
@@ -110,26 +115,26 @@ t.test('a process that knows nothing yet learns at its second point that all is 
   const quota = { points: 50, seconds: 30 }
   const subject = anyone()
   const [first, second] = [processOf([quota]), processOf([quota])]
-  for (let index = 0; index < 50; index++) await first.take(subject)
-  t.equal((await second.take(subject)).allowed, true, 'on trust')
-  t.equal((await second.take(subject)).allowed, false)
+  for (let index = 0; index < 50; index++) await first.consume(subject)
+  t.equal((await second.consume(subject)).allowed, true, 'on trust')
+  t.equal((await second.consume(subject)).allowed, false)
 })
 
 t.test('however many subjects there are, only so many are remembered', async t => {
   const limiter = processOf([{ points: 1, seconds: 30 }], 100)
   const names = Array.from({ length: 101 }, anyone)
-  for (const name of names) await limiter.take(name)
-  t.equal(limiter.refusal(names[0]!), undefined, 'the one asked longest ago is forgotten here')
-  t.match(limiter.refusal(names[1]!), { allowed: false })
-  t.match(limiter.refusal(names[100]!), { allowed: false })
+  for (const name of names) await limiter.consume(name)
+  t.equal(limiter.knownRefusal(names[0]!), undefined, 'the one asked longest ago is forgotten here')
+  t.match(limiter.knownRefusal(names[1]!), { allowed: false })
+  t.match(limiter.knownRefusal(names[100]!), { allowed: false })
 })
 
 t.test('without its store a process lets the whole quota pass, once', async t => {
   const quota = { points: 50, seconds: 30 }
   const away: PointStore = { take: () => Promise.reject(new Error('away')) }
   const limiter = createLimiter([{ ...quota, store: away }], { subjectsMax: 10 })
-  const takes = Array.from({ length: 80 }, () => limiter.take('anyone'))
+  const takes = Array.from({ length: 80 }, () => limiter.consume('anyone'))
   t.equal(allowed(await Promise.all(takes)), 50)
   ahead += 31_000
-  t.equal((await limiter.take('anyone')).allowed, true)
+  t.equal((await limiter.consume('anyone')).allowed, true)
 })

@@ -2,34 +2,34 @@ import t from 'tap'
 import fc from 'fast-check'
 import { storeProviderKey } from '#shared/access/provider-key.ts'
 import { mintId } from '#shared/core/ids.ts'
-import { tagFacts } from '#shared/org/pipeline/classify.ts'
-import { extractFacts } from '#shared/org/pipeline/extract.ts'
-import { jsonIn } from '#shared/org/pipeline/ask.ts'
-import { reconcileFacts } from '#shared/org/pipeline/reconcile.ts'
-import { sharedIn } from '#shared/org/shared-memories.mongo.ts'
+import { tagFacts } from '#shared/org/pipeline/tag-facts.ts'
+import { extractFacts } from '#shared/org/pipeline/extract-facts.ts'
+import { extractJson } from '#shared/org/pipeline/cached-completion.ts'
+import { reconcileFacts } from '#shared/org/pipeline/reconcile-facts.ts'
+import { sharedMemoryFilter } from '#shared/org/shared-memories.mongo.ts'
 import { findTurn, type TurnRow } from '#shared/org/org-turns.postgres.ts'
-import { redriveDead } from '#shared/storage/queue/queue-admin.ts'
-import { clientOf, testApi, workOn } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
+import { redriveDeadLetters } from '#shared/storage/queue/queue-admin.ts'
+import { createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
 import { hostileText } from '#test/support/hostile.ts'
-import { buildTeam, share, type Team } from '#test/support/team.ts'
-import { teamModel } from '#test/support/team-model.ts'
-import { until } from '#test/support/until.ts'
+import { buildTeam, seedTeamMemories, type Team } from '#test/support/team.ts'
+import { startTeamModel } from '#test/support/team-model.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
 import type { OrgExtractJob } from '#shared/domain/job-payloads.ts'
 
 t.setTimeout(90_000)
 
 // No worker runs but where a test says so: passes are run by hand.
-const model = await teamModel(t)
-const backend = await testBackend(t, { env: model.env })
+const model = await startTeamModel(t)
+const backend = await createTestBackend(t, { env: model.env })
 const { query } = backend.postgres
-const { base } = await testApi(t, backend)
+const { base } = await startTestApi(t, backend)
 const never = new AbortController().signal
 
 t.beforeEach(() => {
   model.calls.length = 0
-  model.down(null)
-  for (const pass of ['extract', 'tag', 'reconcile'] as const) model.say(pass)
+  model.failAll(null)
+  for (const pass of ['extract', 'tag', 'reconcile'] as const) model.scriptAnswers(pass)
 })
 
 async function teamWith(labels: readonly string[] = [], keyed = true): Promise<Team> {
@@ -47,7 +47,7 @@ async function teamWith(labels: readonly string[] = [], keyed = true): Promise<T
 }
 
 async function said(team: Team, content: string, session?: string): Promise<OrgExtractJob> {
-  const member = clientOf(base, await team.member(`${mintId()}@example.com`))
+  const member = createTestClient(base, await team.addMember(`${mintId()}@example.com`))
   const { body } = await member.post('/v1/memory/ingest', {
     messages: [{ role: 'user', content }],
     ...(session && { session_id: session }),
@@ -69,7 +69,7 @@ async function run(job: OrgExtractJob): Promise<TurnRow> {
 }
 
 const textsIn = async (team: Team): Promise<string[]> =>
-  (await backend.mongo.memories.find(sharedIn(team)).sort({ _id: 1 }).toArray()).map(
+  (await backend.mongo.memories.find(sharedMemoryFilter(team)).sort({ _id: 1 }).toArray()).map(
     ({ text }) => text,
   )
 
@@ -101,7 +101,7 @@ t.test('upstream: an answer of no use leaves nothing behind and is asked again',
     [JSON.stringify({ facts: [{ turn: 0, text: 'x' }] }), /is required/],
   ]
   for (const [answer, fault] of useless) {
-    model.say('extract', answer)
+    model.scriptAnswers('extract', answer)
     const refusal = await extractFacts(backend, job, never).catch((error: Error) => error)
     t.match(refusal, { reason: 'upstream', message: fault }, answer.slice(0, 40))
     t.notMatch((refusal as Error).message, /Ada|earns/)
@@ -125,15 +125,15 @@ t.test('prose and fences around JSON, empty facts and broken text are taken as m
       fact('bad \ud800 \u0000'),
     ],
   })
-  model.say('extract', `Here you are:\n\`\`\`json\n${answer}\n\`\`\`\nAnything else?`)
+  model.scriptAnswers('extract', `Here you are:\n\`\`\`json\n${answer}\n\`\`\`\nAnything else?`)
   const { pass1 } = await run(await said(team, 'The floor is 3'))
   t.same(
     pass1?.map(({ text }) => text),
     ['The floor is 3', 'bad \uFFFD \uFFFD'],
   )
-  t.same(jsonIn('Of course: {"a": {"b": 1}} as asked.'), { a: { b: 1 } })
-  t.same(jsonIn('{"a": 1} and {"b": 2}'), undefined)
-  t.same(jsonIn('"text"'), undefined)
+  t.same(extractJson('Of course: {"a": {"b": 1}} as asked.'), { a: { b: 1 } })
+  t.same(extractJson('{"a": 1} and {"b": 2}'), undefined)
+  t.same(extractJson('"text"'), undefined)
 })
 
 t.test('what members say stays material: words that steer end up as words', async t => {
@@ -153,7 +153,7 @@ t.test('what members say stays material: words that steer end up as words', asyn
   )
   for (const words of steering.slice(0, 3)) {
     t.notOk(call!.instructions.includes(words), 'no word of it is among the instructions')
-    t.ok(JSON.stringify(call!.material).includes(JSON.stringify(words).slice(1, -1)))
+    t.ok(JSON.stringify(call!.userPrompt).includes(JSON.stringify(words).slice(1, -1)))
   }
 })
 
@@ -177,14 +177,14 @@ t.test('tags with quotes and braces are asked about, and nobody can make up anot
     { facts: [{ fact: 0, answers: { t1: 1, t2: 1, t3: 1, t4: 1, t5: 1 }, tags: ['*'] }] },
   ]
   for (const answer of useless) {
-    model.say('tag', JSON.stringify(answer))
+    model.scriptAnswers('tag', JSON.stringify(answer))
     await t.rejects(tagFacts(backend, job, never), { reason: 'upstream', message: /of no use/ })
   }
   const answers = { t1: 0.9, t2: 0.9, t3: 0.9, t4: 0, t5: 0.9, '*': 1, t99: 1 }
-  model.say('tag', JSON.stringify({ facts: [{ fact: 0, answers }] }))
+  model.scriptAnswers('tag', JSON.stringify({ facts: [{ fact: 0, answers }] }))
   await tagFacts(backend, job, never)
   t.same(
-    model.calls.at(-1)!.material.questions.map(({ tag }: { tag: string }) => tag),
+    model.calls.at(-1)!.userPrompt.questions.map(({ tag }: { tag: string }) => tag),
     labels,
   )
   const { pass2 } = await turnOf(job)
@@ -199,19 +199,23 @@ t.test('many tags with many samples are asked about in several calls, each once'
   ])
   const job = await said(team, 'Fact: rent: 100 #tag17 #tag54')
   await extractFacts(backend, job, never)
-  model.say('tag', null, { status: 400 })
+  model.scriptAnswers('tag', null, { status: 400 })
   await t.rejects(tagFacts(backend, job, never), { reason: 'upstream', message: /400/ })
   const before = model.count('tag')
   await tagFacts(backend, job, never)
   const calls = model.calls.filter(({ pass }) => pass === 'tag')
-  const asked = calls.flatMap(({ material }) =>
-    material.questions.map(({ tag }: { tag: string }) => tag),
+  const asked = calls.flatMap(({ userPrompt }) =>
+    userPrompt.questions.map(({ tag }: { tag: string }) => tag),
   )
   t.ok(calls.every(({ body }) => JSON.stringify(body).length < 120_000))
   const [first, refused] = calls
   t.equal(before, 2)
-  t.equal(asked.length, 45 + refused!.material.questions.length, 'only what failed is asked again')
-  t.ok(first!.material.questions.length > 1)
+  t.equal(
+    asked.length,
+    45 + refused!.userPrompt.questions.length,
+    'only what failed is asked again',
+  )
+  t.ok(first!.userPrompt.questions.length > 1)
   const { pass2 } = await turnOf(job)
   t.same(pass2?.[0]?.tags.toSorted(), ['tag17', 'tag54'])
 })
@@ -219,14 +223,16 @@ t.test('many tags with many samples are asked about in several calls, each once'
 t.test('a decision can point to what it was shown, and to nothing else', async t => {
   const team = await teamWith()
   const other = await teamWith()
-  const [ours] = await share(backend, team, [{ text: 'launch: on May 5', reviewed: false }])
-  const [theirs] = await share(backend, other, [{ text: 'launch: on May 6' }])
+  const [ours] = await seedTeamMemories(backend, team, [
+    { text: 'launch: on May 5', reviewed: false },
+  ])
+  const [theirs] = await seedTeamMemories(backend, other, [{ text: 'launch: on May 6' }])
   for (const memory of [theirs!, ours!, 'm2', 'm0', '', '*', '__proto__', 'm1 ']) {
     const job = await said(team, `Fact: ${memory}: something`)
     const decision = { fact: 0, action: 'UPDATE', memory, text: 'owned' }
     await extractFacts(backend, job, never)
     await tagFacts(backend, job, never)
-    model.say('reconcile', JSON.stringify({ decisions: [decision] }))
+    model.scriptAnswers('reconcile', JSON.stringify({ decisions: [decision] }))
     await reconcileFacts(backend, job, never)
     const { pass3 } = await turnOf(job)
     // By its fifth try there are five memories, of which the second may be m2: then it may be named.
@@ -246,7 +252,7 @@ t.test('a decision can point to what it was shown, and to nothing else', async t
     [{ fact: 0, action: 'UPDATE', memory: 'm1', text: 'x', tags: ['*'] }],
   ]
   for (const decisions of useless) {
-    model.say('reconcile', JSON.stringify({ decisions }))
+    model.scriptAnswers('reconcile', JSON.stringify({ decisions }))
     await t.rejects(reconcileFacts(backend, job, never), {
       reason: 'upstream',
       message: /of no use/,
@@ -257,7 +263,7 @@ t.test('a decision can point to what it was shown, and to nothing else', async t
 
 t.test('two updates of one memory: the first counts, the second stands by itself', async t => {
   const team = await teamWith()
-  await share(backend, team, [{ text: 'launch: on May 5', reviewed: false }])
+  await seedTeamMemories(backend, team, [{ text: 'launch: on May 5', reviewed: false }])
   const { pass3 } = await run(await said(team, 'Fact: launch: on May 6\nFact: launch: in Rome'))
   t.match(pass3, [{ action: 'UPDATE' }, { action: 'ADD' }])
   t.same((await textsIn(team)).toSorted(), ['launch: in Rome', 'launch: on May 6'])
@@ -277,7 +283,7 @@ t.test('what is cleared or cancelled meanwhile is neither looked at nor kept', a
   t.equal(model.calls.length, 0)
 
   const during = await said(team, 'Fact: floor: 5')
-  model.say('extract', async () => {
+  model.scriptAnswers('extract', async () => {
     await query('update vaults set epoch = epoch + 1 where id = $1', [during.vault])
     await new Promise(resolve => setTimeout(resolve, 5_000))
     return JSON.stringify({ facts: [fact('floor: 5')] })
@@ -300,7 +306,7 @@ t.test('a member or an organization that is gone leaves nothing to do', async t 
 
 t.test('two reconcilers race for one turn: one decision, each change once', async t => {
   const team = await teamWith()
-  await share(backend, team, [{ text: 'launch: on May 5', reviewed: false }])
+  await seedTeamMemories(backend, team, [{ text: 'launch: on May 5', reviewed: false }])
   const job = await said(team, 'Fact: launch: on June 7\nFact: floor: 3')
   await extractFacts(backend, job, never)
   await tagFacts(backend, job, never)
@@ -330,8 +336,8 @@ t.test(
       [away.org, keyless.org],
     ])
     await query(`update pgboss.job set retry_limit = 1, retry_delay = 0 where name = 'org-extract'`)
-    model.down(503)
-    await workOn(backend, 'org-extract', 'org-tag', 'org-reconcile')
+    model.failAll(503)
+    await startJobWorkers(backend, 'org-extract', 'org-tag', 'org-reconcile')
     const dead = async () =>
       (
         await query<{ org: string; why: string }>(
@@ -339,16 +345,16 @@ t.test(
          where name = 'org-extract.dead' and state = 'created'`,
         )
       ).rows
-    await until('both have died', async () => (await dead()).length === 2, 30_000)
+    await waitUntil('both have died', async () => (await dead()).length === 2, 30_000)
     const why = new Map((await dead()).map(row => [row.org, row.why]))
     t.equal(why.get(away.org), 'openai/large did not answer (status 503)')
     t.equal(why.get(keyless.org), 'The owner of the organization has no key for openai')
 
-    model.down(null)
+    model.failAll(null)
     const { account } = keyless
     await storeProviderKey({ query, seal: backend.seal }, account, 'openai', 'sk-0123456789abcdef')
-    t.equal(await redriveDead(backend.config.databaseUrl, 'org-extract', { limit: 10 }), 2)
-    await until(
+    t.equal(await redriveDeadLetters(backend.config.databaseUrl, 'org-extract', { limit: 10 }), 2)
+    await waitUntil(
       'both are shared',
       async () => (await textsIn(away)).length + (await textsIn(keyless)).length === 2,
       20_000,

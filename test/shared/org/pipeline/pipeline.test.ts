@@ -1,20 +1,24 @@
 import t, { type Test } from 'tap'
 import { mintId } from '#shared/core/ids.ts'
 import { storeProviderKey } from '#shared/access/provider-key.ts'
-import { sharedIn, sharedOf, type SharedMemory } from '#shared/org/shared-memories.mongo.ts'
-import { clientOf, testApi, workOn } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { buildTeam, share, type Team } from '#test/support/team.ts'
-import { teamModel } from '#test/support/team-model.ts'
-import { until } from '#test/support/until.ts'
+import {
+  sharedMemoryFilter,
+  sharedMemoryFromDocument,
+  type SharedMemory,
+} from '#shared/org/shared-memories.mongo.ts'
+import { createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { buildTeam, seedTeamMemories, type Team } from '#test/support/team.ts'
+import { startTeamModel } from '#test/support/team-model.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
 
 t.setTimeout(90_000)
 
-const model = await teamModel(t)
-const backend = await testBackend(t, { env: model.env })
+const model = await startTeamModel(t)
+const backend = await createTestBackend(t, { env: model.env })
 const { query } = backend.postgres
-const { base } = await testApi(t, backend)
-await workOn(backend)
+const { base } = await startTestApi(t, backend)
+await startJobWorkers(backend)
 
 type Teams = Team & { says(text: string, as?: string): Promise<string>; key: string }
 
@@ -27,8 +31,8 @@ async function team(tags: readonly string[] = [], provider = 'openai'): Promise<
     await storeProviderKey({ query, seal: backend.seal }, account, name, `sk-of-${name}-0123456789`)
   }
   for (const label of tags) await tag(org, label)
-  await built.role('Everything', ['*'])
-  const key = await built.member('ada@example.com', ['Everything'])
+  await built.defineRole('Everything', ['*'])
+  const key = await built.addMember('ada@example.com', ['Everything'])
   return {
     ...built,
     key,
@@ -37,7 +41,7 @@ async function team(tags: readonly string[] = [], provider = 'openai'): Promise<
         { role: 'user', content: text },
         { role: 'assistant', content: 'I see.' },
       ]
-      const { body } = await clientOf(base, as).post('/v1/memory/ingest', { messages })
+      const { body } = await createTestClient(base, as).post('/v1/memory/ingest', { messages })
       return body.operation_id as string
     },
   }
@@ -71,7 +75,7 @@ type Passes = Record<'pass1' | 'pass2' | 'pass3', { text: string; [field: string
 async function finished(turn: string): Promise<Passes> {
   const find = () =>
     query<Passes & { finished_at: Date | null }>('select * from org_turns where id = $1', [turn])
-  await until(
+  await waitUntil(
     `the turn ${turn} is finished`,
     async () => {
       const { rows } = await find()
@@ -83,9 +87,9 @@ async function finished(turn: string): Promise<Passes> {
 }
 
 async function sharedBy({ vault, epoch }: Team): Promise<SharedMemory[]> {
-  const filter = sharedIn({ vault, epoch })
+  const filter = sharedMemoryFilter({ vault, epoch })
   const rows = await backend.mongo.memories.find(filter).sort({ _id: 1 }).toArray()
-  return rows.map(sharedOf)
+  return rows.map(sharedMemoryFromDocument)
 }
 
 async function auditOf({ org }: Team): Promise<string[]> {
@@ -100,7 +104,7 @@ const textsOf = (rows: readonly { text: string }[]): string[] => rows.map(({ tex
 
 t.beforeEach(() => {
   model.calls.length = 0
-  for (const pass of ['extract', 'tag', 'reconcile'] as const) model.say(pass)
+  for (const pass of ['extract', 'tag', 'reconcile'] as const) model.scriptAnswers(pass)
 })
 
 t.test('what a member says becomes shared memory, tagged and told', async t => {
@@ -162,8 +166,10 @@ t.test(
     const acme = await team()
     const messages = [{ role: 'user', content: 'Fact: secret: 1', memory: false }]
     const answer = { role: 'assistant', content: 'Fact: secret: 2' }
-    await clientOf(base, acme.key).post('/v1/memory/ingest', { messages: [...messages, answer] })
-    const refused = await clientOf(base, `${acme.key}:read`).post('/v1/memory/ingest', {
+    await createTestClient(base, acme.key).post('/v1/memory/ingest', {
+      messages: [...messages, answer],
+    })
+    const refused = await createTestClient(base, `${acme.key}:read`).post('/v1/memory/ingest', {
       messages: [{ role: 'user', content: 'Fact: secret: 3' }],
     })
     t.equal(refused.status, 403)
@@ -176,7 +182,7 @@ t.test('a tag that may apply counts, and a person looks at it', async t => {
   const acme = await team(['finance', 'people'])
   const { pass2 } = await finished(await acme.says('Fact: bonus: maybe ?people'))
   t.match(pass2, [{ tags: ['people'], confidence: 0.5 }])
-  const admin = clientOf(base, acme.adminKey)
+  const admin = createTestClient(base, acme.adminKey)
   const { body } = await admin.get(`/v1/orgs/${acme.org}/memories/review`)
   t.match(body.review, [{ tags: ['people'], confidence: 0.5, author: 'ada@example.com' }])
 })
@@ -194,16 +200,16 @@ t.test(
       { turn: 0, text: 'Salaries, and her Sal\u00ADary is 100', note: false, confidence: 1 },
       { turn: 0, text: 'The floor is 3', note: false, confidence: 1 },
     ]
-    model.say('extract', JSON.stringify({ facts }))
+    model.scriptAnswers('extract', JSON.stringify({ facts }))
     const { pass1 } = await finished(await acme.says('The pay of Ada, and the floor'))
     t.same(textsOf(pass1), ['The floor is 3'])
     t.match(model.calls[0]!.instructions, /"match":"salary"/)
     t.notMatch(textsOf(await sharedBy(acme)).join(), /100/)
 
-    model.say('reconcile', ({ material }) =>
+    model.scriptAnswers('reconcile', ({ userPrompt }) =>
       JSON.stringify({
         decisions: [
-          { fact: 0, action: 'UPDATE', memory: material.memories[0].memory, text: 'Salary 9' },
+          { fact: 0, action: 'UPDATE', memory: userPrompt.memories[0].memory, text: 'Salary 9' },
         ],
       }),
     )
@@ -223,7 +229,7 @@ t.test('exec-rules: what they match is kept as a short note', async t => {
   t.match(noted.pass1, [{ text: 'The board talks about a merger.', note: true }])
   // The words it is from count as well as its own.
   const facts = [{ turn: 0, text: 'Initech costs 5', note: false, confidence: 1 }]
-  model.say('extract', JSON.stringify({ facts }))
+  model.scriptAnswers('extract', JSON.stringify({ facts }))
   t.match((await finished(await acme.says('after the Merger it costs 5'))).pass1, [
     { text: 'Came up: merger' },
   ])
@@ -281,13 +287,15 @@ for (const [provider, name] of providers) {
 
 t.test('what an admin changes meanwhile is not overwritten', async t => {
   const acme = await team()
-  const [id] = await share(backend, acme, [{ text: 'launch: on May 5', reviewed: false }])
-  const admin = clientOf(base, acme.adminKey)
+  const [id] = await seedTeamMemories(backend, acme, [
+    { text: 'launch: on May 5', reviewed: false },
+  ])
+  const admin = createTestClient(base, acme.adminKey)
   const path = `/v1/orgs/${acme.org}/memories/${id}`
-  model.say('reconcile', async ({ material }) => {
+  model.scriptAnswers('reconcile', async ({ userPrompt }) => {
     const { status } = await admin.send('PATCH', path, { body: { text: 'launch: cancelled' } })
     t.equal(status, 200)
-    const [{ memory }] = material.memories
+    const [{ memory }] = userPrompt.memories
     return JSON.stringify({
       decisions: [{ fact: 0, action: 'UPDATE', memory, text: 'launch: on May 6' }],
     })
@@ -295,7 +303,7 @@ t.test('what an admin changes meanwhile is not overwritten', async t => {
   const { pass3 } = await finished(await acme.says('Fact: launch: on May 6'))
   // The decision was made on what is no longer there: it is made anew, on what the admin wrote.
   t.equal(model.count('reconcile'), 2)
-  t.same(model.calls.at(-1)!.material.memories, [{ memory: 'm1', text: 'launch: cancelled' }])
+  t.same(model.calls.at(-1)!.userPrompt.memories, [{ memory: 'm1', text: 'launch: cancelled' }])
   t.match(pass3, [{ action: 'ADD', replaces: id }])
 })
 
@@ -305,7 +313,7 @@ t.test(
     const acme = await team(['launch'])
     const away = { status: 503 }
     // The SDK tries twice, and so does the job.
-    model.say('tag', away, away, away)
+    model.scriptAnswers('tag', away, away, away)
     const { pass3 } = await finished(await acme.says('Fact: launch: on May 5 #launch'))
     t.match(pass3, [{ action: 'ADD' }])
     t.same([model.count('extract'), model.count('tag')], [1, 4])
@@ -315,7 +323,7 @@ t.test(
 
 t.test('members who say the same at once are heard one after the other', async t => {
   const acme = await team()
-  const members = await Promise.all(['bob', 'cat', 'dan', 'eve'].map(name => acme.member(name)))
+  const members = await Promise.all(['bob', 'cat', 'dan', 'eve'].map(name => acme.addMember(name)))
   const turns = await Promise.all(members.map(key => acme.says('Fact: launch: on May 5', key)))
   const passes = await Promise.all(turns.map(finished))
   t.same(textsOf(await sharedBy(acme)), ['launch: on May 5'])
@@ -324,7 +332,9 @@ t.test('members who say the same at once are heard one after the other', async t
 
 t.test('an update never changes who may see a memory', async t => {
   const acme = await team(['finance'])
-  const [open] = await share(backend, acme, [{ text: 'budget: to be told', reviewed: false }])
+  const [open] = await seedTeamMemories(backend, acme, [
+    { text: 'budget: to be told', reviewed: false },
+  ])
   const { pass3 } = await finished(await acme.says('Fact: budget: 5 million #finance'))
   t.match(pass3, [{ action: 'ADD' }])
   const rows = await sharedBy(acme)
@@ -340,9 +350,9 @@ t.test('an update never changes who may see a memory', async t => {
 
 t.test('a tag that is deleted on the way opens nothing', async (t: Test) => {
   const acme = await team(['finance'])
-  model.say('tag', async ({ material }) => {
+  model.scriptAnswers('tag', async ({ userPrompt }) => {
     await query('delete from org_tags where org = $1', [acme.org])
-    const [{ id }] = material.questions
+    const [{ id }] = userPrompt.questions
     return JSON.stringify({ facts: [{ fact: 0, answers: { [id]: 1 } }] })
   })
   await finished(await acme.says('Fact: budget: 5 million'))

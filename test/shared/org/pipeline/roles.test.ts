@@ -1,29 +1,33 @@
 import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
 import { storeProviderKey } from '#shared/access/provider-key.ts'
-import { sharedIn, sharedOf, type SharedMemory } from '#shared/org/shared-memories.mongo.ts'
-import { tagFacts } from '#shared/org/pipeline/classify.ts'
-import { extractFacts } from '#shared/org/pipeline/extract.ts'
-import { reconcileFacts } from '#shared/org/pipeline/reconcile.ts'
+import {
+  sharedMemoryFilter,
+  sharedMemoryFromDocument,
+  type SharedMemory,
+} from '#shared/org/shared-memories.mongo.ts'
+import { tagFacts } from '#shared/org/pipeline/tag-facts.ts'
+import { extractFacts } from '#shared/org/pipeline/extract-facts.ts'
+import { reconcileFacts } from '#shared/org/pipeline/reconcile-facts.ts'
 import { findTurn, type Decision } from '#shared/org/org-turns.postgres.ts'
-import { clientOf, testApi } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { buildTeam, share, type Team } from '#test/support/team.ts'
-import { teamModel } from '#test/support/team-model.ts'
+import { createTestClient, startTestApi } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { buildTeam, seedTeamMemories, type Team } from '#test/support/team.ts'
+import { startTeamModel } from '#test/support/team-model.ts'
 import type { OrgExtractJob } from '#shared/domain/job-payloads.ts'
 
 t.setTimeout(60_000)
 
 // No worker runs: passes are run by hand, so that roles can change between them.
-const model = await teamModel(t)
-const backend = await testBackend(t, { env: model.env })
+const model = await startTeamModel(t)
+const backend = await createTestBackend(t, { env: model.env })
 const { query } = backend.postgres
-const { base } = await testApi(t, backend)
+const { base } = await startTestApi(t, backend)
 const never = new AbortController().signal
 
 t.beforeEach(() => {
   model.calls.length = 0
-  for (const pass of ['extract', 'tag', 'reconcile'] as const) model.say(pass)
+  for (const pass of ['extract', 'tag', 'reconcile'] as const) model.scriptAnswers(pass)
 })
 
 async function teamWith(...labels: string[]): Promise<Team> {
@@ -39,15 +43,15 @@ async function teamWith(...labels: string[]): Promise<Team> {
       `Is this about ${label}?`,
     ])
   }
-  await team.role('Money', ['finance'])
-  await team.role('All', ['*'])
+  await team.defineRole('Money', ['finance'])
+  await team.defineRole('All', ['*'])
   return team
 }
 
 /** What a member said, found and tagged; what to do about it is not decided yet. */
 async function tagged(key: string, content: string): Promise<OrgExtractJob> {
   const messages = [{ role: 'user', content }]
-  const { body } = await clientOf(base, key).post('/v1/memory/ingest', { messages })
+  const { body } = await createTestClient(base, key).post('/v1/memory/ingest', { messages })
   const { rows } = await query<{ data: OrgExtractJob }>(
     `select data from pgboss.job where name = 'org-extract' and id = $1`,
     [body.operation_id],
@@ -67,8 +71,11 @@ const saysNow = async (key: string, content: string): Promise<Decision[]> =>
   decided(await tagged(key, content))
 
 async function sharedBy(team: Team): Promise<SharedMemory[]> {
-  const rows = await backend.mongo.memories.find(sharedIn(team)).sort({ _id: 1 }).toArray()
-  return rows.map(sharedOf)
+  const rows = await backend.mongo.memories
+    .find(sharedMemoryFilter(team))
+    .sort({ _id: 1 })
+    .toArray()
+  return rows.map(sharedMemoryFromDocument)
 }
 
 const textsOf = (rows: readonly { text: string }[]): string[] => rows.map(({ text }) => text)
@@ -78,32 +85,32 @@ const budget = { text: 'budget: 5 million', tags: ['finance'], ...found }
 
 t.test('what the author may not see is neither shown to the model nor changed', async t => {
   const team = await teamWith()
-  const [id] = await share(backend, team, [budget])
-  const outsider = await team.member('out@example.com')
+  const [id] = await seedTeamMemories(backend, team, [budget])
+  const outsider = await team.addMember('out@example.com')
   const pass3 = await saysNow(outsider, 'Fact: budget: 1 cent')
   t.match(pass3, [{ action: 'ADD' }])
   t.equal(model.count('reconcile'), 0, 'there is nothing to ask about')
   t.same(textsOf(await sharedBy(team)), ['budget: 5 million', 'budget: 1 cent'])
 
-  const insider = await team.member('in@example.com', ['Money'])
+  const insider = await team.addMember('in@example.com', ['Money'])
   t.match(await saysNow(insider, 'Fact: budget: 6 million'), [{ action: 'UPDATE' }])
-  const shown = model.calls.at(-1)!.material.memories
+  const shown = model.calls.at(-1)!.userPrompt.memories
   t.same(textsOf(shown).sort(), ['budget: 1 cent', 'budget: 5 million'])
   t.notSame(id, undefined)
 })
 
 t.test('a role that is lost or given meanwhile counts when it is decided', async t => {
   const team = await teamWith()
-  const [id] = await share(backend, team, [budget])
-  const key = await team.member('ann@example.com', ['Money'])
+  const [id] = await seedTeamMemories(backend, team, [budget])
+  const key = await team.addMember('ann@example.com', ['Money'])
   const early = await tagged(key, 'Fact: budget: 6 million')
-  await team.assign('ann@example.com', [])
+  await team.assignRoles('ann@example.com', [])
   t.match(await decided(early), [{ action: 'ADD' }])
 
   const late = await tagged(key, 'Fact: budget: 7 million')
-  await team.assign('ann@example.com', ['All'])
-  model.say('reconcile', ({ material }) => {
-    const { memory } = material.memories.find(({ text }: { text: string }) => /5/.test(text))
+  await team.assignRoles('ann@example.com', ['All'])
+  model.scriptAnswers('reconcile', ({ userPrompt }) => {
+    const { memory } = userPrompt.memories.find(({ text }: { text: string }) => /5/.test(text))
     const update = { fact: 0, action: 'UPDATE', memory, text: 'budget: 7 million' }
     return JSON.stringify({ decisions: [update] })
   })
@@ -113,8 +120,8 @@ t.test('a role that is lost or given meanwhile counts when it is decided', async
 t.test('what the author will not see either is not shared twice', async t => {
   const team = await teamWith('finance')
   const text = 'budget: 5 million #finance'
-  const [id] = await share(backend, team, [{ ...budget, text }])
-  const outsider = await team.member('out@example.com')
+  const [id] = await seedTeamMemories(backend, team, [{ ...budget, text }])
+  const outsider = await team.addMember('out@example.com')
   const again = await saysNow(outsider, `Fact: ${text}`)
   t.match(again, [{ action: 'NONE', mem_id: id }])
 
@@ -123,8 +130,8 @@ t.test('what the author will not see either is not shared twice', async t => {
   t.same(textsOf(await sharedBy(team)), [text, 'budget: 1 cent #finance'])
 
   // The author would see that this is missing.
-  model.say('tag', ({ material }) => {
-    const [{ id }] = material.questions
+  model.scriptAnswers('tag', ({ userPrompt }) => {
+    const [{ id }] = userPrompt.questions
     return JSON.stringify({ facts: [{ fact: 0, answers: { [id]: 0 } }] })
   })
   model.calls.length = 0
@@ -135,32 +142,32 @@ t.test('what the author will not see either is not shared twice', async t => {
 t.test('a fact is kept for those who may not see the memory that says it', async t => {
   const team = await teamWith('finance', 'board')
   const text = 'budget: 5 million #finance'
-  await share(backend, team, [{ ...budget, text, tags: ['finance', 'board'] }])
-  const outsider = await team.member('out@example.com')
+  await seedTeamMemories(backend, team, [{ ...budget, text, tags: ['finance', 'board'] }])
+  const outsider = await team.addMember('out@example.com')
   t.match(await saysNow(outsider, `Fact: ${text}`), [{ action: 'ADD' }])
   t.equal(model.count('reconcile'), 0)
 })
 
 t.test('the words of a memory are drawn from what all its readers may see', async t => {
   const team = await teamWith('finance')
-  const [open, secret] = await share(backend, team, [
+  const [open, secret] = await seedTeamMemories(backend, team, [
     { text: 'launch: on May 5', ...found },
     { text: 'launch budget: 7 million', tags: ['finance'], ...found },
   ])
-  const key = await team.member('ann@example.com', ['All'])
+  const key = await team.addMember('ann@example.com', ['All'])
   const talkative = ({
-    material,
+    userPrompt,
   }: {
-    material: { memories: { memory: string; text: string }[] }
+    userPrompt: { memories: { memory: string; text: string }[] }
   }) => {
-    const { memory } = material.memories.find(({ text }) => text.startsWith('launch:'))!
-    const text = material.memories.map(one => one.text).join(', ')
+    const { memory } = userPrompt.memories.find(({ text }) => text.startsWith('launch:'))!
+    const text = userPrompt.memories.map(one => one.text).join(', ')
     return JSON.stringify({ decisions: [{ fact: 0, action: 'UPDATE', memory, text }] })
   }
-  model.say('reconcile', talkative, talkative)
+  model.scriptAnswers('reconcile', talkative, talkative)
   t.match(await saysNow(key, 'Fact: launch: on June 7'), [{ action: 'UPDATE', mem_id: open }])
   t.equal(model.count('reconcile'), 2)
-  t.same(textsOf(model.calls.at(-1)!.material.memories), ['launch: on May 5'])
+  t.same(textsOf(model.calls.at(-1)!.userPrompt.memories), ['launch: on May 5'])
   t.same(textsOf(await sharedBy(team)), ['launch: on May 5', 'launch budget: 7 million'])
 
   // Nor from another fact of the same turn; what has more readers may go into what has fewer.
@@ -174,22 +181,22 @@ t.test('the words of a memory are drawn from what all its readers may see', asyn
   t.same(
     model.calls
       .filter(({ pass }) => pass === 'reconcile')
-      .map(({ material }) => material.facts.length),
+      .map(({ userPrompt }) => userPrompt.facts.length),
     [2, 1],
   )
 })
 
 t.test('a correction of what a person has reviewed waits beside it', async t => {
   const team = await teamWith()
-  const [id] = await share(backend, team, [{ text: 'launch: on May 5' }])
-  const key = await team.member('ann@example.com')
+  const [id] = await seedTeamMemories(backend, team, [{ text: 'launch: on May 5' }])
+  const key = await team.addMember('ann@example.com')
   const [decision] = await saysNow(key, 'Fact: launch: on June 7')
   t.match(decision, { action: 'ADD', text: 'launch: on June 7', replaces: id })
   const [old, added] = await sharedBy(team)
   t.match(old, { id, text: 'launch: on May 5', reviewed: true, version: 1 })
   t.match(added, { id: decision!.mem_id, author: 'ann@example.com', reviewed: false })
 
-  const admin = clientOf(base, team.adminKey)
+  const admin = createTestClient(base, team.adminKey)
   const queue = await admin.get(`/v1/orgs/${team.org}/memories/review`)
   t.match(queue.body.review, [
     { mem_id: added!.id, confidence: 0.5, pass: { pass3: [{ action: 'ADD', replaces: id }] } },
@@ -202,15 +209,15 @@ t.test('a correction of what a person has reviewed waits beside it', async t => 
 
 t.test('so do corrections of words that an admin wrote or took back', async t => {
   const team = await teamWith()
-  const [id] = await share(backend, team, [{ text: 'launch: on May 5', ...found }])
-  const key = await team.member('ann@example.com')
-  const admin = clientOf(base, team.adminKey)
+  const [id] = await seedTeamMemories(backend, team, [{ text: 'launch: on May 5', ...found }])
+  const key = await team.addMember('ann@example.com')
+  const admin = createTestClient(base, team.adminKey)
   const path = `/v1/orgs/${team.org}/memories/${id}`
   t.match(await saysNow(key, 'Fact: launch: on May 6'), [{ action: 'UPDATE' }], 'nobody’s yet')
 
   t.match(await admin.send('PATCH', path, { body: { tags: ['launch'] } }), { status: 200 })
-  await team.role('Launch', ['launch'])
-  await team.assign('ann@example.com', ['Launch'])
+  await team.defineRole('Launch', ['launch'])
+  await team.assignRoles('ann@example.com', ['Launch'])
   t.match(await saysNow(key, 'Fact: launch: on May 7'), [{ action: 'UPDATE' }], 'tags are no words')
 
   t.match(await admin.send('PATCH', path, { body: { text: 'launch: cancelled' } }), { status: 200 })
@@ -220,7 +227,7 @@ t.test('so do corrections of words that an admin wrote or took back', async t =>
   const memory = (await sharedBy(team)).find(row => row.id === id)
   t.match(memory, { text: 'launch: cancelled', byHand: true })
 
-  const [other] = await share(backend, team, [{ text: 'floor: 3', ...found }])
+  const [other] = await seedTeamMemories(backend, team, [{ text: 'floor: 3', ...found }])
   await saysNow(key, 'Fact: floor: 4')
   const restored = await admin.post(`/v1/orgs/${team.org}/memories/${other}/restore`, {})
   t.match(restored, { status: 200, body: { text: 'floor: 3' } })
@@ -229,16 +236,16 @@ t.test('so do corrections of words that an admin wrote or took back', async t =>
 
 t.test('approved meanwhile: the decision is made again', async t => {
   const team = await teamWith()
-  const [id] = await share(backend, team, [
+  const [id] = await seedTeamMemories(backend, team, [
     { text: 'launch: on May 5', reviewed: false, confidence: 0.4 },
   ])
-  const key = await team.member('ann@example.com')
+  const key = await team.addMember('ann@example.com')
   const job = await tagged(key, 'Fact: launch: on June 7')
-  const admin = clientOf(base, team.adminKey)
-  model.say('reconcile', async ({ material }) => {
+  const admin = createTestClient(base, team.adminKey)
+  model.scriptAnswers('reconcile', async ({ userPrompt }) => {
     const path = `/v1/orgs/${team.org}/memories/${id}/review`
     t.match(await admin.post(path, { action: 'approve' }), { status: 200 })
-    const [{ memory }] = material.memories
+    const [{ memory }] = userPrompt.memories
     const update = { fact: 0, action: 'UPDATE', memory, text: 'launch: on June 7' }
     return JSON.stringify({ decisions: [update] })
   })

@@ -1,29 +1,33 @@
 import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
 import { storeProviderKey } from '#shared/access/provider-key.ts'
-import { sharedIn, sharedOf, type SharedMemory } from '#shared/org/shared-memories.mongo.ts'
-import { tagFacts } from '#shared/org/pipeline/classify.ts'
-import { extractFacts } from '#shared/org/pipeline/extract.ts'
-import { reconcileFacts } from '#shared/org/pipeline/reconcile.ts'
+import {
+  sharedMemoryFilter,
+  sharedMemoryFromDocument,
+  type SharedMemory,
+} from '#shared/org/shared-memories.mongo.ts'
+import { tagFacts } from '#shared/org/pipeline/tag-facts.ts'
+import { extractFacts } from '#shared/org/pipeline/extract-facts.ts'
+import { reconcileFacts } from '#shared/org/pipeline/reconcile-facts.ts'
 import { findTurn, type TurnRow } from '#shared/org/org-turns.postgres.ts'
-import { clientOf, testApi } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
+import { createTestClient, startTestApi } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
 import { buildTeam, type Team } from '#test/support/team.ts'
-import { teamModel } from '#test/support/team-model.ts'
+import { startTeamModel } from '#test/support/team-model.ts'
 import type { OrgExtractJob } from '#shared/domain/job-payloads.ts'
 
 t.setTimeout(60_000)
 
 // No worker runs: passes are run by hand, so that rules can change between them.
-const model = await teamModel(t)
-const backend = await testBackend(t, { env: model.env })
+const model = await startTeamModel(t)
+const backend = await createTestBackend(t, { env: model.env })
 const { query } = backend.postgres
-const { base } = await testApi(t, backend)
+const { base } = await startTestApi(t, backend)
 const never = new AbortController().signal
 
 t.beforeEach(() => {
   model.calls.length = 0
-  for (const pass of ['extract', 'tag', 'reconcile'] as const) model.say(pass)
+  for (const pass of ['extract', 'tag', 'reconcile'] as const) model.scriptAnswers(pass)
 })
 
 async function newTeam(): Promise<Team> {
@@ -42,7 +46,7 @@ const rule = ({ org }: Team, kind: 'anti' | 'exec', match: string) =>
 
 /** The jobs of what a new member says, in the order it was said. */
 async function saidBy(team: Team, messages: object[]): Promise<OrgExtractJob[]> {
-  const member = clientOf(base, await team.member(`${mintId()}@example.com`))
+  const member = createTestClient(base, await team.addMember(`${mintId()}@example.com`))
   const { status, body } = await member.post('/v1/memory/ingest', { messages })
   t.equal(status, 202)
   const { rows } = await query<{ data: OrgExtractJob }>(
@@ -69,8 +73,11 @@ async function run(job: OrgExtractJob): Promise<TurnRow> {
 }
 
 async function sharedBy(team: Team): Promise<SharedMemory[]> {
-  const rows = await backend.mongo.memories.find(sharedIn(team)).sort({ _id: 1 }).toArray()
-  return rows.map(sharedOf)
+  const rows = await backend.mongo.memories
+    .find(sharedMemoryFilter(team))
+    .sort({ _id: 1 })
+    .toArray()
+  return rows.map(sharedMemoryFromDocument)
 }
 
 const textsOf = (rows: readonly { text: string }[] | null): string[] =>
@@ -87,7 +94,7 @@ const fact = (text: string, rest: object = {}) => ({
 t.test('of more facts than fit the first are kept, and the model is told how many do', async t => {
   const team = await newTeam()
   const facts = Array.from({ length: 51 }, (_, n) => fact(`floor ${n}: ${n}`))
-  model.say('extract', JSON.stringify({ facts: [fact('floor 0: 0'), ...facts] }))
+  model.scriptAnswers('extract', JSON.stringify({ facts: [fact('floor 0: 0'), ...facts] }))
   const { pass1 } = await found(await said(team, 'Everything'))
   t.same(
     textsOf(pass1),
@@ -100,7 +107,7 @@ t.test('of more facts than fit the first are kept, and the model is told how man
 t.test('an answer of no use, or cut off, is told in the usage each time', async t => {
   const team = await newTeam()
   const job = await said(team, 'The floor is 3')
-  model.say('extract', 'no JSON', JSON.stringify({ facts: 'none' }), {
+  model.scriptAnswers('extract', 'no JSON', JSON.stringify({ facts: 'none' }), {
     text: JSON.stringify({ facts: [fact('The fl')] }),
     cut: true,
   })
@@ -134,7 +141,7 @@ t.test('a long exchange: every turn of it is looked through, each by a job of it
     ),
     [9_000, 19_000, 29_000],
   )
-  const admin = clientOf(base, team.adminKey)
+  const admin = createTestClient(base, team.adminKey)
   const { body } = await admin.get(`/v1/orgs/${team.org}/debug/passes`)
   t.same(
     body.passes.map(({ left_out, pass1 }: { left_out: number; pass1: [] }) => [
@@ -156,7 +163,7 @@ t.test('what is left out is told; what is cancelled is cancelled whole', async t
     Array.from({ length: 20 }, () => ({ role: 'user', content: 'y'.repeat(13_000) })),
   )
   t.ok(jobs.length > 1)
-  const admin = clientOf(base, team.adminKey)
+  const admin = createTestClient(base, team.adminKey)
   const { body } = await admin.get(`/v1/orgs/${team.org}/debug/passes`)
   const told = body.passes.map(({ left_out }: { left_out: number }) => left_out)
   t.equal(
@@ -178,9 +185,9 @@ t.test('what was said long ago is of that time', async t => {
     { role: 'assistant', content: 'I see', timestamp: timestamp + 60_000 },
   ])
   await run(job!)
-  t.equal(model.calls[0]!.material.said_on, '2020-02-29')
+  t.equal(model.calls[0]!.userPrompt.said_on, '2020-02-29')
   t.match(await sharedBy(team), [{ text: 'floor: 3', acquiredAt: timestamp }])
-  const admin = clientOf(base, team.adminKey)
+  const admin = createTestClient(base, team.adminKey)
   const { body } = await admin.get(`/v1/orgs/${team.org}/debug/passes`)
   t.ok(Date.now() - body.passes[0].created_at < 60_000, 'the turn itself is of today')
 })
@@ -207,7 +214,7 @@ t.test('the words of a turn count for all its facts only when none is a note', a
   const words = 'After the merger Initech costs 5. The launch is on May 5. Ada owns the site.'
   const others = [fact('The launch is on May 5'), fact('Ada owns the site')]
   const keptOf = async (...facts: object[]) => {
-    model.say('extract', JSON.stringify({ facts }))
+    model.scriptAnswers('extract', JSON.stringify({ facts }))
     return textsOf((await found(await said(team, words))).pass1)
   }
   const note = fact('The board talks about Initech.', { note: true })
@@ -223,7 +230,10 @@ t.test('the words of a turn count for all its facts only when none is a note', a
   ])
   t.same(await keptOf(fact('Initech costs 5'), ...others), ['Came up: merger'])
 
-  model.say('extract', JSON.stringify({ facts: [note, fact('Initech costs 5', { turn: 1 })] }))
+  model.scriptAnswers(
+    'extract',
+    JSON.stringify({ facts: [note, fact('Initech costs 5', { turn: 1 })] }),
+  )
   const [job] = await saidBy(team, [
     { role: 'user', content: 'A merger, they say.' },
     { role: 'assistant', content: 'I see' },

@@ -3,15 +3,19 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import t from 'tap'
-import { dotOf, madeVectors, randomOf } from '#scripts/bench/made-vectors.ts'
+import {
+  dotProduct,
+  createVectorGenerator,
+  seededRandom,
+} from '#scripts/bench/generated-vectors.ts'
 import { tiers, type EmbeddedMemory, type Memory, type Tier } from '#shared/domain/memory.ts'
-import { createImage, type Image } from '#shared/search/index/vault-index.ts'
+import { createVaultIndex, type VaultIndex } from '#shared/search/index/vault-index.ts'
 
 const dimension = 20
 const termsOf = (text: string): string[] => text.toLowerCase().match(/\p{L}+/gu) ?? []
 
-function newImage(precision: 'int8' | 'float32' = 'float32'): Image {
-  return createImage({ dimension, precision, termsOf })
+function newImage(precision: 'int8' | 'float32' = 'float32'): VaultIndex {
+  return createVaultIndex({ dimension, precision, termsOf })
 }
 
 /** The same id for the same number. */
@@ -34,7 +38,7 @@ function built(overrides: Partial<EmbeddedMemory> = {}): EmbeddedMemory {
     text: 'my cat is called Ada',
     at: 1_000,
     tokens: 5,
-    vector: madeVectors('dense', dimension, 1)(),
+    vector: createVectorGenerator('dense', dimension, 1)(),
     ...overrides,
   }
 }
@@ -55,7 +59,7 @@ function memoryOf(number: number, ids: number, random: () => number): EmbeddedMe
     tokens: Math.floor(random() * 100_000),
     ...(importance > 0 && { importance }),
     ...(speaker !== undefined && { speaker }),
-    vector: madeVectors('dense', dimension, number)(),
+    vector: createVectorGenerator('dense', dimension, number)(),
   }
 }
 
@@ -69,19 +73,20 @@ function rowsOf(model: Model, tier: Tier): EmbeddedMemory[] {
 }
 
 /** The first difference between an image and its model, or undefined. */
-function difference(image: Image, model: Model, random: () => number): string | undefined {
+function difference(image: VaultIndex, model: Model, random: () => number): string | undefined {
   for (const tier of tiers) {
-    const block = image.blocks[tier]
+    const block = image.byTier[tier]
     const rows = rowsOf(model, tier)
     if (block.count !== rows.length) return `tier ${tier}: ${block.count} rows, not ${rows.length}`
 
     for (const [row, { vector: _, ...memory }] of rows.entries()) {
       const held: Memory = block.memory(row)
       if (JSON.stringify(sorted(held)) !== JSON.stringify(sorted(memory))) return `row ${row}`
-      if (block.at(row) !== memory.at || block.role(row) !== memory.role) return `fields of ${row}`
+      if (block.timeAt(row) !== memory.at || block.role(row) !== memory.role)
+        return `fields of ${row}`
       if (block.tokens(row) !== memory.tokens) return `tokens of ${row}`
       if (block.importance(row) !== memory.importance) return `importance of ${row}`
-      if (block.speakerOf(row) !== memory.speaker) return `speaker of ${row}`
+      if (block.speaker(row) !== memory.speaker) return `speaker of ${row}`
     }
     const [from, to] = [random(), random()].map(share => Math.floor(share * 42_000))
     const { first, end } = block.range(from!, to!)
@@ -96,14 +101,14 @@ function difference(image: Image, model: Model, random: () => number): string | 
 }
 
 function differenceInFinding(
-  image: Image,
+  image: VaultIndex,
   tier: Tier,
   rows: readonly EmbeddedMemory[],
   random: () => number,
 ): string | undefined {
-  const block = image.blocks[tier]
-  const question = madeVectors('dense', dimension, Math.floor(random() * 1e6))()
-  const cosines = rows.map(({ vector }) => dotOf(vector, question))
+  const block = image.byTier[tier]
+  const question = createVectorGenerator('dense', dimension, Math.floor(random() * 1e6))()
+  const cosines = rows.map(({ vector }) => dotProduct(vector, question))
   const best = [...cosines.keys()].sort((a, b) => cosines[b]! - cosines[a]!).slice(0, 7)
   const nearest = block.nearest(question, 7)
   if ([...nearest.rows].some((row, i) => Math.abs(cosines[row]! - cosines[best[i]!]!) > 1e-5)) {
@@ -113,13 +118,14 @@ function differenceInFinding(
 
   const lists = rows.map(({ text }) => termsOf(text))
   const mean = lists.reduce((sum, list) => sum + list.length, 0) / (lists.length || 1)
-  if (block.words.count !== rows.length) return `words of ${block.words.count} rows`
-  if (Math.abs(block.words.meanLength - mean) > 1e-9) return `mean length ${block.words.meanLength}`
+  if (block.wordIndex.count !== rows.length) return `words of ${block.wordIndex.count} rows`
+  if (Math.abs(block.wordIndex.meanLength - mean) > 1e-9)
+    return `mean length ${block.wordIndex.meanLength}`
   for (const term of words.flatMap(termsOf)) {
     const holders = lists.filter(list => list.includes(term)).length
-    if (block.words.frequency(term) !== holders) return `${term} in ${holders}`
+    if (block.wordIndex.documentFrequency(term) !== holders) return `${term} in ${holders}`
     const scores = new Float32Array(rows.length)
-    block.words.scores([{ term, weight: 1 }], 0, rows.length, scores)
+    block.wordIndex.scoreRows([{ term, weight: 1 }], 0, rows.length, scores)
     const wrong = lists.findIndex((list, row) => {
       const often = list.filter(own => own === term).length
       const score = (often * 2.2) / (often + 1.2 * (0.25 + (0.75 * list.length) / mean))
@@ -145,7 +151,7 @@ t.test('whatever is put, replaced and removed, an image equals a plain list', as
       fc.integer({ min: 1, max: 900 }),
       fc.array(step, { maxLength: 8 }),
       (seed, ids, steps) => {
-        const random = randomOf(seed)
+        const random = seededRandom(seed)
         const image = newImage()
         const model: Model = new Map()
         let number = 0
@@ -173,7 +179,7 @@ t.test('whatever is put, replaced and removed, an image equals a plain list', as
 })
 
 t.test('whatever is removed, the rest stays as it was, and more can follow', async t => {
-  const random = randomOf(21)
+  const random = seededRandom(21)
   const image = newImage()
   const model: Model = new Map()
   for (let round = 0; round < 3; round++) {
@@ -195,7 +201,7 @@ t.test('rows of the same time are in order of their ids', async t => {
   const image = newImage()
   const ids = Array.from({ length: 20 }, (_, i) => idOf(i))
   for (const id of ids) image.put([built({ id })])
-  const held = ids.map((_, row) => image.blocks[1].memory(row).id)
+  const held = ids.map((_, row) => image.byTier[1].memory(row).id)
   t.same(held, ids.toSorted())
 })
 
@@ -203,15 +209,15 @@ t.test('an edit keeps its row and has its new text, words and vector', async t =
   const image = newImage()
   const rows = [1, 2, 3].map(at => built({ at }))
   image.put(rows)
-  const vector = madeVectors('dense', dimension, 77)()
+  const vector = createVectorGenerator('dense', dimension, 77)()
   image.put([{ ...rows[1]!, text: 'the dog is called Grace', vector }])
 
-  const block = image.blocks[1]
+  const block = image.byTier[1]
   t.equal(block.count, 3)
   t.equal(block.memory(1).text, 'the dog is called Grace')
   t.equal(block.nearest(vector, 1).rows[0], 1)
   t.same(
-    ['cat', 'dog', 'called'].map(term => block.words.frequency(term)),
+    ['cat', 'dog', 'called'].map(term => block.wordIndex.documentFrequency(term)),
     [2, 1, 3],
   )
 })
@@ -221,33 +227,33 @@ t.test('a memory put again at another time or tier is there once', async t => {
   const memory = built({ at: 5 })
   image.put([memory, built({ at: 1 }), built({ at: 9 })])
   image.put([{ ...memory, at: 10 }])
-  t.equal(image.blocks[1].count, 3)
-  t.equal(image.blocks[1].memory(2).id, memory.id)
+  t.equal(image.byTier[1].count, 3)
+  t.equal(image.byTier[1].memory(2).id, memory.id)
   image.put([{ ...memory, tier: 2 }])
-  t.equal(image.blocks[1].count, 2)
-  t.equal(image.blocks[2].memory(0).id, memory.id)
+  t.equal(image.byTier[1].count, 2)
+  t.equal(image.byTier[2].memory(0).id, memory.id)
 })
 
 t.test('the same id twice in one put: the last one counts', async t => {
   const image = newImage()
   const memory = built({ text: 'first' })
   image.put([memory, { ...memory, text: 'second' }, { ...memory, tier: 3, text: 'third' }])
-  t.equal(image.blocks[1].count, 0)
-  t.equal(image.blocks[3].memory(0).text, 'third')
+  t.equal(image.byTier[1].count, 0)
+  t.equal(image.byTier[3].memory(0).text, 'third')
 })
 
 t.test('equal texts hash equally, white space around and composition aside', async t => {
   const image = newImage()
   const texts = ['Käse', ' Ka\u0308se\n', 'Kase', 'käse', '']
   image.put(texts.map((text, at) => built({ text, at })))
-  const [one, same, ...others] = texts.map((_, row) => image.blocks[1].textHash(row))
+  const [one, same, ...others] = texts.map((_, row) => image.byTier[1].textHash(row))
   t.equal(one, same)
   t.equal(new Set([one, ...others]).size, 4)
   t.ok(others.every(Number.isSafeInteger))
 })
 
 t.test('a hundred thousand different texts have as many hashes', async t => {
-  const image = createImage({ dimension: 1, termsOf: () => [] })
+  const image = createVaultIndex({ dimension: 1, termsOf: () => [] })
   const vector = Float32Array.of(1)
   const count = 100_000
   image.put(
@@ -255,7 +261,7 @@ t.test('a hundred thousand different texts have as many hashes', async t => {
       built({ id: idOf(at), at, text: `note ${at}`, vector }),
     ),
   )
-  const hashes = new Set(Array.from({ length: count }, (_, row) => image.blocks[1].textHash(row)))
+  const hashes = new Set(Array.from({ length: count }, (_, row) => image.byTier[1].textHash(row)))
   t.equal(hashes.size, count)
 })
 
@@ -266,7 +272,7 @@ t.test(
     const good = built()
     t.throws(() => image.put([good, built({ vector: new Float32Array(3) })]), TypeError)
     t.throws(() => image.put([good, built({ id: 'memory-1' })]), TypeError)
-    t.equal(image.blocks[1].count, 0)
+    t.equal(image.byTier[1].count, 0)
     t.notOk(image.has(good.id))
   },
 )
@@ -275,17 +281,17 @@ t.test('unknown ids are removed without complaint', async t => {
   const image = newImage()
   image.put([built()])
   image.remove([randomUUID(), 'nonsense'])
-  t.equal(image.blocks[1].count, 1)
+  t.equal(image.byTier[1].count, 1)
 })
 
 t.test('vectors that are views into a larger buffer are read where they are', async t => {
   for (const precision of ['int8', 'float32'] as const) {
     const image = newImage(precision)
     const two = new Float32Array(dimension * 2)
-    two.set(madeVectors('dense', dimension, 5)(), dimension)
+    two.set(createVectorGenerator('dense', dimension, 5)(), dimension)
     const vector = two.subarray(dimension)
     image.put([built({ vector, at: 2 }), built({ at: 1 })])
-    const { rows, cosines } = image.blocks[1].nearest(vector, 1)
+    const { rows, cosines } = image.byTier[1].nearest(vector, 1)
     t.equal(rows[0], 1, precision)
     t.ok(Math.abs(cosines[0]! - 1) < 0.001, precision)
   }
@@ -293,17 +299,17 @@ t.test('vectors that are views into a larger buffer are read where they are', as
 
 t.test('bytes: 1.6 times the raw bytes at most, true to 10 %, and given back', async t => {
   const size = 384
-  const next = madeVectors('dense', size, 3)
-  const random = randomOf(9)
+  const next = createVectorGenerator('dense', size, 3)
+  const random = seededRandom(9)
   const word = () => `word${Math.floor(9_000 * random() ** 3)}`
   const text = () => Array.from({ length: 34 }, word).join(' ').slice(0, 200)
   const rows = Array.from({ length: 3_000 }, (_, at) => built({ at, text: text(), vector: next() }))
   const options = { dimension: size, termsOf: (text: string) => text.split(' ') }
   // Scratch memory belongs to the process, not to an image.
-  createImage(options).put(rows)
+  createVaultIndex(options).put(rows)
 
   const before = await usedBytes()
-  const image = createImage(options)
+  const image = createVaultIndex(options)
   image.put(rows)
   image.trim()
   const used = (await usedBytes()) - before

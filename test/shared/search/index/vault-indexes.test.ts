@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import t from 'tap'
 import type { EmbeddedMemory } from '#shared/domain/memory.ts'
-import { createImage, type Image } from '#shared/search/index/vault-index.ts'
+import { createVaultIndex, type VaultIndex } from '#shared/search/index/vault-index.ts'
 import {
-  createImages,
-  type ImageSource,
-  type SpaceRef,
+  createVaultIndexes,
+  type IndexSource,
+  type IndexRef,
 } from '#shared/search/index/vault-indexes.ts'
 
 const dimension = 4
@@ -31,10 +31,10 @@ function createStores() {
   let failures = 0
   let size = 100
 
-  const keyOf = ({ scope, session }: Pick<SpaceRef, 'scope' | 'session'>) =>
+  const keyOf = ({ scope, session }: Pick<IndexRef, 'scope' | 'session'>) =>
     `${scope.vault} ${session ?? ''}`
 
-  function refOf(vault: string, session: string | null = null): SpaceRef {
+  function refOf(vault: string, session: string | null = null): IndexRef {
     const version = versions.get(vault) ?? { epoch: 1, revision: 0 }
     return { scope: { vault, ...version }, session, space: 'local', dimension }
   }
@@ -57,7 +57,7 @@ function createStores() {
     }
   }
 
-  const source: ImageSource = {
+  const source: IndexSource = {
     async load(ref, onBatch) {
       calls.load++
       const read = [...(rows.get(keyOf(ref)) ?? [])]
@@ -80,7 +80,7 @@ function createStores() {
         remove: own.flatMap(({ remove }) => remove),
       }
     },
-    async measure() {
+    async estimateBytes() {
       calls.measure++
       return size
     },
@@ -120,17 +120,17 @@ function createStores() {
 
 function open(budgetBytes = 10_000_000, now = () => 0) {
   const stores = createStores()
-  const images = createImages(stores.source, {
+  const images = createVaultIndexes(stores.source, {
     budgetBytes,
-    createImage: options => createImage({ ...options, termsOf: text => text.split(' ') }),
+    createIndex: options => createVaultIndex({ ...options, termsOf: text => text.split(' ') }),
     now,
   })
   return { ...stores, images }
 }
 
-function textsOf(image: Image | 'too-large'): string[] | 'too-large' {
+function textsOf(image: VaultIndex | 'too-large'): string[] | 'too-large' {
   if (image === 'too-large') return image
-  const block = image.blocks[1]
+  const block = image.byTier[1]
   return Array.from({ length: block.count }, (_, row) => block.memory(row).text).sort()
 }
 
@@ -142,7 +142,7 @@ t.test('loaded once, then held', async t => {
   t.equal(await images.get(refOf('ada')), first)
   t.same(calls, { load: 1, changes: 0, measure: 1 })
   t.match(images.stats(), { hits: 1, loads: 1, refreshes: 0, evictions: 0 })
-  t.equal(images.held, 1)
+  t.equal(images.count, 1)
 })
 
 t.test('a hundred at once share one load', async t => {
@@ -226,7 +226,7 @@ t.test('deleted during a load: even its own callers do not see what is gone', as
   release()
   t.same(textsOf(await after), [])
   t.same(textsOf(await before), [])
-  t.equal(images.held, 1)
+  t.equal(images.count, 1)
 })
 
 t.test('deleted during a refresh, alike', async t => {
@@ -252,7 +252,7 @@ t.test('a log that does not reach back: loaded anew', async t => {
   forgetLog()
   t.same(textsOf(await images.get(refOf('ada'))), ['one', 'two'])
   t.equal(calls.load, 2)
-  t.equal(images.held, 1)
+  t.equal(images.count, 1)
 })
 
 t.test('a failed load reaches everybody who waits, and is tried again by the next', async t => {
@@ -264,7 +264,7 @@ t.test('a failed load reaches everybody who waits, and is tried again by the nex
     waiting.map(({ status }) => status),
     ['rejected', 'rejected'],
   )
-  t.equal(images.held, 0)
+  t.equal(images.count, 0)
   t.equal(images.bytes, 0)
   t.same(textsOf(await images.get(refOf('ada'))), ['one'])
 })
@@ -288,7 +288,7 @@ t.test('what cannot be put is not held half changed', async t => {
   await images.get(refOf('ada'))
   write('ada', [{ ...memory('two'), vector: new Float32Array(9) }])
   await t.rejects(images.get(refOf('ada')), TypeError)
-  t.equal(images.held, 0)
+  t.equal(images.count, 0)
   t.equal(images.bytes, 0)
 })
 
@@ -304,7 +304,7 @@ t.test('over budget, the one asked for least recently goes', async t => {
   await images.get(refOf('ada'))
   write('eve', [memory('one')])
   await images.get(refOf('eve'))
-  t.equal(images.held, fitting)
+  t.equal(images.count, fitting)
   t.ok(images.bytes <= images.budget)
   t.equal(images.stats().evictions, 1)
 
@@ -336,7 +336,7 @@ t.test('too large only when loaded: given up on the way', async t => {
   write('bob', [memory('one')])
   t.equal(await images.get(refOf('ada')), 'too-large')
   t.equal(batches(), 1)
-  t.equal(images.held, 0)
+  t.equal(images.count, 0)
   t.same(textsOf(await images.get(refOf('bob'))), ['one'])
 })
 
@@ -346,7 +346,7 @@ t.test('grown too large by a write', async t => {
   await images.get(refOf('ada'))
   write('ada', [memory('x'.repeat(100_000))])
   t.equal(await images.get(refOf('ada')), 'too-large')
-  t.equal(images.held, 0)
+  t.equal(images.count, 0)
   t.ok(images.bytes < 10_000)
 })
 
@@ -382,7 +382,7 @@ t.test('a vault forgotten is loaded anew, also when it was being loaded', async 
   await images.get(refOf('ada'))
   await images.get(refOf('adam'))
   images.forget('ada')
-  t.equal(images.held, 1)
+  t.equal(images.count, 1)
 
   const release = hold()
   const loading = images.get(refOf('ada'))
@@ -391,7 +391,7 @@ t.test('a vault forgotten is loaded anew, also when it was being loaded', async 
   release()
   t.same(textsOf(await loading), ['one'])
   t.equal(calls.load, 4)
-  t.equal(images.held, 2)
+  t.equal(images.count, 2)
 })
 
 t.test('core, session and space of one vault are images of their own', async t => {

@@ -2,9 +2,9 @@ import fc from 'fast-check'
 import t from 'tap'
 import { embed, localEmbedder } from '#shared/models/local-embedder.ts'
 import type { EmbeddedMemory } from '#shared/domain/memory.ts'
-import { createImage, type Image } from '#shared/search/index/vault-index.ts'
-import { rank, type Question } from '#shared/search/ranking/rank.ts'
-import { termsOf } from '#shared/search/words/words.ts'
+import { createVaultIndex, type VaultIndex } from '#shared/search/index/vault-index.ts'
+import { rank, type SearchQuery } from '#shared/search/ranking/rank.ts'
+import { termsOf } from '#shared/search/words/index-terms.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
@@ -14,8 +14,8 @@ const { dimension, calibration } = localEmbedder()
 type Row = Partial<Omit<EmbeddedMemory, 'vector'>> & { text: string }
 
 /** Rows an hour apart unless they say when, the last one a day ago. */
-function imageOf(rows: readonly (Row | string)[]): Image {
-  const image = createImage({ dimension, termsOf })
+function imageOf(rows: readonly (Row | string)[]): VaultIndex {
+  const image = createVaultIndex({ dimension, termsOf })
   image.put(
     rows.map((row, i): EmbeddedMemory => {
       const given = typeof row === 'string' ? { text: row } : row
@@ -33,9 +33,9 @@ function imageOf(rows: readonly (Row | string)[]): Image {
   return image
 }
 
-function ask(images: Image | Image[], text: string, question: Partial<Question> = {}) {
+function ask(images: VaultIndex | VaultIndex[], text: string, question: Partial<SearchQuery> = {}) {
   const vector = embed(text)
-  const usual: Question = { text, vector, now, limit: 10, floor: false, calibration }
+  const usual: SearchQuery = { text, vector, now, limit: 10, floor: false, calibration }
   return rank([images].flat(), { ...usual, ...question })
 }
 
@@ -236,7 +236,7 @@ t.test('tiers, importance and time bound what is searched', async t => {
     { text: 'An apple tree in a yard is her idea of home.', tier: 3, importance: 8 },
   ]
   const image = imageOf(rows)
-  const tiersOf = (question: Partial<Question>) =>
+  const tiersOf = (question: Partial<SearchQuery>) =>
     ask(image, 'apple tree in the yard', question)
       .map(({ memory }) => memory.tier)
       .sort()
@@ -288,7 +288,7 @@ t.test('several images are one ranking, each row telling where it is from', asyn
   const core = imageOf([...smallTalk, 'The wedding is on the nineteenth of June.'])
   const session = imageOf(['The wedding dress is at the tailor.'])
   const found = ask([core, session], 'wedding', { limit: 2 })
-  t.same(found.map(({ image }) => image).sort(), [0, 1])
+  t.same(found.map(({ indexNumber }) => indexNumber).sort(), [0, 1])
 })
 
 t.test('without a vector the words alone are looked for', async t => {
@@ -307,7 +307,7 @@ t.test('works with embedders whose unrelated texts are far from 0', async t => {
     return vector.map(value => value / length)
   }
   const texts = [...smallTalk, 'My sister studies seagrass in Kiel.']
-  const image = createImage({ dimension, termsOf })
+  const image = createVaultIndex({ dimension, termsOf })
   image.put(
     texts.map((text, i) => ({
       id: `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`,

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { dotOf, madeVectors } from '#scripts/bench/made-vectors.ts'
+import { dotProduct, createVectorGenerator } from '#scripts/bench/generated-vectors.ts'
 import { rotationOf } from '#shared/search/vectors/rotation.ts'
 
 function rotated(vector: Float32Array): Float32Array {
@@ -12,12 +12,12 @@ function rotated(vector: Float32Array): Float32Array {
 t.test('lengths and angles stay as they are, in any dimension', async t => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 300 }), fc.integer(), (dimension, seed) => {
-      const next = madeVectors('dense', dimension, seed)
+      const next = createVectorGenerator('dense', dimension, seed)
       const [one, other] = [next(), next()]
-      const before = dotOf(one, other)
+      const before = dotProduct(one, other)
       return (
-        Math.abs(dotOf(rotated(one), rotated(other)) - before) < 1e-5 &&
-        Math.abs(dotOf(rotated(one), rotated(one)) - 1) < 1e-5
+        Math.abs(dotProduct(rotated(one), rotated(other)) - before) < 1e-5 &&
+        Math.abs(dotProduct(rotated(one), rotated(one)) - 1) < 1e-5
       )
     }),
   )
@@ -36,6 +36,6 @@ t.test('a single spike is spread over everything', async t => {
 })
 
 t.test('the same at any time', async t => {
-  const vector = madeVectors('dense', 96, 1)()
+  const vector = createVectorGenerator('dense', 96, 1)()
   t.same(rotated(vector), rotated(vector))
 })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { randomOf } from '#scripts/bench/made-vectors.ts'
+import { seededRandom } from '#scripts/bench/generated-vectors.ts'
 import {
   createWordIndex,
   type WeightedTerm,
@@ -14,7 +14,7 @@ const dead = 0xffffffff
 /** Slots are rows here, until one is removed; there is room for one more. */
 function indexOf(texts: readonly string[]) {
   const rows = Uint32Array.from({ length: texts.length + 1 }, (_, row) => row)
-  const words = createWordIndex({ termsOf, rowsOf: () => rows })
+  const words = createWordIndex({ termsOf, rowBySlot: () => rows })
   texts.forEach((text, slot) => words.add(slot, text))
   return { words, rows }
 }
@@ -42,7 +42,7 @@ function scoresIn(
   end: number,
 ): Float32Array {
   const scores = new Float32Array(end - first)
-  const holders = words.scores(asked, first, end, scores)
+  const holders = words.scoreRows(asked, first, end, scores)
   const expected = [...scores.keys()].filter(row => scores[row] !== 0)
   if (holders.toSorted().join() !== expected.join()) throw new Error('other rows than scores')
   return scores
@@ -66,7 +66,7 @@ t.test('scores, frequencies and mean length are those of the definition', async 
   const { words } = indexOf(texts)
   t.ok(same(scoresIn(words, terms, 0, 5), scoresOf(texts, terms)))
   t.same(
-    ['a', 'dog', 'zebra', 'unknown', ''].map(term => words.frequency(term)),
+    ['a', 'dog', 'zebra', 'unknown', ''].map(term => words.documentFrequency(term)),
     [2, 2, 1, 0, 0],
   )
   t.equal(words.count, 5)
@@ -82,7 +82,7 @@ t.test('a range of rows, and none', async t => {
 t.test('an empty index', async t => {
   const { words } = indexOf([])
   t.equal(words.meanLength, 0)
-  t.equal(words.frequency('a'), 0)
+  t.equal(words.documentFrequency('a'), 0)
   t.equal(scoresIn(words, terms, 0, 0).length, 0)
 })
 
@@ -92,8 +92,8 @@ t.test('what was removed counts nowhere', async t => {
   words.remove(0)
   const left = texts.slice(1)
   t.ok(same(scoresIn(words, terms, 0, 4), scoresOf(left, terms)))
-  t.equal(words.frequency('a'), 1)
-  t.equal(words.frequency('cat'), 0)
+  t.equal(words.documentFrequency('a'), 1)
+  t.equal(words.documentFrequency('cat'), 0)
   t.equal(words.meanLength, 7 / 4)
 })
 
@@ -110,7 +110,7 @@ t.test('a term in one text counts to 255, and no further', async t => {
 t.test('packing changes nothing', async t => {
   fc.assert(
     fc.property(fc.integer(), fc.integer({ min: 1, max: 1_500 }), (seed, count) => {
-      const random = randomOf(seed)
+      const random = seededRandom(seed)
       const word = () => `w${Math.floor(400 * random() ** 3)}`
       const many = Array.from({ length: count }, () =>
         Array.from({ length: Math.floor(12 * random()) }, word).join(' '),
@@ -126,7 +126,8 @@ t.test('packing changes nothing', async t => {
         same(scoresIn(index, asked, 0, left.length), scoresOf(left, asked)) &&
         asked.every(
           ({ term }) =>
-            index.frequency(term) === left.filter(text => termsOf(text).includes(term)).length,
+            index.documentFrequency(term) ===
+            left.filter(text => termsOf(text).includes(term)).length,
         )
 
       const before = right(words)
@@ -146,7 +147,7 @@ t.test('packing changes nothing', async t => {
 })
 
 t.test('packed, a posting takes less than three bytes', async t => {
-  const random = randomOf(1)
+  const random = seededRandom(1)
   const word = () => `w${Math.floor(3_000 * random() ** 3)}`
   const many = Array.from({ length: 3_000 }, () => Array.from({ length: 30 }, word).join(' '))
   const { words } = indexOf(many)

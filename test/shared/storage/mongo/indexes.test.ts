@@ -2,32 +2,37 @@ import type { CommandStartedEvent, Document } from 'mongodb'
 import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
 import type { VaultScope } from '#shared/domain/memory.ts'
-import { presentTexts, standingsOf } from '#shared/vault/bulk/memories.mongo.ts'
+import { presentTexts, findStoredStates } from '#shared/vault/bulk/memories.mongo.ts'
 import {
   countCleared,
   deleteCleared,
-  deleteGravesBefore,
-} from '#shared/vault/delete/cleared.mongo.ts'
+  deleteTombstonesBefore,
+} from '#shared/vault/delete/delete-cleared.mongo.ts'
 import { commandListeners } from '#shared/storage/mongo/connect.ts'
-import { copySources, holdersOfTexts, rawCoreMemories } from '#shared/vault/copy/copies.mongo.ts'
-import { bury, buriedBy, levelGraves, livingAmong } from '#shared/vault/base/tombstones.mongo.ts'
+import { copySources, memoriesWithTexts, rawCoreMemories } from '#shared/vault/copy/copies.mongo.ts'
+import {
+  tombstone,
+  findTombstonedBy,
+  finalizeTombstones,
+  findLiveMemories,
+} from '#shared/vault/base/tombstones.mongo.ts'
 import { contentHash } from '#shared/vault/base/memories.mongo.ts'
 import { createNearestScan } from '#shared/vault/read/nearest-scan.mongo.ts'
 import {
-  isWaiting,
+  hasUnconsolidated,
   markConsolidated,
-  memoriesInOrder,
-  waitingMemories,
+  findInGivenOrder,
+  streamUnconsolidated,
 } from '#shared/vault/consolidate/reflections.mongo.ts'
 import {
   addVectors,
-  bareTexts,
-  countHaving,
-  countLacking,
+  textsWithoutVector,
+  countWithVector,
+  countWithoutVector,
   dropOtherVectors,
-} from '#shared/vault/reembed/spaces.mongo.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { plant } from '#test/support/stored.ts'
+} from '#shared/vault/reembed/vector-spaces.mongo.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { insertStoredMemories } from '#test/support/stored-memories.ts'
 
 const unnamed: string[] = []
 commandListeners.push(({ commandName, command }: CommandStartedEvent) => {
@@ -39,7 +44,7 @@ commandListeners.push(({ commandName, command }: CommandStartedEvent) => {
   if (asks.some(({ hint }) => hint === undefined))
     unnamed.push(JSON.stringify(command).slice(0, 300))
 })
-const backend = await testBackend(t)
+const backend = await createTestBackend(t)
 const { mongo, memories } = backend
 
 const scope: VaultScope = { vault: mintId(), epoch: 1, revision: 0 }
@@ -59,7 +64,7 @@ for (let start = 0; start < 24_000; start += 8_000) {
     at: 1_700_000_000_000 + start + n,
     tokens: 3,
   }))
-  ids.push(...(await plant(backend, scope, rows, { vectors: false })))
+  ids.push(...(await insertStoredMemories(backend, scope, rows, { vectors: false })))
 }
 
 const absent = 'openai__nowhere-8'
@@ -76,19 +81,19 @@ t.test('reads that find nothing in a large vault say so, and name their index', 
   t.equal(await memories.count(scope, core, absent), 0)
   t.same(await memories.byIds(scope, core, absent, ids.slice(0, 600)), [])
   t.match(await memories.stats(scope, [{ session: 's', upTo: 2 }]), { memories: 24_000 })
-  t.equal((await memories.taken(scope, ids.slice(0, 600))).size, 600)
+  t.equal((await memories.findTakenIds(scope, ids.slice(0, 600))).size, 600)
   t.same(await rawCoreMemories(mongo, scope, absent, 10_001), [])
-  t.equal(await collected(waitingMemories(mongo, scope, { tier: 1, space: absent })), 0)
-  t.equal(await isWaiting(mongo, scope, 2), false)
-  t.equal(await isWaiting(mongo, scope, 1), true)
-  t.equal((await memoriesInOrder(mongo, scope, ids.slice(0, 3_000))).length, 3_000)
-  t.equal(await countLacking(mongo, scope, absent), 24_000)
-  t.equal(await countHaving(mongo, scope, absent, ids.slice(0, 256)), 0)
+  t.equal(await collected(streamUnconsolidated(mongo, scope, { tier: 1, space: absent })), 0)
+  t.equal(await hasUnconsolidated(mongo, scope, 2), false)
+  t.equal(await hasUnconsolidated(mongo, scope, 1), true)
+  t.equal((await findInGivenOrder(mongo, scope, ids.slice(0, 3_000))).length, 3_000)
+  t.equal(await countWithoutVector(mongo, scope, absent), 24_000)
+  t.equal(await countWithVector(mongo, scope, absent, ids.slice(0, 256)), 0)
   t.equal((await copySources(mongo, scope, absent, ids.slice(0, 500))).size, 500)
-  t.same(await holdersOfTexts(mongo, scope, [contentHash('nowhere')]), [])
-  t.equal((await standingsOf(mongo, scope, ids.slice(0, 500))).size, 500)
+  t.same(await memoriesWithTexts(mongo, scope, [contentHash('nowhere')]), [])
+  t.equal((await findStoredStates(mongo, scope, ids.slice(0, 500))).size, 500)
   t.equal((await presentTexts(mongo, scope, core, [{ hash: contentHash('x'), at: 1 }])).size, 0)
-  const question = { place: core, space: absent, vector: new Float32Array(8), count: 10 }
+  const question = { partition: core, space: absent, vector: new Float32Array(8), count: 10 }
   t.same(await createNearestScan(mongo).candidates(scope, question), [])
   t.same(unnamed, [])
 })
@@ -96,21 +101,21 @@ t.test('reads that find nothing in a large vault say so, and name their index', 
 t.test('so do writes', async t => {
   const [first, ...some] = ids.slice(0, 500)
   const burial = { operation: mintId(), vault: scope.vault, epoch: scope.epoch }
-  await bury(mongo, burial, [first!], [])
-  t.equal((await buriedBy(mongo, burial, ids.slice(0, 500))).length, 1)
-  await levelGraves(mongo, burial, ids.slice(0, 500))
-  t.equal((await livingAmong(mongo, scope, [first!, ...some])).length, some.length)
-  t.equal(await deleteGravesBefore(mongo, { vault: scope.vault, before: new Date(0) }, 10), 0)
+  await tombstone(mongo, burial, [first!], [])
+  t.equal((await findTombstonedBy(mongo, burial, ids.slice(0, 500))).length, 1)
+  await finalizeTombstones(mongo, burial, ids.slice(0, 500))
+  t.equal((await findLiveMemories(mongo, scope, [first!, ...some])).length, some.length)
+  t.equal(await deleteTombstonesBefore(mongo, { vault: scope.vault, before: new Date(0) }, 10), 0)
   const batch = { ...scope, batch: mintId() }
   t.match(await markConsolidated(mongo, batch, some), { count: some.length })
-  const bare = await bareTexts(mongo, scope, absent, some)
+  const bare = await textsWithoutVector(mongo, scope, absent, some)
   await addVectors(
     mongo,
     scope,
     absent,
     bare.map(row => ({ ...row, vector: new Float32Array(8) })),
   )
-  t.equal(await countHaving(mongo, scope, absent, some), some.length)
+  t.equal(await countWithVector(mongo, scope, absent, some), some.length)
   await dropOtherVectors(mongo, scope, absent, some)
   await memories.discard(scope, some)
   const cleared = { vault: scope.vault, session: 'none', from: 0, upTo: 3 }

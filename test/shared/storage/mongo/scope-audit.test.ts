@@ -2,7 +2,7 @@ import '#test/setup/env.ts'
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { faultOfCommand } from '#test/support/scope-audit.ts'
+import { findScopeViolation } from '#test/support/scope-audit.ts'
 import { scopeViolation } from '#test/support/watch-scopes.ts'
 
 const vault = '0198c0de-0000-7000-8000-000000000001'
@@ -28,7 +28,7 @@ t.test('commands that say whose memories they touch keep the rule', async t => {
     ['createIndexes', { indexes: [] }],
     ['getMore', { getMore: 1, collection: 'memories' }],
   ] as const) {
-    t.equal(faultOfCommand(name, command), null, JSON.stringify([name, command]))
+    t.equal(findScopeViolation(name, command), null, JSON.stringify([name, command]))
   }
 })
 
@@ -76,7 +76,7 @@ t.test('every other way to reach a memory is a fault', async t => {
     ['mapReduce', { query: { vault } }],
     ['bulkWrite', { ops: [] }],
   ] as const) {
-    const fault = faultOfCommand(name, command)
+    const fault = findScopeViolation(name, command)
     t.type(fault, 'string', JSON.stringify([name, command]))
     t.notMatch(fault, new RegExp(vault), 'a fault tells no values')
   }

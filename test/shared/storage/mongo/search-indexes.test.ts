@@ -42,7 +42,7 @@ t.test('every space gets one, with all that a question may filter by', async t =
   ]
   const fields = filters.map(path => ({ type: 'filter', path }))
   const vector = { type: 'vector', path: 'vectors.b', numDimensions: 3_072, similarity: 'cosine' }
-  t.same(deployment.created[1], {
+  t.same(deployment.createdIndexes[1], {
     name: 'vectors_b',
     type: 'vectorSearch',
     definition: { fields: [vector, ...fields] },
@@ -53,10 +53,10 @@ t.test('every space gets one, with all that a question may filter by', async t =
 t.test('one of another definition is left alone', async t => {
   const deployment = fresh()
   await createSearchIndexes(deployment.mongo, [{ space, dimension: 16 }])
-  const [before] = deployment.created
+  const [before] = deployment.createdIndexes
   const outcomes = await createSearchIndexes(deployment.mongo, spaces)
   t.same(outcomes, [{ index, outcome: 'different' }])
-  t.same(deployment.created, [before])
+  t.same(deployment.createdIndexes, [before])
 })
 
 t.test('two releases at once', async t => {
@@ -65,7 +65,7 @@ t.test('two releases at once', async t => {
   for (const [outcome] of await Promise.all(both)) {
     t.ok(['created', 'present'].includes(outcome!.outcome))
   }
-  t.equal(deployment.created.length, 1)
+  t.equal(deployment.createdIndexes.length, 1)
 })
 
 t.test('a deployment that refuses one stops no release', async t => {

@@ -1,9 +1,9 @@
 import t from 'tap'
 import { groupCommit } from '#shared/storage/postgres/group-commit.ts'
 import { openPostgres } from '#shared/storage/postgres/connect.ts'
-import { testConfig } from '#test/support/backend.ts'
+import { createTestConfig } from '#test/support/backend.ts'
 
-const { databaseUrl } = await testConfig(t)
+const { databaseUrl } = await createTestConfig(t)
 const postgres = openPostgres(databaseUrl, { max: 4, onError: () => {} })
 t.teardown(() => postgres.close())
 await postgres.query('create table written (n int primary key check (n >= 0))')

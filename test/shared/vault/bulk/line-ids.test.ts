@@ -1,5 +1,5 @@
 import t from 'tap'
-import { importedId, lineMemoryId, type LineIdentity } from '#shared/vault/bulk/line-ids.ts'
+import { importedMemoryId, lineMemoryId, type LineIdentity } from '#shared/vault/bulk/line-ids.ts'
 import { isUuid, mintId } from '#shared/core/ids.ts'
 
 const identity: LineIdentity = {
@@ -52,15 +52,15 @@ t.test(
   async t => {
     const scope = { vault: mintId(), epoch: 1 }
     const [first, second] = [mintId(), mintId()]
-    t.equal(importedId(scope, first.toUpperCase(), 0), first)
-    const moved = importedId(scope, first, 1)
-    t.equal(moved, importedId(scope, first.toUpperCase(), 1))
+    t.equal(importedMemoryId(scope, first.toUpperCase(), 0), first)
+    const moved = importedMemoryId(scope, first, 1)
+    t.equal(moved, importedMemoryId(scope, first.toUpperCase(), 1))
     t.not(moved, first)
-    t.not(moved, importedId(scope, first, 2))
-    t.not(moved, importedId({ ...scope, vault: mintId() }, first, 1))
-    t.not(moved, importedId({ ...scope, epoch: 2 }, first, 1))
+    t.not(moved, importedMemoryId(scope, first, 2))
+    t.not(moved, importedMemoryId({ ...scope, vault: mintId() }, first, 1))
+    t.not(moved, importedMemoryId({ ...scope, epoch: 2 }, first, 1))
     t.equal(moved.slice(0, 18), first.slice(0, 18))
-    t.ok(moved < importedId(scope, second, 1) === first < second)
+    t.ok(moved < importedMemoryId(scope, second, 1) === first < second)
     t.ok(isUuid(moved))
   },
 )

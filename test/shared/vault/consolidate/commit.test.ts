@@ -3,25 +3,25 @@ import t from 'tap'
 import type { Backend } from '#shared/backend.ts'
 import type { Job } from '#shared/storage/queue/queue.ts'
 import { raiseEpoch } from '#shared/vault/base/vaults.postgres.ts'
-import { applyCommit } from '#shared/vault/consolidate/apply.ts'
-import { buildKey, clientOf, testApi, workOn } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { billsOf, checkOut, commit, remember } from '#test/support/consolidation.ts'
-import { until } from '#test/support/until.ts'
+import { applyCommit } from '#shared/vault/consolidate/apply-commit.ts'
+import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { readUsageEvents, checkOut, commit, ingestTexts } from '#test/support/consolidation.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
 import { commitApply } from '#workers/commit-apply.ts'
 import type { CommitJob } from '#shared/domain/job-payloads.ts'
 
-const backend = await testBackend(t)
-await workOn(backend, 'ingest')
-const { base } = await testApi(t, backend)
+const backend = await createTestBackend(t)
+await startJobWorkers(backend, 'ingest')
+const { base } = await startTestApi(t, backend)
 
 const entries = [{ text: 'The user adopted a kitten, Ada.', importance: 6 }]
 
 /** A vault with a batch of two memories lent. */
 async function lentVault() {
   const key = await buildKey(backend)
-  const client = clientOf(base, key)
-  await remember(client, ['We adopted a kitten', 'She is called Ada'])
+  const client = createTestClient(base, key)
+  await ingestTexts(client, ['We adopted a kitten', 'She is called Ada'])
   const { body } = await checkOut(client)
   const batch = body.batch_id as string
   const { rows } = await backend.postgres.query<{ vault: string }>(
@@ -52,7 +52,7 @@ const promisedJob = async (batch: string): Promise<Job<'commit-apply'>> => {
     `select id, data from pgboss.job where name = 'commit-apply' and data->>'batch' = $1`,
     [batch],
   )
-  return { ...rows[0]!, signal: new AbortController().signal, again: true, last: false }
+  return { ...rows[0]!, signal: new AbortController().signal, isRetry: true, isLastTry: false }
 }
 
 const reflectionsOf = (vault: string): Promise<number> =>
@@ -64,7 +64,7 @@ t.test('a memory store that is away does not undo a commit: the job finishes it'
   const ailing = withBeforeInsert(() => {
     if (away) throw new MongoNetworkError('told to be away')
   })
-  const { status, body } = await commit(await testApi(t, ailing, key), batch, entries)
+  const { status, body } = await commit(await startTestApi(t, ailing, key), batch, entries)
   t.equal(status, 200)
   t.match(body, { committed: true, already_committed: false, sources_consolidated: 2 })
   t.equal(await reflectionsOf(vault), 0)
@@ -79,7 +79,7 @@ t.test('a memory store that is away does not undo a commit: the job finishes it'
     status: 200,
     body: { already_committed: true, created: body.created, sources_consolidated: 2 },
   })
-  t.equal((await billsOf(backend, vault, 'commit')).length, 1)
+  t.equal((await readUsageEvents(backend, vault, 'commit')).length, 1)
 })
 
 t.test('missing: a deletion that overtakes a commit wins, and nothing of it remains', async t => {
@@ -87,7 +87,7 @@ t.test('missing: a deletion that overtakes a commit wins, and nothing of it rema
   const overtaken = withBeforeInsert(() =>
     backend.postgres.transaction(async tx => void (await raiseEpoch(tx, vault))),
   )
-  t.match(await commit(await testApi(t, overtaken, key), batch, entries), { status: 404 })
+  t.match(await commit(await startTestApi(t, overtaken, key), batch, entries), { status: 404 })
   t.equal(await reflectionsOf(vault), 0)
   const { rows } = await backend.postgres.query(
     `select l.batch, v.tier2_count from vaults v left join leases l on l.vault = v.id
@@ -105,7 +105,7 @@ t.test('twenty runs of the same job at once count once', async t => {
   const ailing = withBeforeInsert(() => {
     throw new MongoNetworkError('told to be away')
   })
-  await commit(await testApi(t, ailing, key), batch, entries)
+  await commit(await startTestApi(t, ailing, key), batch, entries)
   const { data } = await promisedJob(batch)
   const counts = await Promise.all(Array.from({ length: 20 }, () => applyCommit(backend, data)))
   t.same(new Set(counts), new Set([2]))
@@ -131,8 +131,8 @@ t.test('with workers running, what a request left undone is done within seconds'
   const ailing = withBeforeInsert(() => {
     throw new MongoNetworkError('told to be away')
   })
-  await commit(await testApi(t, ailing, key), batch, entries)
-  await workOn(backend, 'commit-apply')
-  await until('stored by the job', async () => (await reflectionsOf(vault)) === 1)
+  await commit(await startTestApi(t, ailing, key), batch, entries)
+  await startJobWorkers(backend, 'commit-apply')
+  await waitUntil('stored by the job', async () => (await reflectionsOf(vault)) === 1)
   t.match((await commit(client, batch, entries)).body, { already_committed: true })
 })

@@ -1,29 +1,34 @@
 import t from 'tap'
 import type { Backend } from '#shared/backend.ts'
-import { removeMemories } from '#shared/vault/delete/delete-ids.ts'
+import { acceptAndDelete } from '#shared/vault/delete/delete-memories.ts'
 import { mintId } from '#shared/core/ids.ts'
-import { storePromised } from '#shared/vault/ingest/store-accepted.ts'
-import { applyCommit } from '#shared/vault/consolidate/apply.ts'
-import { debtOf } from '#shared/vault/consolidate/debt.ts'
-import { buildKey, clientOf, testApi } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
+import { storeAccepted } from '#shared/vault/ingest/store-accepted.ts'
+import { applyCommit } from '#shared/vault/consolidate/apply-commit.ts'
+import { reflectionDebt } from '#shared/vault/consolidate/debt.ts'
+import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
 import { checkOut, commit } from '#test/support/consolidation.ts'
-import { callerOf, documentsOf, remember } from '#test/support/vault.ts'
+import { resolveCaller, readDocuments, insertMemories } from '#test/support/insert-memories.ts'
 import type { IngestJob, CommitJob } from '#shared/domain/job-payloads.ts'
 
 // What happens between writing to the one store and settling in the other, by hand: nobody takes jobs.
-const backend = await testBackend(t)
-const { base } = await testApi(t, backend)
+const backend = await createTestBackend(t)
+const { base } = await startTestApi(t, backend)
 const { query } = backend.postgres
 
 async function newVault() {
   const key = await buildKey(backend)
-  const client = clientOf(base, key)
+  const client = createTestClient(base, key)
   const remove = async (...ids: string[]) =>
-    t.ok(await removeMemories(backend, await callerOf(backend, key), { operation: mintId(), ids }))
-  const debt = async () => debtOf((await callerOf(backend, key)).row)
+    t.ok(
+      await acceptAndDelete(backend, await resolveCaller(backend, key), {
+        operation: mintId(),
+        ids,
+      }),
+    )
+  const debt = async () => reflectionDebt((await resolveCaller(backend, key)).keyRow)
   const ids = async (): Promise<string[]> =>
-    (await documentsOf(backend, key)).filter(({ tomb_at }) => !tomb_at).map(({ _id }) => _id)
+    (await readDocuments(backend, key)).filter(({ tomb_at }) => !tomb_at).map(({ _id }) => _id)
   return { key, client, remove, debt, ids }
 }
 
@@ -34,7 +39,7 @@ const nothing = {
 }
 
 /** Accepts an exchange and stores it; `happens` after it is written and before it is settled. */
-async function told(client: ReturnType<typeof clientOf>, happens: () => Promise<unknown>) {
+async function told(client: ReturnType<typeof createTestClient>, happens: () => Promise<unknown>) {
   const { body } = await client.post('/v1/memory/ingest', {
     messages: [{ role: 'user', content: 'the ferry leaves at nine' }],
   })
@@ -46,7 +51,7 @@ async function told(client: ReturnType<typeof clientOf>, happens: () => Promise<
     return query(text, values, name)
   }
   const paused = { ...backend, postgres: { ...backend.postgres, query: pausing } }
-  await storePromised(paused, [rows[0]!.data], { again: false })
+  await storeAccepted(paused, [rows[0]!.data], { again: false })
 }
 
 t.test('deleted before it is settled, a memory leaves no debt', async t => {
@@ -72,7 +77,7 @@ t.test('nor does one that is consolidated before it is settled', async t => {
 /** A batch of two memories whose commit died between marking its sources and settling. */
 async function diedWhileCommitting() {
   const vault = await newVault()
-  await remember(backend, vault.key, [
+  await insertMemories(backend, vault.key, [
     { text: 'a source that goes', tokens: 10 },
     { text: 'a source that stays', tokens: 20 },
   ])
@@ -94,7 +99,7 @@ async function diedWhileCommitting() {
         ),
     } satisfies Backend['postgres'],
   }
-  const { status } = await commit(await testApi(t, dying, vault.key), body.batch_id, entries)
+  const { status } = await commit(await startTestApi(t, dying, vault.key), body.batch_id, entries)
   t.equal(status, 200, 'it is committed, and its job goes on')
   const { rows } = await query<{ data: CommitJob }>(
     `select data from pgboss.job where name = 'commit-apply' and data->>'batch' = $1`,
@@ -123,7 +128,7 @@ t.test('deleted after the commit is settled, it costs the debt nothing', async t
 t.test('deletions and commits at once: the debt is what is left', async t => {
   const { key, client, remove, debt } = await newVault()
   for (let round = 0; round < 6; round++) {
-    const ids = await remember(
+    const ids = await insertMemories(
       backend,
       key,
       Array.from({ length: 8 }, (_, n) => ({ text: `round ${round}, note ${n}`, tokens: 5 })),

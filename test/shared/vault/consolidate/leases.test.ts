@@ -1,12 +1,18 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { buildKey, clientOf, testApi, workOn, type Client } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { checkOut, commit, remember, runOut } from '#test/support/consolidation.ts'
+import {
+  buildKey,
+  createTestClient,
+  startTestApi,
+  startJobWorkers,
+  type TestClient,
+} from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { checkOut, commit, ingestTexts, expireLease } from '#test/support/consolidation.ts'
 
-const backend = await testBackend(t)
-await workOn(backend)
-const { base } = await testApi(t, backend)
+const backend = await createTestBackend(t)
+await startJobWorkers(backend)
+const { base } = await startTestApi(t, backend)
 
 /** What a client does next: alone, or `times` at once. The batch is one of those it has had so far. */
 type Step =
@@ -37,22 +43,22 @@ const expect = (holds: boolean, what: string): void => {
   if (!holds) throw new Error(what)
 }
 
-async function take(client: Client, model: Model, step: Step): Promise<void> {
+async function take(client: TestClient, model: Model, step: Step): Promise<void> {
   if (step.do === 'remember') {
     const texts = Array.from({ length: step.count }, (_, n) => text(model.existing[1] + n))
     model.existing[1] += step.count
-    return remember(client, texts)
+    return ingestTexts(client, texts)
   }
   if (step.do === 'checkout') return borrow(client, model, step)
   const lease = model.batches[step.batch]
   if (!lease) return undefined
   if (step.do === 'commit') return settle(client, model, lease, step.times)
   if (lease.state === 'lent') lease.state = 'over'
-  return runOut(backend, lease.id)
+  return expireLease(backend, lease.id)
 }
 
 async function borrow(
-  client: Client,
+  client: TestClient,
   { existing, batches }: Model,
   { tier, times }: Extract<Step, { do: 'checkout' }>,
 ): Promise<void> {
@@ -74,7 +80,7 @@ async function borrow(
 }
 
 async function settle(
-  client: Client,
+  client: TestClient,
   { existing }: Model,
   lease: Model['batches'][number],
   times: number,
@@ -98,7 +104,7 @@ async function settle(
 }
 
 /** The debt counts exactly what no committed batch covers. */
-async function debtAgrees(client: Client, { existing, batches }: Model): Promise<void> {
+async function debtAgrees(client: TestClient, { existing, batches }: Model): Promise<void> {
   const covered = (tier: 1 | 2): number =>
     batches
       .filter(lease => lease.tier === tier && lease.state === 'committed')
@@ -113,7 +119,7 @@ async function debtAgrees(client: Client, { existing, batches }: Model): Promise
 t.test('in any order of things, alone or at once, every memory is consolidated once', async t => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 14 }), async steps => {
-      const client = clientOf(base, await buildKey(backend))
+      const client = createTestClient(base, await buildKey(backend))
       const model: Model = { existing: { 1: 0, 2: 0 }, batches: [] }
       await take(client, model, { do: 'remember', count: 6 })
       for (const step of steps) await take(client, model, step)

@@ -2,14 +2,14 @@ import { MongoClient, type Document } from 'mongodb'
 import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
 import { commandListeners } from '#shared/storage/mongo/connect.ts'
-import { waitingMemories } from '#shared/vault/consolidate/reflections.mongo.ts'
-import { testBackend } from '#test/support/backend.ts'
+import { streamUnconsolidated } from '#shared/vault/consolidate/reflections.mongo.ts'
+import { createTestBackend } from '#test/support/backend.ts'
 
 const finds: Document[] = []
 commandListeners.push(({ commandName, command }) => {
   if (commandName === 'find') finds.push(command as Document)
 })
-const backend = await testBackend(t)
+const backend = await createTestBackend(t)
 const { mongo, memories, embedders, config } = backend
 const { space, dimension } = await embedders.get()
 
@@ -42,7 +42,7 @@ await mongo.memories.updateMany(
 
 t.test('what waits is read oldest first, by an index that holds nothing else', async t => {
   const seen: number[] = []
-  for await (const { at } of waitingMemories(mongo, scope, { tier: 1, space })) seen.push(at)
+  for await (const { at } of streamUnconsolidated(mongo, scope, { tier: 1, space })) seen.push(at)
   t.same(
     seen,
     Array.from({ length: waiting }, (_, n) => (count - waiting + n) * 1_000),
@@ -62,7 +62,7 @@ t.test('what waits is read oldest first, by an index that holds nothing else', a
 })
 
 t.test('it stops reading where the caller stops', async t => {
-  const rows = waitingMemories(mongo, scope, { tier: 1, space })
+  const rows = streamUnconsolidated(mongo, scope, { tier: 1, space })
   for await (const { text } of rows) {
     t.equal(text, `memory ${count - waiting}`)
     break

@@ -1,11 +1,11 @@
 import t from 'tap'
-import { buildKey, clientOf, testApi, workOn } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { callerOf, remember } from '#test/support/vault.ts'
+import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { resolveCaller, insertMemories } from '#test/support/insert-memories.ts'
 
-const backend = await testBackend(t)
-await workOn(backend)
-const { base } = await testApi(t, backend)
+const backend = await createTestBackend(t)
+await startJobWorkers(backend)
+const { base } = await startTestApi(t, backend)
 const { query } = backend.postgres
 
 const word = 'quokka'
@@ -29,7 +29,7 @@ async function tablesWith(text: string): Promise<Record<string, number>> {
 
 t.test('nothing a vault was told or asked is in Postgres once it is cleared', async t => {
   const [key, other] = [await buildKey(backend), await buildKey(backend)]
-  const client = clientOf(base, key)
+  const client = createTestClient(base, key)
   const again = (n: number) => ({ 'idempotency-key': `key ${n}` })
   const told = { messages: [{ role: 'user', content: `the ${word} is asleep` }] }
   await client.post('/v1/memory/ingest?wait=true', told, again(1))
@@ -51,7 +51,7 @@ t.test('nothing a vault was told or asked is in Postgres once it is cleared', as
   // The finished job that cleared the session names it for a minute more.
   await query(`delete from pgboss.job where name = 'clear' and state = 'completed'`)
   t.same(await tablesWith(word), {})
-  const { account } = await callerOf(backend, key)
+  const { account } = await resolveCaller(backend, key)
   const { rows } = await query(
     `select count(*)::int n from usage_events where account = $1 and memory_tokens > 0`,
     [account],
@@ -66,7 +66,7 @@ t.test('nothing a vault was told or asked is in Postgres once it is cleared', as
     answers.map(({ route }) => route),
     ['POST /v1/memory/ingest'],
   )
-  t.match((await clientOf(base, other).get('/v1/memory/list')).body, {
+  t.match((await createTestClient(base, other).get('/v1/memory/list')).body, {
     items: [{ text: `the ${word} is asleep` }],
   })
 })
@@ -75,8 +75,8 @@ t.test(
   'a deletion of single memories forgets previews of copies, and keeps what was copied',
   async t => {
     const [key, other] = [await buildKey(backend), await buildKey(backend)]
-    const client = clientOf(base, key)
-    const [id] = await remember(backend, key, [{ text: 'one numbat' }])
+    const client = createTestClient(base, key)
+    const [id] = await insertMemories(backend, key, [{ text: 'one numbat' }])
     const body = { destination_key: other }
     const copied = await client.post('/v1/memory/transfer', body, { 'idempotency-key': 'copy' })
     const preview = { ...body, dry_run: true }

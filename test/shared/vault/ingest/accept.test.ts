@@ -1,26 +1,26 @@
 import t from 'tap'
 import { acceptExchange } from '#shared/vault/ingest/ingest.ts'
-import { storePromised } from '#shared/vault/ingest/store-accepted.ts'
-import { finishClearing } from '#shared/vault/delete/clear.ts'
+import { storeAccepted } from '#shared/vault/ingest/store-accepted.ts'
+import { finishClearing } from '#shared/vault/delete/clear-vault.ts'
 import { mintId } from '#shared/core/ids.ts'
 import { cancelOperation } from '#shared/vault/delete/cancel.ts'
-import { buildKey, clientOf, testApi } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { callerOf, documentsOf } from '#test/support/vault.ts'
+import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { resolveCaller, readDocuments } from '#test/support/insert-memories.ts'
 import type { IngestJob, ClearJob } from '#shared/domain/job-payloads.ts'
 
 // Nobody takes jobs here: each run of one is made by hand.
-const backend = await testBackend(t)
-const api = await testApi(t, backend)
+const backend = await createTestBackend(t)
+const api = await startTestApi(t, backend)
 const { query } = backend.postgres
 
 /** A vault, and an exchange told to it as often as one likes under the same operation. */
 async function teller() {
   const key = await buildKey(backend)
-  const caller = await callerOf(backend, key)
+  const caller = await resolveCaller(backend, key)
   const operation = mintId()
   const tell = async () =>
-    acceptExchange(backend, await callerOf(backend, key), {
+    acceptExchange(backend, await resolveCaller(backend, key), {
       operation,
       session: null,
       messages: [{ role: 'user', content: 'the ferry leaves at nine' }],
@@ -28,7 +28,7 @@ async function teller() {
       embeddings: undefined,
       awaited: false,
     })
-  return { key, caller, operation, tell, client: clientOf(api.base, key) }
+  return { key, caller, operation, tell, client: createTestClient(api.base, key) }
 }
 
 const jobsOf = async (operation: string): Promise<IngestJob[]> =>
@@ -61,7 +61,7 @@ t.test(
     t.same(await standing(operation), first)
     const jobs = await jobsOf(operation)
     t.equal(jobs.length, 1)
-    await storePromised(backend, jobs, { again: false })
+    await storeAccepted(backend, jobs, { again: false })
     t.match(await standing(operation), { state: 'done', pending: 0 })
   },
 )
@@ -69,7 +69,7 @@ t.test(
 t.test('told again after its vault was cleared, it brings nothing back', async t => {
   const { key, operation, tell, client } = await teller()
   await tell()
-  await storePromised(backend, await jobsOf(operation), { again: false })
+  await storeAccepted(backend, await jobsOf(operation), { again: false })
   await query('delete from pgboss.job where id = $1', [operation])
   const { body } = await client.send('DELETE', '/v1/memory', {
     headers: { prefer: 'respond-async' },
@@ -81,7 +81,7 @@ t.test('told again after its vault was cleared, it brings nothing back', async t
 
   await tell()
   t.same(await jobsOf(operation), [], 'no job')
-  t.same(await documentsOf(backend, key), [])
+  t.same(await readDocuments(backend, key), [])
   t.match(await standing(operation), { state: 'done', pending: 0 })
 })
 

@@ -1,17 +1,17 @@
 import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
 import { sweepAll } from '#workers/sweep-all.ts'
-import { renewOpen } from '#shared/vault/ingest/open-exchanges.postgres.ts'
-import { acceptClearing } from '#shared/vault/delete/clear.ts'
-import { buildKey, workOn } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { until } from '#test/support/until.ts'
-import { billOf, callerOf, documentsOf } from '#test/support/vault.ts'
+import { renewOpenExchanges } from '#shared/vault/ingest/open-exchanges.postgres.ts'
+import { acceptClearing } from '#shared/vault/delete/clear-vault.ts'
+import { buildKey, startJobWorkers } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
+import { readBill, resolveCaller, readDocuments } from '#test/support/insert-memories.ts'
 
-const backend = await testBackend(t)
+const backend = await createTestBackend(t)
 const { exchanges, postgres } = backend
 const { query } = postgres
-await workOn(backend, 'ingest')
+await startJobWorkers(backend, 'ingest')
 
 const heard = {
   text: 'Noted.',
@@ -24,7 +24,7 @@ const heard = {
 
 async function opened(text: string, session: string | null = null) {
   const key = await buildKey(backend)
-  const owner = await callerOf(backend, key)
+  const owner = await resolveCaller(backend, key)
   const operation = mintId()
   const exchange = await exchanges.open({
     operation,
@@ -35,13 +35,13 @@ async function opened(text: string, session: string | null = null) {
     said: [{ role: 'user', content: text }],
   })
   const stored = async () => {
-    await until('nothing is on its way', async () => {
+    await waitUntil('nothing is on its way', async () => {
       const { rows } = await query<{ n: number }>(
         `select count(*)::int as n from operations where state in ('accepted', 'running')`,
       )
       return rows[0]!.n === 0
     })
-    return (await documentsOf(backend, key)).map(({ role, text }) => `${role}: ${text}`)
+    return (await readDocuments(backend, key)).map(({ role, text }) => `${role}: ${text}`)
   }
   return { key, owner, operation, exchange, stored }
 }
@@ -59,7 +59,7 @@ t.test(
   'what was said is written down at once, texts alone, and stored with the answer',
   async t => {
     const key = await buildKey(backend)
-    const owner = await callerOf(backend, key)
+    const owner = await resolveCaller(backend, key)
     const operation = mintId()
     const image = {
       type: 'image_url',
@@ -88,9 +88,9 @@ t.test(
     await exchanges.open(asked)
     await exchanges.close(exchange, heard, 5_000)
     t.equal(await rowOf(operation), undefined)
-    t.equal(await billOf(backend, operation), 100 + 8 + 2)
-    await until('stored', async () => (await documentsOf(backend, key)).length === 2)
-    t.match(await documentsOf(backend, key), [
+    t.equal(await readBill(backend, operation), 100 + 8 + 2)
+    await waitUntil('stored', async () => (await readDocuments(backend, key)).length === 2)
+    t.match(await readDocuments(backend, key), [
       { role: 'user', speaker: 'Eve', operation },
       { role: 'assistant', text: 'Noted.', operation },
     ])
@@ -110,7 +110,7 @@ t.test('nothing to store: forgotten, and counted', async t => {
   const operation = mintId()
   const exchange = await exchanges.open({
     operation,
-    owner: await callerOf(backend, key),
+    owner: await resolveCaller(backend, key),
     session: null,
     embeddings: 'local',
     model: 'openai/gpt-5',
@@ -119,20 +119,20 @@ t.test('nothing to store: forgotten, and counted', async t => {
   t.ok(await rowOf(operation))
   await exchanges.close(exchange, { ...heard, text: null }, 5_000)
   t.equal(await rowOf(operation), undefined)
-  t.equal(await billOf(backend, operation), 100)
+  t.equal(await readBill(backend, operation), 100)
 })
 
 t.test('a process that died: the sweep stores what the user said, once, and only then', async t => {
   const { operation, exchange, stored } = await opened('I was cut off')
   t.match(await sweepAll(backend), { exchanges: 0 }, 'not while somebody serves it')
   await age(operation)
-  await renewOpen(query, [operation])
+  await renewOpenExchanges(query, [operation])
   t.match(await sweepAll(backend), { exchanges: 0 })
   await age(operation)
   t.match(await sweepAll(backend), { exchanges: 1 })
   t.match(await sweepAll(backend), { exchanges: 0 })
   t.same(await stored(), ['user: I was cut off'])
-  t.equal(await billOf(backend, operation), 4)
+  t.equal(await readBill(backend, operation), 4)
 
   await exchanges.close(exchange, heard, 5_000)
   const both = (await stored()).toSorted()
@@ -142,7 +142,7 @@ t.test('a process that died: the sweep stores what the user said, once, and only
 })
 
 t.test('void: cleared, and the words go with the clearing, before or after it', async t => {
-  await workOn(backend, 'clear')
+  await startJobWorkers(backend, 'clear')
   const clear = (owner: Parameters<typeof acceptClearing>[1], session: string | null) =>
     acceptClearing(backend, owner, {
       operation: mintId(),
@@ -152,7 +152,7 @@ t.test('void: cleared, and the words go with the clearing, before or after it', 
     })
   const whole = await opened('Secret one')
   await clear(whole.owner, null)
-  await until('the words are gone', async () => !(await rowOf(whole.operation)))
+  await waitUntil('the words are gone', async () => !(await rowOf(whole.operation)))
   await exchanges.close(whole.exchange, heard, 5_000)
   t.same(await whole.stored(), [])
 
@@ -180,7 +180,7 @@ t.test('void: cleared, and the words go with the clearing, before or after it', 
 const sentAgain = async (key: string, turn: Buffer, from = backend) =>
   from.exchanges.open({
     operation: mintId(),
-    owner: await callerOf(backend, key),
+    owner: await resolveCaller(backend, key),
     session: null,
     embeddings: 'local',
     model: 'openai/gpt-5',
@@ -210,7 +210,7 @@ t.test('a turn that is not answered is written once, and again when it is over',
 })
 
 t.test('turns sent again by many at once, in two processes, fail nobody', async t => {
-  const other = await testBackend(t, { config: backend.config })
+  const other = await createTestBackend(t, { config: backend.config })
   const key = await buildKey(backend)
   for (let round = 0; round < 4; round++) {
     const order = round % 2 === 0 ? turns : turns.toReversed()
@@ -228,7 +228,7 @@ t.test('turns sent again by many at once, in two processes, fail nobody', async 
     )
   }
   const stored = async () =>
-    new Set((await documentsOf(backend, key)).map(({ text }) => text)).size === turns.length
-  await until('all are stored', stored)
+    new Set((await readDocuments(backend, key)).map(({ text }) => text)).size === turns.length
+  await waitUntil('all are stored', stored)
   t.match((await sentAgain(key, turns[4]!)).said, [])
 })

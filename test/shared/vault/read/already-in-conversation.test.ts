@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { piecesOf } from '#shared/vault/base/chunks.ts'
-import { repeatedOf } from '#shared/vault/read/already-in-conversation.ts'
-import { textHashOf } from '#shared/search/columns/hash.ts'
+import { splitIntoChunks } from '#shared/vault/base/text-chunks.ts'
+import { excludeTexts } from '#shared/vault/read/already-in-conversation.ts'
+import { hashText } from '#shared/search/columns/text-hash.ts'
 
 const told = (texts: readonly string[]) => {
-  const repeated = repeatedOf(texts)
-  return (text: string): boolean => repeated.has(textHashOf(text), () => text)
+  const repeated = excludeTexts(texts)
+  return (text: string): boolean => repeated.has(hashText(text), () => text)
 }
 
 const sentence = (index: number): string =>
@@ -24,7 +24,7 @@ t.test('a text is known whatever white space and form it comes in', async t => {
 
 t.test('of a long text every piece is known, and what only resembles one is not', async t => {
   const isTold = told(['short', essay, 'another'])
-  const pieces = await piecesOf(essay)
+  const pieces = await splitIntoChunks(essay)
   t.ok(pieces.length > 3)
   for (const { text } of pieces) t.ok(isTold(text))
   t.ok(isTold(essay))
@@ -57,7 +57,7 @@ t.test('pieces of any text are known', async t => {
       const isTold = told(written)
       for (const text of written) {
         t.equal(isTold(text), true)
-        for (const piece of await piecesOf(text)) {
+        for (const piece of await splitIntoChunks(text)) {
           // Text that repeats itself is looked at in a few places only.
           if (piece.text.trim().length < 256 || new Set(piece.text.match(/.{32}/gs)).size < 20)
             continue
@@ -88,7 +88,7 @@ t.test('two hundred turns cost next to nothing', async t => {
     return times.toSorted((a, b) => a - b)[10]!
   }
   const read = (texts: readonly string[]) => () => {
-    const repeated = repeatedOf(texts)
+    const repeated = excludeTexts(texts)
     for (const [index, row] of rows.entries()) repeated.has(index, () => row)
   }
   const short = cpuMs(read(turns))

@@ -1,19 +1,27 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { searchDates, type DateQuestion } from '#shared/vault/read/date-search.ts'
+import { searchDates, type DateSearchQuestion } from '#shared/vault/read/date-search.ts'
 import { tiers } from '#shared/domain/memory.ts'
-import { askedWindow } from '#shared/vault/read/time-window.ts'
+import { parseTimeWindow } from '#shared/vault/read/time-window.ts'
 import { buildKey } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { plant, scopeOf, type Planted } from '#test/support/stored.ts'
-import type { DatedRow } from '#shared/vault/read/dated-row.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import {
+  insertStoredMemories,
+  readVaultScope,
+  type StoredMemoryFixture,
+} from '#test/support/stored-memories.ts'
+import type { DateSearchRow } from '#shared/vault/read/dated-row.ts'
 
-const backend = await testBackend(t)
+const backend = await createTestBackend(t)
 const begin = Date.parse('2025-03-01T12:00:00.000Z')
 const iso = (at: number): string => new Date(at).toISOString()
 
-const question = (from: string, to: string, rest: Partial<DateQuestion> = {}): DateQuestion => ({
-  window: askedWindow(from, to, Date.now()),
+const question = (
+  from: string,
+  to: string,
+  rest: Partial<DateSearchQuestion> = {},
+): DateSearchQuestion => ({
+  window: parseTimeWindow(from, to, Date.now()),
   session: null,
   query: undefined,
   embeddings: undefined,
@@ -26,14 +34,18 @@ const question = (from: string, to: string, rest: Partial<DateQuestion> = {}): D
 
 /** Follows `returned` until nothing is left out, as a client does. */
 async function pages(
-  scope: Awaited<ReturnType<typeof scopeOf>>,
+  scope: Awaited<ReturnType<typeof readVaultScope>>,
   span: { from: string; to: string },
-  rest: Partial<DateQuestion>,
-): Promise<DatedRow[][]> {
-  const all: DatedRow[][] = []
+  rest: Partial<DateSearchQuestion>,
+): Promise<DateSearchRow[][]> {
+  const all: DateSearchRow[][] = []
   let { from, to } = span
   for (;;) {
-    const answer = await searchDates(backend, { scope, member: null }, question(from, to, rest))
+    const answer = await searchDates(
+      backend,
+      { scope, memberScope: null },
+      question(from, to, rest),
+    )
     if (answer.rows.length > 0) all.push(answer.rows)
     if (!answer.truncated) return all
     if (all.length > 200) throw new Error('no end')
@@ -58,18 +70,18 @@ t.test(
     let pagesSeen = 0
     await fc.assert(
       fc.asyncProperty(vaults, span, fc.boolean(), async (rows, ends, oldestFirst) => {
-        const scope = await scopeOf(backend, await buildKey(backend))
+        const scope = await readVaultScope(backend, await buildKey(backend))
         const [low, high] = ends.toSorted((a, b) => a - b) as [number, number]
-        const planted = rows.map(({ at, length, tier, tokens }, index): Planted => ({
+        const planted = rows.map(({ at, length, tier, tokens }, index): StoredMemoryFixture => ({
           text: `row ${index}`,
           at: begin + at,
           tokens,
-          ...(tier > 1 && { tier, importance: 5, since: begin + at - length }),
+          ...(tier > 1 && { tier, importance: 5, coversFrom: begin + at - length }),
         }))
-        const ids = await plant(backend, scope, planted, { vectors: false })
+        const ids = await insertStoredMemories(backend, scope, planted, { vectors: false })
         const expected = ids.filter((_, index) => {
-          const { at, since = at } = planted[index]!
-          return since <= begin + high && at >= begin + low
+          const { at, coversFrom = at } = planted[index]!
+          return coversFrom <= begin + high && at >= begin + low
         })
         const order = oldestFirst ? 'oldest_first' : 'newest_first'
         const found = await pages(
@@ -109,26 +121,26 @@ t.test(
 
 t.test('rows that come meanwhile neither repeat others nor hide them', async t => {
   for (const order of ['newest_first', 'oldest_first'] as const) {
-    const scope = await scopeOf(backend, await buildKey(backend))
+    const scope = await readVaultScope(backend, await buildKey(backend))
     const many = Array.from({ length: 40 }, (_, index) => ({
       text: `row ${index}`,
       at: begin + Math.floor(index / 15),
       tokens: 240,
     }))
-    const ids = await plant(backend, scope, many, { vectors: false })
+    const ids = await insertStoredMemories(backend, scope, many, { vectors: false })
     const found: string[] = []
     let [from, to] = ['2025-03-01', '2025-03-02']
     for (;;) {
       const answer = await searchDates(
         backend,
-        { scope, member: null },
+        { scope, memberScope: null },
         question(from, to, { order }),
       )
       found.push(...answer.rows.map(({ id }) => id))
       if (!answer.truncated) break
       if (order === 'oldest_first') from = answer.returned!.to
       else to = answer.returned!.from
-      await plant(backend, scope, many.slice(7, 9), { vectors: false })
+      await insertStoredMemories(backend, scope, many.slice(7, 9), { vectors: false })
     }
     t.equal(new Set(found).size, found.length)
     t.same(
@@ -139,13 +151,13 @@ t.test('rows that come meanwhile neither repeat others nor hide them', async t =
 })
 
 t.test('a window of any budget has no more than 5,000 rows in one answer', async t => {
-  const scope = await scopeOf(backend, await buildKey(backend))
+  const scope = await readVaultScope(backend, await buildKey(backend))
   const many = Array.from({ length: 5_200 }, (_, index) => ({
     text: `row ${index}`,
     at: begin,
     tokens: 1,
   }))
-  await plant(backend, scope, many, { vectors: false })
+  await insertStoredMemories(backend, scope, many, { vectors: false })
   const found = await pages(scope, { from: '2025-03-01', to: '2025-03-01' }, { maxTokens: 999_999 })
   t.same(
     found.map(({ length }) => length),

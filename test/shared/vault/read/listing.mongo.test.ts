@@ -3,16 +3,16 @@ import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
 import type { VaultScope } from '#shared/domain/memory.ts'
 import { commandListeners } from '#shared/storage/mongo/connect.ts'
-import { listedRows, type ListRead } from '#shared/vault/read/listing.mongo.ts'
-import { tierCountsOf } from '#shared/vault/read/tier-counts.mongo.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { plant } from '#test/support/stored.ts'
+import { listedRows, type ListPageQuery } from '#shared/vault/read/listing.mongo.ts'
+import { countTiers } from '#shared/vault/read/tier-counts.mongo.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { insertStoredMemories } from '#test/support/stored-memories.ts'
 
 const asked: Document[] = []
 commandListeners.push(({ commandName, command }: CommandStartedEvent) => {
   if (commandName === 'find') asked.push(command)
 })
-const backend = await testBackend(t)
+const backend = await createTestBackend(t)
 const { mongo } = backend
 // Explaining is a command of its own, through a client that nobody watches.
 const client = new MongoClient(backend.config.mongodbUri)
@@ -37,7 +37,7 @@ await backend.postgres.query(`insert into accounts (id, email) values ($1, $2)`,
 ])
 await backend.postgres.query('insert into vaults (id, account) values ($1, $1)', [scope.vault])
 for (let start = 0; start < total; start += 10_000) {
-  await plant(
+  await insertStoredMemories(
     backend,
     scope,
     Array.from({ length: 10_000 }, (_, index) => ({
@@ -62,7 +62,7 @@ const everything = {
 } as const
 
 /** What the ranges of a page cost, all together. */
-async function costOf(read: Partial<ListRead>) {
+async function costOf(read: Partial<ListPageQuery>) {
   asked.length = 0
   const rows = await listedRows(mongo, scope, {
     ...everything,
@@ -86,10 +86,10 @@ async function costOf(read: Partial<ListRead>) {
   return { cost, rows }
 }
 
-const middle = async (read: Partial<ListRead>) => {
+const middle = async (read: Partial<ListPageQuery>) => {
   const { rows } = await costOf({ ...read, count: 2_000 })
   const { importance, at, id } = rows.at(-1)!
-  return [importance ?? null, at, id] as ListRead['after']
+  return [importance ?? null, at, id] as ListPageQuery['after']
 }
 
 t.test('a page of 50 out of 100,000 reads 51 rows, wherever it is and in any order', async t => {
@@ -104,7 +104,7 @@ t.test('a page of 50 out of 100,000 reads 51 rows, wherever it is and in any ord
     { sort: 'importance', order: 'oldest_first' },
     { sort: 'importance', importance: 5 },
     { sort: 'importance', tier: 1 },
-  ] as Partial<ListRead>[]) {
+  ] as Partial<ListPageQuery>[]) {
     for (const after of [undefined, ...(read.tier === 3 ? [] : [await middle(read)])]) {
       const { cost } = await costOf({ ...read, after })
       const name = JSON.stringify({ ...read, deep: after !== undefined })
@@ -127,9 +127,9 @@ t.test('neither does a page that begins and ends within one millisecond cost mor
 })
 
 t.test('counting tiers reads no document, and nothing at all for the same revision', async t => {
-  const counts = await tierCountsOf(mongo, { ...scope, revision: 1 })
+  const counts = await countTiers(mongo, { ...scope, revision: 1 })
   t.same(counts, { 1: 95_000, 2: 4_500, 3: 500 })
   await mongo.memories.deleteMany({ vault: scope.vault, tier: 3 })
-  t.same(await tierCountsOf(mongo, { ...scope, revision: 1 }), counts)
-  t.same(await tierCountsOf(mongo, { ...scope, revision: 2 }), { ...counts, 3: 0 })
+  t.same(await countTiers(mongo, { ...scope, revision: 1 }), counts)
+  t.same(await countTiers(mongo, { ...scope, revision: 2 }), { ...counts, 3: 0 })
 })

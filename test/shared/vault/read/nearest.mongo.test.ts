@@ -7,12 +7,12 @@ import t from 'tap'
 import { tiers, type EmbeddedMemory, type VaultScope } from '#shared/domain/memory.ts'
 import { openMongo } from '#shared/storage/mongo/connect.ts'
 import { createIndexes } from '#shared/storage/mongo/indexes.ts'
-import { memoriesOf, type NewMemory } from '#shared/vault/base/memories.mongo.ts'
+import { createMemoryStore, type NewMemory } from '#shared/vault/base/memories.mongo.ts'
 import { createNearestScan } from '#shared/vault/read/nearest-scan.mongo.ts'
-import { chooseNearest } from '#shared/vault/read/nearest.mongo.ts'
+import { chooseNearestSearch } from '#shared/vault/read/nearest.mongo.ts'
 import { createSearchIndexes } from '#shared/storage/mongo/search-indexes.ts'
 import { createAtlasDouble } from '#test/support/atlas-double.ts'
-import type { Nearest, NearestQuestion } from '#shared/vault/read/nearest.ts'
+import type { NearestSearch, NearestQuestion } from '#shared/vault/read/nearest.ts'
 
 const dimension = 8
 const space = 'test-space_1'
@@ -25,7 +25,7 @@ const start = Date.UTC(2024, 0, 1)
 const tagSets = ['[]', '["a"]', '["a","b"]', '["\\"$ne"]', undefined]
 
 /** Every place there is: the core vault, what some see of it, and sessions of which one was deleted once. */
-const places: NearestQuestion['place'][] = [
+const places: NearestQuestion['partition'][] = [
   { session: null, sessionEpoch: 0 },
   { session: null, sessionEpoch: 0, tagSets: [] },
   { session: null, sessionEpoch: 0, tagSets: ['[]', '["a"]'] },
@@ -77,7 +77,7 @@ const memories: fc.Arbitrary<NewMemory> = fc
 const questions: fc.Arbitrary<NearestQuestion> = fc
   .record(
     {
-      place: fc.constantFrom(...places),
+      partition: fc.constantFrom(...places),
       vector: vectors,
       count: fc.integer({ min: 1, max: 30 }),
       tiers: fc.subarray([...tiers], { minLength: 1 }),
@@ -85,7 +85,7 @@ const questions: fc.Arbitrary<NearestQuestion> = fc
       from: days,
       to: days,
     },
-    { requiredKeys: ['place', 'vector', 'count'] },
+    { requiredKeys: ['partition', 'vector', 'count'] },
   )
   .map(question => ({ ...question, space }))
 
@@ -103,13 +103,13 @@ t.teardown(async () => {
 
 const stored = fc.sample(memories, { numRuns: 1_200, seed: 11 })
 await createIndexes(mongo)
-await memoriesOf(mongo).add(stored, space)
+await createMemoryStore(mongo).add(stored, space)
 const tagSetOf = new Map(stored.map(({ id }, n) => [id, tagSets[n % tagSets.length]]))
 for (const tagSet of tagSets.filter(one => one !== undefined)) {
   const bearing = stored.map(({ id }) => id).filter(id => tagSetOf.get(id) === tagSet)
   await documents.updateMany({ _id: { $in: bearing } }, { $set: { tag_set: tagSet } })
 }
-await memoriesOf(mongo).add(
+await createMemoryStore(mongo).add(
   stored.slice(0, 50).map(memory => ({ ...memory, id: randomUUID() })),
   otherSpace,
 )
@@ -117,12 +117,12 @@ await memoriesOf(mongo).add(
 const scan = createNearestScan(mongo)
 const double = createAtlasDouble(mongo, database)
 const told: { space: string; reason: string }[] = []
-const search = await chooseNearest(double.mongo, { onScan: event => told.push(event) })
+const search = await chooseNearestSearch(double.mongo, { onScan: event => told.push(event) })
 
 /** What must be found, out of all that was ever stored, by nothing but arithmetic. */
 function expected(
   { vault, epoch }: VaultScope,
-  { place, vector, count, tiers, importance, from, to }: NearestQuestion,
+  { partition, vector, count, tiers, importance, from, to }: NearestQuestion,
   rows: readonly NewMemory[] = stored,
 ): string[] {
   const dot = (a: Float32Array, b: Float32Array) =>
@@ -131,8 +131,10 @@ function expected(
   const cosine = (a: Float32Array, b: Float32Array) => dot(a, b) / (length(b) * length(a))
   return rows
     .filter(row => row.vault === vault && row.epoch === epoch)
-    .filter(row => row.session === place.session && row.sessionEpoch === place.sessionEpoch)
-    .filter(({ id }) => !place.tagSets || place.tagSets.includes(tagSetOf.get(id) ?? 'none'))
+    .filter(row => row.session === partition.session && row.sessionEpoch === partition.sessionEpoch)
+    .filter(
+      ({ id }) => !partition.tagSets || partition.tagSets.includes(tagSetOf.get(id) ?? 'none'),
+    )
     .filter(row => !tiers || tiers.includes(row.tier))
     .filter(row => importance === undefined || (row.importance ?? 0) >= importance)
     .filter(row => (from === undefined || row.at >= from) && (to === undefined || row.at < to))
@@ -144,15 +146,15 @@ function expected(
 
 const idsOf = (rows: EmbeddedMemory[]): string[] => rows.map(({ id }) => id)
 
-const ask = (nearest: Nearest, question: NearestQuestion, scope = scopes[0]!) =>
+const ask = (nearest: NearestSearch, question: NearestQuestion, scope = scopes[0]!) =>
   nearest.candidates(scope, question).then(idsOf)
 
-const plain: NearestQuestion = { place: places[0]!, space, vector: pool[0]!, count: 20 }
+const plain: NearestQuestion = { partition: places[0]!, space, vector: pool[0]!, count: 20 }
 
 t.test('both ways find exactly the nearest of one place, in the same order', async t => {
   t.match(await createSearchIndexes(double.mongo, spaces), [{ outcome: 'created' }])
   double.finishBuilds()
-  await double.catchUp()
+  await double.syncIndexes()
 
   let found = 0
   await fc.assert(
@@ -169,7 +171,7 @@ t.test('both ways find exactly the nearest of one place, in the same order', asy
   )
   t.ok(found > 500, `the questions had ${found} answers`)
   t.same(told, [], 'no search had to be answered by the scan')
-  t.ok(double.answered.length >= 200)
+  t.ok(double.searchStages.length >= 200)
 })
 
 t.test('rows are whole', async t => {
@@ -208,7 +210,7 @@ t.test('what was deleted since the index saw it is never found', async t => {
 t.test('the stage stays within the rules for any count', async t => {
   for (const count of [1, 10, 500, 2_000]) {
     await ask(search, { ...plain, count })
-    const { limit, numCandidates, queryVector } = double.answered.at(-1)!
+    const { limit, numCandidates, queryVector } = double.searchStages.at(-1)!
     t.ok(limit >= count && limit <= numCandidates && numCandidates <= 10_000, `${count} rows`)
     t.ok(numCandidates >= Math.min(10_000, 20 * count))
     t.equal(queryVector.buffer[0], Binary.VECTOR_TYPE.Float32)
@@ -243,9 +245,9 @@ t.test('the scan answers wherever the index cannot', async t => {
   await answersByScan('another build failed', /FAILED/)
 
   double.finishBuilds()
-  const answered = double.answered.length
+  const answered = double.searchStages.length
   t.same(await ask(search, plain), wanted)
-  t.equal(double.answered.length, answered + 1, 'the index answers as soon as it can')
+  t.equal(double.searchStages.length, answered + 1, 'the index answers as soon as it can')
   double.failBuilds()
   await answersByScan('and that ends again', /FAILED/)
   double.finishBuilds()
@@ -259,10 +261,12 @@ t.test('an empty answer of a working index is an answer', async t => {
 
 t.test('a server without vector search is scanned', async t => {
   t.equal(await mongo.hasVectorSearch(), false)
-  const nearest = await chooseNearest(mongo, { onScan: () => t.fail('there is no index to miss') })
+  const nearest = await chooseNearestSearch(mongo, {
+    onScan: () => t.fail('there is no index to miss'),
+  })
   t.same(await ask(nearest, plain), expected(scopes[0]!, plain))
 
-  const doubtful = await chooseNearest({ ...mongo, hasVectorSearch: async () => true })
+  const doubtful = await chooseNearestSearch({ ...mongo, hasVectorSearch: async () => true })
   t.same(await ask(doubtful, plain), expected(scopes[0]!, plain), 'also one that hides it')
 })
 
@@ -271,7 +275,7 @@ t.test('the scan reads any number of batches and finds the best among all', asyn
   const large = fc
     .sample(fc.tuple(memories, vectors), { numRuns: 4_500, seed: 13 })
     .map(([memory, vector]) => ({ ...memory, vault: 'large', epoch: 0, ...places[0]!, vector }))
-  await memoriesOf(mongo).add(large, space)
+  await createMemoryStore(mongo).add(large, space)
 
   for (const count of [1, 7, 2_000]) {
     const question = { ...plain, vector: pool[2]!, count }
@@ -300,7 +304,7 @@ t.test('a scan ends in time', async t => {
 
 t.test('a store out of reach is said to be so', async t => {
   const gone = await openMongo(uri.href)
-  const nearest = [createNearestScan(gone), await chooseNearest(gone)]
+  const nearest = [createNearestScan(gone), await chooseNearestSearch(gone)]
   await gone.close()
   for (const way of nearest) {
     await t.rejects(way.candidates(scopes[0]!, plain), { name: 'Refusal', reason: 'unavailable' })
@@ -317,10 +321,10 @@ t.test('vectors as models make them', async t => {
       const unit = Float32Array.from(vector, value => value / (Math.hypot(...vector) || 1))
       return { ...memory, vault: 'model', epoch: 0, ...places[0]!, vector: unit }
     })
-  await memoriesOf(mongo).add(rows, 'model')
+  await createMemoryStore(mongo).add(rows, 'model')
   await createSearchIndexes(double.mongo, [{ space: 'model', dimension: 384 }])
   double.finishBuilds()
-  await double.catchUp()
+  await double.syncIndexes()
   told.length = 0
 
   for (const { vector } of rows.slice(0, 5)) {

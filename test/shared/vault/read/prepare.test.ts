@@ -1,19 +1,19 @@
 import t from 'tap'
-import { buildKey, testApi, workOn } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { completion } from '#test/support/chat-stream.ts'
-import { answersJson } from '#test/support/model-provider/answers.ts'
-import { modelProvider, providerKey } from '#test/support/model-provider.ts'
-import { buildTeam, share } from '#test/support/team.ts'
-import { until } from '#test/support/until.ts'
-import { documentsOf, remember } from '#test/support/vault.ts'
+import { buildKey, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { chatCompletion } from '#test/support/chat-stream.ts'
+import { respondJson } from '#test/support/model-provider/answers.ts'
+import { startModelProvider, providerKey } from '#test/support/model-provider.ts'
+import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
+import { readDocuments, insertMemories } from '#test/support/insert-memories.ts'
 
 /** What the request says itself, the block does not say again. */
 
-const provider = await modelProvider(t)
-const backend = await testBackend(t, { env: provider.env })
-await workOn(backend)
-const { base, post } = await testApi(t, backend)
+const provider = await startModelProvider(t)
+const backend = await createTestBackend(t, { env: provider.env })
+await startJobWorkers(backend)
+const { base, post } = await startTestApi(t, backend)
 
 type Said = { role: string; content: unknown; memory?: boolean }
 
@@ -40,7 +40,7 @@ const user = (content: unknown): Said => ({ role: 'user', content })
 t.test('200: turns of the request are left out, and others take their places', async t => {
   const key = await buildKey(backend)
   const texts = Array.from({ length: 40 }, (_, index) => bicycle(index))
-  await remember(
+  await insertMemories(
     backend,
     key,
     texts.map(text => ({ text })),
@@ -65,7 +65,7 @@ t.test('200: turns of the request are left out, and others take their places', a
 
 t.test('200: of any place, in any form', async t => {
   const key = await buildKey(backend)
-  await remember(backend, key, [
+  await insertMemories(backend, key, [
     { text: ' My caf\u00e9 has a bicycle that is orange.\n' },
     { text: 'My bicycle is orange, and it has two parts.\nThis is the second.' },
     { text: 'Who rides a bicycle likes orange.', tier: 2, importance: 5 },
@@ -86,9 +86,9 @@ t.test('200: of any place, in any form', async t => {
 
 t.test('200: what a team shares is left out, too', async t => {
   const team = await buildTeam(backend)
-  await team.role('all', ['*'])
-  const key = await team.member('ann', ['all'])
-  await share(backend, team, [
+  await team.defineRole('all', ['*'])
+  const key = await team.addMember('ann', ['all'])
+  await seedTeamMemories(backend, team, [
     { text: 'The bicycle of the team is orange.' },
     { text: 'The bicycle of the boss is orange.' },
   ])
@@ -101,7 +101,7 @@ t.test('200: what a team shares is left out, too', async t => {
 
 t.test('a chat with a model is never told what it has said so far', async t => {
   const key = await buildKey(backend)
-  await remember(backend, key, [{ text: 'The bicycle of my sister is orange.' }])
+  await insertMemories(backend, key, [{ text: 'The bicycle of my sister is orange.' }])
   const essay = Array.from(
     { length: 80 },
     (_, index) => `Bicycle number ${index} of ${1900 + index} was painted ${index * 7919} times.`,
@@ -110,7 +110,7 @@ t.test('a chat with a model is never told what it has said so far', async t => {
   const messages: Said[] = []
   for (const [round, answer] of answers.entries()) {
     messages.push(user(`What do you know of the bicycle of my sister, for the ${round}th time?`))
-    provider.next(answersJson(completion(answer)))
+    provider.respondNext(respondJson(chatCompletion(answer)))
     const response = await fetch(`${base}/v1/chat/completions`, {
       method: 'POST',
       headers: {
@@ -122,7 +122,7 @@ t.test('a chat with a model is never told what it has said so far', async t => {
     })
     t.equal(response.headers.get('x-memory-status'), 'ok')
     await response.text()
-    const { messages: sent } = JSON.parse(provider.seen.at(-1)!.body.toString()) as {
+    const { messages: sent } = JSON.parse(provider.requests.at(-1)!.body.toString()) as {
       messages: Said[]
     }
     const block = String(sent.at(-2)!.content)
@@ -130,7 +130,10 @@ t.test('a chat with a model is never told what it has said so far', async t => {
     t.equal(block.split('\n').length, 4, 'one line')
     messages.push({ role: 'assistant', content: answer })
     const held = 2 * round + 2
-    await until('stored', async () => (await documentsOf(backend, key)).length > held)
+    await waitUntil('stored', async () => (await readDocuments(backend, key)).length > held)
   }
-  t.ok((await documentsOf(backend, key)).length > 2 * answers.length + 1, 'one was cut into pieces')
+  t.ok(
+    (await readDocuments(backend, key)).length > 2 * answers.length + 1,
+    'one was cut into pieces',
+  )
 })

@@ -1,16 +1,28 @@
 import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
-import { buildKey, clientOf, testApi, workOn, type Client } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { billsOf, checkOut, commit, remember, runOut } from '#test/support/consolidation.ts'
-import { embeddingProvider } from '#test/support/provider.ts'
+import {
+  buildKey,
+  createTestClient,
+  startTestApi,
+  startJobWorkers,
+  type TestClient,
+} from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import {
+  readUsageEvents,
+  checkOut,
+  commit,
+  ingestTexts,
+  expireLease,
+} from '#test/support/consolidation.ts'
+import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
 
-const provider = await embeddingProvider(t)
-const backend = await testBackend(t, { env: { OLLAMA_BASE_URL: provider.baseUrl } })
-await workOn(backend)
-const api = await testApi(t, backend, await buildKey(backend))
+const provider = await startEmbeddingProvider(t)
+const backend = await createTestBackend(t, { env: { OLLAMA_BASE_URL: provider.baseUrl } })
+await startJobWorkers(backend)
+const api = await startTestApi(t, backend, await buildKey(backend))
 
-type Vault = Client & { vault: string; key: string }
+type Vault = TestClient & { vault: string; key: string }
 
 /** A client with an empty vault of its own. */
 async function newVault(): Promise<Vault> {
@@ -18,7 +30,7 @@ async function newVault(): Promise<Vault> {
   const { rows } = await backend.postgres.query<{ id: string }>(
     'select id from vaults order by created_at desc, id desc limit 1',
   )
-  return { ...clientOf(api.base, key), vault: rows[0]!.id, key }
+  return { ...createTestClient(api.base, key), vault: rows[0]!.id, key }
 }
 
 const textsOf = ({ body }: { body: { memories: { text: string }[] } }): string[] =>
@@ -30,7 +42,7 @@ const longText = (n: number): string =>
 
 /** As many reflections as ratings, made of one raw memory each time. */
 async function reflect(vault: Vault, importance: readonly number[], words = 1): Promise<string[]> {
-  await remember(vault, ['a day like any other'])
+  await ingestTexts(vault, ['a day like any other'])
   const { body } = await checkOut(vault)
   const entries = importance.map((rating, n) => ({
     text: `Reflection ${n} ${'about the sea '.repeat(words)}`,
@@ -43,8 +55,8 @@ async function reflect(vault: Vault, importance: readonly number[], words = 1): 
 
 t.test('200: every documented field, oldest first', async t => {
   const vault = await newVault()
-  await remember(vault, ['second thing', 'third thing'], { from: '2024-05-02T08:00:00Z' })
-  await remember(vault, ['first thing'], { from: '2023-01-01T08:00:00Z' })
+  await ingestTexts(vault, ['second thing', 'third thing'], { from: '2024-05-02T08:00:00Z' })
+  await ingestTexts(vault, ['first thing'], { from: '2023-01-01T08:00:00Z' })
 
   const before = Date.now()
   const { status, body } = await checkOut(vault)
@@ -86,14 +98,14 @@ t.test('200: nothing to consolidate ends the loop and is free', async t => {
     t.equal(status, 200)
     t.match(body, { batch_id: null, tier, count: 0, message: /Nothing to consolidate/ })
   }
-  t.same(await billsOf(backend, vault.vault, 'checkout'), [])
+  t.same(await readUsageEvents(backend, vault.vault, 'checkout'), [])
 })
 
 t.test(
   '200: with nothing waiting and nothing lent the debt is nought, whatever it said',
   async t => {
     const vault = await newVault()
-    await remember(vault, ['the only memory'])
+    await ingestTexts(vault, ['the only memory'])
     const wrong = () =>
       backend.postgres.query(
         `update vaults set raw_units = 7, raw_tokens = 70, tier2_count = 3, tier2_importance = 9
@@ -110,7 +122,7 @@ t.test(
     await commit(vault, lent.batch_id, [{ text: 'There was one memory.', importance: 5 }])
     await checkOut(vault)
     t.match(await debt(), { raw: { units: 0, est_tokens: 0 }, tier2: { count: 4 } })
-    await runOut(backend, (await checkOut(vault, { tier: 2 })).body.batch_id)
+    await expireLease(backend, (await checkOut(vault, { tier: 2 })).body.batch_id)
     await commit(vault, (await checkOut(vault, { tier: 2 })).body.batch_id, [
       { text: 'Memories are few.', importance: 5 },
     ])
@@ -121,17 +133,17 @@ t.test(
 
 t.test('200: billed once for the tokens of the batch, with the session', async t => {
   const vault = await newVault()
-  await remember(vault, ['one two three', 'four five six'])
+  await ingestTexts(vault, ['one two three', 'four five six'])
   const { body } = await checkOut(vault, { tier: 1, session_id: 'evening' })
   await checkOut(vault, { tier: 1 })
-  t.same(await billsOf(backend, vault.vault, 'checkout'), [
+  t.same(await readUsageEvents(backend, vault.vault, 'checkout'), [
     { tokens: body.est_tokens, session: 'evening' },
   ])
 })
 
 t.test('200: a batch keeps its budget; what is too much comes with the next', async t => {
   const vault = await newVault()
-  await remember(
+  await ingestTexts(
     vault,
     Array.from({ length: 12 }, (_, n) => longText(n)),
   )
@@ -148,7 +160,7 @@ t.test('200: a batch keeps its budget; what is too much comes with the next', as
 
 t.test('200: max_tokens is brought between 1,000 and 200,000, never refused', async t => {
   const vault = await newVault()
-  await remember(
+  await ingestTexts(
     vault,
     Array.from({ length: 140 }, (_, n) => longText(n)),
   )
@@ -156,11 +168,11 @@ t.test('200: max_tokens is brought between 1,000 and 200,000, never refused', as
     const { status, body } = await checkOut(vault, { tier: 1, max_tokens })
     t.equal(status, 200)
     t.ok(body.est_tokens > 500 && body.est_tokens <= 1_000, `${max_tokens}: ${body.est_tokens}`)
-    await runOut(backend, body.batch_id)
+    await expireLease(backend, body.batch_id)
   }
   const usual = await checkOut(vault)
   t.ok(usual.body.est_tokens > 49_000 && usual.body.est_tokens <= 50_000, 'tier 1 without it')
-  await runOut(backend, usual.body.batch_id)
+  await expireLease(backend, usual.body.batch_id)
   const all = await checkOut(vault, { tier: 1, max_tokens: 1e12 })
   t.equal(all.body.count, 140)
 })
@@ -211,17 +223,17 @@ t.test('200: tier 2 with max_tokens keeps the budget and forgets about importanc
 
 t.test('200: sessions are not consolidated', async t => {
   const vault = await newVault()
-  await remember(vault, ['said in a session'], { session: 'trip' })
+  await ingestTexts(vault, ['said in a session'], { session: 'trip' })
   t.equal((await checkOut(vault, { tier: 1 })).body.batch_id, null)
   t.equal((await checkOut(vault, { tier: 1 }, { 'x-session-id': 'trip' })).body.batch_id, null)
 })
 
 t.test('200: what was lent is lent again when its 15 minutes are over', async t => {
   const vault = await newVault()
-  await remember(vault, ['lent and lost'])
+  await ingestTexts(vault, ['lent and lost'])
   const first = await checkOut(vault)
   t.equal((await checkOut(vault)).body.batch_id, null)
-  await runOut(backend, first.body.batch_id)
+  await expireLease(backend, first.body.batch_id)
   const again = await checkOut(vault)
   t.not(again.body.batch_id, first.body.batch_id)
   t.same(again.body.source_ids, first.body.source_ids)
@@ -230,7 +242,7 @@ t.test('200: what was lent is lent again when its 15 minutes are over', async t 
 t.test('200: twenty at once never share a memory', async t => {
   const vault = await newVault()
   const count = 60
-  await remember(
+  await ingestTexts(
     vault,
     Array.from({ length: count }, (_, n) => longText(n)),
   )
@@ -241,13 +253,13 @@ t.test('200: twenty at once never share a memory', async t => {
   const lent = answers.flatMap(({ body }) => body.source_ids ?? [])
   t.equal(new Set(lent).size, lent.length)
   t.equal(lent.length, count, 'and together they have all')
-  const bills = await billsOf(backend, vault.vault, 'checkout')
+  const bills = await readUsageEvents(backend, vault.vault, 'checkout')
   t.equal(bills.length, answers.filter(({ body }) => body.batch_id).length)
 })
 
 t.test('200: the same request again gets the same batch and one bill', async t => {
   const vault = await newVault()
-  await remember(vault, ['asked for twice', 'and once more'])
+  await ingestTexts(vault, ['asked for twice', 'and once more'])
   const headers = { 'idempotency-key': 'loop-1' }
   const first = await checkOut(vault, { tier: 1 }, headers)
   t.same((await checkOut(vault, { tier: 1 }, headers)).body, first.body)
@@ -256,7 +268,7 @@ t.test('200: the same request again gets the same batch and one bill', async t =
      where idempotency = 'loop-1'`,
   )
   t.same((await checkOut(vault, { tier: 1 }, headers)).body, first.body, 'after a crash as well')
-  t.equal((await billsOf(backend, vault.vault, 'checkout')).length, 1)
+  t.equal((await readUsageEvents(backend, vault.vault, 'checkout')).length, 1)
 })
 
 t.test('200: embeddings names the vault space that is consolidated', async t => {
@@ -281,12 +293,12 @@ t.test('200: embeddings names the vault space that is consolidated', async t => 
 
 t.test('200: a memory larger than the budget is a batch of its own', async t => {
   const vault = await newVault()
-  await remember(vault, ['short one'])
+  await ingestTexts(vault, ['short one'])
   await backend.mongo.memories.updateOne(
     { vault: vault.vault },
     { $set: { text: 'edited into a long text', tokens: 6_000 } },
   )
-  await remember(vault, ['and a later one'], { from: '2025-01-01T00:00:00Z' })
+  await ingestTexts(vault, ['and a later one'], { from: '2025-01-01T00:00:00Z' })
   const { body } = await checkOut(vault, { tier: 1, max_tokens: 1_000 })
   t.match(body, { count: 1, est_tokens: 6_000 })
 })
@@ -308,7 +320,7 @@ t.test('400: what is wrong is named', async t => {
 
 t.test('402: a balance that is used up borrows nothing', async t => {
   const vault = await newVault()
-  await remember(vault, ['not to be had'])
+  await ingestTexts(vault, ['not to be had'])
   await backend.postgres.query(
     'update accounts set balance = 0 where id = (select account from vaults where id = $1)',
     [vault.vault],
@@ -318,7 +330,7 @@ t.test('402: a balance that is used up borrows nothing', async t => {
 
 t.test('200: a checkout is paid out of the balance', async t => {
   const vault = await newVault()
-  await remember(vault, ['worth a few tokens'])
+  await ingestTexts(vault, ['worth a few tokens'])
   await backend.postgres.query(
     'update accounts set balance = 1000 where id = (select account from vaults where id = $1)',
     [vault.vault],
@@ -353,7 +365,7 @@ t.test('502: an embedding model that does not answer', async t => {
 
 t.test('200: another vault sees nothing of it', async t => {
   const vault = await newVault()
-  await remember(vault, ['mine alone'])
+  await ingestTexts(vault, ['mine alone'])
   const stranger = await newVault()
   t.equal((await checkOut(stranger)).body.batch_id, null)
   t.same(textsOf(await checkOut(vault)), ['mine alone'])

@@ -2,26 +2,38 @@ import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
 import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
 import { raiseEpoch } from '#shared/vault/base/vaults.postgres.ts'
-import { tokensOf } from '#shared/core/tokens.ts'
-import { buildKey, clientOf, testApi, workOn, type Client } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { billsOf, checkOut, commit, remember, runOut } from '#test/support/consolidation.ts'
-import { embeddingProvider } from '#test/support/provider.ts'
-import { until } from '#test/support/until.ts'
+import { countTokens } from '#shared/core/tokens.ts'
+import {
+  buildKey,
+  createTestClient,
+  startTestApi,
+  startJobWorkers,
+  type TestClient,
+} from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import {
+  readUsageEvents,
+  checkOut,
+  commit,
+  ingestTexts,
+  expireLease,
+} from '#test/support/consolidation.ts'
+import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
 
-const provider = await embeddingProvider(t)
-const backend = await testBackend(t, { env: { OLLAMA_BASE_URL: provider.baseUrl } })
-await workOn(backend)
-const api = await testApi(t, backend, await buildKey(backend))
+const provider = await startEmbeddingProvider(t)
+const backend = await createTestBackend(t, { env: { OLLAMA_BASE_URL: provider.baseUrl } })
+await startJobWorkers(backend)
+const api = await startTestApi(t, backend, await buildKey(backend))
 
-type Vault = Client & { vault: string; key: string }
+type Vault = TestClient & { vault: string; key: string }
 
 async function newVault(): Promise<Vault> {
   const key = await buildKey(backend)
   const { rows } = await backend.postgres.query<{ id: string }>(
     'select id from vaults order by created_at desc, id desc limit 1',
   )
-  return { ...clientOf(api.base, key), vault: rows[0]!.id, key }
+  return { ...createTestClient(api.base, key), vault: rows[0]!.id, key }
 }
 
 const entries = [
@@ -33,7 +45,7 @@ const said = ['We adopted a kitten', 'She is called Ada', 'I start in Lisbon on 
 /** A vault whose three memories are lent. */
 async function lentVault(): Promise<Vault & { batch: string; sources: string[] }> {
   const vault = await newVault()
-  await remember(vault, said)
+  await ingestTexts(vault, said)
   const { body } = await checkOut(vault)
   return { ...vault, batch: body.batch_id, sources: body.source_ids }
 }
@@ -44,13 +56,13 @@ const documentsOf = (vault: string, filter: object = {}): Promise<MemoryDocument
     .sort({ _id: 1 })
     .toArray()
 
-const debtOf = async (vault: Client) =>
+const debtOf = async (vault: TestClient) =>
   (await vault.post('/v1/memory/search', { query: 'anything', limit: 1 })).body.reflection
     .unconsolidated
 
 t.test('200: every documented field; the reflections can be searched at once', async t => {
   const vault = await lentVault()
-  const tokens = entries.reduce((sum, { text }) => sum + tokensOf(text), 0)
+  const tokens = entries.reduce((sum, { text }) => sum + countTokens(text), 0)
 
   const { status, body } = await commit(vault, vault.batch, entries)
   t.equal(status, 200)
@@ -82,7 +94,7 @@ t.test('200: every documented field; the reflections can be searched at once', a
     timestamp: '2024-01-03T09:00:00.000Z',
   })
   t.match(found.body.reflection, body.reflection, 'the debt is the same everywhere')
-  t.same(await billsOf(backend, vault.vault, 'commit'), [{ tokens, session: null }])
+  t.same(await readUsageEvents(backend, vault.vault, 'commit'), [{ tokens, session: null }])
 })
 
 t.test('200: lineage in both directions, over the whole batch', async t => {
@@ -136,10 +148,10 @@ t.test('200 again: a replay answers what was created, writes nothing and is free
   const again = await commit(vault, vault.batch, [{ text: 'something else', importance: 1 }])
   t.equal(again.status, 200)
   t.same(again.body, { ...first.body, already_committed: true })
-  await runOut(backend, vault.batch)
+  await expireLease(backend, vault.batch)
   t.same((await commit(vault, vault.batch, entries)).body, again.body, 'also long after')
   t.equal((await documentsOf(vault.vault, { tier: 2 })).length, 2)
-  t.equal((await billsOf(backend, vault.vault, 'commit')).length, 1)
+  t.equal((await readUsageEvents(backend, vault.vault, 'commit')).length, 1)
 })
 
 t.test('200: twenty at once commit the batch once', async t => {
@@ -153,13 +165,17 @@ t.test('200: twenty at once commit the batch once', async t => {
   t.equal(answers.filter(({ body }) => !body.already_committed).length, 1)
   t.equal(new Set(answers.map(({ body }) => body.created[0].id)).size, 1)
   t.equal((await documentsOf(vault.vault, { tier: 2 })).length, 1)
-  t.equal((await billsOf(backend, vault.vault, 'commit')).length, 1)
+  t.equal((await readUsageEvents(backend, vault.vault, 'commit')).length, 1)
   t.match(await debtOf(vault), { raw: { units: 0 }, tier2: { count: 1, importance: 3 } })
 })
 
 t.test('200: what another process has committed is found by the next search', async t => {
   const vault = await lentVault()
-  const second = await testApi(t, await testBackend(t, { config: backend.config }), vault.key)
+  const second = await startTestApi(
+    t,
+    await createTestBackend(t, { config: backend.config }),
+    vault.key,
+  )
   await second.post('/v1/memory/search', { query: 'warm', limit: 1 })
   await commit(vault, vault.batch, entries)
   const { body } = await second.post('/v1/memory/search', {
@@ -219,7 +235,7 @@ t.test('502: an embedding model that is down leaves the batch lent', async t => 
     status: 502,
     body: { error: /did not answer/ },
   })
-  t.same(await billsOf(backend, vault.vault, 'commit'), [])
+  t.same(await readUsageEvents(backend, vault.vault, 'commit'), [])
   t.match(await commit(vault, body.batch_id, entries), {
     status: 200,
     body: { already_committed: false },
@@ -228,13 +244,13 @@ t.test('502: an embedding model that is down leaves the batch lent', async t => 
 
 t.test('409: a lease that has run out; its memories are free again', async t => {
   const vault = await lentVault()
-  await runOut(backend, vault.batch)
+  await expireLease(backend, vault.batch)
   t.match(await commit(vault, vault.batch, entries), {
     status: 409,
     body: { error: /run out/, hint: /check out anew/ },
   })
   t.same(await documentsOf(vault.vault, { tier: 2 }), [])
-  t.same(await billsOf(backend, vault.vault, 'commit'), [])
+  t.same(await readUsageEvents(backend, vault.vault, 'commit'), [])
   const { body } = await checkOut(vault)
   t.same(body.source_ids, vault.sources)
   t.equal((await commit(vault, body.batch_id, entries)).status, 200)
@@ -334,7 +350,7 @@ t.test('200: the same Idempotency-Key answers the same, the first time included'
 t.test('200: nothing of a commit stays in the queue', async t => {
   const vault = await lentVault()
   await commit(vault, vault.batch, entries)
-  await until('the job is done', async () => {
+  await waitUntil('the job is done', async () => {
     const { rows } = await backend.postgres.query<{ state: string }>(
       `select state from pgboss.job where name = 'commit-apply' and data->>'batch' = $1`,
       [vault.batch],

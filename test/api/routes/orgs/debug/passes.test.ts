@@ -1,26 +1,26 @@
 import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
-import { hashOfKey } from '#shared/access/key.ts'
-import { writePasses } from '#shared/org/org-turns.postgres.ts'
+import { hashKey } from '#shared/access/key.ts'
+import { savePassResults } from '#shared/org/org-turns.postgres.ts'
 import { insertRetrievals } from '#shared/org/shared-retrievals.postgres.ts'
 import { sweepAll } from '#workers/sweep-all.ts'
-import { clientOf, testApi } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
+import { createTestClient, startTestApi } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
 import { buildTeam, type Team } from '#test/support/team.ts'
 import { insertTurns } from '#shared/vault/ingest/member-turns.postgres.ts'
 
-const backend = await testBackend(t)
+const backend = await createTestBackend(t)
 const { query } = backend.postgres
-const { base } = await testApi(t, backend)
+const { base } = await startTestApi(t, backend)
 const team = await buildTeam(backend)
-const admin = clientOf(base, team.adminKey)
+const admin = createTestClient(base, team.adminKey)
 const path = `/v1/orgs/${team.org}/debug/passes`
-const ann = await team.member('ann@example.com')
-const bob = await team.member('bob')
+const ann = await team.addMember('ann@example.com')
+const bob = await team.addMember('bob')
 
 async function turn(key: string): Promise<string> {
   const id = mintId()
-  const keyHash = hashOfKey(backend.config.keyPepper, key)
+  const keyHash = hashKey(backend.config.keyPepper, key)
   await backend.postgres.transaction(tx =>
     insertTurns(tx, [{ id, keyHash, saidAt: Date.now(), leftOut: 0 }]),
   )
@@ -49,7 +49,7 @@ t.test('200: both kinds, newest first, of everybody or of one member', async t =
   const last = await turn(bob)
   const tagIds = [mintId()]
   const fact = { text: 'The floor is 3', confidence: 0.9 }
-  await writePasses(backend.postgres, first, {
+  await savePassResults(backend.postgres, first, {
     pass1: [{ ...fact, note: false }],
     pass2: [{ ...fact, tags: ['launch'], tagIds }],
     pass3: [{ text: 'The floor is 4', action: 'UPDATE', mem_id: first, version: 3 }],
@@ -94,9 +94,9 @@ t.test('400, 401, 404', async t => {
     t.equal((await admin.get(`${path}?${search}`)).status, 400, search)
   }
   for (const key of [ann, `${ann}:read`, 'mk_admin_nonsense']) {
-    t.equal((await clientOf(base, key).get(path)).status, 401)
+    t.equal((await createTestClient(base, key).get(path)).status, 401)
   }
-  const other = clientOf(base, (await buildTeam(backend)).adminKey)
+  const other = createTestClient(base, (await buildTeam(backend)).adminKey)
   const [foreign, unknown, nonsense] = await Promise.all([
     other.get(path),
     other.get(`/v1/orgs/${mintId()}/debug/passes`),

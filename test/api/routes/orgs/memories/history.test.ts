@@ -1,15 +1,15 @@
 import t from 'tap'
 import { sweepAll } from '#workers/sweep-all.ts'
-import { clientOf, testApi } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { buildTeam, share } from '#test/support/team.ts'
+import { createTestClient, startTestApi } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
 
-const backend = await testBackend(t)
+const backend = await createTestBackend(t)
 const team = await buildTeam(backend)
-await team.role('hr', ['hr'])
-const { base } = await testApi(t, backend)
-const admin = clientOf(base, team.adminKey)
-const member = clientOf(base, await team.member('hr@example.com', ['hr']))
+await team.defineRole('hr', ['hr'])
+const { base } = await startTestApi(t, backend)
+const admin = createTestClient(base, team.adminKey)
+const member = createTestClient(base, await team.addMember('hr@example.com', ['hr']))
 const path = `/v1/orgs/${team.org}/memories`
 
 const found = async (query: string): Promise<string[]> =>
@@ -18,7 +18,9 @@ const found = async (query: string): Promise<string[]> =>
   )
 
 t.test('200: a removed memory comes back under its id, as it was', async t => {
-  const [id] = await share(backend, team, [{ text: 'Ada has the keys to the vault', tags: ['hr'] }])
+  const [id] = await seedTeamMemories(backend, team, [
+    { text: 'Ada has the keys to the vault', tags: ['hr'] },
+  ])
   t.same(await found('keys vault'), ['Ada has the keys to the vault'])
   await admin.send('DELETE', `${path}/${id}`)
   t.same(await found('keys vault'), [])
@@ -35,7 +37,7 @@ t.test('200: a removed memory comes back under its id, as it was', async t => {
 })
 
 t.test('200: any change of the last 30 days can be gone behind', async t => {
-  const [id] = await share(backend, team, [{ text: 'first words', tags: ['a'] }])
+  const [id] = await seedTeamMemories(backend, team, [{ text: 'first words', tags: ['a'] }])
   const patch = (body: unknown) => admin.send('PATCH', `${path}/${id}`, { body })
   await patch({ text: 'second words', tags: ['b'] })
   await patch({ text: 'third words' })
@@ -62,7 +64,7 @@ t.test('200: any change of the last 30 days can be gone behind', async t => {
 })
 
 t.test('404: after 30 days the words are forgotten, the audit is not', async t => {
-  const [id] = await share(backend, team, [{ text: 'old words' }])
+  const [id] = await seedTeamMemories(backend, team, [{ text: 'old words' }])
   await admin.send('DELETE', `${path}/${id}`)
   const { query } = backend.postgres
   await query(

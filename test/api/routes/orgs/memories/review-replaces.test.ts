@@ -1,32 +1,34 @@
 import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
-import { hashOfKey } from '#shared/access/key.ts'
-import { reviewShared } from '#shared/org/review.ts'
-import { writePasses } from '#shared/org/org-turns.postgres.ts'
-import { clientOf, testApi } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { buildTeam, share } from '#test/support/team.ts'
+import { hashKey } from '#shared/access/key.ts'
+import { reviewSharedMemory } from '#shared/org/review-shared-memory.ts'
+import { savePassResults } from '#shared/org/org-turns.postgres.ts'
+import { createTestClient, startTestApi } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
 import { insertTurns } from '#shared/vault/ingest/member-turns.postgres.ts'
 
-const backend = await testBackend(t)
+const backend = await createTestBackend(t)
 const team = await buildTeam(backend)
-const { base } = await testApi(t, backend)
-const admin = clientOf(base, team.adminKey)
+const { base } = await startTestApi(t, backend)
+const admin = createTestClient(base, team.adminKey)
 const path = `/v1/orgs/${team.org}/memories`
-const ann = await team.member('ann')
-const keyHash = hashOfKey(backend.config.keyPepper, ann)
+const ann = await team.addMember('ann')
+const keyHash = hashKey(backend.config.keyPepper, ann)
 
 /** A memory that somebody has reviewed, and one that waits to replace it. */
 async function contradiction(): Promise<{ old: string; added: string }> {
   const doubtful = { text: 'launch: on June 7', confidence: 0.5, author: 'ann', reviewed: false }
-  const [old] = await share(backend, team, [{ text: 'launch: on May 5', tags: ['launch'] }])
-  const [added] = await share(backend, team, [doubtful])
+  const [old] = await seedTeamMemories(backend, team, [
+    { text: 'launch: on May 5', tags: ['launch'] },
+  ])
+  const [added] = await seedTeamMemories(backend, team, [doubtful])
   const id = mintId()
   await backend.postgres.transaction(tx =>
     insertTurns(tx, [{ id, keyHash, saidAt: Date.now(), leftOut: 0 }]),
   )
   const { text, confidence } = doubtful
-  await writePasses(backend.postgres, id, {
+  await savePassResults(backend.postgres, id, {
     pass1: [{ text, confidence, note: false }],
     pass2: [{ text, confidence, tags: [], tagIds: [] }],
     pass3: [{ text, action: 'ADD', mem_id: added!, replaces: old! }],
@@ -62,7 +64,9 @@ t.test('200: the queue shows what an item would replace', async t => {
     text: 'launch: on May 5',
     tags: ['launch'],
   })
-  const [other] = await share(backend, team, [{ text: 'x', confidence: 0.1, reviewed: false }])
+  const [other] = await seedTeamMemories(backend, team, [
+    { text: 'x', confidence: 0.1, reviewed: false },
+  ])
   t.equal((await queued(other!))?.replaces, null)
   await admin.send('DELETE', `${path}/${old}`)
   t.equal((await queued(added))?.replaces, null, 'gone by now')
@@ -119,7 +123,7 @@ t.test('a decision that was cut short is made again by whoever asks again', asyn
     })
     const broken = { ...backend, mongo: { ...backend.mongo, memories } }
     const asked = { ...by, operation: mintId(), id: added, action: 'approve' } as const
-    await t.rejects(reviewShared(broken, team, asked), /away/)
+    await t.rejects(reviewSharedMemory(broken, team, asked), /away/)
     t.match(await listed(added), { reviewed: false })
     t.equal((await decide(added, action)).status, 200)
   }

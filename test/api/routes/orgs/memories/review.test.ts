@@ -1,12 +1,12 @@
 import t from 'tap'
-import { clientOf, testApi } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { buildTeam, share } from '#test/support/team.ts'
+import { createTestClient, startTestApi } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
 
-const backend = await testBackend(t)
+const backend = await createTestBackend(t)
 const team = await buildTeam(backend)
-const { base } = await testApi(t, backend)
-const admin = clientOf(base, team.adminKey)
+const { base } = await startTestApi(t, backend)
+const admin = createTestClient(base, team.adminKey)
 const path = `/v1/orgs/${team.org}/memories`
 const unsure = { author: 'ann', reviewed: false }
 
@@ -17,7 +17,7 @@ const queued = async (query = ''): Promise<string[]> => {
 }
 
 t.test('200: the queue holds what nobody reviewed and is not sure', async t => {
-  const [low, middle, high, seen] = await share(backend, team, [
+  const [low, middle, high, seen] = await seedTeamMemories(backend, team, [
     { text: 'low', tags: ['a'], confidence: 0.1, ...unsure, acquiredAt: 3_000 },
     { text: 'middle', confidence: 0.59, ...unsure, acquiredAt: 5_000 },
     { text: 'high', confidence: 0.6, ...unsure, acquiredAt: 4_000 },
@@ -52,7 +52,7 @@ t.test('200: what the admin is not sure of waits like the rest', async t => {
 })
 
 t.test('200: approve and dismiss take it out of the queue, undo puts it back', async t => {
-  const [id, other] = await share(backend, team, [
+  const [id, other] = await seedTeamMemories(backend, team, [
     { text: 'doubtful', tags: ['x'], confidence: 0.2, ...unsure },
     { text: 'doubted', tags: ['y'], confidence: 0.2, ...unsure },
   ])
@@ -90,7 +90,7 @@ t.test('200: approve and dismiss take it out of the queue, undo puts it back', a
 })
 
 t.test('200: two admins at once decide once', async t => {
-  const [id] = await share(backend, team, [{ text: 'raced', confidence: 0, ...unsure }])
+  const [id] = await seedTeamMemories(backend, team, [{ text: 'raced', confidence: 0, ...unsure }])
   const answers = await Promise.all(
     Array.from({ length: 4 }, (_, n) =>
       admin.post(`${path}/${id}/review`, { action: 'approve', tags: [`t${n}`] }),
@@ -100,7 +100,7 @@ t.test('200: two admins at once decide once', async t => {
 })
 
 t.test('200: one request sent again under its Idempotency-Key decides once', async t => {
-  const [id] = await share(backend, team, [{ text: 'again', confidence: 0, ...unsure }])
+  const [id] = await seedTeamMemories(backend, team, [{ text: 'again', confidence: 0, ...unsure }])
   const send = () =>
     admin.post(`${path}/${id}/review`, { action: 'dismiss' }, { 'idempotency-key': 'once' })
   const first = await send()

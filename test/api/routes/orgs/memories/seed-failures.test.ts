@@ -1,16 +1,16 @@
 import t from 'tap'
-import { clientOf, testApi } from '#test/support/api.ts'
-import { testBackend } from '#test/support/backend.ts'
-import { embeddingProvider } from '#test/support/provider.ts'
+import { createTestClient, startTestApi } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
 import { buildTeam } from '#test/support/team.ts'
 
-const provider = await embeddingProvider(t)
-const backend = await testBackend(t, {
+const provider = await startEmbeddingProvider(t)
+const backend = await createTestBackend(t, {
   env: { EMBEDDINGS: 'openai/test', OPENAI_BASE_URL: provider.baseUrl, OPENAI_API_KEY: 'k' },
 })
 const team = await buildTeam(backend)
-const { base } = await testApi(t, backend)
-const admin = clientOf(base, team.adminKey)
+const { base } = await startTestApi(t, backend)
+const admin = createTestClient(base, team.adminKey)
 const path = `/v1/orgs/${team.org}/memories`
 await backend.embedders.get()
 

@@ -1,0 +1,52 @@
+const numbers = new Intl.NumberFormat('en')
+const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
+const day = new Intl.DateTimeFormat('en-GB', { dateStyle: 'full' })
+const shortDay = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium' })
+const time = new Intl.DateTimeFormat('en-GB', { timeStyle: 'short' })
+
+export const formatCount = (value: number): string => numbers.format(value)
+export const formatCompact = (value: number): string => compact.format(value)
+export const formatPercent = (share: number): string => `${Math.round(share * 100)} %`
+
+/** `1 memory`, `2 memories`. */
+export const pluralize = (value: number, one: string, many = `${one}s`): string =>
+  `${formatCount(value)} ${value === 1 ? one : many}`
+
+export type DateLike = string | number | Date
+
+export const formatDay = (moment: DateLike): string => day.format(new Date(moment))
+export const formatShortDay = (moment: DateLike): string => shortDay.format(new Date(moment))
+export const formatTime = (moment: DateLike): string => time.format(new Date(moment))
+export const formatDateTime = (moment: DateLike): string =>
+  `${formatShortDay(moment)}, ${formatTime(moment)}`
+export const toIsoString = (moment: DateLike): string => new Date(moment).toISOString()
+
+/** `3 May 2026` or `1 – 3 May 2026`, for a span of time. */
+export const formatDateRange = ({ from, to }: { from: string; to: string }): string =>
+  shortDay.formatRange(new Date(from), new Date(to))
+
+const relativeUnits: [Intl.RelativeTimeFormatUnit, number][] = [
+  ['year', 365 * 24 * 3600],
+  ['month', 30 * 24 * 3600],
+  ['day', 24 * 3600],
+  ['hour', 3600],
+  ['minute', 60],
+]
+const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' })
+
+/** `3 days ago`, or `in 3 days`. */
+export function formatRelativeTime(moment: DateLike): string {
+  const seconds = (new Date(moment).getTime() - Date.now()) / 1000
+  const [unit, size] = relativeUnits.find(([, size]) => Math.abs(seconds) >= size) ?? ['minute', 60]
+  return Math.abs(seconds) < 60 ? 'just now' : relative.format(Math.round(seconds / size), unit)
+}
+
+/** A moment as a field for date and time takes it: local, to the minute. */
+export function toDateTimeInput(moment: DateLike): string {
+  const at = new Date(moment)
+  const local = new Date(at.getTime() - at.getTimezoneOffset() * 60_000)
+  return local.toISOString().slice(0, 16)
+}
+
+export const formatBytes = (bytes: number): string =>
+  bytes < 1_000_000 ? `${Math.ceil(bytes / 1000)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`

@@ -1,0 +1,63 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { toFault, type Fault } from '#api/console/app/api-call.ts'
+
+export type CursorPage<Item> = { items: Item[]; next_cursor: string | null }
+
+export type PagedList<Item> = {
+  items: Item[]
+  isLoading: boolean
+  fault: Fault | undefined
+  /** Undefined when everything is there. */
+  loadMore: (() => void) | undefined
+  refetch: () => void
+  /** Changes the items in place, after the service has changed them. */
+  updateItems: (update: (items: Item[]) => Item[]) => void
+}
+
+/** Reads a list page by page; anew whenever something in `given` changes. */
+export function usePagedList<Item>(
+  read: (cursor: string | undefined, signal: AbortSignal) => Promise<CursorPage<Item>>,
+  dependencies: readonly unknown[],
+): PagedList<Item> {
+  const [items, setItems] = useState<Item[]>([])
+  const [cursor, setCursor] = useState<string | null>(null)
+  const [waiting, setWaiting] = useState(true)
+  const [fault, setFault] = useState<Fault>()
+  const [fetchCount, setFetchCount] = useState(0)
+  const activeRequest = useRef<AbortController>(undefined)
+
+  const load = (from: string | undefined): void => {
+    activeRequest.current?.abort()
+    const controller = (activeRequest.current = new AbortController())
+    setWaiting(true)
+    setFault(undefined)
+    read(from, controller.signal).then(
+      page => {
+        if (controller.signal.aborted) return
+        setItems(before => (from === undefined ? page.items : [...before, ...page.items]))
+        setCursor(page.next_cursor)
+        setWaiting(false)
+      },
+      (error: unknown) => {
+        if (controller.signal.aborted) return
+        setFault(toFault(error))
+        setWaiting(false)
+      },
+    )
+  }
+  useEffect(() => {
+    setItems([])
+    setCursor(null)
+    load(undefined)
+    return () => activeRequest.current?.abort()
+  }, [...dependencies, fetchCount])
+
+  return {
+    items,
+    isLoading: waiting,
+    fault,
+    loadMore: cursor === null ? undefined : () => load(cursor),
+    refetch: () => setFetchCount(fetchCount => fetchCount + 1),
+    updateItems: setItems,
+  }
+}

@@ -1,0 +1,72 @@
+import { useCallback, useEffect, useState } from 'preact/hooks'
+import { toFault, type Fault } from '#api/console/app/api-call.ts'
+
+export type QueryState<Answer> = {
+  /** The latest answer; stays while a newer one is waited for. */
+  answer: Answer | undefined
+  fault: Fault | undefined
+  isLoading: boolean
+  /** Asks again. */
+  refetch: () => void
+}
+
+/**
+ * Asks when the view appears and whenever something in `given` changes; what is outdated is dropped.
+ *
+ * @param fetchAnswer undefined asks nothing
+ */
+export function useQuery<Answer>(
+  fetchAnswer: ((signal: AbortSignal) => Promise<Answer>) | undefined,
+  dependencies: readonly unknown[],
+): QueryState<Answer> {
+  const [state, setState] = useState<Omit<QueryState<Answer>, 'refetch'>>({
+    answer: undefined,
+    fault: undefined,
+    isLoading: fetchAnswer !== undefined,
+  })
+  const [fetchCount, setFetchCount] = useState(0)
+  useEffect(() => {
+    if (!fetchAnswer) return undefined
+    const controller = new AbortController()
+    setState(({ answer }) => ({ answer, fault: undefined, isLoading: true }))
+    fetchAnswer(controller.signal).then(
+      answer =>
+        controller.signal.aborted || setState({ answer, fault: undefined, isLoading: false }),
+      (error: unknown) => {
+        if (controller.signal.aborted) return
+        setState(({ answer }) => ({ answer, fault: toFault(error), isLoading: false }))
+      },
+    )
+    return () => controller.abort()
+  }, [...dependencies, fetchCount])
+  return { ...state, refetch: useCallback(() => setFetchCount(fetchCount => fetchCount + 1), []) }
+}
+
+export type ActionState = {
+  isRunning: boolean
+  fault: Fault | undefined
+  /** Does something once at a time; a fault is kept for showing. @returns whether it was done. */
+  run: (what: () => Promise<void>) => Promise<boolean>
+  clearFault: () => void
+}
+
+/** Something the user does, with its waiting and its fault. */
+export function useAction(): ActionState {
+  const [busy, setBusy] = useState(false)
+  const [fault, setFault] = useState<Fault>()
+  const run = async (what: () => Promise<void>): Promise<boolean> => {
+    if (busy) return false
+    setBusy(true)
+    setFault(undefined)
+    try {
+      await what()
+      return true
+    } catch (error) {
+      setFault(toFault(error))
+      return false
+    } finally {
+      setBusy(false)
+    }
+  }
+  return { isRunning: busy, fault, run, clearFault: () => setFault(undefined) }
+}

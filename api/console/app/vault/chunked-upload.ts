@@ -1,0 +1,110 @@
+import type { EndpointResponse } from '#api/client/client.ts'
+import { call, UserError } from '#api/console/app/api-call.ts'
+import { latin1 } from '#api/console/app/vault/export.ts'
+import { splitIntoChunks } from '#api/console/app/vault/file-chunks.ts'
+
+export type UploadKind = 'upload' | 'import'
+
+/** How far a file is, and what became of its lines. */
+export type UploadProgress = {
+  /** From 0 to 1. */
+  fraction: number
+  lines: number
+  stored: number
+  skipped: number
+  failed: number
+  /** The first ones, by line of the file. */
+  errors: { line: number; error: string }[]
+  isStopped: boolean
+}
+
+type UploadOptions = {
+  kind: UploadKind
+  session: string
+  onProgress: (delivery: UploadProgress) => void
+  /** Ends it after the part that is under way. */
+  signal: AbortSignal
+}
+
+type ChunkResult = Pick<UploadProgress, 'stored' | 'skipped' | 'failed' | 'errors'>
+type UploadResult = Extract<EndpointResponse<'POST /v1/memory/upload'>, { stats: unknown }>
+type ImportResult = Extract<EndpointResponse<'POST /v1/memory/import'>, { imported: unknown }>
+
+const errorsMax = 20
+const pollIntervalMs = 400
+
+/**
+ * Sends a file part by part. A part is work of its own, so what was sent stays when the rest fails, and
+ * sending the file again adds what is missing.
+ */
+export async function uploadInChunks(file: File, options: UploadOptions): Promise<UploadProgress> {
+  const { onProgress, signal } = options
+  let progress: UploadProgress = { ...emptyResult, fraction: 0, lines: 0, isStopped: false }
+  onProgress(progress)
+  for await (const { body, lines, bytes } of splitIntoChunks(file)) {
+    if (signal.aborted) return { ...progress, isStopped: true }
+    const previous = progress
+    const outcome = await sendChunk(body, options, fraction =>
+      onProgress({ ...previous, fraction: previous.fraction + (fraction * bytes) / file.size }),
+    )
+    progress = {
+      fraction: Math.min(1, previous.fraction + bytes / file.size),
+      lines: previous.lines + lines,
+      stored: previous.stored + outcome.stored,
+      skipped: previous.skipped + outcome.skipped,
+      failed: previous.failed + outcome.failed,
+      errors: [
+        ...previous.errors,
+        ...outcome.errors.map(({ line, error }) => ({ line: previous.lines + line, error })),
+      ].slice(0, errorsMax),
+      isStopped: false,
+    }
+    onProgress(progress)
+  }
+  return progress
+}
+
+const emptyResult: ChunkResult = { stored: 0, skipped: 0, failed: 0, errors: [] }
+
+async function sendChunk(
+  body: string,
+  { kind, session }: UploadOptions,
+  onShare: (share: number) => void,
+): Promise<ChunkResult> {
+  const answer =
+    kind === 'upload'
+      ? await call('POST /v1/memory/upload', {
+          body,
+          headers: { prefer: 'respond-async', ...(session && { 'x-session-id': latin1(session) }) },
+        })
+      : await call('POST /v1/memory/import', { body, headers: { prefer: 'respond-async' } })
+  return toChunkResult(
+    'operation_id' in answer && answer.status === 'processing'
+      ? await pollOperation(answer.operation_id, onShare)
+      : answer,
+  )
+}
+
+/** Looks at an operation until it is over. */
+async function pollOperation(
+  id: string,
+  onShare: (share: number) => void,
+): Promise<UploadResult | ImportResult> {
+  for (;;) {
+    const { state, progress, outcome } = await call('GET /v1/operations/:id', { params: { id } })
+    onShare(progress.total > 0 ? progress.done / progress.total : 0)
+    if (state === 'cancelled') throw new UserError('The upload was cancelled')
+    if (outcome && outcome.status < 300)
+      return outcome.body as unknown as UploadResult | ImportResult
+    if (outcome)
+      throw new UserError((outcome.body as { error?: string }).error ?? 'The upload failed')
+    await new Promise(resolve => setTimeout(resolve, pollIntervalMs))
+  }
+}
+
+function toChunkResult(answer: UploadResult | ImportResult): ChunkResult {
+  const errors = answer.errors ?? []
+  if ('stats' in answer) return { ...answer.stats, errors }
+  const { imported, replaced, skipped, failed } = answer
+  return { stored: imported + replaced, skipped, failed, errors }
+}

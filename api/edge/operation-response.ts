@@ -1,0 +1,51 @@
+import type { Context } from 'koa'
+import type { Backend } from '#shared/backend.ts'
+import type { Caller } from '#shared/access/caller.ts'
+import { findOperation } from '#shared/operations/operation-rows.postgres.ts'
+import type { OperationState } from '#shared/operations/operations.postgres.ts'
+
+const isFinished = (state: OperationState): boolean => state === 'done' || state === 'failed'
+
+/** Longest a request waits for its queued work before it answers 202. */
+export const operationWaitMs = 25_000
+
+/** Whether the client asked for the 202 at once: `Prefer: respond-async`. */
+export const prefersAsync = (ctx: Context): boolean =>
+  /(?:^|[,;\s])respond-async(?:$|[,;\s])/i.test(ctx.get('prefer'))
+
+/**
+ * Answers with the outcome of queued work as if it had been done in the request; when it takes longer
+ * than 25 s, or the client asked for it, 202 with the operation to ask about.
+ */
+export async function sendOperationOutcome(
+  ctx: Context,
+  { operationWaiter, postgres }: Pick<Backend, 'operationWaiter' | 'postgres'>,
+  { account }: Caller,
+  operation: string,
+): Promise<void> {
+  const state = prefersAsync(ctx)
+    ? 'accepted'
+    : await operationWaiter.waitUntilSettled(account, operation, operationWaitMs)
+  const row = isFinished(state)
+    ? await findOperation(postgres.query, account, operation)
+    : undefined
+  if (row?.outcome) {
+    ctx.status = row.outcome.status
+    ctx.body = row.outcome.body
+    return
+  }
+  if (state === 'failed') {
+    ctx.status = 500
+    ctx.body = {
+      error: 'The work failed on every try; nothing more will be tried',
+      hint: `GET /v1/operations/${operation} tells what was done`,
+    }
+    return
+  }
+  ctx.status = 202
+  ctx.body = {
+    status: 'processing',
+    operation_id: operation,
+    message: `It goes on in the background; GET /v1/operations/${operation} tells how it ends`,
+  }
+}

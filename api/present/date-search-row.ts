@@ -1,0 +1,21 @@
+import { presentExpiry } from '#api/present/expiry.ts'
+import { presentPeriod } from '#api/present/list-row.ts'
+import type { DateSearchRow } from '#shared/vault/read/dated-row.ts'
+
+/** A row of a date search. */
+export const presentDateSearchRow = (row: DateSearchRow) => ({
+  id: row.id,
+  tier: row.tier,
+  role: row.role,
+  content: row.text,
+  timestamp: new Date(row.at).toISOString(),
+  source: row.source,
+  token_count: row.tokens,
+  ...(row.score !== undefined && { score: Math.round(row.score * 10_000) / 10_000 }),
+  ...(row.importance !== undefined && { importance: row.importance }),
+  ...(row.covers && { covers: presentPeriod(row.covers) }),
+  ...(row.speaker !== undefined && { name: row.speaker }),
+  ...(row.tags !== undefined && { tags: row.tags }),
+  ...(row.author !== undefined && { author: row.author }),
+  ...presentExpiry(row),
+})

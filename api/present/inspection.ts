@@ -1,0 +1,43 @@
+import { presentExpiry } from '#api/present/expiry.ts'
+import { presentPeriod } from '#api/present/list-row.ts'
+import type { MemoryInspection } from '#shared/vault/read/inspect.ts'
+import type { Memory } from '#shared/domain/memory.ts'
+import type { MemoryLineage } from '#shared/vault/read/lineage.mongo.ts'
+
+/** A memory with the tiers below and above it. */
+export const presentInspection = ({
+  memory,
+  sources,
+  sourcesTotal,
+  sourcesDeleted,
+  consolidatedInto,
+}: MemoryInspection) => ({
+  memory_id: memory.id,
+  tier: memory.tier,
+  batch_id: memory.batch,
+  covers: memory.covers && presentPeriod(memory.covers),
+  sources: sources.map(presentSource),
+  sources_total: sourcesTotal,
+  sources_deleted: sourcesDeleted,
+  truncated: sourcesTotal - sourcesDeleted > sources.length,
+  consolidated_into: consolidatedInto.map(presentCoveringReflection),
+  ...presentExpiry(memory),
+})
+
+const presentSource = ({ id, tier, text, role, importance, at }: Memory) => ({
+  id,
+  tier,
+  content: text,
+  role,
+  importance: importance ?? null,
+  date: new Date(at).toISOString(),
+})
+
+const presentCoveringReflection = ({ id, tier, text, importance, at, covers }: MemoryLineage) => ({
+  id,
+  tier,
+  content: text,
+  importance,
+  date: new Date(at).toISOString(),
+  covers: presentPeriod(covers ?? { from: at, to: at }),
+})

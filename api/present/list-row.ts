@@ -1,0 +1,24 @@
+import { presentExpiry } from '#api/present/expiry.ts'
+import type { ListedRow } from '#shared/vault/read/listing.mongo.ts'
+import type { Span } from '#shared/domain/lease.ts'
+
+/** A span of time with ISO ends. */
+export const presentPeriod = ({ from, to }: Span) => ({
+  from: new Date(from).toISOString(),
+  to: new Date(to).toISOString(),
+})
+
+/** A row of a list. */
+export const presentListRow = (row: ListedRow) => ({
+  memory_id: row.id,
+  text: row.text,
+  date: new Date(row.at).toISOString(),
+  tier: row.tier,
+  importance: row.importance ?? null,
+  role: row.role,
+  token_count: row.tokens,
+  consolidated: row.consolidated,
+  covers: row.covers && presentPeriod(row.covers),
+  ...(row.speaker !== undefined && { name: row.speaker }),
+  ...presentExpiry(row),
+})

@@ -1,0 +1,83 @@
+import { microsToMs } from '#api/present/account-event.ts'
+import {
+  presentInstructions,
+  presentListedUser,
+  presentOrg,
+  presentRole,
+  presentTag,
+} from '#api/present/org.ts'
+import { presentPolicy } from '#api/present/policy.ts'
+import { presentSharedMemory } from '#api/present/shared-memory.ts'
+import { roundVector } from '#shared/vault/bulk/export-memories.ts'
+import type { OrgExportItem } from '#shared/org/export-organization.ts'
+import type { AuditChainEntry } from '#shared/org/audit-chain.postgres.ts'
+import type { OrgKeyRow } from '#shared/org/org-export.postgres.ts'
+import type { TypedLine } from '#api/present/typed-line.ts'
+
+type RecordOfType<Type extends OrgExportItem['type']> = Extract<OrgExportItem, { type: Type }>
+
+/** A line of the export of an organization. */
+export const presentOrgExportLine = (exported: OrgExportItem): TypedLine => ({
+  type: exported.type,
+  org_id: exported.org,
+  ...presentFields(exported),
+})
+
+function presentFields(exported: OrgExportItem): object {
+  switch (exported.type) {
+    case 'organization':
+      return presentOrg(exported.row)
+    case 'instructions':
+      return presentInstructions(exported.instructions)
+    case 'policy':
+      return presentPolicy(exported.policy)
+    case 'role':
+      return presentRole(exported.role)
+    case 'tag':
+      return presentTag(exported.tag)
+    case 'user':
+      return presentListedUser(exported.user)
+    case 'member_key':
+      return presentOrgKey(exported.key)
+    case 'shared_memory':
+      return presentExportedSharedMemory(exported)
+    case 'audit_event':
+      return presentAuditLink(exported.event)
+  }
+}
+
+const presentOrgKey = (key: OrgKeyRow) => ({
+  id: key.id,
+  kind: key.user === null ? 'organization' : key.kind,
+  user_id: key.user,
+  team_member_id: key.teamMemberId,
+  masked_key: key.masked,
+  created_at: key.createdAt.getTime(),
+  active: key.revokedAt === null,
+  revoked_at: key.revokedAt?.getTime() ?? null,
+  last_used_at: key.lastUsedAt?.getTime() ?? null,
+})
+
+const presentExportedSharedMemory = ({
+  org,
+  roles,
+  memory,
+  model,
+}: RecordOfType<'shared_memory'>) => ({
+  ...presentSharedMemory(memory, { org, roles: roles.map(({ allowedTags }) => allowedTags) }),
+  operation_id: memory.operation,
+  ...(memory.vector && model && { vector: { model, values: roundVector(memory.vector) } }),
+})
+
+/** Everything its hash is made of, and the hash. */
+const presentAuditLink = (event: AuditChainEntry) => ({
+  position: event.position,
+  event_id: event.id,
+  action: event.action,
+  actor: event.actor,
+  mem_id: event.memory,
+  write_id: event.write,
+  created_at: microsToMs(event.micros),
+  created_at_us: event.micros,
+  hash: event.hash.toString('hex'),
+})

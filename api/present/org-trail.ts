@@ -1,0 +1,46 @@
+import type { Decision, Fact, TaggedFact } from '#shared/org/org-turns.postgres.ts'
+import type {
+  MemoryPassResults,
+  RetrievalTrailEntry,
+  TurnTrailEntry,
+} from '#shared/org/org-trail.postgres.ts'
+
+/** One entry of an organization's trail. */
+export const presentTrailEntry = (entry: TurnTrailEntry | RetrievalTrailEntry) => ({
+  kind: entry.kind,
+  turn_id: entry.id,
+  author: entry.author,
+  created_at: entry.createdAt.getTime(),
+  ...(entry.kind === 'write' ? presentWrite(entry) : presentRetrieval(entry)),
+})
+
+const presentWrite = (entry: TurnTrailEntry) => ({
+  left_out: entry.leftOut,
+  ...presentPasses(entry),
+})
+
+/** What the passes made of a turn, or said about one memory; null what they have not said yet. */
+export const presentPasses = ({ pass1, pass2, pass3 }: MemoryPassResults | TurnTrailEntry) => ({
+  pass1: pass1?.map(presentFact) ?? null,
+  pass2: pass2?.map(presentTaggedFact) ?? null,
+  pass3: pass3?.map(presentDecision) ?? null,
+})
+
+const presentFact = ({ text, confidence, note }: Fact) => ({ text, confidence, note })
+
+const presentTaggedFact = ({ text, tags, confidence }: TaggedFact) => ({ text, tags, confidence })
+
+const presentDecision = ({ text, action, mem_id, replaces }: Decision) => ({
+  text,
+  action,
+  mem_id,
+  ...(replaces !== undefined && { replaces }),
+})
+
+const presentRetrieval = (entry: RetrievalTrailEntry) => ({
+  allowed_tags: entry.allowedTags,
+  wildcard: entry.wildcard,
+  permitted: entry.permitted,
+  dropped: entry.dropped,
+  dropped_sample: entry.sample.map(({ id, tags }) => ({ mem_id: id, tags })),
+})

@@ -1,0 +1,71 @@
+import { shapeOf } from '#api/contract/document.ts'
+import type { MemorySwitches } from '#api/contract/types.ts'
+import type { BodySwitches } from '#api/proxy/dialects/dialect.ts'
+import { kindAt, createNameMatcher, parseValue, valueEnd } from '#api/proxy/json/walk.ts'
+import { sanitizeText } from '#shared/core/sanitize-text.ts'
+
+const matchSwitchName = createNameMatcher([
+  'memory',
+  'memory_mode',
+  'memory_store',
+  'memory_store_response',
+  'session_id',
+  'embeddings',
+])
+
+const shape = shapeOf<MemorySwitches & { embeddings?: string }>('MemorySwitches', 'body')
+
+/** Takes the switches out of a body while its members go by. */
+export type SwitchReader = {
+  /** Whether this member is a switch; of several with one name the last one counts. */
+  consume(name: number, nameEnd: number, value: number): boolean
+  /** @throws Refusal `invalid` for a switch of a wrong type. */
+  read(): BodySwitches
+}
+
+export function createSwitchReader(body: Buffer): SwitchReader {
+  const values: Record<string, unknown> = {}
+  return {
+    consume(start, nameEnd, value) {
+      const name = readSwitchName(body, start, nameEnd, value)
+      if (name) values[name] = readSwitchValue(body, value)
+      return name !== undefined
+    },
+    read() {
+      const given = Object.entries(shape.check(values)).filter(([, value]) => value !== null)
+      return Object.fromEntries(given)
+    },
+  }
+}
+
+/** Whether this member of a body is a switch, by its name and its value. */
+export function isSwitchMember(
+  body: Buffer,
+  start: number,
+  nameEnd: number,
+  value: number,
+): boolean {
+  const name = readSwitchName(body, start, nameEnd, value)
+  if (!name) return false
+  try {
+    shape.check({ [name]: readSwitchValue(body, value) })
+    return true
+  } catch {
+    return false
+  }
+}
+
+function readSwitchName(body: Buffer, start: number, nameEnd: number, value: number) {
+  const name = matchSwitchName(body, start, nameEnd)
+  // A word of ours in other requests only: whatever else a provider may call so is the provider's.
+  return name === 'embeddings' && kindAt(body, value) !== 'string' ? undefined : name
+}
+
+/** No switch is an object or an array: one that is needs no reading to be refused. */
+function readSwitchValue(body: Buffer, at: number): unknown {
+  const kind = kindAt(body, at)
+  if (kind === 'object') return {}
+  if (kind === 'array') return []
+  const value = parseValue(body, at, valueEnd(body, at))
+  return typeof value === 'string' ? sanitizeText(value) : value
+}

@@ -1,0 +1,72 @@
+/** The raw bytes of one JSON string or word while they arrive; reused for the next. */
+export type TokenBuffer = {
+  /** Forgets what was there and takes up to `max` bytes. */
+  reset(max: number): void
+  append(bytes: Uint8Array, start: number, end: number): void
+  /** Bytes held. */
+  length(): number
+  /** Whether more came than was taken. */
+  isTruncated(): boolean
+  /** What the bytes spell between quotes; up to where they were cut. */
+  decodeString(): string
+  /** The number, boolean or null they spell; undefined when none. */
+  decodeLiteral(): unknown
+}
+
+/** A text this long is given back to memory after it was read. */
+const reusableBytesMax = 64 * 1024
+
+export function createTokenBuffer(): TokenBuffer {
+  let buffer = Buffer.allocUnsafe(256)
+  let length = 0
+  let max = 0
+  let truncated = false
+  return {
+    reset(bytesMax) {
+      if (buffer.length > reusableBytesMax) buffer = Buffer.allocUnsafe(256)
+      length = 0
+      max = bytesMax
+      truncated = false
+    },
+    append(bytes, start, end) {
+      const taken = Math.min(end - start, max - length)
+      if (taken < end - start) truncated = true
+      if (taken <= 0) return
+      if (length + taken > buffer.length) {
+        const larger = Buffer.allocUnsafe(Math.max(2 * buffer.length, length + taken))
+        buffer.copy(larger, 0, 0, length)
+        buffer = larger
+      }
+      buffer.set(bytes.subarray(start, start + taken), length)
+      length += taken
+    },
+    length: () => length,
+    isTruncated: () => truncated,
+    decodeString() {
+      const raw = buffer.toString('utf8', 0, length)
+      return decodeEscapes(truncated ? raw.replace(/\uFFFD$/, '') : raw)
+    },
+    decodeLiteral() {
+      try {
+        return JSON.parse(buffer.toString('latin1', 0, length)) as unknown
+      } catch {
+        return undefined
+      }
+    },
+  }
+}
+
+/** As long as the longest escape, which a cut may have left unfinished. */
+const escapeMax = 6
+
+function decodeEscapes(raw: string): string {
+  if (!raw.includes('\\')) return raw
+  for (let unfinished = 0; unfinished < escapeMax; unfinished++) {
+    try {
+      return JSON.parse(`"${raw.slice(0, raw.length - unfinished)}"`) as string
+    } catch {
+      continue
+    }
+  }
+  return raw
+}

@@ -1,0 +1,159 @@
+import { Readable } from 'node:stream'
+import type { Context } from 'koa'
+import { readBodyBytes } from '#api/edge/ndjson.ts'
+import { readRequestBytes } from '#api/proxy/body.ts'
+import { authenticateProxyCaller, resolveProviderKey } from '#api/proxy/credentials.ts'
+import { parsePassthroughRequest } from '#api/proxy/dialects/pass-through-request.ts'
+import { formBytesMax, readMultipartForm } from '#api/proxy/multipart-form.ts'
+import { createRequestTimer, type RequestTimer } from '#api/proxy/response-headers.ts'
+import { endRelayedResponse, clientAbortSignal, relay } from '#api/proxy/relay.ts'
+import { buildProviderTarget } from '#api/proxy/provider-target.ts'
+import { recordModelCall } from '#shared/billing/meter.ts'
+import { requireBalance } from '#shared/billing/admission-checks.ts'
+import type { Backend } from '#shared/backend.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import { mintId } from '#shared/core/ids.ts'
+import type { Caller } from '#shared/access/caller.ts'
+import { openProviderKeys } from '#shared/access/provider-key.ts'
+import { prefixedName, resolveModel } from '#shared/models/resolve-model.ts'
+import type { Shape } from '#shared/core/shape.ts'
+import { sanitizeJson } from '#shared/core/sanitize-text.ts'
+
+/** A path that goes to a provider without memory. */
+export type PassthroughRoute = {
+  /** At the provider, below the path of its OpenAI-compatible API. */
+  path: string
+  /** What of the body is judged. */
+  shape: Shape<unknown>
+  /** Whether the body is a form, which is not held, or JSON. */
+  isForm: boolean
+}
+
+/** A body that has told which model it is for. */
+type ParsedBody = {
+  model: string
+  /** The bytes for the provider, with the model as it knows it. */
+  body(name: string): Buffer | Readable
+  /** How long they are, where that is known before they are sent. */
+  length?: (name: string) => number
+  /** Lets go of what was not sent. */
+  discard(): Promise<void>
+}
+
+/** Passes a request on to the provider of its model, and the answer back, byte for byte. */
+export async function proxyPassthrough(
+  ctx: Context,
+  backend: Backend,
+  route: PassthroughRoute,
+): Promise<void> {
+  const timer = createRequestTimer()
+  try {
+    const caller = await authenticateProxyCaller(ctx, backend)
+    rejectIdempotencyKey(ctx)
+    requireBalance(caller)
+    const parsedBody = route.isForm
+      ? await parseFormBody(ctx, route)
+      : await parseJsonBody(ctx, route)
+    try {
+      await forward(ctx, backend, { caller, parsedBody, path: route.path, timer })
+    } finally {
+      await parsedBody.discard()
+    }
+    endRelayedResponse(ctx)
+  } finally {
+    timer.setTimingHeaders(ctx)
+  }
+}
+
+type ForwardOptions = { caller: Caller; parsedBody: ParsedBody; path: string; timer: RequestTimer }
+
+async function forward(
+  ctx: Context,
+  backend: Backend,
+  { caller, parsedBody, path, timer }: ForwardOptions,
+): Promise<void> {
+  const model = await resolveModel(backend, parsedBody.model, 'openai', () =>
+    openProviderKeys(backend, caller.account),
+  )
+  const key = await resolveProviderKey(ctx, backend, caller, model.provider)
+  const { url, headers } = buildProviderTarget(ctx, backend.config, {
+    model,
+    format: 'openai',
+    path,
+    ...(key !== undefined && { key }),
+  })
+  const clientSignal = clientAbortSignal(ctx)
+  const length = parsedBody.length?.(model.name)
+  const pendingResponse = backend.upstream.post({
+    provider: model.provider,
+    url,
+    headers: { ...headers, ...(length !== undefined && { 'content-length': String(length) }) },
+    body: parsedBody.body(model.name),
+    signal: clientSignal,
+  })
+  const response = await timer.timeProvider(pendingResponse).catch((error: unknown) => {
+    if (!clientSignal.aborted) throw error
+  })
+  recordModelCall(backend, caller, {
+    id: mintId(),
+    kind: 'pass-through',
+    model: prefixedName(model),
+    session: null,
+    inputTokens: 0,
+    outputTokens: 0,
+    recalledTokens: 0,
+  })
+  if (!response) {
+    ctx.respond = false
+    ctx.status = 499
+    return
+  }
+  timer.setTimingHeaders(ctx)
+  const { clientTimeoutMs } = backend.config
+  await relay(ctx, response, { onBytes() {}, clientTimeoutMs })
+}
+
+/** Its answer would have to be kept, and recordings and images are too large for that. */
+function rejectIdempotencyKey(ctx: Context): void {
+  if (ctx.get('idempotency-key') === '') return
+  throw new Refusal(
+    'invalid',
+    'Idempotency-Key is not taken here: these answers are not kept',
+    'Leave it out; sent again, the provider is asked again',
+  )
+}
+
+async function parseJsonBody(ctx: Context, { shape }: PassthroughRoute): Promise<ParsedBody> {
+  const bytes = await readRequestBytes(ctx)
+  const request = parsePassthroughRequest(bytes.length > 0 ? bytes : Buffer.from('{}'))
+  shape.check(sanitizeJson({ model: request.model }))
+  return { model: request.model ?? '', body: request.serialize, discard: async () => {} }
+}
+
+async function parseFormBody(ctx: Context, { shape }: PassthroughRoute): Promise<ParsedBody> {
+  if (!ctx.is('multipart/form-data')) {
+    throw new Refusal(
+      'unsupported',
+      'This Content-Type is not supported',
+      'Send multipart/form-data with file and model',
+    )
+  }
+  if (!/^(?:identity)?$/i.test(ctx.get('content-encoding').trim())) {
+    throw new Refusal('unsupported', 'This Content-Encoding is not supported', 'Send it plain')
+  }
+  const declared = ctx.request.length
+  if ((declared ?? 0) > formBytesMax) {
+    throw new Refusal('too-large', 'The form is larger than 25 MiB')
+  }
+  const form = await readMultipartForm(readBodyBytes(ctx, 'identity'), ctx.get('content-type'))
+  shape.check(sanitizeJson({ model: form.model, file: '' }))
+  const changed = (name: string): string | undefined => (name === form.model ? undefined : name)
+  return {
+    model: form.model,
+    body: name => Readable.from(form.bytes(changed(name)), { objectMode: false }),
+    discard: form.discard,
+    ...(declared !== undefined && {
+      length: name => declared + (changed(name) === undefined ? 0 : form.addedBytes(name)),
+    }),
+  }
+}

@@ -1,0 +1,152 @@
+import type { UserTurn } from '#api/proxy/dialects/dialect.ts'
+import type { Backend } from '#shared/backend.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import type { Caller } from '#shared/access/caller.ts'
+import type { Message } from '#shared/domain/message-content.ts'
+import { rebuildContext, prepareContext, type PreparedContext } from '#shared/vault/read/prepare.ts'
+
+/** What a call gets from memory. */
+export type RecallResult = {
+  /**
+   * `ok`, the model is told something; `none`, nothing relevant is known; `off`, it was not asked for;
+   * `degraded`, recalling failed or took too long, and the call goes on without.
+   */
+  status: 'ok' | 'none' | 'off' | 'degraded'
+  context: string | null
+  /** How many parts of the user's turn stand before the block. */
+  blockIndex: number
+  /** Tokens of the memories found, and of the block the model is given. */
+  recalledTokens: number
+  contextTokens: number
+  /** Resolves when the next call for the same turn will be told the same; never rejects. */
+  persisted: Promise<void>
+}
+
+/** Nobody waits longer for memory than this. */
+const recallTimeoutMs = 1_500
+
+const emptyRecall = {
+  context: null,
+  blockIndex: 0,
+  recalledTokens: 0,
+  contextTokens: 0,
+  persisted: Promise.resolve(),
+}
+
+export const disabledRecall: RecallResult = { status: 'off', ...emptyRecall }
+
+const degradedRecall: RecallResult = { status: 'degraded', ...emptyRecall }
+
+type RecallQuery = {
+  turns: readonly Message[]
+  turn: Pick<UserTurn, 'isToolContinuation' | 'blockIndex'>
+  /** What stands for the turn in the vault of the caller. */
+  turnId: Buffer
+  session: string | null
+  space: EmbeddingSpace
+}
+
+type ProxyRecallBackend = Pick<Backend, 'recalledTurns' | 'log'> &
+  Parameters<typeof prepareContext>[0] &
+  Parameters<typeof rebuildContext>[0]
+
+/**
+ * What core and session remember about a conversation. Never fails, and never takes long.
+ *
+ * A turn is told one thing: the calls that bring results of tools get the block that its first call got,
+ * byte for byte and in the same place, or none if that got none. So what the provider has cached of the
+ * turn stays good; what is new in memory meanwhile, the next turn is told. What is deleted meanwhile
+ * leaves the block at once.
+ */
+export async function recallWithTimeout(
+  backend: ProxyRecallBackend,
+  caller: Caller,
+  query: RecallQuery,
+): Promise<RecallResult> {
+  // What is over could not be removed in time.
+  if (caller.keyRow.hasExpired) return degradedRecall
+  const { turn, turnId, session, space } = query
+  const key = { vault: caller.scope.vault, turn: turnId }
+  const logFailure = (error: unknown): void =>
+    backend.log.warn({ err: error, account: caller.account }, 'proxy.recall-failed')
+  const orUndefined = <Result>(work: Promise<Result>): Promise<Result | void> =>
+    withTimeout(work).catch(logFailure)
+
+  const storedRecall = turn.isToolContinuation
+    ? await orUndefined(backend.recalledTurns.find(key))
+    : undefined
+  if (storedRecall) {
+    const { memories, at, place } = storedRecall
+    if (memories === null) return { ...degradedRecall, blockIndex: place }
+    const partition = { session, embeddings: space.model }
+    const prepared = rebuildContext(backend, caller, { ids: memories, at }, partition)
+    return { ...toRecallResult(await orUndefined(prepared)), blockIndex: place }
+  }
+
+  const firstPrepared = space.ready
+    ? await orUndefined(prepareFirst(backend, caller, query))
+    : undefined
+  const { ids, at } = firstPrepared ?? { ids: null, at: backend.now() }
+  const { blockIndex } = turn
+  const persisted = backend.recalledTurns
+    .save(key, { memories: ids, at, place: blockIndex })
+    .catch(logFailure)
+  return { ...toRecallResult(firstPrepared), blockIndex, persisted }
+}
+
+const prepareFirst = (
+  backend: ProxyRecallBackend,
+  caller: Caller,
+  { turns, session, space }: RecallQuery,
+): Promise<PreparedContext> =>
+  prepareContext(backend, caller, {
+    messages: turns,
+    session,
+    embeddings: space.model,
+    density: undefined,
+    limit: undefined,
+    tiers: undefined,
+    importance: undefined,
+  })
+
+function toRecallResult(prepared: PreparedContext | void): RecallResult {
+  if (!prepared) return degradedRecall
+  const { context, recalledTokens, contextTokens } = prepared
+  const status = context === null ? 'none' : 'ok'
+  return { ...emptyRecall, status, context, recalledTokens, contextTokens }
+}
+
+/** The vector space of a call; not `ready` when its model does not answer. */
+export type EmbeddingSpace = { model: string; ready: boolean }
+
+/**
+ * The embedding model of a call. One whose provider is away is no reason to fail: nothing is recalled,
+ * and the exchange is stored later.
+ *
+ * @throws Refusal `invalid` when there is no such model here.
+ */
+export async function resolveEmbeddingSpace(
+  { embedders }: Pick<Backend, 'embedders'>,
+  requestedModel: string | undefined,
+): Promise<EmbeddingSpace> {
+  if (requestedModel === undefined || requestedModel === embedders.defaultModel) {
+    return { model: embedders.defaultModel, ready: true }
+  }
+  try {
+    return { model: (await withTimeout(embedders.get(requestedModel))).model, ready: true }
+  } catch (error) {
+    if (error instanceof Refusal && error.reason === 'invalid') throw error
+    return { model: requestedModel, ready: false }
+  }
+}
+
+/** The outcome of work, or an error when it takes too long; what comes later is nobody's. */
+function withTimeout<Result>(work: Promise<Result>): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(
+      () => reject(new Error(`not within ${recallTimeoutMs} ms`)),
+      recallTimeoutMs,
+    )
+    work.then(resolve, reject).finally(() => clearTimeout(timer))
+  })
+}

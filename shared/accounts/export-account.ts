@@ -1,0 +1,68 @@
+import { readAccountPolicy, type AccountPolicy } from '#shared/accounts/policy.ts'
+import { exportMemories } from '#shared/vault/bulk/export-memories.ts'
+import type { ExportedLine } from '#shared/domain/file-types.ts'
+import { readPages } from '#shared/core/hash-chain.ts'
+import { exportOrgItems, type OrgExportItem } from '#shared/org/export-organization.ts'
+import {
+  accountChainHead,
+  accountChainEntries,
+  type AccountEvent,
+} from '#shared/audit/account-events.postgres.ts'
+import {
+  findAccount,
+  listAccountVaults,
+  type AccountRow,
+  type AccountVault,
+} from '#shared/accounts/export.postgres.ts'
+import { listOrgs } from '#shared/org/orgs.postgres.ts'
+import { listProviderKeys, type ProviderKeyRow } from '#shared/access/provider-keys.postgres.ts'
+import { listWebhooks, type WebhookRow } from '#shared/webhooks/webhooks.postgres.ts'
+import type { Stores } from '#shared/storage/stores.ts'
+
+/** One thing that is kept of an account. Vaults are told apart by their number in the file. */
+export type AccountExportItem =
+  | OrgExportItem
+  | { type: 'account'; account: AccountRow }
+  | { type: 'account_policy'; policy: AccountPolicy }
+  | { type: 'provider_key'; key: ProviderKeyRow }
+  | { type: 'webhook'; webhook: WebhookRow }
+  | { type: 'vault'; number: number; vault: AccountVault }
+  | { type: 'memory'; number: number; memory: ExportedLine }
+  | { type: 'account_event'; account: string; event: AccountEvent }
+
+/**
+ * Everything that is kept of an account, a thing at a time: what it is, its vaults with their memories,
+ * its organizations with what they share, what was done to it. Private vaults of members are theirs and
+ * not in it; secrets are masked.
+ *
+ * @throws Refusal `conflict` when a vault is cleared or an organization removed meanwhile; `unavailable`
+ *   when a store is out of reach.
+ */
+export async function* exportAccountItems(
+  backend: Stores,
+  id: string,
+): AsyncGenerator<AccountExportItem> {
+  const { query } = backend.postgres
+  const account = await findAccount(query, id)
+  if (!account) return
+  yield { type: 'account', account }
+  yield { type: 'account_policy', policy: await readAccountPolicy(query, id) }
+  for (const key of await listProviderKeys(query, id)) yield { type: 'provider_key', key }
+  for (const webhook of await listWebhooks(query, id)) yield { type: 'webhook', webhook }
+  for (const [index, vault] of (await listAccountVaults(query, id)).entries()) {
+    const number = index + 1
+    yield { type: 'vault', number, vault }
+    const everything = { session: undefined, embedder: undefined }
+    for await (const memory of exportMemories(backend, vault, everything)) {
+      yield { type: 'memory', number, memory }
+    }
+  }
+  for (const org of await listOrgs(query, id)) yield* exportOrgItems(backend, org)
+  const { position: end } = await accountChainHead(query, id)
+  for await (const event of readPages<AccountEvent>(
+    page => accountChainEntries(query, id, page),
+    end,
+  )) {
+    yield { type: 'account_event', account: id, event }
+  }
+}

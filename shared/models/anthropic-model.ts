@@ -1,0 +1,77 @@
+import Anthropic from '@anthropic-ai/sdk'
+import {
+  completionRetryPolicy,
+  completionTokensMax,
+  completionRefusal,
+} from '#shared/models/completion-failure.ts'
+import type { CompletionModel, CompletionModelSettings } from '#shared/models/completion-model.ts'
+
+/** The name of the one tool: its input is the answer. */
+const answerTool = 'answer'
+
+/**
+ * Claude models. The answer is the input of a tool that the model has to call: every model in use knows
+ * tools, and only the newest know output formats.
+ */
+export function openAnthropicModel(settings: CompletionModelSettings): CompletionModel {
+  const client = new Anthropic({
+    apiKey: settings.apiKey,
+    baseURL: settings.baseUrl,
+    maxRetries: completionRetryPolicy.retries,
+    timeout: completionRetryPolicy.timeoutMs,
+  })
+  return {
+    async complete({ instructions, userPrompt, schema }, signal) {
+      try {
+        const {
+          content,
+          usage,
+          stop_reason: end,
+        } = await client.messages.create(
+          {
+            model: settings.name,
+            max_tokens: completionTokensMax,
+            system: instructions,
+            messages: [{ role: 'user', content: userPrompt }],
+            tools: [
+              {
+                name: answerTool,
+                description: 'Give your answer.',
+                input_schema: { ...schema, type: 'object' },
+              },
+            ],
+            tool_choice: { type: 'tool', name: answerTool },
+          },
+          { signal },
+        )
+        return {
+          text: completionText(content),
+          isComplete: !incompleteStopReasons.has(end ?? ''),
+          inputTokens: usage?.input_tokens ?? 0,
+          outputTokens: usage?.output_tokens ?? 0,
+        }
+      } catch (error) {
+        signal.throwIfAborted()
+        throw completionRefusal(
+          settings,
+          error instanceof Anthropic.APIError ? (error.status as number | undefined) : undefined,
+        )
+      }
+    },
+  }
+}
+
+/** A tool's input comes as valid JSON also when it is cut off: with what there was until then. */
+const incompleteStopReasons = new Set([
+  'max_tokens',
+  'model_context_window_exceeded',
+  'refusal',
+  'pause_turn',
+])
+
+/** A model that calls no tool has answered in words. */
+function completionText(content: readonly Anthropic.ContentBlock[] = []): string {
+  const toolUse = content.find(block => block.type === 'tool_use')
+  if (toolUse) return JSON.stringify(toolUse.input)
+  return content.map(block => (block.type === 'text' ? block.text : '')).join('')
+}

@@ -1,0 +1,31 @@
+import { Refusal } from '#shared/core/errors.ts'
+
+/** What a call to a model may cost in time before it is given up, and how often the SDK tries. */
+export const completionRetryPolicy = { timeoutMs: 120_000, retries: 1 } as const
+
+/** Longest answer, in tokens: a full list of facts and tags is a tenth of it. */
+export const completionTokensMax = 16_000
+
+/**
+ * A provider's failure as a Refusal. Nothing of the provider's own message goes on: some repeat what
+ * they were sent.
+ */
+export function completionRefusal(
+  { provider, name }: { provider: string; name: string },
+  status: number | undefined,
+): Refusal {
+  return new Refusal(
+    'upstream',
+    `${provider}/${name} did not answer${status ? ` (status ${status})` : ''}`,
+    hints[status ?? 0] ?? 'It is tried again; if it lasts, look at the state of the provider',
+  )
+}
+
+const keyHint = 'Check the provider key of the account and what it may use'
+const hints: Record<number, string> = {
+  400: 'The provider takes no such request; check the name of the model',
+  401: keyHint,
+  403: keyHint,
+  404: 'Check the name of the model',
+  429: 'The provider limits its use; it is tried again later',
+}

@@ -1,0 +1,119 @@
+import { createHash } from 'node:crypto'
+import type { Config } from '#shared/core/config.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import { listModels, type ProviderAccess } from '#shared/models/model-list.ts'
+import {
+  providerNames,
+  providers as registry,
+  type ProviderName,
+} from '#shared/core/provider-registry.ts'
+
+type ModelList = { provider: ProviderName; models: string[] }
+
+export type ModelCatalog = {
+  /**
+   * What these providers offer, those left out that have never answered. All are asked at once; a list
+   * is an hour good, and whoever asks meanwhile waits for the same answer. A provider that fails keeps
+   * its last list, and is left alone for a minute.
+   *
+   * @throws Refusal `upstream` when there are providers and none of them has ever answered.
+   */
+  modelLists(
+    providers: readonly ProviderAccess[],
+  ): Promise<{ lists: ModelList[]; updatedAt: number }>
+}
+
+/** Of one provider with one key; times in epoch milliseconds. */
+type CachedModelList = {
+  models: string[] | undefined
+  fetchedAt: number
+  requestedAt: number
+  inFlight: Promise<void> | undefined
+}
+
+const cacheTtlMs = 3_600_000
+const retryMs = 60_000
+/** A list has a few kilobytes, an aggregator's about thirty. */
+const entriesMax = 1_000
+
+/** @param onError hears every provider that failed, by name */
+export function createModelCatalog({
+  onError,
+}: {
+  onError: (provider: ProviderName, error: unknown) => void
+}): ModelCatalog {
+  const cache = new Map<string, CachedModelList>()
+
+  const entryOf = (access: ProviderAccess): CachedModelList => {
+    const id = cacheKey(access)
+    const entry = cache.get(id) ?? {
+      models: undefined,
+      fetchedAt: 0,
+      requestedAt: 0,
+      inFlight: undefined,
+    }
+    cache.delete(id)
+    cache.set(id, entry)
+    if (cache.size > entriesMax) cache.delete(cache.keys().next().value!)
+    return entry
+  }
+
+  const fetchModels = async (entry: CachedModelList, access: ProviderAccess): Promise<void> => {
+    entry.requestedAt = Date.now()
+    try {
+      entry.models = await listModels(access)
+      entry.fetchedAt = Date.now()
+    } catch (error) {
+      onError(access.provider, error)
+    }
+  }
+
+  const refreshIfStale = async (access: ProviderAccess): Promise<CachedModelList> => {
+    const entry = entryOf(access)
+    const fresh = Date.now() - entry.fetchedAt < cacheTtlMs
+    if (!entry.inFlight && (fresh || Date.now() - entry.requestedAt < retryMs)) return entry
+    entry.inFlight ??= fetchModels(entry, access).finally(() => (entry.inFlight = undefined))
+    await entry.inFlight
+    return entry
+  }
+
+  return {
+    async modelLists(providers) {
+      const entries = await Promise.all(providers.map(refreshIfStale))
+      const lists = entries.flatMap(({ models }, index) =>
+        models ? [{ provider: providers[index]!.provider, models }] : [],
+      )
+      if (lists.length === 0 && providers.length > 0) {
+        throw new Refusal(
+          'upstream',
+          `No provider has listed its models: ${providers.map(({ provider }) => provider).join(', ')}`,
+          'Check the provider keys, or try again in a minute',
+        )
+      }
+      const fetchTimes = entries.map(({ fetchedAt }) => fetchedAt).filter(Boolean)
+      return { lists, updatedAt: fetchTimes.length > 0 ? Math.max(...fetchTimes) : Date.now() }
+    },
+  }
+}
+
+/** Whoever reads the memory of this process finds no key in it twice. */
+const cacheKey = ({ provider, apiKey, baseUrl }: ProviderAccess): string =>
+  createHash('sha256')
+    .update(JSON.stringify([provider, baseUrl, apiKey]))
+    .digest('base64url')
+
+/**
+ * The providers that can be reached with an account's own keys or else with the operator's, in the
+ * registry's order. Ollama needs no key but an address: nobody's own machine is asked unbidden.
+ */
+export function reachableProviders(
+  { providers }: Pick<Config, 'providers'>,
+  keys: Partial<Record<ProviderName, string>>,
+): ProviderAccess[] {
+  return providerNames.flatMap(provider => {
+    const settings = providers[provider] ?? {}
+    const apiKey = keys[provider] ?? settings.apiKey ?? ''
+    if (provider === 'ollama' ? !settings.baseUrl : !apiKey) return []
+    return [{ provider, apiKey, baseUrl: settings.baseUrl ?? registry[provider].baseUrl }]
+  })
+}

@@ -1,0 +1,73 @@
+/**
+ * A text of so many UTF-8 bytes has at most as many tokens, in every encoding that falls back to bytes;
+ * 8,191 tokens are the smallest limit in use. Counting them would need another encoding for every maker:
+ * 16,000 characters of Chinese are 21,094 tokens to OpenAI's models, of English some 4,000.
+ */
+export const chunkBytesMax = 8_000
+
+/**
+ * Cuts a text into as few parts of at most 8,000 UTF-8 bytes as there must be, much the same in size, at
+ * the end of a line, a sentence or a word where one is near. Joined again they are the text, character
+ * for character. A text that is short enough costs nothing.
+ */
+export function splitText(text: string): string[] {
+  const chunks: string[] = []
+  let rest = text
+  let bytes = Buffer.byteLength(text)
+  while (bytes > chunkBytesMax) {
+    const end = findNaturalBreak(rest, indexAtBytes(rest, bytes / Math.ceil(bytes / chunkBytesMax)))
+    const chunk = rest.slice(0, end)
+    chunks.push(chunk)
+    rest = rest.slice(end)
+    bytes -= Buffer.byteLength(chunk)
+  }
+  return [...chunks, rest]
+}
+
+/** The index before which a text has at most so many bytes; never inside a surrogate pair. */
+function indexAtBytes(text: string, bytesMax: number): number {
+  let bytes = 0
+  let index = 0
+  for (const sign of text) {
+    const code = sign.codePointAt(0)!
+    bytes += code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x1_00_00 ? 3 : 4
+    if (bytes > bytesMax) break
+    index += sign.length
+  }
+  return index
+}
+
+/** From coarse to fine. */
+const breakPatterns = [/\n/g, /[.!?]\s|[。！？]/g, /\s/g]
+
+/** An end in the last fifth before an index, else the index itself. */
+function findNaturalBreak(text: string, index: number): number {
+  const from = Math.ceil(index * 0.8)
+  const near = text.slice(from, index)
+  for (const pattern of breakPatterns) {
+    const found = [...near.matchAll(pattern)].at(-1)
+    if (found) return from + found.index + found[0].length
+  }
+  return index
+}
+
+/** One vector of unit length for a text, of those of its parts: each counts by its length. */
+export function weightedMeanVector(
+  vectors: readonly Float32Array[],
+  chunks: readonly string[],
+): Float32Array {
+  if (vectors.length === 1) return vectors[0]!
+  const mean = new Float32Array(vectors[0]!.length)
+  vectors.forEach((vector, n) => {
+    for (let i = 0; i < mean.length; i++) mean[i]! += vector[i]! * chunks[n]!.length
+  })
+  return toUnitLength(mean)
+}
+
+/** The same direction at length 1; a vector without one stays as it is. */
+export function toUnitLength(vector: Float32Array): Float32Array {
+  let sum = 0
+  for (const value of vector) sum += value * value
+  const norm = Math.sqrt(sum)
+  return norm === 0 ? vector : vector.map(value => value / norm)
+}

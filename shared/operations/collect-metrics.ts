@@ -1,0 +1,62 @@
+import type { Log } from '#shared/core/log.ts'
+import type { VaultIndexes } from '#shared/search/index/vault-indexes.ts'
+import type { Postgres } from '#shared/storage/postgres/connect.ts'
+import { countUnfinishedOperations } from '#shared/operations/operation-counts.postgres.ts'
+import { readQueueDepths } from '#shared/storage/queue/queue-stats.ts'
+import { gauges, indexEvents, registry } from '#shared/core/metrics.ts'
+
+type Observed = { vaultIndexes: VaultIndexes; postgres: Postgres; log: Log }
+
+/** The databases are asked at most this often, however many look. */
+const databaseIntervalMs = 5_000
+
+/**
+ * The page a scrape gets: what was counted since the start, and what there is right now. A database out
+ * of reach leaves its gauges out; what this process knows by itself is always there.
+ */
+export function createMetricsCollector(
+  backend: Observed,
+): () => Promise<{ type: string; text: string }> {
+  let sampledAt = 0
+  return async () => {
+    sampleProcess(backend)
+    if (Date.now() - sampledAt > databaseIntervalMs) {
+      sampledAt = Date.now()
+      await sampleDatabase(backend).catch((error: unknown) => {
+        sampledAt = 0
+        for (const name of databaseGauges) gauges[name].reset()
+        backend.log.warn({ err: error }, 'metrics.database-unseen')
+      })
+    }
+    return { type: registry.contentType, text: await registry.metrics() }
+  }
+}
+
+const databaseGauges = ['queueJobs', 'queueOldest', 'deadJobs', 'operations'] as const
+
+function sampleProcess({ vaultIndexes, postgres }: Observed): void {
+  gauges.indexBytes.set(vaultIndexes.bytes)
+  gauges.indexBudget.set(vaultIndexes.budget)
+  gauges.indexes.set(vaultIndexes.count)
+  indexEvents.reset()
+  for (const [event, count] of Object.entries(vaultIndexes.stats()))
+    indexEvents.inc({ event }, count)
+  for (const [state, count] of Object.entries(postgres.connections())) {
+    gauges.connections.set({ state }, count)
+  }
+}
+
+async function sampleDatabase({ postgres }: Observed): Promise<void> {
+  const [queues, operations] = await Promise.all([
+    readQueueDepths(postgres.query),
+    countUnfinishedOperations(postgres.query),
+  ])
+  for (const { queue, waiting, active, dead, oldestSeconds } of queues) {
+    gauges.queueJobs.set({ queue, state: 'waiting' }, waiting)
+    gauges.queueJobs.set({ queue, state: 'active' }, active)
+    gauges.deadJobs.set({ queue }, dead)
+    gauges.queueOldest.set({ queue }, oldestSeconds)
+  }
+  gauges.operations.reset()
+  for (const { state, count } of operations) gauges.operations.set({ state }, count)
+}

@@ -1,0 +1,87 @@
+import { readPages } from '#shared/core/hash-chain.ts'
+import type { Embedder } from '#shared/domain/embedder.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import { exportedShared, type ExportedShared } from '#shared/org/shared-export.mongo.ts'
+import {
+  auditChainHead,
+  auditChainEntries,
+  type AuditChainEntry,
+} from '#shared/org/audit-chain.postgres.ts'
+import { readInstructions, type InstructionsRow } from '#shared/org/instructions.postgres.ts'
+import { orgKeysAfter, usersAfter, type OrgKeyRow } from '#shared/org/org-export.postgres.ts'
+import { findOrg, type OrgRow } from '#shared/org/orgs.postgres.ts'
+import { listRoles, type RoleRow } from '#shared/org/roles.postgres.ts'
+import { listTags, type TagRow } from '#shared/org/tags.postgres.ts'
+import type { UserRow } from '#shared/org/users.postgres.ts'
+import { effectiveOrgPolicy } from '#shared/org/redaction.ts'
+import type { EffectivePolicy } from '#shared/privacy/redaction-decision.ts'
+import type { Stores } from '#shared/storage/stores.ts'
+
+/** One thing that is kept of an organization. */
+export type OrgExportItem = { org: string } & (
+  | { type: 'organization'; row: OrgRow }
+  | { type: 'instructions'; instructions: InstructionsRow }
+  | { type: 'policy'; policy: EffectivePolicy }
+  | { type: 'role'; role: RoleRow }
+  | { type: 'tag'; tag: TagRow }
+  | { type: 'user'; user: UserRow }
+  | { type: 'member_key'; key: OrgKeyRow }
+  | { type: 'shared_memory'; roles: RoleRow[]; memory: ExportedShared; model: string | undefined }
+  | { type: 'audit_event'; event: AuditChainEntry }
+)
+
+const pageMax = 500
+
+/**
+ * Everything that is kept of an organization, a thing at a time; secrets are masked. What is there from
+ * beginning to end is told once. The audit goes as far as it went when the memories had been told.
+ *
+ * @param embedder the one whose vectors come along
+ * @throws Refusal `conflict` when the organization is removed meanwhile: what was told is not the whole;
+ *   `unavailable` when a store is out of reach.
+ */
+export async function* exportOrgItems(
+  { postgres: { query }, mongo }: Stores,
+  row: OrgRow,
+  embedder?: Embedder,
+): AsyncGenerator<OrgExportItem> {
+  const org = row.id
+  yield { type: 'organization', org, row }
+  yield { type: 'instructions', org, instructions: await readInstructions(query, org) }
+  yield { type: 'policy', org, policy: await effectiveOrgPolicy(query, org) }
+  const roles = await listRoles(query, org)
+  for (const role of roles) yield { type: 'role', org, role }
+  for (const tag of await listTags(query, org)) yield { type: 'tag', org, tag }
+  for await (const user of readRowsById(after => usersAfter(query, org, after))) {
+    yield { type: 'user', org, user }
+  }
+  for await (const key of readRowsById(after => orgKeysAfter(query, org, after))) {
+    yield { type: 'member_key', org, key }
+  }
+  for await (const memory of exportedShared(mongo, row, embedder?.space)) {
+    yield { type: 'shared_memory', org, roles, memory, model: embedder?.model }
+  }
+  const { position: end } = await auditChainHead(query, org)
+  for await (const event of readPages<AuditChainEntry>(
+    page => auditChainEntries(query, org, page),
+    end,
+  )) {
+    yield { type: 'audit_event', org, event }
+  }
+  const now = await findOrg(query, row.account, org)
+  if (now?.epoch !== row.epoch) {
+    throw new Refusal('conflict', 'The organization was removed while it was read')
+  }
+}
+
+/** Rows page by page, in the order of their ids. */
+async function* readRowsById<Row extends { id: string }>(
+  read: (page: { after: string | null; limit: number }) => Promise<Row[]>,
+): AsyncGenerator<Row> {
+  for (let after: string | null = null; ;) {
+    const rows: Row[] = await read({ after, limit: pageMax })
+    yield* rows
+    if (rows.length < pageMax) return
+    after = rows.at(-1)!.id
+  }
+}

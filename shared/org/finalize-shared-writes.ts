@@ -1,0 +1,75 @@
+import type { SharedMemory } from '#shared/org/shared-memories.mongo.ts'
+import { recordTombstoneDay } from '#shared/vault/base/erasures.postgres.ts'
+import { billSharedMemories, deleteMemberResponses } from '#shared/org/shared-bills.postgres.ts'
+import { adjustTagSetCounts } from '#shared/vault/base/tag-sets.postgres.ts'
+import {
+  completeSharedWrites,
+  type WriteIntent,
+  type MemorySnapshot,
+} from '#shared/org/shared-writes.postgres.ts'
+import { lockVault } from '#shared/vault/base/vault-state.postgres.ts'
+import { changeVault } from '#shared/vault/base/vaults.postgres.ts'
+import type { OrgVault } from '#shared/domain/job-payloads.ts'
+import { tagSetKey } from '#shared/domain/tags.ts'
+import type { Postgres } from '#shared/storage/postgres/connect.ts'
+
+/** What history keeps of a memory. */
+export const toSnapshot = (memory: MemorySnapshot | SharedMemory): MemorySnapshot => ({
+  text: memory.text,
+  tags: memory.tags,
+  confidence: memory.confidence,
+  author: memory.author,
+  reviewed: memory.reviewed,
+  ...(memory.byHand && { byHand: true }),
+  acquiredAt: memory.acquiredAt,
+  tokens: memory.tokens,
+})
+
+/**
+ * Tells of writes that have come about, each once, in one transaction: the audit, the images of every
+ * process, the counts of tag sets, the bill. Any number of runs tell it once.
+ */
+export async function finalizeWrites(
+  { postgres }: { postgres: Postgres },
+  { org, vault, epoch }: OrgVault,
+  writes: readonly WriteIntent[],
+): Promise<void> {
+  await postgres.transaction(async tx => {
+    // Held first: two that settle wait for each other here and nowhere else.
+    const vaultState = await lockVault(tx, vault)
+    const completed = await completeSharedWrites(tx, writes)
+    const settled = writes.filter(({ id }) => completed.has(id))
+    if (settled.length === 0) return
+    await billSharedMemories(tx, org, settled.flatMap(toStorageBill))
+    const removed = settled.filter(({ after }) => !after)
+    if (removed.length > 0) await recordTombstoneDay(tx, vault)
+    if (settled.some(({ before }) => before !== null)) await deleteMemberResponses(tx, org)
+    // After a clearing nothing of this can be seen.
+    if (vaultState.epoch !== epoch) return
+    await adjustTagSetCounts(tx, vault, countTagSetChanges(settled))
+    const stored = settled.filter(({ after }) => after !== null)
+    const idsOf = (some: readonly WriteIntent[]) => some.map(({ memory }) => memory)
+    // An image of what some may see must let go of what they may not see any more.
+    await changeVault(tx, vault, [
+      { session: null, removed: idsOf(settled), stored: idsOf(stored) },
+    ])
+  })
+}
+
+function countTagSetChanges(writes: readonly WriteIntent[]): Map<string, number> {
+  const changes = new Map<string, number>()
+  const count = (snapshot: MemorySnapshot | null, by: number) => {
+    if (!snapshot) return
+    const tagSet = tagSetKey(snapshot.tags)
+    changes.set(tagSet, (changes.get(tagSet) ?? 0) + by)
+  }
+  for (const { before, after } of writes) {
+    count(before, -1)
+    count(after, 1)
+  }
+  return changes
+}
+
+/** Storage: of what is new, and of texts that are. */
+const toStorageBill = ({ id, before, after }: WriteIntent): { id: string; tokens: number }[] =>
+  after && after.text !== before?.text ? [{ id, tokens: after.tokens }] : []

@@ -1,0 +1,150 @@
+import type { Embedder } from '#shared/domain/embedder.ts'
+import type { VaultScope } from '#shared/domain/memory.ts'
+import { mergeRankings } from '#shared/vault/read/recall.ts'
+import {
+  sharedPage,
+  sharedVectors,
+  type SharedFilter,
+  type SharedPosition,
+} from '#shared/org/shared-lists.mongo.ts'
+import { sharedByIds, type SharedMemory } from '#shared/org/shared-memories.mongo.ts'
+import { unrestricted } from '#shared/domain/visibility.ts'
+import { undefinedIfUnavailable, openSharedEmbedders } from '#shared/vault/base/shared-embedders.ts'
+import { createVaultIndex, type VaultIndex } from '#shared/search/index/vault-index.ts'
+import { rank, type SearchHit } from '#shared/search/ranking/rank.ts'
+import { termsOf } from '#shared/search/words/index-terms.ts'
+import type { Mongo } from '#shared/storage/mongo/connect.ts'
+import type { CursorCodec } from '#shared/core/cursor.ts'
+import type { Embedders } from '#shared/models/embedders.ts'
+import type { QueryVectorCache } from '#shared/search/query/query-vector-cache.ts'
+import type { VaultIndexes } from '#shared/search/index/vault-indexes.ts'
+import type { NearestSearch } from '#shared/vault/read/nearest.ts'
+
+export type SharedMemoryQuery = SharedFilter & {
+  /** Ranks by it; newest first without. */
+  q: string | undefined
+  limit: number
+  /** Of the page before. */
+  cursor: string | undefined
+}
+
+export type SharedMemoryPage = {
+  rows: SharedMemory[]
+  /** Where the next page begins; null when there is none. */
+  next: string | null
+}
+
+/** A shared vault, and the space that all of it is in. */
+export type SharedVaultScope = VaultScope & { space: string | null }
+
+type ListBackend = {
+  mongo: Mongo
+  cursors: CursorCodec
+  embedders: Embedders
+  queryVectors: QueryVectorCache
+  vaultIndexes: VaultIndexes
+  nearest: NearestSearch
+  now: () => number
+}
+
+/**
+ * One page of what an organization shares, for its admin: newest first, or those closest to a question,
+ * of which 500 are told at most.
+ *
+ * @throws Refusal `invalid` for a cursor of another list; `upstream` when the embedding model does not
+ *   answer; `unavailable` when the memory store is out of reach.
+ */
+export async function listSharedMemories(
+  backend: ListBackend,
+  scope: SharedVaultScope,
+  question: SharedMemoryQuery,
+): Promise<SharedMemoryPage> {
+  const { q, tag, author, reviewed, cursor, limit } = question
+  const filters = [tag, author, reviewed, q].map(value => value ?? null)
+  const cursorBinding = ['shared', scope.vault, scope.epoch, ...filters]
+  const position = cursor === undefined ? undefined : backend.cursors.read(cursor, cursorBinding)
+  if (q !== undefined && q.trim() !== '') {
+    const start = (position as number | undefined) ?? 0
+    const rows = await rankByQuery(backend, scope, { ...question, q }, start + limit + 1)
+    const page = rows.slice(start, start + limit)
+    const isMore = rows.length > start + limit
+    return { rows: page, next: isMore ? backend.cursors.write(start + limit, cursorBinding) : null }
+  }
+  const after = position as SharedPosition | undefined
+  // One more than asked for tells whether there is a next page.
+  const rows = await sharedPage(backend.mongo, scope, { ...question, after, count: limit + 1 })
+  const page = rows.slice(0, limit)
+  const last = rows.length > limit ? page.at(-1) : undefined
+  return {
+    rows: page,
+    next: last ? backend.cursors.write([last.acquiredAt, last.id], cursorBinding) : null,
+  }
+}
+
+const rankedMax = 500
+
+async function rankByQuery(
+  backend: ListBackend,
+  { space, ...scope }: SharedVaultScope,
+  question: SharedMemoryQuery & { q: string },
+  count: number,
+): Promise<SharedMemory[]> {
+  const limit = Math.min(rankedMax, count)
+  const input = { scope, question, limit }
+  const [current, ...former] = await openSharedEmbedders(backend, space)
+  const rankings = await Promise.all([
+    rankWithEmbedder(backend, current, input),
+    ...former.map(one => undefinedIfUnavailable(rankWithEmbedder(backend, one, input))),
+  ])
+  const found = mergeRankings(rankings.flatMap(rows => rows ?? []))
+  const ids = found.slice(0, limit).map(({ memory }) => memory.id)
+  const rows = new Map((await sharedByIds(backend.mongo, scope, ids)).map(row => [row.id, row]))
+  return ids.flatMap(id => rows.get(id) ?? [])
+}
+
+async function rankWithEmbedder(
+  backend: ListBackend,
+  embedder: Embedder,
+  input: { scope: VaultScope; question: SharedMemoryQuery & { q: string }; limit: number },
+): Promise<SearchHit[]> {
+  const { scope, question, limit } = input
+  const vector = await backend.queryVectors.embed(embedder, question.q)
+  const index = await openIndex(backend, scope, question, { embedder, vector })
+  return rank([index], {
+    text: question.q,
+    vector,
+    now: backend.now(),
+    limit,
+    floor: false,
+    calibration: embedder.calibration,
+  })
+}
+
+/** With a filter only what it lets through is ranked: as many of the newest as a process reads in time. */
+const filteredMax = 20_000
+const candidatesMax = 2_000
+
+async function openIndex(
+  { mongo, vaultIndexes, nearest }: ListBackend,
+  scope: VaultScope,
+  filter: SharedFilter,
+  { embedder, vector }: { embedder: { space: string; dimension: number }; vector: Float32Array },
+): Promise<VaultIndex> {
+  const { space, dimension } = embedder
+  const { tag, author, reviewed } = filter
+  if (tag === undefined && author === undefined && reviewed === undefined) {
+    const ref = { scope, session: null, space, dimension, audience: unrestricted }
+    const index = await vaultIndexes.get(ref)
+    if (index !== 'too-large') return index
+    const partition = { session: null, sessionEpoch: 0 }
+    const partial = createVaultIndex({ dimension, termsOf })
+    partial.put(await nearest.candidates(scope, { partition, space, vector, count: candidatesMax }))
+    return partial
+  }
+  const index = createVaultIndex({ dimension, termsOf })
+  const rows = await Array.fromAsync(
+    sharedVectors(mongo, scope, { tag, author, reviewed, space, max: filteredMax }),
+  )
+  index.put(rows)
+  return index
+}

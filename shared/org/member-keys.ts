@@ -1,0 +1,145 @@
+import { Refusal } from '#shared/core/errors.ts'
+import type { Admin } from '#shared/access/admin.ts'
+import { hashKey, looksLikeKey, maskMemberKey } from '#shared/access/key.ts'
+import { insertSealedKey, unsealKey } from '#shared/org/org-key.ts'
+import { changePolicy, requireOrganization } from '#shared/org/policy-change.ts'
+import { ensureUser } from '#shared/org/user.ts'
+import type { Query, Postgres } from '#shared/storage/postgres/connect.ts'
+import {
+  findMemberKey,
+  listMemberKeys,
+  revokeMemberKey,
+  type KeyHolder,
+  type MemberKeyRow,
+} from '#shared/access/member-keys.postgres.ts'
+import type { Config } from '#shared/core/config.ts'
+import type { Seal } from '#shared/core/seal.ts'
+
+/** A member key with its raw form. */
+export type RevealedMemberKey = MemberKeyRow & { key: string }
+
+/**
+ * Creates the key of a member; the member with a private vault too, where the organization has none of
+ * that name. The same operation again answers with the key it made.
+ *
+ * @param operation becomes the key's id
+ * @throws Refusal `missing`; `conflict` when the key it made cannot be shown any more.
+ */
+export const mintMemberKey = (
+  backend: { postgres: Postgres; config: Config; seal: Seal },
+  admin: Admin,
+  { org, teamMemberId, operation }: { org: string; teamMemberId: string; operation: string },
+): Promise<RevealedMemberKey> =>
+  changePolicy(backend, { admin, org }, async tx => {
+    const existing = await findMemberKey(tx.query, org, { id: operation })
+    if (existing) return { ...existing, key: unsealKey(backend, existing) }
+    const { account } = admin
+    const user = await ensureUser(tx, { org, account, name: teamMemberId })
+    const { key } = await insertSealedKey(tx, backend, {
+      id: operation,
+      org,
+      user: user.id,
+      account,
+      vault: user.vault,
+      name: user.teamMemberId,
+    })
+    const row = await findMemberKey(tx.query, org, { id: operation })
+    return { ...row!, key }
+  })
+
+/**
+ * Keys of members, revoked ones too. Sealed keys stay closed.
+ *
+ * @param q a whole key, or a piece of what is known of keys in clear, upper or lower case: the masked
+ *   form, the id, and the name, email, first and last name of the member
+ * @throws Refusal `missing`.
+ */
+export async function searchMemberKeys(
+  backend: { postgres: Postgres; config: Config },
+  admin: Admin,
+  org: string,
+  q = '',
+): Promise<MemberKeyRow[]> {
+  const { query } = backend.postgres
+  await requireOrganization(query, admin, org)
+  const whole = looksLikeKey(q)
+    ? await findMemberKey(query, org, parseKeyReference(backend, q))
+    : undefined
+  if (whole?.user) return [whole]
+  const rows = await listMemberKeys(query, org)
+  const needle = q.toLowerCase()
+  return rows.filter(row => searchableFields(row).some(text => text.toLowerCase().includes(needle)))
+}
+
+/** What a key is called, the ways it is shown. */
+const searchableFields = (row: MemberKeyRow & KeyHolder): string[] => [
+  row.id,
+  row.masked,
+  maskMemberKey(row.masked),
+  row.teamMemberId,
+  row.email,
+  `${row.firstName} ${row.lastName}`.trim(),
+]
+
+/**
+ * A member key whole.
+ *
+ * @param keyReference its id, or the key itself
+ * @throws Refusal `missing`; `conflict` when it cannot be shown any more.
+ */
+export async function readMemberKey(
+  backend: { postgres: Postgres; config: Config; seal: Seal },
+  admin: Admin,
+  org: string,
+  keyReference: string,
+): Promise<RevealedMemberKey> {
+  const { query } = backend.postgres
+  await requireOrganization(query, admin, org)
+  const row = await requireMemberKey(query, backend, org, keyReference)
+  return { ...row, key: unsealKey(backend, row) }
+}
+
+/**
+ * Ends a member key, or the organization's own: the next request with it is refused, on every process.
+ *
+ * @param keyReference its id, or the key itself
+ * @returns its id
+ * @throws Refusal `missing`.
+ */
+export const revokeOrgMemberKey = (
+  backend: { postgres: Postgres; config: Config },
+  admin: Admin,
+  org: string,
+  keyReference: string,
+): Promise<string> =>
+  changePolicy(backend, { admin, org }, async tx => {
+    const row = await findMemberKey(tx.query, org, parseKeyReference(backend, keyReference))
+    if (!row) throw missingKey()
+    await revokeMemberKey(tx, row.id)
+    return row.id
+  })
+
+/**
+ * The key of a member that is meant.
+ *
+ * @param keyReference its id, or the key itself
+ * @throws Refusal `missing`, also for the organization's own key.
+ */
+export async function requireMemberKey(
+  query: Query,
+  backend: { config: Config },
+  org: string,
+  keyReference: string,
+): Promise<MemberKeyRow & { user: string }> {
+  const row = await findMemberKey(query, org, parseKeyReference(backend, keyReference))
+  if (row?.user) return { ...row, user: row.user }
+  throw missingKey()
+}
+
+const parseKeyReference = ({ config }: { config: Config }, keyReference: string) =>
+  looksLikeKey(keyReference)
+    ? { hash: hashKey(config.keyPepper, keyReference) }
+    : { id: keyReference }
+
+const missingKey = (): Refusal =>
+  new Refusal('missing', 'No such key', 'GET /v1/orgs/:orgId/keys lists them')

@@ -1,0 +1,115 @@
+import type { Query } from '#shared/storage/postgres/connect.ts'
+import type { Decision, Fact, TaggedFact, TurnRow } from '#shared/org/org-turns.postgres.ts'
+
+type TrailEntry = { id: string; author: string; createdAt: Date }
+
+/** What each pass made of a turn. */
+export type TurnTrailEntry = TrailEntry &
+  Pick<TurnRow, 'pass1' | 'pass2' | 'pass3'> & {
+    kind: 'write'
+    /** Characters of what was said that were not looked through. */
+    leftOut: number
+  }
+
+/** What of the shared memory somebody was given, and what was kept from them. */
+export type RetrievalTrailEntry = TrailEntry & {
+  kind: 'retrieval'
+  allowedTags: string[]
+  wildcard: boolean
+  permitted: number
+  dropped: number
+  sample: { id: string; tags: string[] }[]
+}
+
+/** The trail of an organization, or of one member in it, newest first. */
+export async function listTrail(
+  query: Query,
+  { org, author, limit }: { org: string; author: string | null; limit: number },
+): Promise<(TurnTrailEntry | RetrievalTrailEntry)[]> {
+  const parameters = [org, author, limit]
+  const writes = await query<TurnTrailEntry>(
+    `select 'write' as kind, id, author, created_at as "createdAt", left_out as "leftOut",
+            pass1, pass2, pass3
+     from org_turns where org = $1 and ($2::text is null or author = $2)
+     order by id desc limit $3`,
+    parameters,
+  )
+  const retrievals = await query<RetrievalTrailEntry>(
+    `select 'retrieval' as kind, id, author, created_at as "createdAt",
+            allowed_tags as "allowedTags", wildcard, permitted, dropped, sample
+     from shared_retrievals where org = $1 and ($2::text is null or author = $2)
+     order by created_at desc, id desc limit $3`,
+    parameters,
+  )
+  return [...writes.rows, ...retrievals.rows]
+    .toSorted((one, other) => newerFirst(one, other))
+    .slice(0, limit)
+}
+
+function newerFirst(one: TrailEntry, other: TrailEntry): number {
+  const later = other.createdAt.getTime() - one.createdAt.getTime()
+  return later || (one.id < other.id ? 1 : -1)
+}
+
+/** What the passes said about one memory. */
+export type MemoryPassResults = { pass1: Fact[]; pass2: TaggedFact[]; pass3: Decision[] }
+
+/**
+ * What the passes said about shared memories, by their ids: of each the newest turn that added or changed
+ * it. Memories that no turn of the last 30 days is about are left out.
+ */
+export async function findPassResults(
+  query: Query,
+  org: string,
+  memories: readonly string[],
+): Promise<Map<string, MemoryPassResults>> {
+  const { rows } = await query<MemoryPassResults & { memory: string }>(
+    `select asked.memory, t.pass1, t.pass2, t.pass3
+     from unnest($2::text[]) as asked(memory)
+     cross join lateral (
+       select pass1, pass2, pass3 from org_turns
+       where org = $1 and pass3 @> jsonb_build_array(jsonb_build_object('mem_id', asked.memory))
+       order by id desc limit 20
+     ) t`,
+    [org, memories],
+    'trail.memories',
+  )
+  const passes = new Map<string, MemoryPassResults>()
+  for (const { memory, pass1, pass2, pass3 } of rows) {
+    const isAbout = pass3.map(({ action, mem_id }) => mem_id === memory && action !== 'NONE')
+    if (passes.has(memory) || !isAbout.includes(true)) continue
+    const about = (_: unknown, index: number): boolean => isAbout[index]!
+    passes.set(memory, {
+      pass1: pass1.filter(about),
+      pass2: pass2.filter(about),
+      pass3: pass3.filter(about),
+    })
+  }
+  return passes
+}
+
+/**
+ * The memories that shared memories were added to replace, by the ids of those added. Others are left out,
+ * and those that no turn of the last 30 days is about.
+ */
+export async function findReplacedMemories(
+  query: Query,
+  org: string,
+  memories: readonly string[],
+): Promise<Map<string, string>> {
+  const { rows } = await query<{ memory: string; replaced: string }>(
+    `select asked.memory, added.replaced
+     from unnest($2::text[]) as asked(memory)
+     cross join lateral (
+       select decision->>'replaces' as replaced
+       from org_turns t, jsonb_array_elements(t.pass3) decision
+       where t.org = $1
+         and t.pass3 @> jsonb_build_array(jsonb_build_object('mem_id', asked.memory, 'action', 'ADD'))
+         and decision->>'mem_id' = asked.memory and decision ? 'replaces'
+       limit 1
+     ) added`,
+    [org, memories],
+    'trail.replaced',
+  )
+  return new Map(rows.map(({ memory, replaced }) => [memory, replaced]))
+}

@@ -1,0 +1,115 @@
+import { createHash } from 'node:crypto'
+import { Refusal } from '#shared/core/errors.ts'
+import { mintId, idForPurpose } from '#shared/core/ids.ts'
+import type { BilledOperation } from '#shared/billing/meter.ts'
+import { openProcessor } from '#shared/org/pipeline/processor.ts'
+import type { OrgPolicy } from '#shared/org/org-policy.postgres.ts'
+import { findModelAnswer, saveModelAnswer, type TurnRow } from '#shared/org/org-turns.postgres.ts'
+import { recordBill } from '#shared/billing/bill.postgres.ts'
+import type { UsageEvent } from '#shared/billing/usage.postgres.ts'
+import type { Shape } from '#shared/core/shape.ts'
+import { sanitizeJson } from '#shared/core/sanitize-text.ts'
+import type { CompletionRequest } from '#shared/models/completion-model.ts'
+import type { Postgres } from '#shared/storage/postgres/connect.ts'
+import type { Seal } from '#shared/core/seal.ts'
+import type { Config } from '#shared/core/config.ts'
+
+export type CompletionBackend = { postgres: Postgres; seal: Seal; config: Config }
+
+/** A question about a turn, what its answer must look like, and what is kept of it. */
+export type PassQuestion<Answer, Kept> = CompletionRequest & {
+  pass: 'extract' | 'tag' | 'reconcile'
+  /** What it is billed as. */
+  kind: BilledOperation
+  model: string
+  /** The schema again, with every bound. */
+  shape: Shape<Answer>
+  /** What is of use in an answer: only that is written down. @throws Refusal `upstream` when nothing is. */
+  extractResult: (answer: Answer) => Kept
+}
+
+/**
+ * Asks a model of the organization about a turn, once: an answer that is of use is kept with its bill in
+ * one transaction, and whoever asks again gets it without a call.
+ *
+ * @throws Refusal `upstream` when the model does not answer, or answers something that is of no use:
+ *   that is not kept, so that the next try asks again; `invalid` when there is no key to ask with.
+ */
+export async function cachedCompletion<Answer, Kept>(
+  backend: CompletionBackend,
+  { turn, policy }: { turn: TurnRow; policy: OrgPolicy },
+  { pass, kind, model: modelName, shape, extractResult, ...question }: PassQuestion<Answer, Kept>,
+  signal: AbortSignal,
+): Promise<Kept> {
+  // The same question whenever the work is done again; another one once policy or memory have changed.
+  const promptHash = createHash('sha256').update(question.instructions).update(question.userPrompt)
+  const name = `${pass} ${promptHash.digest('base64url')}`
+  const cached = await findModelAnswer(backend.postgres.query, turn.id, name)
+  if (cached !== undefined) return cached as Kept
+
+  const { model, answeringModel } = await openProcessor(backend, policy, modelName)
+  const { text, isComplete, ...tokens } = await answeringModel.complete(question, signal)
+  const call = { kind, model, keyHash: turn.keyHash, ...tokens }
+  let answer: Kept
+  try {
+    if (!isComplete) throw unusableAnswer('it was cut off')
+    answer = extractResult(parseAnswer(text, shape))
+  } catch (error) {
+    // What was of no use has been paid for as well, each time.
+    await backend.postgres.transaction(tx => recordBill(tx, toUsageEvent(policy, mintId(), call)))
+    throw error
+  }
+  const ours = await backend.postgres.transaction(async tx => {
+    const stored = await saveModelAnswer(tx, turn.id, name, answer)
+    if (!stored) return false
+    await recordBill(tx, toUsageEvent(policy, idForPurpose(turn.id, `bill ${name}`), call))
+    return true
+  })
+  // Another worker was faster, or the turn is gone: then nothing that follows from this is written.
+  if (ours) return answer
+  return (
+    ((await findModelAnswer(backend.postgres.query, turn.id, name)) as Kept | undefined) ?? answer
+  )
+}
+
+/** The provider is paid with the account's own key; memory is billed when something is stored. */
+const toUsageEvent = (
+  { account, vault }: OrgPolicy,
+  id: string,
+  call: Pick<UsageEvent, 'kind' | 'model' | 'keyHash' | 'inputTokens' | 'outputTokens'>,
+): UsageEvent => ({ ...call, id, account, vault, memoryTokens: 0 })
+
+/** @throws Refusal `upstream` for an answer that is cut off, no JSON, or not of the shape. */
+function parseAnswer<Answer>(text: string, shape: Shape<Answer>): Answer {
+  const parsed = sanitizeJson(extractJson(text))
+  if (parsed === undefined) throw unusableAnswer('it is no JSON, or was cut off')
+  try {
+    return shape.check(parsed)
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    // The message may repeat a piece of what was said: only what is wrong, never what came.
+    throw unusableAnswer(
+      error.message.replace(/, not .*$/s, '').replace(/unknown field .*$/s, 'unknown field'),
+    )
+  }
+}
+
+/** An answer that cannot be used; another try may bring a better one. */
+export const unusableAnswer = (fault: string): Refusal =>
+  new Refusal('upstream', `The model's answer is of no use: ${fault}`, 'It is asked again')
+
+/** JSON as it came, in a fence, or with prose around it; undefined where there is none that is whole. */
+export function extractJson(text: string): unknown {
+  const fenced = /```(?:json)?\s*([\s\S]*?)```/.exec(text)?.[1]
+  const braced = text.slice(text.indexOf('{'), text.lastIndexOf('}') + 1)
+  for (const candidate of [text, fenced, braced]) {
+    if (candidate === undefined) continue
+    try {
+      const value: unknown = JSON.parse(candidate)
+      if (typeof value === 'object' && value !== null) return value
+    } catch {
+      // The next reading may do.
+    }
+  }
+  return undefined
+}

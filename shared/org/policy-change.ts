@@ -1,0 +1,69 @@
+import { Refusal } from '#shared/core/errors.ts'
+import type { Admin } from '#shared/access/admin.ts'
+import type { Query, Transaction, Postgres } from '#shared/storage/postgres/connect.ts'
+import {
+  findOrg,
+  lockOrg,
+  isUniqueViolation,
+  missingOrganization,
+  type OrgRow,
+} from '#shared/org/orgs.postgres.ts'
+import { isRemovalRecorded, recordRemoval } from '#shared/org/policy-removals.postgres.ts'
+import { deleteMemberResponses } from '#shared/org/shared-bills.postgres.ts'
+
+/**
+ * An organization of an admin.
+ *
+ * @throws Refusal `missing`, in the same words for one of another admin and for one that is not there.
+ */
+export async function requireOrganization(
+  query: Query,
+  { account }: Pick<Admin, 'account'>,
+  id: string,
+): Promise<OrgRow> {
+  const org = await findOrg(query, account, id)
+  if (org) return org
+  throw missingOrganization()
+}
+
+/** Whose policy is changed, and in which words a name is refused that another row has. */
+export type PolicyChange = { admin: Pick<Admin, 'account'>; org: string; conflictMessage?: string }
+
+/**
+ * Removes something of an organization's policy, in the transaction of the change. The same operation
+ * again removes nothing and finds it done.
+ */
+export async function removeOnce(
+  tx: Transaction,
+  { org, operation }: { org: string; operation: string },
+  remove: () => Promise<void>,
+): Promise<void> {
+  if (await isRemovalRecorded(tx.query, operation)) return
+  await remove()
+  await recordRemoval(tx, { org, operation })
+}
+
+/**
+ * Runs a change to an organization's policy: changes follow one another, and the next request of every
+ * member sees it, also one that is sent again under its Idempotency-Key.
+ *
+ * @throws Refusal `missing` as `organizationOf`; `conflict` when a name, label or email is taken.
+ */
+export async function changePolicy<Result>(
+  { postgres }: { postgres: Postgres },
+  { admin, org, conflictMessage = 'This is taken already' }: PolicyChange,
+  work: (tx: Transaction) => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await postgres.transaction(async tx => {
+      if (!(await lockOrg(tx, admin.account, org))) throw missingOrganization()
+      const result = await work(tx)
+      await deleteMemberResponses(tx, org)
+      return result
+    })
+  } catch (error) {
+    throw isUniqueViolation(error)
+      ? new Refusal('conflict', conflictMessage, 'Choose another one')
+      : error
+  }
+}

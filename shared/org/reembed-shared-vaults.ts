@@ -1,0 +1,59 @@
+import type { Embedder } from '#shared/domain/embedder.ts'
+import { mintId } from '#shared/core/ids.ts'
+import { acceptReembedding } from '#shared/vault/reembed/reembed.ts'
+import { nextWithoutVector, spacesOfMemory } from '#shared/vault/reembed/vector-spaces.mongo.ts'
+import {
+  hasOrgs,
+  recordSharedSpace,
+  sharedVaultsOutsideSpace,
+  type SharedVaultOutsideSpace,
+} from '#shared/vault/base/org-spaces.postgres.ts'
+import type { Stores } from '#shared/storage/stores.ts'
+import type { Queue } from '#shared/storage/queue/queue.ts'
+import type { Embedders } from '#shared/models/embedders.ts'
+import type { Log } from '#shared/core/log.ts'
+
+/** Organizations looked after in one run. */
+const vaultsPerRun = 50
+
+/**
+ * Looks after shared vaults that are not in the space of the service's embedding model, since the
+ * operator has chosen another one: promises to bring each there, as an operation of the owner's account.
+ * One that is there already, as a new one is, is noted as that.
+ *
+ * @returns how many set out.
+ * @throws Refusal `upstream` when the embedding model does not answer; `unavailable`.
+ */
+export async function reembedSharedVaults(
+  backend: Stores & { queue: Queue; embedders: Embedders; log: Log },
+): Promise<number> {
+  const { query } = backend.postgres
+  if (!(await hasOrgs(query))) return 0
+  const embedder = await backend.embedders.get()
+  let begun = 0
+  for (const shared of await sharedVaultsOutsideSpace(query, embedder.space, vaultsPerRun)) {
+    if (await startReembedding(backend, shared, embedder)) begun++
+  }
+  return begun
+}
+
+async function startReembedding(
+  backend: Stores & { queue: Queue; log: Log },
+  { org, account, keyHash, vault, epoch, space }: SharedVaultOutsideSpace,
+  { model, space: targetSpace }: Embedder,
+): Promise<boolean> {
+  const { postgres, mongo, log } = backend
+  const page = { after: null, sessionEpochs: new Map<string, number>(), max: 1 }
+  const { after } = await nextWithoutVector(mongo, { vault, epoch }, targetSpace, page)
+  if (!after) {
+    await recordSharedSpace(postgres.query, vault, targetSpace)
+    return false
+  }
+  const [known] = space === null ? await spacesOfMemory(mongo, { vault, epoch }, after.id) : []
+  if (known) await recordSharedSpace(postgres.query, vault, known)
+  const operation = mintId()
+  const request = { operation, model, dropPrevious: true, awaited: false }
+  await acceptReembedding(backend, { account, keyHash, scope: { vault } }, request)
+  log.info({ org, vault, from: space ?? known, to: targetSpace, operation }, 'org.reembedding')
+  return true
+}

@@ -1,0 +1,67 @@
+import { Refusal } from '#shared/core/errors.ts'
+import { copyIdOf } from '#shared/core/ids.ts'
+import { findNewestWithTagSets } from '#shared/org/shared-lists.mongo.ts'
+import { mutateSharedMemory, noSuchSharedMemory } from '#shared/org/shared-change.ts'
+import { toSnapshot } from '#shared/org/finalize-shared-writes.ts'
+import { listTagSets } from '#shared/vault/base/tag-sets.postgres.ts'
+import { findTag } from '#shared/org/tags.postgres.ts'
+import type { RelabelJob } from '#shared/domain/job-payloads.ts'
+import type { Stores } from '#shared/storage/stores.ts'
+import type { Embedders } from '#shared/models/embedders.ts'
+
+const pageMax = 100
+
+/**
+ * Puts the label that a tag has by now in the place of the one it had, memory by memory, each a change
+ * with its audit event: `retag`. Until it is done the old label opens what the new one opens. Safe to
+ * run any number of times.
+ *
+ * @throws Refusal `unavailable` when a store is out of reach; the next run goes on.
+ */
+export async function relabelMemories(
+  backend: Stores & { embedders: Embedders; now: () => number },
+  job: RelabelJob,
+  signal: AbortSignal,
+): Promise<void> {
+  const { query } = backend.postgres
+  for (;;) {
+    signal.throwIfAborted()
+    const tag = await findTag(query, job.org, job.tag)
+    if (!tag || tag.label === job.from) return
+    const tagSets = (await listTagSets(query, job)).filter(({ tags }) => tags.includes(job.from))
+    const tagged = await findNewestWithTagSets(backend.mongo, job, {
+      tagSets: tagSets.map(({ tagSet }) => tagSet),
+      max: pageMax,
+    })
+    let changed = 0
+    for (const { id } of tagged) if (await relabelMemory(backend, job, id, tag.label)) changed++
+    // What an admin has given the old label back meanwhile keeps it.
+    if (changed === 0) return
+  }
+}
+
+/** @returns whether it bears the old label no more. */
+async function relabelMemory(
+  backend: Parameters<typeof relabelMemories>[0],
+  job: RelabelJob,
+  id: string,
+  to: string,
+): Promise<boolean> {
+  const change = {
+    operation: copyIdOf(job.operation, 0, id),
+    actor: job.actor,
+    id,
+    kind: 'edit',
+  } as const
+  try {
+    const memory = await mutateSharedMemory(backend, job, change, ({ memory }) => {
+      if (!memory) throw noSuchSharedMemory()
+      const tags = memory.tags.map(label => (label === job.from ? to : label))
+      return { ...toSnapshot(memory), tags }
+    })
+    return !memory?.tags.includes(job.from)
+  } catch (error) {
+    if (error instanceof Refusal && error.reason === 'missing') return true
+    throw error
+  }
+}

@@ -1,0 +1,135 @@
+import { Refusal } from '#shared/core/errors.ts'
+import { findReviewQueue } from '#shared/org/shared-lists.mongo.ts'
+import type { SharedMemory } from '#shared/org/shared-memories.mongo.ts'
+import {
+  mutateSharedMemory,
+  noSuchSharedMemory,
+  type ChangeOrigin,
+  type SharedMemoryBackend,
+} from '#shared/org/shared-change.ts'
+import { toSnapshot } from '#shared/org/finalize-shared-writes.ts'
+import {
+  restoreDeleted,
+  restoreSuperseded,
+  deleteSuperseded,
+} from '#shared/org/superseded-memory.ts'
+import { listMemoryRevisions } from '#shared/org/audit.postgres.ts'
+import type { OrgVault } from '#shared/domain/job-payloads.ts'
+import { tagSetKey } from '#shared/domain/tags.ts'
+
+/** Less sure than this, a memory waits for a person. */
+export const reviewThreshold = 0.6
+
+export type ReviewQuery = { threshold: number; limit: number; newestFirst: boolean }
+
+/**
+ * What waits for a person: memories nobody has reviewed whose tags are less sure than the threshold.
+ *
+ * @throws Refusal `unavailable` when the memory store is out of reach.
+ */
+export const listReviewQueue = (
+  { mongo }: Pick<SharedMemoryBackend, 'mongo'>,
+  orgVault: OrgVault,
+  question: ReviewQuery,
+): Promise<SharedMemory[]> => findReviewQueue(mongo, orgVault, question)
+
+export type ReviewDecision = { action: 'approve' | 'dismiss'; tags: readonly string[] | undefined }
+
+/**
+ * Decides about a memory: approves it, with other tags if need be, or dismisses the doubt and leaves the
+ * tags as they are. Either way it has been reviewed. What an approved one was added to replace is removed
+ * first, so that a decision which is cut short between the two is made again by whoever asks again. A
+ * second run under the same operation decides nothing more.
+ *
+ * @throws Refusal `missing` when there is no such memory; `conflict` when it has been reviewed;
+ *   `invalid` for tags with dismiss; `upstream` when a memory has to be brought back and the embedding
+ *   model does not answer; `unavailable` when a store is out of reach.
+ */
+export async function reviewSharedMemory(
+  backend: SharedMemoryBackend,
+  orgVault: OrgVault,
+  { operation, actor, id, action, tags }: ChangeOrigin & ReviewDecision & { id: string },
+): Promise<SharedMemory> {
+  if (action === 'dismiss' && tags) {
+    throw new Refusal('invalid', 'dismiss leaves the tags as they are', 'Send tags with approve')
+  }
+  const write = { operation, actor, id, kind: 'review' } as const
+  let waiting: SharedMemory | undefined
+  const reviewed = await mutateSharedMemory(backend, orgVault, write, async ({ memory }) => {
+    if (!memory) throw noSuchSharedMemory()
+    if (memory.reviewed) {
+      if (waiting) await undoLosingReview(backend, orgVault, { operation, actor, waiting })
+      throw new Refusal(
+        'conflict',
+        'This memory has been reviewed already',
+        'PATCH changes it; POST …/review/undo takes the decision back',
+      )
+    }
+    waiting = memory
+    const by = { operation, actor, waiting }
+    const decided = { ...toSnapshot(memory), tags: tags ?? memory.tags, reviewed: true }
+    if (action === 'approve') {
+      const replaced = await deleteSuperseded(backend, orgVault, by)
+      return { ...decided, ...(replaced !== undefined && { replaced }) }
+    }
+    await restoreSuperseded(backend, orgVault, by)
+    return decided
+  })
+  if (!reviewed) throw noSuchSharedMemory()
+  return reviewed
+}
+
+/** Somebody else was faster: what this one had removed is brought back, unless that was an approval. */
+async function undoLosingReview(
+  backend: SharedMemoryBackend,
+  orgVault: OrgVault,
+  { waiting, ...by }: ChangeOrigin & { waiting: SharedMemory },
+): Promise<void> {
+  const revisions = await listMemoryRevisions(backend.postgres.query, orgVault.org, waiting.id)
+  const decision = revisions.find(({ kind }) => kind === 'review')
+  if (decision?.after?.replaced === undefined)
+    await restoreSuperseded(backend, orgVault, { ...by, waiting })
+}
+
+/**
+ * Takes the last decision about a memory back: it has the tags it had before, and waits again. What was
+ * removed with it comes back, unless somebody has decided about that since.
+ *
+ * @throws Refusal `missing` when there is no such memory; `conflict` when nobody has decided about it in
+ *   the last 30 days, or its tags were changed since; `upstream` when the embedding model does not
+ *   answer; `unavailable` when a store is out of reach.
+ */
+export async function undoReview(
+  backend: SharedMemoryBackend,
+  orgVault: OrgVault,
+  { operation, actor, id }: ChangeOrigin & { id: string },
+): Promise<SharedMemory> {
+  const write = { operation, actor, id, kind: 'undo' } as const
+  const undone = await mutateSharedMemory(backend, orgVault, write, async ({ memory }) => {
+    if (!memory) throw noSuchSharedMemory()
+    const revisions = await listMemoryRevisions(backend.postgres.query, orgVault.org, id)
+    const last = revisions.find(({ kind }) => kind === 'review' || kind === 'undo')
+    if (last?.kind !== 'review' || !memory.reviewed || !last.before || !last.after) {
+      throw new Refusal(
+        'conflict',
+        'There is no decision to take back',
+        'Nobody has reviewed it in the last 30 days, or it waits for review already',
+      )
+    }
+    if (tagSetKey(memory.tags) !== tagSetKey(last.after.tags)) {
+      throw new Refusal(
+        'conflict',
+        'Its tags have been changed since it was reviewed',
+        'PATCH changes tags and reviewed',
+      )
+    }
+    const { replaced } = last.after
+    if (replaced !== undefined) {
+      const back = { operation, actor, id: replaced }
+      await restoreDeleted(backend, orgVault, back, removal => removal.createdAt <= last.createdAt)
+    }
+    return { ...toSnapshot(memory), tags: last.before.tags, reviewed: false }
+  })
+  if (!undone) throw noSuchSharedMemory()
+  return undone
+}

@@ -1,0 +1,64 @@
+import { Refusal } from '#shared/core/errors.ts'
+import type { SharedMemory } from '#shared/org/shared-memories.mongo.ts'
+import { reviewThreshold } from '#shared/org/review-shared-memory.ts'
+import { parseTags } from '#shared/org/parse-params.ts'
+import type { ChangeOrigin, SharedMemoryBackend } from '#shared/org/shared-change.ts'
+import { addSharedMemories } from '#shared/org/write-shared-memories.ts'
+import type { OrgVault } from '#shared/domain/job-payloads.ts'
+
+export type Seed = { text: string; tags: readonly string[]; confidence: number }
+
+type SeedInput = { text: string; tags?: readonly string[]; confidence?: number }
+
+/**
+ * What a body asks to be seeded: one memory, or several.
+ *
+ * @throws Refusal `invalid` for both, for neither, for one that holds no words, and for tags that are none.
+ */
+export function parseSeeds({
+  items,
+  ...single
+}: Partial<SeedInput> & { items?: SeedInput[] }): Seed[] {
+  const { text } = single
+  const isSingle = Object.values(single).some(value => value !== undefined)
+  if (items ? isSingle : text === undefined) {
+    throw new Refusal(
+      'invalid',
+      'Send either text or items',
+      'text with tags seeds one memory, items several: [{"text": "…", "tags": ["…"]}]',
+    )
+  }
+  if (text?.trim() === '') throw new Refusal('invalid', 'text holds no words')
+  return (items ?? [single as SeedInput]).map(item => ({
+    text: item.text,
+    tags: parseTags(item.tags ?? []),
+    confidence: item.confidence ?? 1,
+  }))
+}
+
+export type SeedResult = { added: SharedMemory[]; errors: { index: number; error: string }[] }
+
+/**
+ * Seeds memories of an admin's own words. They need no review, unless the admin says to be less sure of
+ * the tags than the threshold. Those that cannot be embedded are told, the others stored. A second run
+ * under the same operation stores nothing twice.
+ *
+ * @throws Refusal `upstream` when none could be embedded; `unavailable` when a store is out of reach.
+ */
+export async function seedSharedMemories(
+  backend: SharedMemoryBackend,
+  orgVault: OrgVault,
+  { operation, actor, seeds }: ChangeOrigin & { seeds: readonly Seed[] },
+): Promise<SeedResult> {
+  // The same when it is asked again: the first 48 bits of the operation are the time it began.
+  const acquiredAt = parseInt(operation.replaceAll('-', '').slice(0, 12), 16)
+  const items = seeds.map(seed => ({
+    ...seed,
+    author: actor,
+    reviewed: seed.confidence >= reviewThreshold,
+    acquiredAt,
+  }))
+  const { added, failed } = await addSharedMemories(backend, orgVault, { operation, actor, items })
+  const errors = failed.map(({ index, error }) => ({ index, error: error.message }))
+  return { added: added.map(({ memory }) => memory), errors }
+}

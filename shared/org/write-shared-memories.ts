@@ -1,0 +1,248 @@
+import { Refusal } from '#shared/core/errors.ts'
+import { copyIdOf, memoryIdOf } from '#shared/core/ids.ts'
+import type { SharedMemory } from '#shared/org/shared-memories.mongo.ts'
+import { insertShared } from '#shared/org/shared-writes.mongo.ts'
+import { embedWithBisection } from '#shared/org/embed-with-bisection.ts'
+import {
+  mutateSharedMemory,
+  noSuchSharedMemory,
+  type ChangeOrigin,
+  type SharedMemoryBackend,
+} from '#shared/org/shared-change.ts'
+import { openOrgEmbedders } from '#shared/vault/base/shared-embedders.ts'
+import { finalizeWrites, toSnapshot } from '#shared/org/finalize-shared-writes.ts'
+import {
+  findSharedWrites,
+  recordWriteIntents,
+  type WriteIntent,
+  type WriteKind,
+} from '#shared/org/shared-writes.postgres.ts'
+import {
+  isBlockedByRedaction,
+  applyRedaction,
+  type RedactionPolicy,
+} from '#shared/privacy/apply-redaction.ts'
+import { countTokens } from '#shared/core/tokens.ts'
+import type { OrgVault } from '#shared/domain/job-payloads.ts'
+import { sortUniqueTags } from '#shared/domain/tags.ts'
+import { activeOrgRedaction } from '#shared/org/redaction.ts'
+
+export type NewSharedMemory = {
+  text: string
+  tags: readonly string[]
+  /** Of the tags, 0 to 1. */
+  confidence: number
+  author: string
+  reviewed: boolean
+  /** When it was said, epoch milliseconds. */
+  acquiredAt: number
+}
+
+export type AddResult = {
+  /** One for each that was stored, with its place among those given. */
+  added: { index: number; memory: SharedMemory }[]
+  /** Those without words, those that could not be embedded, and those that the policy blocks. */
+  failed: { index: number; error: Refusal }[]
+}
+
+/**
+ * Adds memories to what an organization shares, each with its audit event: `create`. The id of each is
+ * `memoryIdOf(operation, index)`. A second run stores and tells nothing twice, whatever the first one
+ * died of; what was removed meanwhile stays removed.
+ *
+ * @throws Refusal `unavailable` when a store is out of reach; when not a single text can be stored, why
+ *   the first cannot: `upstream`, or `invalid` where it has no words or the policy blocks it.
+ */
+export async function addSharedMemories(
+  backend: SharedMemoryBackend,
+  orgVault: OrgVault,
+  { operation, actor, items }: ChangeOrigin & { items: readonly NewSharedMemory[] },
+): Promise<AddResult> {
+  const given = items.map((item, index) => prepareMemory(item, operation, index))
+  const earlierWrites = await findSharedWrites(
+    backend.postgres.query,
+    given.map(({ mark }) => mark),
+  )
+  const isDone = ({ mark }: PreparedMemory) => earlierWrites.get(mark)?.state === 'done'
+  const redaction = await activeOrgRedaction(backend.postgres.query, orgVault.org)
+  const { allowed, blocked } = redactAll(
+    redaction,
+    given.filter(item => !isDone(item)),
+  )
+  const { ready, failed: unembedded } = await embedAll(backend, orgVault.org, allowed)
+  const failed = [...blocked, ...unembedded].toSorted((a, b) => a.index - b.index)
+  if (failed.length > 0 && failed.length === given.length) throw failed[0]!.error
+  if (ready.length > 0) await storeMemories(backend, orgVault, { actor, ready })
+
+  const refused = new Set(failed.map(({ index }) => index))
+  const updatedAt = backend.now()
+  const texts = new Map(allowed.map(item => [item.index, item]))
+  const added = given
+    .filter(({ index }) => !refused.has(index))
+    .map(item => texts.get(item.index) ?? item)
+    .map(({ index, content }) => ({ index, memory: { ...content, updatedAt, version: 1 } }))
+  return { added, failed }
+}
+
+type PreparedMemory = {
+  index: number
+  /** The write that adds it. */
+  mark: string
+  content: NewSharedMemory & { id: string; tokens: number }
+}
+
+function prepareMemory(item: NewSharedMemory, operation: string, index: number): PreparedMemory {
+  const id = memoryIdOf(operation, index)
+  const content = { ...item, id, tags: sortUniqueTags(item.tags), tokens: countTokens(item.text) }
+  return { index, mark: copyIdOf(operation, index, id), content }
+}
+
+const blankText = (): Refusal => new Refusal('invalid', 'text holds no words')
+
+/** Private data is out before a text is embedded, or the text is. */
+function redactAll(
+  redaction: RedactionPolicy | null,
+  given: readonly PreparedMemory[],
+): { allowed: PreparedMemory[]; blocked: AddResult['failed'] } {
+  const allowed: PreparedMemory[] = []
+  const blocked: AddResult['failed'] = []
+  for (const item of given) {
+    if (item.content.text.trim() === '') {
+      blocked.push({ index: item.index, error: blankText() })
+      continue
+    }
+    try {
+      const text = applyRedaction(redaction, item.content.text, 'text')
+      allowed.push({ ...item, content: { ...item.content, text, tokens: countTokens(text) } })
+    } catch (error) {
+      if (!isBlockedByRedaction(error)) throw error
+      blocked.push({ index: item.index, error })
+    }
+  }
+  return { allowed, blocked }
+}
+
+type MemoryWithVectors = PreparedMemory & { vectors: Record<string, Float32Array> }
+
+async function embedAll(
+  backend: SharedMemoryBackend,
+  org: string,
+  given: readonly PreparedMemory[],
+): Promise<{ ready: MemoryWithVectors[]; failed: AddResult['failed'] }> {
+  const [embedder, ...former] = await openOrgEmbedders(backend, org)
+  const texts = given.map(({ content }) => content.text)
+  const outcomes = await embedWithBisection(embedder, texts)
+  const others = await Promise.all(
+    former.map(async one => ({ space: one.space, outcomes: await embedWithBisection(one, texts) })),
+  )
+  const ready: MemoryWithVectors[] = []
+  const failed: AddResult['failed'] = []
+  for (const [i, item] of given.entries()) {
+    const outcome = outcomes[i]!
+    if (outcome instanceof Refusal) failed.push({ index: item.index, error: outcome })
+    else {
+      const vectors = { [embedder.space]: outcome }
+      for (const other of others) {
+        const vector = other.outcomes[i]!
+        if (!(vector instanceof Refusal)) vectors[other.space] = vector
+      }
+      ready.push({ ...item, vectors })
+    }
+  }
+  return { ready, failed }
+}
+
+async function storeMemories(
+  backend: SharedMemoryBackend,
+  { org, vault, epoch }: OrgVault,
+  { actor, ready }: { actor: string; ready: readonly MemoryWithVectors[] },
+): Promise<void> {
+  const orgVault = { org, vault, epoch }
+  const intents = ready.map(({ mark, content }): WriteIntent => {
+    const what = { kind: 'add', actor, actions: ['create'] } as const
+    const after = toSnapshot(content)
+    return { id: mark, ...orgVault, ...what, memory: content.id, before: null, after }
+  })
+  const documents = ready.map(({ mark, content, vectors }) => ({
+    mark,
+    content: { ...content, vectors },
+  }))
+  await recordWriteIntents(backend.postgres.query, intents)
+  await insertShared(backend.mongo, orgVault, documents)
+  await finalizeWrites(backend, orgVault, intents)
+}
+
+/** What is to become of a memory; what is left out stays. */
+export type SharedMemoryChange = {
+  id: string
+  text?: string
+  tags?: readonly string[]
+  confidence?: number
+  reviewed?: boolean
+  /** The words are an admin's: from now on no member's turn replaces them by itself. */
+  byHand?: boolean
+  /** The version it was read at: refused with `conflict` when somebody has changed it since. */
+  ifVersion?: number
+  kind?: WriteKind
+}
+
+/**
+ * Changes a shared memory: a new text is embedded first, and nothing is changed when that fails. Told in
+ * the audit as `update` for a new text or a new opinion of it, and as `retag` for new tags; a change
+ * that changes nothing is told nowhere. A second run under the same operation changes nothing more.
+ *
+ * @returns the memory as it is now.
+ * @throws Refusal `missing` when there is no such memory; `conflict` when it is not at `ifVersion`, or
+ *   somebody keeps changing it; `invalid` for a text without words, or one that the policy blocks;
+ *   `upstream` when the embedding model does not answer; `unavailable` when a store is out of reach.
+ */
+export async function updateSharedMemory(
+  backend: SharedMemoryBackend,
+  orgVault: OrgVault,
+  { operation, actor, id, ifVersion, kind = 'edit', ...wanted }: ChangeOrigin & SharedMemoryChange,
+): Promise<SharedMemory> {
+  if (wanted.text?.trim() === '') throw blankText()
+  const changed = await mutateSharedMemory(
+    backend,
+    orgVault,
+    { operation, actor, id, kind },
+    ({ memory }) => {
+      if (!memory) throw noSuchSharedMemory()
+      if (ifVersion !== undefined && memory.version !== ifVersion) {
+        throw new Refusal('conflict', 'Somebody has changed this memory since', 'Read it again')
+      }
+      const { text = memory.text, confidence = memory.confidence } = wanted
+      const { reviewed = memory.reviewed, tags = memory.tags } = wanted
+      const { byHand = false } = wanted
+      const opinion = { confidence, reviewed, ...(byHand && { byHand }) }
+      return { ...toSnapshot(memory), text, tags, ...opinion }
+    },
+  )
+  if (!changed) throw noSuchSharedMemory()
+  return changed
+}
+
+/** Gives a shared memory other tags: all of them. As `updateShared`. */
+export const retagSharedMemory = (
+  backend: SharedMemoryBackend,
+  orgVault: OrgVault,
+  change: ChangeOrigin & { id: string; tags: readonly string[] },
+): Promise<SharedMemory> => updateSharedMemory(backend, orgVault, change)
+
+/**
+ * Removes a shared memory: from the answer on no member sees it, and its id stays taken. Told in the
+ * audit as `delete`. A second run under the same operation does nothing more.
+ *
+ * @throws Refusal `missing` when there is no such memory; `conflict`, `unavailable` as `updateShared`.
+ */
+export async function deleteSharedMemory(
+  backend: SharedMemoryBackend,
+  orgVault: OrgVault,
+  { operation, actor, id }: ChangeOrigin & { id: string },
+): Promise<void> {
+  const change = { operation, actor, id, kind: 'delete' } as const
+  await mutateSharedMemory(backend, orgVault, change, ({ memory }) => {
+    if (!memory) throw noSuchSharedMemory()
+    return null
+  })
+}

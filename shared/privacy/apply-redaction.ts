@@ -1,0 +1,119 @@
+import { Refusal } from '#shared/core/errors.ts'
+import { parseTurns, type Message, type Turn } from '#shared/domain/message-content.ts'
+import type { RedactionKind } from '#shared/privacy/detectors.ts'
+import { findPrivateData, redactText } from '#shared/privacy/redact.ts'
+
+/** What becomes of private data in a text that is to be remembered; null where nobody minds it. */
+export type RedactionPolicy = {
+  /** `redact` puts a mark in its place, `block` keeps the whole text out. */
+  mode: 'redact' | 'block'
+  kinds: readonly RedactionKind[]
+}
+
+/** As it is stored: `off` decides too, where an organization differs from the account it belongs to. */
+export type StoredRedactionPolicy = Omit<RedactionPolicy, 'mode'> & {
+  mode: RedactionPolicy['mode'] | 'off'
+}
+
+/** The policy that a request works under. */
+export const toActiveRedaction = (stored: StoredRedactionPolicy | null): RedactionPolicy | null =>
+  stored === null || stored.mode === 'off' ? null : { mode: stored.mode, kinds: stored.kinds }
+
+/**
+ * A text as it may be stored under a policy.
+ *
+ * @param fieldName how the refusal calls the text: `messages[2]`
+ * @throws Refusal `invalid` when the policy blocks it, naming what it holds and never the words.
+ */
+export function applyRedaction(
+  redaction: RedactionPolicy | null,
+  text: string,
+  fieldName: string,
+): string {
+  if (!redaction) return text
+  const kinds = new Set(redaction.kinds)
+  if (redaction.mode === 'redact') return redactText(text, kinds)
+  const found = new Set(findPrivateData(text, kinds).map(({ kind }) => kind))
+  if (found.size === 0) return text
+  throw new Refusal(
+    'invalid',
+    `${fieldName} holds ${[...found].map(describeKind).join(' and ')}`,
+    blockedHint,
+  )
+}
+
+/** A text as it may be stored where nobody could be told of a refusal: undefined when it may not. */
+export function redactOrSkipText(
+  redaction: RedactionPolicy | null,
+  text: string,
+): string | undefined {
+  try {
+    return applyRedaction(redaction, text, 'text')
+  } catch (error) {
+    if (isBlockedByRedaction(error)) return undefined
+    throw error
+  }
+}
+
+/** Whether somebody was refused because of what a text holds. */
+export const isBlockedByRedaction = (error: unknown): error is Refusal =>
+  error instanceof Refusal && error.hint === blockedHint
+
+const blockedHint = 'The redaction policy keeps such texts out: leave it out and send the rest'
+
+const kindLabels: Record<RedactionKind, string> = {
+  secret: 'a secret',
+  card: 'a card number',
+  iban: 'a bank account number',
+  'national-id': 'a national id',
+  email: 'an email address',
+  phone: 'a phone number',
+  ip: 'an IP address',
+}
+
+const describeKind = (kind: RedactionKind): string => `${kindLabels[kind]} (${kind})`
+
+/**
+ * The messages of a conversation with what of them may be stored, in their places.
+ *
+ * @throws Refusal `invalid` as `screened`, for the first that is blocked.
+ */
+export function applyRedactionToMessages(
+  redaction: RedactionPolicy | null,
+  messages: readonly Message[],
+): readonly Message[] {
+  if (!redaction) return messages
+  return messages.flatMap((message, index) =>
+    parseTurns([message]).map(turn => {
+      const { text, speaker } = turn
+      return toMessage({
+        ...turn,
+        text: applyRedaction(redaction, text, `messages[${index}]`),
+        ...(speaker !== undefined && {
+          speaker: applyRedaction(redaction, speaker, `messages[${index}].name`),
+        }),
+      })
+    }),
+  )
+}
+
+/** A turn that is to be stored, as a message. */
+export const toMessage = ({ role, text, at, speaker, interrupted }: Turn): Message => ({
+  role,
+  content: text,
+  ...(at !== undefined && { timestamp: at }),
+  ...(speaker !== undefined && { name: speaker }),
+  ...(interrupted && { interrupted }),
+})
+
+/** The turns that may be stored, where nobody could be told of the others. */
+export const redactOrSkipTurns = (
+  redaction: RedactionPolicy | null,
+  turns: readonly Turn[],
+): Turn[] =>
+  turns.flatMap(turn => {
+    const text = redactOrSkipText(redaction, turn.text)
+    const speaker = turn.speaker && redactOrSkipText(redaction, turn.speaker)
+    if (text === undefined || (turn.speaker && speaker === undefined)) return []
+    return [{ ...turn, text, ...(speaker && { speaker }) }]
+  })

@@ -1,0 +1,86 @@
+import type { Role } from '#shared/domain/memory.ts'
+import type { TimeSpan } from '#shared/search/query/calendar.ts'
+import { parseTimeExpressions } from '#shared/search/query/parse-time-expressions.ts'
+import { termWeight } from '#shared/search/words/term-weights.ts'
+import { isMarkerTerm, termsOf } from '#shared/search/words/index-terms.ts'
+
+export type QueryTerm = { term: string; /** 0 to 1. */ weight: number }
+
+/** What a question says about its answer. */
+export type ParsedQuery = {
+  /** What it is about, each term once. */
+  terms: QueryTerm[]
+  /** The times it names, as event times. */
+  times: TimeSpan[]
+  /** Terms that say more than when: none in "what happened last week". */
+  nonTimeTerms: string[]
+  /** Whose turns are asked for: "what did I say", "what did you recommend". */
+  role: Role | undefined
+  /** It asks how many, how much, how old. */
+  wantsNumber: boolean
+  /** It asks when. */
+  wantsTime: boolean
+  /** It asks for the state of now, or for how things began. */
+  order: 'latest' | 'first' | undefined
+}
+
+/** Words of asking itself: they are in most questions and in few answers. */
+const genericQueryWords: ReadonlySet<string> = new Set(
+  'kind type sort name number many much thing mention tell say remind recommend suggest advise list give show previous conversation chat discuss talk remember recall differ happen describe explain know ever new news plan event anything something everything'
+    .split(' ')
+    .flatMap(word => termsOf(word)),
+)
+const genericWordWeight = 0.3
+
+const numberWords =
+  /\bhow (?:many|much|old|long|far|high|big|often|tall|heavy|large|fast|expensive|deep|wide)\b|\b(?:what|which) (?:price|sum|amount|age|size|rate|number|revenue|percent\w*|share)\b|\b(?:cost|number of|wie ?viele?|cuánt[oa]s?|combien|quant[oiea]s?|сколько|kaç)\b|多少|几|いくら|いくつ|何[人本枚回個]|몇|얼마|كم /iu
+const timeWords =
+  /\bwhen\b|\b(?:what|which) (?:date|day|month|year|time|hours?|week)\b|\bhow long ago\b|\b(?:birthday|deadline|wann|cuándo|quand|quando|когда|ne zaman)\b|什么时候|何时|几点|いつ|何時|언제|متى/iu
+const assistantWords =
+  /\byou(?:r|'ve|'d)?\b|\b(?:previous|earlier|last|past|our) (?:conversation|chat|discussion|session)s?\b|\b(?:assistant|chatbot)\b/i
+const userWords = /\b(?:i|me|my|mine|myself|we|our|us|i'm|i've|i'd)\b/i
+const latestWords =
+  /\b(?:latest|newest|current(?:ly)?|now|nowadays|these days|at the moment|most recent(?:ly)?|still|so far|by now|as of)\b/i
+const firstWords = /\b(?:first|earliest|originally|initially|at the beginning|used to)\b/i
+
+/** Whoever asks with a whole book means its beginning. */
+const queryLengthMax = 16_000
+
+/** Reads a question; a text that asks nothing yields its terms alone. Never throws. */
+export function parseSearchQuery(question: string, now: number): ParsedQuery {
+  const text = question.slice(0, queryLengthMax)
+  const normalized = text.replaceAll('’', "'")
+  const terms = extractQueryTerms(text)
+  const { spans, rest } = parseTimeExpressions(normalized, now)
+  return {
+    terms,
+    times: spans,
+    nonTimeTerms: extractQueryTerms(rest)
+      .map(({ term }) => term)
+      .filter(term => !genericQueryWords.has(term)),
+    role: assistantWords.test(normalized)
+      ? 'assistant'
+      : userWords.test(normalized)
+        ? 'user'
+        : undefined,
+    wantsNumber: numberWords.test(normalized),
+    wantsTime: timeWords.test(normalized),
+    order: latestWords.test(normalized)
+      ? 'latest'
+      : firstWords.test(normalized)
+        ? 'first'
+        : undefined,
+  }
+}
+
+function extractQueryTerms(text: string): QueryTerm[] {
+  const terms = new Set(termsOf(text))
+  return Array.from(terms, term => ({ term, weight: queryTermWeight(term) })).filter(
+    ({ term }) => !isMarkerTerm(term),
+  )
+}
+
+/** Commonness counts a little less in a question, where every word was chosen. */
+function queryTermWeight(term: string): number {
+  return termWeight(term) ** 0.75 * (genericQueryWords.has(term) ? genericWordWeight : 1)
+}

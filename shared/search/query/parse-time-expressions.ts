@@ -1,0 +1,205 @@
+import {
+  utcDateOf,
+  daySpan,
+  lastDaysSpan,
+  monthOf,
+  monthSpan,
+  seasons,
+  weekdayOf,
+  weekSpan,
+  yearSpan,
+  type TimeSpan,
+} from '#shared/search/query/calendar.ts'
+
+/** A month or day without a year may be of any of the last years. */
+const yearsBack = 12
+const spansMax = 32
+
+/** More words than this are a text, not a question: its dates are not what is asked for. */
+const queryLengthMax = 400
+
+/**
+ * The times a question names, absolute ("3 May 2023", "2023-05-07", "in March", "2022", "summer of
+ * 2021") or seen from `now` ("yesterday", "last week", "two months ago", "on Friday"), as spans of
+ * epoch milliseconds; `rest` is the question without them. None when it names none. A day has half a day of slack on both sides, since
+ * nobody lives by UTC; a date without a year stands for that day of each of the last years.
+ */
+export function parseTimeExpressions(
+  question: string,
+  now: number,
+): { spans: TimeSpan[]; rest: string } {
+  const spans: TimeSpan[] = []
+  if (question.length > queryLengthMax) return { spans, rest: question }
+  let rest = question
+  for (const { pattern, parse } of timeParsers) {
+    rest = rest.replace(pattern, (...match) => {
+      const groups = match.slice(0, -2).map(group => (typeof group === 'string' ? group : ''))
+      const found = parse(groups, now)
+      // What is understood is taken out: "May 2023" is not also "2023".
+      if (found.length === 0) return match[0]
+      spans.push(...found)
+      return ' '
+    })
+  }
+  return { spans: spans.slice(0, spansMax), rest }
+}
+
+type TimeParser = { pattern: RegExp; parse: (groups: string[], now: number) => TimeSpan[] }
+
+const wordPattern = '(\\p{L}{3,12})'
+const dayPattern = '(\\d{1,2})(?:st|nd|rd|th|er|\\.|º)?'
+const yearPattern = '(\\d{4})'
+const countPattern =
+  '(an?|one|two|three|four|five|six|seven|eight|nine|ten|a few|a couple of|\\d{1,3})'
+const unitPattern = '(day|week|month|year)s?'
+
+const timeParsers: readonly TimeParser[] = [
+  createTimeParser(`\\b${yearPattern}[-/.](\\d{1,2})[-/.](\\d{1,2})\\b`, ([, y, m, d]) =>
+    parseDay(y, Number(m) - 1, d),
+  ),
+  createTimeParser('(\\d{4})年(?:(\\d{1,2})月)?(?:(\\d{1,2})日)?', ([, y, m, d]) =>
+    d ? parseDay(y, Number(m) - 1, d) : m ? parseMonth(y, Number(m) - 1) : parseYear(y),
+  ),
+  createTimeParser(
+    `\\b${dayPattern} (?:of |de )?${wordPattern},?(?: (?:of |de )?${yearPattern})?(?!\\p{L})`,
+    ([, d, m, y], now) => parseDayOfRecentYears(y, monthOf(m ?? ''), d, now),
+  ),
+  createTimeParser(
+    `(?<!\\p{L})${wordPattern} ${dayPattern}(?!\\d|:)(?:,? ${yearPattern})?`,
+    ([, m, d, y], now) => parseDayOfRecentYears(y, monthOf(m ?? ''), d, now),
+  ),
+  createTimeParser(`(?<!\\p{L})${wordPattern},?(?: of| de)? ${yearPattern}\\b`, ([, m, y]) =>
+    parseMonthOrSeason(m, Number(y)),
+  ),
+  createTimeParser(
+    `\\b${countPattern} ${unitPattern} (?:ago|back|before now)\\b`,
+    ([, n, u], now) => spanAgo(parseNumber(n), u, now),
+  ),
+  createTimeParser(
+    `\\b(?:last|past|previous) ${countPattern} ${unitPattern}\\b`,
+    ([, n, u], now) => [lastDaysSpan(now, Math.ceil(parseNumber(n) * daysPerUnit(u)))],
+  ),
+  createTimeParser(
+    '\\b(last|past|previous|this) (week|weekend|month|year|night|spring|summer|autumn|fall|winter)\\b',
+    ([, which, what], now) => relativeSpan(which === 'this' ? 0 : 1, what ?? '', now),
+  ),
+  createTimeParser(
+    '\\b(?:yesterday|gestern|ayer|ieri|ontem|вчера|dün)\\b|昨天|昨日|어제|أمس',
+    (_, now) => [lastDaysSpan(now, 1, 1)],
+  ),
+  createTimeParser(
+    '\\b(?:today|tonight|this morning|heute|hoy|oggi|hoje|сегодня)\\b|今天|今日|오늘',
+    (_, now) => [lastDaysSpan(now, 1)],
+  ),
+  createTimeParser('\\b(?:last|on|this|past) (\\p{L}{6,9})s?\\b', ([, name], now) =>
+    lastWeekday(name, now),
+  ),
+  createTimeParser(
+    `\\b(?:in|during|since|until|till|of|by|from|last|this|early|late|mid|en|im|em|nel|в) ${wordPattern}(?!\\p{L}|[-–])`,
+    ([, m], now) => parseMonthOfRecentYears(m, now),
+  ),
+  createTimeParser('\\b((?:19|20)\\d\\d)\\b(?![.,:/-]\\d)', ([, y]) => parseYear(y)),
+]
+
+function createTimeParser(pattern: string, read: TimeParser['parse']): TimeParser {
+  // A boundary beside letters of any script; `\b` knows ASCII alone.
+  const source = pattern.replace(/^\\b/, '(?<![\\p{L}\\d])').replace(/\\b$/, '(?![\\p{L}\\d])')
+  return { pattern: new RegExp(source, 'giu'), parse: read }
+}
+
+function isYear(value: number): boolean {
+  return value >= 1970 && value <= 2100
+}
+
+function parseYear(text: string | undefined): TimeSpan[] {
+  return isYear(Number(text)) ? [yearSpan(Number(text))] : []
+}
+
+function parseMonth(yearText: string | undefined, month: number): TimeSpan[] {
+  return isYear(Number(yearText)) && month >= 0 && month < 12
+    ? [monthSpan(Number(yearText), month)]
+    : []
+}
+
+function parseDay(
+  yearText: string | undefined,
+  month: number,
+  dayText: string | undefined,
+): TimeSpan[] {
+  const [year, day] = [Number(yearText), Number(dayText)]
+  const exists = isYear(year) && month >= 0 && month < 12 && day >= 1 && day <= 31
+  return exists ? [daySpan(year, month, day)] : []
+}
+
+function parseDayOfRecentYears(
+  yearText: string | undefined,
+  month: number | undefined,
+  dayText: string | undefined,
+  now: number,
+): TimeSpan[] {
+  if (month === undefined) return []
+  if (yearText) return parseDay(yearText, month, dayText)
+  return recentYears(now).flatMap(year => parseDay(String(year), month, dayText))
+}
+
+/** A month or a season of a year. */
+function parseMonthOrSeason(name: string | undefined, year: number): TimeSpan[] {
+  if (!name || !isYear(year)) return []
+  const season = seasons[name.toLowerCase()]
+  if (season !== undefined) return [monthSpan(year, season, 3)]
+  const month = monthOf(name)
+  return month === undefined ? [] : [monthSpan(year, month)]
+}
+
+function parseMonthOfRecentYears(name: string | undefined, now: number): TimeSpan[] {
+  return recentYears(now).flatMap(year => parseMonthOrSeason(name, year))
+}
+
+function recentYears(now: number): number[] {
+  const { year } = utcDateOf(now)
+  return Array.from({ length: yearsBack }, (_, i) => year - i)
+}
+
+const numberWords = 'zero one two three four five six seven eight nine ten'.split(' ')
+
+function parseNumber(text = ''): number {
+  const known = numberWords.indexOf(text.toLowerCase())
+  if (known >= 0) return known
+  if (/few/i.test(text)) return 3
+  if (/couple/i.test(text)) return 2
+  return /^an?$/i.test(text) ? 1 : Number(text)
+}
+
+function daysPerUnit(unit = ''): number {
+  return { day: 1, week: 7, month: 30.5, year: 365 }[unit.toLowerCase()] ?? 1
+}
+
+/** The further back, the less exact: a fifth of the distance on both sides. */
+function spanAgo(number: number, unit: string | undefined, now: number): TimeSpan[] {
+  const days = number * daysPerUnit(unit)
+  const slack = Math.max(unit === 'day' ? 0 : daysPerUnit(unit) / 2, days / 5)
+  return [lastDaysSpan(now, Math.ceil(2 * slack + 1), Math.floor(days - slack))]
+}
+
+function relativeSpan(back: number, what: string, now: number): TimeSpan[] {
+  const { year, month } = utcDateOf(now)
+  if (what === 'night') return [lastDaysSpan(now, 2)]
+  if (what === 'week') return [weekSpan(now, back)]
+  if (what === 'weekend') {
+    const week = weekSpan(now, back)
+    return [{ from: week.to - 3 * 86_400_000, to: week.to }]
+  }
+  if (what === 'month') return [monthSpan(year, month - back)]
+  if (what === 'year') return [yearSpan(year - back)]
+  const first = seasons[what] ?? 0
+  // Last summer, asked in spring, is that of the year before; asked in autumn, of this one.
+  const isPast = first + 3 <= month
+  return [monthSpan(year - (back === 1 && !isPast ? 1 : 0), first, 3)]
+}
+
+function lastWeekday(name: string | undefined, now: number): TimeSpan[] {
+  const day = weekdayOf(name ?? '') ?? weekdayOf((name ?? '').replace(/s$/, ''))
+  if (day === undefined) return []
+  const back = (new Date(now).getUTCDay() - day + 7) % 7 || 7
+  return [lastDaysSpan(now, 1, back)]
+}

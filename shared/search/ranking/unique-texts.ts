@@ -1,0 +1,26 @@
+import type { ScoredRow } from '#shared/search/ranking/score-candidates.ts'
+
+/**
+ * Each text once: the newest of identical texts stands for all, in the place of the best of them.
+ * `ranked` is in order of relevance, and so is what is returned.
+ */
+export function uniqueTexts(ranked: readonly ScoredRow[]): ScoredRow[] {
+  const positions = new Map<number, number>()
+  const unique: ScoredRow[] = []
+  for (const scored of ranked) {
+    const hash = scored.range.tierIndex.textHash(scored.row)
+    const index = positions.get(hash)
+    const known = index === undefined ? undefined : unique[index]
+    if (index === undefined || !known) {
+      positions.set(hash, unique.length)
+      unique.push(scored)
+    } else if (isNewer(scored, known)) {
+      unique[index] = { ...scored, relevance: known.relevance }
+    }
+  }
+  return unique
+}
+
+function isNewer(one: ScoredRow, other: ScoredRow): boolean {
+  return one.at > other.at || (one.at === other.at && one.row > other.row)
+}

@@ -1,0 +1,107 @@
+import { analyzeWord, type WordAnalysis } from '#shared/search/words/analyze-word.ts'
+
+/** Said by: a text that opens with `Caroline:` or `[Caroline]` has the term `@carolin`. */
+export const speakerMarker = '@'
+
+/** A text that ends as a question has this term. */
+export const questionMarker = '?'
+
+/** A text that names a number has this term. */
+export const numberMarker = '#'
+
+/** A text that names a time has this term. */
+export const timeMarker = '%'
+
+/** Marks say what a text is like; they are no words of it. */
+export function isMarkerTerm(term: string): boolean {
+  return (
+    term === questionMarker ||
+    term === numberMarker ||
+    term === timeMarker ||
+    term.startsWith(speakerMarker)
+  )
+}
+
+/** Language repeats itself, so nearly all runs were read before. About 10 MB when full. */
+const analysisCache = new Map<string, WordAnalysis>()
+const analysisCacheMax = 50_000
+/** Longer runs are sentences of scripts without spaces or machine noise, and hardly ever return. */
+const cachedLengthMax = 32
+/** What has no white space for so long is read in parts: some of its patterns take quadratic time. */
+const runLengthMax = 1_000
+
+/**
+ * Index terms of a text in any script, with repetitions: stems of English words without stop
+ * words, numbers as digits, identifiers, addresses and versions whole and in parts, pairs of
+ * characters where a script has no spaces, and the marks `saidBy` and `asks`. Texts and questions
+ * go through the same function, so what is spelt alike meets. Never throws.
+ *
+ * The name a turn opens with is a mark only: as a word it would make all turns of a speaker alike.
+ */
+export function termsOf(text: string): string[] {
+  const terms: string[] = []
+  const prefix = parseSpeakerPrefix(text)
+  let roots: string[] | undefined
+  let foreign = 0
+  let start = prefix?.length ?? 0
+  for (let i = start; i <= text.length; i++) {
+    const isEnd = i === text.length || isSpace(text.charCodeAt(i))
+    if (!isEnd && i - start < runLengthMax) continue
+    if (i > start) {
+      const run = analyzeCached(text.slice(start, i))
+      for (const term of run.terms) terms.push(term)
+      if (run.foreignRoots.length > 0) (roots ??= []).push(...run.foreignRoots)
+      foreign += run.foreignScore
+    }
+    start = isEnd ? i + 1 : i
+  }
+  if (roots && foreign > 0) for (const root of roots) terms.push(root)
+  for (const name of prefix?.names ?? []) {
+    for (const term of analyzeCached(name).terms) terms.push(speakerMarker + term)
+  }
+  if (/[?？؟][\p{P}\s]*$/u.test(text.slice(-4))) terms.push(questionMarker)
+  if (numberPattern.test(text)) terms.push(numberMarker)
+  if (timePattern.test(text)) terms.push(timeMarker)
+  return terms
+}
+
+const numberPattern =
+  /\d|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand|million|once|twice|half|dozen)/i
+const timePattern =
+  /\b(?:yesterday|today|tonight|tomorrow|(?:last|next|this|past|every) (?:week|weekend|month|year|night|summer|winter|spring|fall|autumn|monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|april|june|july|august|september|october|november|december)|(?:days?|weeks?|months?|years?) (?:ago|from now|later)|(?:in|since|until|by|on|of|from|for) (?:january|february|march|april|may|june|july|august|september|october|november|december|monday|tuesday|wednesday|thursday|friday|saturday|sunday|\d{4})|\d{1,2}(?:st|nd|rd|th)\b|(?:january|february|march|april|may|june|july|august|september|october|november|december) \d|christmas|easter|halloween|thanksgiving|new year|birthday|anniversary|\d{4}-\d\d-\d\d|\d{1,2}:\d\d|(?:monday|tuesday|wednesday|thursday|friday|saturday|sunday)s?)\b/i
+
+const speakerPrefixPattern = /^\s*(?:\[([^\]\n:]{1,40})\]:?|(\p{L}[^\n:[\]]{0,39}):)\s/u
+
+/**
+ * The name a text opens with as chat logs write it, `Caroline: …` or `[Caroline] …`: up to three
+ * words, each with a capital where the script has them. `length` is where the rest begins.
+ */
+export function parseSpeakerPrefix(text: string): { names: string[]; length: number } | undefined {
+  const match = speakerPrefixPattern.exec(text)
+  const names = (match?.[1] ?? match?.[2])?.split(' ')
+  if (!match || !names || names.length > 3) return undefined
+  if (!names.every(name => /^[\p{Lu}\p{Lo}]/u.test(name))) return undefined
+  return { names, length: match[0].length }
+}
+
+function analyzeCached(characters: string): WordAnalysis {
+  const hit = analysisCache.get(characters)
+  if (hit) return hit
+  const run = analyzeWord(characters)
+  if (characters.length <= cachedLengthMax) {
+    if (analysisCache.size >= analysisCacheMax) analysisCache.clear()
+    analysisCache.set(characters, run)
+  }
+  return run
+}
+
+function isSpace(code: number): boolean {
+  if (code <= 32 || code === 0xa0) return true
+  return (
+    code === 0x3000 ||
+    (code >= 0x2000 && code <= 0x200b) ||
+    code === 0x2028 ||
+    code === 0x2029 ||
+    code === 0x202f
+  )
+}

@@ -1,0 +1,120 @@
+/**
+ * Words of scripts that the English rules say nothing about. Scripts written without spaces are
+ * cut into overlapping pairs of characters; inflected languages get, beside the word itself, a
+ * short root that ends in `*`, so that its forms meet and the exact form still counts more.
+ */
+
+const letterFolds: Record<string, string> = {
+  ß: 'ss',
+  æ: 'ae',
+  œ: 'oe',
+  ø: 'o',
+  đ: 'd',
+  ð: 'd',
+  þ: 'th',
+  ł: 'l',
+  ı: 'i',
+  ς: 'σ',
+  أ: 'ا',
+  إ: 'ا',
+  آ: 'ا',
+  ٱ: 'ا',
+  ى: 'ي',
+  ة: 'ه',
+}
+const foldedLetters = new RegExp(`[${Object.keys(letterFolds).join('')}]`, 'g')
+
+/** Marks that decorate a letter; vowel signs of Indic and Thai script are letters of their own. */
+const diacritics = /[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]/g
+
+/**
+ * One spelling for all spellings of the same text: compatibility forms, case, accents and the
+ * variants of Arabic letters are folded. A text of plain ASCII only changes its case.
+ */
+export function foldText(text: string): string {
+  // oxlint-disable-next-line no-control-regex -- asks whether there is anything but ASCII
+  if (/^[\x00-\x7f]*$/.test(text)) return text.toLowerCase()
+  return text
+    .normalize('NFKC')
+    .toLowerCase()
+    .normalize('NFD')
+    .replace(diacritics, '')
+    .normalize('NFC')
+    .replace(foldedLetters, letter => letterFolds[letter] ?? letter)
+}
+
+const unspacedScript =
+  /[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\u30fc\p{sc=Thai}\p{sc=Laoo}\p{sc=Khmr}\p{sc=Mymr}\p{sc=Tibt}]/u
+const unspacedRuns =
+  /[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\u30fc\p{sc=Thai}\p{sc=Laoo}\p{sc=Khmr}\p{sc=Mymr}\p{sc=Tibt}\p{M}]+|[^\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\u30fc\p{sc=Thai}\p{sc=Laoo}\p{sc=Khmr}\p{sc=Mymr}\p{sc=Tibt}]+/gu
+const ideograph = /\p{sc=Han}/u
+
+/** Pairs of neighbouring characters, and single ideographs, of a folded word. */
+function characterBigrams(run: string): string[] {
+  const characters = Array.from(run)
+  if (characters.length === 1) return characters
+  const grams: string[] = []
+  for (let i = 0; i < characters.length; i++) {
+    const character = characters[i]!
+    if (ideograph.test(character)) grams.push(character)
+    const next = characters[i + 1]
+    if (next !== undefined) grams.push(character + next)
+  }
+  return grams
+}
+
+/** The terms of a folded word that holds letters outside ASCII; undefined for Latin letters. */
+export function nonLatinTerms(word: string): string[] | undefined {
+  if (unspacedScript.test(word)) {
+    return (word.match(unspacedRuns) ?? []).flatMap(run =>
+      unspacedScript.test(run) ? characterBigrams(run) : [run],
+    )
+  }
+  if (/\p{sc=Hang}/u.test(word)) return word.length < 2 ? [word] : [word, ...characterBigrams(word)]
+  if (/\p{sc=Latn}/u.test(word)) return undefined
+  const root = truncatedRoot(word)
+  return root === undefined ? [word] : [word, root]
+}
+
+type InflectionRule = { script: RegExp; prefix?: RegExp; suffix: RegExp; rootLength: number }
+
+/** Six letters of a root keep unrelated words apart; three letters must remain of any word. */
+const inflectionRules: readonly InflectionRule[] = [
+  {
+    script: /\p{sc=Cyrl}/u,
+    suffix:
+      /(?:(?:ива|ыва)?(?:ться|лась|лись|лось|лся|ает|яет|ают|яют|ешь|ишь|ете|ите|ует|уют|ила|или|ило|ать|ять|ить|еть|ала|али|ало|ла|ло|ли|ут|ют|ит|ят|ет|ть|л)|(?:иями|ями|ами|ого|его|ому|ему|ыми|ими|иях|ях|ах|ов|ев|ей|ой|ий|ый|ая|яя|ое|ее|ые|ие|ую|юю|ом|ем|ам|ям|ых|их|ии|ия|ию)|[аеиоуыэюяійьъ])$/u,
+    rootLength: 6,
+  },
+  {
+    script: /\p{sc=Arab}/u,
+    prefix: /^(?:وال|بال|كال|فال|لل|ال|و(?=.{3}))/u,
+    suffix: /(?:ات|ون|ين|ان|ها|هم|نا|كم|يه|ته|تي|وا|ه|ي|ت|ا)$/u,
+    rootLength: 6,
+  },
+  {
+    script: /\p{sc=Hebr}/u,
+    prefix: /^[הובלכמש](?=.{3})/u,
+    suffix: /(?:ים|ות|ה|י|ת)$/u,
+    rootLength: 6,
+  },
+  { script: /\p{sc=Grek}/u, suffix: /[αεηιουωσν]{1,3}$/u, rootLength: 6 },
+  { script: /\p{sc=Deva}/u, suffix: /(?:ियों|ियाँ|ाओं|ों|ें|ीं|[ा-ौंः])$/u, rootLength: 6 },
+  { script: /\p{L}/u, suffix: /$/u, rootLength: 5 },
+]
+
+function truncatedRoot(word: string): string | undefined {
+  const { prefix, suffix, rootLength } =
+    inflectionRules.find(entry => entry.script.test(word)) ?? inflectionRules[0]!
+  const bare = prefix ? word.replace(prefix, '') : word
+  const root = bare.replace(suffix, '')
+  const kept = (root.length >= 3 ? root : bare).slice(0, rootLength)
+  return kept.length >= 3 ? `${kept}*` : undefined
+}
+
+/** The root of a folded word of a language in Latin letters other than English; none of short words. */
+export function latinRoot(word: string): string[] {
+  if (word.length < 4) return []
+  const bare = word.replace(/(?<=.{4})[snrtm]$/, '').replace(/(?<=.{3})[aeiouy]{1,2}$/, '')
+  return [`${bare.slice(0, 6)}*`]
+}

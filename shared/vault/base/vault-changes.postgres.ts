@@ -1,0 +1,54 @@
+import type { VaultScope } from '#shared/domain/memory.ts'
+import type { Query } from '#shared/storage/postgres/connect.ts'
+
+export type VaultChanges = { stored: string[]; removed: string[] }
+
+/**
+ * What changed in one part of a vault after a revision, up to the scope's own.
+ *
+ * @returns null when the log does not tell the whole story: trimmed, or the part was cleared.
+ */
+export async function changesSince(
+  query: Query,
+  { vault, revision }: VaultScope,
+  session: string | null,
+  since: number,
+): Promise<VaultChanges | null> {
+  const { rows } = await query<{
+    session: string
+    stored: string[]
+    removed: string[]
+    cleared: boolean
+    revision: string
+  }>(
+    `select session, revision, cleared,
+            case when session = $4 then stored else '{}' end as stored,
+            case when session = $4 then removed else '{}' end as removed
+     from vault_changes where vault = $1 and revision > $2 and revision <= $3 order by revision`,
+    [vault, since, revision, session ?? ''],
+    'changes.since',
+  )
+  const seen = new Set(rows.map(row => row.revision))
+  if (seen.size !== revision - since) return null
+  const partitionChanges = rows.filter(row => row.session === (session ?? ''))
+  if (partitionChanges.some(row => row.cleared)) return null
+  return {
+    stored: partitionChanges.flatMap(row => row.stored),
+    removed: partitionChanges.flatMap(row => row.removed),
+  }
+}
+
+/** The epoch of a session vault: 0 until it is cleared for the first time. */
+export async function findSessionEpoch(
+  query: Query,
+  { vault }: Pick<VaultScope, 'vault'>,
+  session: string | null,
+): Promise<number> {
+  if (session === null) return 0
+  const { rows } = await query<{ epoch: number }>(
+    'select epoch from sessions where vault = $1 and session = $2',
+    [vault, session],
+    'sessions.epoch',
+  )
+  return rows[0]?.epoch ?? 0
+}

@@ -1,0 +1,47 @@
+import type { VaultScope } from '#shared/domain/memory.ts'
+import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
+
+/** What a vault is at this moment, held until the transaction ends: nobody else changes it meanwhile. */
+export async function lockVault(
+  { query }: Transaction,
+  vault: string,
+): Promise<{ epoch: number; pending: number }> {
+  const { rows } = await query<{ epoch: number; pending: number }>(
+    'select epoch, pending from vaults where id = $1 for no key update',
+    [vault],
+    'vaults.lock',
+  )
+  return rows[0]!
+}
+
+/**
+ * The epochs of session vaults: of the given ones, or of all that a vault has. Sessions that were never
+ * cleared are left out; they are at epoch 0.
+ */
+export async function findSessionEpochs(
+  query: Query,
+  { vault }: Pick<VaultScope, 'vault'>,
+  sessions?: readonly string[],
+): Promise<Map<string, number>> {
+  if (sessions?.length === 0) return new Map()
+  const { rows } = await query<{ session: string; epoch: number }>(
+    `select session, epoch from sessions
+     where vault = $1 and epoch > 0 and ($2::text[] is null or session = any($2))`,
+    [vault, sessions ?? null],
+    'sessions.epochs',
+  )
+  return new Map(rows.map(({ session, epoch }) => [session, epoch]))
+}
+
+/** The epoch of a vault at this moment. */
+export async function findEpoch(
+  query: Query,
+  { vault }: Pick<VaultScope, 'vault'>,
+): Promise<number> {
+  const { rows } = await query<{ epoch: number }>(
+    'select epoch from vaults where id = $1',
+    [vault],
+    'vaults.epoch',
+  )
+  return rows[0]!.epoch
+}

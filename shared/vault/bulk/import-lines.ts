@@ -1,0 +1,131 @@
+import type { ExportedLine, NumberedLine } from '#shared/domain/file-types.ts'
+import { importedMemoryId } from '#shared/vault/bulk/line-ids.ts'
+import { findLiveIds, type IdCandidates, type BulkItem } from '#shared/vault/bulk/plan-items.ts'
+import type { LineReader } from '#shared/vault/bulk/stage-file.ts'
+import {
+  expiryForLine,
+  isLineExpired,
+  acceptedSessionEpoch,
+} from '#shared/vault/bulk/upload-lines.ts'
+import type { Embedder } from '#shared/domain/embedder.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import type { VaultScope } from '#shared/domain/memory.ts'
+import type { RestoredFields } from '#shared/vault/bulk/memories.mongo.ts'
+import type { BulkChunk } from '#shared/vault/bulk/chunks.postgres.ts'
+import { countTokens } from '#shared/core/tokens.ts'
+import type { Stores } from '#shared/storage/stores.ts'
+
+/** A stored vector's length may be this far from 1: what six decimal places leave. */
+const lengthTolerance = 1e-3
+
+/** Reads lines of an export; of two lines with one id the first counts. */
+export const createImportReader = (
+  redaction: LineReader['redaction'],
+  check: (line: unknown) => unknown,
+): LineReader => ({
+  redaction,
+  check(value) {
+    const line = check(value) as NumberedLine<ExportedLine>
+    requireTierFields(line)
+    return line
+  },
+  keyOf: line => (line as NumberedLine<ExportedLine>).id.toLowerCase(),
+})
+
+/**
+ * What an exported line must be beyond its shape: reflections are rated and live in the core vault, raw
+ * memories neither cover anything nor carry a rating.
+ *
+ * @throws Refusal `invalid`.
+ */
+function requireTierFields(line: ExportedLine): void {
+  if (line.tier === 1) {
+    const stray = (['importance', 'covers', 'batch_id', 'sources'] as const).find(
+      field => line[field] !== undefined,
+    )
+    if (stray) throw new Refusal('invalid', `${stray} belongs to reflections, not to tier 1`)
+    return
+  }
+  if (line.importance === undefined) {
+    throw new Refusal('invalid', `importance is required on tier ${line.tier}`)
+  }
+  if (line.session_id !== null) {
+    throw new Refusal('invalid', `session_id must be null on tier ${line.tier}`)
+  }
+}
+
+/**
+ * The ids an imported line may take: its own where it is free, else always the same ones of this
+ * vault, so that importing again meets what an earlier import has stored.
+ */
+export const importIdCandidates = (
+  scope: Pick<VaultScope, 'vault' | 'epoch'>,
+  line: NumberedLine<ExportedLine>,
+): IdCandidates => ({
+  idAt: generation => importedMemoryId(scope, line.id, generation),
+  vaultOwnedFrom: 1,
+  alreadyPresent: (line.again ?? false) || isLineExpired(line),
+})
+
+/** The memories of a chunk of an import, their lineage in terms of this vault's ids. */
+export async function buildImportItems(
+  backend: Stores,
+  chunk: BulkChunk,
+  embedder: Embedder,
+): Promise<BulkItem[]> {
+  const lines = chunk.content as NumberedLine<ExportedLine>[]
+  const sources = lines.flatMap(line => line.sources ?? [])
+  const here = await findLiveIds(backend, chunk, sources, (id, generation) =>
+    importedMemoryId(chunk, id, generation),
+  )
+  return lines.map(line => {
+    const vector = reusableVector(line, embedder)
+    return {
+      ...importIdCandidates(chunk, line),
+      ...(vector && { vector }),
+      memory: {
+        vault: chunk.vault,
+        epoch: chunk.epoch,
+        session: line.session_id,
+        sessionEpoch: acceptedSessionEpoch(chunk, line.session_id),
+        tier: line.tier,
+        role: line.role,
+        text: line.content,
+        at: line.timestamp,
+        tokens: countTokens(line.content),
+        operation: chunk.operation,
+        ...(line.importance !== undefined && { importance: line.importance }),
+        ...(line.name !== undefined && { speaker: line.name }),
+        ...expiryForLine(line, chunk),
+        restored: toRestored(line, here),
+      },
+    }
+  })
+}
+
+function toRestored(line: ExportedLine, here: ReadonlyMap<string, string>): RestoredFields {
+  const { consolidated = false, consolidated_by, batch_id, sources, covers } = line
+  return {
+    consolidated,
+    ...(consolidated_by && { consolidated_by }),
+    ...(batch_id !== undefined && { batch: batch_id }),
+    ...(sources && { sources: sources.map(id => here.get(id) ?? id.toLowerCase()) }),
+    ...(covers && { covers: { from: new Date(covers.from), to: new Date(covers.to) } }),
+    ...(line.origin_key !== undefined && {
+      provenance: {
+        origin_key: line.origin_key,
+        transferred_at: new Date(line.transferred_at ?? line.timestamp),
+        source_id: line.origin_id ?? line.id,
+      },
+    }),
+  }
+}
+
+/** The line's own vector, where it is of the space the import goes to. */
+function reusableVector({ vector }: ExportedLine, embedder: Embedder): Float32Array | undefined {
+  if (vector?.model !== embedder.model) return undefined
+  if (vector.values.length !== embedder.dimension) return undefined
+  const values = Float32Array.from(vector.values)
+  const length = Math.sqrt(values.reduce((sum, value) => sum + value * value, 0))
+  return Math.abs(length - 1) <= lengthTolerance ? values : undefined
+}

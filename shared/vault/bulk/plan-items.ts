@@ -1,0 +1,130 @@
+import type { PlannedMemory } from '#shared/domain/file-types.ts'
+import type { VaultScope } from '#shared/domain/memory.ts'
+import {
+  findStoredStates,
+  type RestoredMemory,
+  type StoredState,
+} from '#shared/vault/bulk/memories.mongo.ts'
+import { findSessionEpochs } from '#shared/vault/base/vault-state.postgres.ts'
+import type { DebtChange } from '#shared/domain/vault-change.ts'
+import type { Stores } from '#shared/storage/stores.ts'
+
+/** The ids a memory may take, in the order they are tried. */
+export type IdCandidates = {
+  idAt(generation: number): string
+  /** From this generation on ids are only ever of this vault: one it has nothing under is free. */
+  vaultOwnedFrom: 0 | 1
+  /** The vault, or an earlier line, has the same already under whatever id. */
+  alreadyPresent: boolean
+}
+
+/** A memory that a line is to become, all but its id. */
+export type BulkItem = IdCandidates & {
+  memory: Omit<RestoredMemory, 'id' | 'vector'>
+  vector?: Float32Array
+}
+
+type PlanBackend = Stores
+type Scope = Pick<VaultScope, 'vault' | 'epoch'>
+
+/**
+ * Decides what becomes of each item: a memory that is there is skipped or replaced, the id of one that
+ * was deleted is passed over.
+ */
+export async function planItems(
+  backend: PlanBackend,
+  scope: Scope,
+  items: readonly IdCandidates[],
+  { replaces }: { replaces: boolean },
+): Promise<PlannedMemory[]> {
+  const plan = items.map(({ alreadyPresent, idAt }): PlannedMemory | null =>
+    alreadyPresent ? { id: idAt(0), as: 'skip' } : null,
+  )
+  /** Ids that are not in this vault but may be in another: to be tried first. */
+  const possiblyForeignIds = new Map<number, string>()
+  for (let generation = 0; plan.includes(null); generation++) {
+    const open = items.flatMap(({ idAt, vaultOwnedFrom }, index) =>
+      plan[index] === null
+        ? [{ index, id: idAt(generation), own: generation >= vaultOwnedFrom }]
+        : [],
+    )
+    const states = await readStoredStates(backend, scope, idsOf(open))
+    for (const { index, id, own } of open) {
+      const state = states.get(id)
+      if (state?.isLive) plan[index] = planForExisting(id, state, replaces)
+      else if (!state && own) plan[index] = planForNew(id, possiblyForeignIds.get(index))
+      else if (!state) possiblyForeignIds.set(index, id)
+    }
+  }
+  return plan.filter(planned => planned !== null)
+}
+
+/**
+ * Under which id each of these imported memories lives in the vault now; those it does not have are
+ * left out.
+ */
+export async function findLiveIds(
+  backend: PlanBackend,
+  scope: Scope,
+  ids: readonly string[],
+  idAt: (id: string, generation: number) => string,
+): Promise<Map<string, string>> {
+  const liveIds = new Map<string, string>()
+  let open = [...new Set(ids)]
+  for (let generation = 0; open.length > 0; generation++) {
+    const tried = open.map(id => ({ asked: id, id: idAt(id, generation) }))
+    const states = await readStoredStates(backend, scope, idsOf(tried))
+    open = []
+    for (const { asked, id } of tried) {
+      const state = states.get(id)
+      if (state?.isLive) liveIds.set(asked, id)
+      // What has left a trace, or may be another vault's under its first id, may have gone on.
+      else if (state || generation === 0) open.push(asked)
+    }
+  }
+  return liveIds
+}
+
+/** What stands under these ids; a memory of a session that was cleared since does not live. */
+export async function readStoredStates(
+  { mongo, postgres }: PlanBackend,
+  scope: Scope,
+  ids: readonly string[],
+): Promise<Map<string, StoredState>> {
+  const states = await findStoredStates(mongo, scope, ids)
+  const sessions = [...new Set([...states.values()].map(({ session }) => session))].filter(Boolean)
+  const epochs = await findSessionEpochs(postgres.query, scope, sessions)
+  for (const state of states.values()) {
+    const epoch = epochs.get(state.session) ?? 0
+    if (state.session_epoch !== epoch) state.isLive = false
+  }
+  return states
+}
+
+/** What a memory adds to the debt: only the core vault, and only what no reflection covers. */
+export function debtContribution(memory: {
+  session: string | null
+  tier: number
+  tokens: number
+  importance?: number | undefined
+  consolidated: boolean
+}): DebtChange {
+  const { session, tier, tokens, importance = 0, consolidated } = memory
+  if (session !== null || consolidated || tier === 3) return {}
+  if (tier === 1) return { rawUnits: 1, rawTokens: tokens }
+  return { tier2Count: 1, tier2Importance: importance, tier2Tokens: tokens }
+}
+
+function planForExisting(id: string, state: StoredState, replaces: boolean): PlannedMemory {
+  if (!replaces) return { id, as: 'skip' }
+  const session = state.session || null
+  return { id, as: 'replace', was: { session, debt: debtContribution({ ...state, session }) } }
+}
+
+const planForNew = (id: string, firstChoice: string | undefined): PlannedMemory =>
+  firstChoice === undefined ? { id, as: 'new' } : { id: firstChoice, as: 'new', next: id }
+
+const idsOf = (rows: readonly { id: string }[]): string[] => rows.map(({ id }) => id)
+
+/** An item and what is to become of it. */
+export type PlannedItem = BulkItem & { planned: PlannedMemory }

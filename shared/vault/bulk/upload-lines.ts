@@ -1,0 +1,103 @@
+import { createHash } from 'node:crypto'
+import type { NumberedLine, UploadedLine } from '#shared/domain/file-types.ts'
+import { lineMemoryId, type LineIdentity } from '#shared/vault/bulk/line-ids.ts'
+import type { BulkItem } from '#shared/vault/bulk/plan-items.ts'
+import { parseExpiresAt, expiryFor, type Expiry } from '#shared/domain/expiry.ts'
+import { splitIntoChunks } from '#shared/vault/base/text-chunks.ts'
+import { presentTexts, textAndTimeKey } from '#shared/vault/bulk/memories.mongo.ts'
+import { contentHash } from '#shared/vault/base/memories.mongo.ts'
+import type { BulkChunk } from '#shared/vault/bulk/chunks.postgres.ts'
+import type { Mongo } from '#shared/storage/mongo/connect.ts'
+
+/** What makes two lines of a file the same: their text and their time. */
+export const uploadLineKey = ({ content, timestamp }: UploadedLine): string =>
+  createHash('sha256').update(contentHash(content)).update(String(timestamp)).digest('base64')
+
+/**
+ * The memories of a chunk of an upload, one per line, several where a line is long. A line is the same
+ * as what the vault has when text and time are; a line without a time, when its text is that of an
+ * earlier line without one.
+ */
+export async function buildUploadItems(
+  { mongo }: { mongo: Mongo },
+  chunk: BulkChunk,
+): Promise<BulkItem[]> {
+  const partition = {
+    session: chunk.session,
+    sessionEpoch: acceptedSessionEpoch(chunk, chunk.session),
+  }
+  const lines = chunk.content as NumberedLine<UploadedLine>[]
+  const items: (BulkItem & { hash: Buffer; timed: boolean })[] = []
+  for (const [index, line] of lines.entries()) {
+    const timestamp = line.timestamp === undefined ? null : Math.trunc(line.timestamp)
+    const identity: LineIdentity = {
+      ...partition,
+      vault: chunk.vault,
+      epoch: chunk.epoch,
+      contentHash: contentHash(line.content),
+      timestamp,
+    }
+    const textChunks = (await splitIntoChunks(line.content)).filter(
+      ({ text }) => text.trim() !== '',
+    )
+    for (const [textChunkIndex, { text, tokens }] of textChunks.entries()) {
+      items.push({
+        idAt: generation => lineMemoryId(identity, textChunkIndex, generation),
+        vaultOwnedFrom: 0,
+        alreadyPresent: (line.again ?? false) || isLineExpired(line),
+        hash: contentHash(text),
+        timed: timestamp !== null,
+        memory: {
+          ...partition,
+          vault: chunk.vault,
+          epoch: chunk.epoch,
+          tier: 1,
+          role: line.role,
+          text,
+          at: timestamp ?? syntheticTimestamp(chunk, index),
+          tokens,
+          operation: chunk.operation,
+          ...expiryForLine(line, chunk),
+        },
+      })
+    }
+  }
+  const hasTimestamp = items
+    .filter(({ timed: hasTimestamp, alreadyPresent }) => hasTimestamp && !alreadyPresent)
+    .map(({ hash, memory }) => ({ hash, at: memory.at }))
+  const present = await presentTexts(mongo, chunk, partition, hasTimestamp)
+  return items.map(({ hash, timed: hasTimestamp, ...item }) => ({
+    ...item,
+    present:
+      item.alreadyPresent ||
+      (hasTimestamp && present.has(textAndTimeKey({ hash, at: item.memory.at }))),
+  }))
+}
+
+/** When the memory of a line is over: what it asks for, and what the retention leads to from now on. */
+export const expiryForLine = (
+  { expires_at: end }: Pick<UploadedLine, 'expires_at'>,
+  { retentionDays: days }: Pick<BulkChunk, 'retentionDays'>,
+): Expiry =>
+  expiryFor({ asked: end === undefined ? null : Date.parse(end), days, storedAt: Date.now() })
+
+/** It has come to its end before it could be stored. */
+export const isLineExpired = ({ expires_at: end }: Pick<UploadedLine, 'expires_at'>): boolean =>
+  end !== undefined && Date.parse(end) <= Date.now()
+
+/** @throws Refusal `invalid` for a line that is over before it is stored. */
+export function requireFutureExpiry(line: UploadedLine): void {
+  parseExpiresAt(line.expires_at, Date.now())
+}
+
+/** The epoch of a session as it was when the file was accepted. */
+export const acceptedSessionEpoch = (
+  { sessionEpochs }: Pick<BulkChunk, 'sessionEpochs'>,
+  session: string | null,
+): number => (session === null ? 0 : (sessionEpochs[session] ?? 0))
+
+/** Lines without a time happened now; a millisecond apart, so that they stay in the order they came. */
+const syntheticTimestamp = (
+  { arrivedAt, fileLines, linesBefore }: BulkChunk,
+  index: number,
+): number => arrivedAt - Math.max(0, fileLines - linesBefore - index - 1)

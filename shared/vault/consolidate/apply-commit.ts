@@ -1,0 +1,102 @@
+import {
+  scheduleExpiry,
+  applyCurrentRetention,
+  cancelScheduledExpiry,
+} from '#shared/vault/base/apply-retention.ts'
+import {
+  addReflections,
+  markConsolidated,
+  type ConsolidatedTotals,
+} from '#shared/vault/consolidate/reflections.mongo.ts'
+import {
+  deleteLease,
+  findLease,
+  lockEpoch,
+  finalizeLease,
+} from '#shared/vault/consolidate/leases.postgres.ts'
+import { changeVault, takeVaultAdvisoryLock } from '#shared/vault/base/vaults.postgres.ts'
+import type { CommitJob } from '#shared/domain/job-payloads.ts'
+import type { DebtChange } from '#shared/domain/vault-change.ts'
+import type { Stores } from '#shared/storage/stores.ts'
+import type { MemoryStore } from '#shared/vault/base/memories.mongo.ts'
+
+type ApplyCommitBackend = Stores & { memories: MemoryStore }
+
+/**
+ * Does what a commit has promised: stores the reflections, marks their sources, and in one transaction
+ * settles the lease, moves the debt and makes the change visible. Safe to run any number of times, in
+ * several processes at once: ids are fixed, marks are the batch's own, and a lease is settled once.
+ *
+ * @returns how many sources are marked; null when the vault was cleared meanwhile and nothing remains.
+ * @throws Refusal `unavailable` when a store is out of reach; what was done so far is done again later.
+ */
+export async function applyCommit(
+  { postgres, mongo, memories }: ApplyCommitBackend,
+  job: CommitJob,
+): Promise<number | null> {
+  const lease = await findLease(postgres.query, job, job.batch)
+  if (!lease) return null
+  if (lease.state === 'committed') return lease.consolidated
+
+  const work = { operation: job.batch, vault: job.vault }
+  const announced = await scheduleExpiry({ postgres }, [{ ...work, memories: [commitExpiry(job)] }])
+  await addReflections(mongo, job, lease.sourceIds)
+  await applyCurrentRetention({ postgres, mongo }, postgres.query, {
+    ...job,
+    ids: job.reflections.map(({ id }) => id),
+    days: job.retentionDays ?? null,
+  })
+  const count = await consolidate({ postgres, mongo }, job, lease.sourceIds)
+  await cancelScheduledExpiry({ postgres }, announced)
+  if (count !== null) return count
+  await memories.discard(
+    job,
+    job.reflections.map(({ id }) => id),
+  )
+  return null
+}
+
+/**
+ * Marks the sources and settles the lease. Both under one hold of the vault's contents: a source is
+ * deleted or edited either before it is marked, and counts as it is then, or after the debt has moved.
+ *
+ * @returns null when a deletion has overtaken the commit.
+ */
+function consolidate(
+  { postgres, mongo }: Stores,
+  job: CommitJob,
+  sourceIds: readonly string[],
+): Promise<number | null> {
+  return postgres.transaction(async tx => {
+    await takeVaultAdvisoryLock(tx, job.vault, 'contents')
+    const consolidated = await markConsolidated(mongo, job, sourceIds)
+    if ((await lockEpoch(tx, job.vault)) !== job.epoch) {
+      await deleteLease(tx, job)
+      return null
+    }
+    if (await finalizeLease(tx, job, consolidated.count)) {
+      const stored = job.reflections.map(({ id }) => id)
+      await changeVault(tx, job.vault, [{ session: null, stored }], debtChangeOf(job, consolidated))
+    }
+    return consolidated.count
+  })
+}
+
+const commitExpiry = ({ expiresAt }: CommitJob) => (expiresAt === undefined ? {} : { expiresAt })
+
+/** What was waiting waits no longer; new reflections wait in their turn, high-level ones do not. */
+function debtChangeOf(
+  { tier, reflections }: CommitJob,
+  { count, tokens, importance }: ConsolidatedTotals,
+): DebtChange {
+  if (tier === 3) {
+    return { tier2Count: -count, tier2Importance: -importance, tier2Tokens: -tokens }
+  }
+  return {
+    rawUnits: -count,
+    rawTokens: -tokens,
+    tier2Count: reflections.length,
+    tier2Importance: reflections.reduce((sum, { importance }) => sum + importance, 0),
+    tier2Tokens: reflections.reduce((sum, { tokens }) => sum + tokens, 0),
+  }
+}

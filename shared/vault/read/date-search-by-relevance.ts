@@ -1,0 +1,158 @@
+import type { Embedder } from '#shared/domain/embedder.ts'
+import type { Memory } from '#shared/domain/memory.ts'
+import { mergeRankings } from '#shared/vault/read/recall.ts'
+import { isWithin, type TimeWindow } from '#shared/vault/read/time-window.ts'
+import type { ListedRow } from '#shared/vault/read/listing.mongo.ts'
+import { embeddedReflections } from '#shared/vault/read/timeline.mongo.ts'
+import { undefinedIfUnavailable } from '#shared/vault/base/shared-embedders.ts'
+import { createVaultIndex, type VaultIndex } from '#shared/search/index/vault-index.ts'
+import { rank, type SearchHit } from '#shared/search/ranking/rank.ts'
+import { termsOf } from '#shared/search/words/index-terms.ts'
+import type { DateSearchRow, DateSearchSource } from '#shared/vault/read/dated-row.ts'
+import type { Mongo } from '#shared/storage/mongo/connect.ts'
+import type { QueryVectorCache } from '#shared/search/query/query-vector-cache.ts'
+import type { VaultIndexes } from '#shared/search/index/vault-indexes.ts'
+import type { NearestSearch } from '#shared/vault/read/nearest.ts'
+
+type RankingBackend = {
+  mongo: Mongo
+  queryVectors: QueryVectorCache
+  vaultIndexes: VaultIndexes
+  nearest: NearestSearch
+  now: () => number
+}
+
+/** What is looked through by one embedder. */
+export type SourcesOfEmbedder = {
+  embedder: Embedder
+  sources: readonly DateSearchSource[]
+  /** It is left out when its model does not answer. */
+  isOptional: boolean
+}
+
+type RelevanceQuery = { window: TimeWindow; query: string }
+
+/** Rows that a window is ranked for; whatever comes behind them has little to do with the query. */
+const rankedMax = 500
+/** Candidates asked of the database where no image is held. */
+const candidatesMax = 2_000
+
+/**
+ * The rows of a window that have to do with a query, best first; `more` at the end when there may be
+ * others behind them. Raw memories are ranked on the vaults' images; reflections are fetched, since the
+ * image does not know the periods they are about.
+ */
+export async function* byRelevance(
+  backend: RankingBackend,
+  parts: readonly SourcesOfEmbedder[],
+  relevanceQuery: RelevanceQuery,
+): AsyncGenerator<DateSearchRow | 'more', void, void> {
+  const rankings = await Promise.all(
+    parts.map(part => {
+      const ranking = rankSources(backend, part, relevanceQuery)
+      return part.isOptional ? undefinedIfUnavailable(ranking) : ranking
+    }),
+  )
+  const found =
+    rankings.length === 1 ? rankings[0]! : mergeRankings(rankings.flatMap(rows => rows ?? []))
+  for (const { row } of found.slice(0, rankedMax)) {
+    if (isWithin(relevanceQuery.window, row.position)) yield row
+  }
+  if (found.length >= rankedMax) yield 'more'
+}
+
+type RankedRow = SearchHit & { row: DateSearchRow }
+
+async function rankSources(
+  backend: RankingBackend,
+  { embedder, sources }: SourcesOfEmbedder,
+  { window, query }: RelevanceQuery,
+): Promise<RankedRow[]> {
+  const vector = await backend.queryVectors.embed(embedder, query)
+  const sourceIndexes = await Promise.all(
+    sources.map(strand =>
+      loadSourceIndex(backend, { timelineSource: strand, window, embedder, vector }),
+    ),
+  )
+  const { tiers, importance } = sources[0]!.read
+  const found = rank(
+    sourceIndexes.map(({ vaultIndex }) => vaultIndex),
+    {
+      text: query,
+      vector,
+      now: backend.now(),
+      limit: rankedMax,
+      floor: false,
+      calibration: embedder.calibration,
+      tiers,
+      ...(importance !== undefined && { importance }),
+      from: window.from.at,
+      to: window.to.at + 1,
+    },
+  )
+  return found.map(one => {
+    const { memory, score, indexNumber } = one
+    const { source } = sources[indexNumber]!
+    const listed = sourceIndexes[indexNumber]!.rows.get(memory.id) ?? toListedRow(memory)
+    return { ...one, row: { ...listed, source, position: { at: memory.at, id: memory.id }, score } }
+  })
+}
+
+type SourceQuery = {
+  timelineSource: DateSearchSource
+  window: TimeWindow
+  embedder: Embedder
+  vector: Float32Array
+}
+
+type SourceIndex = { vaultIndex: VaultIndex; rows: Map<string, ListedRow> }
+
+async function loadSourceIndex(
+  backend: RankingBackend,
+  looking: SourceQuery,
+): Promise<SourceIndex> {
+  const [raw, reflections] = await Promise.all([
+    loadRawIndex(backend, looking),
+    loadReflectionIndex(backend, looking),
+  ])
+  const blocks = { ...reflections.vaultIndex.byTier, 1: raw.byTier[1] }
+  return { vaultIndex: { ...reflections.vaultIndex, byTier: blocks }, rows: reflections.rows }
+}
+
+/** An image whose raw memories are those of the window at least. */
+async function loadRawIndex(
+  { vaultIndexes, nearest }: RankingBackend,
+  { timelineSource, window, embedder: { space, dimension }, vector }: SourceQuery,
+): Promise<VaultIndex> {
+  const { scope, audience, read } = timelineSource
+  const { partition, tiers, importance } = read
+  const nothing = createVaultIndex({ dimension, termsOf })
+  if (!tiers.includes(1) || importance !== undefined) return nothing
+  const partitionRef = { scope, session: partition.session, ...(audience && { audience }) }
+  const vaultIndex = await vaultIndexes.get({ ...partitionRef, space, dimension })
+  if (vaultIndex !== 'too-large') return vaultIndex
+  const [from, to] = [window.from.at, window.to.at + 1]
+  const question = { partition, space, vector, count: candidatesMax, tiers: [1] as const, from, to }
+  nothing.put(await nearest.candidates(scope, question))
+  return nothing
+}
+
+/** The reflections of the window, each as of the time it counts for there. */
+async function loadReflectionIndex(
+  { mongo }: RankingBackend,
+  { timelineSource: { scope, read }, window, embedder: { space, dimension } }: SourceQuery,
+): Promise<SourceIndex> {
+  const reflectionIndex = createVaultIndex({ dimension, termsOf })
+  const isRaw = read.partition.session !== null || read.tiers.every(tier => tier === 1)
+  if (isRaw) return { vaultIndex: reflectionIndex, rows: new Map() }
+  const found = await embeddedReflections(mongo, scope, { ...read, window, space })
+  const end = window.to.at
+  reflectionIndex.put(found.map(({ memory }) => ({ ...memory, at: Math.min(memory.at, end) })))
+  return { vaultIndex: reflectionIndex, rows: new Map(found.map(({ row }) => [row.id, row])) }
+}
+
+const toListedRow = (memory: Memory): ListedRow => ({
+  ...memory,
+  consolidated: false,
+  covers: null,
+})

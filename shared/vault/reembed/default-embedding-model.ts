@@ -1,0 +1,75 @@
+import type { Config } from '#shared/core/config.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import type { Log } from '#shared/core/log.ts'
+import type { Postgres } from '#shared/storage/postgres/connect.ts'
+import {
+  insertDefaultModel,
+  changeDefaultModel,
+  lockDefaultModel,
+  countVaultsByModel,
+} from '#shared/vault/reembed/vault-models.postgres.ts'
+
+export type DefaultEmbeddingModel = {
+  /** What new vaults, and what an organization shares, are embedded with. */
+  model: string
+  /** Models in whose spaces memories stand, as vaults go by them now. */
+  modelsInUse: ReadonlySet<string>
+}
+
+/**
+ * The default embedding model of a database. The first one used with it is kept there, by whichever process
+ * comes first, and stays the default until `EMBEDDINGS` names another: a key that comes into the
+ * environment, or goes, changes nothing. Vaults in which something is stored stand where they stood.
+ *
+ * @param log is told what an operator should know, once; null says nothing.
+ * @throws Refusal `unavailable` when the database is out of reach, or not of this version yet.
+ */
+export async function resolveDefaultEmbeddingModel(
+  postgres: Postgres,
+  {
+    embeddingModel,
+    isEmbeddingModelExplicit,
+  }: Pick<Config, 'embeddingModel' | 'isEmbeddingModelExplicit'>,
+  log: Pick<Log, 'warn'> | null,
+): Promise<DefaultEmbeddingModel> {
+  const firstModel = await postgres
+    .transaction(async tx => {
+      const storedModel = await lockDefaultModel(tx)
+      if (storedModel === undefined) await insertDefaultModel(tx, embeddingModel)
+      else if (storedModel !== embeddingModel && isEmbeddingModelExplicit)
+        await changeDefaultModel(tx, embeddingModel)
+      return storedModel ?? embeddingModel
+    })
+    .catch(rejectUnmigratedDatabase)
+  const model = isEmbeddingModelExplicit ? embeddingModel : firstModel
+  const modelsOfVaults = await countVaultsByModel(postgres.query)
+
+  if (model !== embeddingModel) {
+    const hint =
+      `Vaults stay with ${model}, the model this database began with. Set EMBEDDINGS=${embeddingModel} ` +
+      'to change what new vaults get; POST /v1/memory/reembed then moves a vault that is there'
+    log?.warn({ embeddings: model, environment: embeddingModel, hint }, 'embeddings.kept')
+  }
+  const vaultsOfOtherModels = modelsOfVaults.filter(row => row.model !== model)
+  if (vaultsOfOtherModels.length > 0) {
+    const hint =
+      'They are found and added to with that model, which must stay within reach, until ' +
+      'POST /v1/memory/reembed moves them'
+    log?.warn(
+      { embeddings: model, elsewhere: vaultsOfOtherModels, hint },
+      'embeddings.vaults-elsewhere',
+    )
+  }
+  return { model, modelsInUse: new Set(modelsOfVaults.map(row => row.model)) }
+}
+
+const undefinedTable = '42P01'
+
+function rejectUnmigratedDatabase(error: unknown): never {
+  if ((error as { code?: unknown }).code !== undefinedTable) throw error
+  throw new Refusal(
+    'unavailable',
+    'The database has not been brought to this version yet',
+    'Run the release step first: npm run migrate',
+  )
+}

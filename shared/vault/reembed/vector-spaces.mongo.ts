@@ -1,0 +1,224 @@
+import { MaxKey, MinKey, type Filter } from 'mongodb'
+import type { VaultScope } from '#shared/domain/memory.ts'
+import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import { toBinaryVector, type MemoryDocument } from '#shared/storage/mongo/documents.ts'
+import { withWriteTimeout } from '#shared/vault/base/memories.mongo.ts'
+import type { PartitionIds } from '#shared/vault/reembed/reembeddings.postgres.ts'
+import { idIndex, partitionIndex } from '#shared/storage/mongo/indexes.ts'
+import type { MemoryPosition } from '#shared/vault/base/expiries.mongo.ts'
+
+type Collections = Pick<Mongo, 'memories'>
+type Scope = Pick<VaultScope, 'vault' | 'epoch'>
+
+/** Background work: a look through 100,000 memories takes seconds, and nobody waits for it. */
+const scanDeadlineMs = 60_000
+
+const withoutVector = (space: string): Filter<MemoryDocument> => ({
+  [`vectors.${space}`]: { $exists: false },
+})
+
+const withVector = (space: string): Filter<MemoryDocument> => ({
+  [`vectors.${space}`]: { $exists: true },
+})
+
+const withOtherVectors = (space: string): Filter<MemoryDocument> => ({
+  ...withVector(space),
+  $expr: { $gt: [{ $size: { $objectToArray: '$vectors' } }, 1] },
+})
+
+const epochFilter = ({ vault, epoch }: Scope): Filter<MemoryDocument> => ({
+  vault: { $eq: vault },
+  epoch: { $eq: epoch },
+})
+
+export type ReembeddingPage = { places: PartitionIds[]; after: MemoryPosition | null }
+
+export type ReembeddingPageOptions = {
+  /** Where the last look ended; null begins at the beginning. */
+  after: MemoryPosition | null
+  /** Epochs of sessions that were cleared: what they held before is passed over. */
+  sessionEpochs: ReadonlyMap<string, number>
+  max: number
+}
+
+/** The next memories without a vector in a space, over all sessions and tiers. */
+export const nextWithoutVector = (
+  mongo: Collections,
+  scope: Scope,
+  space: string,
+  options: ReembeddingPageOptions,
+) => nextPage(mongo, scope, withoutVector(space), options)
+
+/** The next memories that have a vector in a space, and others beside it. */
+export const nextWithOtherVectors = (
+  mongo: Collections,
+  scope: Scope,
+  space: string,
+  options: ReembeddingPageOptions,
+) => nextPage(mongo, scope, withOtherVectors(space), options)
+
+/** Goes along the index `place`: each page begins where the last one ended and sees no other vault. */
+async function nextPage(
+  { memories }: Collections,
+  scope: Scope,
+  filter: Filter<MemoryDocument>,
+  { after, sessionEpochs, max }: ReembeddingPageOptions,
+): Promise<ReembeddingPage> {
+  const prefix = { vault: scope.vault, epoch: scope.epoch }
+  const first = new MinKey()
+  const last = new MaxKey()
+  const cursor = memories.find(
+    { ...epochFilter(scope), ...filter, ...(after && { _id: { $ne: after.id } }) },
+    {
+      projection: { session: 1, session_epoch: 1, tier: 1, at: 1 },
+      hint: partitionIndex,
+      min: after
+        ? {
+            ...prefix,
+            session: after.session,
+            tier: after.tier,
+            at: new Date(after.at),
+            _id: after.id,
+          }
+        : { ...prefix, session: first, tier: first, at: first, _id: first },
+      max: { ...prefix, session: last, tier: last, at: last, _id: last },
+      batchSize: max,
+      signal: AbortSignal.timeout(scanDeadlineMs),
+    },
+  )
+  const found = new Map<string, string[]>()
+  let end: MemoryPosition | null = null
+  let count = 0
+  try {
+    for await (const { _id: id, session, session_epoch, tier, at } of cursor) {
+      if (session_epoch !== (sessionEpochs.get(session) ?? 0)) continue
+      const ids = found.get(session)
+      if (ids) ids.push(id)
+      else found.set(session, [id])
+      end = { session, tier, at: at.getTime(), id }
+      if (++count === max) break
+    }
+  } catch (error) {
+    refuseWhenUnreachable(error)
+  }
+  const places = Array.from(found, ([session, ids]) => ({ session: session || null, ids }))
+  return { places, after: end }
+}
+
+/** The spaces that one memory of a vault has vectors in; none where there is no such memory. */
+export async function spacesOfMemory(
+  { memories }: Collections,
+  scope: Scope,
+  id: string,
+): Promise<string[]> {
+  const row = await memories
+    .findOne(
+      { ...epochFilter(scope), _id: { $eq: id } },
+      { projection: { vectors: 1 }, hint: idIndex, signal: AbortSignal.timeout(scanDeadlineMs) },
+    )
+    .catch(refuseWhenUnreachable)
+  return Object.keys(row?.vectors ?? {})
+}
+
+/** How many memories have no vector in a space yet. */
+export async function countWithoutVector(
+  { memories }: Collections,
+  scope: Scope,
+  space: string,
+): Promise<number> {
+  return memories
+    .countDocuments(
+      { ...epochFilter(scope), ...withoutVector(space) },
+      { hint: partitionIndex, signal: AbortSignal.timeout(scanDeadlineMs) },
+    )
+    .catch(refuseWhenUnreachable)
+}
+
+/** A text to embed, as it was when it was read. */
+export type TextToEmbed = { id: string; text: string; version: number }
+
+/** Those of the given memories that have no vector in a space. */
+export async function textsWithoutVector(
+  { memories }: Collections,
+  scope: Scope,
+  space: string,
+  ids: readonly string[],
+): Promise<TextToEmbed[]> {
+  const rows = await memories
+    .find(
+      { ...epochFilter(scope), ...withoutVector(space), _id: { $in: [...ids] } },
+      {
+        projection: { text: 1, version: 1 },
+        hint: idIndex,
+        signal: AbortSignal.timeout(scanDeadlineMs),
+      },
+    )
+    .toArray()
+    .catch(refuseWhenUnreachable)
+  return rows.map(({ _id, text, version }) => ({ id: _id, text, version }))
+}
+
+/** The engine re-reads its buffer for every chunk: messages stay below 2 MB. */
+const writeBytes = 1_500_000
+
+/**
+ * Gives memories a vector beside those they have, journaled. One that was changed since it was read is
+ * left as it is; and whoever read one before, to change it, reads it again and finds this vector.
+ */
+export async function addVectors(
+  { memories }: Collections,
+  scope: Scope,
+  space: string,
+  added: readonly (TextToEmbed & { vector: Float32Array })[],
+): Promise<void> {
+  const rowsMax = Math.max(1, Math.floor(writeBytes / ((added[0]?.vector.byteLength ?? 0) + 200)))
+  for (let start = 0; start < added.length; start += rowsMax) {
+    const writes = added.slice(start, start + rowsMax).map(({ id, version, vector }) => ({
+      updateOne: {
+        filter: { ...epochFilter(scope), _id: { $eq: id }, version: { $eq: version } },
+        update: { $set: { [`vectors.${space}`]: toBinaryVector(vector) }, $inc: { version: 1 } },
+        hint: idIndex,
+      },
+    }))
+    const writing = memories.bulkWrite(writes, { ordered: false })
+    await withWriteTimeout(writing).catch(refuseWhenUnreachable)
+  }
+}
+
+/** How many of the given memories have a vector in a space. */
+export async function countWithVector(
+  { memories }: Collections,
+  scope: Scope,
+  space: string,
+  ids: readonly string[],
+): Promise<number> {
+  return memories
+    .countDocuments(
+      { ...epochFilter(scope), ...withVector(space), _id: { $in: [...ids] } },
+      { hint: idIndex, signal: AbortSignal.timeout(scanDeadlineMs) },
+    )
+    .catch(refuseWhenUnreachable)
+}
+
+/** Takes every vector but the one of a space from the given memories; one without that keeps all. */
+export async function dropOtherVectors(
+  { memories }: Collections,
+  scope: Scope,
+  space: string,
+  ids: readonly string[],
+): Promise<void> {
+  const kept = {
+    $arrayToObject: {
+      $filter: {
+        input: { $objectToArray: '$vectors' },
+        cond: { $eq: ['$$this.k', space] },
+      },
+    },
+  }
+  const writing = memories.updateMany(
+    { ...epochFilter(scope), ...withOtherVectors(space), _id: { $in: [...ids] } },
+    [{ $set: { vectors: kept, version: { $add: ['$version', 1] } } }],
+    { hint: idIndex },
+  )
+  await withWriteTimeout(writing).catch(refuseWhenUnreachable)
+}

@@ -1,0 +1,109 @@
+import { lookup } from 'node:dns'
+import { BlockList, isIP, type LookupFunction } from 'node:net'
+import { Refusal } from '#shared/core/errors.ts'
+
+/** Where a service of ours, or of whoever runs it, may be: nothing is sent there. */
+const privateRanges = new BlockList()
+for (const [address, bits] of [
+  ['0.0.0.0', 8],
+  ['10.0.0.0', 8],
+  ['100.64.0.0', 10],
+  ['127.0.0.0', 8],
+  // Where clouds serve their credentials.
+  ['169.254.0.0', 16],
+  ['172.16.0.0', 12],
+  ['192.0.0.0', 24],
+  ['192.0.2.0', 24],
+  ['192.88.99.0', 24],
+  ['192.168.0.0', 16],
+  ['198.18.0.0', 15],
+  ['198.51.100.0', 24],
+  ['203.0.113.0', 24],
+  ['224.0.0.0', 3],
+] as const) {
+  privateRanges.addSubnet(address, bits, 'ipv4')
+}
+/** Within the one range that is global: what is for documentation, and what hides an IPv4 address. */
+for (const [address, bits] of [
+  ['2001::', 23],
+  ['2001:db8::', 32],
+  ['2002::', 16],
+  ['3fff::', 20],
+] as const) {
+  privateRanges.addSubnet(address, bits, 'ipv6')
+}
+const globalRange = new BlockList()
+globalRange.addSubnet('2000::', 3, 'ipv6')
+const loopbackRanges = new BlockList()
+loopbackRanges.addSubnet('127.0.0.0', 8, 'ipv4')
+loopbackRanges.addAddress('::1', 'ipv6')
+
+export type AddressPolicy = {
+  /** For tests: this machine, and only in addition to what is public. */
+  allowLoopback: boolean
+}
+
+/** Whether a numeric address is one that anybody on the internet may be sent to. */
+export function isAllowedAddress(address: string, policy: AddressPolicy): boolean {
+  const family = isIP(address)
+  if (family === 0) return false
+  const type = family === 4 ? 'ipv4' : 'ipv6'
+  if (policy.allowLoopback && loopbackRanges.check(address, type)) return true
+  return !privateRanges.check(address, type) && (family === 4 || globalRange.check(address, type))
+}
+
+const urlMax = 2_048
+
+/**
+ * The address of a webhook: https, without credentials, and no private one. What a name resolves to is
+ * looked at when something is sent.
+ *
+ * @throws Refusal `invalid`.
+ */
+export function requirePublicUrl(text: string, policy: AddressPolicy): URL {
+  const url = URL.canParse(text) ? new URL(text) : null
+  const host = url && unbracketedHost(url)
+  const isLocal = policy.allowLoopback && host !== null && isLoopbackHost(host)
+  const fault = !url
+    ? 'is no URL'
+    : url.href.length > urlMax
+      ? `has more than ${urlMax} characters`
+      : url.protocol !== 'https:' && !(isLocal && url.protocol === 'http:')
+        ? 'must begin with https://'
+        : url.username || url.password
+          ? 'must not hold credentials'
+          : isIP(host!) !== 0 && !isAllowedAddress(host!, policy)
+            ? 'is a private address'
+            : null
+  if (fault !== null) throw new Refusal('invalid', `url ${fault}`, 'Give a public https:// address')
+  url!.hash = ''
+  return url!
+}
+
+/** Numbers in any notation come out of `URL` in the usual one. */
+const unbracketedHost = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, '$1')
+
+const isLoopbackHost = (host: string): boolean =>
+  host === 'localhost' ||
+  (isIP(host) !== 0 && loopbackRanges.check(host, isIP(host) === 4 ? 'ipv4' : 'ipv6'))
+
+/**
+ * Resolves a name for the connection that is about to be made, so that what was looked at is what is
+ * connected to. A name that has a private address beside a public one is refused.
+ */
+export const publicLookup =
+  (policy: AddressPolicy): LookupFunction =>
+  (hostname, options, done) => {
+    lookup(hostname, { ...options, all: true }, (error, addresses) => {
+      const [first] = addresses ?? []
+      if (error || !first) return done(error ?? notPublicError(), '')
+      if (!addresses.every(({ address }) => isAllowedAddress(address, policy))) {
+        return done(notPublicError(), '')
+      }
+      if (options.all) done(null, addresses)
+      else done(null, first.address, first.family)
+    })
+  }
+
+const notPublicError = (): NodeJS.ErrnoException =>
+  Object.assign(new Error('not a public address'), { code: 'EPRIVATE' })

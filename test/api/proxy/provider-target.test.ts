@@ -1,0 +1,107 @@
+import fc from 'fast-check'
+import type { Context } from 'koa'
+import t from 'tap'
+import { buildProviderTarget } from '#api/proxy/provider-target.ts'
+import type { ApiFormat, ProviderName } from '#shared/core/provider-registry.ts'
+
+const ctxWith = (headers: Record<string, string>, querystring = ''): Context => {
+  const lower = Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]),
+  )
+  return { querystring, get: (name: string) => lower[name.toLowerCase()] ?? '' } as Context
+}
+
+const memoryKey = `mk_${'a'.repeat(32)}`
+
+const targetFor = (
+  ctx: Context,
+  provider: ProviderName = 'openai',
+  format: ApiFormat = 'openai',
+  path = '/chat/completions',
+) =>
+  buildProviderTarget(
+    ctx,
+    { providers: { ollama: { baseUrl: 'http://models.example:11434/v1' } } },
+    { model: { provider, name: 'm' }, format, path, key: 'sk-1' },
+  )
+
+t.test('where the providers are, and how they want their keys', async t => {
+  const plain = ctxWith({})
+  const at = (provider: ProviderName, format: ApiFormat, path: string): [string, object] => {
+    const { url, headers } = targetFor(plain, provider, format, path)
+    return [url.href, headers]
+  }
+  const chat = '/chat/completions'
+  const bearer = { 'accept-encoding': 'identity', authorization: 'Bearer sk-1' }
+  t.same(at('openai', 'openai', chat), ['https://api.openai.com/v1/chat/completions', bearer])
+  t.same(at('anthropic', 'openai', chat), ['https://api.anthropic.com/v1/chat/completions', bearer])
+  t.same(at('google', 'openai', chat), [
+    'https://generativelanguage.googleapis.com/v1beta/openai/chat/completions',
+    bearer,
+  ])
+  t.same(at('ollama', 'openai', chat), ['http://models.example:11434/v1/chat/completions', bearer])
+  t.same(at('anthropic', 'anthropic', '/v1/messages'), [
+    'https://api.anthropic.com/v1/messages',
+    { 'accept-encoding': 'identity', 'x-api-key': 'sk-1' },
+  ])
+  t.same(at('google', 'google', '/v1beta/models/m:generateContent'), [
+    'https://generativelanguage.googleapis.com/v1beta/models/m:generateContent',
+    { 'accept-encoding': 'identity', 'x-goog-api-key': 'sk-1' },
+  ])
+})
+
+t.test('invalid: Ollama where nobody has said where it is', async t => {
+  t.throws(
+    () =>
+      buildProviderTarget(
+        ctxWith({}),
+        { providers: {} },
+        { model: { provider: 'ollama', name: 'm' }, format: 'openai', path: '/x' },
+      ),
+    { reason: 'invalid', message: 'ollama is not available here', hint: /OLLAMA_BASE_URL/ },
+  )
+})
+
+t.test('of the query, what is the provider’s; no switch, no key', async t => {
+  const query = `alt=sse&memory=off&mode=read&store=false&key=${memoryKey}&beta=true&x=${memoryKey}&${memoryKey}=1&q=a%20b&note=my+${memoryKey}`
+  t.equal(targetFor(ctxWith({}, query)).url.search, '?alt=sse&beta=true&q=a+b')
+})
+
+const names = ['content-type', 'accept', 'user-agent', 'anthropic-version', 'anthropic-beta']
+const listed = [
+  ...names,
+  'openai-organization',
+  'openai-project',
+  'openai-beta',
+  'x-goog-api-client',
+]
+const others =
+  'cookie te proxy-authorization x-forwarded-for forwarded x-memory-mode x-memory-key x-provider-key ' +
+  'x-session-id host connection x-api-key via authorization x-goog-api-key idempotency-key ' +
+  'accept-encoding content-length'
+
+t.test('of the headers, those on the list, in any spelling, and never a Memory Key', async t => {
+  const spelled = (name: string) =>
+    fc
+      .infiniteStream(fc.boolean())
+      .map(up => name.replaceAll(/./g, sign => (up.next().value ? sign.toUpperCase() : sign)))
+  const name = fc.constantFrom(...listed, ...others.split(' ')).chain(spelled)
+  const value = fc.oneof(
+    fc.stringMatching(/^[\x21-\x7E]{1,20}$/),
+    fc.constantFrom(memoryKey, `Bearer ${memoryKey}`, `x ${memoryKey}:read`, 'mk_short'),
+  )
+  await fc.assert(
+    fc.asyncProperty(fc.dictionary(name, value, { maxKeys: 12 }), async sent => {
+      const { headers } = targetFor(ctxWith(sent))
+      const { authorization, 'accept-encoding': encoding, ...rest } = headers
+      if (authorization !== 'Bearer sk-1' || encoding !== 'identity') throw new Error('ours')
+      for (const [name, value] of Object.entries(rest)) {
+        if (!listed.includes(name)) throw new Error(`${name} left`)
+        if (value.includes('mk_')) throw new Error(`a key left in ${name}`)
+      }
+    }),
+    { numRuns: 500, seed: 20_261_121 },
+  )
+  const sent = Object.fromEntries(listed.map(name => [name, `value of ${name}`]))
+  t.match(targetFor(ctxWith(sent)).headers, sent)
+})

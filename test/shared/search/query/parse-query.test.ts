@@ -1,0 +1,92 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { parseTimeExpressions } from '#shared/search/query/parse-time-expressions.ts'
+import { parseSearchQuery } from '#shared/search/query/parse-query.ts'
+
+/** A Friday. */
+const now = Date.UTC(2026, 10, 20, 15)
+
+const covers = (question: string, date: string) =>
+  parseTimeExpressions(question, now).spans.some(
+    ({ from, to }) => from <= Date.parse(date) && Date.parse(date) < to,
+  )
+
+t.test('times that are named, absolute or seen from now', async t => {
+  for (const [question, inside, outside] of [
+    ['What happened in March 2023?', '2023-03-15', '2023-05-01'],
+    ['on 2023-05-07', '2023-05-07T12:00Z', '2023-05-09T12:00Z'],
+    ['7 May 2023', '2023-05-07', '2023-05-09'],
+    ['on May 7th, 2023', '2023-05-07', '2023-05-09'],
+    ['3 May', '2021-05-03', '2021-05-05'],
+    ['in May', '2022-05-20', '2022-07-01'],
+    ['in 2022', '2022-08-01', '2023-03-01'],
+    ['the summer of 2021', '2021-07-01', '2021-10-01'],
+    ['last summer', '2026-07-01', '2025-07-01'],
+    ['last winter', '2026-01-15', '2024-12-24'],
+    ['yesterday', '2026-11-19T10:00Z', '2026-11-17'],
+    ['last week', '2026-11-11', '2026-11-02'],
+    ['last month', '2026-10-10', '2026-11-10'],
+    ['two months ago', '2026-09-20', '2026-11-10'],
+    ['3 days ago', '2026-11-17T10:00Z', '2026-11-12'],
+    ['in the past two weeks', '2026-11-10', '2026-10-30'],
+    ['on Monday', '2026-11-16T10:00Z', '2026-11-12'],
+    ['im Mai 2022', '2022-05-10', '2022-07-10'],
+    ['el 3 de mayo de 2023', '2023-05-03', '2023-05-06'],
+    ['2023年5月に', '2023-05-10', '2023-07-10'],
+    ['gestern', '2026-11-19T10:00Z', '2026-11-17'],
+  ] as const) {
+    t.ok(covers(question, inside), `${question}: ${inside}`)
+    t.notOk(covers(question, outside), `${question}: not ${outside}`)
+  }
+})
+
+t.test('what only looks like a time is none', async t => {
+  for (const question of [
+    'what may I eat',
+    'we march on',
+    'version 2024.1 of the library',
+    'room 214',
+    'my last name',
+    'the 31 steps',
+    'on 2023-13-45',
+  ]) {
+    t.same(parseTimeExpressions(question, now).spans, [], question)
+  }
+})
+
+t.test('a question that names nothing but a time asks for all that happened then', async t => {
+  t.same(parseSearchQuery('What happened last week?', now).nonTimeTerms, [])
+  t.same(parseSearchQuery('Which tax rate was it in 2023?', now).nonTimeTerms, ['tax', 'rate'])
+})
+
+t.test('whose turns, and what kind of answer', async t => {
+  t.equal(parseSearchQuery('What did you recommend?', now).role, 'assistant')
+  t.equal(parseSearchQuery('What did I say about my dog?', now).role, 'user')
+  t.equal(parseSearchQuery('What does Caroline do?', now).role, undefined)
+  t.ok(parseSearchQuery('How many dogs does she have?', now).wantsNumber)
+  t.ok(parseSearchQuery('When did she move?', now).wantsTime)
+  t.ok(parseSearchQuery('¿Cuándo nos mudamos?', now).wantsTime)
+  t.equal(parseSearchQuery('Where does she currently live?', now).order, 'latest')
+  t.equal(parseSearchQuery('What was the plan originally?', now).order, 'first')
+})
+
+t.test('words of asking weigh less than what is asked for', async t => {
+  const { terms } = parseSearchQuery('What kind of trombone did she mention?', now)
+  const weightOf = (term: string) => terms.find(asked => asked.term === term)?.weight ?? 0
+  t.ok(weightOf('trombon') > 2 * weightOf('kind'))
+  t.ok(weightOf('trombon') > 2 * weightOf('mention'))
+})
+
+t.test('any text is read, and its times are spans', async t => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'grapheme', maxLength: 300 }), text => {
+      const { terms, times } = parseSearchQuery(text, now)
+      return (
+        terms.every(({ weight }) => weight > 0 && weight <= 1) &&
+        times.every(({ from, to }) => Number.isFinite(from) && from < to)
+      )
+    }),
+    { numRuns: 1_000 },
+  )
+  t.pass('1,000 texts')
+})

@@ -1,0 +1,207 @@
+import fc from 'fast-check'
+import t from 'tap'
+import {
+  createVectorGenerator,
+  seededRandom,
+  vectorKinds,
+} from '#scripts/bench/generated-vectors.ts'
+import { createInt8Codec } from '#shared/search/vectors/int8-codec.ts'
+import { selectAboveThreshold } from '#shared/search/vectors/select-above-threshold.ts'
+import { columnsPerGroup, createPrefilterKernel } from '#shared/search/vectors/prefilter-kernel.ts'
+import { columnCountOf, prefilterTableOf } from '#shared/search/vectors/prefilter-table.ts'
+import {
+  createQuantizedPrefilter,
+  isPrefilterUseful,
+} from '#shared/search/vectors/quantized-prefilter.ts'
+import { createVectorMatrix } from '#shared/search/vectors/vector-matrix.ts'
+
+const dimension = 768
+const count = 5_000
+
+/** The same rows twice: found by sketch, and by looking at each of them. */
+function bothWays(rows: readonly Float32Array[]) {
+  const codec = createInt8Codec(dimension)
+  return [true, false].map(sketched => {
+    const vectors = createVectorMatrix({ ...codec, usesPrefilter: sketched })
+    vectors.insert(
+      rows.map(() => 0),
+      rows,
+    )
+    return vectors
+  })
+}
+
+for (const kind of vectorKinds) {
+  t.test(`${kind} vectors: the best rows are found as by looking at all`, async t => {
+    const next = createVectorGenerator(kind, dimension, 11)
+    const [drawn, plain] = bothWays(Array.from({ length: count }, next))
+    t.ok(drawn!.bytes === plain!.bytes, 'nothing is drawn before the first question')
+    let [kept, error] = [0, 0]
+    const questions = Array.from({ length: 40 }, next)
+    for (const question of questions) {
+      const found = drawn!.nearest(question, 200, 0, count)
+      const all = plain!.nearest(question, 200, 0, count)
+      const cosineOf = new Map(Array.from(found.rows, (row, i) => [row, found.cosines[i]!]))
+      kept += [...all.rows.subarray(0, 10)].filter(row => cosineOf.has(row)).length / 10
+      for (const [i, row] of all.rows.entries()) {
+        error = Math.max(error, Math.abs((cosineOf.get(row) ?? all.cosines[i]!) - all.cosines[i]!))
+      }
+    }
+    t.ok(kept / questions.length >= 0.99, `${kept / questions.length} of the best ten`)
+    // Whether a row gets the second look depends on its place among the best.
+    t.ok(error < 0.003, `largest difference of a cosine ${error}`)
+    t.ok(drawn!.bytes > plain!.bytes, 'a sketch was drawn')
+    t.ok(drawn!.bytes < plain!.bytes * 1.35, `${drawn!.bytes / plain!.bytes}`)
+  })
+}
+
+t.test('part of the rows: found within it, wherever it begins and ends', async t => {
+  const next = createVectorGenerator('dense', dimension, 12)
+  const [drawn, plain] = bothWays(Array.from({ length: 4_000 }, next))
+  for (const [first = 0, end = 0] of [
+    [1, 3_999],
+    [17, 3_000],
+    [900, 3_900],
+    [1_007, 3_990],
+  ]) {
+    t.ok(isPrefilterUseful(end - first, dimension))
+    const question = next()
+    const best = plain!.approximateNearest(question, 5, first, end)
+    const found = drawn!.approximateNearest(question, 50, first, end)
+    t.ok(found.every(row => row >= first && row < end))
+    t.ok(best.filter(row => found.includes(row)).length >= 4, `${first} to ${end}`)
+  }
+})
+
+t.test('whatever is put, replaced and removed, each row is nearest to itself', async t => {
+  const made = Array.from({ length: 5_000 }, createVectorGenerator('dense', dimension, 13))
+  let turn = 0
+  const next = () => made[turn++ % made.length]!
+  const change = fc.record({
+    kind: fc.constantFrom('append', 'insert', 'replace', 'remove', 'trim'),
+    seed: fc.nat(),
+  })
+  fc.assert(
+    fc.property(fc.array(change, { minLength: 1, maxLength: 6 }), changes => {
+      turn = 0
+      const model = Array.from({ length: 3_000 }, next)
+      const [vectors] = bothWays(model)
+      for (const { kind, seed } of changes) {
+        const random = seededRandom(seed)
+        const some = new Set(
+          Array.from({ length: Math.ceil(random() * 200) }, () =>
+            Math.floor(random() * model.length),
+          ),
+        )
+        const rows = [...some].sort((a, b) => a - b)
+        if (kind === 'trim') vectors!.trim()
+        if (kind === 'remove') {
+          vectors!.remove(rows)
+          rows.forEach((row, i) => model.splice(row - i, 1))
+        }
+        if (kind === 'replace') {
+          for (const row of rows) vectors!.replace(row, (model[row] = next()))
+        }
+        if (kind === 'append' || kind === 'insert') {
+          const places = kind === 'insert' ? rows : rows.map(() => model.length)
+          const added = places.map(next)
+          vectors!.insert(places, added)
+          places.forEach((place, i) => model.splice(place + i, 0, added[i]!))
+        }
+        const probed = [0, model.length - 1, ...rows.slice(0, 8)].filter(row => row < model.length)
+        for (const row of probed) {
+          if (vectors!.approximateNearest(model[row]!, 1, 0, model.length)[0] !== row) return false
+        }
+      }
+      return true
+    }),
+    { numRuns: 12 },
+  )
+  t.pass('all of them')
+})
+
+t.test('the kernel adds up what the table says', async t => {
+  for (const columns of [8, 16, 192]) {
+    const { memory, sums } = createPrefilterKernel(2)
+    const random = seededRandom(columns)
+    const bytes = new Uint8Array(memory.buffer)
+    const start = columns * 32 + 96
+    // Sixteen halves of one kind at 15 each stay within a byte.
+    for (let i = 0; i < columns * 32; i++) bytes[i] = random() * 16
+    for (let i = start; i < bytes.length; i++) bytes[i] = random() * 256
+    sums(start, start + 48 * columns, columns * 32, columns * 32, 15)
+    const found = new Uint16Array(memory.buffer, columns * 32, 48)
+    for (let row = 0; row < 48; row++) {
+      let sum = 0
+      for (let column = 0; column < columns; column++) {
+        const byte = bytes[start + (Math.floor(row / 16) * columns + column) * 16 + (row % 16)]!
+        sum += bytes[column * 32 + (byte & 15)]! + bytes[column * 32 + 16 + (byte >> 4)]!
+      }
+      if (sum !== found[row]) t.fail(`row ${row} of ${columns} columns: ${found[row]}, not ${sum}`)
+    }
+  }
+  t.pass('in every row')
+})
+
+t.test('no question makes a group of halves add up to more than a byte', async t => {
+  const number = fc.oneof(fc.integer({ min: -127, max: 127 }), fc.constantFrom(-127, 0, 127))
+  fc.assert(
+    fc.property(fc.array(number, { minLength: 1, maxLength: 200 }), numbers => {
+      const { bytes, deviation } = prefilterTableOf(Int8Array.from(numbers))
+      const most = Array.from({ length: bytes.length / 16 }, (_, half) =>
+        Math.max(...bytes.subarray(half * 16, half * 16 + 16)),
+      )
+      for (let group = 0; group < most.length; group += 2 * columnsPerGroup) {
+        for (const kind of [0, 1]) {
+          const halves = most.slice(group, group + 2 * columnsPerGroup)
+          const sum = halves.filter((_, i) => i % 2 === kind).reduce((a, b) => a + b, 0)
+          if (sum > 255) return false
+        }
+      }
+      return deviation >= 1 && most.length === 2 * columnCountOf(numbers.length)
+    }),
+  )
+  t.pass('none')
+})
+
+t.test('the likeliest are the best and those near them, or nobody', async t => {
+  const sum = fc.oneof(fc.nat(65_535), fc.integer({ min: 30_000, max: 34_000 }))
+  fc.assert(
+    fc.property(
+      fc.array(sum, { minLength: 1, maxLength: 400 }),
+      fc.integer({ min: 1, max: 50 }),
+      fc.integer({ min: 1, max: 2_000 }),
+      (sums, k, deviation) => {
+        const places = selectAboveThreshold(Uint16Array.from(sums), k, deviation, 1_000)
+        if (places === null) return true
+        const rows = Array.from(places, place => place - 1_000)
+        const least = Math.min(...rows.map(row => sums[row]!))
+        const last = sums.toSorted((a, b) => b - a)[k - 1] ?? 0
+        const inOrder = rows.every((row, i) => i === 0 || row > rows[i - 1]!)
+        // Sums are sorted into bins of 16.
+        const all = sums.every((other, row) => other < last || rows.includes(row))
+        const noneBelow = sums.every((other, row) => other < least || rows.includes(row))
+        return inOrder && all && noneBelow && rows.length <= sums.length / 4
+      },
+    ),
+    { numRuns: 500 },
+  )
+  t.pass('always')
+})
+
+t.test('where there is no address space left, every row is looked at', async t => {
+  const platform = (globalThis as unknown as { WebAssembly: { Memory: unknown } }).WebAssembly
+  t.intercept(platform, 'Memory', {
+    value: function Memory() {
+      throw new RangeError('could not allocate memory')
+    },
+  })
+  const next = createVectorGenerator('dense', dimension, 14)
+  const rows = Array.from({ length: 3_000 }, next)
+  const [vectors] = bothWays(rows)
+  const question = next()
+  const dots = rows.map(row => row.reduce((sum, number, i) => sum + number * question[i]!, 0))
+  const best = [...dots.keys()].sort((a, b) => dots[b]! - dots[a]!)[0]
+  t.equal(vectors!.nearest(question, 1, 0, rows.length).rows[0], best)
+  t.equal(createQuantizedPrefilter(dimension, 100), null)
+})

@@ -1,0 +1,163 @@
+import fc from 'fast-check'
+import t, { type Test } from 'tap'
+import {
+  dotProduct,
+  createVectorGenerator,
+  seededRandom,
+} from '#scripts/bench/generated-vectors.ts'
+import { codecOf } from '#shared/search/vectors/precision.ts'
+import { createVectorMatrix, type VectorMatrix } from '#shared/search/vectors/vector-matrix.ts'
+
+const dimension = 12
+
+/** Rows enough for several chunks of 4,096, beside the plain list they must equal. */
+function matrixOf(count: number, seed: number) {
+  const next = createVectorGenerator('dense', dimension, seed)
+  const model = Array.from({ length: count }, next)
+  const vectors = createVectorMatrix(codecOf(dimension, 'float32'))
+  vectors.insert(
+    model.map(() => 0),
+    model,
+  )
+  return { vectors, model, next }
+}
+
+function sameRows(t: Test, vectors: VectorMatrix, model: readonly Float32Array[], note: string) {
+  const probe = createVectorGenerator('dense', dimension, 99)()
+  const cosines = vectors.cosines(
+    probe,
+    model.map((_, row) => row),
+  )
+  const wrong = model.findIndex((row, i) => Math.abs(dotProduct(row, probe) - cosines[i]!) > 1e-5)
+  t.equal(vectors.count, model.length, note)
+  t.equal(wrong, -1, note)
+}
+
+function bestOf(
+  model: readonly Float32Array[],
+  question: Float32Array,
+  first: number,
+  end: number,
+) {
+  return model
+    .map((row, i) => ({ row: i, cosine: dotProduct(row, question) }))
+    .slice(first, end)
+    .sort((a, b) => b.cosine - a.cosine)
+}
+
+t.test('any range of rows is searched exactly, over chunk borders too', async t => {
+  const { vectors, model, next } = matrixOf(9_500, 1)
+  const random = seededRandom(5)
+  const ranges = [
+    [0, 9_500],
+    [0, 1],
+    [4_095, 4_097],
+    [4_000, 8_300],
+    [8_191, 9_500],
+    [100, 4_096],
+    [3_900, 4_090],
+    [9_499, 9_500],
+    ...Array.from({ length: 30 }, () => {
+      const ends = [random(), random()].map(share => Math.floor(share * 9_500))
+      return [Math.min(...ends), Math.max(...ends) + 1]
+    }),
+  ]
+  for (const [first = 0, end = 0] of ranges) {
+    const question = next()
+    const best = bestOf(model, question, first, end)
+    for (const k of [1, 10, 200]) {
+      const found = vectors.nearest(question, k, first, end)
+      t.same(
+        [...found.rows],
+        best.slice(0, k).map(({ row }) => row),
+        `${k} of ${first} to ${end}`,
+      )
+    }
+  }
+})
+
+t.test('the best rows may all lie together', async t => {
+  const { vectors, model, next } = matrixOf(9_000, 2)
+  const question = next()
+  for (let row = 5_000; row < 5_400; row++) {
+    model[row] = question.map((number, i) => (i === row % dimension ? number + 1e-3 * row : number))
+    vectors.replace(row, model[row]!)
+  }
+  const best = bestOf(model, question, 0, 9_000).slice(0, 300)
+  const found = vectors.nearest(question, 300, 0, 9_000)
+  t.same([...found.rows].sort(), best.map(({ row }) => row).sort())
+})
+
+t.test('of equals the later row comes first', async t => {
+  const vectors = createVectorMatrix(codecOf(dimension, 'int8'))
+  const vector = createVectorGenerator('dense', dimension, 4)()
+  vectors.insert([0, 0, 0, 0], [vector, vector, vector, vector])
+  t.same([...vectors.nearest(vector, 4, 0, 4).rows], [3, 2, 1, 0])
+})
+
+t.test('nothing to find: no rows, no range, k of 0', async t => {
+  const empty = createVectorMatrix(codecOf(dimension, 'int8'))
+  const vector = createVectorGenerator('dense', dimension, 4)()
+  t.equal(empty.nearest(vector, 5, 0, 0).rows.length, 0)
+  const { vectors } = matrixOf(3, 1)
+  t.equal(vectors.nearest(vector, 5, 2, 2).rows.length, 0)
+  t.equal(vectors.nearest(vector, 0, 0, 3).rows.length, 0)
+  t.equal(vectors.cosines(vector, []).length, 0)
+})
+
+t.test('newest rows one by one', async t => {
+  const { vectors, model, next } = matrixOf(4_090, 3)
+  for (let added = 0; added < 20; added++) {
+    const vector = next()
+    vectors.insert([model.length], [vector])
+    model.push(vector)
+  }
+  sameRows(t, vectors, model, 'appended')
+})
+
+t.test('history before everything, larger than a chunk', async t => {
+  const { vectors, model, next } = matrixOf(5_000, 3)
+  const history = Array.from({ length: 9_000 }, next)
+  vectors.insert(
+    history.map(() => 0),
+    history,
+  )
+  sameRows(t, vectors, [...history, ...model], 'history')
+})
+
+t.test('inserted and removed anywhere, rows stay what they are', async t => {
+  fc.assert(
+    fc.property(fc.integer(), fc.array(fc.boolean(), { maxLength: 6 }), (seed, steps) => {
+      const { vectors, model, next } = matrixOf(4_600, seed)
+      const random = seededRandom(seed)
+      for (const inserting of steps) {
+        const many = Math.ceil(random() * 2_500)
+        const picked = new Set(
+          Array.from({ length: many }, () => Math.floor(random() * model.length)),
+        )
+        const places = [...picked].sort((a, b) => a - b)
+        if (inserting) {
+          const added = places.map(next)
+          vectors.insert(places, added)
+          places.forEach((place, i) => model.splice(place + i, 0, added[i]!))
+        } else {
+          vectors.remove(places)
+          places.forEach((place, i) => model.splice(place - i, 1))
+        }
+        if (random() < 0.3) vectors.trim()
+      }
+      sameRows(t, vectors, model, `seed ${seed}`)
+    }),
+    { numRuns: 12 },
+  )
+})
+
+t.test('memory follows the rows: little is spare, and removals give it back', async t => {
+  const { vectors } = matrixOf(9_000, 3)
+  const bytes = vectors.bytes
+  t.ok(bytes < 9_000 * dimension * 4 * 1.2)
+  vectors.remove(Array.from({ length: 8_500 }, (_, row) => row))
+  t.ok(vectors.bytes < bytes / 8)
+  vectors.trim()
+  t.equal(vectors.bytes, 500 * dimension * 4)
+})

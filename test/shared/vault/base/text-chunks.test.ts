@@ -1,0 +1,81 @@
+import t from 'tap'
+import fc from 'fast-check'
+import { splitIntoChunks, chunkTokensMax } from '#shared/vault/base/text-chunks.ts'
+import { countTokens } from '#shared/core/tokens.ts'
+
+const joined = async (text: string): Promise<string> =>
+  (await splitIntoChunks(text)).map(piece => piece.text).join('')
+
+t.test('a short text is one piece', async t => {
+  t.same(await splitIntoChunks('hello world'), [{ text: 'hello world', tokens: 2 }])
+})
+
+t.test('long texts are cut at paragraph ends first, then sentences, then words', async t => {
+  const sentence = 'She said that the garden needs water every second day in July. '
+  const paragraph = `${sentence.repeat(20).trim()}\n\n`
+  const pieces = await splitIntoChunks(paragraph.repeat(6))
+  t.ok(pieces.length > 1)
+  t.ok(
+    pieces.slice(0, -1).every(({ text }) => text.endsWith('\n\n')),
+    'paragraphs stay whole',
+  )
+
+  const sentences = await splitIntoChunks(sentence.repeat(80))
+  t.ok(
+    sentences.every(({ text }) => text.trim().endsWith('July.')),
+    'sentences stay whole',
+  )
+
+  const words = await splitIntoChunks('water '.repeat(1_500))
+  t.ok(
+    words.every(({ text }) => /^(water )+$/.test(text)),
+    'words stay whole',
+  )
+})
+
+t.test('joined again the pieces are the text, none longer than 512 tokens', async t => {
+  const grain = fc.constantFrom('word ', 'Ende. ', '\n\n', '漢字', '👩‍👩‍👧', 'é', 'xyzzy', '\t', 'ไทย')
+  const held = fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.tuple(grain, fc.integer({ min: 1, max: 400 })), { maxLength: 8 }),
+      async runs => {
+        const text = runs.map(([part, times]) => part.repeat(times)).join('')
+        return (
+          (await joined(text)) === text &&
+          (await splitIntoChunks(text)).every(
+            piece => piece.tokens <= chunkTokensMax && piece.tokens === countTokens(piece.text),
+          )
+        )
+      },
+    ),
+    { numRuns: 60 },
+  )
+  await t.resolves(held)
+})
+
+t.test('a cut never falls inside a grapheme', async t => {
+  const family = '👩‍👩‍👧‍👦'
+  const pieces = await splitIntoChunks(family.repeat(800))
+  t.ok(pieces.length > 1)
+  t.ok(pieces.every(({ text }) => text.replaceAll(family, '') === ''))
+})
+
+t.test('a million characters without a space take seconds, not minutes', async t => {
+  const begun = performance.now()
+  t.equal((await joined('x'.repeat(1_000_000))).length, 1_000_000)
+  t.ok(performance.now() - begun < 15_000)
+})
+
+t.test('a huge text lets the event loop turn', async t => {
+  const text = `${'The mill had to be closed for repairs in March. '.repeat(12)}\n\n`.repeat(4_000)
+  await splitIntoChunks('warm')
+  let longest = 0
+  let last = performance.now()
+  const watch = setInterval(() => {
+    longest = Math.max(longest, performance.now() - last)
+    last = performance.now()
+  }, 1)
+  await splitIntoChunks(text)
+  clearInterval(watch)
+  t.ok(longest < 300, `${Math.round(longest)} ms without a turn`)
+})

@@ -1,0 +1,210 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import t from 'tap'
+import type { Backend } from '#shared/backend.ts'
+import {
+  abandonClearing,
+  acceptClearing,
+  finishClearing,
+} from '#shared/vault/delete/clear-vault.ts'
+import { mintId } from '#shared/core/ids.ts'
+import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { insertStoredMemories, readVaultScope } from '#test/support/stored-memories.ts'
+import { resolveCaller, readDocuments } from '#test/support/insert-memories.ts'
+import type { ClearJob } from '#shared/domain/job-payloads.ts'
+
+const backend = await createTestBackend(t)
+const api = await startTestApi(t, backend)
+const { signal } = new AbortController()
+
+/** Accepts a clearing; no worker takes it. @returns its job. */
+async function cleared(key: string, session: string | null = null): Promise<ClearJob> {
+  const operation = mintId()
+  const caller = await resolveCaller(backend, key)
+  await acceptClearing(backend, caller, { operation, session, reset: false, awaited: false })
+  const { rows } = await backend.postgres.query<{ data: ClearJob }>(
+    'select data from pgboss.job where id = $1',
+    [operation],
+  )
+  return rows[0]!.data
+}
+
+const ingest = async (key: string, content: string, session?: string): Promise<string> => {
+  const { body } = await createTestClient(api.base, key).post('/v1/memory/ingest', {
+    messages: [{ role: 'user', content }],
+    ...(session && { session_id: session }),
+  })
+  return body.operation_id
+}
+
+const one = async <Row extends Record<string, unknown>>(
+  text: string,
+  ...values: unknown[]
+): Promise<Row> => (await backend.postgres.query<Row>(text, values)).rows[0]!
+
+const operation = (id: string) =>
+  one<{ state: string; outcome: { deleted: number } | null }>(
+    'select state, outcome from operations where id = $1',
+    id,
+  )
+
+const jobsWith = async (words: string): Promise<number> =>
+  (
+    await one<{ n: number }>(
+      `select count(*)::int n from pgboss.job where data::text like '%' || $1 || '%'`,
+      words,
+    )
+  ).n
+
+t.test(
+  'waiting jobs and dead letters of the vault go with their words; those of others stay',
+  async t => {
+    const [key, stranger] = [await buildKey(backend), await buildKey(backend)]
+    const waiting = await ingest(key, 'zebra one')
+    const dead = await ingest(key, 'zebra two')
+    await backend.postgres.query(
+      `with moved as (delete from pgboss.job where id = $1 returning data)
+     insert into pgboss.job (name, data) select 'ingest.dead', data from moved`,
+      [dead],
+    )
+    await backend.postgres.query(`update operations set state = 'failed' where id = $1`, [dead])
+    await ingest(stranger, 'zebra three')
+    const job = await cleared(key)
+    const later = await ingest(key, 'zebra four')
+    t.equal(await jobsWith('zebra'), 4)
+
+    await finishClearing(backend, job, signal)
+    t.equal(await jobsWith('zebra'), 2)
+    t.equal(await jobsWith('zebra four'), 1, 'what was accepted afterwards stays')
+    t.match(await operation(job.operation), { state: 'done', outcome: { deleted: 0 } })
+    t.match(await operation(waiting), { state: 'cancelled' })
+    t.match(await operation(dead), { state: 'cancelled' })
+    t.match(await operation(later), { state: 'accepted' })
+    const { vault } = await readVaultScope(backend, key)
+    t.match(await one('select pending from vaults where id = $1', vault), { pending: 2 })
+  },
+)
+
+t.test('of a session, its own jobs alone', async t => {
+  const key = await buildKey(backend)
+  await ingest(key, 'giraffe core')
+  await ingest(key, 'giraffe trip', 'trip')
+  await ingest(key, 'giraffe garden', 'garden')
+  const job = await cleared(key, 'trip')
+  await ingest(key, 'giraffe trip again', 'trip')
+  await finishClearing(backend, job, signal)
+  t.equal(await jobsWith('giraffe'), 3)
+  t.equal(await jobsWith('giraffe trip'), 1)
+})
+
+t.test('waits for work in flight, and removes what it wrote', async t => {
+  const key = await buildKey(backend)
+  const { vault, epoch } = await readVaultScope(backend, key)
+  const active = await ingest(key, 'okapi in flight')
+  await backend.postgres.query(`update pgboss.job set state = 'active' where id = $1`, [active])
+  const job = await cleared(key)
+  const finishing = finishClearing(backend, job, signal)
+  await delay(300)
+  t.match(await operation(job.operation), { state: 'running' }, 'not while a worker holds words')
+  await insertStoredMemories(backend, { vault, epoch, revision: 0 }, [
+    { text: 'okapi in flight', at: 1 },
+  ])
+  await backend.postgres.query(`update pgboss.job set state = 'completed' where id = $1`, [active])
+  await finishing
+  t.match(await operation(job.operation), { state: 'done', outcome: { deleted: 0 } })
+  t.same(await readDocuments(backend, key), [])
+  t.equal(await jobsWith('okapi'), 0)
+})
+
+t.test('killed midway: the next run removes the rest and tells how many there were', async t => {
+  const key = await buildKey(backend)
+  const rows = Array.from({ length: 2_500 }, (_, n) => ({ text: `note ${n}`, at: n, tokens: 2 }))
+  await insertStoredMemories(backend, await readVaultScope(backend, key), rows, { vectors: false })
+  const job = await cleared(key)
+  for (const left of [1_500, 500]) {
+    await t.rejects(finishClearing(dyingAfterOneBatch(), job, signal), { message: 'killed' })
+    t.equal((await readDocuments(backend, key)).length, left)
+  }
+  await finishClearing(backend, job, signal)
+  t.match(await operation(job.operation), { state: 'done', outcome: { deleted: 2_500 } })
+  t.same(await readDocuments(backend, key), [])
+})
+
+/** A store whose second deletion kills. */
+function dyingAfterOneBatch(): Backend {
+  let calls = 0
+  const memories = new Proxy(backend.mongo.memories, {
+    get(target, name) {
+      const own = Reflect.get(target, name) as unknown
+      if (typeof own !== 'function') return own
+      if (name === 'deleteMany' && ++calls === 2) return () => Promise.reject(new Error('killed'))
+      return own.bind(target) as unknown
+    },
+  })
+  return { ...backend, mongo: { ...backend.mongo, memories } }
+}
+
+t.test('a run after its end removes nothing and answers the same', async t => {
+  const key = await buildKey(backend)
+  await insertStoredMemories(backend, await readVaultScope(backend, key), [{ text: 'one', at: 1 }])
+  const job = await cleared(key)
+  await finishClearing(backend, job, signal)
+  const first = await operation(job.operation)
+  await insertStoredMemories(backend, await readVaultScope(backend, key), [{ text: 'two', at: 2 }])
+  await finishClearing(backend, job, signal)
+  t.same(await operation(job.operation), first)
+  t.equal((await readDocuments(backend, key)).length, 1)
+})
+
+t.test('two clearings of a vault each count what they made invisible', async t => {
+  const key = await buildKey(backend)
+  await insertStoredMemories(backend, await readVaultScope(backend, key), [{ text: 'one', at: 1 }])
+  const first = await cleared(key)
+  await insertStoredMemories(backend, await readVaultScope(backend, key), [
+    { text: 'two', at: 2 },
+    { text: 'three', at: 3 },
+  ])
+  const second = await cleared(key)
+  await Promise.all([first, second].map(job => finishClearing(backend, job, signal)))
+  t.match(await operation(first.operation), { outcome: { deleted: 1 } })
+  t.match(await operation(second.operation), { outcome: { deleted: 2 } })
+  t.same(await readDocuments(backend, key), [])
+})
+
+t.test('lent batches and files on their way go too', async t => {
+  const key = await buildKey(backend)
+  await insertStoredMemories(backend, await readVaultScope(backend, key), [
+    { text: 'to be consolidated', at: 1 },
+  ])
+  const client = createTestClient(api.base, key)
+  await client.post('/v1/memory/consolidate/checkout', { tier: 1 })
+  const upload = await client.send('POST', '/v1/memory/upload', {
+    headers: { 'content-type': 'application/x-ndjson', prefer: 'respond-async' },
+    body: '{"content":"tapir on its way"}\n',
+  })
+  t.equal(upload.status, 202)
+  const words = () =>
+    one(
+      `select (select count(*)::int from bulk_chunks where content::text like '%tapir%') chunks,
+              (select count(*)::int from leases) leases`,
+    )
+  t.same(await words(), { chunks: 1, leases: 1 })
+  const job = await cleared(key)
+  await finishClearing(backend, job, signal)
+  t.same(await words(), { chunks: 0, leases: 0 })
+  t.match(await operation(upload.body.operation_id), { state: 'cancelled' })
+})
+
+t.test('after the last try the operation has failed and the sweeps take over', async t => {
+  const key = await buildKey(backend)
+  const job = await cleared(key)
+  await abandonClearing(backend, job)
+  t.match(await operation(job.operation), { state: 'failed' })
+  t.match(
+    await one(
+      `select due_at < now() + interval '2 minutes' as due from erasures where vault = $1`,
+      job.vault,
+    ),
+    { due: true },
+  )
+})

@@ -1,0 +1,307 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import t from 'tap'
+import type { Backend } from '#shared/backend.ts'
+import { executeDeletion } from '#shared/vault/delete/delete-memories.ts'
+import { purgeAllExpired } from '#shared/vault/delete/purge-expired.ts'
+import { storeAccepted } from '#shared/vault/ingest/store-accepted.ts'
+import { sweepAll } from '#workers/sweep-all.ts'
+import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { readVaultScope } from '#test/support/stored-memories.ts'
+import { resolveCaller, readDocuments } from '#test/support/insert-memories.ts'
+import type { IngestJob, DeleteIdsJob } from '#shared/domain/job-payloads.ts'
+
+// What happens between one step and the next, by hand: nobody takes jobs.
+const backend = await createTestBackend(t)
+const { base } = await startTestApi(t, backend)
+const { query } = backend.postgres
+
+type Vault = Awaited<ReturnType<typeof newVault>>
+
+async function newVault() {
+  const key = await buildKey(backend)
+  const client = createTestClient(base, key)
+  const { vault } = await readVaultScope(backend, key)
+  const debt = async () => {
+    const { rawUnits, rawTokens } = (await resolveCaller(backend, key)).keyRow
+    return [rawUnits, rawTokens]
+  }
+  const texts = async () =>
+    (await readDocuments(backend, key)).flatMap(({ text }) => (text === undefined ? [] : [text]))
+  const listed = async () =>
+    ((await client.get('/v1/memory/list')).body.items as { text: string }[]).map(row => row.text)
+  const nextExpiry = async () =>
+    (
+      await query<{ at: Date | null }>('select next_expiry as at from vaults where id = $1', [
+        vault,
+      ])
+    ).rows[0]!.at?.getTime()
+  const operations = async () =>
+    (await client.get('/v1/operations?kind=expire')).body.items as { operation_id: string }[]
+  return { key, client, vault, debt, texts, listed, nextExpiry, operations }
+}
+
+const soon = (ms: number): string => new Date(Date.now() + ms).toISOString()
+const past = (at: string): Promise<void> => delay(Math.max(0, Date.parse(at) - Date.now()) + 5)
+
+/** Promises an exchange. @returns the job that is to store it. */
+async function promised({ client }: Vault, content: string, end?: string): Promise<IngestJob> {
+  const { body } = await client.post('/v1/memory/ingest', {
+    messages: [{ role: 'user', content }],
+    ...(end && { expires_at: end }),
+  })
+  const { rows } = await query<{ data: IngestJob }>('select data from pgboss.job where id = $1', [
+    body.operation_id,
+  ])
+  return rows[0]!.data
+}
+
+const store = (job: IngestJob, again = false): Promise<void> =>
+  storeAccepted(backend, [job], { again })
+
+/** The backend, where something happens before each statement of a name. */
+function before(name: string, happens: () => Promise<unknown>): Backend {
+  const pausing =
+    (run: Backend['postgres']['query']): Backend['postgres']['query'] =>
+    async (text, values, named) => {
+      if (named === name) await happens()
+      return run(text, values, named)
+    }
+  const { postgres } = backend
+  return {
+    ...backend,
+    postgres: {
+      ...postgres,
+      query: pausing(postgres.query),
+      transaction: work => postgres.transaction(tx => work({ query: pausing(tx.query) })),
+    },
+  }
+}
+
+t.test('what comes to its end between writing and settling is not seen, nor owed', async t => {
+  const mine = await newVault()
+  // The first of all waits for whatever else is to be opened.
+  const at = soon(2_500)
+  const job = await promised(mine, 'the ferry leaves at nine', at)
+  let between
+  const paused = before('operations.settle', async () => {
+    await past(at)
+    between = await mine.listed()
+  })
+  await storeAccepted(paused, [job], { again: false })
+  t.same(between, [])
+  t.same(await mine.listed(), [])
+  t.same(await mine.debt(), [0, 0])
+  t.same(await mine.texts(), [])
+  t.equal((await mine.operations()).length, 1)
+})
+
+t.test('a worker that dies before it settles hides no end', async t => {
+  const mine = await newVault()
+  const at = soon(700)
+  const job = await promised(mine, 'the ferry is late', at)
+  const dying = before('operations.settle', async () => {
+    throw new Error('killed')
+  })
+  await t.rejects(storeAccepted(dying, [job], { again: false }), { message: 'killed' })
+  t.equal(await mine.nextExpiry(), Date.parse(at))
+  await past(at)
+  t.same(await mine.listed(), [], 'nobody has settled it')
+  await store(job, true)
+  t.same(await mine.listed(), [])
+  t.same(await mine.debt(), [0, 0])
+})
+
+t.test('over before it could be stored, it never is; however often that is tried', async t => {
+  const mine = await newVault()
+  const at = soon(500)
+  const job = await promised(mine, 'too late', at)
+  await past(at)
+  await store(job)
+  await store(job, true)
+  t.same(await mine.texts(), [])
+  t.same(await mine.debt(), [0, 0])
+  t.same(await mine.listed(), [])
+  const [grave] = await readDocuments(backend, mine.key)
+  t.same(Object.keys(grave!).toSorted(), ['_id', 'tomb_at', 'tomb_epoch', 'vault'])
+  const { body } = await mine.client.get(`/v1/operations/${job.operation}`)
+  t.equal(body.state, 'done')
+})
+
+t.test('part of it written in time, the rest too late: what was written is counted', async t => {
+  const mine = await newVault()
+  const at = soon(600)
+  const { body } = await mine.client.post('/v1/memory/ingest', {
+    messages: ['one', 'two'].map(content => ({ role: 'user', content })),
+    expires_at: at,
+  })
+  const { rows } = await query<{ data: IngestJob }>('select data from pgboss.job where id = $1', [
+    body.operation_id,
+  ])
+  const job = rows[0]!.data
+  const dying = before('operations.settle', async () => {
+    throw new Error('killed')
+  })
+  const half = { ...job, memories: job.memories.slice(0, 1) }
+  await t.rejects(storeAccepted(dying, [half], { again: false }), { message: 'killed' })
+  await past(at)
+  t.same(await mine.listed(), [])
+  await store(job, true)
+  t.same(await mine.debt(), [0, 0])
+  t.same(await mine.texts(), [])
+})
+
+/** A vault in which something has come to its end, and something else is about to be stored. */
+async function lookedAt() {
+  const mine = await newVault()
+  const [first, second] = [soon(500), soon(1_800)]
+  await store(await promised(mine, 'over first', first))
+  const later = await promised(mine, 'over next', second)
+  await past(first)
+  return { mine, second, later }
+}
+
+/** Between the look at what is there and saying when the next is over: the third time it is held. */
+const duringLook = (happens: () => Promise<unknown>): Backend => {
+  let held = 0
+  return before('vaults.lock', async () => (++held === 3 ? happens() : undefined))
+}
+
+t.test('what is stored while the next end is looked for is not missed', async t => {
+  const { mine, second, later } = await lookedAt()
+  await purgeAllExpired(
+    duringLook(() => store(later)),
+    mine.vault,
+  )
+  t.same(await mine.texts(), ['over next'])
+  t.equal(await mine.nextExpiry(), Date.parse(second))
+  await past(second)
+  t.same(await mine.listed(), [])
+})
+
+t.test('nor what is being written then, and is settled later', async t => {
+  const { mine, second, later } = await lookedAt()
+  const settling = Promise.withResolvers<void>()
+  const written = Promise.withResolvers<void>()
+  const pausing = before('operations.settle', () => {
+    written.resolve()
+    return settling.promise
+  })
+  let storing: Promise<void> | undefined
+  const paused = duringLook(() => {
+    storing = storeAccepted(pausing, [later], { again: false })
+    return written.promise
+  })
+  await purgeAllExpired(paused, mine.vault)
+  t.equal(await mine.nextExpiry(), Date.parse(second), 'announced')
+  await past(second)
+  t.same(await mine.listed(), [], 'and not yet settled')
+  settling.resolve()
+  await storing
+  t.same(await mine.listed(), [])
+  t.same(await mine.debt(), [0, 0])
+})
+
+t.test('nor what begins to be written when it is about to be said', async t => {
+  const { mine, second, later } = await lookedAt()
+  let stored: Promise<void> | undefined
+  // The vault is held by this very transaction: whoever writes has to wait, and goes on beside.
+  const paused = before('expiries.put', async () => {
+    stored ??= store(later)
+    await delay(100)
+  })
+  await purgeAllExpired(paused, mine.vault)
+  await stored
+  t.equal(await mine.nextExpiry(), Date.parse(second))
+})
+
+t.test('a removal whose process died is finished by whoever asks next', async t => {
+  const mine = await newVault()
+  const at = soon(600)
+  await store(await promised(mine, 'buried', at))
+  await store(await promised(mine, 'stays'))
+  await past(at)
+  for (const name of ['erasures.standing', 'vaults.change']) {
+    const dying = before(name, async () => {
+      throw new Error('killed')
+    })
+    await t.rejects(purgeAllExpired(dying, mine.vault), { message: 'killed' })
+    t.match((await resolveCaller(backend, mine.key)).keyRow, { hasOver: true })
+  }
+  t.same(await mine.listed(), ['stays'])
+  const [operation, ...others] = await mine.operations()
+  t.same(others, [], 'under the operation that was promised')
+  t.match(operation, { state: 'done', outcome: { body: { expired: 1 } } })
+  t.match(await mine.debt(), [1, Number])
+  const { rows } = await query<{ data: DeleteIdsJob }>(
+    'select data from pgboss.job where id = $1',
+    [operation!.operation_id],
+  )
+  await executeDeletion(backend, rows[0]!.data)
+  t.match(await mine.debt(), [1, Number], 'its job finds nothing left to do')
+})
+
+t.test('a memory that was given more time while it was about to go stays', async t => {
+  const mine = await newVault()
+  const at = soon(600)
+  await store(await promised(mine, 'one more day', at))
+  const [document] = await readDocuments(backend, mine.key)
+  await past(at)
+  // Not by an edit, which comes too late by now: by a clock that differs.
+  const paused = before('erasures.standing', () =>
+    backend.mongo.memories.updateOne(
+      { vault: mine.vault, _id: document!._id },
+      { $set: { expires_at: new Date(Date.now() + 60_000) } },
+    ),
+  )
+  await purgeAllExpired(paused, mine.vault)
+  t.same(await mine.texts(), ['one more day'])
+  t.match(await mine.debt(), [1, Number])
+})
+
+t.test('a vault that nobody asks is swept', async t => {
+  const mine = await newVault()
+  const at = soon(500)
+  await store(await promised(mine, 'swept away', at))
+  await past(at)
+  const { over = 0 } = await sweepAll(backend)
+  t.ok(over >= 1)
+  t.same(await mine.texts(), [])
+  t.equal(await mine.nextExpiry(), undefined)
+})
+
+t.test('what was cleared has no end any more', async t => {
+  const mine = await newVault()
+  const at = soon(500)
+  await store(await promised(mine, 'cleared first', at))
+  const { status } = await mine.client.send('DELETE', '/v1/memory', {
+    headers: { prefer: 'respond-async' },
+  })
+  t.equal(status, 202)
+  await past(at)
+  t.same(await mine.listed(), [])
+  t.same(await mine.operations(), [])
+  t.equal(await mine.nextExpiry(), undefined)
+})
+
+t.test('in a session that was cleared it goes, and is due no longer', async t => {
+  const mine = await newVault()
+  const at = soon(500)
+  const inSession = { 'x-session-id': 's' }
+  const { body } = await mine.client.post(
+    '/v1/memory/ingest',
+    { messages: [{ role: 'user', content: 'said there' }], expires_at: at },
+    inSession,
+  )
+  const { rows } = await query<{ data: IngestJob }>('select data from pgboss.job where id = $1', [
+    body.operation_id,
+  ])
+  await store(rows[0]!.data)
+  await mine.client.send('DELETE', '/v1/memory', {
+    headers: { ...inSession, prefer: 'respond-async' },
+  })
+  await past(at)
+  t.same(await mine.listed(), [])
+  t.same(await mine.texts(), [])
+  t.equal(await mine.nextExpiry(), undefined)
+})

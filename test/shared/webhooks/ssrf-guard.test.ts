@@ -1,0 +1,133 @@
+import t from 'tap'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { isAllowedAddress, publicLookup, requirePublicUrl } from '#shared/webhooks/ssrf-guard.ts'
+import { createWebhookSender } from '#shared/webhooks/send.ts'
+
+const nowhere = { allowLoopback: false }
+const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
+
+t.test('what is not public is not reached, in any notation', async t => {
+  for (const address of [
+    '0.0.0.0',
+    '10.1.2.3',
+    '100.64.0.1',
+    '127.0.0.1',
+    '127.9.9.9',
+    '169.254.169.254',
+    '172.16.0.1',
+    '172.31.255.255',
+    '192.0.0.192',
+    '192.168.1.1',
+    '198.18.0.1',
+    '224.0.0.1',
+    '240.0.0.1',
+    '255.255.255.255',
+    '::',
+    '::1',
+    '::ffff:127.0.0.1',
+    '::ffff:8.8.8.8',
+    '64:ff9b::a9fe:a9fe',
+    'fc00::1',
+    'fd00:ec2::254',
+    'fe80::1',
+    'ff02::1',
+    '2001:db8::1',
+    '2002:7f00:1::',
+    '2001:0:7f00:1::',
+    'example.com',
+    '',
+  ]) {
+    t.equal(isAllowedAddress(address, nowhere), false, address)
+  }
+  for (const address of ['8.8.8.8', '172.32.0.1', '192.169.0.1', '2606:4700::1111', '2a00::1']) {
+    t.equal(isAllowedAddress(address, nowhere), true, address)
+  }
+  t.equal(isAllowedAddress('127.0.0.1', { allowLoopback: true }), true)
+  t.equal(isAllowedAddress('::1', { allowLoopback: true }), true)
+  t.equal(isAllowedAddress('10.0.0.1', { allowLoopback: true }), false, 'no more than this machine')
+})
+
+t.test('invalid: addresses that no webhook may have', async t => {
+  for (const [url, error] of [
+    ['http://example.com/', /https/],
+    ['ftp://example.com/', /https/],
+    ['file:///etc/passwd', /https/],
+    ['nonsense', /no URL/],
+    ['https://user:pass@example.com/', /credentials/],
+    ['https://127.0.0.1/', /private/],
+    ['https://2130706433/', /private/],
+    ['https://0x7f.1/', /private/],
+    ['https://0177.0.0.1/', /private/],
+    ['https://127。0。0。1/', /private/],
+    ['https://[::1]/', /private/],
+    ['https://[::ffff:169.254.169.254]/', /private/],
+    ['https://169.254.169.254/latest/meta-data/', /private/],
+    ['http://localhost:3000/', /https/],
+    [`https://example.com/${'a'.repeat(2_100)}`, /2048|characters/],
+  ] as const) {
+    t.throws(() => requirePublicUrl(url, nowhere), { reason: 'invalid', message: error }, url)
+  }
+  t.equal(
+    requirePublicUrl('https://Example.com:8443/a?b=c#d', nowhere).href,
+    'https://example.com:8443/a?b=c',
+  )
+  t.equal(requirePublicUrl('http://localhost:1/', { allowLoopback: true }).port, '1')
+})
+
+t.test('a name counts by what it resolves to, when it is connected to', async t => {
+  const found = await new Promise<NodeJS.ErrnoException | null>(done =>
+    publicLookup(nowhere)('localhost', { all: true }, error => done(error)),
+  )
+  t.match(found, { code: 'EPRIVATE' })
+  const sender = createWebhookSender(nowhere)
+  t.teardown(() => sender.close())
+  const message = { id: 'a', secrets: [secret], payload: '{}' }
+  t.match(await sender.send({ ...message, url: 'https://localhost/' }), {
+    status: null,
+    error: 'not a public address',
+  })
+  t.match(await sender.send({ ...message, url: 'https://127.0.0.1/' }), {
+    error: 'not a public address',
+  })
+  t.match(await sender.send({ ...message, url: 'https://nobody.invalid/' }), {
+    error: 'name not found',
+  })
+})
+
+t.test('an answer that does not come, redirects or floods', async t => {
+  let asked = 0
+  let followed = 0
+  const server = createServer((request, response) => {
+    asked++
+    if (request.url === '/redirect') {
+      response.writeHead(302, { location: '/elsewhere' }).end()
+    } else if (request.url === '/flood') {
+      const flood = (): void => {
+        while (response.write('x'.repeat(64 * 1024)));
+        response.once('drain', flood)
+      }
+      flood()
+    } else if (request.url === '/elsewhere') {
+      followed++
+      response.end()
+    }
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const sender = createWebhookSender({ allowLoopback: true }, { responseMs: 300, totalMs: 1_500 })
+  t.teardown(async () => {
+    await sender.close()
+    server.closeAllConnections()
+    server.close()
+  })
+  const send = (url: string) => sender.send({ id: 'a', secrets: [secret], payload: '{}', url })
+  t.match(await send(`${base}/redirect`), { status: 302, error: 'refused' })
+  t.equal(followed, 0)
+  const silent = await send(`${base}/silence`)
+  t.match(silent, { status: null, error: 'timed out' })
+  const flooded = await send(`${base}/flood`)
+  t.ok(flooded.ms < 10_000, 'no more is read than is worth it')
+  t.equal(asked, 3)
+  t.match(await send('http://127.0.0.1:1/'), { status: null, error: 'connection refused' })
+})

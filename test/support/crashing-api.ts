@@ -1,0 +1,53 @@
+// An API that kills itself, as `kill -9` does, at one point of a commit: `node test/support/crashing-api.ts
+// <point>`. It says its port to whoever started it.
+import type { AddressInfo } from 'node:net'
+import { createApp } from '#api/edge/app.ts'
+import { createHttpServer } from '#api/edge/server.ts'
+import { openBackend, type Backend } from '#shared/backend.ts'
+import { readConfig } from '#shared/core/config.ts'
+import { createLog } from '#shared/core/log.ts'
+
+/** After which step of a commit the process dies. */
+export type CrashPoint = 'fence' | 'entries' | 'sources' | 'settled'
+
+const killProcess = (): never => {
+  process.kill(process.pid, 'SIGKILL')
+  // The signal arrives within this turn; nothing of the service runs any more.
+  for (;;);
+}
+
+/** The same backend, whose process ends at the point. */
+function crashAt(point: CrashPoint, backend: Backend): Backend {
+  const { mongo, postgres } = backend
+  let transactions = 0
+  const deadly = { fence: 'insertMany', entries: 'updateMany', sources: 'aggregate', settled: '' }
+  const memories = new Proxy(mongo.memories, {
+    get(target, name) {
+      if (name === deadly[point]) return killProcess
+      const value = Reflect.get(target, name) as unknown
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value
+    },
+  })
+  return {
+    ...backend,
+    mongo: { ...mongo, memories },
+    postgres: {
+      ...postgres,
+      async transaction(work) {
+        const result = await postgres.transaction(work)
+        // The fence is the first of a commit, its settling the second.
+        if (point === 'settled' && ++transactions === 2) killProcess()
+        return result
+      },
+    },
+  }
+}
+
+if (import.meta.main) {
+  const backend = await openBackend(readConfig(process.env), createLog('silent', 'test'), 'web')
+  const app = createApp(crashAt(process.argv[2] as CrashPoint, backend))
+  const server = createHttpServer(app)
+  server.listen(0, '127.0.0.1', () =>
+    process.send?.({ port: (server.address() as AddressInfo).port }),
+  )
+}

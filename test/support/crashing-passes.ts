@@ -1,0 +1,48 @@
+// A worker that takes one turn of a member through its passes and kills itself, as `kill -9` does, at one
+// point: `node test/support/crashing-passes.ts <turn> before|after <n>`, n counting its transactions.
+import { openBackend, type Backend } from '#shared/backend.ts'
+import { readConfig } from '#shared/core/config.ts'
+import { createLog } from '#shared/core/log.ts'
+import { tagFacts } from '#shared/org/pipeline/tag-facts.ts'
+import { extractFacts } from '#shared/org/pipeline/extract-facts.ts'
+import { reconcileFacts } from '#shared/org/pipeline/reconcile-facts.ts'
+import type { OrgExtractJob } from '#shared/domain/job-payloads.ts'
+
+const killProcess = (): never => {
+  process.kill(process.pid, 'SIGKILL')
+  // The signal arrives within this turn; nothing of the service runs any more.
+  for (;;);
+}
+
+/** The same backend, whose process ends right before or after its n-th transaction. */
+function crashAt(backend: Backend, when: string, n: number): Backend {
+  const { postgres } = backend
+  let transactions = 0
+  return {
+    ...backend,
+    postgres: {
+      ...postgres,
+      async transaction(work) {
+        const own = ++transactions
+        if (when === 'before' && own === n) killProcess()
+        const result = await postgres.transaction(work)
+        if (when === 'after' && own === n) killProcess()
+        return result
+      },
+    },
+  }
+}
+
+const [turn = '', when = '', n = ''] = process.argv.slice(2)
+const log = createLog('silent', 'test')
+const backend = crashAt(await openBackend(readConfig(process.env), log, 'worker'), when, Number(n))
+const { rows } = await backend.postgres.query<{ data: OrgExtractJob }>(
+  `select data from pgboss.job where name = 'org-extract' and id = $1`,
+  [turn],
+)
+const job = rows[0]!.data
+const { signal } = new AbortController()
+await extractFacts(backend, job, signal)
+await tagFacts(backend, job, signal)
+await reconcileFacts(backend, job, signal)
+process.exit(3)

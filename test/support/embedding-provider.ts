@@ -1,0 +1,110 @@
+import { createHash } from 'node:crypto'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { countTokens } from 'gpt-tokenizer/encoding/cl100k_base'
+import type { Test } from 'tap'
+
+export type EmbeddingProvider = {
+  /** As `<NAME>_BASE_URL` takes it. */
+  baseUrl: string
+  /** How many inputs each call carried. */
+  readonly calls: number[]
+  /** Answers the next calls with this status. */
+  fail(status: number, times: number): void
+  /** Leaves the next call without an answer. */
+  hang(): void
+}
+
+/**
+ * A model provider on loopback that speaks the OpenAI embeddings protocol: texts that share words and
+ * three-letter groups get near vectors, always the same. It refuses what OpenAI refuses: an empty input, one
+ * of more than 8,191 tokens, and more than 300,000 tokens in all.
+ */
+export async function startEmbeddingProvider(t: Test, dimension = 64): Promise<EmbeddingProvider> {
+  const calls: number[] = []
+  let failing = { status: 500, times: 0 }
+  let hanging = false
+
+  const server = createServer((request, response) => {
+    // A client that was killed leaves half a request behind.
+    answer(request, response).catch(() => response.destroy())
+  })
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    if (!request.url?.endsWith('/embeddings')) return void response.writeHead(404).end('{}')
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk as Buffer)
+    const { input, encoding_format } = JSON.parse(Buffer.concat(chunks).toString()) as {
+      input: string[]
+      encoding_format?: string
+    }
+    calls.push(input.length)
+    if (hanging) return void (hanging = false)
+    response.setHeader('content-type', 'application/json')
+    if (failing.times > 0) {
+      failing.times--
+      response.writeHead(failing.status)
+      return void response.end(JSON.stringify({ error: { message: 'told to fail' } }))
+    }
+    const fault = faultOf(input)
+    if (fault) {
+      response.writeHead(400)
+      return void response.end(JSON.stringify({ error: { message: fault } }))
+    }
+    const data = input.map((text, index) => {
+      const vector = vectorOf(text, dimension)
+      const embedding =
+        encoding_format === 'base64' ? Buffer.from(vector.buffer).toString('base64') : [...vector]
+      return { object: 'embedding', index, embedding }
+    })
+    response.end(JSON.stringify({ object: 'list', data, model: 'double', usage: {} }))
+  }
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(
+    () =>
+      new Promise(resolve => {
+        server.close(resolve)
+        server.closeAllConnections()
+      }),
+  )
+  return {
+    baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+    calls,
+    fail: (status, times) => void (failing = { status, times }),
+    hang: () => void (hanging = true),
+  }
+}
+
+/** A text has no more tokens than bytes: few are long enough to be counted. */
+function faultOf(input: readonly string[]): string | undefined {
+  if (input.length > 2_048) return 'too many inputs'
+  if (input.includes('')) return 'input cannot be an empty string'
+  const isTooLong = input.some(text => Buffer.byteLength(text) > 8_191 && tokensOf(text) > 8_191)
+  if (isTooLong) return 'maximum context length is 8192 tokens'
+  const bytes = input.reduce((sum, text) => sum + Buffer.byteLength(text), 0)
+  const isTooMuch =
+    bytes > 300_000 && input.reduce((sum, text) => sum + tokensOf(text), 0) > 300_000
+  return isTooMuch ? 'max 300000 tokens per request' : undefined
+}
+
+/** In slices: a long run without spaces takes seconds in one go. */
+function tokensOf(text: string): number {
+  let sum = 0
+  for (let start = 0; start < text.length; start += 1_000) {
+    sum += countTokens(text.slice(start, start + 1_000))
+  }
+  return sum
+}
+
+function vectorOf(text: string, dimension: number): Float32Array {
+  const vector = new Float32Array(dimension)
+  const add = (feature: string, weight: number): void => {
+    const hash = createHash('md5').update(feature).digest()
+    vector[hash.readUInt32LE(0) % dimension]! += hash[4]! % 2 === 0 ? weight : -weight
+  }
+  for (const word of text.toLowerCase().split(/\W+/u).filter(Boolean)) {
+    add(word, 2)
+    for (let start = 0; start + 3 <= word.length; start++)
+      add(`#${word.slice(start, start + 3)}`, 1)
+  }
+  return vector
+}

@@ -1,0 +1,130 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Test } from 'tap'
+import type { Backend } from '#shared/backend.ts'
+import { hashKey } from '#shared/access/key.ts'
+
+/** What a client knows of the exchanges it has sent; every one of them has a text of its own. */
+export type ExchangeJournal = {
+  acknowledged: Set<string>
+  /** No answer came, or one that said no: stored at most once. */
+  unacknowledged: Set<string>
+  /** Statuses by how often they came; 0 is a connection that broke. */
+  statuses: Map<number, number>
+  /** Sends no more, and waits for the answers under way. */
+  stop(): Promise<void>
+}
+
+/**
+ * Sends exchanges over a few connections until it is stopped, and writes down what was promised.
+ *
+ * @param base where to send to now; a process that was restarted answers elsewhere.
+ */
+export function sendExchanges(
+  base: () => string,
+  key: string,
+  {
+    lanes = 4,
+    wait = false,
+    pauseMs = 0,
+  }: { lanes?: number; wait?: boolean; pauseMs?: number } = {},
+): ExchangeJournal {
+  const acknowledged = new Set<string>()
+  const unsure = new Set<string>()
+  const statuses = new Map<number, number>()
+  const stopping = new AbortController()
+  let sent = 0
+
+  const lane = async (): Promise<void> => {
+    while (!stopping.signal.aborted) {
+      const content = `exchange ${++sent} of ${key.slice(-6)}`
+      unsure.add(content)
+      const status = await fetch(`${base()}/v1/memory/ingest${wait ? '?wait=true' : ''}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'x-memory-key': key },
+        body: JSON.stringify({ messages: [{ role: 'user', content }] }),
+        signal: AbortSignal.timeout(30_000),
+      }).then(
+        async response => (await response.text(), response.status),
+        () => 0,
+      )
+      statuses.set(status, (statuses.get(status) ?? 0) + 1)
+      if (status === 200 || status === 202) {
+        unsure.delete(content)
+        acknowledged.add(content)
+      }
+      const restMs = status === 0 || status >= 500 ? 150 : pauseMs
+      if (restMs > 0) await delay(restMs)
+    }
+  }
+  const lanesDone = Promise.all(Array.from({ length: lanes }, lane))
+  return {
+    acknowledged,
+    unacknowledged: unsure,
+    statuses,
+    async stop() {
+      stopping.abort()
+      await lanesDone
+    },
+  }
+}
+
+/** Waits until nothing is promised any more that is not done. @returns after how many milliseconds. */
+export async function waitUntilSettled({ postgres }: Backend, withinMs: number): Promise<number> {
+  const begun = Date.now()
+  for (;;) {
+    const { rows } = await postgres.query<{ n: number }>(
+      `select count(*)::int n from operations where state in ('accepted', 'running')`,
+    )
+    const { n } = rows[0]!
+    if (n === 0) return Date.now() - begun
+    if (Date.now() - begun > withinMs) throw new Error(`${n} unsettled after ${withinMs} ms`)
+    await delay(50)
+  }
+}
+
+/**
+ * Holds what is stored against a journal: everything acknowledged is there once, the rest at most once,
+ * each has one operation, done, and one bill, and no job was given up.
+ */
+export async function checkJournal(
+  t: Test,
+  { postgres, mongo, config }: Backend,
+  key: string,
+  { acknowledged, unacknowledged }: Pick<ExchangeJournal, 'acknowledged' | 'unacknowledged'>,
+): Promise<void> {
+  const { rows } = await postgres.query<{ vault: string }>(
+    'select vault from memory_keys where hash = $1',
+    [hashKey(config.keyPepper, key)],
+  )
+  const { vault } = rows[0]!
+  const documents = await mongo.memories.find({ vault }).toArray()
+  const times = new Map<string, number>()
+  for (const { text } of documents) times.set(text, (times.get(text) ?? 0) + 1)
+
+  t.same(
+    [...acknowledged].filter(text => !times.has(text)),
+    [],
+    'nothing acknowledged is lost',
+  )
+  t.same(
+    [...times].filter(([, count]) => count > 1),
+    [],
+    'nothing is doubled',
+  )
+  const strangers = [...times.keys()].filter(
+    text => !acknowledged.has(text) && !unacknowledged.has(text),
+  )
+  t.same(strangers, [], 'nothing is stored that nobody sent')
+
+  const { rows: books } = await postgres.query<Record<string, number>>(
+    `select count(*)::int operations, count(*) filter (where o.state = 'done')::int done,
+            count(u.id)::int billed, (select pending from vaults where id = $1) pending,
+            (select count(*)::int from usage_events where vault = $1 and kind = 'ingest') bills
+     from operations o left join usage_events u using (id) where o.vault = $1`,
+    [vault],
+  )
+  const n = documents.length
+  t.same(books, [{ operations: n, done: n, billed: n, pending: 0, bills: n }], 'the books agree')
+  const { rows: dead } = await postgres.query(`select id from pgboss.job where name like '%.dead'`)
+  t.same(dead, [], 'no job was given up')
+}

@@ -1,0 +1,93 @@
+import type { Test } from 'tap'
+import type { Backend } from '#shared/backend.ts'
+import { buildKey, createTestClient, startTestApi, type TestClient } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import {
+  startModelProvider,
+  providerKey,
+  providerUrl,
+  type ModelProvider,
+} from '#test/support/model-provider.ts'
+
+export type FamilyName = 'openai' | 'anthropic' | 'google'
+
+export type ProxyFixture = {
+  backend: Backend
+  provider: ModelProvider
+  /** Where the service answers. */
+  base: string
+  /** A client with the key that owns the account. */
+  owner: TestClient
+  /** A Memory Key with an empty vault, on the account that holds a key for every family. */
+  newKey(): Promise<string>
+}
+
+/** Where a client program is pointed: straight at a provider, or at the service. */
+export type ClientTarget = {
+  baseUrl: Record<FamilyName, string>
+  /** What the program gives its client as API key. */
+  apiKey: Record<FamilyName, string>
+  /** Headers it adds; Google's clients have no other place for a Memory Key. */
+  headers: Partial<Record<FamilyName, Record<string, string>>>
+  fetch: typeof fetch
+}
+
+/** A service whose providers are on loopback, and an account that holds provider keys of its own. */
+export async function startProxyFixture(
+  t: Test,
+  env: Record<string, string> = {},
+): Promise<ProxyFixture> {
+  const provider = await startModelProvider(t)
+  const backend = await createTestBackend(t, { env: { ...provider.env, ...env } })
+  const { base } = await startTestApi(t, backend)
+  return { provider, backend, base, ...(await createProxyAccount(backend, base)) }
+}
+
+/** The account part of a world, for a service that runs elsewhere on the same databases. */
+export async function createProxyAccount(
+  backend: Backend,
+  base: string,
+): Promise<Pick<ProxyFixture, 'owner' | 'newKey'>> {
+  const owner = createTestClient(base, await buildKey(backend))
+  for (const name of ['openai', 'anthropic', 'google'] as const) {
+    const stored = await owner.send('PUT', `/v1/account/provider-keys/${name}`, {
+      body: { key: providerKey(name) },
+    })
+    if (stored.status !== 200) throw new Error(`no provider key stored: ${stored.status}`)
+  }
+  return {
+    owner,
+    newKey: async () => ((await owner.post('/v1/keys')).body as { key: string }).key,
+  }
+}
+
+/** The provider itself. */
+export const directTarget = (
+  { provider }: ProxyFixture,
+  listening: typeof fetch = fetch,
+): ClientTarget => ({
+  baseUrl: {
+    openai: providerUrl(provider.directOrigin, 'openai'),
+    anthropic: providerUrl(provider.directOrigin, 'anthropic'),
+    google: providerUrl(provider.directOrigin, 'google'),
+  },
+  apiKey: {
+    openai: providerKey('openai'),
+    anthropic: providerKey('anthropic'),
+    google: providerKey('google'),
+  },
+  headers: {},
+  fetch: listening,
+})
+
+/** The service, with a Memory Key; the account's provider keys pay, Google's is the client's own. */
+export const proxiedTarget = (
+  { base }: Pick<ProxyFixture, 'base'>,
+  key: string,
+  listening: typeof fetch = fetch,
+): ClientTarget => ({
+  baseUrl: { openai: `${base}/v1`, anthropic: base, google: base },
+  apiKey: { openai: key, anthropic: key, google: providerKey('google') },
+  headers: { google: { 'X-Memory-Key': key } },
+  fetch: listening,
+})
