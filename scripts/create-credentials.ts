@@ -2,7 +2,8 @@ import type { FirstKeys } from '#scripts/credentials.ts'
 import { hashKey, maskKey, mintKey } from '#shared/access/key.ts'
 import { mintMemoryKey } from '#shared/access/mint.ts'
 import { upsertAccount, type AccountBilling } from '#shared/access/accounts.postgres.ts'
-import { insertAdminKey } from '#shared/access/admin-keys.postgres.ts'
+import { issueAdminKey } from '#shared/access/admin-keys.ts'
+import { serviceActor } from '#shared/audit/account-events.postgres.ts'
 import type { Transaction } from '#shared/storage/postgres/connect.ts'
 
 export type NewAccount = AccountBilling & {
@@ -33,17 +34,24 @@ export async function createCredentials(
 ): Promise<AccountCredentials> {
   const account = await upsertAccount(tx, email.toLowerCase(), billing)
   const expiresAt = keyLifetimeDays === null ? null : new Date(Date.now() + keyLifetimeDays * dayMs)
-  const keyAttributes = { account, name: keyName, expiresAt, owner: true }
+  const keyAttributes = {
+    account,
+    actor: serviceActor,
+    name: keyName,
+    expiresAt,
+    owner: true,
+  }
   const { key: memoryKey } = await mintMemoryKey(tx, pepper, keyAttributes, presetKeys?.memory_key)
   const adminKey = adminLifetimeDays === null ? null : (presetKeys?.admin_key ?? mintKey('admin'))
   if (adminKey !== null) {
-    await insertAdminKey(tx.query, {
+    const newKey = {
       hash: hashKey(pepper, adminKey),
       email: email.toLowerCase(),
       masked: maskKey(adminKey),
       issuedBy: 'bootstrap',
       expiresAt: new Date(Date.now() + adminLifetimeDays! * dayMs),
-    })
+    }
+    await issueAdminKey(tx, newKey, serviceActor)
   }
   return { email: email.toLowerCase(), memoryKey, adminKey }
 }

@@ -1,6 +1,7 @@
 import { createCredentials } from '#scripts/create-credentials.ts'
 import type { FirstKeys } from '#scripts/credentials.ts'
 import type { Config } from '#shared/core/config.ts'
+import { serviceActor } from '#shared/audit/account-events.postgres.ts'
 import { operatorEmail } from '#shared/access/operator.ts'
 import { storeProviderKey } from '#shared/access/provider-key.ts'
 import { createSeal } from '#shared/core/seal.ts'
@@ -29,9 +30,10 @@ export async function createFirstAccount(
 
   return postgres.transaction(async ({ query }) => {
     const account = await upsertAccount({ query }, email, billing)
+    const keyOwner = { account, actor: serviceActor }
     for (const provider of providerNames) {
       const key = providers[provider]?.apiKey
-      if (key) await storeProviderKey({ query, seal }, account, provider, key)
+      if (key) await storeProviderKey({ query, seal }, keyOwner, provider, key)
     }
     const keys = provideKeys()
     const labels = { email, keyName: 'First Key', keyLifetimeDays: null, adminLifetimeDays: 365 }

@@ -17,7 +17,7 @@ Generates the contract out of its tables: writes schemas.json, types.ts and shap
 export async function generateContract(folder: string): Promise<Map<string, string>> {
   const document = buildDocument(readSpecification(folder))
   return new Map([
-    ['schemas.json', `${JSON.stringify(document, null, 2)}\n`],
+    ['schemas.json', `${JSON.stringify(document)}\n`],
     ['types.ts', await generateTypes(document)],
     ['shapes.ts', generateShapes(document)],
   ])

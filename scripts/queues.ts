@@ -7,14 +7,11 @@ import { ConfigError, readConfig, type Config } from '#shared/core/config.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { cancelAsOperator } from '#shared/vault/delete/cancel-as-operator.ts'
 import { openPostgres, type Postgres } from '#shared/storage/postgres/connect.ts'
-import {
-  listDeadLetters,
-  redriveDeadLetters,
-  readQueueStats,
-} from '#shared/storage/queue/queue-admin.ts'
+import { listDeadLetters, redriveDeadLetters } from '#shared/storage/queue/queue-admin.ts'
+import { readQueueStats } from '#shared/storage/queue/queue-stats.ts'
 import type { JobName } from '#shared/domain/jobs.ts'
 
-/** @returns the exit code: 1 when it could not be done, 2 for faults of the command line or environment. */
+/** @returns the exit code: 1 when it failed, 2 for wrong options or a wrong environment. */
 async function main(): Promise<number> {
   const options = readOptions(process.argv.slice(2))
   if (options === 'help') {
@@ -95,7 +92,7 @@ async function redriveCommand(
   const total = Object.values(redriven).reduce((sum, count) => sum + count, 0)
   const output = `${total} ${total === 1 ? 'job' : 'jobs'} put back\n`
   process.stdout.write(json ? `${JSON.stringify({ redriven, total })}\n` : output)
-  // Whoever names one wants to know that it was there.
+  // A job that was named and not found is a failure.
   return ids.length > total ? 1 : 0
 }
 

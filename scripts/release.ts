@@ -7,28 +7,41 @@ import { createIndexes } from '#shared/storage/mongo/indexes.ts'
 import { createSearchIndexes } from '#shared/storage/mongo/search-indexes.ts'
 import { openPostgres } from '#shared/storage/postgres/connect.ts'
 import { migrate } from '#shared/storage/postgres/migrate.ts'
-import { migrateQueue } from '#shared/storage/queue/queue.ts'
+import { migrateQueue } from '#shared/storage/queue/migrate-queue.ts'
 
 /**
  * Brings both stores to this version: SQL migrations, the queue's schema and queues, MongoDB indexes,
- * the default embedding model of the database, and where the deployment has vector search the index of that model. Safe to run any
- * number of times and by several processes at once.
+ * the default embedding model of the database, and the search index of that model where the deployment
+ * has vector search. Safe to run any number of times and by several processes at once.
  *
  * @returns the names of the migrations that were applied.
+ * @throws Refusal `unavailable` when a store is out of reach.
  */
 export async function release(config: Config, log: Log): Promise<string[]> {
-  const applied = await migrate(config.databaseUrl)
-  await migrateQueue(config.databaseUrl, log)
-  const embeddings = await resolveDefaultModel(config)
+  const applied = await releasePostgres(config.databaseUrl, log)
+  await releaseMongo(config, log)
+  return applied
+}
+
+/** The part of a release that depends on nothing but the database: migrations and queues. */
+export async function releasePostgres(databaseUrl: string, log: Log): Promise<string[]> {
+  const applied = await migrate(databaseUrl)
+  await migrateQueue(databaseUrl, log)
+  return applied
+}
+
+/** The rest of a release: the default embedding model of a migrated database, and MongoDB's indexes. */
+export async function releaseMongo(config: Config, log: Log): Promise<void> {
+  const embeddingModel = await resolveDefaultModel(config)
   const mongo = await openMongo(config.mongodbUri)
   try {
     await createIndexes(mongo)
-    if (await mongo.hasVectorSearch())
-      await createDefaultSearchIndex({ ...config, embeddingModel: embeddings }, mongo, log)
+    if (await mongo.hasVectorSearch()) {
+      await createDefaultSearchIndex({ ...config, embeddingModel }, mongo, log)
+    }
   } finally {
     await mongo.close()
   }
-  return applied
 }
 
 async function resolveDefaultModel(config: Config): Promise<string> {

@@ -4,16 +4,17 @@ import { createCursorCodec, type CursorCodec } from '#shared/core/cursor.ts'
 import { resolveDefaultEmbeddingModel } from '#shared/vault/reembed/default-embedding-model.ts'
 import { createEmbedders, type Embedders } from '#shared/models/embedders.ts'
 import { createLastUseTracker, type LastUseTracker } from '#shared/access/last-use-tracker.ts'
+import { withTimeout } from '#shared/core/with-timeout.ts'
 import { createSeal, type Seal } from '#shared/core/seal.ts'
 import type { Log } from '#shared/core/log.ts'
-import { createOpenExchanges, type OpenExchanges } from '#shared/vault/ingest/open-exchange.ts'
+import { OpenExchanges } from '#shared/vault/ingest/open-exchanges.ts'
 import { createRecalledTurns, type RecalledTurns } from '#shared/vault/read/recalled-turns.ts'
 import { createExpiryPurger } from '#shared/vault/delete/purge-expired.ts'
 import { openMongo, type Mongo } from '#shared/storage/mongo/connect.ts'
 import { createMemoryStore, type MemoryStore } from '#shared/vault/base/memories.mongo.ts'
 import { chooseNearestSearch } from '#shared/vault/read/nearest.mongo.ts'
 import { createRetrievalTrail } from '#shared/org/retrieval-trail.ts'
-import { createAcceptWork, type AcceptWork } from '#shared/vault/ingest/accept.ts'
+import { createAcceptIngest, type AcceptIngest } from '#shared/vault/ingest/accept.ts'
 import { createOperationWaiter, type OperationWaiter } from '#shared/operations/operation-waiter.ts'
 import { openPostgres, type Postgres } from '#shared/storage/postgres/connect.ts'
 import { findKeys, type KeyRow } from '#shared/access/memory-keys.postgres.ts'
@@ -24,12 +25,13 @@ import { openQueueSender, openQueueWorker, type Queue } from '#shared/storage/qu
 import { invalidateOnClear } from '#shared/vault/read/invalidate-on-clear.ts'
 import { createIndexSource } from '#shared/vault/read/index-source.ts'
 import { createVaultIndex } from '#shared/search/index/vault-index.ts'
-import { createVaultIndexes, type VaultIndexes } from '#shared/search/index/vault-indexes.ts'
+import { VaultIndexes } from '#shared/search/index/vault-indexes.ts'
 import {
   createQueryVectorCache,
   type QueryVectorCache,
 } from '#shared/search/query/query-vector-cache.ts'
 import { termsOf } from '#shared/search/words/index-terms.ts'
+import { createWebhookSender, type WebhookSender } from '#shared/webhooks/send.ts'
 import type { NearestSearch } from '#shared/vault/read/nearest.ts'
 import type { ExpiryPurger } from '#shared/vault/base/expiry-purger.ts'
 import type { RetrievalTrail } from '#shared/vault/read/retrieval-trail.ts'
@@ -46,7 +48,7 @@ export type Backend = {
   memories: MemoryStore
   nearest: NearestSearch
   queue: Queue
-  accept: AcceptWork
+  accept: AcceptIngest
   operationWaiter: OperationWaiter
   expiry: ExpiryPurger
   /** Looks a Memory Key up by its hash; requests that arrive together share a read. */
@@ -65,6 +67,7 @@ export type Backend = {
   catalog: ModelCatalog
   /** Where model calls go. */
   upstream: Upstream
+  webhookSender: WebhookSender
   /** Lets running jobs and unwritten bills finish, then closes every connection. */
   close(): Promise<void>
 }
@@ -106,15 +109,16 @@ export async function openBackend(
     postgres,
     vault => images.forget(vault),
   )
-  const accept = createAcceptWork(postgres, queue)
+  const accept = createAcceptIngest(postgres, queue)
   const embedders = createEmbedders(config, modelsInUse)
   const now = Date.now
-  const exchanges = createOpenExchanges({ postgres, accept, embedders, usage, now, log })
+  const exchanges = new OpenExchanges({ postgres, accept, embedders, usage, now, log })
   const upstream = createUpstream({
     firstByteMs: config.providerFirstByteMs,
     idleMs: config.providerIdleMs,
   })
-  const images = createVaultIndexes(clearSubscription.source, {
+  const webhookSender = createWebhookSender({ allowLoopback: config.allowLoopbackWebhooks })
+  const images = new VaultIndexes(clearSubscription.source, {
     budgetBytes: config.vaultIndexCacheBytes,
     createIndex: ({ dimension }: { dimension: number }) => createVaultIndex({ dimension, termsOf }),
   })
@@ -156,14 +160,18 @@ export async function openBackend(
       onError: (provider, error) => log.warn({ provider, err: error }, 'models.not-listed'),
     }),
     upstream,
+    webhookSender,
     async close() {
       await exchanges.drain(drainMs)
       await queue.close()
-      await Promise.race([
-        Promise.all([usage.flush(), lastUsed.flush(), retrievals.flush()]),
-        new Promise(done => setTimeout(done, flushMs).unref()),
+      const flushed = Promise.all([usage.flush(), lastUsed.flush(), retrievals.flush()])
+      await withTimeout(flushed, flushMs, () => undefined)
+      await Promise.all([
+        operations.close(),
+        clearSubscription.close(),
+        upstream.close(),
+        webhookSender.close(),
       ])
-      await Promise.all([operations.close(), clearSubscription.close(), upstream.close()])
       await Promise.all([postgres.close(), mongo.close()])
     },
   }

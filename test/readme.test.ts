@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
-import { globSync, readFileSync } from 'node:fs'
+import { existsSync, globSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
@@ -16,7 +17,8 @@ import { startProxyFixture } from '#test/support/model-provider/proxy-fixture.ts
 import { processEnvironment } from '#test/support/processes.ts'
 import {
   inlineCodeSpans,
-  readme,
+  pages,
+  readPage,
   readSection,
   parseSnippets,
   parseTables,
@@ -42,6 +44,8 @@ const { memoryKey, adminKey } = await backend.postgres.transaction(tx =>
   }),
 )
 
+const snippets = pages.flatMap(parseSnippets)
+
 // The folder of somebody who has cloned the project, started it and installed the SDKs.
 const cloned = ['api', 'shared', 'scripts', 'workers', 'node_modules', 'package.json']
 const folder = t.testdir({
@@ -59,10 +63,10 @@ const folder = t.testdir({
     compilerOptions: { lib: ['esnext', 'dom'], exactOptionalPropertyTypes: false, types: ['node'] },
     include: ['snippet-*.ts'],
   }),
-  ...Object.fromEntries(
-    parseSnippets(readme).map(({ line, text, language }) => [`snippet-${line}.${language}`, text]),
-  ),
+  ...Object.fromEntries(snippets.map(({ name, text, language }) => [`${name}.${language}`, text])),
 })
+const everything = pages.map(({ text }) => text).join('\n')
+
 /** Without the loaders that the test runner puts into every Node process it sees start. */
 const compile = (...args: string[]) =>
   run('env', ['-u', 'NODE_OPTIONS', process.execPath, tsc, ...args])
@@ -101,15 +105,15 @@ const printed: Record<string, RegExp> = {
 /** Those that ask a model, with the memory of the first call. */
 const askModels = new Set(['OpenAI', 'Anthropic', 'Gemini', 'Vercel AI SDK', 'LangChain', 'curl'])
 
-const headingOf = (title: string): string => title.replace(/ \(README\.md:\d+\)$/, '')
+const headingOf = (title: string): string => title.replace(/ \([\w/]+\.md:\d+\)$/, '')
 
-for (const { title, line, language, text, reason } of parseSnippets(readme)) {
+for (const { title, name, language, text, reason } of snippets) {
   if (!['sh', 'ts'].includes(language) || reason) continue
 
   t.test(`${title} runs`, async t => {
     await built
     provider.clearRequests()
-    const said = await inTerminal(language === 'sh' ? text : `node snippet-${line}.ts`)
+    const said = await inTerminal(language === 'sh' ? text : `node ${name}.ts`)
     const heading = headingOf(title)
     t.not(said, '', 'it shows something')
     t.notMatch(said, /"error"/)
@@ -134,7 +138,7 @@ t.test('MCP clients attach as they are told to', async t => {
     MEMORY_KEY: memoryKey,
     MEMORY_VAULT_FOLDER: root.replace(/\/$/, ''),
   }
-  const configured = parseSnippets(readme).filter(({ language }) => language === 'json')
+  const configured = snippets.filter(({ language }) => language === 'json')
   t.equal(configured.length, 2)
   for (const { text, title } of configured) {
     const filled = text.replaceAll(/\$\{(\w+)\}/g, (_, name: string) => env[name]!)
@@ -165,25 +169,36 @@ const transportOf = (server: Attached) =>
       })
 
 t.test('blocks are run, or say why not', async t => {
-  for (const { language, title, reason } of parseSnippets(readme)) {
+  for (const { language, title, reason } of snippets) {
     t.ok(['sh', 'ts', 'json'].includes(language), `${title}: ${language}`)
     if (reason) t.ok(reason.length > 20, `${title}: ${reason}`)
+  }
+})
+
+t.test('the first page is short, and links lead somewhere', async t => {
+  t.ok(readPage('README.md').split('\n').length <= 181, 'at most 180 lines')
+  for (const { file, text } of pages) {
+    for (const [, target] of text.matchAll(/\]\(([^)#:]+)(?:#[^)]*)?\)/g)) {
+      t.ok(existsSync(join(root, dirname(file), target!)), `${file} links ${target}`)
+    }
   }
 })
 
 t.test('every endpoint that is served stands on the page, and no other', async t => {
   const { body } = await createTestClient(base).get('/')
   const served = Object.keys((body as { endpoints: Record<string, string> }).endpoints)
-  const written = parseTables(readSection(readme, 'What is served')).flatMap(({ head, rows }) => {
-    const below = inlineCodeSpans(head[0]!)[0] ?? ''
-    return rows.flatMap(([cell]) =>
-      inlineCodeSpans(cell!).flatMap(code => endpointsOf(code, below)),
-    )
-  })
+  const written = parseTables(readSection(readPage('api/README.md'), 'What is served')).flatMap(
+    ({ head, rows }) => {
+      const below = inlineCodeSpans(head[0]!)[0] ?? ''
+      return rows.flatMap(([cell]) =>
+        inlineCodeSpans(cell!).flatMap(code => endpointsOf(code, below)),
+      )
+    },
+  )
   t.same(written.toSorted(), served.toSorted())
   t.same(new Set(written).size, written.length, 'none twice')
   for (const page of ['/docs', '/openapi.json', '/console', '/mcp', '/metrics', '/admin/queues']) {
-    t.ok(readme.includes(`\`${page}\``), page)
+    t.ok(everything.includes(`\`${page}\``), page)
   }
 })
 
@@ -196,7 +211,7 @@ function endpointsOf(code: string, below: string): string[] {
 }
 
 t.test('the board is the board of the code', async t => {
-  const [board] = parseTables(readSection(readme, 'The queue board'))
+  const [board] = parseTables(readSection(readPage('workers/README.md'), 'The queue board'))
   const rows = new Map(board!.rows.map(cells => [inlineCodeSpans(cells[0]!)[0]!, cells]))
   t.same([...rows.keys()].toSorted(), jobNames.toSorted())
   for (const name of jobNames.filter(name => rows.has(name))) {
@@ -210,7 +225,7 @@ t.test('every variable of the environment is in the table, and no other', async 
   const asking = new Proxy({}, { get: (_, name) => void read.add(String(name)) })
   t.throws(() => readConfig(asking))
   const named = [...read].filter(name => !/_(API_KEY|BASE_URL)$/.test(name))
-  const [table] = parseTables(readSection(readme, 'Environment'))
+  const [table] = parseTables(readSection(readPage('scripts/README.md'), 'Environment'))
   const written = table!.rows.flatMap(([name]) => inlineCodeSpans(name!))
   t.same(written.toSorted(), [...named, 'DATA_DIR', '<NAME>_API_KEY', '<NAME>_BASE_URL'].toSorted())
   const providers = inlineCodeSpans(table!.rows.find(([name]) => name!.includes('<NAME>'))![2]!)
@@ -220,7 +235,9 @@ t.test('every variable of the environment is in the table, and no other', async 
 t.test('the map is of this tree', async t => {
   const folders: string[] = []
   let top = ''
-  for (const line of /\n```\n([^]*?)\n```/.exec(readSection(readme, 'The map'))![1]!.split('\n')) {
+  for (const line of /\n```\n([^]*?)\n```/
+    .exec(readSection(readPage('README.md'), 'The map'))![1]!
+    .split('\n')) {
     const depth = line.search(/\S/)
     // Further in, a line goes on with what the one above says.
     if (depth > 2) continue
@@ -249,19 +266,30 @@ t.test('paths, commands and endpoints that the text names exist', async t => {
   const scripts = Object.keys(
     (JSON.parse(readFileSync(`${root}package.json`, 'utf8')) as { scripts: object }).scripts,
   )
-  for (const [, name] of readme.matchAll(/npm run (?:--\S+ )*([a-z-]+)/g)) {
+  for (const [, name] of everything.matchAll(/npm run (?:--\S+ )*([a-z-]+)/g)) {
     t.ok(scripts.includes(name!), `npm run ${name}`)
   }
-  for (const [path] of readme.matchAll(/\b(?:api|shared|scripts|workers|test)\/[\w./-]*\w\b/g)) {
+  for (const [path] of everything.matchAll(
+    /\b(?:api|shared|scripts|workers|test)\/[\w./-]*\w\b/g,
+  )) {
     t.ok(globSync(path, { cwd: root }).length > 0, path)
   }
   const known = new Set(
     Object.values(contractDocument.endpoints).map(({ method, path }) => `${method} ${path}`),
   )
-  const said = readme
+  const said = everything
     .split('\n')
     .filter(line => !line.startsWith('|'))
     .flatMap(inlineCodeSpans)
     .filter(code => /^(GET|POST|PUT|PATCH|DELETE) \/v1\S*$/.test(code))
   for (const code of said) t.ok(known.has(code.replace(/\?.*/, '')), code)
+})
+
+t.test('the drawings of the flows name files that exist', async t => {
+  const drawn = readSection(readPage('shared/README.md'), 'Flows')
+  const files = [...drawn.matchAll(/\b[a-z-]+(?:\/[\w.-]+)+\.ts\b/g)].map(([file]) => file)
+  t.ok(files.length > 15)
+  for (const file of files) {
+    t.ok(existsSync(join(root, file)) || existsSync(join(root, 'shared', file)), file)
+  }
 })

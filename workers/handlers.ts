@@ -1,43 +1,182 @@
 import type { Backend } from '#shared/backend.ts'
+import { finishAccountErasure } from '#shared/accounts/erase-account.ts'
 import type { JobName } from '#shared/domain/jobs.ts'
-import type { Job, JobOutcome } from '#shared/storage/queue/queue.ts'
-import { accountErase } from '#workers/account-erase.ts'
-import { bulk } from '#workers/bulk.ts'
-import { clear } from '#workers/clear.ts'
-import { commitApply } from '#workers/commit-apply.ts'
-import { copyChunks } from '#workers/copy-chunk.ts'
-import { deleteIds } from '#workers/delete-ids.ts'
-import { editSettle } from '#workers/edit-settle.ts'
-import { ingest } from '#workers/ingest.ts'
-import { orgExtract } from '#workers/org-extract.ts'
-import { orgReconcile } from '#workers/org-reconcile.ts'
-import { orgRelabel } from '#workers/org-relabel.ts'
-import { orgTag } from '#workers/org-tag.ts'
-import { retention } from '#workers/retention.ts'
-import { sweep } from '#workers/sweep.ts'
-import { reembed } from '#workers/reembed.ts'
+import { failOperations } from '#shared/operations/operations.postgres.ts'
+import { findTurn } from '#shared/org/org-turns.postgres.ts'
+import { extractFacts } from '#shared/org/pipeline/extract-facts.ts'
+import { reconcileFacts } from '#shared/org/pipeline/reconcile-facts.ts'
+import { tagFacts } from '#shared/org/pipeline/tag-facts.ts'
+import { relabelMemories } from '#shared/org/relabel-memories.ts'
+import type { Job } from '#shared/storage/queue/queue.ts'
+import { storeChunk } from '#shared/vault/bulk/store-chunk.ts'
+import { applyCommit } from '#shared/vault/consolidate/apply-commit.ts'
+import { waitForCommit } from '#shared/vault/consolidate/wait-for-commit.ts'
+import { copyChunk, failChunk } from '#shared/vault/copy/chunk.ts'
+import { abandonClearing, finishClearing } from '#shared/vault/delete/clear-vault.ts'
+import { executeDeletion } from '#shared/vault/delete/delete-memories.ts'
+import { runRetentionStep } from '#shared/vault/delete/retention.ts'
+import { storeAccepted } from '#shared/vault/ingest/store-accepted.ts'
+import { reembedStep } from '#shared/vault/reembed/reembed.ts'
+import { deliverWebhook } from '#shared/webhooks/deliver.ts'
+import {
+  asBatch,
+  concurrently,
+  sequentially,
+  type JobDefinition,
+  type JobHandler,
+} from '#workers/run-jobs.ts'
+import { sweepAll } from '#workers/sweep-all.ts'
+import { finalizeWrittenEdit } from '#shared/vault/edit/finalize-edit.ts'
 
-export type JobHandler<Name extends JobName> = (
-  backend: Backend,
-  batch: Job<Name>[],
-) => Promise<JobOutcome[]>
+/** The operation has failed until its dead letter is redriven; then it goes on where it stopped. */
+const failOperation = (
+  { postgres, queue }: Backend,
+  { data }: { data: { operation: string } },
+): Promise<void> => postgres.transaction(tx => failOperations(tx, queue, [data.operation]))
+
+/**
+ * An embedding model that this process does not know may be known to one of another release, and to
+ * this one after the next deployment.
+ */
+const retriesUnknownModel = { alsoRetried: ['invalid'] } as const
+
+/** Another fetcher of this process embeds the next chunk while one waits for a database. */
+const bulk: JobDefinition<'upload' | 'import'> = {
+  async run(backend, { data, signal }) {
+    const found = await storeChunk(backend, data, signal)
+    const { operation, n } = data
+    // Settled before, then the operation goes on by itself; or its vault was erased with the file.
+    if (!found) backend.log.info({ operation, chunk: n }, 'bulk.nothing-left')
+  },
+  ...retriesUnknownModel,
+  failedEvent: 'bulk.failed',
+  logFields: ({ operation, n }) => ({ operation, chunk: n }),
+  giveUp: failOperation,
+}
+
+/** A commit is normally applied by its own request, in milliseconds; the job waits for that. */
+const commitHeadStartMs = 1_000
+
+type PassName = 'org-extract' | 'org-tag' | 'org-reconcile'
+
+/**
+ * One pass over a turn. `invalid` is retried: an account without a key for its provider may get one.
+ * `conflict`: others may stop changing the same memory.
+ */
+const pass = <Name extends PassName>(
+  name: Name,
+  run: (backend: Backend, data: Job<Name>['data'], signal: AbortSignal) => Promise<void>,
+): JobHandler<Name> =>
+  concurrently<Name>({
+    run: (backend, { data, signal }) => run(backend, data, signal),
+    failedEvent: `${name}.failed`,
+    logFields: ({ turn, org }) => ({ turn, org }),
+    givenUpLevel: 'error',
+    alsoRetried: ['invalid', 'conflict'],
+    isObsolete: isTurnGone,
+  })
+
+/** A turn is removed with its organization and with its member. False while the database is away. */
+const isTurnGone = ({ postgres }: Backend, { data }: Job<PassName>): Promise<boolean> =>
+  findTurn(postgres.query, data.turn).then(
+    row => row === undefined,
+    () => false,
+  )
 
 /** One handler per job on the queue board; a job without one does not compile. */
 export const jobHandlers: { [Name in JobName]: JobHandler<Name> } = {
-  ingest,
-  upload: bulk,
-  import: bulk,
-  'edit-settle': editSettle,
-  'commit-apply': commitApply,
-  'copy-chunk': copyChunks,
-  reembed,
-  'delete-ids': deleteIds,
-  retention,
-  clear,
-  'account-erase': accountErase,
-  'org-extract': orgExtract,
-  'org-tag': orgTag,
-  'org-reconcile': orgReconcile,
-  'org-relabel': orgRelabel,
-  sweep,
+  ingest: asBatch({
+    runBatch: (backend, batch) =>
+      storeAccepted(
+        backend,
+        batch.map(({ data }) => data),
+        {
+          again: batch.some(({ isRetry }) => isRetry),
+          signal: AbortSignal.any(batch.map(({ signal }) => signal)),
+        },
+      ),
+    ...retriesUnknownModel,
+    failedEvent: 'ingest.failed',
+    logFields: ({ operation }) => ({ operation }),
+    giveUp: failOperation,
+  }),
+  upload: sequentially(bulk),
+  import: sequentially(bulk),
+  'edit-settle': concurrently({
+    run: (backend, { data }) => finalizeWrittenEdit(backend, data),
+    failedEvent: 'edit.unsettled',
+    logFields: ({ operation }) => ({ operation }),
+  }),
+  'commit-apply': concurrently({
+    async run(backend, { data, isRetry }) {
+      if (!isRetry) {
+        await waitForCommit(backend.postgres.query, data, data.batch, commitHeadStartMs)
+      }
+      await applyCommit(backend, data)
+    },
+    failedEvent: 'commit.failed',
+    logFields: ({ batch }) => ({ batch }),
+  }),
+  'copy-chunk': concurrently({
+    run: (backend, { data, signal, isRetry }) =>
+      copyChunk(backend, data, { again: isRetry, signal }),
+    failedEvent: 'copy.failed',
+    logFields: ({ operation, n }) => ({ operation, chunk: n }),
+    giveUp: (backend, { data }, error) => failChunk(backend, data, error),
+    isDoneOnceGivenUp: true,
+  }),
+  reembed: concurrently({
+    run: (backend, { data, signal }) => reembedStep(backend, data, signal),
+    ...retriesUnknownModel,
+    failedEvent: 'reembed.failed',
+    logFields: ({ operation, step }) => ({ operation, step }),
+    giveUp: failOperation,
+  }),
+  'delete-ids': concurrently({
+    run: (backend, { data }) => executeDeletion(backend, data),
+    failedEvent: 'delete-ids.failed',
+    logFields: ({ operation }) => ({ operation }),
+    giveUp: failOperation,
+  }),
+  retention: concurrently({
+    run: (backend, { data, isRetry }) => runRetentionStep(backend, data, isRetry),
+    failedEvent: 'retention.failed',
+    logFields: ({ operation, step }) => ({ operation, step }),
+    giveUp: failOperation,
+  }),
+  clear: concurrently({
+    run: (backend, { data, signal }) => finishClearing(backend, data, signal),
+    failedEvent: 'clear.failed',
+    logFields: ({ operation }) => ({ operation }),
+    giveUp: (backend, { data }) => abandonClearing(backend, data),
+  }),
+  'account-erase': concurrently({
+    async run(backend, { data: { operation, look } }) {
+      const isDone = await finishAccountErasure(backend, { operation, look })
+      if (isDone) backend.log.info({ erasure: operation, look }, 'account.erased')
+    },
+    failedEvent: 'account-erase.failed',
+    logFields: ({ operation }) => ({ erasure: operation }),
+  }),
+  'org-extract': pass('org-extract', extractFacts),
+  'org-tag': pass('org-tag', tagFacts),
+  'org-reconcile': pass('org-reconcile', reconcileFacts),
+  'org-relabel': sequentially({
+    run: (backend, { data, signal }) => relabelMemories(backend, data, signal),
+    alsoRetried: ['conflict'],
+    failedEvent: 'org-relabel.failed',
+    logFields: ({ org, tag }) => ({ org, tag }),
+  }),
+  webhook: concurrently({
+    run: (backend, { data, signal }) => deliverWebhook(backend, data, signal),
+    failedEvent: 'webhooks.not-delivered',
+    logFields: ({ delivery }) => ({ delivery }),
+  }),
+  sweep: sequentially({
+    async run(backend) {
+      await sweepAll(backend)
+    },
+    failedEvent: 'sweep.failed',
+    logFields: () => ({}),
+  }),
 }

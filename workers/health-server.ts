@@ -14,7 +14,7 @@ import { createReadinessCheck } from '#shared/operations/readiness.ts'
 export type HealthServer = {
   /** The port it listens at. */
   port: number
-  /** From here on it says that this process is about to stop. */
+  /** Reports from now on that this process is not ready, as it is about to stop. */
   drain(): void
   close(): Promise<void>
 }
@@ -26,16 +26,16 @@ type HealthResponse = {
   headers?: Record<string, string>
 }
 
-/** Scrapes and probes come every few seconds; whoever wants more is in the way of the work. */
+/** Scrapes and probes come every few seconds; more connections would slow the jobs down. */
 const serverLimits = { headersTimeout: 5_000, requestTimeout: 5_000, maxHeaderSize: 16 * 1024 }
 const connectionsMax = 32
 
 /**
- * Tells at `METRICS_PORT` how this worker does: `/metrics` to the operator, `/health/live` and
- * `/health/ready` to everyone, as web processes do at their port. Nothing else is there.
+ * Serves `/metrics` for the operator, and `/health/live` and `/health/ready` for everyone, as web processes
+ * do at their port.
  *
  * @param port 0 takes a free one.
- * @throws Refusal `unavailable` when it is taken.
+ * @throws Refusal `unavailable` when it is in use.
  */
 export async function serveHealth(backend: Backend, port: number): Promise<HealthServer> {
   let draining = false
@@ -88,10 +88,12 @@ function createHealthRoutes(backend: Backend, isDraining: () => boolean): Health
     async '/metrics'({ headers: { authorization = '' } }) {
       const bearer = /^bearer +(\S+)\s*$/i.exec(authorization)?.[1]
       const credential = bearer ?? basicAuthPassword(authorization)
-      // One after the other: guessing takes one connection to Postgres at most.
+      // One check at a time: guesses use one connection to Postgres at most.
       const isOperator =
         credential !== undefined &&
-        (await withKeyedMutex('watch', () => isOperatorCredential(backend, credential)))
+        (await withKeyedMutex('metrics credential', () =>
+          isOperatorCredential(backend, credential),
+        ))
       if (isOperator) return { status: 200, ...(await collectMetrics()) }
       const error = 'This page is for the operator'
       return jsonResponse(401, { error }, { 'WWW-Authenticate': operatorAuthChallenge })
@@ -132,6 +134,6 @@ const jsonResponse = (
 
 function portUnavailable(error: NodeJS.ErrnoException, port: number): Error {
   if (error.code !== 'EADDRINUSE' && error.code !== 'EACCES') return error
-  const why = error.code === 'EACCES' ? 'may not be opened by this user' : 'is in use'
-  return new Refusal('unavailable', `Port ${port} ${why}; set METRICS_PORT to another one`)
+  const fault = error.code === 'EACCES' ? 'may not be opened by this user' : 'is in use'
+  return new Refusal('unavailable', `Port ${port} ${fault}; set METRICS_PORT to another one`)
 }

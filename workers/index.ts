@@ -3,14 +3,13 @@ import { readConfig } from '#shared/core/config.ts'
 import { runMain, runUntilStopped } from '#shared/core/process-lifecycle.ts'
 import { createLog } from '#shared/core/log.ts'
 import { jobNames, type JobName } from '#shared/domain/jobs.ts'
-import { startWebhookDelivery } from '#shared/webhooks/deliver.ts'
 import { jobHandlers } from '#workers/handlers.ts'
 import { serveHealth } from '#workers/health-server.ts'
 
 const requestedNames = process.argv.slice(2)
 if (requestedNames.includes('--help')) {
   process.stdout.write(
-    `Usage: node workers/index.ts [job …]\n\nTakes jobs from the queue until it is told to stop; without names, of every kind. Delivers webhooks too.\nWith METRICS_PORT it answers /metrics, /health/live and /health/ready there.\nJobs: ${jobNames.join(', ')}\n`,
+    `Usage: node workers/index.ts [job …]\n\nTakes jobs from the queue until it is told to stop; without names, of every kind.\nWith METRICS_PORT it answers /metrics, /health/live and /health/ready there.\nJobs: ${jobNames.join(', ')}\n`,
   )
   process.exit(0)
 }
@@ -26,17 +25,15 @@ await runMain(async () => {
   const log = createLog(config.logLevel, 'worker')
   const backend = await openBackend(config, log, 'worker')
   const { metricsPort } = config
-  // Before any job: a port that is taken ends this process.
-  const watched = metricsPort === null ? null : await serveHealth(backend, metricsPort)
-  if (watched) log.info({ port: watched.port, host: config.host }, 'worker.watched')
+  // Before any job: a port that is in use ends this process.
+  const healthServer = metricsPort === null ? null : await serveHealth(backend, metricsPort)
+  if (healthServer) log.info({ port: healthServer.port, host: config.host }, 'worker.watched')
   for (const name of jobsToTake) await takeJobs(backend, name)
-  const outbox = await startWebhookDelivery(backend)
   log.info({ jobs: jobsToTake }, 'worker.taking')
   runUntilStopped(log, async () => {
-    watched?.drain()
-    await outbox.close()
+    healthServer?.drain()
     await backend.close()
-    await watched?.close()
+    await healthServer?.close()
   })
 })
 

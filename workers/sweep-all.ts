@@ -28,6 +28,7 @@ import { dropOldRetrievals } from '#shared/org/shared-retrievals.postgres.ts'
 import { dropOldSharedWrites } from '#shared/org/shared-writes.postgres.ts'
 import { rollUpAccountUsage } from '#shared/billing/usage-accounts.postgres.ts'
 import { rollUpKeyUsage } from '#shared/billing/usage-sums.postgres.ts'
+import { sendMissingDeliveryJobs } from '#shared/webhooks/deliver.ts'
 import { dropOldDeliveries } from '#shared/webhooks/deliveries.postgres.ts'
 import { operationsWithoutJob } from '#shared/storage/queue/cleared-jobs.ts'
 
@@ -36,7 +37,7 @@ type SweepBackend = Pick<
   'expiry' | 'postgres' | 'mongo' | 'log' | 'accept' | 'queue' | 'embedders' | 'usage' | 'now'
 >
 
-/** What is cleaned up, each bounded per run and safe to run at any time; each tells how much it found. */
+/** Each is bounded per run, safe to run at any time, and returns how much it found. */
 const sweeps: Record<string, (backend: SweepBackend) => Promise<number>> = {
   exchanges: storeAbandoned,
   erased: sweepErasures,
@@ -57,14 +58,15 @@ const sweeps: Record<string, (backend: SweepBackend) => Promise<number>> = {
   sharedRetrievals: ({ postgres }) => dropOldRetrievals(postgres.query),
   erasedAccounts: ({ postgres }) => purgeErasedAccounts(postgres.query),
   webhooks: ({ postgres }) => dropOldDeliveries(postgres.query),
+  unsentWebhooks: sendMissingDeliveryJobs,
   usageDays: ({ postgres }) => rollUpKeyUsage(postgres.query),
   accountDays: ({ postgres }) => rollUpAccountUsage(postgres.query),
 }
 
 /**
- * Runs every sweep once. One that fails holds up no other; the next run takes it up again.
+ * Runs every sweep once. One that fails is logged and holds up no other; the next run tries it again.
  *
- * @returns what each found; those that failed are missing.
+ * @returns by sweep how much it found; those that failed are missing.
  */
 export async function sweepAll(backend: SweepBackend): Promise<Record<string, number>> {
   const found: Record<string, number> = {}
@@ -83,7 +85,7 @@ export async function sweepAll(backend: SweepBackend): Promise<Record<string, nu
 const dueVaultsMax = 200
 const purgeTimeoutMs = 30_000
 
-/** What is over in vaults that nobody asks. */
+/** Memories that expired in vaults without requests. */
 async function purgeExpiredMemories({ postgres, expiry }: SweepBackend): Promise<number> {
   const vaults = await vaultsWithExpired(postgres.query, dueVaultsMax)
   for (const vault of vaults) await expiry.purgeExpired(vault, purgeTimeoutMs)
@@ -92,11 +94,11 @@ async function purgeExpiredMemories({ postgres, expiry }: SweepBackend): Promise
 
 const erasuresMax = 200
 
-/** Work that was under way when a vault was cleared may have written there since. */
-async function sweepErasures({ postgres, mongo }: SweepBackend): Promise<number> {
+/** Jobs that were running when a vault was cleared may have written there since. */
+async function sweepErasures({ postgres, mongo, queue }: SweepBackend): Promise<number> {
   let found = 0
   for (const cleared of await dueErasures(postgres.query, erasuresMax)) {
-    const { jobs, documents } = await sweepCleared({ postgres, mongo }, cleared)
+    const { jobs, documents } = await sweepCleared({ postgres, mongo, queue }, cleared)
     found += jobs + documents
     await postponeErasure(postgres.query, cleared)
   }
@@ -106,7 +108,7 @@ async function sweepErasures({ postgres, mongo }: SweepBackend): Promise<number>
 const tombstoneDaysMax = 200
 const tombstoneBatch = 1_000
 
-/** Tombstones that no job can be old enough to meet. */
+/** Tombstones older than any job that could store their memory again. */
 async function purgeTombstones({ postgres, mongo }: SweepBackend): Promise<number> {
   let found = 0
   for (const tombstoneDay of await oldTombstoneDays(postgres.query, tombstoneDaysMax)) {
@@ -123,15 +125,14 @@ async function purgeTombstones({ postgres, mongo }: SweepBackend): Promise<numbe
 const strandedMinutes = 5
 
 /**
- * Operations that wait for work no job will do: a worker that dies during a job's last try leaves its
- * operation as if it went on. The job is a dead letter by then, so the operation has failed until an
- * operator takes it up again.
+ * Unfinished operations without a job: a worker that dies during a job's last try does not fail the
+ * operation. The job is a dead letter, so the operation has failed until an operator redrives it.
  */
-async function failStrandedOperations({ postgres, log }: SweepBackend): Promise<number> {
+async function failStrandedOperations({ postgres, queue, log }: SweepBackend): Promise<number> {
   const unfinished = await unfinishedOperationsPage(postgres.query, strandedMinutes)
   const stranded = await operationsWithoutJob(postgres.query, unfinished)
   if (stranded.length === 0) return 0
-  await failOperations(postgres.query, stranded)
+  await postgres.transaction(tx => failOperations(tx, queue, stranded))
   log.error({ operations: stranded.slice(0, 20), count: stranded.length }, 'operations.stranded')
   return stranded.length
 }

@@ -32,7 +32,7 @@ export type EndpointRequest<Name extends Route> = {
 export type EndpointResponse<Name extends Route> =
   Endpoints[Name]['answers'][keyof Endpoints[Name]['answers']]
 
-/** The service said no. */
+/** The service answered with an error. */
 export class VaultError extends Error {
   readonly status: number
   readonly hint: string | undefined

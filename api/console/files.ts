@@ -9,6 +9,7 @@ const root = new URL('../../', import.meta.url)
 /** Written for both sides: what the browser takes from outside the console's own folder. */
 const sharedSources = [
   'api/client/client.ts',
+  'shared/core/provider-registry.ts',
   'shared/search/words/stem.ts',
   'shared/search/words/stop-words.ts',
 ]

@@ -3,8 +3,10 @@ import { shape, type Schema, type Shape } from '#shared/core/shape.ts'
 
 export type Credential = 'memory-key' | 'admin'
 
-/** What a Memory Key must be allowed to do; its suffix and kind decide. */
-/** `govern`: to act for the whole account, as only keys made with it do. */
+/**
+ * What a Memory Key must be allowed to do; its suffix and kind decide. `govern` is to act for the whole
+ * account, which only the keys made with it may.
+ */
 export type KeyRight = 'read' | 'write' | 'mint' | 'govern'
 
 /** A reference into `$defs`. */
@@ -28,7 +30,7 @@ export type Endpoint = {
   path: string
   summary: string
   description: string
-  /** Any one of these opens the endpoint; none means that everybody may. */
+  /** Any one of these opens the endpoint; none: it is open. */
   auth: Credential[]
   needs: KeyRight[]
   params?: Reference

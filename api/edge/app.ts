@@ -1,8 +1,8 @@
 import Koa, { type Context, type Middleware } from 'koa'
-import { adminsOnly } from '#api/edge/admin-auth.ts'
+import { hideOrgPaths } from '#api/edge/admin-auth.ts'
 import { handleErrors } from '#api/edge/errors.ts'
-import { idempotency } from '#api/edge/idempotency.ts'
-import { rateLimit, type Quotas } from '#api/edge/rate-limit.ts'
+import { RateLimiter, type Quotas } from '#api/edge/rate-limit.ts'
+import { checkIdempotencyKey } from '#api/edge/request-idempotency.ts'
 import { createRouter } from '#api/routes/index.ts'
 import type { Backend } from '#shared/backend.ts'
 import { mintId } from '#shared/core/ids.ts'
@@ -11,13 +11,14 @@ import { requestSeconds } from '#shared/core/metrics.ts'
 import { withRequestSpan } from '#shared/core/trace.ts'
 
 /**
- * The whole API as a Koa application: log, errors, limits, admins, routes.
+ * The API as a Koa application: log, errors, rate limits, routes.
  *
  * @param quotas rate limits in place of the usual ones
  */
 export function createApp(backend: Backend, quotas?: Quotas): Koa {
   const app = new Koa()
-  const router = createRouter(backend)
+  const rateLimiter = new RateLimiter(backend, quotas)
+  const router = createRouter(backend, rateLimiter)
   app.silent = true
   app.on('error', (error: NodeJS.ErrnoException) => {
     if (!clientDisconnectCodes.has(error.code ?? ''))
@@ -25,15 +26,15 @@ export function createApp(backend: Backend, quotas?: Quotas): Koa {
   })
   app.use(logRequests(backend.log))
   app.use(handleErrors(backend.log))
-  app.use(rateLimit(backend, quotas))
-  app.use(adminsOnly(backend))
-  app.use(idempotency(backend))
+  app.use(rateLimiter.middleware)
+  app.use(checkIdempotencyKey)
   app.use(router.routes())
+  app.use(hideOrgPaths({ ...backend, rateLimiter }))
   app.use(rejectUnsupportedMethods(router.stack))
   return app
 }
 
-/** A client that hangs up is nobody's fault. */
+/** Codes of a client that closed its connection: not logged as errors. */
 const clientDisconnectCodes = new Set([
   'ERR_STREAM_PREMATURE_CLOSE',
   'ECONNRESET',
@@ -44,11 +45,11 @@ const clientDisconnectCodes = new Set([
 /** One line per request, by route pattern: never a path, which may hold a key. */
 function logRequests(log: Log): Middleware {
   return async (ctx, next) => {
-    const begun = performance.now()
+    const startedAt = performance.now()
     ctx.state.requestId = mintId()
     ctx.set('X-Request-Id', ctx.state.requestId)
     ctx.set('X-Content-Type-Options', 'nosniff')
-    // Memories and keys are nothing for caches on the way; what may be kept says so itself.
+    // Memories and keys must not be cached; responses that may be set their own header.
     ctx.set('Cache-Control', 'no-store')
     await withRequestSpan(ctx.headers, { 'http.request.method': ctx.method }, async span => {
       await next()
@@ -59,7 +60,7 @@ function logRequests(log: Log): Middleware {
         ...(pattern !== null && { 'http.route': pattern }),
       })
     })
-    const elapsed = performance.now() - begun
+    const elapsed = performance.now() - startedAt
     const route = routePattern(ctx)
     requestSeconds.observe(
       { method: ctx.method, route: route ?? 'none', status: ctx.status },
@@ -78,7 +79,7 @@ function logRequests(log: Log): Middleware {
 const routePattern = (ctx: Context): string | null =>
   (ctx as { _matchedRoute?: string | RegExp })._matchedRoute?.toString() ?? null
 
-/** A known path with another method: 405 and what it does take. */
+/** Answers 405 with `Allow` for a known path with another method. */
 function rejectUnsupportedMethods(
   layers: { methods: string[]; match(path: string): boolean }[],
 ): Middleware {

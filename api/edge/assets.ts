@@ -3,7 +3,7 @@ import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import type { Context } from 'koa'
 
-/** A file of a page, held in memory in every encoding it is asked for. */
+/** A file of a page, cached in memory in every encoding that was requested. */
 export type Asset = { type: string; bytes: Buffer; etag: string; encoded: Map<string, Buffer> }
 
 /** @param type media type with its charset */
@@ -21,14 +21,14 @@ const brotli = promisify(brotliCompress)
 const zip = promisify(gzip)
 
 /**
- * Answers with an asset: compressed as the client takes it, 304 when it has it already. Pages revalidate
- * on every visit, so an upgraded service is never shown with the scripts of the one before.
+ * Answers with an asset: compressed as the client accepts it, 304 when the client has it. Pages revalidate
+ * on every visit, so that after an upgrade no page runs the scripts of the version before.
  */
 export async function sendAsset(ctx: Context, asset: Asset): Promise<void> {
   ctx.set('Cache-Control', 'no-cache')
   ctx.set('ETag', asset.etag)
   ctx.vary('Accept-Encoding')
-  // Not `ctx.fresh`: it looks away when a request says `no-cache`, as fetch does beside a tag.
+  // `ctx.fresh` is false for a request with `no-cache`, which fetch sends beside a tag.
   if (ctx.get('if-none-match') === asset.etag) return void (ctx.status = 304)
   ctx.status = 200
   const encoding = ctx.acceptsEncodings('br', 'gzip', 'identity')

@@ -2,11 +2,11 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 
 /** How long a body may take to arrive, from the first byte of its request. */
 export type BodyTimeouts = {
-  /** Of a route that says nothing else. */
+  /** Unless the route has allowed a slow body. */
   bodyTimeoutMs: number
-  /** After an answer, as long as the body goes on coming: a client that is still sending may not have read it. */
+  /** After a response, while the body still arrives: a client that is sending may not have read the response. */
   lingerMs: number
-  /** After an answer, when nothing comes any more. */
+  /** After a response, when no bytes arrive any more. */
   idleTimeoutMs: number
 }
 
@@ -18,27 +18,26 @@ export const bodyTimeouts: BodyTimeouts = {
 
 const slowBodiesAllowed = new WeakSet<IncomingMessage>()
 
-/** Lets a body take as long as the server gives any request: one that may be large. */
+/** Gives a body that may be large the whole `requestTimeout` of the server. */
 export const allowSlowBody = (request: IncomingMessage): void => void slowBodiesAllowed.add(request)
 
-/** A request whose body was not there when it was last looked at. */
+/** A request whose body had not arrived at the last check. */
 type PendingBody = {
   request: IncomingMessage
   response: ServerResponse
   startedAt: number
-  /** When its answer was first seen to be complete. */
+  /** When its response was first seen to be complete. */
   answeredAt?: number
   bytesRead: number
-  /** When bytes were last seen to have come. */
+  /** When bytes were last seen to have arrived. */
   lastBytesAt: number
 }
 
 /**
- * Watches the bodies of requests that a server has passed on. One that is too slow is told to `late`; a
- * connection whose request is answered while the rest of its body does not come is closed. No client
- * can have sent another request behind it, so nobody loses more than what was refused.
+ * Watches the bodies of requests that a server has passed on. `onTimeout` is called for a body that is
+ * too slow; a connection whose request is answered while the rest of its body does not arrive is closed.
+ * No client can have sent another request behind that body, so only the refused request is lost.
  *
- * @param checkIntervalMs between two looks
  * @returns what to call with each request
  */
 export function enforceBodyTimeouts(

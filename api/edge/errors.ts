@@ -17,15 +17,15 @@ const statusByReason: Record<RefusalReason, number> = {
   unavailable: 503,
 }
 
-/** What every client error and every failure answers with. */
+/** The body of every 4xx and 5xx. */
 type ErrorBody = { error: string; hint?: string }
 
-/** Seconds after which another try is worth it: where a store was away, and where too much is asked. */
+/** Seconds after which to try again. */
 const retryAfterSeconds = { unavailable: '2', limited: '10' }
 
 /**
- * The one place an error becomes a status: a Refusal speaks for itself, what the body parser and Koa
- * say is put into our words, anything else is a 500 that says nothing.
+ * The one place where an error becomes a status: that of a Refusal by its reason, failures to read a body
+ * by their code, anything else a 500 without details.
  */
 export function handleErrors(log: Log): Middleware {
   return async (ctx, next) => {
@@ -47,7 +47,7 @@ function sendRefusal(ctx: Context, { reason, message, hint }: Refusal): void {
   if ((reason === 'unavailable' || reason === 'limited') && !ctx.response.get('Retry-After')) {
     ctx.set('Retry-After', retryAfterSeconds[reason])
   }
-  // Pages that a browser opens ask for a password instead.
+  // Pages that a browser opens have set a challenge for a password.
   if (reason === 'unauthenticated' && !ctx.response.get('WWW-Authenticate')) {
     ctx.set('WWW-Authenticate', 'Bearer')
   }
@@ -55,7 +55,7 @@ function sendRefusal(ctx: Context, { reason, message, hint }: Refusal): void {
   ctx.body = body
 }
 
-/** A path or method nobody serves. Koa has set 404, or the router 405 or 501 with `Allow`. */
+/** A path or method that no route serves. */
 function sendNoSuchEndpoint(ctx: Context): void {
   const body: ErrorBody = {
     error: maskKeys(`No such endpoint: ${ctx.method} ${ctx.path.slice(0, 64)}`),
@@ -67,16 +67,9 @@ function sendNoSuchEndpoint(ctx: Context): void {
 
 const disconnectCodes = new Set(['ECONNRESET', 'ECONNABORTED', 'ERR_STREAM_PREMATURE_CLOSE'])
 
-/** Failures to read a body, by the status or the code of whoever noticed. */
+/** Failures to read a body, by their code. */
 function refusalForBodyError(error: unknown, { req }: Context): Refusal | undefined {
-  const { status, code = '' } = error as { status?: number; code?: string }
-  if (status === 413) {
-    return new Refusal(
-      'too-large',
-      'The body is larger than this endpoint takes',
-      'JSON may have 2 MiB; that of prepare, ingest and model calls 20 MiB',
-    )
-  }
+  const { code = '' } = error as { code?: string }
   if (code.startsWith('Z_') || code === 'ERR_BUFFER_TOO_LARGE') {
     return new Refusal(
       'invalid',
@@ -84,12 +77,9 @@ function refusalForBodyError(error: unknown, { req }: Context): Refusal | undefi
       'Send it gzip-compressed, or plain without Content-Encoding',
     )
   }
-  // The same codes from a request that is whole are about a connection of our own.
+  // From a complete request these codes are about a connection to another service.
   if (!req.complete && disconnectCodes.has(code)) {
     return new Refusal('invalid', 'The body ended early')
-  }
-  if (status === 400) {
-    return new Refusal('invalid', 'The body is not valid JSON', 'Check quotes, commas and encoding')
   }
   return undefined
 }

@@ -1,4 +1,5 @@
 import type { Context } from 'koa'
+import { presentOperationOutcome } from '#api/present/operation-outcome.ts'
 import type { Backend } from '#shared/backend.ts'
 import type { Caller } from '#shared/access/caller.ts'
 import { findOperation } from '#shared/operations/operation-rows.postgres.ts'
@@ -30,8 +31,9 @@ export async function sendOperationOutcome(
     ? await findOperation(postgres.query, account, operation)
     : undefined
   if (row?.outcome) {
-    ctx.status = row.outcome.status
-    ctx.body = row.outcome.body
+    const { status, body } = presentOperationOutcome(operation, row.outcome)
+    ctx.status = status
+    ctx.body = body
     return
   }
   if (state === 'failed') {

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import type { Context, Middleware } from 'koa'
 import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/core/errors.ts'
@@ -39,69 +40,152 @@ const defaultMaxConcurrent = 64
 /** Keys and addresses that a process remembers: about 300 bytes each. */
 const subjectsMax = 10_000
 
-/** What a request carries from the middleware to where its key is found valid. */
-type RateLimitState = {
-  requestId?: string
-  /** Missing when limits are switched off. */
-  keyLimit?: Limiter
-  /** Those that a process is serving, by key. */
-  inFlight?: { counts: Map<string, number>; max: number }
-  /** Whether the request has a valid key. */
-  isAuthenticated?: boolean
-  log?: Log
-}
+/** Times a subject is refused are logged at the 1st, 10th, 100th …: a flood of requests is no flood of lines. */
+const isLoggedRefusal = (count: number): boolean => Number.isInteger(Math.log10(count))
 
-/**
- * Counts requests: by key (`limited`), and by address those that come without a valid key, which are
- * refused before they reach anything once the address has used up its points. A valid key is served
- * from any address: the users of one product share its address, and nobody may lock them out. What
- * never looks at a key (`isOpen`) is not counted.
- */
-export function rateLimit(
-  { postgres, config, log }: Pick<Backend, 'postgres' | 'config' | 'log'>,
-  quotas: Quotas | null = config.rateLimits ? defaultQuotas : null,
-): Middleware {
-  if (quotas === null) return (_, next) => next()
-  const createQuotaLimiter = (name: 'key' | 'address'): Limiter => {
-    const onError = (error: unknown) => log.warn({ err: error, limit: name }, 'limits.uncounted')
-    const quotasWithStores = quotas[name].map(quota => ({
-      ...quota,
-      store: createPointStore(postgres.query, { name, quota, onError }),
-    }))
-    return createLimiter(quotasWithStores, { subjectsMax })
-  }
-  const keyLimit = createQuotaLimiter('key')
-  const addressLimit = createQuotaLimiter('address')
-  const inFlight = {
-    counts: new Map<string, number>(),
-    max: quotas.maxConcurrent ?? defaultMaxConcurrent,
-  }
-  const addressSubject = ({ req }: Context): string =>
-    subjectOfHash(hashKey(config.keyPepper, rateLimitSubnet(req.socket.remoteAddress ?? '')))
+type LimitEvent = 'key.limited' | 'address.limited'
 
-  return async (ctx, next) => {
-    if (isExempt(ctx)) return next()
-    const state = ctx.state as RateLimitState
-    Object.assign(state, { keyLimit, inFlight, log } satisfies RateLimitState)
-    const refusal = hasCredential(ctx) ? undefined : addressLimit.knownRefusal(addressSubject(ctx))
-    if (refusal) applyRateLimit(ctx, refusal, 'address.limited')
-    const consumeAddressQuota = async (): Promise<void> =>
-      applyRateLimit(ctx, await addressLimit.consume(addressSubject(ctx)), 'address.limited')
+/** The rate limits of a process: of keys, and of addresses whose requests have no valid key. */
+export class RateLimiter {
+  readonly #keyPepper: string
+  readonly #log: Log
+  /** Undefined when limits are switched off. */
+  readonly #limiters: { key: Limiter; address: Limiter } | undefined
+  readonly #maxConcurrent: number
+  /** Requests that are being served, by key. */
+  readonly #inFlight = new Map<string, number>()
+  /** Requests with a valid key: they count against the key and not against the address. */
+  readonly #authenticated = new WeakSet<IncomingMessage>()
+
+  /** @param quotas null switches all limits off */
+  constructor(
+    { postgres, config, log }: Pick<Backend, 'postgres' | 'config' | 'log'>,
+    quotas: Quotas | null = config.rateLimits ? defaultQuotas : null,
+  ) {
+    this.#keyPepper = config.keyPepper
+    this.#log = log
+    this.#maxConcurrent = quotas?.maxConcurrent ?? defaultMaxConcurrent
+    const createQuotaLimiter = (name: 'key' | 'address', ofName: readonly Quota[]): Limiter => {
+      const onError = (error: unknown) => log.warn({ err: error, limit: name }, 'limits.uncounted')
+      const quotasWithStores = ofName.map(quota => ({
+        ...quota,
+        store: createPointStore(postgres.query, { name, quota, onError }),
+      }))
+      return createLimiter(quotasWithStores, { subjectsMax })
+    }
+    if (quotas) {
+      const key = createQuotaLimiter('key', quotas.key)
+      this.#limiters = { key, address: createQuotaLimiter('address', quotas.address) }
+    }
+  }
+
+  /**
+   * Counts requests without a valid key by address, and refuses them before they reach anything once the
+   * address has used up its points. A valid key is served from any address: the users of one product
+   * share its address, and none may lock the others out. Exempt paths are not counted.
+   */
+  readonly middleware: Middleware = async (ctx, next) => {
+    if (!this.#limiters || isExempt(ctx)) return next()
+    const { address } = this.#limiters
+    const refusal = hasCredential(ctx) ? undefined : address.knownRefusal(this.#addressSubject(ctx))
+    if (refusal) this.#apply(ctx, refusal, 'address.limited')
     try {
       await next()
     } catch (error) {
-      // While the database is away nobody can say whether a key is valid.
+      // While the database is away no key can be checked.
       const counts = error instanceof Refusal && error.reason !== 'unavailable'
-      if (counts && !state.isAuthenticated) await consumeAddressQuota()
+      if (counts) await this.#consumeAddressQuota(ctx, address)
       throw error
     }
-    if (!state.isAuthenticated) await consumeAddressQuota()
+    await this.#consumeAddressQuota(ctx, address)
+  }
+
+  async #consumeAddressQuota(ctx: Context, address: Limiter): Promise<void> {
+    if (this.#authenticated.has(ctx.req)) return
+    this.#apply(ctx, await address.consume(this.#addressSubject(ctx)), 'address.limited')
+  }
+
+  #addressSubject({ req }: Context): string {
+    const subnet = rateLimitSubnet(req.socket.remoteAddress ?? '')
+    return subjectOfHash(hashKey(this.#keyPepper, subnet))
+  }
+
+  /**
+   * Refuses a key that this process knows to have used up a limit, before the key is looked up.
+   *
+   * @throws Refusal `limited`.
+   */
+  rejectIfLimited(ctx: Context, keyHash: Buffer): void {
+    const refusal = this.#limiters?.key.knownRefusal(subjectOfHash(keyHash))
+    if (!refusal) return
+    this.#authenticated.add(ctx.req)
+    this.#apply(ctx, refusal, 'key.limited')
+  }
+
+  /**
+   * Counts a request of a valid key, once, and sets the headers that state what is left.
+   *
+   * @throws Refusal `limited`.
+   */
+  async consumeKeyQuota(ctx: Context, keyHash: Buffer, account: string): Promise<void> {
+    if (!this.#limiters || this.#authenticated.has(ctx.req)) return
+    this.#authenticated.add(ctx.req)
+    const subject = subjectOfHash(keyHash)
+    this.#apply(ctx, await this.#limiters.key.consume(subject, account), 'key.limited')
+    this.#limitConcurrency(ctx, subject)
+  }
+
+  /** Counts a request until its response is closed. @throws Refusal `limited`. */
+  #limitConcurrency(ctx: Context, subject: string): void {
+    if (ctx.res.closed) return
+    const count = this.#inFlight.get(subject) ?? 0
+    if (count >= this.#maxConcurrent) {
+      ctx.set('Retry-After', '1')
+      throw new Refusal(
+        'limited',
+        `More than ${this.#maxConcurrent} requests at the same time`,
+        'Wait for answers to earlier requests before you send more',
+      )
+    }
+    this.#inFlight.set(subject, count + 1)
+    ctx.res.once('close', () => {
+      const left = this.#inFlight.get(subject)! - 1
+      if (left > 0) this.#inFlight.set(subject, left)
+      else this.#inFlight.delete(subject)
+    })
+  }
+
+  /** Sets the headers of a limit. @throws Refusal `limited` when it is used up. */
+  #apply(ctx: Context, result: RateLimitResult, event: LimitEvent): void {
+    const { allowed, quota, remaining, resetInMs, refusedCount, owner } = result
+    const seconds = Math.max(1, Math.ceil(resetInMs / 1000))
+    ctx.set('RateLimit-Limit', String(quota.points))
+    ctx.set('RateLimit-Remaining', String(remaining))
+    ctx.set('RateLimit-Reset', String(seconds))
+    if (allowed) return
+
+    ctx.set('Retry-After', String(seconds))
+    if (isLoggedRefusal(refusedCount)) {
+      const { requestId: request } = ctx.state as { requestId?: string }
+      const { points: limit, seconds: ofSeconds } = quota
+      this.#log.warn(
+        { request, ...(owner && { account: owner }), limit, ofSeconds, refused: refusedCount },
+        event,
+      )
+    }
+    throw new Refusal(
+      'limited',
+      `More than ${quota.points} requests in ${quota.seconds} s`,
+      event === 'key.limited'
+        ? `Try again in ${seconds} s, as Retry-After says`
+        : `Try again in ${seconds} s, or send a valid Memory Key: keys have limits of their own`,
+    )
   }
 }
 
 /**
- * Behind a router all clients have one address: whoever uses that up must not make the platform
- * believe that this process is ill, nor close the pages in which people give their key.
+ * Behind a router all clients have one address: one that uses it up must not make the platform believe
+ * that this process is ill, nor close the pages in which people enter their key.
  */
 const isExempt = ({ method, path }: Context): boolean =>
   (method === 'GET' || method === 'HEAD') &&
@@ -120,90 +204,3 @@ const hasCredential = (ctx: Context): boolean =>
   credentialHeaders.some(name => ctx.get(name) !== '')
 
 const subjectOfHash = (hash: Buffer): string => hash.toString('base64url')
-
-/**
- * Refuses a key that is known here to have used up a limit, before anybody looks it up.
- *
- * @throws Refusal `limited`; nothing when limits are switched off.
- */
-export function rejectIfLimited(ctx: Context, keyHash: Buffer): void {
-  const state = ctx.state as RateLimitState
-  const refusal = state.keyLimit?.knownRefusal(subjectOfHash(keyHash))
-  if (!refusal) return
-  state.isAuthenticated = true
-  applyRateLimit(ctx, refusal, 'key.limited')
-}
-
-/**
- * Counts a request of a key that was found valid, once, and tells its client what is left.
- *
- * @throws Refusal `limited`; nothing when limits are switched off.
- */
-export async function consumeKeyQuota(
-  ctx: Context,
-  keyHash: Buffer,
-  account: string,
-): Promise<void> {
-  const state = ctx.state as RateLimitState
-  if (!state.keyLimit || state.isAuthenticated) return
-  state.isAuthenticated = true
-  const subject = subjectOfHash(keyHash)
-  applyRateLimit(ctx, await state.keyLimit.consume(subject, account), 'key.limited')
-  limitConcurrency(ctx, subject)
-}
-
-/** Counts a request as long as its answer is under way. @throws Refusal `limited`. */
-function limitConcurrency(ctx: Context, subject: string): void {
-  const { inFlight } = ctx.state as RateLimitState
-  if (!inFlight || ctx.res.closed) return
-  const { counts, max } = inFlight
-  const count = counts.get(subject) ?? 0
-  if (count >= max) {
-    ctx.set('Retry-After', '1')
-    throw new Refusal(
-      'limited',
-      `More than ${max} requests at the same time`,
-      'Wait for answers to earlier requests before you send more',
-    )
-  }
-  counts.set(subject, count + 1)
-  ctx.res.once('close', () => {
-    const left = counts.get(subject)! - 1
-    if (left > 0) counts.set(subject, left)
-    else counts.delete(subject)
-  })
-}
-
-/**
- * Tells the client where it stands, and ends the request of one that has used up its limit. That is
- * logged too, but only at its 1st, 10th, 100th … time: a flood of requests is no flood of lines.
- */
-function applyRateLimit(
-  ctx: Context,
-  result: RateLimitResult,
-  event: 'key.limited' | 'address.limited',
-): void {
-  const { allowed, quota, remaining, resetInMs, refusedCount, owner } = result
-  const seconds = Math.max(1, Math.ceil(resetInMs / 1000))
-  ctx.set('RateLimit-Limit', String(quota.points))
-  ctx.set('RateLimit-Remaining', String(remaining))
-  ctx.set('RateLimit-Reset', String(seconds))
-  if (allowed) return
-
-  ctx.set('Retry-After', String(seconds))
-  if (Number.isInteger(Math.log10(refusedCount))) {
-    const { requestId: request, log } = ctx.state as RateLimitState
-    const { points: limit, seconds: ofSeconds } = quota
-    log?.warn(
-      { request, ...(owner && { account: owner }), limit, ofSeconds, refused: refusedCount },
-      event,
-    )
-  }
-  throw new Refusal(
-    'limited',
-    `More than ${quota.points} requests in ${quota.seconds} s`,
-    event === 'key.limited'
-      ? `Try again in ${seconds} s, as Retry-After says`
-      : `Try again in ${seconds} s, or send a valid Memory Key: keys have limits of their own`,
-  )
-}

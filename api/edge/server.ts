@@ -11,7 +11,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type Koa from 'koa'
 import { bodyTimeouts, enforceBodyTimeouts } from '#api/edge/body-timeouts.ts'
 
-/** Bounds of a connection: a peer that is slow to speak is hung up on, not waited for. */
+/** Limits of a connection: a slow peer is disconnected. */
 const connectionLimits = {
   headersTimeout: 10_000,
   requestTimeout: 120_000,
@@ -25,27 +25,27 @@ export type ConnectionLimits = typeof connectionLimits
 
 export type HttpServer = Server & {
   /**
-   * Says in `draining` that no more requests should come, and serves those that do until for a quarter
-   * of a second no connection has been opened (or for 5 s). Then takes no more, lets answers under way
-   * finish, and resolves when every connection is closed; those still open after `withinMs` are cut.
+   * Sets `draining` and goes on serving until no connection has been opened for 250 ms, at most 5 s.
+   * Then accepts no more connections, lets responses finish, and resolves when every connection is
+   * closed; those still open after `withinMs` are cut.
    */
   drain(withinMs: number): Promise<void>
-  /** It will close soon: whoever spreads requests should send none here. */
+  /** The server will close soon: a load balancer should send no requests here. */
   readonly draining: boolean
 }
 
 const connectionsMax = 2_000
 
 /**
- * The HTTP server around the application. What Node's parser refuses, before any route is known, gets
- * a JSON body too.
+ * The HTTP server around the application. What Node's parser refuses gets a JSON body too, before any
+ * route is known.
  */
 export function createHttpServer(app: Koa, bounds: Partial<ConnectionLimits> = {}): HttpServer {
-  // Node would answer a missing Host itself, with an empty body.
+  // Node would answer a missing Host with an empty body.
   const options = { ...connectionLimits, ...bounds, requireHostHeader: false }
   const handleRequest = app.callback()
   const inFlight = new Set<ServerResponse>()
-  /** A good request that came before the broken one keeps its answer, and its place. */
+  /** A valid request before the broken one on the same connection is answered first. */
   const refuseAfterPending = (socket: Socket, [status, message]: [number, string]): void => {
     const pendingResponse = [...inFlight].findLast(
       ({ req }) => req.socket === socket && req.complete,
@@ -69,7 +69,7 @@ export function createHttpServer(app: Koa, bounds: Partial<ConnectionLimits> = {
     ({ socket }) => refuseAfterPending(socket, requestTimedOut),
   )
   server.maxConnections = connectionsMax
-  // Whoever only keeps connections open must not keep others out.
+  // Clients that only keep connections open must not keep others out.
   server.on('drop', () => server.closeIdleConnections())
   server.on('checkExpectation', (_, response) =>
     sendError(response, 417, 'Expect takes 100-continue and nothing else'),
@@ -98,7 +98,7 @@ export function createHttpServer(app: Koa, bounds: Partial<ConnectionLimits> = {
   ) as HttpServer
 }
 
-/** What Node's parser lets pass and Koa would stumble over. */
+/** A fault that Node's parser accepts and Koa would throw on. */
 function findRequestFault(request: IncomingMessage): string | null {
   const { headers, httpVersion, url = '' } = request
   if (headers.host === undefined && httpVersion === '1.1') return 'The request has no Host header'
@@ -130,11 +130,11 @@ function sendError(response: ServerResponse, status: number, message: string): v
   response.end(body)
 }
 
-/** The same where Node gives no response to write to. */
+/** As `sendError`, where Node gives no response to write to. */
 function sendRawError(socket: Duplex, status: number, message: string): void {
   if (!socket.writable) return void socket.destroy()
   const body = JSON.stringify({ error: message })
-  // A client that never says goodbye would keep its half of the connection for good.
+  // A client that never closes would keep its half of the connection open.
   setTimeout(() => socket.destroy(), closeGraceMs).unref()
   socket.end(
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: ${jsonType}\r\n` +
@@ -142,12 +142,12 @@ function sendRawError(socket: Duplex, status: number, message: string): void {
   )
 }
 
-/** For a last word to be read. */
+/** Time for the client to read the last response. */
 const closeGraceMs = 1_000
 
 const jsonType = 'application/json; charset=utf-8'
 
-/** Connections that wait to be accepted when the socket closes are reset: so first nobody may come. */
+/** Connections waiting in the backlog are reset when the socket closes: so first none may be opened. */
 const quietPeriodMs = 250
 const quietTimeoutMs = 5_000
 
@@ -161,7 +161,7 @@ async function waitUntilQuiet(server: Server): Promise<void> {
   server.off('connection', noteConnection)
 }
 
-/** How often connections that have become idle are looked for while the server drains. */
+/** How often a draining server closes connections that have become idle. */
 const idleCheckIntervalMs = 50
 
 /** `close` alone would wait for keep-alive connections that fell idle after it was called. */

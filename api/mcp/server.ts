@@ -31,7 +31,7 @@ const resources = [
 /**
  * The vault as an MCP server: tools, resources and nothing in memory between requests.
  *
- * @param call performs a tool; whose vault it is, is its business
+ * @param call performs a tool, with the credential of the request
  */
 export function createMcpServer(call: ToolCaller): Server {
   const server = new Server(

@@ -1,7 +1,7 @@
 import { contractDocument, type Endpoint } from '#api/contract/document.ts'
 import { schemaProperties, bundleDefinitions } from '#api/mcp/schemas.ts'
 
-/** What a client is told about a tool before it lets a model use it. */
+/** What a client learns about a tool before it lets a model use it. */
 type ToolHints = { readOnlyHint: boolean; destructiveHint?: boolean; idempotentHint?: boolean }
 
 export type Tool = {
@@ -66,7 +66,7 @@ function buildInputSchema(endpoint: Endpoint): Tool['inputSchema'] {
     ...schemaProperties(endpoint.query),
     ...(needsSessionHeader(endpoint) && { session_id: { $ref: '#/$defs/SessionId' } }),
   }
-  // A model's call is over when its answer comes: `store` waits by itself.
+  // A tool call ends with its response, so `store` always waits.
   delete properties.wait
   const required = [endpoint.body?.schema, endpoint.query].flatMap(
     part => (part && bundleDefinitions(part).required) ?? [],

@@ -1,20 +1,22 @@
 import type { Context } from 'koa'
 import { authenticateAdmin } from '#api/edge/admin-auth.ts'
-import type { Backend } from '#shared/backend.ts'
+import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { basicAuthPassword, isOperator, operatorAuthChallenge } from '#shared/access/operator.ts'
 
 /**
- * Lets the operator through: an admin credential of the operator's email, in any form an admin may send
- * it, or as the password of Basic authentication, which is how a browser can ask for it.
+ * Admits the operator: an admin credential of the operator's email, in any form an admin may send it, or
+ * as the password of Basic authentication, which a browser can prompt for.
  *
- * @throws Refusal `unauthenticated`, for a valid credential of somebody else too.
+ * @throws Refusal `unauthenticated`, also for a valid credential of another admin.
  */
-export async function requireOperator(ctx: Context, backend: Backend): Promise<void> {
+export async function requireOperator(
+  ctx: Context,
+  backend: Pick<ApiBackend, 'postgres' | 'config' | 'rateLimiter'>,
+): Promise<void> {
   const password = basicAuthPassword(ctx.get('authorization'))
-  // From here on it is one more way to send the same credential.
-  if (password !== undefined) ctx.req.headers.authorization = `Bearer ${password}`
-  const admin = await authenticateAdmin(ctx, backend)
+  const authorization = password === undefined ? undefined : `Bearer ${password}`
+  const admin = await authenticateAdmin(ctx, backend, authorization)
   if (admin && isOperator(backend.config, admin)) return
   ctx.set('WWW-Authenticate', operatorAuthChallenge)
   throw new Refusal(

@@ -2,7 +2,7 @@ import type { Server } from 'node:http'
 import type { getRequestListener } from '@hono/node-server'
 import type { Context } from 'koa'
 import type { Backend } from '#shared/backend.ts'
-import { pgBossSchema } from '#shared/storage/queue/queue.ts'
+import { pgBossSchema } from '#shared/storage/queue/boss.ts'
 
 const basePath = '/admin/queues'
 

@@ -9,13 +9,8 @@ import {
   textMax,
   tierDefinitions,
 } from '#shared/vault/consolidate/output-contract.ts'
-import { tierAbove, type SourceTier, type Span, type TargetTier } from '#shared/domain/lease.ts'
-
-/** A span of time as clients see it. */
-const presentSpan = ({ from, to }: Span) => ({
-  from: new Date(from).toISOString(),
-  to: new Date(to).toISOString(),
-})
+import { presentSpan } from '#api/present/span.ts'
+import { tierAbove, type SourceTier, type TargetTier } from '#shared/domain/lease.ts'
 
 /** A batch that was checked out. */
 export function presentBatch(batch: Batch): CheckedOutBatch {

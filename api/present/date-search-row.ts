@@ -1,6 +1,6 @@
 import { presentExpiry } from '#api/present/expiry.ts'
-import { presentPeriod } from '#api/present/list-row.ts'
 import type { DateSearchRow } from '#shared/vault/read/dated-row.ts'
+import { presentSpan } from '#api/present/span.ts'
 
 /** A row of a date search. */
 export const presentDateSearchRow = (row: DateSearchRow) => ({
@@ -13,7 +13,7 @@ export const presentDateSearchRow = (row: DateSearchRow) => ({
   token_count: row.tokens,
   ...(row.score !== undefined && { score: Math.round(row.score * 10_000) / 10_000 }),
   ...(row.importance !== undefined && { importance: row.importance }),
-  ...(row.covers && { covers: presentPeriod(row.covers) }),
+  ...(row.covers && { covers: presentSpan(row.covers) }),
   ...(row.speaker !== undefined && { name: row.speaker }),
   ...(row.tags !== undefined && { tags: row.tags }),
   ...(row.author !== undefined && { author: row.author }),

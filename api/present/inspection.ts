@@ -1,8 +1,8 @@
 import { presentExpiry } from '#api/present/expiry.ts'
-import { presentPeriod } from '#api/present/list-row.ts'
 import type { MemoryInspection } from '#shared/vault/read/inspect.ts'
 import type { Memory } from '#shared/domain/memory.ts'
 import type { MemoryLineage } from '#shared/vault/read/lineage.mongo.ts'
+import { presentSpan } from '#api/present/span.ts'
 
 /** A memory with the tiers below and above it. */
 export const presentInspection = ({
@@ -15,7 +15,7 @@ export const presentInspection = ({
   memory_id: memory.id,
   tier: memory.tier,
   batch_id: memory.batch,
-  covers: memory.covers && presentPeriod(memory.covers),
+  covers: memory.covers && presentSpan(memory.covers),
   sources: sources.map(presentSource),
   sources_total: sourcesTotal,
   sources_deleted: sourcesDeleted,
@@ -39,5 +39,5 @@ const presentCoveringReflection = ({ id, tier, text, importance, at, covers }: M
   content: text,
   importance,
   date: new Date(at).toISOString(),
-  covers: presentPeriod(covers ?? { from: at, to: at }),
+  covers: presentSpan(covers ?? { from: at, to: at }),
 })

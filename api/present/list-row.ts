@@ -1,12 +1,6 @@
 import { presentExpiry } from '#api/present/expiry.ts'
 import type { ListedRow } from '#shared/vault/read/listing.mongo.ts'
-import type { Span } from '#shared/domain/lease.ts'
-
-/** A span of time with ISO ends. */
-export const presentPeriod = ({ from, to }: Span) => ({
-  from: new Date(from).toISOString(),
-  to: new Date(to).toISOString(),
-})
+import { presentSpan } from '#api/present/span.ts'
 
 /** A row of a list. */
 export const presentListRow = (row: ListedRow) => ({
@@ -18,7 +12,7 @@ export const presentListRow = (row: ListedRow) => ({
   role: row.role,
   token_count: row.tokens,
   consolidated: row.consolidated,
-  covers: row.covers && presentPeriod(row.covers),
+  covers: row.covers && presentSpan(row.covers),
   ...(row.speaker !== undefined && { name: row.speaker }),
   ...presentExpiry(row),
 })

@@ -1,3 +1,4 @@
+import { presentOperationOutcome } from '#api/present/operation-outcome.ts'
 import type { OperationRow } from '#shared/operations/operation-rows.postgres.ts'
 
 /** A piece of queued work as clients see it. */
@@ -10,5 +11,5 @@ export const presentOperation = (row: OperationRow) => ({
   progress: { done: row.done, total: row.total },
   created_at: row.createdAt.toISOString(),
   finished_at: row.finishedAt?.toISOString() ?? null,
-  outcome: row.outcome,
+  outcome: row.outcome && presentOperationOutcome(row.id, row.outcome),
 })

@@ -7,29 +7,12 @@ import type {
 import type { SharedMemory } from '#shared/org/shared-memories.mongo.ts'
 import { sensitivityOf } from '#shared/domain/visibility.ts'
 import type { AuditEvent, MemoryRevision } from '#shared/org/audit.postgres.ts'
-import type { Query } from '#shared/storage/postgres/connect.ts'
-import { listRoles } from '#shared/org/roles.postgres.ts'
-import { listTags } from '#shared/org/tags.postgres.ts'
 import type { MemorySnapshot } from '#shared/org/shared-writes.postgres.ts'
-
-/** What the roles allow: what says how sensitive a memory is. */
-export type SensitivityLookup = { org: string; roles: readonly (readonly string[])[] }
-
-export async function sensitivityLookup(query: Query, org: string): Promise<SensitivityLookup> {
-  const [roles, tags] = await Promise.all([listRoles(query, org), listTags(query, org)])
-  // Whoever may see a tag may see what still bears a label it had before.
-  const former = new Map(tags.map(tag => [tag.label, tag.former]))
-  return {
-    org,
-    roles: roles.map(({ allowedTags }) =>
-      allowedTags.flatMap(label => [label, ...(former.get(label) ?? [])]),
-    ),
-  }
-}
+import type { SensitivityRules } from '#shared/org/sensitivity-rules.ts'
 
 export const presentSharedMemory = (
   memory: SharedMemory,
-  { org, roles }: SensitivityLookup,
+  { org, roles }: SensitivityRules,
 ): PresentedMemory => ({
   mem_id: memory.id,
   org_id: org,

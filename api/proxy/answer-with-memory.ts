@@ -2,145 +2,110 @@ import type { Context } from 'koa'
 import { readProxyCall, type ProxyCall, type ProxyEndpoint } from '#api/proxy/proxy-call.ts'
 import { authenticateProxyCaller } from '#api/proxy/credentials.ts'
 import { createDecodingParser } from '#api/proxy/decoding-parser.ts'
-import type { Reply } from '#api/proxy/dialects/dialect.ts'
+import {
+  closeExchange,
+  noReply,
+  openExchange,
+  toReplyOutcome,
+  type ReplyOutcome,
+} from '#api/proxy/exchange.ts'
 import {
   createRequestTimer,
   setMemoryHeaders,
   setRecallHeaders,
   type RequestTimer,
 } from '#api/proxy/response-headers.ts'
-import { replayStoredResponse, storedBytesMax } from '#api/proxy/idempotency.ts'
+import { replayStoredResponse } from '#api/proxy/idempotency.ts'
 import {
   disabledRecall,
   recallWithTimeout,
   type RecallResult,
 } from '#api/proxy/recall-with-timeout.ts'
-import {
-  endRelayedResponse,
-  clientAbortSignal,
-  relay,
-  type RelayOutcome,
-} from '#api/proxy/relay.ts'
-import { recordModelCall } from '#shared/billing/meter.ts'
-import type { Backend } from '#shared/backend.ts'
-import { requireNothingExpired } from '#shared/access/caller.ts'
-import type { CompletionResult, OpenExchange } from '#shared/vault/ingest/open-exchange.ts'
-import { prefixedName } from '#shared/models/resolve-model.ts'
+import { endRelayedResponse, clientAbortSignal, relay } from '#api/proxy/relay.ts'
+import { ResponseCopy } from '#api/proxy/response-copy.ts'
+import type { ApiBackend } from '#api/edge/api-backend.ts'
+import { requireNothingExpired, type Caller } from '#shared/access/caller.ts'
+import type { OpenExchange } from '#shared/vault/ingest/open-exchange.ts'
 import type { UpstreamResponse } from '#shared/models/upstream.ts'
 
 /**
- * Calls a model with memory around it: recalls, forwards, relays, remembers.
+ * Calls a model with memory around it, in six steps: authorize, read, recall, forward, relay, record.
  *
- * What the user says is written down before the provider is asked, and stored whatever becomes of the
- * answer. The answer is stored with it before the client sees its end. Memory never breaks a call: only
- * Postgres, which knows who is asking, must be there.
+ * What the user says is written to Postgres before the provider is called, and is stored whatever comes
+ * of the answer. The answer is stored with it before the response to the client ends. A failure of
+ * memory never fails a call: only Postgres, which authenticates the caller, must be reachable.
  */
 export async function answerWithMemory(
   ctx: Context,
-  backend: Backend,
+  backend: ApiBackend,
   endpoint: ProxyEndpoint,
 ): Promise<void> {
   const timer = createRequestTimer()
   try {
-    const caller = await authenticateProxyCaller(ctx, backend)
-    setMemoryHeaders(ctx, caller)
+    const caller = await authorize(ctx, backend)
     const call = await readProxyCall(ctx, backend, caller, endpoint)
-    const { idempotentCall } = call
-    if (idempotentCall.storedResponse !== undefined) {
-      // What was answered may be among what is over.
-      requireNothingExpired(caller)
-      return replayStoredResponse(ctx, idempotentCall.storedResponse)
-    }
-    let response: ResponseToStore = 'nothing'
-    try {
-      response = await runCall(ctx, backend, endpoint, call, timer)
-    } finally {
-      // Whoever sends the call again is told to wait for a while; nothing worse.
-      await idempotentCall.finish(response).catch((error: unknown) => {
-        backend.log.warn({ err: error }, 'proxy.answer-not-kept')
-      })
-    }
+    if (call.idempotentCall.storedResponse !== undefined) return replay(ctx, call)
+
+    const run = { ctx, backend, endpoint, call, timer, clientSignal: clientAbortSignal(ctx) }
+    const memory = await recall(run)
+    const result = await forward(run, memory)
+      .then(answer => relayAnswer(run, answer))
+      .catch((error: unknown) => toFailedResult(run, error))
+    await record(run, memory, result)
+    if ('error' in result) throw result.error
     endRelayedResponse(ctx)
   } finally {
     timer.setTimingHeaders(ctx)
   }
 }
 
-type ResponseToStore = Parameters<ProxyCall['idempotentCall']['finish']>[0]
+/** What the steps after `read` share. */
+type CallRun = {
+  ctx: Context
+  backend: ApiBackend
+  endpoint: ProxyEndpoint
+  call: ProxyCall
+  timer: RequestTimer
+  /** Aborts when the client closes the connection before its response has ended. */
+  clientSignal: AbortSignal
+}
 
-/** @returns what is kept of the answer for a request that is sent again. */
-async function runCall(
-  ctx: Context,
-  backend: Backend,
-  endpoint: ProxyEndpoint,
-  call: ProxyCall,
-  timer: RequestTimer,
-): Promise<ResponseToStore> {
-  const clientSignal = clientAbortSignal(ctx)
-  const [recalled, exchange] = await Promise.all([
-    recallForCall(backend, call),
-    openExchange(backend, call),
-  ])
-  setRecallHeaders(ctx, recalled)
-  let outcome: ReplyOutcome = noReply
+async function authorize(ctx: Context, backend: ApiBackend): Promise<Caller> {
+  const caller = await authenticateProxyCaller(ctx, backend)
+  setMemoryHeaders(ctx, caller)
+  return caller
+}
+
+/** @throws Refusal while expired memories wait for removal: the stored response may repeat them. */
+function replay(ctx: Context, { caller, idempotentCall }: ProxyCall): void {
+  requireNothingExpired(caller)
+  replayStoredResponse(ctx, idempotentCall.storedResponse!)
+}
+
+/** What a call got from memory, and the exchange to store; undefined when nothing may be stored. */
+type CallMemory = { recalled: RecallResult; exchange: OpenExchange | undefined }
+
+/**
+ * Recalls, and at the same time writes down what the user says.
+ *
+ * @throws Refusal `unavailable` when Postgres is unreachable; the Idempotency-Key is then free again.
+ */
+async function recall({ ctx, backend, call }: CallRun): Promise<CallMemory> {
   try {
-    const answer = await timer.timeProvider(callProvider(backend, call, recalled, clientSignal))
-    timer.setTimingHeaders(ctx)
-    const { kept, ...replyOutcome } = await relayResponse(ctx, backend, endpoint, call, answer)
-    outcome = replyOutcome
-    return kept
-  } catch (error) {
-    if (!clientSignal.aborted) throw error
-    return abortAsClientClosed(ctx)
-  } finally {
-    const { recalledTokens, persisted } = recalled
-    await Promise.all([
-      closeExchange(backend, call, exchange, { ...outcome, recalledTokens }),
-      persisted,
+    const [recalled, exchange] = await Promise.all([
+      recallForCall(backend, call),
+      openExchange(backend, call),
     ])
+    setRecallHeaders(ctx, recalled)
+    return { recalled, exchange }
+  } catch (error) {
+    await finishIdempotentCall(backend, call, 'nothing')
+    throw error
   }
-}
-
-function callProvider(
-  { upstream }: Backend,
-  { request, model, target }: ProxyCall,
-  { context, blockIndex }: RecallResult,
-  signal: AbortSignal,
-): Promise<UpstreamResponse> {
-  const renamed = request.model !== undefined && request.model !== model.name
-  const body = request.serialize({
-    ...(renamed && { model: model.name }),
-    ...(context !== null && { context, place: blockIndex }),
-  })
-  return upstream.post({ ...target, provider: model.provider, body, signal })
-}
-
-/** Hands the answer on. @returns what was heard of it, and what is kept of its bytes. */
-async function relayResponse(
-  ctx: Context,
-  { config }: Backend,
-  { dialect }: ProxyEndpoint,
-  call: ProxyCall,
-  answer: UpstreamResponse,
-): Promise<ReplyOutcome & { kept: ResponseToStore }> {
-  const { status, headers } = answer
-  const contentType = String(headers['content-type'] ?? '')
-  const replyParser = createDecodingParser(
-    dialect.createReplyParser({ status, contentType }),
-    String(headers['content-encoding'] ?? ''),
-  )
-  const copy = call.idempotentCall.shouldStore ? createResponseCopy(answer) : undefined
-  const onBytes = (bytes: Buffer): void => {
-    replyParser.feed(bytes)
-    copy?.hear(bytes)
-  }
-  const ending = await relay(ctx, answer, { onBytes, clientTimeoutMs: config.clientTimeoutMs })
-  const outcome = toReplyOutcome(call, answer, await replyParser.end(), ending)
-  return { ...outcome, kept: copy && ending === 'whole' && status < 300 ? copy.end() : 'nothing' }
 }
 
 const recallForCall = (
-  backend: Backend,
+  backend: ApiBackend,
   { caller, request, memoryAccess, session, space, turnId }: ProxyCall,
 ): RecallResult | Promise<RecallResult> => {
   if (!memoryAccess.retrieve) return disabledRecall
@@ -149,105 +114,83 @@ const recallForCall = (
   return recallWithTimeout(backend, caller, { turns, turn: userTurn, turnId, session, space })
 }
 
-/** Undefined when nothing of this call may be stored. */
-function openExchange(
-  { exchanges }: Backend,
-  {
-    caller,
-    request,
-    memoryAccess,
-    session,
-    space,
-    model,
-    idempotentCall,
-    expiresAt,
-    turnId,
-  }: ProxyCall,
-): Promise<OpenExchange> | undefined {
-  const newMessages = memoryAccess.store ? request.newMessages : []
-  if (newMessages.length === 0 && !memoryAccess.storeReply) return undefined
-  return exchanges.open({
-    operation: idempotentCall.operation,
-    owner: caller,
-    session,
-    embeddings: space.model,
-    model: prefixedName(model),
-    said: newMessages,
-    expiresAt,
-    turn: turnId,
+/** Sends the request, with its context block, to the provider. Resolves with the response's head. */
+async function forward(
+  { ctx, backend, call, timer, clientSignal }: CallRun,
+  { recalled: { context, blockIndex } }: CallMemory,
+): Promise<UpstreamResponse> {
+  const { request, model, target } = call
+  const renamed = request.model !== undefined && request.model !== model.name
+  const body = request.serialize({
+    model: renamed ? model.name : undefined,
+    context: context ?? undefined,
+    blockIndex,
   })
+  const { provider } = model
+  const answer = await timer.timeProvider(
+    backend.upstream.post({ ...target, provider, body, signal: clientSignal }),
+  )
+  timer.setTimingHeaders(ctx)
+  return answer
 }
 
-type ReplyOutcome = Omit<CompletionResult, 'recalledTokens'>
-
-const noReply: ReplyOutcome = {
-  text: null,
-  interrupted: true,
-  unanswered: true,
-  inputTokens: 0,
-  outputTokens: 0,
+/** How a call ended: what is stored of the reply, and what is kept for the Idempotency-Key. */
+type CallResult = {
+  reply: ReplyOutcome
+  toStore: ResponseToStore
+  /** Why there is no response; thrown after the call is recorded. */
+  error?: unknown
 }
 
-/** Nothing of an error is remembered; of an answer that broke off, what was heard. */
-function toReplyOutcome(
-  { memoryAccess }: ProxyCall,
-  { status }: UpstreamResponse,
-  { text, complete, failed, inputTokens = 0, outputTokens = 0 }: Reply,
-  ending: RelayOutcome,
-): ReplyOutcome {
-  const answered = status < 400 && !failed && (complete || text !== '')
-  return {
-    text: answered && memoryAccess.storeReply && text !== '' ? text : null,
-    interrupted: ending !== 'whole' || failed || !complete,
-    unanswered: !answered,
-    inputTokens,
-    outputTokens,
+type ResponseToStore = Parameters<ProxyCall['idempotentCall']['finish']>[0]
+
+/** Relays the answer to the client, all but the end of the response, and parses the reply from it. */
+async function relayAnswer(
+  { ctx, backend, endpoint, call }: CallRun,
+  answer: UpstreamResponse,
+): Promise<CallResult> {
+  const { status, headers } = answer
+  const contentType = String(headers['content-type'] ?? '')
+  const replyParser = createDecodingParser(
+    endpoint.dialect.createReplyParser({ status, contentType }),
+    String(headers['content-encoding'] ?? ''),
+  )
+  const copy = call.idempotentCall.shouldStore ? new ResponseCopy(answer) : undefined
+  const onBytes = (bytes: Buffer): void => {
+    replyParser.feed(bytes)
+    copy?.append(bytes)
   }
+  const { clientTimeoutMs } = backend.config
+  const relayed = await relay(ctx, answer, { onBytes, clientTimeoutMs })
+  const reply = toReplyOutcome(call, answer, await replyParser.end(), relayed)
+  const isReplayable = relayed === 'complete' && status < 300
+  return { reply, toStore: copy && isReplayable ? copy.toStoredResponse() : 'nothing' }
 }
 
-/** Longest that a client waits for the end of its answer while the database is slow. */
-const storeTimeoutMs = 2_000
-
-async function closeExchange(
-  backend: Backend,
-  { caller, model, session, idempotentCall }: ProxyCall,
-  exchange: OpenExchange | undefined,
-  outcome: CompletionResult,
-): Promise<void> {
-  if (exchange) return backend.exchanges.close(exchange, outcome, storeTimeoutMs)
-  const { inputTokens, outputTokens, recalledTokens } = outcome
-  recordModelCall(backend, caller, {
-    id: idempotentCall.operation,
-    kind: 'proxy',
-    model: prefixedName(model),
-    session,
-    inputTokens,
-    outputTokens,
-    recalledTokens,
-  })
-}
-
-/** Nobody is there any more to be answered. */
-function abortAsClientClosed(ctx: Context): 'nothing' {
+/** An error after the client has closed the connection has no receiver: it ends as status 499. */
+function toFailedResult({ ctx, clientSignal }: CallRun, error: unknown): CallResult {
+  if (!clientSignal.aborted) return { reply: noReply, toStore: 'nothing', error }
   ctx.respond = false
   ctx.status = 499
-  return 'nothing'
+  return { reply: noReply, toStore: 'nothing' }
 }
 
-/** The bytes of an answer that may be given again. */
-function createResponseCopy({ status, headers }: UpstreamResponse) {
-  const type = String(headers['content-type'] ?? '')
-  const chunks: Buffer[] = []
-  let bytes = /event-stream/i.test(type) || headers['content-encoding'] ? Infinity : 0
-  return {
-    hear(chunk: Buffer): void {
-      bytes += chunk.length
-      if (bytes <= storedBytesMax) chunks.push(chunk)
-      else chunks.length = 0
-    },
-    end: () =>
-      bytes <= storedBytesMax
-        ? { status, type, body: Buffer.concat(chunks).toString('base64') }
-        : null,
-  }
+async function record(
+  { backend, call }: CallRun,
+  { recalled, exchange }: CallMemory,
+  { reply, toStore }: CallResult,
+): Promise<void> {
+  const outcome = { ...reply, recalledTokens: recalled.recalledTokens }
+  await Promise.all([closeExchange(backend, call, exchange, outcome), recalled.persisted])
+  await finishIdempotentCall(backend, call, toStore)
 }
+
+/** When this fails, a repeated request is refused until the claim's lock ends; nothing worse. */
+const finishIdempotentCall = (
+  backend: ApiBackend,
+  { idempotentCall }: ProxyCall,
+  toStore: ResponseToStore,
+): Promise<void> =>
+  idempotentCall.finish(toStore).catch((error: unknown) => {
+    backend.log.warn({ err: error }, 'proxy.answer-not-kept')
+  })

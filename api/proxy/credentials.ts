@@ -1,5 +1,9 @@
 import type { Context } from 'koa'
-import { bearerToken, authenticateRequest } from '#api/edge/request.ts'
+import {
+  authenticateCaller,
+  parseBearer,
+  type MemoryKeyBackend,
+} from '#api/edge/memory-key-auth.ts'
 import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import type { Caller } from '#shared/access/caller.ts'
@@ -7,7 +11,7 @@ import { containsKey, looksLikeKey } from '#shared/access/key.ts'
 import { openProviderKey } from '#shared/access/provider-key.ts'
 import type { ProviderName } from '#shared/core/provider-registry.ts'
 
-/** A model call goes on without memory rather than wait for the removal of what is over. */
+/** After this a model call continues without memory: expired memories are still being removed. */
 const purgeTimeoutMs = 1_000
 
 /**
@@ -19,18 +23,20 @@ const purgeTimeoutMs = 1_000
  */
 export async function authenticateProxyCaller(
   ctx: Context,
-  backend: Pick<Backend, 'findKey' | 'config' | 'expiry'>,
+  backend: MemoryKeyBackend,
 ): Promise<Caller> {
+  const memoryKey = memoryKeyOfHeaders(ctx)
+  return authenticateCaller(ctx, backend, { memoryKey, purgeTimeoutMs })
+}
+
+/** The key of `X-Memory-Key`, or of `x-goog-api-key` where that one permits less or is alone. */
+function memoryKeyOfHeaders(ctx: Context): string {
+  const memoryKey = ctx.get('x-memory-key').trim()
   const googleKey = ctx.get('x-goog-api-key').trim()
-  if (looksLikeKey(googleKey)) {
-    const memoryKey = ctx.get('x-memory-key').trim()
-    const isGoogleKeyNarrower = memoryKey === '' || googleKey.startsWith(`${memoryKey}:`)
-    if (!isGoogleKeyNarrower && memoryKey !== googleKey && !memoryKey.startsWith(`${googleKey}:`)) {
-      throw new Refusal('unauthenticated', 'Two different Memory Keys in one request')
-    }
-    if (isGoogleKeyNarrower) ctx.req.headers['x-memory-key'] = googleKey
-  }
-  return authenticateRequest(ctx, backend, purgeTimeoutMs)
+  if (!looksLikeKey(googleKey)) return memoryKey
+  if (memoryKey === '' || googleKey.startsWith(`${memoryKey}:`)) return googleKey
+  if (memoryKey === googleKey || memoryKey.startsWith(`${googleKey}:`)) return memoryKey
+  throw new Refusal('unauthenticated', 'Two different Memory Keys in one request')
 }
 
 /**
@@ -51,7 +57,7 @@ function providerKeyFromRequest(ctx: Context): string | undefined {
   const { key } = ctx.query
   const providerKey = [
     explicitKey,
-    bearerToken(ctx) ?? '',
+    parseBearer(ctx.get('authorization')) ?? '',
     ctx.get('x-api-key').trim(),
     ctx.get('x-goog-api-key').trim(),
     typeof key === 'string' ? key.trim() : '',

@@ -1,15 +1,10 @@
 import { createHash } from 'node:crypto'
 import type { Context } from 'koa'
+import { claimIdempotencyKey, readIdempotencyKey } from '#api/edge/idempotency-claim.ts'
 import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { mintId } from '#shared/core/ids.ts'
 import type { Caller } from '#shared/access/caller.ts'
-import {
-  tryClaimIdempotencyKey,
-  saveIdempotentResponse,
-  releaseIdempotencyClaim,
-  type IdempotentRequest,
-} from '#shared/operations/idempotency.postgres.ts'
 
 /** A provider's answer as it was given; null when it was a stream, or too long to keep. */
 type StoredResponse = { status: number; type: string; body: string } | null
@@ -26,7 +21,7 @@ export type IdempotentCall = {
    * Ends it. Only a good answer that came whole is kept; whoever got an error, or hung up, may send the
    * same again.
    */
-  finish(kept: StoredResponse | 'nothing'): Promise<void>
+  finish(response: StoredResponse | 'nothing'): Promise<void>
 }
 
 /** Longest answer that is kept; a stream, which nobody can hear twice alike, never is. */
@@ -36,7 +31,6 @@ export const storedBytesMax = 1024 * 1024
  * told to wait.
  */
 const replyMaxSeconds = 300
-const keyMax = 256
 
 /**
  * Claims the `Idempotency-Key` of a call, when it has one.
@@ -47,59 +41,30 @@ const keyMax = 256
  */
 export async function claimIdempotentCall(
   ctx: Context,
-  { postgres, seal, config }: Pick<Backend, 'postgres' | 'seal' | 'config'>,
+  backend: Pick<Backend, 'postgres' | 'seal' | 'config'>,
   { keyHash }: Caller,
   { route, asked: hashedParts }: { route: string; asked: readonly (string | Uint8Array)[] },
 ): Promise<IdempotentCall> {
-  const idempotencyKey = ctx.get('idempotency-key')
-  const end = async (): Promise<void> => {}
-  if (idempotencyKey === '') return { operation: mintId(), shouldStore: false, finish: end }
-  if (idempotencyKey.length > keyMax) {
-    throw new Refusal('invalid', `Idempotency-Key must have at most ${keyMax} characters`)
-  }
+  const idempotencyKey = readIdempotencyKey(ctx)
+  const finish = async (): Promise<void> => {}
+  if (idempotencyKey === undefined) return { operation: mintId(), shouldStore: false, finish }
   const bodyHash = createHash('sha256')
   for (const part of [ctx.path, ctx.querystring, ...hashedParts]) {
     bodyHash.update(`${part.length}:`).update(part)
   }
-  const request: IdempotentRequest = { keyHash, route, idempotencyKey, bodyHash: bodyHash.digest() }
-  const sealPurpose = `idempotency:${route}:${idempotencyKey}`
-
-  const lockSeconds = config.providerFirstByteMs / 1000 + replyMaxSeconds
-  const claimResult = await tryClaimIdempotencyKey(postgres.query, request, mintId(), lockSeconds)
-  if (claimResult.state === 'answered') {
-    const storedResponse = JSON.parse(seal.open(claimResult.answer, sealPurpose)) as StoredResponse
-    return { operation: '', storedResponse, shouldStore: false, finish: end }
-  }
-  if (claimResult.state !== 'begun') throw claimRefusals[claimResult.state]()
-  const { operation } = claimResult
-  const claim = { ...request, operation }
+  const outcome = await claimIdempotencyKey<StoredResponse>(
+    backend,
+    { keyHash, route, idempotencyKey, bodyHash: bodyHash.digest() },
+    backend.config.providerFirstByteMs / 1000 + replyMaxSeconds,
+  )
+  if (outcome.state === 'answered')
+    return { operation: '', storedResponse: outcome.response, shouldStore: false, finish }
+  const { claim } = outcome
   return {
-    operation,
+    operation: claim.operation,
     shouldStore: true,
-    finish: kept =>
-      kept === 'nothing'
-        ? releaseIdempotencyClaim(postgres.query, claim)
-        : saveIdempotentResponse(
-            postgres.query,
-            claim,
-            seal.seal(JSON.stringify(kept), sealPurpose),
-          ),
+    finish: response => (response === 'nothing' ? claim.release() : claim.store(response)),
   }
-}
-
-const claimRefusals = {
-  other: () =>
-    new Refusal(
-      'invalid',
-      'This Idempotency-Key was used for another request',
-      'Use a new key for a new request; the same key only to send the same one again',
-    ),
-  running: () =>
-    new Refusal(
-      'conflict',
-      'A request with this Idempotency-Key is still running',
-      'Wait for its answer, or ask again in a moment',
-    ),
 }
 
 /**

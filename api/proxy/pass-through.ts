@@ -1,7 +1,8 @@
 import { Readable } from 'node:stream'
 import type { Context } from 'koa'
-import { readBodyBytes } from '#api/edge/ndjson.ts'
-import { readRequestBytes } from '#api/proxy/body.ts'
+import { readJsonBytes, requireEncoding, requireMediaType } from '#api/edge/body.ts'
+import { streamBody } from '#api/edge/body-stream.ts'
+import { allowSlowBody } from '#api/edge/body-timeouts.ts'
 import { authenticateProxyCaller, resolveProviderKey } from '#api/proxy/credentials.ts'
 import { parsePassthroughRequest } from '#api/proxy/dialects/pass-through-request.ts'
 import { formBytesMax, readMultipartForm } from '#api/proxy/multipart-form.ts'
@@ -10,7 +11,7 @@ import { endRelayedResponse, clientAbortSignal, relay } from '#api/proxy/relay.t
 import { buildProviderTarget } from '#api/proxy/provider-target.ts'
 import { recordModelCall } from '#shared/billing/meter.ts'
 import { requireBalance } from '#shared/billing/admission-checks.ts'
-import type { Backend } from '#shared/backend.ts'
+import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { mintId } from '#shared/core/ids.ts'
 import type { Caller } from '#shared/access/caller.ts'
@@ -35,7 +36,7 @@ type ParsedBody = {
   /** The bytes for the provider, with the model as it knows it. */
   body(name: string): Buffer | Readable
   /** How long they are, where that is known before they are sent. */
-  length?: (name: string) => number
+  byteLength?: (name: string) => number
   /** Lets go of what was not sent. */
   discard(): Promise<void>
 }
@@ -43,7 +44,7 @@ type ParsedBody = {
 /** Passes a request on to the provider of its model, and the answer back, byte for byte. */
 export async function proxyPassthrough(
   ctx: Context,
-  backend: Backend,
+  backend: ApiBackend,
   route: PassthroughRoute,
 ): Promise<void> {
   const timer = createRequestTimer()
@@ -69,7 +70,7 @@ type ForwardOptions = { caller: Caller; parsedBody: ParsedBody; path: string; ti
 
 async function forward(
   ctx: Context,
-  backend: Backend,
+  backend: ApiBackend,
   { caller, parsedBody, path, timer }: ForwardOptions,
 ): Promise<void> {
   const model = await resolveModel(backend, parsedBody.model, 'openai', () =>
@@ -83,11 +84,14 @@ async function forward(
     ...(key !== undefined && { key }),
   })
   const clientSignal = clientAbortSignal(ctx)
-  const length = parsedBody.length?.(model.name)
+  const byteLength = parsedBody.byteLength?.(model.name)
   const pendingResponse = backend.upstream.post({
     provider: model.provider,
     url,
-    headers: { ...headers, ...(length !== undefined && { 'content-length': String(length) }) },
+    headers: {
+      ...headers,
+      ...(byteLength !== undefined && { 'content-length': String(byteLength) }),
+    },
     body: parsedBody.body(model.name),
     signal: clientSignal,
   })
@@ -124,36 +128,30 @@ function rejectIdempotencyKey(ctx: Context): void {
 }
 
 async function parseJsonBody(ctx: Context, { shape }: PassthroughRoute): Promise<ParsedBody> {
-  const bytes = await readRequestBytes(ctx)
+  const bytes = await readJsonBytes(ctx)
   const request = parsePassthroughRequest(bytes.length > 0 ? bytes : Buffer.from('{}'))
   shape.check(sanitizeJson({ model: request.model }))
   return { model: request.model ?? '', body: request.serialize, discard: async () => {} }
 }
 
 async function parseFormBody(ctx: Context, { shape }: PassthroughRoute): Promise<ParsedBody> {
-  if (!ctx.is('multipart/form-data')) {
-    throw new Refusal(
-      'unsupported',
-      'This Content-Type is not supported',
-      'Send multipart/form-data with file and model',
-    )
-  }
-  if (!/^(?:identity)?$/i.test(ctx.get('content-encoding').trim())) {
-    throw new Refusal('unsupported', 'This Content-Encoding is not supported', 'Send it plain')
-  }
+  requireMediaType(ctx, ['multipart/form-data'], 'Send multipart/form-data with file and model')
+  const encoding = requireEncoding(ctx, ['identity'], 'Send it plain')
   const declared = ctx.request.length
   if ((declared ?? 0) > formBytesMax) {
     throw new Refusal('too-large', 'The form is larger than 25 MiB')
   }
-  const form = await readMultipartForm(readBodyBytes(ctx, 'identity'), ctx.get('content-type'))
+  allowSlowBody(ctx.req)
+  const form = await readMultipartForm(streamBody(ctx, encoding), ctx.get('content-type'))
   shape.check(sanitizeJson({ model: form.model, file: '' }))
   const changed = (name: string): string | undefined => (name === form.model ? undefined : name)
-  return {
+  const parsedBody: ParsedBody = {
     model: form.model,
     body: name => Readable.from(form.bytes(changed(name)), { objectMode: false }),
     discard: form.discard,
-    ...(declared !== undefined && {
-      length: name => declared + (changed(name) === undefined ? 0 : form.addedBytes(name)),
-    }),
   }
+  if (declared === undefined) return parsedBody
+  const byteLength = (name: string): number =>
+    declared + (changed(name) === undefined ? 0 : form.addedBytes(name))
+  return { ...parsedBody, byteLength }
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Context } from 'koa'
 import { SwitchQuery } from '#api/contract/contract.ts'
-import { readRequestBytes } from '#api/proxy/body.ts'
+import { readJsonBytes } from '#api/edge/body.ts'
 import { resolveProviderKey } from '#api/proxy/credentials.ts'
 import type { Dialect, ProxyRequest } from '#api/proxy/dialects/dialect.ts'
 import { setSessionHeader } from '#api/proxy/response-headers.ts'
@@ -19,24 +19,19 @@ import { buildProviderTarget, type ProviderTarget } from '#api/proxy/provider-ta
 import { embeddingModelForRequest, parseQuery, resolveSession } from '#api/edge/request.ts'
 import { requireBalance } from '#shared/billing/admission-checks.ts'
 import type { Backend } from '#shared/backend.ts'
-import { Refusal } from '#shared/core/errors.ts'
 import type { Caller } from '#shared/access/caller.ts'
 import { openProviderKeys } from '#shared/access/provider-key.ts'
 import { resolveModel, type ModelRef } from '#shared/models/resolve-model.ts'
-import type { Shape } from '#shared/core/shape.ts'
-import { sanitizeJson } from '#shared/core/sanitize-text.ts'
 
 /** A way to call models: one of the three formats, at one path. */
 export type ProxyEndpoint = {
   dialect: Dialect
-  /** What of a body the contract judges. */
-  shape: Shape<unknown>
   /** Under which an answer is kept for its Idempotency-Key. */
   route: string
   /** The model of the path, where the body does not name it. */
-  modelIn?(ctx: Context): string
+  modelFromPath?(ctx: Context): string
   /** The path at the provider. */
-  pathOf(model: string): string
+  providerPath(model: string): string
 }
 
 /** A model call, once it is known to be one that may be made. */
@@ -70,7 +65,7 @@ export async function readProxyCall(
 ): Promise<ProxyCall> {
   const channels = [headerSwitches(ctx), querySwitches(parseQuery(ctx, SwitchQuery))]
   const ttl = parseTtlHeader(ctx)
-  const bytes = await readRequestBytes(ctx)
+  const bytes = await readJsonBytes(ctx)
   const request = parseAndValidateBody(bytes, endpoint)
   const memoryAccess = resolveMemoryAccess(caller.permissions, [
     ...channels,
@@ -81,13 +76,13 @@ export async function readProxyCall(
 
   const model = await resolveModel(
     backend,
-    endpoint.modelIn?.(ctx) ?? request.model ?? '',
+    endpoint.modelFromPath?.(ctx) ?? request.model ?? '',
     endpoint.dialect.apiFormat,
     () => openProviderKeys(backend, caller.account),
   )
   const usesMemory = Object.values(memoryAccess).some(Boolean)
   const requestedEmbeddings = usesMemory
-    ? embeddingModelForRequest(ctx, request.switches.embeddings)
+    ? embeddingModelForRequest(ctx, caller, request.switches.embeddings)
     : undefined
   const [space, key] = await Promise.all([
     resolveEmbeddingSpace(backend, requestedEmbeddings),
@@ -96,7 +91,7 @@ export async function readProxyCall(
   const target = buildProviderTarget(ctx, backend.config, {
     model,
     format: endpoint.dialect.apiFormat,
-    path: endpoint.pathOf(model.name),
+    path: endpoint.providerPath(model.name),
     ...(key !== undefined && { key }),
   })
   const idempotentCall = await claimIdempotentCall(ctx, backend, caller, {
@@ -129,22 +124,14 @@ function turnIdOf({ userTurn }: ProxyRequest, session: string | null, { model }:
     .digest()
 }
 
-function parseAndValidateBody(bytes: Buffer, { dialect, shape }: ProxyEndpoint): ProxyRequest {
+function parseAndValidateBody(bytes: Buffer, { dialect }: ProxyEndpoint): ProxyRequest {
   const request = dialect.parseRequest(bytes.length > 0 ? bytes : emptyBody)
-  shape.check(sanitizeJson(parseJson(bytes.length > 0 ? bytes : emptyBody)))
+  dialect.bodyShape.check(request.typedFields)
   return request
 }
 
 /** As everywhere in this API, no body is one without fields. */
 const emptyBody = Buffer.from('{}')
-
-function parseJson(bytes: Buffer): unknown {
-  try {
-    return JSON.parse(bytes.toString('utf8'))
-  } catch {
-    throw new Refusal('invalid', 'The body is not valid JSON', 'Check quotes, commas and encoding')
-  }
-}
 
 /** @throws Refusal `unpaid`; the same call may then be sent again when it is paid for. */
 async function assertCanPay(caller: Caller, idempotentCall: IdempotentCall): Promise<void> {

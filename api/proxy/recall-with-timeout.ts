@@ -1,5 +1,6 @@
 import type { UserTurn } from '#api/proxy/dialects/dialect.ts'
 import type { Backend } from '#shared/backend.ts'
+import { withTimeout } from '#shared/core/with-timeout.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import type { Caller } from '#shared/access/caller.ts'
 import type { Message } from '#shared/domain/message-content.ts'
@@ -70,7 +71,7 @@ export async function recallWithTimeout(
   const logFailure = (error: unknown): void =>
     backend.log.warn({ err: error, account: caller.account }, 'proxy.recall-failed')
   const orUndefined = <Result>(work: Promise<Result>): Promise<Result | void> =>
-    withTimeout(work).catch(logFailure)
+    withRecallTimeout(work).catch(logFailure)
 
   const storedRecall = turn.isToolContinuation
     ? await orUndefined(backend.recalledTurns.find(key))
@@ -133,20 +134,14 @@ export async function resolveEmbeddingSpace(
     return { model: embedders.defaultModel, ready: true }
   }
   try {
-    return { model: (await withTimeout(embedders.get(requestedModel))).model, ready: true }
+    return { model: (await withRecallTimeout(embedders.get(requestedModel))).model, ready: true }
   } catch (error) {
     if (error instanceof Refusal && error.reason === 'invalid') throw error
     return { model: requestedModel, ready: false }
   }
 }
 
-/** The outcome of work, or an error when it takes too long; what comes later is nobody's. */
-function withTimeout<Result>(work: Promise<Result>): Promise<Result> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(
-      () => reject(new Error(`not within ${recallTimeoutMs} ms`)),
-      recallTimeoutMs,
-    )
-    work.then(resolve, reject).finally(() => clearTimeout(timer))
+const withRecallTimeout = <Result>(work: Promise<Result>): Promise<Result> =>
+  withTimeout(work, recallTimeoutMs, () => {
+    throw new Error(`not within ${recallTimeoutMs} ms`)
   })
-}

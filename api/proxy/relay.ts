@@ -5,8 +5,8 @@ import type { Context } from 'koa'
 import { copyUpstreamHeaders } from '#api/proxy/response-headers.ts'
 import type { UpstreamResponse } from '#shared/models/upstream.ts'
 
-/** How an answer ended: to its last byte, left by the client, or broken off by the provider. */
-export type RelayOutcome = 'whole' | 'left' | 'broken'
+/** How a relayed answer ended: at its last byte, closed by the client, or cut off by the provider. */
+export type RelayOutcome = 'complete' | 'client-closed' | 'interrupted'
 
 type RelayOptions = {
   /** Hears the same bytes as the client. */
@@ -37,20 +37,20 @@ export async function relay(
     },
   })
   // Each failure brings on the other: the first is the cause.
-  let outcome: RelayOutcome = 'whole'
+  let outcome: RelayOutcome = 'complete'
   const setOutcome = (how: RelayOutcome) => (): void =>
-    void (outcome === 'whole' && (outcome = how))
-  res.once('close', setOutcome('left'))
-  answer.body.once('error', setOutcome('broken'))
+    void (outcome === 'complete' && (outcome = how))
+  res.once('close', setOutcome('client-closed'))
+  answer.body.once('error', setOutcome('interrupted'))
   try {
     // A model may think for long after its stream has begun.
     if (/event-stream/i.test(ctx.response.get('content-type'))) res.flushHeaders()
     await pipeline(answer.body, tap, res, { end: false })
-    return 'whole'
+    return 'complete'
   } catch {
     // What came before the break still reaches the client; the end, which says that this was all, must not.
     res.socket?.destroySoon()
-    return outcome === 'whole' ? 'broken' : outcome
+    return outcome === 'complete' ? 'interrupted' : outcome
   }
 }
 

@@ -6,7 +6,7 @@ export type Example = {
   body?: unknown
 }
 
-/** Ids in the examples; whoever runs them puts real ones in their place. */
+/** Ids in the examples, to be replaced by real ones. */
 export const sampleIds = {
   memory: '0199a1b2-c3d4-7000-8001-0123456789ab',
   reflection: '0199a1b2-c3d4-7000-8002-0123456789ab',

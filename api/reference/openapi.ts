@@ -1,11 +1,13 @@
-import {
-  contractDocument,
-  type Content,
-  type Endpoint,
-  type Reference,
-} from '#api/contract/document.ts'
-import type { Schema } from '#shared/core/shape.ts'
+import { contractDocument, type Content, type Endpoint } from '#api/contract/document.ts'
 import { examples } from '#api/reference/examples.ts'
+import {
+  collectSchemas,
+  listAnswerHeaders,
+  listFields,
+  resolveReferences,
+  rewriteReferences,
+  type SchemaField,
+} from '#api/reference/openapi-schemas.ts'
 import {
   securitySchemes,
   securityRequirements,
@@ -104,8 +106,6 @@ const buildParameters = ({ params, query, headers, operation }: Endpoint): Json[
   ...listFields(headers).map(field => buildParameter('header', field, operation)),
 ]
 
-type SchemaField = { name: string; schema: Schema; required: boolean }
-
 function buildParameter(
   location: 'path' | 'query' | 'header',
   field: SchemaField,
@@ -151,7 +151,7 @@ const buildResponse = (endpoint: Endpoint, status: string, content: Content): Js
   ),
 })
 
-/** A stream is a text as far as OpenAPI 3.1 goes; what its lines are is told beside it. */
+/** OpenAPI 3.1 describes a stream as a string; the schema of its lines stands beside it. */
 function buildContentSchema(
   { schema, lines }: Pick<Content, 'schema' | 'lines'>,
   type: string,
@@ -163,61 +163,6 @@ function buildContentSchema(
   if (!lines) return linked
   return { type: 'string', description: 'one JSON object a line', 'x-line-schema': linked }
 }
-
-/** The fields of a parameter object. */
-function listFields(reference: Reference | undefined): SchemaField[] {
-  if (!reference) return []
-  const { properties = {}, required = [] } = resolveReferences(reference) as {
-    properties?: Record<string, Schema>
-    required?: string[]
-  }
-  return Object.entries(properties).map(([name, schema]) => ({
-    name,
-    schema,
-    required: required.includes(name),
-  }))
-}
-
-/** Follows references of a parameter, so that its description and type stand side by side. */
-function resolveReferences(schema: Schema): Schema {
-  const { $ref, ...beside } = schema as { $ref?: string }
-  if ($ref === undefined) return schema
-  const definition = $ref
-    .slice('#/'.length)
-    .split('/')
-    .reduce<unknown>((part, name) => (part as Record<string, unknown>)[name], contractDocument)
-  return { ...resolveReferences(definition as Schema), ...beside }
-}
-
-/** What bodies and answers refer to; parameters are written out where they are. */
-function collectSchemas(endpoints: readonly Endpoint[]): Json {
-  const wanted = new Set<string>(['ErrorBody'])
-  const visit = (value: unknown): void => {
-    if (Array.isArray(value)) return value.forEach(visit)
-    if (typeof value !== 'object' || value === null) return
-    for (const [name, inner] of Object.entries(value)) {
-      if (name !== '$ref' || typeof inner !== 'string') visit(inner)
-      else if (!wanted.has(definitionName(inner))) {
-        wanted.add(definitionName(inner))
-        visit(contractDocument.$defs[definitionName(inner)])
-      }
-    }
-  }
-  for (const { body, answers, params, query, headers } of endpoints) {
-    visit([body?.schema, Object.values(answers).map(({ schema }) => schema)])
-    for (const { schema } of [params, query, headers].flatMap(listFields))
-      visit(resolveReferences(schema))
-  }
-  visit(contractDocument.$defs.ErrorBody)
-  visit(Object.values(listAnswerHeaders()).map(({ schema }) => resolveReferences(schema)))
-  return Object.fromEntries(
-    Object.entries(contractDocument.$defs)
-      .filter(([name]) => wanted.has(name))
-      .map(([name, schema]) => [name, rewriteReferences(schema)]),
-  )
-}
-
-const definitionName = (reference: string): string => reference.split('/')[2]!
 
 function buildErrorResponses(endpoints: readonly Endpoint[]): Json {
   const statuses = [...new Set(endpoints.flatMap(({ errors }) => errors))].toSorted()
@@ -235,8 +180,6 @@ function buildErrorResponses(endpoints: readonly Endpoint[]): Json {
   )
 }
 
-const listAnswerHeaders = (): SchemaField[] => listFields({ $ref: '#/$defs/AnswerHeaders' })
-
 function buildHeaderComponents(endpoints: readonly Endpoint[]): Json {
   const sent = new Set(['retry-after', ...endpoints.flatMap(({ sends }) => sends)])
   const fields = listAnswerHeaders().filter(({ name }) => sent.has(name.toLowerCase()))
@@ -248,20 +191,6 @@ function buildHeaderComponents(endpoints: readonly Endpoint[]): Json {
         { ...(description !== undefined && { description }), schema: rest },
       ]
     }),
-  )
-}
-
-/** References of the contract as references of an OpenAPI document. */
-function rewriteReferences(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(rewriteReferences)
-  if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(
-    Object.entries(value).map(([name, inner]) => [
-      name,
-      name === '$ref' && typeof inner === 'string'
-        ? inner.replace('#/$defs/', '#/components/schemas/')
-        : rewriteReferences(inner),
-    ]),
   )
 }
 

@@ -1,4 +1,6 @@
 import { Router } from '@koa/router'
+import type { ApiBackend } from '#api/edge/api-backend.ts'
+import { RateLimiter } from '#api/edge/rate-limit.ts'
 import { health } from '#api/routes/health.ts'
 import { information } from '#api/routes/information.ts'
 import { keys } from '#api/routes/keys.ts'
@@ -60,8 +62,12 @@ import { users } from '#api/routes/orgs/users.ts'
 import type { Backend } from '#shared/backend.ts'
 
 /** Every route, in the order of the specification. */
-export function createRouter(backend: Backend): Router {
+export function createRouter(
+  backend: Backend,
+  rateLimiter: RateLimiter = new RateLimiter(backend, null),
+): Router {
   const router = new Router()
+  const apiBackend: ApiBackend = { ...backend, rateLimiter }
   for (const add of [
     information,
     reference,
@@ -122,7 +128,7 @@ export function createRouter(backend: Backend): Router {
     exportOrg,
     review,
   ]) {
-    add(router, backend)
+    add(router, apiBackend)
   }
   return router
 }

@@ -1,130 +1,128 @@
 import type { Router } from '@koa/router'
+import type { ApiBackend } from '#api/edge/api-backend.ts'
+import { memoryKey, owner } from '#api/edge/auth.ts'
+import { readJson } from '#api/edge/body.ts'
+import { endpoint } from '#api/edge/endpoint.ts'
+import { readMemoryKey } from '#api/edge/memory-key-auth.ts'
+import { RequestIdempotency } from '#api/edge/request-idempotency.ts'
 import type { Context } from 'koa'
-import { withActor, authenticateOwner } from '#api/edge/owner-auth.ts'
-import {
-  CreateKeyBody,
-  ListKeysQuery,
-  RevokeKeyQuery,
-  RotateKeyBody,
-} from '#api/contract/contract.ts'
-import {
-  storeResponseInTransaction,
-  claimIdempotencyKey,
-  operationId,
-  replayStored,
-} from '#api/edge/idempotency.ts'
+import { RotateKeyBody } from '#api/contract/contract.ts'
+import { presentPage } from '#api/present/page.ts'
 import { presentAccountKey, presentMintedKey } from '#api/present/account-key.ts'
-import {
-  parseBody,
-  authenticateRequest,
-  memoryKeyFromRequest,
-  parseQuery,
-} from '#api/edge/request.ts'
-import type { Backend } from '#shared/backend.ts'
+import { readPage } from '#shared/core/page.ts'
 import { Refusal } from '#shared/core/errors.ts'
-import { requireMintPermission, requireNotRotated, type Caller } from '#shared/access/caller.ts'
+import { requireMintPermission, requireNotRotated } from '#shared/access/caller.ts'
 import { hashKey } from '#shared/access/key.ts'
-import { mintMemoryKey, rotateMemoryKey } from '#shared/access/mint.ts'
+import { mintMemoryKey } from '#shared/access/mint.ts'
+import { rotateMemoryKey } from '#shared/accounts/rotate-key.ts'
 import { revokeAccountKey } from '#shared/accounts/revoke-key.ts'
 import { listAccountKeys } from '#shared/access/account-keys.postgres.ts'
 import { isRotatedKey } from '#shared/access/memory-keys.postgres.ts'
 
-/** The Memory Keys of an account: made with a vault of their own or in place of another, listed, ended. */
-export function keys(router: Router, backend: Backend): void {
-  router.post('/v1/keys', async ctx => {
-    const caller = await authenticateRequest(ctx, backend)
-    requireMintPermission(caller)
-    const body = await parseBody(ctx, CreateKeyBody)
-    requireNotRotated(caller)
-    const expiresAt = parseFutureDate(body.expires_at, backend.now())
-    const { postgres } = withActor(backend, { actor: caller.maskedKey })
-    ctx.body = await postgres.transaction(async tx => {
-      const { account } = caller
-      const { keyPepper } = backend.config
-      const minted = await mintMemoryKey(tx, keyPepper, { account, name: body.name, expiresAt })
-      const answer = presentMintedKey(minted, expiresAt)
-      await storeResponseInTransaction(ctx, tx, { status: 201, body: answer })
-      return answer
-    })
-    ctx.status = 201
-  })
-
-  router.post('/v1/keys/rotate', async ctx => {
-    const caller = await authenticateForRotation(ctx, backend)
-    requireMintPermission(caller)
-    const body = await parseBody(ctx, RotateKeyBody)
-    requireNotRotated(caller)
-    const expiresAt = parseFutureDate(body.expires_at, backend.now())
-    const { postgres } = withActor(backend, { actor: caller.maskedKey })
-    ctx.body = await postgres.transaction(async tx => {
-      const rotated = await rotateMemoryKey(tx, backend.config.keyPepper, {
-        keyHash: caller.keyHash,
-        name: body.name,
-        expiresAt,
-        graceSeconds: body.grace_seconds,
+/** The Memory Keys of an account: minted with a vault of their own, rotated, listed, revoked. */
+export function keys(router: Router, backend: ApiBackend): void {
+  endpoint(router, backend, {
+    route: 'POST /v1/keys',
+    auth: memoryKey(requireMintPermission),
+    async handle({ caller, body, claim }, ctx) {
+      requireNotRotated(caller)
+      const expiresAt = parseFutureDate(body.expires_at, backend.now())
+      ctx.body = await backend.postgres.transaction(async tx => {
+        const { account, maskedKey: actor } = caller
+        const { keyPepper } = backend.config
+        const minted = await mintMemoryKey(tx, keyPepper, {
+          account,
+          actor,
+          name: body.name,
+          expiresAt,
+        })
+        const answer = presentMintedKey(minted, expiresAt)
+        await claim.storeInTransaction(tx, { status: 201, body: answer })
+        return answer
       })
-      const answer = {
-        ...presentMintedKey(rotated, expiresAt),
-        previous_key: caller.maskedKey,
-        previous_key_expires_at: rotated.previousExpiresAt.toISOString(),
-      }
-      // The old key may have ended by now: without this answer nothing would open the vault any more.
-      await storeResponseInTransaction(ctx, tx, { status: 201, body: answer })
-      return answer
-    })
-    ctx.status = 201
+      ctx.status = 201
+    },
   })
 
-  router.get('/v1/keys', async ctx => {
-    const { account } = await authenticateOwner(ctx, backend)
-    const { active, limit, cursor } = parseQuery(ctx, ListKeysQuery)
-    const cursorScope = ['GET /v1/keys', account, active ?? null]
-    const after =
-      cursor === undefined ? undefined : (backend.cursors.read(cursor, cursorScope) as string)
-    const filter = { active, after, limit: limit + 1 }
-    await backend.usage.flush()
-    const rows = await listAccountKeys(backend.postgres.query, account, filter)
-    const page = rows.slice(0, limit)
-    const last = rows.length > limit ? page.at(-1) : undefined
-    const requester = (ctx.state as { caller?: Caller }).caller?.keyHash
-    ctx.body = {
-      items: page.map(row => presentAccountKey(row, requester)),
-      has_more: last !== undefined,
-      next_cursor: last ? backend.cursors.write(last.id, cursorScope) : null,
-    }
+  endpoint(router, backend, {
+    route: 'POST /v1/keys/rotate',
+    auth: rotatableKey,
+    async handle({ caller, body, claim }, ctx) {
+      requireNotRotated(caller)
+      const expiresAt = parseFutureDate(body.expires_at, backend.now())
+      ctx.body = await backend.postgres.transaction(async tx => {
+        const rotated = await rotateMemoryKey(tx, backend, {
+          actor: caller.maskedKey,
+          keyHash: caller.keyHash,
+          name: body.name,
+          expiresAt,
+          graceSeconds: body.grace_seconds,
+        })
+        const answer = {
+          ...presentMintedKey(rotated, expiresAt),
+          previous_key: caller.maskedKey,
+          previous_key_expires_at: rotated.previousExpiresAt.toISOString(),
+        }
+        // The old key may have ended by now: if this response got lost, no key would open the vault.
+        await claim.storeInTransaction(tx, { status: 201, body: answer })
+        return answer
+      })
+      ctx.status = 201
+    },
   })
 
-  router.delete('/v1/keys/:memoryKeyId', async ctx => {
-    const owner = await authenticateOwner(ctx, backend)
-    const { keyHash, keyRow } = (ctx.state as { caller: Pick<Caller, 'keyHash'> & Partial<Caller> })
-      .caller
-    if (keyRow) requireNotRotated({ keyRow })
-    const { erase } = parseQuery(ctx, RevokeKeyQuery)
-    const { memoryKeyId: id = '' } = ctx.params
-    await claimIdempotencyKey(ctx, null)
-    const operation = operationId(ctx)
-    const requester = { account: owner.account, keyHash }
-    await revokeAccountKey(withActor(backend, owner), requester, { id, erase, operation })
-    ctx.body = { deleted: true, id, ...(erase && { operation_id: operation }) }
+  endpoint(router, backend, {
+    route: 'GET /v1/keys',
+    auth: owner(),
+    async handle({ account, keyHash, query }, ctx) {
+      const { active, limit, cursor } = query
+      const cursorScope = ['GET /v1/keys', account, active ?? null]
+      await backend.usage.flush()
+      const page = await readPage(
+        backend.cursors,
+        { limit, cursor, bound: cursorScope },
+        (after: string | undefined, count) =>
+          listAccountKeys(backend.postgres.query, account, { active, after, limit: count }),
+        row => row.id,
+      )
+      ctx.body = presentPage(page, row => presentAccountKey(row, keyHash))
+    },
+  })
+
+  endpoint(router, backend, {
+    route: 'DELETE /v1/keys/:memoryKeyId',
+    auth: owner(requireNotRotated),
+    async handle({ account, actor, keyHash, params, query, claim }, ctx) {
+      const { erase } = query
+      const { memoryKeyId: id } = params
+      const { operation } = claim
+      const requester = { account, actor, keyHash }
+      await revokeAccountKey(backend, requester, { id, erase, operation })
+      ctx.body = { deleted: true, id, ...(erase && { operation_id: operation }) }
+    },
   })
 }
 
 /**
- * Who rotates. A key that has ended by it gets its answer again, for the same Idempotency-Key and as long
- * as that is kept, and nothing else.
+ * The key to rotate. A key that has ended by its rotation gets the response to that again, for the same
+ * Idempotency-Key and as long as it is stored, and nothing else.
  */
-async function authenticateForRotation(ctx: Context, backend: Backend): Promise<Caller> {
-  try {
-    return await authenticateRequest(ctx, backend)
-  } catch (error) {
-    if (!(error instanceof Refusal) || error.reason !== 'unauthenticated') throw error
-    const { key, mode } = memoryKeyFromRequest(ctx)
-    const keyHash = hashKey(backend.config.keyPepper, key)
-    if (mode === 'on' && (await isRotatedKey(backend.postgres.query, keyHash))) {
-      await replayStored(ctx, { keyHash }, await parseBody(ctx, RotateKeyBody))
-    }
+const rotatableKey: ReturnType<typeof memoryKey> = async (ctx, backend) => {
+  const identity = await memoryKey()(ctx, backend).catch(async (error: unknown) => {
+    if (error instanceof Refusal && error.reason === 'unauthenticated')
+      await replayRotation(ctx, backend)
     throw error
-  }
+  })
+  requireMintPermission(identity.caller)
+  return identity
+}
+
+async function replayRotation(ctx: Context, backend: ApiBackend): Promise<void> {
+  const { key, mode } = readMemoryKey(ctx)
+  const keyHash = hashKey(backend.config.keyPepper, key)
+  if (mode !== 'on' || !(await isRotatedKey(backend.postgres.query, keyHash))) return
+  const body = RotateKeyBody.check(await readJson(ctx, 'small'))
+  await new RequestIdempotency(ctx, backend, keyHash).replayStored(body)
 }
 
 function parseFutureDate(text: string | undefined, now: number): Date | null {

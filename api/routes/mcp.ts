@@ -3,22 +3,22 @@ import type { Router } from '@koa/router'
 import type { Context } from 'koa'
 import { requireUtf8 } from '#api/edge/body.ts'
 import { createToolCaller } from '#api/mcp/tool-caller.ts'
-import { authenticateRequest } from '#api/edge/request.ts'
-import type { Backend } from '#shared/backend.ts'
+import { authenticateCaller } from '#api/edge/memory-key-auth.ts'
+import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { Refusal } from '#shared/core/errors.ts'
 
-/** Headers of an MCP request that say whose vault it is, and from where it is asked. */
+/** Headers of an MCP request that its tool calls carry on: the credential and the trace. */
 const forwardedHeaders = ['authorization', 'x-api-key', 'x-memory-key', 'traceparent']
 
 /**
- * The vault as tools, over MCP's streamable HTTP: stateless, so any process answers any request. The
- * same keys, suffixes, limits and bills as everywhere.
+ * The vault as tools, over MCP's streamable HTTP: stateless, so any process answers any request. Keys,
+ * suffixes, limits and bills are those of the endpoints that the tools call.
  */
-export function mcp(router: Router, backend: Backend): void {
+export function mcp(router: Router, backend: ApiBackend): void {
   let listener: ReturnType<typeof openMcpListener> | undefined
   router.all('/mcp', async ctx => {
     rejectForeignOrigin(ctx)
-    await authenticateRequest(ctx, backend)
+    await authenticateCaller(ctx, backend)
     requireUtf8(ctx)
     const listen = await (listener ??= openMcpListener(backend))
     ctx.respond = false
@@ -26,8 +26,8 @@ export function mcp(router: Router, backend: Backend): void {
   })
 }
 
-/** Loaded at the first request: 34 MB that most processes never need. */
-async function openMcpListener({ log }: Backend) {
+/** Loads the MCP server at the first request: 34 MB that most processes never need. */
+async function openMcpListener({ log }: Pick<ApiBackend, 'log'>) {
   const [{ getRequestListener }, { createMcpHandler }, { createMcpServer: vaultServer }] =
     await Promise.all([
       import('@hono/node-server'),
@@ -47,17 +47,17 @@ async function openMcpListener({ log }: Backend) {
   )
 }
 
-/** A page of another site must not use a key that a browser was trusted with. */
+/** A page of another site must not use a key that a browser stores. */
 function rejectForeignOrigin(ctx: Context): void {
   const origin = ctx.get('origin')
   if (origin === '' || (URL.canParse(origin) && new URL(origin).host === ctx.host)) return
   throw new Refusal('forbidden', 'This Origin may not use the MCP endpoint')
 }
 
-/** How a tool reaches the service, and as whom. */
+/** How a tool reaches the service, and with which credential. */
 type LoopbackTarget = [base: string, headers: Record<string, string>]
 
-/** The service is found at the address this request reached; no header can name another. */
+/** Tools call the address that this request reached; no header can name another. */
 function loopbackTarget({
   socket,
   headers,

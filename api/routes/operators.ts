@@ -1,11 +1,11 @@
 import type { Router } from '@koa/router'
 import { requireOperator } from '#api/operators/operator-auth.ts'
 import { queueDashboard } from '#api/operators/queue-dashboard.ts'
-import type { Backend } from '#shared/backend.ts'
+import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { createMetricsCollector } from '#shared/operations/collect-metrics.ts'
 
-/** What is for whoever runs the service: metrics and the queue dashboard. */
-export function operatorPages(router: Router, backend: Backend): void {
+/** Metrics and the queue dashboard, for the operator. */
+export function operatorPages(router: Router, backend: ApiBackend): void {
   const page = createMetricsCollector(backend)
   router.get('/metrics', async ctx => {
     await requireOperator(ctx, backend)

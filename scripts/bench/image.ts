@@ -11,7 +11,7 @@ import { randomSentence } from '#scripts/bench/bench-environment.ts'
 import type { EmbeddedMemory } from '#shared/domain/memory.ts'
 import { createVaultIndex, type VaultIndex } from '#shared/search/index/vault-index.ts'
 import { codecOf, type Precision } from '#shared/search/vectors/precision.ts'
-import { createVectorMatrix } from '#shared/search/vectors/vector-matrix.ts'
+import { VectorMatrix } from '#shared/search/vectors/vector-matrix.ts'
 import { termsOf } from '#shared/search/words/index-terms.ts'
 
 /** The image alone, without HTTP and databases: a vault of this size, texts of 200 bytes. */
@@ -82,7 +82,7 @@ function measureError(kind: VectorKind, dimension: number): void {
   const rows = Array.from({ length: memoryCount }, next)
   const matrix = new Float32Array(memoryCount * dimension)
   rows.forEach((row, i) => matrix.set(row, i * dimension))
-  const vectors = createVectorMatrix(codecOf(dimension, 'int8'))
+  const vectors = new VectorMatrix(codecOf(dimension, 'int8'))
   vectors.insert(
     rows.map(() => 0),
     rows,

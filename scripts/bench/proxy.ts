@@ -12,6 +12,7 @@ import {
 } from '#scripts/bench/bench-environment.ts'
 import { openBackend } from '#shared/backend.ts'
 import { readConfig } from '#shared/core/config.ts'
+import { serviceActor } from '#shared/audit/account-events.postgres.ts'
 import { storeProviderKey } from '#shared/access/provider-key.ts'
 
 const memoryCount = 2_000
@@ -47,7 +48,7 @@ const key = await createBenchKey(backend, config)
 const { account } = await resolveCaller(backend, key)
 await storeProviderKey(
   { query: backend.postgres.query, seal: backend.seal },
-  account,
+  { account, actor: serviceActor },
   'openai',
   'sk-of-the-benchmark',
 )

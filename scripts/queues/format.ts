@@ -1,4 +1,5 @@
-import type { DeadLetter, QueueStats } from '#shared/storage/queue/queue-admin.ts'
+import type { DeadLetter } from '#shared/storage/queue/queue-admin.ts'
+import type { QueueStats } from '#shared/storage/queue/queue-stats.ts'
 
 const columnHeadings = ['queue', 'waiting', 'retrying', 'at work', 'dead', 'oldest', 'longest']
 

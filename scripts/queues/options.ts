@@ -8,7 +8,7 @@ export type QueueOptions = {
   ids: string[]
   limit: number
   json: boolean
-  /** Seconds between two looks; null for one. */
+  /** Seconds between two outputs; null for a single one. */
   watchSeconds: number | null
 }
 
@@ -37,7 +37,7 @@ Reads DATABASE_URL and the rest of the environment as the service does; without 
 on the embedded services of DATA_DIR while "npm start" is running.
 `
 
-/** @returns what is asked for; `help`; or a list of what is wrong. */
+/** @returns the options; `help`; or a list of faults. */
 export function readOptions(args: readonly string[]): QueueOptions | 'help' | string[] {
   const faults: string[] = []
   let values, positionals
@@ -75,7 +75,7 @@ export function readOptions(args: readonly string[]): QueueOptions | 'help' | st
   return { command: command ?? 'show', names, ids, limit, json: values.json, watchSeconds }
 }
 
-/** `--watch` may stand alone. */
+/** `--watch` needs no number. */
 const fillWatchDefault = (args: readonly string[]): string[] =>
   args.map((arg, index) =>
     arg === '--watch' && !/^[\d.]/.test(args[index + 1] ?? '') ? '--watch=2' : arg,

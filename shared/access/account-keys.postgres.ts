@@ -1,6 +1,6 @@
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 
-/** A key of an account itself, without what opens anything. */
+/** A key of the account itself, without any secret. */
 export type AccountKey = {
   id: string
   hash: Buffer
@@ -10,15 +10,15 @@ export type AccountKey = {
   createdAt: Date
   expiresAt: Date | null
   revokedAt: Date | null
-  /** When another key took its place. */
+  /** When another key replaced it. */
   rotatedAt: Date | null
-  /** When it last read or stored something, or called a model. */
+  /** When it was last used to read, store or call a model. */
   lastUsedAt: Date | null
 }
 
 const activeCondition = '(k.revoked_at is null and (k.expires_at is null or k.expires_at > now()))'
 
-/** Keys of an account itself, newest first; not those of members. */
+/** Keys of an account itself, newest first, without members' keys. */
 export async function listAccountKeys(
   query: Query,
   account: string,
@@ -45,7 +45,7 @@ export async function listAccountKeys(
   return rows
 }
 
-/** A key of an account itself, or undefined. */
+/** One key of an account itself, or undefined. */
 export async function findAccountKey(
   query: Query,
   account: string,
@@ -58,7 +58,7 @@ export async function findAccountKey(
   return rows[0]
 }
 
-/** Whether a vault can be opened by some key at this moment. */
+/** Whether any key opens a vault now. */
 export async function hasActiveKey({ query }: Transaction, vault: string): Promise<boolean> {
   const { rowCount } = await query(
     `select from memory_keys k where k.vault = $1 and ${activeCondition} limit 1`,

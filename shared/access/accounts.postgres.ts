@@ -3,7 +3,7 @@ import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 
 export type AccountBilling = { paymentMethod: string | null; balance: number | null }
 
-/** The account of an email, made when there is none yet; its standing is left alone when there is. */
+/** The account of an email; creates it when there is none. An existing account is not changed. */
 export async function upsertAccount(
   tx: Pick<Transaction, 'query'>,
   email: string,
@@ -17,7 +17,7 @@ export async function upsertAccount(
   return rows[0]!.id
 }
 
-/** @param owner whether keys of this vault speak for the account */
+/** @param owner whether keys of this vault act for the account */
 export async function insertVault(
   tx: Transaction,
   account: string,

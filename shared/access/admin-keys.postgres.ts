@@ -3,7 +3,7 @@ import type { Query } from '#shared/storage/postgres/connect.ts'
 
 type AdminAccount = { email: string; account: string | null }
 
-/** Whom an admin credential acts for, while it is neither expired nor revoked; and their account. */
+/** The email and account of an admin credential that is neither expired nor revoked. */
 export async function findAdmin(query: Query, hash: Buffer): Promise<AdminAccount | undefined> {
   const { rows } = await query<AdminAccount>(
     `select k.email, a.id as account from admin_keys k left join accounts a on a.email = k.email
@@ -14,7 +14,7 @@ export async function findAdmin(query: Query, hash: Buffer): Promise<AdminAccoun
   return rows[0]
 }
 
-/** The admin of an email, by whatever means they were recognised. */
+/** The admin of an email that has been authenticated. */
 export async function findAdminByEmail(query: Query, email: string): Promise<AdminAccount> {
   const { rows } = await query<{ account: string }>(
     'select id as account from accounts where email = $1',
@@ -25,7 +25,7 @@ export async function findAdminByEmail(query: Query, email: string): Promise<Adm
 }
 
 export type NewAdminKey = {
-  /** A new one when missing. */
+  /** Generated when missing. */
   id?: string
   hash: Buffer
   email: string
@@ -35,18 +35,25 @@ export type NewAdminKey = {
 }
 
 /**
- * Issues a credential. Issued again under the same id it replaces the one before, which nobody has
- * seen: its answer was lost.
+ * Inserts a credential. A second insert under the same id replaces the first, whose response was
+ * lost.
+ *
+ * @returns the account of its email, and whether the credential is new.
  */
-export async function insertAdminKey(query: Query, key: NewAdminKey): Promise<AdminKey> {
-  const { rows } = await query<AdminKeyColumns>(
+export async function insertAdminKey(
+  query: Query,
+  key: NewAdminKey,
+): Promise<{ adminKey: AdminKey; account: string | null; isNew: boolean }> {
+  const { rows } = await query<AdminKeyColumns & { account: string | null; is_new: boolean }>(
     `insert into admin_keys (id, hash, email, masked, issued_by, expires_at)
      values ($1, $2, $3, $4, $5, $6)
      on conflict (id) do update set hash = excluded.hash, masked = excluded.masked
-     returning ${columns}`,
+     returning ${columns}, xmax = 0 as is_new,
+       (select a.id from accounts a where a.email = admin_keys.email) as account`,
     [key.id ?? mintId(), key.hash, key.email, key.masked, key.issuedBy, key.expiresAt],
   )
-  return toAdminKey(rows[0]!)
+  const row = rows[0]!
+  return { adminKey: toAdminKey(row), account: row.account, isNew: row.is_new }
 }
 
 export type AdminKey = {
@@ -59,7 +66,7 @@ export type AdminKey = {
   revokedAt: Date | null
 }
 
-/** The credentials of an email, newest first; with null those of every email. */
+/** The credentials of an email, newest first; null for all emails. */
 export async function listAdminKeys(query: Query, email: string | null): Promise<AdminKey[]> {
   const { rows } = await query<AdminKeyColumns>(
     `select ${columns} from admin_keys where $1::text is null or email = $1
@@ -69,18 +76,29 @@ export async function listAdminKeys(query: Query, email: string | null): Promise
   return rows.map(toAdminKey)
 }
 
-/** @returns false when the email (null: any) has no such credential; revoked again it stays revoked. */
-export async function revokeAdminKey(
+/**
+ * Revokes a credential; a second call keeps the time of the first.
+ *
+ * @param email null: of any email
+ * @returns undefined when the email has no such credential.
+ */
+export async function updateAdminKeyRevoked(
   query: Query,
   email: string | null,
   id: string,
-): Promise<boolean> {
-  const { rowCount } = await query(
-    `update admin_keys set revoked_at = coalesce(revoked_at, now())
-     where id = $2 and ($1::text is null or email = $1)`,
+): Promise<{ masked: string; account: string | null; wasRevoked: boolean } | undefined> {
+  const { rows } = await query<{ masked: string; account: string | null; wasRevoked: boolean }>(
+    `with found as (
+       select id, revoked_at is not null as was_revoked from admin_keys
+       where id = $2 and ($1::text is null or email = $1) for update
+     )
+     update admin_keys k set revoked_at = coalesce(k.revoked_at, now())
+     from found where k.id = found.id
+     returning k.masked, found.was_revoked as "wasRevoked",
+       (select a.id from accounts a where a.email = k.email) as account`,
     [email, id],
   )
-  return rowCount > 0
+  return rows[0]
 }
 
 const columns = 'id, email, masked, issued_by, created_at, expires_at, revoked_at'

@@ -5,16 +5,16 @@ import { findAdmin, findAdminByEmail } from '#shared/access/admin-keys.postgres.
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
 import type { Config } from '#shared/core/config.ts'
 
-/** Who administers: an email, the account that belongs to it, and the hash of their credential. */
+/** An authenticated admin: email, account, and the hash of the credential. */
 export type Admin = { email: string; account: string; keyHash: Buffer }
 
 const sha256 = (text: string): Buffer => createHash('sha256').update(text).digest()
 
 /**
- * The admin behind a credential: one of those issued, or the break-glass secret of the environment.
- * That it begins with `mk_admin` proves nothing. An email that has no account yet gets one.
+ * Authenticates an admin by an issued credential or by the break-glass secret of the environment.
+ * The prefix `mk_admin` alone proves nothing. An email without an account gets one.
  *
- * @returns undefined for anything that is unknown, expired or revoked.
+ * @returns undefined for a credential that is unknown, expired or revoked.
  */
 export async function findAdminByCredential(
   { postgres, config }: { postgres: Postgres; config: Config },

@@ -13,15 +13,15 @@ import type { VaultScope } from '#shared/domain/memory.ts'
 import { isOrganizationKey, type MemberScope } from '#shared/domain/member-scope.ts'
 import type { MemoryKeyKind, KeyRow } from '#shared/access/memory-keys.postgres.ts'
 
-/** Who is asking, what they may do, and whose memories they may touch. */
+/** An authenticated key: its rights, and the scope it may touch. */
 export type Caller = {
   keyHash: Buffer
-  /** The key in the form answers show it. */
+  /** The masked key, as answers show it. */
   maskedKey: string
   kind: MemoryKeyKind
   mode: KeyMode
   permissions: Permissions
-  /** Who pays: of a member key the owner of the organization. */
+  /** The account that pays: for a member key, the owner of the organization. */
   account: string
   /** The vault of the key; a member's private one. */
   scope: VaultScope
@@ -39,7 +39,8 @@ export type Credentials = {
 }
 
 /**
- * Finds the one Memory Key of a request. Sent twice with different suffixes it may do what both allow.
+ * Finds the one Memory Key of a request. When it is sent twice with different suffixes, it may do
+ * what both allow.
  *
  * @throws Refusal `unauthenticated` when there is none, or when two headers carry different keys.
  */
@@ -63,7 +64,7 @@ function requireParsedKey(presented: string): { key: string; mode: KeyMode } {
 }
 
 /**
- * Resolves a presented key to its caller. Unknown, revoked and expired keys get the same answer.
+ * Resolves a key to its caller. Unknown, revoked and expired keys are refused in the same words.
  *
  * @throws Refusal `unauthenticated`.
  */
@@ -99,12 +100,12 @@ const unauthenticatedRefusal = (message: string): Refusal =>
       'the suffixes are :read, :write and :off. Admin keys open /v1/orgs, not memory',
   )
 
-/** Whether the key acts for its whole account, and not for the user of one vault. */
+/** Whether the key acts for its whole account, and not for one vault. */
 export const isOwnerKey = ({ kind, mode, keyRow }: Caller): boolean =>
   kind === 'vault' && mode === 'on' && keyRow.isOwnerVault
 
 /**
- * Only an owner key that may do everything speaks for its account.
+ * Requires an owner key with all rights, which acts for its account.
  *
  * @throws Refusal `forbidden` for keys minted by POST /v1/keys, member keys and narrowed keys.
  */
@@ -119,7 +120,8 @@ export function requireOwner(caller: Caller): void {
 }
 
 /**
- * Every key of the account itself that may do everything makes further ones, with vaults of their own.
+ * Requires a key of the account itself with all rights: it may create further keys, each with its
+ * own vault.
  *
  * @throws Refusal `forbidden` for member keys and narrowed keys.
  */
@@ -133,9 +135,10 @@ export function requireMintPermission({ kind, mode }: Caller): void {
 }
 
 /**
- * A key in its time of grace serves what is still out there with it; what it could make would outlive it.
+ * Refuses a rotated key. In its grace period it serves clients that still have it, but may not
+ * create what would outlive it.
  *
- * @throws Refusal `forbidden` once another key has taken its place.
+ * @throws Refusal `forbidden` once another key has replaced it.
  */
 export function requireNotRotated({ keyRow }: Pick<Caller, 'keyRow'>): void {
   if (keyRow.isRotated) throw keyRotatedRefusal()
@@ -149,8 +152,8 @@ export const keyRotatedRefusal = (): Refusal =>
   )
 
 /**
- * @throws Refusal `forbidden` when the key's suffix takes reading away; `unavailable` while memories are
- *   there that are over.
+ * @throws Refusal `forbidden` when the key's suffix excludes reading; `unavailable` while the vault
+ *   holds expired memories.
  */
 export function requireRetrievePermission(caller: Caller): void {
   const { permissions, mode } = caller
@@ -162,7 +165,9 @@ export function requireRetrievePermission(caller: Caller): void {
   )
 }
 
-/** @throws Refusal `unavailable` while what is over could not be removed: nobody may see it. */
+/**
+ * @throws Refusal `unavailable` while expired memories could not be removed: nobody may read them.
+ */
 export function requireNothingExpired({ keyRow }: Pick<Caller, 'keyRow'>): void {
   if (!keyRow.hasExpired) return
   throw new Refusal(
@@ -172,7 +177,7 @@ export function requireNothingExpired({ keyRow }: Pick<Caller, 'keyRow'>): void 
   )
 }
 
-/** @throws Refusal `forbidden` when the key's suffix takes storing away. */
+/** @throws Refusal `forbidden` when the key's suffix excludes storing. */
 export function requireStorePermission({ permissions, mode }: Caller): void {
   if (permissions.store) return
   throw new Refusal(

@@ -3,10 +3,10 @@ import { randomBase62 } from '#shared/core/ids.ts'
 
 export type KeyKind = 'vault' | 'member' | 'admin'
 
-/** What a key's suffix lets it do. */
+/** The rights that a key's suffix leaves it. */
 export type KeyMode = 'on' | 'read' | 'write' | 'off'
 
-/** What a request may do with memory; switches can only take away from it. */
+/** What a request may do with memory; switches can only remove rights. */
 export type Permissions = { retrieve: boolean; store: boolean }
 
 export const permissionsByMode: Record<KeyMode, Permissions> = {
@@ -24,41 +24,41 @@ export const mintKey = (kind: KeyKind): string => prefixes[kind] + randomBase62(
 const keyPattern = /^(mk_[A-Za-z0-9_-]{16,64})(?::(read|write|off))?$/
 
 /**
- * Splits a presented credential into the key and its mode.
+ * Splits a credential into the key and its mode.
  *
- * @returns undefined when it is no Memory Key, an unknown suffix included.
+ * @returns undefined when it is not a Memory Key, or its suffix is unknown.
  */
 export function parseKey(presented: string): { key: string; mode: KeyMode } | undefined {
   const match = keyPattern.exec(presented)
   return match ? { key: match[1]!, mode: (match[2] as KeyMode | undefined) ?? 'on' } : undefined
 }
 
-/** Whether a credential means to be one of ours: such a value never leaves this service. */
+/** Whether a credential has the form of a Memory Key: such a value is never sent to a provider. */
 export const looksLikeKey = (presented: string): boolean => presented.startsWith('mk_')
 
-/** Whether one of ours may be in a text, alone or inside it: that never leaves this service either. */
+/** Whether a text contains what has the form of a Memory Key: it is never sent to a provider. */
 export const containsKey = (text: string): boolean =>
   looksLikeKey(text) || /mk_[A-Za-z0-9_-]{16}/.test(text)
 
-/** What a key is looked up by: keyed, so a stolen table cannot be searched for guessed keys. */
+/** Keys are looked up by this HMAC, so that a stolen table cannot be searched for guessed keys. */
 export function hashKey(pepper: string, key: string): Buffer {
   return createHmac('sha256', pepper).update(key).digest()
 }
 
-/** The form a key takes in answers and listings: its first 6 characters and its last 4. */
+/** The masked form of a key: its first 6 characters and its last 4. */
 export const maskKey = (key: string): string => `${key.slice(0, 6)}…${key.slice(-4)}`
 
-/** A member key as listings show it; given whole or masked. */
+/** A member key as listings show it, from the raw or the masked key. */
 export const maskMemberKey = (key: string): string => `mk_org_…${key.slice(-4)}`
 
 /**
- * A text with every Memory Key in it masked, the reader's own too: what a client is told of its
- * mistakes ends up in logs, tickets and chats.
+ * Masks every Memory Key in a text, the client's own included: error messages end up in logs,
+ * tickets and chats.
  */
 export const maskKeys = (text: string): string =>
   text.replaceAll(/mk_[A-Za-z0-9_-]{16,}/g, key => maskKey(key))
 
-/** The mode that permits what both permit: of two suffixes the narrower counts. */
+/** The mode that permits what both permit. */
 export function intersectModes(one: KeyMode, other: KeyMode): KeyMode {
   const retrieve = permissionsByMode[one].retrieve && permissionsByMode[other].retrieve
   const store = permissionsByMode[one].store && permissionsByMode[other].store

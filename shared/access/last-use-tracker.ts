@@ -3,16 +3,16 @@ import { recordKeyUse } from '#shared/access/member-keys.postgres.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'
 
 export type LastUseTracker = {
-  /** Notes that a key was used just now; costs nothing. */
+  /** Records in memory that a key was used now. */
   touch(hash: Buffer): void
-  /** Writes what was noted. What cannot be written is noted again with the next use. */
+  /** Writes the recorded uses. A use that cannot be written is lost until the key's next use. */
   flush(): Promise<void>
 }
 
-/** How late a use is written. */
+/** Delay of a write. */
 const writeDelayMs = 5_000
 
-/** Gathers uses of keys, so that a busy key is one write in a minute and not one per request. */
+/** Collects uses of keys, so that a busy key costs one write a minute and not one per request. */
 export function createLastUseTracker(query: Query, log: Log): LastUseTracker {
   let pendingUses = new Map<string, Buffer>()
   let timer: NodeJS.Timeout | null = null

@@ -1,7 +1,12 @@
+import {
+  revokedKeyColumns,
+  unexpiredCondition,
+  type RevokedKey,
+} from '#shared/access/revoked-key.ts'
 import { isUuid } from '#shared/core/ids.ts'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 
-/** A key of an organization: of a member, or with no user the organization's own. */
+/** A key of an organization: of a member or, without a user, the organization's own. */
 export type MemberKeyRow = {
   id: string
   org: string
@@ -22,10 +27,10 @@ const columns = `k.id, k.org, k.org_user as "user", coalesce(u.team_member_id, '
 
 const fromClause = 'memory_keys k left join org_users u on u.id = k.org_user'
 
-/** Who holds a key; empty where it is not known. */
+/** The holder of a key; empty where unknown. */
 export type KeyHolder = { email: string; firstName: string; lastName: string }
 
-/** Keys of members, oldest first, revoked ones too; not the organization's own. */
+/** Keys of members, oldest first, with revoked ones, without the organization's own. */
 export async function listMemberKeys(
   query: Query,
   org: string,
@@ -42,7 +47,7 @@ export async function listMemberKeys(
 }
 
 /**
- * One key of an organization, revoked ones too.
+ * One key of an organization; it may be revoked.
  *
  * @param key its id, or the hash of the raw key
  */
@@ -62,7 +67,7 @@ export async function findMemberKey(
   return rows[0]
 }
 
-/** The organization's own key, as long as it is not revoked. */
+/** The organization's own key, unless it is revoked. */
 export async function findOrgKey(query: Query, org: string): Promise<MemberKeyRow | undefined> {
   const { rows } = await query<MemberKeyRow>(
     `select ${columns} from ${fromClause}
@@ -77,14 +82,14 @@ export type NewMemberKey = {
   hash: Buffer
   org: string
   user: string | null
-  /** Pays for what the key does. */
+  /** The account that pays. */
   account: string
   /** The private vault it opens. */
   vault: string
   kind: 'member' | 'user'
   name: string
   masked: string
-  /** Null where the raw key is shown once. */
+  /** Null when the raw key is shown only once. */
   sealed: string | null
 }
 
@@ -109,24 +114,44 @@ export async function insertMemberKey(tx: Transaction, key: NewMemberKey): Promi
   return rows[0]!.created_at
 }
 
-/** Ends a key; ended again it keeps the moment of the first time. */
-export async function revokeMemberKey(tx: Transaction, id: string): Promise<void> {
-  await tx.query('update memory_keys set revoked_at = now() where id = $1 and revoked_at is null', [
-    id,
-  ])
+/** Revokes a key; a second call keeps the time of the first. @returns the key, if it was live. */
+export async function revokeMemberKey(tx: Transaction, id: string): Promise<RevokedKey[]> {
+  const { rows } = await tx.query<RevokedKey>(
+    `update memory_keys set revoked_at = now() where id = $1 and revoked_at is null
+     returning ${revokedKeyColumns}`,
+    [id],
+  )
+  return rows
 }
 
-/** Ends the standard keys of a user's private vault. @returns how many were live. */
-export async function revokeUserKeys(tx: Transaction, user: string): Promise<number> {
-  const { rowCount } = await tx.query(
+/** Revokes the standard keys of a user's private vault. @returns the live ones. */
+export async function revokeUserKeys(tx: Transaction, user: string): Promise<RevokedKey[]> {
+  const { rows } = await tx.query<RevokedKey>(
     `update memory_keys set revoked_at = now()
-     where org_user = $1 and kind = 'user' and revoked_at is null`,
+     where org_user = $1 and kind = 'user' and revoked_at is null
+     returning ${revokedKeyColumns}`,
     [user],
   )
-  return rowCount
+  return rows
 }
 
-/** Notes that keys were used, to the minute. */
+/** Deletes the keys of an organization, or of one of its users. @returns the live ones. */
+export async function deleteMemberKeys(
+  tx: Transaction,
+  { org, user = null }: { org: string; user?: string | null },
+): Promise<RevokedKey[]> {
+  const { rows } = await tx.query<RevokedKey>(
+    `with deleted as (
+       delete from memory_keys where org = $1 and ($2::uuid is null or org_user = $2) returning *
+     )
+     select ${revokedKeyColumns} from deleted
+     where revoked_at is null and ${unexpiredCondition} order by created_at, id`,
+    [org, user],
+  )
+  return rows
+}
+
+/** Records the last use of keys, to the minute. */
 export async function recordKeyUse(query: Query, hashes: readonly Buffer[]): Promise<void> {
   await query(
     `update memory_keys set last_used_at = now()

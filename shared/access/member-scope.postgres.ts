@@ -2,9 +2,9 @@ import type { MemberScope } from '#shared/domain/member-scope.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'
 
 /**
- * What a member may see: their roles as they are now. Part of a statement in which `k` has the columns
- * `org` and `org_user`. The organization's own key has no user and so no roles. Nothing is looked up for
- * keys that belong to no organization.
+ * What a member may see by their current roles: part of a statement in which `k` has the columns
+ * `org` and `org_user`. The organization's own key has no user and so no roles. Keys without an
+ * organization cost no lookup.
  */
 export const memberScopeSql = `
   select json_build_object(
@@ -33,7 +33,7 @@ export const toMemberScope = (row: MemberColumns): MemberScope => ({
   wildcard: row.allowedTags.includes('*'),
 })
 
-/** What the author of a turn may see at this moment; undefined once the turn is gone. */
+/** What the author of a turn may see now; undefined once the turn is gone. */
 export async function findAuthorScope(
   query: Query,
   turn: string,

@@ -1,3 +1,8 @@
+import {
+  revokedKeyColumns,
+  unexpiredCondition,
+  type RevokedKey,
+} from '#shared/access/revoked-key.ts'
 import type { MemberScope } from '#shared/domain/member-scope.ts'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 import {
@@ -12,35 +17,35 @@ import {
 } from '#shared/privacy/apply-redaction.ts'
 
 /**
- * `vault`: opens one vault and speaks for its account. `member`: opens a member's private vault and what
- * they may see of their organization's; `user`: the private vault alone.
+ * `vault`: opens one vault and acts for its account. `member`: opens a member's private vault and
+ * what they may see of the organization's; `user`: the private vault alone.
  */
 export type MemoryKeyKind = 'vault' | 'member' | 'user'
 
-/** Everything a request needs to know about the key it came with, its vault and its account. */
+/** All that a request needs to know of its key, the vault and the account. */
 export type KeyRow = {
   vault: string
   account: string
   kind: MemoryKeyKind
-  /** The vault was made with its account: its keys speak for the account. */
+  /** The vault was created with its account: its keys act for the account. */
   isOwnerVault: boolean
   /** Of a member key: what it may see of the shared memory. */
   memberScope: MemberScope | null
-  /** Another key has taken its place: it works until its time of grace is over. */
+  /** Another key replaced it: it works until the end of its grace period. */
   isRotated: boolean
   epoch: number
   revision: number
-  /** The embedding model whose space the vault stands in; null: the default one's. */
+  /** The embedding model whose space holds the vault; null: the default model's. */
   embeddingModel: string | null
   paymentMethod: string | null
   balance: number | null
-  /** Pieces of work that are promised for the vault and not done. */
+  /** Operations of the vault that are accepted and not done. */
   pending: number
-  /** What becomes of private data in what is stored with it. */
+  /** How private data is handled in what the key stores; null: it is stored. */
   redaction: RedactionPolicy | null
-  /** How long it is kept, in days; null: for good. */
+  /** Retention in days; null: forever. */
   retentionDays: number | null
-  /** The vault may hold what is over by now: it is to be removed before anything is read. */
+  /** The vault may hold expired memories: they are removed before anything is read. */
   hasExpired: boolean
   rawUnits: number
   rawTokens: number
@@ -73,8 +78,9 @@ type KeyColumns = {
 }
 
 /**
- * The key with this hash, its vault as it is now and its account: the one read every request makes,
- * so that a revocation, a deletion or a write elsewhere counts from the next request on.
+ * The key with this hash, its vault and its account, as they are now: the one read of every
+ * request, so that a revocation, a deletion or a write in another process applies from the next
+ * request on.
  *
  * @returns undefined when there is no such key, or it is revoked or expired.
  */
@@ -82,7 +88,7 @@ export async function findKey(query: Query, hash: Buffer): Promise<KeyRow | unde
   return (await findKeys(query, [hash]))[0]
 }
 
-/** The same for several keys in one read, in the order of their hashes. */
+/** Reads several keys at once; answers are in the order of the hashes. */
 export async function findKeys(
   query: Query,
   hashes: readonly Buffer[],
@@ -155,21 +161,38 @@ export async function insertKey(tx: Transaction, key: NewKey): Promise<Date> {
   return rows[0]!.created_at
 }
 
-/** Ends a key of an account; it is refused from the next request on. False when there is none to end. */
-export async function revokeKey(query: Query, account: string, hash: Buffer): Promise<boolean> {
-  const { rowCount } = await query(
-    `update memory_keys set revoked_at = now()
-     where hash = $1 and account = $2 and revoked_at is null`,
+/**
+ * Revokes a key of an account; it is refused from the next request on. @returns the key, if it was
+ * live.
+ */
+export async function revokeKey(
+  query: Query,
+  account: string,
+  hash: Buffer,
+): Promise<RevokedKey | undefined> {
+  const { rows } = await query<RevokedKey>(
+    `with revoked as (
+       update memory_keys set revoked_at = now()
+       where hash = $1 and account = $2 and revoked_at is null returning *
+     )
+     select ${revokedKeyColumns} from revoked where ${unexpiredCondition}`,
     [hash, account],
   )
-  return rowCount === 1
+  return rows[0]
 }
 
-export type PreviousKey = { vault: string; account: string; name: string; expiresAt: Date }
+export type PreviousKey = RevokedKey & {
+  vault: string
+  expiresAt: Date
+  /** False when the key was to expire earlier anyway. */
+  expiresSooner: boolean
+  hasExpired: boolean
+}
 
 /**
- * Lets a live key expire after so many seconds at the latest, since another takes its place; undefined
- * when it is not live any more, or another has taken its place already.
+ * Sets a live key to expire after this many seconds at the latest, since another key replaces it.
+ *
+ * @returns undefined when the key is not live any more, or was replaced before.
  */
 export async function expireRotatedKey(
   tx: Transaction,
@@ -177,17 +200,25 @@ export async function expireRotatedKey(
   seconds: number,
 ): Promise<PreviousKey | undefined> {
   const { rows } = await tx.query<PreviousKey>(
-    `update memory_keys
-     set expires_at = least(expires_at, now() + make_interval(secs => $2)), rotated_at = now()
-     where hash = $1 and revoked_at is null and (expires_at is null or expires_at > now())
-       and rotated_at is null
-     returning vault, account, name, expires_at as "expiresAt"`,
+    `with live as (
+       select hash, expires_at as former_expiry from memory_keys
+       where hash = $1 and revoked_at is null and ${unexpiredCondition} and rotated_at is null
+       for no key update
+     ), rotated as (
+       update memory_keys k
+       set expires_at = least(expires_at, now() + make_interval(secs => $2)), rotated_at = now()
+       from live where k.hash = live.hash returning k.*, live.former_expiry
+     )
+     select ${revokedKeyColumns}, vault, expires_at as "expiresAt",
+            expires_at is distinct from former_expiry as "expiresSooner",
+            expires_at <= now() as "hasExpired"
+     from rotated`,
     [hash, seconds],
   )
   return rows[0]
 }
 
-/** Whether another key has taken the place of this one, and nobody has revoked it. */
+/** Whether another key replaced this one, and it was not revoked. */
 export async function isRotatedKey(query: Query, hash: Buffer): Promise<boolean> {
   const { rowCount } = await query(
     `select from memory_keys
@@ -195,4 +226,13 @@ export async function isRotatedKey(query: Query, hash: Buffer): Promise<boolean>
     [hash],
   )
   return rowCount > 0
+}
+
+/** The masked form of a key in any state; empty when there is none. */
+export async function findMaskedKey(query: Query, hash: Buffer): Promise<string> {
+  const { rows } = await query<{ masked: string }>(
+    'select masked from memory_keys where hash = $1',
+    [hash],
+  )
+  return rows[0]?.masked ?? ''
 }

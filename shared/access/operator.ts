@@ -2,15 +2,17 @@ import type { Config } from '#shared/core/config.ts'
 import { findAdminByCredential, type Admin } from '#shared/access/admin.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
 
-/** Whose admin credentials open what belongs to the service as a whole: `ADMIN_EMAIL`, if it is set. */
+/**
+ * The email whose admin credentials open what belongs to the whole service: `ADMIN_EMAIL`, if set.
+ */
 export const operatorEmail = ({ adminEmail }: Pick<Config, 'adminEmail'>): string =>
   adminEmail ?? 'owner@localhost'
 
-/** Other admins own organizations; queues and metrics tell of every tenant. */
+/** Other admins own organizations; queues and metrics concern every tenant. */
 export const isOperator = (config: Pick<Config, 'adminEmail'>, { email }: Admin): boolean =>
   email === operatorEmail(config)
 
-/** Whether this credential is one of the operator's that counts now. */
+/** Whether the credential is a valid one of the operator. */
 export async function isOperatorCredential(
   backend: { postgres: Postgres; config: Config },
   credential: string,
@@ -19,7 +21,9 @@ export async function isOperatorCredential(
   return admin !== undefined && isOperator(backend.config, admin)
 }
 
-/** The password of `Authorization: Basic …`, with any user name: how a browser asks for a credential. */
+/**
+ * The password of `Authorization: Basic …`, with any user name: browsers send credentials this way.
+ */
 export function basicAuthPassword(authorization: string): string | undefined {
   const encoded = /^basic +(\S+)\s*$/i.exec(authorization)?.[1]
   if (encoded === undefined) return undefined
@@ -27,5 +31,5 @@ export function basicAuthPassword(authorization: string): string | undefined {
   return text.slice(text.indexOf(':') + 1)
 }
 
-/** How a browser is asked for it. */
+/** The header that makes a browser ask for it. */
 export const operatorAuthChallenge = 'Basic realm="Memory Vault operator", charset="UTF-8"'

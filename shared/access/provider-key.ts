@@ -1,8 +1,10 @@
 import { Refusal } from '#shared/core/errors.ts'
 import { containsKey } from '#shared/access/key.ts'
+import { recordAccountEvent } from '#shared/audit/account-events.postgres.ts'
 import type { Seal } from '#shared/core/seal.ts'
-import type { Query, Postgres } from '#shared/storage/postgres/connect.ts'
+import type { Query, Postgres, Transaction } from '#shared/storage/postgres/connect.ts'
 import {
+  deleteProviderKey,
   findProviderKey,
   listProviderKeys,
   putProviderKey,
@@ -11,9 +13,9 @@ import {
 import { providerNames, type ProviderName } from '#shared/core/provider-registry.ts'
 
 /**
- * What may be sent to a provider as its key: never a Memory Key, and nothing a header cannot carry.
+ * Checks a provider key: never a Memory Key, and only characters that a header can carry.
  *
- * @returns it without the white space around it.
+ * @returns the key without surrounding white space.
  * @throws Refusal `invalid`.
  */
 export function parseProviderKey(given: string): string {
@@ -29,21 +31,43 @@ export function parseProviderKey(given: string): string {
   throw new Refusal('invalid', 'key must be 1 to 1024 printable ASCII characters without spaces')
 }
 
-/** Stores an account's key for a provider, sealed to its row. */
-export function storeProviderKey(
+/** The owner of the key, and who stores or deletes it, as the account's events name them. */
+type ProviderKeyOwner = { account: string; actor: string }
+
+/** Stores an account's key for a provider, sealed to its row; it replaces an earlier one. */
+export async function storeProviderKey(
   { query, seal }: { query: Query; seal: Seal },
-  account: string,
+  { account, actor }: ProviderKeyOwner,
   provider: ProviderName,
   key: string,
 ): Promise<ProviderKeyRow> {
-  return putProviderKey(query, account, {
+  const row = await putProviderKey(query, account, {
     provider,
     sealed: seal.seal(key, sealContext(account, provider)),
     masked: maskProviderKey(key),
   })
+  const event = { account, actor, action: 'provider_key.stored', subject: provider } as const
+  await recordAccountEvent({ query }, event)
+  return row
 }
 
-/** Every provider key an account may use: its own. */
+/** @returns false when the account has no key for the provider. */
+export async function removeProviderKey(
+  tx: Transaction,
+  { account, actor }: ProviderKeyOwner,
+  provider: ProviderName,
+): Promise<boolean> {
+  if (!(await deleteProviderKey(tx.query, account, provider))) return false
+  await recordAccountEvent(tx, {
+    account,
+    actor,
+    action: 'provider_key.deleted',
+    subject: provider,
+  })
+  return true
+}
+
+/** All provider keys of an account. */
 export async function openProviderKeys(
   { postgres, seal }: { postgres: Postgres; seal: Seal },
   account: string,
@@ -71,7 +95,7 @@ export async function openProviderKey(
 export const isProviderName = (name: string): name is ProviderName =>
   (providerNames as string[]).includes(name)
 
-/** A short key shows nothing but that it is there. */
+/** The mask of a short key shows none of its characters. */
 const maskProviderKey = (key: string): string =>
   key.length < 16 ? '…' : `${key.slice(0, 3)}…${key.slice(-4)}`
 

@@ -20,7 +20,7 @@ export async function listProviderKeys(query: Query, account: string): Promise<P
   return rows
 }
 
-/** One of them, sealed; undefined when there is none. */
+/** One sealed key; undefined when there is none. */
 export async function findProviderKey(
   query: Query,
   account: string,
@@ -34,7 +34,7 @@ export async function findProviderKey(
   return rows[0]?.sealed
 }
 
-/** Stores a key in place of the one before. */
+/** Stores a key; it replaces an earlier one. */
 export async function putProviderKey(
   query: Query,
   account: string,

@@ -52,10 +52,11 @@ export async function lockAccount(
 }
 
 /**
- * Removes what an account is and whom it lets in: keys, credentials, organizations, webhooks. What is
- * left is a row without a name, which its vaults belong to while they are erased.
+ * Deletes the keys, credentials, organizations and webhooks of an account. What is left is a row without
+ * an email, which its vaults belong to while they are erased. No account events are recorded: they would
+ * be erased with the account, and its receipt says what was deleted.
  *
- * @returns how much of what went.
+ * @returns how many rows of each were deleted.
  */
 export async function anonymizeAccount(
   { query }: Transaction,

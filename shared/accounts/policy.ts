@@ -11,6 +11,7 @@ import {
   type RedactionInput,
   toStoredRedaction,
 } from '#shared/privacy/redaction-decision.ts'
+import { recordAccountEvent } from '#shared/audit/account-events.postgres.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 
 /** What an account decides for itself alone, too: for how many days it remembers; null: for good. */
@@ -40,11 +41,14 @@ export type AccountPolicyChange = {
  */
 export const changeAccountPolicy = (
   { postgres, queue }: { postgres: Postgres; queue: Queue },
-  account: string,
+  { account, actor }: { account: string; actor: string },
   { operation, redaction, retentionDays: days }: AccountPolicyChange,
 ): Promise<boolean> =>
   postgres.transaction(async tx => {
-    if (redaction) await putAccountRedaction(tx.query, account, toStoredRedaction(redaction))
+    if (redaction && (await putAccountRedaction(tx.query, account, toStoredRedaction(redaction)))) {
+      const event = { account, actor, action: 'policy.changed', subject: 'account' } as const
+      await recordAccountEvent(tx, event)
+    }
     if (days === undefined) return false
-    return setAccountRetention({ queue }, tx, { operation, account, days })
+    return setAccountRetention({ queue }, tx, { operation, account, actor, days })
   })

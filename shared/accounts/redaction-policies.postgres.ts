@@ -14,14 +14,15 @@ export async function findAccountRedaction(
   return rows[0]?.redaction ?? null
 }
 
-/** Decides for an account, from its next request on. */
+/** Writes the policy of an account, for its next request on. @returns whether it changed. */
 export async function putAccountRedaction(
   query: Query,
   account: string,
   redaction: StoredRedactionPolicy,
-): Promise<void> {
-  await query('update accounts set redaction = $2 where id = $1', [
-    account,
-    JSON.stringify(redaction),
-  ])
+): Promise<boolean> {
+  const { rowCount } = await query(
+    'update accounts set redaction = $2 where id = $1 and redaction is distinct from $2::jsonb',
+    [account, JSON.stringify(redaction)],
+  )
+  return rowCount === 1
 }

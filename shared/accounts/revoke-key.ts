@@ -2,11 +2,14 @@ import { retireVaults } from '#shared/vault/delete/retire-vaults.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { isUuid } from '#shared/core/ids.ts'
 import { findAccountKey, hasActiveKey } from '#shared/access/account-keys.postgres.ts'
-import { revokeKey } from '#shared/access/memory-keys.postgres.ts'
+import { findMaskedKey, revokeKey } from '#shared/access/memory-keys.postgres.ts'
+import { recordRevokedKeys, toKeyRevokedEvents } from '#shared/access/revoked-key.ts'
+import { recordAccountEvent } from '#shared/audit/account-events.postgres.ts'
 import { findOperationStatus } from '#shared/vault/base/erasures.postgres.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 import type { VaultIndexes } from '#shared/search/index/vault-indexes.ts'
+import { emitWebhookEvents } from '#shared/webhooks/emit.ts'
 
 export type Revocation = {
   /** Of the key that is to end. */
@@ -17,12 +20,18 @@ export type Revocation = {
   operation: string
 }
 
+export type RevocationRequester = {
+  account: string
+  /** As the account's events name it. */
+  actor: string
+  keyHash: Buffer
+}
+
 /**
  * Ends a key of an account: it is refused from the next request on, and stays ended. Its vault stays, and
  * with it what the account owes and exports; or, with `erase`, nothing of it can be seen any more when
  * this resolves, and a job removes it from both stores. Run again it does nothing more.
  *
- * @param keyHash of the credential that asks: a key that asks for its own end is refused
  * @throws Refusal `missing` when the account has no such key; `conflict` for the key that asks, and
  *   when the vault is to go and another key opens it.
  */
@@ -32,7 +41,7 @@ export async function revokeAccountKey(
     queue,
     vaultIndexes,
   }: { postgres: Postgres; queue: Queue; vaultIndexes: VaultIndexes },
-  { account, keyHash }: { account: string; keyHash: Buffer },
+  { account, actor, keyHash }: RevocationRequester,
   { id, erase, operation }: Revocation,
 ): Promise<void> {
   const key = isUuid(id) ? await findAccountKey(postgres.query, account, id) : undefined
@@ -50,8 +59,14 @@ export async function revokeAccountKey(
     // Before the key: whoever erases an account holds vaults and then keys, too.
     if (erase && !hasBegun) {
       await retireVaults(tx, { queue }, { operation, account, keyHash, vaults: [vault] })
+      const subject = await findMaskedKey(tx.query, keyHash)
+      await recordAccountEvent(tx, { account, actor, action: 'vault.cleared', subject })
     }
-    await revokeKey(tx.query, account, hash)
+    const revoked = await revokeKey(tx.query, account, hash)
+    if (revoked) {
+      await recordRevokedKeys(tx, [revoked], actor)
+      await emitWebhookEvents(tx, queue, toKeyRevokedEvents([revoked]))
+    }
     if (erase && (await hasActiveKey(tx, vault))) {
       throw new Refusal(
         'conflict',

@@ -1,6 +1,6 @@
-import type { Query } from '#shared/storage/postgres/connect.ts'
+import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 
-/** Everything that is written down of an account. */
+/** Every action that an account's events record. */
 export type AccountAction =
   | 'key.minted'
   | 'key.rotated'
@@ -34,23 +34,46 @@ export type AccountEvent = {
 const columns = `position::float8 as position, hash, id, action, subject, actor,
   floor(extract(epoch from created_at) * 1000000)::bigint::text as micros`
 
+export type NewAccountEvent = {
+  account: string
+  /** Who did it: an admin's email, a Memory Key, masked, or `serviceActor`. */
+  actor: string
+  action: AccountAction
+  /** A key or credential, masked; the id of a webhook or organization; a provider; `account`. */
+  subject: string
+}
+
+/** The actor of what no request caused: scripts of the operator, and workers. */
+export const serviceActor = 'service'
+
+/** Records one action. Call it in the transaction that does what the event names. */
+export const recordAccountEvent = (
+  tx: Pick<Transaction, 'query'>,
+  event: NewAccountEvent,
+): Promise<void> => recordAccountEvents(tx, [event])
+
 /**
- * Writes down what leaves no other trace in the database; of everything else its triggers do. See
- * migration 0024.
+ * Appends events, in this order, to the chains of their accounts; position, time and hash come from
+ * the trigger of migration 0024. Events of an account that does not exist are left out.
  */
-export async function recordAccountEvent(
-  query: Query,
-  account: string,
-  {
-    action,
-    subject,
-    actor,
-  }: { action: `${string}.exported` & AccountAction; subject: string; actor: string },
+export async function recordAccountEvents(
+  { query }: Pick<Transaction, 'query'>,
+  events: readonly NewAccountEvent[],
 ): Promise<void> {
+  if (events.length === 0) return
+  // The account is locked before its chain, in the order in which its erasure locks both.
   await query(
-    'select note_account_event($1, $2, $3, $4)',
-    [account, action, subject, actor],
-    'account-events.note',
+    `with item as (
+       select * from jsonb_to_recordset($1::jsonb)
+         as item(n int, account uuid, actor text, action text, subject text)
+     ), locked as (
+       select id from accounts where id in (select account from item) order by id for key share
+     )
+     insert into account_events (account, action, subject, actor)
+     select i.account, i.action, i.subject, i.actor
+     from item i join locked on locked.id = i.account order by i.n`,
+    [JSON.stringify(events.map((event, n) => ({ n, ...event })))],
+    'account-events.record',
   )
 }
 

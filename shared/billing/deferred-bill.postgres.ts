@@ -1,10 +1,5 @@
 import { recordBill } from '#shared/billing/bill.postgres.ts'
-import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
-
-/** Takes back the empty bill an operation was accepted with: what it costs is known when it ends. */
-export async function deferBilling(query: Query, operation: string): Promise<void> {
-  await query('delete from usage_events where id = $1', [operation], 'late-bill.later')
-}
+import type { Transaction } from '#shared/storage/postgres/connect.ts'
 
 /**
  * Bills an operation that has ended to whoever asked for it, once, under its own id; nothing done is

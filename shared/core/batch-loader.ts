@@ -1,10 +1,10 @@
 /**
- * One read for all that ask at once. A question that comes while a read is under way waits for the
- * next one, which then answers everybody who came meanwhile: no answer is older than its question.
- * A lone question is read at once.
+ * Reads for many callers at once. A question that arrives while a read is running waits for the
+ * next read, so no answer is older than its question. A question that arrives alone is read at
+ * once.
  *
- * @param read answers to the questions, in their order
- * @param lanes how many reads may be under way at once
+ * @param read returns the answers in the order of the questions
+ * @param lanes how many reads may run at once
  */
 export function batchLoader<Question, Answer>(
   read: (questions: Question[]) => Promise<Answer[]>,

@@ -1,27 +1,28 @@
 import { createHash } from 'node:crypto'
 import { providerNames, type ProviderName } from '#shared/core/provider-registry.ts'
 
-/** Where a provider is reached and with which operator key, as far as the environment says. */
+/** The address of a provider and the operator's key for it, as the environment sets them. */
 type ProviderSettings = { apiKey?: string; baseUrl?: string }
 
-/** A key that seals secrets; its id stands in front of what it sealed, so that it can be rotated. */
+/** A key that seals secrets. Its id is stored with what it sealed, so that keys can be rotated. */
 export type MasterKey = { id: string; key: Buffer }
 
 export type Config = {
   port: number
   host: string
-  /** Where a worker tells how it does; null: nowhere. */
+  /** Port of a worker's health and metrics; null for none. */
   metricsPort: number | null
   databaseUrl: string
   mongodbUri: string
   /**
-   * `local` or a provider-prefixed embedding model: what new vaults stand in the space of. What the
-   * environment says; in an open backend, what holds in its database: see `settleDefaultModel`.
+   * The model of new vaults: `local` or a provider-prefixed embedding model. Here it is the
+   * environment's; in an open backend it is the one its database holds
+   * (`resolveDefaultEmbeddingModel`).
    */
   embeddingModel: string
-  /** Whether `EMBEDDINGS` says so, and not what other variables there are. */
+  /** Whether `EMBEDDINGS` is set; otherwise the model follows from the provider keys. */
   isEmbeddingModelExplicit: boolean
-  /** The first seals; every one opens. */
+  /** The first one seals; every one opens. */
   masterKeys: MasterKey[]
   /** Secret of the HMAC that keys are looked up by. */
   keyPepper: string
@@ -29,19 +30,19 @@ export type Config = {
   adminEmail: string | null
   logLevel: 'silent' | 'error' | 'warn' | 'info' | 'debug'
   rateLimits: boolean
-  /** How long a client may leave what it is answered unread. */
+  /** How long a client may leave a response unread. */
   clientTimeoutMs: number
-  /** How long a provider may take to begin its answer, and how long to go on with it. */
+  /** How long a provider may take until the first byte, and between two chunks. */
   providerFirstByteMs: number
   providerIdleMs: number
-  /** Whether webhooks may be sent to this machine: for tests. */
+  /** Whether webhooks may be sent to loopback addresses: for tests. */
   allowLoopbackWebhooks: boolean
-  /** Memory for vault images in this process. */
+  /** Memory for vault indexes in this process. */
   vaultIndexCacheBytes: number
   providers: Partial<Record<ProviderName, ProviderSettings>>
 }
 
-/** Everything that is wrong with the environment, said at once. */
+/** All faults of the environment in one error. */
 export class ConfigError extends Error {
   readonly faults: string[]
 
@@ -55,9 +56,9 @@ export class ConfigError extends Error {
 type Environment = Record<string, string | undefined>
 
 /**
- * The only reader of the environment. Every variable is on this page and in the README's table.
+ * The only reader of the environment. Every variable is in this file and in the README's table.
  *
- * @throws ConfigFault naming every fault at once.
+ * @throws ConfigError naming every fault at once.
  */
 export function readConfig(env: Environment): Config {
   const faults: string[] = []
@@ -114,7 +115,10 @@ export function readConfig(env: Environment): Config {
   return config
 }
 
-/** A provider key in the environment begins with its embeddings; without one everything stays offline. */
+/**
+ * The default follows from the provider keys in the environment; without one, `local` needs no
+ * network.
+ */
 function defaultEmbeddings(env: Environment): string {
   return env.OPENAI_API_KEY?.trim() ? 'openai/text-embedding-3-small' : 'local'
 }
@@ -142,7 +146,7 @@ function urlParser(...protocols: string[]): (text: string) => string {
   }
 }
 
-/** Provider addresses come from the operator alone; credentials in them would end up in logs. */
+/** Provider addresses are set by the operator alone. Credentials in them would end up in logs. */
 function parseProviderUrl(text: string): string {
   const parsed = URL.canParse(text) ? new URL(text) : null
   if (!parsed || !/^https?:$/.test(parsed.protocol)) throw new Error('must be an http(s) URL')
@@ -165,7 +169,7 @@ function parseSecret(text: string): string {
   throw new Error('must have at least 16 characters')
 }
 
-/** It is sent as a bearer token, in a header. */
+/** The secret is sent as a bearer token, in a header. */
 function parseTokenSecret(text: string): string {
   if (/^[\x21-\x7E]+$/.test(text)) return parseSecret(text)
   throw new Error('must have no spaces and no characters beyond ASCII: it is sent in a header')
@@ -176,7 +180,9 @@ function parseEmail(text: string): string {
   throw new Error('must be an email address')
 }
 
-/** One or more keys of 32 bytes in hex or base64, separated by commas; the first seals, all open. */
+/**
+ * One or more keys of 32 bytes in hex or base64, separated by commas; the first seals, all open.
+ */
 function parseMasterKeys(text: string): MasterKey[] {
   return text.split(',').map(part => {
     const digits = part.trim()

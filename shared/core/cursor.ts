@@ -1,11 +1,11 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { Refusal } from '#shared/core/errors.ts'
 
-/** Where a page ended. It is signed: a client can only send back what it was given. */
+/** Signed cursors: a client can only send back a position that it was given. */
 export type CursorCodec = {
   /**
    * @param position where the next page begins
-   * @param bound everything the page depended on: key, route, filters, epoch
+   * @param bound everything the page depends on: key, route, filters, epoch
    */
   write(position: unknown, bound: readonly unknown[]): string
   /** @throws Refusal `invalid` for anything that was not written with the same `bound`. */
@@ -33,7 +33,7 @@ export function createCursorCodec(secret: string): CursorCodec {
       const valid =
         rest.length === 0 &&
         given.length === signatureBytes &&
-        // Base64 of the same bytes has several spellings; only the one we wrote is ours.
+        // Base64 spells the same bytes in several ways; only our own spelling is valid.
         given.toString('base64url') === signature &&
         timingSafeEqual(given, signatureOf(payload, boundTo))
       if (valid) return JSON.parse(Buffer.from(payload, 'base64url').toString()) as unknown

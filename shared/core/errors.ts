@@ -13,8 +13,8 @@ export type RefusalReason =
   | 'unavailable'
 
 /**
- * An expected "no". The message says what is wrong, the hint what to change.
- * Anything else that is thrown is our own fault.
+ * An expected refusal. The message says what is wrong, the hint what to change. Every other error
+ * is a defect of the service or an outage.
  */
 export class Refusal extends Error {
   readonly reason: RefusalReason

@@ -1,39 +1,43 @@
 import { createHash } from 'node:crypto'
 
-/** One event of a chain: each carries a hash over itself and the event before. */
+/** One event of a chain. Its hash covers the event and the hash before it. */
 export type ChainEntry = {
   /** From 1, without a gap. */
   position: number
   hash: Buffer
   id: string
-  /** Everything else that the hash is made of, in its order; what may hold a line break comes last. */
+  /**
+   * All other fields that the hash covers, in order; a field that may hold a line break is last.
+   */
   payload: readonly string[]
 }
 
-/** Where a chain ends; at position 0, with no hash, when nothing has happened. */
+/** The last event of a chain; position 0 and an empty hash when the chain is empty. */
 export type ChainHead = { position: number; hash: Buffer }
 
-/** What is wrong with a chain, and with which event; `id` is null for one that is not there. */
+/** The first fault of a chain; `id` is null for an event that is missing. */
 type BrokenEntry = {
   position: number
   id: string | null
   fault: 'changed' | 'missing' | 'not the one it was'
 }
 
-/** The last event that is what it was, and the first that is not. */
+/** The last valid event, and the first that is not valid. */
 export type ChainVerification = { position: number; hash: string; broken: BrokenEntry | null }
 
-/** What stood at some positions when somebody looked before, in hexadecimal digits. */
+/** Hashes of some positions as an earlier reader recorded them, in hex. */
 type KnownHashes = readonly { position: number; hash: string }[]
 
 type ChainVerifier = {
-  /** Takes the next link. @returns false once the chain is broken: what follows is not looked at. */
+  /**
+   * Checks the next event. @returns false once the chain is broken; later events are not checked.
+   */
   verify(link: ChainEntry): boolean
   result(): ChainVerification
 }
 
 /**
- * Counts the hashes of a chain anew, link by link, up to the first that is not what it was.
+ * Recomputes the hashes of a chain, event by event, up to the first that differs.
  *
  * @param owner whose chain it is; part of every hash
  */
@@ -66,9 +70,9 @@ export function createChainVerifier(owner: string, anchors: KnownHashes = []): C
 }
 
 /**
- * Counts the hashes of a chain that stands in the database.
+ * Verifies a chain of the database.
  *
- * @param head tells where the chain ends at this moment
+ * @param head reads the current end of the chain
  */
 export async function verifyChain<Row>({
   owner,
@@ -89,7 +93,7 @@ export async function verifyChain<Row>({
   for await (const row of rows) if (!verifier.verify(linkOf(row))) break
   const verification = verifier.result()
   const { position, broken } = verification
-  // What came in meanwhile has moved the head along.
+  // Events that were added during the walk have moved the head.
   if (broken || before.position === position || (await head()).position >= position)
     return verification
   return { ...verification, broken: { position, id: null, fault: 'not the one it was' } }
@@ -100,8 +104,8 @@ const pageMax = 2_000
 /**
  * The rows of a chain from its beginning, read page by page.
  *
- * @param end where it ended when somebody looked: rows that come in meanwhile are left out; without it
- *   they are followed until there is no more
+ * @param end the last position to read; without it, rows that are added during the walk are read
+ *   too
  */
 export async function* readPages<Row extends { position: number }>(
   read: (page: { after: number; limit: number }) => Promise<Row[]>,
@@ -120,7 +124,7 @@ const missingEntry = (position: number): BrokenEntry => ({ position, id: null, f
 
 const identifyEntry = ({ position, id }: ChainEntry) => ({ position, id })
 
-/** As the database counts it: see migrations 0022 and 0024. */
+/** The same hash as the database computes: see migrations 0022 and 0024. */
 const entryHash = (before: Buffer, owner: string, { position, id, payload }: ChainEntry): Buffer =>
   createHash('sha256')
     .update(before)

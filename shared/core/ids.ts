@@ -16,14 +16,14 @@ export function memoryIdOf(operation: string, index: number): string {
 }
 
 /**
- * The id of a copied memory: of the same form and order as `memoryIdOf`, made of the operation and the
- * memory it is a copy of.
+ * The id of a copied memory: the form and order of `memoryIdOf`, derived from the operation and the
+ * source.
  */
 export function copyIdOf(operation: string, index: number, source: string): string {
   return derivedId(operation, index, source)
 }
 
-/** The id of something else that an operation leads to: always the same for the same purpose. */
+/** The id of anything else that an operation creates: the same on every run, one per purpose. */
 export const idForPurpose = (operation: string, purpose: string): string =>
   derivedId(operation, 0, purpose)
 

@@ -1,9 +1,9 @@
-/** The last in each queue. */
+/** The last work queued for each key. */
 const lastByKey = new Map<string, Promise<unknown>>()
 
 /**
- * Runs work of one key one after the other in this process. Work that will wait for a lock of the
- * database holds a connection meanwhile: without turns, ten requests of one vault take them all.
+ * Runs the work of one key one at a time in this process. Work that waits for a database lock holds
+ * a connection: without the mutex, ten requests of one vault take the whole pool.
  */
 export async function withKeyedMutex<Result>(
   key: string,

@@ -4,7 +4,7 @@ export type Log = Logger
 
 /**
  * One JSON line per event: `log.info({ ids and counts }, 'noun.verb')`. Texts, keys and vectors are
- * never fields; the redaction is a second fence for the day one slips in.
+ * never fields; redaction is the second line of defence.
  */
 export function createLog(level: string, name: string): Log {
   return pino({
@@ -29,8 +29,8 @@ export function createLog(level: string, name: string): Log {
 }
 
 /**
- * What of an error is logged: its kind, its code, where it happened. Databases put the values they
- * stumbled over into messages and details, and the driver whole documents beside them: none of that.
+ * The logged part of an error: kind, code and stack. Databases put values into messages and
+ * details, and the driver adds whole documents: neither is logged.
  */
 function describeError(error: unknown): object {
   if (!(error instanceof Error)) return { type: typeof error }
@@ -44,7 +44,7 @@ function describeError(error: unknown): object {
   }
 }
 
-/** Class 42 is about our own SQL: what it quotes are names of tables and columns. */
+/** Class 42 concerns our own SQL: it quotes names of tables and columns only. */
 function redactQuotedValues(message: string, code: string): string {
   const line = message.split('\n', 1)[0]!.slice(0, 300)
   return code.startsWith('42') ? line : line.replaceAll(/"[^"]*"?/g, '"…"')

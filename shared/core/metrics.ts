@@ -1,13 +1,13 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
 
-/** What this process tells whoever watches it, in Prometheus' text format. */
+/** The metrics of this process, in Prometheus' text format. */
 export const registry = new Registry()
 collectDefaultMetrics({ register: registry })
 
 const registers = [registry]
 const latencyBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 
-/** By route pattern, never by path: a path may hold a key, and every new label is kept for good. */
+/** Labelled by route pattern, never by path: a path may hold a key, and labels are kept forever. */
 export const requestSeconds = new Histogram({
   name: 'vault_request_seconds',
   help: 'Time from the arrival of a request to its answer',
@@ -43,7 +43,7 @@ export const jobSeconds = new Histogram({
 const createGauge = <Label extends string>(name: string, help: string, ...labelNames: Label[]) =>
   new Gauge({ name, help, labelNames, registers })
 
-/** What is only known by looking: set by `look` before a scrape is answered. */
+/** Gauges that are measured only when a scrape asks for them. */
 export const gauges = {
   indexBytes: createGauge('vault_image_bytes', 'Memory of the vault images held'),
   indexBudget: createGauge('vault_image_budget_bytes', 'Memory that vault images may take'),

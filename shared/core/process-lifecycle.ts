@@ -3,15 +3,15 @@ import { ConfigError } from '#shared/core/config.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import type { Log } from '#shared/core/log.ts'
 
-/** What a process tells its launcher once it is ready. */
+/** What a process sends its launcher once it is ready. */
 export type ReadyMessage = { port?: number }
 
 /** Platforms give about 30 s between SIGTERM and SIGKILL. */
 const drainMs = 25_000
 
 /**
- * Says that the process is ready, and lets it end well: on SIGTERM, SIGINT, a crash, or when the
- * launcher that started it is gone, `close` runs for at most 25 s; then the process exits, with 0
+ * Reports that the process is ready, and shuts it down: on SIGTERM, SIGINT, a crash, or when the
+ * launcher that started it has exited, `close` runs for at most 25 s. The process exits with 0
  * unless it crashed.
  */
 export function runUntilStopped(
@@ -30,8 +30,9 @@ export function runUntilStopped(
 }
 
 /**
- * Runs an entry point. What the operator can mend (the environment, a port that is taken, a store
- * that is away) is said in a sentence and ends the process with 1; anything else shows its stack.
+ * Runs an entry point. A fault that the operator can fix (the environment, a port in use, a store
+ * out of reach) is printed as one sentence and the process exits with 1; any other error prints its
+ * stack.
  */
 export async function runMain(main: () => Promise<void>): Promise<void> {
   try {
@@ -44,7 +45,7 @@ export async function runMain(main: () => Promise<void>): Promise<void> {
   }
 }
 
-/** Who starts a process can do more about a store that is away than try again. */
+/** Errors of an unreachable store that the operator can fix. */
 const startupHint = ({ message, hint }: Refusal): string | undefined =>
   message.endsWith('out of reach')
     ? 'Check DATABASE_URL and MONGODB_URI, and that both servers run'

@@ -1,18 +1,18 @@
-/** A request and answer format; what is written in one is never translated into another. */
+/** A request and response format. Formats are never translated into each other. */
 export type ApiFormat = 'openai' | 'anthropic' | 'google'
 
 type Provider = {
   baseUrl: string
-  /** Where below the base URL its OpenAI-compatible API is, when the base URL is that of another. */
+  /** Path of the OpenAI-compatible API below the base URL, when the base URL is of another API. */
   compatiblePath?: string
-  /** The format of its own that it speaks beside OpenAI's. */
+  /** Its own format, which it supports beside OpenAI's. */
   native?: Exclude<ApiFormat, 'openai'>
 }
 
 /**
- * Every provider a model name may begin with, and where it is. `<NAME>_BASE_URL` overrides the address:
- * with its version path where the API is OpenAI's own or a copy of it, without one for Anthropic and
- * Google, as the official SDKs read them.
+ * Every provider that a model name may begin with, and its address. `<NAME>_BASE_URL` overrides the
+ * address: with its version path where the API is OpenAI's own or a copy of it, without one for
+ * Anthropic and Google, as the official SDKs read them. The console uses this list too.
  */
 export const providers = {
   openai: { baseUrl: 'https://api.openai.com/v1' },
@@ -40,11 +40,11 @@ export const providers = {
 export type ProviderName = keyof typeof providers
 export const providerNames = Object.keys(providers) as ProviderName[]
 
-/** Where below its base URL the OpenAI-compatible API of a provider is. */
+/** Path of a provider's OpenAI-compatible API below its base URL. */
 export const openAiCompatiblePath = (provider: ProviderName): string =>
   (providers[provider] as Provider).compatiblePath ?? ''
 
-/** The providers that speak a format; every one speaks OpenAI's. */
+/** The providers that support a format; all of them support OpenAI's. */
 export const providersWithFormat = (format: ApiFormat): ProviderName[] =>
   format === 'openai'
     ? providerNames

@@ -1,11 +1,11 @@
 import { Refusal } from '#shared/core/errors.ts'
 
-/** Deeper than this no client means it; 200 levels drop a MongoDB connection. */
+/** No client needs more; 200 levels drop a MongoDB connection. */
 const depthMax = 64
 
 /**
- * A parsed JSON value with every string, names of fields too, made well-formed: lone surrogates and
- * NUL become U+FFFD, since Postgres refuses them and MongoDB changes them unseen. Works in place,
+ * Makes every string of a parsed JSON value well-formed, field names included: lone surrogates and
+ * NUL become U+FFFD, since Postgres refuses them and MongoDB changes them silently. Works in place,
  * without recursion.
  *
  * @throws Refusal `invalid` when the value nests deeper than 64 levels.
@@ -42,7 +42,7 @@ function sanitizeStrings(container: Record<string, unknown>, nested: unknown[]):
   }
 }
 
-/** Names of fields are told in errors and may be stored with free-form objects. */
+/** Field names appear in errors and may be stored with free-form objects. */
 function sanitizeFieldName(container: Record<string, unknown>, name: string): string {
   if (isWellFormed(name)) return name
   const sanitized = sanitizeText(name)

@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import type { MasterKey } from '#shared/core/config.ts'
 
-/** Encrypts secrets that must be shown or used again: provider keys, members' raw keys. */
+/** Encrypts secrets that must be readable again: provider keys, members' raw keys. */
 export type Seal = {
   /**
    * AES-256-GCM as `v1.keyId.iv.tagAndText`, bound to `place` (table and row), so that a sealed text
@@ -10,7 +10,7 @@ export type Seal = {
   seal(secret: string, place: string): string
   /** @throws Error when the text was changed, moved, or sealed by a key no longer configured. */
   open(sealed: string, place: string): string
-  /** Whether a rotation has left this text behind: sealed by a key that is not the first any more. */
+  /** Whether the text was sealed by a key that is not the first any more. */
   isStale(sealed: string): boolean
 }
 

@@ -13,31 +13,31 @@ import { suggestName } from '#shared/core/suggest-name.ts'
 /** A JSON Schema, 2020-12. */
 export type Schema = { readonly [keyword: string]: unknown }
 
-/** What a value from outside must look like. Inside, its type is believed. */
+/** Checks a value from outside. Inside the service its type is trusted. */
 export type Shape<T> = {
   readonly schema: Schema
   /**
-   * The value, known to be a `T`: absent fields that have a default are filled in.
+   * The value as a `T`: absent fields get their defaults.
    *
-   * @throws Refusal `invalid` naming the first fault: its field, the bound and what came.
+   * @throws Refusal `invalid` naming the first fault: its field, the bound and the value.
    */
   check(value: unknown): T
 }
 
 export type ShapeOptions = {
-  /** What a message calls the value as a whole, such as `the body`. */
+  /** How a message names the value as a whole, such as `the body`. */
   name?: string
-  /** Reads the numbers and booleans that queries and paths can only send as text; checks a copy. */
+  /** Reads numbers and booleans from text, for queries and paths; checks a copy. */
   coerce?: boolean
-  /** Where the schema's references lead: a document with an `$id` and `$defs`. */
+  /** The document that the schema's references point to, with an `$id` and `$defs`. */
   document?: Schema
 }
 
 /**
- * A shape out of a schema. It is compiled at its first check (the first of a process takes 20 ms,
- * others 1 to 6), so nobody pays at the start for endpoints that are not called.
+ * Makes a shape of a schema. It is compiled at its first check (the first of a process takes 20 ms,
+ * others 1 to 6), so that starting a process costs nothing for unused endpoints.
  *
- * An annotation of our own says what a pattern means: `x-says`, such as `must not hold …`.
+ * The annotation `x-says` of our own describes a pattern in a message, such as `must not hold …`.
  */
 export function shape<T>(schema: Schema, options: ShapeOptions = {}): Shape<T> {
   const { name = 'the value', coerce = false, document } = options
@@ -54,7 +54,7 @@ export function shape<T>(schema: Schema, options: ShapeOptions = {}): Shape<T> {
   }
 }
 
-/** Ajv reads `Infinity` and `0x10` as numbers, and lets the first pass every bound. */
+/** Ajv accepts `Infinity` and `0x10` as numbers, and `Infinity` passes every bound. */
 function requirePlainNumbers(sent: unknown, coerced: unknown): void {
   if (!isObject(sent) || !isObject(coerced)) return
   for (const [field, text] of Object.entries(sent)) {
@@ -67,7 +67,7 @@ function requirePlainNumbers(sent: unknown, coerced: unknown): void {
 const noDocument: Schema = {}
 const ajvCache = new WeakMap<Schema, Map<boolean, Ajv2020>>()
 
-/** One Ajv per document and way of reading, so that a shared definition is compiled once. */
+/** One Ajv per document and mode, so that a shared definition is compiled once. */
 function ajvFor(document: Schema = noDocument, coerce: boolean): Ajv2020 {
   const known = ajvCache.get(document) ?? new Map<boolean, Ajv2020>()
   ajvCache.set(document, known)
@@ -81,14 +81,14 @@ function ajvFor(document: Schema = noDocument, coerce: boolean): Ajv2020 {
     useDefaults: true,
     coerceTypes: coerce,
     keywords: ['x-says'],
-    // Schemas are ours and tests hold them against the meta-schema; here that would cost the first
-    // request 43 ms.
+    // Tests check our schemas against the meta-schema; here that would cost the first request 43
+    // ms.
     validateSchema: false,
   })
   addFormats.default(ajv)
   for (const format of ['date-time', 'iso-date-time'] as const) {
     const { validate: matches } = addFormats.default.get(format) as FormatDefinition<string>
-    // The format alone wants seconds, and lets leap seconds and `+02` pass, which Date cannot read.
+    // The format requires seconds, and accepts leap seconds and `+02`, which Date cannot read.
     const validate = (text: string) =>
       (matches as (text: string) => boolean)(addMissingSeconds(text)) && isRepresentable(text)
     ajv.addFormat(format, { type: 'string', validate })
@@ -114,8 +114,8 @@ function toRefusal(errors: readonly ErrorObject[], name: string): Refusal {
 }
 
 /**
- * The error worth telling. A union reports a fault for each of its members: the one that got past the
- * kind of the value, and deepest into it, is about the member that was meant.
+ * The error to report. A union reports a fault for each of its members: the member that was meant
+ * is the one whose type matched and whose fault is deepest.
  */
 function mostSpecificError(errors: readonly ErrorObject[]): ErrorObject | undefined {
   const last = errors.at(-1)
@@ -203,7 +203,7 @@ function describeUnion({ anyOf }: Schema): string {
 const pluralize = (limit: unknown, noun: string): string =>
   `${String(limit)} ${noun}${limit === 1 ? '' : 's'}`
 
-/** Longest piece of a value that a message repeats: enough to recognise, too little to leak. */
+/** Longest part of a value that a message repeats: enough to recognise, too little to leak. */
 const shownLengthMax = 64
 
 function describeValue(value: unknown): string {
@@ -215,7 +215,7 @@ function describeValue(value: unknown): string {
     : `a string of ${countCodePoints(value)} characters`
 }
 
-/** Characters as the bounds count them: code points, without a list of them in memory. */
+/** Length in code points, as the bounds count them, without a list of them in memory. */
 function countCodePoints(text: string): number {
   let length = 0
   for (let at = 0; at < text.length; at += text.codePointAt(at)! > 0xffff ? 2 : 1) length++

@@ -1,9 +1,9 @@
-/** Longest name that is compared: what is longer is no slip of the pen. */
+/** Longest name that is compared: longer names are not typing errors. */
 const comparedLengthMax = 64
 
 /**
- * The known name somebody most likely meant: at most a third of its characters differ, at least one
- * may. Case and punctuation do not count, so `sessionId` is `session_id`.
+ * The known name most likely meant: at most a third of its characters differ, and one always may.
+ * Case and punctuation do not count, so `sessionId` is `session_id`.
  *
  * @returns undefined when none is near.
  */
@@ -18,7 +18,7 @@ export function suggestName(input: string, candidates: readonly string[]): strin
 
 const lettersAndDigits = (name: string): string => name.toLowerCase().replaceAll(/[^a-z0-9]/g, '')
 
-/** How many characters must be added, dropped, changed or swapped with their neighbour. */
+/** How many characters must be added, removed, changed or swapped with their neighbour. */
 function editDistance(a: string, b: string): number {
   let before: number[] = []
   let row = Array.from({ length: b.length + 1 }, (_, index) => index)

@@ -1,7 +1,7 @@
 import { providerSeconds } from '#shared/core/metrics.ts'
 import { withSpan } from '#shared/core/trace.ts'
 
-/** `fetch` for the calls to one provider: each is timed until its status is known. */
+/** `fetch` for the calls to one provider; it measures the time to the response's status. */
 export const timedFetch =
   (provider: string): typeof fetch =>
   async (input, init) => {

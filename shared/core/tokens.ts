@@ -1,14 +1,17 @@
 import { createRequire } from 'node:module'
 import type * as Encoding from 'gpt-tokenizer/encoding/o200k_base'
 
-/** Long runs cost more than their length (32,000 unbroken CJK characters: 2.7 s in one go, 27 ms in slices). */
+/**
+ * Long unbroken texts cost more than their length (32,000 CJK characters: 2.7 s at once, 27 ms in
+ * slices).
+ */
 const sliceLength = 2_000
 
 const encodeOptions = { disallowedSpecial: new Set<string>() }
 
 let encoding: typeof Encoding | undefined
 
-/** The encoding's tables take 57 MB and 0.2 s: a process that counts no tokens never loads them. */
+/** The tables take 57 MB and 0.2 s: a process that counts no tokens never loads them. */
 function countSliceTokens(text: string): number {
   encoding ??= createRequire(import.meta.url)(
     'gpt-tokenizer/encoding/o200k_base',

@@ -11,17 +11,17 @@ import {
 // Without an SDK in the process every span is a no-op; the service itself ships none.
 const tracer = trace.getTracer('memory-vault')
 
-/** The headers of a request, as Node reads them: a trace that a client began goes on in ours. */
+/** The request's headers, as Node reads them: they continue a trace that the client began. */
 type Carrier = Readonly<Record<string, string | string[] | undefined>>
 
-/** A step of the work as a span of the active trace; it fails with the work. */
+/** Runs work in a span of the active trace; the span fails with the work. */
 export const withSpan = <Result>(
   name: string,
   attributes: Attributes,
   work: (span: Span) => Promise<Result>,
 ): Promise<Result> => tracer.startActiveSpan(name, { attributes }, span => endSpanAfter(span, work))
 
-/** A request as a span of the trace its `traceparent` names, or as the first of a new one. */
+/** Runs a request in a span of the trace its `traceparent` names, or of a new one. */
 export function withRequestSpan<Result>(
   headers: Carrier,
   attributes: Attributes,
@@ -39,7 +39,7 @@ async function endSpanAfter<Result>(
   try {
     return await work(span)
   } catch (error) {
-    // Of the error its name alone: a message may quote what a user said.
+    // Only the error's name: its message may quote a user's text.
     span.setStatus({ code: SpanStatusCode.ERROR, message: (error as Error).name })
     throw error
   } finally {

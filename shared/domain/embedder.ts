@@ -4,7 +4,10 @@ export type Embedder = {
   readonly model: string
   /** Length of every vector. */
   readonly dimension: number
-  /** The vault space these vectors live in: letters, digits, `_` and `-` only, since it is part of field paths. */
+  /**
+   * The vault space of these vectors: letters, digits, `_` and `-` only, since it is part of field
+   * paths.
+   */
   readonly space: string
   readonly calibration: Calibration
   /**
@@ -13,18 +16,18 @@ export type Embedder = {
    * @throws Refusal `upstream` when the provider does not answer in time.
    */
   embedTexts(texts: readonly string[], signal?: AbortSignal): Promise<Float32Array[]>
-  /** The vector of a question; some models embed questions unlike texts. */
+  /** The vector of a query; some models embed queries unlike texts. */
   embedQuery(text: string, signal?: AbortSignal): Promise<Float32Array>
 }
 
 /**
- * How cosines of an embedder read as scores. Embedders differ: unrelated texts
- * meet at 0.0 in one model and at 0.7 in another.
+ * How cosines of an embedder map to scores. Embedders differ: unrelated texts have a cosine of 0.0
+ * in one model and of 0.7 in another.
  */
 export type Calibration = {
-  /** Cosine that unrelated texts rarely pass: scores 0 at or below it. */
+  /** Unrelated texts rarely exceed this cosine: scores 0 at or below it. */
   unrelated: number
-  /** Cosine of texts that say the same: scores 1 at or above it. */
+  /** Cosine of texts of the same meaning: scores 1 at or above it. */
   same: number
   /** Lowest score that counts as relevant when no word is shared. */
   floor: number

@@ -1,19 +1,22 @@
 import { Refusal } from '#shared/core/errors.ts'
 import type { Memory } from '#shared/domain/memory.ts'
 
-/** When a memory is over, and what was asked for, in epoch milliseconds; without either it stays. */
+/**
+ * When a memory expires, and the moment that was requested, in epoch milliseconds; without either
+ * it stays.
+ */
 export type Expiry = Pick<Memory, 'expiresAt' | 'expiresAsked'>
 
 export const dayMs = 24 * 3600 * 1000
 /**
- * What a retention ends goes by the hour: memories that come one by one are removed together, an hour
- * early at most.
+ * A retention ends at full hours: memories that were stored one by one are removed together, an
+ * hour early at most.
  */
 export const retentionStepMs = 3600 * 1000
 
 /**
- * When a memory is over: at the moment asked for, or when the retention of its account is, whichever is
- * earlier.
+ * When a memory expires: at the requested moment or at the end of its account's retention,
+ * whichever is earlier.
  *
  * @param days the retention; null where there is none.
  */
@@ -39,20 +42,19 @@ function retentionExpiresAt(storedAt: number, days: number): number {
   return whole - (whole % retentionStepMs)
 }
 
-/** Whether a memory is over by now. */
 export const isExpired = (
   { expiresAt }: { expiresAt?: number | undefined },
   now: number,
 ): boolean => expiresAt !== undefined && expiresAt <= now
 
-/** The earliest end among memories; undefined where all of them stay. */
+/** The earliest expiry among memories; undefined when none expires. */
 export function earliestExpiresAt(memories: readonly Expiry[]): number | undefined {
   const ends = memories.flatMap(({ expiresAt }) => expiresAt ?? [])
   return ends.length === 0 ? undefined : ends.reduce((one, other) => Math.min(one, other))
 }
 
 /**
- * The moment a client has asked for, in epoch milliseconds.
+ * Parses the expiry that a client requests, into epoch milliseconds.
  *
  * @throws Refusal `invalid` when it has passed.
  */

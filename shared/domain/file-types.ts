@@ -6,17 +6,17 @@ export type BulkFileKind = 'upload' | 'import'
 
 export type LineError = { line: number; error: string }
 
-/** A line of an upload, checked. */
+/** A checked line of an upload. */
 export type UploadedLine = {
   content: string
   role: Role
-  /** Epoch milliseconds; absent where the line tells none. */
+  /** Epoch milliseconds; absent when the line names no time. */
   timestamp?: number
-  /** When it is to be over. */
+  /** When it expires, if the line says so. */
   expires_at?: string
 }
 
-/** A line of an export, checked: a memory with everything that makes it one. */
+/** A checked line of an export: a memory with all its fields. */
 export type ExportedLine = UploadedLine & {
   id: string
   tier: 1 | 2 | 3
@@ -35,26 +35,28 @@ export type ExportedLine = UploadedLine & {
   vector?: { model: string; values: number[] }
 }
 
-/** A checked line where it stands in its file. */
+/** A checked line and its position in the file. */
 export type NumberedLine<Line> = Line & {
   line: number
-  /** An earlier line of the file says the same. */
+  /** An earlier line of the file has the same text. */
   again?: boolean
 }
 
 export type StagedLine = NumberedLine<UploadedLine> | NumberedLine<ExportedLine>
 
-/** What becomes of one memory of a chunk. Settled before it is written, and kept with the chunk. */
+/**
+ * What is done with one memory of a chunk. Decided before it is written, and stored with the chunk.
+ */
 export type PlannedMemory = {
   id: string
   as: 'new' | 'replace' | 'skip'
-  /** The id to take should `id` turn out to be another vault's. */
+  /** The id to use when `id` belongs to another vault. */
   next?: string
-  /** Of a replaced memory: where it was and what it added to the debt. */
+  /** Of a replaced memory: its session and its share of the debt. */
   was?: { session: string | null; debt: DebtChange }
 }
 
-/** What became of lines, in memories; `lines` and `failed` are lines. */
+/** Results counted in memories; `lines` and `failed` count lines. */
 export type BulkTally = {
   lines: number
   failed: number
@@ -64,5 +66,5 @@ export type BulkTally = {
   skipped: number
 }
 
-/** The answer names at most this many faulty lines. */
+/** The response names at most this many faulty lines. */
 export const reportedErrorsMax = 20

@@ -2,26 +2,26 @@ import type { Memory } from '#shared/domain/memory.ts'
 import type { TargetTier, Span } from '#shared/domain/lease.ts'
 
 /**
- * Memories promised and billed, waiting to be embedded and stored. Ids are fixed and the vault's
- * place is settled, so any number of runs store the same documents once.
+ * Memories that were accepted and billed, to be embedded and stored. Ids and epochs are fixed, so any
+ * number of runs store the same documents once.
  */
 export type IngestJob = {
-  /** The operation it fulfils; kept in the payload because a redriven job has another id. */
+  /** In the payload because a redriven job has another id. */
   operation: string
   vault: string
   epoch: number
   session: string | null
   sessionEpoch: number
-  /** Embedding model that names the vault space, as it was when the work was accepted. */
+  /** Embedding model of the vault when the work was accepted. */
   model: string
-  /** The retention of the account when it was accepted, in days; left out where there was none. */
+  /** Retention of the account when the work was accepted, in days; left out when there was none. */
   retentionDays?: number
   memories: Memory[]
 }
 
 /**
- * What clearings have made invisible: everything of a vault in some of its epochs, or with a session
- * everything of that session in some of its own. Both ends belong to it.
+ * What clearings have made invisible: the epochs `from` to `upTo`, both included, of a vault, or with a
+ * `session` of that session.
  */
 export type ClearedRange = {
   vault: string
@@ -30,39 +30,39 @@ export type ClearedRange = {
   upTo: number
 }
 
-/** Removes from both stores what a clearing has made invisible. */
+/** Erases from both stores what a clearing has made invisible. */
 export type ClearJob = ClearedRange & {
   operation: string
-  /** The key that asked, masked: the answer shows it. */
+  /** The key of the request, masked: the response shows it. */
   key: string
   reset: boolean
 }
 
-/** Removes single memories for good. */
+/** Deletes single memories. */
 export type DeleteIdsJob = {
   operation: string
   vault: string
-  /** Of the vault when it was asked: ids of an earlier or later epoch are not found. */
+  /** Of the vault at the request: ids of other epochs are not found. */
   epoch: number
   /** Different ids, in lower case. */
   ids: string[]
-  /** Only those that are over at this moment, in epoch milliseconds; nobody has asked for it. */
+  /** Deletes only those that have expired at this time, in epoch milliseconds; no request then. */
   overAt?: number
 }
 
-/** An erasure that is to be finished; `look` counts how often somebody has looked whether it can be. */
+/** An erasure of an account that is to be finished; `look` counts the checks so far. */
 export type AccountEraseJob = { operation: string; look: number }
 
-/** What a job of a file carries; everything else stands with the file. */
+/** One chunk of a file; everything else is in the row of the file. */
 export type FileChunkJob = {
   operation: string
   vault: string
   file: string
-  /** Which chunk. */
+  /** Number of the chunk. */
   n: number
 }
 
-/** An edit that may have been written and not been settled: all that is needed to settle it. */
+/** An edit that may have been written and not been finalized. */
 export type EditJob = {
   operation: string
   vault: string
@@ -74,16 +74,16 @@ export type EditJob = {
   id: string
 }
 
-/** A job of a copy: one chunk of it. */
+/** One chunk of a copy. */
 export type CopyJob = { operation: string; n: number }
 
-/** One page of memories brought in line; the page that ends sends the next. */
+/** Applies a retention to one page of memories; each page sends the next. */
 export type RetentionJob = { operation: string; step: number }
 
-/** One step of a re-embedding; the step that ends sends the next. */
+/** One step of a re-embedding; each step sends the next. */
 export type ReembedJob = { operation: string; step: number }
 
-/** Reflections that a commit has promised: all that is needed to store them, whoever does it. */
+/** The reflections of an accepted commit, to be stored. */
 export type CommitJob = {
   batch: string
   vault: string
@@ -93,10 +93,10 @@ export type CommitJob = {
   /** Of the reflections. */
   tier: TargetTier
   covers: Span
-  /** The retention of the account, in days, and when they are over by it; left out where there is none. */
+  /** Retention of the account, in days, and when they expire by it; left out when there is none. */
   retentionDays?: number
   expiresAt?: number
-  /** Ids are fixed. Vectors are float32 in base64: storing must not depend on the provider again. */
+  /** Ids are fixed. Vectors are float32 in base64, so that storing needs no provider. */
   reflections: {
     id: string
     text: string
@@ -109,31 +109,31 @@ export type CommitJob = {
 export type TurnMessage = { role: 'user' | 'assistant'; text: string; speaker?: string }
 
 /**
- * What a member said, on its way to the extractor. Only this payload holds the words: like those of an
- * ingest they go within a minute of being used, and when their vault or session is cleared.
+ * A member's turn, to be extracted. Only this payload holds the text: like that of an ingest it is deleted
+ * within a minute of its use, and when its vault or session is cleared.
  */
 export type OrgExtractJob = {
   turn: string
-  /** The exchange, where the turn is not its first. */
+  /** The exchange, when the turn is not its first. */
   operation?: string
   org: string
-  /** The member's private vault, as of these epochs. */
+  /** The member's private vault, at these epochs. */
   vault: string
   epoch: number
   session: string | null
   sessionEpoch: number
-  /** When the member said the last of it, epoch milliseconds. */
+  /** Of the last message, epoch milliseconds. */
   saidAt: number
   messages: TurnMessage[]
 }
 
-/** The words are gone by now: the turn's row has what was found in them. */
+/** The text is deleted by now: the turn's row has the facts found in it. */
 export type OrgTurnJob = Pick<OrgExtractJob, 'turn' | 'operation' | 'org'>
 
-/** The shared memory of an organization, as of one epoch of its vault. */
+/** The shared memory of an organization, at one epoch of its vault. */
 export type OrgVault = { org: string; vault: string; epoch: number }
 
-/** Gives the memories that bear a tag its new label. */
+/** Gives the memories with a tag its new label. */
 export type RelabelJob = OrgVault & {
   /** The renaming. */
   operation: string
@@ -143,3 +143,6 @@ export type RelabelJob = OrgVault & {
   /** The label it had. */
   from: string
 }
+
+/** Sends a message to a webhook. */
+export type WebhookJob = { delivery: string }

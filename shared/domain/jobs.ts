@@ -1,3 +1,4 @@
+import { Refusal, type RefusalReason } from '#shared/core/errors.ts'
 import type {
   IngestJob,
   ClearJob,
@@ -12,12 +13,13 @@ import type {
   OrgExtractJob,
   OrgTurnJob,
   RelabelJob,
+  WebhookJob,
 } from '#shared/domain/job-payloads.ts'
 
 /**
- * The queue board: every background job, what it carries, and how patient we are with it. Names are
- * stable; renaming one strands the jobs already waiting. Payloads outlive deployments: fields may be
- * added as optional, never renamed or retyped.
+ * The queue board: every background job with its payload and its options. Names are stable; renaming one
+ * strands the jobs already waiting. Payloads outlive deployments: fields may be added as optional, never
+ * renamed or retyped.
  */
 export type JobPayloads = {
   ingest: IngestJob
@@ -35,25 +37,28 @@ export type JobPayloads = {
   'org-tag': OrgTurnJob
   'org-reconcile': OrgTurnJob
   'org-relabel': RelabelJob
+  webhook: WebhookJob
   sweep: Record<string, never>
 }
 
 export type JobName = keyof JobPayloads
 
 type JobOptions = {
-  /** Jobs of one tenant are taken in turns with those of others, at most this many at once. */
+  /** Jobs that a fetcher takes at once. */
   batchSize: number
   /** Fetchers in one worker process. */
   concurrency: number
-  /** Longest a job may run before it is given to another worker. */
+  /** How many jobs of one group a worker process runs at once; at most `concurrency`. */
+  groupConcurrency?: number
+  /** Seconds after which a running job is given to another worker. */
   expireInSeconds: number
   /**
    * `standard`: any number at once; `singleton`: one active per key; `stately`: per key one active and
-   * one waiting, further ones coalesce; `exclusive`: one at all, active or waiting. It cannot be
+   * one waiting, further ones coalesce; `exclusive`: one in all, active or waiting. It cannot be
    * changed once the queue exists.
    */
   policy: 'standard' | 'singleton' | 'stately' | 'exclusive'
-  /** Sent by the clock: minute, hour, day, month, weekday in UTC. */
+  /** When it is sent: minute, hour, day, month, weekday in UTC. */
   cron?: string
 }
 
@@ -62,7 +67,7 @@ export const jobOptions: Record<JobName, JobOptions> = {
   upload: { batchSize: 4, concurrency: 2, expireInSeconds: 900, policy: 'standard' },
   import: { batchSize: 2, concurrency: 2, expireInSeconds: 900, policy: 'standard' },
   // Not `singleton` by destination: jobs of one key then wait a second for each other (20 of 0.1 s took
-  // 19 s), and a worker that lost its claim would not be kept out. The copy holds a lock instead.
+  // 19 s), and a worker that lost its claim would still write. The copy takes a lock instead.
   'copy-chunk': { batchSize: 2, concurrency: 1, expireInSeconds: 900, policy: 'standard' },
   reembed: { batchSize: 2, concurrency: 1, expireInSeconds: 900, policy: 'standard' },
   'edit-settle': { batchSize: 10, concurrency: 1, expireInSeconds: 300, policy: 'standard' },
@@ -71,12 +76,20 @@ export const jobOptions: Record<JobName, JobOptions> = {
   retention: { batchSize: 2, concurrency: 1, expireInSeconds: 900, policy: 'standard' },
   clear: { batchSize: 4, concurrency: 1, expireInSeconds: 900, policy: 'standard' },
   'account-erase': { batchSize: 2, concurrency: 1, expireInSeconds: 300, policy: 'standard' },
-  // Each waits for a model most of its time.
+  // Most of the time each waits for a model.
   'org-extract': { batchSize: 4, concurrency: 2, expireInSeconds: 900, policy: 'standard' },
   'org-tag': { batchSize: 4, concurrency: 2, expireInSeconds: 900, policy: 'standard' },
-  // By organization: two turns that say the same must not both find that nobody has said it yet.
+  // By organization: two turns with the same fact must not both find that it is new.
   'org-reconcile': { batchSize: 2, concurrency: 2, expireInSeconds: 900, policy: 'singleton' },
   'org-relabel': { batchSize: 2, concurrency: 1, expireInSeconds: 900, policy: 'standard' },
+  // By webhook: one that answers slowly delays no other.
+  webhook: {
+    batchSize: 20,
+    concurrency: 6,
+    groupConcurrency: 5,
+    expireInSeconds: 60,
+    policy: 'standard',
+  },
   sweep: {
     batchSize: 2,
     concurrency: 1,
@@ -94,7 +107,7 @@ export const jobNames = Object.keys(jobOptions) as JobName[]
  *   its job is tried again after the first delay: that one is short for this reason;
  * - eleven tries over about 16 minutes, then the dead-letter queue;
  * - `retentionSeconds` must be long: by default a job that waited 14 days is deleted unseen;
- * - finished jobs hold people's words and go within a minute.
+ * - finished jobs hold content and are deleted within a minute.
  */
 export const retryPolicy = {
   heartbeatSeconds: 10,
@@ -107,5 +120,24 @@ export const retryPolicy = {
   warningQueueSize: 5_000,
   notify: true,
 } as const
+
+/** By the reason of a refusal: whether another try could succeed. A job may retry more: `alsoRetried`. */
+const isRetried: Record<RefusalReason, boolean> = {
+  invalid: false,
+  unauthenticated: false,
+  unpaid: false,
+  forbidden: false,
+  missing: false,
+  conflict: false,
+  'too-large': false,
+  unsupported: false,
+  limited: true,
+  upstream: true,
+  unavailable: true,
+}
+
+/** Whether every further try would fail as this one did. Errors that are not refusals are retried. */
+export const isPermanentFailure = (error: unknown): boolean =>
+  error instanceof Refusal && !isRetried[error.reason]
 
 export const deadLetterQueueOf = (name: JobName): string => `${name}.dead`

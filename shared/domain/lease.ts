@@ -1,4 +1,4 @@
-/** Tiers that can be consolidated, and what they become. */
+/** Tiers that can be consolidated, and the tiers they are consolidated into. */
 export type SourceTier = 1 | 2
 export type TargetTier = 2 | 3
 
@@ -7,18 +7,18 @@ export const tierAbove = (tier: SourceTier): TargetTier => (tier === 1 ? 2 : 3)
 /** What a vault is held for while batches are lent and committed: see `holdVault`. */
 export const consolidationLock = 'consolidation'
 
-/** A span of event time, both ends in epoch milliseconds and included. */
+/** A span of event time; both ends are epoch milliseconds and inclusive. */
 export type Span = { from: number; to: number }
 
 export type CreatedReflection = { id: string; importance: number }
 
-/** A batch of memories lent to a client. */
+/** A batch of memories leased to a client. */
 export type Lease = {
   /** UUIDv7; the ticket that commits it. */
   batch: string
-  /** Of the memories lent. */
+  /** Of the leased memories. */
   tier: SourceTier
-  /** Embedding model that names the vault space they are from. */
+  /** Embedding model of the vault space. */
   model: string
   /** Oldest first, at least one. */
   sourceIds: string[]
@@ -26,12 +26,12 @@ export type Lease = {
   expiresAt: Date
 }
 
-/** A lease as it stands now, by the database's clock. */
+/** A lease and its state, by the database's clock. */
 export type LeaseWithState = Lease & {
   state: 'leased' | 'committing' | 'committed'
-  /** Its 15 minutes are over; of no meaning once it is past `leased`. */
+  /** Its 15 minutes have passed; without meaning in other states than `leased`. */
   expired: boolean
-  /** What its commit made, in the order of the entries; empty while it is leased. */
+  /** The reflections its commit created, in the order of the entries; empty before. */
   created: CreatedReflection[]
   /** How many sources its commit marked; null until it is committed. */
   consolidated: number | null

@@ -1,40 +1,40 @@
 import type { VaultScope } from '#shared/domain/memory.ts'
 
 /**
- * Who a member key speaks for and what they may see of the shared memory, as it was when the request
- * was authenticated. It is read with the key and kept no longer than the request, so that a change to
- * roles, tags, keys or users counts from the next request on, on every process.
+ * The member a key belongs to and what they may see of the shared memory, at the time the request
+ * was authenticated. It is read with the key and kept no longer than the request, so that a change
+ * to roles, tags, keys or users applies from the next request on, in every process.
  */
 export type MemberScope = {
   org: string
-  /** The user's id; of the organization's own key, which is nobody, the organization's. */
+  /** The user's id; for the organization's own key, the organization's id. */
   memberId: string
-  /** How the organization calls the member: the author of what they say. */
+  /** The organization's name for the member: the author of what they say. */
   teamMemberId: string
-  /** The shared vault, as a vault of its own. */
+  /** The vault id of the shared memory. */
   orgVault: string
   orgEpoch: number
   orgRevision: number
-  /** The vault space that all shared memories are in; null as long as nobody has looked. */
+  /** The vault space of all shared memories; null until it was looked up. */
   orgSpace: string | null
   /**
-   * Labels of tags that the roles allow, without `*`, former labels of renamed tags among them. A
+   * Labels of the tags that the roles allow, without `*`, with the former labels of renamed tags. A
    * memory with several tags needs all of them.
    */
   allowedTags: string[]
-  /** A role allows every tag there is and will be. */
+  /** A role allows every tag, future ones included. */
   wildcard: boolean
-  /** Rises with every change to who is a member and who may see what. */
+  /** Increases with every change to members or to what they may see. */
   policyVersion: number
 }
 
-/** Whether it is the organization's own key, which is nobody's: there is no author of what it would store. */
+/** Whether it is the organization's own key: no member is the author of what it would store. */
 export const isOrganizationKey = ({
   org,
   memberId,
 }: Pick<MemberScope, 'org' | 'memberId'>): boolean => memberId === org
 
-/** The shared vault of a member's organization, as it was when the request was authenticated. */
+/** The shared vault of a member's organization, at the time the request was authenticated. */
 export const toSharedVaultScope = ({
   orgVault,
   orgEpoch,

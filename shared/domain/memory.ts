@@ -12,7 +12,7 @@ export type Memory = {
   tier: Tier
   role: Role
   text: string
-  /** When it happened, epoch milliseconds; kept apart from when it was stored. */
+  /** Event time in epoch milliseconds; the time it was stored is another field. */
   at: number
   /** Length of the text in o200k_base tokens. */
   tokens: number
@@ -20,31 +20,31 @@ export type Memory = {
   importance?: number
   /** Who said it, where the client named the speaker. */
   speaker?: string
-  /** When it is over, epoch milliseconds; and the moment that was asked for, where one was. */
+  /** When it expires, and the moment that was requested, where one was; epoch milliseconds. */
   expiresAt?: number
   expiresAsked?: number
-  /** Of an answer that broke off: this is what was heard of it. */
+  /** Of an answer that broke off: the text is the part that arrived. */
   interrupted?: boolean
-  /** Of a shared memory of an organization: its tags in order, and who it comes from. */
+  /** Of a shared memory of an organization: its tags in order, and its author. */
   tags?: readonly string[]
   author?: string
 }
 
-/** A memory with its vector, as it is held and stored. */
+/** A memory with its vector. */
 export type EmbeddedMemory = Memory & {
-  /** Unit length; its dimension is that of the vault space. */
+  /** Unit length; the vault space sets the dimension. */
   vector: Float32Array
 }
 
 /**
- * Whose memories a storage function may touch. Only authentication makes one,
- * so no query can be written without saying whose rows it reads.
+ * Whose memories a storage function may touch. Only authentication creates a scope, so that no
+ * query can be written without saying whose rows it reads.
  */
 export type VaultScope = {
   /** The vault's id; a key points to a vault, a rotated key to the same one. */
   vault: string
-  /** Raised when everything is deleted: rows of an earlier epoch no longer exist. */
+  /** Raised when everything is deleted: rows of earlier epochs are invisible. */
   epoch: number
-  /** Raised by every write that is visible: images held at an older revision refresh. */
+  /** Raised by every visible write: cached indexes of an older revision are refreshed. */
   revision: number
 }

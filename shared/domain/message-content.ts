@@ -1,17 +1,17 @@
 import { removeContextBlocks } from '#shared/domain/context-block.ts'
 import type { Role } from '#shared/domain/memory.ts'
 
-/** A message as clients send it: a plain text, or a provider's array of parts. */
+/** A message as clients send it: content is a plain text, or a provider's array of parts. */
 export type Message = {
   role: string
   content?: unknown
-  /** Epoch milliseconds of the event. */
+  /** Event time in epoch milliseconds. */
   timestamp?: number
   /** False keeps this message out of the vault. */
   memory?: boolean
-  /** Who speaks, in conversations of several people. */
+  /** The speaker, in conversations of several people. */
   name?: string
-  /** What was heard of an answer that broke off. */
+  /** The answer broke off; the content is the part that arrived. */
   interrupted?: boolean
 }
 
@@ -23,7 +23,7 @@ export type Turn = {
   interrupted?: boolean
 }
 
-/** Roles that are stored: what the system and tools say is never memory. `model` is Gemini's word. */
+/** Roles that are stored; system and tool messages never are. `model` is Gemini's name. */
 const storedRoles = new Map<string, Role>([
   ['user', 'user'],
   ['assistant', 'assistant'],
@@ -32,7 +32,7 @@ const storedRoles = new Map<string, Role>([
 
 /**
  * The turns of a conversation that may be stored: user and assistant messages with a text, without
- * those marked `memory: false` and without echoes of our own memory block.
+ * messages marked `memory: false` and without echoes of our own memory block.
  */
 export function parseTurns(messages: readonly Message[]): Turn[] {
   const turns: Turn[] = []
@@ -53,8 +53,8 @@ export function parseTurns(messages: readonly Message[]): Turn[] {
 }
 
 /**
- * The text of a message's content: a string as it is, of parts the text parts, each on its own line,
- * with a short placeholder such as `[image]` for every other kind.
+ * The text of a message's content: a string as it is; of parts, the text parts, each on its own
+ * line, with a short placeholder such as `[image]` for every other kind.
  */
 export function extractText(content: unknown): string {
   if (typeof content === 'string') return content
@@ -74,10 +74,13 @@ function extractPartText(part: unknown): string {
   return kind ? (placeholders.find(([pattern]) => pattern.test(kind))?.[1] ?? '') : ''
 }
 
-/** Thinking is the model's own, not something that was said. */
+/** Thoughts are not part of what the model said. */
 const isThought = (part: object): boolean => 'thought' in part && part.thought === true
 
-/** What stands for a part that is no text, by the first pattern its kind matches; others leave nothing. */
+/**
+ * Placeholders of parts without text, by the first pattern that matches the kind; others leave
+ * nothing.
+ */
 const placeholders: [RegExp, string][] = [
   [/tool|function/i, ''],
   [/thinking|reasoning/i, ''],

@@ -1,11 +1,11 @@
-/** The order of a tag in a set says nothing. */
+/** Tags as a set: the order has no meaning. */
 export const sortUniqueTags = (tags: readonly string[]): string[] => [...new Set(tags)].sort()
 
 export const tagSetKey = (tags: readonly string[]): string => JSON.stringify(sortUniqueTags(tags))
 
-/** Which tags shared memories bear together, and how many bear them. */
+/** A combination of tags of shared memories, and how many memories have it. */
 export type TagSet = {
-  /** The tags in order, as a JSON array: as documents have it. */
+  /** The sorted tags as a JSON array, as documents hold them. */
   tagSet: string
   tags: readonly string[]
   memories: number

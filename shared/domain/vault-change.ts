@@ -1,18 +1,19 @@
-/** What one write changed in one part of a vault. */
+/** What one write changed in one partition of a vault. */
 export type PartitionChange = {
   /** The session vault, or null for the core vault and the reflections. */
   session: string | null
   stored?: readonly string[]
   removed?: readonly string[]
-  /** Everything in this part went. */
+  /** Everything in this partition was removed. */
   cleared?: boolean
-  /** What is stored says the same as before: only its vectors are other ones. */
+  /** The stored texts are unchanged: only their vectors are new. */
   vectorsOnly?: boolean
 }
 
 /**
- * How the debt moves; every figure may be negative. So may the debt for a moment: what is stored can be
- * deleted or consolidated before it is settled, and the sum is right whichever comes first.
+ * Changes of the consolidation debt; every number may be negative. The debt itself may be negative
+ * for a moment: a stored memory can be deleted or consolidated before it is finalized. The sum is
+ * right in either order.
  */
 export type DebtChange = {
   rawUnits?: number

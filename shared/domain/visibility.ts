@@ -2,37 +2,37 @@ import type { MemberScope } from '#shared/domain/member-scope.ts'
 import { sortUniqueTags, type TagSet } from '#shared/domain/tags.ts'
 
 /**
- * What somebody may see of a shared memory: all of it, or what bears no tags but these. Nobody in
- * particular has no tags, and sees what bears none.
+ * What a reader may see of the shared memory: everything, or memories that have no tags but these.
+ * Without tags, only memories without tags are visible.
  */
 export type Visibility = { wildcard: true } | { wildcard: false; tags: readonly string[] }
 
-/** An admin of the organization. */
+/** Of an admin of the organization. */
 export const unrestricted: Visibility = { wildcard: true }
 
-/** What a member may see by the roles they have at this moment. */
+/** What a member may see by their current roles. */
 export const visibilityOf = ({
   wildcard,
   allowedTags,
 }: Pick<MemberScope, 'wildcard' | 'allowedTags'>): Visibility =>
   wildcard ? unrestricted : { wildcard, tags: sortUniqueTags(allowedTags) }
 
-/** The same for audiences that see the same, and different for others. */
+/** Equal for visibilities that allow the same memories. */
 export const visibilityKey = (visibility: Visibility): string =>
   visibility.wildcard ? '*' : JSON.stringify(visibility.tags)
 
-/** Whether all tags of a memory are allowed; one that has none is everybody's. */
+/** Whether all tags of a memory are allowed; a memory without tags is visible to all. */
 export function isPermitted(visibility: Visibility, tags: readonly string[]): boolean {
   if (visibility.wildcard) return true
   const allowed = new Set(visibility.tags)
   return tags.every(tag => allowed.has(tag))
 }
 
-/** Who can see a memory: everyone, some roles, or only those that see everything. */
+/** Who can see a memory: every member, some roles, or only roles that see everything. */
 export type Sensitivity = 'open' | 'internal' | 'restricted'
 
 /**
- * What somebody with all roles but those with `*` may see is not restricted.
+ * A memory that a reader with all roles, except those with `*`, may see is not restricted.
  *
  * @param roles the allowed tags of each role of the organization
  */
@@ -46,8 +46,8 @@ export function sensitivityOf(
 }
 
 /**
- * The sets of tags an audience may see, of those that there are, and how many memories they bear
- * together. A set that is not known yet is seen by nobody.
+ * Splits the existing tag sets into those a reader may see and the others. A set that is not in the
+ * list is not visible.
  */
 export function partitionTagSets(
   visibility: Visibility,

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
 import type { Config } from '#shared/core/config.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { listModels, type ProviderAccess } from '#shared/models/model-list.ts'
@@ -42,19 +43,14 @@ export function createModelCatalog({
 }: {
   onError: (provider: ProviderName, error: unknown) => void
 }): ModelCatalog {
-  const cache = new Map<string, CachedModelList>()
+  const cache = new LRUCache<string, CachedModelList>({ max: entriesMax })
 
   const entryOf = (access: ProviderAccess): CachedModelList => {
     const id = cacheKey(access)
-    const entry = cache.get(id) ?? {
-      models: undefined,
-      fetchedAt: 0,
-      requestedAt: 0,
-      inFlight: undefined,
-    }
-    cache.delete(id)
+    const known = cache.get(id)
+    if (known) return known
+    const entry = { models: undefined, fetchedAt: 0, requestedAt: 0, inFlight: undefined }
     cache.set(id, entry)
-    if (cache.size > entriesMax) cache.delete(cache.keys().next().value!)
     return entry
   }
 

@@ -2,7 +2,7 @@ import type { Log } from '#shared/core/log.ts'
 import type { VaultIndexes } from '#shared/search/index/vault-indexes.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
 import { countUnfinishedOperations } from '#shared/operations/operation-counts.postgres.ts'
-import { readQueueDepths } from '#shared/storage/queue/queue-stats.ts'
+import { readQueueStats } from '#shared/storage/queue/queue-stats.ts'
 import { gauges, indexEvents, registry } from '#shared/core/metrics.ts'
 
 type Observed = { vaultIndexes: VaultIndexes; postgres: Postgres; log: Log }
@@ -48,14 +48,14 @@ function sampleProcess({ vaultIndexes, postgres }: Observed): void {
 
 async function sampleDatabase({ postgres }: Observed): Promise<void> {
   const [queues, operations] = await Promise.all([
-    readQueueDepths(postgres.query),
+    readQueueStats(postgres.query),
     countUnfinishedOperations(postgres.query),
   ])
-  for (const { queue, waiting, active, dead, oldestSeconds } of queues) {
-    gauges.queueJobs.set({ queue, state: 'waiting' }, waiting)
+  for (const { name: queue, waiting, retrying, active, dead, oldestSeconds } of queues) {
+    gauges.queueJobs.set({ queue, state: 'waiting' }, waiting + retrying)
     gauges.queueJobs.set({ queue, state: 'active' }, active)
     gauges.deadJobs.set({ queue }, dead)
-    gauges.queueOldest.set({ queue }, oldestSeconds)
+    gauges.queueOldest.set({ queue }, oldestSeconds ?? 0)
   }
   gauges.operations.reset()
   for (const { state, count } of operations) gauges.operations.set({ state }, count)

@@ -1,8 +1,18 @@
-import type { Query } from '#shared/storage/postgres/connect.ts'
+import {
+  deliveriesColumn,
+  finishedColumns,
+  finishedDeliveriesSql,
+  type FinishedDelivery,
+} from '#shared/operations/finished-deliveries.postgres.ts'
+import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
+import type { Queue } from '#shared/storage/queue/queue.ts'
+import { sendDeliveryJobs } from '#shared/webhooks/delivery-job.ts'
+import {
+  statusOfOutcome,
+  type OperationOutcome,
+  type StoredOutcome,
+} from '#shared/domain/operation-outcome.ts'
 import { settledChannel, type OperationState } from '#shared/operations/operations.postgres.ts'
-
-/** What the request would have answered, had it waited. */
-export type OperationResult = { status: number; body: unknown }
 
 export type OperationRow = {
   id: string
@@ -15,13 +25,13 @@ export type OperationRow = {
   total: number
   createdAt: Date
   finishedAt: Date | null
-  outcome: OperationResult | null
+  outcome: StoredOutcome | null
 }
 
 const columns = `o.id, o.kind, o.state, coalesce(k.masked, '') as key, o.session,
   o.progress_done as done, o.progress_total as total, o.created_at as "createdAt",
   o.finished_at as "finishedAt",
-  case when o.status is not null then jsonb_build_object('status', o.status, 'body', o.outcome) end
+  case when o.status is not null then jsonb_build_object('status', o.status, 'value', o.outcome) end
     as outcome`
 
 /** Which operations of an account somebody may see. */
@@ -106,31 +116,37 @@ export async function reportProgress(
 }
 
 /**
- * Ends an operation with what it answers; whoever waits is told when the transaction commits. Its
+ * Ends an operation with its outcome; whoever waits is told when the transaction commits. Its
  * vault has one piece of pending work less.
  *
  * @returns false when it had ended before: the caller's effects must not count twice.
  */
 export async function finishOperation(
-  query: Query,
+  tx: Transaction,
+  queue: Pick<Queue, 'send'>,
   id: string,
-  { status, body }: OperationResult,
+  outcome: OperationOutcome,
 ): Promise<boolean> {
-  const { rows } = await query<{ ended: number }>(
+  const { rows } = await tx.query<{ ended: number; deliveries: FinishedDelivery[] }>(
     `with ended as (
-       update operations set state = 'done', finished_at = now(), status = $2, outcome = $3::jsonb,
+       update operations o set state = 'done', finished_at = now(), status = $2, outcome = $3::jsonb,
               progress_done = progress_total
-       where id = $1 and state in ('accepted', 'running', 'failed') returning id, vault, awaited
+       where id = $1 and state in ('accepted', 'running', 'failed') returning ${finishedColumns}
+     ), deliveries as (
+       ${finishedDeliveriesSql('ended')}
      ), lowered as (
        update vaults set pending = greatest(0, pending - 1) where id = (select vault from ended)
      ), told as (
        select pg_notify('${settledChannel}', id::text) from ended where awaited
      )
-     select (select count(*)::int from ended) as ended, (select count(*) from told) as told`,
-    [id, status, JSON.stringify(body)],
+     select (select count(*)::int from ended) as ended, (select count(*) from told) as told,
+            ${deliveriesColumn}`,
+    [id, statusOfOutcome(outcome), JSON.stringify(outcome)],
     'operations.finish',
   )
-  return rows[0]!.ended === 1
+  const { ended, deliveries } = rows[0]!
+  await sendDeliveryJobs(tx, queue, deliveries)
+  return ended === 1
 }
 
 /**
@@ -138,14 +154,17 @@ export async function finishOperation(
  * transaction, and rolls back when the job has begun.
  */
 export async function cancelAcceptedOperation(
-  query: Query,
+  tx: Transaction,
+  queue: Pick<Queue, 'send'> | null,
   account: string,
   id: string,
 ): Promise<boolean> {
-  const { rowCount } = await query(
+  const { rows } = await tx.query<{ cancelled: number; deliveries: FinishedDelivery[] }>(
     `with cancelled as (
-       update operations set state = 'cancelled', finished_at = now()
-       where id = $1 and account = $2 and state = 'accepted' returning id, vault
+       update operations o set state = 'cancelled', finished_at = now()
+       where id = $1 and account = $2 and state = 'accepted' returning ${finishedColumns}
+     ), deliveries as (
+       ${finishedDeliveriesSql('cancelled')}
      ), lowered as (
        update vaults set pending = greatest(0, pending - 1)
        where id = (select vault from cancelled)
@@ -156,8 +175,10 @@ export async function cancelAcceptedOperation(
        update accounts a set balance = balance + u.memory_tokens
        from unbilled u where a.id = u.account and a.balance is not null
      )
-     select id from cancelled`,
+     select (select count(*)::int from cancelled) as cancelled, ${deliveriesColumn}`,
     [id, account],
   )
-  return rowCount === 1
+  const { cancelled, deliveries } = rows[0]!
+  if (queue) await sendDeliveryJobs(tx, queue, deliveries)
+  return cancelled === 1
 }

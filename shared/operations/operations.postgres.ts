@@ -1,8 +1,16 @@
+import {
+  deliveriesColumn,
+  finishedColumns,
+  finishedDeliveriesSql,
+  type FinishedDelivery,
+} from '#shared/operations/finished-deliveries.postgres.ts'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
+import type { Queue } from '#shared/storage/queue/queue.ts'
+import { sendDeliveryJobs } from '#shared/webhooks/delivery-job.ts'
 
 export type OperationState = 'accepted' | 'running' | 'done' | 'failed' | 'cancelled'
 
-/** Work that is promised and billed together: its operation and its usage row share one id. */
+/** Accepted work; its operation and its usage event share one id. */
 export type NewOperation = {
   id: string
   account: string
@@ -12,23 +20,31 @@ export type NewOperation = {
   /** A request waits for it. */
   awaited: boolean
   session: string | null
-  model: string | null
   /** Steps of the work, for its progress; 1 when it is done in one. */
   total?: number
+  /** Running from the beginning: it cannot be cancelled. */
+  started?: boolean
+  /**
+   * The usage event to write now; `at end`: `recordDeferredBill` writes one when the work ends, for what
+   * it did; `never`: the work is free and does not count as a request.
+   */
+  billing: OperationUsage | 'at end' | 'never'
+}
+
+export type OperationUsage = {
+  /** Provider-prefixed; null where no model was called. */
+  model: string | null
   inputTokens: number
   outputTokens: number
   memoryTokens: number
 }
-
-/** The bill of work that costs nothing, or nothing until it ends. */
-export const zeroUsage = { model: null, inputTokens: 0, outputTokens: 0, memoryTokens: 0 } as const
 
 /** What the vault was when the work was accepted. */
 export type AcceptedOperation = {
   epoch: number
   sessionEpoch: number
   pending: number
-  /** False when the operation had been promised before: nothing was written, and nothing is to be done. */
+  /** False when the operation existed before: nothing was written, and nothing is to be done. */
   fresh: boolean
 }
 
@@ -36,9 +52,9 @@ export type AcceptedOperation = {
 export const settledChannel = 'operations_settled'
 
 /**
- * Writes operations with their bills and raises each vault's count of pending work, in one statement.
- * An operation that is there already stays as it is, with its bill. Vault rows are locked in the order of
- * their ids, so that groups of several processes never deadlock.
+ * Writes operations, bills those that are billed now, and raises each vault's count of pending work, in
+ * one statement. An operation that exists already stays as it is, with its bill. Vault rows are locked in
+ * the order of their ids, so that groups of several processes never deadlock.
  *
  * @returns one entry per operation, in order.
  */
@@ -51,15 +67,16 @@ export async function insertOperations(
     `with item as (
        select * from jsonb_to_recordset($1::jsonb) as item(
          n int, id uuid, account uuid, vault uuid, key_hash text, kind text, awaited boolean,
-         session text, model text, total int,
+         session text, total int, started boolean, billed boolean, model text,
          input_tokens int, output_tokens int, memory_tokens int)
      ), held as (
        select id, epoch, pending from vaults where id in (select vault from item)
        order by id for no key update
      ), promised as (
-       insert into operations (id, account, vault, key_hash, kind, epoch, awaited, session, progress_total)
+       insert into operations (id, account, vault, key_hash, kind, epoch, awaited, session, progress_total,
+                               state)
        select i.id, i.account, i.vault, decode(i.key_hash, 'hex'), i.kind, h.epoch, i.awaited, i.session,
-              i.total
+              i.total, case when i.started then 'running' else 'accepted' end
        from item i join held h on h.id = i.vault
        on conflict (id) do nothing returning id, vault
      ), raised as (
@@ -71,7 +88,7 @@ export async function insertOperations(
                                  input_tokens, output_tokens, memory_tokens)
        select i.id, i.account, i.vault, decode(i.key_hash, 'hex'), i.kind, i.model, i.session,
               i.input_tokens, i.output_tokens, i.memory_tokens
-       from item i join promised p on p.id = i.id
+       from item i join promised p on p.id = i.id where i.billed
        on conflict (id) do nothing returning account, memory_tokens
      ), owing as (
        select id from accounts where balance is not null and id in (select account from item)
@@ -100,6 +117,8 @@ export async function insertOperations(
 }
 
 function operationItem(operation: NewOperation, n: number) {
+  const { billing } = operation
+  const usage = typeof billing === 'object' ? billing : null
   return {
     n,
     id: operation.id,
@@ -109,29 +128,38 @@ function operationItem(operation: NewOperation, n: number) {
     kind: operation.kind,
     awaited: operation.awaited,
     session: operation.session,
-    model: operation.model,
     total: operation.total ?? 1,
-    input_tokens: operation.inputTokens,
-    output_tokens: operation.outputTokens,
-    memory_tokens: operation.memoryTokens,
+    started: operation.started ?? false,
+    billed: usage !== null,
+    model: usage?.model,
+    input_tokens: usage?.inputTokens,
+    output_tokens: usage?.outputTokens,
+    memory_tokens: usage?.memoryTokens,
   }
 }
 
 /** Ends an operation whose last try failed; its promise is kept in the dead-letter queue. */
-export async function failOperations(query: Query, ids: readonly string[]): Promise<void> {
-  await query(
+export async function failOperations(
+  tx: Transaction,
+  queue: Pick<Queue, 'send'>,
+  ids: readonly string[],
+): Promise<void> {
+  const { rows } = await tx.query<{ deliveries: FinishedDelivery[] }>(
     `with failed as (
-       update operations set state = 'failed', finished_at = now()
-       where id = any($1::uuid[]) and state in ('accepted', 'running') returning id, vault, awaited
+       update operations o set state = 'failed', finished_at = now()
+       where id = any($1::uuid[]) and state in ('accepted', 'running') returning ${finishedColumns}
+     ), deliveries as (
+       ${finishedDeliveriesSql('failed')}
      ), told as (
        select pg_notify('${settledChannel}', id::text) from failed where awaited
      ), lowered as (
        update vaults v set pending = greatest(0, pending - tally.n)
        from (select vault, count(*)::int n from failed group by vault) tally where v.id = tally.vault
      )
-     select count(*) from told`,
+     select count(*), ${deliveriesColumn} from told`,
     [ids],
   )
+  await sendDeliveryJobs(tx, queue, rows[0]!.deliveries)
 }
 
 /** The state of one operation of an account, or undefined when it has none of that id. */

@@ -1,5 +1,5 @@
 import { pendingMigrations } from '#shared/storage/postgres/migrate.ts'
-import { readQueueDepths } from '#shared/storage/queue/queue-stats.ts'
+import { readQueueStats } from '#shared/storage/queue/queue-stats.ts'
 import { ping } from '#shared/storage/postgres/connect.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 
@@ -29,8 +29,8 @@ async function probeStores({ postgres, mongo }: Stores): Promise<Readiness> {
     postgres: ping(postgres.query),
     migrations: pendingMigrations(postgres.query).then(requireNoPending),
     mongodb: mongo.ping(),
-    queue: readQueueDepths(postgres.query).then(queues => {
-      lagSeconds = Math.max(0, ...queues.map(({ oldestSeconds }) => oldestSeconds))
+    queue: readQueueStats(postgres.query).then(queues => {
+      lagSeconds = Math.max(0, ...queues.map(({ oldestSeconds }) => oldestSeconds ?? 0))
     }),
   }
   const faults = await Promise.all(Object.entries(checks).map(describeFault))

@@ -5,6 +5,7 @@ import { listMemoryAudit, type AuditEvent } from '#shared/org/audit.postgres.ts'
 import { dueSharedWrites, postponeSharedWrites } from '#shared/org/shared-writes.postgres.ts'
 import type { OrgVault } from '#shared/domain/job-payloads.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
+import type { Queue } from '#shared/storage/queue/queue.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 
 /**
@@ -31,7 +32,7 @@ const dueMax = 500
  *
  * @returns how many were settled.
  */
-export async function finalizeStrandedWrites(backend: Stores): Promise<number> {
+export async function finalizeStrandedWrites(backend: Stores & { queue: Queue }): Promise<number> {
   const due = await dueSharedWrites(backend.postgres.query, dueMax)
   const open: string[] = []
   let settled = 0

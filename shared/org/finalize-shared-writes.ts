@@ -11,7 +11,11 @@ import { lockVault } from '#shared/vault/base/vault-state.postgres.ts'
 import { changeVault } from '#shared/vault/base/vaults.postgres.ts'
 import type { OrgVault } from '#shared/domain/job-payloads.ts'
 import { tagSetKey } from '#shared/domain/tags.ts'
-import type { Postgres } from '#shared/storage/postgres/connect.ts'
+import { findOrgAccount } from '#shared/org/orgs.postgres.ts'
+import { reviewThreshold } from '#shared/org/review-threshold.ts'
+import type { Postgres, Transaction } from '#shared/storage/postgres/connect.ts'
+import type { Queue } from '#shared/storage/queue/queue.ts'
+import { emitWebhookEvents } from '#shared/webhooks/emit.ts'
 
 /** What history keeps of a memory. */
 export const toSnapshot = (memory: MemorySnapshot | SharedMemory): MemorySnapshot => ({
@@ -30,7 +34,7 @@ export const toSnapshot = (memory: MemorySnapshot | SharedMemory): MemorySnapsho
  * process, the counts of tag sets, the bill. Any number of runs tell it once.
  */
 export async function finalizeWrites(
-  { postgres }: { postgres: Postgres },
+  { postgres, queue }: { postgres: Postgres; queue: Queue },
   { org, vault, epoch }: OrgVault,
   writes: readonly WriteIntent[],
 ): Promise<void> {
@@ -40,6 +44,7 @@ export async function finalizeWrites(
     const completed = await completeSharedWrites(tx, writes)
     const settled = writes.filter(({ id }) => completed.has(id))
     if (settled.length === 0) return
+    await emitReviewsWaiting(tx, queue, org, settled.filter(startsWaiting))
     await billSharedMemories(tx, org, settled.flatMap(toStorageBill))
     const removed = settled.filter(({ after }) => !after)
     if (removed.length > 0) await recordTombstoneDay(tx, vault)
@@ -54,6 +59,29 @@ export async function finalizeWrites(
       { session: null, removed: idsOf(settled), stored: idsOf(stored) },
     ])
   })
+}
+
+const isWaiting = (snapshot: MemorySnapshot | null): boolean =>
+  snapshot !== null && !snapshot.reviewed && snapshot.confidence < reviewThreshold
+
+const startsWaiting = ({ before, after }: WriteIntent): boolean =>
+  isWaiting(after) && !isWaiting(before)
+
+async function emitReviewsWaiting(
+  tx: Transaction,
+  queue: Pick<Queue, 'send'>,
+  org: string,
+  writes: readonly WriteIntent[],
+): Promise<void> {
+  if (writes.length === 0) return
+  const account = await findOrgAccount(tx.query, org)
+  if (account === undefined) return
+  const events = writes.map(({ memory, after }) => ({
+    account,
+    event: 'review.waiting' as const,
+    data: { org_id: org, mem_id: memory, confidence: after?.confidence, tags: after?.tags },
+  }))
+  await emitWebhookEvents(tx, queue, events)
 }
 
 function countTagSetChanges(writes: readonly WriteIntent[]): Map<string, number> {

@@ -15,6 +15,7 @@ import { rank, type SearchHit } from '#shared/search/ranking/rank.ts'
 import { termsOf } from '#shared/search/words/index-terms.ts'
 import type { Mongo } from '#shared/storage/mongo/connect.ts'
 import type { CursorCodec } from '#shared/core/cursor.ts'
+import { readPage, type Page, type PageRequest } from '#shared/core/page.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
 import type { QueryVectorCache } from '#shared/search/query/query-vector-cache.ts'
 import type { VaultIndexes } from '#shared/search/index/vault-indexes.ts'
@@ -26,12 +27,6 @@ export type SharedMemoryQuery = SharedFilter & {
   limit: number
   /** Of the page before. */
   cursor: string | undefined
-}
-
-export type SharedMemoryPage = {
-  rows: SharedMemory[]
-  /** Where the next page begins; null when there is none. */
-  next: string | null
 }
 
 /** A shared vault, and the space that all of it is in. */
@@ -58,27 +53,39 @@ export async function listSharedMemories(
   backend: ListBackend,
   scope: SharedVaultScope,
   question: SharedMemoryQuery,
-): Promise<SharedMemoryPage> {
+): Promise<Page<SharedMemory>> {
   const { q, tag, author, reviewed, cursor, limit } = question
   const filters = [tag, author, reviewed, q].map(value => value ?? null)
   const cursorBinding = ['shared', scope.vault, scope.epoch, ...filters]
-  const position = cursor === undefined ? undefined : backend.cursors.read(cursor, cursorBinding)
-  if (q !== undefined && q.trim() !== '') {
-    const start = (position as number | undefined) ?? 0
-    const rows = await rankByQuery(backend, scope, { ...question, q }, start + limit + 1)
-    const page = rows.slice(start, start + limit)
-    const isMore = rows.length > start + limit
-    return { rows: page, next: isMore ? backend.cursors.write(start + limit, cursorBinding) : null }
-  }
-  const after = position as SharedPosition | undefined
-  // One more than asked for tells whether there is a next page.
-  const rows = await sharedPage(backend.mongo, scope, { ...question, after, count: limit + 1 })
-  const page = rows.slice(0, limit)
-  const last = rows.length > limit ? page.at(-1) : undefined
-  return {
-    rows: page,
-    next: last ? backend.cursors.write([last.acquiredAt, last.id], cursorBinding) : null,
-  }
+  const page = { limit, cursor, bound: cursorBinding }
+  if (q !== undefined && q.trim() !== '')
+    return rankedPage(backend, scope, { ...question, q }, page)
+  return readPage(
+    backend.cursors,
+    page,
+    (after: SharedPosition | undefined, count) =>
+      sharedPage(backend.mongo, scope, { ...question, after, count }),
+    ({ acquiredAt, id }): SharedPosition => [acquiredAt, id],
+  )
+}
+
+/** A ranking has no key to go on from: its position is a count of rows. */
+async function rankedPage(
+  backend: ListBackend,
+  scope: SharedVaultScope,
+  question: SharedMemoryQuery & { q: string },
+  page: PageRequest,
+): Promise<Page<SharedMemory>> {
+  const { rows, next } = await readPage(
+    backend.cursors,
+    page,
+    async (start: number = 0, count) => {
+      const ranked = await rankByQuery(backend, scope, question, start + count)
+      return ranked.slice(start).map((memory, index) => ({ memory, position: start + index + 1 }))
+    },
+    row => row.position,
+  )
+  return { rows: rows.map(({ memory }) => memory), next }
 }
 
 const rankedMax = 500

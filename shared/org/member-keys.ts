@@ -14,6 +14,9 @@ import {
 } from '#shared/access/member-keys.postgres.ts'
 import type { Config } from '#shared/core/config.ts'
 import type { Seal } from '#shared/core/seal.ts'
+import { recordRevokedKeys, toKeyRevokedEvents } from '#shared/access/revoked-key.ts'
+import type { Queue } from '#shared/storage/queue/queue.ts'
+import { emitWebhookEvents } from '#shared/webhooks/emit.ts'
 
 /** A member key with its raw form. */
 export type RevealedMemberKey = MemberKeyRow & { key: string }
@@ -35,14 +38,9 @@ export const mintMemberKey = (
     if (existing) return { ...existing, key: unsealKey(backend, existing) }
     const { account } = admin
     const user = await ensureUser(tx, { org, account, name: teamMemberId })
-    const { key } = await insertSealedKey(tx, backend, {
-      id: operation,
-      org,
-      user: user.id,
-      account,
-      vault: user.vault,
-      name: user.teamMemberId,
-    })
+    const { id: userId, vault, teamMemberId: name } = user
+    const newKey = { id: operation, org, user: userId, account, vault, name }
+    const { key } = await insertSealedKey(tx, backend, newKey, admin.email)
     const row = await findMemberKey(tx.query, org, { id: operation })
     return { ...row!, key }
   })
@@ -107,7 +105,7 @@ export async function readMemberKey(
  * @throws Refusal `missing`.
  */
 export const revokeOrgMemberKey = (
-  backend: { postgres: Postgres; config: Config },
+  backend: { postgres: Postgres; config: Config; queue: Queue },
   admin: Admin,
   org: string,
   keyReference: string,
@@ -115,7 +113,9 @@ export const revokeOrgMemberKey = (
   changePolicy(backend, { admin, org }, async tx => {
     const row = await findMemberKey(tx.query, org, parseKeyReference(backend, keyReference))
     if (!row) throw missingKey()
-    await revokeMemberKey(tx, row.id)
+    const revoked = await revokeMemberKey(tx, row.id)
+    await recordRevokedKeys(tx, revoked, admin.email)
+    await emitWebhookEvents(tx, backend.queue, toKeyRevokedEvents(revoked))
     return row.id
   })
 

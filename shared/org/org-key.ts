@@ -8,6 +8,7 @@ import {
   insertMemberKey,
   type MemberKeyRow,
 } from '#shared/access/member-keys.postgres.ts'
+import { recordAccountEvent } from '#shared/audit/account-events.postgres.ts'
 import type { OrgRow } from '#shared/org/orgs.postgres.ts'
 import type { Config } from '#shared/core/config.ts'
 import type { Seal } from '#shared/core/seal.ts'
@@ -22,22 +23,21 @@ export async function ensureOrgKey(
   tx: Transaction,
   backend: SealBackend,
   { id: org, account, name }: Pick<OrgRow, 'id' | 'account' | 'name'>,
+  actor: string,
 ): Promise<string> {
   const known = await findOrgKey(tx.query, org)
   if (known) return unsealKey(backend, known)
   const vault = await insertVault(tx, account)
-  const { key } = await insertSealedKey(tx, backend, {
-    id: mintId(),
-    org,
-    user: null,
-    account,
-    vault,
-    name,
-  })
+  const row = { id: mintId(), org, user: null, account, vault, name }
+  const { key } = await insertSealedKey(tx, backend, row, actor)
   return key
 }
 
-/** Writes a new `mk_org_` key whose raw form can be read again. */
+/**
+ * Writes a new `mk_org_` key whose raw form can be read again.
+ *
+ * @param actor as the account's events name who mints it
+ */
 export async function insertSealedKey(
   tx: Transaction,
   { config, seal }: SealBackend,
@@ -49,6 +49,7 @@ export async function insertSealedKey(
     vault: string
     name: string
   },
+  actor: string,
 ): Promise<{ key: string; createdAt: Date }> {
   const key = mintKey('member')
   const createdAt = await insertMemberKey(tx, {
@@ -58,6 +59,8 @@ export async function insertSealedKey(
     masked: maskKey(key),
     sealed: seal.seal(key, sealContext(row.id)),
   })
+  const { account } = row
+  await recordAccountEvent(tx, { account, actor, action: 'key.minted', subject: maskKey(key) })
   return { key, createdAt }
 }
 

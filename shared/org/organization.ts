@@ -19,6 +19,10 @@ import {
   type OrgRow,
   type OrgSettings,
 } from '#shared/org/orgs.postgres.ts'
+import { deleteMemberKeys } from '#shared/access/member-keys.postgres.ts'
+import { recordRevokedKeys, toKeyRevokedEvents } from '#shared/access/revoked-key.ts'
+import { recordAccountEvent } from '#shared/audit/account-events.postgres.ts'
+import { emitWebhookEvents } from '#shared/webhooks/emit.ts'
 import { listProviderKeys } from '#shared/access/provider-keys.postgres.ts'
 import { providerNames, type ProviderName } from '#shared/core/provider-registry.ts'
 import type { Config } from '#shared/core/config.ts'
@@ -61,7 +65,7 @@ const takenName = 'You have an organization of this name already'
  */
 export async function createOrganization(
   backend: { postgres: Postgres; config: Config; seal: Seal },
-  { account }: Pick<Admin, 'account'>,
+  { account, email: actor }: Pick<Admin, 'account' | 'email'>,
   operation: string,
   input: NewOrg,
 ): Promise<{ org: OrgRow; key: string }> {
@@ -72,9 +76,11 @@ export async function createOrganization(
       const inserted = await insertOrg(tx, { ...settings, id: operation, account, vault })
       if (!inserted) throw new Refusal('conflict', takenName, 'Choose another name')
       await insertInstructions(tx, operation)
+      const event = { account, actor, action: 'organization.created', subject: operation } as const
+      await recordAccountEvent(tx, event)
     }
     const org = await requireOrganization(tx.query, { account }, operation)
-    return { org, key: await ensureOrgKey(tx, backend, org) }
+    return { org, key: await ensureOrgKey(tx, backend, org, actor) }
   })
 }
 
@@ -134,7 +140,16 @@ export async function removeOrganization(
     const vaults = await listOrgVaults(tx, id)
     await retireVaults(tx, backend, { operation, account, keyHash, vaults })
     await deleteOrgResponses(tx, { id, email, keyHash })
+    const revoked = await deleteMemberKeys(tx, { org: id })
     await deleteOrg(tx, id)
+    await recordRevokedKeys(tx, revoked, email)
+    await recordAccountEvent(tx, {
+      account,
+      actor: email,
+      action: 'organization.deleted',
+      subject: id.toLowerCase(),
+    })
+    await emitWebhookEvents(tx, backend.queue, toKeyRevokedEvents(revoked))
     return vaults
   })
   for (const vault of vaults) backend.vaultIndexes.forget(vault)

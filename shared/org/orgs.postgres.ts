@@ -52,6 +52,12 @@ export async function findOrg(
   return rows[0]
 }
 
+/** The account that an organization belongs to; undefined once it is removed. */
+export async function findOrgAccount(query: Query, id: string): Promise<string | undefined> {
+  const { rows } = await query<{ account: string }>('select account from orgs where id = $1', [id])
+  return rows[0]?.account
+}
+
 /** Every organization of an account, oldest first. */
 export async function listOrgs(query: Query, account: string): Promise<OrgRow[]> {
   const { rows } = await query<OrgRow>(

@@ -20,14 +20,18 @@ export async function findOrgRedaction(
   return rows[0]
 }
 
-/** Decides for an organization; null leaves it to the account. */
+/** Writes the policy of an organization; null leaves it to the account. @returns whether it changed. */
 export async function putOrgRedaction(
   query: Query,
   org: string,
   redaction: StoredRedactionPolicy | null,
-): Promise<void> {
-  await query('update orgs set redaction = $2, updated_at = now() where id = $1', [
-    org,
-    redaction && JSON.stringify(redaction),
-  ])
+): Promise<boolean> {
+  const { rows } = await query<{ changed: boolean }>(
+    `with former as (select id, redaction from orgs where id = $1 for no key update)
+     update orgs o set redaction = $2, updated_at = now()
+     from former where o.id = former.id
+     returning former.redaction is distinct from o.redaction as changed`,
+    [org, redaction && JSON.stringify(redaction)],
+  )
+  return rows[0]?.changed ?? false
 }

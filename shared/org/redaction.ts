@@ -1,4 +1,5 @@
 import type { Admin } from '#shared/access/admin.ts'
+import { recordAccountEvent } from '#shared/audit/account-events.postgres.ts'
 import { requireOrganization, changePolicy } from '#shared/org/policy-change.ts'
 import type { Query, Postgres } from '#shared/storage/postgres/connect.ts'
 import { type RedactionPolicy, toActiveRedaction } from '#shared/privacy/apply-redaction.ts'
@@ -40,9 +41,13 @@ export const changeOrgPolicy = (
   { admin, org }: { admin: Admin; org: string },
   redaction: RedactionInput | null,
 ): Promise<void> =>
-  changePolicy(backend, { admin, org }, tx =>
-    putOrgRedaction(tx.query, org, redaction && toStoredRedaction(redaction)),
-  )
+  changePolicy(backend, { admin, org }, async tx => {
+    const stored = redaction && toStoredRedaction(redaction)
+    if (!(await putOrgRedaction(tx.query, org, stored))) return
+    const { account, email: actor } = admin
+    const subject = org.toLowerCase()
+    await recordAccountEvent(tx, { account, actor, action: 'policy.changed', subject })
+  })
 
 /** What holds for the shared memory of an organization at this moment. */
 export async function activeOrgRedaction(

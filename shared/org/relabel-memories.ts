@@ -1,13 +1,11 @@
 import { Refusal } from '#shared/core/errors.ts'
 import { copyIdOf } from '#shared/core/ids.ts'
 import { findNewestWithTagSets } from '#shared/org/shared-lists.mongo.ts'
-import { mutateSharedMemory, noSuchSharedMemory } from '#shared/org/shared-change.ts'
+import { mutateSharedMemory, noSuchSharedMemory, type SharedMemoryBackend } from '#shared/org/shared-change.ts'
 import { toSnapshot } from '#shared/org/finalize-shared-writes.ts'
 import { listTagSets } from '#shared/vault/base/tag-sets.postgres.ts'
 import { findTag } from '#shared/org/tags.postgres.ts'
 import type { RelabelJob } from '#shared/domain/job-payloads.ts'
-import type { Stores } from '#shared/storage/stores.ts'
-import type { Embedders } from '#shared/models/embedders.ts'
 
 const pageMax = 100
 
@@ -19,7 +17,7 @@ const pageMax = 100
  * @throws Refusal `unavailable` when a store is out of reach; the next run goes on.
  */
 export async function relabelMemories(
-  backend: Stores & { embedders: Embedders; now: () => number },
+  backend: SharedMemoryBackend,
   job: RelabelJob,
   signal: AbortSignal,
 ): Promise<void> {
@@ -42,7 +40,7 @@ export async function relabelMemories(
 
 /** @returns whether it bears the old label no more. */
 async function relabelMemory(
-  backend: Parameters<typeof relabelMemories>[0],
+  backend: SharedMemoryBackend,
   job: RelabelJob,
   id: string,
   to: string,

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import { mintId } from '#shared/core/ids.ts'
 import type { Log } from '#shared/core/log.ts'
 import type { Mongo } from '#shared/storage/mongo/connect.ts'
@@ -31,8 +32,8 @@ export function createRetrievalTrail(
   log: Log,
 ): RetrievalTrail {
   const { query } = stores.postgres
-  const cache = new Map<string, PermittedCounts>()
-  const writtenPerOrg = new Map<string, number>()
+  const cache = new LRUCache<string, PermittedCounts>({ max: cacheMax })
+  const writtenPerOrg = new LRUCache<string, number>({ max: cacheMax })
   let pending: { member: MemberScope; at: number }[] = []
   let writing: Promise<void> | null = null
 
@@ -40,9 +41,7 @@ export function createRetrievalTrail(
     const { orgVault, orgEpoch, orgRevision } = member
     const key = [orgVault, orgEpoch, orgRevision, visibilityKey(visibilityOf(member))].join('\n')
     const counts = cache.get(key) ?? (await countPermitted(stores, member))
-    cache.delete(key)
     cache.set(key, counts)
-    if (cache.size > cacheMax) cache.delete(cache.keys().next().value!)
     return counts
   }
 
@@ -50,7 +49,6 @@ export function createRetrievalTrail(
     const count = (writtenPerOrg.get(org) ?? 0) + more
     writtenPerOrg.set(org, count % trimEvery)
     if (count >= trimEvery) await trimRetrievals(query, org)
-    if (writtenPerOrg.size > cacheMax) writtenPerOrg.clear()
   }
 
   const write = async (): Promise<void> => {

@@ -17,9 +17,6 @@ import { listMemoryRevisions } from '#shared/org/audit.postgres.ts'
 import type { OrgVault } from '#shared/domain/job-payloads.ts'
 import { tagSetKey } from '#shared/domain/tags.ts'
 
-/** Less sure than this, a memory waits for a person. */
-export const reviewThreshold = 0.6
-
 export type ReviewQuery = { threshold: number; limit: number; newestFirst: boolean }
 
 /**

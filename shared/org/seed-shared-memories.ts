@@ -1,6 +1,6 @@
 import { Refusal } from '#shared/core/errors.ts'
 import type { SharedMemory } from '#shared/org/shared-memories.mongo.ts'
-import { reviewThreshold } from '#shared/org/review-shared-memory.ts'
+import { reviewThreshold } from '#shared/org/review-threshold.ts'
 import { parseTags } from '#shared/org/parse-params.ts'
 import type { ChangeOrigin, SharedMemoryBackend } from '#shared/org/shared-change.ts'
 import { addSharedMemories } from '#shared/org/write-shared-memories.ts'

@@ -24,6 +24,7 @@ import { tagSetKey, sortUniqueTags } from '#shared/domain/tags.ts'
 import { activeOrgRedaction } from '#shared/org/redaction.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
+import type { Queue } from '#shared/storage/queue/queue.ts'
 
 /** Who changes something, and under which id: asking again under the same one changes once. */
 export type ChangeOrigin = {
@@ -33,7 +34,11 @@ export type ChangeOrigin = {
   actor: string
 }
 
-export type SharedMemoryBackend = Stores & { embedders: Embedders; now: () => number }
+export type SharedMemoryBackend = Stores & {
+  queue: Queue
+  embedders: Embedders
+  now: () => number
+}
 
 type MutationRequest = ChangeOrigin & { id: string; kind: WriteKind }
 

@@ -9,7 +9,14 @@ import { requireAllowedTagsLimit } from '#shared/org/role.ts'
 import { insertVault } from '#shared/access/accounts.postgres.ts'
 import type { Query, Transaction, Postgres } from '#shared/storage/postgres/connect.ts'
 import { findOperationStatus } from '#shared/vault/base/erasures.postgres.ts'
-import { insertMemberKey, revokeUserKeys } from '#shared/access/member-keys.postgres.ts'
+import {
+  deleteMemberKeys,
+  insertMemberKey,
+  revokeUserKeys,
+} from '#shared/access/member-keys.postgres.ts'
+import { recordRevokedKeys, toKeyRevokedEvents } from '#shared/access/revoked-key.ts'
+import { recordAccountEvent } from '#shared/audit/account-events.postgres.ts'
+import { emitWebhookEvents } from '#shared/webhooks/emit.ts'
 import {
   deleteUser,
   findUser,
@@ -105,12 +112,15 @@ export async function removeUser(
   id: string,
   operation: string,
 ): Promise<void> {
-  const { account, keyHash } = admin
+  const { account, email: actor, keyHash } = admin
   const vault = await changePolicy(backend, { admin, org }, async tx => {
     if (await findOperationStatus(tx.query, operation)) return null
     const user = await requireUser(tx.query, org, id)
     await retireVaults(tx, backend, { operation, account, keyHash, vaults: [user.vault] })
+    const revoked = await deleteMemberKeys(tx, { org, user: user.id })
     await deleteUser(tx, id)
+    await recordRevokedKeys(tx, revoked, actor)
+    await emitWebhookEvents(tx, backend.queue, toKeyRevokedEvents(revoked))
     return user.vault
   })
   if (vault) backend.vaultIndexes.forget(vault)
@@ -166,27 +176,31 @@ export async function ensureUser(
  * @throws Refusal `missing`.
  */
 export const mintUserKey = (
-  backend: { postgres: Postgres; config: Config },
+  backend: { postgres: Postgres; config: Config; queue: Queue },
   { admin, org }: OrgAdmin,
   id: string,
 ): Promise<{ key: string; rotated: boolean; createdAt: Date }> =>
   changePolicy(backend, { admin, org }, async tx => {
     const user = await requireUser(tx.query, org, id)
-    const rotated = (await revokeUserKeys(tx, user.id)) > 0
+    const { account, email: actor } = admin
+    const revoked = await revokeUserKeys(tx, user.id)
+    await recordRevokedKeys(tx, revoked, actor)
+    await emitWebhookEvents(tx, backend.queue, toKeyRevokedEvents(revoked))
     const key = mintKey('vault')
     const createdAt = await insertMemberKey(tx, {
       id: mintId(),
       hash: hashKey(backend.config.keyPepper, key),
       org,
       user: user.id,
-      account: admin.account,
+      account,
       vault: user.vault,
       kind: 'user',
       name: user.teamMemberId,
       masked: maskKey(key),
       sealed: null,
     })
-    return { key, rotated, createdAt }
+    await recordAccountEvent(tx, { account, actor, action: 'key.minted', subject: maskKey(key) })
+    return { key, rotated: revoked.length > 0, createdAt }
   })
 
 /**

@@ -3,14 +3,14 @@ import { parseTurns, type Message, type Turn } from '#shared/domain/message-cont
 import type { RedactionKind } from '#shared/privacy/detectors.ts'
 import { findPrivateData, redactText } from '#shared/privacy/redact.ts'
 
-/** What becomes of private data in a text that is to be remembered; null where nobody minds it. */
+/** How private data in a text to be stored is handled; null: it is stored. */
 export type RedactionPolicy = {
-  /** `redact` puts a mark in its place, `block` keeps the whole text out. */
+  /** `redact` replaces it by a marker, `block` refuses the whole text. */
   mode: 'redact' | 'block'
   kinds: readonly RedactionKind[]
 }
 
-/** As it is stored: `off` decides too, where an organization differs from the account it belongs to. */
+/** As it is stored: `off` is a decision too, when an organization differs from its account. */
 export type StoredRedactionPolicy = Omit<RedactionPolicy, 'mode'> & {
   mode: RedactionPolicy['mode'] | 'off'
 }
@@ -22,8 +22,8 @@ export const toActiveRedaction = (stored: StoredRedactionPolicy | null): Redacti
 /**
  * A text as it may be stored under a policy.
  *
- * @param fieldName how the refusal calls the text: `messages[2]`
- * @throws Refusal `invalid` when the policy blocks it, naming what it holds and never the words.
+ * @param fieldName how the refusal names the text: `messages[2]`
+ * @throws Refusal `invalid` when the policy blocks it; it names the kinds and never the words.
  */
 export function applyRedaction(
   redaction: RedactionPolicy | null,
@@ -42,7 +42,7 @@ export function applyRedaction(
   )
 }
 
-/** A text as it may be stored where nobody could be told of a refusal: undefined when it may not. */
+/** A text as it may be stored where no client waits for a refusal: undefined when it may not. */
 export function redactOrSkipText(
   redaction: RedactionPolicy | null,
   text: string,
@@ -55,7 +55,7 @@ export function redactOrSkipText(
   }
 }
 
-/** Whether somebody was refused because of what a text holds. */
+/** Whether an error is the refusal of a text for its private data. */
 export const isBlockedByRedaction = (error: unknown): error is Refusal =>
   error instanceof Refusal && error.hint === blockedHint
 
@@ -97,7 +97,7 @@ export function applyRedactionToMessages(
   )
 }
 
-/** A turn that is to be stored, as a message. */
+/** A turn to be stored, as a message. */
 export const toMessage = ({ role, text, at, speaker, interrupted }: Turn): Message => ({
   role,
   content: text,
@@ -106,7 +106,7 @@ export const toMessage = ({ role, text, at, speaker, interrupted }: Turn): Messa
   ...(interrupted && { interrupted }),
 })
 
-/** The turns that may be stored, where nobody could be told of the others. */
+/** The turns that may be stored, where no client waits for a refusal; the others are left out. */
 export const redactOrSkipTurns = (
   redaction: RedactionPolicy | null,
   turns: readonly Turn[],

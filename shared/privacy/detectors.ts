@@ -10,7 +10,7 @@ import {
   isSpanishNationalId,
 } from '#shared/privacy/checksums.ts'
 
-/** What should not be remembered, by what it is. */
+/** Kinds of private data. */
 export const redactionKinds = [
   'secret',
   'card',
@@ -22,7 +22,9 @@ export const redactionKinds = [
 ] as const
 export type RedactionKind = (typeof redactionKinds)[number]
 
-/** What harms whoever wrote it wherever it turns up again; the others are often the point of a memory. */
+/**
+ * Kinds that harm their owner wherever they reappear; the others are often the point of a memory.
+ */
 export const defaultRedactionKinds: readonly RedactionKind[] = [
   'secret',
   'card',
@@ -32,9 +34,11 @@ export const defaultRedactionKinds: readonly RedactionKind[] = [
 
 export type Detector = {
   kind: RedactionKind
-  /** Global, with flag `d`; of a match the group `it` goes, or all of it. Repetitions are bounded. */
+  /**
+   * Global, with flag `d`. The group `it` is redacted, or the whole match. Repetitions are bounded.
+   */
   pattern: RegExp
-  /** What looks right and is not, stays. */
+  /** A match that fails this check stays. */
   isValid?: (found: string) => boolean
 }
 
@@ -44,19 +48,19 @@ const secretDetector = (pattern: RegExp, holds?: Detector['isValid']): Detector 
   ...(holds && { isValid: holds }),
 })
 
-/** Of those states that put a check digit into them, or never give out some. */
+/** Ids of states that use check digits, or never issue some numbers. */
 const nationalIdDetector = (pattern: RegExp, holds: (found: string) => boolean): Detector => ({
   kind: 'national-id',
   pattern,
   isValid: holds,
 })
 
-/** A word somebody would type as a password: long enough, and not of letters alone. */
+/** Looks like a password: not of letters alone, and not without any. */
 const looksLikePassword = (text: string): boolean => /[\d\W_]/.test(text) && /[a-z]/i.test(text)
 
 const looksRandom = (text: string): boolean => shannonEntropy(text) > 3.2 && /\d/.test(text)
 
-/** Token forms are those their makers document for secret scanning. */
+/** Token forms are those that their issuers document for secret scanning. */
 export const detectors: readonly Detector[] = [
   secretDetector(
     /-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[\s\S]{0,8000}?-----END [A-Z ]{0,30}PRIVATE KEY-----/dg,

@@ -1,11 +1,11 @@
 import { detectors, type RedactionKind } from '#shared/privacy/detectors.ts'
 
-/** A place in a text, in UTF-16 units. */
+/** A range of a text, in UTF-16 units. */
 export type Finding = { kind: RedactionKind; start: number; end: number }
 
 /**
- * What of these kinds a text holds, in order and without overlaps: where two meet, the one that begins
- * first stands, the longer of two that begin together.
+ * Private data of these kinds in a text, in order and without overlaps: of two that overlap, the
+ * one that begins first is kept; of two that begin together, the longer one.
  */
 export function findPrivateData(text: string, wanted: ReadonlySet<RedactionKind>): Finding[] {
   const found: Finding[] = []
@@ -25,7 +25,7 @@ export function findPrivateData(text: string, wanted: ReadonlySet<RedactionKind>
   })
 }
 
-/** The text with `[redacted:kind]` in the place of every finding; the same text when there is none. */
+/** Replaces every finding by `[redacted:kind]`; the same text when there is none. */
 export function redactText(text: string, wanted: ReadonlySet<RedactionKind>): string {
   let kept = ''
   let from = 0

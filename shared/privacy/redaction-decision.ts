@@ -1,7 +1,7 @@
 import type { StoredRedactionPolicy } from '#shared/privacy/apply-redaction.ts'
 import { defaultRedactionKinds, type RedactionKind } from '#shared/privacy/detectors.ts'
 
-/** A decision about private data, and where it comes from. */
+/** A redaction decision and its origin. */
 export type EffectivePolicy = {
   redaction: StoredRedactionPolicy
   decidedBy: 'default' | 'account' | 'organization'

@@ -1,124 +1,101 @@
-import {
-  claimDueDeliveries,
-  nextDeliveryDelay,
-  recordAttempt,
-  type DueDelivery,
-} from '#shared/webhooks/deliveries.postgres.ts'
-import { dueChannel } from '#shared/webhooks/event.ts'
-import { createWebhookSender, type WebhookSender } from '#shared/webhooks/send.ts'
-import { openSecret } from '#shared/webhooks/webhook.ts'
-import type { Postgres } from '#shared/storage/postgres/connect.ts'
-import type { Seal } from '#shared/core/seal.ts'
+import { recordAccountEvent, serviceActor } from '#shared/audit/account-events.postgres.ts'
 import type { Log } from '#shared/core/log.ts'
-import type { Config } from '#shared/core/config.ts'
+import type { Seal } from '#shared/core/seal.ts'
+import type { WebhookJob } from '#shared/domain/job-payloads.ts'
+import type { Postgres } from '#shared/storage/postgres/connect.ts'
+import type { Queue } from '#shared/storage/queue/queue.ts'
+import {
+  deliveriesWithoutJob,
+  findPendingDelivery,
+  recordAttempt,
+  type PendingDelivery,
+} from '#shared/webhooks/deliveries.postgres.ts'
+import { sendDeliveryJobs } from '#shared/webhooks/delivery-job.ts'
+import type { WebhookSender } from '#shared/webhooks/send.ts'
+import { openSecret } from '#shared/webhooks/webhook.ts'
+import type { Snooze } from '#shared/storage/queue/job-outcome.ts'
 
-type DeliveryBackend = { postgres: Postgres; seal: Seal; log: Log }
+type DeliveryBackend = { postgres: Postgres; seal: Seal; log: Log; webhookSender: WebhookSender }
 
 /** After the first try; three days in all, as Standard Webhooks suggests. */
 const retrySeconds = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400] as const
-/** Up to a fifth later, so that what failed together does not come again together. */
+/** Up to a fifth later, so that messages that failed together are not sent again together. */
 const jitter = 0.2
 const failingDaysMax = 5
-/** Longer than a try takes at most. */
-const leaseSeconds = 60
 
 /**
- * Sends every message that is due, once, and writes down how that went.
+ * Sends a message once, records how that went, and snoozes the job until the next try. A message that is
+ * not pending (delivered, given up, or deleted with its webhook) needs no more.
  *
- * @returns how many were tried.
  * @throws Refusal `unavailable` when the database is out of reach: what was sent may be sent again.
  */
-export async function deliverDue(
+export async function deliverWebhook(
   backend: DeliveryBackend,
-  sender: WebhookSender,
+  job: WebhookJob,
   signal?: AbortSignal,
-): Promise<number> {
-  const due = await claimDueDeliveries(backend.postgres.query, {
-    perWebhook: 5,
-    webhooks: 20,
-    leaseSeconds,
-  })
-  await Promise.all(due.map(delivery => deliver(backend, sender, delivery, signal)))
-  return due.length
-}
-
-async function deliver(
-  { postgres, seal, log }: DeliveryBackend,
-  sender: WebhookSender,
-  delivery: DueDelivery,
-  signal: AbortSignal | undefined,
-): Promise<void> {
-  const { id, webhook, url, event, attempts, secret, formerSecret } = delivery
-  const secrets = [secret, ...(formerSecret === null ? [] : [formerSecret])]
+): Promise<Snooze | undefined> {
+  const { postgres, log, webhookSender } = backend
+  const delivery = await findPendingDelivery(postgres.query, job.delivery)
+  if (!delivery) return undefined
+  const { id, webhook, url, event, attempts, dueInSeconds } = delivery
+  if (dueInSeconds > 0) return { snoozeSeconds: dueInSeconds }
   const payload = buildPayload(delivery)
-  const signingSecrets = secrets.map(sealed => openSecret(seal, webhook, sealed))
-  const attempt = await sender.send({ id, url, secrets: signingSecrets, payload }, signal)
-  // This process ends: whoever takes it next sends it again.
-  if (attempt.error !== null && signal?.aborted) return
-  const retryDelaySeconds = retrySeconds[attempts]
-  const disabledReason = await recordAttempt(postgres.query, delivery, {
+  const secrets = signingSecrets(backend, delivery)
+  const attempt = await webhookSender.send({ id, url, secrets, payload }, signal)
+  // A send that the end of this process cut off is no try of the message.
+  if (attempt.error !== null) signal?.throwIfAborted()
+
+  const delaySeconds = retrySeconds[attempts]
+  const nextTrySeconds =
+    delaySeconds === undefined ? null : delaySeconds * (1 + Math.random() * jitter)
+  const outcome = {
     attempt,
-    retrySeconds:
-      retryDelaySeconds === undefined ? null : retryDelaySeconds * (1 + Math.random() * jitter),
+    retrySeconds: nextTrySeconds,
     isGone: attempt.status === 410,
     failingDaysMax,
+  }
+  const { isPending, disabledReason } = await postgres.transaction(async tx => {
+    const result = await recordAttempt(tx.query, delivery, outcome)
+    if (result.disabledReason) {
+      const event = { account: delivery.account, actor: serviceActor, subject: webhook }
+      await recordAccountEvent(tx, { ...event, action: 'webhook.changed' })
+    }
+    return result
   })
   if (attempt.error !== null) log.info({ webhook, event, attempts, ...attempt }, 'webhook.failed')
   if (disabledReason) log.warn({ webhook, reason: disabledReason }, 'webhook.switched-off')
+  return isPending && nextTrySeconds !== null ? { snoozeSeconds: nextTrySeconds } : undefined
 }
 
 /** The envelope of Standard Webhooks; the same for every try. */
-const buildPayload = ({ event, createdAt, data }: DueDelivery): string =>
+const buildPayload = ({ event, createdAt, data }: PendingDelivery): string =>
   JSON.stringify({ type: event, timestamp: createdAt.toISOString(), data })
 
-/** Looked at this often even if nobody says that something is due. */
-const pollIntervalMs = 30_000
-const pollIntervalMinMs = 250
+const signingSecrets = (
+  { seal }: DeliveryBackend,
+  { webhook, secret, formerSecret }: PendingDelivery,
+): string[] =>
+  [secret, formerSecret].flatMap(sealed =>
+    sealed === null ? [] : [openSecret(seal, webhook, sealed)],
+  )
+
+const unsentMax = 1_000
 
 /**
- * Delivers what becomes due, in this process, until closed: at once when a transaction announces it, and
- * when the next try of something is due. Any number of processes may do so.
+ * Sends jobs for due messages that have none: those that an earlier release has written.
+ *
+ * @returns how many.
  */
-export async function startWebhookDelivery(
-  backend: DeliveryBackend & { config: Config },
-): Promise<{ close(): Promise<void> }> {
-  const { postgres, log, config } = backend
-  const sender = createWebhookSender({ allowLoopback: config.allowLoopbackWebhooks })
-  const closing = new AbortController()
-  let timer: NodeJS.Timeout | undefined
-  let running: Promise<void> | undefined
-  let isWakePending = false
-
-  const run = async (): Promise<void> => {
-    let delayMs = pollIntervalMs
-    try {
-      do {
-        isWakePending = false
-        while (!closing.signal.aborted && (await deliverDue(backend, sender, closing.signal)) > 0);
-      } while (isWakePending && !closing.signal.aborted)
-      const next = await nextDeliveryDelay(postgres.query)
-      if (next !== null) delayMs = Math.min(pollIntervalMs, Math.max(pollIntervalMinMs, next))
-    } catch (error) {
-      log.warn({ err: error }, 'webhooks.not-delivered')
-    }
-    running = undefined
-    if (closing.signal.aborted) return
-    clearTimeout(timer)
-    timer = setTimeout(wake, isWakePending ? 0 : delayMs)
-  }
-  const wake = (): void => {
-    isWakePending = true
-    if (!closing.signal.aborted) running ??= run()
-  }
-
-  const subscription = await postgres.listen(dueChannel, wake)
-  wake()
-  return {
-    async close() {
-      closing.abort()
-      clearTimeout(timer)
-      await Promise.all([running, subscription.close()])
-      await sender.close()
-    },
-  }
+export async function sendMissingDeliveryJobs({
+  postgres,
+  queue,
+}: {
+  postgres: Postgres
+  queue: Queue
+}): Promise<number> {
+  return postgres.transaction(async tx => {
+    const deliveries = await deliveriesWithoutJob(tx.query, unsentMax)
+    await sendDeliveryJobs(tx, queue, deliveries)
+    return deliveries.length
+  })
 }

@@ -1,7 +1,8 @@
 import type { Query } from '#shared/storage/postgres/connect.ts'
-import { dueChannel } from '#shared/webhooks/event.ts'
+import { deadLetterQueueOf } from '#shared/domain/jobs.ts'
+import { pgBossSchema } from '#shared/storage/queue/boss.ts'
 
-/** One try, as the log keeps it. */
+/** One try in the log. */
 type LoggedAttempt = { at: string; status: number | null; error: string | null; ms: number }
 
 export type DeliveryRow = {
@@ -9,9 +10,9 @@ export type DeliveryRow = {
   event: string
   data: object
   state: 'pending' | 'delivered' | 'failed'
-  /** When a pending one is sent next. */
+  /** Of a pending one: when its next try is. */
   dueAt: Date
-  /** The newest ones, oldest first. */
+  /** The newest thirty, oldest first. */
   tries: LoggedAttempt[]
   createdAt: Date
 }
@@ -20,12 +21,12 @@ const columns = `id, event, data, state, due_at as "dueAt", tries, created_at as
 
 export type DeliveryFilter = {
   state: DeliveryRow['state'] | undefined
-  /** Only those before this one. */
+  /** Only messages older than this one. */
   before: { createdAt: string; id: string } | undefined
   limit: number
 }
 
-/** The log of a webhook, newest first. `position` of a row is where a next page begins. */
+/** The log of a webhook, newest first. The next page begins after the `position` of the last row. */
 export async function listDeliveries(
   query: Query,
   webhook: string,
@@ -41,47 +42,61 @@ export async function listDeliveries(
   return rows
 }
 
-/** Writes a message for one webhook, whatever it is subscribed to. */
+/** Writes a message for every active webhook that is subscribed to one of the events. */
+export async function insertDeliveries(
+  query: Query,
+  events: readonly { account: string; event: string; data: object }[],
+): Promise<{ id: string; webhook: string }[]> {
+  const { rows } = await query<{ id: string; webhook: string }>(
+    `insert into webhook_deliveries (webhook, event, data)
+     select w.id, e.event, e.data
+     from jsonb_to_recordset($1) as e(account uuid, event text, data jsonb)
+     join webhooks w on w.account = e.account and w.disabled_at is null and e.event = any(w.events)
+     returning id, webhook`,
+    [JSON.stringify(events)],
+    'webhooks.emit',
+  )
+  return rows
+}
+
+/** Writes a message for one webhook, whatever it is subscribed to. @returns false when the id exists. */
 export async function insertDelivery(
   query: Query,
   { id, webhook, event, data }: { id: string; webhook: string; event: string; data: object },
-): Promise<void> {
-  await query(
-    `with written as (
-       insert into webhook_deliveries (id, webhook, event, data) values ($1, $2, $3, $4)
-       on conflict (id) do nothing returning id
-     )
-     select pg_notify('${dueChannel}', '') from written`,
+): Promise<boolean> {
+  const { rowCount } = await query(
+    `insert into webhook_deliveries (id, webhook, event, data) values ($1, $2, $3, $4)
+     on conflict (id) do nothing`,
     [id, webhook, event, JSON.stringify(data)],
   )
+  return rowCount === 1
 }
 
-/** Sends a message once more, with all its tries before it; undefined when the webhook has none such. */
+/** Makes a message due with all its tries before it; undefined when the webhook has no such message. */
 export async function replayDelivery(
   query: Query,
   webhook: string,
   id: string,
 ): Promise<DeliveryRow | undefined> {
   const { rows } = await query<DeliveryRow>(
-    `with again as (
-       update webhook_deliveries set state = 'pending', attempts = 0, due_at = now()
-       where id = $2 and webhook = $1 returning *
-     )
-     select ${columns}, pg_notify('${dueChannel}', '') as told from again`,
+    `update webhook_deliveries set state = 'pending', attempts = 0, due_at = now()
+     where id = $2 and webhook = $1 returning ${columns}`,
     [webhook, id],
   )
   return rows[0]
 }
 
-/** A message that somebody has taken to send. */
-export type DueDelivery = {
+export type PendingDelivery = {
   id: string
   webhook: string
+  account: string
   event: string
   data: object
   /** How often it has been tried. */
   attempts: number
   createdAt: Date
+  /** 0 when it is due. */
+  dueInSeconds: number
   url: string
   /** Sealed. */
   secret: string
@@ -89,67 +104,72 @@ export type DueDelivery = {
   formerSecret: string | null
 }
 
-/**
- * Takes messages that are due, a few of each webhook, so that a slow one keeps nobody waiting. Whoever
- * does not say within `leaseSeconds` how it went is taken to have died.
- */
-export async function claimDueDeliveries(
+/** A message that is to be sent, and to where. */
+export async function findPendingDelivery(
   query: Query,
-  {
-    perWebhook,
-    webhooks,
-    leaseSeconds,
-  }: { perWebhook: number; webhooks: number; leaseSeconds: number },
-): Promise<DueDelivery[]> {
-  const { rows } = await query<DueDelivery>(
-    `with asked as (
-       select webhook from webhook_deliveries where state = 'pending' and due_at <= now()
-       group by webhook order by min(due_at) limit $2
-     ), due as (
-       select d.id from asked, lateral (
-         select id from webhook_deliveries
-         where webhook = asked.webhook and state = 'pending' and due_at <= now()
-         order by due_at limit $1 for update skip locked
-       ) d
-     )
-     update webhook_deliveries d set due_at = now() + make_interval(secs => $3)
-     from due, webhooks w
-     where d.id = due.id and w.id = d.webhook
-     returning d.id, d.webhook, d.event, d.data, d.attempts, d.created_at as "createdAt", w.url,
-       w.secret, case when w.former_until > now() then w.former_secret end as "formerSecret"`,
-    [perWebhook, webhooks, leaseSeconds],
-    'webhooks.claim',
+  id: string,
+): Promise<PendingDelivery | undefined> {
+  const { rows } = await query<PendingDelivery>(
+    `select d.id, d.webhook, w.account, d.event, d.data, d.attempts, d.created_at as "createdAt", w.url,
+       greatest(0, extract(epoch from d.due_at - now()))::float8 as "dueInSeconds",
+       w.secret, case when w.former_until > now() then w.former_secret end as "formerSecret"
+     from webhook_deliveries d join webhooks w on w.id = d.webhook
+     where d.id = $1 and d.state = 'pending'`,
+    [id],
+    'webhooks.find',
+  )
+  return rows[0]
+}
+
+/** Messages that are due and that no job delivers, waiting, running or dead; oldest first. */
+export async function deliveriesWithoutJob(
+  query: Query,
+  limit: number,
+): Promise<{ id: string; webhook: string }[]> {
+  const { rows } = await query<{ id: string; webhook: string }>(
+    `select d.id, d.webhook from webhook_deliveries d
+     where d.state = 'pending' and d.due_at <= now()
+       and not exists (select from ${pgBossSchema}.job j
+                       where j.name = any($1) and j.state < 'completed'
+                         and j.singleton_key = d.id::text)
+     order by d.due_at limit $2`,
+    [['webhook', deadLetterQueueOf('webhook')], limit],
   )
   return rows
 }
 
-/** How many tries the log keeps. */
+/** Per message. */
 const loggedTriesMax = 30
 
 export type AttemptOutcome = {
   attempt: { status: number | null; error: string | null; ms: number }
   /** Null when there is no next try. */
   retrySeconds: number | null
-  /** 410: nobody is there any more. */
+  /** The webhook answered 410. */
   isGone: boolean
-  /** Days of nothing but failures after which nothing is sent any more. */
+  /** Days of nothing but failures after which the webhook is switched off. */
   failingDaysMax: number
 }
 
+export type AttemptResult = {
+  /** Another try follows. */
+  isPending: boolean
+  /** Why this try has switched the webhook off; null when it has not. */
+  disabledReason: 'failures' | 'gone' | null
+}
+
 /**
- * Writes down how a try ended. A failure moves the message to its next try, or gives it up; and the
- * webhook with all that waits for it, when it has failed for days or is gone.
- *
- * @returns why the webhook has been switched off by this, or null.
+ * Records how a try ended. A failure moves the message to its next try, or gives it up; and the webhook
+ * with all that waits for it, when it has failed for days or is gone.
  */
 export async function recordAttempt(
   query: Query,
-  { id, webhook }: Pick<DueDelivery, 'id' | 'webhook'>,
+  { id, webhook }: Pick<PendingDelivery, 'id' | 'webhook'>,
   { attempt, retrySeconds, isGone, failingDaysMax }: AttemptOutcome,
-): Promise<'failures' | 'gone' | null> {
+): Promise<AttemptResult> {
   const isDelivered = attempt.error === null
-  const { rows } = await query<{ reason: 'failures' | 'gone' | null }>(
-    `with standing as (
+  const { rows } = await query<AttemptResult>(
+    `with target as (
        update webhooks set
          failing_since = case when $3 then null else coalesce(failing_since, now()) end,
          disabled_at = case when disabled_at is not null then disabled_at
@@ -159,42 +179,34 @@ export async function recordAttempt(
                                 when not $3 and failing_since < now() - make_interval(days => $7)
                                 then 'failures' end
        where id = $2
-       returning disabled_at is not null as "off", coalesce(disabled_at = now(), false) as "now",
+       returning disabled_at is not null as is_off, coalesce(disabled_at = now(), false) as is_off_now,
                  disabled_reason as reason
      ), written as (
        update webhook_deliveries set attempts = attempts + 1,
          state = case when $3 then 'delivered'
-                      when $5::float8 is null or (select "off" from standing) then 'failed'
+                      when $5::float8 is null or (select is_off from target) then 'failed'
                       else state end,
          due_at = now() + make_interval(secs => coalesce($5, 0)),
          tries = (case when jsonb_array_length(tries) >= ${loggedTriesMax} then tries - 0 else tries end)
                  || jsonb_build_array($4::jsonb || jsonb_build_object('at', now()))
        where id = $1
+       returning state
      ), given_up as (
        update webhook_deliveries set state = 'failed'
-       where webhook = $2 and id <> $1 and state = 'pending' and (select "now" from standing)
+       where webhook = $2 and id <> $1 and state = 'pending' and (select is_off_now from target)
      )
-     select case when "now" then reason end as reason from standing`,
+     select written.state = 'pending' as "isPending",
+            case when is_off_now then reason end as "disabledReason"
+     from target, written`,
     [id, webhook, isDelivered, JSON.stringify(attempt), retrySeconds, isGone, failingDaysMax],
     'webhooks.tried',
   )
-  return rows[0]?.reason ?? null
-}
-
-/** When the next message is due; null when none waits. */
-export async function nextDeliveryDelay(query: Query): Promise<number | null> {
-  const { rows } = await query<{ ms: number | null }>(
-    `select greatest(0, extract(epoch from min(due_at) - now()) * 1000)::float8 as ms
-     from webhook_deliveries where state = 'pending'`,
-    [],
-    'webhooks.next',
-  )
-  return rows[0]?.ms ?? null
+  return rows[0] ?? { isPending: false, disabledReason: null }
 }
 
 const deliveryRetentionDays = 30
 
-/** Forgets messages of long ago. @returns how many. */
+/** Deletes messages of long ago. @returns how many. */
 export async function dropOldDeliveries(query: Query): Promise<number> {
   const { rowCount } = await query(
     `delete from webhook_deliveries where id = any(array(

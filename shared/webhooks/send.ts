@@ -4,7 +4,7 @@ import { publicLookup, requirePublicUrl, type AddressPolicy } from '#shared/webh
 import { Refusal } from '#shared/core/errors.ts'
 
 type WebhookMessage = {
-  /** The same for every try: whoever is told twice can tell. */
+  /** The same for every try, so that receivers can drop duplicates. */
   id: string
   url: string
   /** The newest first; all of them sign. */
@@ -12,20 +12,20 @@ type WebhookMessage = {
   payload: string
 }
 
-/** How a try ended; `status` is null when there was no answer. */
+/** How a try ended; `status` is null when there was no response. */
 type DeliveryAttempt = { status: number | null; error: string | null; ms: number }
 
 export type WebhookSender = {
-  /** Sends a signed message once; redirects are not followed, and of the answer only the status counts. */
+  /** Sends a signed message once. Redirects are not followed; only the status of the response counts. */
   send(message: WebhookMessage, signal?: AbortSignal): Promise<DeliveryAttempt>
   close(): Promise<void>
 }
 
 const sendTimeouts = { connectMs: 5_000, responseMs: 10_000, totalMs: 15_000 }
-/** Of an answer, so that its connection can be used again. */
-const answerBytesMax = 64 * 1024
+/** Read of a response, so that its connection can be used again. */
+const responseBytesMax = 64 * 1024
 
-/** Connections of webhooks; they reach what `reach` allows, whatever a name resolves to. */
+/** Sends to the addresses that `addressPolicy` allows, whatever a name resolves to. */
 export function createWebhookSender(
   addressPolicy: AddressPolicy,
   bounds: Partial<typeof sendTimeouts> = {},
@@ -40,11 +40,11 @@ export function createWebhookSender(
   })
   return {
     async send({ id, url, secrets, payload }, signal) {
-      const begun = performance.now()
+      const startedAt = performance.now()
       const attemptResult = (status: number | null, error: string | null): DeliveryAttempt => ({
         status,
         error,
-        ms: Math.round(performance.now() - begun),
+        ms: Math.round(performance.now() - startedAt),
       })
       try {
         const limit = AbortSignal.timeout(totalMs)
@@ -55,7 +55,7 @@ export function createWebhookSender(
           body: payload,
           signal: signal ? AbortSignal.any([signal, limit]) : limit,
         })
-        await body.dump({ limit: answerBytesMax })
+        await body.dump({ limit: responseBytesMax })
         const isAccepted = statusCode >= 200 && statusCode < 300
         return attemptResult(statusCode, isAccepted ? null : 'refused')
       } catch (error) {
@@ -78,7 +78,7 @@ function buildHeaders(id: string, secrets: readonly string[], payload: string) {
   }
 }
 
-/** By its kind: texts of errors name addresses of the network this runs in. */
+/** Without the error's message, which may name internal addresses. */
 function failureReason(error: unknown): string {
   if (error instanceof Refusal) return 'not a public address'
   const { name = '', code = '' } = error as { name?: string; code?: string }

@@ -2,14 +2,14 @@ import { lookup } from 'node:dns'
 import { BlockList, isIP, type LookupFunction } from 'node:net'
 import { Refusal } from '#shared/core/errors.ts'
 
-/** Where a service of ours, or of whoever runs it, may be: nothing is sent there. */
+/** Addresses of internal services: nothing is sent there. */
 const privateRanges = new BlockList()
 for (const [address, bits] of [
   ['0.0.0.0', 8],
   ['10.0.0.0', 8],
   ['100.64.0.0', 10],
   ['127.0.0.0', 8],
-  // Where clouds serve their credentials.
+  // Metadata services of clouds, with credentials.
   ['169.254.0.0', 16],
   ['172.16.0.0', 12],
   ['192.0.0.0', 24],
@@ -23,7 +23,7 @@ for (const [address, bits] of [
 ] as const) {
   privateRanges.addSubnet(address, bits, 'ipv4')
 }
-/** Within the one range that is global: what is for documentation, and what hides an IPv4 address. */
+/** Inside the one global range: documentation, and addresses that embed an IPv4 address. */
 for (const [address, bits] of [
   ['2001::', 23],
   ['2001:db8::', 32],
@@ -39,11 +39,11 @@ loopbackRanges.addSubnet('127.0.0.0', 8, 'ipv4')
 loopbackRanges.addAddress('::1', 'ipv6')
 
 export type AddressPolicy = {
-  /** For tests: this machine, and only in addition to what is public. */
+  /** For tests: loopback addresses are allowed too. */
   allowLoopback: boolean
 }
 
-/** Whether a numeric address is one that anybody on the internet may be sent to. */
+/** Whether a numeric address is public. */
 export function isAllowedAddress(address: string, policy: AddressPolicy): boolean {
   const family = isIP(address)
   if (family === 0) return false
@@ -55,8 +55,8 @@ export function isAllowedAddress(address: string, policy: AddressPolicy): boolea
 const urlMax = 2_048
 
 /**
- * The address of a webhook: https, without credentials, and no private one. What a name resolves to is
- * looked at when something is sent.
+ * The address of a webhook: https, without credentials, not private. What a name resolves to is checked
+ * when something is sent.
  *
  * @throws Refusal `invalid`.
  */
@@ -80,7 +80,7 @@ export function requirePublicUrl(text: string, policy: AddressPolicy): URL {
   return url!
 }
 
-/** Numbers in any notation come out of `URL` in the usual one. */
+/** `URL` has brought numeric addresses of any notation into the usual one. */
 const unbracketedHost = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, '$1')
 
 const isLoopbackHost = (host: string): boolean =>
@@ -88,8 +88,8 @@ const isLoopbackHost = (host: string): boolean =>
   (isIP(host) !== 0 && loopbackRanges.check(host, isIP(host) === 4 ? 'ipv4' : 'ipv6'))
 
 /**
- * Resolves a name for the connection that is about to be made, so that what was looked at is what is
- * connected to. A name that has a private address beside a public one is refused.
+ * Resolves a name for a connection, so that the address that was checked is the one that is connected to.
+ * A name with a private address beside a public one is refused.
  */
 export const publicLookup =
   (policy: AddressPolicy): LookupFunction =>

@@ -1,14 +1,18 @@
 import { randomBytes } from 'node:crypto'
+import { recordAccountEvent } from '#shared/audit/account-events.postgres.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { isUuid } from '#shared/core/ids.ts'
+import { hastenDeliveryJob, sendDeliveryJobs } from '#shared/webhooks/delivery-job.ts'
+import type { Queue } from '#shared/storage/queue/queue.ts'
 import type { Seal } from '#shared/core/seal.ts'
-import type { Query, Postgres } from '#shared/storage/postgres/connect.ts'
+import type { Postgres, Query, Transaction } from '#shared/storage/postgres/connect.ts'
 import {
   insertDelivery,
   replayDelivery,
   type DeliveryRow,
 } from '#shared/webhooks/deliveries.postgres.ts'
 import {
+  deleteWebhook,
   findWebhook,
   insertWebhook,
   replaceSecret,
@@ -22,10 +26,13 @@ import type { Config } from '#shared/core/config.ts'
 
 type WebhookBackend = { postgres: Postgres; seal: Seal; config: Config }
 
+/** Whose webhook it is, and who changes it, as the account's events name them. */
+type WebhookOwner = { account: string; actor: string }
+
 /** Of one account. */
 const webhooksMax = 20
 
-/** A new signing secret: 32 random bytes in the form that libraries of Standard Webhooks take. */
+/** A new signing secret: 32 random bytes in the form of Standard Webhooks. */
 const mintSecret = (): string => `whsec_${randomBytes(32).toString('base64')}`
 
 const sealContext = (webhook: string): string => `webhooks:${webhook}`
@@ -42,7 +49,7 @@ export const openSecret = (seal: Seal, webhook: string, sealed: string): string 
  */
 export async function createWebhook(
   { postgres, seal, config }: WebhookBackend,
-  account: string,
+  { account, actor }: WebhookOwner,
   id: string,
   { url, description, events }: { url: string; description: string; events: WebhookEventName[] },
 ): Promise<{ webhook: WebhookRow; secret: string }> {
@@ -50,13 +57,17 @@ export async function createWebhook(
   const secret = mintSecret()
   const sealed = seal.seal(secret, sealContext(id))
   const webhook = { id, account, url: target, description, events, secret: sealed }
-  if (!(await postgres.transaction(tx => insertWebhook(tx, webhook, webhooksMax)))) {
-    throw new Refusal(
-      'conflict',
-      `An account has at most ${webhooksMax} webhooks`,
-      'Delete one that is not needed any more',
-    )
-  }
+  await postgres.transaction(async tx => {
+    const result = await insertWebhook(tx, webhook, webhooksMax)
+    if (result === 'refused') {
+      throw new Refusal(
+        'conflict',
+        `An account has at most ${webhooksMax} webhooks`,
+        'Delete one that is not needed any more',
+      )
+    }
+    await recordWebhookEvent(tx, { account, actor }, `webhook.${result}`, id)
+  })
   return { webhook: await requireWebhook(postgres.query, account, id), secret }
 }
 
@@ -74,26 +85,29 @@ export async function requireWebhook(
   throw webhookNotFound()
 }
 
-export const webhookNotFound = (): Refusal =>
+const webhookNotFound = (): Refusal =>
   new Refusal('missing', 'No such webhook', 'GET /v1/account/webhooks lists those of the account')
 
 /**
- * Writes what is given. Switched off, what was still to be sent is given up; switched on, it begins anew.
+ * Changes the given fields. Switching it off gives its pending messages up; switching it on clears its
+ * failures.
  *
  * @throws Refusal `missing`; `invalid` as `createWebhook`.
  */
 export async function changeWebhook(
   { postgres, config }: WebhookBackend,
-  account: string,
+  { account, actor }: WebhookOwner,
   id: string,
   { url, ...change }: WebhookChange,
 ): Promise<WebhookRow> {
   const target = url === undefined ? undefined : toTargetUrl(config, url)
-  const { query } = postgres
-  const isChanged =
-    isUuid(id) && (await updateWebhook(query, account, id, { ...change, url: target }))
-  if (!isChanged) throw webhookNotFound()
-  return requireWebhook(query, account, id)
+  if (!isUuid(id)) throw webhookNotFound()
+  await postgres.transaction(async tx => {
+    const isChanged = await updateWebhook(tx.query, account, id, { ...change, url: target })
+    if (isChanged === undefined) throw webhookNotFound()
+    if (isChanged) await recordWebhookEvent(tx, { account, actor }, 'webhook.changed', id)
+  })
+  return requireWebhook(postgres.query, account, id)
 }
 
 const graceSeconds = 24 * 3600
@@ -105,50 +119,82 @@ const graceSeconds = 24 * 3600
  */
 export async function renewSecret(
   { postgres, seal }: WebhookBackend,
-  account: string,
+  { account, actor }: WebhookOwner,
   id: string,
 ): Promise<string> {
+  if (!isUuid(id)) throw webhookNotFound()
   const secret = mintSecret()
   const renewal = { secret: seal.seal(secret, sealContext(id)), graceSeconds }
-  if (!isUuid(id) || !(await replaceSecret(postgres.query, account, id, renewal))) {
-    throw webhookNotFound()
-  }
+  await postgres.transaction(async tx => {
+    if (!(await replaceSecret(tx.query, account, id, renewal))) throw webhookNotFound()
+    await recordWebhookEvent(tx, { account, actor }, 'webhook.changed', id)
+  })
   return secret
 }
 
 /**
- * Has a test message sent.
+ * Deletes a webhook with its log and its pending messages.
+ *
+ * @throws Refusal `missing`.
+ */
+export async function removeWebhook(
+  { postgres }: { postgres: Postgres },
+  { account, actor }: WebhookOwner,
+  id: string,
+): Promise<void> {
+  if (!isUuid(id)) throw webhookNotFound()
+  await postgres.transaction(async tx => {
+    if (!(await deleteWebhook(tx.query, account, id))) throw webhookNotFound()
+    await recordWebhookEvent(tx, { account, actor }, 'webhook.deleted', id)
+  })
+}
+
+const recordWebhookEvent = (
+  tx: Transaction,
+  owner: WebhookOwner,
+  action: 'webhook.created' | 'webhook.changed' | 'webhook.deleted',
+  id: string,
+): Promise<void> => recordAccountEvent(tx, { ...owner, action, subject: id.toLowerCase() })
+
+/**
+ * Sends a test message, by a job.
  *
  * @param delivery becomes the id of the message; the same one again sends nothing more
  * @throws Refusal `missing`; `conflict` when the webhook is switched off.
  */
 export async function sendTest(
-  { postgres }: { postgres: Postgres },
+  { postgres, queue }: { postgres: Postgres; queue: Queue },
   account: string,
   id: string,
   delivery: string,
 ): Promise<void> {
-  const webhook = await requireActiveWebhook(postgres.query, account, id)
-  const data = { webhook_id: webhook.id }
-  await insertDelivery(postgres.query, { id: delivery, webhook: id, event: testEvent, data })
+  const { id: webhook } = await requireActiveWebhook(postgres.query, account, id)
+  const message = { id: delivery, webhook, event: testEvent, data: { webhook_id: webhook } }
+  await postgres.transaction(async tx => {
+    if (await insertDelivery(tx.query, message)) await sendDeliveryJobs(tx, queue, [message])
+  })
 }
 
 /**
- * Has a message sent again under its id, whatever became of it.
+ * Sends a message again under its id, by a job, whatever became of it.
  *
  * @throws Refusal `missing`; `conflict` when the webhook is switched off.
  */
 export async function replayToWebhook(
-  { postgres }: { postgres: Postgres },
+  { postgres, queue }: { postgres: Postgres; queue: Queue },
   account: string,
   id: string,
   delivery: string,
 ): Promise<DeliveryRow> {
-  const webhook = await requireActiveWebhook(postgres.query, account, id)
-  const found = isUuid(delivery)
-    ? await replayDelivery(postgres.query, webhook.id, delivery)
+  const { id: webhook } = await requireActiveWebhook(postgres.query, account, id)
+  const replayed = isUuid(delivery)
+    ? await postgres.transaction(async tx => {
+        const row = await replayDelivery(tx.query, webhook, delivery)
+        if (row) await hastenDeliveryJob(tx, queue, { id: delivery, webhook })
+        return row
+      })
     : undefined
-  if (found) return found
+  if (replayed) return replayed
   throw new Refusal('missing', 'No such delivery', 'They are kept for 30 days')
 }
 

@@ -46,22 +46,28 @@ export type NewWebhook = Pick<WebhookRow, 'id' | 'url' | 'description' | 'events
   secret: string
 }
 
-/** A second run gives it the newer secret. @returns false when the account has `most` others already. */
+/**
+ * Inserts a webhook; one of the same id and account gets the newer secret.
+ *
+ * @returns `refused` when the account has `webhooksMax` others already.
+ */
 export async function insertWebhook(
   tx: Transaction,
   { id, account, url, description, events, secret }: NewWebhook,
   webhooksMax: number,
-): Promise<boolean> {
-  // Held, so that two at once do not both find room.
+): Promise<'created' | 'changed' | 'refused'> {
+  // Locked, so that two at once do not both find room.
   await tx.query('select id from accounts where id = $1 for no key update', [account])
-  const { rowCount } = await tx.query(
+  const { rows } = await tx.query<{ isNew: boolean }>(
     `insert into webhooks (id, account, url, description, events, secret)
      select $1, $2, $3, $4, $5, $6
      where (select count(*) from webhooks where account = $2 and id <> $1) < $7
-     on conflict (id) do update set secret = excluded.secret where webhooks.account = $2`,
+     on conflict (id) do update set secret = excluded.secret where webhooks.account = $2
+     returning xmax = 0 as "isNew"`,
     [id, account, url, description, events, secret, webhooksMax],
   )
-  return rowCount === 1
+  if (!rows[0]) return 'refused'
+  return rows[0].isNew ? 'created' : 'changed'
 }
 
 export type WebhookChange = {
@@ -71,35 +77,44 @@ export type WebhookChange = {
   active?: boolean | undefined
 }
 
-/** Writes what is given; one that is switched on again begins anew. False when there is none. */
+/**
+ * Writes what is given; one that is switched on again has no failures.
+ *
+ * @returns whether it is different now; undefined when the account has none of that id.
+ */
 export async function updateWebhook(
   query: Query,
   account: string,
   id: string,
   { url, description, events, active }: WebhookChange,
-): Promise<boolean> {
-  const { rowCount } = await query(
-    `with changed as (
-       update webhooks set url = coalesce($3, url), description = coalesce($4, description),
-         events = coalesce($5, events),
-         disabled_at = case when $6 then null when not $6 then coalesce(disabled_at, now())
-                            else disabled_at end,
+): Promise<boolean | undefined> {
+  const { rows } = await query<{ changed: boolean }>(
+    `with former as (
+       select id, url, description, events, disabled_at from webhooks
+       where id = $2 and account = $1 for no key update
+     ), changed as (
+       update webhooks w set url = coalesce($3, w.url), description = coalesce($4, w.description),
+         events = coalesce($5, w.events),
+         disabled_at = case when $6 then null when not $6 then coalesce(w.disabled_at, now())
+                            else w.disabled_at end,
          disabled_reason = case when $6 then null when not $6 then coalesce(disabled_reason, 'owner')
                                 else disabled_reason end,
          failing_since = case when $6 then null else failing_since end,
          updated_at = now()
-       where id = $2 and account = $1 returning id
+       from former where w.id = former.id
+       returning (w.url, w.description, w.events, w.disabled_at) is distinct from
+         (former.url, former.description, former.events, former.disabled_at) as changed
      ), given_up as (
        update webhook_deliveries set state = 'failed'
        where webhook = $2 and state = 'pending' and not $6 and exists (select from changed)
      )
-     select id from changed`,
+     select changed from changed`,
     [account, id, url ?? null, description ?? null, events ?? null, active ?? null],
   )
-  return rowCount === 1
+  return rows[0]?.changed
 }
 
-/** Other secrets: the one in force signs for `graceSeconds` more. False when there is none. */
+/** Replaces the secret; the former one signs for `graceSeconds` more. False when there is none. */
 export async function replaceSecret(
   query: Query,
   account: string,
@@ -115,7 +130,7 @@ export async function replaceSecret(
   return rowCount === 1
 }
 
-/** Forgets a webhook, its log and what was still to be sent. False when there is none. */
+/** Deletes a webhook with its log and its pending messages. False when there is none. */
 export async function deleteWebhook(query: Query, account: string, id: string): Promise<boolean> {
   const { rowCount } = await query('delete from webhooks where id = $2 and account = $1', [
     account,

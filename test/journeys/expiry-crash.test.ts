@@ -72,7 +72,7 @@ t.test(
     await waitUntil('it can be read', () => look(client), 30_000)
     t.equal(await left(), 1)
     const { keyRow } = await resolveCaller(backend, key)
-    t.match(keyRow, { rawUnits: 1, rawTokens: 7, hasOver: false })
+    t.match(keyRow, { rawUnits: 1, rawTokens: 7, hasExpired: false })
     type Row = { state: string; outcome: { body: { expired: number } } }
     const { items } = (await client.get('/v1/operations?kind=expire')).body as { items: Row[] }
     t.ok(items.every(({ state }) => state === 'done'))

@@ -41,10 +41,7 @@ export function sharedServicesDir(): string {
 }
 
 /** Where the keeper of a set listens. */
-export function controlSocketPath(dir: string): string {
-  const isWindows = process.platform === 'win32'
-  return isWindows ? `\\\\.\\pipe\\${dir.replaceAll(/[^\w-]/g, '-')}` : join(dir, 'control')
-}
+export const controlSocketPath = (dir: string): string => join(dir, 'control')
 
 /**
  * Asks the keeper of the shared services, which is started where none runs. A
@@ -95,7 +92,6 @@ async function launchKeeper(): Promise<void> {
     // Not even our error output: whoever reads that would wait for the keeper to close it.
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     env: cleanEnvironment(),
-    windowsHide: true,
   })
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   keeper.once('error', reject)

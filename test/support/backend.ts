@@ -3,19 +3,20 @@ import '#test/support/watch-scopes.ts'
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import type { Test } from 'tap'
-import { release } from '#scripts/release.ts'
+import { releaseMongo } from '#scripts/release.ts'
 import { openBackend, type Backend } from '#shared/backend.ts'
 import { readConfig, type Config } from '#shared/core/config.ts'
 import { createLog } from '#shared/core/log.ts'
+import { createDatabase } from '#test/support/template-database.ts'
 
 const log = createLog(process.env.LOG_LEVEL ?? 'silent', 'test')
 
-/** A configuration with databases of its own, that nobody else uses; the first caller migrates. */
+/** A configuration with databases of its own: Postgres as a copy of the released template. */
 export async function createTestConfig(t: Test, env: Record<string, string> = {}): Promise<Config> {
   const name = `vault_test_${randomBytes(6).toString('hex')}`
   const admin = new pg.Client({ connectionString: process.env.DATABASE_URL })
   await admin.connect()
-  await admin.query(`create database ${name}`)
+  await createDatabase(admin, name)
   t.teardown(async () => {
     await admin.query(`drop database if exists ${name} with (force)`)
     await admin.end()
@@ -33,7 +34,7 @@ export async function createTestConfig(t: Test, env: Record<string, string> = {}
     RATE_LIMITS: 'off',
     ...env,
   })
-  await release(config, log)
+  await releaseMongo(config, log)
   return config
 }
 

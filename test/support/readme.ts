@@ -1,21 +1,39 @@
 import { readFileSync } from 'node:fs'
 
-export const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8')
+export type Page = { file: string; text: string }
+
+/** The pages in the order a newcomer reads them; what one snippet exports, the next ones have. */
+export const pages: readonly Page[] = [
+  'README.md',
+  'api/README.md',
+  'workers/README.md',
+  'shared/README.md',
+  'scripts/README.md',
+  'test/README.md',
+  'api/DECISIONS.md',
+  'shared/DECISIONS.md',
+  'shared/vault/DECISIONS.md',
+  'shared/search/DECISIONS.md',
+  'shared/org/DECISIONS.md',
+].map(file => ({ file, text: readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8') }))
+
+/** The page with this name. */
+export const readPage = (file: string): string => pages.find(page => page.file === file)!.text
 
 export type Snippet = {
   language: string
   /** The headings it stands under, and which of theirs it is. */
   title: string
-  /** Where it begins, for messages. */
-  line: number
+  /** Of the file it is run from, without its ending. */
+  name: string
   text: string
   /** Why it is not run, where a comment `<!-- not run: … -->` before it says so. */
   reason: string | null
 }
 
-/** Every fenced block of the page that names a language, in order. */
-export function parseSnippets(page: string): Snippet[] {
-  const lines = page.split('\n')
+/** Every fenced block of a page that names a language, in order. */
+export function parseSnippets({ file, text }: Page): Snippet[] {
+  const lines = text.split('\n')
   const found: Snippet[] = []
   let heading = ''
   for (let at = 0; at < lines.length; at++) {
@@ -23,12 +41,12 @@ export function parseSnippets(page: string): Snippet[] {
     const fence = /^```(\w*)$/.exec(lines[at]!)
     if (!fence) continue
     const end = lines.indexOf('```', at + 1)
-    if (end === -1) throw new Error(`README.md:${at + 1}: the block does not end`)
+    if (end === -1) throw new Error(`${file}:${at + 1}: the block does not end`)
     if (fence[1]) {
       found.push({
         language: fence[1],
-        title: `${heading} (README.md:${at + 1})`,
-        line: at + 1,
+        title: `${heading} (${file}:${at + 1})`,
+        name: `snippet-${file.replaceAll(/\W/g, '-')}-${at + 1}`,
         text: lines.slice(at + 1, end).join('\n'),
         reason: /^<!-- not run: (.+) -->$/.exec(lines[at - 1] ?? '')?.[1] ?? null,
       })
@@ -38,10 +56,10 @@ export function parseSnippets(page: string): Snippet[] {
   return found
 }
 
-/** What stands under a heading of the second level, up to the next. */
+/** What stands under a heading of the second level, up to the next. @throws Error when the page lacks it. */
 export function readSection(page: string, heading: string): string {
   const [, found] = page.split(`\n## ${heading}\n`)
-  if (found === undefined) throw new Error(`README.md has no section ${heading}`)
+  if (found === undefined) throw new Error(`There is no section ${heading}`)
   return found.split('\n## ')[0]!
 }
 

@@ -11,8 +11,8 @@ type HtmlTag = (strings: TemplateStringsArray, ...values: unknown[]) => View
 /** Markup as a template. Whatever is put in becomes text or an attribute, never markup. */
 export const html = (htm as unknown as { bind(make: typeof h): HtmlTag }).bind(h)
 
-/** A component and what it is given: as part of a template its props would go unchecked. */
+/** A component with its props, which TypeScript checks here; inside a template it would not. */
 export const renderComponent = <Props extends object>(
   component: FunctionComponent<Props>,
-  props: Props & { key?: string | number },
+  props: NoInfer<Props> & { key?: string | number },
 ): View => h(component, props) as View

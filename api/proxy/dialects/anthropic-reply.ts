@@ -9,8 +9,8 @@ import {
 } from '#api/proxy/dialects/reply-parser.ts'
 
 /**
- * Hears a whole message or an event of its stream. Text blocks that follow each other are one text: an
- * answer with citations is cut into many.
+ * Parses a complete message or an event of its stream. Consecutive text blocks are one text: a response
+ * with citations has many.
  */
 function parseAnthropicEvent(event: JsonObject, reply: ReplyAccumulator): void {
   if (typeof event.type === 'string') eventParsers[event.type]?.(event, reply)
@@ -54,7 +54,7 @@ function parseMessageEnd(message: JsonObject, reply: ReplyAccumulator): void {
   if (typeof message.stop_reason === 'string') reply.markComplete()
 }
 
-/** Anthropic counts what came from its cache, or went into it, apart from the rest of the prompt. */
+/** Anthropic counts input tokens read from or written to its cache apart from the other ones. */
 function parseUsage({ usage }: JsonObject, reply: ReplyAccumulator): void {
   if (!isObject(usage)) return
   const { input_tokens, cache_creation_input_tokens, cache_read_input_tokens, output_tokens } =

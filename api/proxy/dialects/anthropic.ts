@@ -1,3 +1,4 @@
+import { AnthropicMessagesBody } from '#api/contract/contract.ts'
 import { anthropicReplyFormat } from '#api/proxy/dialects/anthropic-reply.ts'
 import type { Dialect } from '#api/proxy/dialects/dialect.ts'
 import { createReplyParser } from '#api/proxy/dialects/reply-parser.ts'
@@ -9,6 +10,7 @@ import {
   type PartFormat,
 } from '#api/proxy/dialects/message-parts.ts'
 import { parseProxyRequest } from '#api/proxy/dialects/request.ts'
+import { createTypedFieldReader } from '#api/proxy/dialects/typed-fields.ts'
 import { kindAt, createNameMatcher, parseValue, valueEnd } from '#api/proxy/json/walk.ts'
 import type { RequestFormat } from '#api/proxy/dialects/format.ts'
 
@@ -26,18 +28,20 @@ const partFormat: PartFormat = {
   arrayWrappers: { string: ['{"type":"text","text":', '}'] },
 }
 
-function isStringEqual(body: Buffer, at: number, word: string): boolean {
+function isStringEqual(body: Buffer, at: number, expected: string): boolean {
   const end = valueEnd(body, at)
-  // Six bytes for a character where it is escaped.
-  return end - at <= 6 * word.length + 2 && parseValue(body, at, end) === word
+  // An escaped character takes six bytes.
+  return end - at <= 6 * expected.length + 2 && parseValue(body, at, end) === expected
 }
 
 /**
- * The block is a text at the head of the last message in which the user speaks, never marked itself. What
- * the client has marked there comes before it: a cache that ended in the block would never be found again.
- * A mark for the whole request means the last block of it, which would be ours: it is set on the client's.
+ * The context block is a text part in the last user message, without a `cache_control`. Parts of the
+ * client with one precede it: a cached prefix that ended in the block would never match again. A
+ * `cache_control` of the body applies to its last part, which could be the block: it is moved to the
+ * client's last part.
  */
 const requestFormat: RequestFormat = {
+  readTypedField: createTypedFieldReader('AnthropicMessagesBody'),
   messagesField: 'messages',
   contentField: 'content',
   singleMessageAllowed: false,
@@ -47,13 +51,15 @@ const requestFormat: RequestFormat = {
   hasRequestCacheControl: true,
   isUserMessage: (body, entry) => entry.role === 'user' && hasUserContent(body, entry, partFormat),
   isPausedReply: (body, entry) => hasNonTextPart(body, entry, partFormat),
-  findBlockIndex: (body, entry, marked) => findBlockIndex(body, entry, partFormat, marked),
+  findBlockIndex: (body, entry, hasOuterCacheControl) =>
+    findBlockIndex(body, entry, partFormat, hasOuterCacheControl),
   insertBlock: (body, entry, block) => insertBlockAsPart(body, entry, block, partFormat),
 }
 
 /** Anthropic's messages. */
 export const anthropic: Dialect = {
   apiFormat: 'anthropic',
+  bodyShape: AnthropicMessagesBody,
   parseRequest: body => parseProxyRequest(body, requestFormat),
   createReplyParser: answer => createReplyParser(answer, anthropicReplyFormat),
 }

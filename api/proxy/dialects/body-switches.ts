@@ -15,9 +15,9 @@ const matchSwitchName = createNameMatcher([
 
 const shape = shapeOf<MemorySwitches & { embeddings?: string }>('MemorySwitches', 'body')
 
-/** Takes the switches out of a body while its members go by. */
+/** Collects the memory switches of a body while its members are visited. */
 export type SwitchReader = {
-  /** Whether this member is a switch; of several with one name the last one counts. */
+  /** Reads a member. @returns whether it is a switch; of several with one name the last counts. */
   consume(name: number, nameEnd: number, value: number): boolean
   /** @throws Refusal `invalid` for a switch of a wrong type. */
   read(): BodySwitches
@@ -38,7 +38,7 @@ export function createSwitchReader(body: Buffer): SwitchReader {
   }
 }
 
-/** Whether this member of a body is a switch, by its name and its value. */
+/** Whether this member has the name and the type of a switch. */
 export function isSwitchMember(
   body: Buffer,
   start: number,
@@ -57,11 +57,11 @@ export function isSwitchMember(
 
 function readSwitchName(body: Buffer, start: number, nameEnd: number, value: number) {
   const name = matchSwitchName(body, start, nameEnd)
-  // A word of ours in other requests only: whatever else a provider may call so is the provider's.
+  // Providers may have a member of this name and another type.
   return name === 'embeddings' && kindAt(body, value) !== 'string' ? undefined : name
 }
 
-/** No switch is an object or an array: one that is needs no reading to be refused. */
+/** Objects and arrays are refused by their type alone, and not decoded. */
 function readSwitchValue(body: Buffer, at: number): unknown {
   const kind = kindAt(body, at)
   if (kind === 'object') return {}

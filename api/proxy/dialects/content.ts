@@ -9,17 +9,17 @@ import {
 import { extractText } from '#shared/domain/message-content.ts'
 import { sanitizeText } from '#shared/core/sanitize-text.ts'
 
-/** As many parts of one message are read as `POST /v1/memory/ingest` takes. */
+/** Most parts of one message that are read, as in `POST /v1/memory/ingest`. */
 const partsMax = 10_000
 
-/** A kind's name is short; what is longer is no kind. */
-const kindBytesMax = 64
+/** Longest name of a part's type. */
+const typeBytesMax = 64
 
 const matchPartField = createNameMatcher(['type', 'text', 'thought'])
 
 /**
- * The text of the content that begins at `at`: a string, an array of parts or one part alone, as
- * `textOf` understands them. Pictures and files are stepped over, never read.
+ * The text of the content that begins at `at`: a string, an array of parts or one part, as
+ * `extractText` understands them. Images and files are skipped without decoding.
  */
 export function readContentText(body: Buffer, at: number): string {
   const kind = kindAt(body, at)
@@ -39,7 +39,7 @@ export function readContentText(body: Buffer, at: number): string {
 const readString = (body: Buffer, at: number): string =>
   parseValue(body, at, valueEnd(body, at)) as string
 
-/** A part with only those fields by which its text or its kind is known. */
+/** A part with only the fields that determine its text or its type. */
 function readTextPart(body: Buffer, at: number): { part: unknown; end: number } {
   const kind = kindAt(body, at)
   if (kind === 'string') return { part: readString(body, at), end: valueEnd(body, at) }
@@ -49,13 +49,13 @@ function readTextPart(body: Buffer, at: number): { part: unknown; end: number } 
     const end = valueEnd(body, value)
     const name = matchPartField(body, start, nameEnd)
     if (name) part.set(name, readField(body, value, end))
-    // Gemini names the kind of a part by its first field.
-    else if (part.size === 0 && nameEnd - start <= kindBytesMax) {
+    // Gemini names the type of a part by its first field.
+    else if (part.size === 0 && nameEnd - start <= typeBytesMax) {
       part.set(parseValue(body, start, nameEnd) as string, null)
     }
     return end
   })
-  // Not by assignment: a field may be called __proto__.
+  // Not by assignment: a field may be named __proto__.
   return { part: Object.fromEntries(part), end }
 }
 

@@ -12,21 +12,21 @@ import { parseTurns, type Message } from '#shared/domain/message-content.ts'
 import { sanitizeText } from '#shared/core/sanitize-text.ts'
 import type { RequestFormat, RawMessage } from '#api/proxy/dialects/format.ts'
 
-/** As many as `POST /v1/memory/ingest` takes. Of a longer conversation memory reads the newest. */
+/** As in `POST /v1/memory/ingest`. Of a longer conversation memory reads the newest messages. */
 const messagesMax = 10_000
 
-/** No message of a client that means it is longer than these. */
+/** Longer roles and names are ignored. */
 const roleBytesMax = 64
 const speakerBytesMax = 1024
 
 const matchMessageField = createNameMatcher(['role', 'content', 'parts', 'memory', 'name'])
 
 /**
- * Reads the messages of the array (or of the one object) that begins at `at`, and cuts every `memory`
- * out of them.
+ * Reads the messages of the array (or the one object) that begins at `at`, and adds each `memory` member
+ * to the removals.
  *
- * @throws Refusal `invalid` for a `memory` that is neither boolean nor null: it could have meant that a
- *   message stays private.
+ * @throws Refusal `invalid` for a `memory` that is neither boolean nor null: the client may have
+ *   meant a private message.
  */
 export function readConversation(
   body: Buffer,
@@ -108,13 +108,13 @@ function readShortString(
   return sanitizeText(parseValue(body, at, end) as string)
 }
 
-/** A name that cannot stand in a memory is none. */
+/** A name that a memory cannot hold is ignored. */
 function readSpeakerName(body: Buffer, at: number, end: number): string | undefined {
   const name = readShortString(body, at, end, speakerBytesMax)
   return name !== undefined && /^[^\p{Cc}\u2028\u2029]{1,256}$/u.test(name) ? name : undefined
 }
 
-/** An entry as memory knows it: its text instead of the provider's parts. */
+/** The message with its text in place of the provider's parts. */
 export function toMessage(body: Buffer, { role, content, memory, name }: RawMessage): Message {
   return {
     role: role ?? '',
@@ -125,11 +125,10 @@ export function toMessage(body: Buffer, { role, content, memory, name }: RawMess
 }
 
 /**
- * What the user says in this exchange: the user turns after the last model turn. A model turn at the
- * very end is no turn that is over but the beginning of the answer, which some clients write
- * themselves. System messages may stand anywhere.
+ * The user turns after the last model turn. A model turn at the end is a prefilled beginning of the
+ * reply and does not count. System messages may come anywhere.
  *
- * @returns without echoes of our block; nothing when the last turn is not the user's.
+ * @returns them without repeated context blocks; none when the last turn is not the user's.
  */
 export function extractNewUserMessages(
   body: Buffer,
@@ -152,5 +151,5 @@ export function extractNewUserMessages(
     }))
 }
 
-/** Whose messages are no part of a conversation. */
+/** Roles whose messages are no part of a conversation. */
 export const systemRoles = new Set<string | undefined>(['system', 'developer'])

@@ -1,9 +1,8 @@
+import type { ApiFormat } from '#shared/core/provider-registry.ts'
 import type { Message } from '#shared/domain/message-content.ts'
+import type { Shape } from '#shared/core/shape.ts'
 
-/** The request and answer formats that are spoken as they are, never translated into each other. */
-export type ApiFormat = 'openai' | 'anthropic' | 'google'
-
-/** What a request's body itself says about its memory (`MemorySwitches` of the contract). */
+/** The memory switches of a request body (`MemorySwitches` of the contract). */
 export type BodySwitches = {
   memory?: boolean
   memory_mode?: 'on' | 'off' | 'read' | 'write'
@@ -13,74 +12,81 @@ export type BodySwitches = {
   embeddings?: string
 }
 
-/** A model request as memory sees it, beside the bytes it came in. */
+/** A parsed model request; its bytes are kept and forwarded. */
 export type ProxyRequest = {
-  /** As the body names it; undefined for google, whose model is in the path, and where it is no string. */
+  /** The body's `model`; undefined where it is no string, and for google, whose model is in the path. */
   model: string | undefined
   stream: boolean
   switches: BodySwitches
-  /** The conversation in order, system turns and `memory: false` included: what recall asks about. */
+  /** The members that `Dialect.bodyShape` constrains, lists without their elements: what it checks. */
+  typedFields: Record<string, unknown>
+  /** The conversation in order, with system turns and `memory: false`: the query of the recall. */
   turns: Message[]
   /**
-   * The user's turns after the last model turn: what this exchange adds and is to be stored. Empty when
-   * the last turn is a tool's result, when all are `memory: false`, or when nothing is readable.
+   * The user's turns after the last model turn, which this exchange stores. Empty when the last turn is
+   * a tool result, when all are `memory: false`, or when none has readable content.
    */
   newMessages: Message[]
-  /** Where a block belongs: it can be put nowhere without one. */
+  /** The turn that gets the context block; without one there is no block. */
   userTurn: UserTurn | undefined
   /**
-   * The bytes for the provider: without switches and the `memory` of messages, with the model renamed
-   * and the block in its place when they are given. Every other byte is the client's own, in its order,
-   * spacing, escapes, number spelling and duplicate keys. Any number of calls answer independently.
+   * The bytes for the provider: without switches and without `memory` in messages, with the given model
+   * and context block. Every other byte is the client's own: order, spacing, escapes, spelling of
+   * numbers, duplicate keys. Calls are independent of each other.
    *
-   * @param change.place of the block in an earlier call of the same turn, whatever place it would get now
+   * @param change.blockIndex of an earlier call of the same turn; by default `userTurn.blockIndex`
    */
-  serialize(change: { model?: string; context?: string; place?: number }): Buffer
+  serialize(change: {
+    model?: string | undefined
+    context?: string | undefined
+    blockIndex?: number | undefined
+  }): Buffer
 }
 
-/** The last turn in which the user says something; results of tools, and what the model says, may follow. */
+/** The last turn with content of the user; tool results and model turns may follow it. */
 export type UserTurn = {
-  /** A hash of the conversation up to and including this turn: 32 bytes, the same in all calls for it. */
+  /** SHA-256 of the conversation up to and including this turn: the same in all calls for the turn. */
   readonly fingerprint: Buffer
-  /** The model has been at work on it: this call brings the results of tools. */
+  /** Whether this call continues the turn with tool results. */
   readonly isToolContinuation: boolean
-  /** How many parts of it stand before the block. */
+  /** How many parts of it precede the block. */
   readonly blockIndex: number
 }
 
-/** What a model answered, as memory keeps it. */
+/** A model's reply, as memory stores it. */
 export type Reply = {
-  /** What was said: no thinking, no tool calls; of several choices the first. */
+  /** Without thinking and tool calls; of several choices the first. */
   text: string
-  /** More came than was read: the text ends early. */
+  /** A limit was reached: part of the text is missing. */
   truncated: boolean
-  /** The answer came to its proper end. */
+  /** The provider marked the end of the response. */
   complete: boolean
   inputTokens?: number
   outputTokens?: number
-  /** The provider answered with an error, at once or in the middle of its stream. */
+  /** The provider returned an error, at once or in the middle of its stream. */
   failed: boolean
 }
 
-/** Hears a provider's answer beside its way to the client, in bounded memory; it never throws. */
+/** Parses a provider's response while it is relayed, in bounded memory; never throws. */
 export type ReplyParser = {
-  /** The next bytes, split anywhere. They are read before this returns, and not kept or changed. */
+  /** Takes the next bytes, split anywhere. They are not changed, and not referenced after the return. */
   feed(bytes: Uint8Array): void
-  /** What was said so far. Call once, when no more bytes come. */
+  /** Returns the reply so far. Call once, after the last bytes. */
   end(): Reply
 }
 
-/** What one family's format means to memory. */
+/** Reads requests and responses of one API format. */
 export type Dialect = {
   apiFormat: ApiFormat
+  /** What the contract requires of a body. */
+  bodyShape: Shape<unknown>
   /**
-   * Reads a request. Odd fields are no errors: what memory cannot read it skips, and the provider
-   * judges.
+   * Reads a request. Members that memory cannot read are skipped: the provider validates them.
    *
    * @throws Refusal `invalid` for broken JSON, a body that is no object, more than 64 levels, and for
    *   switches of a wrong type.
    */
   parseRequest(body: Buffer): ProxyRequest
-  /** @param answer the provider's status and its `content-type`, empty when it sent none. */
+  /** @param answer the provider's status and `content-type`, which is empty when it sent none */
   createReplyParser(answer: { status: number; contentType: string }): ReplyParser
 }

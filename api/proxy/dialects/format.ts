@@ -1,48 +1,51 @@
+import type { ReadTypedField } from '#api/proxy/dialects/typed-fields.ts'
 import type { Insertion } from '#api/proxy/json/splice.ts'
 
-/** How one family writes a request. */
+/** How one API format writes a request. */
 export type RequestFormat = {
-  /** The member that holds the conversation, and the one that holds what a message says. */
+  /** Reads the members that the contract's shape of this format constrains. */
+  readTypedField: ReadTypedField
+  /** The member of the body that holds the conversation, and that of a message which holds its content. */
   messagesField: 'messages' | 'contents'
   contentField: 'content' | 'parts'
-  /** Whether the provider takes one message where an array of them is meant. */
+  /** Whether the provider accepts one message in place of an array. */
   singleMessageAllowed: boolean
   modelRole: string
-  /** Whose a message without a role is. */
+  /** The role of a message that has none. */
   defaultRole: string | undefined
-  /** Whether model and stream are members of the body; they are in the path otherwise. */
+  /** Whether `model` and `stream` are members of the body; otherwise they are in the path. */
   hasModelInBody: boolean
-  /** Whether a `cache_control` beside the messages marks the last part of them all. */
+  /** Whether a `cache_control` of the body applies to the last part of the last message. */
   hasRequestCacheControl: boolean
-  /** Whether the user says something in this message: text or media, not only results of tools. */
+  /** Whether the message holds text or media of the user, not only tool results. */
   isUserMessage(body: Buffer, entry: RawMessage): boolean
-  /** Whether this message of the model is an answer that was interrupted, and is to be gone on with. */
+  /** Whether this message of the model is a paused reply that the provider is to continue. */
   isPausedReply?(body: Buffer, entry: RawMessage): boolean
   /**
-   * How many parts of a message, which `isUser` accepted, the block comes after.
+   * How many parts of a message, which `isUserMessage` accepted, precede the block.
    *
-   * @param marked whether the last of them is, by a mark that stands beside the messages
+   * @param hasOuterCacheControl whether a `cache_control` of the body applies to its last part
    */
-  findBlockIndex(body: Buffer, entry: RawMessage, marked: boolean): number
-  /** Puts the block there. */
+  findBlockIndex(body: Buffer, entry: RawMessage, hasOuterCacheControl: boolean): number
+  /** The insertions that put the block there. */
   insertBlock(body: Buffer, entry: RawMessage, block: ContextBlock): Insertion[]
 }
 
-/** A message where it stands in the body. */
+/** A message by its offsets in the body. */
 export type RawMessage = {
   start: number
   role: string | undefined
-  /** Where its content (Gemini: its parts) begins; undefined when it has none. */
+  /** Offset of its content (Gemini: its parts); undefined when it has none. */
   content: number | undefined
   memory: boolean | undefined
   name: string | undefined
 }
 
-/** What memory adds to a request. */
+/** The recalled memories that are added to a request. */
 export type ContextBlock = {
   context: string
-  /** How many parts of the user's message it comes after. */
+  /** How many parts of the user's message precede it. */
   blockIndex: number
-  /** JSON of a mark for caching that is set on the last part of that message. */
-  mark?: string
+  /** JSON of a `cache_control` to set on the last part of that message. */
+  cacheControl?: string | undefined
 }

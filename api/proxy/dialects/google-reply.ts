@@ -7,11 +7,11 @@ import {
   type JsonObject,
 } from '#api/proxy/dialects/reply-parser.ts'
 
-/** Hears a whole answer or a piece of a streamed one, which look alike. */
+/** Parses a complete response or a chunk of a streamed one, which have the same form. */
 function parseGoogleEvent(event: JsonObject, reply: ReplyAccumulator): void {
   if (isObject(event.error)) reply.markFailed()
   if (isObject(event.usageMetadata)) parseUsage(event.usageMetadata, reply)
-  // A question that is not let through gets an answer without candidates.
+  // The response to a blocked prompt has no candidates.
   if (isObject(event.promptFeedback) && event.promptFeedback.blockReason) reply.markComplete()
 
   const candidate = objectsIn(event.candidates).find(({ index = 0 }) => index === 0)
@@ -28,7 +28,7 @@ function parsePart(part: JsonObject, reply: ReplyAccumulator): void {
   else reply.addPart(part)
 }
 
-/** Thinking is answered tokens to every other provider; the results of its own tools are asked ones. */
+/** As with other providers, thinking counts as output, and results of the provider's tools as input. */
 function parseUsage(usage: JsonObject, reply: ReplyAccumulator): void {
   reply.setUsage({
     input: sumTokenCounts(usage.promptTokenCount, usage.toolUsePromptTokenCount),

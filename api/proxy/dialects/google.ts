@@ -1,3 +1,4 @@
+import { GeminiBody } from '#api/contract/contract.ts'
 import type { Dialect } from '#api/proxy/dialects/dialect.ts'
 import { googleReplyFormat } from '#api/proxy/dialects/google-reply.ts'
 import { createReplyParser } from '#api/proxy/dialects/reply-parser.ts'
@@ -8,6 +9,7 @@ import {
   type PartFormat,
 } from '#api/proxy/dialects/message-parts.ts'
 import { parseProxyRequest } from '#api/proxy/dialects/request.ts'
+import { createTypedFieldReader } from '#api/proxy/dialects/typed-fields.ts'
 import { createNameMatcher } from '#api/proxy/json/walk.ts'
 import type { RequestFormat } from '#api/proxy/dialects/format.ts'
 
@@ -21,11 +23,11 @@ const partFormat: PartFormat = {
 }
 
 /**
- * The block is a part at the head of the last content in which the user speaks. A content without a role
- * is the user's. Google also takes one object where an array of contents or parts is meant, and its own
- * examples make use of that.
+ * The context block is a part at the beginning of the last user content. A content without a role is the
+ * user's. Google accepts one object in place of an array of contents or parts, and its examples use that.
  */
 const requestFormat: RequestFormat = {
+  readTypedField: createTypedFieldReader('GeminiBody'),
   messagesField: 'contents',
   contentField: 'parts',
   singleMessageAllowed: true,
@@ -41,6 +43,7 @@ const requestFormat: RequestFormat = {
 /** Gemini's contents. */
 export const google: Dialect = {
   apiFormat: 'google',
+  bodyShape: GeminiBody,
   parseRequest: body => parseProxyRequest(body, requestFormat),
   createReplyParser: answer => createReplyParser(answer, googleReplyFormat),
 }

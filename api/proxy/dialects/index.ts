@@ -1,7 +1,8 @@
 import { anthropic } from '#api/proxy/dialects/anthropic.ts'
-import type { Dialect, ApiFormat } from '#api/proxy/dialects/dialect.ts'
+import type { Dialect } from '#api/proxy/dialects/dialect.ts'
+import type { ApiFormat } from '#shared/core/provider-registry.ts'
 import { google } from '#api/proxy/dialects/google.ts'
 import { openai } from '#api/proxy/dialects/openai.ts'
 
-/** The three families, each spoken as it is. */
+/** The three API formats; none is translated into another. */
 export const dialects: Record<ApiFormat, Dialect> = { openai, anthropic, google }

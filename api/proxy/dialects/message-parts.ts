@@ -8,7 +8,7 @@ import {
 } from '#api/proxy/json/walk.ts'
 import type { RawMessage, ContextBlock } from '#api/proxy/dialects/format.ts'
 
-/** A part of a message: whether it is text or a tool's result, and whether the client marked it for caching. */
+/** A part of a message, with the properties that decide where the block goes. */
 type ContentPart = {
   start: number
   end: number
@@ -17,21 +17,21 @@ type ContentPart = {
   hasCacheControl: boolean
 }
 
-/** How a family writes its parts. */
+/** How a format writes its parts. */
 export type PartFormat = {
   matchField: NameMatcher<string>
-  /** Tells what a member says about its part, by its name and its value's place. */
+  /** Sets the properties of a part from a member, given its name and the offset of its value. */
   readField(body: Buffer, part: ContentPart, name: string, value: number): void
-  /** Our block, and a client's plain text, as parts. */
+  /** The context block as a part. */
   renderBlock(context: string): string
-  /** What to write around a content that is no array yet. */
+  /** What makes a part of content that is no array; absent where the format has no such content. */
   arrayWrappers: {
     string?: [before: string, after: string]
     object?: [before: string, after: string]
   }
 }
 
-/** Whether the user says something in this content: a text, or a part that is no tool's result. */
+/** Whether the content holds text, or a part that is no tool result. */
 export function hasUserContent(body: Buffer, { content }: RawMessage, format: PartFormat): boolean {
   if (content === undefined) return false
   const kind = kindAt(body, content)
@@ -54,13 +54,13 @@ function hasUserPart(body: Buffer, at: number, format: PartFormat): boolean {
   return found
 }
 
-/** Whether there is more in this content than text. */
+/** Whether the content holds parts other than text. */
 export function hasNonTextPart(body: Buffer, { content }: RawMessage, format: PartFormat): boolean {
   if (content === undefined || kindAt(body, content) !== 'array') return false
   return readParts(body, content, format).some(({ isText }) => !isText)
 }
 
-/** Whether a part of this content is marked for caching. */
+/** Whether a part of the content has a `cache_control`. */
 export function hasCacheControl(
   body: Buffer,
   { content }: RawMessage,
@@ -71,11 +71,11 @@ export function hasCacheControl(
 }
 
 /**
- * Where the head of a content is: after the tool results, which must come first, and after the last part
- * that is marked for caching, so that what is cached up to a mark is what the client sends again. Where
- * the mark comes down to its last part from `outside`, the head is its end.
+ * Where the block goes: after the tool results, which must come first, and after the last part with a
+ * `cache_control`, so that the cached prefix is what the client sends again. With a `cache_control` of
+ * the body it goes to the end.
  *
- * @returns how many parts come before it.
+ * @returns how many parts precede it.
  */
 export function findBlockIndex(
   body: Buffer,
@@ -92,16 +92,16 @@ export function findBlockIndex(
   return Math.max(0, firstNonResult, afterCacheControl)
 }
 
-/** Puts a block after so many parts of a content, and a mark on the last one where one is given. */
+/** Inserts a block after `blockIndex` parts, and its `cacheControl`, if any, into the last part. */
 export function insertBlockAsPart(
   body: Buffer,
   { content }: RawMessage,
-  { context, blockIndex, mark }: ContextBlock,
+  { context, blockIndex, cacheControl }: ContextBlock,
   format: PartFormat,
 ): Insertion[] {
   if (content === undefined) return []
   const block = format.renderBlock(context)
-  const cacheControlMember = mark === undefined ? '' : `,"cache_control":${mark}`
+  const cacheControlMember = cacheControl === undefined ? '' : `,"cache_control":${cacheControl}`
   const kind = kindAt(body, content)
   if (kind === 'array') {
     const parts = readParts(body, content, format)

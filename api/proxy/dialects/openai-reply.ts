@@ -7,7 +7,7 @@ import {
   type JsonObject,
 } from '#api/proxy/dialects/reply-parser.ts'
 
-/** Hears a whole completion, or a chunk of one: what a message is there, a delta is here. */
+/** Parses a complete completion with its `message`, or a chunk of one with its `delta`. */
 function parseOpenaiEvent(event: JsonObject, reply: ReplyAccumulator): void {
   if (isObject(event.error) || typeof event.error === 'string') reply.markFailed()
   const usage = isObject(event.usage)
@@ -21,7 +21,7 @@ function parseOpenaiEvent(event: JsonObject, reply: ReplyAccumulator): void {
       output: toTokenCount(usage.completion_tokens),
     })
   }
-  // Of several choices a client goes on with one, most likely the first.
+  // Of several choices the first is stored: clients most likely continue with it.
   const choice = objectsIn(event.choices).find(({ index = 0 }) => index === 0)
   if (!choice) return
   const message = isObject(choice.delta) ? choice.delta : choice.message
@@ -30,7 +30,7 @@ function parseOpenaiEvent(event: JsonObject, reply: ReplyAccumulator): void {
   if (typeof choice.finish_reason === 'string') reply.markComplete()
 }
 
-/** A refusal is what the model says, and so is the transcript of a voice. */
+/** A refusal and the transcript of audio count as text. */
 function parseMessage({ content, refusal, audio }: JsonObject, reply: ReplyAccumulator): void {
   for (const part of objectsIn(content)) {
     if (typeof part.refusal === 'string') reply.addText(part.refusal)

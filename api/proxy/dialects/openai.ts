@@ -1,8 +1,10 @@
+import { ChatBody } from '#api/contract/contract.ts'
 import type { Dialect } from '#api/proxy/dialects/dialect.ts'
 import { openaiReplyFormat } from '#api/proxy/dialects/openai-reply.ts'
 import { createReplyParser } from '#api/proxy/dialects/reply-parser.ts'
 import { hasCacheControl, type PartFormat } from '#api/proxy/dialects/message-parts.ts'
 import { parseProxyRequest } from '#api/proxy/dialects/request.ts'
+import { createTypedFieldReader } from '#api/proxy/dialects/typed-fields.ts'
 import { kindAt, createNameMatcher, valueEnd } from '#api/proxy/json/walk.ts'
 import type { RequestFormat } from '#api/proxy/dialects/format.ts'
 
@@ -16,17 +18,17 @@ const partFormat: PartFormat = {
 }
 
 /**
- * The block is a message of its own, and the user's. A system message in mid conversation would be
- * stronger than remembered text should be, and not everybody takes one: Mistral and the chat templates
- * of many open models refuse it, and the compatible endpoints of Anthropic and Google move it up into
- * the system prompt, where it would change the cached beginning of every call. `developer` is known to
- * OpenAI alone. Two user messages in a row are taken everywhere, and the block says by itself that it is
- * background.
+ * The context block is a user message of its own. A system message amid a conversation would weigh more
+ * than recalled text should, and is not accepted everywhere: Mistral and the chat templates of many open
+ * models refuse it, and the compatible endpoints of Anthropic and Google move it into the system prompt,
+ * where it would change the cached prefix of every call. Only OpenAI knows `developer`. Two consecutive
+ * user messages are accepted everywhere, and the block's text says that it is background.
  *
- * It comes before the user's message; after it when parts of that are marked for caching, as aggregators
- * pass on to Anthropic.
+ * It precedes the user's message, or follows it when parts of that have a `cache_control`, which
+ * aggregators pass on to Anthropic.
  */
 const requestFormat: RequestFormat = {
+  readTypedField: createTypedFieldReader('ChatBody'),
   messagesField: 'messages',
   contentField: 'content',
   singleMessageAllowed: false,
@@ -46,6 +48,7 @@ const requestFormat: RequestFormat = {
 /** OpenAI's chat completions, and the many providers that speak them. */
 export const openai: Dialect = {
   apiFormat: 'openai',
+  bodyShape: ChatBody,
   parseRequest: body => parseProxyRequest(body, requestFormat),
   createReplyParser: answer => createReplyParser(answer, openaiReplyFormat),
 }

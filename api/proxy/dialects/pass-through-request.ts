@@ -5,9 +5,9 @@ import { kindAt, createNameMatcher, parseValue, valueEnd } from '#api/proxy/json
 import { Refusal } from '#shared/core/errors.ts'
 import { sanitizeText } from '#shared/core/sanitize-text.ts'
 
-/** A request that memory has nothing to do with. */
+/** A request for an endpoint without memory. */
 type PassthroughRequest = {
-  /** Undefined where it is no string. */
+  /** Undefined when the body's `model` is no string. */
   model: string | undefined
   /** The client's bytes, without switches and with the model renamed. */
   serialize(model: string): Buffer
@@ -16,10 +16,10 @@ type PassthroughRequest = {
 const matchModelField = createNameMatcher(['model'])
 
 /**
- * Reads a request for a path without memory. Clients set their switches for all calls at once: they are
- * taken out here, too, and mean nothing. A field that only has the name of one is the provider's.
+ * Reads a request for an endpoint without memory. Clients set their switches for all calls: here they are
+ * removed and have no effect. A member with the name of a switch but another type is the provider's.
  *
- * @throws Refusal `invalid` for what is no JSON object.
+ * @throws Refusal `invalid` when the body is no JSON object.
  */
 export function parsePassthroughRequest(body: Buffer): PassthroughRequest {
   const start = validateJson(body)

@@ -2,24 +2,24 @@ import type { Reply } from '#api/proxy/dialects/dialect.ts'
 import { extractText } from '#shared/domain/message-content.ts'
 import { sanitizeText } from '#shared/core/sanitize-text.ts'
 
-/** How much text of one answer is kept, in UTF-16 units; about half a million words. */
+/** Longest reply text that is stored, in UTF-16 units; about half a million words. */
 export const replyTextMax = 2 * 1024 * 1024
 
-/** What was heard of an answer so far; the families write it, `end` makes the reply of it. */
+/** Collects a reply while its response is parsed. */
 export type ReplyAccumulator = {
-  /** The next words. Words that follow each other directly are one text. */
-  addText(words: unknown): void
-  /** A part that is no text: a line break, and its placeholder when it has one. */
+  /** Appends to the text, without a separator; anything but a string is ignored. */
+  addText(text: unknown): void
+  /** A part that is no text: a line break, and its placeholder where its type has one. */
   addPart(part: unknown): void
-  /** The last numbers count; undefined leaves what was counted before. */
+  /** Later counts replace earlier ones; undefined changes nothing. */
   setUsage(tokens: { input?: number | undefined; output?: number | undefined }): void
-  /** The answer came to its proper end. */
+  /** The provider marked the end of the response. */
   markComplete(): void
-  /** The provider said that it failed, so that nothing of it counts. */
+  /** The provider reported an error: the text is dropped. */
   markFailed(): void
-  /** Something was too long to be read. */
+  /** A part was too long to be parsed. */
   markTruncated(): void
-  /** No more text is kept: what comes now matters for how the answer ends. */
+  /** Whether the text limit is reached. */
   isFull(): boolean
   end(): Reply
 }
@@ -30,19 +30,19 @@ export function createReplyAccumulator(): ReplyAccumulator {
   const flags = { complete: false, failed: false, truncated: false }
   let needsLineBreak = false
 
-  const add = (addition: string): void => {
+  const append = (addition: string): void => {
     if (addition === '') return
-    if (needsLineBreak && !text.isEmpty()) text.add('\n')
+    if (needsLineBreak && !text.isEmpty()) text.append('\n')
     needsLineBreak = false
-    text.add(addition)
+    text.append(addition)
   }
   return {
     addText(addition) {
-      if (typeof addition === 'string') add(addition)
+      if (typeof addition === 'string') append(addition)
     },
     addPart(part) {
       needsLineBreak = true
-      add(extractText([part]))
+      append(extractText([part]))
       needsLineBreak = true
     },
     setUsage({ input, output }) {
@@ -58,10 +58,10 @@ export function createReplyAccumulator(): ReplyAccumulator {
     markTruncated() {
       flags.truncated = true
     },
-    isFull: text.isCut,
+    isFull: text.isTruncated,
     end: () => ({
-      text: flags.failed ? '' : sanitizeText(text.whole()),
-      truncated: flags.truncated || text.isCut(),
+      text: flags.failed ? '' : sanitizeText(text.toString()),
+      truncated: flags.truncated || text.isTruncated(),
       complete: flags.complete && !flags.failed,
       ...(usage.input !== undefined && { inputTokens: usage.input }),
       ...(usage.output !== undefined && { outputTokens: usage.output }),
@@ -70,30 +70,30 @@ export function createReplyAccumulator(): ReplyAccumulator {
   }
 }
 
-/** Words come one by one; joined now and then, they take no more memory than the text they make. */
+/** Chunks are a word each; joined at this number, they take little more memory than their text. */
 const chunksMax = 512
 
 function createTextBuffer(max: number): {
-  add(words: string): void
+  append(chunk: string): void
   isEmpty(): boolean
-  isCut(): boolean
-  whole(): string
+  isTruncated(): boolean
+  toString(): string
 } {
   const blocks: string[] = []
   let chunks: string[] = []
   let length = 0
   let truncated = false
   return {
-    add(words) {
-      if (length + words.length > max) truncated = true
-      const taken = words.slice(0, max - length)
+    append(chunk) {
+      if (length + chunk.length > max) truncated = true
+      const taken = chunk.slice(0, max - length)
       length += taken.length
       if (chunks.push(taken) < chunksMax) return
       blocks.push(chunks.join(''))
       chunks = []
     },
     isEmpty: () => length === 0,
-    isCut: () => truncated,
-    whole: () => [...blocks, ...chunks].join(''),
+    isTruncated: () => truncated,
+    toString: () => [...blocks, ...chunks].join(''),
   }
 }

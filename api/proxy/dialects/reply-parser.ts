@@ -8,16 +8,16 @@ import {
 import { createTailBuffer, type TailBuffer } from '#api/proxy/dialects/tail-buffer.ts'
 import { createJsonFieldReader } from '#api/proxy/json/field-reader.ts'
 
-/** An object out of an answer; what its fields are is for the reader to find out. */
+/** An object of a response; its fields have any type. */
 export type JsonObject = { readonly [name: string]: unknown }
 
-/** Takes down what one event of a stream, or one whole answer, says. */
-type ParseEvent = (said: JsonObject, heard: ReplyAccumulator) => void
+/** Adds one event of a stream, or one complete response, to the reply. */
+type ParseEvent = (event: JsonObject, reply: ReplyAccumulator) => void
 
-/** A family's ear: how to take down an event, and which members of a whole answer it reads. */
+/** How a format's responses are parsed, and which members of a complete response are read. */
 export type ReplyFormat = { parseEvent: ParseEvent; fieldNames: ReadonlySet<string> }
 
-/** Hears an answer of any family, streamed or not: see `Dialect.listen`. */
+/** Parses a response of any format, streamed or not: see `Dialect.createReplyParser`. */
 export function createReplyParser(
   { status, contentType }: Parameters<Dialect['createReplyParser']>[0],
   { parseEvent, fieldNames }: ReplyFormat,
@@ -52,11 +52,11 @@ export function createReplyParser(
 
 type ByteReader = { feed(bytes: Uint8Array): void; end(): void }
 
-/** Some providers name the wrong content type, or none; a stream of events never begins so. */
+/** Some providers send a wrong content type, or none; an event stream never begins with these. */
 const jsonStartBytes = new Set([0x7b, 0x5b])
 
 function createJsonReader(
-  onObject: (said: JsonObject) => void,
+  onObject: (value: JsonObject) => void,
   fieldNames: ReadonlySet<string>,
   reply: ReplyAccumulator,
 ): ByteReader {
@@ -69,11 +69,11 @@ function createJsonReader(
   }
 }
 
-/** An event longer than this (a picture, mostly) is passed over. */
+/** A longer event (an image, mostly) is skipped. */
 const eventBytesMax = 4 * 1024 * 1024
 
 function createEventStreamReader(
-  onObject: (said: unknown) => void,
+  onObject: (value: unknown) => void,
   reply: ReplyAccumulator,
 ): ByteReader {
   const decoder = new TextDecoder()
@@ -92,7 +92,7 @@ function createEventStreamReader(
   const feed = (text: string): void => {
     parser.feed(text)
     if (!overflowed) return
-    // What is left of the long line names no field, so the next event is the next one heard.
+    // The rest of the long line names no field: parsing continues with the next event.
     overflowed = false
     reply.markTruncated()
     parser.reset()
@@ -105,8 +105,8 @@ function createEventStreamReader(
       else feed(decoder.decode(bytes, { stream: true }))
     },
     end() {
-      const { bytes, isWhole } = tail?.read() ?? { bytes: undefined, isWhole: true }
-      if (isWhole) {
+      const { bytes, isComplete } = tail?.read() ?? { bytes: undefined, isComplete: true }
+      if (isComplete) {
         feed(decoder.decode(bytes, { stream: true }))
       } else {
         parser.reset()
@@ -119,7 +119,7 @@ function createEventStreamReader(
   }
 }
 
-/** When no more text is kept, the last events still say how it ended and what it cost. */
+/** After the text limit, the last events are still parsed for the ending and the token counts. */
 const tailBytes = 64 * 1024
 
 function parseEventData(data: string): unknown {
@@ -133,18 +133,18 @@ function parseEventData(data: string): unknown {
 export const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** The objects of a list, in order; none where it is no list. */
+/** The objects of an array, in order; none when the value is no array. */
 export const objectsIn = (value: unknown): JsonObject[] =>
   Array.isArray(value) ? value.filter(isObject) : []
 
-/** A count of tokens, when it is one. */
+/** The value as a count of tokens; undefined when it is none. */
 export const toTokenCount = (value: unknown): number | undefined =>
   Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : undefined
 
-/** The sum of those that are counts, when the first is. */
+/** The sum of the values that are counts; undefined when the first is none. */
 export function sumTokenCounts(first: unknown, ...more: unknown[]): number | undefined {
   const sum = toTokenCount(first)
   return sum === undefined
     ? undefined
-    : more.reduce<number>((sum, one) => sum + (toTokenCount(one) ?? 0), sum)
+    : more.reduce<number>((sum, value) => sum + (toTokenCount(value) ?? 0), sum)
 }

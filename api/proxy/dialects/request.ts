@@ -17,18 +17,20 @@ import {
 import { kindAt, createNameMatcher, parseValue, valueEnd } from '#api/proxy/json/walk.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { sanitizeText } from '#shared/core/sanitize-text.ts'
-import type { RequestFormat, RawMessage } from '#api/proxy/dialects/format.ts'
+import type { ContextBlock, RequestFormat, RawMessage } from '#api/proxy/dialects/format.ts'
 
-/** Where a value stands in a body. */
+/** Offsets of a value in a body. */
 type ByteSpan = { at: number; end: number }
 
 type RequestMembers = {
   model: ByteSpan | undefined
-  /** A mark for caching beside the messages. */
+  /** The `cache_control` of the body. */
   cacheControl: ByteSpan | undefined
   stream: boolean
+  /** Offset of the system prompt that is no message. */
   system: number | undefined
   entries: RawMessage[]
+  typedFields: Record<string, unknown>
 }
 
 const matchMember = createNameMatcher([
@@ -42,7 +44,7 @@ const matchMember = createNameMatcher([
   'system_instruction',
 ])
 
-/** Reads a request of any family by its format: see `Dialect.read`. */
+/** Reads a request of any format: see `Dialect.parseRequest`. */
 export function parseProxyRequest(body: Buffer, format: RequestFormat): ProxyRequest {
   const start = validateJson(body)
   if (kindAt(body, start) !== 'object') {
@@ -51,13 +53,9 @@ export function parseProxyRequest(body: Buffer, format: RequestFormat): ProxyReq
   const switches = createSwitchReader(body)
   const removals: Removals = []
   const members = readMembers(body, start, format, switches.consume, removals)
-  const { model, cacheControl, stream, system, entries } = members
+  const { model, cacheControl, stream, system, entries, typedFields } = members
   const last = entries.findLastIndex(entry => format.isUserMessage(body, entry))
   const lastUserMessage = entries[last]
-  const lazy = <Value>(make: () => Value): (() => Value) => {
-    let made: { value: Value } | undefined
-    return () => (made ??= { value: make() }).value
-  }
   const turns = lazy(() => [
     ...systemTurns(body, system),
     ...entries.map(entry => toMessage(body, entry)),
@@ -70,7 +68,8 @@ export function parseProxyRequest(body: Buffer, format: RequestFormat): ProxyReq
     model: model && sanitizeText(parseValue(body, model.at, model.end) as string),
     stream,
     switches: switches.read(),
-    // Only calls with memory pay for reading what was said.
+    typedFields,
+    // Lazy: calls without memory do not decode the conversation.
     get turns() {
       return turns()
     },
@@ -78,28 +77,34 @@ export function parseProxyRequest(body: Buffer, format: RequestFormat): ProxyReq
       return newMessages()
     },
     userTurn,
-    serialize({ model: renamed, context, place }) {
-      const inserts: Insertion[] = []
-      if (renamed !== undefined && model) inserts.push({ ...model, text: JSON.stringify(renamed) })
+    serialize({ model: renamed, context, blockIndex }) {
+      const insertions: Insertion[] = []
+      if (renamed !== undefined && model)
+        insertions.push({ ...model, text: JSON.stringify(renamed) })
       if (context !== undefined && lastUserMessage && userTurn) {
-        // What follows a turn that goes on stays where it is from now on, the block too.
+        // After a tool continuation the block keeps its place, so the `cache_control` need not move.
         const movedCacheControl = userTurn.isToolContinuation ? undefined : cacheControl
-        if (movedCacheControl) inserts.push({ ...movedCacheControl, text: 'null' })
-        const block = {
+        if (movedCacheControl) insertions.push({ ...movedCacheControl, text: 'null' })
+        const block: ContextBlock = {
           context,
-          blockIndex: place ?? userTurn.blockIndex,
-          ...(movedCacheControl && {
-            mark: body.toString('utf8', movedCacheControl.at, movedCacheControl.end),
-          }),
+          blockIndex: blockIndex ?? userTurn.blockIndex,
+          cacheControl:
+            movedCacheControl && body.toString('utf8', movedCacheControl.at, movedCacheControl.end),
         }
-        inserts.push(...format.insertBlock(body, lastUserMessage, block))
+        insertions.push(...format.insertBlock(body, lastUserMessage, block))
       }
-      return applySplices(body, removals, inserts)
+      return applySplices(body, removals, insertions)
     },
   }
 }
 
-/** Of members with the same name the last one counts, as it does for every provider's parser. */
+/** Computes a value at its first use. */
+const lazy = <Value>(compute: () => Value): (() => Value) => {
+  let computed: { value: Value } | undefined
+  return () => (computed ??= { value: compute() }).value
+}
+
+/** Of members with the same name the last one counts, as in every provider's parser. */
 function readMembers(
   body: Buffer,
   start: number,
@@ -113,16 +118,16 @@ function readMembers(
     stream: false,
     system: undefined,
     entries: [],
+    typedFields: {},
   }
   forEachRetainedMember(body, start, removals, isSwitch, (nameStart, nameEnd, value) => {
     const name = matchMember(body, nameStart, nameEnd)
-    if (name === format.messagesField) {
-      const { entries, end } = readConversation(body, value, format, removals)
-      members.entries = entries
-      return end
-    }
-    const end = valueEnd(body, value)
-    if (name === 'model' && format.hasModelInBody) {
+    const conversation =
+      name === format.messagesField ? readConversation(body, value, format, removals) : undefined
+    const end = conversation?.end ?? valueEnd(body, value)
+    format.readTypedField(body, members.typedFields, { name: nameStart, nameEnd, value, end })
+    if (conversation) members.entries = conversation.entries
+    else if (name === 'model' && format.hasModelInBody) {
       members.model = kindAt(body, value) === 'string' ? { at: value, end } : undefined
     } else if (name === 'cache_control' && format.hasRequestCacheControl) {
       members.cacheControl = kindAt(body, value) === 'object' ? { at: value, end } : undefined

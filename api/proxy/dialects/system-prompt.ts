@@ -4,7 +4,7 @@ import type { Message } from '#shared/domain/message-content.ts'
 
 const matchPartsField = createNameMatcher(['parts'])
 
-/** The system prompt that stands beside the conversation, Anthropic's or Gemini's, as a turn. */
+/** The system prompt outside the messages, Anthropic's or Gemini's, as a turn. */
 export function systemTurns(body: Buffer, at: number | undefined): Message[] {
   const content = at === undefined ? undefined : findContent(body, at)
   return content === undefined ? [] : [{ role: 'system', content: readContentText(body, content) }]

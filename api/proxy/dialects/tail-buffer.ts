@@ -1,20 +1,20 @@
-/** The last bytes of something of any length, in a fixed amount of memory. */
+/** Keeps the last bytes of a stream of any length, in a fixed amount of memory. */
 export type TailBuffer = {
-  /** Copies them; what came too long before is forgotten. */
+  /** Copies the bytes; older bytes beyond the size are dropped. */
   push(bytes: Uint8Array): void
-  /** What is left, and whether anything has been forgotten. */
-  read(): { bytes: Uint8Array; isWhole: boolean }
+  /** The bytes still held; `isComplete` when none were dropped. */
+  read(): { bytes: Uint8Array; isComplete: boolean }
 }
 
-/** @param size bytes that are kept at least; at most it is twice as many. */
+/** @param size bytes that are held at least; at most twice as many */
 export function createTailBuffer(size: number): TailBuffer {
   const buffer = new Uint8Array(2 * size)
   let used = 0
-  let isWhole = true
+  let isComplete = true
   return {
     push(bytes) {
       if (used + bytes.length > buffer.length) {
-        isWhole = false
+        isComplete = false
         const retained = Math.min(used, Math.max(0, size - bytes.length))
         buffer.copyWithin(0, used - retained, used)
         used = retained
@@ -23,6 +23,6 @@ export function createTailBuffer(size: number): TailBuffer {
       buffer.set(last, used)
       used += last.length
     },
-    read: () => ({ bytes: buffer.subarray(0, used), isWhole }),
+    read: () => ({ bytes: buffer.subarray(0, used), isComplete }),
   }
 }

@@ -11,8 +11,8 @@ import {
 import type { RequestFormat, RawMessage } from '#api/proxy/dialects/format.ts'
 
 /**
- * @param last of the entries, the one in which the user says something.
- * @param hasCacheControl whether all messages are marked for caching, by a mark that stands beside them
+ * @param last index of the user's last message in the entries
+ * @param hasCacheControl whether a `cache_control` of the body applies to the last message
  */
 export function createUserTurn(
   body: Buffer,
@@ -39,9 +39,8 @@ export function createUserTurn(
 }
 
 /**
- * Whether the model has been at work when this follows the user's turn: it is the result of a tool. What
- * the model says is rather the beginning of an answer that the client writes itself, unless the format
- * knows of answers that were interrupted.
+ * Whether a message after the user's turn shows that the model has worked on it: a tool result does. A
+ * model message is a prefilled beginning of the reply, unless the format has paused replies.
  */
 function isToolContinuation(
   body: Buffer,
@@ -53,9 +52,9 @@ function isToolContinuation(
 }
 
 /**
- * A hash of what was said so far, out of the bytes it was sent in: the same from call to call, though
- * clients move the marks of their caches, and write a text with a mark as a list of parts. What the system
- * says does not count; it often tells the time.
+ * SHA-256 of the conversation's raw bytes. It stays the same from call to call although clients move
+ * `cache_control`, and write a text that has one as a list of parts. System messages are left out: they
+ * often hold the time.
  */
 function fingerprintConversation(body: Buffer, entries: readonly RawMessage[]): Buffer {
   const hash = createHash('sha256')

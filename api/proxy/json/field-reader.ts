@@ -1,6 +1,6 @@
 import { createTokenBuffer, type TokenBuffer } from '#api/proxy/json/token-buffer.ts'
 
-/** How deep one value is read, of how many values it may consist, and how long a name or number is. */
+/** Limits of one value: nesting, number of values in it, and bytes of a name or number. */
 const depthMax = 32
 const valuesMax = 100_000
 const tokenBytesMax = 64
@@ -8,19 +8,19 @@ const tokenBytesMax = 64
 export type JsonFieldReader = {
   /** The next bytes, split anywhere. Never throws. */
   feed(bytes: Uint8Array): void
-  /** Whether a limit was reached: something that was wanted is missing, or not all there. */
+  /** Whether a limit was reached: a wanted value is missing or incomplete. */
   isTruncated(): boolean
 }
 
-/** A container that is kept, and in an object the wanted name that was read last. */
+/** An open array or object that is built, and in an object the wanted name that was read last. */
 type OpenContainer = { container: Record<string, unknown> | unknown[]; name: string | undefined }
 
 /**
- * Reads JSON as it arrives, keeping only members with the given names: pictures of many megabytes go by
- * and cost no memory. It does not judge the grammar; of broken JSON it makes what it can.
+ * Reads JSON as it arrives and builds only the members with the given names: an image of many megabytes
+ * costs no memory. It does not check the grammar; of invalid JSON it reads what it can.
  *
- * @param textMax bytes of text that one value may keep.
- * @param onValue is told every object that is complete: each element of an array, or the whole.
+ * @param textMax bytes of text that one value may hold
+ * @param onValue is called with every complete object: each element of a top-level array, or the only one
  */
 export function createJsonFieldReader(
   names: ReadonlySet<string>,
@@ -28,14 +28,14 @@ export function createJsonFieldReader(
   onValue: (value: Record<string, unknown>) => void,
 ): JsonFieldReader {
   const levels: OpenContainer[] = []
-  /** Open containers within something that is not wanted. */
+  /** Number of open containers inside a value that is not wanted. */
   let skippedDepth = 0
   let expectsName = false
   let truncated = false
   let values = 0
   let textLeft = textMax
 
-  /** Whether the next value is kept. */
+  /** Whether the next value is built. */
   const isWanted = (): boolean => {
     if (skippedDepth > 0) return false
     const level = levels.at(-1)
@@ -49,12 +49,12 @@ export function createJsonFieldReader(
     else if (Array.isArray(level.container)) level.container.push(value)
     else if (level.name !== undefined) level.container[level.name] = value
   }
-  const open = (into: OpenContainer['container']): void => {
-    expectsName = !Array.isArray(into)
+  const open = (container: OpenContainer['container']): void => {
+    expectsName = !Array.isArray(container)
     if (!isWanted() || levels.length === depthMax) skippedDepth++
     else {
-      append(into)
-      levels.push({ container: into, name: undefined })
+      append(container)
+      levels.push({ container, name: undefined })
     }
   }
   const close = (): void => {
@@ -110,7 +110,7 @@ export function createJsonFieldReader(
 
 type TokenHandlers = {
   token: TokenBuffer
-  /** How many bytes of the string that begins are worth keeping. */
+  /** How many bytes of the string that begins are to be buffered. */
   bytesWanted(): number
   onPunctuation(byte: number): void
   onString(): void
@@ -124,10 +124,10 @@ const backslash = 0x5c
 const literalByte = new Uint8Array(256)
 for (const byte of Buffer.from('+-.0123456789Eaeflnrstu')) literalByte[byte] = 1
 
-/** Splits bytes into strings, words and marks, wherever they are split. */
+/** Splits bytes into strings, literals and punctuation; chunks may end anywhere. */
 function createTokenizer(handlers: TokenHandlers): (bytes: Uint8Array) => void {
   const { token } = handlers
-  let reading: 'string' | 'word' | undefined
+  let reading: 'string' | 'literal' | undefined
   let escaped = false
 
   const stringEnd = (bytes: Uint8Array, at: number): number => {
@@ -148,7 +148,7 @@ function createTokenizer(handlers: TokenHandlers): (bytes: Uint8Array) => void {
       if (reading === undefined) {
         const byte = bytes[at]!
         if (literalByte[byte] === 1) {
-          reading = 'word'
+          reading = 'literal'
           token.reset(tokenBytesMax)
           continue
         }

@@ -1,14 +1,14 @@
 import { forEachMember, valueEnd, type VisitMember } from '#api/proxy/json/walk.ts'
 
-/** Places to leave out: start and end, start and end, in rising order. */
+/** Byte ranges to remove: start, end, start, end, in rising order. */
 export type Removals = number[]
 
-/** A text to put in at a place, or over what stands up to `end`. */
+/** A text to insert at an offset, in place of the bytes up to `end`. */
 export type Insertion = { at: number; end?: number; text: string }
 
 /**
- * Visits the members of an object that stay, and cuts out those that `drops` wants gone, each with one
- * comma: what remains is an object again, every other byte as it was.
+ * Visits the members of an object that are retained, and adds those for which `shouldRemove` is true to
+ * `removals`, each with one comma: what remains is an object again, every other byte unchanged.
  *
  * @returns the object's end.
  */
@@ -28,7 +28,7 @@ export function forEachRetainedMember(
       removedEnd = valueEnd(bytes, value)
       return removedEnd
     }
-    // Before the visit, which may cut inside: cuts stay in order.
+    // Before the visit, which may add removals of its own: they must rise.
     if (runStart >= 0) removals.push(runStart, name)
     runStart = -1
     retainedEnd = visit(name, nameEnd, value)
@@ -38,17 +38,17 @@ export function forEachRetainedMember(
   return end
 }
 
-/** @returns the bytes without the cuts and with the inserts; the same bytes when there are none. */
+/** @returns the bytes without the removals and with the insertions; the same buffer when there are none. */
 export function applySplices(
   bytes: Buffer,
   removals: Removals,
   insertions: readonly Insertion[],
 ): Buffer {
   if (removals.length === 0 && insertions.length === 0) return bytes
-  const pieces = insertions
-    .map(({ at, end = at, text }) => ({ at, end, piece: Buffer.from(text) }))
+  const sorted = insertions
+    .map(({ at, end = at, text }) => ({ at, end, inserted: Buffer.from(text) }))
     .sort((one, other) => one.at - other.at)
-  const added = pieces.reduce((sum, { at, end, piece }) => sum + piece.length - (end - at), 0)
+  const added = sorted.reduce((sum, { at, end, inserted }) => sum + inserted.length - (end - at), 0)
   let removed = 0
   for (let index = 0; index < removals.length; index += 2)
     removed += removals[index + 1]! - removals[index]!
@@ -61,10 +61,10 @@ export function applySplices(
   }
   let next = 0
   const insertUpTo = (position: number): void => {
-    for (let piece = pieces[next]; piece && piece.at <= position; piece = pieces[++next]) {
-      copyTo(piece.at)
-      written += piece.piece.copy(out, written)
-      read = piece.end
+    for (let splice = sorted[next]; splice && splice.at <= position; splice = sorted[++next]) {
+      copyTo(splice.at)
+      written += splice.inserted.copy(out, written)
+      read = splice.end
     }
   }
   for (let index = 0; index < removals.length; index += 2) {

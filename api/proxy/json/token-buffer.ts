@@ -1,19 +1,18 @@
-/** The raw bytes of one JSON string or word while they arrive; reused for the next. */
+/** The raw bytes of one JSON string or literal while they arrive; reused for the next token. */
 export type TokenBuffer = {
-  /** Forgets what was there and takes up to `max` bytes. */
+  /** Empties the buffer; it then takes up to `max` bytes and ignores the rest. */
   reset(max: number): void
   append(bytes: Uint8Array, start: number, end: number): void
-  /** Bytes held. */
   length(): number
-  /** Whether more came than was taken. */
+  /** Whether more bytes came than the maximum. */
   isTruncated(): boolean
-  /** What the bytes spell between quotes; up to where they were cut. */
+  /** The string, without its escapes, up to the maximum. */
   decodeString(): string
-  /** The number, boolean or null they spell; undefined when none. */
+  /** The number, boolean or null; undefined for anything else. */
   decodeLiteral(): unknown
 }
 
-/** A text this long is given back to memory after it was read. */
+/** A larger buffer is released after its token. */
 const reusableBytesMax = 64 * 1024
 
 export function createTokenBuffer(): TokenBuffer {
@@ -56,7 +55,7 @@ export function createTokenBuffer(): TokenBuffer {
   }
 }
 
-/** As long as the longest escape, which a cut may have left unfinished. */
+/** Length of the longest escape, `\u0000`: truncation may have left one incomplete. */
 const escapeMax = 6
 
 function decodeEscapes(raw: string): string {

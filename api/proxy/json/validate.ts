@@ -1,3 +1,19 @@
+/*
+ * Why not jsonc-parser 3.3.1 here. Measured on Node 24, best of 60 interleaved runs: validate, read, all
+ * texts, fingerprint and splice of a chat completion, against `parseTree` of the same bytes plus the same
+ * steps on its nodes, and `JSON.parse` alone:
+ *
+ *   body                    this code   parseTree   JSON.parse
+ *   2 KB, 7 messages          0.08 ms     0.06 ms      0.01 ms
+ *   83 KB, 41 messages        1.15 ms     1.17 ms      0.22 ms
+ *   400 KB, 151 messages      3.3 ms      4.1 ms       0.9 ms
+ *   1 MB, 401 messages        9.0 ms     11.2 ms       2.7 ms
+ *   20 MB of numbers          0.9 s      14.1 s        0.9 s     (parseTree alone; 674 MB of nodes)
+ *
+ * Also, `parseTree` recurses (100,000 brackets overflow the stack) and counts in UTF-16 units, while what
+ * is forwarded must keep the client's bytes, invalid UTF-8 included.
+ */
+
 import { Refusal } from '#shared/core/errors.ts'
 
 /** As deep as every other body of this service may nest (shared/core/sanitize-text.ts). */
@@ -8,7 +24,7 @@ const backslash = 0x5c
 const comma = 0x2c
 const colon = 0x3a
 
-/** The bytes of a string that stand for themselves: no quote, no backslash, no control character. */
+/** Bytes that a string may hold unescaped: no quote, no backslash, no control character. */
 const unescapedByte = new Uint8Array(256).fill(1, 0x20)
 unescapedByte[quote] = 0
 unescapedByte[backslash] = 0
@@ -20,15 +36,15 @@ const hex = new Uint8Array(256)
 for (const byte of Buffer.from('0123456789abcdefABCDEF')) hex[byte] = 1
 
 /**
- * Holds bytes against the grammar of JSON, in one pass and without reading any value. It accepts what
- * `JSON.parse` accepts of the same bytes as UTF-8, a byte order mark before them included.
+ * Checks bytes against the grammar of JSON in one pass, without decoding any value. It accepts what
+ * `JSON.parse` accepts of the same bytes as UTF-8, and a byte order mark before them.
  *
- * @returns where the value begins.
+ * @returns the offset at which the value begins.
  * @throws Refusal `invalid` for anything else, and for more than 64 levels.
  */
 export function validateJson(bytes: Uint8Array): number {
   const start = skipWhitespace(bytes, skipByteOrderMark(bytes))
-  /** For every open level, how it closes. */
+  /** The closing bracket of every open level. */
   const closings = new Uint8Array(depthMax + 1)
   let depth = 0
   let at = start
@@ -47,7 +63,7 @@ export function validateJson(bytes: Uint8Array): number {
         continue
       }
     }
-    // A value is over, or a level that has none; levels end until a comma promises one more.
+    // A value has ended, or an empty level; levels close until a comma announces another value.
     for (;;) {
       if (depth === 0) return assertEndOfInput(bytes, at, start)
       at = skipWhitespace(bytes, at)
@@ -64,7 +80,7 @@ export function validateJson(bytes: Uint8Array): number {
   }
 }
 
-/** What the parser of other bodies is answered with, too. */
+/** The refusal that other endpoints give for invalid JSON, too. */
 const invalidJson = (): Refusal =>
   new Refusal('invalid', 'The body is not valid JSON', 'Check quotes, commas and encoding')
 
@@ -76,7 +92,7 @@ function assertEndOfInput(bytes: Uint8Array, end: number, start: number): number
 const skipByteOrderMark = (bytes: Uint8Array): number =>
   bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0
 
-/** Where the next byte is that is no white space. */
+/** @returns the offset of the next byte that is no white space. */
 export function skipWhitespace(bytes: Uint8Array, at: number): number {
   for (; at < bytes.length; at++) {
     const byte = bytes[at]
@@ -85,7 +101,7 @@ export function skipWhitespace(bytes: Uint8Array, at: number): number {
   return at
 }
 
-/** From a member's name to its value. */
+/** @returns the offset of the value of the member whose name begins at `at`. */
 function skipMemberName(bytes: Uint8Array, at: number): number {
   if (bytes[at] !== quote) throw invalidJson()
   const end = skipWhitespace(bytes, stringEnd(bytes, at + 1))
@@ -138,7 +154,7 @@ function numberEnd(bytes: Uint8Array, at: number): number {
   return at
 }
 
-/** At least one digit. */
+/** @throws Refusal `invalid` unless there is at least one digit. */
 function digitsEnd(bytes: Uint8Array, start: number): number {
   let at = start
   while (at < bytes.length && digit[bytes[at]!] === 1) at++

@@ -1,14 +1,14 @@
 import { skipWhitespace } from '#api/proxy/json/validate.ts'
 
 /**
- * Walking over bytes that `checkJson` has accepted. Visitors answer where the value they were shown
- * ends: by `valueEnd`, or by walking into it.
+ * Iteration over bytes that `validateJson` has accepted. A visitor returns the end of the value it was
+ * given: from `valueEnd`, or by iterating over that value.
  */
 
 const quote = 0x22
 const backslash = 0x5c
 
-/** Shown a member: where the quote of its name stands, the end of the name, and its value. */
+/** Called with the offsets of a member's name, of the end of that name, and of its value. */
 export type VisitMember = (name: number, nameEnd: number, value: number) => number
 
 /** Visits the members of the object that begins at `at`, duplicates included. @returns its end. */
@@ -38,7 +38,7 @@ function skipComma(bytes: Buffer, end: number): number {
   return bytes[at] === 0x2c ? skipWhitespace(bytes, at + 1) : at
 }
 
-/** What kind of value begins at `at`. */
+/** The kind of the value that begins at `at`; `other` is a number or a literal. */
 export function kindAt(bytes: Buffer, at: number): 'object' | 'array' | 'string' | 'other' {
   const first = bytes[at]
   if (first === 0x7b) return 'object'
@@ -46,7 +46,7 @@ export function kindAt(bytes: Buffer, at: number): 'object' | 'array' | 'string'
   return first === quote ? 'string' : 'other'
 }
 
-/** Where the value that begins at `at` ends. */
+/** @returns the end of the value that begins at `at`. */
 export function valueEnd(bytes: Buffer, at: number): number {
   const kind = kindAt(bytes, at)
   if (kind === 'string') return stringEnd(bytes, at)
@@ -63,7 +63,7 @@ export function valueEnd(bytes: Buffer, at: number): number {
   }
 }
 
-/** Numbers and words end before a blank, a comma, a closing or the end of all. */
+/** Numbers and literals end before white space, a comma, a closing bracket or the end of input. */
 function scalarEnd(bytes: Buffer, at: number): number {
   for (; at < bytes.length; at++) {
     const byte = bytes[at]!
@@ -72,7 +72,7 @@ function scalarEnd(bytes: Buffer, at: number): number {
   return at
 }
 
-/** Below this a loop of our own is faster than asking for the next quote. */
+/** For shorter strings this loop is faster than `Buffer.indexOf`. */
 const scanBytesMax = 32
 
 function stringEnd(bytes: Buffer, start: number): number {
@@ -91,18 +91,18 @@ function stringEnd(bytes: Buffer, start: number): number {
   }
 }
 
-/** The value between two places, as `JSON.parse` reads it. */
+/** The decoded value between two offsets. */
 export const parseValue = (bytes: Buffer, start: number, end: number): unknown =>
   JSON.parse(bytes.toString('utf8', start, end)) as unknown
 
-/** Knows which of a few names stands between two places, escaped or not, without reading the others. */
+/** @returns which of a few names stands between two offsets, escaped or not, without decoding others. */
 export type NameMatcher<Name extends string> = (
   bytes: Buffer,
   start: number,
   end: number,
 ) => Name | undefined
 
-/** @param names in ASCII, without characters that JSON escapes. */
+/** @param names in ASCII, without characters that JSON escapes */
 export function createNameMatcher<const Name extends string>(
   names: readonly Name[],
 ): NameMatcher<Name> {

@@ -1,11 +1,9 @@
 import type { Router } from '@koa/router'
-import { authenticateOwnerAccount } from '#api/edge/owner-auth.ts'
-import { EraseAccountBody } from '#api/contract/contract.ts'
-import { operationId } from '#api/edge/idempotency.ts'
-import { parseBody } from '#api/edge/request.ts'
+import type { ApiBackend } from '#api/edge/api-backend.ts'
+import { owner } from '#api/edge/auth.ts'
+import { endpoint } from '#api/edge/endpoint.ts'
 import { eraseAccount } from '#shared/accounts/erase-account.ts'
 import { receiptKeys } from '#shared/accounts/erasure-receipt.ts'
-import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { isUuid } from '#shared/core/ids.ts'
 import {
@@ -13,16 +11,18 @@ import {
   type AccountErasureRow,
 } from '#shared/accounts/account-erasures.postgres.ts'
 
-/** The erasure of an account, and the receipts of erasures, which nobody needs a key for. */
-export function erase(router: Router, backend: Backend): void {
-  router.post('/v1/account/erase', async ctx => {
-    const account = await authenticateOwnerAccount(ctx, backend)
-    const { email } = await parseBody(ctx, EraseAccountBody)
-    const { keyHash } = (ctx.state as { caller: { keyHash: Buffer } }).caller
-    const erasureRequest = { id: operationId(ctx), email }
-    const erasure = await eraseAccount(backend, { account, keyHash }, erasureRequest)
-    ctx.status = 202
-    ctx.body = presentErasure(erasure)
+/** The erasure of an account, and the receipts of erasures, which are open. */
+export function erase(router: Router, backend: ApiBackend): void {
+  endpoint(router, backend, {
+    route: 'POST /v1/account/erase',
+    auth: owner(),
+    async handle({ account, keyHash, body, claim }, ctx) {
+      const { email } = body
+      const erasureRequest = { id: claim.operation, email }
+      const erasure = await eraseAccount(backend, { account, keyHash }, erasureRequest)
+      ctx.status = 202
+      ctx.body = presentErasure(erasure)
+    },
   })
 
   router.get('/v1/receipts/key', ctx => {

@@ -1,31 +1,32 @@
 import type { Router } from '@koa/router'
-import { authenticateOwnerAccount } from '#api/edge/owner-auth.ts'
-import { AccountEventsQuery } from '#api/contract/contract.ts'
+import type { ApiBackend } from '#api/edge/api-backend.ts'
+import { owner } from '#api/edge/auth.ts'
+import { endpoint } from '#api/edge/endpoint.ts'
+import { presentPage } from '#api/present/page.ts'
 import { presentAccountEvent } from '#api/present/account-event.ts'
-import { parseQuery } from '#api/edge/request.ts'
-import type { Backend } from '#shared/backend.ts'
+import { readPage } from '#shared/core/page.ts'
 import { parseStart } from '#shared/core/dates.ts'
 import { listAccountEvents } from '#shared/audit/account-events.postgres.ts'
 
 /** What was done to an account, and by whom. */
-export function accountEvents(router: Router, backend: Backend): void {
+export function accountEvents(router: Router, backend: ApiBackend): void {
   const { postgres, cursors } = backend
 
-  router.get('/v1/account/events', async ctx => {
-    const account = await authenticateOwnerAccount(ctx, backend)
-    const { action, since: from, limit, cursor } = parseQuery(ctx, AccountEventsQuery)
-    const since = from === undefined ? undefined : parseStart(from)
-    const cursorScope = ['account events', account, action ?? null, since ?? null]
-    const before = cursor === undefined ? undefined : (cursors.read(cursor, cursorScope) as number)
-    // One more than asked for tells whether there is a next page.
-    const filter = { action, since, before, limit: limit + 1 }
-    const rows = await listAccountEvents(postgres.query, account, filter)
-    const page = rows.slice(0, limit)
-    const last = rows.length > limit ? page.at(-1) : undefined
-    ctx.body = {
-      items: page.map(presentAccountEvent),
-      has_more: last !== undefined,
-      next_cursor: last ? cursors.write(last.position, cursorScope) : null,
-    }
+  endpoint(router, backend, {
+    route: 'GET /v1/account/events',
+    auth: owner(),
+    async handle({ account, query }, ctx) {
+      const { action, since: from, limit, cursor } = query
+      const since = from === undefined ? undefined : parseStart(from)
+      const cursorScope = ['account events', account, action ?? null, since ?? null]
+      const page = await readPage(
+        cursors,
+        { limit, cursor, bound: cursorScope },
+        (before: number | undefined, count) =>
+          listAccountEvents(postgres.query, account, { action, since, before, limit: count }),
+        event => event.position,
+      )
+      ctx.body = presentPage(page, presentAccountEvent)
+    },
   })
 }

@@ -1,19 +1,23 @@
 import type { Router } from '@koa/router'
-import { authenticateOwner } from '#api/edge/owner-auth.ts'
+import type { ApiBackend } from '#api/edge/api-backend.ts'
+import { owner } from '#api/edge/auth.ts'
+import { endpoint } from '#api/edge/endpoint.ts'
 import { sendNdjson } from '#api/edge/ndjson.ts'
 import { appendEndLine, presentAccountExportLine } from '#api/present/account-export.ts'
 import { exportAccountItems } from '#shared/accounts/export-account.ts'
-import type { Backend } from '#shared/backend.ts'
 import { recordAccountEvent } from '#shared/audit/account-events.postgres.ts'
 import type { TypedLine } from '#api/present/typed-line.ts'
 
-/** Streams everything that is kept of an account as JSON lines. */
-export function exportAccount(router: Router, backend: Backend): void {
-  router.get('/v1/account/export', async ctx => {
-    const { account, actor } = await authenticateOwner(ctx, backend)
-    const event = { action: 'account.exported', subject: 'account', actor } as const
-    await recordAccountEvent(backend.postgres.query, account, event)
-    await sendNdjson(ctx, appendEndLine(presentLines(exportAccountItems(backend, account))))
+/** Streams everything that is stored of an account as JSON lines. */
+export function exportAccount(router: Router, backend: ApiBackend): void {
+  endpoint(router, backend, {
+    route: 'GET /v1/account/export',
+    auth: owner(),
+    async handle({ account, actor }, ctx) {
+      const event = { account, actor, action: 'account.exported', subject: 'account' } as const
+      await recordAccountEvent(backend.postgres, event)
+      await sendNdjson(ctx, appendEndLine(presentLines(exportAccountItems(backend, account))))
+    },
   })
 }
 

@@ -1,48 +1,50 @@
 import type { Router } from '@koa/router'
-import { authenticateOwnerAccount, withActor, authenticateOwner } from '#api/edge/owner-auth.ts'
-import { withAdminActor, currentAdmin } from '#api/edge/admin-auth.ts'
-import { PutAccountPolicyBody, PutOrgPolicyBody } from '#api/contract/contract.ts'
-import { operationId } from '#api/edge/idempotency.ts'
+import type { ApiBackend } from '#api/edge/api-backend.ts'
+import { owner, orgAdmin } from '#api/edge/auth.ts'
+import { endpoint } from '#api/edge/endpoint.ts'
 import { presentAccountPolicy, presentPolicy } from '#api/present/policy.ts'
-import { parseBody } from '#api/edge/request.ts'
 import { changeAccountPolicy, readAccountPolicy } from '#shared/accounts/policy.ts'
-import type { Backend } from '#shared/backend.ts'
 import { changeOrgPolicy, readOrgPolicy } from '#shared/org/redaction.ts'
 
-/** What an account, or one of its organizations, keeps out of memory, and for how long it remembers. */
-export function policy(router: Router, backend: Backend): void {
-  const { query } = backend.postgres
-
-  router.get('/v1/account/policy', async ctx => {
-    ctx.body = presentAccountPolicy(
-      await readAccountPolicy(query, await authenticateOwnerAccount(ctx, backend)),
-    )
+/** What an account or one of its organizations redacts, and how long an account keeps memories. */
+export function policy(router: Router, backend: ApiBackend): void {
+  endpoint(router, backend, {
+    route: 'GET /v1/account/policy',
+    auth: owner(),
+    async handle({ account }, ctx) {
+      ctx.body = presentAccountPolicy(await readAccountPolicy(backend.postgres.query, account))
+    },
   })
 
-  router.put('/v1/account/policy', async ctx => {
-    const owner = await authenticateOwner(ctx, backend)
-    const { redaction, retention_days: retentionDays } = await parseBody(ctx, PutAccountPolicyBody)
-    const decision = { operation: operationId(ctx), redaction, retentionDays }
-    const hasFollowUp = await changeAccountPolicy(
-      withActor(backend, owner),
-      owner.account,
-      decision,
-    )
-    ctx.body = {
-      ...presentAccountPolicy(await readAccountPolicy(query, owner.account)),
-      ...(hasFollowUp && { operation_id: decision.operation }),
-    }
+  endpoint(router, backend, {
+    route: 'PUT /v1/account/policy',
+    auth: owner(),
+    async handle({ account, actor, body, claim }, ctx) {
+      const { redaction, retention_days: retentionDays } = body
+      const decision = { operation: claim.operation, redaction, retentionDays }
+      const hasFollowUp = await changeAccountPolicy(backend, { account, actor }, decision)
+      ctx.body = {
+        ...presentAccountPolicy(await readAccountPolicy(backend.postgres.query, account)),
+        ...(hasFollowUp && { operation_id: decision.operation }),
+      }
+    },
   })
 
-  router.get('/v1/orgs/:orgId/policy', async ctx => {
-    const orgAdmin = { admin: currentAdmin(ctx), org: ctx.params.orgId ?? '' }
-    ctx.body = presentPolicy(await readOrgPolicy(backend, orgAdmin))
+  endpoint(router, backend, {
+    route: 'GET /v1/orgs/:orgId/policy',
+    auth: orgAdmin,
+    async handle({ orgAdmin }, ctx) {
+      ctx.body = presentPolicy(await readOrgPolicy(backend, orgAdmin))
+    },
   })
 
-  router.put('/v1/orgs/:orgId/policy', async ctx => {
-    const orgAdmin = { admin: currentAdmin(ctx), org: ctx.params.orgId ?? '' }
-    const { redaction } = await parseBody(ctx, PutOrgPolicyBody)
-    await changeOrgPolicy(withAdminActor(ctx, backend), orgAdmin, redaction)
-    ctx.body = presentPolicy(await readOrgPolicy(backend, orgAdmin))
+  endpoint(router, backend, {
+    route: 'PUT /v1/orgs/:orgId/policy',
+    auth: orgAdmin,
+    async handle({ orgAdmin, body }, ctx) {
+      const { redaction } = body
+      await changeOrgPolicy(backend, orgAdmin, redaction)
+      ctx.body = presentPolicy(await readOrgPolicy(backend, orgAdmin))
+    },
   })
 }

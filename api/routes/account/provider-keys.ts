@@ -1,50 +1,61 @@
 import type { Router } from '@koa/router'
-import { authenticateOwnerAccount, withActor, authenticateOwner } from '#api/edge/owner-auth.ts'
-import { PutProviderKeyBody } from '#api/contract/contract.ts'
-import { parseBody } from '#api/edge/request.ts'
-import type { Backend } from '#shared/backend.ts'
+import type { ApiBackend } from '#api/edge/api-backend.ts'
+import { owner, withLookup } from '#api/edge/auth.ts'
+import { endpoint } from '#api/edge/endpoint.ts'
 import { Refusal } from '#shared/core/errors.ts'
-import { isProviderName, parseProviderKey, storeProviderKey } from '#shared/access/provider-key.ts'
 import {
-  deleteProviderKey,
-  listProviderKeys,
-  type ProviderKeyRow,
-} from '#shared/access/provider-keys.postgres.ts'
+  isProviderName,
+  parseProviderKey,
+  removeProviderKey,
+  storeProviderKey,
+} from '#shared/access/provider-key.ts'
+import { listProviderKeys, type ProviderKeyRow } from '#shared/access/provider-keys.postgres.ts'
 import { providerNames, type ProviderName } from '#shared/core/provider-registry.ts'
 
 /** The account's own keys for model providers: listed masked, stored sealed. */
-export function providerKeys(router: Router, backend: Backend): void {
-  const path = '/v1/account/provider-keys'
-
-  router.get(path, async ctx => {
-    const rows = await listProviderKeys(
-      backend.postgres.query,
-      await authenticateOwnerAccount(ctx, backend),
-    )
-    ctx.body = { provider_keys: rows.map(presentProviderKey) }
+export function providerKeys(router: Router, backend: ApiBackend): void {
+  endpoint(router, backend, {
+    route: 'GET /v1/account/provider-keys',
+    auth: owner(),
+    async handle({ account }, ctx) {
+      const rows = await listProviderKeys(backend.postgres.query, account)
+      ctx.body = { provider_keys: rows.map(presentProviderKey) }
+    },
   })
 
-  router.put(`${path}/:provider`, async ctx => {
-    const owner = await authenticateOwner(ctx, backend)
-    const provider = requireProvider(ctx.params.provider)
-    const { key } = await parseBody(ctx, PutProviderKeyBody)
-    const { query } = withActor(backend, owner).postgres
-    const sendable = parseProviderKey(key)
-    ctx.body = presentProviderKey(
-      await storeProviderKey({ query, seal: backend.seal }, owner.account, provider, sendable),
-    )
+  endpoint(router, backend, {
+    route: 'PUT /v1/account/provider-keys/:provider',
+    auth: providerOfOwner,
+    async handle({ account, actor, provider, body }, ctx) {
+      const { key } = body
+      const sendable = parseProviderKey(key)
+      const keyOwner = { account, actor }
+      const row = await backend.postgres.transaction(({ query }) =>
+        storeProviderKey({ query, seal: backend.seal }, keyOwner, provider, sendable),
+      )
+      ctx.body = presentProviderKey(row)
+    },
   })
 
-  router.delete(`${path}/:provider`, async ctx => {
-    const owner = await authenticateOwner(ctx, backend)
-    const provider = requireProvider(ctx.params.provider)
-    const { query } = withActor(backend, owner).postgres
-    if (!(await deleteProviderKey(query, owner.account, provider))) {
-      throw new Refusal('missing', `The account has no key for ${provider}`)
-    }
-    ctx.body = { deleted: true, id: provider }
+  endpoint(router, backend, {
+    route: 'DELETE /v1/account/provider-keys/:provider',
+    auth: providerOfOwner,
+    claims: 'never',
+    async handle({ account, actor, provider }, ctx) {
+      const isRemoved = await backend.postgres.transaction(tx =>
+        removeProviderKey(tx, { account, actor }, provider),
+      )
+      if (!isRemoved) {
+        throw new Refusal('missing', `The account has no key for ${provider}`)
+      }
+      ctx.body = { deleted: true, id: provider }
+    },
   })
 }
+
+const providerOfOwner = withLookup(owner(), (_, ctx) => ({
+  provider: requireProvider(ctx.params.provider),
+}))
 
 function requireProvider(name: string | undefined): ProviderName {
   if (name !== undefined && isProviderName(name)) return name

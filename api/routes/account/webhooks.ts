@@ -1,128 +1,125 @@
 import type { Router } from '@koa/router'
-import type { Context } from 'koa'
-import { authenticateOwnerAccount, withActor, authenticateOwner } from '#api/edge/owner-auth.ts'
-import {
-  ChangeWebhookBody,
-  CreateWebhookBody,
-  ListWebhookDeliveriesQuery,
-} from '#api/contract/contract.ts'
-import { claimIdempotencyKey, operationId } from '#api/edge/idempotency.ts'
+import type { ApiBackend } from '#api/edge/api-backend.ts'
+import { owner, withLookup } from '#api/edge/auth.ts'
+import { endpoint } from '#api/edge/endpoint.ts'
+import { presentPage } from '#api/present/page.ts'
 import { presentDelivery, presentWebhook } from '#api/present/webhook.ts'
-import { parseBody, parseQuery } from '#api/edge/request.ts'
-import type { Backend } from '#shared/backend.ts'
-import { isUuid } from '#shared/core/ids.ts'
+import { readPage } from '#shared/core/page.ts'
 import { listDeliveries } from '#shared/webhooks/deliveries.postgres.ts'
-import { deleteWebhook, listWebhooks } from '#shared/webhooks/webhooks.postgres.ts'
+import { listWebhooks } from '#shared/webhooks/webhooks.postgres.ts'
 import {
   changeWebhook,
   createWebhook,
-  webhookNotFound,
+  removeWebhook,
   renewSecret,
   replayToWebhook,
   sendTest,
   requireWebhook,
 } from '#shared/webhooks/webhook.ts'
 
-/** Addresses that an account wants to be told at, and what they were told. */
-export function webhooks(router: Router, backend: Backend): void {
-  const path = '/v1/account/webhooks'
-  const webhookPath = `${path}/:webhookId`
-  const { query } = backend.postgres
-
-  router.post(path, async ctx => {
-    const owner = await authenticateOwner(ctx, backend)
-    const { url, events, description = '' } = await parseBody(ctx, CreateWebhookBody)
-    const fields = { url, events, description }
-    const actorBackend = withActor(backend, owner)
-    const { webhook, secret } = await createWebhook(
-      actorBackend,
-      owner.account,
-      operationId(ctx),
-      fields,
-    )
-    ctx.status = 201
-    ctx.body = { ...presentWebhook(webhook), secret }
+/** The webhooks of an account, and their deliveries. */
+export function webhooks(router: Router, backend: ApiBackend): void {
+  endpoint(router, backend, {
+    route: 'POST /v1/account/webhooks',
+    auth: owner(),
+    async handle({ account, actor, body, claim }, ctx) {
+      const { url, events, description = '' } = body
+      const fields = { url, events, description }
+      const owner = { account, actor }
+      const { webhook, secret } = await createWebhook(backend, owner, claim.operation, fields)
+      ctx.status = 201
+      ctx.body = { ...presentWebhook(webhook), secret }
+    },
   })
 
-  router.get(path, async ctx => {
-    const rows = await listWebhooks(query, await authenticateOwnerAccount(ctx, backend))
-    ctx.body = { webhooks: rows.map(presentWebhook) }
+  endpoint(router, backend, {
+    route: 'GET /v1/account/webhooks',
+    auth: owner(),
+    async handle({ account }, ctx) {
+      const rows = await listWebhooks(backend.postgres.query, account)
+      ctx.body = { webhooks: rows.map(presentWebhook) }
+    },
   })
 
-  router.get(webhookPath, async ctx => {
-    const account = await authenticateOwnerAccount(ctx, backend)
-    ctx.body = presentWebhook(await requireWebhook(query, account, webhookIdParam(ctx)))
+  endpoint(router, backend, {
+    route: 'GET /v1/account/webhooks/:webhookId',
+    auth: owner(),
+    async handle({ account, params }, ctx) {
+      ctx.body = presentWebhook(
+        await requireWebhook(backend.postgres.query, account, params.webhookId),
+      )
+    },
   })
 
-  router.patch(webhookPath, async ctx => {
-    const owner = await authenticateOwner(ctx, backend)
-    const change = await parseBody(ctx, ChangeWebhookBody)
-    const actorBackend = withActor(backend, owner)
-    ctx.body = presentWebhook(
-      await changeWebhook(actorBackend, owner.account, webhookIdParam(ctx), change),
-    )
+  endpoint(router, backend, {
+    route: 'PATCH /v1/account/webhooks/:webhookId',
+    auth: owner(),
+    async handle({ account, actor, params, body }, ctx) {
+      const owner = { account, actor }
+      ctx.body = presentWebhook(await changeWebhook(backend, owner, params.webhookId, body))
+    },
   })
 
-  router.delete(webhookPath, async ctx => {
-    const owner = await authenticateOwner(ctx, backend)
-    const id = webhookIdParam(ctx)
-    await claimIdempotencyKey(ctx, null)
-    const actorBackend = withActor(backend, owner).postgres
-    if (!isUuid(id) || !(await deleteWebhook(actorBackend.query, owner.account, id)))
-      throw webhookNotFound()
-    ctx.body = { deleted: true, id }
+  endpoint(router, backend, {
+    route: 'DELETE /v1/account/webhooks/:webhookId',
+    auth: owner(),
+    async handle({ account, actor, params }, ctx) {
+      const id = params.webhookId
+      await removeWebhook(backend, { account, actor }, id)
+      ctx.body = { deleted: true, id }
+    },
   })
 
-  router.post(`${webhookPath}/secret`, async ctx => {
-    const owner = await authenticateOwner(ctx, backend)
-    await claimIdempotencyKey(ctx, null)
-    const id = webhookIdParam(ctx)
-    ctx.body = { id, secret: await renewSecret(withActor(backend, owner), owner.account, id) }
+  endpoint(router, backend, {
+    route: 'POST /v1/account/webhooks/:webhookId/secret',
+    auth: owner(),
+    async handle({ account, actor, params }, ctx) {
+      const id = params.webhookId
+      ctx.body = { id, secret: await renewSecret(backend, { account, actor }, id) }
+    },
   })
 
-  router.post(`${webhookPath}/test`, async ctx => {
-    const account = await authenticateOwnerAccount(ctx, backend)
-    await claimIdempotencyKey(ctx, null)
-    const id = operationId(ctx)
-    await sendTest(backend, account, webhookIdParam(ctx), id)
-    ctx.status = 202
-    ctx.body = { id }
+  endpoint(router, backend, {
+    route: 'POST /v1/account/webhooks/:webhookId/test',
+    auth: owner(),
+    async handle({ account, params, claim }, ctx) {
+      const id = claim.operation
+      await sendTest(backend, account, params.webhookId, id)
+      ctx.status = 202
+      ctx.body = { id }
+    },
   })
 
-  router.get(`${webhookPath}/deliveries`, async ctx => {
-    const webhook = await requireWebhook(
-      query,
-      await authenticateOwnerAccount(ctx, backend),
-      webhookIdParam(ctx),
-    )
-    const { state, limit, cursor } = parseQuery(ctx, ListWebhookDeliveriesQuery)
-    const cursorScope = ['webhook', webhook.id, state ?? null]
-    const position = cursor && (backend.cursors.read(cursor, cursorScope) as [string, string])
-    const before = position ? { createdAt: position[0], id: position[1] } : undefined
-    // One more than asked for tells whether there is a next page.
-    const rows = await listDeliveries(query, webhook.id, { state, before, limit: limit + 1 })
-    const page = rows.slice(0, limit)
-    const last = rows.length > limit ? page.at(-1) : undefined
-    ctx.body = {
-      items: page.map(presentDelivery),
-      has_more: last !== undefined,
-      next_cursor: last ? backend.cursors.write([last.position, last.id], cursorScope) : null,
-    }
+  endpoint(router, backend, {
+    route: 'GET /v1/account/webhooks/:webhookId/deliveries',
+    auth: webhookOfOwner,
+    async handle({ webhook, query }, ctx) {
+      const { state, limit, cursor } = query
+      const cursorScope = ['webhook', webhook.id, state ?? null]
+      const page = await readPage(
+        backend.cursors,
+        { limit, cursor: cursor || undefined, bound: cursorScope },
+        (position: [string, string] | undefined, count) => {
+          const before = position && { createdAt: position[0], id: position[1] }
+          return listDeliveries(backend.postgres.query, webhook.id, { state, before, limit: count })
+        },
+        (delivery): [string, string] => [delivery.position, delivery.id],
+      )
+      ctx.body = presentPage(page, presentDelivery)
+    },
   })
 
-  router.post(`${webhookPath}/deliveries/:deliveryId/replay`, async ctx => {
-    const account = await authenticateOwnerAccount(ctx, backend)
-    await claimIdempotencyKey(ctx, null)
-    const delivery = await replayToWebhook(
-      backend,
-      account,
-      webhookIdParam(ctx),
-      ctx.params.deliveryId ?? '',
-    )
-    ctx.status = 202
-    ctx.body = presentDelivery(delivery)
+  endpoint(router, backend, {
+    route: 'POST /v1/account/webhooks/:webhookId/deliveries/:deliveryId/replay',
+    auth: owner(),
+    async handle({ account, params }, ctx) {
+      const delivery = await replayToWebhook(backend, account, params.webhookId, params.deliveryId)
+      ctx.status = 202
+      ctx.body = presentDelivery(delivery)
+    },
   })
 }
 
-const webhookIdParam = (ctx: Context & { params?: Record<string, string> }): string =>
-  ctx.params?.webhookId ?? ''
+const webhookOfOwner = withLookup(owner(), async ({ account }, ctx, { postgres }) => ({
+  webhook: await requireWebhook(postgres.query, account, ctx.params.webhookId ?? ''),
+}))

@@ -1,38 +1,40 @@
 import type { Router } from '@koa/router'
+import type { ApiBackend } from '#api/edge/api-backend.ts'
+import { memoryKey } from '#api/edge/auth.ts'
+import { endpoint } from '#api/edge/endpoint.ts'
 import type { Context } from 'koa'
-import { ClearMemoryQuery } from '#api/contract/contract.ts'
-import { claimIdempotencyKey, operationId } from '#api/edge/idempotency.ts'
 import { sendOperationOutcome, prefersAsync } from '#api/edge/operation-response.ts'
-import { authenticateRequest, parseQuery, resolveSession } from '#api/edge/request.ts'
-import type { Backend } from '#shared/backend.ts'
+import { resolveSession } from '#api/edge/request.ts'
 import { acceptClearing } from '#shared/vault/delete/clear-vault.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { requireStorePermission } from '#shared/access/caller.ts'
 
 /** Empties everything the key has, or one session of it. */
-export function clear(router: Router, backend: Backend): void {
-  router.delete('/v1/memory', async ctx => {
-    const caller = await authenticateRequest(ctx, backend)
-    requireStorePermission(caller)
-    const { reset } = parseQuery(ctx, ClearMemoryQuery)
-    const session = sessionToClear(ctx)
-    if (reset && session !== null) {
-      throw new Refusal(
-        'invalid',
-        'reset cannot be used with X-Session-ID',
-        'A reset is of the whole vault; without reset the session alone is cleared',
-      )
-    }
-    await claimIdempotencyKey(ctx, null)
+export function clear(router: Router, backend: ApiBackend): void {
+  endpoint(router, backend, {
+    route: 'DELETE /v1/memory',
+    auth: memoryKey(requireStorePermission),
+    claims: 'by-handler',
+    async handle({ caller, query, idempotency }, ctx) {
+      const { reset } = query
+      const session = sessionToClear(ctx)
+      if (reset && session !== null) {
+        throw new Refusal(
+          'invalid',
+          'reset cannot be used with X-Session-ID',
+          'A reset is of the whole vault; without reset the session alone is cleared',
+        )
+      }
 
-    const operation = operationId(ctx)
-    await acceptClearing(backend, caller, {
-      operation,
-      session,
-      reset,
-      awaited: !prefersAsync(ctx),
-    })
-    await sendOperationOutcome(ctx, backend, caller, operation)
+      const { operation } = await idempotency.claim(null)
+      await acceptClearing(backend, caller, {
+        operation,
+        session,
+        reset,
+        awaited: !prefersAsync(ctx),
+      })
+      await sendOperationOutcome(ctx, backend, caller, operation)
+    },
   })
 }
 

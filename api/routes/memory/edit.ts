@@ -1,34 +1,35 @@
 import type { Router } from '@koa/router'
-import { EditBody } from '#api/contract/contract.ts'
-import { isFirstAttempt, operationId } from '#api/edge/idempotency.ts'
+import type { ApiBackend } from '#api/edge/api-backend.ts'
+import { memoryKey } from '#api/edge/auth.ts'
+import { endpoint } from '#api/edge/endpoint.ts'
 import { presentExpiry } from '#api/present/expiry.ts'
-import { parseBody, authenticateRequest } from '#api/edge/request.ts'
 import { requireBalance } from '#shared/billing/admission-checks.ts'
-import type { Backend } from '#shared/backend.ts'
 import { requireStorePermission } from '#shared/access/caller.ts'
 import { parseExpiresAt } from '#shared/domain/expiry.ts'
 import { editMemory } from '#shared/vault/edit/edit.ts'
 
 /** Replaces the text of a memory in place. */
-export function edit(router: Router, backend: Backend): void {
-  router.post('/v1/memory/edit', async ctx => {
-    const caller = await authenticateRequest(ctx, backend)
-    requireStorePermission(caller)
-    const { memory_id: id, text, expires_at: end } = await parseBody(ctx, EditBody)
-    if (isFirstAttempt(ctx)) requireBalance(caller)
-    const expiresAt = end === null ? null : parseExpiresAt(end, backend.now())
+export function edit(router: Router, backend: ApiBackend): void {
+  endpoint(router, backend, {
+    route: 'POST /v1/memory/edit',
+    auth: memoryKey(requireStorePermission),
+    admit: ({ caller }) => requireBalance(caller),
+    async handle({ caller, body, claim }, ctx) {
+      const { memory_id: id, text, expires_at: end } = body
+      const expiresAt = end === null ? null : parseExpiresAt(end, backend.now())
 
-    const operation = operationId(ctx)
-    const edited = await editMemory(backend, caller, { operation, id, text, expiresAt })
+      const { operation } = claim
+      const edited = await editMemory(backend, caller, { operation, id, text, expiresAt })
 
-    ctx.body = {
-      memory_id: edited.id,
-      updated: true,
-      date: new Date(edited.at).toISOString(),
-      tier: edited.tier,
-      importance: edited.importance ?? null,
-      token_count: edited.tokens,
-      ...presentExpiry(edited),
-    }
+      ctx.body = {
+        memory_id: edited.id,
+        updated: true,
+        date: new Date(edited.at).toISOString(),
+        tier: edited.tier,
+        importance: edited.importance ?? null,
+        token_count: edited.tokens,
+        ...presentExpiry(edited),
+      }
+    },
   })
 }

@@ -1,27 +1,27 @@
 import type { Router } from '@koa/router'
-import { ExportVaultQuery } from '#api/contract/contract.ts'
+import type { ApiBackend } from '#api/edge/api-backend.ts'
+import { memoryKey } from '#api/edge/auth.ts'
+import { endpoint } from '#api/edge/endpoint.ts'
 import { sendNdjson } from '#api/edge/ndjson.ts'
-import {
-  authenticateRequest,
-  embeddingModelForRequest,
-  parseQuery,
-  resolveSession,
-} from '#api/edge/request.ts'
-import type { Backend } from '#shared/backend.ts'
+import { embeddingModelForRequest, resolveSession } from '#api/edge/request.ts'
 import { exportMemories } from '#shared/vault/bulk/export-memories.ts'
 import { requireRetrievePermission } from '#shared/access/caller.ts'
 
 /** Streams a vault as JSON lines; what it sends is what `POST /v1/memory/import` takes. */
-export function exportVault(router: Router, backend: Backend): void {
-  router.get('/v1/memory/export', async ctx => {
-    const caller = await authenticateRequest(ctx, backend)
-    requireRetrievePermission(caller)
-    const { vectors, sessions } = parseQuery(ctx, ExportVaultQuery)
-    const session = resolveSession(ctx)
-    const lines = exportMemories(backend, caller.scope, {
-      session: session ?? (sessions ? undefined : null),
-      embedder: vectors ? await backend.embedders.get(embeddingModelForRequest(ctx)) : undefined,
-    })
-    await sendNdjson(ctx, lines)
+export function exportVault(router: Router, backend: ApiBackend): void {
+  endpoint(router, backend, {
+    route: 'GET /v1/memory/export',
+    auth: memoryKey(requireRetrievePermission),
+    async handle({ caller, query }, ctx) {
+      const { vectors, sessions } = query
+      const session = resolveSession(ctx)
+      const lines = exportMemories(backend, caller.scope, {
+        session: session ?? (sessions ? undefined : null),
+        embedder: vectors
+          ? await backend.embedders.get(embeddingModelForRequest(ctx, caller))
+          : undefined,
+      })
+      await sendNdjson(ctx, lines)
+    },
   })
 }

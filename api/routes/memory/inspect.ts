@@ -1,26 +1,27 @@
 import type { Router } from '@koa/router'
-import { InspectBody } from '#api/contract/contract.ts'
-import { isFirstAttempt } from '#api/edge/idempotency.ts'
+import type { ApiBackend } from '#api/edge/api-backend.ts'
+import { memoryKey } from '#api/edge/auth.ts'
+import { endpoint } from '#api/edge/endpoint.ts'
 import { presentInspection } from '#api/present/inspection.ts'
-import { parseBody, authenticateRequest } from '#api/edge/request.ts'
 import { recordRead } from '#shared/billing/meter.ts'
 import { requireBalance } from '#shared/billing/admission-checks.ts'
-import type { Backend } from '#shared/backend.ts'
 import { requireRetrievePermission } from '#shared/access/caller.ts'
 import { inspectMemory } from '#shared/vault/read/inspect.ts'
 
 /** Shows what a reflection was made of, and what was made of a memory. */
-export function inspect(router: Router, backend: Backend): void {
-  router.post('/v1/memory/inspect', async ctx => {
-    const caller = await authenticateRequest(ctx, backend)
-    requireRetrievePermission(caller)
-    const { memory_id: id } = await parseBody(ctx, InspectBody)
-    if (isFirstAttempt(ctx)) requireBalance(caller)
+export function inspect(router: Router, backend: ApiBackend): void {
+  endpoint(router, backend, {
+    route: 'POST /v1/memory/inspect',
+    auth: memoryKey(requireRetrievePermission),
+    admit: ({ caller }) => requireBalance(caller),
+    async handle({ caller, body }, ctx) {
+      const { memory_id: id } = body
 
-    const inspected = await inspectMemory(backend, caller, id)
-    const tokens = inspected.sources.reduce((sum, source) => sum + source.tokens, 0)
-    recordRead(backend, caller, { kind: 'inspect', tokens, session: null })
+      const inspected = await inspectMemory(backend, caller, id)
+      const tokens = inspected.sources.reduce((sum, source) => sum + source.tokens, 0)
+      recordRead(backend, caller, { kind: 'inspect', tokens, session: null })
 
-    ctx.body = presentInspection(inspected)
+      ctx.body = presentInspection(inspected)
+    },
   })
 }

@@ -1,47 +1,46 @@
 import type { Router } from '@koa/router'
-import { ListQuery } from '#api/contract/contract.ts'
+import type { ApiBackend } from '#api/edge/api-backend.ts'
+import { memoryKey } from '#api/edge/auth.ts'
+import { endpoint } from '#api/edge/endpoint.ts'
+import { presentPage } from '#api/present/page.ts'
 import { presentListRow } from '#api/present/list-row.ts'
-import { authenticateRequest, parseQuery } from '#api/edge/request.ts'
 import { recordRead } from '#shared/billing/meter.ts'
 import { requireBalance } from '#shared/billing/admission-checks.ts'
-import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { requireRetrievePermission } from '#shared/access/caller.ts'
 import { listMemories } from '#shared/vault/read/listing.ts'
 import { parseExclusiveEnd, parseStart } from '#shared/core/dates.ts'
 
 /** Pages through the core vault and its reflections. */
-export function list(router: Router, backend: Backend): void {
-  router.get('/v1/memory/list', async ctx => {
-    const caller = await authenticateRequest(ctx, backend)
-    requireRetrievePermission(caller)
-    requireBalance(caller)
-    const params = parseQuery(ctx, ListQuery)
-    const from = params.from === undefined ? undefined : parseStart(params.from)
-    const to = params.to === undefined ? undefined : parseExclusiveEnd(params.to)
-    if (from !== undefined && to !== undefined && from >= to) {
-      throw new Refusal('invalid', 'from lies after to', 'from is the earlier end of the span')
-    }
+export function list(router: Router, backend: ApiBackend): void {
+  endpoint(router, backend, {
+    route: 'GET /v1/memory/list',
+    auth: memoryKey(requireRetrievePermission, requireBalance),
+    async handle({ caller, query }, ctx) {
+      const from = query.from === undefined ? undefined : parseStart(query.from)
+      const to = query.to === undefined ? undefined : parseExclusiveEnd(query.to)
+      if (from !== undefined && to !== undefined && from >= to) {
+        throw new Refusal('invalid', 'from lies after to', 'from is the earlier end of the span')
+      }
 
-    const { rows, next, counts } = await listMemories(backend, caller, {
-      tier: params.tier,
-      limit: params.limit,
-      cursor: params.cursor,
-      sort: params.sort,
-      order: params.order,
-      importance: params.min_importance,
-      from,
-      to,
-      search: params.search,
-    })
-    const tokens = rows.reduce((sum, row) => sum + row.tokens, 0)
-    recordRead(backend, caller, { kind: 'list', tokens, session: null })
+      const { rows, next, counts } = await listMemories(backend, caller, {
+        tier: query.tier,
+        limit: query.limit,
+        cursor: query.cursor,
+        sort: query.sort,
+        order: query.order,
+        importance: query.min_importance,
+        from,
+        to,
+        search: query.search,
+      })
+      const tokens = rows.reduce((sum, row) => sum + row.tokens, 0)
+      recordRead(backend, caller, { kind: 'list', tokens, session: null })
 
-    ctx.body = {
-      items: rows.map(presentListRow),
-      has_more: next !== null,
-      next_cursor: next,
-      ...(counts && { tier_counts: { raw: counts[1], tier2: counts[2], tier3: counts[3] } }),
-    }
+      ctx.body = {
+        ...presentPage({ rows, next }, presentListRow),
+        ...(counts && { tier_counts: { raw: counts[1], tier2: counts[2], tier3: counts[3] } }),
+      }
+    },
   })
 }

@@ -1,55 +1,51 @@
 import type { Router } from '@koa/router'
-import { SearchBody } from '#api/contract/contract.ts'
-import { isFirstAttempt } from '#api/edge/idempotency.ts'
+import type { ApiBackend } from '#api/edge/api-backend.ts'
+import { memoryKey } from '#api/edge/auth.ts'
+import { endpoint } from '#api/edge/endpoint.ts'
 import { presentDebt } from '#api/present/debt.ts'
 import { breakDownResults, presentSearchResult } from '#api/present/search-result.ts'
-import {
-  parseBody,
-  authenticateRequest,
-  embeddingModelForRequest,
-  resolveSession,
-} from '#api/edge/request.ts'
+import { embeddingModelForRequest, resolveSession } from '#api/edge/request.ts'
 import { requireBalance } from '#shared/billing/admission-checks.ts'
-import type { Backend } from '#shared/backend.ts'
 import { recordRead } from '#shared/billing/meter.ts'
 import { requireRetrievePermission } from '#shared/access/caller.ts'
 import { recall } from '#shared/vault/read/recall.ts'
 import { reflectionDebt } from '#shared/vault/consolidate/debt.ts'
 
 /** What the vault, or with a session that session, remembers about a query. */
-export function search(router: Router, backend: Backend): void {
-  router.post('/v1/memory/search', async ctx => {
-    const caller = await authenticateRequest(ctx, backend)
-    requireRetrievePermission(caller)
-    const body = await parseBody(ctx, SearchBody)
-    if (isFirstAttempt(ctx)) requireBalance(caller)
-    const { query, limit, tiers, importance } = body
-    const session = resolveSession(ctx, body.session_id)
+export function search(router: Router, backend: ApiBackend): void {
+  endpoint(router, backend, {
+    route: 'POST /v1/memory/search',
+    auth: memoryKey(requireRetrievePermission),
+    admit: ({ caller }) => requireBalance(caller),
+    async handle({ caller, body }, ctx) {
+      const { query, limit, tiers, importance } = body
+      const session = resolveSession(ctx, body.session_id)
 
-    const results = await recall(backend, caller, {
-      text: query,
-      limit,
-      sessions: [session],
-      embeddings: embeddingModelForRequest(ctx, body.embeddings),
-      tiers,
-      importance,
-      relevantOnly: false,
-    })
-    if (caller.memberScope) backend.retrievals.record(caller.memberScope)
-    const now = backend.now()
-    const { windows, tiers: tierBreakdown, tokens } = breakDownResults(results, now)
-    recordRead(backend, caller, { kind: 'search', tokens, session })
+      const results = await recall(backend, caller, {
+        text: query,
+        limit,
+        sessions: [session],
+        embeddings: embeddingModelForRequest(ctx, caller, body.embeddings),
+        tiers,
+        importance,
+        relevantOnly: false,
+      })
+      if (caller.memberScope) backend.retrievals.record(caller.memberScope)
+      const now = backend.now()
+      const { windows, tiers: tierBreakdown, tokens } = breakDownResults(results, now)
+      recordRead(backend, caller, { kind: 'search', tokens, session })
 
-    ctx.body = {
-      query,
-      sessionId: session,
-      memoryKey: caller.maskedKey,
-      totalMemories: results.length,
-      tokenCount: tokens,
-      windowBreakdown: windows,
-      tierBreakdown,
-      memories: results.map(row => presentSearchResult(row, now)),
-      reflection: presentDebt(reflectionDebt(caller.keyRow)),
-    }
+      ctx.body = {
+        query,
+        sessionId: session,
+        memoryKey: caller.maskedKey,
+        totalMemories: results.length,
+        tokenCount: tokens,
+        windowBreakdown: windows,
+        tierBreakdown,
+        memories: results.map(row => presentSearchResult(row, now)),
+        reflection: presentDebt(reflectionDebt(caller.keyRow)),
+      }
+    },
   })
 }

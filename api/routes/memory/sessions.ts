@@ -1,18 +1,21 @@
 import type { Router } from '@koa/router'
-import { ListSessionsQuery } from '#api/contract/contract.ts'
-import { authenticateRequest, parseQuery } from '#api/edge/request.ts'
-import type { Backend } from '#shared/backend.ts'
+import type { ApiBackend } from '#api/edge/api-backend.ts'
+import { memoryKey } from '#api/edge/auth.ts'
+import { endpoint } from '#api/edge/endpoint.ts'
+import { presentPage } from '#api/present/page.ts'
 import { requireRetrievePermission } from '#shared/access/caller.ts'
 import { listSessions, type ListedSession } from '#shared/vault/read/sessions.ts'
 
 /** Pages through the sessions of a vault. */
-export function sessions(router: Router, backend: Backend): void {
-  router.get('/v1/memory/sessions', async ctx => {
-    const caller = await authenticateRequest(ctx, backend)
-    requireRetrievePermission(caller)
-    const { limit, cursor } = parseQuery(ctx, ListSessionsQuery)
-    const { sessions, next } = await listSessions(backend, caller, { limit, cursor })
-    ctx.body = { items: sessions.map(presentSession), has_more: next !== null, next_cursor: next }
+export function sessions(router: Router, backend: ApiBackend): void {
+  endpoint(router, backend, {
+    route: 'GET /v1/memory/sessions',
+    auth: memoryKey(requireRetrievePermission),
+    async handle({ caller, query }, ctx) {
+      const { limit, cursor } = query
+      const page = await listSessions(backend, caller, { limit, cursor })
+      ctx.body = presentPage(page, presentSession)
+    },
   })
 }
 

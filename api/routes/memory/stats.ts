@@ -1,6 +1,8 @@
 import type { Router } from '@koa/router'
+import type { ApiBackend } from '#api/edge/api-backend.ts'
+import { memoryKey } from '#api/edge/auth.ts'
+import { endpoint } from '#api/edge/endpoint.ts'
 import type { Context } from 'koa'
-import { authenticateRequest } from '#api/edge/request.ts'
 import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { requireNothingExpired, type Caller } from '#shared/access/caller.ts'
@@ -9,29 +11,34 @@ import { hashKey, maskKey, parseKey } from '#shared/access/key.ts'
 import { sessionsToErase } from '#shared/vault/base/erasures.postgres.ts'
 
 /** How much a vault holds and since when: the caller's own, or that of another key of the account. */
-export function stats(router: Router, backend: Backend): void {
-  router.get('/v1/memory/stats', async ctx => {
-    const caller = await authenticateRequest(ctx, backend)
-    requireNothingExpired(caller)
-    await sendStats(ctx, backend, caller)
+export function stats(router: Router, backend: ApiBackend): void {
+  endpoint(router, backend, {
+    route: 'GET /v1/memory/stats',
+    auth: memoryKey(requireNothingExpired),
+    async handle({ caller }, ctx) {
+      await sendStats(ctx, backend, caller)
+    },
   })
 
-  router.get('/v1/memory/:key/stats', async ctx => {
-    const caller = await authenticateRequest(ctx, backend)
-    const requestedKey = parseKey(String(ctx.params.key))
-    const row = requestedKey
-      ? await findKeyAfterPurge(backend, hashKey(backend.config.keyPepper, requestedKey.key))
-      : undefined
-    const isSameAccountKind =
-      caller.kind === 'vault' ? row?.kind === 'vault' : row?.vault === caller.scope.vault
-    if (!requestedKey || row?.account !== caller.account || !isSameAccountKind) {
-      throw new Refusal('missing', 'No such key', 'Stats are served for keys of your own account')
-    }
-    const { vault, epoch, revision } = row
-    await sendStats(ctx, backend, {
-      maskedKey: maskKey(requestedKey.key),
-      scope: { vault, epoch, revision },
-    })
+  endpoint(router, backend, {
+    route: 'GET /v1/memory/:key/stats',
+    auth: memoryKey(),
+    async handle({ caller }, ctx) {
+      const requestedKey = parseKey(String(ctx.params.key))
+      const row = requestedKey
+        ? await findKeyAfterPurge(backend, hashKey(backend.config.keyPepper, requestedKey.key))
+        : undefined
+      const isSameAccountKind =
+        caller.kind === 'vault' ? row?.kind === 'vault' : row?.vault === caller.scope.vault
+      if (!requestedKey || row?.account !== caller.account || !isSameAccountKind) {
+        throw new Refusal('missing', 'No such key', 'Stats are served for keys of your own account')
+      }
+      const { vault, epoch, revision } = row
+      await sendStats(ctx, backend, {
+        maskedKey: maskKey(requestedKey.key),
+        scope: { vault, epoch, revision },
+      })
+    },
   })
 }
 

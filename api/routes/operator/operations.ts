@@ -1,34 +1,34 @@
 import type { Router } from '@koa/router'
-import { requireOperatorAdmin } from '#api/edge/admin-auth.ts'
-import { ListServiceOperationsQuery } from '#api/contract/contract.ts'
-import { parseQuery } from '#api/edge/request.ts'
-import type { Backend } from '#shared/backend.ts'
+import type { ApiBackend } from '#api/edge/api-backend.ts'
+import { operator } from '#api/edge/auth.ts'
+import { endpoint } from '#api/edge/endpoint.ts'
+import { presentPage } from '#api/present/page.ts'
 import {
   listServiceOperations,
   type ServiceOperation,
 } from '#shared/operations/service-operations.postgres.ts'
 
-/** Queued work of all accounts, for whoever runs the service. */
-export function serviceOperations(router: Router, backend: Backend): void {
-  router.get('/v1/operator/operations', async ctx => {
-    await requireOperatorAdmin(ctx, backend)
-    const { cursor, account_id: account, ...filters } = parseQuery(ctx, ListServiceOperationsQuery)
-    const { state, kind, limit } = filters
-    const cursorScope = [
-      'GET /v1/operator/operations',
-      account ?? null,
-      state ?? null,
-      kind ?? null,
-    ]
-    const before =
-      cursor === undefined ? undefined : (backend.cursors.read(cursor, cursorScope) as string)
-    const filter = { state, kind, account, before, limit }
-    const { rows, after } = await listServiceOperations(backend.postgres.query, filter)
-    ctx.body = {
-      items: rows.map(presentServiceOperation),
-      has_more: after !== null,
-      next_cursor: after === null ? null : backend.cursors.write(after, cursorScope),
-    }
+/** Queued work of all accounts, for the operator. */
+export function serviceOperations(router: Router, backend: ApiBackend): void {
+  endpoint(router, backend, {
+    route: 'GET /v1/operator/operations',
+    auth: operator,
+    async handle({ query }, ctx) {
+      const { cursor, account_id: account, ...filters } = query
+      const { state, kind, limit } = filters
+      const cursorScope = [
+        'GET /v1/operator/operations',
+        account ?? null,
+        state ?? null,
+        kind ?? null,
+      ]
+      const before =
+        cursor === undefined ? undefined : (backend.cursors.read(cursor, cursorScope) as string)
+      const filter = { state, kind, account, before, limit }
+      const { rows, after } = await listServiceOperations(backend.postgres.query, filter)
+      const next = after === null ? null : backend.cursors.write(after, cursorScope)
+      ctx.body = presentPage({ rows, next }, presentServiceOperation)
+    },
   })
 }
 

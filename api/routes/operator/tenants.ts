@@ -1,27 +1,28 @@
 import type { Router } from '@koa/router'
-import { requireOperatorAdmin } from '#api/edge/admin-auth.ts'
-import { ListTenantsQuery } from '#api/contract/contract.ts'
-import { parseQuery } from '#api/edge/request.ts'
-import type { Backend } from '#shared/backend.ts'
+import type { ApiBackend } from '#api/edge/api-backend.ts'
+import { operator } from '#api/edge/auth.ts'
+import { endpoint } from '#api/edge/endpoint.ts'
+import { presentPage } from '#api/present/page.ts'
+import { readPage } from '#shared/core/page.ts'
 import { listTenants, type Tenant } from '#shared/accounts/tenants.postgres.ts'
 
-/** The accounts of the service, for whoever runs it. */
-export function tenants(router: Router, backend: Backend): void {
-  router.get('/v1/operator/tenants', async ctx => {
-    await requireOperatorAdmin(ctx, backend)
-    const { q, limit, cursor } = parseQuery(ctx, ListTenantsQuery)
-    const cursorScope = ['GET /v1/operator/tenants', q ?? null]
-    const before =
-      cursor === undefined ? undefined : (backend.cursors.read(cursor, cursorScope) as string)
-    const filter = { search: q, before, limit: limit + 1 }
-    const rows = await listTenants(backend.postgres.query, filter)
-    const page = rows.slice(0, limit)
-    const last = rows.length > limit ? page.at(-1) : undefined
-    ctx.body = {
-      items: page.map(presentTenant),
-      has_more: last !== undefined,
-      next_cursor: last ? backend.cursors.write(last.id, cursorScope) : null,
-    }
+/** The accounts of the service, for the operator. */
+export function tenants(router: Router, backend: ApiBackend): void {
+  endpoint(router, backend, {
+    route: 'GET /v1/operator/tenants',
+    auth: operator,
+    async handle({ query }, ctx) {
+      const { q, limit, cursor } = query
+      const cursorScope = ['GET /v1/operator/tenants', q ?? null]
+      const page = await readPage(
+        backend.cursors,
+        { limit, cursor, bound: cursorScope },
+        (before: string | undefined, count) =>
+          listTenants(backend.postgres.query, { search: q, before, limit: count }),
+        tenant => tenant.id,
+      )
+      ctx.body = presentPage(page, presentTenant)
+    },
   })
 }
 

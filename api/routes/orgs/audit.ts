@@ -1,19 +1,21 @@
 import type { Router } from '@koa/router'
-import { requireAdminOrg } from '#api/edge/admin-auth.ts'
-import { OrgAuditQuery } from '#api/contract/contract.ts'
+import type { ApiBackend } from '#api/edge/api-backend.ts'
+import { loadedOrg } from '#api/edge/auth.ts'
+import { endpoint } from '#api/edge/endpoint.ts'
 import { presentAuditEvent } from '#api/present/shared-memory.ts'
-import { parseQuery } from '#api/edge/request.ts'
-import type { Backend } from '#shared/backend.ts'
 import { normalizeMemberId } from '#shared/org/normalize.ts'
 import { listAudit } from '#shared/org/audit.postgres.ts'
 
 /** Who changed what of the shared memory, and when. */
-export function orgAudit(router: Router, backend: Backend): void {
-  router.get('/v1/orgs/:orgId/audit', async ctx => {
-    const { org } = await requireAdminOrg(ctx, backend)
-    const { actor, action, since, limit } = parseQuery(ctx, OrgAuditQuery)
-    const filter = { actor: actor && normalizeMemberId(actor), action, since, limit }
-    const events = await listAudit(backend.postgres.query, org.id, filter)
-    ctx.body = { org_id: org.id, count: events.length, events: events.map(presentAuditEvent) }
+export function orgAudit(router: Router, backend: ApiBackend): void {
+  endpoint(router, backend, {
+    route: 'GET /v1/orgs/:orgId/audit',
+    auth: loadedOrg,
+    async handle({ org, query }, ctx) {
+      const { actor, action, since, limit } = query
+      const filter = { actor: actor && normalizeMemberId(actor), action, since, limit }
+      const events = await listAudit(backend.postgres.query, org.id, filter)
+      ctx.body = { org_id: org.id, count: events.length, events: events.map(presentAuditEvent) }
+    },
   })
 }

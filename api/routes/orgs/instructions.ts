@@ -1,29 +1,31 @@
 import type { Router } from '@koa/router'
-import { currentAdmin } from '#api/edge/admin-auth.ts'
-import { PutInstructionsBody } from '#api/contract/contract.ts'
+import type { ApiBackend } from '#api/edge/api-backend.ts'
+import { orgAdmin } from '#api/edge/auth.ts'
+import { endpoint } from '#api/edge/endpoint.ts'
 import { presentInstructions } from '#api/present/org.ts'
-import { parseBody } from '#api/edge/request.ts'
-import type { Backend } from '#shared/backend.ts'
 import { changeInstructions, getInstructions } from '#shared/org/instructions.ts'
 
-/** What an organization wants kept of what its members say. */
-export function instructions(router: Router, backend: Backend): void {
-  const path = '/v1/orgs/:orgId/instructions'
-
-  router.put(path, async ctx => {
-    const orgAdmin = { admin: currentAdmin(ctx), org: ctx.params.orgId ?? '' }
-    const body = await parseBody(ctx, PutInstructionsBody)
-    const saved = await changeInstructions(backend, orgAdmin, {
-      defaultOn: body.default_on,
-      custom: body.custom,
-      antiRules: body.anti_rules,
-      execRules: body.exec_rules,
-    })
-    ctx.body = presentInstructions(saved)
+/** Which facts of its members' messages an organization wants extracted. */
+export function instructions(router: Router, backend: ApiBackend): void {
+  endpoint(router, backend, {
+    route: 'PUT /v1/orgs/:orgId/instructions',
+    auth: orgAdmin,
+    async handle({ orgAdmin, body }, ctx) {
+      const saved = await changeInstructions(backend, orgAdmin, {
+        defaultOn: body.default_on,
+        custom: body.custom,
+        antiRules: body.anti_rules,
+        execRules: body.exec_rules,
+      })
+      ctx.body = presentInstructions(saved)
+    },
   })
 
-  router.get(path, async ctx => {
-    const orgAdmin = { admin: currentAdmin(ctx), org: ctx.params.orgId ?? '' }
-    ctx.body = presentInstructions(await getInstructions(backend, orgAdmin))
+  endpoint(router, backend, {
+    route: 'GET /v1/orgs/:orgId/instructions',
+    auth: orgAdmin,
+    async handle({ orgAdmin }, ctx) {
+      ctx.body = presentInstructions(await getInstructions(backend, orgAdmin))
+    },
   })
 }

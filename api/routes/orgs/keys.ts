@@ -1,10 +1,8 @@
 import type { Router } from '@koa/router'
-import { withAdminActor, currentAdmin } from '#api/edge/admin-auth.ts'
-import { CreateMemberKeyBody, ListMemberKeysQuery } from '#api/contract/contract.ts'
-import { claimIdempotencyKey, operationId } from '#api/edge/idempotency.ts'
+import type { ApiBackend } from '#api/edge/api-backend.ts'
+import { orgsAdmin } from '#api/edge/auth.ts'
+import { endpoint } from '#api/edge/endpoint.ts'
 import { presentKeyState, presentListedMemberKey, presentNewMemberKey } from '#api/present/org.ts'
-import { parseBody, parseQuery } from '#api/edge/request.ts'
-import type { Backend } from '#shared/backend.ts'
 import {
   revokeOrgMemberKey,
   mintMemberKey,
@@ -13,41 +11,50 @@ import {
 } from '#shared/org/member-keys.ts'
 
 /** Keys of members: each opens their private vault and what they may see of the shared one. */
-export function memberKeys(router: Router, backend: Backend): void {
-  const path = '/v1/orgs/:orgId/keys'
-
-  router.post(path, async ctx => {
-    const admin = currentAdmin(ctx)
-    const body = await parseBody(ctx, CreateMemberKeyBody)
-    const key = await mintMemberKey(withAdminActor(ctx, backend), admin, {
-      org: ctx.params.orgId ?? '',
-      teamMemberId: body.team_member_id,
-      operation: operationId(ctx),
-    })
-    ctx.status = 201
-    ctx.body = presentNewMemberKey(key)
+export function memberKeys(router: Router, backend: ApiBackend): void {
+  endpoint(router, backend, {
+    route: 'POST /v1/orgs/:orgId/keys',
+    auth: orgsAdmin,
+    async handle({ admin, params, body, claim }, ctx) {
+      const key = await mintMemberKey(backend, admin, {
+        org: params.orgId,
+        teamMemberId: body.team_member_id,
+        operation: claim.operation,
+      })
+      ctx.status = 201
+      ctx.body = presentNewMemberKey(key)
+    },
   })
 
-  router.get(path, async ctx => {
-    const admin = currentAdmin(ctx)
-    const { q } = parseQuery(ctx, ListMemberKeysQuery)
-    await backend.lastUsed.flush()
-    const rows = await searchMemberKeys(backend, admin, ctx.params.orgId ?? '', q)
-    ctx.body = { keys: rows.map(presentListedMemberKey) }
+  endpoint(router, backend, {
+    route: 'GET /v1/orgs/:orgId/keys',
+    auth: orgsAdmin,
+    async handle({ admin, params, query }, ctx) {
+      const { q } = query
+      await backend.lastUsed.flush()
+      const rows = await searchMemberKeys(backend, admin, params.orgId, q)
+      ctx.body = { keys: rows.map(presentListedMemberKey) }
+    },
   })
 
-  router.get(`${path}/:keyId`, async ctx => {
-    const { orgId = '', keyId = '' } = ctx.params
-    await backend.lastUsed.flush()
-    const key = await readMemberKey(backend, currentAdmin(ctx), orgId, keyId)
-    ctx.body = { ...presentNewMemberKey(key), ...presentKeyState(key) }
+  endpoint(router, backend, {
+    route: 'GET /v1/orgs/:orgId/keys/:keyId',
+    auth: orgsAdmin,
+    async handle({ admin, params }, ctx) {
+      const { orgId, keyId } = params
+      await backend.lastUsed.flush()
+      const key = await readMemberKey(backend, admin, orgId, keyId)
+      ctx.body = { ...presentNewMemberKey(key), ...presentKeyState(key) }
+    },
   })
 
-  router.delete(`${path}/:keyId`, async ctx => {
-    const admin = currentAdmin(ctx)
-    const { orgId = '', keyId = '' } = ctx.params
-    await claimIdempotencyKey(ctx, null)
-    const id = await revokeOrgMemberKey(withAdminActor(ctx, backend), admin, orgId, keyId)
-    ctx.body = { deleted: true, id }
+  endpoint(router, backend, {
+    route: 'DELETE /v1/orgs/:orgId/keys/:keyId',
+    auth: orgsAdmin,
+    async handle({ admin, params }, ctx) {
+      const { orgId, keyId } = params
+      const id = await revokeOrgMemberKey(backend, admin, orgId, keyId)
+      ctx.body = { deleted: true, id }
+    },
   })
 }

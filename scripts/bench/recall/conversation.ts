@@ -8,7 +8,7 @@ export type EvaluationSession = { at: number; turns: EvaluationTurn[] }
 export type EvaluationQuestion = {
   kind: string
   text: string
-  /** Tags of the turns that hold the answer; none when nothing answers it. */
+  /** Tags of the turns that contain the answer; empty when none does. */
   evidence: string[]
 }
 
@@ -17,7 +17,7 @@ export type EvaluationConversation = {
   questions: EvaluationQuestion[]
 }
 
-/** Parts of the evaluation: `tuned` was looked at while the ranking was made, `heldout` was not. */
+/** Splits of the evaluation: `tuned` was used to develop the ranking, `heldout` was not. */
 export type DatasetSplit = 'tuned' | 'heldout'
 
 export const datasetSplits: readonly DatasetSplit[] = ['tuned', 'heldout']
@@ -32,13 +32,13 @@ const turnPattern = /^(\w+)(?: \{(\w+)\})?: (.+)$/
  *
  * @throws Error on a line of another form, or a tag that no turn has.
  */
-export function readConversation(part: DatasetSplit, name: string): EvaluationConversation {
+export function readConversation(split: DatasetSplit, name: string): EvaluationConversation {
   const conversation: EvaluationConversation = { sessions: [], questions: [] }
-  for (const line of readLines(`${part}/${name}.txt`)) readLine(line, conversation)
+  for (const line of readLines(`${split}/${name}.txt`)) readLine(line, conversation)
   const tags = new Set(conversation.sessions.flatMap(({ turns }) => turns.map(({ tag }) => tag)))
   for (const { text, evidence } of conversation.questions) {
     for (const tag of evidence)
-      if (!tags.has(tag)) throw new Error(`${part}/${name}: ${text}: ${tag}`)
+      if (!tags.has(tag)) throw new Error(`${split}/${name}: ${text}: ${tag}`)
   }
   return conversation
 }

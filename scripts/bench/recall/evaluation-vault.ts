@@ -10,7 +10,7 @@ import {
 } from '#scripts/bench/recall/conversation.ts'
 import { createFillerSessions } from '#scripts/bench/recall/filler.ts'
 
-/** A conversation as it lies in a vault, with what is needed to tell whether an answer was found. */
+/** An indexed conversation with its questions and what is needed to check their results. */
 export type EvaluationVault = {
   name: string
   index: VaultIndex
@@ -19,11 +19,11 @@ export type EvaluationVault = {
   tagByMemory: ReadonlyMap<string, string>
   sessionByMemory: ReadonlyMap<string, number>
   memoryCount: number
-  /** When the questions are asked: after everything was said. */
+  /** Time of the questions: after all turns. */
   now: number
 }
 
-/** How each conversation is stored: people write their names before what they say, chats do not. */
+/** How each conversation is stored: `named` puts the speaker before the text, as chat logs do. */
 const storageKinds = {
   friends: { filler: 'chat', sessions: 90, named: true },
   assistant: { filler: 'topics', sessions: 400, named: false },
@@ -38,19 +38,19 @@ export const vaultNames = Object.keys(storageKinds) as VaultName[]
 const DAY_MS = 86_400_000
 const turnIntervalMs = 30_000
 
-/** Builds the vault of one conversation, its evidence scattered among sessions of small talk. */
+/** Builds the vault of one conversation, its sessions scattered among filler sessions. */
 export async function buildVault(
-  part: DatasetSplit,
+  split: DatasetSplit,
   name: VaultName,
   embedder: Embedder,
 ): Promise<EvaluationVault> {
-  const { sessions, questions } = readConversation(part, name)
-  const { filler, sessions: fillers, named } = storageKinds[name]
+  const { sessions, questions } = readConversation(split, name)
+  const { filler, sessions: fillerCount, named } = storageKinds[name]
   const speakers = [...new Set(sessions.flatMap(({ turns }) => turns.map(turn => turn.speaker)))]
   const end = sessions.at(-1)!.at + DAY_MS
   const all = [
     ...sessions,
-    ...createFillerSessions(filler, fillers, speakers, sessions[0]!.at, end),
+    ...createFillerSessions(filler, fillerCount, speakers, sessions[0]!.at, end),
   ]
 
   const tagOf = new Map<string, string>()

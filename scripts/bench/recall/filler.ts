@@ -9,8 +9,8 @@ export type FillerKind = 'topics' | 'chat'
 const DAY_MS = 86_400_000
 
 /**
- * Sessions about nothing that is asked for, to look for evidence among: small talk of two people
- * (`chat`), or everyday requests to an assistant (`topics`). The same for the same arguments.
+ * Sessions unrelated to the questions, as distractors: small talk of two people (`chat`), or everyday
+ * requests to an assistant (`topics`). Deterministic.
  */
 export function createFillerSessions(
   kind: FillerKind,
@@ -32,13 +32,13 @@ export function createFillerSessions(
 
 function readScripts(kind: FillerKind): string[][] {
   const scripts: string[][] = []
-  let wanted = false
+  let isWanted = false
   for (const line of readLines('filler.txt')) {
     const [, name] = /^==(?: (\w+))?$/.exec(line) ?? []
-    if (name) wanted = name === kind
+    if (name) isWanted = name === kind
     if (line.startsWith('==')) {
-      if (wanted) scripts.push([])
-    } else if (wanted) scripts.at(-1)!.push(line)
+      if (isWanted) scripts.push([])
+    } else if (isWanted) scripts.at(-1)!.push(line)
   }
   return scripts
 }
@@ -49,21 +49,21 @@ function toTurn(
   speakers: readonly string[],
   random: () => number,
 ): EvaluationTurn {
-  const [who = '', ...rest] = line.split(': ')
+  const [name = '', ...rest] = line.split(': ')
   const text = rest.join(': ').replace(/\{([^}]+)\}/g, (_, choices: string) => {
     const options = choices.split('|')
     return options[Math.floor(random() * options.length)]!
   })
-  const named = who.length === 1
-  const index = (who === 'A' ? 0 : 1) ^ swapped
+  const isPlaceholder = name.length === 1
+  const index = (name === 'A' ? 0 : 1) ^ swapped
   return {
-    speaker: named ? speakers[index % speakers.length]! : who,
-    role: who === 'assistant' ? 'assistant' : 'user',
+    speaker: isPlaceholder ? speakers[index % speakers.length]! : name,
+    role: name === 'assistant' ? 'assistant' : 'user',
     text,
   }
 }
 
-/** A small generator of numbers in [0, 1), the same on every machine. */
+/** A reproducible random generator of numbers in [0, 1) (mulberry32). */
 function seededRandom(seed: number): () => number {
   let state = seed
   return () => {

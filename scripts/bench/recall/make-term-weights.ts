@@ -1,15 +1,15 @@
 /**
- * Writes shared/search/words/related/weights.json: how much common words tell, by the place they have in
- * the o200k_base vocabulary. Merges are numbered in the order of their frequency in the texts the
- * vocabulary was learnt from, so a word's number stands for how common it is, in any language.
+ * Writes shared/search/words/related/weights.json: the weights of common words by their rank in the
+ * o200k_base vocabulary. Its merges are in the order of their frequency in the training texts, so a
+ * word's rank stands for its frequency, in any language.
  */
 import { writeFileSync } from 'node:fs'
 import ranks from 'gpt-tokenizer/bpeRanks/o200k_base'
 import { isMarkerTerm, termsOf } from '#shared/search/words/index-terms.ts'
 
-/** Words after this one are left to count in full. */
+/** Words of higher ranks are not in the table: their weight is 1. */
 const rankMax = 30_000
-/** Ranks at which a word tells nothing, and everything. */
+/** Ranks of weight 0 and 1. */
 const zeroWeightRank = 150
 const fullWeightRank = 50_000
 

@@ -3,14 +3,14 @@ import { rank } from '#shared/search/ranking/rank.ts'
 import type { RecallMethod } from '#scripts/bench/recall/methods.ts'
 import type { EvaluationVault } from '#scripts/bench/recall/evaluation-vault.ts'
 
-/** Means over questions, 0 to 1. */
+/** Means over the questions, each 0 to 1. */
 export type RecallMeasures = {
   questions: number
-  /** Share of the evidence among the first k. */
+  /** Share of the evidence among the first k results. */
   recall: Record<1 | 5 | 10 | 20, number>
-  /** One over the place of the first evidence. */
+  /** One over the position of the first evidence. */
   reciprocalRank: number
-  /** Share of questions with a turn of the right session among the first five. */
+  /** Share of questions with a turn of a session with evidence among the first five results. */
   sessionRecall: number
 }
 
@@ -49,8 +49,8 @@ function addMeasurement(
 ) {
   const tags = ids.map(id => tagByMemory.get(id))
   for (const cut of cuts) {
-    const found = evidence.filter(tag => tags.slice(0, cut).includes(tag))
-    measures.recall[cut] += found.length / evidence.length
+    const retrieved = evidence.filter(tag => tags.slice(0, cut).includes(tag))
+    measures.recall[cut] += retrieved.length / evidence.length
   }
   const first = tags.findIndex(tag => tag !== undefined && evidence.includes(tag))
   if (first >= 0) measures.reciprocalRank += 1 / (1 + first)
@@ -70,19 +70,19 @@ function averageMeasures(measures: RecallMeasures) {
 }
 
 export type FloorMeasures = {
-  /** Questions nothing in the vault answers, and how many of them got nothing. */
+  /** Questions without an answer in the vault, and how many of them had no results. */
   unanswerable: number
   unanswerableEmpty: number
-  /** Questions that are answered, and how many of them got nothing. */
+  /** Questions with an answer, and how many of them had no results. */
   answerable: number
   answerableEmpty: number
-  /** Share of all evidence that passed the floor among the first 30. */
+  /** Share of all evidence among the first 30 results with the floor. */
   evidenceKept: number
-  /** Mean number of rows for an answerable question. */
+  /** Mean number of results of an answerable question. */
   rows: number
 }
 
-/** What `prepare` would inject: default density, with the floor. */
+/** Measures what `prepare` would inject: default density, with the floor. */
 export function measureRelevanceFloor(
   vaults: readonly EvaluationVault[],
   calibration: Calibration,
@@ -95,22 +95,26 @@ export function measureRelevanceFloor(
     rows: 0,
   }
   let evidence = 0
-  let kept = 0
+  let retrieved = 0
   for (const { index, now, questions, tagByMemory } of vaults) {
     for (const { text, vector, evidence: tags } of questions) {
-      const found = rank([index], { text, vector, now, limit: 30, floor: true, calibration })
+      const hits = rank([index], { text, vector, now, limit: 30, floor: true, calibration })
       if (tags.length === 0) {
         measures.unanswerable++
-        if (found.length === 0) measures.unanswerableEmpty++
+        if (hits.length === 0) measures.unanswerableEmpty++
         continue
       }
       measures.answerable++
-      if (found.length === 0) measures.answerableEmpty++
-      measures.rows += found.length
-      const held = new Set(found.map(({ memory }) => tagByMemory.get(memory.id)))
+      if (hits.length === 0) measures.answerableEmpty++
+      measures.rows += hits.length
+      const hitTags = new Set(hits.map(({ memory }) => tagByMemory.get(memory.id)))
       evidence += tags.length
-      kept += tags.filter(tag => held.has(tag)).length
+      retrieved += tags.filter(tag => hitTags.has(tag)).length
     }
   }
-  return { ...measures, evidenceKept: kept / evidence, rows: measures.rows / measures.answerable }
+  return {
+    ...measures,
+    evidenceKept: retrieved / evidence,
+    rows: measures.rows / measures.answerable,
+  }
 }

@@ -11,7 +11,7 @@ export type RecallMethod = (
   calibration: Calibration,
 ) => string[]
 
-/** Answers looked at; recall is measured up to 20. */
+/** Results of a method; recall is measured up to 20. */
 const resultLimit = 50
 
 const fusionOnlyWeights: RankingWeights = {
@@ -25,23 +25,24 @@ const fusionOnlyWeights: RankingWeights = {
   answerType: 0,
 }
 
-/** The parts of recall alone, then together: what each is worth. */
+/** Single signals and combinations, to measure what each contributes. */
 export const methods: Readonly<Record<string, RecallMethod>> = {
   'BM25 alone': ({ index }, { text }) => {
-    const { wordIndex, count, memory } = index.byTier[1]
+    const tierIndex = index.byTier[1]
+    const { wordIndex, count } = tierIndex
     const terms = [...new Set(termsOf(text))].filter(term => !isMarkerTerm(term))
     const weighted = terms.map(term => {
-      const holders = wordIndex.documentFrequency(term)
-      return { term, weight: Math.log(1 + (count - holders + 0.5) / (holders + 0.5)) }
+      const rowsWithTerm = wordIndex.documentFrequency(term)
+      return { term, weight: Math.log(1 + (count - rowsWithTerm + 0.5) / (rowsWithTerm + 0.5)) }
     })
     const scores = new Float32Array(count)
     const rows = Array.from(wordIndex.scoreRows(weighted, 0, count, scores))
     rows.sort((a, b) => scores[b]! - scores[a]! || a - b)
-    return rows.slice(0, resultLimit).map(row => memory(row).id)
+    return rows.slice(0, resultLimit).map(row => tierIndex.memory(row).id)
   },
   'vectors alone': ({ index }, { vector }) => {
-    const { nearest, memory } = index.byTier[1]
-    return Array.from(nearest(vector, resultLimit).rows, row => memory(row).id)
+    const tierIndex = index.byTier[1]
+    return Array.from(tierIndex.nearest(vector, resultLimit).rows, row => tierIndex.memory(row).id)
   },
   'both fused': rankWithWeights(fusionOnlyWeights),
   'with related words': rankWithWeights({

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import {
   awaitRefill,
   needsRefill,
@@ -10,7 +11,7 @@ import {
 } from '#shared/access/rate-limit/quota-lease.ts'
 import type { PointStore, Quota } from '#shared/access/rate-limit/quota.ts'
 
-/** Whether a request may go on, and what to tell its client about the quota that is nearest its end. */
+/** Whether a request is allowed, and the state of the quota that is nearest its end. */
 export type RateLimitResult = {
   allowed: boolean
   quota: Quota
@@ -18,52 +19,53 @@ export type RateLimitResult = {
   remaining: number
   /** Milliseconds until the window ends. */
   resetInMs: number
-  /** How many this process has refused in this window, this one included. */
+  /** Requests that this process refused in this window, with this one. */
   refusedCount: number
-  /** Who the subject belongs to, as `take` was told. */
+  /** Owner of the subject, as given to `consume`. */
   owner: string | undefined
 }
 
-/** Counts what subjects do against all of its quotas. */
+/** Counts the requests of subjects against all of its quotas. */
 export type Limiter = {
   /** Takes a point of every quota, or none when one is used up. */
   consume(subject: string, owner?: string): Promise<RateLimitResult>
-  /** The refusal of a subject that is known here to have used up a quota; asks nobody. */
+  /**
+   * The refusal of a subject that this process knows to have used up a quota; never asks a store.
+   */
   knownRefusal(subject: string): RateLimitResult | undefined
 }
 
 /**
- * A limiter for all processes that use the same stores. Each borrows points in small numbers and spends
- * them by itself, so that a request hardly ever waits for the store; a subject that has used up a quota
- * is refused without asking until its window ends. While a store is away each process counts alone.
+ * A limiter for all processes that use the same stores. Each process leases points in small numbers
+ * and spends them locally, so that a request rarely waits for the store. A subject that has used up
+ * a quota is refused without asking until its window ends. While a store is out of reach, each
+ * process counts alone.
  *
- * @param subjectsMax how many are remembered; what was lent for the one asked longest ago is lost
+ * @param subjectsMax subjects in memory; the leases of the least recently used one are lost
  */
 export function createLimiter(
   quotas: readonly (Quota & { store: PointStore })[],
   { subjectsMax }: { subjectsMax: number },
 ): Limiter {
-  const subjects = new Map<string, LimitedSubject>()
+  const subjects = new LRUCache<string, LimitedSubject>({ max: subjectsMax })
 
-  const touchSubject = (name: string): LimitedSubject => {
-    const subject = subjects.get(name) ?? {
-      leases: quotas.map(quota => openLease(quota.store, quota, name)),
-    }
-    subjects.delete(name)
+  const subjectOf = (name: string): LimitedSubject => {
+    const known = subjects.get(name)
+    if (known) return known
+    const subject = { leases: quotas.map(quota => openLease(quota.store, quota, name)) }
     subjects.set(name, subject)
-    if (subjects.size > subjectsMax) subjects.delete(subjects.keys().next().value!)
     return subject
   }
 
   return {
     async consume(name, owner) {
-      const subject = touchSubject(name)
+      const subject = subjectOf(name)
       const { leases } = subject
       if (owner !== undefined) subject.owner = owner
       for (let isStoreAway = false; ;) {
         leases.forEach(rollWindow)
         if (leases.some(isExhausted)) return recordRefusal(subject)
-        // A store that is slow or away stops nobody.
+        // A store that is slow or out of reach stops no request.
         const leasesToRefill: QuotaLease[] = isStoreAway ? [] : leases.filter(needsRefill)
         if (leasesToRefill.length === 0) break
         isStoreAway = (await Promise.all(leasesToRefill.map(awaitRefill))).includes(false)
@@ -74,7 +76,7 @@ export function createLimiter(
     },
 
     knownRefusal(name) {
-      const subject = subjects.get(name)
+      const subject = subjects.peek(name)
       subject?.leases.forEach(rollWindow)
       return subject?.leases.some(isExhausted) ? recordRefusal(subject) : undefined
     },
@@ -86,7 +88,7 @@ type LimitedSubject = { leases: QuotaLease[]; owner?: string }
 function recordRefusal({ leases, owner }: LimitedSubject): RateLimitResult {
   const usedUp = leases.filter(isExhausted)
   for (const lease of usedUp) lease.refused++
-  // The one that lasts longest: before its end no other matters.
+  // The one that ends last: until then the subject stays refused.
   const last = usedUp.toSorted((one, other) => other.resetsAt - one.resetsAt)[0]!
   return { ...toResult(last, owner), allowed: false }
 }

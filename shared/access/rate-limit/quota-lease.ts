@@ -1,6 +1,7 @@
+import { withTimeout } from '#shared/core/with-timeout.ts'
 import type { PointStore, Quota } from '#shared/access/rate-limit/quota.ts'
 
-/** What one process knows of a subject's window, and may spend of it without asking. */
+/** A subject's window as one process knows it, with the points it may spend without asking. */
 export type QuotaLease = {
   readonly quota: Quota
   readonly store: PointStore
@@ -9,27 +10,27 @@ export type QuotaLease = {
   resetsAt: number
   /** Whether the store has answered in this window. */
   isSynced: boolean
-  /** Used by all processes or lent to one, as the store last said. */
+  /** Points used or leased by all processes, as the store last answered. */
   takenPoints: number
-  /** Lent to this process and not spent. */
+  /** Leased to this process and not spent. */
   leasedPoints: number
   /** Spent here and not yet reported. */
   unreportedPoints: number
   spentPoints: number
   refused: number
-  /** How many requests wait for points. */
+  /** Requests that wait for points. */
   waitingRequests: number
   pendingRefill: Promise<boolean> | undefined
 }
 
 /**
- * The share of a quota that a process spends before it asks at all: most keys never use more, and so
- * never cost a statement. It is also how far each further process may exceed the quota.
+ * The share of a quota that a process spends before it asks the store: most keys never use more,
+ * and so never cost a statement. Each further process may exceed the quota by this share.
  */
 const localShare = 0.02
-/** The share of what is left that is lent at once: small, for what one process holds no other can use. */
+/** The share of the rest that is leased at once: small, since other processes cannot use it. */
 const leaseShare = 0.05
-/** A store that takes longer is not waited for: a limit must not make requests hang. */
+/** Longest wait for the store: a limit must not make requests hang. */
 const storeTimeoutMs = 1_000
 
 const freshWindow = ({ seconds }: Quota) => ({
@@ -51,7 +52,7 @@ export const openLease = (store: PointStore, quota: Quota, subject: string): Quo
   pendingRefill: undefined,
 })
 
-/** Begins a new window where the last one is over. */
+/** Starts a new window when the last one has ended. */
 export function rollWindow(lease: QuotaLease): void {
   if (Date.now() >= lease.resetsAt) Object.assign(lease, freshWindow(lease.quota))
 }
@@ -68,7 +69,7 @@ export const pointsLeft = ({
 export const isExhausted = (lease: QuotaLease): boolean =>
   lease.leasedPoints === 0 && pointsLeft(lease) === 0
 
-/** Whether the next point has to be asked for. */
+/** Whether the next point must be leased from the store. */
 export const needsRefill = ({
   isSynced,
   leasedPoints,
@@ -78,7 +79,10 @@ export const needsRefill = ({
   leasedPoints === 0 &&
   (isSynced || unreportedPoints >= Math.max(1, Math.floor(quota.points * localShare)))
 
-/** Spends a point, on trust when none is lent. Who has borrowed once gets more before it is needed. */
+/**
+ * Spends a point, unreported when none is leased. A lease that was refilled before is refilled
+ * early.
+ */
 export function consumePoint(lease: QuotaLease): void {
   lease.spentPoints++
   if (lease.leasedPoints > 0) lease.leasedPoints--
@@ -89,35 +93,29 @@ export function consumePoint(lease: QuotaLease): void {
 /**
  * Waits for the store, a second at most.
  *
- * @returns whether it has answered: then the lease is to be looked at again.
+ * @returns whether it answered: then the lease has to be checked again.
  */
 export async function awaitRefill(lease: QuotaLease): Promise<boolean> {
   lease.waitingRequests++
-  let timer: NodeJS.Timeout | undefined
-  const timeout = new Promise<boolean>(resolve => {
-    // In a process that was busy for long, the answer is there and not yet read.
-    timer = setTimeout(() => setImmediate(resolve, false), storeTimeoutMs)
-  })
-  const answered = await Promise.race([refillOnce(lease), timeout])
-  clearTimeout(timer)
+  const answered = await withTimeout(refillOnce(lease), storeTimeoutMs, () => false)
   lease.waitingRequests--
   return answered
 }
 
-/** One question at a time: whoever comes meanwhile waits for the same answer. */
+/** One refill at a time; concurrent callers share it. */
 function refillOnce(lease: QuotaLease): Promise<boolean> {
   lease.pendingRefill ??= refill(lease).finally(() => (lease.pendingRefill = undefined))
   return lease.pendingRefill
 }
 
-/** Reports what was spent on trust, and borrows as much as was used so far or is waited for. */
+/** Reports the unreported points, and leases as many as were spent so far or are waited for. */
 async function refill(lease: QuotaLease): Promise<boolean> {
   const { quota, store, subject, resetsAt, unreportedPoints: reported } = lease
   const share = Math.floor((quota.points - lease.takenPoints) * leaseShare)
   const wanted = Math.max(1, lease.waitingRequests, Math.min(lease.spentPoints, share))
   try {
     const { taken, resetInMs } = await store.take(subject, reported + wanted)
-    // A window that began meanwhile has its own trust.
+    // A window that started after the request has its own count.
     if (lease.resetsAt === resetsAt) lease.unreportedPoints -= reported
     lease.isSynced = true
     lease.takenPoints = taken
@@ -125,7 +123,7 @@ async function refill(lease: QuotaLease): Promise<boolean> {
     lease.resetsAt = Date.now() + resetInMs
     return true
   } catch {
-    // Without the store this process counts alone: on trust, until it has spent the whole quota.
+    // Without the store this process counts alone, until it has spent the whole quota.
     return false
   }
 }

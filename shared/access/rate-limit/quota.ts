@@ -1,20 +1,23 @@
-/** So many points within a window of so many seconds; the window begins with the first of them. */
+/** A number of points within a window of seconds; the window starts with the first point. */
 export type Quota = { points: number; seconds: number }
 
-/** What of a quota is used, as all processes see it together. */
+/** The use of a quota by all processes. */
 type QuotaUsage = {
-  /** Points used or lent in this window; may exceed the quota by what was asked too late. */
+  /**
+   * Points used or leased in this window; more than the quota when the last request asked for too
+   * many.
+   */
   taken: number
   /** Milliseconds until the window ends. */
   resetInMs: number
 }
 
-/** Where the points of one quota are counted for all processes. */
+/** Counts the points of one quota for all processes. */
 export type PointStore = {
   /**
-   * Takes points for a subject, also when there are fewer left, and says what is taken then.
+   * Takes points for a subject, even when fewer are left, and returns the total taken.
    *
-   * @throws Error when it cannot be reached.
+   * @throws Error when the store is out of reach.
    */
   take(subject: string, points: number): Promise<QuotaUsage>
 }

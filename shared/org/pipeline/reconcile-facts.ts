@@ -2,7 +2,7 @@ import { Refusal } from '#shared/core/errors.ts'
 import { memoryIdOf, idForPurpose } from '#shared/core/ids.ts'
 import type { CompletionBackend } from '#shared/org/pipeline/cached-completion.ts'
 import { currentTags, decideFacts } from '#shared/org/pipeline/decide-facts.ts'
-import { reviewThreshold } from '#shared/org/pipeline/tag-facts.ts'
+import { reviewThreshold } from '#shared/org/review-threshold.ts'
 import type { ChangeOrigin } from '#shared/org/shared-change.ts'
 import {
   addSharedMemories,
@@ -28,10 +28,12 @@ import type { Embedders } from '#shared/models/embedders.ts'
 import type { QueryVectorCache } from '#shared/search/query/query-vector-cache.ts'
 import type { VaultIndexes } from '#shared/search/index/vault-indexes.ts'
 import type { NearestSearch } from '#shared/vault/read/nearest.ts'
+import type { Queue } from '#shared/storage/queue/queue.ts'
 import type { Log } from '#shared/core/log.ts'
 
 type ReconcileBackend = CompletionBackend & {
   mongo: Mongo
+  queue: Queue
   embedders: Embedders
   queryVectors: QueryVectorCache
   vaultIndexes: VaultIndexes

@@ -1,3 +1,4 @@
+import { reviewThreshold } from '#shared/org/review-threshold.ts'
 import {
   cachedCompletion,
   unusableAnswer,
@@ -17,9 +18,6 @@ import {
 import { shape, type Schema } from '#shared/core/shape.ts'
 import type { OrgTurnJob } from '#shared/domain/job-payloads.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
-
-/** Below this confidence a person looks at the tags. */
-export const reviewThreshold = 0.6
 
 /** Questions and characters of one call; organizations with more tags get several. */
 const questionsMax = 20

@@ -1,13 +1,13 @@
-/** One field of many rows, side by side. */
+/** One field of many rows, in one typed array. */
 export type Column = Uint8Array | Uint16Array | Uint32Array | Float64Array
 
 const growthFactor = 1.25
 const growthMin = 16
 
 /**
- * The column itself when it holds `length` elements, otherwise a longer copy:
- * filling one element after another copies each of them five times at most, and
- * never more than a fifth of a column is unused.
+ * Returns the column itself when it has `length` elements or more, otherwise a longer copy.
+ * Appending one element at a time copies each of them five times at most, and at most a fifth of a
+ * column is unused.
  */
 export function ensureCapacity<C extends Column>(column: C, length: number): C {
   if (length <= column.length) return column
@@ -19,7 +19,7 @@ export function ensureCapacity<C extends Column>(column: C, length: number): C {
   return longer
 }
 
-/** The first `length` elements without room to grow. */
+/** The first `length` elements without spare capacity. */
 export function trimToLength<C extends Column>(column: C, length: number): C {
   return column.length === length ? column : (column.slice(0, length) as C)
 }

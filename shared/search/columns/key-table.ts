@@ -1,120 +1,124 @@
 import { ensureCapacity, trimToLength } from '#shared/search/columns/column.ts'
 
-/**
- * Finds entries by a key of a few 32-bit words. Entries are numbered in the order
- * they were added. Held outside the JavaScript heap: 20 to 30 bytes an entry where
- * a Map of strings takes 90, and nothing for the garbage collector to walk.
- */
-export type KeyTable = {
-  /** Entries ever added; the next one gets this number. */
-  readonly count: number
-  readonly bytes: number
-  /** The entry of a key, or -1. */
-  find(key: Uint32Array): number
-  /** Adds a key that is not in the table, and returns its entry. */
-  add(key: Uint32Array): number
-  /** An entry is no longer found; its number and key stay. */
-  drop(entry: number): void
-  /** Writes the key of an entry. */
-  copyKey(entry: number, key: Uint32Array): void
-  /** A table of these entries alone, numbered from 0 in the order given. */
-  pick(entries: Uint32Array): KeyTable
-  trim(): void
-}
-
 const bucketsMin = 32
-/** Beyond three quarters full, probes grow long. */
+/** Above three quarters full, linear probing takes long runs. */
 const loadFactorMax = 0.75
 
-/** @param width Words of a key. */
-export function createKeyTable(width: number): KeyTable {
-  let keys = new Uint32Array(0)
-  let count = 0
-  let liveCount = 0
-  /** Entry + 1 at a place near its hash, 0 where nothing is; a power of two long. */
-  let buckets = new Uint32Array(bucketsMin)
+/**
+ * A hash table (open addressing, linear probing) from keys of a few 32-bit words to entry numbers.
+ * Entries are numbered in the order they were added. The table lives outside the JavaScript heap:
+ * 20 to 30 bytes an entry, where a Map of strings takes 90 and adds work for the garbage collector.
+ */
+export class KeyTable {
+  readonly #width: number
+  #keys = new Uint32Array(0)
+  #count = 0
+  #liveCount = 0
+  /** Entry + 1 in or after the bucket of its hash, 0 where empty; the length is a power of two. */
+  #buckets = new Uint32Array(bucketsMin)
 
-  function homeBucket(key: Uint32Array, offset: number): number {
+  /** @param width 32-bit words of a key. */
+  constructor(width: number) {
+    this.#width = width
+  }
+
+  /** Entries ever added; the next one gets this number. */
+  get count(): number {
+    return this.#count
+  }
+
+  get bytes(): number {
+    return this.#keys.byteLength + this.#buckets.byteLength
+  }
+
+  /** Returns the entry of a key, or -1. */
+  find(key: Uint32Array): number {
+    const buckets = this.#buckets
+    const mask = buckets.length - 1
+    let bucket = this.#homeBucket(key, 0)
+    while (buckets[bucket] !== 0) {
+      if (this.#hasKey(buckets[bucket]! - 1, key)) return buckets[bucket]! - 1
+      bucket = (bucket + 1) & mask
+    }
+    return -1
+  }
+
+  /** Adds a key that is not in the table, and returns its entry. */
+  add(key: Uint32Array): number {
+    const entry = this.#count
+    this.#keys = ensureCapacity(this.#keys, (entry + 1) * this.#width)
+    this.#keys.set(key, entry * this.#width)
+    if (this.#liveCount + 1 > this.#buckets.length * loadFactorMax) this.#rehash()
+    this.#insertEntry(entry)
+    this.#liveCount++
+    return this.#count++
+  }
+
+  /** `find` does not return the entry any more; its number and key stay. */
+  drop(entry: number) {
+    const buckets = this.#buckets
+    const mask = buckets.length - 1
+    let hole = this.#homeBucket(this.#keys, entry * this.#width)
+    while (buckets[hole] !== entry + 1) hole = (hole + 1) & mask
+    // Backward-shift deletion: entries that were displaced past the hole move up into it.
+    for (let bucket = (hole + 1) & mask; buckets[bucket] !== 0; bucket = (bucket + 1) & mask) {
+      const home = this.#homeBucket(this.#keys, (buckets[bucket]! - 1) * this.#width)
+      if (((bucket - home) & mask) < ((bucket - hole) & mask)) continue
+      buckets[hole] = buckets[bucket]!
+      hole = bucket
+    }
+    buckets[hole] = 0
+    this.#liveCount--
+  }
+
+  /** Writes the key of an entry into `key`. */
+  copyKey(entry: number, key: Uint32Array) {
+    const width = this.#width
+    for (let i = 0; i < width; i++) key[i] = this.#keys[entry * width + i]!
+  }
+
+  /** A table of these entries only, numbered from 0 in the order given. */
+  pick(entries: Uint32Array): KeyTable {
+    const width = this.#width
+    const table = new KeyTable(width)
+    for (const entry of entries) table.add(this.#keys.subarray(entry * width, (entry + 1) * width))
+    table.trim()
+    return table
+  }
+
+  /** Frees unused capacity. */
+  trim() {
+    this.#keys = trimToLength(this.#keys, this.#count * this.#width)
+  }
+
+  #homeBucket(key: Uint32Array, offset: number): number {
+    const width = this.#width
     let hash = 0
     for (let i = 0; i < width; i++) {
       hash = Math.imul(hash ^ key[offset + i]!, 0x9e3779b1)
       hash ^= hash >>> 15
     }
-    return hash & (buckets.length - 1)
+    return hash & (this.#buckets.length - 1)
   }
 
-  function holdsKey(bucket: number, key: Uint32Array): boolean {
-    const offset = (buckets[bucket]! - 1) * width
+  #hasKey(entry: number, key: Uint32Array): boolean {
+    const width = this.#width
+    const keys = this.#keys
+    const offset = entry * width
     for (let i = 0; i < width; i++) if (keys[offset + i] !== key[i]) return false
     return true
   }
 
-  function insertEntry(entry: number) {
-    let bucket = homeBucket(keys, entry * width)
+  #insertEntry(entry: number) {
+    const buckets = this.#buckets
+    let bucket = this.#homeBucket(this.#keys, entry * this.#width)
     while (buckets[bucket] !== 0) bucket = (bucket + 1) & (buckets.length - 1)
     buckets[bucket] = entry + 1
   }
 
-  function rehash() {
-    const entries = buckets.filter(bucket => bucket !== 0)
-    buckets = new Uint32Array(buckets.length * 2)
-    for (const entry of entries) insertEntry(entry - 1)
-  }
-
-  return {
-    get count() {
-      return count
-    },
-    get bytes() {
-      return keys.byteLength + buckets.byteLength
-    },
-
-    find(key) {
-      let bucket = homeBucket(key, 0)
-      while (buckets[bucket] !== 0) {
-        if (holdsKey(bucket, key)) return buckets[bucket]! - 1
-        bucket = (bucket + 1) & (buckets.length - 1)
-      }
-      return -1
-    },
-
-    add(key) {
-      keys = ensureCapacity(keys, (count + 1) * width)
-      keys.set(key, count * width)
-      if (liveCount + 1 > buckets.length * loadFactorMax) rehash()
-      insertEntry(count)
-      liveCount++
-      return count++
-    },
-
-    drop(entry) {
-      const mask = buckets.length - 1
-      let hole = homeBucket(keys, entry * width)
-      while (buckets[hole] !== entry + 1) hole = (hole + 1) & mask
-      // Whoever was pushed past the hole moves up, so that every probe still ends where it should.
-      for (let bucket = (hole + 1) & mask; buckets[bucket] !== 0; bucket = (bucket + 1) & mask) {
-        const home = homeBucket(keys, (buckets[bucket]! - 1) * width)
-        if (((bucket - home) & mask) < ((bucket - hole) & mask)) continue
-        buckets[hole] = buckets[bucket]!
-        hole = bucket
-      }
-      buckets[hole] = 0
-      liveCount--
-    },
-
-    copyKey(entry, key) {
-      for (let i = 0; i < width; i++) key[i] = keys[entry * width + i]!
-    },
-
-    pick(entries) {
-      const table = createKeyTable(width)
-      for (const entry of entries) table.add(keys.subarray(entry * width, (entry + 1) * width))
-      table.trim()
-      return table
-    },
-
-    trim() {
-      keys = trimToLength(keys, count * width)
-    },
+  #rehash() {
+    const entries = this.#buckets.filter(bucket => bucket !== 0)
+    this.#buckets = new Uint32Array(this.#buckets.length * 2)
+    for (const entry of entries) this.#insertEntry(entry - 1)
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Writes a 64-bit hash of a text as two 32-bit words. Not for secrets: it tells
- * texts apart, a billion of them with a chance of 3 in 100 of one confusion.
+ * Writes a 64-bit hash of a text as two 32-bit words. Not cryptographic: among a billion texts the
+ * chance of one collision is 3 %.
  */
 export function writeHash64(text: string, words: Uint32Array) {
   // Two multiplicative hashes side by side, mixed at the end (after cyrb53, in the public domain).
@@ -19,12 +19,12 @@ export function writeHash64(text: string, words: Uint32Array) {
   words[1] = two
 }
 
-/** What of a text is hashed: normalised (NFC) and trimmed. */
+/** The form of a text that is hashed: NFC, trimmed. */
 export const normalizeForHash = (text: string): string => text.normalize('NFC').trim()
 
 const hashWords = new Uint32Array(2)
 
-/** 53 bits of a hash of a text, by which memories of the same text are known. */
+/** 53 bits of a hash of a text; memories of equal text have equal hashes. */
 export function hashText(text: string): number {
   writeHash64(normalizeForHash(text), hashWords)
   return (hashWords[1]! & 0x1fffff) * 2 ** 32 + hashWords[0]!

@@ -1,46 +1,23 @@
 import { ensureCapacity, selectRows, trimToLength } from '#shared/search/columns/column.ts'
-import { createExpiryColumn, type ExpiryColumn } from '#shared/search/index/expiry-column.ts'
+import { ExpiryColumn } from '#shared/search/index/expiry-column.ts'
 import { hashText } from '#shared/search/columns/text-hash.ts'
-import {
-  createTagAuthorColumn,
-  type TagAuthorColumn,
-} from '#shared/search/index/tag-author-column.ts'
-import { createTextColumn, type TextColumn } from '#shared/search/index/text-column.ts'
+import { TagAuthorColumn } from '#shared/search/index/tag-author-column.ts'
+import { TextColumn } from '#shared/search/index/text-column.ts'
 import type { Memory, Role } from '#shared/domain/memory.ts'
 
-/** What memories say, in columns; numbered in the order they were added. A record never changes. */
-export type MemoryColumns = {
-  readonly count: number
-  readonly bytes: number
-  /** @throws RangeError when all texts together would pass 4 GiB. */
-  add(memory: Memory): void
-  timeAt(record: number): number
-  role(record: number): Role
-  importance(record: number): number | undefined
-  tokens(record: number): number
-  speaker(record: number): string | undefined
-  /** Epoch milliseconds; undefined where it stays. */
-  expiresAt(record: number): number | undefined
-  /** Tags and author of a shared memory. */
-  tagsAndAuthor(record: number): Pick<Memory, 'tags' | 'author'>
-  text(record: number): string
-  /** 53 bits of a hash of the text, normalised (NFC) and trimmed. */
-  textHash(record: number): number
-  /** These records alone, numbered from 0 in the order given. */
-  pick(records: Uint32Array): MemoryColumns
-  /** Gives back the room kept for growing. */
-  trim(): void
-}
-
 const roles: readonly Role[] = ['user', 'assistant', 'system']
-/** A mark holds the role in its low two bits and the importance above them, 0 for none. */
+/** `roleAndImportance`: the role in the low two bits, the importance above, 0 for none. */
 const roleBits = 2
 const roleMask = 3
 
-/** A name in a list and a map, beside its characters: about this much. */
+/** Estimated size of an interned speaker name without its characters. */
 const internedNameBytes = 100
 
-type ColumnArrays = {
+type Columns = {
+  readonly texts: TextColumn
+  readonly speakers: SpeakerPool
+  readonly tagsAndAuthors: TagAuthorColumn
+  readonly expiry: ExpiryColumn
   at: Float64Array
   hash: Float64Array
   tokens: Uint32Array
@@ -48,131 +25,154 @@ type ColumnArrays = {
   roleAndImportance: Uint8Array
 }
 
-export function createMemoryColumns(): MemoryColumns {
-  const columns = {
+/**
+ * The fields of memories, column by column, except id and vector. Records are numbered in the order
+ * they were added and never change.
+ */
+export class MemoryColumns {
+  readonly #columns: Columns
+
+  constructor(columns: Columns = createColumns()) {
+    this.#columns = columns
+  }
+
+  get count(): number {
+    return this.#columns.texts.count
+  }
+
+  get bytes(): number {
+    const { at, hash, tokens, speaker, roleAndImportance } = this.#columns
+    const { texts, speakers, tagsAndAuthors, expiry } = this.#columns
+    const wide = at.byteLength + hash.byteLength
+    const narrow = tokens.byteLength + speaker.byteLength + roleAndImportance.byteLength
+    return wide + narrow + texts.bytes + speakers.bytes + tagsAndAuthors.bytes + expiry.bytes
+  }
+
+  /** @throws RangeError when all texts together would exceed 4 GiB. */
+  add(memory: Memory) {
+    const columns = this.#columns
+    const record = columns.texts.count
+    columns.texts.add(memory.text)
+    columns.at = ensureCapacity(columns.at, record + 1)
+    columns.hash = ensureCapacity(columns.hash, record + 1)
+    columns.tokens = ensureCapacity(columns.tokens, record + 1)
+    columns.speaker = ensureCapacity(columns.speaker, record + 1)
+    columns.roleAndImportance = ensureCapacity(columns.roleAndImportance, record + 1)
+    columns.at[record] = memory.at
+    columns.hash[record] = hashText(memory.text)
+    columns.tokens[record] = memory.tokens
+    columns.speaker[record] = columns.speakers.intern(memory.speaker)
+    columns.roleAndImportance[record] =
+      ((memory.importance ?? 0) << roleBits) | roles.indexOf(memory.role)
+    columns.tagsAndAuthors.set(record, memory)
+    columns.expiry.set(record, memory.expiresAt)
+  }
+
+  timeAt(record: number): number {
+    return this.#columns.at[record]!
+  }
+
+  role(record: number): Role {
+    return roles[this.#columns.roleAndImportance[record]! & roleMask]!
+  }
+
+  importance(record: number): number | undefined {
+    return this.#columns.roleAndImportance[record]! >> roleBits || undefined
+  }
+
+  tokens(record: number): number {
+    return this.#columns.tokens[record]!
+  }
+
+  speaker(record: number): string | undefined {
+    return this.#columns.speakers.name(this.#columns.speaker[record]!)
+  }
+
+  /** Epoch milliseconds; undefined when the memory does not expire. */
+  expiresAt(record: number): number | undefined {
+    return this.#columns.expiry.get(record)
+  }
+
+  /** Tags and author of a shared memory. */
+  tagsAndAuthor(record: number): Pick<Memory, 'tags' | 'author'> {
+    return this.#columns.tagsAndAuthors.get(record)
+  }
+
+  text(record: number): string {
+    return this.#columns.texts.text(record)
+  }
+
+  /** 53 bits of a hash of the text, normalised (NFC) and trimmed. */
+  textHash(record: number): number {
+    return this.#columns.hash[record]!
+  }
+
+  /** These records only, numbered from 0 in the order given. */
+  pick(records: Uint32Array): MemoryColumns {
+    const columns = this.#columns
+    return new MemoryColumns({
+      texts: columns.texts.pick(records),
+      speakers: columns.speakers,
+      tagsAndAuthors: columns.tagsAndAuthors.pick(records),
+      expiry: columns.expiry.pick(records),
+      at: selectRows(columns.at, records),
+      hash: selectRows(columns.hash, records),
+      tokens: selectRows(columns.tokens, records),
+      speaker: selectRows(columns.speaker, records),
+      roleAndImportance: selectRows(columns.roleAndImportance, records),
+    })
+  }
+
+  /** Frees unused capacity. */
+  trim() {
+    const columns = this.#columns
+    const { count } = columns.texts
+    columns.at = trimToLength(columns.at, count)
+    columns.hash = trimToLength(columns.hash, count)
+    columns.tokens = trimToLength(columns.tokens, count)
+    columns.speaker = trimToLength(columns.speaker, count)
+    columns.roleAndImportance = trimToLength(columns.roleAndImportance, count)
+    columns.texts.trim()
+    columns.tagsAndAuthors.trim(count)
+    columns.expiry.trim(count)
+  }
+}
+
+function createColumns(): Columns {
+  return {
+    texts: new TextColumn(),
+    speakers: new SpeakerPool(),
+    tagsAndAuthors: new TagAuthorColumn(),
+    expiry: new ExpiryColumn(),
     at: new Float64Array(0),
     hash: new Float64Array(0),
     tokens: new Uint32Array(0),
     speaker: new Uint32Array(0),
     roleAndImportance: new Uint8Array(0),
   }
-  return buildMemoryColumns(
-    columns,
-    createTextColumn(),
-    createSpeakerPool(),
-    createTagAuthorColumn(),
-    createExpiryColumn(),
-  )
 }
 
-function buildMemoryColumns(
-  initial: ColumnArrays,
-  texts: TextColumn,
-  speakers: SpeakerPool,
-  tagsAndAuthors: TagAuthorColumn,
-  expiry: ExpiryColumn,
-): MemoryColumns {
-  let columns = initial
+/** Each speaker name once, with a number that never changes. */
+class SpeakerPool {
+  readonly #names: (string | undefined)[] = [undefined]
+  readonly #numbers = new Map<string, number>()
+  #characters = 0
 
-  return {
-    get count() {
-      return texts.count
-    },
-    get bytes() {
-      const { at, hash, tokens, speaker, roleAndImportance } = columns
-      const wide = at.byteLength + hash.byteLength
-      const narrow = tokens.byteLength + speaker.byteLength + roleAndImportance.byteLength
-      return wide + narrow + texts.bytes + speakers.bytes + tagsAndAuthors.bytes + expiry.bytes
-    },
-
-    add(memory) {
-      const record = texts.count
-      texts.add(memory.text)
-      columns = {
-        at: ensureCapacity(columns.at, record + 1),
-        hash: ensureCapacity(columns.hash, record + 1),
-        tokens: ensureCapacity(columns.tokens, record + 1),
-        speaker: ensureCapacity(columns.speaker, record + 1),
-        roleAndImportance: ensureCapacity(columns.roleAndImportance, record + 1),
-      }
-      columns.at[record] = memory.at
-      columns.hash[record] = hashText(memory.text)
-      columns.tokens[record] = memory.tokens
-      columns.speaker[record] = speakers.intern(memory.speaker)
-      columns.roleAndImportance[record] =
-        ((memory.importance ?? 0) << roleBits) | roles.indexOf(memory.role)
-      tagsAndAuthors.set(record, memory)
-      expiry.set(record, memory.expiresAt)
-    },
-
-    timeAt: record => columns.at[record]!,
-    role: record => roles[columns.roleAndImportance[record]! & roleMask]!,
-    importance: record => columns.roleAndImportance[record]! >> roleBits || undefined,
-    tokens: record => columns.tokens[record]!,
-    speaker: record => speakers.name(columns.speaker[record]!),
-    expiresAt: record => expiry.get(record),
-    tagsAndAuthor: record => tagsAndAuthors.get(record),
-    text: record => texts.text(record),
-    textHash: record => columns.hash[record]!,
-
-    pick(records) {
-      const selectedColumns = {
-        at: selectRows(columns.at, records),
-        hash: selectRows(columns.hash, records),
-        tokens: selectRows(columns.tokens, records),
-        speaker: selectRows(columns.speaker, records),
-        roleAndImportance: selectRows(columns.roleAndImportance, records),
-      }
-      const selectedExpiry = expiry.pick(records)
-      return buildMemoryColumns(
-        selectedColumns,
-        texts.pick(records),
-        speakers,
-        tagsAndAuthors.pick(records),
-        selectedExpiry,
-      )
-    },
-
-    trim() {
-      const { count } = texts
-      columns = {
-        at: trimToLength(columns.at, count),
-        hash: trimToLength(columns.hash, count),
-        tokens: trimToLength(columns.tokens, count),
-        speaker: trimToLength(columns.speaker, count),
-        roleAndImportance: trimToLength(columns.roleAndImportance, count),
-      }
-      texts.trim()
-      tagsAndAuthors.trim(count)
-      expiry.trim(count)
-    },
+  get bytes(): number {
+    return this.#numbers.size * internedNameBytes + this.#characters * 2
   }
-}
 
-type SpeakerPool = {
-  readonly bytes: number
-  /** 0 for nobody; names keep their number for good. */
-  intern(name: string | undefined): number
-  name(number: number): string | undefined
-}
+  /** The number of a name; 0 for undefined. */
+  intern(name: string | undefined): number {
+    if (name === undefined) return 0
+    const known = this.#numbers.get(name)
+    if (known) return known
+    this.#numbers.set(name, this.#names.length)
+    this.#characters += name.length
+    return this.#names.push(name) - 1
+  }
 
-function createSpeakerPool(): SpeakerPool {
-  const names: (string | undefined)[] = [undefined]
-  const numbers = new Map<string, number>()
-  let characters = 0
-
-  return {
-    get bytes() {
-      return numbers.size * internedNameBytes + characters * 2
-    },
-    intern(name) {
-      if (name === undefined) return 0
-      const known = numbers.get(name)
-      if (known) return known
-      numbers.set(name, names.length)
-      characters += name.length
-      return names.push(name) - 1
-    },
-    name: number => names[number],
+  name(number: number): string | undefined {
+    return this.#names[number]
   }
 }

@@ -1,36 +1,8 @@
 import type { Memory, Tier } from '#shared/domain/memory.ts'
 import { ensureCapacity, trimToLength } from '#shared/search/columns/column.ts'
-import { createUuidTable } from '#shared/search/index/uuid-table.ts'
-import { createMemoryColumns, type MemoryColumns } from '#shared/search/index/memory-columns.ts'
-import { createWordIndex, type WordIndex } from '#shared/search/words/word-index.ts'
-
-/**
- * Where a block keeps its memories, vectors apart: in slots, in the order they
- * came. Rows change their numbers, slots do not, so a late memory or a removal
- * never rewrites texts or word lists.
- */
-export type SlotStore = {
-  /** Slots in use, dead ones included. */
-  readonly count: number
-  readonly bytes: number
-  readonly wordIndex: WordIndex
-  /** What the slots say. */
-  readonly records: Omit<MemoryColumns, 'add' | 'pick' | 'trim' | 'bytes'>
-  /** The slot of an id, or -1. */
-  find(id: string): number
-  id(slot: number): string
-  /** Puts a memory into a new slot, at a row. */
-  add(memory: Memory, row: number): number
-  /** A slot is dead from now on: its id is unknown, its words are found no more. */
-  markDead(slot: number): void
-  row(slot: number): number
-  setRow(slot: number, row: number): void
-  readMemory(slot: number): Memory
-  /** Gives dead slots back when they have become many; true when slots have new numbers. */
-  compact(): boolean
-  /** Gives back the room kept for growing. */
-  trim(): void
-}
+import { UuidTable } from '#shared/search/index/uuid-table.ts'
+import { MemoryColumns } from '#shared/search/index/memory-columns.ts'
+import { WordIndex } from '#shared/search/words/word-index.ts'
 
 /** The row of a dead slot. */
 const deadRow = 0xffffffff
@@ -39,83 +11,112 @@ const deadRow = 0xffffffff
 const compactDeadShare = 1 / 5
 const compactDeadMin = 256
 
-export function createSlotStore(tier: Tier, termsOf: (text: string) => string[]): SlotStore {
-  let ids = createUuidTable()
-  let records = createMemoryColumns()
-  let rows = new Uint32Array(0)
-  let deadCount = 0
-  const wordIndex = createWordIndex({ termsOf, rowBySlot: () => rows })
+/**
+ * The memories of a tier without their vectors, in slots in the order of arrival. Rows are
+ * renumbered by inserts and removals, slots are not, so neither rewrites texts or posting lists.
+ */
+export class SlotStore {
+  readonly #tier: Tier
+  #ids = new UuidTable()
+  #records = new MemoryColumns()
+  #rows = new Uint32Array(0)
+  #deadCount = 0
+  readonly wordIndex: WordIndex
 
-  return {
-    get count() {
-      return records.count
-    },
-    get bytes() {
-      return ids.bytes + records.bytes + wordIndex.bytes + rows.byteLength
-    },
-    get records() {
-      return records
-    },
-    wordIndex,
-    find: id => ids.find(id),
-    id: slot => ids.id(slot),
+  constructor(tier: Tier, termsOf: (text: string) => string[]) {
+    this.#tier = tier
+    this.wordIndex = new WordIndex({ termsOf, rowBySlot: () => this.#rows })
+  }
 
-    add(memory, row) {
-      const slot = ids.add(memory.id)
-      records.add(memory)
-      wordIndex.add(slot, memory.text)
-      rows = ensureCapacity(rows, slot + 1)
-      rows[slot] = row
-      return slot
-    },
+  /** Slots in use, dead ones included. */
+  get count(): number {
+    return this.#records.count
+  }
 
-    markDead(slot) {
-      ids.drop(slot)
-      rows[slot] = deadRow
-      wordIndex.remove(slot)
-      deadCount++
-    },
+  get bytes(): number {
+    return this.#ids.bytes + this.#records.bytes + this.wordIndex.bytes + this.#rows.byteLength
+  }
 
-    row: slot => rows[slot]!,
-    setRow(slot, row) {
-      rows[slot] = row
-    },
+  /** The fields of memories by slot. */
+  get records(): Omit<MemoryColumns, 'add' | 'pick' | 'trim' | 'bytes'> {
+    return this.#records
+  }
 
-    readMemory(slot) {
-      const importance = records.importance(slot)
-      const speaker = records.speaker(slot)
-      const expiresAt = records.expiresAt(slot)
-      return {
-        id: ids.id(slot),
-        tier,
-        role: records.role(slot),
-        text: records.text(slot),
-        at: records.timeAt(slot),
-        tokens: records.tokens(slot),
-        ...(importance !== undefined && { importance }),
-        ...(speaker !== undefined && { speaker }),
-        ...(expiresAt !== undefined && { expiresAt }),
-        ...records.tagsAndAuthor(slot),
-      }
-    },
+  /** Returns the slot of an id, or -1. */
+  find(id: string): number {
+    return this.#ids.find(id)
+  }
 
-    compact() {
-      if (deadCount < compactDeadMin || deadCount < records.count * compactDeadShare) return false
-      const slots = Uint32Array.from({ length: records.count }, (_, slot) => slot)
-      const liveSlots = slots.filter(slot => rows[slot] !== deadRow)
-      ids = ids.pick(liveSlots)
-      records = records.pick(liveSlots)
-      wordIndex.pick(liveSlots)
-      rows = liveSlots.map(slot => rows[slot]!)
-      deadCount = 0
-      return true
-    },
+  id(slot: number): string {
+    return this.#ids.id(slot)
+  }
 
-    trim() {
-      ids.trim()
-      records.trim()
-      wordIndex.trim()
-      rows = trimToLength(rows, records.count)
-    },
+  /** Stores a memory, which is at `row`, in a new slot, and returns the slot. */
+  add(memory: Memory, row: number): number {
+    const slot = this.#ids.add(memory.id)
+    this.#records.add(memory)
+    this.wordIndex.add(slot, memory.text)
+    this.#rows = ensureCapacity(this.#rows, slot + 1)
+    this.#rows[slot] = row
+    return slot
+  }
+
+  /** Marks a slot as dead: neither its id nor its words find it any more. */
+  markDead(slot: number) {
+    this.#ids.drop(slot)
+    this.#rows[slot] = deadRow
+    this.wordIndex.remove(slot)
+    this.#deadCount++
+  }
+
+  row(slot: number): number {
+    return this.#rows[slot]!
+  }
+
+  setRow(slot: number, row: number) {
+    this.#rows[slot] = row
+  }
+
+  /** Decodes the text. */
+  readMemory(slot: number): Memory {
+    const records = this.#records
+    const importance = records.importance(slot)
+    const speaker = records.speaker(slot)
+    const expiresAt = records.expiresAt(slot)
+    return {
+      id: this.#ids.id(slot),
+      tier: this.#tier,
+      role: records.role(slot),
+      text: records.text(slot),
+      at: records.timeAt(slot),
+      tokens: records.tokens(slot),
+      ...(importance !== undefined && { importance }),
+      ...(speaker !== undefined && { speaker }),
+      ...(expiresAt !== undefined && { expiresAt }),
+      ...records.tagsAndAuthor(slot),
+    }
+  }
+
+  /** Frees dead slots once they are many; true when slots have new numbers. */
+  compact(): boolean {
+    const { count } = this.#records
+    if (this.#deadCount < compactDeadMin || this.#deadCount < count * compactDeadShare) return false
+    const rows = this.#rows
+    const slots = Uint32Array.from({ length: count }, (_, slot) => slot)
+    const liveSlots = slots.filter(slot => rows[slot] !== deadRow)
+    this.#ids = this.#ids.pick(liveSlots)
+    this.#records = this.#records.pick(liveSlots)
+    this.wordIndex.pick(liveSlots)
+    this.#rows = liveSlots.map(slot => rows[slot]!)
+    this.#deadCount = 0
+    return true
+  }
+
+  /** Frees unused capacity. */
+  trim() {
+    this.#ids.trim()
+    this.#records.trim()
+    this.wordIndex.trim()
+    this.#rows = trimToLength(this.#rows, this.#records.count)
   }
 }

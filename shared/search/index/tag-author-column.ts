@@ -3,66 +3,71 @@ import { ensureCapacity, selectRows, trimToLength } from '#shared/search/columns
 
 type TagsAndAuthor = Pick<Memory, 'tags' | 'author'>
 
-/** Tags and authors of records; where none has any, as in every private vault, they take no room. */
-export type TagAuthorColumn = {
-  readonly bytes: number
-  set(record: number, label: TagsAndAuthor): void
-  get(record: number): TagsAndAuthor
-  /** These records alone, numbered from 0 in the order given. */
-  pick(records: Uint32Array): TagAuthorColumn
-  trim(count: number): void
-}
-
-/** A label in a list and a map, beside its characters: about this much. */
+/** Estimated size of an interned value without its characters. */
 const internedEntryBytes = 200
 
-export function createTagAuthorColumn(): TagAuthorColumn {
-  return buildColumn(new Uint32Array(0), createInternPool())
-}
+/**
+ * Tags and author of each record. Takes no memory while no record has any, as in every private
+ * vault.
+ */
+export class TagAuthorColumn {
+  /** Numbers in the pool; may be shorter than there are records. */
+  #numbers: Uint32Array
+  readonly #pool: InternPool
 
-function buildColumn(initial: Uint32Array, pool: InternPool): TagAuthorColumn {
-  let column = initial
-  return {
-    get bytes() {
-      return column.byteLength + pool.bytes
-    },
-    set(record, label) {
-      if (label.tags === undefined && label.author === undefined) return
-      column = ensureCapacity(column, record + 1)
-      column[record] = pool.intern(label)
-    },
-    get: record => pool.get(column[record] ?? 0),
-    pick: records => buildColumn(pool.bytes > 0 ? selectRows(column, records) : column, pool),
-    trim(count) {
-      column = trimToLength(column, Math.min(count, column.length))
-    },
+  constructor(numbers: Uint32Array = new Uint32Array(0), pool = new InternPool()) {
+    this.#numbers = numbers
+    this.#pool = pool
+  }
+
+  get bytes(): number {
+    return this.#numbers.byteLength + this.#pool.bytes
+  }
+
+  set(record: number, value: TagsAndAuthor) {
+    if (value.tags === undefined && value.author === undefined) return
+    this.#numbers = ensureCapacity(this.#numbers, record + 1)
+    this.#numbers[record] = this.#pool.intern(value)
+  }
+
+  get(record: number): TagsAndAuthor {
+    return this.#pool.get(this.#numbers[record] ?? 0)
+  }
+
+  /** These records only, numbered from 0 in the order given. */
+  pick(records: Uint32Array): TagAuthorColumn {
+    const numbers = this.#pool.bytes > 0 ? selectRows(this.#numbers, records) : this.#numbers
+    return new TagAuthorColumn(numbers, this.#pool)
+  }
+
+  /** Frees the capacity beyond `count` records. */
+  trim(count: number) {
+    this.#numbers = trimToLength(this.#numbers, Math.min(count, this.#numbers.length))
   }
 }
 
-/** Each label once, however many records bear it. */
-type InternPool = {
-  readonly bytes: number
-  /** From 1; a label keeps its number for good. */
-  intern(label: TagsAndAuthor): number
-  get(number: number): TagsAndAuthor
-}
+/** Each distinct value once, with a number that never changes. */
+class InternPool {
+  readonly #values: TagsAndAuthor[] = [{}]
+  readonly #numbers = new Map<string, number>()
+  #characters = 0
 
-function createInternPool(): InternPool {
-  const labels: TagsAndAuthor[] = [{}]
-  const numbers = new Map<string, number>()
-  let characters = 0
-  return {
-    get bytes() {
-      return numbers.size * internedEntryBytes + characters * 2
-    },
-    intern({ tags, author }) {
-      const key = JSON.stringify([author ?? null, tags ?? null])
-      const known = numbers.get(key)
-      if (known !== undefined) return known
-      numbers.set(key, labels.length)
-      characters += key.length
-      return labels.push({ ...(tags && { tags }), ...(author !== undefined && { author }) }) - 1
-    },
-    get: number => labels[number]!,
+  get bytes(): number {
+    return this.#numbers.size * internedEntryBytes + this.#characters * 2
+  }
+
+  /** The number of a value, from 1; 0 is the empty value. */
+  intern({ tags, author }: TagsAndAuthor): number {
+    const key = JSON.stringify([author ?? null, tags ?? null])
+    const known = this.#numbers.get(key)
+    if (known !== undefined) return known
+    this.#numbers.set(key, this.#values.length)
+    this.#characters += key.length
+    const value = { ...(tags && { tags }), ...(author !== undefined && { author }) }
+    return this.#values.push(value) - 1
+  }
+
+  get(number: number): TagsAndAuthor {
+    return this.#values[number]!
   }
 }

@@ -1,72 +1,73 @@
 import { ensureCapacity, trimToLength } from '#shared/search/columns/column.ts'
 
-/** Texts as UTF-8 one behind the other, numbered in the order they were added. */
-export type TextColumn = {
-  readonly count: number
-  readonly bytes: number
-  /** @throws RangeError when all of them together would pass 4 GiB. */
-  add(text: string): void
-  text(number: number): string
-  /** These texts alone, numbered from 0 in the order given. */
-  pick(numbers: Uint32Array): TextColumn
-  /** Gives back the room kept for growing. */
-  trim(): void
-}
-
 const bytesMax = 0xffffffff
 
-export function createTextColumn(): TextColumn {
-  return buildTextColumn(new Uint8Array(0), new Uint32Array(0))
-}
+/** Texts as UTF-8 in one buffer, numbered in the order they were added. */
+export class TextColumn {
+  #utf8: Uint8Array
+  /** The same bytes, for Node's fast conversion to and from strings. */
+  #buffer: Buffer
+  /** Where each text ends; it begins where the one before ends. */
+  #endOffsets: Uint32Array
+  #count: number
 
-/** @param endOffsets Where each text ends; it begins where the one before ended. */
-function buildTextColumn(heap: Uint8Array, endOffsets: Uint32Array): TextColumn {
-  let count = endOffsets.length
-  let utf8 = Buffer.from(heap.buffer)
-
-  const startOf = (number: number) => (number === 0 ? 0 : endOffsets[number - 1]!)
-
-  function replaceHeap(next: Uint8Array) {
-    heap = next
-    utf8 = Buffer.from(next.buffer)
+  constructor(utf8 = new Uint8Array(0), endOffsets = new Uint32Array(0)) {
+    this.#utf8 = utf8
+    this.#buffer = Buffer.from(utf8.buffer)
+    this.#endOffsets = endOffsets
+    this.#count = endOffsets.length
   }
 
-  return {
-    get count() {
-      return count
-    },
-    get bytes() {
-      return heap.byteLength + endOffsets.byteLength
-    },
+  get count(): number {
+    return this.#count
+  }
 
-    add(text) {
-      const start = startOf(count)
-      const end = start + Buffer.byteLength(text)
-      if (end > bytesMax) throw new RangeError('The texts of an image pass 4 GiB')
-      if (end > heap.length) replaceHeap(ensureCapacity(heap, end))
-      utf8.write(text, start)
-      endOffsets = ensureCapacity(endOffsets, count + 1)
-      endOffsets[count++] = end
-    },
+  get bytes(): number {
+    return this.#utf8.byteLength + this.#endOffsets.byteLength
+  }
 
-    text: number => utf8.toString('utf8', startOf(number), endOffsets[number]),
+  /** @throws RangeError when all texts together would exceed 4 GiB. */
+  add(text: string) {
+    const start = this.#startOf(this.#count)
+    const end = start + Buffer.byteLength(text)
+    if (end > bytesMax) throw new RangeError('The texts of an index exceed 4 GiB')
+    if (end > this.#utf8.length) this.#replaceBytes(ensureCapacity(this.#utf8, end))
+    this.#buffer.write(text, start)
+    this.#endOffsets = ensureCapacity(this.#endOffsets, this.#count + 1)
+    this.#endOffsets[this.#count++] = end
+  }
 
-    pick(numbers) {
-      let length = 0
-      const pickedEndOffsets = numbers.map(
-        number => (length += endOffsets[number]! - startOf(number)),
-      )
-      const picked = new Uint8Array(length)
-      for (let i = 0; i < numbers.length; i++) {
-        const text = heap.subarray(startOf(numbers[i]!), endOffsets[numbers[i]!])
-        picked.set(text, pickedEndOffsets[i]! - text.length)
-      }
-      return buildTextColumn(picked, pickedEndOffsets)
-    },
+  text(number: number): string {
+    return this.#buffer.toString('utf8', this.#startOf(number), this.#endOffsets[number])
+  }
 
-    trim() {
-      replaceHeap(trimToLength(heap, startOf(count)))
-      endOffsets = trimToLength(endOffsets, count)
-    },
+  /** These texts only, numbered from 0 in the order given. */
+  pick(numbers: Uint32Array): TextColumn {
+    let length = 0
+    const pickedEndOffsets = numbers.map(
+      number => (length += this.#endOffsets[number]! - this.#startOf(number)),
+    )
+    const picked = new Uint8Array(length)
+    for (let i = 0; i < numbers.length; i++) {
+      const number = numbers[i]!
+      const text = this.#utf8.subarray(this.#startOf(number), this.#endOffsets[number])
+      picked.set(text, pickedEndOffsets[i]! - text.length)
+    }
+    return new TextColumn(picked, pickedEndOffsets)
+  }
+
+  /** Frees unused capacity. */
+  trim() {
+    this.#replaceBytes(trimToLength(this.#utf8, this.#startOf(this.#count)))
+    this.#endOffsets = trimToLength(this.#endOffsets, this.#count)
+  }
+
+  #startOf(number: number): number {
+    return number === 0 ? 0 : this.#endOffsets[number - 1]!
+  }
+
+  #replaceBytes(utf8: Uint8Array) {
+    this.#utf8 = utf8
+    this.#buffer = Buffer.from(utf8.buffer)
   }
 }

@@ -1,52 +1,64 @@
-import { createKeyTable, type KeyTable } from '#shared/search/columns/key-table.ts'
+import { KeyTable } from '#shared/search/columns/key-table.ts'
 
 /** UUIDs as 16 bytes each, numbered in the order they were added. */
-export type UuidTable = Pick<KeyTable, 'count' | 'bytes' | 'drop' | 'trim'> & {
-  /** The number of an id, or -1, also for what is no UUID. */
-  find(id: string): number
-  /**
-   * Adds an id that is not there yet, and returns its number.
-   *
-   * @throws TypeError when it is no UUID.
-   */
-  add(id: string): number
-  /** The id of a number, in lower case. */
-  id(number: number): string
-  pick(numbers: Uint32Array): UuidTable
-}
+export class UuidTable {
+  readonly #table: KeyTable
 
-export function createUuidTable(): UuidTable {
-  return wrapKeyTable(createKeyTable(4))
+  constructor(table = new KeyTable(4)) {
+    this.#table = table
+  }
+
+  /** UUIDs ever added; the next one gets this number. */
+  get count(): number {
+    return this.#table.count
+  }
+
+  get bytes(): number {
+    return this.#table.bytes
+  }
+
+  /** Returns the number of an id, or -1 when it is unknown or not a lower-case UUID. */
+  find(id: string): number {
+    return parseUuid(id) ? this.#table.find(uuidWords) : -1
+  }
+
+  /**
+   * Adds an id that is not in the table, and returns its number.
+   *
+   * @throws TypeError when it is not a lower-case UUID.
+   */
+  add(id: string): number {
+    if (!parseUuid(id)) throw new TypeError('A memory id is a UUID')
+    return this.#table.add(uuidWords)
+  }
+
+  /** The id of a number, in lower case. */
+  id(number: number): string {
+    this.#table.copyKey(number, uuidWords)
+    return formatUuid()
+  }
+
+  /** `find` does not return the number any more; `id` still works. */
+  drop(number: number) {
+    this.#table.drop(number)
+  }
+
+  /** These ids only, numbered from 0 in the order given. */
+  pick(numbers: Uint32Array): UuidTable {
+    return new UuidTable(this.#table.pick(numbers))
+  }
+
+  /** Frees unused capacity. */
+  trim() {
+    this.#table.trim()
+  }
 }
 
 export function isLowerCaseUuid(id: string): boolean {
   return parseUuid(id)
 }
 
-function wrapKeyTable(table: KeyTable): UuidTable {
-  return {
-    get count() {
-      return table.count
-    },
-    get bytes() {
-      return table.bytes
-    },
-    find: id => (parseUuid(id) ? table.find(uuidWords) : -1),
-    add(id) {
-      if (!parseUuid(id)) throw new TypeError('A memory id is a UUID')
-      return table.add(uuidWords)
-    },
-    id(number) {
-      table.copyKey(number, uuidWords)
-      return formatUuid()
-    },
-    drop: number => table.drop(number),
-    pick: numbers => wrapKeyTable(table.pick(numbers)),
-    trim: () => table.trim(),
-  }
-}
-
-/** The UUID being read or written. */
+/** Scratch: the UUID that was parsed last or is to be formatted. */
 const uuidWords = new Uint32Array(4)
 
 const uuidPattern = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/

@@ -1,40 +1,35 @@
 import { tiers, type EmbeddedMemory, type Memory, type Tier } from '#shared/domain/memory.ts'
-import {
-  createTierIndex,
-  type TierIndex,
-  type TierIndexWriter,
-} from '#shared/search/index/tier-index.ts'
+import { TierIndex, type ReadonlyTierIndex } from '#shared/search/index/tier-index.ts'
 import type { Codec } from '#shared/search/vectors/codec.ts'
 import { isLowerCaseUuid } from '#shared/search/index/uuid-table.ts'
 import { codecOf, type Precision } from '#shared/search/vectors/precision.ts'
 
-/** All that a vault, or one session of it, remembers in one space of vectors; in memory. */
+/** The memories of a vault, or of one session of it, in one vector space; held in memory. */
 export type VaultIndex = {
   readonly dimension: number
-  readonly byTier: Readonly<Record<Tier, TierIndex>>
+  readonly byTier: Readonly<Record<Tier, ReadonlyTierIndex>>
   /**
-   * Inserts or replaces by id; of the same id twice, the last one counts. Any
-   * number in any order, but rows newer than all others cost least. Ids are
-   * lower-case UUIDs.
+   * Inserts or replaces by id; of memories with the same id the last one is stored. Any number in
+   * any order, but memories newer than all others cost least. Ids are lower-case UUIDs.
    *
-   * @throws TypeError before anything is changed when an id or a dimension is wrong.
+   * @throws TypeError before any change when an id or a dimension is wrong.
    */
   put(memories: readonly EmbeddedMemory[]): void
   /** Unknown ids are ignored. */
   remove(ids: readonly string[]): void
   has(id: string): boolean
   find(id: string): Memory | undefined
-  /** Bytes held: vectors, texts, words and what keeps them in order. */
+  /** Bytes of vectors, texts, word index and their order. */
   readonly bytes: number
-  /** Gives back the room kept for growing; worth it once an image is loaded. */
+  /** Frees unused capacity; worth it once an index is loaded. */
   trim(): void
 }
 
 export type VaultIndexOptions = {
   dimension: number
-  /** `int8` (default) errs by 0.0002 in a cosine, `float32` takes four times the memory. */
+  /** `int8` (default) has an error of 0.0002 in a cosine, `float32` takes four times the memory. */
   precision?: Precision
-  /** The terms of a text, repetitions included, by which words find it. */
+  /** The terms of a text, repetitions included. */
   termsOf: (text: string) => string[]
 }
 
@@ -45,19 +40,22 @@ export function createVaultIndex({
 }: VaultIndexOptions): VaultIndex {
   const codec = codecOf(dimension, precision)
   const emptyTierIndex = sharedEmptyTierIndex(codec)
-  const byTier: Record<Tier, TierIndexWriter> = {
+  const byTier: Record<Tier, TierIndex> = {
     1: emptyTierIndex,
     2: emptyTierIndex,
     3: emptyTierIndex,
   }
   const filledTierIndexes = () =>
-    tiers.map(tier => byTier[tier]).filter(block => block !== emptyTierIndex)
+    tiers.map(tier => byTier[tier]).filter(tierIndex => tierIndex !== emptyTierIndex)
 
   return {
     dimension,
     byTier,
     get bytes() {
-      return filledTierIndexes().reduce((sum, block) => sum + block.bytes, emptyVaultIndexBytes)
+      return filledTierIndexes().reduce(
+        (sum, tierIndex) => sum + tierIndex.bytes,
+        emptyVaultIndexBytes,
+      )
     },
 
     put(memories) {
@@ -68,43 +66,43 @@ export function createVaultIndex({
         const inOtherTiers = [...lastById.values()].filter(memory => memory.tier !== tier)
         byTier[tier].remove(inOtherTiers.map(memory => memory.id))
         if (inTier.length === 0) continue
-        if (byTier[tier] === emptyTierIndex) byTier[tier] = createTierIndex(tier, codec, termsOf)
+        if (byTier[tier] === emptyTierIndex) byTier[tier] = new TierIndex(tier, codec, termsOf)
         byTier[tier].put(inTier)
       }
     },
 
     remove(ids) {
-      for (const block of filledTierIndexes()) block.remove(ids)
+      for (const tierIndex of filledTierIndexes()) tierIndex.remove(ids)
     },
 
-    has: id => filledTierIndexes().some(block => block.has(id)),
+    has: id => filledTierIndexes().some(tierIndex => tierIndex.has(id)),
 
     find(id) {
-      for (const block of filledTierIndexes()) {
-        const memory = block.find(id)
+      for (const tierIndex of filledTierIndexes()) {
+        const memory = tierIndex.find(id)
         if (memory) return memory
       }
       return undefined
     },
 
     trim() {
-      for (const block of filledTierIndexes()) block.trim()
+      for (const tierIndex of filledTierIndexes()) tierIndex.trim()
     },
   }
 }
 
-/** An image without memories. */
+/** Size of an index without memories. */
 const emptyVaultIndexBytes = 1_500
 
-const emptyTierIndexes = new Map<Codec, TierIndexWriter>()
+const emptyTierIndexes = new Map<Codec, TierIndex>()
 
-/** Stands for every tier without memories: a block of its own would take 19 KB of objects. */
-function sharedEmptyTierIndex(codec: Codec): TierIndexWriter {
+/** Used for every tier without memories: an instance per tier would take 19 KB each. */
+function sharedEmptyTierIndex(codec: Codec): TierIndex {
   const known = emptyTierIndexes.get(codec)
   if (known) return known
-  const block = createTierIndex(1, codec, () => [])
-  emptyTierIndexes.set(codec, block)
-  return block
+  const tierIndex = new TierIndex(1, codec, () => [])
+  emptyTierIndexes.set(codec, tierIndex)
+  return tierIndex
 }
 
 function validateMemory({ id, vector }: EmbeddedMemory, dimension: number) {

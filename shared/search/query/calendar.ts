@@ -2,7 +2,7 @@ import { foldText } from '#shared/search/words/writing-systems.ts'
 
 const DAY_MS = 86_400_000
 
-/** Event times meant by a question: the span itself, and how precisely it was named. */
+/** Event times from `from` until before `to`, epoch milliseconds. */
 export type TimeSpan = { from: number; to: number }
 
 const monthNames = [
@@ -37,7 +37,7 @@ export function weekdayOf(name: string): number | undefined {
   return day < 0 ? undefined : day
 }
 
-/** The parts of the year as the northern hemisphere counts them: first month, from 0. */
+/** The first month, from 0, of each season of the northern hemisphere. */
 export const seasons: Readonly<Record<string, number>> = {
   spring: 2,
   summer: 5,
@@ -46,10 +46,10 @@ export const seasons: Readonly<Record<string, number>> = {
   winter: 11,
 }
 
-/** Nobody's clock is UTC: a day is told from noon before to noon after. */
+/** Users' time zones are unknown: a UTC day is extended from the noon before to the noon after. */
 const timezoneSlackMs = DAY_MS / 2
 
-/** One or several days that begin at a moment of the UTC day given. */
+/** `days` days from the UTC day given. */
 export function daySpan(year: number, month: number, day: number, days = 1): TimeSpan {
   const start = Date.UTC(year, month, day)
   return { from: start - timezoneSlackMs, to: start + days * DAY_MS + timezoneSlackMs }
@@ -66,7 +66,7 @@ export function yearSpan(year: number): TimeSpan {
   return monthSpan(year, 0, 12)
 }
 
-/** Whole days, ending with the day that holds `now`, or `ago` days earlier. */
+/** `days` whole days that end with the day of `now`, or `ago` days earlier. */
 export function lastDaysSpan(now: number, days: number, ago = 0): TimeSpan {
   const { year, month, day } = utcDateOf(now)
   return daySpan(year, month, day - ago - days + 1, days)

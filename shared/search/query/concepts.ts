@@ -1,113 +1,141 @@
 import type { QueryTerm } from '#shared/search/query/parse-query.ts'
-import { relatedTerms } from '#shared/search/words/related-terms.ts'
+import { relatedTerms, type RelatedTerm } from '#shared/search/words/related-terms.ts'
 import { spellingVariants } from '#shared/search/words/spelling-variants.ts'
 import { isCommonWord } from '#shared/search/words/term-weights.ts'
 import { speakerMarker } from '#shared/search/words/index-terms.ts'
-import type { WeightedTerm, WordIndex } from '#shared/search/words/word-index.ts'
+import type { ReadonlyWordIndex, WeightedTerm } from '#shared/search/words/word-index.ts'
 
-/** One thing a question asks for, and all the terms a text may name it by. */
+/** A term of the query with its variants and related terms. */
 export type Concept = {
   readonly terms: readonly WeightedTerm[]
-  /** What naming it once by its own word is worth; more of the same adds nothing. */
+  /** Score of one occurrence of the term itself, and cap of the concept's score. */
   readonly maxScore: number
 }
 
 export type Concepts = {
   readonly matched: readonly Concept[]
-  /** The worth of everything asked for, found anywhere or not. */
+  /** Sum of `maxScore` over all concepts, matched anywhere or not. */
   readonly maxTotal: number
-  /** Marks of the speakers whom the question names. */
+  /** Marker terms of the speakers that the query names. */
   readonly speakerMarkers: readonly string[]
 }
 
 export type ConceptWeights = {
-  /** Words of related meaning, against the word itself. */
+  /** Weight of related terms, relative to the term itself. */
   related: number
-  /** A word that is one slip away from one nobody has used. */
+  /** Weight of a spelling variant of a term that is in no text. */
   misspelling: number
-  /** The name of a speaker, which texts of the others mention. */
+  /** Weight of a speaker's name as a term. */
   speaker: number
 }
 
-/** A long text has many words; those that tell most are enough to find it by. */
+/** Of a long text only the terms with the highest scores are used. */
 const conceptsMax = 24
-/** Related words are looked up for questions only: a long text brings its own. */
+/** Queries with more concepts get no related terms: a long text contains its own. */
 const relatedConceptsMax = 12
 const relatedMax = 40
 const correctedTermsMax = 3
 /**
- * Rows that hold none of the words, beside the real ones: in a vault of three memories a word that
- * one of them holds is still worth nearly as much as a word that none holds.
+ * Rows without any of the terms that are added to the real ones: in a vault of three memories a term
+ * of one of them still scores nearly as much as a term of none.
  */
 const smoothingRows = 100
-/** The worth of a word nobody has used, where a related word may stand for it. */
+/** Score of a term that is in no text, matched by a related term. */
 const unknownTermScore = 4
 
+/** Document frequencies over several indexes. */
+type TermStatistics = {
+  /** Rows with the term. */
+  frequency: (term: string) => number
+  /** The idf of a term with so many rows. */
+  idf: (rowsWithTerm: number) => number
+}
+
 /**
- * Weighs what a question asks for against the words of the blocks searched, all of them together:
- * a word of few memories is worth more. Costs one look-up for each word, related word and block.
+ * Turns query terms into concepts with weights by idf over all indexes. Costs one look-up for each
+ * term, related term and index.
  */
 export function buildConcepts(
   queryTerms: readonly QueryTerm[],
-  indexes: readonly WordIndex[],
+  indexes: readonly ReadonlyWordIndex[],
   weights: ConceptWeights,
 ): Concepts {
-  const count = indexes.reduce((sum, index) => sum + index.count, smoothingRows)
-  const frequency = (term: string) =>
-    indexes.reduce((sum, index) => sum + index.documentFrequency(term), 0)
-  const rarity = (rowsWithTerm: number) =>
-    Math.log(1 + (count - rowsWithTerm + 0.5) / (rowsWithTerm + 0.5))
-
-  const weighted = queryTerms
+  const statistics = termStatistics(indexes)
+  const { frequency, idf } = statistics
+  const scoredTerms = queryTerms
     .map(({ term, weight }) => {
       const rowsWithTerm = frequency(term)
-      return { term, weight, holders: rowsWithTerm, worth: weight * rarity(rowsWithTerm) }
+      return { term, weight, rowsWithTerm, score: weight * idf(rowsWithTerm) }
     })
-    .sort((a, b) => b.worth - a.worth)
+    .sort((a, b) => b.score - a.score)
     .slice(0, conceptsMax)
-  const ownTerms = new Set(weighted.map(({ term }) => term))
+  const ownTerms = new Set(scoredTerms.map(({ term }) => term))
   const speakerMarkers: string[] = []
   const matched: Concept[] = []
   let maxTotal = 0
   let correctedCount = 0
 
-  for (const { term, weight, holders: rowsWithTerm, worth } of weighted) {
+  for (const { term, weight, rowsWithTerm, score } of scoredTerms) {
     const isSpeaker = frequency(speakerMarker + term) > 0
     if (isSpeaker) speakerMarkers.push(speakerMarker + term)
     const factor = isSpeaker ? weights.speaker : 1
-    const terms: WeightedTerm[] = rowsWithTerm > 0 ? [{ term, weight: worth * factor }] : []
+    const isUnknown = rowsWithTerm === 0
+    const terms: WeightedTerm[] = isUnknown ? [] : [{ term, weight: score * factor }]
 
-    if (
-      rowsWithTerm === 0 &&
-      !isSpeaker &&
-      correctedCount < correctedTermsMax &&
-      !isCommonWord(term)
-    ) {
+    const isMisspelt = isUnknown && !isSpeaker && !isCommonWord(term)
+    if (isMisspelt && correctedCount < correctedTermsMax) {
       correctedCount++
-      for (const variant of spellingVariants(term)) {
-        const rowsWithVariant = frequency(variant)
-        if (rowsWithVariant > 0)
-          terms.push({
-            term: variant,
-            weight: weight * weights.misspelling * rarity(rowsWithVariant),
-          })
-      }
+      terms.push(...weightedVariants(term, weight * weights.misspelling, statistics))
     }
-    if (weighted.length <= relatedConceptsMax && !isSpeaker) {
-      for (const related of relatedTerms(term).slice(0, relatedMax)) {
-        const rowsWithVariant = ownTerms.has(related.term) ? 0 : frequency(related.term)
-        if (rowsWithVariant === 0) continue
-        const rare = Math.min(
-          rarity(rowsWithVariant),
-          rowsWithTerm > 0 ? rarity(rowsWithTerm) : unknownTermScore + 1,
-        )
-        terms.push({ term: related.term, weight: weight * weights.related * related.weight * rare })
-      }
+    if (scoredTerms.length <= relatedConceptsMax && !isSpeaker) {
+      const idfMax = isUnknown ? unknownTermScore + 1 : idf(rowsWithTerm)
+      const others = relatedTerms(term)
+        .slice(0, relatedMax)
+        .filter(related => !ownTerms.has(related.term))
+      terms.push(...weightedRelated(others, weight * weights.related, idfMax, statistics))
     }
-    const maxScore =
-      factor * (rowsWithTerm > 0 || terms.length === 0 ? worth : weight * unknownTermScore)
+    const maxScore = factor * (!isUnknown || terms.length === 0 ? score : weight * unknownTermScore)
     maxTotal += maxScore
     if (terms.length > 0) matched.push({ terms, maxScore })
   }
   return { matched, maxTotal, speakerMarkers }
+}
+
+function termStatistics(indexes: readonly ReadonlyWordIndex[]): TermStatistics {
+  const count = indexes.reduce((sum, index) => sum + index.count, smoothingRows)
+  return {
+    frequency: term => indexes.reduce((sum, index) => sum + index.documentFrequency(term), 0),
+    idf: rowsWithTerm => Math.log(1 + (count - rowsWithTerm + 0.5) / (rowsWithTerm + 0.5)),
+  }
+}
+
+/** The spelling variants of a term that are in some text. */
+function weightedVariants(
+  term: string,
+  weight: number,
+  { frequency, idf }: TermStatistics,
+): WeightedTerm[] {
+  const terms: WeightedTerm[] = []
+  for (const variant of spellingVariants(term)) {
+    const rowsWithVariant = frequency(variant)
+    if (rowsWithVariant > 0) terms.push({ term: variant, weight: weight * idf(rowsWithVariant) })
+  }
+  return terms
+}
+
+/** The related terms that are in some text; their idf counts up to `idfMax`. */
+function weightedRelated(
+  candidates: readonly RelatedTerm[],
+  weight: number,
+  idfMax: number,
+  { frequency, idf }: TermStatistics,
+): WeightedTerm[] {
+  const terms: WeightedTerm[] = []
+  for (const related of candidates) {
+    const rowsWithRelated = frequency(related.term)
+    if (rowsWithRelated === 0) continue
+    const cappedIdf = Math.min(idf(rowsWithRelated), idfMax)
+    terms.push({ term: related.term, weight: weight * related.weight * cappedIdf })
+  }
+  return terms
 }

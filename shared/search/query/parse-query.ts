@@ -6,25 +6,25 @@ import { isMarkerTerm, termsOf } from '#shared/search/words/index-terms.ts'
 
 export type QueryTerm = { term: string; /** 0 to 1. */ weight: number }
 
-/** What a question says about its answer. */
+/** A query in parts: its terms, and hints about the answer. */
 export type ParsedQuery = {
-  /** What it is about, each term once. */
+  /** Without duplicates. */
   terms: QueryTerm[]
-  /** The times it names, as event times. */
+  /** The event times it names. */
   times: TimeSpan[]
-  /** Terms that say more than when: none in "what happened last week". */
+  /** Terms outside its time expressions and generic words: none in "what happened last week". */
   nonTimeTerms: string[]
-  /** Whose turns are asked for: "what did I say", "what did you recommend". */
+  /** Whose turns it asks for: "what did I say", "what did you recommend". */
   role: Role | undefined
   /** It asks how many, how much, how old. */
   wantsNumber: boolean
   /** It asks when. */
   wantsTime: boolean
-  /** It asks for the state of now, or for how things began. */
+  /** It asks for the current state, or for the first one. */
   order: 'latest' | 'first' | undefined
 }
 
-/** Words of asking itself: they are in most questions and in few answers. */
+/** Words that are in most questions and in few answers. */
 const genericQueryWords: ReadonlySet<string> = new Set(
   'kind type sort name number many much thing mention tell say remind recommend suggest advise list give show previous conversation chat discuss talk remember recall differ happen describe explain know ever new news plan event anything something everything'
     .split(' ')
@@ -43,12 +43,12 @@ const latestWords =
   /\b(?:latest|newest|current(?:ly)?|now|nowadays|these days|at the moment|most recent(?:ly)?|still|so far|by now|as of)\b/i
 const firstWords = /\b(?:first|earliest|originally|initially|at the beginning|used to)\b/i
 
-/** Whoever asks with a whole book means its beginning. */
+/** Characters of a query that are parsed; the rest is ignored. */
 const queryLengthMax = 16_000
 
-/** Reads a question; a text that asks nothing yields its terms alone. Never throws. */
-export function parseSearchQuery(question: string, now: number): ParsedQuery {
-  const text = question.slice(0, queryLengthMax)
+/** Parses a query; a text that asks nothing yields its terms only. Never throws. */
+export function parseSearchQuery(query: string, now: number): ParsedQuery {
+  const text = query.slice(0, queryLengthMax)
   const normalized = text.replaceAll('’', "'")
   const terms = extractQueryTerms(text)
   const { spans, rest } = parseTimeExpressions(normalized, now)
@@ -80,7 +80,7 @@ function extractQueryTerms(text: string): QueryTerm[] {
   )
 }
 
-/** Commonness counts a little less in a question, where every word was chosen. */
+/** Common words weigh a little more in a query than in a text, as every word was chosen. */
 function queryTermWeight(term: string): number {
   return termWeight(term) ** 0.75 * (genericQueryWords.has(term) ? genericWordWeight : 1)
 }

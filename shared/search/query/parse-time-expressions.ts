@@ -11,33 +11,33 @@ import {
   type TimeSpan,
 } from '#shared/search/query/calendar.ts'
 
-/** A month or day without a year may be of any of the last years. */
+/** A month or day without a year stands for that of each of the last years. */
 const yearsBack = 12
 const spansMax = 32
 
-/** More words than this are a text, not a question: its dates are not what is asked for. */
+/** A longer query, in characters, is a text: its dates are not what is asked for. */
 const queryLengthMax = 400
 
 /**
- * The times a question names, absolute ("3 May 2023", "2023-05-07", "in March", "2022", "summer of
- * 2021") or seen from `now` ("yesterday", "last week", "two months ago", "on Friday"), as spans of
- * epoch milliseconds; `rest` is the question without them. None when it names none. A day has half a day of slack on both sides, since
- * nobody lives by UTC; a date without a year stands for that day of each of the last years.
+ * Parses the times a query names, absolute ("3 May 2023", "2023-05-07", "in March", "2022", "summer
+ * of 2021") or relative to `now` ("yesterday", "last week", "two months ago", "on Friday"), into spans
+ * of epoch milliseconds; `rest` is the query without them. A span has half a day of slack on both
+ * sides for time zones; a date without a year stands for that day of each of the last years.
  */
 export function parseTimeExpressions(
-  question: string,
+  query: string,
   now: number,
 ): { spans: TimeSpan[]; rest: string } {
   const spans: TimeSpan[] = []
-  if (question.length > queryLengthMax) return { spans, rest: question }
-  let rest = question
+  if (query.length > queryLengthMax) return { spans, rest: query }
+  let rest = query
   for (const { pattern, parse } of timeParsers) {
     rest = rest.replace(pattern, (...match) => {
       const groups = match.slice(0, -2).map(group => (typeof group === 'string' ? group : ''))
-      const found = parse(groups, now)
-      // What is understood is taken out: "May 2023" is not also "2023".
-      if (found.length === 0) return match[0]
-      spans.push(...found)
+      const parsed = parse(groups, now)
+      if (parsed.length === 0) return match[0]
+      // Removed from the rest: "May 2023" is not also "2023".
+      spans.push(...parsed)
       return ' '
     })
   }
@@ -101,10 +101,10 @@ const timeParsers: readonly TimeParser[] = [
   createTimeParser('\\b((?:19|20)\\d\\d)\\b(?![.,:/-]\\d)', ([, y]) => parseYear(y)),
 ]
 
-function createTimeParser(pattern: string, read: TimeParser['parse']): TimeParser {
-  // A boundary beside letters of any script; `\b` knows ASCII alone.
+function createTimeParser(pattern: string, parse: TimeParser['parse']): TimeParser {
+  // Boundaries for letters of any script: `\b` is for ASCII only.
   const source = pattern.replace(/^\\b/, '(?<![\\p{L}\\d])').replace(/\\b$/, '(?![\\p{L}\\d])')
-  return { pattern: new RegExp(source, 'giu'), parse: read }
+  return { pattern: new RegExp(source, 'giu'), parse }
 }
 
 function isYear(value: number): boolean {
@@ -174,7 +174,7 @@ function daysPerUnit(unit = ''): number {
   return { day: 1, week: 7, month: 30.5, year: 365 }[unit.toLowerCase()] ?? 1
 }
 
-/** The further back, the less exact: a fifth of the distance on both sides. */
+/** With slack that grows with the distance: a fifth of it on both sides. */
 function spanAgo(number: number, unit: string | undefined, now: number): TimeSpan[] {
   const days = number * daysPerUnit(unit)
   const slack = Math.max(unit === 'day' ? 0 : daysPerUnit(unit) / 2, days / 5)
@@ -192,7 +192,7 @@ function relativeSpan(back: number, what: string, now: number): TimeSpan[] {
   if (what === 'month') return [monthSpan(year, month - back)]
   if (what === 'year') return [yearSpan(year - back)]
   const first = seasons[what] ?? 0
-  // Last summer, asked in spring, is that of the year before; asked in autumn, of this one.
+  // In spring, "last summer" is that of the year before; in autumn, that of this year.
   const isPast = first + 3 <= month
   return [monthSpan(year - (back === 1 && !isPast ? 1 : 0), first, 3)]
 }

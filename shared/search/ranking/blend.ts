@@ -2,17 +2,17 @@ import type { Tier } from '#shared/domain/memory.ts'
 
 type BlendableRow = { range: { tier: Tier }; relevance: number }
 
-/** Reflections stand for many turns: a fifth of an answer is theirs where they have to do with it. */
+/** Reflections summarise many turns: they get a fifth of the results where they are relevant. */
 const reflectionShareMin = 1 / 5
-/** They must not push out what was really said. */
+/** They must not displace the turns themselves. */
 const reflectionShareMax = 1 / 2
-/** What comes in for a share is at least this good, against what leaves. */
+/** Least relevance of a row that enters for a share, relative to the row that leaves. */
 const replacementRelevanceRatio = 0.6
 
 /**
- * The best `limit` of rows of all tiers, best first. Reflections (tiers 2 and 3) get a share between
- * a fifth and a half, but only ever in the place of rows that are not much better. `ranked` is in
- * order of relevance.
+ * The best `limit` rows of all tiers, best first. Reflections (tiers 2 and 3) get a share between a
+ * fifth and a half, but never replace rows that are much more relevant. `ranked` is in order of
+ * relevance.
  */
 export function blendTiers<Row extends BlendableRow>(ranked: readonly Row[], limit: number): Row[] {
   const isReflection = ({ range }: Row) => range.tier > 1
@@ -27,7 +27,7 @@ export function blendTiers<Row extends BlendableRow>(ranked: readonly Row[], lim
   return chosen.sort((a, b) => b.relevance - a.relevance)
 }
 
-/** Lets up to `count` rows of one kind in, each for the worst row of the other kind. */
+/** Replaces up to `count` of the worst rows by eligible ones of `rest`. */
 function replaceWorst<Row extends BlendableRow>(
   chosen: Row[],
   rest: readonly Row[],

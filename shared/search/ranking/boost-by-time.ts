@@ -1,12 +1,12 @@
 import type { ScoredRow } from '#shared/search/ranking/score-candidates.ts'
 
-/** Rows compared with each other by time; the rest is not what was asked for anyway. */
+/** Number of best rows that are boosted; the others are not relevant enough. */
 const boostedRowsMax = 20
 const boostMax = 0.15
 
 /**
- * Where a question asks for the latest (or the first) state of things, raises the relevance of the
- * later (earlier) of the best rows, by up to 15 in a hundred. Changes the rows it is given.
+ * When a query asks for the latest (or first) state of things, raises the relevance of the later
+ * (earlier) of the best rows by up to 15 %. Modifies `rows`.
  */
 export function boostByTimeOrder(rows: ScoredRow[], order: 'latest' | 'first' | undefined) {
   if (!order) return

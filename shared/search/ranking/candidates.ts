@@ -8,9 +8,9 @@ import type { WordScores } from '#shared/search/ranking/score-words.ts'
 export type Candidates = {
   /** Ascending. */
   rows: Uint32Array
-  /** By first sight; 0 where there is no vector to compare with. */
+  /** Approximate; 0 when the query has no vector. */
   cosines: Float32Array
-  /** Whether every row of the place was considered. */
+  /** Whether every row of the range is a candidate. */
   complete: boolean
 }
 
@@ -18,19 +18,19 @@ export type CandidateQuery = {
   vector: Float32Array | null
   wordScores: WordScores
   times: readonly TimeSpan[]
-  /** How many rows to take by meaning and by words each. */
+  /** Rows to take by vector and by words each. */
   candidateCount: number
 }
 
-/** So many of the best rows bring those said around them, which may hold the answer. */
+/** Number of best rows whose context also becomes candidates, as it may contain the answer. */
 const contextSeedsMax = 16
-/** Of a time that is named, this many of its rows are looked at whatever they say. */
+/** Rows of each time named in the query that become candidates whatever their content. */
 const rowsPerTimeMax = 60
 const timeRowsMax = 4 * rowsPerTimeMax
 
 /**
- * The rows of a place worth a closer look: best by words, best by meaning, what was said around
- * the best of both, and events of the times that are named.
+ * The rows of a range to score: the best by words, the best by vector, the context of the best of
+ * both, and rows of the times named in the query.
  */
 export function findCandidates(
   range: SearchRange,
@@ -42,13 +42,12 @@ export function findCandidates(
   const rows = createRowSet(first, end)
   const byWords = topRows(wordScores.totals, wordScores.matchingRows, candidateCount)
   for (let i = 0; i < byWords.length; i++) byWords[i]! += first
-  const byMeaning = vector ? nearestAllowedRows(range, vector, candidateCount) : []
+  const byVector = vector ? nearestAllowedRows(range, vector, candidateCount) : []
 
-  for (const best of [byWords, byMeaning]) {
+  for (const best of [byWords, byVector]) {
     for (let i = 0; i < best.length; i++) rows.add(best[i]!)
     for (let i = 0; i < Math.min(contextSeedsMax, best.length); i++) {
       const row = best[i]!
-      // Whoever lends to a row is near enough to borrow from it.
       const last = lastContextRow(row)
       for (let near = firstContextRow(row); near <= last; near++) rows.add(near)
     }
@@ -73,7 +72,7 @@ function nearestAllowedRows(
   candidateCount: number,
 ): Uint32Array {
   if (allowsAll) return tierIndex.approximateNearest(vector, candidateCount, first, end)
-  // Rows of low importance are found and thrown away: ask for more of them.
+  // Rows of low importance are filtered out afterwards: fetch more.
   return tierIndex.approximateNearest(vector, candidateCount * 8, first, end).filter(allows)
 }
 

@@ -3,15 +3,15 @@ import type { SearchRange } from '#shared/search/ranking/search-range.ts'
 import type { WordScores } from '#shared/search/ranking/score-words.ts'
 
 export type ContextScores = {
-  /** Worth of the words a row lacks and a turn near it has, discounted by distance. */
+  /** Score of the words that a row lacks and a turn near it has, discounted by distance. */
   words: Float32Array
-  /** How much likelier a row is by what was said near it than by itself. */
+  /** How far the similarity of turns near a row, discounted by distance, exceeds its own. */
   similarity: Float32Array
 }
 
 /**
- * What the turns around each row lend it: an answer often lacks the words of its question, which
- * were said one turn before. `rows` ascends; `similarities` are theirs.
+ * Scores each row by the turns around it: an answer often lacks the words of its question, which
+ * are in the turn before. `rows` ascends and matches `similarities`.
  */
 export function scoreContext(
   { first }: SearchRange,
@@ -33,7 +33,7 @@ export function scoreContext(
   return { words, similarity }
 }
 
-/** Rows by their distance from the place's first. */
+/** @param row By distance from the first row of the range, as `from` and `to`. */
 function contextWordScore(
   { byConcept, rowCount, concepts }: WordScores,
   row: number,
@@ -56,7 +56,7 @@ function contextWordScore(
   return sum
 }
 
-/** Only rows that were looked at closely have a similarity to lend. */
+/** Only candidates have a similarity. */
 function contextSimilarityScore(
   rows: Uint32Array,
   similarities: Float32Array,

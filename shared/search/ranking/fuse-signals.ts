@@ -1,22 +1,21 @@
 import type { ConceptWeights } from '#shared/search/query/concepts.ts'
 
-/** What speaks for a row, each over 0 to 1 unless it says otherwise. */
+/** The ranking signals of a row, each from 0 to 1. */
 export type Signals = {
-  /** Calibrated similarity of meaning: the score clients see. */
+  /** Calibrated cosine: the score in responses. */
   similarity: number
-  /** The share of what was asked for that its own words name. */
+  /** Weighted share of the query's concepts in its text. */
   words: number
-  /** What the turns around it lend it. */
+  /** Words and similarity of the turns around it; may exceed 1. */
   context: number
-  /** It happened when the question says. */
+  /** 1 within a time that the query names. */
   time: number
-  /** Said by whom the question names, or by the side it asks for. */
+  /** Of a speaker that the query names, or of the role it asks for. */
   speakerMatch: number
-  /** It holds the kind of answer asked for: a number, a date. */
+  /** Contains the type of answer asked for: a number, a date. */
   answerType: number
-  /** How fresh it is. */
   recency: number
-  /** How much a text of its length can tell. */
+  /** By length in tokens. */
   informativeness: number
 }
 
@@ -31,8 +30,8 @@ export type RankingWeights = ConceptWeights & {
 }
 
 /**
- * Measured on the tuned part of the evaluation (scripts/bench/recall-quality.ts), then rounded:
- * every one of them may change by a third without the result changing by a point.
+ * Measured on the tuned split of the evaluation (scripts/bench/recall-quality.ts), then rounded: each
+ * may change by a third with less than a point of difference in the results.
  */
 export const defaultWeights: RankingWeights = {
   related: 1.2,
@@ -48,23 +47,23 @@ export const defaultWeights: RankingWeights = {
 }
 
 /**
- * One number to rank by. Meaning and words are fused on their calibrated scales, not by rank: how
- * far a row leads says more than that it leads. What only supports an answer multiplies, so that it
- * decides between related rows and never lifts an unrelated one; a time that is named is the
- * exception, since "what happened in May" names nothing else.
+ * Fuses the signals into one relevance. Vector and words are added on their calibrated scales, not
+ * by rank, so that margins count. Supporting signals multiply: they decide between related rows and
+ * never lift an unrelated one. A time that the query names is the exception, since "what happened in
+ * May" names nothing else.
  */
 export function fuseSignals(signals: Signals, weights: RankingWeights): number {
   const { similarity, words, context, time, speakerMatch, answerType, recency, informativeness } =
     signals
-  const about = similarity + weights.words * words + context
+  const related = similarity + weights.words * words + context
   const support =
     (1 + weights.time * time) *
     (1 + weights.speakerMatch * speakerMatch) *
     (1 + weights.answerType * answerType)
   return (
-    informativeness * (about * support * (1 + weights.recency * recency) + timeOnlyWeight * time)
+    informativeness * (related * support * (1 + weights.recency * recency) + timeOnlyWeight * time)
   )
 }
 
-/** A row that only happened at the right time ranks below any that has to do with the question. */
+/** Relevance of a row that matches by time only: below rows that match otherwise. */
 const timeOnlyWeight = 0.2

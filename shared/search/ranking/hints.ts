@@ -4,18 +4,18 @@ import type { ParsedQuery } from '#shared/search/query/parse-query.ts'
 import { foldText } from '#shared/search/words/writing-systems.ts'
 import { numberMarker, timeMarker } from '#shared/search/words/index-terms.ts'
 
-/** A side of the conversation is a weaker hint than a name. */
+/** Matching the role is a weaker hint than matching the name. */
 const roleHintStrength = 0.8
 
-/** For each row: 1 when who said it is named in the question, less when the side asked for did. */
+/** For each row: 1 when the query names its speaker, less when only its role is asked for. */
 export function speakerHints(
   range: SearchRange,
   rows: Uint32Array,
-  query: { text: string; reading: ParsedQuery; concepts: Concepts },
+  query: { text: string; parsedQuery: ParsedQuery; concepts: Concepts },
 ): Float32Array {
   const { tierIndex } = range
   const hints = new Float32Array(rows.length)
-  const { role } = query.reading
+  const { role } = query.parsedQuery
   if (role) {
     for (let i = 0; i < rows.length; i++)
       if (tierIndex.role(rows[i]!) === role) hints[i] = roleHintStrength
@@ -29,22 +29,22 @@ export function speakerHints(
   return hints
 }
 
-/** For each row: 1 when it holds a number where one is asked for, a time where one is. */
+/** For each row: 1 when it contains a number or a time and the query asks for one. */
 export function answerTypeHints(
   range: SearchRange,
   rows: Uint32Array,
-  reading: ParsedQuery,
+  parsedQuery: ParsedQuery,
 ): Float32Array {
   const hints = new Float32Array(rows.length)
   const markers = [
-    ...(reading.wantsNumber ? [numberMarker] : []),
-    ...(reading.wantsTime ? [timeMarker] : []),
+    ...(parsedQuery.wantsNumber ? [numberMarker] : []),
+    ...(parsedQuery.wantsTime ? [timeMarker] : []),
   ]
   applyMarkerHints(range, rows, markers, hints)
   return hints
 }
 
-/** Asks once for each speaker: a conversation has few. */
+/** Whether the text names a speaker; cached, as a conversation has few speakers. */
 function createSpeakerMatcher(text: string): (speaker: string) => boolean {
   const known = new Map<string, boolean>()
   let words: Set<string> | undefined
@@ -52,11 +52,11 @@ function createSpeakerMatcher(text: string): (speaker: string) => boolean {
     const hit = known.get(speaker)
     if (hit !== undefined) return hit
     words ??= new Set(foldText(text).match(/[\p{L}\p{N}]+/gu))
-    const answer = foldText(speaker)
+    const isNamed = foldText(speaker)
       .split(/\s+/)
       .some(part => words!.has(part))
-    known.set(speaker, answer)
-    return answer
+    known.set(speaker, isNamed)
+    return isNamed
   }
 }
 

@@ -22,54 +22,53 @@ import { speakerMarker } from '#shared/search/words/index-terms.ts'
 
 export type SearchQuery = {
   text: string
-  /** Null when the question could not be embedded: then its words alone are looked for. */
+  /** Null when the query could not be embedded: then it is ranked by words alone. */
   vector: Float32Array | null
-  /** Epoch milliseconds; what "yesterday" is seen from. */
+  /** Epoch milliseconds; "yesterday" is relative to it. */
   now: number
   /** 1 to 500. */
   limit: number
-  /** All of them, blended, when left out. */
+  /** Default: all tiers, blended. */
   tiers?: readonly Tier[]
   /** Lowest importance, 1 to 10; rows without one are left out whenever it is set. */
   importance?: number
   /** Event times in [from, to), epoch milliseconds. */
   from?: number
   to?: number
-  /** Leave out whatever is not relevant, even if nothing remains. */
+  /** Leave out what is not relevant, even if nothing remains. */
   floor: boolean
-  /** Leave out rows with these texts, as if they were not there. */
+  /** Ignore rows with these texts. */
   excludeTexts?: { has(textHash: number, textOf: () => string): boolean } | undefined
   calibration: Calibration
 }
 
 export type SearchHit = {
   memory: Memory
-  /** Calibrated similarity, 0 to 1; without a vector the share of the question's words it names. */
+  /** Calibrated similarity, 0 to 1; without a query vector the `words` signal. */
   score: number
-  /** What it was ranked by: 0 and up, comparable within one answer only. */
+  /** Ranking value: 0 and up, comparable within one result only. */
   relevance: number
   signals: Signals
-  /** Index of the image it comes from. */
+  /** Position of its vault index among those searched. */
   indexNumber: number
 }
 
-/** Rows looked at closely, by meaning and by words each, beside those that are asked for. */
+/** Least number of candidates by vector and by words each. */
 const candidatesMin = 48
-/** When copies of the same texts fill the reach, it is widened by this factor. */
+/** Growth of the number of candidates when duplicates fill them. */
 const candidateGrowth = 8
 
-/** What its words, its own and lent, must share with the question to be relevant by them alone. */
+/** Words and context signals of a row that is relevant by them alone. */
 const wordRelevanceFloor = 0.35
-/** Beside a relevant row, others need only so much of the floor and of the best row's strength. */
+/** Beside a relevant row, others need this share of the floor and of the best row's strength. */
 const companionFloor = 0.35
 const companionShare = 0.15
 
 /**
- * What the images know about a question, best first, each text once (the newest copy of it).
- * Meaning, words, the turns around, times, names and freshness are fused into one relevance; of
- * near equals the newer wins, so memories never sink with age alone. Rows that have nothing to do
- * with the question are left out even without the floor. Decodes the texts of what it returns and
- * no others.
+ * The most relevant memories of the indexes for a query, best first, each text once (its newest
+ * copy). Similarity, words, context, times, names and recency are fused into one relevance; age only
+ * decides between near equals. Rows without any match are left out even without the floor. Only the
+ * texts of the result are decoded.
  */
 export function rank(
   vaultIndexes: readonly VaultIndex[],
@@ -79,10 +78,10 @@ export function rank(
   const { text, vector, now, limit, calibration } = query
   const ranges = buildSearchRanges(vaultIndexes, query)
   if (limit < 1 || ranges.length === 0) return []
-  const reading = parseSearchQuery(text, now)
+  const parsedQuery = parseSearchQuery(text, now)
   const wordIndexes = ranges.map(({ tierIndex }) => tierIndex.wordIndex)
-  const concepts = buildConcepts(reading.terms, wordIndexes, weights)
-  const rankingQuery = { text, vector, now, calibration, reading, concepts, weights }
+  const concepts = buildConcepts(parsedQuery.terms, wordIndexes, weights)
+  const rankingQuery = { text, vector, now, calibration, parsedQuery, concepts, weights }
 
   const all = rankRows(ranges, rankingQuery, query)
   const ranked = query.floor ? filterRelevant(all, rankingQuery) : all.filter(isRelated)
@@ -97,7 +96,7 @@ export function rank(
   }))
 }
 
-/** First sight is enough to rank by; the score that clients read and compare is exact. */
+/** Ranking uses approximate cosines; the score in the response is exact. */
 function rescore(chosen: readonly ScoredRow[], vector: Float32Array, calibration: Calibration) {
   for (const [{ tierIndex }, rows] of Map.groupBy(chosen, ({ range }) => range)) {
     const cosines = tierIndex.cosines(
@@ -110,7 +109,7 @@ function rescore(chosen: readonly ScoredRow[], vector: Float32Array, calibration
   }
 }
 
-/** All rows worth it in order of relevance, each text once. */
+/** The candidates of all ranges in order of relevance, each text once. */
 function rankRows(
   ranges: readonly SearchRange[],
   rankingQuery: RankingQuery,
@@ -119,10 +118,10 @@ function rankRows(
   const isWanted = ({ range: { tierIndex }, row }: ScoredRow): boolean =>
     !excludeTexts?.has(tierIndex.textHash(row), () => tierIndex.memory(row).text)
   for (let candidateCount = Math.max(candidatesMin, limit); ; candidateCount *= candidateGrowth) {
-    const passes = ranges.map(place => scoreCandidates(place, rankingQuery, candidateCount))
-    const scored = passes.flatMap(pass => pass.judged)
+    const passes = ranges.map(range => scoreCandidates(range, rankingQuery, candidateCount))
+    const scored = passes.flatMap(pass => pass.scored)
     const wanted = scored.filter(isWanted)
-    boostByTimeOrder(wanted, rankingQuery.reading.order)
+    boostByTimeOrder(wanted, rankingQuery.parsedQuery.order)
     wanted.sort((a, b) => b.relevance - a.relevance || b.at - a.at)
     const unique = uniqueTexts(wanted)
     const saturatedByDuplicates = unique.length < limit && unique.length < scored.length
@@ -136,17 +135,17 @@ function isRelated({ signals }: ScoredRow): boolean {
 }
 
 /**
- * Nothing unless some row is surely relevant; then whatever is not much weaker than the best, since
- * a question that is answered once is mostly answered by several turns. What has nothing to do with
- * the question by itself comes along only as the reply to a row that is surely relevant.
+ * Empty unless some row is relevant by itself; then all rows that are not much weaker than the best,
+ * since most answers spread over several turns. A row without a match of its own is included only as
+ * the reply to a row that is relevant without context.
  */
 function filterRelevant(ranked: readonly ScoredRow[], rankingQuery: RankingQuery): ScoredRow[] {
-  const strengths = ranked.map(judged => relevanceStrength(judged, rankingQuery))
+  const strengths = ranked.map(scored => relevanceStrength(scored, rankingQuery))
   const best = Math.max(0, ...strengths)
   if (best < 1) return []
   const strengthMin = Math.max(companionFloor, best * companionShare)
-  const ownStrengths = ranked.map(judged =>
-    relevanceStrength(judged, rankingQuery, { lent: false }),
+  const ownStrengths = ranked.map(scored =>
+    relevanceStrength(scored, rankingQuery, { withContext: false }),
   )
   const relevantRows = Map.groupBy(
     ranked.filter((_, i) => ownStrengths[i]! >= 1),
@@ -155,20 +154,20 @@ function filterRelevant(ranked: readonly ScoredRow[], rankingQuery: RankingQuery
   const isReply = ({ range, row }: ScoredRow) =>
     relevantRows.get(range)?.some(relevantRow => relevantRow.row === row - 1)
   return ranked.filter(
-    (judged, i) => strengths[i]! >= strengthMin && (ownStrengths[i]! > 0 || isReply(judged)),
+    (scored, i) => strengths[i]! >= strengthMin && (ownStrengths[i]! > 0 || isReply(scored)),
   )
 }
 
-/** 1 and up is relevant by itself. */
+/** 1 and up: relevant by itself. */
 function relevanceStrength(
   { signals }: ScoredRow,
-  { calibration, reading, concepts }: RankingQuery,
-  { lent }: { lent: boolean } = { lent: true },
+  { calibration, parsedQuery, concepts }: RankingQuery,
+  { withContext }: { withContext: boolean } = { withContext: true },
 ): number {
   const { similarity, words, context, time } = signals
   const strength =
-    similarity / calibration.floor + (words + (lent ? context : 0)) / wordRelevanceFloor
-  const asksOnlyTimeOrSpeaker = reading.nonTimeTerms.every(term =>
+    similarity / calibration.floor + (words + (withContext ? context : 0)) / wordRelevanceFloor
+  const asksOnlyTimeOrSpeaker = parsedQuery.nonTimeTerms.every(term =>
     concepts.speakerMarkers.includes(speakerMarker + term),
   )
   return asksOnlyTimeOrSpeaker ? strength + time : strength

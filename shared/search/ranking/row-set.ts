@@ -1,15 +1,15 @@
-/** Some rows, each once. */
+/** A set of row numbers. */
 export type RowSet = {
   readonly size: number
   add(row: number): void
   ascending(): Uint32Array
 }
 
-/** The number of the set that a row was put into last: a new set clears nothing. */
+/** The number of the set a row was last added to, so that a new set needs no clearing. */
 let lastSetOfRow = new Uint32Array(0)
 let setCount = 0
 
-/** An empty set of rows of [first, end). Good until the next one is made. */
+/** An empty set for rows of [first, end). Valid until the next call. */
 export function createRowSet(first: number, end: number): RowSet {
   if (lastSetOfRow.length < end - first || setCount === 0xffffffff) {
     lastSetOfRow = new Uint32Array(end - first)

@@ -15,7 +15,7 @@ import type { ParsedQuery } from '#shared/search/query/parse-query.ts'
 import { scoreFromCosine } from '#shared/search/ranking/calibrated-score.ts'
 import { scoreWords } from '#shared/search/ranking/score-words.ts'
 
-/** A row that may be an answer, and what speaks for it. */
+/** A candidate with its signals and relevance. */
 export type ScoredRow = {
   range: SearchRange
   row: number
@@ -29,7 +29,7 @@ export type RankingQuery = {
   vector: Float32Array | null
   now: number
   calibration: Calibration
-  reading: ParsedQuery
+  parsedQuery: ParsedQuery
   concepts: Concepts
   weights: RankingWeights
 }
@@ -37,18 +37,18 @@ export type RankingQuery = {
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 
-/** A text of so many tokens can tell about two thirds of what a text can tell at all. */
+/** Tokens of a text with about two thirds of the maximal informativeness. */
 const informativeTokens = 14
 
-/** Judges the best rows of a place; `complete` when there is no other row it could have judged. */
+/** Scores the best rows of a range; `complete` when they are all its rows. */
 export function scoreCandidates(
   range: SearchRange,
   query: RankingQuery,
   candidateCount: number,
-): { judged: ScoredRow[]; complete: boolean } {
-  const { reading, concepts, vector, calibration, weights, now } = query
+): { scored: ScoredRow[]; complete: boolean } {
+  const { parsedQuery, concepts, vector, calibration, weights, now } = query
   const { tierIndex, first } = range
-  const { times } = reading
+  const { times } = parsedQuery
   const wordScores = scoreWords(range, concepts.matched)
   const adjacent = findAdjacentTurns(range)
   const { rows, cosines, complete } = findCandidates(range, adjacent, {
@@ -62,11 +62,11 @@ export function scoreCandidates(
     : cosines
   const context = scoreContext(range, adjacent, wordScores, rows, similarities)
   const speakerMatches = speakerHints(range, rows, query)
-  const answerTypes = answerTypeHints(range, rows, reading)
-  const share = (worth: number) =>
-    concepts.maxTotal > 0 ? Math.min(1, worth / concepts.maxTotal) : 0
+  const answerTypes = answerTypeHints(range, rows, parsedQuery)
+  const share = (score: number) =>
+    concepts.maxTotal > 0 ? Math.min(1, score / concepts.maxTotal) : 0
 
-  const judged: ScoredRow[] = []
+  const scored: ScoredRow[] = []
   for (let i = 0; i < rows.length; i++) {
     const row = rows[i]!
     const at = tierIndex.timeAt(row)
@@ -82,39 +82,39 @@ export function scoreCandidates(
       recency: recencyScore(now - at),
       informativeness: 1 - Math.exp(-tierIndex.tokens(row) / informativeTokens),
     }
-    judged.push({ range, row, at, signals, relevance: fuseSignals(signals, weights) })
+    scored.push({ range, row, at, signals, relevance: fuseSignals(signals, weights) })
   }
-  capBoostedScores(judged, adjacent, weights)
-  return { judged, complete }
+  capBoostedScores(scored, adjacent, weights)
+  return { scored, complete }
 }
 
-/** Less than this of its own, and a row is there for what was said around it. */
+/** A row with less than this of its own is a candidate for its context only. */
 const ownScoreMin = 0.1
 
-/** What a row borrowed may bring it up to whoever lent it, never past. Rows ascend. */
+/** Caps a row that scores by context alone just below the best row of that context. Rows ascend. */
 function capBoostedScores(
-  judged: readonly ScoredRow[],
+  scored: readonly ScoredRow[],
   adjacent: AdjacentTurns,
   weights: RankingWeights,
 ) {
   const ownScore = ({ signals }: ScoredRow) => signals.similarity + weights.words * signals.words
-  for (const [i, boosted] of judged.entries()) {
+  for (const [i, boosted] of scored.entries()) {
     const own = ownScore(boosted)
     if (own >= ownScoreMin || boosted.signals.context <= 0) continue
     const from = adjacent.firstContextRow(boosted.row)
     const to = adjacent.lastContextRow(boosted.row)
     let bestContext = 0
-    const consider = (other: ScoredRow) => {
+    const compare = (other: ScoredRow) => {
       if (ownScore(other) > own) bestContext = Math.max(bestContext, other.relevance)
     }
-    for (let j = i - 1; j >= 0 && judged[j]!.row >= from; j--) consider(judged[j]!)
-    for (let j = i + 1; j < judged.length && judged[j]!.row <= to; j++) consider(judged[j]!)
+    for (let j = i - 1; j >= 0 && scored[j]!.row >= from; j--) compare(scored[j]!)
+    for (let j = i + 1; j < scored.length && scored[j]!.row <= to; j++) compare(scored[j]!)
     if (bestContext > 0)
       boosted.relevance = Math.min(boosted.relevance, bestContext * boostedScoreRatio)
   }
 }
 
-/** Just behind: of two equals the newer would come first. */
+/** Just below 1: of equal relevance the newer row would come first. */
 const boostedScoreRatio = 0.999
 
 function isWithin(at: number, times: readonly TimeSpan[]): boolean {
@@ -122,7 +122,7 @@ function isWithin(at: number, times: readonly TimeSpan[]): boolean {
   return false
 }
 
-/** Only decides between near equals: an old memory that fits better wins at any age. */
+/** From 1 down with age; weighted to decide between near equals only. */
 function recencyScore(ageMs: number): number {
   if (ageMs < 4 * HOUR_MS) return 1
   if (ageMs < 3 * DAY_MS) return 0.6

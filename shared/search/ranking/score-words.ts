@@ -1,13 +1,13 @@
 import type { Concept } from '#shared/search/query/concepts.ts'
 import type { SearchRange } from '#shared/search/ranking/search-range.ts'
 
-/** What each row of a place is worth by its words. */
+/** The word scores of the rows of a range. */
 export type WordScores = {
-  /** By distance from the place's first row, over all concepts. */
+  /** Sum over all concepts, by distance from the first row. */
   readonly totals: Float32Array
   /** Where they are not 0: distances from the first row, each once, in no order. */
   readonly matchingRows: Uint32Array
-  /** The scores of each concept, not yet capped by its worth: row `i` of concept `c` is at `c * rows + i`. */
+  /** Scores per concept, not capped by `maxScore`: row `i` of concept `c` is at `c * rowCount + i`. */
   readonly byConcept: Float32Array
   readonly rowCount: number
   readonly concepts: readonly Concept[]
@@ -18,8 +18,8 @@ let scratchRows = new Uint32Array(0)
 let byConcept = new Float32Array(0)
 
 /**
- * Naming a concept once is all it takes: synonyms in the same row add nothing. The arrays are
- * overwritten by the next call.
+ * Scores rows by BM25, each concept capped: synonyms in the same row add nothing beyond `maxScore`.
+ * The arrays are overwritten by the next call.
  */
 export function scoreWords(
   { tierIndex, first, end }: SearchRange,
@@ -40,9 +40,9 @@ export function scoreWords(
     const { terms, maxScore } = concepts[c]!
     if (maxScore <= 0) continue
     const scores = byConcept.subarray(c * rowCount, (c + 1) * rowCount)
-    const named = tierIndex.wordIndex.scoreRows(terms, first, end, scores)
-    for (let i = 0; i < named.length; i++) {
-      const row = named[i]!
+    const matching = tierIndex.wordIndex.scoreRows(terms, first, end, scores)
+    for (let i = 0; i < matching.length; i++) {
+      const row = matching[i]!
       const score = scores[row]!
       if (scratchSums[row] === 0) scratchRows[count++] = row
       scratchSums[row]! += score < maxScore ? score : maxScore

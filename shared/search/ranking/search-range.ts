@@ -1,16 +1,16 @@
 import { tiers as allTiers, type Tier } from '#shared/domain/memory.ts'
-import type { TierIndex } from '#shared/search/index/tier-index.ts'
+import type { ReadonlyTierIndex } from '#shared/search/index/tier-index.ts'
 import type { VaultIndex } from '#shared/search/index/vault-index.ts'
 
-/** The rows of one block that a question may be answered from. */
+/** The rows of one tier index within the bounds of a query. */
 export type SearchRange = {
-  readonly tierIndex: TierIndex
+  readonly tierIndex: ReadonlyTierIndex
   readonly tier: Tier
-  /** Which of the images searched it belongs to. */
+  /** Position of its vault index among those searched. */
   readonly indexNumber: number
   readonly first: number
   readonly end: number
-  /** Whether every row of [first, end) may be an answer; otherwise ask `allows`. */
+  /** Whether every row of [first, end) is allowed; otherwise `allows` decides. */
   readonly allowsAll: boolean
   allows(row: number): boolean
 }
@@ -24,7 +24,7 @@ export type SearchBounds = {
   to?: number
 }
 
-/** The parts of the images within the bounds; those without a row are left out. */
+/** The ranges of the indexes within the bounds; empty ones are left out. */
 export function buildSearchRanges(
   vaultIndexes: readonly VaultIndex[],
   bounds: SearchBounds,

@@ -2,9 +2,8 @@ const bins = 256
 const histogram = new Uint32Array(bins)
 
 /**
- * Those of `rows` with the largest values, best first: at least `wanted` of them where there are as
- * many. Rows nearly as good as the last one may come along, up to half as many again. All values are
- * above 0.
+ * The `wanted` rows with the largest values, best first, and up to half as many more that are nearly
+ * as good as the last of them; fewer when there are fewer. All values are above 0.
  */
 export function topRows(values: Float32Array, rows: Uint32Array, wanted: number): number[] {
   if (rows.length === 0 || wanted <= 0) return []
@@ -14,7 +13,7 @@ export function topRows(values: Float32Array, rows: Uint32Array, wanted: number)
   return top.sort((a, b) => values[b]! - values[a]! || b - a).slice(0, Math.ceil(wanted * 1.5))
 }
 
-/** A value that at least `wanted` rows reach: sorting them all would cost ten times as much. */
+/** A value that at least `wanted` rows reach, by a histogram: sorting would cost ten times as much. */
 function topThreshold(values: Float32Array, rows: Uint32Array, wanted: number): number {
   let most = 0
   for (let i = 0; i < rows.length; i++) most = Math.max(most, values[rows[i]!]!)

@@ -1,8 +1,8 @@
 import type { ScoredRow } from '#shared/search/ranking/score-candidates.ts'
 
 /**
- * Each text once: the newest of identical texts stands for all, in the place of the best of them.
- * `ranked` is in order of relevance, and so is what is returned.
+ * Removes duplicates: of identical texts the newest is returned, with the relevance of the best of
+ * them. Argument and result are in order of relevance.
  */
 export function uniqueTexts(ranked: readonly ScoredRow[]): ScoredRow[] {
   const positions = new Map<number, number>()

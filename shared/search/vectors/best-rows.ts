@@ -8,15 +8,15 @@ export type ChunkRange = {
   chunk: VectorChunk
   from: number
   to: number
-  /** The number the first row of the chunk has among all rows. */
+  /** Row number of the chunk's first row in the matrix. */
   rowOffset: number
 }
 
-/** Asking every piece for everything costs 0.1 ms: it is asked for its share and this more. */
+/** `k` rows of every chunk would cost 0.1 ms: each yields its fair share and this more. */
 const overfetchFactor = 1.25
 const overfetchMin = 16
 
-/** The `k` rows of all pieces whose product with the question is largest, by first sight. */
+/** The `k` rows of all ranges with the largest approximate dot product with the query, best first. */
 export function bestRows(
   codec: Codec,
   ranges: readonly ChunkRange[],
@@ -31,7 +31,7 @@ export function bestRows(
   })
   const best = results.reduce((one, other) => mergeRanked(one, other, k))
 
-  // Where even the last answer made it, there may be more: the best rows need not be spread evenly.
+  // The best rows may be spread unevenly: a chunk whose last row made it may have more of them.
   const worst = best.dots.at(-1)!
   const isTruncated = (ranked: ScanResult, range: ChunkRange) =>
     ranked.rows.length < Math.min(k, rowCountOf(range)) && ranked.dots.at(-1)! > worst
@@ -49,22 +49,22 @@ function rowCountOf({ from, to }: ChunkRange): number {
   return to - from
 }
 
-/** How many rows are returned, and how many of the best are nearly always among them. */
+/** `limit` rows are returned, which nearly always include the `topCount` best. */
 type ScanLimits = { limit: number; topCount: number }
 
 function scanChunkRange(
   codec: Codec,
   range: ChunkRange,
   query: EncodedQuery,
-  wanted: ScanLimits,
+  limits: ScanLimits,
 ): ScanResult {
-  const { rows, dots } = scanRows(codec, range, query, wanted)
+  const { rows, dots } = scanRows(codec, range, query, limits)
   const { rowOffset } = range
   for (let i = 0; i < rows.length; i++) rows[i]! += rowOffset
   return { rows, dots }
 }
 
-/** Rows of a chunk by their numbers in it. */
+/** Returns row numbers within the chunk. */
 function scanRows(
   codec: Codec,
   { chunk, from, to }: ChunkRange,
@@ -80,17 +80,17 @@ function scanRows(
     for (let i = 0; i < candidates.length; i++)
       copyRow(values, candidates[i]!, gathered, i, dimension)
     const { rows, dots } = scan(gathered, candidates.length, query.values, limit)
-    return { rows: rows.map(place => candidates[place]!), dots }
+    return { rows: rows.map(position => candidates[position]!), dots }
   }
   if (from === 0) return scan(values, to, query.values, limit)
-  // A scan begins at the start of a buffer.
+  // A scan reads from the start of a buffer.
   const copy = scratchFor(values, (to - from) * dimension)
   copy.set(values.subarray(from * dimension, to * dimension))
   const { rows, dots } = scan(copy, to - from, query.values, limit)
   return { rows: rows.map(row => row + from), dots }
 }
 
-/** The products of some rows, each given by its chunk and its number there, in their order. */
+/** Dot products of some rows, in their order; `rowAt` maps an index to a chunk and its row. */
 export function dotProducts(
   { dimension }: Codec,
   count: number,
@@ -122,12 +122,12 @@ function copyRow(
 }
 
 /**
- * At most one chunk. Kept: a fresh megabyte for every question costs more in page
- * faults and garbage collection than the scan itself.
+ * Scratch of at most one chunk, reused: a new megabyte per query costs more in page faults and
+ * garbage collection than the scan itself.
  */
 const scratch = { int8: new Int8Array(0), float32: new Float32Array(0) }
 
-/** Room for so many numbers of the same kind, at the start of a buffer; the next call's too. */
+/** Scratch of the type of `values`, at least `length` long; overwritten after the next call. */
 function scratchFor(values: Int8Array | Float32Array, length: number): Int8Array | Float32Array {
   if (values instanceof Int8Array) {
     if (scratch.int8.length < length) scratch.int8 = new Int8Array(length)
@@ -137,7 +137,7 @@ function scratchFor(values: Int8Array | Float32Array, length: number): Int8Array
   return scratch.float32
 }
 
-/** The best of two rankings. */
+/** Merges two rankings into the best `k`. */
 function mergeRanked(one: ScanResult, other: ScanResult, k: number): ScanResult {
   const count = Math.min(k, one.rows.length + other.rows.length)
   const rows = new Uint32Array(count)

@@ -1,14 +1,14 @@
-/** Encoded vectors, row after row. A column its encoding has no use for is empty. */
+/** Encoded vectors, row after row. A column that a codec does not use is empty. */
 export type EncodedRows = {
   /** What a scan reads: `dimension` numbers a row. */
   readonly values: Int8Array | Float32Array
-  /** One more bit per number, for the second look. */
+  /** One more bit per number, for `rescore`. */
   readonly ninth: Uint8Array
-  /** What a dot product with the values of a row is multiplied with. */
+  /** Factor of dot products with the values of a row. */
   readonly scales: Float32Array
 }
 
-/** A question as a scan over `values` takes it. */
+/** A query vector as a scan over `values` takes it. */
 export type EncodedQuery = {
   readonly values: Int8Array | Float32Array
   /** Times the dot product, times the scale of the row (1 where rows have none): the cosine. */
@@ -16,27 +16,27 @@ export type EncodedQuery = {
 }
 
 /**
- * How unit vectors are written down and compared: `values` for a fast scan over
- * everything, then a second, more exact look at the few rows it found. One codec
- * serves every image of a dimension; it holds the scratch memory both steps need.
+ * How unit vectors are stored and compared: `values` for a fast scan over all rows, then `rescore`,
+ * which is more exact, for the few best. One codec serves all indexes of a dimension; it owns the
+ * scratch memory of both steps.
  */
 export type Codec = {
   readonly dimension: number
   /** Elements of one row in each column. */
   readonly strides: Readonly<Record<keyof EncodedRows, number>>
-  /** Whether sketches of rows help to find the best of many. */
+  /** Whether large chunks get a `QuantizedPrefilter`. */
   readonly usesPrefilter: boolean
   allocate(rows: number): EncodedRows
   encode(vector: Float32Array, rows: EncodedRows, row: number): void
-  /** Prepares a question; overwritten by the next one. */
+  /** Encodes a query; overwritten by the next call. */
   encodeQuery(vector: Float32Array): EncodedQuery
-  /** Copies a row to a place of the second look; places go from 0 to `lookMax - 1`. */
-  stageRow(rows: EncodedRows, row: number, place: number): void
-  /** Writes the cosines of the rows at places 0 to `count - 1`. */
+  /** Copies a row to row `stagedRow`, from 0 to `rescoreMax - 1`, of the scratch matrix. */
+  stageRow(rows: EncodedRows, row: number, stagedRow: number): void
+  /** Writes the cosines of the staged rows 0 to `count - 1`. */
   rescore(vector: Float32Array, count: number, cosines: Float32Array): void
 }
 
-/** Rows of one second look: 0.5 MB of int8 at 1,536 dimensions, which stays in the cache. */
+/** Rows of one `rescore`: 0.5 MB of int8 at 1,536 dimensions, which stays in the CPU cache. */
 export const rescoreMax = 320
 
 /** Rounding may carry a cosine past 1. */

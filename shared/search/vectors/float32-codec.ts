@@ -8,12 +8,12 @@ import { scan } from '#shared/search/vectors/scan.ts'
 
 const emptyColumns = { ninth: new Uint8Array(0), scales: new Float32Array(0) }
 
-/** Vectors as they came: four times the memory of int8, exact to float32 rounding. */
+/** Unencoded vectors: four times the memory of int8, exact to float32 rounding. */
 export function createFloat32Codec(dimension: number): Codec {
   const encoded = { values: new Float32Array(dimension), unit: 1 }
   const staged = new Float32Array(dimension * rescoreMax)
 
-  /** A copy: the caller's vector may be a view into a larger buffer. */
+  /** Copies, as the caller's vector may be a view into a larger buffer. */
   function encodeQuery(vector: Float32Array): EncodedQuery {
     encoded.values.set(vector)
     return encoded

@@ -1,25 +1,25 @@
 import { columnsPerGroup } from '#shared/search/vectors/prefilter-kernel.ts'
 
-/** Of a normal distribution cut into four: where it is cut, and what stands for each part (Lloyd-Max). */
+/** The optimal four-level quantizer of a normal distribution (Lloyd-Max): its cuts and its levels. */
 export const quantizerCut = 0.98
 const [innerLevel, outerLevel] = [0.453, 1.51]
-/** What two bits leave unsaid: how far a sum of many numbers is off, against their length. */
+/** Error of a sum of quantized products, relative to the length of the query. */
 const quantizationNoise = 0.33
 
-/** What the numbers of a question are worth to a sketch. */
+/** The lookup table of a query for the two-bit codes of rows. */
 export type PrefilterTable = {
-  /** For each column, low half before high half: what each of its sixteen values adds to a sum. */
+  /** For each column, low half before high half: the contribution of each of its sixteen values. */
   readonly bytes: Uint8Array
-  /** By how much the sum of a row is off, one standard deviation. */
+  /** Standard deviation of the error of a row's sum. */
   readonly deviation: number
 }
 
-/** Columns of a sketch: one byte for four dimensions, and as many as the kernel takes together. */
+/** Columns of the codes: one byte for four dimensions, padded to whole groups of the kernel. */
 export function columnCountOf(dimension: number): number {
   return Math.ceil(dimension / (4 * columnsPerGroup)) * columnsPerGroup
 }
 
-/** The table of a question, the same object for the same dimension; overwritten by the next question. */
+/** The table of a query; one object per dimension, overwritten by the next query. */
 export function prefilterTableOf(query: Int8Array): PrefilterTable {
   let table = tablesByDimension.get(query.length)
   if (!table) {
@@ -29,7 +29,7 @@ export function prefilterTableOf(query: Int8Array): PrefilterTable {
   return table(query)
 }
 
-const tablesByDimension = new Map<number, (question: Int8Array) => PrefilterTable>()
+const tablesByDimension = new Map<number, (query: Int8Array) => PrefilterTable>()
 
 function createTableBuilder(dimension: number): (query: Int8Array) => PrefilterTable {
   const columns = columnCountOf(dimension)
@@ -39,7 +39,7 @@ function createTableBuilder(dimension: number): (query: Int8Array) => PrefilterT
   const table = { bytes, deviation: 0 }
 
   return query => {
-    // All pieces of all blocks ask the same question.
+    // Every chunk of every tier is searched with the same query.
     if (table.deviation > 0 && isSameQuery(query, padded)) return table
     padded.set(query)
     const step = quantizationStep(padded)
@@ -53,30 +53,30 @@ function createTableBuilder(dimension: number): (query: Int8Array) => PrefilterT
   }
 }
 
-/** The second is longer. */
+/** `padded` may be longer. */
 function isSameQuery(query: Int8Array, padded: Int8Array): boolean {
   for (let i = 0; i < query.length; i++) if (query[i] !== padded[i]) return false
   return true
 }
 
-/** The finest step with which no group of halves adds up to more than a byte holds. */
+/** The finest step with which the sum of no group of halves exceeds a byte. */
 function quantizationStep(query: Int8Array): number {
   const members = 4 * columnsPerGroup
-  let most = 0
+  let max = 0
   for (let group = 0; group < query.length; group += members) {
     for (const half of [0, 2]) {
       let sum = 0
       for (let i = group + half; i < group + members; i += 4) {
         sum += Math.abs(query[i]!) + Math.abs(query[i + 1]!)
       }
-      most = Math.max(most, sum)
+      max = Math.max(max, sum)
     }
   }
-  // Each of the numbers may be rounded up by a half.
-  return Math.max(1e-6, (most * 2 * outerLevel) / (255 - columnsPerGroup))
+  // Each contribution may be rounded up by a half.
+  return Math.max(1e-6, (max * 2 * outerLevel) / (255 - columnsPerGroup))
 }
 
-/** The sixteen values of two dimensions: the first says which word, the second which byte of it. */
+/** Writes the sixteen contributions of two dimensions: word by the first code, byte by the second. */
 function writeHalfColumn(words: Int32Array, half: number, one: number, other: number) {
   const bytes = levelContributions(other)
   const ones = levelContributions(one)
@@ -86,14 +86,14 @@ function writeHalfColumn(words: Int32Array, half: number, one: number, other: nu
 }
 
 /**
- * What each of the four parts is worth to a number, in a byte each. The least is worth 0, so that
- * sums are of whole bytes: all rows get the same too much.
+ * The contribution of each of the four codes for a number of the query, a byte each. Shifted so that
+ * the least is 0 and all are unsigned; the shift is equal for all rows.
  */
 function levelContributions(number: number): number {
-  const size = Math.abs(number)
-  const second = (size * (outerLevel - innerLevel) + 0.5) | 0
-  const third = (size * (outerLevel + innerLevel) + 0.5) | 0
-  const fourth = (size * 2 * outerLevel + 0.5) | 0
+  const magnitude = Math.abs(number)
+  const second = (magnitude * (outerLevel - innerLevel) + 0.5) | 0
+  const third = (magnitude * (outerLevel + innerLevel) + 0.5) | 0
+  const fourth = (magnitude * 2 * outerLevel + 0.5) | 0
   return number < 0
     ? fourth | (third << 8) | (second << 16)
     : (second << 8) | (third << 16) | (fourth << 24)

@@ -4,24 +4,23 @@ export type Rotation = (vector: Float32Array, into: Float64Array) => void
 const rotations = new Map<number, Rotation>()
 
 /**
- * A fixed rotation of a space: lengths and angles stay as they are, but no
- * coordinate stands out any more, whatever the embedder made (spikes of hashed
- * words, the few huge coordinates of some models). After it, one step size of
- * int8 suits every vector, so all rows have the same integer length and a plain
- * dot product ranks them as the cosine would, in half its time.
+ * A fixed random rotation of a vector space: lengths and angles stay, but outlier coordinates (of
+ * hashed words, or the few huge ones of some models) are spread over all. One int8 step size then
+ * suits every vector, so all rows have the same integer length and a dot product ranks them as the
+ * cosine would, in half its time.
  *
- * Random signs and a Walsh-Hadamard transform over the largest power of two
- * that fits, first at the front and, where it does not cover everything, again
- * at the back. The same in every process. About 7 µs at 1,536 dimensions.
+ * Random signs and a Walsh-Hadamard transform over the largest power of two that fits, at the front
+ * and, where it does not cover all coordinates, again at the back. Equal in every process. About 7 µs
+ * at 1,536 dimensions.
  */
 export function rotationOf(dimension: number): Rotation {
   const known = rotations.get(dimension)
   if (known) return known
 
-  // A shift, not a power: powers are floating point, and so would every index be (17 µs, not 7).
+  // A shift, not a power: a power is a double, and so would every index be (17 µs, not 7).
   const size = 1 << Math.floor(Math.log2(dimension))
   const passes = dimension === size ? [0] : [0, dimension - size]
-  // Signs carry the factor that keeps lengths: one multiplication instead of two.
+  // Signs include the normalising factor: one multiplication instead of two.
   const signs = passes.map((_, pass) => randomSigns(size, pass + 1))
 
   const rotation: Rotation = (vector, into) => {
@@ -41,7 +40,7 @@ function randomSigns(size: number, seed: number): Float64Array {
   const length = 1 / Math.sqrt(size)
   let state = Math.imul(seed, 0x9e3779b9)
   return Float64Array.from({ length: size }, () => {
-    // xorshift32: any fair coin will do, it only has to fall the same way everywhere.
+    // xorshift32: any fair and reproducible generator will do.
     state ^= state << 13
     state ^= state >>> 17
     state ^= state << 5

@@ -1,41 +1,41 @@
 import { exactSearch, MetricKind } from 'usearch'
 
-/** Other requests need the cores, and at 10,000 rows of int8 two threads were no faster. */
+/** Other requests need the cores; with 10,000 rows of int8 two threads were no faster. */
 const threads = 1
 
 export type ScanResult = {
   /** Row numbers, best first. */
   rows: Uint32Array
-  /** Dot product of each of them with the question. */
+  /** Dot product of each row with the query. */
   dots: Float32Array
 }
 
 const emptyResult: ScanResult = { rows: new Uint32Array(0), dots: new Float32Array(0) }
 
 /**
- * The `k` rows whose dot product with the question is largest, among the first
- * `count` rows of a matrix. `values` and `question` are of one kind and each
- * begins its ArrayBuffer; fewer than `k` rows are returned when there are fewer.
+ * Brute-force top-k: the `k` rows with the largest dot product with the query among the first
+ * `count` rows of a matrix, fewer when there are fewer. `values` and `query` are of one type and each
+ * begins its ArrayBuffer.
  *
- * @throws RangeError when either is a view into the middle of a buffer: usearch
- *   2.26 ignores `byteOffset` and would read other rows without a word.
+ * @throws RangeError when either is a view into the middle of a buffer: usearch 2.26 ignores
+ *   `byteOffset` and would silently read other rows.
  */
 export function scan(
   values: Int8Array | Float32Array,
   count: number,
-  question: Int8Array | Float32Array,
+  query: Int8Array | Float32Array,
   k: number,
 ): ScanResult {
-  if (values.byteOffset !== 0 || question.byteOffset !== 0) {
+  if (values.byteOffset !== 0 || query.byteOffset !== 0) {
     throw new RangeError('A scan reads from the start of a buffer')
   }
   const wanted = Math.min(k, count)
   if (wanted <= 0) return emptyResult
 
-  const dimension = question.length
+  const dimension = query.length
   const { keys, distances } = exactSearch(
     values.subarray(0, count * dimension),
-    question,
+    query,
     dimension,
     wanted,
     MetricKind.IP,
@@ -52,7 +52,7 @@ function rowsFromKeys(keys: BigUint64Array): Uint32Array {
   return rows
 }
 
-/** usearch answers distances, `1 - dot`; overwritten in place, nobody else holds them. */
+/** usearch returns distances, `1 - dot`; converted in place. */
 function dotsFromDistances(distances: Float32Array): Float32Array {
   for (let i = 0; i < distances.length; i++) distances[i] = 1 - distances[i]!
   return distances

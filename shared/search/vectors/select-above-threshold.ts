@@ -1,19 +1,20 @@
-/** Sums of 16 bits, sorted into so many bins. */
+/** Histogram of 16-bit sums. */
 const bins = 4_096
 const shift = 4
 const histogram = new Uint32Array(bins)
 
 /**
- * How many deviations below where its true sum would put it a row may be drawn and still be kept.
- * Measured with four kinds of vectors (scripts/bench/image.ts): of the true best ten, 99 in 100 are.
+ * A row is selected when its quantized sum is at most this many deviations below the true sum of the
+ * last row wanted. Measured with four kinds of vectors (scripts/bench/image.ts): 99 % of the true
+ * best ten are selected.
  */
 const marginDeviations = 1
-/** Looking at a row by itself costs about three times as much as one after the other. */
+/** Comparing selected rows costs about three times as much per row as scanning all. */
 const selectedShareMax = 1 / 4
 
 /**
- * The places whose sums are among the best `k` or not surely worse, each plus `offset`, ascending;
- * null when they are more than a quarter of all.
+ * The positions whose sums are among the best `k` or may be within the error, each plus `offset`,
+ * ascending; null when they are more than a quarter of all.
  *
  * @param deviation By how much sums are off: one standard deviation, above 0.
  */
@@ -36,8 +37,8 @@ export function selectAboveThreshold(
 }
 
 /**
- * Errors carry the best of many further up than they belong, so the true sum of the last one wanted
- * is nearer to the mean than it looks; a row with that true sum may be drawn lower still.
+ * The best of many noisy sums are overestimated (regression to the mean), so the true sum of the last
+ * row wanted is estimated nearer to the mean; a row with that true sum may have a lower noisy one.
  */
 function selectionThreshold(sums: Uint16Array, k: number, deviation: number): number {
   histogram.fill(0)
@@ -54,7 +55,7 @@ function selectionThreshold(sums: Uint16Array, k: number, deviation: number): nu
 
   const mean = total / sums.length
   const variance = Math.max(1, squares / sums.length - mean * mean)
-  const truth = Math.sqrt(Math.max(0, 1 - (deviation * deviation) / variance))
+  const shrinkage = Math.sqrt(Math.max(0, 1 - (deviation * deviation) / variance))
   const last = bin << shift
-  return Math.min(last, mean + (last - mean) * truth - marginDeviations * deviation)
+  return Math.min(last, mean + (last - mean) * shrinkage - marginDeviations * deviation)
 }

@@ -5,18 +5,18 @@ import {
   type QuantizedPrefilter,
 } from '#shared/search/vectors/quantized-prefilter.ts'
 
-/** A stretch of rows in buffers of their own, so that a scan can begin at its start. */
+/** Consecutive rows of a matrix in their own buffers, as a scan reads from the start of one. */
 export type VectorChunk = {
   rows: EncodedRows
   count: number
   capacity: number
-  /** Once there are many rows. */
+  /** Null while the chunk is small, and where no memory for it could be allocated. */
   prefilter: QuantizedPrefilter | null
 }
 
 /**
- * 6 MB of int8 at 1,536 dimensions. Measured over 10,000 rows, the best 200:
- * chunks of 4,096 rows cost 8 % more than one piece, of 1,024 rows 70 % more.
+ * 6 MB of int8 at 1,536 dimensions. Measured for the best 200 of 10,000 rows: chunks of 4,096 rows
+ * cost 8 % more time than a single one, of 1,024 rows 70 % more.
  */
 export const chunkRowsMax = 4_096
 
@@ -33,7 +33,7 @@ export function chunkBytes({ rows, prefilter }: VectorChunk): number {
   return columnNames.reduce((sum, column) => sum + rows[column].byteLength, prefilter?.bytes ?? 0)
 }
 
-/** The sketch of a chunk as it is now, or null where it has none. */
+/** The prefilter of a chunk, up to date, or null where it has none. */
 export function prefilterOf(codec: Codec, chunk: VectorChunk): QuantizedPrefilter | null {
   if (!codec.usesPrefilter || !isPrefilterUseful(chunk.count, codec.dimension)) return null
   chunk.prefilter ??= createQuantizedPrefilter(codec.dimension, chunkRowsMax)
@@ -42,7 +42,7 @@ export function prefilterOf(codec: Codec, chunk: VectorChunk): QuantizedPrefilte
   return chunk.prefilter
 }
 
-/** Writes another vector over a row. */
+/** Replaces the vector of a row. */
 export function replaceRow(
   codec: Codec,
   { rows, prefilter }: VectorChunk,
@@ -54,9 +54,8 @@ export function replaceRow(
 }
 
 /**
- * Writes vectors between the rows of a chunk. `places` are row numbers before
- * the insertion, ascending; `count` means behind the last. A chunk may grow past
- * `chunkMax` here: the caller cuts it.
+ * Inserts vectors between the rows of a chunk. `positions` are row numbers before the insertion,
+ * ascending; `count` appends. The chunk may exceed `chunkRowsMax`: the caller splits it.
  */
 export function insertRows(
   codec: Codec,
@@ -70,7 +69,7 @@ export function insertRows(
     resizeChunk(codec, chunk, Math.max(capacityMin, grownCapacity, count))
   }
 
-  // From the back: every row moves once, by as many places as rows come before it.
+  // From the end, so that every row moves once.
   let end = chunk.count
   for (let i = vectors.length - 1; i >= 0; i--) {
     const position = positions[i]!
@@ -82,7 +81,7 @@ export function insertRows(
   chunk.prefilter?.invalidateFrom(positions[0]!)
 }
 
-/** Takes rows out; `gone` ascending. Memory that is mostly unused afterwards is given back. */
+/** Removes rows, given in ascending order; shrinks the buffers when less than half is used. */
 export function removeRows(codec: Codec, chunk: VectorChunk, rows: readonly number[]) {
   let writeRow = rows[0]!
   for (let i = 0; i < rows.length; i++) {
@@ -99,7 +98,7 @@ export function removeRows(codec: Codec, chunk: VectorChunk, rows: readonly numb
   }
 }
 
-/** A chunk that holds rows `from` to `to` of another, and no room for more. */
+/** Rows `from` to `to` of a chunk as a new chunk without spare capacity. */
 export function copyChunk(codec: Codec, chunk: VectorChunk, from: number, to: number): VectorChunk {
   const copy = createVectorChunk(codec, to - from)
   copyRows(codec, chunk, from, to, copy, 0)
@@ -107,7 +106,7 @@ export function copyChunk(codec: Codec, chunk: VectorChunk, from: number, to: nu
   return copy
 }
 
-/** The rows of two chunks in one. */
+/** A new chunk with the rows of two. */
 export function joinChunks(codec: Codec, first: VectorChunk, second: VectorChunk): VectorChunk {
   const chunk = createVectorChunk(codec, first.count + second.count)
   copyRows(codec, first, 0, first.count, chunk, 0)
@@ -116,7 +115,7 @@ export function joinChunks(codec: Codec, first: VectorChunk, second: VectorChunk
   return chunk
 }
 
-/** Room for so many rows, not fewer than there are. */
+/** Reallocates the buffers for `capacity` rows, `count` or more. */
 export function resizeChunk(codec: Codec, chunk: VectorChunk, capacity: number) {
   if (capacity === chunk.capacity) return
   const resized = createVectorChunk(codec, capacity)

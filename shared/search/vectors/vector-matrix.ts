@@ -14,57 +14,145 @@ import {
 import { bestRows, dotProducts, type ChunkRange } from '#shared/search/vectors/best-rows.ts'
 import { clampCosine, rescoreMax, type Codec } from '#shared/search/vectors/codec.ts'
 
-/** The best rows of a scan, and how near they are. */
+/** Rows, best first, and their cosines. */
 export type NearestRows = { rows: Uint32Array; cosines: Float32Array }
 
-/** A matrix of unit vectors, row after row, that can be scanned over any range of rows. */
-export type VectorMatrix = {
-  readonly count: number
-  readonly bytes: number
-  /** `places`: row numbers before the insertion, ascending; `count` means behind the last. */
-  insert(places: readonly number[], vectors: readonly Float32Array[]): void
-  replace(row: number, vector: Float32Array): void
-  /** Rows ascending, each once. */
-  remove(rows: readonly number[]): void
-  /** The best `k` rows of [first, end), best first; of equals the later one first. */
-  nearest(vector: Float32Array, k: number, first: number, end: number): NearestRows
-  /** The best `k` rows of [first, end) by first sight alone, best first. */
-  approximateNearest(vector: Float32Array, k: number, first: number, end: number): Uint32Array
-  /** The cosines of some rows by first sight, in their order: off by 0.0003 on average. */
-  approximateCosines(vector: Float32Array, rows: ArrayLike<number>): Float32Array
-  /** Always by second look. */
-  cosines(vector: Float32Array, rows: ArrayLike<number>): Float32Array
-  /** Gives back the room kept for growing. */
-  trim(): void
-}
-
 /**
- * First sight errs by 0.0003, and sketches may leave a row out that is barely among those asked for:
- * so many more are found before the best are named.
+ * Rows found beyond the `k` asked for: approximate cosines have a mean error of 0.0003 and the
+ * prefilter may miss rows near the cut, so the best `k` are chosen among more.
  */
 const overfetch = 40
 
-/** How many of the best get the second look; 0.6 µs each, and further down nobody compares. */
+/** Best rows whose cosines are rescored, at 0.6 µs each; the others stay approximate. */
 const rescoreCount = 64
 
 /**
- * Rows live in chunks: growing, inserting and removing move at most a few
- * megabytes each, and no buffer is ever twice as large as its rows.
+ * A matrix of unit vectors, row after row, with exact scans over any range of rows. Rows are stored
+ * in chunks: growing, inserting and removing move a few megabytes at most, and no buffer is more
+ * than twice as large as its rows.
  */
-export function createVectorMatrix(codec: Codec): VectorMatrix {
-  let chunks: VectorChunk[] = []
-  /** First row of each chunk, and behind them the number of rows. */
-  let starts: number[] = [0]
+export class VectorMatrix {
+  readonly #codec: Codec
+  #chunks: VectorChunk[] = []
+  /** First row of each chunk, then the number of rows. */
+  #starts: number[] = [0]
 
-  function replaceChunks(next: VectorChunk[]) {
-    chunks = next
-    starts = [0]
-    for (const chunk of chunks) starts.push(starts.at(-1)! + chunk.count)
+  constructor(codec: Codec) {
+    this.#codec = codec
   }
 
-  function chunkIndexAt(row: number): number {
+  get count(): number {
+    return this.#starts.at(-1)!
+  }
+
+  get bytes(): number {
+    return this.#chunks.reduce((sum, chunk) => sum + chunkBytes(chunk), 0)
+  }
+
+  /** @param positions Row numbers before the insertion, ascending; `count` appends. */
+  insert(positions: readonly number[], vectors: readonly Float32Array[]) {
+    const codec = this.#codec
+    if (this.#chunks.length === 0) this.#replaceChunks([createVectorChunk(codec, 0)])
+    const next: VectorChunk[] = []
+    let done = 0
+    for (const [c, chunk] of this.#chunks.entries()) {
+      const start = this.#starts[c]!
+      const end = c === this.#chunks.length - 1 ? Number.POSITIVE_INFINITY : this.#starts[c + 1]!
+      let until = done
+      while (until < positions.length && positions[until]! < end) until++
+      const inChunk = positions.slice(done, until).map(position => position - start)
+      next.push(...insertAndSplit(codec, chunk, inChunk, vectors.slice(done, until)))
+      done = until
+    }
+    this.#replaceChunks(next)
+  }
+
+  replace(row: number, vector: Float32Array) {
+    const c = this.#chunkIndexAt(row)
+    replaceRow(this.#codec, this.#chunks[c]!, row - this.#starts[c]!, vector)
+  }
+
+  /** @param rows Ascending, each once. */
+  remove(rows: readonly number[]) {
+    const codec = this.#codec
+    let done = 0
+    for (let c = 0; c < this.#chunks.length && done < rows.length; c++) {
+      const start = this.#starts[c]!
+      let until = done
+      while (until < rows.length && rows[until]! < this.#starts[c + 1]!) until++
+      const inChunk = rows.slice(done, until).map(row => row - start)
+      if (inChunk.length > 0) removeRows(codec, this.#chunks[c]!, inChunk)
+      done = until
+    }
+    this.#replaceChunks(mergeSmallChunks(codec, this.#chunks))
+  }
+
+  /** The best `k` rows of [first, end), best first; of equals the later one first. */
+  nearest(vector: Float32Array, k: number, first: number, end: number): NearestRows {
+    const searchCount = Math.min(end - first, k + overfetch)
+    if (k <= 0 || searchCount <= 0)
+      return { rows: new Uint32Array(0), cosines: new Float32Array(0) }
+    const ranges = this.#chunkRangesIn(first, end)
+    const query = this.#codec.encodeQuery(vector)
+    const { rows, dots } = bestRows(this.#codec, ranges, query, searchCount)
+    const cosines = this.#toCosines(rows, dots, query.unit)
+    cosines.set(this.cosines(vector, rows.subarray(0, rescoreCount)))
+    return sortByCosine(rows, cosines, k)
+  }
+
+  /** The best `k` rows of [first, end) by approximate cosine, best first. */
+  approximateNearest(vector: Float32Array, k: number, first: number, end: number): Uint32Array {
+    const searchCount = Math.min(end - first, k)
+    if (searchCount <= 0) return new Uint32Array(0)
+    const query = this.#codec.encodeQuery(vector)
+    return bestRows(this.#codec, this.#chunkRangesIn(first, end), query, searchCount).rows
+  }
+
+  /** Cosines of some rows, in their order, with a mean error of 0.0003. */
+  approximateCosines(vector: Float32Array, rows: ArrayLike<number>): Float32Array {
+    const query = this.#codec.encodeQuery(vector)
+    const rowAt = (index: number) => {
+      const c = this.#chunkIndexAt(rows[index]!)
+      return { chunk: this.#chunks[c]!, row: rows[index]! - this.#starts[c]! }
+    }
+    return this.#toCosines(rows, dotProducts(this.#codec, rows.length, rowAt, query), query.unit)
+  }
+
+  /** Rescored cosines of some rows, in their order. */
+  cosines(vector: Float32Array, rows: ArrayLike<number>): Float32Array {
+    const codec = this.#codec
+    const cosines = new Float32Array(rows.length)
+    for (let done = 0; done < rows.length; done += rescoreMax) {
+      const count = Math.min(rescoreMax, rows.length - done)
+      for (let stagedRow = 0; stagedRow < count; stagedRow++) {
+        const row = rows[done + stagedRow]!
+        const c = this.#chunkIndexAt(row)
+        codec.stageRow(this.#chunks[c]!.rows, row - this.#starts[c]!, stagedRow)
+      }
+      codec.rescore(vector, count, cosines.subarray(done, done + count))
+    }
+    return cosines
+  }
+
+  /** Frees unused capacity. */
+  trim() {
+    for (const chunk of this.#chunks) {
+      resizeChunk(this.#codec, chunk, chunk.count)
+      prefilterOf(this.#codec, chunk)
+    }
+  }
+
+  #replaceChunks(chunks: VectorChunk[]) {
+    const starts = [0]
+    for (const chunk of chunks) starts.push(starts.at(-1)! + chunk.count)
+    this.#chunks = chunks
+    this.#starts = starts
+  }
+
+  #chunkIndexAt(row: number): number {
+    const starts = this.#starts
     let low = 0
-    let high = chunks.length - 1
+    let high = this.#chunks.length - 1
     while (low < high) {
       const middle = (low + high + 1) >> 1
       if (starts[middle]! <= row) low = middle
@@ -73,33 +161,11 @@ export function createVectorMatrix(codec: Codec): VectorMatrix {
     return low
   }
 
-  function rescoredCosines(vector: Float32Array, rows: ArrayLike<number>): Float32Array {
-    const cosines = new Float32Array(rows.length)
-    for (let done = 0; done < rows.length; done += rescoreMax) {
-      const count = Math.min(rescoreMax, rows.length - done)
-      for (let stagedRow = 0; stagedRow < count; stagedRow++) {
-        const row = rows[done + stagedRow]!
-        const c = chunkIndexAt(row)
-        codec.stageRow(chunks[c]!.rows, row - starts[c]!, stagedRow)
-      }
-      codec.rescore(vector, count, cosines.subarray(done, done + count))
-    }
-    return cosines
-  }
-
-  /** Products as cosines, in place. */
-  function toCosines(rows: ArrayLike<number>, products: Float32Array, unit: number): Float32Array {
-    for (let i = 0; i < products.length; i++) {
-      const c = chunkIndexAt(rows[i]!)
-      const scale = chunks[c]!.rows.scales[rows[i]! - starts[c]!] ?? 1
-      products[i] = clampCosine(products[i]! * scale * unit)
-    }
-    return products
-  }
-
-  function chunkRangesIn(first: number, end: number): ChunkRange[] {
+  #chunkRangesIn(first: number, end: number): ChunkRange[] {
+    const chunks = this.#chunks
+    const starts = this.#starts
     const ranges: ChunkRange[] = []
-    for (let c = chunkIndexAt(first); c < chunks.length && starts[c]! < end; c++) {
+    for (let c = this.#chunkIndexAt(first); c < chunks.length && starts[c]! < end; c++) {
       const chunk = chunks[c]!
       const start = starts[c]!
       const from = Math.max(0, first - start)
@@ -108,86 +174,18 @@ export function createVectorMatrix(codec: Codec): VectorMatrix {
     return ranges
   }
 
-  return {
-    get count() {
-      return starts.at(-1)!
-    },
-    get bytes() {
-      return chunks.reduce((sum, chunk) => sum + chunkBytes(chunk), 0)
-    },
-
-    insert(positions, vectors) {
-      if (chunks.length === 0) replaceChunks([createVectorChunk(codec, 0)])
-      const next: VectorChunk[] = []
-      let done = 0
-      for (let c = 0; c < chunks.length; c++) {
-        const chunk = chunks[c]!
-        const end = c === chunks.length - 1 ? Number.POSITIVE_INFINITY : starts[c + 1]!
-        let until = done
-        while (until < positions.length && positions[until]! < end) until++
-        const own = positions.slice(done, until).map(stagedRow => stagedRow - starts[c]!)
-        next.push(...insertAndSplit(codec, chunk, own, vectors.slice(done, until)))
-        done = until
-      }
-      replaceChunks(next)
-    },
-
-    replace(row, vector) {
-      const c = chunkIndexAt(row)
-      replaceRow(codec, chunks[c]!, row - starts[c]!, vector)
-    },
-
-    remove(rows) {
-      let done = 0
-      for (let c = 0; c < chunks.length && done < rows.length; c++) {
-        let until = done
-        while (until < rows.length && rows[until]! < starts[c + 1]!) until++
-        const own = rows.slice(done, until).map(row => row - starts[c]!)
-        if (own.length > 0) removeRows(codec, chunks[c]!, own)
-        done = until
-      }
-      replaceChunks(mergeSmallChunks(codec, chunks))
-    },
-
-    nearest(vector, k, first, end) {
-      const searchCount = Math.min(end - first, k + overfetch)
-      if (k <= 0 || searchCount <= 0)
-        return { rows: new Uint32Array(0), cosines: new Float32Array(0) }
-      const ranges = chunkRangesIn(first, end)
-      const query = codec.encodeQuery(vector)
-      const { rows, dots } = bestRows(codec, ranges, query, searchCount)
-      const cosines = toCosines(rows, dots, query.unit)
-      cosines.set(rescoredCosines(vector, rows.subarray(0, rescoreCount)))
-      return sortByCosine(rows, cosines, k)
-    },
-
-    approximateNearest(vector, k, first, end) {
-      const searchCount = Math.min(end - first, k)
-      if (searchCount <= 0) return new Uint32Array(0)
-      return bestRows(codec, chunkRangesIn(first, end), codec.encodeQuery(vector), searchCount).rows
-    },
-
-    approximateCosines(vector, rows) {
-      const query = codec.encodeQuery(vector)
-      const rowAt = (index: number) => {
-        const c = chunkIndexAt(rows[index]!)
-        return { chunk: chunks[c]!, row: rows[index]! - starts[c]! }
-      }
-      return toCosines(rows, dotProducts(codec, rows.length, rowAt, query), query.unit)
-    },
-
-    cosines: rescoredCosines,
-
-    trim() {
-      for (const chunk of chunks) {
-        resizeChunk(codec, chunk, chunk.count)
-        prefilterOf(codec, chunk)
-      }
-    },
+  /** Converts dot products with an encoded query into cosines, in place. */
+  #toCosines(rows: ArrayLike<number>, products: Float32Array, unit: number): Float32Array {
+    for (let i = 0; i < products.length; i++) {
+      const c = this.#chunkIndexAt(rows[i]!)
+      const scale = this.#chunks[c]!.rows.scales[rows[i]! - this.#starts[c]!] ?? 1
+      products[i] = clampCosine(products[i]! * scale * unit)
+    }
+    return products
   }
 }
 
-/** A chunk with vectors inserted, in as many chunks as that takes. */
+/** Inserts vectors into a chunk and returns it, split into several where it grew too large. */
 function insertAndSplit(
   codec: Codec,
   chunk: VectorChunk,
@@ -195,21 +193,14 @@ function insertAndSplit(
   vectors: readonly Float32Array[],
 ): VectorChunk[] {
   if (vectors.length === 0) return [chunk]
-  // Newest rows fill a chunk before the next one begins; only history is cut in even pieces.
+  // Appended rows fill a chunk before the next one begins; inserts elsewhere split it evenly.
   const appending = positions[0] === chunk.count
   const fitting = appending ? Math.min(vectors.length, chunkRowsMax - chunk.count) : vectors.length
   insertRows(codec, chunk, positions.slice(0, fitting), vectors.slice(0, fitting))
   if (fitting < vectors.length) {
-    const behind = vectors.slice(fitting)
-    return [
-      chunk,
-      ...insertAndSplit(
-        codec,
-        createVectorChunk(codec, 0),
-        behind.map(() => 0),
-        behind,
-      ),
-    ]
+    const remaining = vectors.slice(fitting)
+    const start = remaining.map(() => 0)
+    return [chunk, ...insertAndSplit(codec, createVectorChunk(codec, 0), start, remaining)]
   }
   if (chunk.count <= chunkRowsMax) return [chunk]
 
@@ -220,22 +211,22 @@ function insertAndSplit(
   )
 }
 
-/** Chunks that removals left nearly empty are joined, so that a scan does not pay for each. */
+/** Joins neighbours that removals left nearly empty, as every chunk costs a scan of its own. */
 function mergeSmallChunks(codec: Codec, chunks: readonly VectorChunk[]): VectorChunk[] {
-  const kept: VectorChunk[] = []
+  const merged: VectorChunk[] = []
   for (const chunk of chunks) {
-    const before = kept.at(-1)
+    const before = merged.at(-1)
     if (chunk.count === 0) continue
     if (before && before.count + chunk.count <= chunkRowsMax / 2) {
-      kept[kept.length - 1] = joinChunks(codec, before, chunk)
+      merged[merged.length - 1] = joinChunks(codec, before, chunk)
     } else {
-      kept.push(chunk)
+      merged.push(chunk)
     }
   }
-  return kept
+  return merged
 }
 
-/** The best `k`, of equals the later row first. */
+/** The best `k`, best first; of equals the later row first. */
 function sortByCosine(rows: Uint32Array, cosines: Float32Array, k: number): NearestRows {
   const order = Array.from(rows.keys())
   order.sort((a, b) => cosines[b]! - cosines[a]! || rows[b]! - rows[a]!)

@@ -6,7 +6,7 @@ import {
   stopWords,
 } from '#shared/search/words/stop-words.ts'
 
-/** What one run of characters without white space is worth. */
+/** The terms of a run of characters without white space. */
 export type WordAnalysis = {
   readonly terms: readonly string[]
   /** Terms to add when the whole text is in another language than English. */
@@ -17,20 +17,20 @@ export type WordAnalysis = {
 
 type AnalysisDraft = { terms: string[]; foreignRoots: string[]; foreignScore: number }
 
-/** Longer words are machine noise; their beginning is enough to find them by. */
+/** Longer words are machine output; only their beginning is indexed. */
 const wordLengthMax = 64
 
 const wordCharacters = /[\p{L}\p{N}\p{M}]+/gu
 const edgePunctuation = /^[^\p{L}\p{N}]+|[^\p{L}\p{N}\p{M}]+$/gu
 const programmingLanguage = /^[^\p{L}\p{N}]*([a-z](?:\+\+|#))[^\p{L}\p{N}]*$/iu
 const contraction = /^([\p{L}\p{M}]+)'(?:s|t|ll|re|ve|d|m)$/iu
-/** French and Italian articles and pronouns that lean on the next word. */
+/** Elided French and Italian articles and pronouns before the next word. */
 const elision = /^(?:l|qu|j|c|n|dell|nell|sull|all|un)'(?=\p{L}{2})/iu
 const numberPattern = /^\d+(?:[.,:]\d+)*$/
 const thousandsPattern = /^\d{1,3}(?:,\d{3})+(?:\.\d+)?$/
 const identifierPattern = /^[\p{L}\p{N}\p{M}]+(?:[._@:+#=&?%~/-]{1,3}[\p{L}\p{N}\p{M}]+)+$/u
 
-/** Reads a run of characters without white space; a run of punctuation alone has no terms. */
+/** Analyzes a run of characters without white space; punctuation alone has no terms. */
 export function analyzeWord(characters: string): WordAnalysis {
   const text = characters.normalize('NFKC').replace(/[’‘ʼ`´]/g, "'")
   const language = programmingLanguage.exec(text)?.[1]
@@ -68,7 +68,7 @@ function addTerms(text: string, draft: AnalysisDraft) {
   if (words.length > 1) addIdentifier(text, words, draft)
 }
 
-/** Addresses, versions and snake_case are found whole as well; "follow-up" as "followup". */
+/** Adds addresses, versions and snake_case as a whole; "follow-up" as "followup". */
 function addIdentifier(text: string, words: readonly string[], draft: AnalysisDraft) {
   if (text.length > wordLengthMax || !identifierPattern.test(text)) return
   if (/[\d_@.:#]/.test(text)) draft.terms.push(foldText(text))
@@ -82,7 +82,7 @@ function addWord(word: string, draft: AnalysisDraft) {
   if (englishOnlyStopWords.has(folded)) draft.foreignScore -= 1
   else if (foreignStopWords.has(folded)) draft.foreignScore += 1
   if (stopWords.has(folded) && !isAcronym(word)) return
-  // A lone letter is a name only where it is written as one: vitamin C, plan B.
+  // A single letter is a term only in upper case: vitamin C, plan B.
   if (/^[a-z]$/.test(word) || word === 'I' || word === 'A') return
 
   const foreign = nonLatinTerms(folded)
@@ -96,7 +96,7 @@ function addWord(word: string, draft: AnalysisDraft) {
   for (const part of splitMixedWord(word)) draft.terms.push(stemOf(part))
 }
 
-/** IT and US are not it and us. */
+/** Acronyms that are spelt like stop words. */
 function isAcronym(word: string): boolean {
   return word === 'IT' || word === 'US' || word === 'WHO'
 }

@@ -1,18 +1,18 @@
 import { analyzeWord, type WordAnalysis } from '#shared/search/words/analyze-word.ts'
 
-/** Said by: a text that opens with `Caroline:` or `[Caroline]` has the term `@carolin`. */
+/** Prefix of speaker terms: a text that begins with `Caroline:` or `[Caroline]` has the term `@carolin`. */
 export const speakerMarker = '@'
 
-/** A text that ends as a question has this term. */
+/** Term of texts that end with a question mark. */
 export const questionMarker = '?'
 
-/** A text that names a number has this term. */
+/** Term of texts that contain a number. */
 export const numberMarker = '#'
 
-/** A text that names a time has this term. */
+/** Term of texts that contain a time. */
 export const timeMarker = '%'
 
-/** Marks say what a text is like; they are no words of it. */
+/** Marker terms describe a text; they are not words of it. */
 export function isMarkerTerm(term: string): boolean {
   return (
     term === questionMarker ||
@@ -22,21 +22,21 @@ export function isMarkerTerm(term: string): boolean {
   )
 }
 
-/** Language repeats itself, so nearly all runs were read before. About 10 MB when full. */
+/** Nearly all runs of characters repeat. About 10 MB when full. */
 const analysisCache = new Map<string, WordAnalysis>()
 const analysisCacheMax = 50_000
-/** Longer runs are sentences of scripts without spaces or machine noise, and hardly ever return. */
+/** Longer runs are sentences of scripts without spaces or machine output, and hardly repeat. */
 const cachedLengthMax = 32
-/** What has no white space for so long is read in parts: some of its patterns take quadratic time. */
+/** Longer runs are analyzed in parts: some patterns take quadratic time. */
 const runLengthMax = 1_000
 
 /**
  * Index terms of a text in any script, with repetitions: stems of English words without stop
  * words, numbers as digits, identifiers, addresses and versions whole and in parts, pairs of
- * characters where a script has no spaces, and the marks `saidBy` and `asks`. Texts and questions
- * go through the same function, so what is spelt alike meets. Never throws.
+ * characters where a script has no spaces, and the marker terms. Used for texts and queries alike.
+ * Never throws.
  *
- * The name a turn opens with is a mark only: as a word it would make all turns of a speaker alike.
+ * The speaker prefix of a turn yields a marker only: as a word it would match all turns of a speaker.
  */
 export function termsOf(text: string): string[] {
   const terms: string[] = []
@@ -73,8 +73,8 @@ const timePattern =
 const speakerPrefixPattern = /^\s*(?:\[([^\]\n:]{1,40})\]:?|(\p{L}[^\n:[\]]{0,39}):)\s/u
 
 /**
- * The name a text opens with as chat logs write it, `Caroline: …` or `[Caroline] …`: up to three
- * words, each with a capital where the script has them. `length` is where the rest begins.
+ * The speaker prefix of a text as in chat logs, `Caroline: …` or `[Caroline] …`: up to three words,
+ * each with a capital where the script has them. `length` is that of the prefix.
  */
 export function parseSpeakerPrefix(text: string): { names: string[]; length: number } | undefined {
   const match = speakerPrefixPattern.exec(text)

@@ -3,20 +3,20 @@ import near from '#shared/search/words/related/near.json' with { type: 'json' }
 import same from '#shared/search/words/related/same.json' with { type: 'json' }
 import { termsOf } from '#shared/search/words/index-terms.ts'
 
-export type RelatedTerm = { term: string; /** How near, over 0 to 1. */ weight: number }
+export type RelatedTerm = { term: string; /** Above 0 to 1. */ weight: number }
 
 /**
- * Measured on the tuned part of the evaluation (scripts/bench/recall-quality.ts): all of them at 1
- * find as much, but pull in more of what was not asked for.
+ * Measured on the tuned split of the evaluation (scripts/bench/recall-quality.ts): with all at 1 the
+ * recall is equal, but more unrelated rows are returned.
  */
 const weights = { same: 1, kind: 0.5, example: 0.8, near: 0.6 }
 
 const relations = new Map<string, Map<string, number>>()
 
 /**
- * Terms whose texts often answer a question about this one, nearest first: synonyms, examples of
- * a kind ("instrument" and "cello"), words of the same scene ("wedding" and "honeymoon"). Empty
- * for most words.
+ * Terms whose texts often answer a query with this one, highest weight first: synonyms, hyponyms and
+ * hypernyms ("instrument" and "cello"), words of one scene ("wedding" and "honeymoon"). Empty for
+ * most words.
  */
 export function relatedTerms(term: string): readonly RelatedTerm[] {
   return relatedByTerm.get(term) ?? []
@@ -36,7 +36,7 @@ const stemsOf = (words: string): string[] =>
 for (const line of same) {
   const [head, ...others] = stemsOf(line)
   for (const [i, other] of others.entries()) {
-    // The tables name the nearest words first.
+    // The tables list the closest words first.
     const near = weights.same * Math.max(0.5, 1 - 0.12 * i)
     addRelation(head!, other, near)
     addRelation(other, head!, near)

@@ -1,9 +1,9 @@
 const alphabet = 'abcdefghijklmnopqrstuvwxyz'
 
 /**
- * The words one slip of the fingers away from a word of plain letters: a letter too many, too few
- * or wrong, or two of them swapped. About 54 for each letter; none for words under five letters,
- * where every slip is another word.
+ * The words at a Damerau-Levenshtein distance of 1 from a word of letters a to z: one inserted,
+ * deleted or replaced, or two swapped. About 54 per letter; none for words under five letters, whose
+ * variants are mostly other words.
  */
 export function spellingVariants(word: string): Set<string> {
   const variants = new Set<string>()

@@ -1,21 +1,21 @@
 /**
- * Stems of English words by Porter's second algorithm, with the irregular forms of daily speech
- * in front of it: "went", "going" and "goes" meet at "go". Words of other languages pass through
- * the same rules on both sides, so equal words stay equal.
+ * Stems of English words by Porter's second algorithm (Porter2), after a table of irregular forms:
+ * the stem of "went", "going" and "goes" is "go". Texts and queries in other languages go through
+ * the same rules, so equal words stay equal.
  */
 
 const vowel = /[aeiouy]/
 const doubleConsonant = /(?:bb|dd|ff|gg|mm|nn|pp|rr|tt)$/
 const shortSyllable = /(?:^[aeiouy][^aeiouy]|[^aeiouy][aeiouy][^aeiouywxY])$/
 
-/** `word` is lower case with its accents folded; anything but a to z is returned as it is. */
+/** @param word Lower case, accents folded; returned unchanged when it has other letters than a to z. */
 export function stemOf(word: string): string {
   if (word.length <= 2 || !/^[a-z]+$/.test(word)) return word
   return irregular.get(word) ?? exceptions.get(word) ?? porterStem(word)
 }
 
 function porterStem(word: string): string {
-  // A y that begins a syllable is a consonant; it is kept apart as Y until the end.
+  // A y that begins a syllable is a consonant; it is written as Y until the end.
   let stem = word.replace(/^y|(?<=[aeiouy])y/g, 'Y')
   const r1 = startOfR1(stem)
   const r2 = nextRegion(stem, r1)
@@ -124,7 +124,7 @@ function stripFinalLetter(word: string, r1: number, r2: number): string {
   return word.endsWith('ll') && last >= r2 ? word.slice(0, -1) : word
 }
 
-/** Words the rules would join with others: news is not new. */
+/** Words whose stems by the rules would be those of unrelated words: news, new. */
 const exceptions = new Map(
   [
     'news',
@@ -172,7 +172,7 @@ const exceptionsAfterPlural = new Set([
   'building',
 ])
 
-/** Each entry is a base form and the forms that mean it. */
+/** Each entry is a base form and its irregular or related forms. */
 const irregularForms = `
 be been being|go went gone|do did done|have had|see saw seen|eat ate eaten|buy bought|bring brought
 think thought|teach taught|catch caught|fight fought|seek sought|sell sold|tell told|say said

@@ -1,4 +1,4 @@
-/** Words of English that say nothing about what a text is about. They are not indexed. */
+/** English function words; not indexed. */
 export const stopWords: ReadonlySet<string> = new Set(
   `a an the and or but nor so yet if then than that this these those there here
 i me my mine myself we us our ours ourselves you your yours yourself yourselves he him his himself she her hers
@@ -14,14 +14,14 @@ some any each every both either neither such own same other another
 oh ah hm hmm uh um yeah yes yep nope ok okay hey hi hello well`.split(/\s+/),
 )
 
-/** Stop words of English that are words of other languages too, and so tell nothing about it. */
+/** English stop words that are also words of other languages. */
 const ambiguousStopWords: ReadonlySet<string> = new Set(
   'a am an as at be by do had has he her here him i in is it its me no nor of off on only or over own so than to too up us was we were will'.split(
     ' ',
   ),
 )
 
-/** Words that show a text to be English. */
+/** Stop words of English only: signs of an English text. */
 export const englishOnlyStopWords: ReadonlySet<string> = new Set(
   [...stopWords].filter(word => !ambiguousStopWords.has(word)),
 )
@@ -34,8 +34,8 @@ const englishHomographs: ReadonlySet<string> = new Set(
 )
 
 /**
- * Function words that give away a language in Latin letters other than English. None of them is
- * a usual English word, so a single one in a text without English function words decides.
+ * Function words of other languages in Latin letters. None is a common English word, so a single one
+ * marks a text without English function words as foreign.
  */
 export const foreignStopWords: ReadonlySet<string> = new Set(
   `el la los las un una unos unas del al lo le les de en y e o u que qué con por para como cómo pero más

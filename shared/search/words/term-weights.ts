@@ -6,18 +6,18 @@ for (const [weight, terms] of Object.entries(weights)) {
 }
 
 /**
- * How much a term tells in any text, 0.1 for "get" to 1 for "trombone": what a small vault cannot
- * learn from its own few texts. The table was derived from the order of words in the o200k_base
- * vocabulary, which is near their frequency in the texts of the web.
+ * Weight of a term by its frequency in general language, 0.1 for "get" to 1 for "trombone": a small
+ * vault has too few texts for an idf. The table was derived from the order of the o200k_base
+ * vocabulary, which approximates the frequency in web texts.
  */
 export function termWeight(term: string): number {
-  // Roots of inflected words and single ideographs come beside terms that say more.
+  // Roots of inflected words and single ideographs accompany more specific terms.
   if (term.endsWith('*')) return 0.6
   if (/^\P{ASCII}$/u.test(term)) return 0.4
   return weightByTerm.get(term) ?? 1
 }
 
-/** Whether a term is in the table of common words, and so no slip of spelling. */
+/** Whether a term is in the table of common words, and so is not misspelt. */
 export function isCommonWord(term: string): boolean {
   return weightByTerm.has(term)
 }

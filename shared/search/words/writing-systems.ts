@@ -1,7 +1,7 @@
 /**
- * Words of scripts that the English rules say nothing about. Scripts written without spaces are
- * cut into overlapping pairs of characters; inflected languages get, beside the word itself, a
- * short root that ends in `*`, so that its forms meet and the exact form still counts more.
+ * Terms of scripts other than Latin. Scripts without spaces yield character bigrams; inflected
+ * languages yield the word and a short root that ends in `*`, so that other forms match and the exact
+ * form scores more.
  */
 
 const letterFolds: Record<string, string> = {
@@ -24,15 +24,15 @@ const letterFolds: Record<string, string> = {
 }
 const foldedLetters = new RegExp(`[${Object.keys(letterFolds).join('')}]`, 'g')
 
-/** Marks that decorate a letter; vowel signs of Indic and Thai script are letters of their own. */
+/** Combining marks that are removed; vowel signs of Indic and Thai script stay. */
 const diacritics = /[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]/g
 
 /**
- * One spelling for all spellings of the same text: compatibility forms, case, accents and the
- * variants of Arabic letters are folded. A text of plain ASCII only changes its case.
+ * Folds compatibility forms, case, accents and the variants of Arabic letters. ASCII only changes its
+ * case.
  */
 export function foldText(text: string): string {
-  // oxlint-disable-next-line no-control-regex -- asks whether there is anything but ASCII
+  // oxlint-disable-next-line no-control-regex -- tests for ASCII
   if (/^[\x00-\x7f]*$/.test(text)) return text.toLowerCase()
   return text
     .normalize('NFKC')
@@ -63,7 +63,7 @@ function characterBigrams(run: string): string[] {
   return grams
 }
 
-/** The terms of a folded word that holds letters outside ASCII; undefined for Latin letters. */
+/** The terms of a folded word in another script; undefined for Latin letters. */
 export function nonLatinTerms(word: string): string[] | undefined {
   if (unspacedScript.test(word)) {
     return (word.match(unspacedRuns) ?? []).flatMap(run =>
@@ -108,11 +108,11 @@ function truncatedRoot(word: string): string | undefined {
     inflectionRules.find(entry => entry.script.test(word)) ?? inflectionRules[0]!
   const bare = prefix ? word.replace(prefix, '') : word
   const root = bare.replace(suffix, '')
-  const kept = (root.length >= 3 ? root : bare).slice(0, rootLength)
-  return kept.length >= 3 ? `${kept}*` : undefined
+  const truncated = (root.length >= 3 ? root : bare).slice(0, rootLength)
+  return truncated.length >= 3 ? `${truncated}*` : undefined
 }
 
-/** The root of a folded word of a language in Latin letters other than English; none of short words. */
+/** The root of a folded word of a foreign language in Latin letters; none for short words. */
 export function latinRoot(word: string): string[] {
   if (word.length < 4) return []
   const bare = word.replace(/(?<=.{4})[snrtm]$/, '').replace(/(?<=.{3})[aeiouy]{1,2}$/, '')

@@ -6,12 +6,12 @@ export type Mongo = {
   memories: Collection<MemoryDocument>
   /** @throws Refusal `unavailable` when the server does not answer. */
   ping(): Promise<void>
-  /** The deployment answers `$vectorSearch` and search index commands. */
+  /** Whether the deployment supports `$vectorSearch` and search index commands. */
   hasVectorSearch(): Promise<boolean>
   close(): Promise<void>
 }
 
-/** No request waits longer than this; `timeoutMS` has no effect in driver 7.8, an abort signal has. */
+/** No request waits longer; `timeoutMS` has no effect in driver 7.8, an abort signal has. */
 export const deadlineMs = 5_000
 
 const connectDeadlineMs = 2_000
@@ -53,10 +53,10 @@ export async function openMongo(uri: string): Promise<Mongo> {
 type CommandListener =
   Parameters<MongoClient['on']> extends [infer _, infer Listener] ? Listener : never
 
-/** Listeners that every client opened later gets: how a test watches each command's scope. */
+/** Listeners of every client opened later: tests check each command's scope with them. */
 export const commandListeners: CommandListener[] = []
 
-/** Where search is not enabled the server says so by name; any other answer means that it is. */
+/** A server without search says so by name; any other answer means that search is enabled. */
 async function answersSearch(memories: Collection<MemoryDocument>): Promise<boolean> {
   try {
     await memories.aggregate([{ $listSearchIndexes: {} }]).toArray()
@@ -67,7 +67,7 @@ async function answersSearch(memories: Collection<MemoryDocument>): Promise<bool
   }
 }
 
-/** Rethrows an error of a server that cannot be reached, or that did not answer in time, as a Refusal. */
+/** Rethrows an error of a server that is out of reach or did not answer in time, as a Refusal. */
 export function refuseWhenUnreachable(error: unknown): never {
   if (isUnreachable(error)) {
     throw new Refusal(
@@ -82,7 +82,7 @@ export function refuseWhenUnreachable(error: unknown): never {
 const unreachableNames =
   /^(Mongo(Network|ServerSelection|TopologyClosed|PoolCleared|NotConnected|OperationTimeout|WaitQueueTimeout).*Error|TimeoutError|AbortError)$/
 
-/** What the driver lets through as it came from the socket. */
+/** Socket errors that the driver passes on unchanged. */
 const socketCodes = /^(ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENOTFOUND|EAI_AGAIN)/
 
 function isUnreachable(error: unknown): boolean {
@@ -90,7 +90,7 @@ function isUnreachable(error: unknown): boolean {
   if (unreachableNames.test(name) || (typeof code === 'string' && socketCodes.test(code))) {
     return true
   }
-  // A bulk write that no server has answered: its own errors have numbers.
+  // A bulk write that no server answered: errors of a server have codes.
   if (name === 'MongoBulkWriteError' && code === undefined) return true
   return cause instanceof Error && unreachableNames.test(cause.name)
 }

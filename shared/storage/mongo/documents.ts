@@ -1,22 +1,22 @@
 import { Binary } from 'mongodb'
 import type { EmbeddedMemory, Memory, Role, Tier } from '#shared/domain/memory.ts'
 
-/** A memory as it is stored. A tombstone keeps the id taken and nothing else. */
+/** A memory as it is stored. A tombstone keeps the id and nothing else. */
 export type MemoryDocument = {
   _id: string
   vault: string
-  /** The vault's epoch when the memory was promised; a later epoch makes it invisible. */
+  /** The vault's epoch when the memory was accepted; a later epoch makes it invisible. */
   epoch: number
   /** Session vault, or '' for the core vault and all reflections. */
   session: string
-  /** The session's epoch when the memory was promised; 0 in the core vault. */
+  /** The session's epoch when the memory was accepted; 0 in the core vault. */
   session_epoch: number
   tier: Tier
   role: Role
   text: string
   /** SHA-256 of the NFC text without outer white space. */
   hash: Binary
-  /** When it happened. */
+  /** Event time. */
   at: Date
   stored_at: Date
   tokens: number
@@ -25,27 +25,27 @@ export type MemoryDocument = {
   expires_asked?: Date
   importance?: number
   speaker?: string
-  /** Of an answer that broke off: a mark for whoever reads the store. */
+  /** The answer broke off; only for readers of the store. */
   interrupted?: boolean
-  /** The operation that promised it. */
+  /** The operation that stored it. */
   operation: string
   /** One vector per vault space, keyed by the space's name. */
   vectors: Record<string, Binary>
-  /** Covered by a reflection already. */
+  /** Whether a reflection covers it. */
   consolidated: boolean
-  /** Of a reflection: the batch it was made of, the memories in it, and the span of time they cover. */
+  /** Of a reflection: its batch, the number of memories in it, and the span of time they cover. */
   batch?: string
   sources?: string[]
   covers?: { from: Date; to: Date }
   /** The batches that consolidated this memory. */
   consolidated_by?: string[]
-  /** Of a copied memory: where it came from. */
+  /** Of a copied memory: its source. */
   provenance?: { origin_key: string; transferred_at: Date; source_id: string }
   /** Raised by every change of the text or the vectors. */
   version: number
-  /** Of an edited memory: who changed it last, when, and what the debt counted it for before. */
+  /** Of an edited memory: who changed it last, when, and its share of the debt before. */
   edited?: { operation: string; at: Date; before: number }
-  /** Of a shared memory of an organization. `tag_set` is its tags in order, as a JSON array. */
+  /** Of a shared memory of an organization. `tag_set` is the sorted tags as a JSON array. */
   tags?: string[]
   tag_set?: string
   confidence?: number
@@ -53,16 +53,16 @@ export type MemoryDocument = {
   reviewed?: boolean
   by_hand?: boolean
   updated_at?: Date
-  /** The writes that made a shared memory what it is, the last few of them. */
+  /** The last few writes of a shared memory. */
   marks?: string[]
   /** Of a tombstone: when it was set, and the vault's epoch then. */
   tomb_at?: Date
   tomb_epoch?: number
-  /** The operation that set it, until that is settled. */
+  /** The operation that set it, until that has ended. */
   tomb_by?: string
 }
 
-/** The fields of what was said, whatever else is asked for. */
+/** The fields of content, which every projection needs. */
 export const memoryFields = {
   tier: 1,
   role: 1,
@@ -74,7 +74,7 @@ export const memoryFields = {
   expires_at: 1,
 } as const
 
-/** The fields a held memory needs; with the vector of one space. */
+/** The fields of a memory in an index, with its vector of one space. */
 export const embeddedMemoryProjection = (space: string) => ({
   ...memoryFields,
   tags: 1,

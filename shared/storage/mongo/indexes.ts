@@ -1,9 +1,9 @@
 import type { Mongo } from '#shared/storage/mongo/connect.ts'
 
 /**
- * The index a command goes by is always named. They all begin with the vault, and where several may do
- * a server tries them out against each other; the embedded engine cannot where none of them finds
- * anything among the first ten thousand, and fails.
+ * Every command names its index. All of them begin with the vault, and where several apply a server
+ * tries them against each other; the embedded engine cannot when none of them finds anything among
+ * the first ten thousand, and fails.
  */
 export const idIndex = '_id_'
 export const partitionIndex = 'place'
@@ -14,14 +14,14 @@ export const reviewIndex = 'review'
 export const expiryIndex = 'expiring'
 
 /**
- * Release step: creates every index that is missing; existing ones are left alone.
+ * Release step: creates every missing index; existing ones are not changed.
  *
- * Loading an image, keyset pages, and everything by time go by one index: a vault's epoch, its core
- * or one session, in the order of the event. What waits for consolidation has an index of its own that
- * shrinks as it is worked off; what is rated has two, since lists by importance run with and against
- * time. Reflections are found by the batch they came out of. Of what organizations share, what some may
- * see is found by its tags, and what a person has yet to review by how sure it is. Memories that will be
- * over are in one by that moment, and no others.
+ * One index serves loading a vault index, keyset pages, and all reads by time: a vault's epoch, its
+ * core or one session, in the order of the event. Unconsolidated memories have an index of their
+ * own, which shrinks as they are consolidated; rated memories have two, since lists by importance
+ * run with and against time. Reflections are found by their batch; shared memories by their tags,
+ * and those that wait for review by their confidence. Memories that will expire have an index by
+ * that moment, which holds no others.
  */
 export async function createIndexes({ memories }: Pick<Mongo, 'memories'>): Promise<void> {
   await memories.createIndexes([

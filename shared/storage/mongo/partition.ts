@@ -2,15 +2,15 @@ import type { Filter } from 'mongodb'
 import type { VaultScope } from '#shared/domain/memory.ts'
 import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
 
-/** Which part of a vault: a session vault, or with null the core vault and the reflections. */
+/** A part of a vault: a session vault or, with null, the core vault and the reflections. */
 export type Partition = {
   session: string | null
   sessionEpoch: number
-  /** Of a shared vault: only memories that bear one of these sets of tags. */
+  /** Of a shared vault: only memories with one of these tag sets. */
   tagSets?: readonly string[]
 }
 
-/** The filter of everything that can be seen in one place of a vault, in one space. */
+/** The filter of all visible memories of one partition, in one space. */
 export function partitionFilter(
   scope: VaultScope,
   partition: Partition,

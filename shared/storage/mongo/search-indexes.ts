@@ -6,8 +6,8 @@ export type VectorSpace = { space: string; dimension: number }
 export type SearchIndexOutcome = {
   index: string
   /**
-   * `created` now and being built; `present` already; `different` from what we would create, and
-   * left alone (drop it to have it created anew); `refused` by the deployment, for `reason`.
+   * `created` now and still building; `present` before; `different` from ours and not changed (drop
+   * it to have it created again); `refused` by the deployment, for `reason`.
    */
   outcome: 'created' | 'present' | 'different' | 'refused'
   reason?: string
@@ -51,7 +51,7 @@ export async function createSearchIndexes(
   }
 }
 
-/** Whether the index of a space exists and answers. An index that is rebuilt goes on answering. */
+/** Whether the index of a space exists and answers. An index answers while it is rebuilt. */
 export async function isSearchable(
   mongo: Pick<Mongo, 'memories'>,
   space: string,
@@ -86,8 +86,8 @@ async function ensureSearchIndex(
     return { index, outcome: 'created' }
   } catch (error) {
     if (!(error instanceof MongoServerError) || isNotEnabled(error)) throw error
-    // Another release may have been first. Else it is a limit, such as three indexes on a free
-    // cluster: searches scan, which is no reason to stop a release.
+    // Another release may have been first. Otherwise it is a limit, such as three indexes on a free
+    // cluster: searches scan then, which is no reason to stop a release.
     if (error.code === indexAlreadyExists) return { index, outcome: 'present' }
     return { index, outcome: 'refused', reason: error.message }
   }
@@ -126,7 +126,9 @@ function matchesDefinition(
 
 const indexAlreadyExists = 68
 
-/** Before 7.1 a server without search lists no indexes instead of refusing; it refuses to create one. */
+/**
+ * Before 7.1 a server without search returns an empty list of indexes; it refuses to create one.
+ */
 const notEnabled = { commandNotFound: 59, commandNotSupported: 115, searchNotEnabled: 31_082 }
 
 const isNotEnabled = (error: unknown): boolean =>

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { Refusal } from '#shared/core/errors.ts'
 
-/** Runs one statement: on the pool or inside a transaction. `name` prepares it once per connection. */
+/** Runs one statement, on the pool or in a transaction. `name` prepares it once per connection. */
 export type Query = <Row extends pg.QueryResultRow = pg.QueryResultRow>(
   text: string,
   values?: readonly unknown[],
@@ -15,7 +15,7 @@ export type Postgres = {
   query: Query
   /** Commits when `work` returns, rolls back when it throws. */
   transaction<Result>(work: (tx: Transaction) => Promise<Result>): Promise<Result>
-  /** Holds a connection that hears NOTIFY on a channel; it reconnects by itself until closed. */
+  /** Holds a connection that listens on a channel; it reconnects by itself until closed. */
   listen(channel: string, hear: (payload: string) => void): Promise<{ close(): Promise<void> }>
   /** Connections of the pool right now, and callers waiting for one. */
   connections(): { idle: number; busy: number; waiting: number }
@@ -41,7 +41,7 @@ export function openPostgres(connectionString: string, options: PostgresOptions)
     keepAlive: true,
   }
   const pool = new pg.Pool({ ...settings, max: options.max })
-  // Without a listener one dropped idle connection ends the process.
+  // Without a listener, one dropped idle connection ends the process.
   pool.on('error', options.onError)
   const run = createQuery(pool)
 
@@ -127,7 +127,7 @@ const unreachableCodes =
 const unreachableMessages =
   /Connection terminated|timeout exceeded when trying to connect|Query read timeout|not queryable|Cannot use a pool/
 
-/** Rethrows an error of a database that cannot be reached, or did not answer in time, as a Refusal. */
+/** Rethrows an error of a database that is out of reach or did not answer in time, as a Refusal. */
 export function refuseWhenUnreachable(error: unknown): never {
   const { code = '', message = '' } = error as { code?: string; message?: string }
   if (unreachableCodes.test(code) || unreachableMessages.test(message)) {
@@ -136,5 +136,5 @@ export function refuseWhenUnreachable(error: unknown): never {
   throw error
 }
 
-/** Asks the database for nothing. @throws Refusal `unavailable` when it is out of reach. */
+/** Checks the connection. @throws Refusal `unavailable` when the database is out of reach. */
 export const ping = (query: Query): Promise<unknown> => query('select 1')

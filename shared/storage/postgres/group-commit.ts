@@ -4,12 +4,12 @@ import type { Postgres, Transaction } from '#shared/storage/postgres/connect.ts'
 export type GroupCommit<Item, Result> = (item: Item) => Promise<Result>
 
 /**
- * Lets requests that arrive while a transaction is under way share the next one: each still waits for
- * its own commit, but a commit's cost (begin, sync, commit) is paid once per group. A lone request
- * waits for nobody.
+ * Requests that arrive while a transaction is running share the next one: each waits for its own
+ * commit, but the cost of a commit (begin, sync, commit) is paid once per group. A request that
+ * arrives alone does not wait.
  *
- * When a group fails, its items run again one by one, so that one bad item harms no other; unless the
- * database is out of reach, which all of them are told.
+ * When a group fails, its items run again one by one, so that one bad item harms no other; when the
+ * database is out of reach, all of them fail with that error.
  *
  * @param run writes all items in the given transaction; results in the order of the items.
  */
@@ -28,7 +28,7 @@ export function groupCommit<Item, Result>(
       const results = await postgres.transaction(tx => run(tx, items))
       group.forEach(({ resolve }, index) => resolve(results[index]!))
     } catch (error) {
-      // One by one against a database that is away, the last would wait for every deadline before it.
+      // One by one, the last item would wait for every deadline before it.
       const isUnreachable = error instanceof Refusal && error.reason === 'unavailable'
       if (group.length === 1 || isUnreachable) return group.forEach(({ reject }) => reject(error))
       for (const one of group) await commit([one])

@@ -7,8 +7,9 @@ import { refuseWhenUnreachable, type Query } from '#shared/storage/postgres/conn
 const migrationsDir = fileURLToPath(new URL('./migrations', import.meta.url))
 
 /**
- * Applies the numbered files of `migrations/` that this database has not seen, in one transaction
- * each, under an advisory lock: of several processes starting together one works, the others wait.
+ * Applies the numbered files of `migrations/` that this database does not have, in one transaction
+ * each, under an advisory lock: of several processes that start together one works, the others
+ * wait.
  *
  * @returns the names applied by this call.
  * @throws Refusal `unavailable` when the database is out of reach.
@@ -25,7 +26,10 @@ export async function migrate(databaseUrl: string): Promise<string[]> {
   return applied.map(({ name }) => name)
 }
 
-/** The migrations of this version that the database has not seen: a process ahead of its release step. */
+/**
+ * The migrations of this version that the database lacks: the process was started before the
+ * release step.
+ */
 export async function pendingMigrations(query: Query): Promise<string[]> {
   const { rows } = await query<{ name: string }>('select name from migrations')
   const seen = new Set(rows.map(({ name }) => name))

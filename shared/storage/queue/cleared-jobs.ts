@@ -1,9 +1,9 @@
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 import { deadLetterQueueOf, type JobName, type JobPayloads } from '#shared/domain/jobs.ts'
-import { pgBossSchema } from '#shared/storage/queue/queue.ts'
 import type { ClearedRange } from '#shared/domain/job-payloads.ts'
+import { pgBossSchema } from '#shared/storage/queue/boss.ts'
 
-/** Jobs whose payloads hold nobody's words and that end by themselves, whatever was cleared. */
+/** Jobs whose payloads hold no content and that end by themselves, whatever was cleared. */
 const jobsWithoutContent: readonly JobName[] = ['clear', 'delete-ids', 'account-erase', 'sweep']
 
 export type RemovedJobs = {
@@ -11,17 +11,17 @@ export type RemovedJobs = {
   removed: number
   /** The operations they belonged to. */
   operations: string[]
-  /** How many a worker holds at this moment: they end without being seen, or fail and wait. */
+  /** How many are running: they end without effect, or fail and wait. */
   active: number
 }
 
 /**
  * Removes the jobs that were to store into what was cleared: waiting ones, finished ones and dead
- * letters, whose payloads hold what people said. Those a worker holds are left to it and counted.
+ * letters, since their payloads hold content. Running ones are counted and left alone.
  *
- * Payloads tell the `epoch` they are for, and those of a session its `session` and `sessionEpoch`.
+ * Payloads have the `epoch` they are for, and those of a session its `session` and `sessionEpoch`.
  *
- * @param operations whose jobs are void too, though their payloads do not tell.
+ * @param operations whose jobs are removed too, though their payloads have no epoch.
  */
 export async function removeClearedJobs(
   { query }: Transaction,
@@ -29,7 +29,7 @@ export async function removeClearedJobs(
   operations: readonly string[],
 ): Promise<RemovedJobs> {
   const { rows } = await query<RemovedJobs>(
-    `with void as (
+    `with cleared as (
        select id, name, state, coalesce(data->>'operation', id::text) as operation
        from ${pgBossSchema}.job
        where data->>'vault' = $1 and not name = any($4)
@@ -37,13 +37,13 @@ export async function removeClearedJobs(
                    else data->>'session' = $2
                         and coalesce((data->>'sessionEpoch')::int, 0) <= $3 end
               or data->>'operation' = any($5))
-     ), gone as (
-       delete from ${pgBossSchema}.job j using void v
-       where j.id = v.id and j.name = v.name and j.state <> 'active' returning v.operation
+     ), removed as (
+       delete from ${pgBossSchema}.job j using cleared c
+       where j.id = c.id and j.name = c.name and j.state <> 'active' returning c.operation
      )
-     select (select count(*)::int from gone) as removed,
-            (select count(*)::int from void where state = 'active') as active,
-            (select coalesce(array_agg(distinct operation), '{}') from gone) as operations`,
+     select (select count(*)::int from removed) as removed,
+            (select count(*)::int from cleared where state = 'active') as active,
+            (select coalesce(array_agg(distinct operation), '{}') from removed) as operations`,
     [
       vault,
       session,
@@ -55,28 +55,28 @@ export async function removeClearedJobs(
   return rows[0]!
 }
 
-/** Those of the given operations that no job works for any more, waiting or running. */
+/** Those of the given operations that have no waiting or running job. */
 export async function operationsWithoutJob(
   query: Query,
   operations: readonly string[],
 ): Promise<string[]> {
-  const { rows: alone } = await query<{ id: string }>(
+  const { rows: candidates } = await query<{ id: string }>(
     `select o.id from unnest($1::uuid[]) as o(id)
      where not exists (select from ${pgBossSchema}.job j where j.id = o.id and j.state < 'completed')`,
     [operations],
   )
-  if (alone.length === 0) return []
-  // Work in several jobs names its operation inside them; reading payloads is slow, so only now.
+  if (candidates.length === 0) return []
+  // Jobs of a divided operation have it in their payload; reading payloads is slow, so only for these.
   const { rows } = await query<{ id: string }>(
     `select o.id from unnest($1::text[]) as o(id)
      where o.id not in (select data->>'operation' from ${pgBossSchema}.job
                         where state < 'completed' and data->>'operation' is not null)`,
-    [alone.map(({ id }) => id)],
+    [candidates.map(({ id }) => id)],
   )
   return rows.map(({ id }) => id)
 }
 
-/** What a job carries, dead or not; undefined once it is done and gone. */
+/** The payload of a job or dead letter; undefined once it is removed. */
 export async function findJobPayload<Name extends JobName>(
   query: Query,
   name: Name,

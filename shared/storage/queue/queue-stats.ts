@@ -1,32 +1,44 @@
 import type { Query } from '#shared/storage/postgres/connect.ts'
-import { deadLetterQueueOf, jobNames } from '#shared/domain/jobs.ts'
-import { pgBossSchema } from '#shared/storage/queue/queue.ts'
+import { deadLetterQueueOf, jobNames, type JobName } from '#shared/domain/jobs.ts'
+import { pgBossSchema } from '#shared/storage/queue/boss.ts'
 
-export type QueueDepth = {
-  queue: string
-  /** Due now, or waiting for a further try. */
+/** One queue as it is at this moment. */
+export type QueueStats = {
+  name: JobName
+  /** Due, or for later. */
   waiting: number
+  /** Failed at least once and waiting for another try. */
+  retrying: number
   active: number
   /** Given up, in the dead-letter queue. */
   dead: number
-  /** Seconds since the oldest job that is due could have begun; 0 when none is. */
-  oldestSeconds: number
+  /** Seconds since the oldest job that is due could have begun; null when none is. */
+  oldestSeconds: number | null
+  /** Seconds since the longest-running job began; null when none runs. */
+  longestSeconds: number | null
 }
 
-/** How much work of each kind there is, in the order of the queue board. */
-export async function readQueueDepths(query: Query): Promise<QueueDepth[]> {
-  const { rows } = await query<{ name: string; waiting: number; active: number; oldest: number }>(
+const idle = { waiting: 0, retrying: 0, active: 0, oldestSeconds: null, longestSeconds: null }
+
+/** Every queue of the board, in its order. */
+export async function readQueueStats(query: Query): Promise<QueueStats[]> {
+  const { rows } = await query<Omit<QueueStats, 'name' | 'dead'> & { name: string }>(
     `select name,
-            count(*) filter (where state < 'active')::int as waiting,
+            count(*) filter (where state = 'created')::int as waiting,
+            count(*) filter (where state = 'retry')::int as retrying,
             count(*) filter (where state = 'active')::int as active,
-            coalesce(extract(epoch from now() - min(start_after)
-              filter (where state < 'active' and start_after <= now())), 0)::float8 as oldest
-     from ${pgBossSchema}.job where state <= 'active' group by name`,
+            floor(extract(epoch from now() - min(greatest(created_on, start_after))
+              filter (where state in ('created', 'retry') and start_after <= now())))::int
+              as "oldestSeconds",
+            floor(extract(epoch from now() - min(started_on) filter (where state = 'active')))::int
+              as "longestSeconds"
+     from ${pgBossSchema}.job where state < 'completed' group by name`,
   )
-  const found = new Map(rows.map(row => [row.name, row]))
-  return jobNames.map(queue => {
-    const { waiting = 0, active = 0, oldest = 0 } = found.get(queue) ?? {}
-    const dead = found.get(deadLetterQueueOf(queue))?.waiting ?? 0
-    return { queue, waiting, active, dead, oldestSeconds: oldest }
-  })
+  const byName = new Map(rows.map(row => [row.name, row]))
+  return jobNames.map(name => ({
+    ...idle,
+    ...byName.get(name),
+    name,
+    dead: byName.get(deadLetterQueueOf(name))?.waiting ?? 0,
+  }))
 }

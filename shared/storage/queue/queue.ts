@@ -1,34 +1,36 @@
-import { PgBoss, type JobResult, type JobWithMetadata } from 'pg-boss'
+import { PgBoss, type JobWithMetadata } from 'pg-boss'
 import { Refusal } from '#shared/core/errors.ts'
 import type { Log } from '#shared/core/log.ts'
 import { jobSeconds } from '#shared/core/metrics.ts'
 import { withSpan } from '#shared/core/trace.ts'
 import { refuseWhenUnreachable, type Transaction } from '#shared/storage/postgres/connect.ts'
+import { jobOptions, type JobName, type JobPayloads } from '#shared/domain/jobs.ts'
+import { createIdleBoss, pgBossSchema } from '#shared/storage/queue/boss.ts'
 import {
-  deadLetterQueueOf,
-  jobNames,
-  jobOptions,
-  retryPolicy,
-  type JobName,
-  type JobPayloads,
-} from '#shared/domain/jobs.ts'
+  hasFailed,
+  snoozeJobs,
+  toJobResult,
+  type JobOutcome,
+} from '#shared/storage/queue/job-outcome.ts'
 
 export type NewJob<Name extends JobName> = {
   /** The operation's UUIDv7: sending it twice sends it once. */
   id: string
   data: JobPayloads[Name]
-  /** Jobs of one vault wait behind those of vaults with less waiting: minus the vault's pending jobs. */
+  /** Minus the number of the vault's pending jobs: a vault with many waits behind those with few. */
   priority: number
-  /** What a queue's policy counts by, such as the vault: see `policy` on the board. */
+  /** By which the queue's `policy` counts, such as the vault. */
   key?: string
-  /** Not before so many seconds from now. */
+  /** By which `groupConcurrency` counts. */
+  group?: string
+  /** Seconds from now before which it does not run. */
   afterSeconds?: number
 }
 
 export type Job<Name extends JobName> = {
   id: string
   data: JobPayloads[Name]
-  /** Aborted when the claim is lost, or when the process must stop. */
+  /** Aborted when another worker has the job, or when this process must stop. */
   signal: AbortSignal
   /** An earlier try may have done part of it. */
   isRetry: boolean
@@ -36,40 +38,31 @@ export type Job<Name extends JobName> = {
   isLastTry: boolean
 }
 
-export type JobOutcome = { id: string; done: true } | { id: string; done: false; error: string }
-
 export type Queue = {
-  /** Enqueues in the caller's transaction: the jobs exist when, and only when, it commits. */
-  send<Name extends JobName>(tx: Transaction, name: Name, promised: NewJob<Name>[]): Promise<void>
+  /** Sends jobs in the caller's transaction: they exist when, and only when, it commits. */
+  send<Name extends JobName>(tx: Transaction, name: Name, jobs: NewJob<Name>[]): Promise<void>
+  /** Makes the waiting job with this key due, or sends one when none waits, in the caller's transaction. */
+  sendOrHasten<Name extends JobName>(
+    tx: Transaction,
+    name: Name,
+    job: Pick<NewJob<Name>, 'data' | 'group'> & { key: string },
+  ): Promise<void>
   /**
-   * Removes the waiting jobs of an operation: the one that has its id, and those that carry it in
-   * `data.operation`. False, with nothing settled, when one has begun: roll back then.
+   * Removes the waiting jobs of an operation: the one with its id, and those with it in `data.operation`.
+   *
+   * @returns false when there is none, or one is running: the caller rolls back.
    */
   cancelJobs(tx: Transaction, operation: string): Promise<boolean>
-  /** Takes jobs of one kind until closed; each job gets its own verdict, a missing one fails. */
+  /** Takes jobs of one kind until closed; a job without an outcome is tried again. */
   work<Name extends JobName>(
     name: Name,
     handle: (batch: Job<Name>[]) => Promise<JobOutcome[]>,
   ): Promise<void>
-  /** Stops taking jobs and waits up to `withinMs` for those running; the rest go back at once. */
+  /** Stops taking jobs and waits up to `withinMs` for those running; the rest go to other workers. */
   close(withinMs?: number): Promise<void>
 }
 
-export const pgBossSchema = 'pgboss'
-
-/** For processes that take no jobs: no maintenance, no connection kept for listening. */
-export const createIdleBoss = (databaseUrl: string): PgBoss =>
-  new PgBoss({
-    connectionString: databaseUrl,
-    schema: pgBossSchema,
-    max: 1,
-    migrate: false,
-    createSchema: false,
-    supervise: false,
-    schedule: false,
-  })
-
-/** For processes that only promise work. */
+/** For processes that only send jobs. */
 export const openQueueSender = (databaseUrl: string, log: Log): Promise<Queue> =>
   openQueue(createIdleBoss(databaseUrl), log)
 
@@ -92,32 +85,6 @@ export function openQueueWorker(databaseUrl: string, log: Log): Promise<Queue> {
   )
 }
 
-/** Release step: brings the queue's schema and every queue of the board to this version. */
-export async function migrateQueue(databaseUrl: string, log: Log): Promise<void> {
-  const boss = new PgBoss({
-    connectionString: databaseUrl,
-    schema: pgBossSchema,
-    max: 2,
-    schedule: false,
-  })
-  boss.on('error', error => log.error({ err: error }, 'queue.error'))
-  await boss.start().catch(refuseWhenUnreachable)
-  for (const name of jobNames) {
-    const deadLetterQueue = deadLetterQueueOf(name)
-    const { notify: _, heartbeatSeconds: __, ...deadLetterPolicy } = retryPolicy
-    await boss.createQueue(deadLetterQueue, {
-      ...deadLetterPolicy,
-      deleteAfterSeconds: retryPolicy.retentionSeconds,
-    })
-    const { expireInSeconds, policy, cron } = jobOptions[name]
-    const options = { ...retryPolicy, expireInSeconds, deadLetter: deadLetterQueue }
-    await boss.createQueue(name, { ...options, policy })
-    await boss.updateQueue(name, options)
-    if (cron) await boss.schedule(name, cron, {})
-  }
-  await boss.stop({ graceful: true, timeout: 5_000 })
-}
-
 async function openQueue(boss: PgBoss, log: Log): Promise<Queue> {
   boss.on('error', error => log.warn({ err: error }, 'queue.error'))
   boss.on('warning', warning => log.warn({ warning: warning.message }, 'queue.warning'))
@@ -125,41 +92,51 @@ async function openQueue(boss: PgBoss, log: Log): Promise<Queue> {
 
   return {
     async send(tx, name, newJobs) {
-      const db = { executeSql: (text: string, values?: unknown[]) => tx.query(text, values) }
       await boss.insert(
         name,
-        newJobs.map(({ id, data, priority, key, afterSeconds }) => ({
+        newJobs.map(({ id, data, priority, key, group, afterSeconds }) => ({
           id,
           data,
           priority,
           ...(key !== undefined && { singletonKey: key }),
+          ...(group !== undefined && { group: { id: group } }),
           ...(afterSeconds !== undefined && { startAfter: afterSeconds }),
         })),
-        { db },
+        { db: toBossDatabase(tx) },
       )
+    },
+
+    async sendOrHasten(tx, name, { data, key, group }) {
+      await boss.upsert(name, data, {
+        singletonKey: key,
+        startAfter: 0,
+        ...(group !== undefined && { group: { id: group } }),
+        db: toBossDatabase(tx),
+      })
     },
 
     async cancelJobs(tx, operation) {
       const { rows } = await tx.query<{ waiting: boolean }>(
-        `with ours as (
+        `with matching as (
            select id, name, state from ${pgBossSchema}.job
            where id = $1::uuid or data->>'operation' = ($1::uuid)::text for update
-         ), gone as (
-           delete from ${pgBossSchema}.job j using ours o
-           where j.id = o.id and j.name = o.name and o.state < 'active'
+         ), removed as (
+           delete from ${pgBossSchema}.job j using matching m
+           where j.id = m.id and j.name = m.name and m.state < 'active'
          )
-         select state < 'active' as waiting from ours`,
+         select state < 'active' as waiting from matching`,
         [operation],
       )
       return rows.length > 0 && rows.every(({ waiting }) => waiting)
     },
 
     async work(name, handle) {
-      const { batchSize, concurrency } = jobOptions[name]
+      const { batchSize, concurrency, groupConcurrency } = jobOptions[name]
       // With a batch of one, or without bursts and this interval, a backlog waits 30 s between jobs.
       const options = {
         batchSize,
         localConcurrency: concurrency,
+        ...(groupConcurrency !== undefined && { localGroupConcurrency: groupConcurrency }),
         burstWhenBatchFull: true,
         pollingIntervalSeconds: 1,
         notifyPollingIntervalSeconds: 1,
@@ -167,17 +144,18 @@ async function openQueue(boss: PgBoss, log: Log): Promise<Queue> {
         includeMetadata: true,
       } as const
       await boss.work(name, options, async (batch: JobWithMetadata<JobPayloads[typeof name]>[]) => {
-        const timed = jobSeconds.startTimer({ queue: name })
+        const stopTimer = jobSeconds.startTimer({ queue: name })
         try {
-          const verdicts = await withSpan(
+          const outcomes = await withSpan(
             `job ${name}`,
             { 'messaging.destination.name': name, 'messaging.batch.message_count': batch.length },
             () => handle(batch.map(job => toJob<typeof name>(job))),
           )
-          timed({ outcome: verdicts.every(({ done }) => done) ? 'done' : 'failed' })
-          return verdicts.map(toJobResult)
+          stopTimer({ outcome: outcomes.some(hasFailed) ? 'failed' : 'done' })
+          await snoozeJobs(boss, name, batch, outcomes)
+          return outcomes.flatMap(toJobResult)
         } catch (error) {
-          timed({ outcome: 'failed' })
+          stopTimer({ outcome: 'failed' })
           throw error
         }
       })
@@ -203,8 +181,6 @@ function toJob<Name extends JobName>(job: JobWithMetadata<JobPayloads[Name]>): J
   return { id, data, signal, isRetry: retryCount > 0, isLastTry: retryCount >= retryLimit }
 }
 
-function toJobResult(verdict: JobOutcome): JobResult {
-  return verdict.done
-    ? { id: verdict.id, status: 'completed' }
-    : { id: verdict.id, status: 'failed', output: { message: verdict.error } }
-}
+const toBossDatabase = ({ query }: Transaction) => ({
+  executeSql: (text: string, values?: unknown[]) => query(text, values),
+})

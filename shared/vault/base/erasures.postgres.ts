@@ -1,28 +1,36 @@
+import {
+  deliveriesColumn,
+  finishedColumns,
+  finishedDeliveriesSql,
+  type FinishedDelivery,
+} from '#shared/operations/finished-deliveries.postgres.ts'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
+import type { Queue } from '#shared/storage/queue/queue.ts'
+import { sendDeliveryJobs } from '#shared/webhooks/delivery-job.ts'
 import { settledChannel, type OperationState } from '#shared/operations/operations.postgres.ts'
 import type { ClearedRange } from '#shared/domain/job-payloads.ts'
 
-/** NOTIFY channel on which processes hear which vaults were cleared, to let go of their images. */
+/** NOTIFY channel that tells every process which vaults were cleared, so that it drops their indexes. */
 export const clearedChannel = 'vaults_cleared'
 
-/** Tells every process, when the transaction commits. */
+/** Notifies every process when the transaction commits. */
 export async function notifyCleared({ query }: Transaction, vault: string): Promise<void> {
   await query('select pg_notify($1, $2)', [clearedChannel, vault], 'erasures.tell')
 }
 
-/** Requests whose answers, kept for their Idempotency-Keys, show memories; asked again they read anew. */
+/** Routes whose stored responses (for Idempotency-Keys) contain memories. */
 export const routesShowingMemories = [
   ...['search', 'prepare', 'inspect', 'date-search', 'consolidate/checkout'].map(
     name => `POST /v1/memory/${name}`,
   ),
-  // What a model answered is part of the exchange.
+  // The answer of a model is part of the stored exchange.
   ...['chat/completions', 'messages', 'models'].map(name => `POST /v1/${name}`),
 ]
 
-/** The same of copies, where they were previews; those that copied show the queries they were asked with. */
+/** Copy routes: the stored responses of previews contain memories, those of copies their queries. */
 const copyRoutes = ['transfer', 'graft'].map(name => `POST /v1/memory/${name}`)
 
-/** Forgets answers that show memories of a vault. */
+/** Deletes stored responses that contain memories of a vault; sent again, such requests run again. */
 export async function deleteStoredResponses(
   { query }: Transaction,
   vault: string,
@@ -38,12 +46,12 @@ export async function deleteStoredResponses(
   )
 }
 
-/** Sessions need no epochs of their own once that of the vault has risen; their names go too. */
+/** Deletes the sessions of a vault whose own epoch was raised, with their names. */
 export async function deleteSessions({ query }: Transaction, vault: string): Promise<void> {
   await query('delete from sessions where vault = $1', [vault], 'erasures.sessions')
 }
 
-/** How an operation stands, and how many steps it has; undefined when there is none of that id. */
+/** The state of an operation and its number of steps; undefined when there is none of that id. */
 export async function findOperationStatus(
   query: Query,
   operation: string,
@@ -56,19 +64,22 @@ export async function findOperationStatus(
   return rows[0]
 }
 
-/** Ends work that a clearing has made void and whose jobs are gone; its vault has less pending. */
+/** Cancels operations that a clearing has made void and whose jobs are deleted; lowers `pending`. */
 export async function cancelClearedOperations(
-  { query }: Transaction,
+  tx: Transaction,
+  queue: Pick<Queue, 'send'> | null,
   operations: readonly string[],
 ): Promise<void> {
   if (operations.length === 0) return
-  await query(
+  const { rows } = await tx.query<{ deliveries: FinishedDelivery[] }>(
     `with void as (
        select id, vault, awaited, state in ('accepted', 'running') as counted from operations
        where id = any($1::uuid[]) and state in ('accepted', 'running', 'failed') for update
      ), cancelled as (
        update operations o set state = 'cancelled', finished_at = now()
-       from void v where o.id = v.id returning o.id, o.vault, v.awaited, v.counted
+       from void v where o.id = v.id returning ${finishedColumns}, v.counted
+     ), deliveries as (
+       ${finishedDeliveriesSql('cancelled')}
      ), lowered as (
        update vaults v set pending = greatest(0, pending - tally.n)
        from (select vault, count(*)::int n from cancelled where counted group by vault) tally
@@ -76,13 +87,14 @@ export async function cancelClearedOperations(
      ), told as (
        select pg_notify('${settledChannel}', id::text) from cancelled where awaited
      )
-     select count(*) from told`,
+     select count(*), ${deliveriesColumn} from told`,
     [operations],
   )
+  if (queue) await sendDeliveryJobs(tx, queue, rows[0]!.deliveries)
 }
 
 /**
- * Forgets files on their way into what was cleared, with the words they hold.
+ * Deletes files whose import into a cleared range has not ended, with their content.
  *
  * @returns their operations.
  */
@@ -101,7 +113,7 @@ export async function dropClearedFiles(
   return rows.map(({ operation }) => operation)
 }
 
-/** Forgets the batches that were lent out of what was cleared. */
+/** Deletes the leases on batches of a cleared range. */
 export async function dropClearedLeases(
   { query }: Transaction,
   { vault, session, upTo }: ClearedRange,
@@ -111,8 +123,8 @@ export async function dropClearedLeases(
 }
 
 /**
- * Remembers a clearing before it is erased. Of one part of a vault the latest stands for all; clearing
- * everything stands for its sessions too.
+ * Records a clearing before it is erased. One row per partition: a later clearing replaces it, and one of
+ * the whole vault replaces those of its sessions.
  */
 export async function beginErasure(
   { query }: Transaction,
@@ -130,7 +142,7 @@ export async function beginErasure(
   )
 }
 
-/** It is erased as far as can be seen: from now on it is swept, for what comes late. */
+/** Records that a clearing is erased; from now on sweeps remove what jobs store into it late. */
 export async function endErasure(
   { query }: Transaction,
   { vault, session, upTo }: ClearedRange,
@@ -143,7 +155,7 @@ export async function endErasure(
   )
 }
 
-/** Sessions of a vault that are cleared and not yet erased: what still stands there does not count. */
+/** Sessions that are cleared and not yet erased: their remaining memories do not count. */
 export async function sessionsToErase(
   query: Query,
   vault: string,
@@ -157,7 +169,7 @@ export async function sessionsToErase(
   return rows
 }
 
-/** What is to be swept now, of all clearings so far, those that wait longest first. */
+/** Clearings to sweep now, longest due first. */
 export async function dueErasures(query: Query, limit: number): Promise<ClearedRange[]> {
   const { rows } = await query<ClearedRange>(
     `select vault, nullif(session, '') as session, 0 as "from", up_to as "upTo" from erasures
@@ -168,10 +180,13 @@ export async function dueErasures(query: Query, limit: number): Promise<ClearedR
   return rows
 }
 
-/** No job lives as long: payloads are kept for a year at most. */
+/** No job lives longer: payloads are deleted after a year. */
 const tombstoneRetentionDays = 400
 
-/** A pass is over: the next comes when as much time again has gone by, and after 400 days none. */
+/**
+ * Schedules the next sweep of a clearing, after as much time again as has passed since it; 400 days after
+ * the clearing, it deletes the row instead.
+ */
 export async function postponeErasure(
   query: Query,
   { vault, session, upTo }: ClearedRange,
@@ -189,7 +204,7 @@ export async function postponeErasure(
   )
 }
 
-/** Remembers that a vault buried memories today. */
+/** Records that a vault has tombstones of today. */
 export async function recordTombstoneDay({ query }: Transaction, vault: string): Promise<void> {
   await query(
     `insert into burials (day, vault) values ((now() at time zone 'utc')::date, $1)
@@ -201,7 +216,7 @@ export async function recordTombstoneDay({ query }: Transaction, vault: string):
 
 export type TombstoneDay = { vault: string; day: string; before: Date }
 
-/** Days of burials that are 400 days past, oldest first, each with the moment after its end. */
+/** Days with tombstones 400 days ago or longer, oldest first; `before`: the end of the day in UTC. */
 export async function oldTombstoneDays(query: Query, limit: number): Promise<TombstoneDay[]> {
   const { rows } = await query<TombstoneDay>(
     `select vault, day::text, (day + 1)::timestamp at time zone 'utc' as before from burials

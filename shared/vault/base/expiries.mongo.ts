@@ -10,10 +10,10 @@ type Collections = Pick<Mongo, 'memories'>
 type Scope = Pick<VaultScope, 'vault' | 'epoch'>
 
 /**
- * The memories of a vault that are over at a moment, in its core and in all sessions, those that were
- * over first before the others.
+ * The memories of a vault that have expired at a moment, in its core and in all sessions, earliest expiry
+ * first.
  *
- * @param max no more than this are read.
+ * @param max number of ids at most
  */
 export async function findExpiredIds(
   { memories }: Collections,
@@ -37,7 +37,7 @@ export async function findExpiredIds(
   return rows.map(({ _id }) => _id)
 }
 
-/** When the next memory of a vault will be over, in epoch milliseconds; null when none ever is. */
+/** The earliest expiry in a vault, in epoch milliseconds; null when no memory expires. */
 export async function findNextExpiry(
   { memories }: Collections,
   scope: Scope,
@@ -57,8 +57,8 @@ export async function findNextExpiry(
 }
 
 /**
- * Takes the ids of memories that were over before they could be stored: nothing of them is, and no
- * later run stores them. `buriedBy` tells which they are, until `levelGraves`.
+ * Writes tombstones for memories that expired before they were stored, so that no later run stores them.
+ * `findTombstonedBy` finds them until `finalizeTombstones`.
  */
 export async function tombstoneAlreadyExpired(
   { memories }: Collections,
@@ -79,10 +79,10 @@ export async function tombstoneAlreadyExpired(
 }
 
 /**
- * Gives memories the end that a retention and what was asked for each of them lead to; the same as
- * `endsOf`, counted from when they were stored. Doing it again changes nothing.
+ * Sets the expiry of memories from a retention, counted from when they were stored, and the expiry asked
+ * for, whichever is earlier; as `expiryFor`. Idempotent.
  *
- * @param days null where there is no retention.
+ * @param days null where there is no retention
  */
 export async function applyRetention(
   { memories }: Collections,
@@ -90,18 +90,18 @@ export async function applyRetention(
   ids: readonly string[],
   days: number | null,
 ): Promise<void> {
-  const whole = { $add: [{ $toLong: '$stored_at' }, (days ?? 0) * dayMs] }
-  const kept = { $toDate: { $subtract: [whole, { $mod: [whole, retentionStepMs] }] } }
-  const expiry = days === null ? '$expires_asked' : { $min: ['$expires_asked', kept] }
-  const writing = memories.updateMany(
+  const endMs = { $add: [{ $toLong: '$stored_at' }, (days ?? 0) * dayMs] }
+  const retainedUntil = { $toDate: { $subtract: [endMs, { $mod: [endMs, retentionStepMs] }] } }
+  const expiry = days === null ? '$expires_asked' : { $min: ['$expires_asked', retainedUntil] }
+  const update = memories.updateMany(
     { ...epochFilter(scope), _id: { $in: [...ids] } },
     [{ $set: { expires_at: { $ifNull: [expiry, '$$REMOVE'] } } }],
     { hint: idIndex },
   )
-  await withWriteTimeout(writing).catch(refuseWhenUnreachable)
+  await withWriteTimeout(update).catch(refuseWhenUnreachable)
 }
 
-/** What the retention of a memory goes by. */
+/** The fields of a memory that determine its expiry. */
 export type RetentionRow = {
   id: string
   session: string | null
@@ -110,10 +110,10 @@ export type RetentionRow = {
   expiresAsked: number | undefined
 }
 
-/** Background work: nobody waits for it. */
+/** For background work. */
 const scanDeadlineMs = 60_000
 
-/** How many memories a vault has, in its core and in all sessions. */
+/** The number of memories of a vault, in its core and in all sessions. */
 export const countVaultMemories = ({ memories }: Collections, scope: Scope): Promise<number> =>
   memories
     .countDocuments(epochFilter(scope), {
@@ -123,10 +123,10 @@ export const countVaultMemories = ({ memories }: Collections, scope: Scope): Pro
     .catch(refuseWhenUnreachable)
 
 /**
- * The next memories of a vault, in the order of its index.
+ * The next page of a vault's memories, in the order of its index.
  *
- * @param after where the page before ended; null begins at the beginning.
- * @returns them, and where they end; null when no further page follows.
+ * @param after the end of the page before; null starts at the beginning
+ * @returns the rows, and the end of the page; null when it is the last one.
  */
 export async function retentionPage(
   { memories }: Collections,
@@ -175,7 +175,7 @@ const epochFilter = ({ vault, epoch }: Scope): Filter<MemoryDocument> => ({
 
 const deadline = (): AbortSignal => AbortSignal.timeout(deadlineMs)
 
-/** Where a look through a vault goes on, in the order of its index. */
+/** The position of a memory in the order of a vault's index. */
 export type MemoryPosition = {
   session: string
   tier: number

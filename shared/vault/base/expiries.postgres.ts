@@ -1,16 +1,16 @@
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 
-/** Memories that are about to be written, and the earliest end among them, in epoch milliseconds. */
+/** The earliest expiry, in epoch milliseconds, of memories about to be written. */
 export type ScheduledExpiry = {
-  /** Of the work that writes them; a second run announces them again. */
+  /** The id of the work that writes them; a second run replaces the schedule. */
   id: string
   vault: string
   expiresAt: number
 }
 
 /**
- * Says, before they are written, when the first of some memories will be over: from here on no reader
- * misses that moment, whatever dies.
+ * Schedules the earliest expiry of memories before they are written: from here on no reader misses it,
+ * whatever process dies.
  */
 export async function scheduleExpiries(
   query: Query,
@@ -39,7 +39,7 @@ export async function scheduleExpiries(
   )
 }
 
-/** They are written and settled: whoever looks finds them by themselves. */
+/** Cancels the schedules of work that is finalized: its memories are found by their own expiry. */
 export async function cancelScheduledExpiries(query: Query, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return
   await query(
@@ -53,16 +53,16 @@ export type ExpiryState = {
   epoch: number
   revision: string
   pending: number
-  /** Something may be over by now. */
+  /** Some memory may have expired by now. */
   due: boolean
-  /** The moment of this answer, by the database's clock, in epoch milliseconds. */
+  /** The time of this answer by the database's clock, in epoch milliseconds. */
   now: number
-  /** The newest operation that removes what is over, or did; and whether it still does. */
+  /** The newest operation that purges expired memories; `running`: it has not ended. */
   last: string | null
   running: boolean
 }
 
-/** How a vault stands; undefined when there is none. */
+/** The expiry state of a vault; undefined when there is no such vault. */
 export async function readExpiryState(
   query: Query,
   vault: string,
@@ -83,16 +83,16 @@ export async function readExpiryState(
   return rows[0] && { ...rows[0], now: Number(rows[0].now) }
 }
 
-/** No job runs longer: work that was announced before has written what it was to write, or has died. */
+/** No job runs longer: work scheduled before has written its memories, or its process has died. */
 const scheduledMinutesMax = 15
 
 /**
- * Says when the next memory of a vault will be over, after a look at what it holds. Hold the vault
- * meanwhile (`lockVault`), in a statement before this one. What is being written at this moment counts;
- * where that should be over already, the next look is a second away.
+ * Sets the next expiry of a vault after a scan of its memories; scheduled work counts as well, and where its
+ * expiry has passed, the next scan is a second away. The caller holds the vault's lock (`lockVault`), taken in
+ * a statement of its own.
  *
- * @param earliest in epoch milliseconds; null when none of what it holds ever is.
- * @returns false, with nothing written, when the vault has changed since that look.
+ * @param earliest in epoch milliseconds; null when no memory expires
+ * @returns false, with nothing written, when the vault has changed since the scan.
  */
 export async function putNextExpiry(
   { query }: Transaction,
@@ -116,7 +116,7 @@ export async function putNextExpiry(
   return rowCount === 1
 }
 
-/** Vaults that hold what is over, those that wait longest first. */
+/** Vaults with expired memories, earliest expiry first. */
 export async function vaultsWithExpired(query: Query, limit: number): Promise<string[]> {
   const { rows } = await query<{ id: string }>(
     `select id from vaults where next_expiry <= clock_timestamp() order by next_expiry limit $1`,
@@ -126,7 +126,7 @@ export async function vaultsWithExpired(query: Query, limit: number): Promise<st
   return rows.map(({ id }) => id)
 }
 
-/** Whose vault it is, and its oldest key that is live; undefined when it has none any more. */
+/** The account of a vault and its oldest active key; undefined when it has no key. */
 export async function findVaultOwner(
   query: Query,
   vault: string,
@@ -140,7 +140,7 @@ export async function findVaultOwner(
   return rows[0]
 }
 
-/** How long the account of a vault keeps memories, in days; null: for good. */
+/** The retention of a vault's account, in days; null: none. */
 export async function findVaultRetention(query: Query, vault: string): Promise<number | null> {
   const { rows } = await query<{ days: number | null }>(
     `select a.retention_days as days from vaults v join accounts a on a.id = v.account

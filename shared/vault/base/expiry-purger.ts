@@ -1,9 +1,9 @@
 export type ExpiryPurger = {
   /**
-   * Removes what is over in a vault. When this answers true, nothing can be seen any more that was over
-   * when it was called, by any process. All who ask for a vault at once wait for the same removal.
+   * Removes the expired memories of a vault. When it returns true, no process can see a memory that had
+   * expired when it was called. Concurrent calls for one vault share a purge.
    *
-   * @returns false when that was not to be done within the time; it goes on.
+   * @returns false when the purge takes longer than `withinMs`; it continues.
    */
   purgeExpired(vault: string, withinMs: number): Promise<boolean>
 }

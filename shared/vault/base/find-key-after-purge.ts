@@ -6,10 +6,10 @@ import type { ExpiryPurger } from '#shared/vault/base/expiry-purger.ts'
 const purgeTimeoutMs = 5_000
 
 /**
- * A key that a request names beside its own, once nothing of its vault is over.
+ * A second key that a request names, after the expired memories of its vault are purged.
  *
- * @returns undefined when there is no such key, or it has ended.
- * @throws Refusal `unavailable` when what is over could not be removed.
+ * @returns undefined when there is no such key, or it is not active.
+ * @throws Refusal `unavailable` when they could not be purged.
  */
 export async function findKeyAfterPurge(
   { postgres, expiry }: { postgres: Postgres; expiry: ExpiryPurger },

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import { setTimeout as delay } from 'node:timers/promises'
 import { Binary, MongoBulkWriteError } from 'mongodb'
 import { Refusal } from '#shared/core/errors.ts'
+import { withTimeout } from '#shared/core/with-timeout.ts'
 import type { EmbeddedMemory, Memory, VaultScope } from '#shared/domain/memory.ts'
 import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
 import {
@@ -20,40 +20,40 @@ type Stats = {
   newest: number | null
 }
 
-/** Every query on vault memories. Each takes the scope first; none can be written without one. */
+/** Queries on vault memories. Each takes the scope first. */
 export type MemoryStore = {
   /**
-   * Stores promised memories, journaled. One whose id is taken, by itself or by its tombstone, is
-   * left as it is: storing twice is storing once.
+   * Stores memories, journaled. One whose id is taken, by a memory or a tombstone, is left as it is: storing
+   * twice is storing once.
    */
   add(memories: readonly NewMemory[], space: string): Promise<void>
-  /** Which of these ids are taken already. */
+  /** Those of the ids that are taken. */
   findTakenIds(scope: Pick<VaultScope, 'vault'>, ids: readonly string[]): Promise<Set<string>>
-  /** Streams a whole vault space in batches, without order. */
+  /** Streams all memories of a vault space in batches, unordered. */
   stream(
     scope: VaultScope,
     partition: Partition,
     space: string,
     onBatch: (rows: EmbeddedMemory[]) => void,
   ): Promise<void>
-  /** Those of the given ids that can be seen in a place, with their vectors. */
+  /** Those of the ids that are visible in a partition, with their vectors. */
   byIds(
     scope: VaultScope,
     partition: Partition,
     space: string,
     ids: readonly string[],
   ): Promise<EmbeddedMemory[]>
-  /** How many memories a vault space holds. */
+  /** The number of memories in a vault space. */
   count(scope: VaultScope, partition: Partition, space: string): Promise<number>
   /**
-   * Counts, tokens and the span of time over the whole vault, sessions included; without what is left
-   * of sessions up to an epoch of theirs.
+   * Number, tokens, oldest and newest time of the memories of a vault, sessions included, without those of
+   * cleared session epochs.
    */
   stats(
     scope: VaultScope,
     clearedSessions: readonly { session: string; upTo: number }[],
   ): Promise<Stats>
-  /** Removes documents of work that a deletion has overtaken; they were never visible. */
+  /** Deletes memories of work whose vault or session was cleared; they were never visible. */
   discard(scope: Pick<VaultScope, 'vault'>, ids: readonly string[]): Promise<void>
 }
 
@@ -69,7 +69,7 @@ export type NewMemory = Memory & {
 /** The engine re-reads its buffer for every chunk: beyond about 2 MB a message costs quadratic time. */
 const batchBytes = 1_500_000
 
-/** A vault of the whole image budget is read in seconds. */
+/** A vault as large as the whole index budget is read in seconds. */
 const loadDeadlineMs = 60_000
 const writeDeadlineMs = 20_000
 
@@ -80,8 +80,8 @@ export function createMemoryStore({ memories }: Pick<Mongo, 'memories'>): Memory
     async add(added, space) {
       for (const batch of insertBatches(added)) {
         const documents = batch.map(memory => toMemoryDocument(memory, space))
-        const inserting = memories.insertMany(documents, { ordered: false })
-        await withWriteTimeout(inserting).catch(ignoreDuplicateKeys)
+        const insert = memories.insertMany(documents, { ordered: false })
+        await withWriteTimeout(insert).catch(ignoreDuplicateKeys)
       }
     },
 
@@ -137,11 +137,11 @@ export function createMemoryStore({ memories }: Pick<Mongo, 'memories'>): Memory
     },
 
     async stats({ vault, epoch }, clearedSessions) {
-      const gone = clearedSessions.map(one => ({
-        session: one.session,
-        session_epoch: { $lte: one.upTo },
+      const cleared = clearedSessions.map(({ session, upTo }) => ({
+        session,
+        session_epoch: { $lte: upTo },
       }))
-      const $nor = gone.length > 0 && { $nor: gone }
+      const $nor = cleared.length > 0 && { $nor: cleared }
       const [row] = await memories
         .aggregate<{ memories: number; tokens: number; oldest: Date; newest: Date }>(
           [
@@ -173,26 +173,19 @@ export function createMemoryStore({ memories }: Pick<Mongo, 'memories'>): Memory
   }
 }
 
-/** SHA-256 of the NFC text without outer white space: what makes two memories the same content. */
+/** SHA-256 of the NFC text without outer white space: equal for memories of the same content. */
 export const contentHash = (text: string): Buffer =>
   createHash('sha256').update(text.normalize('NFC').trim()).digest()
 
 const deadline = (): AbortSignal => AbortSignal.timeout(deadlineMs)
 
-/** Writes take no signal: a server that has gone silent is given up, and storing again stores once. */
-export async function withWriteTimeout<Result>(write: Promise<Result>): Promise<Result> {
-  const done = new AbortController()
-  const late = delay(writeDeadlineMs, null, { ref: false, signal: done.signal }).then(() => {
+/** Refuses a write that is not acknowledged in 20 s; writes take no signal, and a retry stores once. */
+export const withWriteTimeout = <Result>(write: Promise<Result>): Promise<Result> =>
+  withTimeout(write, writeDeadlineMs, () => {
     throw new Refusal('unavailable', 'The memory store does not answer')
   })
-  try {
-    return await Promise.race([write, late])
-  } finally {
-    done.abort()
-  }
-}
 
-/** A memory as a new document, raw and not consolidated. */
+/** A new document: raw and not consolidated. */
 export function toMemoryDocument(memory: NewMemory, space: string): MemoryDocument {
   const { id, vault, epoch, session, sessionEpoch, operation, vector, text, at, ...rest } = memory
   return {
@@ -220,7 +213,7 @@ export function toMemoryDocument(memory: NewMemory, space: string): MemoryDocume
   }
 }
 
-/** Cuts memories into messages the server takes in one go. */
+/** Cuts memories into batches of one insert message each. */
 export function* insertBatches<Row extends NewMemory>(memories: readonly Row[]): Generator<Row[]> {
   let batch: Row[] = []
   let bytes = 0
@@ -237,7 +230,7 @@ export function* insertBatches<Row extends NewMemory>(memories: readonly Row[]):
   if (batch.length > 0) yield batch
 }
 
-/** Of an unordered insert: ids that are taken already are no failure. */
+/** Ignores taken ids in an unordered insert. */
 export function ignoreDuplicateKeys(error: unknown): void {
   if (error instanceof MongoBulkWriteError) {
     const failures = [error.writeErrors].flat()

@@ -12,7 +12,7 @@ export type SharedVaultOutsideSpace = {
   space: string | null
 }
 
-/** The space that all shared memories of an organization are in; null as long as nobody has looked. */
+/** The vault space that holds all shared memories of an organization; null: not determined yet. */
 export async function findSharedSpace(query: Query, org: string): Promise<string | null> {
   const { rows } = await query<{ space: string | null }>(
     'select space from orgs where id = $1',

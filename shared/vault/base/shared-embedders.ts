@@ -6,14 +6,13 @@ import type { Embedders } from '#shared/models/embedders.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
 
 /**
- * Who finds what is shared. What a team shares is embedded with the service's model alone, whatever a
- * member asks with; while a shared vault is on its way there from the space of an earlier model, that
- * one finds what has not arrived. An earlier model that is out of reach is left out: then what it alone
- * would find is found as soon as it has arrived.
+ * The embedders to search shared memories with: the service's own, whatever model the member's request
+ * names, and while a shared vault moves there from the space of an earlier model, that model's too. An earlier
+ * model that is unreachable is left out: memories only it would find are found when they have moved.
  *
- * @param space the space that all of the vault is known to be in; null as long as nobody has looked
+ * @param space the space that holds all of the vault; null: not determined yet
  * @returns the service's embedder first.
- * @throws Refusal `upstream` when that one does not answer.
+ * @throws Refusal `upstream` when the service's model does not answer.
  */
 export async function openSharedEmbedders(
   { embedders }: { embedders: Embedders },
@@ -26,21 +25,21 @@ export async function openSharedEmbedders(
   return [current, ...others.filter(other => other.space !== current.space)]
 }
 
-/** What a search with an earlier model comes to; undefined when that model is out of reach. */
-export const undefinedIfUnavailable = <Found>(
-  pending: Promise<Found>,
-): Promise<Found | undefined> =>
+/** Resolves to undefined when the embedding model does not answer. */
+export const undefinedIfUnavailable = <Result>(
+  pending: Promise<Result>,
+): Promise<Result | undefined> =>
   pending.catch((error: unknown) => {
     if (error instanceof Refusal && error.reason === 'upstream') return undefined
     throw error
   })
 
 /**
- * Who embeds what an organization shares: as long as its vault is on its way from one space to another,
- * both, so that it is found in either.
+ * The embedders to write shared memories with: while the vault moves between two spaces, both, so that the
+ * memories are found in either.
  *
  * @returns the service's embedder first.
- * @throws Refusal as `sharedEmbedders`.
+ * @throws Refusal as `openSharedEmbedders`.
  */
 export const openOrgEmbedders = async (
   backend: { embedders: Embedders; postgres: Postgres },

@@ -2,16 +2,16 @@ import { countTokens } from '#shared/core/tokens.ts'
 
 export type TextChunk = { text: string; tokens: number }
 
-/** A memory holds at most this many tokens; a longer text becomes several memories. */
+/** Tokens per memory at most; a longer text becomes several memories. */
 export const chunkTokensMax = 512
 
-/** No token is longer than this many characters in running text: shorter texts need no cutting. */
+/** Characters per token at most in running text: shorter texts are one chunk. */
 const charactersPerToken = 128
 
 /**
- * Cuts a text into pieces of at most 512 tokens, at paragraph ends where they fit, then at sentence
- * ends, then at word ends, and only then between graphemes. Joined again the pieces are the text,
- * character for character. Other requests get their turn every few milliseconds meanwhile.
+ * Cuts a text into chunks of at most 512 tokens, at paragraph ends where possible, then at sentence ends, then
+ * at word ends, and only then between graphemes. The chunks joined are the text, character for character. It
+ * yields to the event loop every 10 ms.
  */
 export async function splitIntoChunks(text: string): Promise<TextChunk[]> {
   if (text.length <= chunkTokensMax * charactersPerToken) {
@@ -21,7 +21,7 @@ export async function splitIntoChunks(text: string): Promise<TextChunk[]> {
   return packChunks(text, 0, createEventLoopYield())
 }
 
-/** Ways to take a text apart, from coarse to fine. */
+/** Ways to split a text, from coarse to fine. */
 const cuts: ((text: string) => string[])[] = [
   text => text.split(/(?<=\n[ \t]*\n)/),
   text => text.split(/(?<=\n)/),
@@ -31,7 +31,7 @@ const cuts: ((text: string) => string[])[] = [
   text => segments(text, 'grapheme'),
 ]
 
-/** Fills pieces with parts of one kind; a part that is too long for a piece is cut more finely. */
+/** Fills chunks with parts of one kind; a part that is longer than a chunk is split more finely. */
 async function packChunks(
   text: string,
   level: number,
@@ -39,26 +39,26 @@ async function packChunks(
 ): Promise<TextChunk[]> {
   const parts = cuts[level]?.(text) ?? [text]
   const chunks: TextChunk[] = []
-  let held = ''
-  let heldTokens = 0
+  let chunk = ''
+  let chunkTokens = 0
   const flush = () => {
-    if (held !== '') chunks.push({ text: held, tokens: countTokens(held) })
-    held = ''
-    heldTokens = 0
+    if (chunk !== '') chunks.push({ text: chunk, tokens: countTokens(chunk) })
+    chunk = ''
+    chunkTokens = 0
   }
   for (const part of parts) {
     await yieldToEventLoop()
     const tokens = part.length > chunkTokensMax * charactersPerToken ? Infinity : countTokens(part)
-    // Tokens merge across a seam, never split: the sum is an upper bound of the joined text.
-    if (heldTokens + tokens <= chunkTokensMax) {
-      held += part
-      heldTokens += tokens
+    // Joining parts can only merge tokens: the sum is an upper bound for the joined text.
+    if (chunkTokens + tokens <= chunkTokensMax) {
+      chunk += part
+      chunkTokens += tokens
       continue
     }
     flush()
     if (tokens <= chunkTokensMax) {
-      held = part
-      heldTokens = tokens
+      chunk = part
+      chunkTokens = tokens
     } else if (level + 1 < cuts.length) {
       chunks.push(...(await packChunks(part, level + 1, yieldToEventLoop)))
     } else {
@@ -89,7 +89,7 @@ type EventLoopYield = () => Promise<void> | undefined
 
 const yieldAfterMs = 10
 
-/** Lets the event loop turn when this work has held it for 10 ms: 20 MiB of text take a second and more. */
+/** Yields when this work has blocked the event loop for 10 ms: 20 MiB of text take over a second. */
 function createEventLoopYield(): EventLoopYield {
   let since = performance.now()
   return () => {

@@ -5,10 +5,10 @@ import { withWriteTimeout } from '#shared/vault/base/memories.mongo.ts'
 import { idIndex } from '#shared/storage/mongo/indexes.ts'
 import type { DeleteIdsJob } from '#shared/domain/job-payloads.ts'
 
-/** Where a living memory is. */
+/** The partition of a memory. */
 export type LiveMemory = { id: string; session: string | null; sessionEpoch: number }
 
-/** What the bill, the debt and the change log need of a memory that was buried. */
+/** The fields of a deleted memory that bill, debt and change log need. */
 export type TombstonedMemory = {
   id: string
   session: string | null
@@ -20,7 +20,7 @@ export type TombstonedMemory = {
 
 type TombstoneScope = Pick<DeleteIdsJob, 'operation' | 'vault' | 'epoch' | 'overAt'>
 
-/** Those of the given ids that this epoch of the vault has, in its core or in any session. */
+/** Those of the given ids that exist at this epoch of the vault, in its core or in any session. */
 export async function findLiveMemories(
   { memories }: Pick<Mongo, 'memories'>,
   { vault, epoch }: Pick<TombstoneScope, 'vault' | 'epoch'>,
@@ -43,12 +43,12 @@ export async function findLiveMemories(
 }
 
 /**
- * Puts a tombstone in the place of each memory: text, vectors and epoch are gone in one write, the id
- * stays taken. Until `levelGraves` it also tells what the operation has to settle, so that a second run
- * settles the same. What is buried already stays as it is.
+ * Replaces memories by tombstones: text, vectors and epoch are removed in one write, the id stays taken. Until
+ * `finalizeTombstones` a tombstone keeps the fields the operation needs to finalize, so that a second run
+ * finalizes the same. Existing tombstones stay as they are.
  *
- * @param committingBatches batches that are being committed: what they have marked still waits in the debt, and
- *   they will not count it any more.
+ * @param committingBatches batches being committed: memories they have marked still count in the debt, and
+ *   the commits will not subtract them
  */
 export async function tombstone(
   { memories }: Pick<Mongo, 'memories'>,
@@ -83,7 +83,7 @@ export async function tombstone(
   ).catch(refuseWhenUnreachable)
 }
 
-/** What an operation has buried and not yet levelled. */
+/** The tombstones of an operation that are not finalized. */
 export async function findTombstonedBy(
   { memories }: Pick<Mongo, 'memories'>,
   { operation, vault }: TombstoneScope,
@@ -97,7 +97,7 @@ export async function findTombstonedBy(
   return rows.map(toTombstonedMemory)
 }
 
-/** Leaves of an operation's tombstones nothing but that the ids are taken, and since when. */
+/** Reduces an operation's tombstones to the taken ids and their time. */
 export async function finalizeTombstones(
   { memories }: Pick<Mongo, 'memories'>,
   { operation, vault }: TombstoneScope,

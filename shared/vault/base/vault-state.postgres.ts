@@ -1,7 +1,7 @@
 import type { VaultScope } from '#shared/domain/memory.ts'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 
-/** What a vault is at this moment, held until the transaction ends: nobody else changes it meanwhile. */
+/** Locks a vault's row until the transaction ends. @returns its state. */
 export async function lockVault(
   { query }: Transaction,
   vault: string,
@@ -15,8 +15,8 @@ export async function lockVault(
 }
 
 /**
- * The epochs of session vaults: of the given ones, or of all that a vault has. Sessions that were never
- * cleared are left out; they are at epoch 0.
+ * The epochs of the given sessions, or of all sessions of a vault. Sessions that were never cleared are left
+ * out; their epoch is 0.
  */
 export async function findSessionEpochs(
   query: Query,
@@ -33,7 +33,7 @@ export async function findSessionEpochs(
   return new Map(rows.map(({ session, epoch }) => [session, epoch]))
 }
 
-/** The epoch of a vault at this moment. */
+/** The current epoch of a vault. */
 export async function findEpoch(
   query: Query,
   { vault }: Pick<VaultScope, 'vault'>,

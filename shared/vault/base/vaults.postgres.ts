@@ -1,10 +1,19 @@
+import {
+  deliveriesColumn,
+  type FinishedDelivery,
+} from '#shared/operations/finished-deliveries.postgres.ts'
+import type { Queue } from '#shared/storage/queue/queue.ts'
+import { sendDeliveryJobs } from '#shared/webhooks/delivery-job.ts'
+import {
+  suggestionColumns,
+  suggestionDeliveriesSql,
+} from '#shared/vault/base/suggestion-deliveries.postgres.ts'
 import type { Transaction } from '#shared/storage/postgres/connect.ts'
 import type { PartitionChange, DebtChange } from '#shared/domain/vault-change.ts'
 
 /**
- * Makes a write visible: the revision rises, the log tells every process which ids to read again or
- * to forget, and the debt moves. Call it after MongoDB has acknowledged, in the transaction that
- * settles the work.
+ * Makes a write visible: raises the revision, logs which ids every process reads again or drops, and changes
+ * the debt. Call it after MongoDB has acknowledged the write, in the transaction that finalizes the work.
  *
  * @returns the new revision.
  */
@@ -13,6 +22,7 @@ export async function changeVault(
   vault: string,
   changes: readonly PartitionChange[],
   debt: DebtChange = {},
+  queue: Pick<Queue, 'send'> | null = null,
 ): Promise<number> {
   const items = JSON.stringify(
     changes.map(({ session, stored = [], removed = [], cleared = false, vectorsOnly = false }) => ({
@@ -23,13 +33,17 @@ export async function changeVault(
       unsaid: vectorsOnly,
     })),
   )
-  const { rows } = await tx.query<{ revision: string }>(
+  const { rows } = await tx.query<{ revision: string; deliveries: FinishedDelivery[] }>(
     `with raised as (
-       update vaults set revision = revision + 1,
+       update vaults v set revision = revision + 1,
          raw_units = raw_units + $3, raw_tokens = raw_tokens + $4,
          tier2_count = tier2_count + $5, tier2_importance = tier2_importance + $6,
          tier2_tokens = tier2_tokens + $7
-       where id = $1 returning id, revision
+       where id = $1
+       returning ${suggestionColumns}, revision, raw_tokens - $4 as former_tokens,
+                 tier2_importance - $6 as former_importance
+     ), deliveries as (
+       ${suggestionDeliveriesSql('raised')}
      ), logged as (
        insert into vault_changes (vault, revision, session, stored, removed, cleared)
        select $1, r.revision, i.session, i.stored, i.removed, i.cleared
@@ -42,7 +56,7 @@ export async function changeVault(
        where i.session <> '' and i.stored <> '{}' and not i.unsaid
        on conflict (vault, session) do update set stored_at = excluded.stored_at
      )
-     select revision from raised`,
+     select revision, ${deliveriesColumn} from raised`,
     [
       vault,
       items,
@@ -54,22 +68,24 @@ export async function changeVault(
     ],
     'vaults.change',
   )
-  return Number(rows[0]!.revision)
+  const { revision, deliveries } = rows[0]!
+  if (queue) await sendDeliveryJobs(tx, queue, deliveries)
+  return Number(revision)
 }
 
 /**
- * SQL for the epoch after one: the seconds since 2025, or one more than before where that is later. It
- * never comes again: where Postgres is put back to an earlier day beside a later MongoDB, counting on
- * from what it had then would come to epochs that have been, and show what was cleared in them. Nobody
- * puts a database back within a second.
+ * SQL for the epoch after one: the seconds since 2025, or one more than before where that is later. An epoch
+ * is never used again: when Postgres is restored to an earlier day beside a later MongoDB, counting on from its
+ * last epoch would repeat epochs and show memories that were cleared in them. A restore takes longer than a
+ * second.
  */
 export const nextEpochSql = (epoch: string): string =>
   `greatest(${epoch} + 1, floor(extract(epoch from clock_timestamp()) - 1735689600)::int)`
 
-/** Epochs that no longer exist, the first and the last of them. */
+/** The first and the last of the epochs that no longer exist. */
 export type InvalidatedEpochs = { from: number; upTo: number }
 
-/** Makes everything in a vault invisible at once: what carries an earlier epoch no longer exists. */
+/** Makes all memories of a vault invisible at once: those of earlier epochs no longer exist. */
 export async function raiseEpoch(tx: Transaction, vault: string): Promise<InvalidatedEpochs> {
   const { rows } = await tx.query<InvalidatedEpochs>(
     `with held as (select id, epoch from vaults where id = $1 for no key update)
@@ -82,7 +98,7 @@ export async function raiseEpoch(tx: Transaction, vault: string): Promise<Invali
   return rows[0]!
 }
 
-/** Makes everything in one session vault invisible at once; the epochs are the session's. */
+/** Makes all memories of one session invisible at once; the epochs are the session's. */
 export async function raiseSessionEpoch(
   tx: Transaction,
   vault: string,
@@ -100,7 +116,7 @@ export async function raiseSessionEpoch(
   return rows[0]!
 }
 
-/** One at a time per vault and purpose, until the transaction ends. */
+/** Takes a lock per vault and purpose until the transaction ends. */
 export async function takeVaultAdvisoryLock(
   tx: Transaction,
   vault: string,

@@ -12,14 +12,9 @@ import {
   dropUnclaimedFile,
   findSameFileInFlight,
 } from '#shared/vault/bulk/files.postgres.ts'
-import { deferBilling } from '#shared/billing/deferred-bill.postgres.ts'
-import type { Transaction, Postgres } from '#shared/storage/postgres/connect.ts'
-import {
-  insertOperations,
-  findOperationState,
-  zeroUsage,
-  type NewOperation,
-} from '#shared/operations/operations.postgres.ts'
+import type { Query, Postgres } from '#shared/storage/postgres/connect.ts'
+import { acceptOperation } from '#shared/operations/accept-operations.ts'
+import { findOperationState, type NewOperation } from '#shared/operations/operations.postgres.ts'
 import { takeVaultAdvisoryLock } from '#shared/vault/base/vaults.postgres.ts'
 import type { NewJob, Queue } from '#shared/storage/queue/queue.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
@@ -32,27 +27,27 @@ export type IncomingFile = {
   session: string | null
   /** Embedding model that names the vault space. */
   embeddings: string | undefined
-  /** Of an import: what the vault has already is replaced, not skipped. */
+  /** Of an import: memories that the vault has already are replaced, not skipped. */
   replaces: boolean
-  /** A request will wait for its outcome. */
+  /** Whether a request waits for the outcome. */
   awaited: boolean
   /**
-   * Called once the whole file is here, with the hash of what is asked.
+   * Called when the whole file is received, with the hash of the request.
    *
-   * @returns the id of the operation to work under.
+   * @returns the id for the operation
    */
   onReceived(askedHash: Buffer): Promise<string>
 }
 
 /**
- * Takes in a file and promises to store it: staged while it arrives, then operation and jobs in one
- * transaction. When this rejects nothing is promised and nothing of the file is kept; what a process
- * that died had staged goes with the next file. The same file of the same vault joins the work that is
- * still under way for it, and is billed with that, when it ends, for what it stored.
+ * Accepts a file: stages its lines while it arrives, then writes operation and jobs in one transaction.
+ * When this rejects, nothing is accepted and no line stays; lines staged by a process that died are
+ * deleted with a later file. When an operation for the same file and vault is still under way, that one is
+ * returned. It is billed when it ends, for what it stored.
  *
- * @returns the operation that stores it.
- * @throws Refusal `too-large`, `invalid` as `stageFile` says; `invalid`, `upstream` when `embeddings`
- *   names no model that answers.
+ * @returns the id of the operation that stores the file
+ * @throws Refusal `too-large`, `invalid` as `stageFile` does; `invalid`, `upstream` when `embeddings` names
+ *   no known model or the model does not answer.
  */
 export async function acceptFile(
   { postgres, queue, embedders }: { postgres: Postgres; queue: Queue; embedders: Embedders },
@@ -82,12 +77,14 @@ export async function acceptFile(
         return operation
       const running = await findSameFileInFlight(tx.query, vault, askedHash)
       if (running !== undefined) return running
-      const promised = newOperation(caller, operation, { ...incoming, lines })
-      const [accepted] = await insertOperations(tx, [promised])
-      await deferBilling(tx.query, operation)
-      await claimFile(tx.query, file, { operation, askedHash, epoch: accepted!.epoch })
-      const { pending } = accepted!
-      await enqueueChunks({ queue }, tx, { kind, operation, vault, file, pending })
+      await acceptOperation(tx, queue, {
+        operation: newOperation(caller, operation, { ...incoming, lines }),
+        queueName: kind,
+        async jobs({ epoch, pending }) {
+          await claimFile(tx.query, file, { operation, askedHash, epoch })
+          return fileJobs(tx.query, { kind, operation, vault, file, pending })
+        },
+      })
       return operation
     })
   } finally {
@@ -109,7 +106,7 @@ function newOperation(
     awaited,
     session,
     total: lines,
-    ...zeroUsage,
+    billing: 'at end',
   }
 }
 
@@ -118,26 +115,22 @@ type AcceptedFile = {
   operation: string
   vault: string
   file: string
-  /** The vault's pending work, for fairness. */
+  /** The vault's number of pending operations: lowers the priority of its jobs. */
   pending: number
 }
 
 /**
- * The jobs of a file. Chunks of an upload know nothing of each other and run side by side, each a step
- * further back in the queue; those of an import follow one another, so only the next one is promised.
+ * The jobs of a file. Chunks of an upload are independent and run in parallel, each with a lower priority
+ * than the one before; chunks of an import run one after the other, so only the next one gets a job.
  */
-export async function enqueueChunks(
-  { queue }: { queue: Queue },
-  tx: Transaction,
+export async function fileJobs(
+  query: Query,
   { kind, operation, vault, file, pending }: AcceptedFile,
-): Promise<void> {
-  const numbers = await openChunkNumbers(tx.query, file)
-  const jobs = (kind === 'import' ? numbers.slice(0, 1) : numbers).map(
-    (n, index): NewJob<BulkFileKind> => ({
-      id: memoryIdOf(operation, n),
-      data: { operation, vault, file, n },
-      priority: -(pending + index),
-    }),
-  )
-  await queue.send(tx, kind, jobs)
+): Promise<NewJob<BulkFileKind>[]> {
+  const numbers = await openChunkNumbers(query, file)
+  return (kind === 'import' ? numbers.slice(0, 1) : numbers).map((n, index) => ({
+    id: memoryIdOf(operation, n),
+    data: { operation, vault, file, n },
+    priority: -(pending + index),
+  }))
 }

@@ -7,7 +7,7 @@ import type {
 } from '#shared/domain/file-types.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'
 
-/** A chunk with what its file says. */
+/** A chunk with the fields of its file. */
 export type BulkChunk = {
   file: string
   n: number
@@ -17,10 +17,10 @@ export type BulkChunk = {
   session: string | null
   model: string
   replaces: boolean
-  /** How long the account keeps what is stored, in days; null: for good. */
+  /** The account's retention in days; null: unlimited. */
   retentionDays: number | null
   epoch: number
-  /** By session, where it is not 0. */
+  /** By session; sessions with epoch 0 are left out. */
   sessionEpochs: Record<string, number>
   /** When the file began to arrive, epoch milliseconds. */
   arrivedAt: number
@@ -34,7 +34,7 @@ export type BulkChunk = {
   failed: number
 }
 
-/** A chunk that is still to be stored, or undefined when it was, or its file is gone. */
+/** A chunk that is still to be stored; undefined when it is stored or its file was deleted. */
 export async function findBulkChunk(
   query: Query,
   file: string,
@@ -58,9 +58,9 @@ export async function findBulkChunk(
 }
 
 /**
- * Keeps what is to become of a chunk's memories, before any is written.
+ * Saves the plan of a chunk before its first memory is written.
  *
- * @returns the plan to follow: the first one kept, when two workers hold the chunk.
+ * @returns the plan to follow: the first one saved, when two workers run the same chunk.
  */
 export async function savePlan(
   query: Query,
@@ -76,7 +76,7 @@ export async function savePlan(
   return rows[0]?.plan ?? [...plan]
 }
 
-/** Changes a kept plan where ids turned out to be taken. */
+/** Replaces a saved plan after ids turned out to be taken. */
 export async function updatePlan(
   query: Query,
   { file, n }: Pick<BulkChunk, 'file' | 'n'>,
@@ -90,9 +90,9 @@ export async function updatePlan(
 }
 
 /**
- * Marks a chunk as stored and forgets its lines.
+ * Marks a chunk as stored and deletes its lines.
  *
- * @returns false when it had been: its effects must not count twice.
+ * @returns false when it was marked before: its effects must not count twice.
  */
 export async function finalizeBulkChunk(
   query: Query,
@@ -109,12 +109,12 @@ export async function finalizeBulkChunk(
   return rowCount === 1
 }
 
-/** Tokens of what was stored or replaced. */
+/** Tokens of memories that were stored or replaced. */
 type TokenCount = { tokens: number }
 
 type BulkProgress = BulkTally & TokenCount & { left: number; errors: LineError[] }
 
-/** How far a file is: its settled chunks added up, and the first faulty lines. */
+/** The sums over the settled chunks of a file, the number of open ones, and the first faulty lines. */
 export async function tallyBulkFile(
   query: Query,
   file: string,

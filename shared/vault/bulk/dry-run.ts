@@ -1,12 +1,12 @@
 import {
   reportedErrorsMax,
+  type BulkTally,
   type ExportedLine,
   type LineError,
   type NumberedLine,
 } from '#shared/domain/file-types.ts'
 import { importIdCandidates } from '#shared/vault/bulk/import-lines.ts'
 import { splitLines, type LineLimits } from '#shared/vault/bulk/split-lines.ts'
-import { toImportAnswer } from '#shared/vault/bulk/finish-file.ts'
 import { planItems } from '#shared/vault/bulk/plan-items.ts'
 import {
   expiredRemark,
@@ -18,11 +18,14 @@ import { isLineExpired } from '#shared/vault/bulk/upload-lines.ts'
 import type { VaultScope } from '#shared/domain/memory.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 
-/** Lines are held against the vault this many at a time. */
+/** Lines and memories that an import would store, replace, skip or refuse; the first errors. */
+export type ImportPreview = Omit<BulkTally, 'memories'> & { errors: LineError[] }
+
+/** Lines that are compared with the vault at a time. */
 const batchLines = 500
 
 /**
- * What an import of this file would do now, without doing it.
+ * Counts what an import of this file would do, without storing anything.
  *
  * @throws Refusal as `stageFile` does.
  */
@@ -35,7 +38,7 @@ export async function dryRunImport(
     reader: LineReader
     replaces: boolean
   },
-) {
+): Promise<ImportPreview> {
   const tally = { lines: 0, failed: 0, stored: 0, replaced: 0, skipped: 0 }
   const errors: LineError[] = []
   const seenKeys = new Set<string>()
@@ -61,7 +64,7 @@ export async function dryRunImport(
   }
   await planBatch()
   requireLines(tally.lines)
-  return toImportAnswer({ ...tally, errors, dryRun: true })
+  return { ...tally, errors }
 }
 
 const tallyFields = { new: 'stored', replace: 'replaced', skip: 'skipped' } as const

@@ -7,18 +7,18 @@ import { findEpoch, findSessionEpochs } from '#shared/vault/base/vault-state.pos
 import type { Stores } from '#shared/storage/stores.ts'
 
 export type ExportQuery = {
-  /** One session, or the core vault with null; undefined is all of it. */
+  /** One session, or the core vault with null; undefined is the whole vault. */
   session: string | null | undefined
-  /** The model whose vectors come along. */
+  /** The model whose vectors are exported. */
   embedder: Embedder | undefined
 }
 
 /**
- * Everything a vault holds, a memory at a time, sources before what covers them. What is stored
- * meanwhile may be in it or not; every memory that is there from beginning to end is, once.
+ * All memories of a vault, sources before the reflections that cover them. A memory that is stored during
+ * the export may be included or not; every memory that exists from beginning to end is included once.
  *
- * @throws Refusal `conflict` when the vault is cleared meanwhile: what was read is not the whole.
- * @throws Refusal `unavailable` when a store is out of reach.
+ * @throws Refusal `conflict` when the vault was cleared during the export, which is then incomplete;
+ *   `unavailable` when a store is out of reach.
  */
 export async function* exportMemories(
   { mongo, postgres }: Stores,
@@ -29,7 +29,7 @@ export async function* exportMemories(
   const part = { session, space: embedder?.space }
   for await (const document of exportedDocuments(mongo, scope, part)) {
     const isCleared = document.session_epoch !== (sessionEpochs.get(document.session) ?? 0)
-    // A long vault is told for minutes: what has come to its end meanwhile is not told any more.
+    // The export of a large vault takes minutes: memories may expire in the meantime.
     const isExpired =
       document.expires_at !== undefined && document.expires_at.getTime() <= Date.now()
     if (!isCleared && !isExpired) yield toExportedLine(document, embedder)
@@ -67,6 +67,6 @@ function toExportedLine(document: ExportedDocument, embedder: Embedder | undefin
   }
 }
 
-/** Nine digits are all a 32-bit float holds: the same float is read back, from half the text. */
+/** Nine digits identify every 32-bit float, and halve the length of the text. */
 export const roundVector = (vector: Float32Array): number[] =>
   Array.from(vector, value => Number(value.toPrecision(9)))

@@ -4,21 +4,21 @@ import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
 import { partitionIndex } from '#shared/storage/mongo/indexes.ts'
 
 export type ExportSelection = {
-  /** One session, or the core vault with null; undefined is all of it. */
+  /** One session, or the core vault with null; undefined is the whole vault. */
   session: string | null | undefined
-  /** The vault space whose vectors come along. */
+  /** The vault space whose vectors are exported. */
   space: string | undefined
 }
 
-/** What an export tells of a memory; its `vectors` holds at most the one that was asked for. */
+/** The exported fields of a memory; `vectors` has at most the requested one. */
 export type ExportedDocument = Omit<MemoryDocument, 'hash' | 'stored_at' | 'tokens' | 'version'>
 
-/** Few enough that a batch with vectors stays below 2 MB, many enough to be quick without. */
+/** A batch with vectors stays below 2 MB; without vectors larger batches are faster. */
 const batchSizes = { withVectors: 100, without: 500 }
 
 /**
- * Streams what a vault holds in one stable order, that of the index `place`: core before sessions, tier
- * by tier, by time, by id. A reader that stops early closes the cursor.
+ * Streams the memories of a vault in the order of the index `place`: core vault, then sessions; by tier,
+ * time and id. The cursor is closed when the consumer stops early.
  *
  * @throws Refusal `unavailable` when the memory store is out of reach.
  */

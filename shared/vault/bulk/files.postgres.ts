@@ -2,7 +2,7 @@ import type { BulkFileKind, LineError, StagedLine } from '#shared/domain/file-ty
 import type { Query } from '#shared/storage/postgres/connect.ts'
 import type { AcceptedOperation } from '#shared/operations/operations.postgres.ts'
 
-/** A file that begins to arrive. */
+/** A file whose first bytes have arrived. */
 export type NewBulkFile = {
   id: string
   vault: string
@@ -12,11 +12,11 @@ export type NewBulkFile = {
   replaces: boolean
 }
 
-/** Some of its lines, enough for one job. */
+/** Lines of a file for one job. */
 export type NewBulkChunk = {
   n: number
   tier: number
-  /** Good and faulty ones. */
+  /** Valid and faulty ones. */
   lines: number
   failed: number
   errors: LineError[]
@@ -35,8 +35,8 @@ export async function insertBulkFile(query: Query, file: NewBulkFile): Promise<v
 }
 
 /**
- * Adds a chunk to a file that still arrives. It is on disk with the commit that accepts the file; there
- * is no need to wait for it before.
+ * Adds a chunk to a file that is still arriving. The commit that accepts the file makes it durable; until
+ * then it need not be.
  */
 export async function stageBulkChunk(
   query: Query,
@@ -72,10 +72,10 @@ export async function dropFileOfOperation(query: Query, operation: string): Prom
   await query('delete from bulk_files where operation = $1', [operation], 'bulk.drop-of')
 }
 
-/** A request ends after two minutes; what is still staged after ten belongs to a process that died. */
+/** A request ends after two minutes; a file that is staged for ten belongs to a process that died. */
 const staleMinutes = 10
 
-/** Forgets what is staged of files whose request died before they were accepted. @returns how many. */
+/** Deletes staged files whose request ended without accepting them. @returns how many. */
 export async function dropStaleFiles(query: Query): Promise<number> {
   const { rowCount } = await query(
     `delete from bulk_files
@@ -86,7 +86,7 @@ export async function dropStaleFiles(query: Query): Promise<number> {
   return rowCount
 }
 
-/** The operation under which the same file is on its way into the same vault already. */
+/** The operation that is storing the same file in the same vault, if any. */
 export async function findSameFileInFlight(
   query: Query,
   vault: string,
@@ -101,7 +101,7 @@ export async function findSameFileInFlight(
   return rows[0]?.operation
 }
 
-/** Makes a staged file the work of an operation, in the transaction that promises it. */
+/** Assigns a staged file to an operation, in the transaction that accepts it. */
 export async function claimFile(
   query: Query,
   file: string,

@@ -1,4 +1,4 @@
-import { enqueueChunks } from '#shared/vault/bulk/accept-file.ts'
+import { fileJobs } from '#shared/vault/bulk/accept-file.ts'
 import { finishFile } from '#shared/vault/bulk/finish-file.ts'
 import { debtContribution, type PlannedItem } from '#shared/vault/bulk/plan-items.ts'
 import { reportedErrorsMax } from '#shared/domain/file-types.ts'
@@ -17,9 +17,9 @@ import type { Queue } from '#shared/storage/queue/queue.ts'
 import type { MemoryStore } from '#shared/vault/base/memories.mongo.ts'
 
 /**
- * Settles a chunk whose memories are in the memory store: they become visible, the debt moves, and the
- * operation goes on or ends, once however often the chunk ran. What a deletion has overtaken was never
- * visible and goes.
+ * Settles a chunk whose memories are written: makes them visible, changes the debt, and continues or ends
+ * the operation; once, however many times the chunk runs. Memories whose vault or session was cleared in
+ * the meantime were never visible and are deleted.
  */
 export async function finalizeStoredChunk(
   { postgres, queue, memories }: { postgres: Postgres; queue: Queue; memories: MemoryStore },
@@ -28,7 +28,7 @@ export async function finalizeStoredChunk(
 ): Promise<void> {
   const written = plannedItems.filter(({ planned }) => planned.as !== 'skip')
   const invalidated = await postgres.transaction(async tx => {
-    // First of all: chunks of one vault are settled one after the other, so that one of them is the last.
+    // The lock comes first: chunks of a vault are settled one after the other, so exactly one is the last.
     const vault = await lockVault(tx, chunk.vault)
     const sessions = [...new Set(written.flatMap(({ memory }) => memory.session ?? []))]
     const epochs = await findSessionEpochs(tx.query, chunk, sessions)
@@ -45,7 +45,7 @@ export async function finalizeStoredChunk(
     })
     if (!isFirstRun) return []
     if (visible.length > 0)
-      await changeVault(tx, chunk.vault, toSessionChanges(visible), sumDebtChange(visible))
+      await changeVault(tx, chunk.vault, toSessionChanges(visible), sumDebtChange(visible), queue)
     await continueOrFinish({ queue }, tx, chunk, vault.pending)
     return written.filter(item => !isVisible(item))
   })
@@ -56,7 +56,7 @@ export async function finalizeStoredChunk(
   )
 }
 
-/** The next chunk, or the end. */
+/** Sends the next chunk of an import; ends the operation after the last chunk. */
 async function continueOrFinish(
   { queue }: { queue: Queue },
   tx: Transaction,
@@ -64,16 +64,16 @@ async function continueOrFinish(
   pending: number,
 ): Promise<void> {
   const tally = await tallyBulkFile(tx.query, file, reportedErrorsMax)
-  if (tally.left === 0) return finishFile(tx, { file, operation, vault, kind }, tally)
+  if (tally.left === 0) return finishFile(tx, queue, { file, operation, vault, kind }, tally)
   await reportProgress(tx.query, operation, { done: tally.lines })
-  if (kind === 'import')
-    await enqueueChunks({ queue }, tx, { kind, operation, vault, file, pending })
+  if (kind !== 'import') return
+  await queue.send(tx, kind, await fileJobs(tx.query, { kind, operation, vault, file, pending }))
 }
 
-const countPlanned = (decided: readonly PlannedItem[], as: PlannedItem['planned']['as']): number =>
-  decided.filter(({ planned }) => planned.as === as).length
+const countPlanned = (items: readonly PlannedItem[], as: PlannedItem['planned']['as']): number =>
+  items.filter(({ planned }) => planned.as === as).length
 
-/** Ids that are new or changed, by place; and those that went from one place to another. */
+/** New and changed ids by session, and ids that an import moved out of a session. */
 function toSessionChanges(written: readonly PlannedItem[]): PartitionChange[] {
   const stored = Map.groupBy(written, ({ memory }) => memory.session)
   const moved = Map.groupBy(

@@ -15,7 +15,7 @@ import type { BulkChunk } from '#shared/vault/bulk/chunks.postgres.ts'
 import { countTokens } from '#shared/core/tokens.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 
-/** A stored vector's length may be this far from 1: what six decimal places leave. */
+/** How far the length of a vector may be from 1: the rounding error of six decimal places. */
 const lengthTolerance = 1e-3
 
 /** Reads lines of an export; of two lines with one id the first counts. */
@@ -33,8 +33,8 @@ export const createImportReader = (
 })
 
 /**
- * What an exported line must be beyond its shape: reflections are rated and live in the core vault, raw
- * memories neither cover anything nor carry a rating.
+ * Checks what the shape of a line does not: reflections have an importance and no session; raw memories
+ * have neither importance nor sources.
  *
  * @throws Refusal `invalid`.
  */
@@ -55,8 +55,8 @@ function requireTierFields(line: ExportedLine): void {
 }
 
 /**
- * The ids an imported line may take: its own where it is free, else always the same ones of this
- * vault, so that importing again meets what an earlier import has stored.
+ * The ids an imported line may get: its own when it is free, otherwise ids that depend on the vault and the
+ * line alone, so that a second import finds what the first one stored.
  */
 export const importIdCandidates = (
   scope: Pick<VaultScope, 'vault' | 'epoch'>,
@@ -67,7 +67,7 @@ export const importIdCandidates = (
   alreadyPresent: (line.again ?? false) || isLineExpired(line),
 })
 
-/** The memories of a chunk of an import, their lineage in terms of this vault's ids. */
+/** The memories of a chunk of an import; their sources are replaced by the ids they have in this vault. */
 export async function buildImportItems(
   backend: Stores,
   chunk: BulkChunk,
@@ -75,7 +75,7 @@ export async function buildImportItems(
 ): Promise<BulkItem[]> {
   const lines = chunk.content as NumberedLine<ExportedLine>[]
   const sources = lines.flatMap(line => line.sources ?? [])
-  const here = await findLiveIds(backend, chunk, sources, (id, generation) =>
+  const idsInVault = await findLiveIds(backend, chunk, sources, (id, generation) =>
     importedMemoryId(chunk, id, generation),
   )
   return lines.map(line => {
@@ -97,19 +97,19 @@ export async function buildImportItems(
         ...(line.importance !== undefined && { importance: line.importance }),
         ...(line.name !== undefined && { speaker: line.name }),
         ...expiryForLine(line, chunk),
-        restored: toRestored(line, here),
+        restored: toRestored(line, idsInVault),
       },
     }
   })
 }
 
-function toRestored(line: ExportedLine, here: ReadonlyMap<string, string>): RestoredFields {
+function toRestored(line: ExportedLine, idsInVault: ReadonlyMap<string, string>): RestoredFields {
   const { consolidated = false, consolidated_by, batch_id, sources, covers } = line
   return {
     consolidated,
     ...(consolidated_by && { consolidated_by }),
     ...(batch_id !== undefined && { batch: batch_id }),
-    ...(sources && { sources: sources.map(id => here.get(id) ?? id.toLowerCase()) }),
+    ...(sources && { sources: sources.map(id => idsInVault.get(id) ?? id.toLowerCase()) }),
     ...(covers && { covers: { from: new Date(covers.from), to: new Date(covers.to) } }),
     ...(line.origin_key !== undefined && {
       provenance: {
@@ -121,7 +121,7 @@ function toRestored(line: ExportedLine, here: ReadonlyMap<string, string>): Rest
   }
 }
 
-/** The line's own vector, where it is of the space the import goes to. */
+/** The vector of the line, when it is of the space that the import writes to. */
 function reusableVector({ vector }: ExportedLine, embedder: Embedder): Float32Array | undefined {
   if (vector?.model !== embedder.model) return undefined
   if (vector.values.length !== embedder.dimension) return undefined

@@ -1,21 +1,21 @@
 import { createHash } from 'node:crypto'
 
-/** What makes the memories of an uploaded line the same as those of an earlier one. */
+/** Lines with the same identity become the same memories. */
 export type LineIdentity = {
   vault: string
   epoch: number
   session: string | null
   sessionEpoch: number
   contentHash: Uint8Array
-  /** Epoch milliseconds; null where the line tells none: such lines are the same by their text. */
+  /** Epoch milliseconds; null for a line without a time. */
   timestamp: number | null
 }
 
 /**
- * The id of a piece of an uploaded line: the same whenever the line is sent again. It begins with the
- * time of the event (0 before 1970), then the piece, so that pieces sort in the order they were said.
+ * The id of a chunk of an uploaded line: the same when the line is sent again. It begins with the time of
+ * the event (0 before 1970) and the number of the chunk, so that ids sort in the order of the text.
  *
- * @param generation raised while the id is that of a memory that was deleted
+ * @param generation raised while the id belongs to a deleted memory
  */
 export function lineMemoryId(
   identity: LineIdentity,
@@ -40,8 +40,8 @@ export function lineMemoryId(
 }
 
 /**
- * The id an imported memory takes in a vault when its own is not free: its own in generation 0, then
- * always the same ones. The beginning stays, so that the order of ids is the order of the originals.
+ * The id of an imported memory: its own in generation 0, else one that depends on vault, epoch, id and
+ * generation alone. The first 78 bits stay, so that the ids sort like the original ones.
  */
 export function importedMemoryId(
   { vault, epoch }: { vault: string; epoch: number },

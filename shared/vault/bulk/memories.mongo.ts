@@ -15,7 +15,7 @@ import { contentHashIndex, idIndex } from '#shared/storage/mongo/indexes.ts'
 type Collections = Pick<Mongo, 'memories'>
 type Scope = Pick<VaultScope, 'vault' | 'epoch'>
 
-/** What a file may say of a memory beyond its text. */
+/** Fields of a memory that only a file or a copy can set. */
 export type RestoredFields = Pick<
   MemoryDocument,
   'consolidated' | 'batch' | 'sources' | 'covers' | 'consolidated_by' | 'provenance'
@@ -23,16 +23,16 @@ export type RestoredFields = Pick<
 
 export type RestoredMemory = NewMemory & { restored?: RestoredFields }
 
-/** What stands under an id in a vault: a memory of the current epoch, or the trace of one. */
+/** The document of an id in a vault: a live memory of the current epoch, or an older one or a tombstone. */
 export type StoredState = Pick<
   MemoryDocument,
   'session' | 'session_epoch' | 'tier' | 'tokens' | 'importance' | 'consolidated' | 'operation'
 > & { isLive: boolean }
 
-/** The server compares a list of this length with its index without effort. */
+/** Ids in one query: a list of this length costs the server little. */
 const idsMax = 2_000
 
-/** What the vault has under these ids; ids it has nothing under are left out. */
+/** The documents of these ids in the vault; ids without one are left out. */
 export async function findStoredStates(
   { memories }: Collections,
   { vault, epoch }: Scope,
@@ -60,11 +60,10 @@ export async function findStoredStates(
 
 export type TextAndTime = { hash: Uint8Array; at: number }
 
-/** Tells a text with its time from others. */
 export const textAndTimeKey = ({ hash, at }: TextAndTime): string =>
   `${Buffer.from(hash).toString('base64')}:${at}`
 
-/** Which of these texts, each with its time, one place of the vault has already; as keys. */
+/** Which of these texts with their times a part of the vault has already, as `textAndTimeKey`. */
 export async function presentTexts(
   { memories }: Collections,
   { vault, epoch }: Scope,
@@ -97,7 +96,7 @@ export async function presentTexts(
 /**
  * Stores memories whose ids are free, journaled.
  *
- * @returns the ids that were taken, by whomever; what stands there is left as it is.
+ * @returns the ids that were taken, by any vault; their documents are left unchanged
  */
 export async function insertIfIdFree(
   { memories }: Collections,
@@ -115,7 +114,7 @@ export async function insertIfIdFree(
   return taken
 }
 
-/** Puts memories in the place of those with their ids; one that was deleted meanwhile stays deleted. */
+/** Replaces memories by id; one that was deleted in the meantime stays deleted. */
 export async function replaceStored(
   { memories }: Collections,
   replacing: readonly RestoredMemory[],
@@ -142,7 +141,7 @@ function toReplacement(document: MemoryDocument) {
   }
 }
 
-/** What a memory may lack; replacing one must not leave the old one's standing. */
+/** Fields that a memory may lack: replacing unsets those that the new one lacks. */
 const optional = [
   'importance',
   'speaker',

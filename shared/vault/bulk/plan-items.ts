@@ -9,16 +9,16 @@ import { findSessionEpochs } from '#shared/vault/base/vault-state.postgres.ts'
 import type { DebtChange } from '#shared/domain/vault-change.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 
-/** The ids a memory may take, in the order they are tried. */
+/** The ids a memory may get, in the order they are tried. */
 export type IdCandidates = {
   idAt(generation: number): string
-  /** From this generation on ids are only ever of this vault: one it has nothing under is free. */
+  /** From this generation on ids depend on the vault: one that has no document here is free. */
   vaultOwnedFrom: 0 | 1
-  /** The vault, or an earlier line, has the same already under whatever id. */
+  /** The vault or an earlier line has the same memory already, under any id. */
   alreadyPresent: boolean
 }
 
-/** A memory that a line is to become, all but its id. */
+/** The memory of a line, without its id. */
 export type BulkItem = IdCandidates & {
   memory: Omit<RestoredMemory, 'id' | 'vector'>
   vector?: Float32Array
@@ -28,8 +28,7 @@ type PlanBackend = Stores
 type Scope = Pick<VaultScope, 'vault' | 'epoch'>
 
 /**
- * Decides what becomes of each item: a memory that is there is skipped or replaced, the id of one that
- * was deleted is passed over.
+ * Plans each item: an existing memory is skipped or replaced; ids of deleted memories are not used again.
  */
 export async function planItems(
   backend: PlanBackend,
@@ -40,7 +39,7 @@ export async function planItems(
   const plan = items.map(({ alreadyPresent, idAt }): PlannedMemory | null =>
     alreadyPresent ? { id: idAt(0), as: 'skip' } : null,
   )
-  /** Ids that are not in this vault but may be in another: to be tried first. */
+  /** Free in this vault, but possibly taken in another one; tried first. */
   const possiblyForeignIds = new Map<number, string>()
   for (let generation = 0; plan.includes(null); generation++) {
     const open = items.flatMap(({ idAt, vaultOwnedFrom }, index) =>
@@ -60,8 +59,7 @@ export async function planItems(
 }
 
 /**
- * Under which id each of these imported memories lives in the vault now; those it does not have are
- * left out.
+ * The id that each of these imported memories has in the vault now; missing ones are left out.
  */
 export async function findLiveIds(
   backend: PlanBackend,
@@ -78,14 +76,14 @@ export async function findLiveIds(
     for (const { asked, id } of tried) {
       const state = states.get(id)
       if (state?.isLive) liveIds.set(asked, id)
-      // What has left a trace, or may be another vault's under its first id, may have gone on.
+      // A deleted memory, or one whose first id another vault has, may exist under a later id.
       else if (state || generation === 0) open.push(asked)
     }
   }
   return liveIds
 }
 
-/** What stands under these ids; a memory of a session that was cleared since does not live. */
+/** The documents of these ids; a memory of a session that was cleared since is not live. */
 export async function readStoredStates(
   { mongo, postgres }: PlanBackend,
   scope: Scope,
@@ -101,7 +99,7 @@ export async function readStoredStates(
   return states
 }
 
-/** What a memory adds to the debt: only the core vault, and only what no reflection covers. */
+/** What a memory adds to the debt: nothing unless it is in the core vault and no reflection covers it. */
 export function debtContribution(memory: {
   session: string | null
   tier: number
@@ -126,5 +124,5 @@ const planForNew = (id: string, firstChoice: string | undefined): PlannedMemory 
 
 const idsOf = (rows: readonly { id: string }[]): string[] => rows.map(({ id }) => id)
 
-/** An item and what is to become of it. */
+/** An item with its plan. */
 export type PlannedItem = BulkItem & { planned: PlannedMemory }

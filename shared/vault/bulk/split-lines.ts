@@ -1,20 +1,20 @@
 import { Refusal } from '#shared/core/errors.ts'
 
 export type LineLimits = {
-  /** Bytes of one line, its end not counted. */
+  /** Bytes of one line without its line break. */
   lineBytesMax: number
   /** Bytes of the whole file. */
   bytesMax: number
-  /** Lines that are not blank. */
+  /** Counts lines that are not blank. */
   linesMax: number
 }
 
-/** One line that is not blank. */
+/** A line that is not blank. */
 export type RawLine = {
-  /** Counted from 1, blank lines included, as an editor counts. */
+  /** From 1, blank lines included, as editors count. */
   number: number
   bytes: Uint8Array
-  /** Bytes of the file up to and with the end of this line. */
+  /** Bytes of the file up to and including this line's break. */
   end: number
 }
 
@@ -23,11 +23,10 @@ const carriageReturn = 0x0d
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf])
 
 /**
- * The lines of a file as its bytes arrive, however they are cut up: LF or CRLF, with or without a byte
- * order mark, the last line with or without an end. Blank lines are left out. No more than one line and
- * one piece of the source is held at a time.
+ * Splits a stream of bytes into lines: LF or CRLF, with or without a byte order mark, the last line with or
+ * without a line break. Blank lines are left out. Memory holds at most one line and one chunk of the source.
  *
- * @throws Refusal `too-large` as soon as one of the limits is passed.
+ * @throws Refusal `too-large` as soon as a limit is exceeded.
  */
 export async function* splitLines(
   source: AsyncIterable<Uint8Array>,
@@ -37,40 +36,40 @@ export async function* splitLines(
   let end = 0
   let number = 0
   let lines = 0
-  /** The beginning of a line whose end has not arrived. */
+  /** The beginning of a line whose line break has not arrived. */
   let buffered: Uint8Array[] = []
   let bufferedBytes = 0
 
   const append = (part: Uint8Array): void => {
     bufferedBytes += part.length
-    // Two more: a line may still end with CR, and the first may begin with a byte order mark.
+    // Up to 4 more: the first line may begin with a byte order mark, and a line may end with CR.
     if (bufferedBytes > limits.lineBytesMax + 4) throw lineTooLong(number + 1, limits)
     if (part.length > 0) buffered.push(part)
   }
   const line = (): RawLine | undefined => {
-    const whole = buffered.length === 1 ? buffered[0]! : Buffer.concat(buffered)
+    const bytesOfLine = buffered.length === 1 ? buffered[0]! : Buffer.concat(buffered)
     buffered = []
     bufferedBytes = 0
     number++
-    const text = trimLine(whole, number === 1)
+    const text = trimLine(bytesOfLine, number === 1)
     if (text.length > limits.lineBytesMax) throw lineTooLong(number, limits)
     if (isBlank(text)) return undefined
     if (++lines > limits.linesMax) throw tooManyLines(limits)
     return { number, bytes: text, end }
   }
 
-  for await (const piece of source) {
-    bytes += piece.length
+  for await (const chunk of source) {
+    bytes += chunk.length
     if (bytes > limits.bytesMax) throw tooManyBytes(limits)
     let start = 0
     for (;;) {
-      const at = piece.indexOf(newline, start)
-      append(piece.subarray(start, at === -1 ? piece.length : at))
+      const at = chunk.indexOf(newline, start)
+      append(chunk.subarray(start, at === -1 ? chunk.length : at))
       if (at === -1) break
       start = at + 1
-      end = bytes - piece.length + start
-      const whole = line()
-      if (whole) yield whole
+      end = bytes - chunk.length + start
+      const complete = line()
+      if (complete) yield complete
     }
   }
   end = bytes
@@ -78,8 +77,8 @@ export async function* splitLines(
   if (last) yield last
 }
 
-function trimLine(line: Uint8Array, first: boolean): Uint8Array {
-  const start = first && byteOrderMark.equals(line.subarray(0, 3)) ? 3 : 0
+function trimLine(line: Uint8Array, isFirst: boolean): Uint8Array {
+  const start = isFirst && byteOrderMark.equals(line.subarray(0, 3)) ? 3 : 0
   const end = line.at(-1) === carriageReturn ? line.length - 1 : line.length
   return line.subarray(start, Math.max(start, end))
 }

@@ -24,24 +24,23 @@ export type LineReader = {
 }
 
 /**
- * One job stores about this much: it is over in a fraction of a second and easily done again. In chunks
- * of 100 lines a file of 10,000 took a fifth to a third longer, in chunks of 250 no less.
+ * Lines and bytes for one job: it takes a fraction of a second and can be retried cheaply. A file of 10,000
+ * lines took a fifth to a third longer in chunks of 100 lines, and no less time in chunks of 250.
  */
 const chunkLines = 200
 const chunkBytes = 512 * 1024
 
 export type StagedFile = {
   lines: number
-  /** SHA-256 of its bytes. */
+  /** SHA-256 of the file's bytes. */
   hash: Buffer
 }
 
 /**
- * Reads a file as it arrives and stages it in chunks, one at a time: what this process holds does not
- * grow with the file. A faulty line is noted and left out.
+ * Reads a file as it arrives and stages it in chunks, one per tier at a time: memory use does not grow with
+ * the file. Faulty lines are counted, reported and left out.
  *
- * @throws Refusal `too-large` when a limit is passed, `invalid` when the file has no line at all, or
- *   ends before it should.
+ * @throws Refusal `too-large` when a limit is exceeded, `invalid` when the file has no line or is cut off.
  */
 export async function stageFile(
   query: Query,
@@ -52,9 +51,9 @@ export async function stageFile(
 ): Promise<StagedFile> {
   const hash = createHash('sha256')
   const hashedSource = async function* (): AsyncGenerator<Uint8Array> {
-    for await (const piece of source) {
-      hash.update(piece)
-      yield piece
+    for await (const bytes of source) {
+      hash.update(bytes)
+      yield bytes
     }
   }
   const openChunks = new Map<number, OpenChunk>()
@@ -107,7 +106,7 @@ function addRemark(chunk: OpenChunk, error: LineError): void {
   if (chunk.errors.length < reportedErrorsMax) chunk.errors.push(error)
 }
 
-/** Why a good line is skipped. */
+/** The remark for a valid line that has expired and is skipped. */
 export const expiredRemark = ({ line, expires_at: end }: NumberedLine<StagedLine>): LineError => ({
   line,
   error: `skipped: it was over at ${end}`,
@@ -127,9 +126,9 @@ export function requireLines(lines: number): void {
 }
 
 /**
- * The line as its reader knows it, or what is wrong with it.
+ * The checked line, or what is wrong with it.
  *
- * @param seenKeys the keys of earlier lines; that of this one is added
+ * @param seenKeys the keys of earlier lines; the key of this line is added
  */
 export function parseLine(
   bytes: Uint8Array,
@@ -150,7 +149,7 @@ export function parseLine(
   }
 }
 
-/** A line of other words than it came with leaves the vector of those behind. */
+/** Redacts the text and name of a line; a changed text loses the vector of the original. */
 function redactLine(redaction: RedactionPolicy | null, line: StagedLine): StagedLine {
   if (!redaction) return line
   const content = applyRedaction(redaction, line.content, 'content')
@@ -168,7 +167,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 function describeError(error: unknown): string {
   if (error instanceof Refusal) {
-    // The shape was made for a whole body.
+    // The shapes speak of a request body.
     const message = error.message.replace(/^the body/i, 'the line')
     return error.hint ? `${message}; ${error.hint}` : message
   }

@@ -11,11 +11,8 @@ import { buildUploadItems } from '#shared/vault/bulk/upload-lines.ts'
 import type { Embedder } from '#shared/domain/embedder.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { memoryIdOf } from '#shared/core/ids.ts'
-import {
-  scheduleExpiry,
-  applyCurrentRetention,
-  cancelScheduledExpiry,
-} from '#shared/vault/base/apply-retention.ts'
+import { applyCurrentRetention } from '#shared/vault/base/apply-retention.ts'
+import { withExpiryProtocol } from '#shared/vault/base/expiry-protocol.ts'
 import {
   insertIfIdFree,
   replaceStored,
@@ -44,11 +41,11 @@ type StoreChunkBackend = Stores & {
 const purgeTimeoutMs = 10_000
 
 /**
- * Stores one chunk of a file. Safe to run any number of times, in several processes at once: what
- * becomes of each memory is decided once and kept before the first is written, writes go by those ids,
- * and the chunk is settled once. The last one to be settled ends the operation.
+ * Stores one chunk of a file. Safe to run any number of times, in several processes at once: the plan of the
+ * chunk is saved before the first memory is written, all writes use the ids of the plan, and the chunk is
+ * settled once. The chunk that is settled last ends the operation.
  *
- * @returns false when there is nothing left of the chunk: it was settled, or its vault was cleared.
+ * @returns false when the chunk was settled before, or its vault was cleared
  * @throws Refusal `upstream` when embedding fails, `unavailable` when a store is out of reach.
  */
 export async function storeChunk(
@@ -59,7 +56,7 @@ export async function storeChunk(
   const { query } = backend.postgres
   const chunk = await findBulkChunk(query, file, n)
   if (!chunk) return false
-  // A line is not there already when what is there is over.
+  // An expired memory must not count as present.
   if (!(await backend.expiry.purgeExpired(chunk.vault, purgeTimeoutMs))) {
     throw new Refusal('unavailable', 'Memories that are over are still being removed')
   }
@@ -72,38 +69,38 @@ export async function storeChunk(
   const plannedItems = items.map((item, index): PlannedItem => ({ ...item, planned: plan[index]! }))
   const isRetry = chunk.plan !== null
   const written = plannedItems.filter(({ planned }) => planned.as !== 'skip')
-  const work = { operation: memoryIdOf(chunk.operation, n), vault: chunk.vault }
   const memories = written.map(({ memory }) => memory)
-  const announced = await scheduleExpiry(backend, [{ ...work, memories }])
-  await writeMemories(backend, chunk, { decided: plannedItems, embedder, isRetry, signal })
-  await applyCurrentRetention(backend, query, {
-    ...chunk,
-    ids: written.map(({ planned }) => planned.id),
-    // An earlier run may have written under another.
-    days: isRetry ? undefined : chunk.retentionDays,
+  const work = { operation: memoryIdOf(chunk.operation, n), vault: chunk.vault, memories }
+  await withExpiryProtocol(backend, [work], async () => {
+    await writeMemories(backend, chunk, { items: plannedItems, embedder, isRetry, signal })
+    await applyCurrentRetention(backend, query, {
+      ...chunk,
+      ids: written.map(({ planned }) => planned.id),
+      // An earlier run may have written under another.
+      days: isRetry ? undefined : chunk.retentionDays,
+    })
+    await finalizeStoredChunk(backend, chunk, plannedItems)
   })
-  await finalizeStoredChunk(backend, chunk, plannedItems)
-  await cancelScheduledExpiry(backend, announced)
   return true
 }
 
-/** The plan an earlier run has kept, else a new one. */
+/** The plan that an earlier run saved, or a new one. */
 async function loadOrCreatePlan(
   backend: StoreChunkBackend,
   chunk: BulkChunk,
   items: readonly BulkItem[],
 ): Promise<PlannedMemory[]> {
-  // Another version of the program may cut lines into other pieces.
+  // Another version of the program may split texts into other chunks.
   if (chunk.plan?.length === items.length) return chunk.plan
   const plan = await planItems(backend, chunk, items, chunk)
-  const kept = await savePlan(backend.postgres.query, chunk, plan)
-  if (kept.length === items.length) return kept
+  const saved = await savePlan(backend.postgres.query, chunk, plan)
+  if (saved.length === items.length) return saved
   await updatePlan(backend.postgres.query, chunk, plan)
   return plan
 }
 
 type ChunkWrite = {
-  decided: PlannedItem[]
+  items: PlannedItem[]
   embedder: Embedder
   /** An earlier run may have written some. */
   isRetry: boolean
@@ -113,9 +110,9 @@ type ChunkWrite = {
 async function writeMemories(
   backend: StoreChunkBackend,
   chunk: BulkChunk,
-  { decided, embedder, isRetry, signal }: ChunkWrite,
+  { items, embedder, isRetry, signal }: ChunkWrite,
 ): Promise<void> {
-  const wanted = decided.filter(({ planned }) => planned.as !== 'skip')
+  const wanted = items.filter(({ planned }) => planned.as !== 'skip')
   const added = wanted.filter(({ planned }) => planned.as === 'new')
   const existing = isRetry
     ? await readItemStates(backend, chunk, added)
@@ -133,18 +130,18 @@ async function writeMemories(
       chunk,
       open.filter(({ planned }) => takenIds.has(planned.id)),
     )
-    if (open.length > 0) await updatePlan(backend.postgres.query, chunk, toPlan(decided))
+    if (open.length > 0) await updatePlan(backend.postgres.query, chunk, toPlan(items))
   }
   const replacing = wanted.filter(({ planned }) => planned.as === 'replace').map(toRestoredMemory)
   await replaceStored(backend.mongo, replacing, embedder.space)
 }
 
 /**
- * What to do where an id was taken: a memory of another operation that is there by now is the same one
- * and is skipped; one of ours was written by an earlier run; and an id that this vault has nothing under
- * is another vault's, so that the next one is tried.
+ * Decides about items whose id was taken. A live memory of another operation is the same memory: the item is
+ * skipped. A memory of this operation was written by an earlier run. Without a document in this vault the id
+ * belongs to another vault: the next id is tried.
  *
- * @returns those to be tried again, under another id.
+ * @returns the items to insert under their next id
  */
 async function resolveTakenIds(
   backend: StoreChunkBackend,
@@ -178,16 +175,16 @@ const readItemStates = (
     items.map(({ planned }) => planned.id),
   )
 
-/** Fills in the vectors that the file did not bring. */
+/** Embeds the texts of items that the file has no vector for. */
 async function embedMissing(
   items: readonly PlannedItem[],
   embedder: Embedder,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  const bare = items.filter(({ vector }) => !vector)
-  const texts = bare.map(({ memory }) => memory.text)
+  const withoutVector = items.filter(({ vector }) => !vector)
+  const texts = withoutVector.map(({ memory }) => memory.text)
   const vectors = texts.length > 0 ? await embedder.embedTexts(texts, signal) : []
-  bare.forEach((item, index) => (item.vector = vectors[index]!))
+  withoutVector.forEach((item, index) => (item.vector = vectors[index]!))
 }
 
 const toRestoredMemory = ({ memory, vector, planned }: PlannedItem): RestoredMemory => ({
@@ -196,5 +193,5 @@ const toRestoredMemory = ({ memory, vector, planned }: PlannedItem): RestoredMem
   vector: vector!,
 })
 
-const toPlan = (decided: readonly PlannedItem[]): PlannedMemory[] =>
-  decided.map(({ planned }) => planned)
+const toPlan = (items: readonly PlannedItem[]): PlannedMemory[] =>
+  items.map(({ planned }) => planned)

@@ -9,14 +9,14 @@ import { contentHash } from '#shared/vault/base/memories.mongo.ts'
 import type { BulkChunk } from '#shared/vault/bulk/chunks.postgres.ts'
 import type { Mongo } from '#shared/storage/mongo/connect.ts'
 
-/** What makes two lines of a file the same: their text and their time. */
+/** Lines of a file with equal keys are the same: their text and time are equal. */
 export const uploadLineKey = ({ content, timestamp }: UploadedLine): string =>
   createHash('sha256').update(contentHash(content)).update(String(timestamp)).digest('base64')
 
 /**
- * The memories of a chunk of an upload, one per line, several where a line is long. A line is the same
- * as what the vault has when text and time are; a line without a time, when its text is that of an
- * earlier line without one.
+ * The memories of a chunk of an upload: one per line, several for a long line. A line with a time is present
+ * already when the vault has a memory of the same text and time; a line without a time, when an earlier line
+ * without one had the same text.
  */
 export async function buildUploadItems(
   { mongo }: { mongo: Mongo },
@@ -27,7 +27,7 @@ export async function buildUploadItems(
     sessionEpoch: acceptedSessionEpoch(chunk, chunk.session),
   }
   const lines = chunk.content as NumberedLine<UploadedLine>[]
-  const items: (BulkItem & { hash: Buffer; timed: boolean })[] = []
+  const items: (BulkItem & { hash: Buffer; hasTimestamp: boolean })[] = []
   for (const [index, line] of lines.entries()) {
     const timestamp = line.timestamp === undefined ? null : Math.trunc(line.timestamp)
     const identity: LineIdentity = {
@@ -46,7 +46,7 @@ export async function buildUploadItems(
         vaultOwnedFrom: 0,
         alreadyPresent: (line.again ?? false) || isLineExpired(line),
         hash: contentHash(text),
-        timed: timestamp !== null,
+        hasTimestamp: timestamp !== null,
         memory: {
           ...partition,
           vault: chunk.vault,
@@ -62,30 +62,28 @@ export async function buildUploadItems(
       })
     }
   }
-  const hasTimestamp = items
-    .filter(({ timed: hasTimestamp, alreadyPresent }) => hasTimestamp && !alreadyPresent)
+  const textsWithTime = items
+    .filter(({ hasTimestamp, alreadyPresent }) => hasTimestamp && !alreadyPresent)
     .map(({ hash, memory }) => ({ hash, at: memory.at }))
-  const present = await presentTexts(mongo, chunk, partition, hasTimestamp)
-  return items.map(({ hash, timed: hasTimestamp, ...item }) => ({
-    ...item,
-    present:
-      item.alreadyPresent ||
-      (hasTimestamp && present.has(textAndTimeKey({ hash, at: item.memory.at }))),
-  }))
+  const present = await presentTexts(mongo, chunk, partition, textsWithTime)
+  return items.map(({ hash, hasTimestamp, ...item }): BulkItem => {
+    const isPresent = hasTimestamp && present.has(textAndTimeKey({ hash, at: item.memory.at }))
+    return { ...item, alreadyPresent: item.alreadyPresent || isPresent }
+  })
 }
 
-/** When the memory of a line is over: what it asks for, and what the retention leads to from now on. */
+/** When the memory of a line expires: by the time it requests and by the retention, counted from now. */
 export const expiryForLine = (
   { expires_at: end }: Pick<UploadedLine, 'expires_at'>,
   { retentionDays: days }: Pick<BulkChunk, 'retentionDays'>,
 ): Expiry =>
   expiryFor({ asked: end === undefined ? null : Date.parse(end), days, storedAt: Date.now() })
 
-/** It has come to its end before it could be stored. */
+/** Whether a line has expired before it is stored. */
 export const isLineExpired = ({ expires_at: end }: Pick<UploadedLine, 'expires_at'>): boolean =>
   end !== undefined && Date.parse(end) <= Date.now()
 
-/** @throws Refusal `invalid` for a line that is over before it is stored. */
+/** @throws Refusal `invalid` for a line that has expired before it is stored. */
 export function requireFutureExpiry(line: UploadedLine): void {
   parseExpiresAt(line.expires_at, Date.now())
 }
@@ -96,7 +94,7 @@ export const acceptedSessionEpoch = (
   session: string | null,
 ): number => (session === null ? 0 : (sessionEpochs[session] ?? 0))
 
-/** Lines without a time happened now; a millisecond apart, so that they stay in the order they came. */
+/** Lines without a time get the time of arrival, a millisecond apart, so that they keep their order. */
 const syntheticTimestamp = (
   { arrivedAt, fileLines, linesBefore }: BulkChunk,
   index: number,

@@ -1,8 +1,5 @@
-import {
-  scheduleExpiry,
-  applyCurrentRetention,
-  cancelScheduledExpiry,
-} from '#shared/vault/base/apply-retention.ts'
+import { applyCurrentRetention } from '#shared/vault/base/apply-retention.ts'
+import { withExpiryProtocol } from '#shared/vault/base/expiry-protocol.ts'
 import {
   addReflections,
   markConsolidated,
@@ -17,10 +14,11 @@ import {
 import { changeVault, takeVaultAdvisoryLock } from '#shared/vault/base/vaults.postgres.ts'
 import type { CommitJob } from '#shared/domain/job-payloads.ts'
 import type { DebtChange } from '#shared/domain/vault-change.ts'
+import type { Queue } from '#shared/storage/queue/queue.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 import type { MemoryStore } from '#shared/vault/base/memories.mongo.ts'
 
-type ApplyCommitBackend = Stores & { memories: MemoryStore }
+type ApplyCommitBackend = Stores & { queue: Queue; memories: MemoryStore }
 
 /**
  * Does what a commit has promised: stores the reflections, marks their sources, and in one transaction
@@ -31,23 +29,23 @@ type ApplyCommitBackend = Stores & { memories: MemoryStore }
  * @throws Refusal `unavailable` when a store is out of reach; what was done so far is done again later.
  */
 export async function applyCommit(
-  { postgres, mongo, memories }: ApplyCommitBackend,
+  { postgres, mongo, queue, memories }: ApplyCommitBackend,
   job: CommitJob,
 ): Promise<number | null> {
   const lease = await findLease(postgres.query, job, job.batch)
   if (!lease) return null
   if (lease.state === 'committed') return lease.consolidated
 
-  const work = { operation: job.batch, vault: job.vault }
-  const announced = await scheduleExpiry({ postgres }, [{ ...work, memories: [commitExpiry(job)] }])
-  await addReflections(mongo, job, lease.sourceIds)
-  await applyCurrentRetention({ postgres, mongo }, postgres.query, {
-    ...job,
-    ids: job.reflections.map(({ id }) => id),
-    days: job.retentionDays ?? null,
+  const work = { operation: job.batch, vault: job.vault, memories: [commitExpiry(job)] }
+  const count = await withExpiryProtocol({ postgres }, [work], async () => {
+    await addReflections(mongo, job, lease.sourceIds)
+    await applyCurrentRetention({ postgres, mongo }, postgres.query, {
+      ...job,
+      ids: job.reflections.map(({ id }) => id),
+      days: job.retentionDays ?? null,
+    })
+    return consolidate({ postgres, mongo, queue }, job, lease.sourceIds)
   })
-  const count = await consolidate({ postgres, mongo }, job, lease.sourceIds)
-  await cancelScheduledExpiry({ postgres }, announced)
   if (count !== null) return count
   await memories.discard(
     job,
@@ -63,7 +61,7 @@ export async function applyCommit(
  * @returns null when a deletion has overtaken the commit.
  */
 function consolidate(
-  { postgres, mongo }: Stores,
+  { postgres, mongo, queue }: Stores & { queue: Queue },
   job: CommitJob,
   sourceIds: readonly string[],
 ): Promise<number | null> {
@@ -76,7 +74,8 @@ function consolidate(
     }
     if (await finalizeLease(tx, job, consolidated.count)) {
       const stored = job.reflections.map(({ id }) => id)
-      await changeVault(tx, job.vault, [{ session: null, stored }], debtChangeOf(job, consolidated))
+      const debt = debtChangeOf(job, consolidated)
+      await changeVault(tx, job.vault, [{ session: null, stored }], debt, queue)
     }
     return consolidated.count
   })

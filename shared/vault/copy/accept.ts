@@ -1,13 +1,8 @@
 import type { Destination } from '#shared/vault/copy/destination.ts'
 import { memoryIdOf } from '#shared/core/ids.ts'
 import type { Caller } from '#shared/access/caller.ts'
-import { deferBilling } from '#shared/billing/deferred-bill.postgres.ts'
 import { dropEndedCopies, insertCopy, type CopyChunk } from '#shared/vault/copy/copies.postgres.ts'
-import {
-  insertOperations,
-  findOperationState,
-  zeroUsage,
-} from '#shared/operations/operations.postgres.ts'
+import { acceptOperation } from '#shared/operations/accept-operations.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 
@@ -16,23 +11,22 @@ export type NewCopy = {
   operation: string
   kind: 'transfer' | 'graft'
   destination: Destination
-  /** Embedding model whose vector space the copies stand in; texts without a vector there get one. */
+  /** Embedding model whose vector space the copies get; texts without a vector there are embedded. */
   model: string
   /** The memories to copy, oldest first. */
   ids: string[]
   /** Of a graft. */
   graftQuery: { queries: string[]; threshold: number } | null
-  /** A request will wait for its outcome. */
+  /** Whether a request waits for the outcome. */
   awaited: boolean
 }
 
-/** Memories a job copies: 3 MB of vectors at 1,536 dimensions, and 0.1 s under the destination's lock. */
+/** Memories per job: 3 MB of vectors at 1,536 dimensions, and 0.1 s under the destination's lock. */
 const chunkMemories = 500
 
 /**
- * Promises a copy: what is copied is settled now, and operation, plan and jobs are written in one
- * transaction. Accepting the same operation again changes nothing. It is billed when it ends, for what
- * it copied.
+ * Accepts a copy: writes operation, the ids to copy and jobs in one transaction. Accepting the same
+ * operation again changes nothing. It is billed when it ends, for what it copied.
  */
 export async function acceptCopy(
   { postgres, queue }: { postgres: Postgres; queue: Queue },
@@ -44,9 +38,8 @@ export async function acceptCopy(
   const chunks = splitIntoCopyChunks(copy.ids)
   await dropEndedCopies(postgres.query)
   await postgres.transaction(async tx => {
-    if ((await findOperationState(tx.query, account, operation)) !== undefined) return
-    const [accepted] = await insertOperations(tx, [
-      {
+    const accepted = await acceptOperation(tx, queue, {
+      operation: {
         id: operation,
         account,
         vault: scope.vault,
@@ -55,10 +48,12 @@ export async function acceptCopy(
         awaited,
         session: null,
         total: chunks.length,
-        ...zeroUsage,
+        billing: 'at end',
       },
-    ])
-    await deferBilling(tx.query, operation)
+      queueName: 'copy-chunk',
+      jobs: () => chunks.map(({ n }) => ({ id: memoryIdOf(operation, n), data: { operation, n } })),
+    })
+    if (!accepted) return
     await insertCopy(
       tx.query,
       {
@@ -76,16 +71,10 @@ export async function acceptCopy(
       },
       chunks,
     )
-    const jobs = chunks.map(({ n }) => ({
-      id: memoryIdOf(operation, n),
-      data: { operation, n },
-      priority: -accepted!.pending,
-    }))
-    await queue.send(tx, 'copy-chunk', jobs)
   })
 }
 
-/** A copy of nothing has one empty chunk: somebody must say how it ended. */
+/** A copy of nothing has one empty chunk, whose job ends the operation. */
 function splitIntoCopyChunks(ids: readonly string[]): CopyChunk[] {
   const chunks: CopyChunk[] = []
   for (let first = 0; first < Math.max(1, ids.length); first += chunkMemories) {

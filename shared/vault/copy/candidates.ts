@@ -11,7 +11,7 @@ import type { VaultIndexes } from '#shared/search/index/vault-indexes.ts'
 import type { MemoryStore } from '#shared/vault/base/memories.mongo.ts'
 import type { QueryVectorCache } from '#shared/search/query/query-vector-cache.ts'
 
-/** A transfer copies at most so many. */
+/** Memories of one transfer. */
 const transferMax = 10_000
 
 /**
@@ -35,14 +35,14 @@ export async function transferCandidates(
 
 export type Match = {
   memory: Memory
-  /** Of its best query, 0 to 1, with four digits: the score a search shows. */
+  /** The score for its best query, as a search returns it: 0 to 1, four digits. */
   score: number
 }
 
 /**
  * Every raw core memory of the caller's vault whose score for one of the queries reaches the threshold,
- * best first. All of them are compared: on the vault's image, or, where it is too large to be held,
- * as the database streams them.
+ * best first. All memories are compared: in the vault's index, or, when the vault is too large for that, as
+ * the database streams them.
  *
  * @throws Refusal `upstream` when the embedding model does not answer, `unavailable`.
  */
@@ -70,8 +70,8 @@ export async function graftCandidates(
     })
   } else {
     for (const vector of vectors) {
-      matchVaultIndex(vaultIndex, vector, { calibration, threshold, keep: addMatch })
-      // A scan holds this process for a microsecond per memory; others get their turn in between.
+      matchVaultIndex(vaultIndex, vector, { calibration, threshold, addMatch })
+      // A scan blocks the event loop for a microsecond per memory; other requests run between two queries.
       await new Promise(resolve => setImmediate(resolve))
     }
   }
@@ -80,11 +80,11 @@ export async function graftCandidates(
   )
 }
 
-/** In the order of the event, as candidates of a transfer are. */
+/** The order of transfer candidates: by event time, then id. */
 export const compareByEventTime = (a: Memory, b: Memory): number =>
   a.at - b.at || (a.id < b.id ? -1 : 1)
 
-/** Calls to a provider at a time. */
+/** Concurrent calls to a provider. */
 const queryConcurrency = 8
 
 async function embedQueries(
@@ -94,24 +94,24 @@ async function embedQueries(
 ): Promise<Float32Array[]> {
   const vectors: Float32Array[] = []
   for (let start = 0; start < queries.length; start += queryConcurrency) {
-    const some = queries.slice(start, start + queryConcurrency)
-    vectors.push(...(await Promise.all(some.map(text => queryVectors.embed(embedder, text)))))
+    const batch = queries.slice(start, start + queryConcurrency)
+    vectors.push(...(await Promise.all(batch.map(text => queryVectors.embed(embedder, text)))))
   }
   return vectors
 }
 
-/** Rows of an image keep their numbers only until the next await: one query is one step. */
+/** Rows of an index keep their numbers only until the next await, so this must not await. */
 function matchVaultIndex(
   { byTier }: VaultIndex,
   vector: Float32Array,
   {
     calibration,
     threshold,
-    keep,
+    addMatch,
   }: {
     calibration: Calibration
     threshold: number
-    keep: (memory: Memory, score: number) => void
+    addMatch: (memory: Memory, score: number) => void
   },
 ): void {
   const block = byTier[1]
@@ -119,7 +119,7 @@ function matchVaultIndex(
   const cosines = block.cosines(vector, rows)
   for (const row of rows) {
     const score = roundScore(scoreFromCosine(cosines[row]!, calibration))
-    if (score >= threshold) keep(block.memory(row), score)
+    if (score >= threshold) addMatch(block.memory(row), score)
   }
 }
 

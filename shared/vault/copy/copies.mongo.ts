@@ -14,13 +14,13 @@ type Collections = Pick<Mongo, 'memories'>
 
 const corePartition = { session: null, sessionEpoch: 0 }
 
-/** Ten thousand memories are read in half a second; twenty are patience with a busy server. */
+/** Ten thousand memories are read in half a second; the rest of the time allows for a busy server. */
 const listDeadlineMs = 20_000
 
 /**
  * The raw core memories of a vault space in the order of the event.
  *
- * @param max no more than this are read.
+ * @param max the most memories to read
  */
 export async function rawCoreMemories(
   { memories }: Collections,
@@ -47,11 +47,11 @@ export async function rawCoreMemories(
 /** A memory about to be copied. */
 export type CopySource = Memory & {
   hash: Uint8Array
-  /** Null when it has none in the space any more. */
+  /** Null when it no longer has one in the space. */
   vector: Float32Array | null
 }
 
-/** Those of the given raw core memories that are still there. */
+/** Those of the given raw core memories that still exist. */
 export async function copySources(
   { memories }: Collections,
   { vault, epoch }: Pick<VaultScope, 'vault' | 'epoch'>,

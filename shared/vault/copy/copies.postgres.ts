@@ -1,6 +1,11 @@
+import {
+  failureOfStatus,
+  statusOfFailure,
+  type FailureReason,
+} from '#shared/domain/operation-outcome.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'
 
-/** What a copy is: from where, to where, and what was asked for. */
+/** Source, destination and request of a copy. */
 export type Copy = {
   operation: string
   source: string
@@ -30,7 +35,7 @@ export type CopyChunk = {
   ids: string[]
 }
 
-/** Keeps what is to be copied, in the transaction that promises it. */
+/** Inserts a copy and its chunks, in the transaction that accepts it. */
 export async function insertCopy(
   query: Query,
   copy: Copy,
@@ -66,7 +71,7 @@ export async function insertCopy(
 
 export type PendingCopyChunk = { copy: Copy & { askedAt: Date }; chunk: CopyChunk }
 
-/** A chunk that is still to be copied; undefined when it is settled, or its copy has ended. */
+/** A chunk that is still to be copied; undefined when it is settled or its operation has ended. */
 export async function findCopyChunk(
   query: Query,
   operation: string,
@@ -86,35 +91,43 @@ export async function findCopyChunk(
   return { copy, chunk: { n, first, ids } }
 }
 
-/** What became of a chunk. */
+/** The result of a chunk, in memories. */
 export type CopyChunkResult = {
   copied: number
   skipped: number
   failed: number
   /** Of the copied memories. */
   tokens: number
-  error: string | null
-  status: number | null
+  failure: { reason: FailureReason; error: string } | null
 }
 
-/** @returns false when the chunk was settled before: what it did must not count twice. */
+/** @returns false when the chunk was settled before: its effects must not count twice. */
 export async function finalizeCopyChunk(
   query: Query,
   operation: string,
   n: number,
-  { copied, skipped, failed, tokens, error, status }: CopyChunkResult,
+  { copied, skipped, failed, tokens, failure }: CopyChunkResult,
 ): Promise<boolean> {
   const { rowCount } = await query(
     `update copy_chunks set settled = true, copied = $3, skipped = $4, failed = $5, tokens = $6,
             error = $7, status = $8
      where operation = $1 and n = $2 and not settled`,
-    [operation, n, copied, skipped, failed, tokens, error, status],
+    [
+      operation,
+      n,
+      copied,
+      skipped,
+      failed,
+      tokens,
+      failure?.error ?? null,
+      failure && statusOfFailure(failure.reason),
+    ],
     'copies.settle',
   )
   return rowCount === 1
 }
 
-/** What all settled chunks of a copy came to. */
+/** The sums over the settled chunks of a copy. */
 export type CopyTally = {
   chunks: number
   settled: number
@@ -125,13 +138,14 @@ export type CopyTally = {
   /** Of the first chunks that failed. */
   errors: string[]
   /** Of the first chunk that failed. */
-  status: number | null
+  reason: FailureReason | null
 }
 
 const errorsMax = 20
 
 export async function tallyCopy(query: Query, operation: string): Promise<CopyTally> {
-  const { rows } = await query<CopyTally & { tokens: string }>(
+  type Row = Omit<CopyTally, 'reason' | 'tokens'> & { tokens: string; status: number | null }
+  const { rows } = await query<Row>(
     `select count(*)::int as chunks, count(*) filter (where settled)::int as settled,
             sum(copied)::int as copied, sum(skipped)::int as skipped, sum(failed)::int as failed,
             sum(tokens) as tokens,
@@ -142,11 +156,15 @@ export async function tallyCopy(query: Query, operation: string): Promise<CopyTa
     [operation],
     'copies.tally',
   )
-  const row = rows[0]!
-  return { ...row, tokens: Number(row.tokens) }
+  const { status, tokens, ...tally } = rows[0]!
+  return {
+    ...tally,
+    tokens: Number(tokens),
+    reason: status === null ? null : failureOfStatus(status),
+  }
 }
 
-/** Forgets copies whose operations were cancelled. */
+/** Deletes copies whose operations have ended or were cancelled. */
 export async function dropEndedCopies(query: Query): Promise<void> {
   await query(
     `delete from copies c using operations o
@@ -156,7 +174,7 @@ export async function dropEndedCopies(query: Query): Promise<void> {
   )
 }
 
-/** Forgets a copy whose operation has ended: its queries are people's words. */
+/** Deletes a copy whose operation has ended: its queries are personal texts. */
 export async function dropCopy(query: Query, operation: string): Promise<void> {
   await query('delete from copies where operation = $1', [operation], 'copies.drop')
 }
@@ -169,11 +187,10 @@ type LockedCopy = {
 }
 
 /**
- * Holds the operation and the vaults of a copy until the transaction ends, in the order everybody
- * takes them.
+ * Locks the operation and the vaults of a copy until the transaction ends, in the order of all such locks.
  *
- * @returns the destination's epoch, and the queries, which a clearing of the source may have taken;
- *   undefined when the operation has ended.
+ * @returns the destination's epoch, and the queries, which a clearing of the source may have erased;
+ *   undefined when the operation has ended
  */
 export async function lockCopy(
   query: Query,

@@ -7,11 +7,11 @@ import type { Postgres } from '#shared/storage/postgres/connect.ts'
 import type { Config } from '#shared/core/config.ts'
 import type { ExpiryPurger } from '#shared/vault/base/expiry-purger.ts'
 
-/** Where copies go. */
+/** The vault that copies are written to. */
 export type Destination = {
   vault: string
   epoch: number
-  /** The embedding model whose space the vault stands in; null: the default one's. */
+  /** The embedding model of the vault; null: the default model. */
   embeddings: string | null
   keyHash: Buffer
   /** Truncated. */
@@ -19,11 +19,11 @@ export type Destination = {
 }
 
 /**
- * The vault that a destination key opens. Whoever has both keys may copy; they may belong to different
- * accounts.
+ * The vault that a destination key opens. Source and destination may belong to different accounts: a client
+ * that has both keys may copy.
  *
  * @throws Refusal `invalid` for a key that does not exist or has ended, one that may not write, and one
- *   that opens the vault copied from: the same key, or one it was rotated to.
+ *   that opens the source vault: the same key, or one it was rotated to.
  */
 export async function resolveDestination(
   backend: { postgres: Postgres; config: Config; expiry: ExpiryPurger },

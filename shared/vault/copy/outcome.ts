@@ -1,33 +1,30 @@
+import type { OperationOutcome } from '#shared/domain/operation-outcome.ts'
 import type { Copy, CopyTally } from '#shared/vault/copy/copies.postgres.ts'
-import type { OperationResult } from '#shared/operations/operation-rows.postgres.ts'
 
 /**
- * What a copy answers when all of it is settled. Some chunks may have failed: they are in `errors` and
- * the copy may be asked for again. When nothing at all came of it the first failure is the answer.
+ * The outcome of a copy whose chunks are all settled. `errors` are those of chunks that failed; a copy
+ * of which every memory failed has failed with the first error.
  */
-export function copyOutcome(copy: Copy & { askedAt: Date }, tally: CopyTally): OperationResult {
-  const { copied, skipped, failed, tokens, errors, status } = tally
+export function copyOutcome(
+  { sourceKey, destinationKey, queries, threshold, askedAt }: Copy & { askedAt: Date },
+  { copied, skipped, failed, tokens, errors, reason }: CopyTally,
+): OperationOutcome {
   if (failed > 0 && copied + skipped === 0) {
-    return {
-      status: status ?? 500,
-      body: { error: errors[0] ?? 'The copy failed', hint: 'Nothing was copied; try again' },
-    }
+    const error = errors[0] ?? 'The copy failed'
+    const hint = 'Nothing was copied; try again'
+    return { kind: 'failed', reason: reason ?? 'unexpected', error, hint }
   }
-  return {
-    status: 200,
-    body: {
-      dry_run: false,
-      operation: copy.queries === null ? 'transfer' : 'graft',
-      source_key: copy.sourceKey,
-      destination_key: copy.destinationKey,
-      ...(copy.queries !== null && { queries: copy.queries, threshold: copy.threshold }),
-      copied,
-      deduped_or_skipped: skipped,
-      failed,
-      estimated_tokens: tokens,
-      provenance: { origin_key: copy.sourceKey, transferred_at: copy.askedAt.toISOString() },
-      ...(errors.length > 0 && { errors }),
-      operation_id: copy.operation,
-    },
+  const counts = {
+    sourceKey,
+    destinationKey,
+    copied,
+    skipped,
+    failed,
+    tokens,
+    requestedAt: askedAt.getTime(),
+    ...(errors.length > 0 && { errors }),
   }
+  return queries === null
+    ? { kind: 'transfer', ...counts }
+    : { kind: 'graft', queries, threshold, ...counts }
 }

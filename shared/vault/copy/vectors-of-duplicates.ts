@@ -3,15 +3,14 @@ import type { MemoryTextHash } from '#shared/vault/copy/copies.mongo.ts'
 import { addVectors, textsWithoutVector } from '#shared/vault/reembed/vector-spaces.mongo.ts'
 import type { Mongo } from '#shared/storage/mongo/connect.ts'
 
-/** The same for texts that are the same. */
 export const textHashKey = (hash: Uint8Array): string => Buffer.from(hash).toString('base64')
 
 /**
- * Gives memories of a destination that have a text already the vector of its copy, where they have none
- * in that space: copied or not, what was asked for can be found there.
+ * Adds the vectors of copies to memories of the destination that have the same texts and no vector in that
+ * space, so that a search finds these texts although they were not copied.
  *
- * @param again also names those that an earlier run may have given theirs.
- * @returns the ids that images of the space have to read again.
+ * @param again whether an earlier run may have added vectors; its ids are then returned as well
+ * @returns the ids that indexes of the space have to read again
  */
 export async function addVectorsToDuplicates(
   { mongo }: { mongo: Mongo },
@@ -30,12 +29,12 @@ export async function addVectorsToDuplicates(
   if (holders.length === 0) return []
   const texts = new Map(holders.map(({ id, hash }) => [id, textHashKey(hash)]))
   const vectors = new Map(copies.map(({ hash, memory }) => [textHashKey(hash), memory.vector]))
-  const bare = await textsWithoutVector(mongo, destination, space, [...texts.keys()])
+  const withoutVector = await textsWithoutVector(mongo, destination, space, [...texts.keys()])
   await addVectors(
     mongo,
     destination,
     space,
-    bare.map(row => ({ ...row, vector: vectors.get(texts.get(row.id)!)! })),
+    withoutVector.map(row => ({ ...row, vector: vectors.get(texts.get(row.id)!)! })),
   )
-  return again ? [...texts.keys()] : bare.map(({ id }) => id)
+  return again ? [...texts.keys()] : withoutVector.map(({ id }) => id)
 }

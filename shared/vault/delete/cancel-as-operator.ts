@@ -6,11 +6,11 @@ import { cancelAcceptedOperation } from '#shared/operations/operation-rows.postg
 import { deleteJobs } from '#shared/storage/queue/queue-admin.ts'
 
 /**
- * An operator's way to end work for good that waits or has failed: its jobs go with what they carry, and
- * its operation is cancelled, unbilled where it had not begun. Work that is done already stays done.
+ * Lets an operator cancel work that waits or has failed: deletes its jobs with their payloads and cancels the
+ * operation, whose bill is undone when it had not begun. Work that is done is not undone.
  *
- * @param id of a job, or of an operation: then all of its jobs
- * @returns how many jobs are gone; none while one of them is at work.
+ * @param id of a job, or of an operation: then of all its jobs
+ * @returns how many jobs were removed; none while one of them runs
  */
 export async function cancelAsOperator(
   postgres: Postgres,
@@ -21,8 +21,9 @@ export async function cancelAsOperator(
     for (const operation of operations) {
       const account = await findOperationAccount(tx.query, operation)
       if (account === undefined) continue
-      if (!(await cancelAcceptedOperation(tx.query, account, operation)))
-        await cancelClearedOperations(tx, [operation])
+      // Without a sender of jobs here, the sweep sends those of the webhooks.
+      if (!(await cancelAcceptedOperation(tx, null, account, operation)))
+        await cancelClearedOperations(tx, null, [operation])
       await dropFileOfOperation(tx.query, operation)
     }
     return { removed, active }

@@ -3,14 +3,14 @@ import { cancelAcceptedOperation } from '#shared/operations/operation-rows.postg
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 
-/** The operation had begun when its jobs were to be taken back. */
+/** A job of the operation runs already. */
 class AlreadyBegunError extends Error {}
 
 /**
- * Takes back work that has not begun: its jobs leave the queue with what they were to store, its bill
- * is undone. All or nothing: when a worker already holds one of its jobs, nothing changes.
+ * Cancels an operation that has not begun: removes its jobs with their payloads and undoes its bill. When a
+ * worker runs one of its jobs already, nothing changes.
  *
- * @returns whether it is cancelled.
+ * @returns whether it was cancelled
  */
 export async function cancelOperation(
   { postgres, queue }: { postgres: Postgres; queue: Queue },
@@ -19,7 +19,7 @@ export async function cancelOperation(
 ): Promise<boolean> {
   try {
     return await postgres.transaction(async tx => {
-      if (!(await cancelAcceptedOperation(tx.query, account, id))) return false
+      if (!(await cancelAcceptedOperation(tx, queue, account, id))) return false
       if (!(await queue.cancelJobs(tx, id))) throw new AlreadyBegunError()
       await dropFileOfOperation(tx.query, id)
       return true

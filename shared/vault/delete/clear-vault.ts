@@ -1,7 +1,7 @@
 import { eraseCleared } from '#shared/vault/delete/erase-cleared.ts'
-import { acceptErasure } from '#shared/vault/delete/accept-erasure.ts'
 import type { Caller } from '#shared/access/caller.ts'
 import { countCleared } from '#shared/vault/delete/delete-cleared.mongo.ts'
+import { recordAccountEvent } from '#shared/audit/account-events.postgres.ts'
 import type { Transaction, Postgres } from '#shared/storage/postgres/connect.ts'
 import {
   beginErasure,
@@ -11,9 +11,11 @@ import {
   findOperationStatus,
   notifyCleared,
 } from '#shared/vault/base/erasures.postgres.ts'
+import { acceptOperation } from '#shared/operations/accept-operations.ts'
 import { finishOperation, reportProgress } from '#shared/operations/operation-rows.postgres.ts'
 import { failOperations } from '#shared/operations/operations.postgres.ts'
 import { setVaultModel } from '#shared/vault/reembed/vault-models.postgres.ts'
+import { lockVault } from '#shared/vault/base/vault-state.postgres.ts'
 import { raiseEpoch, raiseSessionEpoch } from '#shared/vault/base/vaults.postgres.ts'
 import {
   eraseSessionNames,
@@ -25,18 +27,18 @@ import type { VaultIndexes } from '#shared/search/index/vault-indexes.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 
 export type ClearRequest = {
-  /** The UUIDv7 it is accepted under. */
+  /** The UUIDv7 for the operation. */
   operation: string
-  /** The session to clear, or null for everything the key has. */
+  /** The session to clear; null: the whole vault. */
   session: string | null
   reset: boolean
   awaited: boolean
 }
 
 /**
- * Makes a vault, or one session of it, empty. When this resolves nothing of it can be seen any more, by
- * any process: the epoch, the operation and its job are one transaction. Removing it from the stores is
- * left to `finishClearing`. The same operation sent again clears nothing more.
+ * Clears a vault or one session of it. When this resolves, no process can see its memories any more: the
+ * epoch, the operation and its job are written in one transaction. `finishClearing` removes the memories
+ * from the stores. Accepting the same operation again clears nothing more.
  */
 export async function acceptClearing(
   {
@@ -50,24 +52,44 @@ export async function acceptClearing(
   const { account, keyHash, maskedKey, scope } = caller
   const { vault } = scope
   await postgres.transaction(async tx => {
-    const erasure = { id: operation, account, vault, keyHash, kind: 'clear', awaited, session }
-    // How many memories there are is counted later; until then there is no number of steps.
-    const accepted = await acceptErasure(tx, { ...erasure, total: 0 })
+    // By itself: the next statement sees what the last holder of this lock has written.
+    await lockVault(tx, vault)
+    const accepted = await acceptOperation(tx, queue, {
+      operation: {
+        id: operation,
+        account,
+        vault,
+        keyHash,
+        kind: 'clear',
+        awaited,
+        session,
+        // The job counts the memories.
+        total: 0,
+        // What is cleared is invisible already: it cannot be cancelled.
+        started: true,
+        billing: 'never',
+      },
+      queueName: 'clear',
+      async jobs() {
+        const cleared = await raiseEpochs(tx, vault, session)
+        if (reset) await setVaultModel(tx.query, vault, null)
+        await beginErasure(tx, cleared)
+        return [{ id: operation, data: { ...cleared, operation, key: maskedKey, reset } }]
+      },
+    })
     if (!accepted) return
-    // What is invisible already cannot be taken back: the operation has begun.
-    await reportProgress(tx.query, operation, { done: 0 })
-    const cleared = await raiseEpochs(tx, vault, session)
-    if (reset) await setVaultModel(tx.query, vault, null)
-    await beginErasure(tx, cleared)
-    const data: ClearJob = { ...cleared, operation, key: maskedKey, reset }
-    await queue.send(tx, 'clear', [{ id: operation, data, priority: -accepted.pending }])
+    // Of the account's own vaults only: a member's private vault is none of the account's business.
+    if (session === null && caller.kind === 'vault') {
+      const event = { account, actor: maskedKey, subject: maskedKey } as const
+      await recordAccountEvent(tx, { ...event, action: 'vault.cleared' })
+    }
     await deleteStoredResponses(tx, vault, { ofCopies: 'all' })
     await notifyCleared(tx, vault)
   })
   vaultIndexes.forget(vault)
 }
 
-/** @returns what no longer exists: what came before has clearings of its own. */
+/** @returns the epochs that end here; earlier ones were cleared before. */
 async function raiseEpochs(
   tx: Transaction,
   vault: string,
@@ -82,19 +104,18 @@ async function raiseEpochs(
 }
 
 /**
- * Removes from both stores what a clearing has made invisible, looks again whether it is gone, and
- * ends the operation. Safe to run any number of times: how many memories there were is written down
- * before the first one goes.
+ * Removes from both stores what a clearing made invisible, checks that nothing is left, and ends the
+ * operation. Safe to run any number of times: the number of memories is stored before the first is removed.
  *
- * @throws Refusal `unavailable` when a store is out of reach, or something is there that does not go yet:
- *   what is left is removed by the next run.
+ * @throws Refusal `unavailable` when a store is out of reach or documents are left: the next run removes the
+ *   rest.
  */
 export async function finishClearing(
-  backend: Stores,
+  backend: Stores & { queue: Queue },
   job: ClearJob,
   signal: AbortSignal,
 ): Promise<void> {
-  const { postgres, mongo } = backend
+  const { postgres, mongo, queue } = backend
   const { operation, key, session, reset } = job
   const progress = await findOperationStatus(postgres.query, operation)
   if (!progress || progress.state === 'done') return
@@ -105,39 +126,25 @@ export async function finishClearing(
     signal,
     onErased: done => reportProgress(postgres.query, operation, { done: Math.min(done, total) }),
   })
-  // The name of a session that is cleared alone stays: it is what keeps late work out.
+  // The name of a single cleared session stays: its epoch rejects work that arrives late.
   if (session === null) {
     await eraseTextsOutsideMemories(postgres.query, job)
     await eraseSessionNames(postgres.query, job)
   }
   await postgres.transaction(async tx => {
-    const body = {
-      key,
-      session_id: session,
-      deleted: total,
-      reset,
-      operation_id: operation,
-      message: describeDeletion(total, job),
-    }
-    await finishOperation(tx.query, operation, { status: 200, body })
+    const inSession = session !== null
+    const outcome = { kind: 'clear', key, inSession, session, deleted: total, reset } as const
+    await finishOperation(tx, queue, operation, outcome)
     await endErasure(tx, job)
   })
 }
 
-/** After the last try: the operation has failed, and the sweeps go on removing. */
+/** Called after the last try: marks the operation as failed; the sweeps remove the rest. */
 export const abandonClearing = (
-  { postgres }: { postgres: Postgres },
+  { postgres, queue }: { postgres: Postgres; queue: Queue },
   job: ClearJob,
 ): Promise<void> =>
   postgres.transaction(async tx => {
-    await failOperations(tx.query, [job.operation])
+    await failOperations(tx, queue, [job.operation])
     await endErasure(tx, job)
   })
-
-function describeDeletion(deleted: number, { session, reset }: ClearJob): string {
-  const memories = deleted === 1 ? '1 memory' : `${deleted} memories`
-  if (session !== null) return `Deleted ${memories} of this session`
-  return reset
-    ? `Deleted ${memories}; the vault is as new, for any embedding model`
-    : `Deleted ${memories}`
-}

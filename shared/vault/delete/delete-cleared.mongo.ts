@@ -5,10 +5,10 @@ import { withWriteTimeout } from '#shared/vault/base/memories.mongo.ts'
 import { idIndex, partitionIndex } from '#shared/storage/mongo/indexes.ts'
 import type { ClearedRange } from '#shared/domain/job-payloads.ts'
 
-/** Counting goes by an index: a million documents in under a second. */
+/** Counting reads an index: a million documents take under a second. */
 const countDeadlineMs = 20_000
 
-/** How many memories a clearing has made invisible and are still there. */
+/** How many memories that a clearing made invisible still exist. */
 export const countCleared = (
   { memories }: Pick<Mongo, 'memories'>,
   cleared: ClearedRange,
@@ -20,7 +20,7 @@ export const countCleared = (
     })
     .catch(refuseWhenUnreachable)
 
-/** How many documents a vault has: of any epoch, tombstones included. */
+/** 1 when a vault has any document, of any epoch or a tombstone; otherwise 0. */
 export const countVault = ({ memories }: Pick<Mongo, 'memories'>, vault: string): Promise<number> =>
   memories
     .countDocuments(
@@ -30,9 +30,9 @@ export const countVault = ({ memories }: Pick<Mongo, 'memories'>, vault: string)
     .catch(refuseWhenUnreachable)
 
 /**
- * Removes up to `limit` memories that a clearing has made invisible.
+ * Removes up to `limit` memories that a clearing made invisible.
  *
- * @returns how many went; fewer than `limit` means that none is left.
+ * @returns how many were removed; fewer than `limit` means that none is left
  */
 export const deleteCleared = (
   mongo: Pick<Mongo, 'memories'>,
@@ -40,7 +40,7 @@ export const deleteCleared = (
   limit: number,
 ): Promise<number> => deleteSome(mongo, cleared.vault, clearedFilter(cleared), limit)
 
-/** The same for tombstones: work of a cleared epoch is void by itself, and their ids are free again. */
+/** Removes up to `limit` tombstones of cleared epochs: no work of these epochs can write any more. */
 export const deleteClearedTombstones = (
   mongo: Pick<Mongo, 'memories'>,
   { vault, upTo }: ClearedRange,
@@ -48,7 +48,7 @@ export const deleteClearedTombstones = (
 ): Promise<number> =>
   deleteSome(mongo, vault, { ...tombstoneFilter(vault), tomb_epoch: { $lte: upTo } }, limit)
 
-/** The same for tombstones set before a moment. */
+/** Removes up to `limit` tombstones that were set before `before`. */
 export const deleteTombstonesBefore = (
   mongo: Pick<Mongo, 'memories'>,
   { vault, before }: { vault: string; before: Date },
@@ -62,7 +62,7 @@ function clearedFilter({ vault, session, from, upTo }: ClearedRange): Filter<Mem
   return { vault: { $eq: vault }, session: { $eq: session }, session_epoch: epochs }
 }
 
-/** A tombstone has no epoch: that is also how the index of a vault's places finds it. */
+/** A tombstone has no epoch, so the partition index finds it. */
 const tombstoneFilter = (vault: string): Filter<MemoryDocument> => ({
   vault: { $eq: vault },
   epoch: { $exists: false },

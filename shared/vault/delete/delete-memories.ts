@@ -1,4 +1,3 @@
-import { acceptErasure } from '#shared/vault/delete/accept-erasure.ts'
 import type { Caller } from '#shared/access/caller.ts'
 import {
   tombstone,
@@ -14,25 +13,27 @@ import {
   findOperationStatus,
 } from '#shared/vault/base/erasures.postgres.ts'
 import { listCommittingBatches } from '#shared/vault/consolidate/leases.postgres.ts'
-import { finishOperation, reportProgress } from '#shared/operations/operation-rows.postgres.ts'
+import { acceptOperation } from '#shared/operations/accept-operations.ts'
+import { finishOperation } from '#shared/operations/operation-rows.postgres.ts'
 import { lockVault, findSessionEpochs } from '#shared/vault/base/vault-state.postgres.ts'
 import { changeVault, takeVaultAdvisoryLock } from '#shared/vault/base/vaults.postgres.ts'
 import type { DeleteIdsJob } from '#shared/domain/job-payloads.ts'
+import type { OperationOutcome } from '#shared/domain/operation-outcome.ts'
 import type { DebtChange } from '#shared/domain/vault-change.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 import type { Log } from '#shared/core/log.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
 
-/** By then the request that promised it has done it itself, or has died. */
+/** By then the request that accepted the deletion has done it, or its process has died. */
 const jobDelaySeconds = 2
 
 /**
- * Removes memories of any tier, of the core and of sessions, at most once per operation. It is promised
- * first and then done at once, since nobody may see them when it is answered; what a request that dies
- * leaves undone the job does.
+ * Deletes memories of any tier, of the core vault and of sessions, at most once per operation. The operation
+ * is accepted first and then executed at once, since the memories must be invisible when the request is
+ * answered; a job finishes it when this process dies.
  *
- * @returns whether it is done; otherwise it will be, and until then they can be seen.
+ * @returns whether it is done; if not, the job does it, and until then the memories can be seen
  */
 export async function acceptAndDelete(
   backend: Stores & { queue: Queue; log: Log },
@@ -50,7 +51,7 @@ export async function acceptAndDelete(
   }
 }
 
-/** Promises the removal. @returns its job; null when the operation had been promised before. */
+/** Accepts the deletion. @returns its job; null when the operation was accepted before. */
 export function acceptDeletion(
   { postgres, queue }: { postgres: Postgres; queue: Queue },
   { account, keyHash, scope }: Caller,
@@ -58,38 +59,48 @@ export function acceptDeletion(
 ): Promise<DeleteIdsJob | null> {
   const { vault } = scope
   const uniqueIds = [...new Set(ids.map(id => id.toLowerCase()))]
-  const erasure = { account, vault, keyHash, kind: 'delete-ids', session: null, awaited: true }
   return postgres.transaction(async tx => {
-    const accepted = await acceptErasure(tx, { ...erasure, id: operation })
-    if (!accepted) return null
-    // It is not taken back any more: it has begun.
-    await reportProgress(tx.query, operation, { done: 0 })
-    const job: DeleteIdsJob = { operation, vault, epoch: accepted.epoch, ids: uniqueIds }
-    const priority = -accepted.pending
-    const queuedJob = { id: operation, data: job, priority, afterSeconds: jobDelaySeconds }
-    await queue.send(tx, 'delete-ids', [queuedJob])
-    return job
+    // By itself: the next statement sees what the last holder of this lock has written.
+    const { epoch } = await lockVault(tx, vault)
+    const job: DeleteIdsJob = { operation, vault, epoch, ids: uniqueIds }
+    const accepted = await acceptOperation(tx, queue, {
+      operation: {
+        id: operation,
+        account,
+        vault,
+        keyHash,
+        kind: 'delete-ids',
+        awaited: true,
+        session: null,
+        // It is executed at once: it cannot be cancelled.
+        started: true,
+        billing: 'at end',
+      },
+      queueName: 'delete-ids',
+      jobs: () => [{ id: operation, data: job, afterSeconds: jobDelaySeconds }],
+    })
+    return accepted && job
   })
 }
 
 /**
- * Removes what was promised: what somebody asked to remove, or what is over. Safe to run any number of
- * times, in several processes at once: tombstones tell what this operation has buried until it is
- * settled, and it is settled once. From the settlement on no process sees them; lineage that names them
- * stays and shows as a gap.
+ * Deletes the memories of an accepted operation: those of a request, or expired ones. Safe to run any number
+ * of times, in several processes at once: tombstones record what this operation has deleted until it is
+ * settled, and it is settled once. From then on no process sees the memories; lineage that names them stays
+ * and shows a gap.
  *
  * @throws Refusal `unavailable` when a store is out of reach; the next run finishes it.
  */
 export async function executeDeletion(
-  { postgres, mongo }: Stores,
+  { postgres, mongo, queue }: Stores & { queue: Queue },
   job: DeleteIdsJob,
 ): Promise<void> {
   const status = await findOperationStatus(postgres.query, job.operation)
   if (status && status.state !== 'done' && status.state !== 'cancelled') {
-    // What is over goes from cleared sessions, too: left there it would be due for ever.
+    // Expired memories of cleared sessions are deleted, too: otherwise the vault would stay due forever.
     const visible =
       job.overAt === undefined ? await visibleIds({ postgres, mongo }, job) : [...job.ids]
-    // An edit or a commit is written and settled under the same hold: the debt loses none to another.
+    // Edits and commits write and settle under the same lock, so that the debt counts each change once.
     await postgres.transaction(async tx => {
       await takeVaultAdvisoryLock(tx, job.vault, 'contents')
       await tombstone(mongo, job, visible, await listCommittingBatches(tx.query, job))
@@ -99,15 +110,15 @@ export async function executeDeletion(
     const undeleted = (await findLiveMemories(mongo, job, visible)).filter(({ id }) =>
       visibleIdSet.has(id),
     )
-    await finalizeDeletion({ postgres }, job, {
-      buried: tombstoned,
+    await finalizeDeletion({ postgres, queue }, job, {
+      tombstoned,
       failed: undeleted.map(({ id }) => id),
     })
   }
   await finalizeTombstones(mongo, job, job.ids)
 }
 
-/** Living memories of the vault and of its sessions as they are now: what was cleared is not found. */
+/** Live memories of the vault and of its sessions, without those of cleared sessions. */
 async function visibleIds({ postgres, mongo }: Stores, job: DeleteIdsJob): Promise<string[]> {
   const live = await findLiveMemories(mongo, job, job.ids)
   const sessions = new Set(live.flatMap(({ session }) => session ?? []))
@@ -118,43 +129,29 @@ async function visibleIds({ postgres, mongo }: Stores, job: DeleteIdsJob): Promi
 }
 
 function finalizeDeletion(
-  { postgres }: { postgres: Postgres },
+  { postgres, queue }: { postgres: Postgres; queue: Queue },
   job: DeleteIdsJob,
-  { buried: tombstoned, failed }: { buried: TombstonedMemory[]; failed: string[] },
+  { tombstoned, failed }: { tombstoned: TombstonedMemory[]; failed: string[] },
 ): Promise<void> {
   const { operation, vault, epoch, overAt } = job
   const deleted = tombstoned.length
-  const body =
-    overAt === undefined ? toDeletionBody(job, deleted, failed) : toExpiryBody(job, deleted)
+  const outcome: OperationOutcome =
+    overAt === undefined
+      ? { kind: 'delete-ids', requested: job.ids.length, deleted, failed }
+      : { kind: 'expire', expired: deleted }
   return postgres.transaction(async tx => {
     const { epoch: current } = await lockVault(tx, vault)
-    if (!(await finishOperation(tx.query, operation, { status: 200, body }))) return
+    if (!(await finishOperation(tx, queue, operation, outcome))) return
     const tokens = overAt === undefined ? sum(tombstoned, row => row.tokens) : 0
     await recordDeferredBill(tx, operation, tokens)
     if (deleted === 0) return
     await recordTombstoneDay(tx, vault)
     await deleteStoredResponses(tx, vault, { ofCopies: 'previews' })
-    // After a clearing nothing of this is in the debt, and no image holds it.
+    // After a clearing neither the debt nor any index includes these memories.
     if (current === epoch)
       await changeVault(tx, vault, toSessionChanges(tombstoned), toDebtChange(tombstoned))
   })
 }
-
-const toDeletionBody = ({ ids, operation }: DeleteIdsJob, deleted: number, failed: string[]) => ({
-  requested: ids.length,
-  deleted,
-  do_deleted: deleted,
-  not_found: ids.length - deleted - failed.length,
-  legacy_fallback_used: false,
-  failed,
-  operation_id: operation,
-})
-
-const toExpiryBody = ({ operation }: DeleteIdsJob, expired: number) => ({
-  expired,
-  operation_id: operation,
-  message: expired === 1 ? '1 memory was over' : `${expired} memories were over`,
-})
 
 const toSessionChanges = (tombstoned: readonly TombstonedMemory[]) =>
   [...Map.groupBy(tombstoned, ({ session }) => session)].map(([session, rows]) => ({
@@ -162,7 +159,7 @@ const toSessionChanges = (tombstoned: readonly TombstonedMemory[]) =>
     removed: rows.map(({ id }) => id),
   }))
 
-/** What waited for consolidation waits no longer; sessions never did. */
+/** Unconsolidated memories leave the debt; those of sessions were never part of it. */
 function toDebtChange(tombstoned: readonly TombstonedMemory[]): DebtChange {
   const waiting = tombstoned.filter(
     ({ session, consolidated }) => session === null && !consolidated,

@@ -13,24 +13,25 @@ import {
 import { dropClearedExchanges } from '#shared/vault/ingest/open-exchanges.postgres.ts'
 import { removeClearedJobs, type RemovedJobs } from '#shared/storage/queue/cleared-jobs.ts'
 import type { ClearedRange } from '#shared/domain/job-payloads.ts'
+import type { Queue } from '#shared/storage/queue/queue.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 
-/** Documents in one go: 1,000 of 1,536 dimensions take about 0.1 s. */
+/** Documents per command: 1,000 of 1,536 dimensions take about 0.1 s. */
 const batch = 1_000
 
-/** Work in flight that was overtaken ends within a second; one whose worker died, within 15. */
+/** Running work that was invalidated ends within a second, work whose worker died within 15. */
 const drainTimeoutMs = 60_000
 const pollMs = 100
 
 /**
- * Removes everything that a clearing has made invisible, waits for work in flight that may still write
- * there, and reads again to see that nothing is left.
+ * Removes everything that a clearing made invisible, waits for running work that may still write there, and
+ * checks that nothing is left.
  *
- * @param onErased hears how many documents are gone so far.
- * @throws Refusal `unavailable` when work in flight does not end within a minute, or something is left.
+ * @param onErased called with the number of documents removed so far
+ * @throws Refusal `unavailable` when running work does not end within a minute, or documents are left.
  */
 export async function eraseCleared(
-  stores: Stores,
+  stores: Stores & { queue: Queue },
   cleared: ClearedRange,
   { signal, onErased }: { signal: AbortSignal; onErased: (documents: number) => Promise<void> },
 ): Promise<void> {
@@ -53,9 +54,9 @@ export async function eraseCleared(
   if (left > 0) throw notErasedYet(`${left} documents of what was cleared are there again`)
 }
 
-/** One pass over what may have come late. @returns how much it found. */
+/** Removes jobs and documents that arrived after the clearing. @returns how many. */
 export async function sweepCleared(
-  stores: Stores,
+  stores: Stores & { queue: Queue },
   cleared: ClearedRange,
 ): Promise<{ jobs: number; documents: number }> {
   const { removed } = await removeInvalidatedWork(stores, cleared, new Set())
@@ -65,13 +66,13 @@ export async function sweepCleared(
 }
 
 /**
- * Exchanges under way, jobs, staged files and lent batches; the operations they leave behind are
- * cancelled.
+ * Removes open exchanges, jobs, staged files and leased batches of what was cleared, and cancels their
+ * operations.
  *
- * @param files operations of files that are gone, kept from pass to pass: their jobs may still run.
+ * @param files collects the operations of deleted files over all passes: their jobs may still run
  */
 async function removeInvalidatedWork(
-  { postgres }: Stores,
+  { postgres, queue }: Stores & { queue: Queue },
   cleared: ClearedRange,
   files: Set<string>,
 ): Promise<RemovedJobs> {
@@ -80,7 +81,7 @@ async function removeInvalidatedWork(
     for (const operation of await dropClearedFiles(tx, cleared)) files.add(operation)
     await dropClearedLeases(tx, cleared)
     const jobs = await removeClearedJobs(tx, cleared, [...files])
-    await cancelClearedOperations(tx, [...jobs.operations, ...files])
+    await cancelClearedOperations(tx, queue, [...jobs.operations, ...files])
     return jobs
   })
   return { ...jobs, removed: jobs.removed + exchanges }

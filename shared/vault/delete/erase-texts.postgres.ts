@@ -1,11 +1,12 @@
 import type { Query } from '#shared/storage/postgres/connect.ts'
 
 /**
- * Forgets what people said beside their memories, in what was promised before a vault was cleared: the
- * queries of grafts, what was wrong with lines of files, the names of sessions. Copies first: one that
- * ends at this moment has read its queries, and has ended when they are taken.
+ * Erases personal texts from copies and operations that were accepted before a vault was cleared: queries of
+ * grafts, errors of file lines, names of sessions. In stored outcomes they have the same names in the form
+ * of this release (`kind`, `session`) and of former ones (the answer itself, `session_id`). Copies come
+ * first: this waits for a copy that is ending with its queries, whose outcome is erased after that.
  *
- * @param upTo the last epoch of the vault that no longer exists.
+ * @param upTo the last cleared epoch
  */
 export async function eraseTextsOutsideMemories(
   query: Query,
@@ -21,20 +22,21 @@ export async function eraseTextsOutsideMemories(
      set session = null,
          outcome = (outcome - 'errors')
            || case when outcome ? 'queries' then '{"queries": []}' else '{}' end::jsonb
+           || case when outcome ? 'session' then '{"session": null}' else '{}' end::jsonb
            || case when outcome ? 'session_id' then '{"session_id": null}' else '{}' end::jsonb
      where account in (select account from memory_keys where vault = $1
                        union select account from vaults where id = $1)
        and vault = $1 and epoch <= $2
-       and (session is not null or outcome ?| '{errors,queries,session_id}')`,
+       and (session is not null or outcome ?| '{errors,queries,session,session_id}')`,
     [vault, upTo],
     'words.operations',
   )
 }
 
-/** Bills in one statement: 10,000 take 0.1 s. */
+/** Bills per statement: 10,000 take 0.1 s. */
 const billsMax = 10_000
 
-/** Takes the names of sessions from the bills of a vault until an operation; what was used stays billed. */
+/** Erases the names of sessions from the bills of a vault up to an operation; the amounts stay. */
 export async function eraseSessionNames(
   query: Query,
   { vault, operation }: { vault: string; operation: string },

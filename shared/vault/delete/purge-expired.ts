@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { executeDeletion } from '#shared/vault/delete/delete-memories.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import { withTimeout } from '#shared/core/with-timeout.ts'
 import { mintId } from '#shared/core/ids.ts'
 import { findNextExpiry, findExpiredIds } from '#shared/vault/base/expiries.mongo.ts'
 import {
@@ -9,9 +10,7 @@ import {
   putNextExpiry,
   type ExpiryState,
 } from '#shared/vault/base/expiries.postgres.ts'
-import { deferBilling } from '#shared/billing/deferred-bill.postgres.ts'
-import { reportProgress } from '#shared/operations/operation-rows.postgres.ts'
-import { insertOperations, zeroUsage } from '#shared/operations/operations.postgres.ts'
+import { acceptOperation } from '#shared/operations/accept-operations.ts'
 import { lockVault } from '#shared/vault/base/vault-state.postgres.ts'
 import { findJobPayload } from '#shared/storage/queue/cleared-jobs.ts'
 import type { DeleteIdsJob } from '#shared/domain/job-payloads.ts'
@@ -23,25 +22,25 @@ import type { ExpiryPurger } from '#shared/vault/base/expiry-purger.ts'
 
 type PurgeBackend = Stores & { queue: Queue; log: Log }
 
-/** What one operation removes: 2,000 take some 0.3 s. */
+/** Memories per operation: 2,000 take 0.3 s. */
 const batchMax = 2_000
 
-/** By then whoever promised a removal has done it, or has died. */
+/** By then the process that accepted a purge has done it, or has died. */
 const jobDelaySeconds = 2
 
-/** A removal by another process is looked at this often; after so long it is taken to have died. */
+/** How often the purge of another process is polled, and after how long that process is taken to be dead. */
 const pollMs = 50
 const runnerTimeoutMs = 1_000
-/** Nobody waits as long; whoever asks next goes on. */
+/** No caller waits as long; the next caller continues. */
 const purgeTimeoutMs = 30_000
 
-/** Looks at a vault that is changed all the time: nothing is over there, and the next to ask looks again. */
+/** Scans of a vault that changes all the time and has nothing expired; the next caller scans again. */
 const scansMax = 5
 
 /**
- * Removes what is over, one vault at a time and process. A vault knows the moment before which nothing of
- * it is over (`vaults.next_expiry`), so that those where nothing is cost no more than that column in a
- * read that is made anyway.
+ * Deletes expired memories; one purge per vault and process runs at a time. `vaults.next_expiry` is the time
+ * before which nothing in a vault expires, so a vault without expired memories costs only that column in a
+ * query that runs anyway.
  */
 export function createExpiryPurger(backend: PurgeBackend): ExpiryPurger {
   const purgesInFlight = new Map<string, Promise<boolean>>()
@@ -61,26 +60,20 @@ export function createExpiryPurger(backend: PurgeBackend): ExpiryPurger {
   return {
     async purgeExpired(vault, withinMs) {
       const inFlight = purgesInFlight.get(vault)
-      // What it has looked at may be older than this question; it is seldom asked for at once, and cheap.
+      // The purge in flight may have read the vault before this call: another one follows, which is cheap.
       const work = inFlight
         ? inFlight.then(() => purgesInFlight.get(vault) ?? begin(vault))
         : begin(vault)
-      const timeout = Promise.withResolvers<boolean>()
-      const timer = setTimeout(() => timeout.resolve(false), withinMs)
-      try {
-        return await Promise.race([work, timeout.promise])
-      } finally {
-        clearTimeout(timer)
-      }
+      return withTimeout(work, withinMs, () => false)
     },
   }
 }
 
 /**
- * Removes what is over, a batch after the other, each under an operation of its own that a job finishes
- * should this process die; then says when the next memory will be over.
+ * Deletes expired memories in batches, each under an operation of its own that a job finishes if this process
+ * dies; then stores when the next memory expires.
  *
- * @throws Refusal `unavailable` when a store is out of reach, or another process does not get done.
+ * @throws Refusal `unavailable` when a store is out of reach, or the purge takes more than 30 s.
  */
 export async function purgeAllExpired(backend: PurgeBackend, vault: string): Promise<void> {
   const { postgres, mongo } = backend
@@ -96,7 +89,7 @@ export async function purgeAllExpired(backend: PurgeBackend, vault: string): Pro
     const ids = await findExpiredIds(mongo, { vault, epoch: state.epoch }, state.now, batchMax)
     if (ids.length > 0) {
       const job = await acceptPurge(backend, vault, state, ids)
-      if (job === 'nobody') return
+      if (job === 'no-owner') return
       if (job) await executeDeletion(backend, job)
       continue
     }
@@ -105,7 +98,7 @@ export async function purgeAllExpired(backend: PurgeBackend, vault: string): Pro
   }
 }
 
-/** Waits for a removal under way elsewhere, and does what is left of it when that takes long. */
+/** Waits for a purge of another process, and finishes it when that takes longer than a second. */
 async function finishRunningPurge(
   backend: PurgeBackend,
   vault: string,
@@ -122,46 +115,45 @@ async function finishRunningPurge(
 }
 
 /**
- * Promises to remove what was found, unless somebody else has meanwhile. A vault without a key is on its
- * way out as a whole.
+ * Accepts the deletion of expired memories, unless another process has done so since `seen` was read. A vault
+ * without a key is being retired: nothing is to be done.
  */
 function acceptPurge(
   { postgres, queue }: { postgres: Postgres; queue: Queue },
   vault: string,
   seen: ExpiryState,
   ids: string[],
-): Promise<DeleteIdsJob | 'nobody' | null> {
+): Promise<DeleteIdsJob | 'no-owner' | null> {
   return postgres.transaction(async tx => {
     await lockVault(tx, vault)
-    // A statement of its own: only what begins after the lock is held sees who held it before.
+    // A separate statement: its snapshot must begin after the lock was granted.
     const state = await readExpiryState(tx.query, vault)
-    const holder = await findVaultOwner(tx.query, vault)
+    const owner = await findVaultOwner(tx.query, vault)
     if (!state || state.last !== seen.last) return null
-    if (!holder) return 'nobody'
+    if (!owner) return 'no-owner'
     const operation = mintId()
-    await insertOperations(tx, [
-      {
-        ...holder,
-        ...zeroUsage,
+    const { epoch, now } = state
+    const job: DeleteIdsJob = { operation, vault, epoch, ids, overAt: now }
+    await acceptOperation(tx, queue, {
+      operation: {
+        ...owner,
         id: operation,
         vault,
         kind: 'expire',
         awaited: false,
         session: null,
         total: ids.length,
+        started: true,
+        billing: 'never',
       },
-    ])
-    await deferBilling(tx.query, operation)
-    await reportProgress(tx.query, operation, { done: 0 })
-    const { epoch, pending, now } = state
-    const job: DeleteIdsJob = { operation, vault, epoch, ids, overAt: now }
-    const queuedJob = { id: operation, data: job, priority: -pending }
-    await queue.send(tx, 'delete-ids', [{ ...queuedJob, afterSeconds: jobDelaySeconds }])
+      queueName: 'delete-ids',
+      jobs: () => [{ id: operation, data: job, afterSeconds: jobDelaySeconds }],
+    })
     return job
   })
 }
 
-/** @returns false when the vault has changed meanwhile. */
+/** @returns false when the vault has changed since its revision was read. */
 async function updateNextExpiry(
   { postgres, mongo }: Stores,
   vault: string,

@@ -6,14 +6,11 @@ import {
   retentionPage,
   type RetentionRow,
 } from '#shared/vault/base/expiries.mongo.ts'
+import { recordAccountEvent } from '#shared/audit/account-events.postgres.ts'
 import type { Transaction, Postgres } from '#shared/storage/postgres/connect.ts'
 import { scheduleExpiries, cancelScheduledExpiries } from '#shared/vault/base/expiries.postgres.ts'
-import {
-  finishOperation,
-  reportProgress,
-  type OperationResult,
-} from '#shared/operations/operation-rows.postgres.ts'
-import { insertOperations, zeroUsage } from '#shared/operations/operations.postgres.ts'
+import { finishOperation, reportProgress } from '#shared/operations/operation-rows.postgres.ts'
+import { acceptOperation } from '#shared/operations/accept-operations.ts'
 import {
   advanceRetention,
   findAnyKey,
@@ -27,56 +24,64 @@ import {
 } from '#shared/vault/delete/retentions.postgres.ts'
 import { changeVault } from '#shared/vault/base/vaults.postgres.ts'
 import type { RetentionJob } from '#shared/domain/job-payloads.ts'
-import type { Queue } from '#shared/storage/queue/queue.ts'
+import type { OperationOutcome } from '#shared/domain/operation-outcome.ts'
+import type { NewJob, Queue } from '#shared/storage/queue/queue.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 
-/** Memories that are looked at together. */
+/** Memories per page. */
 const pageMax = 1_000
 
 /**
- * Decides how long an account keeps its memories. What is stored from now on ends by it; what is there
- * follows, as an operation.
+ * Sets the retention of an account. New memories expire by it from now on; an operation applies it to the
+ * existing ones.
  *
- * @param operation the UUIDv7 of that
- * @returns whether there is such an operation: not when it was decided so before, or nothing can be there.
+ * @param operation the UUIDv7 for that operation
+ * @returns whether there is such an operation: not when the retention is unchanged or the account has no key
  */
 export async function setAccountRetention(
   { queue }: { queue: Queue },
   tx: Transaction,
-  { operation, account, days }: { operation: string; account: string; days: number | null },
+  {
+    operation,
+    account,
+    actor,
+    days,
+  }: { operation: string; account: string; actor: string; days: number | null },
 ): Promise<boolean> {
   if (!(await putAccountRetention(tx.query, account, days))) return false
+  const event = { account, actor, action: 'policy.changed', subject: 'account' } as const
+  await recordAccountEvent(tx, event)
   const key = await findAnyKey(tx.query, account)
   if (!key) return false
-  const [accepted] = await insertOperations(tx, [
-    {
+  const accepted = await acceptOperation(tx, queue, {
+    operation: {
       ...key,
-      ...zeroUsage,
       id: operation,
       account,
       kind: 'retention',
       awaited: false,
       session: null,
       total: 0,
+      // The retention is in force already: it cannot be cancelled, only changed again.
+      started: true,
+      billing: 'never',
     },
-  ])
-  if (!accepted!.fresh) return true
-  // What is decided holds already; it cannot be taken back, only decided anew.
-  await reportProgress(tx.query, operation, { done: 0 })
-  await insertRetention(tx.query, { operation, account, days })
-  await sendStep({ queue }, tx, { operation, step: 0 })
+    queueName: 'retention',
+    jobs: () => [stepJob({ operation, step: 0 })],
+  })
+  if (accepted) await insertRetention(tx.query, { operation, account, days })
   return true
 }
 
 type RetentionBackend = Stores & { queue: Queue }
 
 /**
- * Gives one page of memories the end that the retention leads to, makes that visible, and sends the next
- * step or ends the operation. Safe to run any number of times, in several processes at once: a step
- * counts once, and the same memory always gets the same end. Ends early when the account has decided
- * otherwise since; another operation sees to that.
+ * Sets the expiry of one page of memories by the retention, makes that visible, and sends the next step or
+ * ends the operation. Safe to run any number of times, in several processes at once: a step counts once, and
+ * the same memory always gets the same expiry. Ends early when the retention was changed since: that change
+ * has an operation of its own.
  *
- * @param isRetry an earlier run may have done part of it.
+ * @param isRetry whether an earlier run may have done part of it
  * @throws Refusal `unavailable` when a store is out of reach.
  */
 export async function runRetentionStep(
@@ -89,7 +94,10 @@ export async function runRetentionStep(
   if (!retention) return
   if (retention.days !== retention.daysNow) return finishRetention(backend, retention, superseded)
   const vault = await nextVaultUnderRetention(postgres.query, retention)
-  if (!vault) return finishRetention(backend, retention, completed(retention))
+  if (!vault) {
+    const { days, looked, changed } = retention
+    return finishRetention(backend, retention, { kind: 'retention', days, looked, changed })
+  }
 
   const total = step === 0 ? await countMemories(backend, retention) : undefined
   const { rows, after } = await retentionPage(mongo, vault, retention.after, pageMax)
@@ -112,7 +120,7 @@ export async function runRetentionStep(
     const changedRows = isRetry ? rows : rescheduled
     if (changedRows.length > 0) await changeVault(tx, vault.vault, toSessionChanges(changedRows))
     await cancelScheduledExpiries(tx.query, [operation])
-    await sendStep(backend, tx, { operation, step: step + 1 })
+    await backend.queue.send(tx, 'retention', [stepJob({ operation, step: step + 1 })])
   })
 }
 
@@ -139,37 +147,29 @@ const toSessionChanges = (rows: readonly RetentionRow[]) =>
   [...Map.groupBy(rows, ({ session }) => session)].map(([session, those]) => ({
     session,
     stored: idsOf(those),
-    unsaid: true,
+    vectorsOnly: true,
   }))
 
-const sendStep = ({ queue }: { queue: Queue }, tx: Transaction, job: RetentionJob): Promise<void> =>
-  queue.send(tx, 'retention', [
-    { id: memoryIdOf(job.operation, job.step), data: job, priority: -job.step },
-  ])
+const stepJob = (job: RetentionJob): NewJob<'retention'> => ({
+  id: memoryIdOf(job.operation, job.step),
+  data: job,
+  priority: -job.step,
+})
 
 async function finishRetention(
-  { postgres }: { postgres: Postgres },
+  { postgres, queue }: { postgres: Postgres; queue: Queue },
   { operation }: RetentionRun,
-  outcome: OperationResult,
+  outcome: OperationOutcome,
 ): Promise<void> {
   await postgres.transaction(async tx => {
-    await finishOperation(tx.query, operation, outcome)
+    await finishOperation(tx, queue, operation, outcome)
     await dropRetention(tx.query, operation)
   })
 }
 
-const superseded: OperationResult = {
-  status: 409,
-  body: { error: 'Another retention has been decided meanwhile', hint: 'It has its own operation' },
+const superseded: OperationOutcome = {
+  kind: 'failed',
+  reason: 'conflict',
+  error: 'Another retention has been decided meanwhile',
+  hint: 'It has its own operation',
 }
-
-const completed = ({ operation, days, looked, changed }: RetentionRun): OperationResult => ({
-  status: 200,
-  body: {
-    retention_days: days,
-    memories: looked,
-    changed,
-    operation_id: operation,
-    message: `${changed} of ${looked} memories have another end`,
-  },
-})

@@ -1,11 +1,11 @@
 import type { Query } from '#shared/storage/postgres/connect.ts'
 import type { MemoryPosition } from '#shared/vault/base/expiries.mongo.ts'
 
-/** How far the memories of an account have been brought in line with its retention. */
+/** The progress of applying a retention to the memories of an account. */
 export type RetentionRun = {
   operation: string
   account: string
-  /** Days, as it was decided for this operation; and as the account has it now. */
+  /** The retention of this operation and the current one of the account, in days; null: unlimited. */
   days: number | null
   daysNow: number | null
   step: number
@@ -16,7 +16,7 @@ export type RetentionRun = {
   changed: number
 }
 
-/** How long an account keeps what it remembers, in days; null: for good. */
+/** The retention of an account in days; null: unlimited. */
 export async function findAccountRetention(query: Query, account: string): Promise<number | null> {
   const { rows } = await query<{ days: number | null }>(
     'select retention_days as days from accounts where id = $1',
@@ -26,7 +26,7 @@ export async function findAccountRetention(query: Query, account: string): Promi
   return rows[0]?.days ?? null
 }
 
-/** Decides it, from the next request on. @returns false when it was decided so before. */
+/** Sets the retention, from the next request on. @returns false when it is unchanged. */
 export async function putAccountRetention(
   query: Query,
   account: string,
@@ -40,7 +40,7 @@ export async function putAccountRetention(
   return rowCount === 1
 }
 
-/** A vault of an account and a key to it, its own before those of members; undefined without any. */
+/** A vault of an account and a key of it, its own vaults before those of members; undefined without a key. */
 export async function findAnyKey(
   query: Query,
   account: string,
@@ -54,7 +54,7 @@ export async function findAnyKey(
   return rows[0]
 }
 
-/** Keeps what is to be done, in the transaction that promises it. */
+/** Inserts the work of an operation, in the transaction that accepts it. */
 export async function insertRetention(
   query: Query,
   { operation, account, days }: Pick<RetentionRun, 'operation' | 'account' | 'days'>,
@@ -66,7 +66,7 @@ export async function insertRetention(
   )
 }
 
-/** An operation that is at this step; undefined when it has come further, or has ended. */
+/** An operation that is at this step; undefined when it is further on or has ended. */
 export async function findRetention(
   query: Query,
   operation: string,
@@ -89,7 +89,7 @@ export type VaultUnderRetention = { vault: string; epoch: number }
 
 const underRetentionCondition = `v.account = $1 and not exists (select from orgs o where o.vault = v.id)`
 
-/** The vaults of an account and of its members, not what organizations share. */
+/** The vaults of an account and of its members, without shared vaults of organizations. */
 export async function vaultsUnderRetention(
   query: Query,
   account: string,
@@ -102,7 +102,7 @@ export async function vaultsUnderRetention(
   return rows
 }
 
-/** The vault to look at next: the one in which the last page was, or the one after it; or none. */
+/** The vault of the next page: that of the last page while it has more, or the one after it. */
 export async function nextVaultUnderRetention(
   query: Query,
   { account, vault, after }: Pick<RetentionRun, 'account' | 'vault' | 'after'>,
@@ -117,9 +117,9 @@ export async function nextVaultUnderRetention(
 }
 
 /**
- * Marks a step as done and writes down where the next one begins.
+ * Marks a step as done and stores where the next one begins.
  *
- * @returns false when it was done before: what it did must not count twice.
+ * @returns false when it was done before: its effects must not count twice.
  */
 export async function advanceRetention(
   query: Query,
@@ -142,7 +142,7 @@ export async function advanceRetention(
   return rowCount === 1
 }
 
-/** Forgets what has ended. */
+/** Deletes the work of an operation that has ended. */
 export async function dropRetention(query: Query, operation: string): Promise<void> {
   await query('delete from retentions where operation = $1', [operation], 'retentions.drop')
 }

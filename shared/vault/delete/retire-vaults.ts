@@ -1,8 +1,7 @@
 import { copyIdOf } from '#shared/core/ids.ts'
 import type { Transaction } from '#shared/storage/postgres/connect.ts'
-import { insertOperations, zeroUsage } from '#shared/operations/operations.postgres.ts'
+import { acceptOperations } from '#shared/operations/accept-operations.ts'
 import {
-  startErasureOperations,
   epochMax,
   deleteVaultUse,
   retireVaultRows,
@@ -13,24 +12,24 @@ import type { Queue } from '#shared/storage/queue/queue.ts'
 export type Retirement = {
   /** The UUIDv7 of the request: the first erasure runs under it, others under ids derived from it. */
   operation: string
-  /** Who pays for the vaults, and sees their erasure among its operations. */
+  /** The owner of the vaults; their erasures are among its operations. */
   account: string
-  /** Of whoever asks. */
+  /** Of the key of the request. */
   keyHash: Buffer
   vaults: readonly string[]
 }
 
 /**
- * Ends vaults for good. When the transaction commits nothing of them can be seen any more, by any
- * process; the jobs that remove it from both stores are promised with it. Call it before their keys
- * are deleted, and `images.forget` for each afterwards.
+ * Retires vaults. From the commit of the transaction on no process can see their memories; the jobs that
+ * remove them from both stores are accepted in the same transaction. Call it before the keys are deleted,
+ * and `vaultIndexes.forget` for each vault afterwards.
  */
 export async function retireVaults(
   tx: Transaction,
   { queue }: { queue: Queue },
   { operation, account, keyHash, vaults }: Retirement,
 ): Promise<void> {
-  // First of all, since it holds the vaults: whoever settles work there holds them first too.
+  // This locks the vaults and comes first, as in transactions that settle work there.
   await retireVaultRows(tx, vaults)
   await deleteVaultUse(tx, vaults)
   const jobs = vaults.map((vault, index): ClearJob => ({
@@ -42,27 +41,25 @@ export async function retireVaults(
     key: '',
     reset: true,
   }))
-  await insertOperations(
+  await acceptOperations(
     tx,
-    jobs.map(({ operation: id, vault }) => ({
-      id,
-      account,
-      vault,
-      keyHash,
-      kind: 'clear',
-      awaited: false,
-      session: null,
-      total: 0,
-      ...zeroUsage,
+    queue,
+    jobs.map(job => ({
+      operation: {
+        id: job.operation,
+        account,
+        vault: job.vault,
+        keyHash,
+        kind: 'clear',
+        awaited: false,
+        session: null,
+        total: 0,
+        // Nothing of it can be seen any more: it cannot be cancelled.
+        started: true,
+        billing: 'never',
+      },
+      queueName: 'clear',
+      jobs: () => [{ id: job.operation, data: job, priority: 0 }],
     })),
-  )
-  await startErasureOperations(
-    tx,
-    jobs.map(({ operation: id }) => id),
-  )
-  await queue.send(
-    tx,
-    'clear',
-    jobs.map(job => ({ id: job.operation, data: job, priority: 0 })),
   )
 }

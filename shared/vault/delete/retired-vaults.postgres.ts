@@ -3,14 +3,14 @@ import type { Transaction } from '#shared/storage/postgres/connect.ts'
 import { nextEpochSql } from '#shared/vault/base/vaults.postgres.ts'
 
 /**
- * What no longer exists of a retired vault: everything, of every epoch. A request that was
- * authenticated before may have work accepted after; what it stores is swept.
+ * The last cleared epoch of a retired vault: all epochs are cleared. Work of a request that was authenticated
+ * before the retirement may be accepted after it; the sweeps remove what it stores.
  */
 export const epochMax = 2_147_483_647
 
 /**
- * Makes everything in several vaults invisible at once, and remembers that it is to be erased. Every
- * process is told when the transaction commits. The rows of the vaults stay: bills refer to them.
+ * Makes everything in several vaults invisible at once and schedules its erasure. The commit notifies all
+ * processes. The rows of the vaults stay: bills refer to them.
  */
 export async function retireVaultRows(
   { query }: Transaction,
@@ -47,8 +47,8 @@ export async function retireVaultRows(
 }
 
 /**
- * Forgets what is remembered about the use of vaults beside what they hold: ended operations with their
- * outcomes, names of sessions, answers kept for Idempotency-Keys. Bills stay, without the session.
+ * Deletes data about the use of vaults: ended operations with their outcomes, names of sessions, stored
+ * responses of Idempotency-Keys. Bills stay, without the session.
  */
 export async function deleteVaultUse(
   { query }: Transaction,
@@ -68,17 +68,5 @@ export async function deleteVaultUse(
      delete from idempotency
      where key_hash in (select hash from memory_keys where vault = any($1::uuid[]))`,
     [vaults],
-  )
-}
-
-/** Their erasure costs nothing, and has begun: it cannot be taken back. */
-export async function startErasureOperations(
-  { query }: Transaction,
-  operations: readonly string[],
-): Promise<void> {
-  await query(
-    `with unbilled as (delete from usage_events where id = any($1::uuid[]))
-     update operations set state = 'running' where id = any($1::uuid[])`,
-    [operations],
   )
 }

@@ -22,11 +22,11 @@ export type EditableMemory = {
   spaces: string[]
   storedAt: number
   expiresAt: number | undefined
-  /** The last edit, and the tokens the debt counted before it; `at` in epoch milliseconds. */
+  /** The last edit; `before`: the tokens the debt counted until then; `at` in epoch milliseconds. */
   edited: { operation: string; at: number; before: number } | null
 }
 
-/** A part of a vault by its session, as of one of the session's epochs. */
+/** A partition of a vault, at one of its session's epochs; `session` null: the core. */
 export type TextLocation = { session: string | null; sessionEpoch: number }
 
 export type TextReplacement = {
@@ -34,9 +34,9 @@ export type TextReplacement = {
   text: string
   hash: Buffer
   tokens: number
-  /** When it is over from now on; left out where that stays as it is. */
+  /** Its new expiry; left out where it does not change. */
   expiry?: Expiry
-  /** What the debt counts the memory for until this edit is settled. */
+  /** The tokens the debt counts the memory for until this edit is finalized. */
   debtTokensBefore: number
   vectors: ReadonlyMap<string, Float32Array>
 }
@@ -56,7 +56,7 @@ export async function findEditableMemory(
   return document ? editableFromDocument(document) : undefined
 }
 
-/** Where the vault has other memories of this content; sessions cleared since may be among them. */
+/** The partitions that hold another memory of this content; some may have been cleared. */
 export async function memoriesWithSameText(
   { memories }: Pick<Mongo, 'memories'>,
   scope: VaultScope,
@@ -85,10 +85,10 @@ export async function memoriesWithSameText(
 }
 
 /**
- * Gives a memory another text with its vectors, in one write, journaled; vectors it is not given go.
+ * Gives a memory another text and its vectors in one journaled write; vectors not given are removed.
  *
- * @returns false, with nothing written, when the memory is not any more as it was read: changed,
- *   consolidated or deleted meanwhile.
+ * @returns false, with nothing written, when the memory was changed, consolidated or deleted since it was
+ *   read.
  */
 export async function replaceText(
   { memories }: Pick<Mongo, 'memories'>,
@@ -97,11 +97,11 @@ export async function replaceText(
   { operation, text, hash, tokens, debtTokensBefore, vectors, expiry }: TextReplacement,
 ): Promise<boolean> {
   const spaces = [...vectors].map(([space, vector]) => [space, toBinaryVector(vector)])
-  const goneEnds = {
+  const unsetFields = {
     ...(expiry && expiry.expiresAt === undefined && { expires_at: '' as const }),
     ...(expiry && expiry.expiresAsked === undefined && { expires_asked: '' as const }),
   }
-  const writing = memories.updateOne(
+  const update = memories.updateOne(
     {
       _id: { $eq: id },
       ...epochFilter(scope),
@@ -118,12 +118,12 @@ export async function replaceText(
         ...(expiry?.expiresAt !== undefined && { expires_at: new Date(expiry.expiresAt) }),
         ...(expiry?.expiresAsked !== undefined && { expires_asked: new Date(expiry.expiresAsked) }),
       },
-      ...(Object.keys(goneEnds).length > 0 && { $unset: goneEnds }),
+      ...(Object.keys(unsetFields).length > 0 && { $unset: unsetFields }),
       $inc: { version: 1 },
     },
     { hint: idIndex },
   )
-  const { matchedCount } = await withWriteTimeout(writing).catch(refuseWhenUnreachable)
+  const { matchedCount } = await withWriteTimeout(update).catch(refuseWhenUnreachable)
   return matchedCount === 1
 }
 

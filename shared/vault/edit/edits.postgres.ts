@@ -16,7 +16,7 @@ export type EditEffects = {
   debt: DebtChange
 }
 
-/** Whether an edit is settled: its bill is what tells. */
+/** Whether an edit is finalized: it has a bill. */
 export async function isEditFinalized({ query }: Transaction, operation: string): Promise<boolean> {
   const { rows } = await query(
     'select 1 from usage_events where id = $1',
@@ -27,9 +27,9 @@ export async function isEditFinalized({ query }: Transaction, operation: string)
 }
 
 /**
- * Bills an edit, moves the debt and makes the new text visible, once. Hold the vault's contents
- * (`holdVault`) meanwhile: a second run finds the first one's bill and does nothing. In a vault that was
- * cleared meanwhile only the bill is written.
+ * Bills an edit, moves the debt and makes the new text visible, once: a second run finds the first one's
+ * bill and does nothing. The caller holds the lock on the vault's contents. In a vault that was cleared
+ * since only the bill is written.
  */
 export async function finalizeEdit(
   tx: Transaction,
@@ -39,6 +39,6 @@ export async function finalizeEdit(
   const vaultState = await lockVault(tx, bill.vault)
   await recordBill(tx, bill)
   if (vaultState.epoch !== epoch) return
-  // Images of a space that the memory has left must let go of it; where it stays it comes right back.
+  // Removed and stored: an index of a space the memory has left drops it, the others read it again.
   await changeVault(tx, bill.vault, [{ session, removed: [id], stored: [id] }], debt)
 }

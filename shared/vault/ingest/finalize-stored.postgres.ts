@@ -1,7 +1,17 @@
+import {
+  suggestionColumns,
+  suggestionDeliveriesSql,
+} from '#shared/vault/base/suggestion-deliveries.postgres.ts'
+import {
+  deliveriesColumn,
+  finishedColumns,
+  finishedDeliveriesSql,
+  type FinishedDelivery,
+} from '#shared/operations/finished-deliveries.postgres.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'
 import { settledChannel } from '#shared/operations/operations.postgres.ts'
 
-/** What an operation stored, by the part of the vault it belongs to. */
+/** The memories an operation stored, in one partition of its vault. */
 export type StoredOperation = {
   operation: string
   session: string | null
@@ -10,30 +20,37 @@ export type StoredOperation = {
   /** Core memories that now wait for consolidation. */
   rawUnits: number
   rawTokens: number
-  /** The retention of the account that they were written under, in days. */
+  /** The account's retention they were written under, in days; null: none. */
   retentionDays: number | null
 }
 
 export type FinalizeResult = {
-  /** Operations that a deletion has overtaken: what they stored was never visible and may go. */
+  /** Operations whose vault or session was cleared: their memories were never visible; discard them. */
   clearedOperations: string[]
-  /** Not settled, since their accounts have decided on another retention: it, by operation. */
+  /** The current retention in days by operation, of those not finalized because it has changed. */
   changedRetentions: Map<string, number | null>
+  /** Messages to webhooks; the jobs that deliver them are the caller's to send. */
+  deliveries: FinishedDelivery[]
 }
 
 /**
- * Settles stored operations: each is done once, however often its job ran. In the same statement the
- * vault's revision rises, the change log tells other processes what to read, and the debt grows; a
- * session that was stored to is the newest.
+ * Finalizes stored operations: each once, however often its job ran. The same statement raises the vault's
+ * revision, writes the change log that tells other processes which memories to read, adds to the debt, and
+ * sets the time of a session's last memory.
  *
- * Operations whose memories were written under another retention than holds now are left as they are.
+ * Operations whose memories were written under another retention than the account's current one are left
+ * unfinished.
  */
 export async function finalizeStored(
   query: Query,
   stored: readonly StoredOperation[],
 ): Promise<FinalizeResult> {
   const items = JSON.stringify(stored.map(storedItem))
-  const { rows } = await query<{ overtaken: string[] | null; settled: number }>(
+  const { rows } = await query<{
+    overtaken: string[] | null
+    settled: number
+    deliveries: FinishedDelivery[]
+  }>(
     `with item as (
        select * from jsonb_to_recordset($1::jsonb) as item(
          id uuid, session text, session_epoch int, ids uuid[], raw_units int, raw_tokens bigint,
@@ -47,9 +64,11 @@ export async function finalizeStored(
        from item i, held h, accounts a
        where o.id = i.id and h.id = o.vault and o.state in ('accepted', 'running', 'failed')
          and a.id = o.account and a.retention_days is not distinct from i.retention_days
-       returning o.id, o.vault, o.epoch = h.epoch as current, o.awaited
+       returning ${finishedColumns}, o.epoch = h.epoch as current
+     ), finished_deliveries as (
+       ${finishedDeliveriesSql('finished')}
      ), standing as (
-       select f.*, i.session, i.ids, i.raw_units, i.raw_tokens,
+       select f.id, f.vault, f.current, i.session, i.ids, i.raw_units, i.raw_tokens,
               f.current and coalesce(s.epoch, 0) = i.session_epoch as seen
        from finished f join item i on i.id = f.id
        left join sessions s on s.vault = f.vault and s.session = i.session
@@ -61,7 +80,12 @@ export async function finalizeStored(
                     coalesce(sum(raw_tokens) filter (where seen), 0)::bigint tokens
              from standing group by vault) tally
        where v.id = tally.vault
-       returning v.id, v.revision
+       returning ${suggestionColumns}, v.revision, v.raw_tokens - tally.tokens as former_tokens,
+                 v.tier2_importance as former_importance
+     ), suggestion_deliveries as (
+       ${suggestionDeliveriesSql('raised')}
+     ), deliveries as (
+       select * from finished_deliveries union all select * from suggestion_deliveries
      ), logged as (
        insert into vault_changes (vault, revision, session, stored)
        select s.vault, r.revision, coalesce(s.session, ''), array_agg(id.id)
@@ -75,20 +99,20 @@ export async function finalizeStored(
      ), told as (
        select pg_notify('${settledChannel}', id::text) from finished where awaited
      )
-     -- A select in a with-clause runs only when it is read: the count is what sends the notifications.
+     -- A select in a with-clause runs only when it is read: this count sends the notifications.
      select array_agg(id) filter (where not seen) as overtaken, (select count(*) from told) as told,
-            count(*)::int as settled
+            count(*)::int as settled, ${deliveriesColumn}
      from standing`,
     [items],
     'operations.settle',
   )
-  const { overtaken, settled } = rows[0]!
-  const stale =
+  const { overtaken, settled, deliveries } = rows[0]!
+  const changedRetentions =
     settled < stored.length ? await findChangedRetentions(query, stored) : new Map<string, number>()
-  return { clearedOperations: overtaken ?? [], changedRetentions: stale }
+  return { clearedOperations: overtaken ?? [], changedRetentions, deliveries }
 }
 
-/** Those of some operations that are not settled: the retention of their accounts is another one. */
+/** The current retention of the accounts of those operations that are not finalized. */
 async function findChangedRetentions(
   query: Query,
   stored: readonly StoredOperation[],

@@ -8,7 +8,7 @@ import { splitIntoChunks } from '#shared/vault/base/text-chunks.ts'
 import { toExtractionInput } from '#shared/vault/ingest/turn-extraction.ts'
 import type { CloseOutcome } from '#shared/vault/ingest/open-exchanges.postgres.ts'
 import { applyRedactionToMessages } from '#shared/privacy/apply-redaction.ts'
-import type { AcceptWork } from '#shared/vault/ingest/accept.ts'
+import type { AcceptIngest } from '#shared/vault/ingest/accept.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
 
 export type Exchange = {
@@ -22,29 +22,29 @@ export type Exchange = {
   embeddings: string | undefined
   /** The request will wait until the exchange can be searched. */
   awaited: boolean
-  /** When all of it is to be over, in epoch milliseconds. */
+  /** When its memories expire, in epoch milliseconds. */
   expiresAt?: number | undefined
-  /** Of an exchange that was passed on to its model: see `shared/vault/ingest/open-exchange.ts`. */
+  /** Of a proxied model call: see `open-exchange.ts`. */
   proxied?: {
-    /** It fulfils the open exchange of its operation. */
+    /** It closes the open exchange of its operation. */
     closes: boolean
-    /** The embedding model it is stored with. */
+    /** The embedding model of its vectors. */
     space: string
-    /** As the provider counts them; 0 where it does not say. */
+    /** As counted by the provider; 0 where it reports none. */
     inputTokens: number
     outputTokens: number
-    /** Tokens of the memories recalled for it: billed with it, since both are one request. */
+    /** Tokens of the memories recalled for the call, billed with it as one request. */
     recalledTokens: number
   }
 }
 
-/** Whose exchange it is; a caller is one. */
+/** Owner of an exchange; a `Caller` is one. */
 export type ExchangeOwner = Pick<Caller, 'account' | 'keyHash'> & {
   scope: Pick<Caller['scope'], 'vault'>
-  /** Left out where it is not known whether the key is a member's. */
-  member?: Caller['memberScope']
-  /** What becomes of private data, and how long it is kept; left out where that is not known. */
-  row?: Pick<Caller['keyRow'], 'redaction' | 'retentionDays'>
+  /** Left out where it is unknown whether the key is a member's. */
+  memberScope?: Caller['memberScope']
+  /** Redaction and retention; left out where they are unknown. */
+  keyRow?: Pick<Caller['keyRow'], 'redaction' | 'retentionDays'>
 }
 
 export type AcceptedExchange = {
@@ -53,28 +53,29 @@ export type AcceptedExchange = {
   /** Tokens of the assistant's turns. */
   assistantTokens: number
   memories: number
-  /** Of one that closes an exchange which was no longer open: how it stood. Nothing was accepted then. */
+  /** Of one that closes an exchange which was no longer open: its state. Nothing was accepted then. */
   closing?: CloseOutcome
 }
 
 /**
- * Accepts a finished exchange for storage. Operation, bill and job are written in one transaction:
- * an accepted exchange is always stored, a refused one never billed. Storing happens later, in
- * `storePromised`, and at most once per operation.
+ * The first half of ingest, in the request: turns a finished exchange into memories, and writes operation,
+ * bill and job (`IngestJob`) in one transaction. An accepted exchange is always stored, a refused one never
+ * billed. The second half is `storeAccepted`, in the job: it embeds and stores the memories, once per
+ * operation.
  *
  * @throws Refusal `invalid` when no user or assistant turn is left to store, when the policy of the key
  *   blocks one, or `embeddings` names no known model; `upstream` when that model's provider does not answer.
  */
 export async function acceptExchange(
-  { accept, embedders, now }: { accept: AcceptWork; embedders: Embedders; now: () => number },
+  { accept, embedders, now }: { accept: AcceptIngest; embedders: Embedders; now: () => number },
   caller: ExchangeOwner,
   exchange: Exchange,
 ): Promise<AcceptedExchange> {
   const { operation, proxied } = exchange
-  // What a model was asked is looked through when its call is opened: nobody could be refused by now.
-  const redaction = proxied ? null : (caller.row?.redaction ?? null)
+  // Of a proxied call the user's turns were redacted when it was opened; it is too late to refuse it.
+  const redaction = proxied ? null : (caller.keyRow?.redaction ?? null)
   const messages = applyRedactionToMessages(redaction, exchange.messages)
-  const days = caller.row?.retentionDays ?? null
+  const days = caller.keyRow?.retentionDays ?? null
   const expiry = expiryFor({ asked: exchange.expiresAt, days, storedAt: now() })
   const memories = (await splitIntoMemories(operation, messages, now())).map(memory => ({
     ...memory,
@@ -87,14 +88,14 @@ export async function acceptExchange(
       'System turns, turns marked "memory": false and echoes of the memory block are not stored',
     )
   }
-  // Whoever opened the exchange has looked; by now its provider may be away, which is the job's affair.
+  // Of a proxied call the model was resolved at the start; its provider may be unreachable by now.
   const model = proxied?.space ?? (await requireKnownModel(embedders, exchange.embeddings))
   const tokensOfRole = (role: Memory['role']): number =>
     memories.reduce((sum, memory) => sum + (memory.role === role ? memory.tokens : 0), 0)
   const userTokens = tokensOfRole('user')
   const assistantTokens = tokensOfRole('assistant')
 
-  // What is to be forgotten is not told to a team, which would keep it.
+  // Text that expires is not sent to extraction, since shared memories do not expire with it.
   const extractionInput =
     exchange.expiresAt === undefined
       ? toExtractionInput(caller, { ...exchange, messages, saidAt: now() })
@@ -108,29 +109,16 @@ export async function acceptExchange(
       kind: proxied ? 'proxy' : 'ingest',
       awaited: exchange.awaited,
       session: exchange.session,
-      model: exchange.model,
-      inputTokens: proxied?.inputTokens || userTokens,
-      outputTokens: proxied?.outputTokens || assistantTokens,
-      memoryTokens: userTokens + assistantTokens + (proxied?.recalledTokens ?? 0),
-    },
-    name: 'ingest',
-    ...(extractionInput && { extractionInput }),
-    closesExchange: proxied?.closes ?? false,
-    jobs: ({ epoch, sessionEpoch }) => [
-      {
-        id: operation,
-        data: {
-          operation,
-          vault: caller.scope.vault,
-          epoch,
-          session: exchange.session,
-          sessionEpoch,
-          model,
-          ...(days !== null && { retentionDays: days }),
-          memories,
-        },
+      billing: {
+        model: exchange.model,
+        inputTokens: proxied?.inputTokens || userTokens,
+        outputTokens: proxied?.outputTokens || assistantTokens,
+        memoryTokens: userTokens + assistantTokens + (proxied?.recalledTokens ?? 0),
       },
-    ],
+    },
+    payload: { model, ...(days !== null && { retentionDays: days }), memories },
+    closesExchange: proxied?.closes ?? false,
+    extractionInput,
   })
   return {
     userTokens,
@@ -140,7 +128,7 @@ export async function acceptExchange(
   }
 }
 
-/** The memories an exchange becomes: one per turn, several where a turn is long. */
+/** One memory per turn, several for a long turn. */
 async function splitIntoMemories(
   operation: string,
   messages: readonly Message[],
@@ -165,7 +153,7 @@ async function splitIntoMemories(
   return memories
 }
 
-/** A model that does not exist is refused now, not in a job hours later. */
+/** Refuses an unknown model in the request, since the job runs later. */
 async function requireKnownModel(
   embedders: Embedders,
   requestedModel: string | undefined,

@@ -1,10 +1,10 @@
 import type { Transaction } from '#shared/storage/postgres/connect.ts'
 
 /**
- * Writes the turns of members who are still there, by the keys that exchanges came with. The rows of
- * organizations and users are held, so that a removal under way fails nobody else's exchange.
+ * Writes the turns of members who still exist, by the keys of their exchanges. It locks the rows of their
+ * organizations and users, so that a concurrent removal of one fails no other exchange.
  *
- * @returns the organizations, by the ids of the turns that were not there before.
+ * @returns the organization ids by the ids of the turns that were inserted.
  */
 export async function insertTurns(
   { query }: Transaction,
@@ -13,7 +13,7 @@ export async function insertTurns(
     keyHash: Buffer
     /** Epoch milliseconds. */
     saidAt: number
-    /** Characters that are not looked through. */
+    /** Characters that are not extracted from. */
     leftOut: number
   }[],
 ): Promise<Map<string, string>> {

@@ -2,39 +2,39 @@ import type { Turn } from '#shared/domain/message-content.ts'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 import type { ClearedRange } from '#shared/domain/job-payloads.ts'
 
-/** A model call under way, as far as it can be told before its answer. */
+/** A model call under way, before its answer. */
 export type OpenExchangeRow = {
   operation: string
   account: string
   vault: string
   keyHash: Buffer
   session: string | null
-  /** The embedding model it is to be stored with. */
+  /** The embedding model it will be stored with. */
   embeddings: string
   /** Provider-prefixed. */
   model: string
-  /** What is stored of the user, whatever becomes of the answer. */
+  /** The user's turns, stored with or without an answer. */
   said: Turn[]
-  /** When it is to be over, in epoch milliseconds, where the call says so. */
+  /** When its memories expire, in epoch milliseconds; left out where the call sets no expiry. */
   expiresAt?: number
 }
 
 export type NewOpenExchange = OpenExchangeRow & {
-  /** Of what was said, as `unanswered_turns` knows it; left out where nothing new was. */
+  /** Hash of the user's turn, see `unanswered_turns`; left out where the call brings no new turn. */
   turn?: Buffer
 }
 
-/** A turn that was not answered, sent again later than this, is said again. */
+/** An unanswered turn that is sent again later than this counts as a new turn. */
 const unansweredSeconds = 600
 
 /**
- * Writes rows in one statement. One that is there already, of a request sent again, is renewed.
+ * Writes rows in one statement. One that exists already, of a request sent again, is renewed.
  *
- * What was said in a turn whose last call was not answered, or is under way, is written with that call and
- * not a second time; unless it has been cleared since, or anything of the vault been deleted.
+ * A turn whose last call is under way or was not answered is written with that call and not a second time,
+ * unless it was cleared since, or a memory of the vault was deleted since.
  *
- * @param answered calls that are over but for their storing: whoever says the same again means it
- * @returns for each row whether what was said is written with an earlier one.
+ * @param answered answered calls that are being stored: the same turn sent again is a new turn
+ * @returns for each row whether its turns were written with an earlier call.
  */
 export async function insertOpenExchanges(
   query: Query,
@@ -93,7 +93,7 @@ export async function insertOpenExchanges(
   return rows.map(({ operation, said }) => said.length > 0 && empty.get(operation) === true)
 }
 
-/** Remembers that the turns of these were not answered. Call it before they are closed. */
+/** Records that the turns of these exchanges were not answered. Call it before they are closed. */
 export async function saveUnansweredTurns(
   query: Query,
   operations: readonly string[],
@@ -110,7 +110,7 @@ export async function saveUnansweredTurns(
   )
 }
 
-/** Forgets turns that are not sent again any more. @returns how many. */
+/** Deletes unanswered turns older than `unansweredSeconds`. @returns how many. */
 export async function dropOldUnansweredTurns(query: Query): Promise<number> {
   const { rowCount } = await query(
     'delete from unanswered_turns where ended_at < now() - make_interval(secs => $1)',
@@ -120,7 +120,7 @@ export async function dropOldUnansweredTurns(query: Query): Promise<number> {
   return rowCount
 }
 
-/** Shows that these are still served. */
+/** Records that these exchanges are still under way. */
 export async function renewOpenExchanges(
   query: Query,
   operations: readonly string[],
@@ -132,7 +132,7 @@ export async function renewOpenExchanges(
   )
 }
 
-/** Forgets exchanges of which nothing is to be stored. */
+/** Deletes exchanges of which nothing is stored. */
 export async function dropOpenExchanges(
   query: Query,
   operations: readonly string[],
@@ -145,24 +145,24 @@ export async function dropOpenExchanges(
 }
 
 /**
- * What closing found: `open`, and now it is not; `void`, what it was said to has been cleared since;
- * `swept`, what the user said is promised already, without an answer; `kept`, with one.
+ * The state of an exchange when it was closed. `open`: it was open, and is closed now; `void`: its vault or
+ * session was cleared since; `swept`: a sweep has accepted the user's turns without an answer; `kept`: it
+ * was accepted before, with its answer.
  */
 export type CloseOutcome = 'open' | 'void' | 'swept' | 'kept'
 
 /**
- * Ends exchanges, in the transaction that promises to store them. Their vaults, and all `vaults` that
- * the transaction will hold, are held until it ends: no clearing comes between this look and that
- * promise.
+ * Closes exchanges in the transaction that accepts them. It locks their vaults, and all `vaults` that the
+ * transaction will lock, until it ends: no clearing comes between closing and accepting.
  *
- * @returns how each operation stood.
+ * @returns the state of each, by operation.
  */
 export async function closeOpenExchanges(
   { query }: Transaction,
   operations: readonly string[],
   vaults: readonly string[],
 ): Promise<Map<string, CloseOutcome>> {
-  // By itself, so that the next statement sees what whoever held them before has written.
+  // A statement of its own: the next one sees what the locks' last holders have written.
   await query(
     'select id from vaults where id = any($1::uuid[]) order by id for no key update',
     [vaults],
@@ -181,7 +181,7 @@ export async function closeOpenExchanges(
                              -- A request sent again after a crash has opened it again.
                              else 'swept' end
                  when o.id is null then 'void'
-                 -- Only an answer has output: what is swept up is billed without.
+                 -- Only an answer has output tokens: a sweep bills none.
                  when exists (select from usage_events u where u.id = o.id and u.output_tokens > 0)
                    then 'kept'
                  else 'swept' end as closing
@@ -196,7 +196,7 @@ export async function closeOpenExchanges(
   return new Map(rows.map(({ operation, closing }) => [operation, closing]))
 }
 
-/** Exchanges nobody has renewed for `seconds`, longest first. */
+/** Exchanges not renewed for `seconds`, oldest first. */
 export async function listAbandonedExchanges(
   query: Query,
   { seconds, limit }: { seconds: number; limit: number },
@@ -213,15 +213,15 @@ export async function listAbandonedExchanges(
 }
 
 /**
- * Forgets what was said into what was cleared, and what is remembered of turns under way in the vault.
+ * Deletes the open exchanges of a cleared range, and the recalled and unanswered turns of its vault.
  *
- * @returns how many exchanges that were.
+ * @returns the number of exchanges.
  */
 export async function dropClearedExchanges(
   query: Query,
   { vault, session, upTo }: ClearedRange,
 ): Promise<number> {
-  // The vault is held first, as whoever closes an exchange holds it.
+  // The vault is locked first, in the same order as when an exchange is closed.
   const { rowCount } = await query(
     `with held as (select id from vaults where id = $1 for no key update),
      told as (delete from recalled_turns where vault = $1),

@@ -1,11 +1,10 @@
+import { changeRetention } from '#shared/vault/base/apply-retention.ts'
+import { withExpiryProtocol } from '#shared/vault/base/expiry-protocol.ts'
 import {
-  scheduleExpiry,
-  changeRetention,
-  skipAlreadyExpired,
   finalizeSkipped,
-  cancelScheduledExpiry,
+  skipAlreadyExpired,
   type AlreadyExpiredIds,
-} from '#shared/vault/base/apply-retention.ts'
+} from '#shared/vault/ingest/skip-already-expired.ts'
 import type { Memory } from '#shared/domain/memory.ts'
 import {
   finalizeStored,
@@ -14,48 +13,59 @@ import {
 import type { IngestJob } from '#shared/domain/job-payloads.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 import type { MemoryStore } from '#shared/vault/base/memories.mongo.ts'
+import type { Queue } from '#shared/storage/queue/queue.ts'
+import { sendDeliveryJobs } from '#shared/webhooks/delivery-job.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
 
 /**
- * Stores what was promised. Safe to run any number of times, in several processes at once: ids are
- * fixed, only what is missing is embedded, and an operation is settled once.
+ * The second half of ingest, in the job (the first is `acceptExchange`): embeds and writes the memories of
+ * accepted exchanges, then finalizes their operations. Safe to run any number of times, in several processes
+ * at once: ids are fixed, only missing memories are embedded, and an operation is finalized once.
  *
- * All jobs of a call are embedded together and written together; when that fails nothing is settled.
+ * All jobs of a call are embedded together and written together; when that fails none is finalized.
  *
+ * @param again an earlier run may have stored some of the memories.
  * @throws Refusal `upstream` when embedding fails, `unavailable` when a store is out of reach.
  */
 export async function storeAccepted(
-  backend: Stores & { memories: MemoryStore; embedders: Embedders },
+  backend: Stores & { queue: Queue; memories: MemoryStore; embedders: Embedders },
   accepted: readonly IngestJob[],
   { again, signal }: { again: boolean; signal?: AbortSignal },
 ): Promise<void> {
-  const { memories, embedders } = backend
-  const announced = await scheduleExpiry(backend, accepted)
-  const alreadyExpired =
-    announced.length > 0 ? await skipAlreadyExpired(backend, accepted) : noneAlreadyExpired
-  for (const [model, jobs] of Map.groupBy(accepted, job => job.model)) {
-    const embedder = await embedders.get(model)
-    const open = again ? await findUnstored(memories, jobs) : memoriesOfJobs(jobs)
-    const missing = open.filter(({ job, memory }) => !isAlreadyExpired(alreadyExpired, job, memory))
-    const texts = missing.map(({ memory }) => memory.text)
-    const vectors = await embedder.embedTexts(texts, signal)
-    const rows = missing.map(({ job, memory }, index) => ({
-      ...memory,
-      vault: job.vault,
-      epoch: job.epoch,
-      session: job.session,
-      sessionEpoch: job.sessionEpoch,
-      operation: job.operation,
-      vector: vectors[index]!,
-    }))
-    await memories.add(rows, embedder.space)
-  }
-  await finalizeJobs(backend, accepted, alreadyExpired)
-  await finalizeSkipped(backend, accepted, alreadyExpired)
-  await cancelScheduledExpiry(backend, announced)
+  await withExpiryProtocol(backend, accepted, async () => {
+    const alreadyExpired = await skipAlreadyExpired(backend, accepted)
+    for (const [model, jobs] of Map.groupBy(accepted, job => job.model)) {
+      await writeMemories(backend, model, jobs, { again, signal, alreadyExpired })
+    }
+    await finalizeJobs(backend, accepted, alreadyExpired)
+    await finalizeSkipped(backend, accepted, alreadyExpired)
+  })
 }
 
-const noneAlreadyExpired: AlreadyExpiredIds = new Map()
+/** Embeds and writes what jobs of one model have not stored yet. */
+async function writeMemories(
+  { memories, embedders }: { memories: MemoryStore; embedders: Embedders },
+  model: string,
+  jobs: readonly IngestJob[],
+  options: { again: boolean; signal: AbortSignal | undefined; alreadyExpired: AlreadyExpiredIds },
+): Promise<void> {
+  const { again, signal, alreadyExpired } = options
+  const embedder = await embedders.get(model)
+  const open = again ? await findUnstored(memories, jobs) : memoriesOfJobs(jobs)
+  const missing = open.filter(({ job, memory }) => !isAlreadyExpired(alreadyExpired, job, memory))
+  const texts = missing.map(({ memory }) => memory.text)
+  const vectors = await embedder.embedTexts(texts, signal)
+  const rows = missing.map(({ job, memory }, index) => ({
+    ...memory,
+    vault: job.vault,
+    epoch: job.epoch,
+    session: job.session,
+    sessionEpoch: job.sessionEpoch,
+    operation: job.operation,
+    vector: vectors[index]!,
+  }))
+  await memories.add(rows, embedder.space)
+}
 
 const isAlreadyExpired = (
   alreadyExpired: AlreadyExpiredIds,
@@ -64,27 +74,30 @@ const isAlreadyExpired = (
 ): boolean => alreadyExpired.get(operation)?.has(id) ?? false
 
 async function finalizeJobs(
-  backend: Stores & { memories: MemoryStore },
+  backend: Stores & { queue: Queue; memories: MemoryStore },
   accepted: readonly IngestJob[],
   alreadyExpired: AlreadyExpiredIds,
 ): Promise<void> {
   const stored = accepted.map(job => storedOperation(job, alreadyExpired))
-  const { clearedOperations, changedRetentions } = await finalizeStored(
-    backend.postgres.query,
+  const { postgres, queue } = backend
+  const { clearedOperations, changedRetentions, deliveries } = await finalizeStored(
+    postgres.query,
     stored,
   )
+  // The messages are committed; the sweep sends their jobs where this process ends before it does.
+  await sendDeliveryJobs(postgres, queue, deliveries)
   for (const job of accepted.filter(({ operation }) => clearedOperations.includes(operation))) {
     await backend.memories.discard(job, idsOf(job.memories))
   }
   if (changedRetentions.size === 0) return
-  const late = accepted.filter(({ operation }) => changedRetentions.has(operation))
-  const kept = []
-  for (const job of late)
-    kept.push(await withRetention(backend, job, changedRetentions.get(job.operation)!))
-  await finalizeJobs(backend, kept, alreadyExpired)
+  const changed = []
+  for (const job of accepted.filter(({ operation }) => changedRetentions.has(operation))) {
+    changed.push(await withRetention(backend, job, changedRetentions.get(job.operation)!))
+  }
+  await finalizeJobs(backend, changed, alreadyExpired)
 }
 
-/** The account has decided otherwise since it was accepted. */
+/** The job with its memories under another retention, which the account has set since acceptance. */
 async function withRetention(
   backend: Stores,
   job: IngestJob,
@@ -98,7 +111,7 @@ async function withRetention(
 const memoriesOfJobs = (jobs: readonly IngestJob[]) =>
   jobs.flatMap(job => job.memories.map(memory => ({ job, memory })))
 
-/** On a second run: what the first did not get to write. */
+/** Of a second run: the memories that the first has not written. */
 async function findUnstored(memories: MemoryStore, jobs: readonly IngestJob[]) {
   const missing = []
   for (const job of jobs) {

@@ -7,33 +7,33 @@ import type { Queue } from '#shared/storage/queue/queue.ts'
 import type { TurnMessage, OrgExtractJob } from '#shared/domain/job-payloads.ts'
 import { insertTurns } from '#shared/vault/ingest/member-turns.postgres.ts'
 
-/** The words of an exchange that may add something to the shared memory of an organization. */
+/** The text of an exchange that may add to the shared memory of an organization. */
 export type ExtractionInput = { session: string | null; parts: ExtractionPart[] }
 
-/** As much of an exchange as a model looks through at once. */
+/** As much of an exchange as one model call extracts from. */
 type ExtractionPart = Pick<OrgExtractJob, 'saidAt' | 'messages'> & {
-  /** Characters in it, or before it, that are not looked through. */
+  /** Characters in it, or before it, that are not extracted from. */
   leftOut: number
 }
 
-/** Longest message that is read whole: of a longer one the beginning and the end. */
+/** Longest message, in characters: of a longer one only the beginning and the end are used. */
 const messageMax = 12_000
-/** Characters of one part. */
+/** Characters per part. */
 const partMax = 96_000
-/** Of a longer exchange, the newest: two million characters. */
+/** Of a longer exchange, the newest parts are used: about two million characters. */
 const partsMax = 20
 
 /**
- * What there is to look through in an exchange, as far as it is stored, in the order it was said. What
- * belongs together is in one part, unless it is longer than that.
+ * The parts of an exchange to extract from, oldest first; only text that is stored. A turn stays within one
+ * part, unless it is longer than a part.
  *
- * @param saidAt when messages were said that do not say so themselves, epoch milliseconds; of several
- *   parts each a millisecond after the other
- * @returns undefined for keys that are no member's, and where the member said nothing.
+ * @param saidAt time of messages without a timestamp, epoch milliseconds; several parts get times one
+ *   millisecond apart
+ * @returns undefined for keys that are no member's, and where the member wrote nothing.
  */
 export function toExtractionInput(
-  // Of an exchange that somebody else's process began it is not known whose key it came with.
-  { member }: { member?: Caller['memberScope'] },
+  // Undefined when it is unknown whether the key is a member's; `acceptTurns` finds out.
+  { memberScope: member }: { memberScope?: Caller['memberScope'] },
   {
     session,
     saidAt,
@@ -64,9 +64,9 @@ export function toExtractionInput(
 }
 
 /**
- * Writes the turns of accepted exchanges and the jobs that look through them, in the transaction that
- * accepts them: one of each part, the first under the id of the exchange. Exchanges that came with no
- * member's key, and those that are there already, leave none.
+ * Writes the turns of accepted exchanges and their extraction jobs, in the transaction that accepts the
+ * exchanges: one turn per part, the first under the exchange's id. It skips exchanges of other keys than
+ * members', and turns that exist already.
  */
 export async function acceptTurns(
   tx: Transaction,
@@ -92,14 +92,14 @@ export async function acceptTurns(
     tx,
     turns.map(({ turn, keyHash, saidAt, leftOut }) => ({ id: turn, keyHash, saidAt, leftOut })),
   )
-  const jobs = turns.flatMap(({ keyHash: _keyHash, leftOut: _leftOut, ...said }) => {
-    const org = orgs.get(said.turn)
-    return org === undefined ? [] : [{ id: said.turn, data: { ...said, org }, priority: 0 }]
+  const jobs = turns.flatMap(({ keyHash: _keyHash, leftOut: _leftOut, ...payload }) => {
+    const org = orgs.get(payload.turn)
+    return org === undefined ? [] : [{ id: payload.turn, data: { ...payload, org }, priority: 0 }]
   })
   if (jobs.length > 0) await queue.send(tx, 'org-extract', jobs)
 }
 
-/** Messages by turn: one begins where somebody speaks after the model has. */
+/** Groups messages by turn: a turn begins where a user message follows a message of the model. */
 export function groupIntoTurns<Spoken extends Pick<TurnMessage, 'role'>>(
   messages: readonly Spoken[],
 ): Spoken[][] {
@@ -116,12 +116,13 @@ type SourceMessage = TurnMessage & { at: number | undefined; leftOut: number }
 
 function toSourceMessages({ role, text, speaker, at }: Turn): SourceMessage[] {
   if (role === 'system') return []
-  const kept = truncateMiddle(text)
   const leftOut = Math.max(0, text.length - messageMax)
-  return [{ role, text: kept, ...(speaker !== undefined && { speaker }), at, leftOut }]
+  return [
+    { role, text: truncateMiddle(text), ...(speaker !== undefined && { speaker }), at, leftOut },
+  ]
 }
 
-/** Pieces in as few parts as hold them, in order. */
+/** Packs pieces into as few parts as possible, in order. */
 function packParts(pieces: readonly SourceMessage[][]): SourceMessage[][] {
   const parts: SourceMessage[][] = []
   let room = 0

@@ -1,33 +1,37 @@
 import { normalizeForHash, hashText } from '#shared/search/columns/text-hash.ts'
 
-/** Texts that a request holds itself: recalled for it, they would only be told twice. */
+/** Texts that a request contains: recalled for it, they would be in the prompt twice. */
 export type TextExclusion = {
   readonly size: number
-  /** @param textOf tells the text of which `hash` is the hash, when it is needed. */
+  /** @param textOf returns the text that `hash` is of; called only when the hash does not decide */
   has(hash: number, textOf: () => string): boolean
 }
 
-/** Of a longer conversation the newest characters are looked at: about 2 ms. */
+/** Of a longer conversation only the newest characters are compared: about 2 ms. */
 const charactersMax = 1_000_000
 
-/** A longer text may have more tokens than one memory holds, and so be stored in pieces. */
-const wholeMax = 512
+/** A longer text may have more tokens than one memory holds, and so be stored in chunks. */
+const unsplitCharactersMax = 512
 
-/** Short texts are known by their hashes, of long ones each piece. @param texts oldest first */
+/**
+ * Excludes texts that a conversation contains: short ones by their hashes, long ones as a whole and each
+ * of their chunks.
+ *
+ * @param texts oldest first
+ */
 export function excludeTexts(texts: readonly string[]): TextExclusion {
   const hashes = new Set<number>()
   const longTexts: string[] = []
   let characters = 0
-  for (let index = texts.length - 1; index >= 0; index--) {
-    const text = texts[index]!
+  for (const text of texts.toReversed()) {
     characters += text.length
     if (characters > charactersMax) break
-    if (text.length > wholeMax) longTexts.push(text)
+    if (text.length > unsplitCharactersMax) longTexts.push(text)
     else hashes.add(hashText(text))
   }
-  let chunkMatcher: ChunkMatcher | undefined
+  let matcher: ChunkMatcher | undefined
   const isChunkOfLongText = (text: string): boolean =>
-    (chunkMatcher ??= createChunkMatcher(longTexts.map(normalizeForHash))).has(text)
+    (matcher ??= new ChunkMatcher(longTexts.map(normalizeForHash))).has(text)
   return {
     size: hashes.size + longTexts.length,
     has: (hash, textOf) =>
@@ -35,61 +39,73 @@ export function excludeTexts(texts: readonly string[]): TextExclusion {
   }
 }
 
-type ChunkMatcher = { has(text: string): boolean }
-
 /**
- * What is shorter, and stands somewhere in a long text, says something else when it stands alone. Of the
- * pieces of a text mostly the last one is short.
+ * A shorter text that occurs inside a long one is not excluded: on its own it may mean something else.
+ * Only the last chunk of a text is usually shorter.
  */
 const chunkCharactersMin = 256
 const lastChunkCharactersMin = 32
-/** Windows of a text, so far apart that every piece begins less than a step before one that it holds. */
+
+/** Windows are so far apart that every chunk contains one, less than a step after its beginning. */
 const windowLength = 32
 const windowStep = chunkCharactersMin - windowLength
-/** Texts that say the same again and again look alike everywhere. */
+
+/** Bounds the work for texts that repeat themselves, whose windows are all alike. */
 const comparisonsMax = 16
 
-/** Searching each text for each piece takes a hundred times as long where there are many. */
-function createChunkMatcher(texts: readonly string[]): ChunkMatcher {
-  const windows = new Map<number, { text: string; at: number }[]>()
-  /** Most hashes are none of these: by their low bits this is told at once. */
-  const isAny = new Uint8Array(1 << 16)
-  const textsByEnding = new Map<string, string[]>()
-  for (const text of texts) {
-    const end = text.slice(-lastChunkCharactersMin)
-    textsByEnding.set(end, [...(textsByEnding.get(end) ?? []), text])
-    for (let at = 0; at + windowLength <= text.length; at += windowStep) {
-      const hash = rollingHashAt(text, at)
-      const places = windows.get(hash) ?? []
-      if (places.length < comparisonsMax) places.push({ text, at })
-      windows.set(hash, places)
-      isAny[hash & 0xffff] = 1
+type Window = { text: string; at: number }
+
+/**
+ * Finds whether a text is a chunk of one of many long texts, by rolling hashes (Rabin-Karp). For 120
+ * candidates and a conversation of 400 KB it takes 3 to 24 ms of CPU time; `String.includes` takes 12 to
+ * 71 ms, and 75 to 260 ms when the texts repeat themselves.
+ */
+class ChunkMatcher {
+  readonly #windowsByHash = new Map<number, Window[]>()
+  /** Whether any window has a hash with these low 16 bits: rejects most hashes without the map. */
+  readonly #hasLowBits = new Uint8Array(1 << 16)
+  readonly #textsByEnding = new Map<string, string[]>()
+
+  constructor(texts: readonly string[]) {
+    for (const text of texts) {
+      const ending = text.slice(-lastChunkCharactersMin)
+      this.#textsByEnding.set(ending, [...(this.#textsByEnding.get(ending) ?? []), text])
+      for (let at = 0; at + windowLength <= text.length; at += windowStep) {
+        this.#addWindow(rollingHashAt(text, at), { text, at })
+      }
     }
   }
-  return {
-    has(chunk) {
-      if (
-        textsByEnding.get(chunk.slice(-lastChunkCharactersMin))?.some(text => text.endsWith(chunk))
-      )
-        return true
-      if (chunk.length < chunkCharactersMin) return false
-      let hash = rollingHashAt(chunk, 0)
-      for (
-        let start = 0, comparisons = 0;
-        start < windowStep && comparisons < comparisonsMax;
-        start++
-      ) {
-        const places = isAny[hash & 0xffff] ? (windows.get(hash) ?? []) : []
-        if (places.some(({ text, at }) => text.startsWith(chunk, at - start))) return true
-        comparisons += places.length
-        hash = advanceRollingHash(hash, chunk, start)
-      }
-      return false
-    },
+
+  has(chunk: string): boolean {
+    const sameEnding = this.#textsByEnding.get(chunk.slice(-lastChunkCharactersMin))
+    if (sameEnding?.some(text => text.endsWith(chunk))) return true
+    if (chunk.length < chunkCharactersMin) return false
+    let hash = rollingHashAt(chunk, 0)
+    let comparisons = 0
+    for (let start = 0; start < windowStep && comparisons < comparisonsMax; start++) {
+      const windows = this.#windowsWith(hash)
+      if (windows.some(({ text, at }) => text.startsWith(chunk, at - start))) return true
+      comparisons += windows.length
+      hash = advanceRollingHash(hash, chunk, start)
+    }
+    return false
+  }
+
+  #addWindow(hash: number, window: Window): void {
+    const windows = this.#windowsByHash.get(hash) ?? []
+    if (windows.length < comparisonsMax) windows.push(window)
+    this.#windowsByHash.set(hash, windows)
+    this.#hasLowBits[hash & 0xffff] = 1
+  }
+
+  #windowsWith(hash: number): readonly Window[] {
+    return this.#hasLowBits[hash & 0xffff] ? (this.#windowsByHash.get(hash) ?? []) : []
   }
 }
 
 const hashBase = 0x01000193
+
+/** `hashBase` to the power of `windowLength - 1`: the factor of the first character of a window. */
 const leadingHashFactor = Array.from({ length: windowLength - 1 }).reduce<number>(
   power => Math.imul(power, hashBase),
   1,

@@ -22,25 +22,25 @@ type RankingBackend = {
   now: () => number
 }
 
-/** What is looked through by one embedder. */
+/** Sources that are ranked with the vectors of one embedder. */
 export type SourcesOfEmbedder = {
   embedder: Embedder
   sources: readonly DateSearchSource[]
-  /** It is left out when its model does not answer. */
+  /** They are left out when the model does not answer. */
   isOptional: boolean
 }
 
 type RelevanceQuery = { window: TimeWindow; query: string }
 
-/** Rows that a window is ranked for; whatever comes behind them has little to do with the query. */
+/** Best rows of a window that are returned; the ones after them have little to do with the query. */
 const rankedMax = 500
-/** Candidates asked of the database where no image is held. */
+/** Candidates asked of the database for a vault that is too large for an index in memory. */
 const candidatesMax = 2_000
 
 /**
  * The rows of a window that have to do with a query, best first; `more` at the end when there may be
- * others behind them. Raw memories are ranked on the vaults' images; reflections are fetched, since the
- * image does not know the periods they are about.
+ * others after them. Raw memories are ranked in the vaults' indexes; reflections are fetched, since the
+ * index does not hold the periods they cover.
  */
 export async function* byRelevance(
   backend: RankingBackend,
@@ -70,9 +70,7 @@ async function rankSources(
 ): Promise<RankedRow[]> {
   const vector = await backend.queryVectors.embed(embedder, query)
   const sourceIndexes = await Promise.all(
-    sources.map(strand =>
-      loadSourceIndex(backend, { timelineSource: strand, window, embedder, vector }),
-    ),
+    sources.map(source => loadSourceIndex(backend, { source, window, embedder, vector })),
   )
   const { tiers, importance } = sources[0]!.read
   const found = rank(
@@ -99,7 +97,7 @@ async function rankSources(
 }
 
 type SourceQuery = {
-  timelineSource: DateSearchSource
+  source: DateSearchSource
   window: TimeWindow
   embedder: Embedder
   vector: Float32Array
@@ -109,38 +107,38 @@ type SourceIndex = { vaultIndex: VaultIndex; rows: Map<string, ListedRow> }
 
 async function loadSourceIndex(
   backend: RankingBackend,
-  looking: SourceQuery,
+  sourceQuery: SourceQuery,
 ): Promise<SourceIndex> {
   const [raw, reflections] = await Promise.all([
-    loadRawIndex(backend, looking),
-    loadReflectionIndex(backend, looking),
+    loadRawIndex(backend, sourceQuery),
+    loadReflectionIndex(backend, sourceQuery),
   ])
   const blocks = { ...reflections.vaultIndex.byTier, 1: raw.byTier[1] }
   return { vaultIndex: { ...reflections.vaultIndex, byTier: blocks }, rows: reflections.rows }
 }
 
-/** An image whose raw memories are those of the window at least. */
+/** An index of raw memories: of the whole vault, or of the candidates in the window. */
 async function loadRawIndex(
   { vaultIndexes, nearest }: RankingBackend,
-  { timelineSource, window, embedder: { space, dimension }, vector }: SourceQuery,
+  { source, window, embedder: { space, dimension }, vector }: SourceQuery,
 ): Promise<VaultIndex> {
-  const { scope, audience, read } = timelineSource
+  const { scope, audience, read } = source
   const { partition, tiers, importance } = read
-  const nothing = createVaultIndex({ dimension, termsOf })
-  if (!tiers.includes(1) || importance !== undefined) return nothing
+  const candidateIndex = createVaultIndex({ dimension, termsOf })
+  if (!tiers.includes(1) || importance !== undefined) return candidateIndex
   const partitionRef = { scope, session: partition.session, ...(audience && { audience }) }
   const vaultIndex = await vaultIndexes.get({ ...partitionRef, space, dimension })
   if (vaultIndex !== 'too-large') return vaultIndex
   const [from, to] = [window.from.at, window.to.at + 1]
   const question = { partition, space, vector, count: candidatesMax, tiers: [1] as const, from, to }
-  nothing.put(await nearest.candidates(scope, question))
-  return nothing
+  candidateIndex.put(await nearest.candidates(scope, question))
+  return candidateIndex
 }
 
-/** The reflections of the window, each as of the time it counts for there. */
+/** The reflections of the window; a period that ends after the window counts for the window's end. */
 async function loadReflectionIndex(
   { mongo }: RankingBackend,
-  { timelineSource: { scope, read }, window, embedder: { space, dimension } }: SourceQuery,
+  { source: { scope, read }, window, embedder: { space, dimension } }: SourceQuery,
 ): Promise<SourceIndex> {
   const reflectionIndex = createVaultIndex({ dimension, termsOf })
   const isRaw = read.partition.session !== null || read.tiers.every(tier => tier === 1)

@@ -9,16 +9,18 @@ type ChronologicalQuery = {
   oldestFirst: boolean
 }
 
-/** Every row of a window in the order of time, from all strands, read as long as they are asked for. */
+/** All rows of a window, of all sources, in the order of time; read from the database as they are consumed. */
 export async function* chronological(
   backend: { mongo: Mongo },
-  { sources, ...dump }: ChronologicalQuery,
+  { sources, window, oldestFirst }: ChronologicalQuery,
 ): AsyncGenerator<DateSearchRow, void, void> {
   const isBefore = (one: DateSearchRow, other: DateSearchRow): boolean => {
     const order = comparePositions(one.position, other.position)
-    return dump.oldestFirst ? order < 0 : order > 0
+    return oldestFirst ? order < 0 : order > 0
   }
-  const rowIterators = sources.map(source => rowsOfSource(backend, source, { ...dump, isBefore }))
+  const rowIterators = sources.map(source =>
+    rowsOfSource(backend, source, { window, oldestFirst, isBefore }),
+  )
   try {
     const heads = await Promise.all(rowIterators.map(rowIterator => rowIterator.next()))
     for (;;) {
@@ -41,10 +43,10 @@ type OrderedQuery = Omit<ChronologicalQuery, 'sources'> & {
 
 async function* rowsOfSource(
   { mongo }: { mongo: Mongo },
-  { scope, read: part, source }: DateSearchSource,
+  { scope, read: sourceRead, source }: DateSearchSource,
   { window, oldestFirst, isBefore }: OrderedQuery,
 ): AsyncGenerator<DateSearchRow, void, void> {
-  const read = { ...part, window, oldestFirst }
+  const read = { ...sourceRead, window, oldestFirst }
   const overlappingRows = (await overlappingReflections(mongo, scope, read))
     .map((row): DateSearchRow => ({ ...row, source, position: { at: window.to.at, id: row.id } }))
     .filter(({ position }) => isWithin(window, position))

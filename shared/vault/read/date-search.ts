@@ -27,14 +27,14 @@ import type { NearestSearch } from '#shared/vault/read/nearest.ts'
 export type DateSearchQuestion = {
   window: RequestedWindow
   session: string | null
-  /** Ranks the window by it; without one the window is told in order. */
+  /** Ranks the rows of the window; without one they are returned in the order of time. */
   query: string | undefined
-  /** Embedding model that names the vault space; without one all spaces are told. */
+  /** Embedding model that names the vault space; without one all spaces are returned. */
   embeddings: string | undefined
   tiers: readonly Tier[]
   /** Lowest importance; unrated rows are left out whenever it is set. */
   importance: number | undefined
-  /** Brought between 1,000 and 200,000. */
+  /** Clamped to 1,000 to 200,000. */
   maxTokens: number
   order: 'newest_first' | 'oldest_first'
 }
@@ -42,9 +42,9 @@ export type DateSearchQuestion = {
 export type DateSearchAnswer = {
   rows: DateSearchRow[]
   tokens: number
-  /** More is there than fitted. */
+  /** There are more rows than fit. */
   truncated: boolean
-  /** ISO times, as far as the rows reach; where more is there, the place to go on from. */
+  /** ISO times of the first and last row; when `truncated`, the end to continue from is a page position. */
   returned: { from: string; to: string } | null
 }
 
@@ -62,14 +62,13 @@ const tokensMax = 200_000
 const rowsMax = 5_000
 
 /**
- * What happened in a span of time. Reflections belong to the period they are about: one that overlaps
- * the span is in it, at the end of its period or of the span, whichever is earlier. For a member of an
- * organization what they may see of its shared memory is told as well; what they may not see is never
- * read.
+ * What happened in a span of time. Reflections belong to the period they cover: one that overlaps the
+ * span is in it, at the end of its period or of the span, whichever is earlier. For a member of an
+ * organization the result includes what they may see of its shared memory; the rest is never read.
  *
  * Rows are taken, in the order of time or best first, until the next one would exceed the budget; at
- * least one is. Going on from `returned` (to its `from` newest first, from its `to` oldest first) gives
- * what was left out: in the order of time every row exactly once.
+ * least one is. A search that continues from `returned` (to its `from` newest first, from its `to` oldest
+ * first) returns what was left out: in the order of time every row exactly once.
  *
  * @throws Refusal `invalid` when `embeddings` names no known model, `upstream` when it does not answer,
  *   `unavailable` when a store is out of reach.
@@ -106,7 +105,7 @@ export async function searchDates(
     rows.push(row)
     tokens += row.tokens
   }
-  const answered = { rows, goesOn: truncated ? question.order : null }
+  const answered = { rows, continuedOrder: truncated ? question.order : null }
   const returned = await returnedRange(backend, sources, window, answered)
   return { rows, tokens, truncated, returned }
 }
@@ -123,7 +122,7 @@ async function ownSource(
   return { scope, read, source: session === null ? 'core' : 'session' }
 }
 
-/** What a team shares is raw and unrated; it is told whatever space it is in. */
+/** Shared memories are raw and unrated; they are returned from every vault space. */
 async function sharedSources(
   { postgres }: DateSearchBackend,
   { memberScope }: Pick<Caller, 'memberScope'>,
@@ -144,7 +143,7 @@ type SearchedSources = {
   shared: readonly DateSearchSource[]
 }
 
-/** Each strand with those who find what is in it, as `recall` goes about it. */
+/** Groups the sources by the embedder whose vectors they have, as `recall` does. */
 async function groupByEmbedder(
   backend: DateSearchBackend,
   { memberScope }: Pick<Caller, 'memberScope'>,
@@ -166,21 +165,21 @@ async function returnedRange(
   window: TimeWindow,
   {
     rows,
-    goesOn: continuedOrder,
-  }: { rows: readonly DateSearchRow[]; goesOn: DateSearchQuestion['order'] | null },
+    continuedOrder,
+  }: { rows: readonly DateSearchRow[]; continuedOrder: DateSearchQuestion['order'] | null },
 ): Promise<DateSearchAnswer['returned']> {
   const positions = rows.map(({ position }) => position).toSorted(comparePositions)
   const [first, last] = [positions[0], positions.at(-1)]
   if (!first || !last) return null
-  const whole = { from: isoOf(first), to: isoOf(last) }
-  if (continuedOrder === null) return whole
+  const range = { from: isoOf(first), to: isoOf(last) }
+  if (continuedOrder === null) return range
 
   const edge = continuedOrder === 'newest_first' ? first : last
   const { from, to, includeOverlapping } = window
   const moments = { from: { at: from.at }, to: { at: to.at }, includeOverlapping }
   const row = (await allSourceIdsAt(mongo, sources, moments, edge.at)).indexOf(edge.id)
-  if (continuedOrder === 'oldest_first') return { ...whole, to: windowStartAfter(edge, row) }
-  return { ...whole, from: windowEndBefore(edge, row, includeOverlapping && edge.at === to.at) }
+  if (continuedOrder === 'oldest_first') return { ...range, to: windowStartAfter(edge, row) }
+  return { ...range, from: windowEndBefore(edge, row, includeOverlapping && edge.at === to.at) }
 }
 
 const isoOf = ({ at }: TimelinePosition): string => new Date(at).toISOString()

@@ -3,14 +3,14 @@ import type { TimelinePosition } from '#shared/vault/read/time-window.ts'
 import type { TimelineSource } from '#shared/vault/read/timeline.mongo.ts'
 import type { Visibility } from '#shared/domain/visibility.ts'
 
-/** A row of a window, whose it is, where it stands in it, and how near it is to the query. */
+/** A row of a window, the part it comes from, its position in time, and its score for the query. */
 export type DateSearchRow = ListedRow & {
   source: 'core' | 'session' | 'org'
   position: TimelinePosition
   score?: number
 }
 
-/** A vault that is looked through; of a shared one, for whom. */
+/** A vault to search; of a shared vault only what `audience` may see. */
 export type DateSearchSource = TimelineSource & {
   source: DateSearchRow['source']
   audience?: Visibility

@@ -6,13 +6,13 @@ import type { Postgres } from '#shared/storage/postgres/connect.ts'
 import { listTagSets } from '#shared/vault/base/tag-sets.postgres.ts'
 import type { IndexSource, IndexRef } from '#shared/search/index/vault-indexes.ts'
 
-/** Bookkeeping and text of an average row; only to decide whether a vault fits at all. */
+/** Text and other fields of an average row; used only to decide whether a vault fits in memory. */
 const rowOverheadBytes = 500
 
-/** Beyond this a vault is read anew rather than by ids. */
+/** After more changes the whole vault is read again instead of the changed ids. */
 const incrementalChangesMax = 5_000
 
-/** Where images come from: documents from MongoDB, the log of what changed from Postgres. */
+/** Loads vault indexes: the documents from MongoDB, the log of changes from Postgres. */
 export function createIndexSource({
   memories,
   postgres,
@@ -56,7 +56,7 @@ async function countVisible(
   return permitted.reduce((sum, { memories }) => sum + memories, 0)
 }
 
-/** The part of a vault that an image holds; of a shared one what its audience may see. */
+/** The part of a vault that an index holds; of a shared vault what its audience may see. */
 export async function visiblePartition(
   { query }: Pick<Postgres, 'query'>,
   { scope, session, audience }: Pick<IndexRef, 'scope' | 'session' | 'audience'>,

@@ -13,26 +13,26 @@ import type { Stores } from '#shared/storage/stores.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
 import type { Mongo } from '#shared/storage/mongo/connect.ts'
 
-/** Most sources of one answer. */
+/** Sources in one answer. */
 const sourcesMax = 500
 /** Ids in one command: the engine re-reads its buffer for every chunk of a long message. */
 const idsMax = 2_000
 
 export type MemoryInspection = {
   memory: MemoryLineage
-  /** The tier below, oldest first: at most 500 of those that are left. */
+  /** Of the tier below, oldest first: at most 500 of those that still exist. */
   sources: Memory[]
-  /** All it was made of, deleted ones included. */
+  /** Including deleted ones. */
   sourcesTotal: number
   sourcesDeleted: number
-  /** The tier above. */
+  /** Of the tier above. */
   consolidatedInto: MemoryLineage[]
 }
 
 /**
- * What a reflection was made of, and what was made of a memory.
+ * A memory with the sources it was consolidated from and the reflections it was consolidated into.
  *
- * @param id in any case.
+ * @param id in upper or lower case
  * @throws Refusal `missing` when the vault has no such memory; `unavailable` when a store is out of reach.
  */
 export async function inspectMemory(
@@ -42,7 +42,7 @@ export async function inspectMemory(
 ): Promise<MemoryInspection> {
   const memory = await findMemoryLineage(backend.mongo, scope, id.toLowerCase())
   if (!memory || !(await isInCurrentEpoch(backend, scope, memory))) throw memoryNotFound()
-  const [{ sources, living: liveCount }, into] = await Promise.all([
+  const [{ sources, liveCount }, into] = await Promise.all([
     liveSources(backend, scope, memory.sources),
     findReflectionsOfBatches(backend.mongo, scope, memory.consolidatedBy),
   ])
@@ -59,7 +59,7 @@ export async function inspectMemory(
 export const memoryNotFound = (): Refusal =>
   new Refusal('missing', 'No such memory', 'memory_id is the id that list and search answer')
 
-/** A session that was cleared has no memories from before. */
+/** Whether a memory was stored after its session was last cleared. */
 export async function isInCurrentEpoch(
   { postgres }: { postgres: Postgres },
   scope: Caller['scope'],
@@ -72,18 +72,18 @@ async function liveSources(
   { mongo }: { mongo: Mongo },
   scope: Caller['scope'],
   ids: readonly string[],
-): Promise<{ sources: Memory[]; living: number }> {
+): Promise<{ sources: Memory[]; liveCount: number }> {
   const sources: Memory[] = []
   let liveCount = 0
   for (let start = 0; start < ids.length; start += idsMax) {
-    const some = ids.slice(start, start + idsMax)
+    const batch = ids.slice(start, start + idsMax)
     if (sources.length >= sourcesMax) {
-      liveCount += await countCoreSources(mongo, scope, some)
+      liveCount += await countCoreSources(mongo, scope, batch)
       continue
     }
-    const found = await findCoreSources(mongo, scope, some)
+    const found = await findCoreSources(mongo, scope, batch)
     liveCount += found.length
     sources.push(...found.slice(0, sourcesMax - sources.length))
   }
-  return { sources, living: liveCount }
+  return { sources, liveCount }
 }

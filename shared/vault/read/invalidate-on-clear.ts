@@ -5,9 +5,9 @@ import type { IndexSource } from '#shared/search/index/vault-indexes.ts'
 export type InvalidatingSource = { source: IndexSource; close(): Promise<void> }
 
 /**
- * Lets a process hear which vaults were cleared, from before it loads its first image: what was deleted
- * leaves its memory then, and not only when somebody asks for that vault again. A notification that is
- * lost costs no more than that: images of an earlier epoch are never shown.
+ * Subscribes a process to the notification of cleared vaults before it loads its first index, so that
+ * deleted memories leave its memory at once and not with the next request to the vault. A lost
+ * notification only delays that: an index of an earlier epoch never answers.
  */
 export function invalidateOnClear(
   source: IndexSource,

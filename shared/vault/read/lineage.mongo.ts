@@ -9,15 +9,15 @@ import {
 import type { Span } from '#shared/domain/lease.ts'
 import { idIndex } from '#shared/storage/mongo/indexes.ts'
 
-/** A memory with what it was made of, and what it went into. */
+/** A memory with its sources and the batches that consolidated it. */
 export type MemoryLineage = Memory & {
   session: string | null
   sessionEpoch: number
-  /** Of a reflection: the batch it was made of, every memory in it, oldest first, and their time. */
+  /** Of a reflection: its batch, the ids of all memories of that batch, oldest first, and their period. */
   batch: string | null
   sources: string[]
   covers: Span | null
-  /** The batches that took it up. */
+  /** The batches that included this memory. */
   consolidatedBy: string[]
 }
 
@@ -30,7 +30,7 @@ const fields = {
   covers: 1,
 } as const
 
-/** A batch makes 100 reflections at most, and hardly ever does a memory belong to several. */
+/** A batch yields at most 100 reflections, and a memory rarely belongs to several batches. */
 const coveringMax = 1_000
 
 /** A memory of this epoch of the vault, in its core or in any session; undefined when there is none. */
@@ -73,7 +73,7 @@ export const countCoreSources = (
     .countDocuments(coreIdsFilter(scope, ids), { hint: idIndex, signal: deadline() })
     .catch(refuseWhenUnreachable)
 
-/** The reflections that came out of the given batches, oldest first, those of one time by id. */
+/** The reflections of the given batches, oldest first, those of the same time by id. */
 export async function findReflectionsOfBatches(
   { memories }: Pick<Mongo, 'memories'>,
   scope: VaultScope,

@@ -19,7 +19,7 @@ import { partitionIndex } from '#shared/storage/mongo/indexes.ts'
 export type ListedRow = Memory & {
   /** A reflection covers it. */
   consolidated: boolean
-  /** What a reflection is about. */
+  /** The period that a reflection covers. */
   covers: Span | null
 }
 
@@ -29,15 +29,15 @@ export type ListPosition = [importance: number | null, at: number, id: string]
 export type ListPageQuery = ListFilter &
   ListOrder & { after: ListPosition | undefined; count: number }
 
-/** Texts are read one by one here: 60,000 short ones take 0.2 s. */
+/** A text search reads every text: 60,000 short ones take 0.2 s. */
 const searchWithinMs = 4_500
 
 const maxTimeExpiredCode = 50
 
 /**
- * The next `count` rows of the core vault in the order asked for, read as a few ranges of one index
- * each, the next only when the one before has not filled the page. Every range names its index: with
- * several to choose from, a server tries them out against each other.
+ * The next `count` rows of the core vault in the requested order, read as a few ranges of one index each,
+ * the next only when the one before has not filled the page. Every range names its index: with several to
+ * choose from, the server runs them against each other first.
  *
  * @throws Refusal `unavailable` when the memory store is out of reach, or a text search takes too long.
  */
@@ -65,7 +65,7 @@ export async function listedRows(
       .catch(refuseWhenSlow)
 
   const [first, second, ...others] = listRanges(read)
-  // What is left of one millisecond seldom fills a page: what follows it is read at the same time.
+  // The rest of one millisecond rarely fills a page, so the range after it is read at the same time.
   const rows = (
     await Promise.all([
       first ? rowsIn(first, read.count) : [],
@@ -103,7 +103,7 @@ export function listedRowFromDocument(document: MemoryDocument): ListedRow {
 
 type IndexRange = { filter: Filter<MemoryDocument>; sort: Sort; hint: string }
 
-/** The ranges that make up the rest of a list, in order. */
+/** The index ranges of the rest of a list, in order. */
 function listRanges(read: ListPageQuery): IndexRange[] {
   const { sort, after, importance } = read
   if (sort === 'date') {
@@ -156,9 +156,9 @@ function rangesByImportance(read: ListPageQuery, after: ListPosition | undefined
 const directionOf = ({ order }: ListOrder): 1 | -1 => (order === 'newest_first' ? -1 : 1)
 
 /**
- * The times that are left: of the millisecond where a page ended what comes after its last row, then
- * everything beyond it. The millisecond is given as a span: as a point, all that shares it is read and
- * sorted for each page (of 1,820 rows in one, 1,823 keys instead of 53).
+ * The times after a page: the rows after its last one in the same millisecond, then all later (or earlier)
+ * milliseconds. The millisecond is given as a range: given as a value, the server reads and sorts all its
+ * rows for each page (1,823 keys instead of 53 where 1,820 rows share it).
  */
 function timeRangesAfter(
   { order, from, to }: ListPageQuery,
@@ -203,13 +203,13 @@ export type ListFilter = {
   /** Event times in [from, to), epoch milliseconds. */
   from: number | undefined
   to: number | undefined
-  /** A piece of the text, whatever its case. */
+  /** Part of the text, case-insensitive. */
   search: string | undefined
 }
 
 export type ListOrder = {
-  /** By importance: the most important first, unrated rows last, and equals in the order of time. */
+  /** By importance: the highest first, unrated rows last, equal ones in the order of time. */
   sort: 'date' | 'importance'
-  /** Which way time goes. */
+  /** Order in time. */
   order: 'newest_first' | 'oldest_first'
 }

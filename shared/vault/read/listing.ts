@@ -10,27 +10,25 @@ import {
 import { countTiers } from '#shared/vault/read/tier-counts.mongo.ts'
 import type { Mongo } from '#shared/storage/mongo/connect.ts'
 import type { CursorCodec } from '#shared/core/cursor.ts'
+import { readPage, type Page } from '#shared/core/page.ts'
 
 export type ListQuestion = ListFilter &
   ListOrder & {
     limit: number
-    /** Of the page before. */
+    /** `next` of the previous page. */
     cursor: string | undefined
   }
 
-export type ListPage = {
-  rows: ListedRow[]
-  /** Where the next page begins; null when there is none. */
-  next: string | null
-  /** All memories of the core vault, whatever the filters; on the first page. */
+export type ListPage = Page<ListedRow> & {
+  /** Numbers of all memories of the core vault, without the filters; on the first page only. */
   counts: Record<Tier, number> | null
 }
 
 type ListingBackend = { mongo: Mongo; cursors: CursorCodec }
 
 /**
- * One page of the core vault and its reflections. Pages follow a key, not a count: rows that come or go
- * meanwhile neither repeat nor hide others, and an edit moves none.
+ * One page of the core vault and its reflections. A page begins after a key, not after a count: rows that
+ * are added or deleted between two pages neither repeat nor hide others, and an edit moves no row.
  *
  * @throws Refusal `invalid` for a cursor of another list, or of the vault before it was cleared;
  *   `unavailable` when the memory store is out of reach or a text search takes too long.
@@ -42,18 +40,20 @@ export async function listMemories(
 ): Promise<ListPage> {
   const { limit, cursor } = question
   const bound = cursorBinding(scope, question)
-  const after = cursor === undefined ? undefined : (cursors.read(cursor, bound) as ListPosition)
-  const [rows, counts] = await Promise.all([
-    // One more than asked for tells whether there is a next page.
-    listedRows(mongo, scope, { ...question, after, count: limit + 1 }),
-    after ? null : countTiers(mongo, scope),
+  const [page, counts] = await Promise.all([
+    readPage(
+      cursors,
+      { limit, cursor, bound },
+      (after: ListPosition | undefined, count) =>
+        listedRows(mongo, scope, { ...question, after, count }),
+      positionOf,
+    ),
+    cursor === undefined ? countTiers(mongo, scope) : null,
   ])
-  const page = rows.slice(0, limit)
-  const last = rows.length > limit ? page.at(-1) : undefined
-  return { rows: page, next: last ? cursors.write(positionOf(last), bound) : null, counts }
+  return { ...page, counts }
 }
 
-/** What a cursor is good for: this list of this vault, as it is since its last deletion. */
+/** A cursor is valid for the same filters and order in the same vault, until the vault is cleared. */
 function cursorBinding({ vault, epoch }: Caller['scope'], question: ListQuestion): unknown[] {
   const { sort, order, tier, importance, from, to, search } = question
   const filters = [tier, importance, from, to, search].map(value => value ?? null)

@@ -24,12 +24,12 @@ const candidatesMax = 10_000
 const spareRows = (count: number): number => 20 + Math.ceil(count / 10)
 
 /**
- * Searches by `$vectorSearch`. The index may be missing, being built or of another definition, and
- * the deployment may turn out to have none: whenever it cannot answer, `scan` does, and `onScan`
- * hears why, once until the index answers again.
+ * Searches by `$vectorSearch`. The index may be missing, being built or of another definition, or the
+ * deployment may support none: whenever it cannot answer, `scan` does, and `onScan` is called with the
+ * reason, once until the index answers again.
  *
- * An index trails what is stored: rows deleted meanwhile are left out here, rows added meanwhile are
- * not found yet.
+ * The index is updated some time after the documents: deleted rows are left out here, added ones are not
+ * found yet.
  *
  * @throws Refusal `unavailable` when the memory store is out of reach.
  */
@@ -59,7 +59,7 @@ export function createNearestIndexSearch(
   }
 }
 
-/** The rows, or the reason why the index cannot tell. */
+/** The rows, or the reason why the index cannot answer. */
 async function searchByIndex(
   mongo: Pick<Mongo, 'memories'>,
   scope: VaultScope,
@@ -71,7 +71,7 @@ async function searchByIndex(
     const rows = await mongo.memories
       .aggregate<MemoryDocument>(vectorSearchPipeline(scope, question), { signal })
       .toArray()
-    // An index that does not exist is no error: it answers with nothing.
+    // A search on a missing index is no error: it returns no rows.
     if (rows.length === 0 && !(await isSearchable(mongo, space, signal))) {
       return `${searchIndexName(space)} does not exist, or cannot be queried yet`
     }
@@ -80,15 +80,15 @@ async function searchByIndex(
       question,
     )
   } catch (error) {
-    // After the deadline the driver fails in many ways, and none of them says why.
+    // After the deadline the driver fails with many errors, none of which names the deadline.
     if (signal.aborted) return refuseWhenUnreachable(signal.reason)
-    // Whatever the search process objects to has the same code, 8: there is nothing to tell apart.
+    // The search process reports every problem with the same code, 8.
     if (error instanceof MongoServerError) return error.message
     return refuseWhenUnreachable(error)
   }
 }
 
-/** What may be seen is matched again on the documents themselves, which are newer than the index. */
+/** The filter is applied again to the documents, which are newer than the index. */
 function vectorSearchPipeline(scope: VaultScope, question: NearestQuestion): Document[] {
   const { space, partition, vector, count } = question
   const path = `vectors.${space}`

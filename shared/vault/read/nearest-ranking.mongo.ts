@@ -3,7 +3,7 @@ import type { EmbeddedMemory } from '#shared/domain/memory.ts'
 import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
 import type { NearestQuestion } from '#shared/vault/read/nearest.ts'
 
-/** What a question asks for beside its place, in the operators that a search index knows too. */
+/** The filter of a question without its partition, in operators that a search index supports too. */
 export function questionFilter({
   tiers,
   importance,
@@ -22,9 +22,9 @@ export function questionFilter({
 }
 
 /**
- * Measures vectors against the asked one, -1 to 1; neither need be of unit length, and one without
- * any length is as far as a right angle. A plain loop: 3.4 µs at 1,536 dimensions where reading the
- * row takes 60, so that a vector library would save nothing.
+ * Cosine similarity to the query, -1 to 1, of vectors of any length; 0 for a vector of length 0. A plain
+ * loop: 3.4 µs at 1,536 dimensions, where reading the row takes 60 µs, so a vector library would save
+ * nothing.
  */
 export function cosineTo(query: Float32Array): (vector: Float32Array) => number {
   const length = Math.hypot(...query)
@@ -42,7 +42,7 @@ export function cosineTo(query: Float32Array): (vector: Float32Array) => number 
 
 export type CosineRow = { id: string; cosine: number }
 
-/** Equally near ones go by id, so that every way of searching answers in the same order. */
+/** Equally near rows are ordered by id, so that scan and index return the same order. */
 export const compareByCosine = (a: CosineRow, b: CosineRow): number =>
   b.cosine - a.cosine || (a.id < b.id ? -1 : 1)
 

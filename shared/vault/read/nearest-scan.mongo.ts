@@ -17,16 +17,16 @@ import type { CosineRow } from '#shared/vault/read/nearest-ranking.mongo.ts'
 import { idIndex, partitionIndex } from '#shared/storage/mongo/indexes.ts'
 import type { NearestSearch, NearestQuestion } from '#shared/vault/read/nearest.ts'
 
-/** Some 250,000 rows of 1,536 dimensions: 10,000 take 0.65 to 0.8 s, nearly all of it reading. */
+/** Enough for 250,000 rows of 1,536 dimensions: 10,000 take 0.65 to 0.8 s, nearly all of it reading. */
 const scanWithinMs = 20_000
 
-/** From 250 to 1,000 rows of 6 KB a batch there is no difference; beyond that it gets slower. */
+/** Batches of 250 to 1,000 rows of 6 KB are equally fast, larger ones slower. */
 const batchBytes = 1_500_000
 const batchRowsMax = 1_000
 
 /**
- * Searches any MongoDB by reading every vector of the vault space and keeping the nearest: exact,
- * and in bounded memory (two batches, and twice the asked rows by id). Only those are read whole.
+ * Searches any MongoDB by reading every vector of the vault space: exact, and in bounded memory (two
+ * batches, and the ids of twice the requested rows). Only the nearest rows are then read with all fields.
  *
  * @throws Refusal `unavailable` when the memory store is out of reach, or the vault is too large to
  *   be read within the time.
@@ -56,7 +56,7 @@ export function createNearestScan(
           question,
         )
       } catch (error) {
-        // After the deadline the driver fails in many ways, and none of them says why.
+        // After the deadline the driver fails with many errors, none of which names the deadline.
         const isLate = signal.aborted && !(error instanceof Refusal)
         return refuseWhenUnreachable(isLate ? signal.reason : error)
       }
@@ -89,14 +89,14 @@ async function nearestIds(
       read++
     }
   } catch (error) {
-    // A server that does not answer at all is out of reach; one that does was asked for too much.
+    // A server that has sent rows is in reach: the vault is too large for the time.
     if (read > 0 && signal.aborted) throw vaultTooLarge()
     throw error
   }
   return nearest.ids()
 }
 
-/** Keeps the nearest of any number of offers, sorting once for every `count` of them kept. */
+/** Collects the nearest `count` of any number of rows; sorts once per `count` rows collected. */
 function createNearestCollector(count: number): { offer(row: CosineRow): void; ids(): string[] } {
   let kept: CosineRow[] = []
   let lowestCosine = -Infinity

@@ -4,9 +4,9 @@ import { createNearestScan } from '#shared/vault/read/nearest-scan.mongo.ts'
 import type { NearestSearch, ScanFallbackListener } from '#shared/vault/read/nearest.ts'
 
 /**
- * The search of this deployment: by index where it has vector search, else by scanning.
+ * The search of this deployment: by index where MongoDB has vector search, else by scanning.
  *
- * @param onScan hears whenever an index that should answer cannot; the scan answers instead.
+ * @param onScan called when the index cannot answer and the scan does instead
  * @throws Refusal `unavailable` when the memory store is out of reach.
  */
 export async function chooseNearestSearch(

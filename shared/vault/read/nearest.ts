@@ -1,7 +1,7 @@
 import type { Partition } from '#shared/storage/mongo/partition.ts'
 import type { Tier, VaultScope, EmbeddedMemory } from '#shared/domain/memory.ts'
 
-/** What to look for in a vault space that is not held as an image. */
+/** A search in a vault space that is too large for an index in memory. */
 export type NearestQuestion = {
   partition: Partition
   space: string
@@ -19,9 +19,9 @@ export type NearestQuestion = {
 
 /** Finds the nearest memories in the database itself. */
 export type NearestSearch = {
-  /** Best first; exactly the rows an exact scan finds, as far as the deployment's search is exact. */
+  /** Best first. A search by index may miss rows that an exact scan finds. */
   candidates(scope: VaultScope, question: NearestQuestion): Promise<EmbeddedMemory[]>
 }
 
-/** Hears that an index could not be used and why, so that an operator can be told. */
+/** Called with the reason when an index could not be used, so that it can be logged. */
 export type ScanFallbackListener = (event: { space: string; reason: string }) => void

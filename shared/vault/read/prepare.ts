@@ -37,15 +37,15 @@ export type PreparedContext = {
   recalledTokens: number
   /** Tokens of the whole block, as it goes into a prompt. */
   contextTokens: number
-  /** What the block is made of: the same makes the same block again. */
+  /** The memories of the block, and the time of its ages: the same values give the same block. */
   ids: string[]
   at: number
 }
 
 /**
- * Recalls what core and session vault know about the last turns of a conversation, and what a member
- * may see of the shared memory, and writes the block for the prompt. What the conversation itself says is
- * not recalled: the model reads it there.
+ * Recalls what is relevant to the last turns of a conversation from the core and session vault and from
+ * the shared memory that a member may see, and renders the block for the prompt. Texts that the
+ * conversation contains are not recalled.
  *
  * @throws what `recall` throws.
  */
@@ -64,7 +64,7 @@ export async function prepareContext(
 }
 
 /**
- * The block that was prepared before: the same bytes, unless something it is made of has been changed or
+ * Renders a block that was prepared before: the same bytes, unless one of its memories was changed or
  * deleted since.
  *
  * @throws what `recall` throws.
@@ -96,29 +96,29 @@ function buildPreparedContext(memories: readonly Memory[], at: number): Prepared
   }
 }
 
-/** A session is recalled together with the core. */
+/** A session is searched together with the core vault. */
 const sessionsToRecall = (session: string | null): (string | null)[] =>
   session === null ? [null] : [null, session]
 
-/** What the last user turn asks counts in full; what was said just before it adds what it calls to mind. */
+/** Recalls for the last user turn up to the limit, then for the turns before it up to a third of the limit. */
 async function recallForConversation(
   backend: Parameters<typeof recall>[0],
   caller: Caller,
   preparation: PrepareRequest,
   limit: number,
 ): Promise<RecalledMemory[]> {
-  // What is not to be stored is asked about all the same.
+  // Turns that are marked as not to be stored are recalled for, too.
   const turns = parseTurns(preparation.messages.map(({ role, content }) => ({ role, content })))
   const questionIndex = questionTurnIndex(turns)
   const { question, background } = retrievalTexts(turns, questionIndex)
-  // What was said before stands in the request; what is asked now may be what somebody once told us.
+  // The question itself is not excluded: a memory may have the same text.
   const excludedTexts = excludeTexts(turns.toSpliced(questionIndex, 1).map(({ text }) => text))
-  const recallText = (text: string, places: number): Promise<RecalledMemory[]> =>
-    text === '' || places === 0
+  const recallText = (text: string, max: number): Promise<RecalledMemory[]> =>
+    text === '' || max === 0
       ? Promise.resolve([])
       : recall(backend, caller, {
           text,
-          limit: places,
+          limit: max,
           sessions: sessionsToRecall(preparation.session),
           embeddings: preparation.embeddings,
           tiers: preparation.tiers,
@@ -133,20 +133,19 @@ async function recallForConversation(
   return [...direct, ...around.filter(({ memory }) => !known.has(memory.text))]
 }
 
-/** The newest turns say what the conversation is about. */
+/** Turns before the question that are recalled for. */
 const backgroundTurns = 4
 const questionCharacters = 8_000
 const backgroundCharacters = 2_000
 
-/** The last user turn, or the last of all where there is none. */
+/** The last user turn, or the last turn when no user turn exists. */
 function questionTurnIndex(turns: readonly Turn[]): number {
   const userTurn = turns.findLastIndex(({ role }) => role === 'user')
   return userTurn >= 0 ? userTurn : Math.max(0, turns.length - 1)
 }
 
 /**
- * The texts to look for, out of the most recent turns that are not the system's: the last user turn,
- * and the few turns before it.
+ * The texts to recall for, without those of the system: the last user turn, and the few turns before it.
  */
 function retrievalTexts(
   turns: readonly Turn[],

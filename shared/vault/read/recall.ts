@@ -19,19 +19,19 @@ import type { Postgres } from '#shared/storage/postgres/connect.ts'
 export type RecallQuestion = {
   text: string
   limit: number
-  /** The places to look in: the core vault is null. */
+  /** Sessions to search; null is the core vault. */
   sessions: (string | null)[]
   embeddings: string | undefined
   tiers: readonly Tier[] | undefined
   /** Lowest importance; unrated rows are left out whenever it is set. */
   importance: number | undefined
-  /** Leave out whatever is not relevant, even if nothing remains. */
+  /** Leave out rows that are not relevant, even if none remains. */
   relevantOnly: boolean
-  /** What need not be found, since whoever asks has it. */
+  /** Texts that the request contains already. */
   excludedTexts?: TextExclusion | undefined
 }
 
-/** What was found, and whose memory it is. */
+/** A row, and the part of the vault it comes from. */
 export type RecalledMemory = SearchHit & { source: 'core' | 'session' | 'org' }
 
 type RecallBackend = {
@@ -43,14 +43,15 @@ type RecallBackend = {
   now: () => number
 }
 
-/** Candidates asked of the database where no image is held: enough to rank anew by words and time. */
+/** Candidates asked of the database for a vault without an index in memory: enough to rank by words and time. */
 const candidateCount = ({ limit, excludedTexts }: RecallQuestion): number =>
   Math.min(2_000, Math.max(200, limit * 4) + (excludedTexts?.size ?? 0))
 
 /**
- * Finds what a vault remembers about a text, best first; for a member of an organization also what they
- * may see of its shared memory, in one ranking. Vaults are ranked on their images, in this process's
- * memory; one too large for that is searched in the database and its candidates are ranked the same way.
+ * Finds the memories of a vault that are relevant to a text, best first; for a member of an organization
+ * also what they may see of its shared memory, in one ranking. Vaults are ranked by their indexes in this
+ * process's memory; one that is too large is searched in the database and its candidates are ranked the
+ * same way.
  *
  * @throws Refusal `upstream` when the embedding model does not answer, `unavailable` when the memory
  *   store is out of reach.
@@ -70,17 +71,17 @@ export async function recall(
     audience: visibilityOf(memberScope),
   }
   const [usual, ...former] = await openSharedEmbedders(backend, memberScope.orgSpace)
-  const isOne = usual.space === embedder.space
+  const isSameSpace = usual.space === embedder.space
   const rankings = await Promise.all([
-    rankIn(backend, embedder, isOne ? [...own, shared] : own, question),
-    ...(isOne ? [] : [rankIn(backend, usual, [shared], question)]),
+    rankIn(backend, embedder, isSameSpace ? [...own, shared] : own, question),
+    ...(isSameSpace ? [] : [rankIn(backend, usual, [shared], question)]),
     ...former.map(one => undefinedIfUnavailable(rankIn(backend, one, [shared], question))),
   ])
   if (rankings.length === 1) return rankings[0]
   return mergeRankings(rankings.flatMap(found => found ?? [])).slice(0, question.limit)
 }
 
-/** A part of a vault to look in; of a shared one, who looks. */
+/** A part of a vault to search; of a shared vault only what `audience` may see. */
 type RecallPartition = Pick<IndexRef, 'scope' | 'session' | 'audience'>
 
 async function rankIn(
@@ -91,14 +92,14 @@ async function rankIn(
 ): Promise<RecalledMemory[]> {
   const vector = await backend.queryVectors.embed(embedder, question.text)
   const stopLoadTimer = recallSeconds.startTimer({ stage: 'image' })
-  const images = await Promise.all(
+  const indexes = await Promise.all(
     partitions.map(partition =>
       loadVaultIndex(backend, { ...partition, embedder, vector, question }),
     ),
   )
   stopLoadTimer()
   const stopRankTimer = recallSeconds.startTimer({ stage: 'rank' })
-  const found = rank(images, {
+  const found = rank(indexes, {
     text: question.text,
     vector,
     now: backend.now(),
@@ -118,7 +119,7 @@ function memorySource({ session, audience }: RecallPartition): RecalledMemory['s
   return session === null ? 'core' : 'session'
 }
 
-/** Several rankings as one, best first; of identical texts the newest stands for all. */
+/** Merges rankings, best first; of identical texts only the newest row stays. */
 export function mergeRankings<Row extends SearchHit>(rows: readonly Row[]): Row[] {
   const newest = new Map<string, Row>()
   for (const row of rows) {

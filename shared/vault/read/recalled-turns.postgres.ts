@@ -3,20 +3,20 @@ import type { Query } from '#shared/storage/postgres/connect.ts'
 /** A turn of a user in a vault. */
 export type TurnKey = { vault: string; turn: Buffer }
 
-/** What a model was told when a turn began. */
+/** The memories that were put into the prompt when a turn began. */
 export type RecalledTurn = {
-  /** The memories; null when they could not be asked. */
+  /** Ids of memories; null when recall failed. */
   memories: string[] | null
-  /** Epoch milliseconds from which their ages were told. */
+  /** Epoch milliseconds; the ages of the memories in the block are relative to it. */
   at: number
-  /** How many parts of the message stand before the block. */
+  /** How many parts of the message precede the block. */
   place: number
 }
 
-/** As long as providers keep what they have cached; a longer turn is told anew. */
+/** As long as providers keep prompts in their caches; a longer turn recalls again. */
 const recalledTurnSeconds = 3_600
 
-/** @returns in the order of the keys; undefined where nothing is kept. */
+/** @returns one entry per key, in order; undefined where none is stored. */
 export async function findRecalledTurns(
   query: Query,
   keys: readonly TurnKey[],
@@ -33,7 +33,7 @@ export async function findRecalledTurns(
   return rows.map(({ at, ...row }) => (at === null ? undefined : { ...row, at: Number(at) }))
 }
 
-/** Keeps what was told in place of what was kept; of one turn given twice, the last counts. */
+/** Inserts or replaces recalled turns; of a turn that is given twice, the last counts. */
 export async function saveRecalledTurns(
   query: Query,
   turns: readonly (TurnKey & RecalledTurn)[],
@@ -49,7 +49,7 @@ export async function saveRecalledTurns(
      select i.vault, decode(i.turn, 'hex'), i.memories, i.at, i.place
      from jsonb_to_recordset($1::jsonb) as i(
        vault uuid, turn text, memories uuid[], at bigint, place integer)
-     -- In one order, so that none of two that write at once waits for the other.
+     -- In one order, so that two statements never wait for each other.
      order by i.vault, i.turn
      on conflict (vault, turn) do update
        set memories = excluded.memories, at = excluded.at, place = excluded.place, kept_at = now()`,
@@ -58,7 +58,7 @@ export async function saveRecalledTurns(
   )
 }
 
-/** Forgets turns that are over. @returns how many. */
+/** Deletes turns that are older than an hour. @returns how many. */
 export async function dropOldRecalledTurns(query: Query): Promise<number> {
   const { rowCount } = await query(
     'delete from recalled_turns where kept_at < now() - make_interval(secs => $1)',

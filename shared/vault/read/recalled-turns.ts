@@ -7,21 +7,21 @@ import {
   type TurnKey,
 } from '#shared/vault/read/recalled-turns.postgres.ts'
 
-/** What models were told when turns under way began; every process knows it. */
+/** What was recalled when the current turns began, shared by all processes. */
 export type RecalledTurns = {
   /**
-   * Undefined when nothing is kept, or not any more.
+   * Undefined when none is stored, or it is older than an hour.
    *
    * @throws Refusal `unavailable` when the database is out of reach.
    */
   find(key: TurnKey): Promise<RecalledTurn | undefined>
-  /** Keeps it for an hour, in place of what was kept. @throws like `of`. */
+  /** Stores it for an hour, in place of an earlier one. @throws like `find`. */
   save(key: TurnKey, recalled: RecalledTurn): Promise<void>
 }
 
-/** Calls that come together share a statement. */
+/** Concurrent calls share a statement. */
 export function createRecalledTurns({ query }: Pick<Postgres, 'query'>): RecalledTurns {
-  const keep = batchLoader(
+  const save = batchLoader(
     async (turns: (TurnKey & RecalledTurn)[]) => {
       await saveRecalledTurns(query, turns)
       return turns
@@ -31,7 +31,7 @@ export function createRecalledTurns({ query }: Pick<Postgres, 'query'>): Recalle
   return {
     find: batchLoader(keys => findRecalledTurns(query, keys), { lanes: 2, questionsMax: 100 }),
     async save(key, recalled) {
-      await keep({ ...key, ...recalled })
+      await save({ ...key, ...recalled })
     },
   }
 }

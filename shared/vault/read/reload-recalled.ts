@@ -20,14 +20,14 @@ type ReloadBackend = {
 
 type RecallSnapshot = {
   ids: readonly string[]
-  /** The places they are from: the core vault is null. */
+  /** The sessions they are from; null is the core vault. */
   sessions: readonly (string | null)[]
   embeddings: string | undefined
 }
 
 /**
- * Memories recalled before, as they are now, in no order. Those that have been deleted since, are over, or
- * are hidden from the caller by now, are missing. Nothing is embedded or ranked.
+ * Memories recalled before, in their current form, in no order. Those that were deleted, have expired or
+ * may no longer be seen by the caller are missing. Nothing is embedded or ranked.
  *
  * @throws what `recall` throws.
  */

@@ -1,8 +1,8 @@
 import type { MemberScope } from '#shared/domain/member-scope.ts'
 
 export type RetrievalTrail = {
-  /** Notes, without making the answer wait, what the shared memory gives a member and keeps from them. */
+  /** Records, without delaying the answer, which shared memories a member may and may not see. */
   record(member: MemberScope): void
-  /** Resolves when everything recorded so far is written, or given up. */
+  /** Resolves when everything recorded so far is written or has failed. */
   flush(): Promise<void>
 }

@@ -4,19 +4,19 @@ import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/storage/m
 import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
 import { expiryIndex, partitionIndex } from '#shared/storage/mongo/indexes.ts'
 
-/** What a session holds; event times. */
+/** The memories of a session, and the event times of the first and last. */
 export type SessionTotals = { memories: number; first: Date; last: Date }
 
-/** A session, and how often it was cleared. */
+/** A session, and how many times it was cleared. */
 type SessionEpoch = { session: string; epoch: number }
 
 /**
- * How many memories some sessions of a vault hold, and from when. Counting goes by one range of an index
- * for each session and reads no memory, but where some are not removed yet that have to be told from the
- * others: the session was cleared before, or some of it is over.
+ * How many memories some sessions of a vault hold, and from when. Counting reads one range of an index per
+ * session and no documents, except where memories that are cleared or expired may not be removed yet and
+ * must be left out.
  *
- * @param now epoch milliseconds; what is over by then does not count
- * @returns those that hold something, by session.
+ * @param now epoch milliseconds; memories that have expired by then do not count
+ * @returns totals by session, without empty sessions
  * @throws Refusal `unavailable` when the memory store is out of reach.
  */
 export async function sessionTotals(
@@ -26,10 +26,10 @@ export async function sessionTotals(
   now: number,
 ): Promise<Map<string, SessionTotals>> {
   if (sessions.length === 0) return new Map()
-  const asked = { session: { $in: sessions.map(({ session }) => session) } }
+  const requested = { session: { $in: sessions.map(({ session }) => session) } }
   const expired = { expires_at: { $lte: new Date(now) } }
   const sessionsWithExpired = new Set(
-    (await aggregateTotals(mongo, scope, { ...asked, ...expired }, expiryIndex)).map(
+    (await aggregateTotals(mongo, scope, { ...requested, ...expired }, expiryIndex)).map(
       ({ _id }) => _id,
     ),
   )

@@ -1,11 +1,11 @@
 import type { Query } from '#shared/storage/postgres/connect.ts'
 
-/** A session that was stored to since it was last cleared; it may have nothing left. */
+/** A session in which something was stored since it was last cleared; it may be empty by now. */
 export type SessionRow = {
   session: string
-  /** It has been cleared so often; what is stored there bears this number. */
+  /** How many times it was cleared; its memories carry this number. */
   epoch: number
-  /** When something was stored in it, or changed there. */
+  /** When something was last stored or changed in it. */
   storedAt: Date
   /** The same to the microsecond. */
   position: string
@@ -15,8 +15,8 @@ export type SessionRow = {
 export type SessionPosition = { storedAt: string; session: string }
 
 /**
- * Sessions of a vault, the one that was stored to last first. Where a page begins is a bound of the index
- * in any plan: as a filter, all before it would be read.
+ * Sessions of a vault, the most recently stored first. The position is a row comparison, which the index
+ * serves as a bound in any plan: as a filter, all rows before it would be read.
  */
 export async function storedSessions(
   query: Query,

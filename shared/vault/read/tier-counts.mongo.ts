@@ -1,11 +1,12 @@
+import { LRUCache } from 'lru-cache'
 import { tiers, type Tier, type VaultScope } from '#shared/domain/memory.ts'
 import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
 import { partitionIndex } from '#shared/storage/mongo/indexes.ts'
 
 type Counted = Pick<VaultScope, 'epoch' | 'revision'> & { counts: Record<Tier, number> }
 
-/** Counting goes by index alone, and still takes 50 ms for 100,000 rows: a vault that stands still is counted once. */
-const tierCountCaches = new WeakMap<Mongo['memories'], Map<string, Counted>>()
+/** Counting reads the index alone and still takes 50 ms for 100,000 rows: an unchanged vault is counted once. */
+const tierCountCaches = new WeakMap<Mongo['memories'], LRUCache<string, Counted>>()
 const cachedVaultsMax = 10_000
 
 /**
@@ -17,7 +18,8 @@ export async function countTiers(
   { memories }: Pick<Mongo, 'memories'>,
   { vault, epoch, revision }: VaultScope,
 ): Promise<Record<Tier, number>> {
-  const vaults = tierCountCaches.get(memories) ?? new Map<string, Counted>()
+  const vaults =
+    tierCountCaches.get(memories) ?? new LRUCache<string, Counted>({ max: cachedVaultsMax })
   tierCountCaches.set(memories, vaults)
   const last = vaults.get(vault)
   if (last?.epoch === epoch && last.revision === revision) return last.counts
@@ -38,8 +40,6 @@ export async function countTiers(
   ).catch(refuseWhenUnreachable)
   const counts = { 1: raw, 2: reflections, 3: high }
 
-  vaults.delete(vault)
   vaults.set(vault, { epoch, revision, counts })
-  if (vaults.size > cachedVaultsMax) vaults.delete(vaults.keys().next().value!)
   return counts
 }

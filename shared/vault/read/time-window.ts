@@ -1,23 +1,23 @@
 import { Refusal } from '#shared/core/errors.ts'
 import { parseExclusiveEnd, parseStart } from '#shared/core/dates.ts'
 
-/** Where a row stands in time: its moment in epoch milliseconds, and its id among those of the same. */
+/** The position of a row in time: epoch milliseconds, and its id among rows of the same millisecond. */
 export type TimelinePosition = { at: number; id: string }
 
-/** A span of time as it is asked for. */
+/** A span of time as a client requests it. */
 export type RequestedWindow = {
-  /** The millisecond it begins in, and how many of the rows of that one come before it. */
+  /** The millisecond it begins in, and how many rows of that millisecond precede it. */
   from: { at: number; skipped: number }
-  /** The millisecond it ends in, and the number of its last row in that one, from 0; null: all of them. */
+  /** The millisecond it ends in, and the number (from 0) of its last row there; null: all its rows. */
   to: { at: number; last: number | null }
   /**
-   * Reflections whose period goes on beyond the end count as well, at the end. On the pages after the
-   * one that held them they would come again.
+   * Whether reflections whose period overlaps the end belong to the span, at its end. False for the pages
+   * after the one that returned them.
    */
   includeOverlapping: boolean
 }
 
-/** A span of time between two rows, both included; an end without an id takes in its whole millisecond. */
+/** A span of time between two rows, both included; an end without an id includes its whole millisecond. */
 export type TimeWindow = {
   from: { at: number; id?: string }
   to: { at: number; id?: string }
@@ -25,16 +25,17 @@ export type TimeWindow = {
 }
 
 /**
- * Rows know milliseconds; where many share one, the nanoseconds behind it count them, in the order of
- * their ids. So a page may end inside a millisecond, and where it ended is an ordinary ISO time. The
- * highest numbers say as well that reflections beyond the end have been told already.
+ * A page position is an ISO time with nine digits. Rows have times in milliseconds; the last six digits
+ * are the number of a row among those of its millisecond, ordered by id, so that a page can end inside a
+ * millisecond. Numbers from `overlapsReturnedOffset` on also say that the reflections that overlap the end
+ * were returned before; `nanosecondsMax` says so for a whole millisecond.
  */
 const overlapsReturnedOffset = 900_000
 const nanosecondsMax = 999_999
 
 /**
- * The span between what a client names: days count whole, a time counts as finely as it is written, both
- * ends included.
+ * The span between two times of a client, both included: a date is the whole day, a time is as long as the
+ * last digit that is written. A page position (see above) counts rows below the millisecond.
  *
  * @throws Refusal `invalid` when it ends before it begins.
  */
@@ -49,7 +50,7 @@ export function parseTimeWindow(
   }
   const end =
     to === undefined ? { at: now, last: null, includeOverlapping: true } : parseWindowEnd(to)
-  // The first row of a window may have been the last of a page: then what is left is empty.
+  // A page may have ended with the first row of the window: the rest is empty, and ends 1 ms before it.
   const slack = end.last === null && end.includeOverlapping ? 0 : 1
   if (start.at > end.at + slack) {
     const hint = to === undefined ? 'Without to the span ends now' : 'from is the earlier end'
@@ -75,18 +76,21 @@ function parseWindowEnd(
   return { at, last, includeOverlapping: false }
 }
 
-/** The end of what comes before a row: `row` is its number in its millisecond. */
+/** The page position that ends before a row. @param row its number in its millisecond. */
 export function windowEndBefore(
   { at }: TimelinePosition,
   row: number,
   includeOverlapping: boolean,
 ): string {
   if (row === 0) return isoWithNanoseconds(at - 1, nanosecondsMax)
-  const closed = overlapsReturnedOffset + row - 1
-  return isoWithNanoseconds(at, includeOverlapping || closed >= nanosecondsMax ? row - 1 : closed)
+  const withoutOverlaps = overlapsReturnedOffset + row - 1
+  return isoWithNanoseconds(
+    at,
+    includeOverlapping || withoutOverlaps >= nanosecondsMax ? row - 1 : withoutOverlaps,
+  )
 }
 
-/** The beginning of what comes after a row. */
+/** The page position that begins after a row. @param row its number in its millisecond. */
 export const windowStartAfter = ({ at }: TimelinePosition, row: number): string =>
   isoWithNanoseconds(at, row + 1)
 
@@ -97,10 +101,10 @@ function isoWithNanoseconds(at: number, nanoseconds: number): string {
 
 const fractionDigits = (text: string): string => /\.(\d+)/.exec(text)?.[1] ?? ''
 
-/** Date reads no more than nine digits rightly. */
+/** `Date` does not parse more than nine digits of a second correctly. */
 const truncateToMilliseconds = (text: string): string => text.replace(/(\.\d{3})\d+/, '$1')
 
-/** What a time says below the millisecond; `fill` stands for the digits it leaves open. */
+/** The six digits of a time below the millisecond; missing ones are filled with `fill`. */
 function parseNanoseconds(text: string, fill: '0' | '9'): number {
   const digits = fractionDigits(text).slice(3, 9)
   return digits === '' && fill === '0' ? 0 : Number(digits.padEnd(6, fill))

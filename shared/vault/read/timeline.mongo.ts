@@ -27,15 +27,15 @@ export type TimelineQuery = {
 
 type TimelineOrder = { oldestFirst: boolean }
 
-/** Reflections that go on beyond the end of one window, or lie in it: enough for decades. */
+/** Reflections in one window, or overlapping its end: enough for decades. */
 const reflectionsMax = 5_000
 
-/** Rows that share a millisecond: beyond so many they are not told apart. */
+/** Rows of one millisecond that page positions can count; later ones are ignored. */
 const sameMomentMax = 100_000
 
 /**
- * The ids of all rows that stand in one millisecond, without order: of its own rows, and, where the
- * window ends in it, of the reflections that go on beyond.
+ * The ids of all rows of one millisecond, without order, and, when the window ends in it, of the
+ * reflections that overlap the end.
  *
  * @throws Refusal `unavailable` when the memory store is out of reach.
  */
@@ -45,7 +45,7 @@ async function idsAt(
   read: TimelineQuery,
   at: number,
 ): Promise<string[]> {
-  const [own, beyond] = await Promise.all([
+  const [own, overlapping] = await Promise.all([
     mongo.memories
       .find(
         { ...timelineFilter(scope, read), at: withinMillisecond(at) },
@@ -55,13 +55,13 @@ async function idsAt(
       .catch(refuseWhenUnreachable),
     at === read.window.to.at ? overlappingReflections(mongo, scope, read) : [],
   ])
-  return [...own.map(({ _id }) => _id), ...beyond.map(({ id }) => id)]
+  return [...own.map(({ _id }) => _id), ...overlapping.map(({ id }) => id)]
 }
 
-/** A part of what is told of a span of time: some vault, and what of it. */
+/** A vault to read a span of time from, and which of its memories. */
 export type TimelineSource = { scope: VaultScope; read: Omit<TimelineQuery, 'window'> }
 
-/** The same over several strands, in order. */
+/** The ids of all rows of one millisecond in several sources, sorted. */
 export async function allSourceIdsAt(
   mongo: Pick<Mongo, 'memories'>,
   sources: readonly TimelineSource[],
@@ -74,15 +74,19 @@ export async function allSourceIdsAt(
   return ids.flat().sort()
 }
 
-/** The window between the rows that its ends count. */
+/** Replaces the row numbers in the ends of a window by the ids of those rows. */
 export async function resolveTimeWindow(
   mongo: Pick<Mongo, 'memories'>,
   sources: readonly TimelineSource[],
   { from, to, includeOverlapping }: RequestedWindow,
 ): Promise<TimeWindow> {
-  const whole: TimeWindow = { from: { at: from.at }, to: { at: to.at }, includeOverlapping }
+  const wholeMilliseconds: TimeWindow = {
+    from: { at: from.at },
+    to: { at: to.at },
+    includeOverlapping,
+  }
   const rowAt = async (at: number, row: number): Promise<string | undefined> =>
-    (await allSourceIdsAt(mongo, sources, whole, at))[row]
+    (await allSourceIdsAt(mongo, sources, wholeMilliseconds, at))[row]
   const [first, last] = await Promise.all([
     from.skipped === 0 ? undefined : rowAt(from.at, from.skipped),
     to.last === null ? undefined : rowAt(to.at, to.last),
@@ -99,7 +103,7 @@ export async function resolveTimeWindow(
 }
 
 /**
- * The rows whose moment lies in a window, in the order of time, as long as they are asked for.
+ * The rows whose time lies in a window, in the order of time; read as they are consumed.
  *
  * @throws Refusal `unavailable` when the memory store is out of reach.
  */
@@ -130,8 +134,8 @@ export async function* rowsWithin(
 }
 
 /**
- * The reflections whose period begins in a window, or before it, and goes on beyond its end; without
- * order, at most 5,000.
+ * The reflections whose period begins before the end of a window and ends after it; without order, at most
+ * 5,000.
  *
  * @throws Refusal `unavailable` when the memory store is out of reach.
  */
@@ -153,8 +157,8 @@ export async function overlappingReflections(
 }
 
 /**
- * All reflections of a window, those going on beyond its end included, with their vectors in the space;
- * without order, at most 5,000 of each kind.
+ * All reflections of a window and those that overlap its end, with their vectors in the space; without
+ * order, at most 5,000 of each kind.
  *
  * @throws Refusal `unavailable` when the memory store is out of reach.
  */
@@ -199,7 +203,7 @@ function timelineFilter(
     vault: { $eq: vault },
     epoch: { $eq: epoch },
     session: { $eq: partition.session ?? '' },
-    // The core has no epoch of its own; without the field counting goes by the index alone.
+    // The core vault has no session epoch; without this field the index alone serves the filter.
     ...(partition.session !== null && { session_epoch: { $eq: partition.sessionEpoch } }),
     tier: { $in: [...tiers] },
     ...(partition.tagSets && { tag_set: { $in: [...partition.tagSets] } }),
@@ -209,8 +213,8 @@ function timelineFilter(
 }
 
 /**
- * The window as ranges of the index, in order: where an end lies inside a millisecond, what is left of
- * that one is a range of its own, given as a span so that the server reads it in order.
+ * The window as ranges of the index, in order. Where an end lies inside a millisecond, the rest of that
+ * millisecond is a range of its own; it is not given as a value, so that the server reads it in order.
  */
 function timeRanges({ from, to }: TimeWindow): Filter<MemoryDocument>[] {
   const first = { ...(from.id !== undefined && { $gte: from.id }) }

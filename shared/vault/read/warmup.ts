@@ -7,10 +7,11 @@ import type { IndexRef, VaultIndexes } from '#shared/search/index/vault-indexes.
 import type { Embedders } from '#shared/models/embedders.ts'
 
 /**
- * Loads an image ahead of its first question; for a member also what they may see of the shared memory.
+ * Loads the index of a vault before its first search; for a member also of what they may see of the shared
+ * memory.
  *
- * @returns how many memories it holds; null when the vault is larger than this process may hold and
- *   is searched in the database instead.
+ * @returns how many memories it holds; null when the vault is too large for this process and is searched
+ *   in the database instead.
  */
 export async function warmUp(
   { embedders, vaultIndexes }: { embedders: Embedders; vaultIndexes: VaultIndexes },

@@ -10,18 +10,18 @@ import {
 } from '#shared/vault/reembed/vault-models.postgres.ts'
 
 export type DefaultEmbeddingModel = {
-  /** What new vaults, and what an organization shares, are embedded with. */
+  /** The model for new vaults and for shared memories. */
   model: string
-  /** Models in whose spaces memories stand, as vaults go by them now. */
+  /** Models of vaults that have memories. */
   modelsInUse: ReadonlySet<string>
 }
 
 /**
- * The default embedding model of a database. The first one used with it is kept there, by whichever process
- * comes first, and stays the default until `EMBEDDINGS` names another: a key that comes into the
- * environment, or goes, changes nothing. Vaults in which something is stored stand where they stood.
+ * The default embedding model of a database. The first process stores its model there, and this model stays
+ * the default until `EMBEDDINGS` names another one: adding or removing a provider key in the environment
+ * changes nothing. Vaults that have memories keep their model.
  *
- * @param log is told what an operator should know, once; null says nothing.
+ * @param log for warnings to the operator; null logs nothing
  * @throws Refusal `unavailable` when the database is out of reach, or not of this version yet.
  */
 export async function resolveDefaultEmbeddingModel(

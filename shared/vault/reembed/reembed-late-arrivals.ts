@@ -13,28 +13,28 @@ import type { Queue } from '#shared/storage/queue/queue.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
 import type { Log } from '#shared/core/log.ts'
 
-/** Vaults looked at in one run. */
+/** Vaults checked in one run. */
 const movesMax = 50
 
 /**
- * Brings along what was promised to a vault before it moved into another vector space, and stored in the
- * old one after: a file, a copy, a call to a model that was under way. Looks a minute after the move, and
- * ever more rarely for a day; what it finds it promises to embed, unbilled, as an operation of the account.
+ * Re-embeds memories that were stored in the old vector space after their vault had moved to another model,
+ * by work that was accepted before: a file, a copy, a running model call. Vaults are checked a minute after
+ * the move and then less and less often for a day; the re-embedding is an unbilled operation of the account.
  *
- * @returns for how many vaults something was left to do.
+ * @returns for how many vaults a re-embedding was accepted
  * @throws Refusal `unavailable` when a store is out of reach.
  */
 export async function reembedLateArrivals(
   backend: Stores & { queue: Queue; embedders: Embedders; log: Log },
 ): Promise<number> {
   const { query } = backend.postgres
-  let begun = 0
+  let accepted = 0
   for (const moved of await dueModelChecks(query, movesMax)) {
-    // Looked at again in any case: what this look misses, or cannot do, the next one takes up.
+    // Postponed first, so that the next check repeats what this one misses or fails to do.
     await postponeModelCheck(query, moved.vault)
-    if (await startReembedding(backend, moved)) begun++
+    if (await startReembedding(backend, moved)) accepted++
   }
-  return begun
+  return accepted
 }
 
 async function startReembedding(

@@ -11,16 +11,8 @@ import {
   nextWithOtherVectors,
 } from '#shared/vault/reembed/vector-spaces.mongo.ts'
 import type { Transaction, Postgres } from '#shared/storage/postgres/connect.ts'
-import {
-  finishOperation,
-  reportProgress,
-  type OperationResult,
-} from '#shared/operations/operation-rows.postgres.ts'
-import {
-  insertOperations,
-  findOperationState,
-  zeroUsage,
-} from '#shared/operations/operations.postgres.ts'
+import { finishOperation, reportProgress } from '#shared/operations/operation-rows.postgres.ts'
+import { acceptOperation } from '#shared/operations/accept-operations.ts'
 import { recordSharedSpace } from '#shared/vault/base/org-spaces.postgres.ts'
 import {
   advanceReembedding,
@@ -34,12 +26,13 @@ import {
 import { setVaultModel } from '#shared/vault/reembed/vault-models.postgres.ts'
 import { changeVault } from '#shared/vault/base/vaults.postgres.ts'
 import type { ReembedJob } from '#shared/domain/job-payloads.ts'
+import type { OperationOutcome } from '#shared/domain/operation-outcome.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
 import type { Mongo } from '#shared/storage/mongo/connect.ts'
 
-/** One call to a provider, and the memories that become searchable together. */
+/** Memories per step: one call to a provider, after which they become searchable together. */
 const stepMemories = 256
 
 type ReembeddingOwner = Pick<Caller, 'account' | 'keyHash'> & {
@@ -47,9 +40,8 @@ type ReembeddingOwner = Pick<Caller, 'account' | 'keyHash'> & {
 }
 
 /**
- * Promises to give every memory of a vault, in all its sessions and tiers, a vector of another model.
- * Accepting the same operation again changes nothing. Nothing is billed: the memories are stored and
- * paid for.
+ * Accepts an operation that adds vectors of another model to all memories of a vault, in all sessions and
+ * tiers. Accepting the same operation again changes nothing. It is not billed.
  */
 export async function acceptReembedding(
   { postgres, queue }: { postgres: Postgres; queue: Queue },
@@ -59,9 +51,8 @@ export async function acceptReembedding(
   const { operation: id, model, dropPrevious, awaited } = asked
   const { vault } = scope
   await postgres.transaction(async tx => {
-    if ((await findOperationState(tx.query, account, id)) !== undefined) return
-    const [accepted] = await insertOperations(tx, [
-      {
+    const accepted = await acceptOperation(tx, queue, {
+      operation: {
         id,
         account,
         vault,
@@ -70,26 +61,27 @@ export async function acceptReembedding(
         awaited,
         session: null,
         total: 0,
-        ...zeroUsage,
+        billing: 'never',
       },
-    ])
-    const { epoch, pending } = accepted!
+      queueName: 'reembed',
+      jobs: () => [{ id: memoryIdOf(id, 0), data: { operation: id, step: 0 } }],
+    })
+    if (!accepted) return
+    const { epoch } = accepted
     await insertReembedding(tx.query, { operation: id, vault, epoch, model, dropPrevious })
-    const job = { id: memoryIdOf(id, 0), data: { operation: id, step: 0 }, priority: -pending }
-    await queue.send(tx, 'reembed', [job])
   })
 }
 
 type ReembeddingBackend = Stores & { embedders: Embedders; queue: Queue }
 
 /**
- * Does one step: embeds the memories that were written down for it, or drops their other vectors, makes
- * that visible, and sends the next step or ends the operation. Safe to run any number of times, in
- * several processes at once: a step counts once.
+ * Does one step: embeds the memories of the step or drops their other vectors, makes that visible, and sends
+ * the next step or ends the operation. Safe to run any number of times, in several processes at once: a step
+ * counts once.
  *
- * Looks through the vault until one look finds nothing more to embed, so what arrives meanwhile is
- * embedded too. Both spaces can be searched all the time; vectors of other models go only from memories
- * that have the new one. Once all are there, what names no model goes by this one.
+ * The vault is scanned until a scan finds nothing more to embed, which includes memories that arrive during
+ * the work. Both spaces can be searched all the time; vectors of other models are dropped only from memories
+ * that have the new one. When all memories have it, this becomes the model of the vault.
  *
  * @throws Refusal `upstream` when the embedding model does not answer, `unavailable`.
  */
@@ -126,20 +118,23 @@ export async function reembedStep(
         reembedding.places.map(({ session, ids: stored }) => ({
           session,
           stored,
-          unsaid: true,
-          // Forgotten before they are read again: a space they have left does not find them.
+          vectorsOnly: true,
+          // Indexes remove them before they read them again: one of a dropped space then lacks them.
           ...(reembedding.dropping && { removed: stored }),
         })),
       )
     }
-    // All of it is there: before the first memory leaves the space it was in, nobody looks in that.
+    // All memories have the new vector: searches change to it before the first old vector is dropped.
     if (!reembedding.dropping && (!next || next.dropping)) {
       await recordSharedSpace(tx.query, reembedding.vault, embedder.space)
       await setVaultModel(tx.query, reembedding.vault, reembedding.model)
     }
     if (next) return sendStep(backend, tx, { operation, step: step + 1 })
-    const counted = { ...reembedding, embedded, dropped: reembedding.dropped + done.dropped }
-    await finishReembedding(tx, counted, completedOutcome(counted, embedder))
+    const { key, model } = reembedding
+    const dropped = reembedding.dropped + done.dropped
+    const { dimension } = embedder
+    const outcome = { kind: 'reembed', key, model, dimension, embedded, dropped } as const
+    await finishReembedding(tx, backend.queue, reembedding, outcome)
   })
 }
 
@@ -153,10 +148,10 @@ async function embedTextsWithoutVector(
   signal?: AbortSignal,
 ): Promise<StepCounts> {
   if (ids.length === 0) return { embedded: 0, dropped: 0 }
-  const bare = await textsWithoutVector(mongo, reembedding, embedder.space, ids)
-  const texts = bare.map(({ text }) => text)
+  const withoutVector = await textsWithoutVector(mongo, reembedding, embedder.space, ids)
+  const texts = withoutVector.map(({ text }) => text)
   const vectors = texts.length > 0 ? await embedder.embedTexts(texts, signal) : []
-  const added = bare.map((text, i) => ({ ...text, vector: vectors[i]! }))
+  const added = withoutVector.map((text, i) => ({ ...text, vector: vectors[i]! }))
   await addVectors(mongo, reembedding, embedder.space, added)
   return { embedded: await countWithVector(mongo, reembedding, embedder.space, ids), dropped: 0 }
 }
@@ -183,7 +178,7 @@ async function nextStep(
   if (!reembedding.dropping) {
     const onward = await nextWithoutVector(mongo, reembedding, space, { ...pageOptions, after })
     if (onward.after) return { dropping: false, ...onward }
-    // From the beginning again, for what arrived behind us.
+    // A new scan from the beginning, for memories that were stored behind the position.
     const again =
       after && (await nextWithoutVector(mongo, reembedding, space, { ...pageOptions, after: null }))
     if (again?.after) return { dropping: false, ...again }
@@ -203,41 +198,26 @@ const sendStep = ({ queue }: { queue: Queue }, tx: Transaction, job: ReembedJob)
   ])
 
 async function endReembedding(
-  { postgres }: { postgres: Postgres },
+  { postgres, queue }: { postgres: Postgres; queue: Queue },
   reembedding: Reembedding,
-  outcome: OperationResult,
+  outcome: OperationOutcome,
 ): Promise<void> {
-  await postgres.transaction(tx => finishReembedding(tx, reembedding, outcome))
+  await postgres.transaction(tx => finishReembedding(tx, queue, reembedding, outcome))
 }
 
 async function finishReembedding(
   tx: Transaction,
+  queue: Queue,
   { operation }: Reembedding,
-  outcome: OperationResult,
+  outcome: OperationOutcome,
 ): Promise<void> {
-  await finishOperation(tx.query, operation, outcome)
+  await finishOperation(tx, queue, operation, outcome)
   await dropReembedding(tx.query, operation)
 }
 
-const clearedOutcome: OperationResult = {
-  status: 409,
-  body: { error: 'The vault was cleared meanwhile', hint: 'What is stored now may be re-embedded' },
-}
-
-function completedOutcome(
-  { key, model, operation, embedded, dropped }: Reembedding,
-  { dimension }: Embedder,
-): OperationResult {
-  return {
-    status: 200,
-    body: {
-      key,
-      embeddings: model,
-      dimension,
-      embedded,
-      dropped,
-      operation_id: operation,
-      message: `${embedded} memories have been embedded with ${model}`,
-    },
-  }
+const clearedOutcome: OperationOutcome = {
+  kind: 'failed',
+  reason: 'conflict',
+  error: 'The vault was cleared meanwhile',
+  hint: 'What is stored now may be re-embedded',
 }

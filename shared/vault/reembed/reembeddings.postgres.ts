@@ -4,7 +4,7 @@ import type { MemoryPosition } from '#shared/vault/base/expiries.mongo.ts'
 /** Memories of one part of a vault: a session vault, or with null the core vault and the reflections. */
 export type PartitionIds = { session: string | null; ids: string[] }
 
-/** What a step is about. */
+/** The work of a step. */
 export type ReembeddingStep = {
   /** Whether the memories lose their other vectors; otherwise they get one in the new space. */
   dropping: boolean
@@ -28,7 +28,7 @@ export type Reembedding = ReembeddingStep & {
   dropped: number
 }
 
-/** Keeps what is to be done, in the transaction that promises it. */
+/** Inserts the work of an operation, in the transaction that accepts it. */
 export async function insertReembedding(
   query: Query,
   {
@@ -47,7 +47,7 @@ export async function insertReembedding(
   )
 }
 
-/** An operation that is at this step; undefined when it has come further, or has ended. */
+/** An operation that is at this step; undefined when it is further on or has ended. */
 export async function findReembedding(
   query: Query,
   operation: string,
@@ -69,9 +69,9 @@ export async function findReembedding(
 }
 
 /**
- * Marks a step as done and writes down the next one.
+ * Marks a step as done and stores the next one.
  *
- * @returns false when it was done before: what it did must not count twice.
+ * @returns false when it was done before: its effects must not count twice.
  */
 export async function advanceReembedding(
   query: Query,
@@ -97,12 +97,12 @@ export async function advanceReembedding(
   return rowCount === 1
 }
 
-/** Forgets a re-embedding whose operation has ended. */
+/** Deletes a re-embedding whose operation has ended. */
 export async function dropReembedding(query: Query, operation: string): Promise<void> {
   await query('delete from reembeddings where operation = $1', [operation], 'reembeddings.drop')
 }
 
-/** The epochs of the sessions of a vault that were ever cleared; all others are at 0. */
+/** The epochs of sessions of a vault that were ever cleared; all others have epoch 0. */
 export async function clearedSessionEpochs(
   query: Query,
   vault: string,

@@ -2,10 +2,10 @@ import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 
 const settingName = 'embeddings'
 
-/** So long after a vault has moved somebody looks for what came late; then ever more rarely, for a day. */
+/** When a vault that has moved is first checked for late arrivals; later checks are rarer, for a day. */
 const firstCheckDelay = '1 minute'
 
-/** The default embedding model kept in this database, held until the transaction ends. */
+/** The default embedding model stored in this database, locked until the transaction ends. */
 export async function lockDefaultModel({ query }: Transaction): Promise<string | undefined> {
   await query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`setting:${settingName}`])
   const { rows } = await query<{ value: string }>('select value from settings where name = $1', [
@@ -14,13 +14,13 @@ export async function lockDefaultModel({ query }: Transaction): Promise<string |
   return rows[0]?.value
 }
 
-/** Keeps the first default model; vaults that were made before stand in its space. */
+/** Stores the first default model, also for vaults that were created before. */
 export async function insertDefaultModel({ query }: Transaction, model: string): Promise<void> {
   await query('insert into settings (name, value) values ($1, $2)', [settingName, model])
   await query('update vaults set embeddings = $1 where embeddings is null', [model])
 }
 
-/** Keeps another default model. Vaults that nothing was ever stored in go along, all others stay. */
+/** Changes the default model, also of vaults that were never written to; all others keep theirs. */
 export async function changeDefaultModel({ query }: Transaction, model: string): Promise<void> {
   await query('update settings set value = $2, set_at = now() where name = $1', [
     settingName,
@@ -33,7 +33,7 @@ export async function changeDefaultModel({ query }: Transaction, model: string):
   )
 }
 
-/** How many vaults that something was stored in stand in the space of each model, most first. */
+/** The number of vaults with memories per model, largest first. */
 export async function countVaultsByModel(
   query: Query,
 ): Promise<{ model: string; vaults: number }[]> {
@@ -44,7 +44,7 @@ export async function countVaultsByModel(
   return rows
 }
 
-/** From here on what names no model goes by this one; null: by the default of the database. */
+/** Sets the model of a vault, used by requests that name none; null: the default model. */
 export async function setVaultModel(
   query: Query,
   vault: string,
@@ -61,7 +61,7 @@ export async function setVaultModel(
   )
 }
 
-/** A vault that has moved, and who speaks for it. */
+/** A vault that has moved, with its owner's account and newest key. */
 export type DueModelCheck = {
   vault: string
   epoch: number
@@ -70,7 +70,7 @@ export type DueModelCheck = {
   keyHash: Buffer
 }
 
-/** Vaults that have moved and are to be looked at by now, none that is still being re-embedded. */
+/** Vaults that have moved and are due for a check, without those that are being re-embedded. */
 export async function dueModelChecks(query: Query, max: number): Promise<DueModelCheck[]> {
   const { rows } = await query<DueModelCheck>(
     `select v.id as vault, v.epoch, v.embeddings as model, v.account,
@@ -87,7 +87,7 @@ export async function dueModelChecks(query: Query, max: number): Promise<DueMode
   return rows
 }
 
-/** The next look is ten times as long after the move as this one; after a day there is none. */
+/** Schedules the next check ten times as long after the move as this one; none after a day. */
 export async function postponeModelCheck(query: Query, vault: string): Promise<void> {
   await query(
     `update vaults set look_at = case when now() - moved_at < interval '1 day'

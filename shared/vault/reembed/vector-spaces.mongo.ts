@@ -10,7 +10,7 @@ import type { MemoryPosition } from '#shared/vault/base/expiries.mongo.ts'
 type Collections = Pick<Mongo, 'memories'>
 type Scope = Pick<VaultScope, 'vault' | 'epoch'>
 
-/** Background work: a look through 100,000 memories takes seconds, and nobody waits for it. */
+/** Background work: a scan of 100,000 memories takes seconds, and no request waits for it. */
 const scanDeadlineMs = 60_000
 
 const withoutVector = (space: string): Filter<MemoryDocument> => ({
@@ -34,9 +34,9 @@ const epochFilter = ({ vault, epoch }: Scope): Filter<MemoryDocument> => ({
 export type ReembeddingPage = { places: PartitionIds[]; after: MemoryPosition | null }
 
 export type ReembeddingPageOptions = {
-  /** Where the last look ended; null begins at the beginning. */
+  /** The last memory of the previous page; null for the first page. */
   after: MemoryPosition | null
-  /** Epochs of sessions that were cleared: what they held before is passed over. */
+  /** Epochs of sessions that were cleared: their earlier memories are skipped. */
   sessionEpochs: ReadonlyMap<string, number>
   max: number
 }
@@ -49,7 +49,7 @@ export const nextWithoutVector = (
   options: ReembeddingPageOptions,
 ) => nextPage(mongo, scope, withoutVector(space), options)
 
-/** The next memories that have a vector in a space, and others beside it. */
+/** The next memories that have a vector in a space and in others. */
 export const nextWithOtherVectors = (
   mongo: Collections,
   scope: Scope,
@@ -57,7 +57,7 @@ export const nextWithOtherVectors = (
   options: ReembeddingPageOptions,
 ) => nextPage(mongo, scope, withOtherVectors(space), options)
 
-/** Goes along the index `place`: each page begins where the last one ended and sees no other vault. */
+/** Reads a page in the order of the index `place`, from where the previous page ended. */
 async function nextPage(
   { memories }: Collections,
   scope: Scope,
@@ -105,7 +105,7 @@ async function nextPage(
   return { places, after: end }
 }
 
-/** The spaces that one memory of a vault has vectors in; none where there is no such memory. */
+/** The spaces in which a memory has vectors; none when the vault has no such memory. */
 export async function spacesOfMemory(
   { memories }: Collections,
   scope: Scope,
@@ -134,7 +134,7 @@ export async function countWithoutVector(
     .catch(refuseWhenUnreachable)
 }
 
-/** A text to embed, as it was when it was read. */
+/** A text to embed, and the version of its memory when it was read. */
 export type TextToEmbed = { id: string; text: string; version: number }
 
 /** Those of the given memories that have no vector in a space. */
@@ -162,8 +162,8 @@ export async function textsWithoutVector(
 const writeBytes = 1_500_000
 
 /**
- * Gives memories a vector beside those they have, journaled. One that was changed since it was read is
- * left as it is; and whoever read one before, to change it, reads it again and finds this vector.
+ * Adds vectors to memories, journaled. A memory that was changed since it was read is left unchanged; a
+ * concurrent edit that read the memory before fails its version check and reads it again.
  */
 export async function addVectors(
   { memories }: Collections,
@@ -200,14 +200,14 @@ export async function countWithVector(
     .catch(refuseWhenUnreachable)
 }
 
-/** Takes every vector but the one of a space from the given memories; one without that keeps all. */
+/** Removes all vectors but that of a space from the given memories; a memory without that one keeps all. */
 export async function dropOtherVectors(
   { memories }: Collections,
   scope: Scope,
   space: string,
   ids: readonly string[],
 ): Promise<void> {
-  const kept = {
+  const remaining = {
     $arrayToObject: {
       $filter: {
         input: { $objectToArray: '$vectors' },
@@ -217,7 +217,7 @@ export async function dropOtherVectors(
   }
   const writing = memories.updateMany(
     { ...epochFilter(scope), ...withOtherVectors(space), _id: { $in: [...ids] } },
-    [{ $set: { vectors: kept, version: { $add: ['$version', 1] } } }],
+    [{ $set: { vectors: remaining, version: { $add: ['$version', 1] } } }],
     { hint: idIndex },
   )
   await withWriteTimeout(writing).catch(refuseWhenUnreachable)

@@ -7,13 +7,13 @@ import { partitionIndex, tagSetIndex, unconsolidatedIndex } from '#shared/storag
 type Collections = Pick<Mongo, 'memories'>
 type Scope = Pick<VaultScope, 'vault' | 'epoch'>
 
-/** Nobody waits for it but whoever restores a backup. */
+/** Only an operator who restores a backup waits for these queries. */
 const readDeadlineMs = 60_000
 
 /**
- * The newest epoch that anything of a vault is of, tombstones included; 0 when there is nothing at all.
+ * The newest epoch of all documents of a vault, tombstones included; 0 without any.
  *
- * @throws Refusal `unavailable` when the memory store is out of reach, as everything here.
+ * @throws Refusal `unavailable` when the memory store is out of reach, as all functions here do.
  */
 export async function newestEpoch({ memories }: Collections, vault: string): Promise<number> {
   const [newest, [tombstone]] = await Promise.all([
@@ -34,7 +34,7 @@ export async function newestEpoch({ memories }: Collections, vault: string): Pro
   return Math.max(newest?.epoch ?? 0, tombstone?.epoch ?? 0)
 }
 
-/** Whether anything is left of epochs before this one. */
+/** Whether documents of earlier epochs are left. */
 export const hasEarlierEpochs = async (
   { memories }: Collections,
   { vault, epoch }: Scope,
@@ -48,7 +48,7 @@ export const hasEarlierEpochs = async (
 
 export type StoredSession = { session: string; epoch: number; storedAt: Date }
 
-/** The sessions that something of an epoch of a vault is in, each at the newest epoch of its own. */
+/** The sessions with memories in an epoch of a vault, each with its newest session epoch. */
 export async function sessionsStored(
   { memories }: Collections,
   scope: Scope,
@@ -126,7 +126,7 @@ export async function countUnconsolidated(
   }
 }
 
-/** How many shared memories of a vault bear each set of tags. */
+/** The number of shared memories of a vault per set of tags. */
 export async function countByTagSet(
   { memories }: Collections,
   scope: Scope,
@@ -144,7 +144,7 @@ export async function countByTagSet(
   return rows.map(({ _id: tagSet, memories: count }) => ({ tagSet, memories: count }))
 }
 
-/** The days, in UTC, on which what is a tombstone of a vault now was buried. */
+/** The days, in UTC, on which the tombstones of a vault were set. */
 export async function tombstoneDays({ memories }: Collections, vault: string): Promise<string[]> {
   const rows = await memories
     .aggregate<{ _id: string }>(

@@ -4,10 +4,10 @@ import type {
 } from '#shared/vault/restore/after-restore.mongo.ts'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 
-/** `unused`: as far as Postgres knows nothing was ever stored in it. */
+/** `unused`: by the data of Postgres nothing was ever stored in it. */
 type ListedVault = { id: string; unused: boolean }
 
-/** A page of all vaults, in the order of their ids. */
+/** A page of all vaults, ordered by id. */
 export async function listVaultsPage(
   query: Query,
   after: string,
@@ -21,22 +21,21 @@ export async function listVaultsPage(
   return rows
 }
 
-/** A vault as Postgres was put back. */
+/** A vault by the restored data of Postgres. */
 export type RestoredVault = {
   epoch: number
-  /** The shared vault of an organization: it owes no consolidation, and its tags are counted. */
+  /** The shared vault of an organization: it has no debt, and its tag sets are counted. */
   shared: boolean
-  /** It has been given up for good. */
   retired: boolean
   debt: UnconsolidatedTotals
   sessions: Record<string, number>
-  /** Exchanges that are promised and not settled: what they store counts when they are. */
+  /** Accepted exchanges that are not settled: their memories are counted when they are. */
   exchanges: string[]
-  /** Other work under way that will move the debt or the counts of tags by itself. */
+  /** Other operations are under way that will change the debt or the tag counts. */
   busy: boolean
 }
 
-/** How a vault stands; hold it meanwhile. */
+/** Reads a vault, which the transaction must have locked. */
 export async function readRestoredVault(
   { query }: Transaction,
   vault: string,
@@ -77,14 +76,14 @@ export async function readRestoredVault(
   }
 }
 
-/** What a vault is found to be. */
+/** A vault by the data of MongoDB. */
 export type InspectedVault = {
   epoch: number
-  /** Raised, so that what Postgres knows of its sessions is of before. */
+  /** MongoDB has a later epoch, so the sessions in Postgres are of an earlier one. */
   isEpochRaised: boolean
   debt: UnconsolidatedTotals
   sessions: readonly StoredSession[]
-  /** Null where they are not counted. */
+  /** Null when they were not counted. */
   tagSets: readonly { tagSet: string; memories: number }[] | null
   /** Epoch milliseconds, or null. */
   nextExpiry: number | null
@@ -92,8 +91,8 @@ export type InspectedVault = {
 }
 
 /**
- * Makes a vault what it was found to be. Its revision becomes one that it never had, so that no image of
- * it in memory stands, and it is looked at for memories without a vector of its embedding model.
+ * Sets a vault in Postgres to what MongoDB has. Its revision becomes one that it never had, so that every
+ * index in memory is loaded again, and it is checked for memories without a vector of its embedding model.
  */
 export async function repairVault(
   { query }: Transaction,
@@ -168,7 +167,7 @@ async function replaceTagSets(
   )
 }
 
-/** What is of epochs before this one, of a vault or of a session of it, is swept from now on. */
+/** Schedules sweeps of the epochs before this one, of a vault or of one of its sessions. */
 export async function scheduleEarlierErasure(
   { query }: Transaction,
   { vault, session, epoch }: { vault: string; session: string | null; epoch: number },

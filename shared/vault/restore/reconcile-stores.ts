@@ -22,30 +22,30 @@ import { lockVault } from '#shared/vault/base/vault-state.postgres.ts'
 import { takeVaultAdvisoryLock } from '#shared/vault/base/vaults.postgres.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 
-/** What a vault needed after its two stores were put back to different moments. */
+/** The differences of a vault after its two stores were restored to different times. */
 export type VaultReconciliation = {
   vault: string
-  /** As Postgres was put back, and as it is now: what MongoDB holds of later epochs can be seen again. */
+  /** In the restored Postgres, and now: memories of later epochs in MongoDB are visible again. */
   epoch: { before: number; after: number }
-  /** Sessions whose epochs were behind, or that Postgres did not know. */
+  /** Number of sessions that Postgres did not have, or with an earlier epoch. */
   sessions: number
-  /** What waits for consolidation, as it was counted before and as it is. */
+  /** Totals of unconsolidated memories, before and now. */
   waiting: { before: UnconsolidatedTotals; after: UnconsolidatedTotals }
-  /** Something is left of what had been cleared, and is swept now. */
+  /** Memories of cleared epochs exist; they are swept now. */
   leftovers: boolean
-  /** Its counts were left alone, since work under way will move them: ask once more when that is done. */
+  /** Operations are under way that will change the totals, so they were not corrected: run it again later. */
   busy: boolean
 }
 
 const pageSize = 200
-/** Vaults at once: each takes a few short looks at both stores. */
+/** Concurrent vaults: each needs a few short queries in both stores. */
 const concurrency = 8
 
 /**
- * Brings every vault of Postgres in line with what MongoDB holds, after either was put back from a
- * backup. Run again it finds nothing to do; the service may run meanwhile.
+ * Sets every vault in Postgres to what MongoDB has, after either was restored from a backup. A second run
+ * changes nothing; the service may be running.
  *
- * @param onVault is told of each vault, changed or not.
+ * @param onVault called for each vault, changed or not
  * @throws Refusal `unavailable` when a store is out of reach.
  */
 export async function reconcileStores(
@@ -59,7 +59,7 @@ export async function reconcileStores(
     const left = vaults.values()
     const lane = async (): Promise<void> => {
       for (const { id, unused } of left) {
-        // Most vaults of a large service may never have been used, and need no transaction.
+        // A vault that was never used needs no transaction; in a large service most may be.
         if (unused && (await newestEpoch(stores.mongo, id)) === 0) continue
         const reconciled = await reconcileVault(stores, id, dryRun)
         if (reconciled) onVault(reconciled)
@@ -71,7 +71,7 @@ export async function reconcileStores(
   }
 }
 
-/** Whether a vault was not what Postgres thought. */
+/** Whether Postgres and MongoDB differed. */
 export const neededRepair = ({
   epoch,
   sessions,
@@ -83,14 +83,14 @@ export const neededRepair = ({
   leftovers ||
   !isDeepStrictEqual(waiting.before, waiting.after)
 
-/** @returns undefined when it was given up for good. */
+/** @returns undefined for a retired vault. */
 function reconcileVault(
   { postgres, mongo }: Stores,
   vault: string,
   dryRun: boolean,
 ): Promise<VaultReconciliation | undefined> {
   return postgres.transaction(async tx => {
-    // In the order of everybody who changes a vault and what it holds.
+    // In the order in which all writers take these locks.
     await takeVaultAdvisoryLock(tx, vault, 'contents')
     await lockVault(tx, vault)
     const before = await readRestoredVault(tx, vault)
@@ -146,7 +146,7 @@ async function inspectVault(
   }
 }
 
-/** Those at a later epoch than Postgres thought, and those it did not know. */
+/** Sessions with a later epoch than in Postgres, and sessions that Postgres does not have. */
 const sessionsBehind = (before: RestoredVault, { sessions, isEpochRaised }: InspectedVault) =>
   sessions.filter(({ session, epoch }) => {
     const known = isEpochRaised ? undefined : before.sessions[session]

@@ -2,7 +2,7 @@ import t from 'tap'
 import { sweepAll } from '#workers/sweep-all.ts'
 import { createIndexSource } from '#shared/vault/read/index-source.ts'
 import { createVaultIndex } from '#shared/search/index/vault-index.ts'
-import { createVaultIndexes } from '#shared/search/index/vault-indexes.ts'
+import { VaultIndexes } from '#shared/search/index/vault-indexes.ts'
 import { termsOf } from '#shared/search/words/index-terms.ts'
 import { buildKey, startTestApi, startJobWorkers } from '#test/support/api.ts'
 import { createTestBackend, createTestConfig } from '#test/support/backend.ts'
@@ -82,7 +82,7 @@ t.test('a session and the core, with a key that only reads, and ages as they wer
 })
 
 t.test('a vault that is too large for an image', async t => {
-  const small = createVaultIndexes(createIndexSource(backend), {
+  const small = new VaultIndexes(createIndexSource(backend), {
     budgetBytes: 1,
     createIndex: ({ dimension }: { dimension: number }) => createVaultIndex({ dimension, termsOf }),
   })

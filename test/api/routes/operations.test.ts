@@ -32,6 +32,18 @@ t.test('200: an operation tells its state, key, session and progress', async t =
   })
 })
 
+t.test('200: an outcome that a former release stored is answered unchanged', async t => {
+  const id = await ingest()
+  const stored = { do_deleted: 2, deleted: 2, requested: 2, operation_id: id, of_old: { zoo: [1] } }
+  await backend.postgres.query(
+    `update operations set state = 'done', finished_at = now(), status = 200, outcome = $2
+     where id = $1`,
+    [id, JSON.stringify(stored)],
+  )
+  const { body } = await api.get(`/v1/operations/${id}`)
+  t.same(body.outcome, { status: 200, body: stored })
+})
+
 t.test('404: unknown, malformed and foreign ids look alike', async t => {
   const foreign = await stranger.get(`/v1/operations/${await ingest()}`)
   const unknown = await api.get(`/v1/operations/${mintId()}`)

@@ -12,6 +12,10 @@ import {
   type Visibility,
 } from '#shared/domain/visibility.ts'
 import { deleteSharedMemory, retagSharedMemory } from '#shared/org/write-shared-memories.ts'
+import { createVaultIndex } from '#shared/search/index/vault-index.ts'
+import { VaultIndexes } from '#shared/search/index/vault-indexes.ts'
+import { termsOf } from '#shared/search/words/index-terms.ts'
+import { createIndexSource } from '#shared/vault/read/index-source.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
 import { resolveCaller } from '#test/support/insert-memories.ts'
@@ -160,12 +164,15 @@ t.test('the database searched in the place of an image finds the same', async t 
     memories.map((tags, n) => ({ text: `Project fact ${n}`, tags })),
   )
   const caller = await resolveCaller(backend, key)
-  const images = { ...backend.vaultIndexes, get: async () => 'too-large' as const }
+  const tooSmall = new VaultIndexes(createIndexSource(backend), {
+    budgetBytes: 0,
+    createIndex: ({ dimension }) => createVaultIndex({ dimension, termsOf }),
+  })
   const textsOf = async (from: typeof backend) =>
     (await recall(from, caller, ask)).map(({ memory }) => memory.text).toSorted()
   const held = await textsOf(backend)
   t.equal(held.length, 4)
-  t.same(await textsOf({ ...backend, vaultIndexes: images }), held)
+  t.same(await textsOf({ ...backend, vaultIndexes: tooSmall }), held)
 })
 
 t.test('forbidden memories neither shorten nor weigh on what is permitted', async t => {

@@ -171,7 +171,8 @@ t.test('a move that failed is tried again an hour later', async t => {
     { $rename: { [`vectors.${local}`]: 'vectors.elsewhere' } },
   )
   t.equal(await lookAfter(backend, team), 1)
-  await failOperations(query, [(await movesOf(team))[0]!.id])
+  const [move] = await movesOf(team)
+  await backend.postgres.transaction(tx => failOperations(tx, backend.queue, [move!.id]))
   t.equal(await lookAfter(backend, team), 0)
   await query(`update operations set created_at = now() - interval '61 minutes' where vault = $1`, [
     team.vault,

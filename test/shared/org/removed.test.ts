@@ -31,7 +31,12 @@ async function built(): Promise<{
     org.org_id,
   ])
   const { seal } = backend
-  await storeProviderKey({ query, seal }, rows[0]!.account, 'openai', 'sk-0123456789abcdef')
+  await storeProviderKey(
+    { query, seal },
+    { account: rows[0]!.account, actor: 'test' },
+    'openai',
+    'sk-0123456789abcdef',
+  )
   await admin.send('PATCH', path, { body: { processor_provider: 'openai' } })
   const { body: key } = await admin.post(`${path}/keys`, { team_member_id: mintId() })
   const { users } = (await admin.get(`${path}/users`)).body
@@ -72,7 +77,7 @@ for (const what of ['organization', 'member']) {
         0,
         passes.findIndex(([name]) => name === pass),
       )) {
-        t.strictSame(await run(earlier, turn), { id: turn, done: true }, earlier)
+        t.strictSame(await run(earlier, turn), { id: turn, status: 'done' }, earlier)
       }
       let removed = 0
       model.scriptAnswers(asked, async () => {
@@ -81,7 +86,7 @@ for (const what of ['organization', 'member']) {
         return { status: 400 }
       })
       failed.length = 0
-      t.strictSame(await run(pass, turn), { id: turn, done: true }, pass)
+      t.strictSame(await run(pass, turn), { id: turn, status: 'done' }, pass)
       t.equal(removed, 200, 'it was removed while the model was asked')
       t.strictSame(failed, [], 'nobody is told of a failure')
       t.equal((await query('select from org_turns where id = $1', [turn])).rowCount, 0)

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { ApiFormat, Reply } from '#api/proxy/dialects/dialect.ts'
+import type { Reply } from '#api/proxy/dialects/dialect.ts'
+import type { ApiFormat } from '#shared/core/provider-registry.ts'
 
 /** An answer as a provider sends it, byte for byte, and what is to be heard in it. */
 export type GoldenAnswer = {

@@ -22,8 +22,8 @@ export function OrgExport({ org }: OrgProps): View {
     })}
     <div class="actions">
       ${renderComponent(DownloadButton, {
-        words: 'Download export',
-        run: onBytes => downloadLines(path, 'organization', { onBytes }),
+        label: 'Download export',
+        download: onBytes => downloadLines(path, 'organization', { onBytes }),
       })}
     </div>
   </div>`

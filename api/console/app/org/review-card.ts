@@ -11,20 +11,20 @@ type Props = {
   current: boolean
   editing: boolean
   busy: boolean
-  onChoose: () => void
+  onSelect: () => void
   onEdit: (editing: boolean) => void
   onDecide: (action: 'approve' | 'dismiss', tags?: string[]) => void
 }
 
 /** One memory of the review queue. The current one takes the keys and shows what can be done. */
 export function ReviewCard(props: Props): View {
-  const { item, current, editing, busy, onChoose, onEdit, onDecide } = props
+  const { item, current, editing, busy, onSelect, onEdit, onDecide } = props
   return html`<article
     class=${current ? 'memory memory-current' : 'memory'}
     tabindex=${current ? 0 : -1}
     aria-current=${current ? 'true' : undefined}
     aria-label=${`${item.text.slice(0, 80)}, sure to ${formatPercent(item.confidence)}`}
-    onClick=${onChoose}
+    onClick=${onSelect}
   >
     <header class="memory-head">
       <span class="memory-who">${item.author}</span>

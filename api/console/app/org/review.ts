@@ -151,7 +151,7 @@ function Queue({ org, review }: { org: string; review: ReviewItem[] }): View {
               current: index === at,
               editing: editing && index === at,
               busy: doing.isRunning,
-              onChoose: () => setAt(index),
+              onSelect: () => setAt(index),
               onEdit: setEditing,
               onDecide: decide,
             })}

@@ -11,7 +11,7 @@ import { OrgExport } from '#api/console/app/org/export.ts'
 import { OrgPolicy } from '#api/console/app/org/policy.ts'
 import { useOrg, type OrgProps, type Org } from '#api/console/app/org/org-queries.ts'
 import { showToast } from '#api/console/app/toasts.ts'
-import { providers } from '#api/console/app/vault/provider-keys.ts'
+import { providerNames } from '#shared/core/provider-registry.ts'
 
 /** The name and the models of an organization, and its end. */
 export function Settings({ org }: OrgProps): View {
@@ -44,7 +44,7 @@ function SettingsForm({ found, onSaved }: { found: Org; onSaved: () => void }): 
         label: 'Provider',
         value: given.processor_provider,
         onValue: processor_provider => set({ processor_provider }),
-        choices: providers.map(each => [each, each] as const),
+        choices: providerNames.map(each => [each, each] as const),
         hint: 'Its models read what members say and decide what is shared.',
       })}
       ${textField({

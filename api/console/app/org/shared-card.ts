@@ -13,11 +13,11 @@ type Props = {
   org: string
   memory: SharedMemory
   onChanged: (memory: SharedMemory) => void
-  onGone: (id: string) => void
+  onDeleted: (id: string) => void
 }
 
 /** A shared memory with what an admin can do about it. */
-export function SharedCard({ org, memory, onChanged, onGone }: Props): View {
+export function SharedCard({ org, memory, onChanged, onDeleted }: Props): View {
   const [open, setOpen] = useState<'edit' | 'delete' | 'history'>()
   const close = (): void => setOpen(undefined)
   const short = memory.text.slice(0, 60)
@@ -75,7 +75,7 @@ export function SharedCard({ org, memory, onChanged, onGone }: Props): View {
         action: async () => {
           const params = { orgId: org, memId: memory.mem_id }
           await call('DELETE /v1/orgs/:orgId/memories/:memId', { params })
-          onGone(memory.mem_id)
+          onDeleted(memory.mem_id)
           showToast('The memory is deleted.')
         },
         onClose: close,

@@ -96,7 +96,7 @@ export function SharedMemories({ org }: OrgProps): View {
                   updateItems(all =>
                     all.map(one => (one.mem_id === changed.mem_id ? changed : one)),
                   ),
-                onGone: id => updateItems(all => all.filter(one => one.mem_id !== id)),
+                onDeleted: id => updateItems(all => all.filter(one => one.mem_id !== id)),
               })}
             </li>`,
         )}

@@ -4,62 +4,66 @@ import { html, type View } from '#api/console/app/html.ts'
 import type { Day } from '#api/console/app/parts/days.ts'
 import { formatCompact, pluralize, formatShortDay } from '#api/console/app/format.ts'
 
-/** `of` is the number of each day that is drawn. */
-type Props = { days: Day[]; of: string; name: string }
+type Props = {
+  days: Day[]
+  /** The field of a day that is drawn. */
+  metric: string
+  name: string
+}
 
 const height = 220
 const axisDay = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' })
 
-/** Bars, a day each, in the colours of the theme. */
-export function Chart({ days, of, name }: Props): View {
-  const place = useRef<HTMLDivElement>(null)
+/** A bar for each day, in the colours of the theme. */
+export function Chart({ days, metric, name }: Props): View {
+  const container = useRef<HTMLDivElement>(null)
   useEffect(() => {
     let plot: uPlot | undefined
-    let gone = false
+    let isUnmounted = false
     const draw = async (): Promise<void> => {
       const { default: Plot } = await import('uplot')
-      if (gone || !place.current) return
+      if (isUnmounted || !container.current) return
       plot?.destroy()
       plot = new Plot(
-        plotOptions(place.current, name, Plot),
-        [days.map(({ at }) => at / 1000), days.map(day => day[of] || null)],
-        place.current,
+        plotOptions(container.current, name, Plot),
+        [days.map(({ at }) => at / 1000), days.map(day => day[metric] || null)],
+        container.current,
       )
     }
     void draw()
-    const fit = new ResizeObserver(() => {
-      if (place.current) plot?.setSize({ width: place.current.clientWidth, height })
+    const sizeObserver = new ResizeObserver(() => {
+      if (container.current) plot?.setSize({ width: container.current.clientWidth, height })
     })
-    if (place.current) fit.observe(place.current)
-    const dark = matchMedia('(prefers-color-scheme: dark)')
-    const again = (): void => void draw()
-    dark.addEventListener('change', again)
-    const worn = new MutationObserver(again)
-    worn.observe(document.documentElement, { attributeFilter: ['data-theme'] })
+    if (container.current) sizeObserver.observe(container.current)
+    const darkScheme = matchMedia('(prefers-color-scheme: dark)')
+    const redraw = (): void => void draw()
+    darkScheme.addEventListener('change', redraw)
+    const themeObserver = new MutationObserver(redraw)
+    themeObserver.observe(document.documentElement, { attributeFilter: ['data-theme'] })
     return () => {
-      gone = true
+      isUnmounted = true
       plot?.destroy()
-      fit.disconnect()
-      worn.disconnect()
-      dark.removeEventListener('change', again)
+      sizeObserver.disconnect()
+      themeObserver.disconnect()
+      darkScheme.removeEventListener('change', redraw)
     }
-  }, [days, of])
-  const valueOf = (day: Day): number => day[of] ?? 0
+  }, [days, metric])
+  const valueOf = (day: Day): number => day[metric] ?? 0
   const total = days.reduce((sum, day) => sum + valueOf(day), 0)
-  const most = days.reduce((one, other) => (valueOf(other) > valueOf(one) ? other : one))
+  const busiest = days.reduce((one, other) => (valueOf(other) > valueOf(one) ? other : one))
   return html`<div
     class="chart"
     role="img"
-    aria-label=${`${name}: ${pluralize(total, 'in all', 'in all')}, most on ${formatShortDay(most.at)}`}
-    ref=${place}
+    aria-label=${`${name}: ${pluralize(total, 'in all', 'in all')}, most on ${formatShortDay(busiest.at)}`}
+    ref=${container}
   ></div>`
 }
 
 function plotOptions(container: HTMLElement, name: string, { paths }: typeof uPlot): uPlot.Options {
-  const { color: ink } = getComputedStyle(container)
+  const { color: inkColor } = getComputedStyle(container)
   const colors = getComputedStyle(container, '::before')
   const axis = {
-    stroke: ink,
+    stroke: inkColor,
     grid: { stroke: colors.borderTopColor, width: 1 },
     ticks: { show: false },
   }

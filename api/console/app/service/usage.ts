@@ -33,8 +33,8 @@ export function ServiceUsage(): View {
 function usageView(usage: Usage): View {
   const sumOf = (name: UsageMetric): number => usage.by_day.reduce((sum, day) => sum + day[name], 0)
   const days = fillMissingDays(usage, usage.by_day, ['requests', 'accounts', 'memory_tokens'])
-  const chart = (of: string, name: string): View =>
-    section(`${name} a day`, renderComponent(Chart, { days, of, name }))
+  const chart = (metric: string, name: string): View =>
+    section(`${name} a day`, renderComponent(Chart, { days, metric, name }))
   return html`<div class="stack-wide">
     <dl class="figures">
       ${figure('Requests', formatCount(sumOf('requests')))}

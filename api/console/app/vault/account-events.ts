@@ -51,8 +51,8 @@ export function AccountEvents(): View {
     ${isLoading && items.length === 0 ? loadingNote('what happened') : moreButton(loadMore, isLoading)}
     <div class="actions">
       ${renderComponent(DownloadButton, {
-        words: 'Export the account',
-        run: onBytes => downloadLines('/v1/account/export', 'account', { onBytes }),
+        label: 'Export the account',
+        download: onBytes => downloadLines('/v1/account/export', 'account', { onBytes }),
       })}
     </div>
   </div>`

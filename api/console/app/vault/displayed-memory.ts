@@ -14,8 +14,7 @@ export type DisplayedMemory = {
   consolidated?: boolean
   covers?: { from: string; to: string } | null | undefined
   tokens?: number
-  /** From then on it is gone. */
-  expires?: string | undefined
+  expiresAt?: string | undefined
 }
 
 type ListedMemory = EndpointResponse<'GET /v1/memory/list'>['items'][number]
@@ -34,7 +33,7 @@ export const fromListedMemory = (memory: ListedMemory): DisplayedMemory => ({
   consolidated: memory.consolidated,
   covers: memory.covers,
   tokens: memory.token_count,
-  expires: memory.expires_at,
+  expiresAt: memory.expires_at,
 })
 
 export const fromSearchedMemory = (memory: SearchedMemory): DisplayedMemory => ({
@@ -46,7 +45,7 @@ export const fromSearchedMemory = (memory: SearchedMemory): DisplayedMemory => (
   source: memory.source,
   importance: memory.importance,
   name: memory.name,
-  expires: memory.expires_at,
+  expiresAt: memory.expires_at,
 })
 
 export const fromDateSearchedMemory = (memory: DateSearchedMemory): DisplayedMemory => ({
@@ -60,5 +59,5 @@ export const fromDateSearchedMemory = (memory: DateSearchedMemory): DisplayedMem
   name: memory.name,
   covers: memory.covers,
   tokens: memory.token_count,
-  expires: memory.expires_at,
+  expiresAt: memory.expires_at,
 })

@@ -11,12 +11,12 @@ import { toDateTimeInput } from '#api/console/app/format.ts'
 export type EditDialogProps = {
   memory: DisplayedMemory
   onClose: () => void
-  onChange: (id: string, changed: Pick<DisplayedMemory, 'text' | 'expires'>) => void
+  onChange: (id: string, changed: Pick<DisplayedMemory, 'text' | 'expiresAt'>) => void
 }
 
 /** Another text for a memory, and when it is to be gone; its date, tier and importance stay. */
 export function EditDialog({ memory, onClose, onChange }: EditDialogProps): View {
-  const before = memory.expires ? toDateTimeInput(memory.expires) : ''
+  const before = memory.expiresAt ? toDateTimeInput(memory.expiresAt) : ''
   const [text, setText] = useState(memory.text)
   const [end, setEnd] = useState(before)
   const doing = useAction()
@@ -31,7 +31,7 @@ export function EditDialog({ memory, onClose, onChange }: EditDialogProps): View
         // To the minute is not to the millisecond: what nobody has touched stays.
         body: { memory_id: memory.id, text, ...(end !== before && { expires_at }) },
       })
-      onChange(memory.id, { text, expires: answer.expires_at })
+      onChange(memory.id, { text, expiresAt: answer.expires_at })
       showToast('The memory is changed.')
     },
     fields: html`${textAreaField({

@@ -35,9 +35,9 @@ function Export(): View {
     })}
     <div class="actions">
       ${renderComponent(DownloadButton, {
-        words: 'Download export',
-        main: true,
-        run: onBytes => exportFile({ vectors, sessions, onBytes }),
+        label: 'Download export',
+        isPrimary: true,
+        download: onBytes => exportFile({ vectors, sessions, onBytes }),
       })}
     </div>
   </div>`

@@ -20,19 +20,26 @@ type Props = {
   memory: DisplayedMemory
   /** In place of the plain text. */
   text?: Children
-  /** Why it is shown here. */
-  why?: Children
+  /** Why it matches a search. */
+  matchReason?: Children
   /** Stands under its day. */
   dayKnown?: boolean
   onChange: EditDialogProps['onChange']
-  onGone: (id: string) => void
+  onDeleted: (id: string) => void
 }
 
 /** Longer texts are shown from their beginning. */
 const previewLength = 700
 
 /** A memory with what can be done about it. */
-export function MemoryCard({ memory, text, why, dayKnown, onChange, onGone }: Props): View {
+export function MemoryCard({
+  memory,
+  text,
+  matchReason,
+  dayKnown,
+  onChange,
+  onDeleted,
+}: Props): View {
   const [open, setOpen] = useState<'edit' | 'delete' | 'lineage'>()
   const [whole, setWhole] = useState(memory.text.length <= previewLength)
   const close = (): void => setOpen(undefined)
@@ -46,7 +53,7 @@ export function MemoryCard({ memory, text, why, dayKnown, onChange, onGone }: Pr
       </time>
       ${tierChip(memory.tier)} ${importanceChip(memory.importance)}
       ${memory.source !== 'core' && chip(memory.source === 'org' ? 'Team' : 'Session', 'tag')}
-      ${memory.expires && chip(`Expires ${formatRelativeTime(memory.expires)}`, 'busy', formatDateTime(memory.expires))}
+      ${memory.expiresAt && chip(`Expires ${formatRelativeTime(memory.expiresAt)}`, 'busy', formatDateTime(memory.expiresAt))}
       ${memory.consolidated && chip('Consolidated', 'good', 'A reflection covers it')}
     </header>
     <p class=${whole ? 'memory-text' : 'memory-text memory-cut'}>${text ?? memory.text}</p>
@@ -57,7 +64,7 @@ export function MemoryCard({ memory, text, why, dayKnown, onChange, onGone }: Pr
       </button>`
     }
     ${memory.covers && html`<p class="quiet">About ${formatDateRange(memory.covers)}</p>`}
-    ${why && html`<div class="memory-why">${why}</div>`}
+    ${matchReason && html`<div class="memory-why">${matchReason}</div>`}
     ${
       own &&
       html`<footer class="memory-actions">
@@ -83,7 +90,7 @@ export function MemoryCard({ memory, text, why, dayKnown, onChange, onGone }: Pr
         verb: 'Delete',
         action: async () => {
           await deleteMemory(memory.id)
-          onGone(memory.id)
+          onDeleted(memory.id)
           showToast('The memory is deleted.')
         },
         onClose: close,

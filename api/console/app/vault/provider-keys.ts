@@ -8,28 +8,12 @@ import { selectField, textField } from '#api/console/app/parts/fields.ts'
 import { queryView } from '#api/console/app/parts/query-view.ts'
 import { showToast } from '#api/console/app/toasts.ts'
 import { formatShortDay } from '#api/console/app/format.ts'
-
-export const providers = [
-  'openai',
-  'anthropic',
-  'google',
-  'openrouter',
-  'xai',
-  'deepseek',
-  'mistral',
-  'groq',
-  'cerebras',
-  'together',
-  'fireworks',
-  'ollama',
-] as const
-
-type Provider = (typeof providers)[number]
+import { providerNames, type ProviderName } from '#shared/core/provider-registry.ts'
 
 /** The account's own keys for model providers: kept sealed, and never shown again. */
 export function ProviderKeys(): View {
   const [adding, setAdding] = useState(false)
-  const [removing, setRemoving] = useState<Provider>()
+  const [removing, setRemoving] = useState<ProviderName>()
   const query = useQuery(signal => call('GET /v1/account/provider-keys', {}, signal), [])
   return html`<div class="panel stack">
     ${queryView(query, 'provider keys', ({ provider_keys: keys }) =>
@@ -81,7 +65,7 @@ export function ProviderKeys(): View {
 }
 
 function AddForm({ onClose, onAdded }: { onClose: () => void; onAdded: () => void }): View {
-  const [provider, setProvider] = useState<Provider>('openai')
+  const [provider, setProvider] = useState<ProviderName>('openai')
   const [key, setKey] = useState('')
   const doing = useAction()
   return dialogForm({
@@ -100,7 +84,7 @@ function AddForm({ onClose, onAdded }: { onClose: () => void; onAdded: () => voi
         label: 'Provider',
         value: provider,
         onValue: setProvider,
-        choices: providers.map(each => [each, each] as const),
+        choices: providerNames.map(each => [each, each] as const),
       })}
       ${textField({
         label: 'Key',

@@ -77,7 +77,7 @@ export function Reflections(): View {
                   updateItems(all =>
                     all.map(one => (one.id === id ? { ...one, ...changed } : one)),
                   ),
-                onGone: id => updateItems(all => all.filter(one => one.id !== id)),
+                onDeleted: id => updateItems(all => all.filter(one => one.id !== id)),
               })}
             </li>`,
         )}

@@ -141,10 +141,10 @@ function resultsView(
           ${renderComponent(MemoryCard, {
             memory: fromSearchedMemory(memory),
             text: view,
-            why: matchReasonView(memory, index + 1, met),
-            onChange: (id, { text, expires }) =>
-              change(all => all.map(one => (one.id === id ? withEdit(one, text, expires) : one))),
-            onGone: id => change(all => all.filter(one => one.id !== id)),
+            matchReason: matchReasonView(memory, index + 1, met),
+            onChange: (id, { text, expiresAt }) =>
+              change(all => all.map(one => (one.id === id ? withEdit(one, text, expiresAt) : one))),
+            onDeleted: id => change(all => all.filter(one => one.id !== id)),
           })}
         </li>`
       })}

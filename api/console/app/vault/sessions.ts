@@ -129,7 +129,7 @@ function OneSession({ session, onClose }: { session: string; onClose: () => void
                   updateItems(all =>
                     all.map(one => (one.id === id ? { ...one, ...changed } : one)),
                   ),
-                onGone: id => updateItems(all => all.filter(one => one.id !== id)),
+                onDeleted: id => updateItems(all => all.filter(one => one.id !== id)),
               })}
             </li>`,
         )}

@@ -50,11 +50,11 @@ function usageView(usage: Usage): View {
         : [
             section(
               'Requests a day',
-              renderComponent(Chart, { days, of: 'requests', name: 'Requests' }),
+              renderComponent(Chart, { days, metric: 'requests', name: 'Requests' }),
             ),
             section(
               'Memory tokens a day',
-              renderComponent(Chart, { days, of: 'memory_tokens', name: 'Memory tokens' }),
+              renderComponent(Chart, { days, metric: 'memory_tokens', name: 'Memory tokens' }),
             ),
             models.length > 0 &&
               section(

@@ -1,21 +1,23 @@
 import type { Router } from '@koa/router'
-import { requireAdminOrg } from '#api/edge/admin-auth.ts'
+import type { ApiBackend } from '#api/edge/api-backend.ts'
+import { sharedMemory } from '#api/edge/auth.ts'
+import { endpoint } from '#api/edge/endpoint.ts'
 import { presentAuditEvent } from '#api/present/shared-memory.ts'
-import type { Backend } from '#shared/backend.ts'
-import { readMemoryAudit as auditOfMemory } from '#shared/org/audit.ts'
-import { parseSharedMemoryId } from '#shared/org/parse-params.ts'
+import { readMemoryAudit } from '#shared/org/audit.ts'
 
 /** Who changed one shared memory, and when. */
-export function memoryAudit(router: Router, backend: Backend): void {
-  router.get('/v1/orgs/:orgId/memories/:memId/audit', async ctx => {
-    const { org } = await requireAdminOrg(ctx, backend)
-    const id = parseSharedMemoryId(ctx.params.memId)
-    const events = await auditOfMemory(backend, { org: org.id }, id)
-    ctx.body = {
-      org_id: org.id,
-      mem_id: id,
-      count: events.length,
-      events: events.map(presentAuditEvent),
-    }
+export function memoryAudit(router: Router, backend: ApiBackend): void {
+  endpoint(router, backend, {
+    route: 'GET /v1/orgs/:orgId/memories/:memId/audit',
+    auth: sharedMemory,
+    async handle({ org, id }, ctx) {
+      const events = await readMemoryAudit(backend, { org: org.id }, id)
+      ctx.body = {
+        org_id: org.id,
+        mem_id: id,
+        count: events.length,
+        events: events.map(presentAuditEvent),
+      }
+    },
   })
 }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { ApiFormat } from '#api/proxy/dialects/dialect.ts'
+import type { ApiFormat } from '#shared/core/provider-registry.ts'
 import { dialects } from '#api/proxy/dialects/index.ts'
 
 const families: ApiFormat[] = ['openai', 'anthropic', 'google']

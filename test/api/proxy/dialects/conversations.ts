@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import type { ApiFormat } from '#api/proxy/dialects/dialect.ts'
+import type { ApiFormat } from '#shared/core/provider-registry.ts'
 import { dropped, ordered, type Members, type Ordered } from '#test/api/proxy/json/written.ts'
 
 /** Turns of all kinds that clients send, as each family writes them. */

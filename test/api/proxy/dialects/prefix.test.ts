@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { ApiFormat } from '#api/proxy/dialects/dialect.ts'
+import type { ApiFormat } from '#shared/core/provider-registry.ts'
 import { dialects } from '#api/proxy/dialects/index.ts'
 
 /** What makes providers' prompt caches work: of a growing conversation the beginning stays the same. */
@@ -192,10 +192,10 @@ function read(cache: Set<string>, parts: ReturnType<typeof entries>): number {
   return parts.length - Math.max(0, ...found)
 }
 
-const written = (body: Body, context?: string, place?: number): string =>
+const written = (body: Body, context?: string, blockIndex?: number): string =>
   dialects.anthropic
     .parseRequest(Buffer.from(JSON.stringify(body)))
-    .serialize({ ...(context !== undefined && { context }), ...(place !== undefined && { place }) })
+    .serialize({ context, blockIndex })
     .toString()
 
 for (const [marking, what] of Object.entries(markings) as [Marking, string][]) {

@@ -1,7 +1,8 @@
 import t from 'tap'
 import fc from 'fast-check'
 import { dialects } from '#api/proxy/dialects/index.ts'
-import type { ApiFormat, Reply } from '#api/proxy/dialects/dialect.ts'
+import type { Reply } from '#api/proxy/dialects/dialect.ts'
+import type { ApiFormat } from '#shared/core/provider-registry.ts'
 import { goldenAnswers, type GoldenAnswer } from '#test/support/golden/index.ts'
 
 type Answer = { status: number; contentType: string }

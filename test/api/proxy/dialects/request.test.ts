@@ -1,6 +1,6 @@
 import t from 'tap'
 import fc from 'fast-check'
-import type { ApiFormat } from '#api/proxy/dialects/dialect.ts'
+import type { ApiFormat } from '#shared/core/provider-registry.ts'
 import { dialects } from '#api/proxy/dialects/index.ts'
 import { conversation } from '#test/api/proxy/dialects/conversations.ts'
 import { extractText, parseTurns } from '#shared/domain/message-content.ts'

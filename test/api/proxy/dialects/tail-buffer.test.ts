@@ -10,12 +10,12 @@ t.test('the tail of any bytes in any pieces is their end, and at least as long a
       const tail = createTailBuffer(size)
       for (const piece of pieces) tail.push(piece)
       const all = Buffer.concat(pieces)
-      const { bytes, isWhole } = tail.read()
+      const { bytes, isComplete } = tail.read()
       return (
         Buffer.from(bytes).equals(all.subarray(all.length - bytes.length)) &&
         bytes.length >= Math.min(size, all.length) &&
         bytes.length <= 2 * size &&
-        isWhole === (bytes.length === all.length)
+        isComplete === (bytes.length === all.length)
       )
     }),
   )

@@ -1,5 +1,6 @@
 import t from 'tap'
-import type { ApiFormat, UserTurn } from '#api/proxy/dialects/dialect.ts'
+import type { UserTurn } from '#api/proxy/dialects/dialect.ts'
+import type { ApiFormat } from '#shared/core/provider-registry.ts'
 import { dialects } from '#api/proxy/dialects/index.ts'
 
 const turnOf = (family: ApiFormat, body: unknown): UserTurn | undefined =>
@@ -126,8 +127,8 @@ t.test('a block stays in its place when the marks move on', async t => {
   })
   const read = (first: object, second: object) =>
     dialects.anthropic.parseRequest(Buffer.from(JSON.stringify(body(first, second))))
-  const places = (context: string, place: number | undefined, ...marks: [object, object]) => {
-    const written = read(...marks).serialize({ context, ...(place !== undefined && { place }) })
+  const places = (context: string, blockIndex: number | undefined, ...marks: [object, object]) => {
+    const written = read(...marks).serialize({ context, blockIndex })
     const { messages } = JSON.parse(written.toString()) as ReturnType<typeof body>
     return messages[0]!.content.map(({ text }) => text)
   }
@@ -143,6 +144,6 @@ t.test('a block stays in its place when the marks move on', async t => {
   const plain = dialects.anthropic.parseRequest(
     Buffer.from('{"messages":[{"role":"user","content":"a"}]}'),
   )
-  t.match(plain.serialize({ context: 'B', place: 0 }).toString(), /"B"[^]*"a"/)
-  t.match(plain.serialize({ context: 'B', place: 1 }).toString(), /"a"[^]*"B"/)
+  t.match(plain.serialize({ context: 'B', blockIndex: 0 }).toString(), /"B"[^]*"a"/)
+  t.match(plain.serialize({ context: 'B', blockIndex: 1 }).toString(), /"a"[^]*"B"/)
 })

@@ -227,7 +227,12 @@ t.test('an organization decides for its members and for what they share', async 
   const admin = createTestClient(base, team.adminKey)
   const orgPath = `/v1/orgs/${team.org}/policy`
   const memories = `/v1/orgs/${team.org}/memories`
-  await storeProviderKey({ query, seal: backend.seal }, team.account, 'openai', 'sk-0123456789abc')
+  await storeProviderKey(
+    { query, seal: backend.seal },
+    { account: team.account, actor: 'test' },
+    'openai',
+    'sk-0123456789abc',
+  )
   const key = await team.addMember('ada@example.com')
   const member = createTestClient(base, key)
   const texts = async (vault: string) =>
@@ -281,7 +286,12 @@ t.test('an organization decides for its members and for what they share', async 
 t.test('what the extractor makes of blocked words is not shared', async t => {
   const team = await buildTeam(backend)
   const admin = createTestClient(base, team.adminKey)
-  await storeProviderKey({ query, seal: backend.seal }, team.account, 'openai', 'sk-0123456789abc')
+  await storeProviderKey(
+    { query, seal: backend.seal },
+    { account: team.account, actor: 'test' },
+    'openai',
+    'sk-0123456789abc',
+  )
   const member = createTestClient(base, await team.addMember('bob@example.com'))
   await admin.send('PUT', `/v1/orgs/${team.org}/policy`, {
     body: { redaction: { mode: 'block' } },

@@ -314,7 +314,7 @@ t.test('200: ways to bring both keys, and the account’s own', async t => {
     t.equal(findHeader(last().headers, 'authorization'), `Bearer ${sk}`)
   }
   const { account } = await resolveCaller(backend, key)
-  await storeProviderKey({ query, seal: backend.seal }, account, 'mistral', 'sk-of-the-account')
+  await storeProviderKey({ query, seal: backend.seal }, { account, actor: 'test' }, 'mistral', 'sk-of-the-account')
   const body = asks('hi', { model: 'mistral/small' })
   t.equal(
     (await anonymous.post(path, body, { authorization: `Bearer ${key}`, ...off })).status,

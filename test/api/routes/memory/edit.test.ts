@@ -83,7 +83,7 @@ t.test('200: the text changes, and nothing else; every process finds the new one
 
 t.test('200: a reflection keeps tier, importance, period and lineage', async t => {
   const [batch, source] = [mintId(), mintId()]
-  const reflection = { tier: 2 as const, importance: 7, since: begin - 5, batch, sources: [source] }
+  const reflection = { tier: 2 as const, importance: 7, coversFrom: begin - 5, batch, sources: [source] }
   const id = await planted({ text: 'She likes tea', ...reflection })
   const { body } = await edit(id, 'She prefers coffee since May')
   t.match(body, { tier: 2, importance: 7, date: '2025-03-01T12:00:00.000Z' })

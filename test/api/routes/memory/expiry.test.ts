@@ -255,7 +255,7 @@ t.test(
     for (const read of await Promise.all(reads)) t.same(read, ['day without an end'])
     t.match(await expirations(mine), [{ state: 'done', outcome: { body: { expired: 40 } } }])
     t.equal((await expirations(mine)).length, 1)
-    t.match((await resolveCaller(backend, mine.key)).keyRow, { rawUnits: 1, hasOver: false })
+    t.match((await resolveCaller(backend, mine.key)).keyRow, { rawUnits: 1, hasExpired: false })
   },
 )
 
@@ -267,7 +267,7 @@ t.test('200: sources of a lent batch may end; the debt loses none to it', beside
   const { body: batch } = await checkOut(mine)
   t.equal(batch.count, 2)
   await past(at)
-  t.match((await resolveCaller(backend, mine.key)).keyRow, { hasOver: true })
+  t.match((await resolveCaller(backend, mine.key)).keyRow, { hasExpired: true })
   const { body } = await commit(mine, batch.batch_id, [{ text: 'both of them', importance: 5 }])
   t.match(body, { committed: true, sources_consolidated: 1 })
   t.match(body.reflection.unconsolidated, { raw: { units: 0, est_tokens: 0 }, tier2: { count: 1 } })

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { acceptReembedding, reembedStep } from '#shared/vault/reembed/reembed.ts'
+import { presentOperation } from '#api/present/operation.ts'
 import { mintId } from '#shared/core/ids.ts'
 import { hashKey } from '#shared/access/key.ts'
 import { addVectors, textsWithoutVector } from '#shared/vault/reembed/vector-spaces.mongo.ts'
@@ -167,7 +168,10 @@ async function promised(key: string, dropPrevious = false, model = one) {
   const caller = await resolveCaller(still, key)
   const operation = mintId()
   await acceptReembedding(still, caller, { operation, model, dropPrevious, awaited: false })
-  const row = () => findOperation(still.postgres.query, caller.account, operation)
+  const row = async () => {
+    const found = await findOperation(still.postgres.query, caller.account, operation)
+    return found && { ...found, outcome: presentOperation(found).outcome }
+  }
   return {
     caller,
     row,
@@ -308,7 +312,7 @@ t.test('one that could not be finished is failed, and goes on when it is tried a
     isLastTry: true,
   }
   provider.fail(400, 1)
-  t.match(await jobHandlers.reembed(still, [job]), [{ done: false }])
+  t.match(await jobHandlers.reembed(still, [job]), [{ status: 'cancel' }])
   t.match(await row(), { state: 'failed', outcome: null })
   await rest(1)
   t.match(await row(), { state: 'done', outcome: { body: { embedded: 3 } } })

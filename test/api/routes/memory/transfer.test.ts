@@ -4,6 +4,7 @@ import { acceptCopy } from '#shared/vault/copy/accept.ts'
 import { copyChunk } from '#shared/vault/copy/chunk.ts'
 import { resolveDestination } from '#shared/vault/copy/destination.ts'
 import { transferCandidates } from '#shared/vault/copy/candidates.ts'
+import { presentOperation } from '#api/present/operation.ts'
 import { mintId } from '#shared/core/ids.ts'
 import { hashKey } from '#shared/access/key.ts'
 import { findCopyChunk } from '#shared/vault/copy/copies.postgres.ts'
@@ -388,8 +389,10 @@ async function promised(source: string, destination: string) {
     awaited: false,
   }
   await acceptCopy(still, caller, copy)
-  const outcome = async () =>
-    (await findOperation(still.postgres.query, caller.account, operation))?.outcome
+  const outcome = async () => {
+    const row = await findOperation(still.postgres.query, caller.account, operation)
+    return row && presentOperation(row).outcome
+  }
   return { operation, caller, copy, outcome, chunk: (n: number) => ({ operation, n }) }
 }
 
@@ -577,8 +580,8 @@ t.test(
     // The memory store is away for one of them until its last try is over.
     gate.shut()
     const verdicts = await jobHandlers['copy-chunk'](gated, [jobOf(chunk(1))])
-    t.match(verdicts, [{ done: false }], 'it is tried again')
-    t.match(await jobHandlers['copy-chunk'](gated, [jobOf(chunk(1), true)]), [{ done: true }])
+    t.match(verdicts, [{ status: 'retry' }], 'it is tried again')
+    t.match(await jobHandlers['copy-chunk'](gated, [jobOf(chunk(1), true)]), [{ status: 'done' }])
     await copyChunk(still, chunk(2))
     t.match(await outcome(), {
       status: 200,

@@ -72,7 +72,7 @@ t.test('one process is exact, and a window later everything is there again', asy
   for (let window = 0; window < 3; window++) {
     const verdicts = await Promise.all(Array.from({ length: 70 }, () => limiter.consume(subject)))
     t.equal(allowed(verdicts), 50)
-    t.match(limiter.knownRefusal(subject), { allowed: false, left: 0, refused: 21 })
+    t.match(limiter.knownRefusal(subject), { allowed: false, remaining: 0, refusedCount: 21 })
     ahead += 29_000
     t.equal((await limiter.consume(subject)).allowed, false, 'not a second early')
     ahead += 1_100

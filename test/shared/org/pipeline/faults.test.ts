@@ -36,7 +36,8 @@ async function teamWith(labels: readonly string[] = [], keyed = true): Promise<T
   const team = await buildTeam(backend)
   const { account, org } = team
   const key = 'sk-0123456789abcdef'
-  if (keyed) await storeProviderKey({ query, seal: backend.seal }, account, 'openai', key)
+  if (keyed)
+    await storeProviderKey({ query, seal: backend.seal }, { account, actor: 'test' }, 'openai', key)
   for (const label of labels) {
     await query(
       `insert into org_tags (id, org, label, question, examples) values ($1, $2, $3, $4, $5)`,
@@ -352,7 +353,12 @@ t.test(
 
     model.failAll(null)
     const { account } = keyless
-    await storeProviderKey({ query, seal: backend.seal }, account, 'openai', 'sk-0123456789abcdef')
+    await storeProviderKey(
+      { query, seal: backend.seal },
+      { account, actor: 'test' },
+      'openai',
+      'sk-0123456789abcdef',
+    )
     t.equal(await redriveDeadLetters(backend.config.databaseUrl, 'org-extract', { limit: 10 }), 2)
     await waitUntil(
       'both are shared',

@@ -28,7 +28,12 @@ async function team(tags: readonly string[] = [], provider = 'openai'): Promise<
   const { org, account } = built
   await query('update orgs set processor_provider = $2 where id = $1', [org, provider])
   for (const name of ['openai', 'anthropic', 'google'] as const) {
-    await storeProviderKey({ query, seal: backend.seal }, account, name, `sk-of-${name}-0123456789`)
+    await storeProviderKey(
+      { query, seal: backend.seal },
+      { account, actor: 'test' },
+      name,
+      `sk-of-${name}-0123456789`,
+    )
   }
   for (const label of tags) await tag(org, label)
   await built.defineRole('Everything', ['*'])

@@ -34,7 +34,7 @@ async function teamWith(...labels: string[]): Promise<Team> {
   const team = await buildTeam(backend)
   const { account, org } = team
   const key = 'sk-0123456789abcdef'
-  await storeProviderKey({ query, seal: backend.seal }, account, 'openai', key)
+  await storeProviderKey({ query, seal: backend.seal }, { account, actor: 'test' }, 'openai', key)
   for (const label of labels) {
     await query(`insert into org_tags (id, org, label, question) values ($1, $2, $3, $4)`, [
       mintId(),

@@ -1,6 +1,7 @@
 import t from 'tap'
 import fc from 'fast-check'
-import { reviewThreshold, toTaggedFact } from '#shared/org/pipeline/tag-facts.ts'
+import { toTaggedFact } from '#shared/org/pipeline/tag-facts.ts'
+import { reviewThreshold } from '#shared/org/review-threshold.ts'
 
 const tags = ['finance', 'people', 'launch'].map(label => ({ id: `id of ${label}`, label }))
 const fact = { text: 'a fact', confidence: 0.3 }

@@ -33,7 +33,12 @@ t.beforeEach(() => {
 async function newTeam(): Promise<Team> {
   const team = await buildTeam(backend)
   const key = 'sk-0123456789abcdef'
-  await storeProviderKey({ query, seal: backend.seal }, team.account, 'openai', key)
+  await storeProviderKey(
+    { query, seal: backend.seal },
+    { account: team.account, actor: 'test' },
+    'openai',
+    key,
+  )
   return team
 }
 

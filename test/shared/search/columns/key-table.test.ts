@@ -1,19 +1,19 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { createKeyTable } from '#shared/search/columns/key-table.ts'
+import { KeyTable } from '#shared/search/columns/key-table.ts'
 
 const key = (number: number) => Uint32Array.of(number & 3, number)
 
-t.test('finds what was added and not dropped, whatever the order', async t => {
-  const step = fc.record({ adding: fc.boolean(), number: fc.integer({ min: 0, max: 400 }) })
+t.test('finds the keys that were added and not dropped, in any order', async t => {
+  const step = fc.record({ isAdd: fc.boolean(), number: fc.integer({ min: 0, max: 400 }) })
   fc.assert(
     fc.property(fc.array(step, { maxLength: 600 }), steps => {
-      const table = createKeyTable(2)
+      const table = new KeyTable(2)
       const model = new Map<number, number>()
-      for (const { adding, number } of steps) {
+      for (const { isAdd, number } of steps) {
         const entry = model.get(number)
-        if (adding && entry === undefined) model.set(number, table.add(key(number)))
-        if (!adding && entry !== undefined) {
+        if (isAdd && entry === undefined) model.set(number, table.add(key(number)))
+        if (!isAdd && entry !== undefined) {
           table.drop(entry)
           model.delete(number)
         }
@@ -27,8 +27,8 @@ t.test('finds what was added and not dropped, whatever the order', async t => {
   t.pass()
 })
 
-t.test('entries picked are numbered anew', async t => {
-  const table = createKeyTable(2)
+t.test('picked entries are numbered from 0', async t => {
+  const table = new KeyTable(2)
   for (let number = 0; number < 100; number++) table.add(key(number))
   const picked = table.pick(Uint32Array.of(90, 7))
   t.equal(picked.count, 2)
@@ -39,7 +39,7 @@ t.test('entries picked are numbered anew', async t => {
 })
 
 t.test('a key is read back, also after its entry is dropped', async t => {
-  const table = createKeyTable(2)
+  const table = new KeyTable(2)
   const entry = table.add(key(77))
   table.drop(entry)
   const words = new Uint32Array(2)

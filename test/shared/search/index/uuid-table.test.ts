@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import t from 'tap'
-import { createUuidTable } from '#shared/search/index/uuid-table.ts'
+import { UuidTable } from '#shared/search/index/uuid-table.ts'
 
-t.test('ids come back as they were', async t => {
-  const ids = createUuidTable()
+t.test('ids are read back unchanged', async t => {
+  const ids = new UuidTable()
   const all = ['00000000-0000-0000-0000-000000000000', 'ffffffff-ffff-ffff-ffff-ffffffffffff']
   for (let i = 0; i < 200; i++) all.push(randomUUID())
   for (const id of all) ids.add(id)
@@ -13,8 +13,8 @@ t.test('ids come back as they were', async t => {
   )
 })
 
-t.test('unknown, dropped, and what is no UUID: not found', async t => {
-  const ids = createUuidTable()
+t.test('unknown and dropped ids and invalid UUIDs are not found', async t => {
+  const ids = new UuidTable()
   const id = randomUUID()
   ids.drop(ids.add(id))
   t.equal(ids.find(id), -1)

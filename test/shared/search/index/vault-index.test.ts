@@ -14,7 +14,7 @@ import { createVaultIndex, type VaultIndex } from '#shared/search/index/vault-in
 const dimension = 20
 const termsOf = (text: string): string[] => text.toLowerCase().match(/\p{L}+/gu) ?? []
 
-function newImage(precision: 'int8' | 'float32' = 'float32'): VaultIndex {
+function newIndex(precision: 'int8' | 'float32' = 'float32'): VaultIndex {
   return createVaultIndex({ dimension, precision, termsOf })
 }
 
@@ -63,7 +63,7 @@ function memoryOf(number: number, ids: number, random: () => number): EmbeddedMe
   }
 }
 
-/** What an image should hold, in the plainest way. */
+/** The expected content of an index. */
 type Model = Map<string, EmbeddedMemory>
 
 function rowsOf(model: Model, tier: Tier): EmbeddedMemory[] {
@@ -72,45 +72,46 @@ function rowsOf(model: Model, tier: Tier): EmbeddedMemory[] {
     .sort((a, b) => a.at - b.at || (a.id < b.id ? -1 : 1))
 }
 
-/** The first difference between an image and its model, or undefined. */
-function difference(image: VaultIndex, model: Model, random: () => number): string | undefined {
+/** The first difference between an index and its model, or undefined. */
+function difference(index: VaultIndex, model: Model, random: () => number): string | undefined {
   for (const tier of tiers) {
-    const block = image.byTier[tier]
+    const tierIndex = index.byTier[tier]
     const rows = rowsOf(model, tier)
-    if (block.count !== rows.length) return `tier ${tier}: ${block.count} rows, not ${rows.length}`
+    if (tierIndex.count !== rows.length)
+      return `tier ${tier}: ${tierIndex.count} rows, not ${rows.length}`
 
     for (const [row, { vector: _, ...memory }] of rows.entries()) {
-      const held: Memory = block.memory(row)
+      const held: Memory = tierIndex.memory(row)
       if (JSON.stringify(sorted(held)) !== JSON.stringify(sorted(memory))) return `row ${row}`
-      if (block.timeAt(row) !== memory.at || block.role(row) !== memory.role)
+      if (tierIndex.timeAt(row) !== memory.at || tierIndex.role(row) !== memory.role)
         return `fields of ${row}`
-      if (block.tokens(row) !== memory.tokens) return `tokens of ${row}`
-      if (block.importance(row) !== memory.importance) return `importance of ${row}`
-      if (block.speaker(row) !== memory.speaker) return `speaker of ${row}`
+      if (tierIndex.tokens(row) !== memory.tokens) return `tokens of ${row}`
+      if (tierIndex.importance(row) !== memory.importance) return `importance of ${row}`
+      if (tierIndex.speaker(row) !== memory.speaker) return `speaker of ${row}`
     }
     const [from, to] = [random(), random()].map(share => Math.floor(share * 42_000))
-    const { first, end } = block.range(from!, to!)
+    const { first, end } = tierIndex.range(from!, to!)
     const inside = rows.filter(({ at }) => at >= from! && at < to!)
     if (end - first !== inside.length) return `range ${from} to ${to}: ${first} to ${end}`
     if (inside.length > 0 && rows[first] !== inside[0]) return `range begins at ${first}`
 
-    const found = differenceInFinding(image, tier, rows, random)
+    const found = differenceInFinding(index, tier, rows, random)
     if (found) return found
   }
   return undefined
 }
 
 function differenceInFinding(
-  image: VaultIndex,
+  index: VaultIndex,
   tier: Tier,
   rows: readonly EmbeddedMemory[],
   random: () => number,
 ): string | undefined {
-  const block = image.byTier[tier]
-  const question = createVectorGenerator('dense', dimension, Math.floor(random() * 1e6))()
-  const cosines = rows.map(({ vector }) => dotProduct(vector, question))
+  const tierIndex = index.byTier[tier]
+  const query = createVectorGenerator('dense', dimension, Math.floor(random() * 1e6))()
+  const cosines = rows.map(({ vector }) => dotProduct(vector, query))
   const best = [...cosines.keys()].sort((a, b) => cosines[b]! - cosines[a]!).slice(0, 7)
-  const nearest = block.nearest(question, 7)
+  const nearest = tierIndex.nearest(query, 7)
   if ([...nearest.rows].some((row, i) => Math.abs(cosines[row]! - cosines[best[i]!]!) > 1e-5)) {
     return `nearest ${[...nearest.rows].join()} not ${best.join()}`
   }
@@ -118,14 +119,15 @@ function differenceInFinding(
 
   const lists = rows.map(({ text }) => termsOf(text))
   const mean = lists.reduce((sum, list) => sum + list.length, 0) / (lists.length || 1)
-  if (block.wordIndex.count !== rows.length) return `words of ${block.wordIndex.count} rows`
-  if (Math.abs(block.wordIndex.meanLength - mean) > 1e-9)
-    return `mean length ${block.wordIndex.meanLength}`
+  if (tierIndex.wordIndex.count !== rows.length) return `words of ${tierIndex.wordIndex.count} rows`
+  if (Math.abs(tierIndex.wordIndex.meanLength - mean) > 1e-9)
+    return `mean length ${tierIndex.wordIndex.meanLength}`
   for (const term of words.flatMap(termsOf)) {
-    const holders = lists.filter(list => list.includes(term)).length
-    if (block.wordIndex.documentFrequency(term) !== holders) return `${term} in ${holders}`
+    const rowsWithTerm = lists.filter(list => list.includes(term)).length
+    if (tierIndex.wordIndex.documentFrequency(term) !== rowsWithTerm)
+      return `${term} in ${rowsWithTerm}`
     const scores = new Float32Array(rows.length)
-    block.wordIndex.scoreRows([{ term, weight: 1 }], 0, rows.length, scores)
+    tierIndex.wordIndex.scoreRows([{ term, weight: 1 }], 0, rows.length, scores)
     const wrong = lists.findIndex((list, row) => {
       const often = list.filter(own => own === term).length
       const score = (often * 2.2) / (often + 1.2 * (0.25 + (0.75 * list.length) / mean))
@@ -140,7 +142,7 @@ function sorted(memory: Memory): unknown[] {
   return Object.entries(memory).sort(([a], [b]) => (a < b ? -1 : 1))
 }
 
-t.test('whatever is put, replaced and removed, an image equals a plain list', async t => {
+t.test('whatever is put, replaced and removed, an index equals a plain list', async t => {
   const step = fc.record({
     kind: fc.constantFrom('put', 'put', 'append', 'remove', 'trim'),
     many: fc.integer({ min: 0, max: 300 }),
@@ -152,25 +154,25 @@ t.test('whatever is put, replaced and removed, an image equals a plain list', as
       fc.array(step, { maxLength: 8 }),
       (seed, ids, steps) => {
         const random = seededRandom(seed)
-        const image = newImage()
+        const index = newIndex()
         const model: Model = new Map()
         let number = 0
         for (const { kind, many } of steps) {
-          if (kind === 'trim') image.trim()
+          if (kind === 'trim') index.trim()
           else if (kind === 'remove') {
-            const gone = Array.from({ length: many }, () => idOf(Math.floor(random() * ids)))
-            image.remove(gone)
-            for (const id of gone) model.delete(id)
+            const removed = Array.from({ length: many }, () => idOf(Math.floor(random() * ids)))
+            index.remove(removed)
+            for (const id of removed) model.delete(id)
           } else {
             const rows = Array.from({ length: many }, () => memoryOf(number++, ids, random))
             if (kind === 'append') for (const [i, row] of rows.entries()) row.at = 50_000 + i
-            image.put(rows)
+            index.put(rows)
             for (const row of rows) model.set(row.id, row)
           }
-          const wrong = difference(image, model, random)
+          const wrong = difference(index, model, random)
           if (wrong) throw new Error(`after ${kind} of ${many}: ${wrong}`)
         }
-        return [...model.keys()].every(id => image.has(id)) && !image.has(idOf(-1))
+        return [...model.keys()].every(id => index.has(id)) && !index.has(idOf(-1))
       },
     ),
     { numRuns: 60 },
@@ -180,118 +182,118 @@ t.test('whatever is put, replaced and removed, an image equals a plain list', as
 
 t.test('whatever is removed, the rest stays as it was, and more can follow', async t => {
   const random = seededRandom(21)
-  const image = newImage()
+  const index = newIndex()
   const model: Model = new Map()
   for (let round = 0; round < 3; round++) {
     const rows = Array.from({ length: 2_400 }, (_, i) =>
       memoryOf(round * 2_400 + i, 1_000_000, random),
     )
-    image.put(rows)
+    index.put(rows)
     for (const row of rows) model.set(row.id, row)
-    const gone = [...model.keys()].filter(() => random() < 0.45)
-    const bytes = image.bytes
-    image.remove(gone)
-    t.ok(image.bytes < bytes * 0.8, `${bytes} bytes, then ${image.bytes}`)
-    for (const id of gone) model.delete(id)
-    t.equal(difference(image, model, random), undefined, `round ${round}`)
+    const removed = [...model.keys()].filter(() => random() < 0.45)
+    const bytes = index.bytes
+    index.remove(removed)
+    t.ok(index.bytes < bytes * 0.8, `${bytes} bytes, then ${index.bytes}`)
+    for (const id of removed) model.delete(id)
+    t.equal(difference(index, model, random), undefined, `round ${round}`)
   }
 })
 
 t.test('rows of the same time are in order of their ids', async t => {
-  const image = newImage()
+  const index = newIndex()
   const ids = Array.from({ length: 20 }, (_, i) => idOf(i))
-  for (const id of ids) image.put([built({ id })])
-  const held = ids.map((_, row) => image.byTier[1].memory(row).id)
+  for (const id of ids) index.put([built({ id })])
+  const held = ids.map((_, row) => index.byTier[1].memory(row).id)
   t.same(held, ids.toSorted())
 })
 
 t.test('an edit keeps its row and has its new text, words and vector', async t => {
-  const image = newImage()
+  const index = newIndex()
   const rows = [1, 2, 3].map(at => built({ at }))
-  image.put(rows)
+  index.put(rows)
   const vector = createVectorGenerator('dense', dimension, 77)()
-  image.put([{ ...rows[1]!, text: 'the dog is called Grace', vector }])
+  index.put([{ ...rows[1]!, text: 'the dog is called Grace', vector }])
 
-  const block = image.byTier[1]
-  t.equal(block.count, 3)
-  t.equal(block.memory(1).text, 'the dog is called Grace')
-  t.equal(block.nearest(vector, 1).rows[0], 1)
+  const tierIndex = index.byTier[1]
+  t.equal(tierIndex.count, 3)
+  t.equal(tierIndex.memory(1).text, 'the dog is called Grace')
+  t.equal(tierIndex.nearest(vector, 1).rows[0], 1)
   t.same(
-    ['cat', 'dog', 'called'].map(term => block.wordIndex.documentFrequency(term)),
+    ['cat', 'dog', 'called'].map(term => tierIndex.wordIndex.documentFrequency(term)),
     [2, 1, 3],
   )
 })
 
 t.test('a memory put again at another time or tier is there once', async t => {
-  const image = newImage()
+  const index = newIndex()
   const memory = built({ at: 5 })
-  image.put([memory, built({ at: 1 }), built({ at: 9 })])
-  image.put([{ ...memory, at: 10 }])
-  t.equal(image.byTier[1].count, 3)
-  t.equal(image.byTier[1].memory(2).id, memory.id)
-  image.put([{ ...memory, tier: 2 }])
-  t.equal(image.byTier[1].count, 2)
-  t.equal(image.byTier[2].memory(0).id, memory.id)
+  index.put([memory, built({ at: 1 }), built({ at: 9 })])
+  index.put([{ ...memory, at: 10 }])
+  t.equal(index.byTier[1].count, 3)
+  t.equal(index.byTier[1].memory(2).id, memory.id)
+  index.put([{ ...memory, tier: 2 }])
+  t.equal(index.byTier[1].count, 2)
+  t.equal(index.byTier[2].memory(0).id, memory.id)
 })
 
 t.test('the same id twice in one put: the last one counts', async t => {
-  const image = newImage()
+  const index = newIndex()
   const memory = built({ text: 'first' })
-  image.put([memory, { ...memory, text: 'second' }, { ...memory, tier: 3, text: 'third' }])
-  t.equal(image.byTier[1].count, 0)
-  t.equal(image.byTier[3].memory(0).text, 'third')
+  index.put([memory, { ...memory, text: 'second' }, { ...memory, tier: 3, text: 'third' }])
+  t.equal(index.byTier[1].count, 0)
+  t.equal(index.byTier[3].memory(0).text, 'third')
 })
 
 t.test('equal texts hash equally, white space around and composition aside', async t => {
-  const image = newImage()
+  const index = newIndex()
   const texts = ['Käse', ' Ka\u0308se\n', 'Kase', 'käse', '']
-  image.put(texts.map((text, at) => built({ text, at })))
-  const [one, same, ...others] = texts.map((_, row) => image.byTier[1].textHash(row))
+  index.put(texts.map((text, at) => built({ text, at })))
+  const [one, same, ...others] = texts.map((_, row) => index.byTier[1].textHash(row))
   t.equal(one, same)
   t.equal(new Set([one, ...others]).size, 4)
   t.ok(others.every(Number.isSafeInteger))
 })
 
 t.test('a hundred thousand different texts have as many hashes', async t => {
-  const image = createVaultIndex({ dimension: 1, termsOf: () => [] })
+  const index = createVaultIndex({ dimension: 1, termsOf: () => [] })
   const vector = Float32Array.of(1)
   const count = 100_000
-  image.put(
+  index.put(
     Array.from({ length: count }, (_, at) =>
       built({ id: idOf(at), at, text: `note ${at}`, vector }),
     ),
   )
-  const hashes = new Set(Array.from({ length: count }, (_, row) => image.byTier[1].textHash(row)))
+  const hashes = new Set(Array.from({ length: count }, (_, row) => index.byTier[1].textHash(row)))
   t.equal(hashes.size, count)
 })
 
 t.test(
   'refused, and nothing changed: a vector of another space, an id that is no UUID',
   async t => {
-    const image = newImage()
+    const index = newIndex()
     const good = built()
-    t.throws(() => image.put([good, built({ vector: new Float32Array(3) })]), TypeError)
-    t.throws(() => image.put([good, built({ id: 'memory-1' })]), TypeError)
-    t.equal(image.byTier[1].count, 0)
-    t.notOk(image.has(good.id))
+    t.throws(() => index.put([good, built({ vector: new Float32Array(3) })]), TypeError)
+    t.throws(() => index.put([good, built({ id: 'memory-1' })]), TypeError)
+    t.equal(index.byTier[1].count, 0)
+    t.notOk(index.has(good.id))
   },
 )
 
 t.test('unknown ids are removed without complaint', async t => {
-  const image = newImage()
-  image.put([built()])
-  image.remove([randomUUID(), 'nonsense'])
-  t.equal(image.byTier[1].count, 1)
+  const index = newIndex()
+  index.put([built()])
+  index.remove([randomUUID(), 'nonsense'])
+  t.equal(index.byTier[1].count, 1)
 })
 
 t.test('vectors that are views into a larger buffer are read where they are', async t => {
   for (const precision of ['int8', 'float32'] as const) {
-    const image = newImage(precision)
+    const index = newIndex(precision)
     const two = new Float32Array(dimension * 2)
     two.set(createVectorGenerator('dense', dimension, 5)(), dimension)
     const vector = two.subarray(dimension)
-    image.put([built({ vector, at: 2 }), built({ at: 1 })])
-    const { rows, cosines } = image.byTier[1].nearest(vector, 1)
+    index.put([built({ vector, at: 2 }), built({ at: 1 })])
+    const { rows, cosines } = index.byTier[1].nearest(vector, 1)
     t.equal(rows[0], 1, precision)
     t.ok(Math.abs(cosines[0]! - 1) < 0.001, precision)
   }
@@ -305,22 +307,22 @@ t.test('bytes: 1.6 times the raw bytes at most, true to 10 %, and given back', a
   const text = () => Array.from({ length: 34 }, word).join(' ').slice(0, 200)
   const rows = Array.from({ length: 3_000 }, (_, at) => built({ at, text: text(), vector: next() }))
   const options = { dimension: size, termsOf: (text: string) => text.split(' ') }
-  // Scratch memory belongs to the process, not to an image.
+  // Scratch memory belongs to the process, not to an index.
   createVaultIndex(options).put(rows)
 
   const before = await usedBytes()
-  const image = createVaultIndex(options)
-  image.put(rows)
-  image.trim()
+  const index = createVaultIndex(options)
+  index.put(rows)
+  index.trim()
   const used = (await usedBytes()) - before
-  t.ok(Math.abs(image.bytes / used - 1) < 0.1, `${image.bytes} bytes said, ${used} used`)
+  t.ok(Math.abs(index.bytes / used - 1) < 0.1, `${index.bytes} bytes estimated, ${used} used`)
 
   const raw = 3_000 * size + rows.reduce((sum, row) => sum + row.text.length, 0)
-  t.ok(image.bytes < raw * 1.6, `${image.bytes / raw} times the raw bytes`)
+  t.ok(index.bytes < raw * 1.6, `${index.bytes / raw} times the raw bytes`)
 
-  const full = image.bytes
-  image.remove(rows.slice(100).map(({ id }) => id))
-  t.ok(image.bytes < full / 10, `${image.bytes} of ${full} bytes for a thirtieth of the rows`)
+  const full = index.bytes
+  index.remove(rows.slice(100).map(({ id }) => id))
+  t.ok(index.bytes < full / 10, `${index.bytes} of ${full} bytes for a thirtieth of the rows`)
 })
 
 /** Buffers are given back some time after they are collected: measured until nothing moves. */

@@ -3,7 +3,7 @@ import t from 'tap'
 import type { EmbeddedMemory } from '#shared/domain/memory.ts'
 import { createVaultIndex, type VaultIndex } from '#shared/search/index/vault-index.ts'
 import {
-  createVaultIndexes,
+  VaultIndexes,
   type IndexSource,
   type IndexRef,
 } from '#shared/search/index/vault-indexes.ts'
@@ -120,7 +120,7 @@ function createStores() {
 
 function open(budgetBytes = 10_000_000, now = () => 0) {
   const stores = createStores()
-  const images = createVaultIndexes(stores.source, {
+  const images = new VaultIndexes(stores.source, {
     budgetBytes,
     createIndex: options => createVaultIndex({ ...options, termsOf: text => text.split(' ') }),
     now,

@@ -5,7 +5,7 @@ import {
   seededRandom,
   vectorKinds,
 } from '#scripts/bench/generated-vectors.ts'
-import { createInt8Codec } from '#shared/search/vectors/int8-codec.ts'
+import { Int8Codec } from '#shared/search/vectors/int8-codec.ts'
 import { selectAboveThreshold } from '#shared/search/vectors/select-above-threshold.ts'
 import { columnsPerGroup, createPrefilterKernel } from '#shared/search/vectors/prefilter-kernel.ts'
 import { columnCountOf, prefilterTableOf } from '#shared/search/vectors/prefilter-table.ts'
@@ -13,16 +13,15 @@ import {
   createQuantizedPrefilter,
   isPrefilterUseful,
 } from '#shared/search/vectors/quantized-prefilter.ts'
-import { createVectorMatrix } from '#shared/search/vectors/vector-matrix.ts'
+import { VectorMatrix } from '#shared/search/vectors/vector-matrix.ts'
 
 const dimension = 768
 const count = 5_000
 
-/** The same rows twice: found by sketch, and by looking at each of them. */
-function bothWays(rows: readonly Float32Array[]) {
-  const codec = createInt8Codec(dimension)
-  return [true, false].map(sketched => {
-    const vectors = createVectorMatrix({ ...codec, usesPrefilter: sketched })
+/** Two matrices of the same rows: with the prefilter, and comparing every row. */
+function withAndWithoutPrefilter(rows: readonly Float32Array[]) {
+  return [true, false].map(usesPrefilter => {
+    const vectors = new VectorMatrix(new Int8Codec(dimension, usesPrefilter))
     vectors.insert(
       rows.map(() => 0),
       rows,
@@ -32,32 +31,32 @@ function bothWays(rows: readonly Float32Array[]) {
 }
 
 for (const kind of vectorKinds) {
-  t.test(`${kind} vectors: the best rows are found as by looking at all`, async t => {
+  t.test(`${kind} vectors: the best rows are those of comparing every row`, async t => {
     const next = createVectorGenerator(kind, dimension, 11)
-    const [drawn, plain] = bothWays(Array.from({ length: count }, next))
-    t.ok(drawn!.bytes === plain!.bytes, 'nothing is drawn before the first question')
-    let [kept, error] = [0, 0]
-    const questions = Array.from({ length: 40 }, next)
-    for (const question of questions) {
-      const found = drawn!.nearest(question, 200, 0, count)
-      const all = plain!.nearest(question, 200, 0, count)
+    const [prefiltered, plain] = withAndWithoutPrefilter(Array.from({ length: count }, next))
+    t.ok(prefiltered!.bytes === plain!.bytes, 'no prefilter before the first query')
+    let [recall, error] = [0, 0]
+    const queries = Array.from({ length: 40 }, next)
+    for (const query of queries) {
+      const found = prefiltered!.nearest(query, 200, 0, count)
+      const all = plain!.nearest(query, 200, 0, count)
       const cosineOf = new Map(Array.from(found.rows, (row, i) => [row, found.cosines[i]!]))
-      kept += [...all.rows.subarray(0, 10)].filter(row => cosineOf.has(row)).length / 10
+      recall += [...all.rows.subarray(0, 10)].filter(row => cosineOf.has(row)).length / 10
       for (const [i, row] of all.rows.entries()) {
         error = Math.max(error, Math.abs((cosineOf.get(row) ?? all.cosines[i]!) - all.cosines[i]!))
       }
     }
-    t.ok(kept / questions.length >= 0.99, `${kept / questions.length} of the best ten`)
-    // Whether a row gets the second look depends on its place among the best.
+    t.ok(recall / queries.length >= 0.99, `${recall / queries.length} of the best ten`)
+    // Whether a row is rescored depends on its position among the best.
     t.ok(error < 0.003, `largest difference of a cosine ${error}`)
-    t.ok(drawn!.bytes > plain!.bytes, 'a sketch was drawn')
-    t.ok(drawn!.bytes < plain!.bytes * 1.35, `${drawn!.bytes / plain!.bytes}`)
+    t.ok(prefiltered!.bytes > plain!.bytes, 'a prefilter was built')
+    t.ok(prefiltered!.bytes < plain!.bytes * 1.35, `${prefiltered!.bytes / plain!.bytes}`)
   })
 }
 
 t.test('part of the rows: found within it, wherever it begins and ends', async t => {
   const next = createVectorGenerator('dense', dimension, 12)
-  const [drawn, plain] = bothWays(Array.from({ length: 4_000 }, next))
+  const [prefiltered, plain] = withAndWithoutPrefilter(Array.from({ length: 4_000 }, next))
   for (const [first = 0, end = 0] of [
     [1, 3_999],
     [17, 3_000],
@@ -65,9 +64,9 @@ t.test('part of the rows: found within it, wherever it begins and ends', async t
     [1_007, 3_990],
   ]) {
     t.ok(isPrefilterUseful(end - first, dimension))
-    const question = next()
-    const best = plain!.approximateNearest(question, 5, first, end)
-    const found = drawn!.approximateNearest(question, 50, first, end)
+    const query = next()
+    const best = plain!.approximateNearest(query, 5, first, end)
+    const found = prefiltered!.approximateNearest(query, 50, first, end)
     t.ok(found.every(row => row >= first && row < end))
     t.ok(best.filter(row => found.includes(row)).length >= 4, `${first} to ${end}`)
   }
@@ -85,7 +84,7 @@ t.test('whatever is put, replaced and removed, each row is nearest to itself', a
     fc.property(fc.array(change, { minLength: 1, maxLength: 6 }), changes => {
       turn = 0
       const model = Array.from({ length: 3_000 }, next)
-      const [vectors] = bothWays(model)
+      const [vectors] = withAndWithoutPrefilter(model)
       for (const { kind, seed } of changes) {
         const random = seededRandom(seed)
         const some = new Set(
@@ -103,10 +102,10 @@ t.test('whatever is put, replaced and removed, each row is nearest to itself', a
           for (const row of rows) vectors!.replace(row, (model[row] = next()))
         }
         if (kind === 'append' || kind === 'insert') {
-          const places = kind === 'insert' ? rows : rows.map(() => model.length)
-          const added = places.map(next)
-          vectors!.insert(places, added)
-          places.forEach((place, i) => model.splice(place + i, 0, added[i]!))
+          const positions = kind === 'insert' ? rows : rows.map(() => model.length)
+          const added = positions.map(next)
+          vectors!.insert(positions, added)
+          positions.forEach((position, i) => model.splice(position + i, 0, added[i]!))
         }
         const probed = [0, model.length - 1, ...rows.slice(0, 8)].filter(row => row < model.length)
         for (const row of probed) {
@@ -120,7 +119,7 @@ t.test('whatever is put, replaced and removed, each row is nearest to itself', a
   t.pass('all of them')
 })
 
-t.test('the kernel adds up what the table says', async t => {
+t.test('the kernel sums the contributions of the table', async t => {
   for (const columns of [8, 16, 192]) {
     const { memory, sums } = createPrefilterKernel(2)
     const random = seededRandom(columns)
@@ -143,7 +142,7 @@ t.test('the kernel adds up what the table says', async t => {
   t.pass('in every row')
 })
 
-t.test('no question makes a group of halves add up to more than a byte', async t => {
+t.test('no query makes the sum of a group of halves exceed a byte', async t => {
   const number = fc.oneof(fc.integer({ min: -127, max: 127 }), fc.constantFrom(-127, 0, 127))
   fc.assert(
     fc.property(fc.array(number, { minLength: 1, maxLength: 200 }), numbers => {
@@ -164,7 +163,7 @@ t.test('no question makes a group of halves add up to more than a byte', async t
   t.pass('none')
 })
 
-t.test('the likeliest are the best and those near them, or nobody', async t => {
+t.test('the rows selected are the best and those within the error, or null', async t => {
   const sum = fc.oneof(fc.nat(65_535), fc.integer({ min: 30_000, max: 34_000 }))
   fc.assert(
     fc.property(
@@ -172,9 +171,9 @@ t.test('the likeliest are the best and those near them, or nobody', async t => {
       fc.integer({ min: 1, max: 50 }),
       fc.integer({ min: 1, max: 2_000 }),
       (sums, k, deviation) => {
-        const places = selectAboveThreshold(Uint16Array.from(sums), k, deviation, 1_000)
-        if (places === null) return true
-        const rows = Array.from(places, place => place - 1_000)
+        const positions = selectAboveThreshold(Uint16Array.from(sums), k, deviation, 1_000)
+        if (positions === null) return true
+        const rows = Array.from(positions, position => position - 1_000)
         const least = Math.min(...rows.map(row => sums[row]!))
         const last = sums.toSorted((a, b) => b - a)[k - 1] ?? 0
         const inOrder = rows.every((row, i) => i === 0 || row > rows[i - 1]!)
@@ -189,7 +188,7 @@ t.test('the likeliest are the best and those near them, or nobody', async t => {
   t.pass('always')
 })
 
-t.test('where there is no address space left, every row is looked at', async t => {
+t.test('without address space every row is compared', async t => {
   const platform = (globalThis as unknown as { WebAssembly: { Memory: unknown } }).WebAssembly
   t.intercept(platform, 'Memory', {
     value: function Memory() {
@@ -198,10 +197,10 @@ t.test('where there is no address space left, every row is looked at', async t =
   })
   const next = createVectorGenerator('dense', dimension, 14)
   const rows = Array.from({ length: 3_000 }, next)
-  const [vectors] = bothWays(rows)
-  const question = next()
-  const dots = rows.map(row => row.reduce((sum, number, i) => sum + number * question[i]!, 0))
+  const [vectors] = withAndWithoutPrefilter(rows)
+  const query = next()
+  const dots = rows.map(row => row.reduce((sum, number, i) => sum + number * query[i]!, 0))
   const best = [...dots.keys()].sort((a, b) => dots[b]! - dots[a]!)[0]
-  t.equal(vectors!.nearest(question, 1, 0, rows.length).rows[0], best)
+  t.equal(vectors!.nearest(query, 1, 0, rows.length).rows[0], best)
   t.equal(createQuantizedPrefilter(dimension, 100), null)
 })

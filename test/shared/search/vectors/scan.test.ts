@@ -2,25 +2,25 @@ import t from 'tap'
 import { scan } from '#shared/search/vectors/scan.ts'
 
 const rows = Int8Array.from([3, 0, 1, 0, 2, 0, -1, 5])
-const question = Int8Array.from([10, 0])
+const query = Int8Array.from([10, 0])
 
 t.test('best rows first, with their dot products', async t => {
-  const { rows: found, dots } = scan(rows, 4, question, 3)
+  const { rows: found, dots } = scan(rows, 4, query, 3)
   t.same([...found], [0, 2, 1])
   t.same([...dots], [30, 20, 10])
 })
 
-t.test('only the first rows that are asked for', async t => {
-  t.same([...scan(rows, 2, question, 2).rows], [0, 1])
+t.test('only the first `count` rows', async t => {
+  t.same([...scan(rows, 2, query, 2).rows], [0, 1])
 })
 
 t.test('more results than rows: the rows there are', async t => {
-  t.equal(scan(rows, 4, question, 100).rows.length, 4)
+  t.equal(scan(rows, 4, query, 100).rows.length, 4)
 })
 
 t.test('no rows, no results', async t => {
-  t.equal(scan(new Int8Array(0), 0, question, 5).rows.length, 0)
-  t.equal(scan(rows, 4, question, 0).rows.length, 0)
+  t.equal(scan(new Int8Array(0), 0, query, 5).rows.length, 0)
+  t.equal(scan(rows, 4, query, 0).rows.length, 0)
 })
 
 t.test('float32 alike', async t => {
@@ -30,6 +30,6 @@ t.test('float32 alike', async t => {
 })
 
 t.test('refused: a view into the middle of a buffer, which usearch would misread', async t => {
-  t.throws(() => scan(rows.subarray(2), 3, question, 1), RangeError)
+  t.throws(() => scan(rows.subarray(2), 3, query, 1), RangeError)
   t.throws(() => scan(rows, 4, Int8Array.of(0, 0, 10, 0).subarray(2), 1), RangeError)
 })

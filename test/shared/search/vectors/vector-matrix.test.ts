@@ -6,7 +6,7 @@ import {
   seededRandom,
 } from '#scripts/bench/generated-vectors.ts'
 import { codecOf } from '#shared/search/vectors/precision.ts'
-import { createVectorMatrix, type VectorMatrix } from '#shared/search/vectors/vector-matrix.ts'
+import { VectorMatrix } from '#shared/search/vectors/vector-matrix.ts'
 
 const dimension = 12
 
@@ -14,7 +14,7 @@ const dimension = 12
 function matrixOf(count: number, seed: number) {
   const next = createVectorGenerator('dense', dimension, seed)
   const model = Array.from({ length: count }, next)
-  const vectors = createVectorMatrix(codecOf(dimension, 'float32'))
+  const vectors = new VectorMatrix(codecOf(dimension, 'float32'))
   vectors.insert(
     model.map(() => 0),
     model,
@@ -33,14 +33,9 @@ function sameRows(t: Test, vectors: VectorMatrix, model: readonly Float32Array[]
   t.equal(wrong, -1, note)
 }
 
-function bestOf(
-  model: readonly Float32Array[],
-  question: Float32Array,
-  first: number,
-  end: number,
-) {
+function bestOf(model: readonly Float32Array[], query: Float32Array, first: number, end: number) {
   return model
-    .map((row, i) => ({ row: i, cosine: dotProduct(row, question) }))
+    .map((row, i) => ({ row: i, cosine: dotProduct(row, query) }))
     .slice(first, end)
     .sort((a, b) => b.cosine - a.cosine)
 }
@@ -63,10 +58,10 @@ t.test('any range of rows is searched exactly, over chunk borders too', async t 
     }),
   ]
   for (const [first = 0, end = 0] of ranges) {
-    const question = next()
-    const best = bestOf(model, question, first, end)
+    const query = next()
+    const best = bestOf(model, query, first, end)
     for (const k of [1, 10, 200]) {
-      const found = vectors.nearest(question, k, first, end)
+      const found = vectors.nearest(query, k, first, end)
       t.same(
         [...found.rows],
         best.slice(0, k).map(({ row }) => row),
@@ -78,25 +73,25 @@ t.test('any range of rows is searched exactly, over chunk borders too', async t 
 
 t.test('the best rows may all lie together', async t => {
   const { vectors, model, next } = matrixOf(9_000, 2)
-  const question = next()
+  const query = next()
   for (let row = 5_000; row < 5_400; row++) {
-    model[row] = question.map((number, i) => (i === row % dimension ? number + 1e-3 * row : number))
+    model[row] = query.map((number, i) => (i === row % dimension ? number + 1e-3 * row : number))
     vectors.replace(row, model[row]!)
   }
-  const best = bestOf(model, question, 0, 9_000).slice(0, 300)
-  const found = vectors.nearest(question, 300, 0, 9_000)
+  const best = bestOf(model, query, 0, 9_000).slice(0, 300)
+  const found = vectors.nearest(query, 300, 0, 9_000)
   t.same([...found.rows].sort(), best.map(({ row }) => row).sort())
 })
 
 t.test('of equals the later row comes first', async t => {
-  const vectors = createVectorMatrix(codecOf(dimension, 'int8'))
+  const vectors = new VectorMatrix(codecOf(dimension, 'int8'))
   const vector = createVectorGenerator('dense', dimension, 4)()
   vectors.insert([0, 0, 0, 0], [vector, vector, vector, vector])
   t.same([...vectors.nearest(vector, 4, 0, 4).rows], [3, 2, 1, 0])
 })
 
 t.test('nothing to find: no rows, no range, k of 0', async t => {
-  const empty = createVectorMatrix(codecOf(dimension, 'int8'))
+  const empty = new VectorMatrix(codecOf(dimension, 'int8'))
   const vector = createVectorGenerator('dense', dimension, 4)()
   t.equal(empty.nearest(vector, 5, 0, 0).rows.length, 0)
   const { vectors } = matrixOf(3, 1)
@@ -135,14 +130,14 @@ t.test('inserted and removed anywhere, rows stay what they are', async t => {
         const picked = new Set(
           Array.from({ length: many }, () => Math.floor(random() * model.length)),
         )
-        const places = [...picked].sort((a, b) => a - b)
+        const positions = [...picked].sort((a, b) => a - b)
         if (inserting) {
-          const added = places.map(next)
-          vectors.insert(places, added)
-          places.forEach((place, i) => model.splice(place + i, 0, added[i]!))
+          const added = positions.map(next)
+          vectors.insert(positions, added)
+          positions.forEach((position, i) => model.splice(position + i, 0, added[i]!))
         } else {
-          vectors.remove(places)
-          places.forEach((place, i) => model.splice(place - i, 1))
+          vectors.remove(positions)
+          positions.forEach((position, i) => model.splice(position - i, 1))
         }
         if (random() < 0.3) vectors.trim()
       }

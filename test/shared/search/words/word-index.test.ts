@@ -1,35 +1,30 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { seededRandom } from '#scripts/bench/generated-vectors.ts'
-import {
-  createWordIndex,
-  type WeightedTerm,
-  type WordIndex,
-  type WordIndexWriter,
-} from '#shared/search/words/word-index.ts'
+import { WordIndex, type WeightedTerm } from '#shared/search/words/word-index.ts'
 
 const termsOf = (text: string) => text.split(' ').filter(term => term !== '')
 const dead = 0xffffffff
 
-/** Slots are rows here, until one is removed; there is room for one more. */
+/** An index whose slots equal its rows until one is removed, with capacity for one more. */
 function indexOf(texts: readonly string[]) {
   const rows = Uint32Array.from({ length: texts.length + 1 }, (_, row) => row)
-  const words = createWordIndex({ termsOf, rowBySlot: () => rows })
+  const words = new WordIndex({ termsOf, rowBySlot: () => rows })
   texts.forEach((text, slot) => words.add(slot, text))
   return { words, rows }
 }
 
-/** BM25 as it is written in books. */
+/** BM25 by the textbook formula. */
 function scoresOf(texts: readonly string[], terms: readonly { term: string; weight: number }[]) {
   const lengths = texts.map(text => termsOf(text).length)
-  // Where no text has a term, no score depends on it.
+  // Without terms no score depends on the mean.
   const mean = lengths.reduce((sum, length) => sum + length, 0) / texts.length || 1
   return texts.map((text, row) => {
     let sum = 0
     for (const { term, weight } of terms) {
-      const often = termsOf(text).filter(own => own === term).length
+      const frequency = termsOf(text).filter(own => own === term).length
       const norm = 1.2 * (1 - 0.75 + (0.75 * lengths[row]!) / mean)
-      sum += (weight * often * 2.2) / (often + norm)
+      sum += (weight * frequency * 2.2) / (frequency + norm)
     }
     return sum
   })
@@ -37,12 +32,12 @@ function scoresOf(texts: readonly string[], terms: readonly { term: string; weig
 
 function scoresIn(
   words: WordIndex,
-  asked: readonly WeightedTerm[],
+  query: readonly WeightedTerm[],
   first: number,
   end: number,
 ): Float32Array {
   const scores = new Float32Array(end - first)
-  const holders = words.scoreRows(asked, first, end, scores)
+  const holders = words.scoreRows(query, first, end, scores)
   const expected = [...scores.keys()].filter(row => scores[row] !== 0)
   if (holders.toSorted().join() !== expected.join()) throw new Error('other rows than scores')
   return scores
@@ -90,8 +85,8 @@ t.test('what was removed counts nowhere', async t => {
   const { words, rows } = indexOf(texts)
   rows.set([dead, 0, 1, 2, 3])
   words.remove(0)
-  const left = texts.slice(1)
-  t.ok(same(scoresIn(words, terms, 0, 4), scoresOf(left, terms)))
+  const remaining = texts.slice(1)
+  t.ok(same(scoresIn(words, terms, 0, 4), scoresOf(remaining, terms)))
   t.equal(words.documentFrequency('a'), 1)
   t.equal(words.documentFrequency('cat'), 0)
   t.equal(words.meanLength, 7 / 4)
@@ -112,34 +107,34 @@ t.test('packing changes nothing', async t => {
     fc.property(fc.integer(), fc.integer({ min: 1, max: 1_500 }), (seed, count) => {
       const random = seededRandom(seed)
       const word = () => `w${Math.floor(400 * random() ** 3)}`
-      const many = Array.from({ length: count }, () =>
+      const texts = Array.from({ length: count }, () =>
         Array.from({ length: Math.floor(12 * random()) }, word).join(' '),
       )
-      const { words, rows } = indexOf(many)
-      const asked = [word(), word(), word()].map((term, i) => ({ term, weight: i + 1 }))
-      const gone = new Set(many.keys().filter(() => random() < 0.4))
+      const { words, rows } = indexOf(texts)
+      const query = [word(), word(), word()].map((term, i) => ({ term, weight: i + 1 }))
+      const removed = new Set(texts.keys().filter(() => random() < 0.4))
       let row = 0
-      for (const slot of many.keys()) rows[slot] = gone.has(slot) ? dead : row++
-      for (const slot of gone) words.remove(slot)
-      const left = many.filter((_, slot) => !gone.has(slot))
-      const right = (index: WordIndexWriter) =>
-        same(scoresIn(index, asked, 0, left.length), scoresOf(left, asked)) &&
-        asked.every(
+      for (const slot of texts.keys()) rows[slot] = removed.has(slot) ? dead : row++
+      for (const slot of removed) words.remove(slot)
+      const remaining = texts.filter((_, slot) => !removed.has(slot))
+      const isCorrect = (index: WordIndex) =>
+        same(scoresIn(index, query, 0, remaining.length), scoresOf(remaining, query)) &&
+        query.every(
           ({ term }) =>
             index.documentFrequency(term) ===
-            left.filter(text => termsOf(text).includes(term)).length,
+            remaining.filter(text => termsOf(text).includes(term)).length,
         )
 
-      const before = right(words)
+      const before = isCorrect(words)
       words.trim()
-      const trimmed = right(words)
-      words.pick(Uint32Array.from(many.keys()).filter(slot => !gone.has(slot)))
-      rows.set(left.keys().toArray())
-      const picked = right(words)
-      words.add(left.length, asked[0]!.term)
-      rows[left.length] = left.length
-      left.push(asked[0]!.term)
-      return before && trimmed && picked && right(words)
+      const trimmed = isCorrect(words)
+      words.pick(Uint32Array.from(texts.keys()).filter(slot => !removed.has(slot)))
+      rows.set(remaining.keys().toArray())
+      const picked = isCorrect(words)
+      words.add(remaining.length, query[0]!.term)
+      rows[remaining.length] = remaining.length
+      remaining.push(query[0]!.term)
+      return before && trimmed && picked && isCorrect(words)
     }),
     { numRuns: 30 },
   )
@@ -149,9 +144,9 @@ t.test('packing changes nothing', async t => {
 t.test('packed, a posting takes less than three bytes', async t => {
   const random = seededRandom(1)
   const word = () => `w${Math.floor(3_000 * random() ** 3)}`
-  const many = Array.from({ length: 3_000 }, () => Array.from({ length: 30 }, word).join(' '))
-  const { words } = indexOf(many)
-  const postings = many.reduce((sum, text) => sum + new Set(termsOf(text)).size, 0)
+  const texts = Array.from({ length: 3_000 }, () => Array.from({ length: 30 }, word).join(' '))
+  const { words } = indexOf(texts)
+  const postings = texts.reduce((sum, text) => sum + new Set(termsOf(text)).size, 0)
   words.trim()
   t.ok(words.bytes < postings * 3 + 3_000 * 40, `${words.bytes} bytes for ${postings} postings`)
 })

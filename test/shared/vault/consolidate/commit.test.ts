@@ -8,7 +8,7 @@ import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test
 import { createTestBackend } from '#test/support/backend.ts'
 import { readUsageEvents, checkOut, commit, ingestTexts } from '#test/support/consolidation.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
-import { commitApply } from '#workers/commit-apply.ts'
+import { jobHandlers } from '#workers/handlers.ts'
 import type { CommitJob } from '#shared/domain/job-payloads.ts'
 
 const backend = await createTestBackend(t)
@@ -71,9 +71,11 @@ t.test('a memory store that is away does not undo a commit: the job finishes it'
   t.equal((await checkOut(client)).body.batch_id, null, 'its sources stay lent')
 
   const job = await promisedJob(batch)
-  t.match(await commitApply(ailing, [job]), [{ id: job.id, done: false, error: /out of reach/ }])
+  t.match(await jobHandlers['commit-apply'](ailing, [job]), [
+    { id: job.id, status: 'retry', error: /out of reach/ },
+  ])
   away = false
-  t.same(await commitApply(ailing, [job]), [{ id: job.id, done: true }])
+  t.same(await jobHandlers['commit-apply'](ailing, [job]), [{ id: job.id, status: 'done' }])
   t.equal(await reflectionsOf(vault), 1)
   t.match(await commit(client, batch, entries), {
     status: 200,
@@ -96,7 +98,11 @@ t.test('missing: a deletion that overtakes a commit wins, and nothing of it rema
   )
   t.same(rows, [{ batch: null, tier2_count: 0 }])
   const job = await promisedJob(batch)
-  t.same(await commitApply(backend, [job]), [{ id: job.id, done: true }], 'the job finds nothing')
+  t.same(
+    await jobHandlers['commit-apply'](backend, [job]),
+    [{ id: job.id, status: 'done' }],
+    'the job finds nothing',
+  )
   t.equal(await reflectionsOf(vault), 0)
 })
 

@@ -49,7 +49,7 @@ async function standing({ key, job }: Awaited<ReturnType<typeof promised>>) {
 
 const settled = ({ job }: Awaited<ReturnType<typeof promised>>) => ({
   state: 'done',
-  outcome: { requested: 2, deleted: 2, not_found: 0, failed: [] },
+  outcome: { kind: 'delete-ids', requested: 2, deleted: 2, failed: [] },
   units: 1,
   tokens: 10,
   pending: 0,
@@ -138,7 +138,7 @@ t.test(
     }
     await executeDeletion(half, case_.job)
     t.match(await standing(case_), {
-      outcome: { requested: 2, deleted: 1, not_found: 0, failed: [second] },
+      outcome: { requested: 2, deleted: 1, failed: [second] },
       units: 2,
       bill: 10,
     })

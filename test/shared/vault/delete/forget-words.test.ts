@@ -1,4 +1,6 @@
 import t from 'tap'
+import { mintId } from '#shared/core/ids.ts'
+import { eraseTextsOutsideMemories } from '#shared/vault/delete/erase-texts.postgres.ts'
 import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { resolveCaller, insertMemories } from '#test/support/insert-memories.ts'
@@ -69,6 +71,45 @@ t.test('nothing a vault was told or asked is in Postgres once it is cleared', as
   t.match((await createTestClient(base, other).get('/v1/memory/list')).body, {
     items: [{ text: `the ${word} is asleep` }],
   })
+})
+
+t.test('outcomes lose their texts, in the form of this release and of former ones', async t => {
+  const key = await buildKey(backend)
+  const { account, keyHash, scope } = await resolveCaller(backend, key)
+  const { vault, epoch } = scope
+  const store = async (kind: string, outcome: object): Promise<string> => {
+    const id = mintId()
+    await query(
+      `insert into operations (id, account, vault, key_hash, kind, epoch, state, status, session, outcome)
+       values ($1, $2, $3, $4, $5, $6, 'done', 200, $7, $8)`,
+      [id, account, vault, keyHash, kind, epoch, `${word} session`, JSON.stringify(outcome)],
+    )
+    return id
+  }
+  const errors = [{ line: 2, error: `no ${word}` }]
+  const graft = { copied: 1, queries: [word] }
+  const ids = [
+    await store('import', { imported: 1, errors }),
+    await store('graft', { operation: 'graft', ...graft }),
+    await store('clear', { session_id: `${word} session`, deleted: 3 }),
+    await store('import', { kind: 'import', stored: 1, errors }),
+    await store('graft', { kind: 'graft', ...graft }),
+    await store('clear', { kind: 'clear', session: `${word} session`, deleted: 3 }),
+  ]
+  await eraseTextsOutsideMemories(query, { vault, upTo: epoch })
+  t.same(await tablesWith(word), {})
+  const { rows } = await query<{ outcome: object; session: string | null }>(
+    'select outcome, session from operations where id = any($1::uuid[]) order by id',
+    [ids],
+  )
+  t.same(rows, [
+    { outcome: { imported: 1 }, session: null },
+    { outcome: { operation: 'graft', copied: 1, queries: [] }, session: null },
+    { outcome: { session_id: null, deleted: 3 }, session: null },
+    { outcome: { kind: 'import', stored: 1 }, session: null },
+    { outcome: { kind: 'graft', copied: 1, queries: [] }, session: null },
+    { outcome: { kind: 'clear', session: null, deleted: 3 }, session: null },
+  ])
 })
 
 t.test(

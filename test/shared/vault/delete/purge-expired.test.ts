@@ -226,7 +226,7 @@ t.test('a removal whose process died is finished by whoever asks next', async t 
       throw new Error('killed')
     })
     await t.rejects(purgeAllExpired(dying, mine.vault), { message: 'killed' })
-    t.match((await resolveCaller(backend, mine.key)).keyRow, { hasOver: true })
+    t.match((await resolveCaller(backend, mine.key)).keyRow, { hasExpired: true })
   }
   t.same(await mine.listed(), ['stays'])
   const [operation, ...others] = await mine.operations()

@@ -19,7 +19,7 @@ t.test(
     t.equal(said({ role: 'assistant', content: 'Hello' }), undefined)
     t.equal(said({ role: 'user', content: 'no', memory: false }), undefined)
     t.equal(
-      toExtractionInput({ member: null }, { session: null, saidAt: 0, messages: [] }),
+      toExtractionInput({ memberScope: null }, { session: null, saidAt: 0, messages: [] }),
       undefined,
     )
     t.match(

@@ -4,9 +4,9 @@ import { splitIntoChunks } from '#shared/vault/base/text-chunks.ts'
 import { excludeTexts } from '#shared/vault/read/already-in-conversation.ts'
 import { hashText } from '#shared/search/columns/text-hash.ts'
 
-const told = (texts: readonly string[]) => {
-  const repeated = excludeTexts(texts)
-  return (text: string): boolean => repeated.has(hashText(text), () => text)
+const containsText = (texts: readonly string[]) => {
+  const exclusion = excludeTexts(texts)
+  return (text: string): boolean => exclusion.has(hashText(text), () => text)
 }
 
 const sentence = (index: number): string =>
@@ -14,27 +14,27 @@ const sentence = (index: number): string =>
 const essay = Array.from({ length: 90 }, (_, index) => sentence(index)).join('')
 
 t.test('a text is known whatever white space and form it comes in', async t => {
-  const isTold = told(['  Caf\u00e9 au lait\n', 'yes'])
-  t.ok(isTold('Cafe\u0301 au lait'))
-  t.ok(isTold('yes '))
-  t.notOk(isTold('Caf\u00e9 au lait!'))
-  t.notOk(isTold('Caf\u00e9'))
-  t.notOk(told([])('yes'))
+  const isExcluded = containsText(['  Caf\u00e9 au lait\n', 'yes'])
+  t.ok(isExcluded('Cafe\u0301 au lait'))
+  t.ok(isExcluded('yes '))
+  t.notOk(isExcluded('Caf\u00e9 au lait!'))
+  t.notOk(isExcluded('Caf\u00e9'))
+  t.notOk(containsText([])('yes'))
 })
 
-t.test('of a long text every piece is known, and what only resembles one is not', async t => {
-  const isTold = told(['short', essay, 'another'])
-  const pieces = await splitIntoChunks(essay)
-  t.ok(pieces.length > 3)
-  for (const { text } of pieces) t.ok(isTold(text))
-  t.ok(isTold(essay))
-  for (const { text } of pieces) t.notOk(isTold(`${text.slice(0, -2)}?`))
-  t.notOk(isTold(sentence(3)), 'a sentence from the middle may be said by itself')
-  t.ok(isTold(sentence(89)), 'the end may be a piece')
-  t.notOk(isTold('door.'), 'a word is none')
+t.test('of a long text every chunk is excluded, and what only resembles one is not', async t => {
+  const isExcluded = containsText(['short', essay, 'another'])
+  const chunks = await splitIntoChunks(essay)
+  t.ok(chunks.length > 3)
+  for (const { text } of chunks) t.ok(isExcluded(text))
+  t.ok(isExcluded(essay))
+  for (const { text } of chunks) t.notOk(isExcluded(`${text.slice(0, -2)}?`))
+  t.notOk(isExcluded(sentence(3)), 'a sentence from the middle may be said by itself')
+  t.ok(isExcluded(sentence(89)), 'the end may be a chunk')
+  t.notOk(isExcluded('door.'), 'a word is none')
 })
 
-t.test('pieces of any text are known', async t => {
+t.test('chunks of any text are excluded', async t => {
   const grain = fc.constantFrom(
     'word ',
     'Ende. ',
@@ -54,14 +54,14 @@ t.test('pieces of any text are known', async t => {
   await fc.assert(
     fc.asyncProperty(texts, async parts => {
       const written = parts.map(part => part.map(([grain, times]) => grain.repeat(times)).join(''))
-      const isTold = told(written)
+      const isExcluded = containsText(written)
       for (const text of written) {
-        t.equal(isTold(text), true)
-        for (const piece of await splitIntoChunks(text)) {
+        t.equal(isExcluded(text), true)
+        for (const chunk of await splitIntoChunks(text)) {
           // Text that repeats itself is looked at in a few places only.
-          if (piece.text.trim().length < 256 || new Set(piece.text.match(/.{32}/gs)).size < 20)
+          if (chunk.text.trim().length < 256 || new Set(chunk.text.match(/.{32}/gs)).size < 20)
             continue
-          t.equal(isTold(piece.text), true, JSON.stringify(piece.text))
+          t.equal(isExcluded(chunk.text), true, JSON.stringify(chunk.text))
         }
       }
     }),
@@ -88,8 +88,8 @@ t.test('two hundred turns cost next to nothing', async t => {
     return times.toSorted((a, b) => a - b)[10]!
   }
   const read = (texts: readonly string[]) => () => {
-    const repeated = excludeTexts(texts)
-    for (const [index, row] of rows.entries()) repeated.has(index, () => row)
+    const exclusion = excludeTexts(texts)
+    for (const [index, row] of rows.entries()) exclusion.has(index, () => row)
   }
   const short = cpuMs(read(turns))
   const longer = cpuMs(read(long))

@@ -1,0 +1,120 @@
+import type { RouterContext } from '@koa/router'
+import { authenticateAdmin, requireAdmin } from '#api/edge/admin-auth.ts'
+import type { ApiBackend } from '#api/edge/api-backend.ts'
+import { authenticateCaller, hasSeveralAuthorizations } from '#api/edge/memory-key-auth.ts'
+import type { Admin } from '#shared/access/admin.ts'
+import { requireOwner, type Caller } from '#shared/access/caller.ts'
+import { isOperator } from '#shared/access/operator.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import type { OrgRow } from '#shared/org/orgs.postgres.ts'
+import { parseSharedMemoryId } from '#shared/org/parse-params.ts'
+import { requireOrganization } from '#shared/org/policy-change.ts'
+
+/** Who makes a request. */
+export type Identity = {
+  account: string
+  /** As the account's events name it: an admin's email, or a Memory Key, masked. */
+  actor: string
+  /** Hash of the credential: an Idempotency-Key belongs to it. */
+  keyHash: Buffer
+}
+
+/** @throws Refusal `unauthenticated`, `forbidden` or `limited`, and what its checks throw. */
+export type Authenticate<Id extends Identity> = (
+  ctx: RouterContext,
+  backend: ApiBackend,
+) => Promise<Id>
+
+type Check = (caller: Caller) => void
+
+type CallerIdentity = Identity & { caller: Caller }
+
+/** @param checks run in this order once the key is known to be valid */
+export const memoryKey =
+  (...checks: Check[]): Authenticate<CallerIdentity> =>
+  async (ctx, backend) => {
+    const caller = await authenticateCaller(ctx, backend)
+    for (const check of checks) check(caller)
+    return toCallerIdentity(caller)
+  }
+
+const toCallerIdentity = (caller: Caller): CallerIdentity => ({
+  account: caller.account,
+  actor: caller.maskedKey,
+  keyHash: caller.keyHash,
+  caller,
+})
+
+type AdminIdentity = Identity & { admin: Admin }
+
+const toAdminIdentity = (admin: Admin): AdminIdentity => ({
+  account: admin.account,
+  actor: admin.email,
+  keyHash: admin.keyHash,
+  admin,
+})
+
+/**
+ * An admin, or an owner key: one that was made with the account. Keys minted over HTTP are for one user
+ * each and are refused.
+ *
+ * @param checks of an owner key
+ */
+export const owner =
+  (...checks: Check[]): Authenticate<Identity> =>
+  async (ctx, backend) => {
+    const found = await authenticateAdmin(ctx, backend)
+    if (found) return toAdminIdentity(found)
+    return memoryKey(requireOwner, ...checks)(ctx, backend)
+  }
+
+export const admin: Authenticate<AdminIdentity> = async (ctx, backend) =>
+  toAdminIdentity(await requireAdmin(ctx, backend))
+
+/** The operator, for endpoints that span all accounts. @throws Refusal `forbidden` for another admin. */
+export const operator: Authenticate<AdminIdentity> = async (ctx, backend) => {
+  const identity = await admin(ctx, backend)
+  if (isOperator(backend.config, identity.admin)) return identity
+  throw new Refusal(
+    'forbidden',
+    'This is for the operator of the service',
+    'Use an admin credential of ADMIN_EMAIL, or without it of the first account',
+  )
+}
+
+/** An admin, for the endpoints below `/v1/orgs`. */
+export const orgsAdmin: Authenticate<AdminIdentity> = async (ctx, backend) =>
+  toAdminIdentity(await requireAdmin(ctx, backend, { ambiguous: hasSeveralAuthorizations(ctx) }))
+
+/** The admin, and the id in the path; whether the organization is theirs is checked when it is used. */
+export const orgAdmin = withLookup(orgsAdmin, ({ admin }, ctx) => ({
+  orgAdmin: { admin, org: ctx.params.orgId ?? '' },
+}))
+
+/**
+ * The admin and the organization of the path, with its shared vault as it is now.
+ *
+ * @throws Refusal `missing` for one of another admin, in the words for an unknown one.
+ */
+export const loadedOrg = withLookup(
+  orgsAdmin,
+  async ({ admin }, ctx, { postgres }): Promise<{ org: OrgRow }> => ({
+    org: await requireOrganization(postgres.query, admin, ctx.params.orgId ?? ''),
+  }),
+)
+
+/** As `loadedOrg`, and the id of a shared memory in the path. @throws Refusal `missing` for a malformed id. */
+export const sharedMemory = withLookup(loadedOrg, (_, ctx) => ({
+  id: parseSharedMemoryId(ctx.params.memId),
+}))
+
+/** Adds what the path names; runs before query and body are read. */
+export function withLookup<Id extends Identity, Found extends object>(
+  authenticate: Authenticate<Id>,
+  lookUp: (identity: Id, ctx: RouterContext, backend: ApiBackend) => Found | Promise<Found>,
+): Authenticate<Id & Found> {
+  return async (ctx, backend) => {
+    const identity = await authenticate(ctx, backend)
+    return { ...identity, ...(await lookUp(identity, ctx, backend)) }
+  }
+}

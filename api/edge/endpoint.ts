@@ -1,0 +1,92 @@
+import type { Router, RouterContext } from '@koa/router'
+import type { ApiBackend } from '#api/edge/api-backend.ts'
+import type { Authenticate, Identity } from '#api/edge/auth.ts'
+import { bodyLimits, readJson } from '#api/edge/body.ts'
+import {
+  replayResponses,
+  RequestIdempotency,
+  unclaimed,
+  type RequestClaim,
+} from '#api/edge/request-idempotency.ts'
+import { parseQuery } from '#api/edge/request.ts'
+import { contract, type Route } from '#api/contract/contract.ts'
+import type { Endpoint } from '#api/contract/document.ts'
+import type { Endpoints } from '#api/contract/types.ts'
+import type { Shape } from '#shared/core/shape.ts'
+
+/**
+ * When the Idempotency-Key is claimed: `before` the handler runs, `by-handler` (once it knows what the
+ * request asks for), or not at all.
+ */
+type ClaimMode = 'before' | 'by-handler' | 'never'
+
+type PartOf<Name extends Route, Part extends string> = Part extends keyof Endpoints[Name]
+  ? Endpoints[Name][Part]
+  : undefined
+
+type EndpointOptions<Name extends Route, Id extends Identity, Mode extends ClaimMode> = {
+  /** Of the contract, whose schemas check query and body. */
+  route: Name
+  auth: Authenticate<Id>
+  /** Whether the account may have this done; not checked again for work that an earlier attempt began. */
+  admit?: (identity: Id) => void
+  /** `before`, when missing. */
+  claims?: Mode
+  handle(request: Id & EndpointRequest<Name, Mode>, ctx: RouterContext): Promise<void>
+}
+
+/** What a handler gets of its request, beside what authentication found. */
+export type EndpointRequest<Name extends Route, Mode extends ClaimMode> = {
+  /** Not checked: an id that cannot exist is missing. */
+  params: { readonly [Param in keyof PartOf<Name, 'params'>]: string }
+  query: PartOf<Name, 'query'>
+  /** Undefined where a handler claims by itself: it reads the body as a stream. */
+  body: Mode extends 'by-handler' ? undefined : PartOf<Name, 'body'>
+  /** When the request was taken, by `performance.now()`. */
+  startedAt: number
+} & (Mode extends 'by-handler' ? { idempotency: RequestIdempotency } : { claim: RequestClaim })
+
+/**
+ * Serves an endpoint of the contract. Every request goes the same way: authenticate (with rate limits,
+ * the removal of expired memories and the checks of `auth`), check the query, read and check the body,
+ * claim the Idempotency-Key, `admit`, handle, store the response for the key. The first that refuses
+ * ends it.
+ */
+export function endpoint<
+  Name extends Route,
+  Id extends Identity,
+  Mode extends ClaimMode = 'before',
+>(
+  router: Router,
+  backend: ApiBackend,
+  { route, auth, admit, claims = 'before' as Mode, handle }: EndpointOptions<Name, Id, Mode>,
+): void {
+  const [method, path] = route.split(' ') as [string, string]
+  const shapes: EndpointParts = contract[route]
+  const serve = async (ctx: RouterContext): Promise<void> => {
+    const startedAt = performance.now()
+    const identity = await auth(ctx, backend)
+    const idempotency = new RequestIdempotency(ctx, backend, identity.keyHash)
+    const query = shapes.query && parseQuery(ctx, shapes.query)
+    const body = claims === 'by-handler' ? undefined : await readBody(ctx, shapes)
+    const input = { ...identity, params: ctx.params, query, body, startedAt }
+    try {
+      const claim = claims === 'before' ? await idempotency.claim(body) : unclaimed()
+      if (claim.isFirstAttempt) admit?.(identity)
+      await handle({ ...input, claim, idempotency } as never, ctx)
+      await idempotency.settle()
+    } catch (error) {
+      await idempotency.abandon(error)
+      throw error
+    }
+  }
+  router.register(path, [method], ctx => replayResponses(ctx, () => serve(ctx)))
+}
+
+type EndpointParts = { endpoint: Endpoint; query?: Shape<unknown>; body?: Shape<unknown> }
+
+async function readBody(ctx: RouterContext, { endpoint, body }: EndpointParts): Promise<unknown> {
+  if (!body || !endpoint.body) return undefined
+  const size = endpoint.body.bytesMax > bodyLimits.small ? 'large' : 'small'
+  return body.check(await readJson(ctx, size))
+}

@@ -1,0 +1,11 @@
+import type { Page } from '#shared/core/page.ts'
+
+/** A page of a list, as every list answers it. */
+export const presentPage = <Row, Item>(
+  { rows, next }: Page<Row>,
+  presentRow: (row: Row) => Item,
+) => ({
+  items: rows.map(row => presentRow(row)),
+  has_more: next !== null,
+  next_cursor: next,
+})

@@ -1,0 +1,84 @@
+import type { ProxyCall } from '#api/proxy/proxy-call.ts'
+import type { Reply } from '#api/proxy/dialects/dialect.ts'
+import type { RelayOutcome } from '#api/proxy/relay.ts'
+import { recordModelCall } from '#shared/billing/meter.ts'
+import type { Backend } from '#shared/backend.ts'
+import type { CompletionResult, OpenExchange } from '#shared/vault/ingest/open-exchange.ts'
+import { prefixedName } from '#shared/models/resolve-model.ts'
+import type { UpstreamResponse } from '#shared/models/upstream.ts'
+
+/**
+ * Writes down what the user says in a call.
+ *
+ * @returns undefined when nothing of the call may be stored.
+ * @throws Refusal `unavailable` when Postgres is unreachable.
+ */
+export function openExchange(
+  { exchanges }: Backend,
+  call: ProxyCall,
+): Promise<OpenExchange> | undefined {
+  const { request, memoryAccess, session, space } = call
+  const newMessages = memoryAccess.store ? request.newMessages : []
+  if (newMessages.length === 0 && !memoryAccess.storeReply) return undefined
+  return exchanges.open({
+    operation: call.idempotentCall.operation,
+    owner: call.caller,
+    session,
+    embeddings: space.model,
+    model: prefixedName(call.model),
+    said: newMessages,
+    expiresAt: call.expiresAt,
+    turn: call.turnId,
+  })
+}
+
+/** What of a reply is stored and billed. */
+export type ReplyOutcome = Omit<CompletionResult, 'recalledTokens'>
+
+/** Nothing is stored of an error; of an answer that was interrupted, the text up to there. */
+export function toReplyOutcome(
+  { memoryAccess }: ProxyCall,
+  { status }: UpstreamResponse,
+  { text, complete, failed, inputTokens = 0, outputTokens = 0 }: Reply,
+  relayed: RelayOutcome,
+): ReplyOutcome {
+  const answered = status < 400 && !failed && (complete || text !== '')
+  return {
+    text: answered && memoryAccess.storeReply && text !== '' ? text : null,
+    interrupted: relayed !== 'complete' || failed || !complete,
+    unanswered: !answered,
+    inputTokens,
+    outputTokens,
+  }
+}
+
+export const noReply: ReplyOutcome = {
+  text: null,
+  interrupted: true,
+  unanswered: true,
+  inputTokens: 0,
+  outputTokens: 0,
+}
+
+/** Longest that a client waits for the end of its response while Postgres is slow. */
+const storeTimeoutMs = 2_000
+
+/** Stores the exchange with its reply; bills a call that opened none. */
+export async function closeExchange(
+  backend: Backend,
+  { caller, model, session, idempotentCall }: ProxyCall,
+  exchange: OpenExchange | undefined,
+  outcome: CompletionResult,
+): Promise<void> {
+  if (exchange) return backend.exchanges.close(exchange, outcome, storeTimeoutMs)
+  const { inputTokens, outputTokens, recalledTokens } = outcome
+  recordModelCall(backend, caller, {
+    id: idempotentCall.operation,
+    kind: 'proxy',
+    model: prefixedName(model),
+    session,
+    inputTokens,
+    outputTokens,
+    recalledTokens,
+  })
+}

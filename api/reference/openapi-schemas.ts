@@ -1,0 +1,79 @@
+import { contractDocument, type Endpoint, type Reference } from '#api/contract/document.ts'
+import type { Schema } from '#shared/core/shape.ts'
+
+type Json = Record<string, unknown>
+
+/** A field of a parameter object. */
+export type SchemaField = { name: string; schema: Schema; required: boolean }
+
+/** What bodies and answers refer to; parameters are written out where they are. */
+export function collectSchemas(endpoints: readonly Endpoint[]): Json {
+  const wanted = new Set<string>(['ErrorBody'])
+  const visit = (value: unknown): void => {
+    if (Array.isArray(value)) return value.forEach(visit)
+    if (typeof value !== 'object' || value === null) return
+    for (const [name, inner] of Object.entries(value)) {
+      if (name !== '$ref' || typeof inner !== 'string') visit(inner)
+      else if (!wanted.has(definitionName(inner))) {
+        wanted.add(definitionName(inner))
+        visit(contractDocument.$defs[definitionName(inner)])
+      }
+    }
+  }
+  for (const { body, answers, params, query, headers } of endpoints) {
+    visit([body?.schema, Object.values(answers).map(({ schema }) => schema)])
+    for (const { schema } of [params, query, headers].flatMap(listFields))
+      visit(resolveReferences(schema))
+  }
+  visit(contractDocument.$defs.ErrorBody)
+  visit(Object.values(listAnswerHeaders()).map(({ schema }) => resolveReferences(schema)))
+  return Object.fromEntries(
+    Object.entries(contractDocument.$defs)
+      .filter(([name]) => wanted.has(name))
+      .map(([name, schema]) => [name, rewriteReferences(schema)]),
+  )
+}
+
+const definitionName = (reference: string): string => reference.split('/')[2]!
+
+/** The fields of a parameter object. */
+export function listFields(reference: Reference | undefined): SchemaField[] {
+  if (!reference) return []
+  const { properties = {}, required = [] } = resolveReferences(reference) as {
+    properties?: Record<string, Schema>
+    required?: string[]
+  }
+  return Object.entries(properties).map(([name, schema]) => ({
+    name,
+    schema,
+    required: required.includes(name),
+  }))
+}
+
+/** The headers of answers, of all endpoints together. */
+export const listAnswerHeaders = (): SchemaField[] => listFields({ $ref: '#/$defs/AnswerHeaders' })
+
+/** Follows references of a parameter, so that its description and type stand side by side. */
+export function resolveReferences(schema: Schema): Schema {
+  const { $ref, ...beside } = schema as { $ref?: string }
+  if ($ref === undefined) return schema
+  const definition = $ref
+    .slice('#/'.length)
+    .split('/')
+    .reduce<unknown>((part, name) => (part as Record<string, unknown>)[name], contractDocument)
+  return { ...resolveReferences(definition as Schema), ...beside }
+}
+
+/** References of the contract as references of an OpenAPI document. */
+export function rewriteReferences(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(rewriteReferences)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([name, inner]) => [
+      name,
+      name === '$ref' && typeof inner === 'string'
+        ? inner.replace('#/$defs/', '#/components/schemas/')
+        : rewriteReferences(inner),
+    ]),
+  )
+}

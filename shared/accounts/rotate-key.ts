@@ -1,0 +1,52 @@
+import { keyRotatedRefusal } from '#shared/access/caller.ts'
+import { hashKey, maskKey, mintKey } from '#shared/access/key.ts'
+import { expireRotatedKey, insertKey } from '#shared/access/memory-keys.postgres.ts'
+import { recordRevokedKeys, toKeyRevokedEvents } from '#shared/access/revoked-key.ts'
+import { recordAccountEvent } from '#shared/audit/account-events.postgres.ts'
+import type { Config } from '#shared/core/config.ts'
+import type { Transaction } from '#shared/storage/postgres/connect.ts'
+import type { Queue } from '#shared/storage/queue/queue.ts'
+import { emitWebhookEvents } from '#shared/webhooks/emit.ts'
+
+export type KeyRotation = {
+  keyHash: Buffer
+  /** As the account's events name who rotates. */
+  actor: string
+  name: string | undefined
+  expiresAt: Date | null
+  graceSeconds: number
+}
+
+export type RotatedKey = { key: string; name: string; createdAt: Date; previousExpiresAt: Date }
+
+/**
+ * Creates a new key for the vault of an old one, which stops working now or after `graceSeconds`.
+ * What is remembered stays where it is.
+ *
+ * @throws Refusal `forbidden` when the old key has ended meanwhile, or was rotated already.
+ */
+export async function rotateMemoryKey(
+  tx: Transaction,
+  { config, queue }: { config: Config; queue: Queue },
+  { keyHash, actor, name, expiresAt, graceSeconds }: KeyRotation,
+): Promise<RotatedKey> {
+  const previous = await expireRotatedKey(tx, keyHash, graceSeconds)
+  if (!previous) throw keyRotatedRefusal()
+  const { account, vault } = previous
+  if (previous.expiresSooner) await recordRevokedKeys(tx, [previous], actor)
+  // A key that works for a while longer is no news to webhooks, neither now nor when it expires.
+  if (previous.hasExpired) await emitWebhookEvents(tx, queue, toKeyRevokedEvents([previous]))
+  const key = mintKey('vault')
+  const rotated = { key, name: name ?? previous.name }
+  const createdAt = await insertKey(tx, {
+    hash: hashKey(config.keyPepper, key),
+    vault,
+    account,
+    kind: 'vault',
+    name: rotated.name,
+    masked: maskKey(key),
+    expiresAt,
+  })
+  await recordAccountEvent(tx, { account, actor, action: 'key.rotated', subject: maskKey(key) })
+  return { ...rotated, createdAt, previousExpiresAt: previous.expiresAt }
+}

@@ -1,0 +1,91 @@
+import { Refusal } from '#shared/core/errors.ts'
+import type { LineError } from '#shared/domain/file-types.ts'
+
+/** Lines of a file; of `failed` lines the first are in `errors`. */
+type FileOutcome = {
+  lines: number
+  failed: number
+  /** Memories. */
+  stored: number
+  skipped: number
+  errors?: LineError[]
+}
+
+/** Memories. */
+type CopyCounts = {
+  /** Truncated keys. */
+  sourceKey: string
+  destinationKey: string
+  copied: number
+  skipped: number
+  failed: number
+  /** Of the copied memories. */
+  tokens: number
+  /** Epoch milliseconds. */
+  requestedAt: number
+  errors?: string[]
+}
+
+type ClearedPart = {
+  key: string
+  /** Whether one session was cleared; its name, until that is removed. */
+  inSession: boolean
+  session: string | null
+}
+
+/** Memories. */
+type ReembeddingCounts = { embedded: number; dropped: number }
+
+/** Why an operation ended without any effect. */
+export type FailureReason = 'invalid' | 'conflict' | 'upstream' | 'unavailable' | 'unexpected'
+
+/**
+ * How an operation ended, by the kind of its work. Stored as JSON with the operation. Clearing a vault
+ * removes `errors`, `queries` and `session` (vault/delete/erase-texts.postgres.ts); the erasure of an
+ * account adds up `deleted` of its clearings.
+ */
+export type OperationOutcome =
+  | ({ kind: 'upload'; key: string; inSession: boolean; memories: number } & FileOutcome)
+  | ({ kind: 'import'; replaced: number } & FileOutcome)
+  | ({ kind: 'transfer' } & CopyCounts)
+  | ({ kind: 'graft'; queries: string[]; threshold: number | null } & CopyCounts)
+  | ({ kind: 'clear'; deleted: number; reset: boolean } & ClearedPart)
+  | { kind: 'delete-ids'; requested: number; deleted: number; failed: string[] }
+  | { kind: 'expire'; expired: number }
+  | ({ kind: 'reembed'; key: string; model: string; dimension: number } & ReembeddingCounts)
+  | { kind: 'retention'; days: number | null; looked: number; changed: number }
+  | { kind: 'failed'; reason: FailureReason; error: string; hint: string }
+
+/** What releases before 2026-12 stored: the body of the answer, in the names that clients know. */
+export type StoredAnswer = { [field: string]: unknown; kind?: never }
+
+export type StoredOutcome = {
+  /** HTTP. */
+  status: number
+  value: OperationOutcome | StoredAnswer
+}
+
+const statuses: Record<FailureReason, number> = {
+  invalid: 400,
+  conflict: 409,
+  upstream: 502,
+  unavailable: 503,
+  unexpected: 500,
+}
+
+const isFailureReason = (reason: string): reason is FailureReason => reason in statuses
+
+export const failureReasonOf = (error: unknown): FailureReason =>
+  error instanceof Refusal && isFailureReason(error.reason) ? error.reason : 'unexpected'
+
+/** The HTTP status that the `status` columns of operations and of chunks of copies hold. */
+export const statusOfFailure = (reason: FailureReason): number => statuses[reason]
+
+/** @returns `unexpected` for any other status. */
+export const failureOfStatus = (status: number): FailureReason =>
+  Object.keys(statuses)
+    .filter(isFailureReason)
+    .find(reason => statuses[reason] === status) ?? 'unexpected'
+
+export const statusOfOutcome = (outcome: OperationOutcome): number =>
+  outcome.kind === 'failed' ? statusOfFailure(outcome.reason) : 200

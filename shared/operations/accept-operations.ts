@@ -1,0 +1,63 @@
+import type { JobName } from '#shared/domain/jobs.ts'
+import {
+  insertOperations,
+  type AcceptedOperation,
+  type NewOperation,
+} from '#shared/operations/operations.postgres.ts'
+import type { Transaction } from '#shared/storage/postgres/connect.ts'
+import type { NewJob, Queue } from '#shared/storage/queue/queue.ts'
+
+/** Queued work to accept: its operation, and the jobs of one queue that do it. */
+export type NewWork<Name extends JobName = JobName> = {
+  operation: NewOperation
+  queueName: Name
+  /**
+   * Makes the jobs and writes, in the same transaction, the rows they need. Not called when the
+   * operation existed before.
+   */
+  jobs(accepted: AcceptedOperation): WorkJob<Name>[] | Promise<WorkJob<Name>[]>
+}
+
+/** Its priority is minus the vault's pending work, unless given. */
+export type WorkJob<Name extends JobName> = Omit<NewJob<Name>, 'priority'> &
+  Partial<Pick<NewJob<Name>, 'priority'>>
+
+/**
+ * Accepts queued work: writes its operation, its bill (see `billing`) and its jobs in the caller's
+ * transaction. Work whose operation existed before stays as it is, even when it was cancelled or its vault
+ * was cleared: done again, it would bring back what was removed.
+ *
+ * @returns what the vault was; null when the operation existed before.
+ */
+export async function acceptOperation<Name extends JobName>(
+  tx: Transaction,
+  queue: Pick<Queue, 'send'>,
+  work: NewWork<Name>,
+): Promise<AcceptedOperation | null> {
+  const [accepted] = await acceptOperations(tx, queue, [work])
+  return accepted!.fresh ? accepted! : null
+}
+
+/** Like `acceptOperation`, for several at once. @returns one entry per work, in order. */
+export async function acceptOperations(
+  tx: Transaction,
+  queue: Pick<Queue, 'send'>,
+  works: readonly NewWork[],
+): Promise<AcceptedOperation[]> {
+  if (works.length === 0) return []
+  const accepted = await insertOperations(
+    tx,
+    works.map(({ operation }) => operation),
+  )
+  const jobsByQueue = new Map<JobName, NewJob<JobName>[]>()
+  for (const [index, work] of works.entries()) {
+    const state = accepted[index]!
+    if (!state.fresh) continue
+    const jobs = (await work.jobs(state)).map(job => ({ priority: -state.pending, ...job }))
+    jobsByQueue.set(work.queueName, [...(jobsByQueue.get(work.queueName) ?? []), ...jobs])
+  }
+  for (const [name, jobs] of jobsByQueue) {
+    if (jobs.length > 0) await queue.send(tx, name, jobs)
+  }
+  return accepted
+}

@@ -1,0 +1,32 @@
+const isoFormat = `'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'`
+
+/** A message of a webhook, written by the statement that ended the operation. */
+export type FinishedDelivery = { id: string; webhook: string }
+
+/** What `finishedDeliveriesSql` reads of an operation. */
+export const finishedColumns = `o.id, o.account, o.vault, o.key_hash, o.kind, o.state, o.session,
+  o.created_at, o.finished_at, o.awaited`
+
+/**
+ * SQL that writes the webhook messages `operation.finished` of operations that a statement ends: in that
+ * statement, since a statement of its own would cost every job a round trip. Nothing is written about
+ * the private vaults of members.
+ *
+ * @param ended a with-clause before this one that returns `finishedColumns`
+ */
+export const finishedDeliveriesSql = (ended: string): string =>
+  `insert into webhook_deliveries (webhook, event, data)
+   select w.id, 'operation.finished', jsonb_build_object(
+     'operation_id', o.id, 'kind', o.kind, 'state', o.state, 'session_id', o.session,
+     'key', coalesce((select masked from memory_keys where hash = o.key_hash), ''),
+     'created_at', to_char(o.created_at at time zone 'UTC', ${isoFormat}),
+     'finished_at', to_char(o.finished_at at time zone 'UTC', ${isoFormat}))
+   from ${ended} o
+   join webhooks w on w.account = o.account and w.disabled_at is null
+     and 'operation.finished' = any(w.events)
+   where not exists (select from memory_keys m where m.vault = o.vault and m.kind <> 'vault')
+   returning id, webhook`
+
+/** A column with the deliveries of a with-clause `deliveries`. */
+export const deliveriesColumn = `coalesce(
+  (select json_agg(json_build_object('id', id, 'webhook', webhook)) from deliveries), '[]') as deliveries`

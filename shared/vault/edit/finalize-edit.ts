@@ -1,0 +1,74 @@
+import type { Stores } from '#shared/storage/stores.ts'
+import type { EditJob } from '#shared/domain/job-payloads.ts'
+import { isEditFinalized, finalizeEdit } from '#shared/vault/edit/edits.postgres.ts'
+import { takeVaultAdvisoryLock } from '#shared/vault/base/vaults.postgres.ts'
+import { findEditableMemory, type EditableMemory } from '#shared/vault/edit/edits.mongo.ts'
+import type { Transaction } from '#shared/storage/postgres/connect.ts'
+import type { DebtChange } from '#shared/domain/vault-change.ts'
+
+/** The advisory lock under which a vault's texts are compared with new ones. */
+export const contentsLock = 'contents'
+
+/** An edit older than this is finalized, by its request or its job; its bill may be archived. */
+const finalizedWithinMs = 24 * 3600 * 1000
+
+/**
+ * Finalizes an edit that was written and not finalized yet; otherwise it does nothing.
+ *
+ * @throws Refusal `unavailable` when a store is out of reach.
+ */
+export async function finalizeWrittenEdit(
+  { postgres, mongo }: Stores,
+  job: EditJob,
+): Promise<void> {
+  if (await isEditFinalized(postgres, job.operation)) return
+  await postgres.transaction(async tx => {
+    await takeVaultAdvisoryLock(tx, job.vault, contentsLock)
+    const memory = await findEditableMemory(mongo, job, job.id)
+    if (memory?.edited?.operation !== job.operation) return
+    await finalizeInTransaction(tx, job, memory, {
+      tokens: memory.tokens,
+      before: memory.edited.before,
+    })
+  })
+}
+
+/** The tokens the debt counts a memory for: its own, unless its last edit was not finalized. */
+export async function tokensBeforeEdit(
+  tx: Transaction,
+  { tokens, edited }: EditableMemory,
+): Promise<number> {
+  if (!edited || Date.now() - edited.at > finalizedWithinMs) return tokens
+  return (await isEditFinalized(tx, edited.operation)) ? tokens : edited.before
+}
+
+/** Bills a written edit, moves the debt and makes the new text visible. */
+export async function finalizeInTransaction(
+  tx: Transaction,
+  { operation, vault, epoch, account, keyHash }: EditJob,
+  memory: EditableMemory,
+  { tokens, before }: { tokens: number; before: number },
+): Promise<void> {
+  const { id, session } = memory
+  await finalizeEdit(tx, {
+    bill: {
+      id: operation,
+      account,
+      vault,
+      keyHash: Buffer.from(keyHash, 'hex'),
+      kind: 'edit',
+      session,
+      memoryTokens: tokens,
+    },
+    epoch,
+    id,
+    session,
+    debt: debtChangeOf(memory, tokens - before),
+  })
+}
+
+/** Only memories that no reflection covers count, and raw ones only in the core vault. */
+function debtChangeOf({ tier, session, consolidated }: EditableMemory, tokens: number): DebtChange {
+  if (consolidated || session !== null || tier === 3) return {}
+  return tier === 1 ? { rawTokens: tokens } : { tier2Tokens: tokens }
+}

@@ -1,0 +1,28 @@
+import type { WebhookEventName } from '#shared/webhooks/event.ts'
+import { insertDeliveries } from '#shared/webhooks/deliveries.postgres.ts'
+import { sendDeliveryJobs } from '#shared/webhooks/delivery-job.ts'
+import type { Transaction } from '#shared/storage/postgres/connect.ts'
+import type { Queue } from '#shared/storage/queue/queue.ts'
+
+export type WebhookEvent = {
+  /** Whose webhooks receive it. */
+  account: string
+  event: WebhookEventName
+  /** The `data` of the message: ids, states and counts, never what is remembered. */
+  data: object
+}
+
+/**
+ * Writes a message for every active webhook that is subscribed to an event, and sends the jobs that
+ * deliver them, in the caller's transaction: they exist when, and only when, it commits.
+ *
+ * Nothing is emitted about the private vaults of members: the caller leaves those events out.
+ */
+export async function emitWebhookEvents(
+  tx: Transaction,
+  queue: Pick<Queue, 'send'>,
+  events: readonly WebhookEvent[],
+): Promise<void> {
+  if (events.length === 0) return
+  await sendDeliveryJobs(tx, queue, await insertDeliveries(tx.query, events))
+}

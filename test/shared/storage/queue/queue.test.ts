@@ -1,0 +1,118 @@
+import t from 'tap'
+import { mintId } from '#shared/core/ids.ts'
+import { readQueueStats } from '#shared/storage/queue/queue-stats.ts'
+import type { JobOutcome } from '#shared/storage/queue/job-outcome.ts'
+import type { Job } from '#shared/storage/queue/queue.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
+
+const backend = await createTestBackend(t)
+const { postgres, queue } = backend
+const { query } = postgres
+
+type Try = Pick<Job<'webhook'>, 'isRetry' | 'isLastTry'>
+
+/** How the tries of a job end, in order, and what it was given at each; the last outcome repeats. */
+const scripts = new Map<string, { outcomes: object[]; tries: Try[] }>()
+
+await queue.work('webhook', async batch =>
+  batch.map(({ id, isRetry, isLastTry }): JobOutcome => {
+    const { outcomes, tries } = scripts.get(id)!
+    tries.push({ isRetry, isLastTry })
+    return { id, ...outcomes[Math.min(tries.length, outcomes.length) - 1]! } as JobOutcome
+  }),
+)
+
+async function send(...outcomes: object[]) {
+  const id = mintId()
+  const tries: Try[] = []
+  scripts.set(id, { outcomes, tries })
+  await queue.send(postgres, 'webhook', [{ id, data: { delivery: id }, priority: 0 }])
+  return { id, tries }
+}
+
+type JobRow = { name: string; state: string; triesLeft: number; inSeconds: number; error: string }
+
+const rowsOf = async (delivery: string): Promise<JobRow[]> =>
+  (
+    await query<JobRow>(
+      `select name, state, retry_limit - retry_count as "triesLeft",
+              extract(epoch from start_after - now())::float8 as "inSeconds",
+              coalesce(source_output->>'message', output->>'message') as error
+       from pgboss.job where data->>'delivery' = $1 and state <> 'failed'`,
+      [delivery],
+    )
+  ).rows
+
+t.test('a job that can never succeed is tried once and becomes a dead letter', async t => {
+  const { id, tries } = await send({ status: 'cancel', error: 'No such vault' })
+  await waitUntil('it is dead', async () => (await rowsOf(id))[0]?.name === 'webhook.dead')
+  t.match(await rowsOf(id), [{ name: 'webhook.dead', state: 'created', error: 'No such vault' }])
+  t.equal(tries.length, 1)
+})
+
+t.test('a job that fails is tried again, with one try less', async t => {
+  const { id, tries } = await send({ status: 'retry', error: 'away' }, { status: 'done' })
+  await waitUntil('it was tried again', () => tries.length === 2)
+  t.same(
+    tries.map(({ isRetry }) => isRetry),
+    [false, true],
+  )
+  await waitUntil('it is done', async () => (await rowsOf(id))[0]?.state === 'completed')
+  t.match(await rowsOf(id), [{ triesLeft: 9 }])
+})
+
+t.test('a snoozed job comes again when it said, and has all its tries', async t => {
+  const { id, tries } = await send({ status: 'snooze', snoozeSeconds: 3600 })
+  await waitUntil('it is snoozed', async () => {
+    const [row] = await rowsOf(id)
+    return tries.length === 1 && row?.state === 'created'
+  })
+  const [snoozed] = await rowsOf(id)
+  t.ok(Math.abs(snoozed!.inSeconds - 3600) < 10, `in ${snoozed!.inSeconds} s`)
+
+  for (let n = 2; n <= 4; n++) {
+    await query('update pgboss.job set start_after = now() where id = $1', [id])
+    await waitUntil('it came again', () => tries.length === n)
+    await waitUntil('it is snoozed', async () => (await rowsOf(id))[0]!.state === 'created')
+  }
+  t.notOk(tries.some(({ isLastTry }) => isLastTry))
+  // The next one, and ten after it.
+  t.match(await rowsOf(id), [{ triesLeft: 11 }])
+})
+
+t.test('a job of a key is made due where one waits, and sent where none does', async t => {
+  const key = mintId()
+  const outcome = { status: 'done' }
+  const job = { data: { delivery: key }, key, group: mintId() }
+  const [first, second] = [mintId(), mintId()]
+  for (const id of [first, second]) scripts.set(id, { outcomes: [outcome], tries: [] })
+  await queue.send(postgres, 'webhook', [{ ...job, id: first, priority: 0, afterSeconds: 3600 }])
+  await postgres.transaction(tx => queue.sendOrHasten(tx, 'webhook', job))
+  await waitUntil('it ran', () => scripts.get(first)!.tries.length === 1)
+  t.equal((await rowsOf(key)).length, 1)
+})
+
+t.test('what is due is as old as the time since it could have begun', async t => {
+  const now = async (name: string) =>
+    (await readQueueStats(query)).find(stats => stats.name === name)
+  const id = mintId()
+  await queue.send(postgres, 'edit-settle', [
+    { id, data: {} as never, priority: 0, afterSeconds: 3600 },
+  ])
+  t.match(await now('edit-settle'), { waiting: 1, oldestSeconds: null })
+  const move = (createdOn: string, startAfter: string) =>
+    query(
+      `update pgboss.job set created_on = now() - $2::interval, start_after = now() - $3::interval
+       where id = $1`,
+      [id, createdOn, startAfter],
+    )
+  await move('1 hour', '2 minutes')
+  t.match(await now('edit-settle'), { oldestSeconds: 120 }, 'it was for later')
+  await move('1 minute', '2 hours')
+  t.match(
+    await now('edit-settle'),
+    { oldestSeconds: 60 },
+    'it was sent with a time that had passed',
+  )
+})

@@ -1,0 +1,141 @@
+import t from 'tap'
+import type { Backend } from '#shared/backend.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import type { Job } from '#shared/storage/queue/queue.ts'
+import { asBatch, concurrently, sequentially, type JobDefinition } from '#workers/run-jobs.ts'
+
+type Entry = { level: string; fields: object; event: string }
+
+function createFakeBackend(): { backend: Backend; entries: Entry[] } {
+  const entries: Entry[] = []
+  const entryOf = (level: string) => (fields: object, event: string) =>
+    void entries.push({ level, fields, event })
+  const log = { warn: entryOf('warn'), error: entryOf('error') }
+  return { backend: { log } as unknown as Backend, entries }
+}
+
+const buildJob = (delivery: string, isLastTry = false): Job<'webhook'> => ({
+  id: delivery,
+  data: { delivery },
+  signal: new AbortController().signal,
+  isRetry: false,
+  isLastTry,
+})
+
+const define = (
+  run: JobDefinition<'webhook'>['run'],
+  more: Partial<JobDefinition<'webhook'>> = {},
+): JobDefinition<'webhook'> => ({
+  run,
+  failedEvent: 'webhook.failed',
+  logFields: ({ delivery }) => ({ delivery }),
+  ...more,
+})
+
+const throwing = (error: Error) => async (): Promise<void> => {
+  throw error
+}
+
+/** Runs one job; says how it ended, how often it was given up, and what was logged. */
+async function runOne(
+  error: Error,
+  { isLastTry = false, ...more }: Partial<JobDefinition<'webhook'>> & { isLastTry?: boolean } = {},
+) {
+  const { backend, entries } = createFakeBackend()
+  let givenUp = 0
+  const giveUp = async () => void givenUp++
+  const handle = concurrently(define(throwing(error), { giveUp, ...more }))
+  const [outcome] = await handle(backend, [buildJob('one', isLastTry)])
+  return { outcome, givenUp, entries }
+}
+
+t.test('a refusal that time cannot mend gives the job up at its first try', async t => {
+  for (const reason of ['invalid', 'missing', 'conflict', 'forbidden', 'unpaid'] as const) {
+    const { outcome, givenUp, entries } = await runOne(new Refusal(reason, 'no'))
+    t.same(outcome, { id: 'one', status: 'cancel', error: 'no' }, reason)
+    t.equal(givenUp, 1, reason)
+    t.match(entries, [
+      { level: 'warn', fields: { delivery: 'one', last: true }, event: 'webhook.failed' },
+    ])
+  }
+})
+
+t.test('every other failure is retried, and gives the job up at its last try', async t => {
+  const failures = [
+    new Error('away'),
+    ...(['unavailable', 'upstream', 'limited'] as const).map(reason => new Refusal(reason, 'away')),
+  ]
+  for (const error of failures) {
+    const early = await runOne(error)
+    t.same(early.outcome, { id: 'one', status: 'retry', error: 'away' })
+    t.equal(early.givenUp, 0)
+    t.match(early.entries, [{ fields: { last: false } }])
+    const last = await runOne(error, { isLastTry: true })
+    t.same(last.outcome, { id: 'one', status: 'cancel', error: 'away' })
+    t.equal(last.givenUp, 1)
+  }
+})
+
+t.test('a job may retry what others do not', async t => {
+  const refusal = new Refusal('conflict', 'others are changing it')
+  const { outcome, givenUp } = await runOne(refusal, { alsoRetried: ['conflict'] })
+  t.match(outcome, { status: 'retry' })
+  t.equal(givenUp, 0)
+})
+
+t.test('a job that cannot be given up is tried again', async t => {
+  const giveUp = throwing(new Error('the database is away'))
+  const { outcome, entries } = await runOne(new Refusal('missing', 'no'), { giveUp })
+  t.match(outcome, { status: 'retry', error: 'no' })
+  t.equal(entries.length, 2)
+})
+
+t.test('a failure that giving up writes into a result leaves no dead letter', async t => {
+  const { outcome } = await runOne(new Refusal('conflict', 'no'), { isDoneOnceGivenUp: true })
+  t.same(outcome, { id: 'one', status: 'done' })
+})
+
+t.test('a job that fails since what it was for is gone is done, without a word', async t => {
+  const { outcome, entries } = await runOne(new Error('no turn'), { isObsolete: async () => true })
+  t.same(outcome, { id: 'one', status: 'done' })
+  t.same(entries, [])
+})
+
+t.test('a job that asks for it is snoozed', async t => {
+  const handle = sequentially(define(async () => ({ snoozeSeconds: 5 })))
+  t.same(await handle(createFakeBackend().backend, [buildJob('one')]), [
+    { id: 'one', status: 'snooze', snoozeSeconds: 5 },
+  ])
+})
+
+t.test(
+  'a batch that fails is run job by job: one that cannot succeed holds up no other',
+  async t => {
+    const runs: string[][] = []
+    const handle = asBatch({
+      ...define(async () => {}),
+      async runBatch(_backend, batch: readonly Job<'webhook'>[]) {
+        runs.push(batch.map(({ id }) => id))
+        if (batch.some(({ id }) => id === 'bad')) throw new Refusal('upstream', 'no')
+      },
+    })
+    const { backend } = createFakeBackend()
+    t.same(
+      await handle(
+        backend,
+        ['one', 'bad', 'two'].map(id => buildJob(id)),
+      ),
+      [
+        { id: 'one', status: 'done' },
+        { id: 'bad', status: 'retry', error: 'no' },
+        { id: 'two', status: 'done' },
+      ],
+    )
+    t.same(runs, [['one', 'bad', 'two'], ['one'], ['bad'], ['two']])
+    t.same(await handle(backend, [buildJob('one'), buildJob('two')]), [
+      { id: 'one', status: 'done' },
+      { id: 'two', status: 'done' },
+    ])
+    t.same(runs.at(-1), ['one', 'two'])
+  },
+)
