@@ -13,19 +13,19 @@ import { pendingMigrations } from '#shared/storage/postgres/migrate.ts'
 
 const help = `Usage: node scripts/after-restore.ts [--dry-run] [--json]
 
-Brings Postgres in line with what MongoDB holds, after either was put back from a backup: what was stored
-later than the backup of Postgres is seen again, what had been cleared is not, what waits for consolidation
-is counted anew, and images of vaults in memory are dropped. Run it after the release step.
+Brings Postgres in line with MongoDB after one of them was restored from a backup: memories stored after
+the backup of Postgres become visible again, cleared ones do not; the counts of what waits for
+consolidation are corrected; vault indexes in memory are dropped. Run it after the release step.
 
-  --dry-run  changes nothing and tells what would be changed
+  --dry-run  changes nothing and prints what would be changed
   --json     prints JSON: totals, and every vault that was behind
   --help     this text
 
-Running it again changes nothing, and the service may run meanwhile. Reads the same environment as the
+A second run changes nothing, and the service may run at the same time. Reads the same environment as the
 service; without DATABASE_URL it works on the embedded services of DATA_DIR while "npm start" is running.
 
-Exits 0 when all is done, 1 when a database is out of reach, has not seen the release step, or counts were
-left for another run since work is under way there.
+Exits 0 when all is done, 1 when a database is out of reach, when the release step has not run, or when
+the counts of some vaults were skipped because jobs are running there.
 `
 
 const options = parseOptions(help, {
@@ -97,7 +97,7 @@ function formatVault({ vault, epoch, sessions, waiting, leftovers }: VaultReconc
     before.rawTokens !== after.rawTokens && `raw tokens ${before.rawTokens} -> ${after.rawTokens}`,
     before.tier2Count !== after.tier2Count &&
       `reflections ${before.tier2Count} -> ${after.tier2Count}`,
-    leftovers && 'leftovers of what was cleared are being removed',
+    leftovers && 'cleared memories that are left in MongoDB are being removed',
   ]
   return `vault ${vault}: ${parts.filter(part => part !== false).join(', ')}\n`
 }
@@ -105,8 +105,6 @@ function formatVault({ vault, epoch, sessions, waiting, leftovers }: VaultReconc
 function formatSummary({ vaults, behind, busy }: ReconcileTotals): string {
   const verb = options['dry-run'] ? 'would be put right' : 'put right'
   const later =
-    busy > 0
-      ? `${busy} have work under way; their counts wait: run this again when it is done.\n`
-      : ''
+    busy > 0 ? `${busy} have running jobs; their counts were skipped: run this again later.\n` : ''
   return `${vaults} vaults looked at, ${behind} ${verb}.\n${later}`
 }

@@ -1,6 +1,6 @@
 import { parseArgs, type ParseArgsConfig } from 'node:util'
 
-/** What a script may be told: option names as `parseArgs` describes them. */
+/** The options of a script, as `parseArgs` takes them. */
 type OptionDefinitions = NonNullable<ParseArgsConfig['options']>
 
 type OptionValues<Given extends OptionDefinitions> = ReturnType<
@@ -10,8 +10,8 @@ type OptionValues<Given extends OptionDefinitions> = ReturnType<
 const helpOption = { help: { type: 'boolean' } } as const
 
 /**
- * Reads the command line of a script that takes options and no words. `--help` prints the help and
- * ends the process with 0, anything unknown says so, prints the usage and ends it with 2.
+ * Parses the command line of a script that takes options only. `--help` prints the help and exits with
+ * 0; an unknown argument prints the error and the usage line and exits with 2.
  */
 export function parseOptions<const Given extends OptionDefinitions>(
   help: string,
@@ -28,7 +28,7 @@ export function parseOptions<const Given extends OptionDefinitions>(
   }
 }
 
-/** The same for a script that takes words and no options. @returns the words. */
+/** Parses the command line of a script that takes positional arguments and `--help` only. */
 export function parsePositionals(help: string): string[] {
   try {
     const { values, positionals } = parseArgs({ allowPositionals: true, options: helpOption })
@@ -41,6 +41,6 @@ export function parsePositionals(help: string): string[] {
   }
 }
 
-/** What is said of a command line that is wrong: the faults, and the first line of the help. */
+/** The error text for a wrong command line: the faults, and the first line of the help. */
 export const formatUsageError = (faults: readonly string[], help: string): string =>
   `${faults.join('\n')}\n\n${help.split('\n', 1)[0]}\nSee --help.\n`

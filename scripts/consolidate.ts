@@ -8,7 +8,7 @@ import { Refusal } from '#shared/core/errors.ts'
 const abortController = new AbortController()
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
   process.on(signal, () => abortController.abort())
-// Whoever reads may have seen enough, as `head` does.
+// The reader of the output may close it early, as `head` does.
 process.stdout.on('error', () => abortController.abort())
 
 process.exitCode = await main()

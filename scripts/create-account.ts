@@ -7,16 +7,16 @@ import { openPostgres } from '#shared/storage/postgres/connect.ts'
 
 const help = `Usage: node scripts/create-account.ts --email <email> [options]
 
-Creates the account of an email, a Memory Key with an empty vault and an admin credential, and prints
-them; they are shown once. Both act for the whole account: keys for its users come from POST /v1/keys.
-For an email that has an account, adds further keys to it.
+Creates an account for an email, with a Memory Key of an empty vault and an admin credential, and prints
+both keys; they are shown once. Both may act on everything of the account; keys for its users are created
+with POST /v1/keys. For an email that has an account, adds a new pair of keys to it.
 
-  --email <email>          whose account (required)
+  --email <email>          the email of the account (required)
   --name <label>           label of the Memory Key (default: "First Key")
   --key-days <n>           the Memory Key expires after n days (default: never)
   --admin-days <n>         the admin credential expires after n days (default: 365)
   --no-admin               no admin credential
-  --payment-method <name>  a card on file, by the name your billing gives it (new accounts only)
+  --payment-method <name>  a card on file, by its name in your billing (new accounts only)
   --balance <tokens>       token balance (new accounts only; default: unlimited)
   --json                   print JSON
   --help                   this text
@@ -66,14 +66,16 @@ async function createAccount(values: OptionValues): Promise<number> {
   const config = readConfig(embeddedEnvironment(process.env) ?? process.env)
   const postgres = openPostgres(config.databaseUrl, { max: 1, onError: () => {} })
   try {
-    const made = await postgres.transaction(tx => createCredentials(tx, config.keyPepper, account))
-    const shown = {
-      email: made.email,
-      memory_key: made.memoryKey,
-      ...(made.adminKey && { admin_key: made.adminKey }),
+    const created = await postgres.transaction(tx =>
+      createCredentials(tx, config.keyPepper, account),
+    )
+    const output = {
+      email: created.email,
+      memory_key: created.memoryKey,
+      ...(created.adminKey && { admin_key: created.adminKey }),
     }
-    const lines = Object.entries(shown).map(([name, value]) => `${name.padEnd(12)}${value}\n`)
-    process.stdout.write(values.json ? `${JSON.stringify(shown)}\n` : lines.join(''))
+    const lines = Object.entries(output).map(([name, value]) => `${name.padEnd(12)}${value}\n`)
+    process.stdout.write(values.json ? `${JSON.stringify(output)}\n` : lines.join(''))
     return 0
   } finally {
     await postgres.close()
@@ -81,7 +83,7 @@ async function createAccount(values: OptionValues): Promise<number> {
 }
 
 function parseAccount(values: OptionValues, faults: string[]): NewAccount {
-  const wholeNumber = (name: string, text: string | undefined): number | null => {
+  const parseCount = (name: string, text: string | undefined): number | null => {
     if (text === undefined) return null
     const value = Number(text)
     if (!Number.isSafeInteger(value) || value < 1)
@@ -93,9 +95,9 @@ function parseAccount(values: OptionValues, faults: string[]): NewAccount {
   return {
     email,
     keyName: values.name,
-    keyLifetimeDays: wholeNumber('key-days', values['key-days']),
-    adminLifetimeDays: values['no-admin'] ? null : wholeNumber('admin-days', values['admin-days']),
+    keyLifetimeDays: parseCount('key-days', values['key-days']),
+    adminLifetimeDays: values['no-admin'] ? null : parseCount('admin-days', values['admin-days']),
     paymentMethod: values['payment-method'] ?? null,
-    balance: wholeNumber('balance', values.balance),
+    balance: parseCount('balance', values.balance),
   }
 }

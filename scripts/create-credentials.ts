@@ -21,10 +21,10 @@ type AccountCredentials = { email: string; memoryKey: string; adminKey: string |
 const dayMs = 24 * 3600 * 1000
 
 /**
- * Makes what a newcomer needs: the account of an email, a Memory Key with an empty vault that speaks for
- * it, and an admin credential. For an email that has an account already, further keys of that account.
+ * Creates an account, an owner Memory Key with an empty vault, and an admin credential. For an email
+ * that has an account, adds further keys to that account.
  *
- * @param presetKeys the keys to give to it; new ones when missing
+ * @param presetKeys the keys to store; missing ones are generated
  */
 export async function createCredentials(
   tx: Transaction,

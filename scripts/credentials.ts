@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import { writePrivateFile } from '#scripts/private-file.ts'
 import { mintKey, parseKey } from '#shared/access/key.ts'
 
-/** What opens a new service. */
+/** The keys of the first account. */
 export type FirstKeys = { memory_key: string; admin_key: string }
 
-/** Without an address the service has never been ready, and nobody has seen the keys. */
+/** `base_url` is missing until the service is ready for the first time and has printed the keys. */
 export type Credentials = FirstKeys & { base_url?: string }
 
 export const credentialsPath = (dataDir: string): string => join(dataDir, 'credentials.json')
@@ -16,7 +16,7 @@ export const mintFirstKeys = (): FirstKeys => ({
   admin_key: mintKey('admin'),
 })
 
-/** @returns null when no file is there, or one that names no keys. */
+/** @returns null when the file is missing or has no keys. */
 export function readCredentials(dataDir: string): Credentials | null {
   try {
     const { base_url, memory_key, admin_key } = JSON.parse(
@@ -31,6 +31,6 @@ export function readCredentials(dataDir: string): Credentials | null {
 
 export function writeCredentials(dataDir: string, credentials: Credentials): void {
   const { base_url, memory_key, admin_key } = credentials
-  const shown = JSON.stringify({ base_url, memory_key, admin_key }, null, 2)
-  writePrivateFile(credentialsPath(dataDir), `${shown}\n`)
+  const text = JSON.stringify({ base_url, memory_key, admin_key }, null, 2)
+  writePrivateFile(credentialsPath(dataDir), `${text}\n`)
 }

@@ -9,26 +9,26 @@ import { Refusal } from '#shared/core/errors.ts'
 
 const help = `Usage: npm run demo -- [options]
 
-Tells a conversation of eight months to the service, through POST /v1/memory/ingest and with its own
-times, then asks about it and shows what is found and why.
+Stores a conversation of eight months in the service (POST /v1/memory/ingest, with the time of each
+turn), then searches it with questions and shows what was found and why.
 
-It uses the service you name, or the one that "npm start" is running on DATA_DIR, and makes a key with
-a vault of its own there (POST /v1/keys), so that yours stays as it is. Where none runs it starts one
-in a temporary folder and leaves nothing behind.
+It uses the service you name, or the one that "npm start" is running on DATA_DIR, and creates a key with
+a separate vault there (POST /v1/keys), so your vault does not change. When no service runs, it starts
+one in a temporary folder and removes it at the end.
 
   --base-url <url>  a running service (default: BASE_URL)
-  --key <key>       a Memory Key of it, which may create keys (default: MEMORY_KEY)
-  --json            print what happened as JSON
+  --key <key>       a Memory Key that may create keys (default: MEMORY_KEY)
+  --json            print the results as JSON
   --help            this text
 
-Exit code: 0 when every question was answered as it should be, 1 when one was not or the service could
-not be used, 2 for wrong options.
+Exit code: 0 when every question was answered as expected, 1 when one was not or the service could not
+be used, 2 for wrong options.
 `
 
 const abortController = new AbortController()
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
   process.on(signal, () => abortController.abort())
-// Whoever reads may have seen enough, as `head` does; the service still has to be stopped.
+// The reader of the output may close it early, as `head` does; the service still has to be stopped.
 process.stdout.on('error', () => abortController.abort())
 
 process.exitCode = await main()
@@ -56,7 +56,7 @@ async function main(): Promise<number> {
 
 type DemoOptions = { help: boolean; json: boolean; connection: ServiceConnection | undefined }
 
-/** @returns what is wrong with the options, as a sentence, when something is. */
+/** @returns the options, or a sentence that says what is wrong with them. */
 function readOptions(): DemoOptions | string {
   let values
   try {

@@ -8,15 +8,15 @@ type Environment = Record<string, string | undefined>
 
 export type EmbeddedSecrets = { MASTER_KEY: string; KEY_PEPPER: string }
 
-/** Where the embedded services keep their data. */
+/** The data folder of the embedded services. */
 export const resolveDataDir = (env: Environment): string =>
   resolve(env.DATA_DIR?.trim() || '.vault')
 
 const secretsPath = (dataDir: string): string => join(dataDir, 'secrets.json')
 
 /**
- * The secrets of an embedded vault, made at its first start and kept beside its data: without them no
- * key of this vault can be looked up again.
+ * The secrets of an embedded installation, created at its first start and stored in its data folder.
+ * Without them none of its stored keys can be looked up.
  */
 export function loadOrCreateSecrets(dataDir: string): EmbeddedSecrets {
   const file = secretsPath(dataDir)
@@ -30,9 +30,9 @@ export function loadOrCreateSecrets(dataDir: string): EmbeddedSecrets {
 }
 
 /**
- * The environment of the embedded services that run now, for scripts that work beside them.
+ * The environment of the running embedded services, for scripts that use the same databases.
  *
- * @returns undefined when the environment names its own databases, or none are running.
+ * @returns undefined when the environment names a database, or no embedded services are running.
  */
 export function embeddedEnvironment(env: Environment): Environment | undefined {
   const dataDir = resolveDataDir(env)

@@ -10,13 +10,12 @@ import type { Postgres } from '#shared/storage/postgres/connect.ts'
 import { providerNames } from '#shared/core/provider-registry.ts'
 
 /**
- * The account a new service begins with: unlimited, with a card on file, and with the operator's
- * provider keys as its own. From then on they are the account's: what the environment says later does
- * not change them.
+ * Creates the first account of a new service: unlimited, with a card on file and the operator's
+ * provider keys. Later changes of the environment do not change the provider keys of the account.
  *
- * @param provideKeys called once, before the account exists: the raw keys, which are to be where its owner
- *   finds them, since from the commit on nobody else can tell them
- * @returns its keys, or null when there were accounts already
+ * @param provideKeys called once, before the commit: returns the raw keys after it has saved or printed
+ *   them, because the database stores their hashes only
+ * @returns its keys, or null when an account exists
  */
 export async function createFirstAccount(
   postgres: Postgres,

@@ -6,14 +6,14 @@ import { generateShapes, generateTypes } from '#scripts/contract/generate-types.
 
 const usage = `Usage: node scripts/generate-contract.ts [options]
 
-Generates the contract out of its tables: writes schemas.json, types.ts and shapes.ts beside them.
+Generates the contract from its Markdown tables: writes schemas.json, types.ts and shapes.ts beside them.
 
-  --check           writes nothing; exits 1 when they are stale
-  --folder <path>   where the tables are (api/contract)
+  --check           writes nothing; exits 1 when the generated files are stale
+  --folder <path>   the folder of the tables (default: api/contract)
   --help            this text
 `
 
-/** The generated files of a folder of tables, by name. The same tables always give the same text. */
+/** The generated files of a folder of tables, by name. Deterministic. */
 export async function generateContract(folder: string): Promise<Map<string, string>> {
   const document = buildDocument(readSpecification(folder))
   return new Map([
@@ -23,7 +23,7 @@ export async function generateContract(folder: string): Promise<Map<string, stri
   ])
 }
 
-/** Names of the generated files that are not what the tables say now. */
+/** Names of the generated files on disk that differ from `generated`. */
 export function staleFiles(folder: string, generated: ReadonlyMap<string, string>): string[] {
   return [...generated]
     .filter(([name, text]) => readTextIfExists(join(folder, name)) !== text)
@@ -55,8 +55,8 @@ async function main(): Promise<number> {
     return 1
   }
   for (const name of stale) writeFileSync(join(values.folder, name), generated.get(name)!)
-  const words = stale.length > 0 ? `wrote ${stale.join(', ')}` : 'is up to date'
-  console.log(`${basename(values.folder)}: ${words}`)
+  const summary = stale.length > 0 ? `wrote ${stale.join(', ')}` : 'is up to date'
+  console.log(`${basename(values.folder)}: ${summary}`)
   return 0
 }
 

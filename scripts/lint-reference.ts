@@ -3,26 +3,26 @@ import { buildOpenApi, type OpenApi } from '#api/reference/openapi.ts'
 import { version } from '#api/edge/version.ts'
 import { parseOptions } from '#scripts/command-line.ts'
 
-/** What an OpenAPI linter finds wrong with a document, a line each. */
+/** The problems an OpenAPI linter finds in a document, one line each. */
 export async function lintOpenApi(document: OpenApi): Promise<string[]> {
   const config = await createConfig({
     extends: ['recommended'],
     rules: {
-      // The server is wherever the document came from.
+      // The document names no server: it is the one that serves the document.
       'no-empty-servers': 'off',
-      // What the lines of a stream look like is named by an extension, which is not followed.
+      // The schema of a stream's lines is named by an extension, which the linter does not follow.
       'no-unused-components': 'off',
     },
   })
-  const found = await lintFromString({ source: JSON.stringify(document), config })
-  return found.map(
+  const problems = await lintFromString({ source: JSON.stringify(document), config })
+  return problems.map(
     ({ ruleId, message, location: [place] }) => `${place?.pointer ?? '#'}: ${message} (${ruleId})`,
   )
 }
 
 const help = `Usage: node scripts/lint-reference.ts
 
-Checks the OpenAPI document of the service as a linter does. Exits 1 when it finds something wrong.
+Lints the OpenAPI document of the service. Exits 1 when the linter finds a problem.
 
   --help  this text
 `

@@ -6,9 +6,9 @@ import { formatUsageError, parseOptions } from '#scripts/command-line.ts'
 const usage = `Usage: node scripts/mcp.ts [options]
 
 Serves a vault over standard input and output, for MCP clients that start a program instead of opening
-an address. Clients that speak streamable HTTP need no bridge: give them <url>/mcp and the key.
+an address. Clients that support streamable HTTP do not need it: configure <url>/mcp and the key there.
 
-  --url <address>   the service (default: MEMORY_VAULT_URL, else http://127.0.0.1:3000)
+  --url <url>       the service (default: MEMORY_VAULT_URL, else http://127.0.0.1:3000)
   --key <key>       the Memory Key, which may carry :read or :write (default: MEMORY_VAULT_KEY)
   --help            this text
 `
@@ -22,8 +22,8 @@ function main(): number {
     key: { type: 'string', default: process.env.MEMORY_VAULT_KEY ?? '' },
   })
   const faults: string[] = []
-  if (key === '') faults.push('No Memory Key: give --key or set MEMORY_VAULT_KEY')
-  if (!URL.canParse(url)) faults.push(`${url} is no address of a service`)
+  if (key === '') faults.push('No Memory Key: use --key or set MEMORY_VAULT_KEY')
+  if (!URL.canParse(url)) faults.push(`${url} is not a valid URL`)
   if (faults.length > 0) {
     process.stderr.write(formatUsageError(faults, usage))
     return 2

@@ -6,8 +6,8 @@ import { createLog } from '#shared/core/log.ts'
 
 const help = `Usage: node scripts/migrate.ts
 
-The release step: applies SQL migrations, brings the queue to this version and creates MongoDB
-indexes. Run it before new processes start; running it again changes nothing.
+The release step: applies SQL migrations, updates the schema of the queue and creates MongoDB
+indexes. Run it before new processes start; a second run changes nothing.
 
   --help  this text
 

@@ -1,8 +1,8 @@
 import { closeSync, fsyncSync, openSync, renameSync, writeSync } from 'node:fs'
 
 /**
- * Writes a file that only its owner may read, whole or not at all: whoever reads it meets what was
- * there before or what is there now, after a power cut too.
+ * Writes a file with mode 0600 atomically: a reader sees either the old or the new content, also after
+ * a power cut.
  */
 export function writePrivateFile(file: string, text: string): void {
   const next = `${file}.new`

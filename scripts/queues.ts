@@ -11,7 +11,7 @@ import { listDeadLetters, redriveDeadLetters } from '#shared/storage/queue/queue
 import { readQueueStats } from '#shared/storage/queue/queue-stats.ts'
 import type { JobName } from '#shared/domain/jobs.ts'
 
-/** @returns the exit code: 1 when it failed, 2 for wrong options or a wrong environment. */
+/** @returns the exit code: 1 when the command failed, 2 for wrong options or a wrong environment. */
 async function main(): Promise<number> {
   const options = readOptions(process.argv.slice(2))
   if (options === 'help') {
@@ -92,7 +92,7 @@ async function redriveCommand(
   const total = Object.values(redriven).reduce((sum, count) => sum + count, 0)
   const output = `${total} ${total === 1 ? 'job' : 'jobs'} put back\n`
   process.stdout.write(json ? `${JSON.stringify({ redriven, total })}\n` : output)
-  // A job that was named and not found is a failure.
+  // A named job that was not found is a failure.
   return ids.length > total ? 1 : 0
 }
 

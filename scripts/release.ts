@@ -11,8 +11,8 @@ import { migrateQueue } from '#shared/storage/queue/migrate-queue.ts'
 
 /**
  * Brings both stores to this version: SQL migrations, the queue's schema and queues, MongoDB indexes,
- * the default embedding model of the database, and the search index of that model where the deployment
- * has vector search. Safe to run any number of times and by several processes at once.
+ * the default embedding model of the database, and the search index of that model if the deployment
+ * has vector search. Idempotent, and safe to run in several processes at once.
  *
  * @returns the names of the migrations that were applied.
  * @throws Refusal `unavailable` when a store is out of reach.
@@ -23,14 +23,14 @@ export async function release(config: Config, log: Log): Promise<string[]> {
   return applied
 }
 
-/** The part of a release that depends on nothing but the database: migrations and queues. */
+/** The part of a release that needs Postgres only: migrations and queues. */
 export async function releasePostgres(databaseUrl: string, log: Log): Promise<string[]> {
   const applied = await migrate(databaseUrl)
   await migrateQueue(databaseUrl, log)
   return applied
 }
 
-/** The rest of a release: the default embedding model of a migrated database, and MongoDB's indexes. */
+/** The rest of a release, on a migrated database: the default embedding model and MongoDB's indexes. */
 export async function releaseMongo(config: Config, log: Log): Promise<void> {
   const embeddingModel = await resolveDefaultModel(config)
   const mongo = await openMongo(config.mongodbUri)
@@ -53,12 +53,12 @@ async function resolveDefaultModel(config: Config): Promise<string> {
   }
 }
 
-/** A model that does not answer now must not hold up a release: without its index vaults are scanned. */
+/** An embedding model that does not answer does not fail the release: without its index vaults are scanned. */
 async function createDefaultSearchIndex(config: Config, mongo: Mongo, log: Log): Promise<void> {
   try {
     const { space, dimension } = await createEmbedders(config).get()
-    for (const made of await createSearchIndexes(mongo, [{ space, dimension }])) {
-      log.info(made, 'search-index.checked')
+    for (const index of await createSearchIndexes(mongo, [{ space, dimension }])) {
+      log.info(index, 'search-index.checked')
     }
   } catch (error) {
     log.warn({ err: error }, 'search-index.missing')

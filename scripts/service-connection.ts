@@ -4,10 +4,10 @@ import { resolveDataDir } from '#scripts/embedded-environment.ts'
 
 type Environment = Record<string, string | undefined>
 
-/** Where a service is, and a Memory Key that opens it. */
+/** The base URL of a service and a Memory Key. */
 export type ServiceConnection = { baseUrl: string; key: string }
 
-/** What `npm start` wrote down once it was ready; undefined before, and where nothing ever started. */
+/** The connection that `npm start` saved once it was ready; undefined if it was never ready. */
 export function readRunningConnection(dataDir: string): ServiceConnection | undefined {
   try {
     const { base_url, memory_key } = JSON.parse(
@@ -20,10 +20,10 @@ export function readRunningConnection(dataDir: string): ServiceConnection | unde
 }
 
 /**
- * The service and key that a command is meant for: its options, else BASE_URL and MEMORY_KEY, else what
- * runs on DATA_DIR. The key of that one goes nowhere else.
+ * The service and key that a command uses: its options, else BASE_URL and MEMORY_KEY, else the service
+ * saved in DATA_DIR. The key saved in DATA_DIR is sent to that service only.
  *
- * @param faults gets a sentence for whatever is missing or wrong
+ * @param faults receives a sentence for each missing or wrong value
  */
 export function resolveConnection(
   options: { 'base-url'?: string | undefined; key?: string | undefined },

@@ -2,15 +2,15 @@ import { credentialsPath, type Credentials, type FirstKeys } from '#scripts/cred
 
 export type StartBanner = {
   baseUrl: string
-  /** Where the keys are kept; null for a service on databases of its own. */
+  /** The folder of the credentials file; null for a service on external databases. */
   dataDir: string | null
-  /** The keys, where they are known; those of a data folder as they were before it was ready. */
+  /** The keys, if known; from a data folder as they were before the service was ready. */
   keys: Credentials | null
 }
 
 /**
- * What `npm start` says once the service is ready: where it is, what opens it when nobody has seen
- * that yet, and what to try.
+ * The text `npm start` prints once the service is ready: its address, its keys on the first start, and
+ * two requests to try.
  */
 export function formatStartBanner({ baseUrl, dataDir, keys }: StartBanner): string {
   const newKeys = keys !== null && !keys.base_url ? keys : null
@@ -41,5 +41,5 @@ function describeKeyLocation(
   const file = credentialsPath(dataDir)
   if (newKeys) return `${formatKeys(newKeys)}\nBoth keys are also in ${file}.\n`
   if (keys) return `Its keys are in ${file}.\n`
-  return 'Its keys are not kept here: npm run create-account -- --email <email> makes others.\n'
+  return 'Its keys are not stored here: npm run create-account -- --email <email> creates new ones.\n'
 }

@@ -14,16 +14,16 @@ import { openPostgres } from '#shared/storage/postgres/connect.ts'
 
 const help = `Usage: npm start
 
-Starts everything: PostgreSQL and MongoDB embedded in DATA_DIR (unless DATABASE_URL and MONGODB_URI
-are set), the migrations, a first account, the API and a worker. SIGTERM or Ctrl-C stops it all; the
-data stays.
+Starts PostgreSQL and MongoDB embedded in DATA_DIR (unless DATABASE_URL and MONGODB_URI are set),
+applies the migrations, creates a first account and runs the API and a worker. SIGTERM or Ctrl-C stops
+everything; the data remains.
 
   --help  this text
 
 PORT (3000), HOST (127.0.0.1), DATA_DIR (.vault); the README lists every variable.
 `
 
-/** Stand-ins for what the embedded start makes itself, so that the rest can be checked beforehand. */
+/** Placeholders for the values the embedded start creates, to validate the other variables first. */
 const placeholderEnvironment = {
   DATABASE_URL: 'postgres://embedded',
   MONGODB_URI: 'mongodb://embedded',
@@ -38,12 +38,12 @@ const printLine = (line: string): void => void process.stdout.write(`${line}\n`)
 parseOptions(help, {})
 await runMain(start)
 
-/** @throws Refusal or ConfigFault when it cannot start here; whatever was started is stopped again. */
+/** @throws Refusal or ConfigError when it cannot start here; everything it started is stopped again. */
 async function start(): Promise<void> {
   const { DATABASE_URL, MONGODB_URI } = process.env
   const dataDir = resolveDataDir(process.env)
   const embedded = !DATABASE_URL || !MONGODB_URI
-  // Faults of the operator's environment are said before anything is started.
+  // Reports faults of the environment before anything is started.
   readConfig({
     ...placeholderEnvironment,
     ...process.env,
@@ -91,8 +91,8 @@ async function start(): Promise<void> {
 }
 
 /**
- * Resolves when npm, having started this, is gone. It passes on the signals it gets; when it is killed
- * nobody else would know that we run. Whoever starts this program by itself may leave it alone.
+ * Resolves when the npm process that started this one has ended: a killed npm forwards no signal.
+ * Never resolves when this program was not started by npm.
  */
 function waitForNpmExit(): Promise<void> {
   const npm = process.ppid
@@ -114,8 +114,10 @@ function secretsFromEnvironment() {
 }
 
 /**
- * The keys of the first account, which is made when there is none. They are in the data folder (or
- * said) before it exists: a start that fails or is killed leaves no account whose keys nobody knows.
+ * Creates the first account if there is none. Its keys are written to the data folder (or printed)
+ * before the commit, so a start that fails or is killed leaves no account with unknown keys.
+ *
+ * @returns the keys of the data folder or of the new account; null when they are unknown
  */
 async function ensureFirstAccount(
   config: Config,
@@ -125,7 +127,7 @@ async function ensureFirstAccount(
   const provideKeys = (): FirstKeys => {
     const keys = known ?? mintFirstKeys()
     if (dataDir !== null) writeCredentials(dataDir, keys)
-    else printLine(`The keys of the first account, shown once:\n${formatKeys(keys)}`)
+    else printLine(`The keys of the first account, hostname once:\n${formatKeys(keys)}`)
     return keys
   }
   const postgres = openPostgres(config.databaseUrl, { max: 1, onError: () => {} })
@@ -136,15 +138,15 @@ async function ensureFirstAccount(
   }
 }
 
-/** Says where the service is and, when it is ready for the first time, what opens it. */
+/** Prints the banner and saves the address of the service in the data folder. */
 function printStartBanner(
   { host, port }: Config,
   dataDir: string | null,
   keys: Credentials | null,
 ): void {
-  const shown =
+  const hostname =
     host === '0.0.0.0' || host === '::' ? 'localhost' : host.includes(':') ? `[${host}]` : host
-  const baseUrl = `http://${shown}:${port}`
+  const baseUrl = `http://${hostname}:${port}`
   if (dataDir !== null && keys !== null) writeCredentials(dataDir, { ...keys, base_url: baseUrl })
   printLine(formatStartBanner({ baseUrl, dataDir, keys }))
 }

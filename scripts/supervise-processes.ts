@@ -6,28 +6,28 @@ export type SupervisedProgram = { name: string; program: string }
 
 export type SupervisionOptions = {
   env: Record<string, string | undefined>
-  /** Resolves when a service the programs need has died. */
+  /** Resolves with the reason when a service that the programs need has ended unexpectedly. */
   unexpectedExit: Promise<string>
-  /** Resolves when nobody is left who would stop us. */
+  /** Resolves when the parent process, which would send the stop signal, has ended. */
   parentExit?: Promise<void>
-  /** Called once, when every program has said that it is ready, with what they told. */
-  onReady: (facts: ReadyMessage) => void
+  /** Called once, when every program is ready, with their merged ready messages. */
+  onReady: (message: ReadyMessage) => void
 }
 
-/** A program that ends by itself this often within a minute is not started again. */
+/** A program that crashes this often within a minute is not started again. */
 const restartsMax = 5
 const restartDelayMs = 1_000
-/** After this a program that does not end is killed. */
+/** A program that has not ended after this time is killed. */
 const stopTimeoutMs = 28_000
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
 /**
- * Runs programs side by side until SIGTERM or SIGINT, then stops them all. One that crashes is
- * started again. They are in process groups of their own, so that Ctrl-C reaches them once, through
- * us, and they end by themselves when we are killed.
+ * Runs programs until SIGTERM or SIGINT, then stops them all. A program that crashes is started
+ * again. Each has its own process group, so that Ctrl-C reaches it once, through this process; each
+ * ends by itself when this process is killed.
  *
- * @returns when all have ended: with the fault that made it so, or none when it was asked for.
+ * @returns when all have ended: the fault that stopped them; null after a signal.
  */
 export async function superviseProcesses(
   programs: readonly SupervisedProgram[],
@@ -39,7 +39,7 @@ export async function superviseProcesses(
   let stopping = false
 
   const { promise: stopRequest, resolve: requestStop } = Promise.withResolvers<string | null>()
-  // The embedded database's package hooks these signals and would exit before anything has drained.
+  // The package of the embedded database handles these signals and would exit before the drain is done.
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
     process.removeAllListeners(signal)
     process.on(signal, () => requestStop(null))

@@ -21,14 +21,14 @@ import { Refusal } from '#shared/core/errors.ts'
 
 const mebibyte = 1024 * 1024
 
-/** What the service takes: a part below its 64 MiB, lines of 256 KiB, those of an export of 8 MiB. */
+/** Limits of the service: 64 MiB per request (a part stays below); lines of 256 KiB, of an export 8 MiB. */
 const limits = {
   upload: { bytesMax: 60 * mebibyte, lineBytesMax: 256 * 1024 },
   import: { bytesMax: 60 * mebibyte, lineBytesMax: 8 * mebibyte },
 }
 
-/** Of a part in which every line is too long. */
-const nothing: PartResult = { stored: 0, replaced: 0, skipped: 0, failed: 0, errors: [] }
+/** The result of a part in which every line is too long. */
+const emptyResult: PartResult = { stored: 0, replaced: 0, skipped: 0, failed: 0, errors: [] }
 
 const options = readOptions(process.argv.slice(2), process.env)
 if (options === 'help') process.stdout.write(help)
@@ -65,7 +65,7 @@ async function main(options: UploadOptions): Promise<number> {
   }
 }
 
-/** What is on its way is not waited for: sent again under the same key it is stored once. */
+/** A request in flight is not awaited: its idempotency key makes a repetition safe. */
 function signalRefusal(signal: NodeJS.Signals): Refusal {
   return new Refusal('unavailable', signal === 'SIGINT' ? 'Stopped' : `Stopped by ${signal}`)
 }
@@ -73,12 +73,12 @@ function signalRefusal(signal: NodeJS.Signals): Refusal {
 type FileUpload = {
   source: AsyncIterable<Uint8Array>
   state: UploadState
-  /** Bytes; null of standard input. */
+  /** Bytes; null for standard input. */
   size: number | null
   statePath: string | null
 }
 
-/** The file from where an earlier run has left it, if that was the same file on its way to the same vault. */
+/** Opens the file where an earlier run stopped, if that was the same file for the same vault. */
 function openFileUpload(options: UploadOptions): FileUpload {
   const { file, baseUrl, kind, session, embeddings, onConflict, fresh } = options
   if (file === '-') {
@@ -106,7 +106,7 @@ async function uploadParts(
     display.progress({ share: shareAt(partStart), totals: state.totals })
     const result =
       part.lineNumbers.length === 0
-        ? nothing
+        ? emptyResult
         : await uploadPart(options, part.body, {
             idempotencyKey: `upload-file ${state.run} ${part.index}`,
             onProgress: share =>
@@ -122,7 +122,7 @@ async function uploadParts(
   }
 }
 
-/** Adds a part to what is known, its faulty lines by their place in the file. */
+/** Adds the result of a part to the state; line numbers become those of the file. */
 function addPartResult(state: UploadState, part: UploadPart, result: PartResult): void {
   const { totals } = state
   totals.lines += part.lineNumbers.length + part.oversizedLines.length
@@ -144,7 +144,7 @@ function addPartResult(state: UploadState, part: UploadPart, result: PartResult)
   state.line = part.endLine
 }
 
-/** Says how it ended. @returns the exit code. */
+/** Prints the result. @returns the exit code. */
 function reportResult(
   options: UploadOptions,
   state: UploadState | undefined,

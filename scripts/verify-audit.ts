@@ -20,19 +20,19 @@ import type { Query } from '#shared/storage/postgres/connect.ts'
 
 const help = `Usage: node scripts/verify-audit.ts [options]
 
-Checks that the audit of organizations and the events of accounts are as they were written: that none
-has been changed, removed or slipped in. Whoever can write to the database could count all hashes anew;
-the ends of the chains, kept elsewhere with --save, show that too.
+Verifies the hash chains of the audit events of organizations and accounts: no event was changed, removed
+or inserted. A person who can write to the database could compute all hashes again; the ends of the
+chains, saved elsewhere with --save, reveal that too.
 
-  --org <id>       this organization alone (default: every one, and every account)
-  --account <id>   this account alone
-  --file <file>    a downloaded export instead of the database: its events, and whether it is whole
-  --save <file>    writes where the chains end, for a later check; nothing when one is broken
-  --expect <file>  also checks that everything up to there is what it was when it was saved
+  --org <id>       only this organization (default: all organizations and accounts)
+  --account <id>   only this account
+  --file <file>    verifies a downloaded export instead of the database: its events and completeness
+  --save <file>    writes the ends of the chains for a later check; writes nothing when one is broken
+  --expect <file>  also checks that every chain still contains its saved end
   --json           print JSON
   --help           this text
 
-Exits 0 when every chain is whole, 1 when one is broken, 2 for faults of the command line.
+Exits 0 when every chain is intact, 1 when one is broken, 2 for faults of the command line.
 Reads DATABASE_URL and the rest of the environment as the service does; without DATABASE_URL it works
 on the embedded services of DATA_DIR while "npm start" is running. With --file it reads neither.
 `
@@ -63,12 +63,12 @@ async function main(): Promise<number> {
     return 2
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
-    const isTheirs =
+    const isUserError =
       error instanceof ConfigError ||
       error instanceof Refusal ||
       error instanceof SyntaxError ||
       /^(ERR_PARSE_ARGS|ENOENT|EACCES|EISDIR)/.test(code ?? '')
-    if (!isTheirs) throw error
+    if (!isUserError) throw error
     process.stderr.write(formatUsageError([message], help))
     return 2
   }
@@ -94,14 +94,14 @@ async function verifyChains(values: OptionValues): Promise<number> {
   if (json) {
     const organizations = chains.filter(chain => 'org' in chain)
     const accounts = chains.filter(chain => 'account' in chain)
-    const whole = file === undefined ? {} : { fault, ...rest }
-    process.stdout.write(`${JSON.stringify({ organizations, accounts, ...whole })}\n`)
+    const fileResult = file === undefined ? {} : { fault, ...rest }
+    process.stdout.write(`${JSON.stringify({ organizations, accounts, ...fileResult })}\n`)
   } else if (chains.length === 0) process.stdout.write('There is no chain.\n')
-  const isWhole = fault === null && chains.every(({ broken }) => broken === null)
-  if (isWhole && save !== undefined) {
+  const isIntact = fault === null && chains.every(({ broken }) => broken === null)
+  if (isIntact && save !== undefined) {
     writeFileSync(save, `${JSON.stringify(chains.map(toAnchor), null, 2)}\n`)
   }
-  return isWhole ? 0 : 1
+  return isIntact ? 0 : 1
 }
 
 async function verifyFile(
@@ -110,7 +110,7 @@ async function verifyFile(
   report: (chain: Chain) => void,
 ) {
   const input = createReadStream(file)
-  // A file that cannot be opened ends the lines without a word.
+  // When the file cannot be opened, readline ends without an error.
   const failed = new Promise<never>((_, reject) => input.once('error', reject))
   const lines = createInterface({ input, crlfDelay: Infinity })
   const checked = await Promise.race([verifyExportFile(lines, anchors), failed])
@@ -134,14 +134,14 @@ async function verifyDatabase(
   }
   try {
     for await (const id of account === undefined ? selectedIds(query, listOrgIds, org) : []) {
-      const ours = anchors.filter(anchor => 'org' in anchor && anchor.org === id)
-      addResult(await verifyAuditChain(query, id, ours))
+      const chainAnchors = anchors.filter(anchor => 'org' in anchor && anchor.org === id)
+      addResult(await verifyAuditChain(query, id, chainAnchors))
     }
     for await (const id of org === undefined
       ? selectedIds(query, accountIdsWithEvents, account)
       : []) {
-      const ours = anchors.filter(anchor => 'account' in anchor && anchor.account === id)
-      addResult(await verifyAccountEvents(query, id, ours))
+      const chainAnchors = anchors.filter(anchor => 'account' in anchor && anchor.account === id)
+      addResult(await verifyAccountEvents(query, id, chainAnchors))
     }
     return checked
   } finally {
@@ -176,10 +176,10 @@ async function* selectedIds(
 
 function formatChain(chain: Chain): string {
   const { position, hash, broken } = chain
-  const whose = 'org' in chain ? `organization ${chain.org}` : `account ${chain.account}`
-  if (!broken) return `${whose}  whole   ${position} events  ${hash.slice(0, 16)}\n`
+  const subject = 'org' in chain ? `organization ${chain.org}` : `account ${chain.account}`
+  if (!broken) return `${subject}  whole   ${position} events  ${hash.slice(0, 16)}\n`
   const which = broken.id === null ? '' : `, event ${broken.id},`
-  return `${whose}  BROKEN  at ${broken.position}${which} is ${broken.fault}\n`
+  return `${subject}  BROKEN  at ${broken.position}${which} is ${broken.fault}\n`
 }
 
 process.exitCode = await main()

@@ -5,12 +5,12 @@ import { emailProof, verifyReceipt, type ReceiptKey } from '#shared/accounts/era
 
 const usage = `Usage: node scripts/verify-receipt.ts <receipt> --keys <file> [options]
 
-Checks the receipt of an erasure.
+Verifies the receipt of an erasure.
 
-  <receipt>          a file with the receipt, or with the whole answer of GET /v1/receipts/…
-  --keys <file>      what GET /v1/receipts/key answered, kept from then or read now
-  --email <email>    also checks that the account was that of this email
-  --json             prints what the receipt says as JSON alone
+  <receipt>          a file with the receipt, or with the answer of GET /v1/receipts/…
+  --keys <file>      a file with an answer of GET /v1/receipts/key, saved earlier or now
+  --email <email>    also checks that the account had this email
+  --json             prints only the content of the receipt, as JSON
   --help             this text
 
 Exits 0 when it is genuine, 1 when it is not, 2 when it cannot be read.

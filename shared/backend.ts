@@ -146,7 +146,7 @@ export async function openBackend(
         rows.forEach((row, n) => row && row.kind !== 'vault' && lastUsed.touch(hashes[n]!))
         return rows
       },
-      { lanes: 2, questionsMax: 200 },
+      { concurrency: 2, batchMax: 200 },
     ),
     lastUsed,
     usage,

@@ -13,7 +13,7 @@ type WithDefaultsOptional<Value, Name extends Route> = Value extends object
   : Value
 type DefaultedFields<Name extends Route> = Extract<EndpointPartType<Name, 'defaults'>, PropertyKey>
 
-/** What a request to an endpoint carries; a part that the endpoint does not have is not there. */
+/** The parts of a request that the endpoint takes. */
 export type EndpointRequest<Name extends Route> = {
   [
     Key in 'params' as EndpointPartType<Name, Key> extends undefined ? never : Key
@@ -59,7 +59,7 @@ export type VaultClient = {
 }
 
 /**
- * Speaks to a Memory Vault, with types made from its contract.
+ * A client of a Memory Vault, typed by its contract.
  *
  * @param baseUrl such as `https://memory.example.com`
  * @param key a Memory Key, or an admin credential for the organization endpoints
@@ -115,7 +115,7 @@ const toTextFields = (fields: Fields): Record<string, string> =>
       .map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)]),
   )
 
-/** Whoever answers without JSON is not this service, or it streams lines. */
+/** A response without JSON is that of another server, or a stream of lines. */
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text) as unknown

@@ -6,7 +6,7 @@ import { consolePage } from '#api/console/page.ts'
 
 const root = new URL('../../', import.meta.url)
 
-/** Written for both sides: what the browser takes from outside the console's own folder. */
+/** Sources outside the console's folder that the browser loads, too. */
 const sharedSources = [
   'api/client/client.ts',
   'shared/core/provider-registry.ts',
@@ -14,7 +14,7 @@ const sharedSources = [
   'shared/search/words/stop-words.ts',
 ]
 
-/** What a module imports by name, and where its file is. */
+/** Packages that modules import, with the file of each. */
 const vendorFiles: Record<string, string> = {
   preact: 'preact',
   'preact/hooks': 'preact/hooks',
@@ -26,8 +26,8 @@ const script = 'text/javascript; charset=utf-8'
 const style = 'text/css; charset=utf-8'
 
 /**
- * The console by path: its page, its modules without their types, its style sheets, and the libraries it
- * uses. Nothing is built before, and nothing comes from elsewhere. Takes a quarter of a second, once.
+ * The files of the console by path: its page, its modules without types, its style sheets and its
+ * libraries. There is no build step and no external file. Takes 250 ms, once.
  */
 export async function consoleFiles(): Promise<Record<string, Asset>> {
   const own = globSync('api/console/app/**/*.ts', { cwd: fileURLToPath(root) }).sort()
@@ -40,7 +40,7 @@ export async function consoleFiles(): Promise<Record<string, Asset>> {
   const sheets = ['tokens', 'frame', 'parts', 'pages']
     .map(name => readText(new URL(`style/${name}.css`, import.meta.url)))
     .concat(readText(import.meta.resolve('uplot/dist/uPlot.min.css')))
-  // Each module names others, so a browser would find them one depth after the other.
+  // Without preloading, a browser would load the modules one level of imports after the other.
   const preloadPaths = [...modules, ...libraries]
     .map(([path]) => path)
     .filter(path => !lazyLoaded.test(path))
@@ -56,7 +56,7 @@ export async function consoleFiles(): Promise<Record<string, Asset>> {
   }
 }
 
-/** Only the page with charts asks for these. */
+/** Loaded only by pages with charts. */
 const lazyLoaded = /uplot/
 
 const readText = (file: string | URL): string => readFileSync(new URL(file), 'utf8')
@@ -72,7 +72,7 @@ function stripTypes(files: string[]): Promise<string[]> {
   })
 }
 
-/** Where a module is served: those of the console by their place in it, others by their place here. */
+/** The URL path of a module: below `/console` for its own files, else below `/console/lib`. */
 const servedPath = (file: string): string =>
   file.startsWith('api/console/')
     ? file.replace('api/', '/')
@@ -80,7 +80,7 @@ const servedPath = (file: string): string =>
       ? `/console/lib/${file}`
       : `/console/lib/${file}.js`
 
-/** Names of modules become their addresses; what points at source maps, which are not served, goes. */
+/** Replaces module names by URL paths, and removes the links to source maps, which are not served. */
 const rewriteImports = (text: string): string =>
   text
     .replaceAll(

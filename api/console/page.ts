@@ -1,6 +1,6 @@
 /**
- * What the console may load: its own files. No inline script or style, no form that leaves the page,
- * and no text that becomes markup: `require-trusted-types-for` makes `innerHTML` throw.
+ * The console may load its own files only: no inline script or style, no form that is submitted, and no
+ * text that becomes markup, since `require-trusted-types-for` makes `innerHTML` throw.
  */
 export const consolePolicy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +

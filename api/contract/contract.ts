@@ -13,14 +13,14 @@ export * from '#api/contract/shapes.ts'
 /** `POST /v1/memory/search` and so on. */
 export type Route = keyof Endpoints
 
-/** An endpoint with what it takes and answers as shapes; a part it does not have is not there. */
+/** The shapes of an endpoint's parts and answers. */
 type EndpointShapes<Parts> = {
   readonly [Name in Extract<keyof Parts, EndpointPart>]: Shape<Parts[Name]>
 } & {
   readonly answers: Parts extends { answers: infer Answers }
     ? { readonly [Status in keyof Answers]: Shape<Answers[Status]> }
     : never
-  /** Everything else its tables say: who may ask, what it reads, which statuses it refuses with. */
+  /** The rest of its tables: credentials, media types, error statuses. */
   readonly endpoint: Endpoint
 }
 
@@ -35,8 +35,8 @@ export const contract = Object.fromEntries(
 ) as Contract
 
 /**
- * What an answer must look like, so that tests can hold every answer of the service against the
- * contract. Of JSON lines it is the shape of each line.
+ * The shape of an answer, for tests that check answers against the contract; of JSON lines, the shape of
+ * each line.
  *
  * @param path as the router takes it: `/v1/orgs/:orgId`
  * @throws Error when the contract has no such endpoint, or the endpoint no such status.

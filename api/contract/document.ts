@@ -61,7 +61,7 @@ export const contractDocument = JSON.parse(
   readFileSync(new URL('schemas.json', import.meta.url), 'utf8'),
 ) as ContractDocument
 
-/** The parts of a request, and what comes back. */
+/** The parts of a request, and its answer. */
 export type EndpointPart = 'params' | 'query' | 'headers' | 'body' | 'answer'
 
 const partLabels: Record<EndpointPart, string> = {

@@ -1,4 +1,5 @@
-import type { Context } from 'koa'
+import type { Context, Middleware } from 'koa'
+import { koaBody } from 'koa-body'
 import { streamBody, type ContentEncoding } from '#api/edge/body-stream.ts'
 import { allowSlowBody } from '#api/edge/body-timeouts.ts'
 import { Refusal } from '#shared/core/errors.ts'
@@ -21,8 +22,36 @@ export async function readJson(ctx: Context, size: keyof typeof bodyLimits): Pro
   requireMediaType(ctx, ['json', '+json'], jsonHint)
   requireUtf8(ctx)
   if (size === 'large') allowSlowBody(ctx.req)
-  const bytes = await readBytes(ctx, encoding, bodyLimits[size])
-  return sanitizeJson(parseJson(new TextDecoder().decode(bytes)))
+  // koa-body compares codings in lower case and knows few media types of JSON.
+  if (ctx.req.headers['content-encoding']) ctx.req.headers['content-encoding'] = encoding
+  ctx.req.headers['content-type'] = 'application/json'
+  try {
+    await parsers[size](ctx, async () => {})
+  } catch (error) {
+    // Unread bytes would hold up the next request on this connection until the timeout.
+    ctx.req.unpipe()
+    ctx.req.resume()
+    throw error
+  }
+  return sanitizeJson((ctx.request as { body?: unknown }).body)
+}
+
+const parsers = {
+  small: createJsonParser(bodyLimits.small),
+  large: createJsonParser(bodyLimits.large),
+}
+
+function createJsonParser(limit: number): Middleware {
+  return koaBody({
+    json: true,
+    jsonLimit: limit,
+    jsonStrict: false,
+    text: false,
+    urlencoded: false,
+    multipart: false,
+    patchNode: false,
+    parsedMethods: ['POST', 'PUT', 'PATCH', 'DELETE'] as never,
+  })
 }
 
 /**
@@ -78,14 +107,8 @@ export function requireUtf8(ctx: Context): void {
   )
 }
 
-/** @throws Refusal `invalid`. */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    throw new Refusal('invalid', 'The body is not valid JSON', 'Check quotes, commas and encoding')
-  }
-}
+export const invalidJson = (): Refusal =>
+  new Refusal('invalid', 'The body is not valid JSON', 'Check quotes, commas and encoding')
 
 async function readBytes(
   ctx: Context,
@@ -106,7 +129,7 @@ async function readBytes(
   return Buffer.concat(chunks)
 }
 
-const bodyTooLarge = (): Refusal =>
+export const bodyTooLarge = (): Refusal =>
   new Refusal(
     'too-large',
     'The body is larger than this endpoint takes',

@@ -1,5 +1,6 @@
 import type { Context, Middleware } from 'koa'
 import { Refusal, type RefusalReason } from '#shared/core/errors.ts'
+import { bodyTooLarge, invalidJson } from '#api/edge/body.ts'
 import { maskKeys } from '#shared/access/key.ts'
 import type { Log } from '#shared/core/log.ts'
 
@@ -67,9 +68,10 @@ function sendNoSuchEndpoint(ctx: Context): void {
 
 const disconnectCodes = new Set(['ECONNRESET', 'ECONNABORTED', 'ERR_STREAM_PREMATURE_CLOSE'])
 
-/** Failures to read a body, by their code. */
+/** Failures to read a body, by koa-body's status or the stream's code. */
 function refusalForBodyError(error: unknown, { req }: Context): Refusal | undefined {
-  const { code = '' } = error as { code?: string }
+  const { status, code = '' } = error as { status?: number; code?: string }
+  if (status === 413) return bodyTooLarge()
   if (code.startsWith('Z_') || code === 'ERR_BUFFER_TOO_LARGE') {
     return new Refusal(
       'invalid',
@@ -81,5 +83,6 @@ function refusalForBodyError(error: unknown, { req }: Context): Refusal | undefi
   if (!req.complete && disconnectCodes.has(code)) {
     return new Refusal('invalid', 'The body ended early')
   }
+  if (status === 400) return invalidJson()
   return undefined
 }

@@ -10,13 +10,13 @@ const isFinished = (state: OperationState): boolean => state === 'done' || state
 /** Longest a request waits for its queued work before it answers 202. */
 export const operationWaitMs = 25_000
 
-/** Whether the client asked for the 202 at once: `Prefer: respond-async`. */
+/** Whether the client wants the 202 at once: `Prefer: respond-async`. */
 export const prefersAsync = (ctx: Context): boolean =>
   /(?:^|[,;\s])respond-async(?:$|[,;\s])/i.test(ctx.get('prefer'))
 
 /**
- * Answers with the outcome of queued work as if it had been done in the request; when it takes longer
- * than 25 s, or the client asked for it, 202 with the operation to ask about.
+ * Answers with the outcome of queued work as if it had been done in the request; with 202 and the
+ * operation when it takes longer than 25 s, or when the client prefers that.
  */
 export async function sendOperationOutcome(
   ctx: Context,

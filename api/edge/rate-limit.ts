@@ -40,7 +40,7 @@ const defaultMaxConcurrent = 64
 /** Keys and addresses that a process remembers: about 300 bytes each. */
 const subjectsMax = 10_000
 
-/** Times a subject is refused are logged at the 1st, 10th, 100th …: a flood of requests is no flood of lines. */
+/** Refusals of a subject are logged at the 1st, 10th, 100th …: a flood of requests writes few lines. */
 const isLoggedRefusal = (count: number): boolean => Number.isInteger(Math.log10(count))
 
 type LimitEvent = 'key.limited' | 'address.limited'

@@ -7,11 +7,11 @@ type ObjectSchema = Record<string, unknown> & {
   properties?: Record<string, unknown>
 }
 
-/** The fields of a named object of the contract, each with its schema; none where there is none. */
+/** The fields of a named object of the contract, each with its schema. */
 export const schemaProperties = (reference: Reference | undefined): Record<string, unknown> =>
   (reference && (findDefinition(reference.$ref) as ObjectSchema).properties) ?? {}
 
-/** A schema with everything it refers to beside it, as one that leaves this service has to be. */
+/** A schema together with every definition it refers to. */
 export function bundleDefinitions(schema: Schema | Reference): ObjectSchema {
   const root = '$ref' in schema ? findDefinition(schema.$ref as string) : schema
   const $defs: Record<string, unknown> = {}

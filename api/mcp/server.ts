@@ -29,7 +29,7 @@ const resources = [
 ]
 
 /**
- * The vault as an MCP server: tools, resources and nothing in memory between requests.
+ * The vault as a stateless MCP server with tools and resources.
  *
  * @param call performs a tool, with the credential of the request
  */
@@ -89,7 +89,7 @@ async function callTool(
 const findTool = (name: string) => tools.find(tool => tool.name === name)
 const toolNames = tools.map(({ name }) => name).join(', ')
 
-/** A refusal is for the model to read and do better: it names the field and the bound. */
+/** A refusal goes to the model, which can correct its call: it names the field and the bound. */
 const errorResult = (text: string): CallToolResult => ({
   isError: true,
   content: [{ type: 'text', text }],

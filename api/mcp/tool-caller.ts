@@ -6,8 +6,7 @@ type ToolResponse = { status: number; body: unknown }
 export type ToolCaller = (tool: Tool, args: Record<string, unknown>) => Promise<ToolResponse>
 
 /**
- * A tool is one request to the service: the same checks, limits and bills as for every other client,
- * and no second way in.
+ * Calls a tool as one request to the service, with the checks, limits and bills of every client.
  *
  * @param base of the service, such as `http://127.0.0.1:3000`
  * @param headers that carry the Memory Key

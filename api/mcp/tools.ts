@@ -34,8 +34,8 @@ const toolTable: [name: string, operation: string, title: string, hints: ToolHin
 ]
 
 /**
- * The tools of the vault. Their schemas are the contract's own: what the endpoint takes as body or
- * query, and the session, are a tool's arguments.
+ * The tools of the vault. Their arguments are what the endpoint takes as body and query, by the schemas
+ * of the contract, and the session.
  */
 export const tools: Tool[] = toolTable.map(([name, operation, title, hints]) => {
   const endpoint = contractDocument.endpoints[operation]!
@@ -53,7 +53,7 @@ export const tools: Tool[] = toolTable.map(([name, operation, title, hints]) => 
 export const queryFieldNames = ({ query }: Endpoint): string[] =>
   Object.keys(schemaProperties(query))
 
-/** Whether the session has to go into the header, because the body does not take it. */
+/** Whether the session goes into the header, because the body does not take it. */
 export function needsSessionHeader({ headers, body }: Endpoint): boolean {
   return (
     'x-session-id' in schemaProperties(headers) && !('session_id' in schemaProperties(body?.schema))

@@ -46,13 +46,13 @@ export function queueDashboard({ config, log }: Backend): (ctx: Context) => Prom
 }
 
 /**
- * The page without its link to fonts of another host, which its visitors are none of the business of.
- * Its script draws the same page again and must name the same.
+ * The page without its links to fonts of another host, which would learn who visits it. The page's script
+ * renders it again and needs the same replacement.
  */
-async function stripRemoteFonts(answer: Response): Promise<Response> {
-  const { status, statusText, headers } = answer
-  if (!/html|javascript/.test(headers.get('content-type') ?? '')) return answer
-  const text = (await answer.text())
+async function stripRemoteFonts(response: Response): Promise<Response> {
+  const { status, statusText, headers } = response
+  if (!/html|javascript/.test(headers.get('content-type') ?? '')) return response
+  const text = (await response.text())
     .replaceAll(/https:\/\/fonts\.googleapis\.com\/css2[^"'`\s]*/g, 'data:text/css,')
     .replaceAll(/https:\/\/fonts\.(?:googleapis|gstatic)\.com/g, basePath)
   const responseHeaders = new Headers(headers)

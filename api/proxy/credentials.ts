@@ -15,11 +15,10 @@ import type { ProviderName } from '#shared/core/provider-registry.ts'
 const purgeTimeoutMs = 1_000
 
 /**
- * Who makes a model call. Google's clients send the one key they are given as `x-goog-api-key`: a Memory
- * Key there is as good as one in `X-Memory-Key`. In the query, where it would end up in logs, it opens
- * nothing.
+ * Authenticates the caller of a model call. Google's clients send their only key as `x-goog-api-key`: a
+ * Memory Key is accepted there as in `X-Memory-Key`. In the query it is not accepted: logs would hold it.
  *
- * @throws what `callerOf` throws.
+ * @throws Refusal as `authenticateCaller`; `unauthenticated` for two different Memory Keys.
  */
 export async function authenticateProxyCaller(
   ctx: Context,
@@ -40,10 +39,10 @@ function memoryKeyOfHeaders(ctx: Context): string {
 }
 
 /**
- * The provider key that a request brings along: `X-Provider-Key`, else whichever of `Authorization`,
- * `x-api-key`, `x-goog-api-key` and the query's `key` holds no Memory Key, in this order.
+ * The provider key of a request: `X-Provider-Key`, else the first of `Authorization`, `x-api-key`,
+ * `x-goog-api-key` and the query's `key` that holds no Memory Key.
  *
- * @throws Refusal `unauthenticated` when `X-Provider-Key` holds a Memory Key or no key at all.
+ * @throws Refusal `unauthenticated` when `X-Provider-Key` holds a Memory Key or no valid key.
  */
 function providerKeyFromRequest(ctx: Context): string | undefined {
   const explicitKey = ctx.get('x-provider-key').trim()
@@ -70,8 +69,8 @@ function providerKeyFromRequest(ctx: Context): string | undefined {
 }
 
 /**
- * The key that pays for a call: the one the request brings along, else the account's own for this
- * provider. The operator's keys are the operator's. Ollama needs none.
+ * The provider key of a call: the request's, else the account's own for this provider; never the
+ * operator's. Ollama needs none.
  *
  * @throws Refusal `unauthenticated` naming the provider when there is none.
  */

@@ -15,19 +15,19 @@ const decoders: Record<string, () => Transform> = {
   zstd: () => createZstdDecompress(),
 }
 
-/** What waits to be decompressed, and what may come of it: a small answer can unfold into gigabytes. */
+/** Most bytes that wait for decompression, and that it may produce: a small answer can inflate to gigabytes. */
 const pendingBytesMax = 4 * 1024 * 1024
 const inflatedBytesMax = 64 * 1024 * 1024
 
-/** A listener whose last word may take a moment. */
+/** A reply parser whose end is asynchronous. */
 type DecodingParser = Pick<ReplyParser, 'feed'> & { end(): Promise<Reply> }
 
 /**
- * Hears what compressed bytes say, in bounded memory. Providers are asked not to compress, and some do
- * all the same; the client gets their bytes as they are. Of an answer that cannot be read, or not in
- * time, what came before is heard.
+ * Decompresses a response for its parser, in bounded memory. Requests ask for no compression, but some
+ * providers compress all the same; the client gets their bytes unchanged. Of a response that cannot be
+ * decompressed, or not fast enough, the parser gets the beginning.
  *
- * @param encoding the provider's `content-encoding`, empty when it sent none.
+ * @param encoding the provider's `content-encoding`, empty when it sent none
  */
 export function createDecodingParser(parser: ReplyParser, encoding: string): DecodingParser {
   const name = encoding.trim().toLowerCase()
@@ -46,12 +46,12 @@ export function createDecodingParser(parser: ReplyParser, encoding: string): Dec
       parser.feed(bytes)
       if (inflatedBytes > inflatedBytesMax) decoder.destroy()
     })
-    // An answer that broke off ends in the middle of what it says.
+    // An interrupted response ends within its compressed data.
     .on('error', () => {})
   return {
     feed(bytes) {
       if (decoder.destroyed) return
-      // The relay does not wait for memory: whoever cannot keep up hears no more.
+      // The relay does not wait for the parser: a decoder that falls behind is stopped.
       if (decoder.writableLength > pendingBytesMax) decoder.destroy()
       else decoder.write(bytes)
     },

@@ -6,44 +6,40 @@ import { Refusal } from '#shared/core/errors.ts'
 import { mintId } from '#shared/core/ids.ts'
 import type { Caller } from '#shared/access/caller.ts'
 
-/** A provider's answer as it was given; null when it was a stream, or too long to keep. */
+/** A provider's response to replay; null for a stream, or a response that is too long to store. */
 type StoredResponse = { status: number; type: string; body: string } | null
 
-/** A model call that runs once, however often it is sent with the same `Idempotency-Key`. */
+/** A model call that runs once for all requests with its `Idempotency-Key`. */
 export type IdempotentCall = {
-  /** The id it works under: the same when it is sent again after a crash. */
+  /** Its operation id: the same when the request is repeated after a crash. */
   operation: string
-  /** The first answer, when it has been given before: nothing is left to do. */
+  /** The response of the first request, to replay; undefined when the call is to run. */
   storedResponse?: StoredResponse
-  /** Whether the answer's bytes will be wanted. */
+  /** Whether `finish` stores the response's bytes. */
   shouldStore: boolean
   /**
-   * Ends it. Only a good answer that came whole is kept; whoever got an error, or hung up, may send the
-   * same again.
+   * Ends the call. A complete, successful response is stored; after any other end the same request may be
+   * sent again.
    */
   finish(response: StoredResponse | 'nothing'): Promise<void>
 }
 
-/** Longest answer that is kept; a stream, which nobody can hear twice alike, never is. */
+/** Longest response that is stored; a stream never is. */
 export const storedBytesMax = 1024 * 1024
-/**
- * A model may take its time to begin, and so long to say it all; whoever sends the call again meanwhile is
- * told to wait.
- */
+/** Longest response after its first byte: as long, repeated requests are refused as still running. */
 const replyMaxSeconds = 300
 
 /**
  * Claims the `Idempotency-Key` of a call, when it has one.
  *
- * @param route what is called, as `shared/vault/base/erasures.postgres.ts` knows it: an answer holds what was said
- * @throws Refusal `invalid` when the key was used for another call, `conflict` while the first still runs
- *   or when its answer cannot be given again.
+ * @param route what is called, as `shared/vault/base/erasures.postgres.ts` knows it: stored responses must be erased with memories
+ * @throws Refusal `invalid` when the key was used for another call, `conflict` while the first still runs.
  */
 export async function claimIdempotentCall(
   ctx: Context,
   backend: Pick<Backend, 'postgres' | 'seal' | 'config'>,
   { keyHash }: Caller,
-  { route, asked: hashedParts }: { route: string; asked: readonly (string | Uint8Array)[] },
+  { route, hashedParts }: { route: string; hashedParts: readonly (string | Uint8Array)[] },
 ): Promise<IdempotentCall> {
   const idempotencyKey = readIdempotencyKey(ctx)
   const finish = async (): Promise<void> => {}
@@ -68,9 +64,9 @@ export async function claimIdempotentCall(
 }
 
 /**
- * Answers again as the first time.
+ * Replays the response of the first request.
  *
- * @throws Refusal `conflict` when that was a stream or too long to keep.
+ * @throws Refusal `conflict` when that was a stream or too long to store.
  */
 export function replayStoredResponse(ctx: Context, stored: StoredResponse): void {
   if (stored === null) {

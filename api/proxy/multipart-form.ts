@@ -3,27 +3,27 @@ import { Refusal } from '#shared/core/errors.ts'
 /** Longest form that is forwarded. */
 export const formBytesMax = 25 * 1024 * 1024
 
-/** A form on its way: what was read to find the model, with the model's place in it, and the rest. */
+/** A form of which the part up to the field `model` has been read. */
 export type MultipartForm = {
   model: string
-  /** All bytes of the form, with another model in its place where one is given; read once. */
+  /** All bytes of the form, with the given model in place of its own. Call once. */
   bytes(model?: string): AsyncGenerator<Uint8Array>
-  /** How many bytes longer the form gets by that. */
+  /** How many bytes longer the form is with that model. */
   addedBytes(model: string): number
-  /** Reads and drops what nobody has asked for, so that the connection can be used again. */
+  /** Reads and drops the rest of the form, so that the connection can be reused. */
   discard(): Promise<void>
 }
 
-/** The parts before it may be large, its own head and value not. */
+/** Most bytes of the head of a part, and of the value of `model`. */
 const headMax = 16 * 1024
 
 /**
- * Finds the field `model` of a multipart form while the form arrives. What comes before it is held, what
- * comes after it is not read: a client that names the model first streams its recording through.
+ * Finds the field `model` of a multipart form while the form arrives. Bytes before the field are buffered,
+ * bytes after it are streamed: a form that begins with `model` is not buffered.
  *
- * @param contentType as the request says it, with its boundary
- * @throws Refusal `invalid` for a form without the field, or that is none; `too-large` beyond 25 MiB, at
- *   whatever time that shows.
+ * @param contentType of the request, with its boundary
+ * @throws Refusal `invalid` for a form without the field, or no form; `too-large` beyond 25 MiB, also
+ *   while `bytes` is read.
  */
 export async function readMultipartForm(
   source: AsyncIterable<Uint8Array>,
@@ -49,7 +49,7 @@ export async function readMultipartForm(
     const model = head.toString('utf8', modelRange.from, modelRange.to)
     return {
       model: model.trim(),
-      addedBytes: other => Buffer.byteLength(other) - (modelRange.to - modelRange.from),
+      addedBytes: model => Buffer.byteLength(model) - (modelRange.to - modelRange.from),
       async *bytes(other) {
         if (other === undefined) yield head
         else {
@@ -91,10 +91,10 @@ const missingModelRefusal = (): Refusal =>
 
 type ByteRange = { from: number; to: number }
 
-/** Looks at a form that grows from call to call, and at no byte of its parts twice. */
+/** @returns a function to call with the growing form; it scans no byte of the parts twice. */
 function createModelFinder(boundary: string): (form: Buffer) => ByteRange | undefined {
   const delimiter = Buffer.from(`\r\n--${boundary}`)
-  // The first delimiter has no line before it.
+  // The first delimiter follows no line break.
   let offset = -2
   let modelStart: number | undefined
   return form => {

@@ -20,28 +20,28 @@ import { prefixedName, resolveModel } from '#shared/models/resolve-model.ts'
 import type { Shape } from '#shared/core/shape.ts'
 import { sanitizeJson } from '#shared/core/sanitize-text.ts'
 
-/** A path that goes to a provider without memory. */
+/** An endpoint that is forwarded to a provider without memory. */
 export type PassthroughRoute = {
-  /** At the provider, below the path of its OpenAI-compatible API. */
+  /** Path at the provider, below that of its OpenAI-compatible API. */
   path: string
-  /** What of the body is judged. */
+  /** What the contract requires of the body. */
   shape: Shape<unknown>
-  /** Whether the body is a form, which is not held, or JSON. */
+  /** Whether the body is a multipart form, which is streamed, or JSON. */
   isForm: boolean
 }
 
-/** A body that has told which model it is for. */
+/** A body whose model has been read. */
 type ParsedBody = {
   model: string
-  /** The bytes for the provider, with the model as it knows it. */
+  /** The bytes for the provider, with the model under the provider's name. */
   body(name: string): Buffer | Readable
-  /** How long they are, where that is known before they are sent. */
+  /** Their number; absent where it is unknown before they are sent. */
   byteLength?: (name: string) => number
-  /** Lets go of what was not sent. */
+  /** Reads and drops what has not been sent. */
   discard(): Promise<void>
 }
 
-/** Passes a request on to the provider of its model, and the answer back, byte for byte. */
+/** Forwards a request to the provider of its model, and relays the answer byte for byte. */
 export async function proxyPassthrough(
   ctx: Context,
   backend: ApiBackend,
@@ -117,7 +117,7 @@ async function forward(
   await relay(ctx, response, { onBytes() {}, clientTimeoutMs })
 }
 
-/** Its answer would have to be kept, and recordings and images are too large for that. */
+/** Responses here, recordings and images, are too large to be stored for a replay. */
 function rejectIdempotencyKey(ctx: Context): void {
   if (ctx.get('idempotency-key') === '') return
   throw new Refusal(
@@ -144,14 +144,14 @@ async function parseFormBody(ctx: Context, { shape }: PassthroughRoute): Promise
   allowSlowBody(ctx.req)
   const form = await readMultipartForm(streamBody(ctx, encoding), ctx.get('content-type'))
   shape.check(sanitizeJson({ model: form.model, file: '' }))
-  const changed = (name: string): string | undefined => (name === form.model ? undefined : name)
+  const renamed = (name: string): string | undefined => (name === form.model ? undefined : name)
   const parsedBody: ParsedBody = {
     model: form.model,
-    body: name => Readable.from(form.bytes(changed(name)), { objectMode: false }),
+    body: name => Readable.from(form.bytes(renamed(name)), { objectMode: false }),
     discard: form.discard,
   }
   if (declared === undefined) return parsedBody
   const byteLength = (name: string): number =>
-    declared + (changed(name) === undefined ? 0 : form.addedBytes(name))
+    declared + (renamed(name) === undefined ? 0 : form.addedBytes(name))
   return { ...parsedBody, byteLength }
 }

@@ -5,10 +5,10 @@ import { containsKey } from '#shared/access/key.ts'
 import type { ModelRef } from '#shared/models/resolve-model.ts'
 import { openAiCompatiblePath, providers, type ApiFormat } from '#shared/core/provider-registry.ts'
 
-/** Where a call goes and what it carries in its head. */
+/** The URL of a call at its provider, and its headers. */
 export type ProviderTarget = { url: URL; headers: Record<string, string> }
 
-/** The only headers of a request that a provider gets to see. */
+/** The only headers of a request that are forwarded to a provider. */
 const forwardedHeaders = [
   'content-type',
   'accept',
@@ -21,16 +21,15 @@ const forwardedHeaders = [
   'x-goog-api-client',
 ]
 
-/** Switches, and keys: Google's clients may put theirs into the query. */
+/** Switches and keys: Google's clients may send theirs in the query. */
 const ownQueryParameters = new Set(['memory', 'mode', 'store', 'key', 'access_token'])
 
 /**
- * The address of a call at its provider and the headers it takes along: those on the list, and the one
- * key. Addresses are the operator's, from the registry or the environment; nothing in a request can
- * name one.
+ * The URL of a call at its provider, and its headers: the forwarded ones and the provider key. Base URLs
+ * come from the registry or the environment, never from a request.
  *
- * @param path below the base URL, for OpenAI's format below the path of that
- * @throws Refusal `invalid` for Ollama where the operator has not said where it is.
+ * @param path below the base URL; in OpenAI's format below the path of its compatible API
+ * @throws Refusal `invalid` for Ollama without `OLLAMA_BASE_URL`.
  */
 export function buildProviderTarget(
   ctx: Context,
@@ -39,7 +38,7 @@ export function buildProviderTarget(
 ): ProviderTarget {
   const { provider } = model
   const configured = settings[provider]?.baseUrl
-  // By default it is on the machine of whoever runs it: here that would be this service's own.
+  // Ollama's default is localhost, which here is the host of this service.
   if (provider === 'ollama' && !configured) {
     throw new Refusal(
       'invalid',
@@ -72,10 +71,10 @@ function pickForwardedHeaders(ctx: Context): Record<string, string> {
   return headers
 }
 
-/** How a provider wants its key, in the format it is spoken to. */
+/** The header that carries the provider key in a format. */
 function credentialHeader(format: ApiFormat, key: string): Record<string, string> {
   if (format === 'google') return { 'x-goog-api-key': key }
-  // Anthropic takes keys by their own header, and tokens of its subscriptions as a bearer's.
+  // Anthropic takes API keys in `x-api-key`, and subscription tokens as bearer tokens.
   if (format === 'anthropic' && !key.startsWith('sk-ant-oat')) return { 'x-api-key': key }
   return { authorization: `Bearer ${key}` }
 }

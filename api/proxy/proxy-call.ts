@@ -23,18 +23,18 @@ import type { Caller } from '#shared/access/caller.ts'
 import { openProviderKeys } from '#shared/access/provider-key.ts'
 import { resolveModel, type ModelRef } from '#shared/models/resolve-model.ts'
 
-/** A way to call models: one of the three formats, at one path. */
+/** An endpoint for model calls: one API format at one path. */
 export type ProxyEndpoint = {
   dialect: Dialect
-  /** Under which an answer is kept for its Idempotency-Key. */
+  /** The route under which a response is stored for its Idempotency-Key. */
   route: string
-  /** The model of the path, where the body does not name it. */
+  /** The model of the path; absent where the body names it. */
   modelFromPath?(ctx: Context): string
   /** The path at the provider. */
   providerPath(model: string): string
 }
 
-/** A model call, once it is known to be one that may be made. */
+/** A model call that has passed all checks. */
 export type ProxyCall = {
   caller: Caller
   request: ProxyRequest
@@ -44,15 +44,15 @@ export type ProxyCall = {
   model: ModelRef
   target: ProviderTarget
   idempotentCall: IdempotentCall
-  /** When what is stored of it is to be over, in epoch milliseconds. */
+  /** When what it stores expires, in epoch milliseconds. */
   expiresAt: number | undefined
-  /** What stands for the user's turn in the vault, in all calls for it; undefined when nothing was said. */
+  /** Identifies the user's turn in the vault, in all its calls; undefined without a user turn. */
   turnId: Buffer | undefined
 }
 
 /**
- * Reads a request for a model, and everything that it needs: what it may do with memory, which model it
- * means, who pays. Nothing has been written or asked of anybody else when it is refused.
+ * Reads a model request and resolves what it needs: its access to memory, its model, its provider key. A
+ * refused request has written nothing, and has not reached its provider.
  *
  * @throws Refusal `invalid`, `unsupported` or `too-large` for what is wrong with the request;
  *   `unauthenticated` without a provider key; `unpaid`; and `conflict` for a repeated request.
@@ -96,9 +96,9 @@ export async function readProxyCall(
   })
   const idempotentCall = await claimIdempotentCall(ctx, backend, caller, {
     route: endpoint.route,
-    asked: [JSON.stringify([memoryAccess, session, space.model, ttl]), bytes],
+    hashedParts: [JSON.stringify([memoryAccess, session, space.model, ttl]), bytes],
   })
-  // A call that has been answered is answered again, however the account stands by now.
+  // A stored response is replayed whatever the balance is by now.
   if (!idempotentCall.storedResponse) await assertCanPay(caller, idempotentCall)
   const turnId = usesMemory ? turnIdOf(request, session, space) : undefined
   const expiresAt = ttl === undefined ? undefined : backend.now() + ttl * 1000
@@ -130,10 +130,10 @@ function parseAndValidateBody(bytes: Buffer, { dialect }: ProxyEndpoint): ProxyR
   return request
 }
 
-/** As everywhere in this API, no body is one without fields. */
+/** As in all endpoints, an empty body counts as an empty object. */
 const emptyBody = Buffer.from('{}')
 
-/** @throws Refusal `unpaid`; the same call may then be sent again when it is paid for. */
+/** @throws Refusal `unpaid`; the Idempotency-Key is then free again. */
 async function assertCanPay(caller: Caller, idempotentCall: IdempotentCall): Promise<void> {
   try {
     requireBalance(caller)

@@ -6,24 +6,24 @@ import type { Caller } from '#shared/access/caller.ts'
 import type { Message } from '#shared/domain/message-content.ts'
 import { rebuildContext, prepareContext, type PreparedContext } from '#shared/vault/read/prepare.ts'
 
-/** What a call gets from memory. */
+/** The result of a recall for a call. */
 export type RecallResult = {
   /**
-   * `ok`, the model is told something; `none`, nothing relevant is known; `off`, it was not asked for;
-   * `degraded`, recalling failed or took too long, and the call goes on without.
+   * `ok`: there is a context block; `none`: nothing relevant was found; `off`: not requested;
+   * `degraded`: the recall failed or took too long, and the call continues without a block.
    */
   status: 'ok' | 'none' | 'off' | 'degraded'
   context: string | null
-  /** How many parts of the user's turn stand before the block. */
+  /** How many parts of the user's turn precede the block. */
   blockIndex: number
-  /** Tokens of the memories found, and of the block the model is given. */
+  /** Tokens of the memories found, and of the context block. */
   recalledTokens: number
   contextTokens: number
-  /** Resolves when the next call for the same turn will be told the same; never rejects. */
+  /** Resolves when the result is stored for the next call of the same turn; never rejects. */
   persisted: Promise<void>
 }
 
-/** Nobody waits longer for memory than this. */
+/** Longest that a call waits for each step of the recall. */
 const recallTimeoutMs = 1_500
 
 const emptyRecall = {
@@ -41,7 +41,7 @@ const degradedRecall: RecallResult = { status: 'degraded', ...emptyRecall }
 type RecallQuery = {
   turns: readonly Message[]
   turn: Pick<UserTurn, 'isToolContinuation' | 'blockIndex'>
-  /** What stands for the turn in the vault of the caller. */
+  /** Identifies the turn in the caller's vault. */
   turnId: Buffer
   session: string | null
   space: EmbeddingSpace
@@ -52,19 +52,19 @@ type ProxyRecallBackend = Pick<Backend, 'recalledTurns' | 'log'> &
   Parameters<typeof rebuildContext>[0]
 
 /**
- * What core and session remember about a conversation. Never fails, and never takes long.
+ * Recalls from core and session what is relevant to a conversation. Never rejects.
  *
- * A turn is told one thing: the calls that bring results of tools get the block that its first call got,
- * byte for byte and in the same place, or none if that got none. So what the provider has cached of the
- * turn stays good; what is new in memory meanwhile, the next turn is told. What is deleted meanwhile
- * leaves the block at once.
+ * All calls of a turn get the same block: a call with tool results gets the block of the turn's first
+ * call, byte for byte and in the same place, or none if that had none. So the provider's cache of the
+ * turn stays valid. Memories stored since then appear from the next turn on; memories deleted since then
+ * leave the block at once.
  */
 export async function recallWithTimeout(
   backend: ProxyRecallBackend,
   caller: Caller,
   query: RecallQuery,
 ): Promise<RecallResult> {
-  // What is over could not be removed in time.
+  // Expired memories could not be removed in time.
   if (caller.keyRow.hasExpired) return degradedRecall
   const { turn, turnId, session, space } = query
   const key = { vault: caller.scope.vault, turn: turnId }
@@ -117,14 +117,14 @@ function toRecallResult(prepared: PreparedContext | void): RecallResult {
   return { ...emptyRecall, status, context, recalledTokens, contextTokens }
 }
 
-/** The vector space of a call; not `ready` when its model does not answer. */
+/** The embedding model of a call; not `ready` when its provider does not answer. */
 export type EmbeddingSpace = { model: string; ready: boolean }
 
 /**
- * The embedding model of a call. One whose provider is away is no reason to fail: nothing is recalled,
- * and the exchange is stored later.
+ * The embedding model of a call. When its provider is unreachable nothing is recalled, and the exchange
+ * is stored later.
  *
- * @throws Refusal `invalid` when there is no such model here.
+ * @throws Refusal `invalid` when this service has no such model.
  */
 export async function resolveEmbeddingSpace(
   { embedders }: Pick<Backend, 'embedders'>,

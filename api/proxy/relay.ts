@@ -9,17 +9,16 @@ import type { UpstreamResponse } from '#shared/models/upstream.ts'
 export type RelayOutcome = 'complete' | 'client-closed' | 'interrupted'
 
 type RelayOptions = {
-  /** Hears the same bytes as the client. */
+  /** Called with the bytes that the client gets. */
   onBytes(bytes: Buffer): void
-  /** How long the client may take none of the bytes that wait for it. */
+  /** Longest time in which the client takes none of the pending bytes. */
   clientTimeoutMs: number
 }
 
 /**
- * Answers with what a provider answers, byte for byte as it arrives and as fast as the client reads. Of an answer that came whole the client sees every byte, but not
- * the end: that is left to the caller (`endRelayed`), when it has stored what was heard. One that
- * breaks off ends with the connection, as it did at the provider's. A client that has stopped reading is
- * left, as if it had hung up.
+ * Relays a provider's answer byte for byte, at the pace of the client. After a complete answer the
+ * response stays open: the caller stores the reply first and then calls `endRelayedResponse`. An
+ * interrupted answer closes the client's connection. A client that stops reading is disconnected.
  */
 export async function relay(
   ctx: Context,
@@ -36,27 +35,27 @@ export async function relay(
       callback(null, bytes)
     },
   })
-  // Each failure brings on the other: the first is the cause.
+  // Either failure triggers the other: the first one is the cause.
   let outcome: RelayOutcome = 'complete'
-  const setOutcome = (how: RelayOutcome) => (): void =>
-    void (outcome === 'complete' && (outcome = how))
+  const setOutcome = (cause: RelayOutcome) => (): void =>
+    void (outcome === 'complete' && (outcome = cause))
   res.once('close', setOutcome('client-closed'))
   answer.body.once('error', setOutcome('interrupted'))
   try {
-    // A model may think for long after its stream has begun.
+    // A model may think for long before the first event.
     if (/event-stream/i.test(ctx.response.get('content-type'))) res.flushHeaders()
     await pipeline(answer.body, tap, res, { end: false })
     return 'complete'
   } catch {
-    // What came before the break still reaches the client; the end, which says that this was all, must not.
+    // The client still gets the pending bytes, but no regular end: the answer is not complete.
     res.socket?.destroySoon()
     return outcome === 'complete' ? 'interrupted' : outcome
   }
 }
 
 /**
- * The socket's own clock: it starts again with every byte that is taken. It also runs while nothing is
- * there to be read, which is nobody's fault here.
+ * Uses the socket's idle timeout, which restarts with every write. It also fires while the provider sends
+ * nothing: then no bytes are pending, and the connection stays.
  */
 function destroyWhenStalled(res: ServerResponse, timeoutMs: number): void {
   res.setTimeout(timeoutMs, () => {
@@ -64,12 +63,12 @@ function destroyWhenStalled(res: ServerResponse, timeoutMs: number): void {
   })
 }
 
-/** Tells the client that what was relayed has ended, unless the connection has been broken off. */
+/** Ends the response to the client, unless the connection is closed. */
 export function endRelayedResponse({ respond, res }: Context): void {
   if (respond === false && res.socket?.writable) res.end()
 }
 
-/** Fires when the client hangs up before its answer is complete; pass it to whatever is waited for. */
+/** @returns a signal that aborts when the client closes the connection before its response has ended. */
 export function clientAbortSignal({ res }: Context): AbortSignal {
   const controller = new AbortController()
   const abort = (): void => {

@@ -5,11 +5,11 @@ import type { Caller } from '#shared/access/caller.ts'
 import type { UpstreamResponse } from '#shared/models/upstream.ts'
 import { reflectionDebt } from '#shared/vault/consolidate/debt.ts'
 
-/** Where the time of a call goes. */
+/** Measures the time of a call: the provider's and our own. */
 export type RequestTimer = {
-  /** Waits for the provider; what that takes is the provider's time. */
+  /** Awaits the work and counts its duration as the provider's. */
   timeProvider<Result>(work: Promise<Result>): Promise<Result>
-  /** Tells the client, as far as is known when its headers leave. */
+  /** Sets the headers of the times measured so far. */
   setTimingHeaders(ctx: Context): void
 }
 
@@ -26,17 +26,17 @@ export function createRequestTimer(): RequestTimer {
       }
     },
     setTimingHeaders(ctx) {
-      const total = performance.now() - startedAt
-      ctx.set('X-Svc-Processing-Ms', formatMs(total - providerMs))
+      const totalMs = performance.now() - startedAt
+      ctx.set('X-Svc-Processing-Ms', formatMs(totalMs - providerMs))
       ctx.set('X-Provider-Response-Ms', formatMs(providerMs))
-      ctx.set('X-Total-Ms', formatMs(total))
+      ctx.set('X-Total-Ms', formatMs(totalMs))
     },
   }
 }
 
 const formatMs = (ms: number): string => String(Math.max(0, Math.round(ms * 10) / 10))
 
-/** What every answer of a model call says of memory, before anything is recalled. */
+/** Sets the memory headers that every response of a model call has. */
 export function setMemoryHeaders(ctx: Context, { keyRow }: Pick<Caller, 'keyRow'>): void {
   ctx.set('X-Memory-Reflection-Debt', JSON.stringify(presentDebtHeader(reflectionDebt(keyRow))))
   ctx.set('X-Memory-Cache-Safe', 'true')
@@ -56,7 +56,7 @@ export function setRecallHeaders(
   ctx.set('X-Memory-Tokens-Injected', String(contextTokens))
 }
 
-/** Header values are ASCII: everything else is percent-encoded. */
+/** Header values are ASCII: other characters are percent-encoded. */
 export function setSessionHeader(ctx: Context, session: string | null): void {
   if (session === null) return
   ctx.set(
@@ -66,8 +66,8 @@ export function setSessionHeader(ctx: Context, session: string | null): void {
 }
 
 /**
- * Headers of a provider that do not reach the client: those of its own connection, and what it says to
- * browsers about its own site, which would then hold for ours.
+ * Headers of a provider that are not relayed: those of its connection, and browser policies of its site,
+ * which would apply to ours.
  */
 const strippedHeaders = new Set([
   'connection',
@@ -95,7 +95,7 @@ const strippedHeaders = new Set([
 const ownHeaderPattern =
   /^(?:x-memory-|x-svc-|x-provider-response-ms$|x-total-ms$|x-session-id$|ratelimit-|access-control-)/
 
-/** Hands a provider's status and headers on. */
+/** Copies a provider's status and headers to the response. */
 export function copyUpstreamHeaders(ctx: Context, { status, headers }: UpstreamResponse): void {
   const { connection } = headers
   const connectionHeaders = new Set(

@@ -4,14 +4,14 @@ import type { BodySwitches } from '#api/proxy/dialects/dialect.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { permissionsByMode, type KeyMode, type Permissions } from '#shared/access/key.ts'
 
-/** What one channel of a request (its headers, its query, its body) says about memory. */
+/** The memory switches of one channel of a request: its headers, its query or its body. */
 export type ChannelSwitches = {
   /** False: no memory at all. */
   memory?: boolean | undefined
   mode?: KeyMode | undefined
-  /** False: nothing of what the user says is stored. */
+  /** False: the user's messages are not stored. */
   store?: boolean | undefined
-  /** False: nothing of what the model answers is stored. */
+  /** False: the model's reply is not stored. */
   storeReply?: boolean | undefined
 }
 
@@ -19,9 +19,8 @@ export type ChannelSwitches = {
 export type MemoryAccess = { retrieve: boolean; store: boolean; storeReply: boolean }
 
 /**
- * One decision out of the key's suffix and every channel. A switch takes away and never gives, so what
- * is allowed is what all of them allow: neither their order nor their number matters, and no channel
- * overrules another.
+ * Combines the key's permissions with the switches of every channel. A switch only restricts: allowed is
+ * what all of them allow, in any order and number; no channel overrides another.
  */
 export function resolveMemoryAccess(
   permits: Permissions,
@@ -38,7 +37,7 @@ export function resolveMemoryAccess(
   }
 }
 
-/** @throws Refusal `invalid` for a value that is none. */
+/** @throws Refusal `invalid` for a value that is not listed. */
 export const headerSwitches = (ctx: Context): ChannelSwitches => ({
   mode: parseEnumHeader(ctx, 'X-Memory-Mode', modes),
   store: parseEnumHeader(ctx, 'X-Memory-Store', booleans),
@@ -49,9 +48,9 @@ export const headerSwitches = (ctx: Context): ChannelSwitches => ({
 const ttlMax = 3_153_600_000
 
 /**
- * For how long what is stored of a call is kept, in seconds: the header `X-Memory-TTL`.
+ * The header `X-Memory-TTL`: the lifetime, in seconds, of what a call stores; undefined without it.
  *
- * @throws Refusal `invalid` for a value that is none.
+ * @throws Refusal `invalid` for anything but a whole number from 1 to 100 years.
  */
 export function parseTtlHeader(ctx: Context): number | undefined {
   const value = ctx.get('X-Memory-TTL').trim()

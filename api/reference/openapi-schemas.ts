@@ -6,7 +6,7 @@ type Json = Record<string, unknown>
 /** A field of a parameter object. */
 export type SchemaField = { name: string; schema: Schema; required: boolean }
 
-/** What bodies and answers refer to; parameters are written out where they are. */
+/** The schemas that bodies and answers refer to; those of parameters are inlined. */
 export function collectSchemas(endpoints: readonly Endpoint[]): Json {
   const wanted = new Set<string>(['ErrorBody'])
   const visit = (value: unknown): void => {

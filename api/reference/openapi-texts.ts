@@ -1,6 +1,6 @@
 import type { Credential } from '#api/contract/document.ts'
 
-/** What the endpoints are about, in the order a newcomer meets them. */
+/** Groups of endpoints, in reading order. */
 export const tags = [
   { name: 'Memory', description: 'Storing and finding what a vault remembers.' },
   { name: 'Consolidation', description: 'Turning memories into reflections, batch by batch.' },
@@ -28,7 +28,7 @@ const tagByPath: [RegExp, string][] = [
   [/^\/v1/, 'Models'],
 ]
 
-/** The tag that the endpoints of a path stand under. */
+/** The tag of the endpoints of a path. */
 export const tagForPath = (path: string): string =>
   tagByPath.find(([pattern]) => pattern.test(path))?.[1] ?? 'Service'
 
@@ -57,7 +57,7 @@ const schemesByCredential: Record<Credential, (keyof typeof securitySchemes)[]> 
   admin: ['adminKey', 'adminKeyHeader', 'dashboardKeyHeader'],
 }
 
-/** Any one of them opens the endpoint; an empty list says that none is needed. */
+/** Any one of them opens the endpoint; an empty list: it is open. */
 export const securityRequirements = (auth: readonly Credential[]): Record<string, string[]>[] =>
   auth.flatMap(credential => schemesByCredential[credential].map(scheme => ({ [scheme]: [] })))
 
@@ -79,5 +79,5 @@ const statusTexts: Record<number, string> = {
   503: 'A database is out of reach; `Retry-After` says when to try again',
 }
 
-/** What a status means here, in a sentence. */
+/** The meaning of a status, in one sentence. */
 export const statusText = (status: number): string => statusTexts[status] ?? String(status)

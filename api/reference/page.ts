@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { createAsset, type Asset } from '#api/edge/assets.ts'
 
-/** What a page of this service may load: its own files, and nothing of anyone else. */
+/** A page of this service may load its own files and nothing from other hosts. */
 export const docsSecurityPolicy =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
   "connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

@@ -3,7 +3,7 @@ import { sendAsset, type Asset } from '#api/edge/assets.ts'
 import { consoleFiles } from '#api/console/files.ts'
 import { consolePolicy } from '#api/console/page.ts'
 
-/** The web console. Its files are open to everyone; what they show asks for a credential. */
+/** The web console. Its files are open; the data that they show needs a credential. */
 export function consolePages(router: Router): void {
   let files: Promise<Record<string, Asset>> | undefined
   router.get(/^\/console(?:\/.*)?$/, async ctx => {

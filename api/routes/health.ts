@@ -5,7 +5,7 @@ import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { createReadinessCheck } from '#shared/operations/readiness.ts'
 
-/** Alive and answering, and able to work; open to everyone. */
+/** Liveness and readiness; open. */
 export function health(router: Router, backend: Backend): void {
   router.get('/health', ctx => {
     ctx.body = { status: 'ok', timestamp: new Date().toISOString() }
@@ -19,8 +19,8 @@ export function health(router: Router, backend: Backend): void {
   router.get('/health/ready', async ctx => {
     const { faults, lagSeconds } = await checkReadiness()
     ctx.set('Cache-Control', 'no-store')
-    const all = isDraining(ctx) ? [...faults, 'this process is about to stop'] : faults
-    if (all.length > 0) throw new Refusal('unavailable', `Not ready: ${all.join('; ')}`)
+    const faultsNow = isDraining(ctx) ? [...faults, 'this process is about to stop'] : faults
+    if (faultsNow.length > 0) throw new Refusal('unavailable', `Not ready: ${faultsNow.join('; ')}`)
     ctx.body = { status: 'ok', queue_lag_seconds: lagSeconds }
   })
 }

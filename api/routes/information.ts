@@ -2,7 +2,7 @@ import type { Router } from '@koa/router'
 import { contractDocument } from '#api/contract/document.ts'
 import { version } from '#api/edge/version.ts'
 
-/** What this service is and which endpoints it serves; open to everyone. */
+/** The name and version of the service and its endpoints; open. */
 export function information(router: Router): void {
   const summaries = new Map(
     Object.values(contractDocument.endpoints).map(({ method, path, summary, operation }) => [

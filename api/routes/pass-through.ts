@@ -3,7 +3,7 @@ import { DrawImagesBody, EmbedBody, SpeakBody, TranscribeBody } from '#api/contr
 import { proxyPassthrough, type PassthroughRoute } from '#api/proxy/pass-through.ts'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
 
-/** Four paths that are forwarded as they are: under `/v1` here, and under the provider's own there. */
+/** Paths that are forwarded unchanged: below `/v1` here, below the provider's base path there. */
 const passthroughRoutes: PassthroughRoute[] = [
   { path: '/audio/transcriptions', shape: TranscribeBody, isForm: true },
   { path: '/audio/speech', shape: SpeakBody, isForm: false },

@@ -4,7 +4,7 @@ import { buildOpenApi } from '#api/reference/openapi.ts'
 import { docsSecurityPolicy, referencePageFiles } from '#api/reference/page.ts'
 import { version } from '#api/edge/version.ts'
 
-/** The OpenAPI document of what is served, and a page to read and try it. Open to everyone. */
+/** The OpenAPI document of the served endpoints, and a page to read and try it; open. */
 export function reference(router: Router): void {
   let document: Asset | undefined
   router.get('/openapi.json', async ctx => {

@@ -1,6 +1,6 @@
 import { parseTypeCell } from '#scripts/contract/type-cell.ts'
 import type { ContractDocument, Endpoint } from '#api/contract/document.ts'
-import { parseEndpoint, isResourceName, definitionName } from '#scripts/contract/parse-endpoint.ts'
+import { parseEndpoint } from '#scripts/contract/parse-endpoint.ts'
 import {
   parseSections,
   specificationError,
@@ -10,6 +10,7 @@ import {
 } from '#scripts/contract/parse-markdown.ts'
 import { buildObjectSchema } from '#scripts/contract/object-schema.ts'
 import type { Schema } from '#shared/core/shape.ts'
+import { isResourceName, definitionName } from '#scripts/contract/endpoint-content.ts'
 
 export type SpecificationPage = { file: string; markdown: string }
 

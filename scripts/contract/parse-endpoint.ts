@@ -1,10 +1,18 @@
-import type { Content, Credential, Endpoint, Reference, KeyRight } from '#api/contract/document.ts'
+import type { Credential, Endpoint, Reference, KeyRight } from '#api/contract/document.ts'
 import {
   specificationError,
   type Section,
   type Subsection,
 } from '#scripts/contract/parse-markdown.ts'
 import type { Schema } from '#shared/core/shape.ts'
+import {
+  derivedName,
+  buildReference,
+  isResourceName,
+  ndjsonMediaType,
+  readContent,
+  readAnswers,
+} from '#scripts/contract/endpoint-content.ts'
 
 type Definitions = Record<string, Schema>
 
@@ -150,52 +158,6 @@ function findSubsection({ subsections }: Section, name: string): Subsection | un
   const [part, second] = subsections.filter(candidate => candidate.name === name)
   if (second) throw specificationError(second.position, `a second ${name}`)
   return part
-}
-
-/** `SearchBody`, `SearchQuery`, `SearchAnswer`; a second answer of its own is `SearchAnswer202`. */
-export function definitionName(
-  operation: string | undefined,
-  { name, position }: Pick<Subsection, 'name' | 'position'>,
-  answers: number,
-): string {
-  if (!operation) throw specificationError(position, 'the endpoint needs an Operation')
-  const isAnswer = /^\d/.test(name)
-  return derivedName(operation, isAnswer ? `Answer${answers > 0 ? name : ''}` : name)
-}
-
-const derivedName = (operation: string, part: string): string =>
-  operation[0]!.toUpperCase() + operation.slice(1) + part
-
-/** What a part's heading names, or what its table defines. */
-function buildReference(part: Subsection, operation: string, answers: number): Reference {
-  const { type } = part
-  const name = isResourceName(type) ? type : definitionName(operation, part, answers)
-  return { $ref: `#/$defs/${name}` }
-}
-
-/** Whether the type in a heading is one resource as it stands, which needs no name of its own. */
-export const isResourceName = (type: string | undefined): type is string =>
-  type !== undefined && /^[A-Z]\w*$/.test(type)
-
-const ndjsonMediaType = 'application/x-ndjson'
-
-function readContent(part: Subsection, operation: string, answers: number): Content {
-  const named = part.modifiers.filter(word => word.includes('/'))
-  const media = named.length > 0 ? named : ['application/json']
-  return {
-    media,
-    lines: media.includes(ndjsonMediaType),
-    schema: buildReference(part, operation, answers),
-  }
-}
-
-function readAnswers(parts: readonly Subsection[], operation: string): Record<string, Content> {
-  const answers: Record<string, Content> = {}
-  for (const part of parts.filter(({ name }) => /^\d/.test(name))) {
-    if (answers[part.name]) throw specificationError(part.position, `a second ${part.name}`)
-    answers[part.name] = readContent(part, operation, Object.keys(answers).length)
-  }
-  return answers
 }
 
 const mebibyte = 1024 * 1024

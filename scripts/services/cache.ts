@@ -3,30 +3,30 @@ import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 
-/** Where this user keeps what can be had again: the cache of the home folder, else of the data. */
+/** The cache folders of this user, by preference: in the home folder, else in the data folder. */
 export function cacheDirs(dataDir: string): string[] {
   const { XDG_CACHE_HOME } = process.env
-  const own = XDG_CACHE_HOME || join(homedir(), '.cache')
-  return [join(own, 'memory-vault'), join(dataDir, 'cache')]
+  const userCache = XDG_CACHE_HOME || join(homedir(), '.cache')
+  return [join(userCache, 'memory-vault'), join(dataDir, 'cache')]
 }
 
 /**
- * Makes something large once, in the first of some folders that can be written.
- * It is made beside its final place and then renamed, so it is there whole or
- * not at all, and several processes may do so at once.
+ * Builds a large folder once, in the first of `dirs` that is writable. It is
+ * built beside its final place and then renamed, so it is never incomplete,
+ * and several processes may call this at once.
  *
- * @param name says everything the content depends on: whatever has this name is believed.
+ * @param name must contain everything the content depends on: an existing entry is not verified.
  * @param build fills an empty folder, whose child `made` becomes the result.
- * @returns the path; at once when one of the folders has it.
- * @throws the last failure when none of the folders would do.
+ * @returns the path; immediately when one of `dirs` has the entry.
+ * @throws the last failure when no folder is writable.
  */
 export async function getOrBuildCached(
   dirs: readonly string[],
   name: string,
   build: (work: string) => Promise<void>,
 ): Promise<string> {
-  const known = dirs.map(dir => join(dir, name)).find(path => existsSync(path))
-  if (known) return known
+  const cached = dirs.map(dir => join(dir, name)).find(path => existsSync(path))
+  if (cached) return cached
 
   const path = join(await firstWritableDir(dirs), name)
   const work = await mkdtemp(`${path}-`)
@@ -34,7 +34,7 @@ export async function getOrBuildCached(
     await build(work)
     await rename(join(work, 'made'), path)
   } catch (error) {
-    // Another process may have finished first; what it made is as good.
+    // Another process may have finished first; its result is the same.
     if (!existsSync(path)) throw error
   } finally {
     await rm(work, { recursive: true, force: true })

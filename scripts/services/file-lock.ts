@@ -1,22 +1,22 @@
 import { DatabaseSync } from 'node:sqlite'
 
-/** Kept here so that a lock lasts as long as its process, whoever forgets the release. */
+/** Prevents garbage collection: a lock that is never released lasts until the process ends. */
 const heldLocks = new Set<DatabaseSync>()
 
 const SQLITE_BUSY = 5
 
 /**
- * Takes a file for this process alone. The kernel gives it back when the
- * process ends, however it ends, so there is no stale lock to judge; a file of
- * process ids cannot promise that, since ids are used again. The file stays empty.
+ * Locks a file for this process. The kernel releases the lock when the process
+ * ends, also by a crash, so there are no stale locks; a file with a process id
+ * has them, since ids are reused. The file stays empty.
  *
- * @param waitMs how long to wait for another holder. The thread waits with it.
- * @returns what lets go again, or undefined when someone else still holds the file.
+ * @param waitMs how long to wait for another process; blocks the thread.
+ * @returns a function that releases the lock; undefined when another process still has it.
  */
 export function acquireLock(path: string, waitMs: number): (() => void) | undefined {
   const file = new DatabaseSync(path, { timeout: waitMs })
   try {
-    // Without a journal of its own a killed holder leaves nothing behind.
+    // With a journal in memory a killed process leaves no journal file behind.
     file.exec('pragma journal_mode = memory; begin exclusive')
   } catch (error) {
     file.close()

@@ -12,7 +12,7 @@ const execFileAsync = promisify(execFile)
 const NEEDED_GLIBC = 2.38
 const FETCH_TIMEOUT_MS = 180_000
 
-/** The release of each distribution whose C library is fetched: the oldest that has 2.38. */
+/** The release of each distribution to fetch the C library from: the oldest that has glibc 2.38. */
 const distributionReleases = [
   { id: 'debian', suite: 'trixie', keyring: '/usr/share/keyrings/debian-archive-keyring.gpg' },
   { id: 'ubuntu', suite: 'noble', keyring: '/usr/share/keyrings/ubuntu-archive-keyring.gpg' },
@@ -20,18 +20,18 @@ const distributionReleases = [
 
 type DistributionRelease = (typeof distributionReleases)[number]
 
-/** Where each architecture keeps its loader inside the package of the C library. */
+/** The path of the dynamic loader inside the package of the C library, by architecture. */
 const loaderPaths: Partial<Record<string, string>> = {
   x64: 'usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2',
   arm64: 'usr/lib/aarch64-linux-gnu/ld-linux-aarch64.so.1',
 }
 
 /**
- * What to put before a command so that it runs under a C library new enough
- * for the MongoDB engine: nothing where the machine's own will do. Otherwise a
- * newer one is fetched once (about 13 MB to read, 13 MB kept) from the package
- * mirror the machine already trusts, as an ordinary user, into a cache; the
- * machine's own packages are not touched. Several processes may do so at once.
+ * The command prefix that runs a program under a C library new enough for the
+ * MongoDB engine; empty when the system's library is. Otherwise a newer library
+ * is fetched once (13 MB to download, 13 MB on disk) from the configured
+ * package mirror into a cache, without root rights and without changing the
+ * packages of the system. Several processes may call this at once.
  *
  * @throws Refusal `unavailable` where the engine cannot run; the hint names MONGODB_URI.
  */
@@ -58,9 +58,9 @@ function engineUnavailable(why: string): Refusal {
   )
 }
 
-/** The running C library's version, such as `2.36`; undefined where it is not glibc. */
+/** The version of the running C library, such as `2.36`; undefined if it is not glibc. */
 function glibcVersion(): string | undefined {
-  // Without this the report looks up the name of every open connection's peer.
+  // Otherwise the report resolves the host name of every open connection's peer.
   Object.assign(process.report, { excludeNetwork: true })
   const { header } = process.report.getReport() as { header: { glibcVersionRuntime?: string } }
   return header.glibcVersionRuntime
@@ -99,7 +99,7 @@ async function fetchGlibc(
 
 function detectRelease(): DistributionRelease | undefined {
   const { ID = '', ID_LIKE = '' } = readOsRelease()
-  // The own id goes first: Ubuntu says that it is like Debian.
+  // ID comes first: Ubuntu has ID_LIKE=debian.
   const ids = [ID, ...ID_LIKE.split(' ')]
   return ids
     .map(id => distributionReleases.find(release => release.id === id))
@@ -138,7 +138,7 @@ async function fetchPackage(
     'Acquire::Languages': 'none',
     'Acquire::Retries': '2',
     'Acquire::http::Timeout': '20',
-    // As root apt would fetch as a user of its own, which cannot reach a private directory.
+    // As root, apt would download as the user _apt, who cannot access a private directory.
     'APT::Sandbox::User': '',
   }
   const flags = Object.entries(settings).flatMap(([name, value]) => ['-o', `${name}=${value}`])
@@ -152,7 +152,7 @@ async function fetchPackage(
   await access(join(work, 'made', path))
 }
 
-/** The mirror of this system's own release, as its package sources name it. */
+/** The package mirror of this system's release, from its package sources. */
 async function findPackageMirror(): Promise<string> {
   const { VERSION_CODENAME, UBUNTU_CODENAME } = readOsRelease()
   const format = '$(RELEASE) $(COMPONENT) $(REPO_URI)'
@@ -163,12 +163,12 @@ async function findPackageMirror(): Promise<string> {
     'Created-By: Packages',
   ])
   const sources = stdout.split('\n').map(line => line.split(' '))
-  const own = sources.find(
+  const mirror = sources.find(
     ([release, component, uri]) =>
       (release === VERSION_CODENAME || release === UBUNTU_CODENAME) &&
       component === 'main' &&
       uri?.startsWith('http'),
   )
-  if (!own?.[2]) throw new Error('no package source of this release')
-  return own[2]
+  if (!mirror?.[2]) throw new Error('no package source of this release')
+  return mirror[2]
 }

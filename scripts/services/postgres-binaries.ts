@@ -9,21 +9,20 @@ import { cacheDirs, getOrBuildCached } from './cache.ts'
 
 const execFileAsync = promisify(execFile)
 
-/** Whom a server runs as, where that is someone else than us. */
+/** The user a server runs as, if it is not the user of this process. */
 export type RunAsUser = { uid: number; gid: number }
 
-/** The paths of the programs. */
 export type PostgresBinaries = { initdb: string; postgres: string }
 
 const databaseUrlHint = 'Set DATABASE_URL to a PostgreSQL server.'
 
 /**
- * The user Postgres runs as when we are root, which it refuses to be: the
- * owner of the data where there is some, otherwise the system's `postgres`,
- * which is added where it is missing. Undefined for ordinary users.
+ * The user to run Postgres as when this process is root, since Postgres refuses
+ * to run as root: the owner of existing data, otherwise the system user
+ * `postgres`, which is added if it is missing.
  *
- * @throws Refusal `unavailable` when there is nobody to run as, or the data belongs to someone
- *   else.
+ * @returns undefined when this process is not root.
+ * @throws Refusal `unavailable` when no such user can be added, or the data belongs to another user.
  */
 export async function resolveRunAsUser(data: string): Promise<RunAsUser | undefined> {
   const uid = process.getuid?.()
@@ -39,10 +38,10 @@ export async function resolveRunAsUser(data: string): Promise<RunAsUser | undefi
 }
 
 async function ensurePostgresUser(): Promise<RunAsUser> {
-  const known = await lookUpUser('postgres')
-  if (known) return known
+  const existing = await lookUpUser('postgres')
+  if (existing) return existing
 
-  // Two processes may both see nobody; whoever loses finds the other's user.
+  // Another process may add the user at the same moment; the second look-up finds it.
   await execFileAsync('useradd', [
     '--system',
     '--user-group',
@@ -69,13 +68,13 @@ async function lookUpUser(name: string): Promise<RunAsUser | undefined> {
 }
 
 /**
- * The programs of the embedded PostgreSQL, from a place where whoever runs them
- * can reach them: a copy, where the checkout is private and they run as
- * someone else, or where links that installing left out cannot be added. Only the
- * programs are taken from the package. Its own code would end this process on
- * SIGTERM before anyone has drained.
+ * The programs of the embedded PostgreSQL, where the user that runs them can
+ * read them: a copy, if they run as another user and the checkout is private,
+ * or if missing links cannot be added to the package. The JavaScript of the
+ * package is not used: it would end this process on SIGTERM before the drain
+ * is done.
  *
- * @throws Refusal `unavailable` where the package is not installed or has none for this platform.
+ * @throws Refusal `unavailable` if the package is missing or has no programs for this platform.
  */
 export async function preparePostgresBinaries(
   dataDir: string,
@@ -105,8 +104,10 @@ function installedBinariesDir(): string {
 }
 
 /**
- * npm does not pack links; the package lists them and makes them after
- * installing, unless that was forbidden. @returns false when they cannot be made.
+ * Creates the links of the package. npm does not pack links; the package creates
+ * them in an install script, which may be disabled.
+ *
+ * @returns false when a link cannot be created.
  */
 async function restoreSymlinks(native: string): Promise<boolean> {
   const list = await readFile(join(native, 'pg-symlinks.json'), 'utf8').catch(() => '[]')
@@ -114,13 +115,13 @@ async function restoreSymlinks(native: string): Promise<boolean> {
     const link = join(dirname(native), target)
     if (existsSync(link)) continue
     await symlink(relative(dirname(target), source), link).catch(() => {})
-    // Another process may have made it at the same moment.
+    // Another process may have created it at the same moment.
     if (!existsSync(link)) return false
   }
   return true
 }
 
-/** Some archives lose the mode; where it is right nothing is written, for read-only installs. */
+/** Some archives lose the mode. Writes only if needed, for read-only installs. */
 async function ensureExecutable(path: string): Promise<string> {
   const { mode } = await stat(path)
   if ((mode & 0o111) !== 0o111) await chmod(path, mode | 0o111)
@@ -141,7 +142,7 @@ async function copyBinaries(
 ): Promise<string> {
   const manifest = await readFile(join(dirname(native), 'package.json'), 'utf8')
   const { version } = JSON.parse(manifest) as { version: string }
-  const make = async (work: string) => {
+  const build = async (work: string) => {
     await cp(native, join(work, 'native'), { recursive: true, verbatimSymlinks: true })
     await restoreSymlinks(join(work, 'native'))
     await execFileAsync('chmod', ['-R', 'a+rX', join(work, 'native')])
@@ -149,7 +150,7 @@ async function copyBinaries(
   }
   try {
     const dirs = runAs ? [await ensurePublicCacheDir()] : cacheDirs(dataDir)
-    return await getOrBuildCached(dirs, `postgres-${version}-${process.arch}`, make)
+    return await getOrBuildCached(dirs, `postgres-${version}-${process.arch}`, build)
   } catch (error) {
     const why = (error as Error).message
     const message = `PostgreSQL needs a copy of ${native} that its user can reach: ${why}`
@@ -157,7 +158,7 @@ async function copyBinaries(
   }
 }
 
-/** A cache that everyone can read and only root can write: others must not lay programs there. */
+/** A cache that all users can read and only root can write, so no other user can replace programs. */
 async function ensurePublicCacheDir(): Promise<string> {
   for (const dir of ['/var/cache/memory-vault', '/var/tmp/memory-vault']) {
     const isNew = await mkdir(dir, { recursive: true }).catch(() => undefined)

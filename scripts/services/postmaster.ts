@@ -6,7 +6,7 @@ import { Client } from 'pg'
 import { Refusal } from '#shared/core/errors.ts'
 import { isAlive } from './process.ts'
 
-/** What a PostgreSQL server writes about itself into its data folder, as postmaster.pid. */
+/** The content of postmaster.pid, which a PostgreSQL server writes into its data folder. */
 export type Postmaster = {
   pid: number
   port: number
@@ -17,7 +17,7 @@ export type Postmaster = {
 const ORPHAN_TIMEOUT_MS = 60_000
 const CONNECT_TIMEOUT_MS = 5_000
 
-/** @returns undefined when no server has written there, or not all of it yet. */
+/** @returns undefined when the file is missing or incomplete. */
 export async function readPostmasterFile(data: string): Promise<Postmaster | undefined> {
   const text = await readFile(join(data, 'postmaster.pid'), 'utf8').catch(() => '')
   const [pid, , , port, , , , status = ''] = text.split('\n')
@@ -26,12 +26,13 @@ export async function readPostmasterFile(data: string): Promise<Postmaster | und
 }
 
 /**
- * Finds a server that a killed launcher left on this data, and waits until it
- * serves or is gone. A server that was killed leaves a file with a process id
- * that is anyone's by now, or a zombie's, and the next server would give way to it: it is removed.
+ * Finds a server that a killed launcher left on this data, and waits until it is
+ * ready or has ended. A killed server leaves a file whose process id may now
+ * belong to another process or a zombie. A new server would refuse to start
+ * because of that file, so it is removed.
  *
- * @returns undefined when no server is left and a new one can start.
- * @throws Refusal `unavailable` when a process holds the data for a minute without serving it.
+ * @returns undefined when no server runs and a new one can start.
+ * @throws Refusal `unavailable` when a server uses the data for a minute and does not become ready.
  */
 export async function findOrphanedServer(data: string): Promise<Postmaster | undefined> {
   const deadline = Date.now() + ORPHAN_TIMEOUT_MS
@@ -39,7 +40,7 @@ export async function findOrphanedServer(data: string): Promise<Postmaster | und
     const postmaster = await readPostmasterFile(data)
     if (!postmaster) return undefined
     if (!isAlive(postmaster.pid) || !isServerOfDataDir(postmaster.pid, data)) {
-      // Children that live on are not forgotten by this: they hold the shared memory of the data.
+      // Remaining child processes still block a new server, by the shared memory of the data.
       await rm(join(data, 'postmaster.pid'), { force: true })
       return undefined
     }
@@ -52,13 +53,13 @@ export async function findOrphanedServer(data: string): Promise<Postmaster | und
   }
 }
 
-/** Whether a process is the server of this data, as far as the platform lets us see. */
+/** Whether a process is the server of this data, as far as the platform shows it. */
 function isServerOfDataDir(pid: number, data: string): boolean {
   if (process.platform !== 'linux') return true
   try {
     return readlinkSync(`/proc/${pid}/cwd`) === realpathSync(data)
   } catch {
-    // In a container even root may not look that closely; the name can always be read.
+    // In a container even root may lack the right to read this link; the name is always readable.
   }
   try {
     return readFileSync(`/proc/${pid}/comm`, 'utf8').trim() === 'postgres'
@@ -68,9 +69,10 @@ function isServerOfDataDir(pid: number, data: string): boolean {
 }
 
 /**
- * Makes sure that a server answers under our password, and that the database exists.
+ * Checks that a server accepts the password, and creates the database if it is missing.
  *
- * @param url of the server's own database; the new one is named beside it.
+ * @param url the URL of the database `postgres` of that server.
+ * @param name the database to create.
  */
 export async function ensureDatabase(url: string, name: string): Promise<void> {
   const client = new Client({
@@ -82,8 +84,8 @@ export async function ensureDatabase(url: string, name: string): Promise<void> {
   client.on('error', () => {})
   await client.connect()
   try {
-    const found = await client.query('select 1 from pg_database where datname = $1', [name])
-    if (found.rowCount === 0) {
+    const existing = await client.query('select 1 from pg_database where datname = $1', [name])
+    if (existing.rowCount === 0) {
       await client.query(`create database ${client.escapeIdentifier(name)}`)
     }
   } finally {

@@ -2,10 +2,10 @@ import { lstat, mkdir } from 'node:fs/promises'
 import { Refusal } from '#shared/core/errors.ts'
 
 /**
- * Makes a folder that only this user can open, or finds it. In a public place
- * someone else may have put something under its name first.
+ * Creates a folder that only this user can open, if it is missing. In a public
+ * place another user may have created an entry of that name first.
  *
- * @throws Refusal `unavailable` when it cannot be made or belongs to someone else.
+ * @throws Refusal `unavailable` when it cannot be created or belongs to another user.
  */
 export async function ensurePrivateDir(dir: string): Promise<string> {
   await mkdir(dir, { recursive: true, mode: 0o700 }).catch((error: Error) => {

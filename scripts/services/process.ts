@@ -1,23 +1,23 @@
 import { closeSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** Told, in whole sentences, what takes long or was found. */
+/** Receives messages for the operator, as sentences. */
 export type LineLogger = (line: string) => void
 
-/** A database server that we look after, ours or given. */
+/** A database server: started here, taken over, or external. */
 export type DatabaseServer = {
   url: string
-  /** Its first process, for who wants to see it killed; a given one is none of our business. */
+  /** Its main process; undefined for an external server. */
   pid: number | undefined
-  /** Resolves with what is known when it ends without having been told to. */
+  /** Resolves with a description when the server ends without a call of `stop`. */
   unexpectedExit: Promise<string>
-  /** Ends it and waits until its data is written out; a second call waits for the first. */
+  /** Ends the server and waits until its data is written; a second call waits for the first. */
   stop(): Promise<void>
 }
 
 const LOG_TAIL_BYTES = 2_000
 
-/** True while a process of this id runs, whoever owns it. */
+/** True while a process of this id runs, also one of another user. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)
@@ -27,7 +27,7 @@ export function isAlive(pid: number): boolean {
   return !isZombie(pid)
 }
 
-/** In a container nobody may ever collect an orphan that has ended. */
+/** In a container without an init process an ended orphan stays a zombie. */
 function isZombie(pid: number): boolean {
   if (process.platform !== 'linux') return false
   try {
@@ -37,7 +37,7 @@ function isZombie(pid: number): boolean {
   }
 }
 
-/** Waits for a process to end. @returns false when it has not within the time. */
+/** Waits for a process to end. @returns false when it still runs after `withinMs`. */
 export async function waitForExit(pid: number, withinMs: number): Promise<boolean> {
   const deadline = Date.now() + withinMs
   while (isAlive(pid)) {
@@ -66,8 +66,8 @@ export function readLogTail(path: string): string {
 }
 
 /**
- * The environment for a service of ours: Node's own options stay behind, or a
- * debugger, a coverage run or a test runner would reach into the service.
+ * The environment for a child process, without Node's options: a debugger,
+ * coverage or a test runner must not affect it.
  */
 export function cleanEnvironment(extra: Record<string, string> = {}): NodeJS.ProcessEnv {
   const { NODE_OPTIONS: _options, NODE_V8_COVERAGE: _coverage, ...rest } = process.env

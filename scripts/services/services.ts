@@ -11,40 +11,40 @@ import type { LineLogger, DatabaseServer } from './process.ts'
 export type DatabaseServices = {
   databaseUrl: string
   mongodbUri: string
-  /** The first process of each, for who wants to see it killed; undefined for a given one. */
+  /** The main process of each; undefined for an external server. */
   pids: { postgres: number | undefined; mongodb: number | undefined }
-  /** Resolves with what is known when a service ends without having been told to. */
+  /** Resolves with a description when a service ends without a call of `stop`. */
   unexpectedExit: Promise<string>
-  /** Ends what was started, both at once; a second call waits for the first. */
+  /** Ends both services; a second call waits for the first. External servers are not ended. */
   stop(): Promise<void>
 }
 
 export type StartOptions = {
-  /** Made where it is missing, open to its owner only. */
+  /** Created if it is missing, with mode 0700. */
   dataDir: string
   log: LineLogger
   /** Trades safety against power cuts for speed, and allows 200 connections instead of 100. */
   forTests?: boolean
-  /** A service that runs elsewhere is not started; its address comes back as given. */
+  /** The URL of an external server: none is started, and the URL is returned unchanged. */
   databaseUrl?: string | undefined
   mongodbUri?: string | undefined
 }
 
-/** What a running set of services writes down for those who come later. */
+/** The state file of running services, for other processes. */
 type ServicesState = { pid: number; databaseUrl?: string; mongodbUri?: string }
 
-/** Who only looks whether the folder is in use holds its lock for a moment. */
+/** A process that only tests whether the folder is in use has the lock for a moment. */
 const LOCK_WAIT_MS = 500
 
 /**
- * Starts PostgreSQL and MongoDB embedded in a data folder, or finds them as a
- * killed launcher left them. What was stored is there again at the next start.
- * When this process ends without a `stop`, MongoDB ends with it and PostgreSQL
- * is taken over by the next start. With both addresses given nothing is touched.
+ * Starts PostgreSQL and MongoDB embedded in a data folder, or takes over a
+ * PostgreSQL that a killed launcher left running. When this process ends
+ * without `stop`, MongoDB ends too and the next start takes over PostgreSQL.
+ * With both URLs in the options nothing is started and the folder is not used.
  *
- * @throws Refusal `conflict` when another process serves this folder; `unavailable` when a service
- *   cannot run here, with a hint that says what to set instead. Nothing is left running.
- * @throws Error with a server's own words when it does not start.
+ * @throws Refusal `conflict` when another process uses this folder; `unavailable` when a service
+ *   cannot run here, with a hint which variable to set instead. Nothing stays running.
+ * @throws Error with a server's message when it does not start.
  */
 export async function startServices(options: StartOptions): Promise<DatabaseServices> {
   const { databaseUrl, mongodbUri } = options
@@ -70,13 +70,14 @@ export async function startServices(options: StartOptions): Promise<DatabaseServ
 
   const pids = { postgres: postgres.value.pid, mongodb: mongodb.value.pid }
   let stopping: Promise<void> | undefined
-  const died = Promise.race([postgres.value.unexpectedExit, mongodb.value.unexpectedExit])
-  return { ...urls, pids, unexpectedExit: died, stop: () => (stopping ??= stopAll()) }
+  const unexpectedExit = Promise.race([postgres.value.unexpectedExit, mongodb.value.unexpectedExit])
+  return { ...urls, pids, unexpectedExit, stop: () => (stopping ??= stopAll()) }
 }
 
 /**
- * The services that another process has running in a data folder, for scripts
- * that work beside it. Undefined when there are none, or none ready yet.
+ * The URLs of the services that another process runs in a data folder.
+ *
+ * @returns undefined when none run, or they are not ready yet.
  */
 export function readRunningServices(
   dataDir: string,
@@ -88,12 +89,12 @@ export function readRunningServices(
   return !unlock && databaseUrl && mongodbUri ? { databaseUrl, mongodbUri } : undefined
 }
 
-/** A service that someone else runs: it is neither watched nor stopped here. */
+/** An external server: it is neither watched nor stopped here. */
 function externalServer(url: string): DatabaseServer {
   return { url, pid: undefined, unexpectedExit: new Promise(() => {}), stop: async () => {} }
 }
 
-/** Makes the folder this process's own, until what is returned is called. */
+/** Creates the folder and locks it for this process. @returns a function that releases the lock. */
 async function lockDataDir(dataDir: string): Promise<() => void> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 }).catch((error: Error) => {
     throw new Refusal('unavailable', error.message, 'Choose another DATA_DIR.')
@@ -129,7 +130,7 @@ function readState(dataDir: string): Partial<ServicesState> {
   }
 }
 
-/** Addresses carry a password: nobody else may read them. */
+/** Mode 0600, because the URLs contain passwords. */
 function writeState(dataDir: string, state: ServicesState): void {
   writePrivateFile(statePath(dataDir), JSON.stringify(state))
 }

@@ -166,7 +166,7 @@ export function requireRetrievePermission(caller: Caller): void {
 }
 
 /**
- * @throws Refusal `unavailable` while expired memories could not be removed: nobody may read them.
+ * @throws Refusal `unavailable` while expired memories could not be removed: they must not be read.
  */
 export function requireNothingExpired({ keyRow }: Pick<Caller, 'keyRow'>): void {
   if (!keyRow.hasExpired) return

@@ -1,6 +1,6 @@
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 
-/** What went when an erasure was asked, by what it is. */
+/** How many rows the erasure of an account has deleted at once. */
 export type ErasedCounts = {
   keys: number
   admin_keys: number
@@ -37,7 +37,7 @@ export async function findAccountErasure(
   return rows[0]
 }
 
-/** Holds an account until the transaction ends. @returns its email and vaults; undefined when it is gone. */
+/** Locks an account. @returns its email and vaults; undefined when there is none, or it is being erased. */
 export async function lockAccount(
   { query }: Transaction,
   account: string,
@@ -76,7 +76,7 @@ export async function anonymizeAccount(
   )
   await query('delete from usage_accounts where account = $1', [account])
   const webhooks = await count('delete from webhooks where account = $1')
-  // Before the members: theirs would go unseen with them.
+  // Before the members: the cascade of their rows would delete keys that are not counted.
   const keys = await count('delete from memory_keys where account = $1')
   const members = await count(
     'delete from org_users u using orgs o where o.id = u.org and o.account = $1',
@@ -93,7 +93,7 @@ export async function anonymizeAccount(
   return { keys, admin_keys: admins, provider_keys: provider, webhooks, organizations, members }
 }
 
-/** Writes down that an account is being erased. */
+/** Inserts the row that stays of an erased account. */
 export async function insertAccountErasure(
   { query }: Transaction,
   {
@@ -110,7 +110,7 @@ export async function insertAccountErasure(
   )
 }
 
-/** How far the vaults of an account are: operations still to end, and memories that have gone. */
+/** How far the erasure of an account's vaults is: open operations, and memories deleted so far. */
 export async function readErasureProgress(
   query: Query,
   account: string,
@@ -125,7 +125,7 @@ export async function readErasureProgress(
   return rows[0]!
 }
 
-/** What is written down about work in the vaults of an account, a bounded number of rows at a time. */
+/** Rows about the use of an account's vaults, as `delete` conditions. */
 const accountUseTables = [
   'account_events where account = $1',
   'account_event_heads where account = $1',
@@ -148,7 +148,7 @@ function accountVaultsSql(): string {
 
 const rowsMax = 10_000
 
-/** Removes what is written down about an account's use. @returns how many rows went. */
+/** Deletes the rows about an account's use, 10,000 in one statement. @returns how many. */
 export async function deleteAccountUse(query: Query, account: string): Promise<number> {
   let gone = 0
   for (const what of accountUseTables) {
@@ -163,7 +163,7 @@ export async function deleteAccountUse(query: Query, account: string): Promise<n
   return gone
 }
 
-/** Ends an erasure with its receipt; the first one stays. */
+/** Stores the receipt of an erasure, unless it has one. */
 export async function saveErasureReceipt(
   query: Query,
   id: string,
@@ -179,7 +179,7 @@ export async function saveErasureReceipt(
 const purgedMax = 20
 
 /**
- * Removes the ids that are left of erased accounts whose vaults are not swept any more, 400 days later.
+ * Deletes the remaining ids of accounts that were erased 400 days ago: nothing sweeps their vaults any more.
  *
  * @returns how many accounts.
  */

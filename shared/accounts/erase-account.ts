@@ -21,13 +21,13 @@ import type { Stores } from '#shared/storage/stores.ts'
 import type { Config } from '#shared/core/config.ts'
 import type { Mongo } from '#shared/storage/mongo/connect.ts'
 
-/** Bills of reads that other processes have not written yet are there by then. */
+/** By then other processes have written the bills of their reads. */
 const usageFlushMs = 10_000
 const recheckSeconds = 15
 
 /**
- * Erases an account. When this resolves all its keys have stopped, nothing of it can be seen any more,
- * its organizations and credentials are gone, and what it remembered is removed from both stores by jobs;
+ * Erases an account. When this resolves its keys are refused, its memories are invisible, and its
+ * organizations and credentials are deleted. Jobs remove the memories from both stores;
  * `finishAccountErasure` then signs the receipt.
  *
  * @param id the UUIDv7 of the request, and of the receipt
@@ -46,7 +46,7 @@ export async function eraseAccount(
     const lockedAccount = await lockAccount(tx, account)
     if (!lockedAccount || lockedAccount.email !== email.toLowerCase()) throw emailMismatch()
     const { vaults } = lockedAccount
-    // A vault each, so that the id of the request is left for the erasure itself.
+    // The erasures of the vaults have derived ids: the id of the request is the account's erasure.
     const operation = idForPurpose(id, 'erase vaults')
     await retireVaults(tx, { queue }, { operation, account, keyHash, vaults })
     const counts = await anonymizeAccount(tx, account)
@@ -82,9 +82,8 @@ async function scheduleErasureCheck(
 }
 
 /**
- * Ends an erasure whose vaults are empty: removes what is written down about the account's use, and
- * signs the receipt. When they are not, it is looked at again a little later. Any number of runs end it
- * once.
+ * Ends an erasure whose vaults are empty: deletes the rows about the account's use and signs the receipt.
+ * Where a vault is not empty it schedules another check in 15 seconds. Safe to run any number of times.
  *
  * @returns whether it has ended.
  * @throws Refusal `unavailable` when a store is out of reach.

@@ -15,19 +15,19 @@ import type { ErasedCounts } from '#shared/accounts/account-erasures.postgres.ts
 export type Receipt = {
   /** The erasure. */
   id: string
-  /** The account's id, which said nothing about anybody but here. */
+  /** The account's id: outside of this service it identifies no one. */
   account: string
   /** SHA-256 in hex of `<id>:<email>`. */
   email_proof: string
   requested_at: string
   finished_at: string
-  /** How much of what is gone, from both stores. */
+  /** How much was erased from both stores, by kind. */
   erased: ErasedCounts & { memories: number; records: number }
-  /** What is left: ids of empty vaults, for 400 days, so that late work finds no place. */
+  /** The ids of empty vaults stay for 400 days: work that is late finds them closed. */
   remaining: { empty_vault_ids: number; purged_after_days: number }
 }
 
-/** A public key that receipts are checked with: JSON Web Key, Ed25519. */
+/** A public key that verifies receipts: JSON Web Key, Ed25519. */
 export type ReceiptKey = JsonWebKey & { kid: string }
 
 type Signer = { kid: string; privateKey: KeyObject; publicKey: ReceiptKey }
@@ -48,7 +48,7 @@ function deriveSigner({ key }: MasterKey): Signer {
   return { kid, privateKey, publicKey: { ...jwk, kid, alg: 'EdDSA', use: 'sig' } }
 }
 
-/** The keys receipts were ever signed with, as far as their master keys are configured; the first signs. */
+/** The public keys of all configured master keys; the first one signs. */
 export const receiptKeys = (masterKeys: readonly MasterKey[]): ReceiptKey[] =>
   masterKeys.map(key => deriveSigner(key).publicKey)
 
@@ -62,7 +62,7 @@ export function signReceipt(masterKeys: readonly MasterKey[], receipt: Receipt):
   return `${signed}.${sign(null, Buffer.from(signed), privateKey).toString('base64url')}`
 }
 
-/** What a receipt says, or undefined when none of these keys has signed it as it is. */
+/** The content of a receipt; undefined when none of these keys has signed it. */
 export function verifyReceipt(text: string, keys: readonly ReceiptKey[]): Receipt | undefined {
   const [head = '', body = '', signature = '', ...rest] = text.trim().split('.')
   if (rest.length > 0) return undefined
@@ -82,6 +82,6 @@ export function verifyReceipt(text: string, keys: readonly ReceiptKey[]): Receip
 const decodePart = (part: string): unknown =>
   JSON.parse(Buffer.from(part, 'base64url').toString()) as unknown
 
-/** What shows that an erasure was that of an email, to whoever knows it. */
+/** Proves to a reader who knows the email that the erasure was of its account. */
 export const emailProof = (id: string, email: string): string =>
   createHash('sha256').update(`${id}:${email.toLowerCase()}`).digest('hex')

@@ -19,7 +19,7 @@ import { listProviderKeys, type ProviderKeyRow } from '#shared/access/provider-k
 import { listWebhooks, type WebhookRow } from '#shared/webhooks/webhooks.postgres.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 
-/** One thing that is kept of an account. Vaults are told apart by their number in the file. */
+/** One line of an account's export. A vault is identified by its number in the file. */
 export type AccountExportItem =
   | OrgExportItem
   | { type: 'account'; account: AccountRow }
@@ -31,11 +31,11 @@ export type AccountExportItem =
   | { type: 'account_event'; account: string; event: AccountEvent }
 
 /**
- * Everything that is kept of an account, a thing at a time: what it is, its vaults with their memories,
- * its organizations with what they share, what was done to it. Private vaults of members are theirs and
- * not in it; secrets are masked.
+ * Everything stored of an account, one item at a time: its settings, its vaults with their memories, its
+ * organizations with their shared memories, its events. Private vaults of members are left out; secrets
+ * are masked.
  *
- * @throws Refusal `conflict` when a vault is cleared or an organization removed meanwhile; `unavailable`
+ * @throws Refusal `conflict` when a vault is cleared or an organization removed during it; `unavailable`
  *   when a store is out of reach.
  */
 export async function* exportAccountItems(

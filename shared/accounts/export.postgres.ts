@@ -7,7 +7,7 @@ export type AccountRow = {
   createdAt: Date
 }
 
-/** An account as it is; undefined once it is gone. */
+/** An account; undefined when there is none. */
 export async function findAccount(query: Query, id: string): Promise<AccountRow | undefined> {
   const { rows } = await query<AccountRow>(
     `select email, payment_method as "paymentMethod", balance::float8 as balance,
@@ -22,7 +22,7 @@ export type AccountVault = {
   vault: string
   epoch: number
   createdAt: Date
-  /** Every key it ever had. */
+  /** Every key of the vault, revoked and expired ones too. */
   keys: {
     masked: string
     name: string

@@ -14,10 +14,10 @@ import {
 import { recordAccountEvent } from '#shared/audit/account-events.postgres.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 
-/** What an account decides for itself alone, too: for how many days it remembers; null: for good. */
+/** Redaction, and the days that memories are stored; null: without an end. */
 export type AccountPolicy = EffectivePolicy & { retentionDays: number | null }
 
-/** What holds for an account: nothing is looked for, and all is kept, until it decides otherwise. */
+/** The policy of an account; by default nothing is redacted and memories do not expire. */
 export async function readAccountPolicy(query: Query, account: string): Promise<AccountPolicy> {
   const redaction = await findAccountRedaction(query, account)
   const retentionDays = await findAccountRetention(query, account)
@@ -27,17 +27,17 @@ export async function readAccountPolicy(query: Query, account: string): Promise<
 }
 
 export type AccountPolicyChange = {
-  /** The UUIDv7 under which a changed retention reaches what is there. */
+  /** The UUIDv7 of the operation that applies a changed retention to stored memories. */
   operation: string
   redaction: RedactionInput | undefined
   retentionDays: number | null | undefined
 }
 
 /**
- * Decides for an account, in what is given; its members' organizations follow in what becomes of private
- * data, unless they decide for themselves.
+ * Changes what is given of an account's policy. Its organizations follow in redaction, unless they have a
+ * redaction of their own.
  *
- * @returns whether the operation brings what is there in line.
+ * @returns whether the operation exists: stored memories get another end by it.
  */
 export const changeAccountPolicy = (
   { postgres, queue }: { postgres: Postgres; queue: Queue },

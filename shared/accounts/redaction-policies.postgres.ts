@@ -1,7 +1,7 @@
 import type { Query } from '#shared/storage/postgres/connect.ts'
 import type { StoredRedactionPolicy } from '#shared/privacy/apply-redaction.ts'
 
-/** What an account has decided about private data; null when nothing. */
+/** The redaction of an account; null when it has decided none. */
 export async function findAccountRedaction(
   query: Query,
   account: string,

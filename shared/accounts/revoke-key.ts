@@ -12,11 +12,11 @@ import type { VaultIndexes } from '#shared/search/index/vault-indexes.ts'
 import { emitWebhookEvents } from '#shared/webhooks/emit.ts'
 
 export type Revocation = {
-  /** Of the key that is to end. */
+  /** Of the key. */
   id: string
-  /** The vault goes with it. */
+  /** Erases the vault of the key too. */
   erase: boolean
-  /** The UUIDv7 that an erasure runs under. */
+  /** The UUIDv7 of the erasure. */
   operation: string
 }
 
@@ -28,9 +28,9 @@ export type RevocationRequester = {
 }
 
 /**
- * Ends a key of an account: it is refused from the next request on, and stays ended. Its vault stays, and
- * with it what the account owes and exports; or, with `erase`, nothing of it can be seen any more when
- * this resolves, and a job removes it from both stores. Run again it does nothing more.
+ * Revokes a key of an account: it is refused from the next request on. Its vault stays, in bills and
+ * exports too; with `erase` the vault is invisible when this resolves, and a job removes it from both
+ * stores. A second run changes nothing.
  *
  * @throws Refusal `missing` when the account has no such key; `conflict` for the key that asks, and
  *   when the vault is to go and another key opens it.
@@ -56,7 +56,7 @@ export async function revokeAccountKey(
   }
   await postgres.transaction(async tx => {
     const hasBegun = erase && (await findOperationStatus(tx.query, operation)) !== undefined
-    // Before the key: whoever erases an account holds vaults and then keys, too.
+    // Vaults are locked before keys, in the order of `eraseAccount`.
     if (erase && !hasBegun) {
       await retireVaults(tx, { queue }, { operation, account, keyHash, vaults: [vault] })
       const subject = await findMaskedKey(tx.query, keyHash)

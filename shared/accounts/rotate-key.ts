@@ -20,10 +20,10 @@ export type KeyRotation = {
 export type RotatedKey = { key: string; name: string; createdAt: Date; previousExpiresAt: Date }
 
 /**
- * Creates a new key for the vault of an old one, which stops working now or after `graceSeconds`.
- * What is remembered stays where it is.
+ * Creates a new key for the vault of an old one, which stops working now or after `graceSeconds`. The
+ * memories of the vault stay.
  *
- * @throws Refusal `forbidden` when the old key has ended meanwhile, or was rotated already.
+ * @throws Refusal `forbidden` when the old key is revoked, expired or rotated already.
  */
 export async function rotateMemoryKey(
   tx: Transaction,
@@ -34,7 +34,7 @@ export async function rotateMemoryKey(
   if (!previous) throw keyRotatedRefusal()
   const { account, vault } = previous
   if (previous.expiresSooner) await recordRevokedKeys(tx, [previous], actor)
-  // A key that works for a while longer is no news to webhooks, neither now nor when it expires.
+  // Webhooks get no event of a key that works for `graceSeconds` more, now or when it expires.
   if (previous.hasExpired) await emitWebhookEvents(tx, queue, toKeyRevokedEvents([previous]))
   const key = mintKey('vault')
   const rotated = { key, name: name ?? previous.name }

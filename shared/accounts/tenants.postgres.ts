@@ -1,7 +1,7 @@
 import type { Query } from '#shared/storage/postgres/connect.ts'
 import { usageSinceSql, type AccountUsage } from '#shared/billing/usage-accounts.postgres.ts'
 
-/** An account, as whoever runs the service sees it: never what is remembered there. */
+/** An account as the operator sees it: counts, never memories. */
 export type Tenant = {
   id: string
   email: string
@@ -14,13 +14,13 @@ export type Tenant = {
   memberKeys: number
   vaults: number
   organizations: number
-  /** Pieces of work that are promised and not done. */
+  /** Accepted operations that have not ended. */
   pending: number
   /** Raw memories that no reflection covers. */
   unconsolidated: number
   /** Of the last 30 days, today included. */
   used: AccountUsage
-  /** The day, in UTC, of its last request in 30 days, or of its last piece of work; null when neither. */
+  /** The day, in UTC, of its last request in 30 days, or of its last operation; null without either. */
   lastActive: string | null
 }
 
@@ -33,7 +33,7 @@ const activeCondition = `k.revoked_at is null and (k.expires_at is null or k.exp
  * Accounts, newest first.
  *
  * @param search a part of an email, in any case, or a whole id.
- * @param before the id of the account that the page before ended with.
+ * @param before the id of the last account of the previous page.
  */
 export async function listTenants(
   query: Query,

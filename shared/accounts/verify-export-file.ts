@@ -7,7 +7,7 @@ import {
 import { toAuditChainEntry } from '#shared/org/audit-chain.ts'
 import type { AccountAction } from '#shared/audit/account-events.postgres.ts'
 
-/** The end of a chain in a file, by whose it is. */
+/** The end of a chain as an earlier check found it. */
 export type ExportAnchor = { position: number; hash: string } & (
   | { org: string }
   | { account: string }
@@ -16,7 +16,7 @@ export type ExportAnchor = { position: number; hash: string } & (
 export type FileChainResult = ChainVerification & ({ org: string } | { account: string })
 
 export type ExportVerification = {
-  /** Null when the file is the whole of what was sent. */
+  /** Null when the file is complete. */
   fault: string | null
   lines: number
   chains: FileChainResult[]
@@ -25,12 +25,11 @@ export type ExportVerification = {
 type ExportFileLine = { type: string; [field: string]: unknown }
 
 /**
- * Checks an export of an account or an organization: that it ends as one does, with as many lines of
- * each type as it says, and that the events in it form the chains they did. What is remembered is no
- * part of a chain, and not checked.
+ * Checks an export of an account or an organization: that it has its end line, as many lines of each type
+ * as that line counts, and unbroken chains of events. Memories are in no chain and are not checked.
  *
  * @param lines of the file, without their line breaks
- * @param anchors from earlier checks; those of others than the file tells of are left out
+ * @param anchors from earlier checks; of chains that are not in the file are ignored
  */
 export async function verifyExportFile(
   lines: AsyncIterable<string>,
@@ -43,11 +42,11 @@ export async function verifyExportFile(
   for await (const text of lines) {
     if (text === '') continue
     if (end)
-      return { fault: 'There is more after its end', lines: linesRead, chains: chains.ended() }
+      return { fault: 'There is more after its end', lines: linesRead, chains: chains.results() }
     const line = parseExportLine(text)
     if (!line) {
       const fault = `Line ${linesRead + 1} is not one of an export: it may break off there`
-      return { fault, lines: linesRead, chains: chains.ended() }
+      return { fault, lines: linesRead, chains: chains.results() }
     }
     if (line.type === 'end') {
       end = line
@@ -55,9 +54,9 @@ export async function verifyExportFile(
     }
     linesRead++
     counts[line.type] = (counts[line.type] ?? 0) + 1
-    chains.hear(line)
+    chains.add(line)
   }
-  return { fault: findFault(end, linesRead, counts), lines: linesRead, chains: chains.ended() }
+  return { fault: findFault(end, linesRead, counts), lines: linesRead, chains: chains.results() }
 }
 
 function parseExportLine(text: string): ExportFileLine | undefined {
@@ -83,41 +82,41 @@ function findFault(
   return `It has ${counts[wrong] ?? 0} lines of type ${wrong}, not ${declaredCounts[wrong] ?? 0}`
 }
 
-/** The chains of a file, each walked while its lines come by. */
+/** Verifies the chains of a file line by line. */
 function createChainVerifiers(anchors: readonly ExportAnchor[]) {
-  const walks = new Map<
+  const verifiers = new Map<
     string,
-    { whose: ChainOwner; walk: ReturnType<typeof createChainVerifier> }
+    { owner: ChainOwner; verifier: ReturnType<typeof createChainVerifier> }
   >()
-  const walkOf = (whose: ChainOwner) => {
-    const name = JSON.stringify(whose)
-    const known = walks.get(name)
-    if (known) return known.walk
-    const ours = anchors.filter(anchor => isSameOwner(anchor, whose))
-    const walk = createChainVerifier(ownerId(whose), ours)
-    walks.set(name, { whose, walk })
-    return walk
+  const verifierOf = (owner: ChainOwner) => {
+    const name = JSON.stringify(owner)
+    const known = verifiers.get(name)
+    if (known) return known.verifier
+    const ownAnchors = anchors.filter(anchor => isSameOwner(anchor, owner))
+    const verifier = createChainVerifier(ownerId(owner), ownAnchors)
+    verifiers.set(name, { owner, verifier })
+    return verifier
   }
   return {
-    hear(line: ExportFileLine): void {
-      if (line.type === 'organization') walkOf({ org: stringOrEmpty(line.org_id) })
+    add(line: ExportFileLine): void {
+      if (line.type === 'organization') verifierOf({ org: stringOrEmpty(line.org_id) })
       if (line.type === 'audit_event')
-        walkOf({ org: stringOrEmpty(line.org_id) }).verify(parseAuditEntry(line))
+        verifierOf({ org: stringOrEmpty(line.org_id) }).verify(parseAuditEntry(line))
       if (line.type === 'account_event') {
-        walkOf({ account: stringOrEmpty(line.account_id) }).verify(parseEventEntry(line))
+        verifierOf({ account: stringOrEmpty(line.account_id) }).verify(parseEventEntry(line))
       }
     },
-    ended: (): FileChainResult[] =>
-      [...walks.values()].map(({ whose, walk }) => ({ ...whose, ...walk.result() })),
+    results: (): FileChainResult[] =>
+      [...verifiers.values()].map(({ owner, verifier }) => ({ ...owner, ...verifier.result() })),
   }
 }
 
 type ChainOwner = { org: string } | { account: string }
 
-const ownerId = (whose: ChainOwner): string => ('org' in whose ? whose.org : whose.account)
+const ownerId = (owner: ChainOwner): string => ('org' in owner ? owner.org : owner.account)
 
-const isSameOwner = (anchor: ChainOwner, whose: ChainOwner): boolean =>
-  'org' in anchor === 'org' in whose && ownerId(anchor) === ownerId(whose)
+const isSameOwner = (anchor: ChainOwner, owner: ChainOwner): boolean =>
+  'org' in anchor === 'org' in owner && ownerId(anchor) === ownerId(owner)
 
 const stringOrEmpty = (value: unknown): string => (typeof value === 'string' ? value : '')
 

@@ -14,7 +14,7 @@ import type { Query } from '#shared/storage/postgres/connect.ts'
 export type EventChainResult = ChainVerification & { account: string }
 
 /**
- * Counts the hashes of an account's events anew.
+ * Recomputes the hash chain of an account's events.
  *
  * @param anchors of this account, from earlier checks
  * @returns the end of the chain, or the first event where it is broken.
@@ -32,7 +32,7 @@ export async function verifyAccountEvents(
   }
 }
 
-/** An event as its hash is made of it. */
+/** The fields of an event that its hash covers. */
 export const toEventChainEntry = (event: AccountEvent): ChainEntry => {
   const { position, hash, id, action, subject, micros, actor } = event
   return { position, hash, id, payload: [action, subject, micros, actor] }

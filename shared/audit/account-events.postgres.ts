@@ -19,14 +19,14 @@ export type AccountAction =
   | 'vault.cleared'
   | 'account.exported'
 
-/** One thing that was done to an account, with its link of the chain. */
+/** One action on an account, with its position and hash in the chain. */
 export type AccountEvent = {
   position: number
   hash: Buffer
   id: string
   action: AccountAction
   subject: string
-  /** When, in microseconds since 1970: more than a number holds. */
+  /** Microseconds since 1970, as digits: more than a number holds. */
   micros: string
   actor: string
 }
@@ -79,14 +79,14 @@ export async function recordAccountEvents(
 
 export type AccountEventFilter = {
   action: AccountAction | undefined
-  /** Epoch milliseconds: from then on. */
+  /** Epoch milliseconds, inclusive. */
   since: number | undefined
-  /** The position of the last event of the page before. */
+  /** The position of the last event of the previous page. */
   before: number | undefined
   limit: number
 }
 
-/** What was done to an account, newest first. */
+/** Events of an account, newest first. */
 export async function listAccountEvents(
   query: Query,
   account: string,
@@ -104,7 +104,7 @@ export async function listAccountEvents(
   return rows
 }
 
-/** Where the events of an account end; at 0 when there is none. */
+/** The end of an account's chain; position 0 when it has no events. */
 export async function accountChainHead(
   query: Query,
   account: string,

@@ -3,12 +3,14 @@ import type { Caller } from '#shared/access/caller.ts'
 import { findBalance } from '#shared/access/accounts.postgres.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'
 
-/** @throws Refusal `unpaid` when the account's balance of tokens is used up; unlimited ones never are. */
+/**
+ * @throws Refusal `unpaid` when the account's token balance is used up; an unlimited one never is.
+ */
 export function requireBalance({ keyRow }: Pick<Caller, 'keyRow'>): void {
   if (isBalanceExhausted(keyRow.balance)) throw balanceExhausted()
 }
 
-/** The same for an account that no Memory Key speaks for. @throws as `requireBalance`. */
+/** Like `requireBalance`, for requests without a Memory Key. @throws as `requireBalance`. */
 export async function requireAccountBalance(query: Query, account: string): Promise<void> {
   if (isBalanceExhausted(await findBalance(query, account))) throw balanceExhausted()
 }
@@ -22,14 +24,14 @@ const balanceExhausted = (): Refusal =>
     'Deleting and exporting still work; top the balance up to go on',
   )
 
-/** Pieces of work that wait for one vault: what keeps one key from filling the queue of everybody. */
+/** Pending operations of one vault: one key must not fill the queue of all tenants. */
 const pendingMax = 50_000
 
 /**
- * Whether more work may be promised for a vault; what is read, and what a model call leaves behind, is
+ * Requires that more work may be accepted for a vault. Reads, and the storing of model calls, are
  * never refused for this.
  *
- * @throws Refusal `limited` when 50,000 pieces wait already.
+ * @throws Refusal `limited` when 50,000 operations are pending.
  */
 export function requireQueueCapacity({ keyRow }: Pick<Caller, 'keyRow'>): void {
   if (keyRow.pending < pendingMax) return

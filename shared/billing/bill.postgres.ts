@@ -2,8 +2,8 @@ import type { Transaction } from '#shared/storage/postgres/connect.ts'
 import type { UsageEvent } from '#shared/billing/usage.postgres.ts'
 
 /**
- * Writes a bill in the transaction of what it is for: neither is there without the other. An id that
- * is billed already is not billed again.
+ * Writes a bill in the transaction of the billed work, so that neither exists without the other. An
+ * id is billed once.
  */
 export async function recordBill({ query }: Transaction, event: UsageEvent): Promise<void> {
   await query(

@@ -2,10 +2,10 @@ import { recordBill } from '#shared/billing/bill.postgres.ts'
 import type { Transaction } from '#shared/storage/postgres/connect.ts'
 
 /**
- * Bills an operation that has ended to whoever asked for it, once, under its own id; nothing done is
- * nothing billed.
+ * Bills an operation that has ended to the key that requested it, once, under its own id; an
+ * operation without effect is free.
  *
- * @returns what its answer says of the key and the session it was asked with.
+ * @returns the key and the session of the request, for the response.
  */
 export async function recordDeferredBill(
   tx: Transaction,

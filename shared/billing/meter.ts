@@ -2,7 +2,7 @@ import { mintId } from '#shared/core/ids.ts'
 import type { Caller } from '#shared/access/caller.ts'
 import type { UsageWriter } from '#shared/billing/usage.postgres.ts'
 
-/** Which operations are billed, and for what. */
+/** Billed operations and their kinds. */
 const billingByOperation = {
   ingest: 'storage of the tokens of the turns',
   search: 'retrieval of the returned tokens',
@@ -37,9 +37,9 @@ export function recordRead(
   usage.record({ id: mintId(), account, vault, keyHash, kind, session, memoryTokens: tokens })
 }
 
-/** A request that went to a provider, and what it counted; 0 where it does not say. */
+/** A provider request and its counts; 0 where the provider reports none. */
 export type ModelCall = {
-  /** The UUIDv7 it runs under: recorded again it counts once. */
+  /** UUIDv7 of the request: it counts once, however often it is recorded. */
   id: string
   kind: 'proxy' | 'pass-through'
   /** Provider-prefixed. */
@@ -47,11 +47,11 @@ export type ModelCall = {
   session: string | null
   inputTokens: number
   outputTokens: number
-  /** Tokens of what was recalled for it. */
+  /** Tokens of the memories recalled for it. */
   recalledTokens: number
 }
 
-/** Counts a model call of which nothing is stored; one that is stored is billed with what it stores. */
+/** Counts a model call that stores nothing; a stored one is billed with what it stores. */
 export function recordModelCall(
   { usage }: { usage: UsageWriter },
   { account, scope, keyHash }: Pick<Caller, 'account' | 'keyHash'> & { scope: { vault: string } },

@@ -7,12 +7,12 @@ export type AccountUsage = {
   memoryTokens: number
 }
 
-/** `day` is `YYYY-MM-DD`, UTC; `accounts` are those that used something on it. */
+/** `day` is `YYYY-MM-DD`, UTC; `accounts` is the number of accounts with usage on it. */
 export type ServiceDayUsage = AccountUsage & { day: string; accounts: number }
 
 /**
  * SQL for the usage per account and day since a day, today included: a table `used` of the accounts
- * that `whose` lets through. Days that are rolled up come from their sums, the rest from their events.
+ * that `whose` selects. Rolled-up days come from their sums, the others from their events.
  */
 export const usageSinceSql = (since: string, whose: string): string => `
   used as (
@@ -28,7 +28,7 @@ export const usageSinceSql = (since: string, whose: string): string => `
     group by 1, 2
   )`
 
-/** What all accounts have used on each of the last days, oldest first; days without use are left out. */
+/** Usage of all accounts on each of the last days, oldest first, without days without usage. */
 export async function serviceUsageByDay(query: Query, days: number): Promise<ServiceDayUsage[]> {
   const { rows } = await query<Record<keyof ServiceDayUsage, string>>(
     `with ${usageSinceSql("(now() at time zone 'utc')::date - ($1::int - 1)", 'true')}
@@ -50,8 +50,8 @@ export async function serviceUsageByDay(query: Query, days: number): Promise<Ser
 }
 
 /**
- * Rolls up every whole day that is over, per account. Safe to run at any time and by several processes:
- * the row of the mark is held, and a day is counted once.
+ * Rolls up every day that has ended, per account. Safe to run at any time and by several processes:
+ * it locks the row of the mark, and counts each day once.
  *
  * @returns how many days were rolled up.
  */

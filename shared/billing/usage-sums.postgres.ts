@@ -7,13 +7,13 @@ type UsageTotals = {
   memoryTokens: number
 }
 
-/** `model` is provider-prefixed; '' where requests named none. */
+/** `model` is provider-prefixed; '' for requests without a model. */
 export type UsageByModel = UsageTotals & { model: string }
 
 /** `day` is `YYYY-MM-DD`, UTC. */
 export type DayUsage = UsageTotals & { day: string }
 
-/** What all keys that a vault ever had used from `start` to before `end`, per model. */
+/** Usage of all keys that a vault ever had, from `start` to before `end`, per model. */
 export async function usageByModel(
   query: Query,
   vault: string,
@@ -26,7 +26,7 @@ export async function usageByModel(
   return rows.map(({ model, ...sums }) => ({ model, ...toUsageTotals(sums) }))
 }
 
-/** The same per UTC day, oldest first; days without use are left out. */
+/** Usage per UTC day, oldest first, without days without usage. */
 export async function usageByDay(
   query: Query,
   vault: string,
@@ -42,7 +42,7 @@ export async function usageByDay(
 const sumColumns = `sum(requests) as requests, sum(input_tokens) as "inputTokens",
   sum(output_tokens) as "outputTokens", sum(memory_tokens) as "memoryTokens"`
 
-/** Whole days that are rolled up come from the daily sums, the rest from single events. */
+/** Rolled-up days come from the daily sums, the rest from single events. */
 const periodUsageSql = `with keys as (
     select hash from memory_keys where vault = $1
   ), period as (
@@ -72,8 +72,8 @@ const toUsageTotals = (row: Record<keyof UsageTotals, string>): UsageTotals => (
 })
 
 /**
- * Rolls up every whole day that is over. Safe to run at any time and by several processes: the row of
- * the mark is held, and a day is counted once.
+ * Rolls up every day that has ended. Safe to run at any time and by several processes: it locks the
+ * row of the mark, and counts each day once.
  *
  * @returns how many days were rolled up.
  */

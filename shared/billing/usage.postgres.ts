@@ -15,19 +15,23 @@ export type UsageEvent = {
 }
 
 export type UsageWriter = {
-  /** Writes the bill of a read without making the answer wait for it. */
+  /** Writes the bill of a read; the response does not wait for it. */
   record(event: UsageEvent): void
   /** Resolves when everything recorded so far is written. */
   flush(): Promise<void>
 }
 
-/** Beyond this the database has been away for long: bills are dropped and counted, memory is not. */
+/**
+ * With more, the database has been out of reach for long: bills are dropped and counted, to bound
+ * memory.
+ */
 const waitingMax = 10_000
 
 /**
- * Bills of reads. One statement is under way at a time and carries everything that came meanwhile;
- * the first goes to the database's socket right after the answer went to the client's. The
- * commit is asynchronous: 0.4 ms instead of 1.2, at risk only when the database server itself dies.
+ * Bills of reads. One statement runs at a time and writes all bills that arrived during the one
+ * before; the first is sent to the database right after the response was sent to the client. The
+ * commit is asynchronous: 0.4 ms instead of 1.2, at risk only when the database server itself
+ * crashes.
  */
 export function createUsageWriter(postgres: Postgres, log: Log): UsageWriter {
   let waiting: UsageEvent[] = []
@@ -55,7 +59,7 @@ export function createUsageWriter(postgres: Postgres, log: Log): UsageWriter {
   return {
     record(event) {
       waiting.push(event)
-      // After this turn: the answer goes to its socket first.
+      // After this turn: the response is written to its socket first.
       writing ??= new Promise(setImmediate).then(write)
     },
     flush: async () => void (await writing),

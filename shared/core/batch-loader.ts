@@ -4,25 +4,25 @@
  * once.
  *
  * @param read returns the answers in the order of the questions
- * @param lanes how many reads may run at once
+ * @param concurrency how many reads may run at once
  */
 export function batchLoader<Question, Answer>(
   read: (questions: Question[]) => Promise<Answer[]>,
-  { lanes: concurrency, questionsMax: maxBatchSize }: { lanes: number; questionsMax: number },
+  { concurrency, batchMax }: { concurrency: number; batchMax: number },
 ): (question: Question) => Promise<Answer> {
-  type Asker = {
+  type PendingQuestion = {
     question: Question
     resolve: (answer: Answer) => void
     reject: (error: unknown) => void
   }
-  const waiting: Asker[] = []
+  const waiting: PendingQuestion[] = []
   let reading = 0
 
   const readWaiting = async (): Promise<void> => {
     if (reading >= concurrency) return
     reading++
     while (waiting.length > 0) {
-      const batch = waiting.splice(0, maxBatchSize)
+      const batch = waiting.splice(0, batchMax)
       try {
         const answers = await read(batch.map(({ question }) => question))
         batch.forEach(({ resolve }, index) => resolve(answers[index]!))

@@ -48,7 +48,7 @@ export class ConfigError extends Error {
 
   constructor(faults: string[]) {
     super(`The environment is not usable:\n${faults.map(fault => `  ${fault}`).join('\n')}`)
-    this.name = 'ConfigFault'
+    this.name = 'ConfigError'
     this.faults = faults
   }
 }

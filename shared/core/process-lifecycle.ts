@@ -45,7 +45,7 @@ export async function runMain(main: () => Promise<void>): Promise<void> {
   }
 }
 
-/** Errors of an unreachable store that the operator can fix. */
+/** For a store out of reach, the operator needs another hint than a client. */
 const startupHint = ({ message, hint }: Refusal): string | undefined =>
   message.endsWith('out of reach')
     ? 'Check DATABASE_URL and MONGODB_URI, and that both servers run'

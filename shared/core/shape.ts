@@ -136,8 +136,8 @@ function errorMessage(error: ErrorObject, name: string): string {
   if (keyword === 'required') {
     return `${fieldPath(`${instancePath}/${params.missingProperty}`)} is required`
   }
-  const says = messageTemplates[keyword]?.(params, data, parentSchema ?? {})
-  return `${field} ${says ?? error.message ?? 'is not valid'}`
+  const description = messageTemplates[keyword]?.(params, data, parentSchema ?? {})
+  return `${field} ${description ?? error.message ?? 'is not valid'}`
 }
 
 type MessageTemplate = (params: Record<string, unknown>, came: unknown, schema: Schema) => string

@@ -37,21 +37,21 @@ export function renderContextBlock(memories: readonly Memory[], now: number): st
  * by a person and stays.
  */
 export function removeContextBlocks(text: string): string {
-  const kept: string[] = []
+  const parts: string[] = []
   let from = 0
   for (let at = text.indexOf(openingTag); at >= 0;) {
     const end = findBlockEnd(text, at)
     if (end !== undefined) {
-      kept.push(text.slice(from, at))
+      parts.push(text.slice(from, at))
       from = end
     }
     at = text.indexOf(openingTag, end ?? at + 1)
   }
-  if (kept.length === 0) return text
-  kept.push(text.slice(from))
-  let rest = kept.join('')
-  if (kept[0]!.trim() === '') rest = rest.replace(/^[\r\n]+/, '')
-  if (kept.at(-1)!.trim() === '') rest = rest.replace(/(?<![\r\n])[\r\n]+$/, '')
+  if (parts.length === 0) return text
+  parts.push(text.slice(from))
+  let rest = parts.join('')
+  if (parts[0]!.trim() === '') rest = rest.replace(/^[\r\n]+/, '')
+  if (parts.at(-1)!.trim() === '') rest = rest.replace(/(?<![\r\n])[\r\n]+$/, '')
   return rest
 }
 
@@ -78,7 +78,7 @@ function lineAt(text: string, start: number): { start: number; line: string; nex
   return { start, line, next: end + 1 }
 }
 
-/** A line as `lineOf` writes it. */
+/** Whether a line has the form of `renderMemoryLine`. */
 const isMemoryLine = (line: string): boolean =>
   /^\[[^·]{1,40} · [^·]{1,25} UTC · /.test(line) &&
   line.includes('] ') &&

@@ -21,25 +21,25 @@ export const retentionStepMs = 3600 * 1000
  * @param days the retention; null where there is none.
  */
 export function expiryFor({
-  asked,
+  requested,
   days,
   storedAt,
 }: {
-  asked: number | null | undefined
+  requested: number | null | undefined
   days: number | null
   storedAt: number
 }): Expiry {
-  const kept = days === null ? Infinity : retentionExpiresAt(storedAt, days)
-  const expiresAt = Math.min(asked ?? Infinity, kept)
+  const retentionEnd = days === null ? Infinity : retentionExpiresAt(storedAt, days)
+  const expiresAt = Math.min(requested ?? Infinity, retentionEnd)
   return {
     ...(expiresAt < Infinity && { expiresAt }),
-    ...(asked != null && { expiresAsked: asked }),
+    ...(requested != null && { expiresAsked: requested }),
   }
 }
 
 function retentionExpiresAt(storedAt: number, days: number): number {
-  const whole = storedAt + days * dayMs
-  return whole - (whole % retentionStepMs)
+  const expiresAt = storedAt + days * dayMs
+  return expiresAt - (expiresAt % retentionStepMs)
 }
 
 export const isExpired = (
@@ -49,8 +49,8 @@ export const isExpired = (
 
 /** The earliest expiry among memories; undefined when none expires. */
 export function earliestExpiresAt(memories: readonly Expiry[]): number | undefined {
-  const ends = memories.flatMap(({ expiresAt }) => expiresAt ?? [])
-  return ends.length === 0 ? undefined : ends.reduce((one, other) => Math.min(one, other))
+  const times = memories.flatMap(({ expiresAt }) => expiresAt ?? [])
+  return times.length === 0 ? undefined : times.reduce((one, other) => Math.min(one, other))
 }
 
 /**
@@ -59,10 +59,10 @@ export function earliestExpiresAt(memories: readonly Expiry[]): number | undefin
  * @throws Refusal `invalid` when it has passed.
  */
 export function parseExpiresAt(value: string, now: number): number
-export function parseExpiresAt(said: string | undefined, now: number): number | undefined
-export function parseExpiresAt(said: string | undefined, now: number): number | undefined {
-  if (said === undefined) return undefined
-  const at = Date.parse(said)
+export function parseExpiresAt(value: string | undefined, now: number): number | undefined
+export function parseExpiresAt(value: string | undefined, now: number): number | undefined {
+  if (value === undefined) return undefined
+  const at = Date.parse(value)
   if (at > now) return at
   throw new Refusal(
     'invalid',

@@ -4,7 +4,7 @@ export type TargetTier = 2 | 3
 
 export const tierAbove = (tier: SourceTier): TargetTier => (tier === 1 ? 2 : 3)
 
-/** What a vault is held for while batches are lent and committed: see `holdVault`. */
+/** Name of the vault lock that checkout and commit take: see `takeVaultAdvisoryLock`. */
 export const consolidationLock = 'consolidation'
 
 /** A span of event time; both ends are epoch milliseconds and inclusive. */

@@ -6,12 +6,12 @@ import {
 } from '#shared/models/completion-failure.ts'
 import type { CompletionModel, CompletionModelSettings } from '#shared/models/completion-model.ts'
 
-/** The name of the one tool: its input is the answer. */
+/** The name of the only tool: its input is the answer. */
 const answerTool = 'answer'
 
 /**
- * Claude models. The answer is the input of a tool that the model has to call: every model in use knows
- * tools, and only the newest know output formats.
+ * Claude models. The answer is the input of a tool that the model must call: every model in use
+ * supports tools, and only the newest support output formats.
  */
 export function openAnthropicModel(settings: CompletionModelSettings): CompletionModel {
   const client = new Anthropic({
@@ -61,7 +61,7 @@ export function openAnthropicModel(settings: CompletionModelSettings): Completio
   }
 }
 
-/** A tool's input comes as valid JSON also when it is cut off: with what there was until then. */
+/** A tool's input is valid JSON even when it was cut off: it then holds the fields up to there. */
 const incompleteStopReasons = new Set([
   'max_tokens',
   'model_context_window_exceeded',
@@ -69,7 +69,7 @@ const incompleteStopReasons = new Set([
   'pause_turn',
 ])
 
-/** A model that calls no tool has answered in words. */
+/** A model that calls no tool answers in text. */
 function completionText(content: readonly Anthropic.ContentBlock[] = []): string {
   const toolUse = content.find(block => block.type === 'tool_use')
   if (toolUse) return JSON.stringify(toolUse.input)

@@ -1,14 +1,13 @@
 import { Refusal } from '#shared/core/errors.ts'
 
-/** What a call to a model may cost in time before it is given up, and how often the SDK tries. */
+/** Timeout of a model call, and how often the SDK retries. */
 export const completionRetryPolicy = { timeoutMs: 120_000, retries: 1 } as const
 
 /** Longest answer, in tokens: a full list of facts and tags is a tenth of it. */
 export const completionTokensMax = 16_000
 
 /**
- * A provider's failure as a Refusal. Nothing of the provider's own message goes on: some repeat what
- * they were sent.
+ * A provider's failure as a Refusal, without the provider's own message: some repeat their input.
  */
 export function completionRefusal(
   { provider, name }: { provider: string; name: string },

@@ -3,23 +3,23 @@ import type { ProviderAccess } from '#shared/models/model-list.ts'
 
 /** One question to a model. */
 export type CompletionRequest = {
-  /** What the model is to do: ours and the operator's words. */
+  /** The instructions: our own and the operator's text. */
   instructions: string
-  /** What it is to do it with: words of others. */
+  /** The input: text of users. */
   userPrompt: string
   /**
-   * What the answer looks like. Only what every provider can be held to: objects whose fields are all
-   * required, lists, `enum`, and descriptions; bounds are for whoever checks the answer.
+   * Schema of the answer. Only what every provider can enforce: objects whose fields are all
+   * required, lists, `enum`, and descriptions; the caller checks bounds.
    */
   schema: Schema
 }
 
 type Completion = {
-  /** JSON if the model did as told; it may be wrapped in prose or something else. */
+  /** JSON when the model complied; it may be wrapped in prose or something else. */
   text: string
-  /** False where the provider says that there would be more: cut off at a limit, or held back. */
+  /** False when the provider reports that the answer was cut off at a limit, or withheld. */
   isComplete: boolean
-  /** As the provider counts them; 0 where it does not say. */
+  /** As the provider counts them; 0 where it reports none. */
   inputTokens: number
   outputTokens: number
 }
@@ -27,11 +27,11 @@ type Completion = {
 /** A model that answers in a given form. */
 export type CompletionModel = {
   /**
-   * @throws Refusal `upstream` when the provider refuses, or stays silent for two minutes after the SDK's
-   *   one retry.
+   * @throws Refusal `upstream` when the provider refuses, or does not answer for two minutes after
+   *   the SDK's one retry.
    */
   complete(question: CompletionRequest, signal: AbortSignal): Promise<Completion>
 }
 
-/** A model as its provider names it, and how that provider is reached. */
+/** A model by its provider's name for it, and how that provider is reached. */
 export type CompletionModelSettings = ProviderAccess & { name: string }

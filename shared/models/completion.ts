@@ -11,6 +11,6 @@ const nativeOpeners: Partial<
   google: openGeminiModel,
 }
 
-/** Opens a model with the SDK of its provider; no call is made yet. */
+/** Opens a model with its provider's SDK, without a call. */
 export const openCompletionModel = (settings: CompletionModelSettings): CompletionModel =>
   (nativeOpeners[settings.provider] ?? openOpenAiCompatibleModel)(settings)

@@ -1,9 +1,9 @@
 import type { ProviderName } from '#shared/core/provider-registry.ts'
 
 /**
- * What to talk to when nobody says: the newest of the first family here that can be reached. Numbers in
- * a name are its version, the greatest is the newest; names with more to them (previews, small or
- * specialised ones) are not of the family.
+ * The default chat model: the newest of the first family here that can be reached. Numbers in a
+ * name are its version, the highest is the newest; names with more parts (previews, small or
+ * specialised models) are not of the family.
  */
 const preferredFamilies: [ProviderName, RegExp][] = [
   ['openai', /^gpt-(\d+)(?:\.(\d+))?$/],
@@ -16,7 +16,9 @@ const preferredFamilies: [ProviderName, RegExp][] = [
   ['groq', /^llama-(\d+)\.(\d+)-(\d+)b-versatile$/],
 ]
 
-/** The provider-prefixed default of what can be reached: else the first model there is, else ''. */
+/**
+ * The provider-prefixed default of the reachable models: else the first model there is, else ''.
+ */
 export function pickDefaultModel(
   lists: readonly { provider: ProviderName; models: readonly string[] }[],
 ): string {

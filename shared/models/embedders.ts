@@ -8,11 +8,11 @@ export type Embedders = {
   /**
    * The embedder of a request: the named model, or the service's default.
    *
-   * @throws Refusal `invalid` for a model that cannot be had here; `upstream` when its provider does not
-   *   answer, or when the operator has taken it away from vaults that stand in its space.
+   * @throws Refusal `invalid` for a model that is not available here; `upstream` when its provider
+   *   does not answer, or when the operator removed a model whose space holds memories.
    */
   get(model?: string): Promise<Embedder>
-  /** Why a model cannot be had here, whoever asks and however often; undefined for all others. */
+  /** Why a model is not available, as long as this process runs; undefined for all others. */
   unavailableReason(model: string): string | undefined
   readonly defaultModel: string
 }
@@ -20,10 +20,10 @@ export type Embedders = {
 type Settings = Pick<Config, 'embeddingModel' | 'providers'>
 
 /**
- * The embedders this service can reach. A provider's is opened at its first use, since its dimension
- * is learnt from its first answer.
+ * The embedders this service can reach. A provider's embedder is opened at its first use, since its
+ * first answer shows its dimension.
  *
- * @param modelsInUse models in whose spaces memories stand.
+ * @param modelsInUse models whose spaces hold memories.
  */
 export function createEmbedders(
   config: Settings,
@@ -59,14 +59,14 @@ export function createEmbedders(
       if (known) return known
       const opening = open(model)
       openEmbedders.set(model, opening)
-      // A provider that was down at the first use is asked again at the next.
+      // After a failure the next use tries again.
       opening.catch(() => openEmbedders.delete(model))
       return opening
     },
   }
 }
 
-/** Ollama takes no key, and has an address of its own where it runs beside us. */
+/** Ollama needs no key, and has an address of its own where it runs beside the service. */
 function isReachable({ providers: known }: Settings, provider: ProviderName): boolean {
   const { apiKey, baseUrl } = known[provider] ?? {}
   return Boolean(apiKey || baseUrl) || provider === 'ollama'
@@ -87,7 +87,7 @@ const unknownModelRefusal = (): Refusal =>
     'Use "local" or <provider>/<model>, such as openai/text-embedding-3-small',
   )
 
-/** Where memories stand in its space it is the operator who has to do something, not who asks. */
+/** When memories are in its space, the operator must act, not the client. */
 function unavailableRefusal(model: string, provider: ProviderName, inUse: boolean): Refusal {
   const message = `The embedding model ${model} is not available here`
   const missing = `The operator has set no ${provider.toUpperCase()}_API_KEY`

@@ -11,7 +11,7 @@ import {
 import type { Schema } from '#shared/core/shape.ts'
 import type { CompletionModel, CompletionModelSettings } from '#shared/models/completion-model.ts'
 
-/** Gemini models, held to the schema. */
+/** Gemini models, which enforce the schema. */
 export function openGeminiModel(settings: CompletionModelSettings): CompletionModel {
   const client = new GoogleGenerativeAI(settings.apiKey)
   return {
@@ -29,14 +29,14 @@ export function openGeminiModel(settings: CompletionModelSettings): CompletionMo
         { baseUrl: settings.baseUrl },
       )
       try {
-        // The SDK's own timeout leaves its timer behind.
+        // The SDK's own timeout leaves its timer running.
         const timeout = AbortSignal.timeout(completionRetryPolicy.timeoutMs)
         const { response } = await model.generateContent(userPrompt, {
           signal: AbortSignal.any([signal, timeout]),
         })
         const [candidate] = response.candidates ?? []
         return {
-          // `text()` throws where the answer was blocked; that is no answer like any other.
+          // `text()` throws when the answer was blocked.
           text: (candidate?.content?.parts ?? []).map(part => part.text ?? '').join(''),
           isComplete: (candidate?.finishReason ?? 'STOP') === 'STOP',
           inputTokens: response.usageMetadata?.promptTokenCount ?? 0,
@@ -51,7 +51,7 @@ export function openGeminiModel(settings: CompletionModelSettings): CompletionMo
   }
 }
 
-/** Gemini's schemas are a subset: they do not know `additionalProperties`. */
+/** Gemini's schemas are a subset without `additionalProperties`. */
 function dropAdditionalProperties(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(dropAdditionalProperties)
   if (typeof schema !== 'object' || schema === null) return schema

@@ -3,19 +3,19 @@ import { termWeight } from '#shared/search/words/term-weights.ts'
 
 /**
  * Recall by vectors alone rose with the dimension (composite 0.456 at 384, 0.486 at 512, 0.491 at
- * 768, 0.507 at 1,024), fused with words it hardly did; 1,024 is one clean rotation for an image.
+ * 768, 0.507 at 1,024), fused with words it hardly did; 1,024 is one rotation of an index.
  */
 export const dimension = 1024
 
-/** What a term adds to the vector of a text: values at indices. */
+/** What a term adds to a text's vector: values at indices. */
 export type Feature = { readonly indices: Uint16Array; readonly values: Float32Array }
 
-/** Every name is written to so many places: collisions of two names average out. */
+/** Each name is hashed to so many indices: collisions of two names average out. */
 const hashCopies = 4
-/** Against the term itself, all pieces of its spelling together. */
+/** Weight of all n-grams together, relative to the term itself. */
 const ngramShare = 0.3
 const skeletonShare = 0.3
-/** Against the term itself, a word that means the same. */
+/** Weight of a related word, relative to the term itself. */
 const relatedShare = 0.9
 const relatedMax = 24
 
@@ -24,8 +24,9 @@ const featureCache = new Map<string, Feature>()
 const featuresMax = 20_000
 
 /**
- * The feature of a term: its name, the pieces of its spelling (so that slips and inflections stay
- * near) and the words related to it, hashed with signs. Its length is how much the term tells.
+ * The feature of a term: its name, the n-grams of its spelling (so that typing errors and
+ * inflections stay near) and its related words, hashed with signs. Its length is the weight of the
+ * term.
  */
 export function getFeature(term: string): Feature {
   const known = featureCache.get(term)
@@ -56,7 +57,7 @@ function createFeature(term: string): Feature {
   return { indices, values: Float32Array.from(indices, index => accumulator[index]! * scale) }
 }
 
-/** Three and four letters in a row, its ends marked. */
+/** Sequences of three and four letters, with marked ends. */
 function characterNgrams(term: string): string[] {
   if (!/^\p{L}{4,}$/u.test(term)) return []
   const padded = `^${term}$`
@@ -65,7 +66,7 @@ function characterNgrams(term: string): string[] {
   )
 }
 
-/** The first letter and the set of consonants: most slips of spelling leave it as it is. */
+/** The first letter and the set of consonants: most typing errors do not change it. */
 function consonantSkeleton(term: string): string | undefined {
   if (!/^[a-z]{5,}$/.test(term)) return undefined
   const consonants = [...new Set(term.slice(1).replace(/[aeiouy]/g, ''))].sort().join('')

@@ -5,10 +5,10 @@ import { foldText } from '#shared/search/words/writing-systems.ts'
 import { isMarkerTerm, termsOf } from '#shared/search/words/index-terms.ts'
 
 /**
- * The embedder that needs nothing: no model, no network, no key. A text is the weighted sum of the
- * features of its terms; see local-features.ts. The same text has the same vector on every machine
- * and in every version that keeps the space's name: whoever changes what vectors come out, be it a
- * table, a weight or the terms of a text, must raise the number in `space`.
+ * The built-in embedder: no model, no network, no key. A text is the weighted sum of the features
+ * of its terms; see hashed-features.ts. The same text has the same vector on every machine and in
+ * every version with the same space name: a change of the vectors, by a table, a weight or the
+ * terms of a text, must raise the number in `space`.
  */
 export function localEmbedder(): Embedder {
   return {
@@ -21,7 +21,7 @@ export function localEmbedder(): Embedder {
   }
 }
 
-/** About a millisecond's work: a large batch must not hold up the event loop. */
+/** About a millisecond of work: a large batch must not block the event loop. */
 const textsPerBatch = 64
 
 async function embedInBatches(
@@ -37,10 +37,10 @@ async function embedInBatches(
   return vectors
 }
 
-/** A name in a text says who is there, not what it is about. */
+/** Names of people in a text show who is present, not what it is about. */
 const nameWeight = 0.4
 
-/** The vector of a text, of unit length whatever the text. */
+/** The vector of a text; always of unit length. */
 export function embed(text: string): Float32Array {
   const termCounts = new Map<string, number>()
   for (const term of contentTerms(text)) termCounts.set(term, (termCounts.get(term) ?? 0) + 1)
@@ -55,7 +55,7 @@ export function embed(text: string): Float32Array {
   return normalizeInPlace(vector)
 }
 
-/** A text of stop words alone is told by them, one without words by its characters. */
+/** A text of stop words alone is embedded by them, one without words by its characters. */
 function contentTerms(text: string): string[] {
   const terms = termsOf(text).filter(term => !isMarkerTerm(term))
   if (terms.length > 0) return terms
@@ -64,12 +64,12 @@ function contentTerms(text: string): string[] {
 }
 
 const innerCapitals = /(?<=[\p{L}\d,;–-]\s)\p{Lu}[\p{L}'’]+/gu
-/** Where more of the words are capitals they are titles, or German. */
+/** With a larger share of capitalised words, the text is a title, or German. */
 const capitalisedShareMax = 0.3
 
 /**
- * The terms of words that have a capital though they begin no sentence, and that the tables do not
- * know: Caroline, but neither Japan nor Python.
+ * The terms of words that are capitalised without beginning a sentence, and that the tables do not
+ * contain: Caroline, but neither Japan nor Python.
  */
 function properNames(text: string): Set<string> {
   const capitals = text.match(innerCapitals)
@@ -84,7 +84,7 @@ function normalizeInPlace(vector: Float32Array): Float32Array {
   let sum = 0
   for (let i = 0; i < dimension; i++) sum += vector[i]! * vector[i]!
   if (sum === 0) {
-    // An empty text is like no other.
+    // An empty text is similar to no other.
     vector[0] = 1
     return vector
   }

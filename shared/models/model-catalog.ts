@@ -13,9 +13,9 @@ type ModelList = { provider: ProviderName; models: string[] }
 
 export type ModelCatalog = {
   /**
-   * What these providers offer, those left out that have never answered. All are asked at once; a list
-   * is an hour good, and whoever asks meanwhile waits for the same answer. A provider that fails keeps
-   * its last list, and is left alone for a minute.
+   * The model lists of these providers, without providers that never answered. All are requested at
+   * once. A list is valid for an hour; concurrent callers share a request. A provider that fails
+   * keeps its last list and is not asked again for a minute.
    *
    * @throws Refusal `upstream` when there are providers and none of them has ever answered.
    */
@@ -37,7 +37,7 @@ const retryMs = 60_000
 /** A list has a few kilobytes, an aggregator's about thirty. */
 const entriesMax = 1_000
 
-/** @param onError hears every provider that failed, by name */
+/** @param onError called with every provider that failed */
 export function createModelCatalog({
   onError,
 }: {
@@ -92,15 +92,15 @@ export function createModelCatalog({
   }
 }
 
-/** Whoever reads the memory of this process finds no key in it twice. */
+/** A hash, so that the cache holds no copy of a key. */
 const cacheKey = ({ provider, apiKey, baseUrl }: ProviderAccess): string =>
   createHash('sha256')
     .update(JSON.stringify([provider, baseUrl, apiKey]))
     .digest('base64url')
 
 /**
- * The providers that can be reached with an account's own keys or else with the operator's, in the
- * registry's order. Ollama needs no key but an address: nobody's own machine is asked unbidden.
+ * The providers that can be reached with the account's own keys or else with the operator's, in the
+ * registry's order. Ollama needs no key but a configured address.
  */
 export function reachableProviders(
   { providers }: Pick<Config, 'providers'>,

@@ -1,10 +1,10 @@
 import type { ProviderName } from '#shared/core/provider-registry.ts'
 
-/** A provider as it is reached with one key; `apiKey` is empty where none is needed. */
+/** How a provider is reached with one key; `apiKey` is empty where none is needed. */
 export type ProviderAccess = { provider: ProviderName; apiKey: string; baseUrl: string }
 
 const deadlineMs = 5_000
-/** The longest list there is, an aggregator's of some hundred models, has about one mebibyte. */
+/** The longest list, an aggregator's of some hundred models, has about one mebibyte. */
 const responseBytesMax = 8 * 1024 * 1024
 const modelsMax = 5_000
 const nameMax = 200
@@ -16,7 +16,7 @@ const openAiEndpoint: ModelListEndpoint = {
   headers: apiKey => (apiKey ? { authorization: `Bearer ${apiKey}` } : {}),
 }
 
-/** Both give twenty or fifty models a page unless asked for all. */
+/** Both return pages of twenty or fifty models by default. */
 const nativeEndpoints: Partial<Record<ProviderName, ModelListEndpoint>> = {
   anthropic: {
     path: '/v1/models?limit=1000',
@@ -29,15 +29,15 @@ const nativeEndpoints: Partial<Record<ProviderName, ModelListEndpoint>> = {
 }
 
 /**
- * The models a provider offers for a key, as it names them, sorted.
+ * The names of the models that a provider offers for a key, sorted.
  *
- * @throws Error when it refuses, redirects, answers with something else, or takes longer than 5 s.
+ * @throws Error when it refuses, redirects, answers in another form, or takes longer than 5 s.
  */
 export async function listModels({ provider, apiKey, baseUrl }: ProviderAccess): Promise<string[]> {
   const { path, headers } = nativeEndpoints[provider] ?? openAiEndpoint
   const response = await fetch(baseUrl + path, {
     headers: { accept: 'application/json', ...headers(apiKey) },
-    // The key is for this address, wherever it may point.
+    // The key is for this address only: redirects are not followed.
     redirect: 'error',
     signal: AbortSignal.timeout(deadlineMs),
   })
@@ -60,8 +60,8 @@ async function readBoundedText(response: Response): Promise<string> {
 }
 
 /**
- * `{data: [{id}]}` everywhere, but for Google's `{models: [{name: 'models/…'}]}` and one that sends the
- * list bare.
+ * `{data: [{id}]}` for all, except Google's `{models: [{name: 'models/…'}]}` and one provider that
+ * sends the bare list.
  */
 function parseModelNames(answer: unknown, provider: ProviderName): string[] {
   const { data, models } = (answer ?? {}) as { data?: unknown; models?: unknown }
@@ -71,7 +71,7 @@ function parseModelNames(answer: unknown, provider: ProviderName): string[] {
     const name = provider === 'google' ? row?.name : row?.id
     return typeof name === 'string' ? [name.replace(/^models\//, '')] : []
   })
-  // Names go into answers, logs and requests.
+  // Names appear in answers, logs and requests.
   const printableNames = names.filter(name => /^[\x21-\x7e]+$/.test(name) && name.length <= nameMax)
   return [...new Set(printableNames)].toSorted().slice(0, modelsMax)
 }

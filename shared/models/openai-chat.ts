@@ -11,29 +11,29 @@ export type ChatTurn = { role: 'system' | 'user' | 'assistant'; content: string 
 
 type ChatAnswer = {
   text: string
-  /** As the provider counts them; 0 where it does not say. */
+  /** As the provider counts them; 0 where it reports none. */
   inputTokens: number
   outputTokens: number
 }
 
 /** A language model behind an OpenAI-compatible chat API. */
 export type ChatModel = {
-  /** Provider-prefixed, as people name it. */
+  /** Provider-prefixed. */
   readonly model: string
   /**
-   * The model's answer to a conversation, as JSON of the schema where the provider can be held to one;
-   * others are only asked, so check what comes.
+   * The model's answer to a conversation, as JSON of the schema. Some providers do not enforce the
+   * schema, so check the answer.
    *
-   * @throws Refusal `upstream` when the provider refuses or stays silent for five minutes; retries of rate
-   *   limits and server errors are the SDK's (three).
+   * @throws Refusal `upstream` when the provider refuses or does not answer for five minutes; the
+   *   SDK retries rate limits and server errors (three times).
    */
   answerJson(turns: readonly ChatTurn[], schema: object, signal?: AbortSignal): Promise<ChatAnswer>
 }
 
-/** Where a model is, and the operator's key for it. */
+/** Addresses of providers, and the operator's keys for them. */
 export type ChatSettings = { model: string; apiKey?: string; baseUrl?: string }
 
-/** A long batch, thought over by a slow model. */
+/** Enough for a long batch and a slow reasoning model. */
 const deadlineMs = 300_000
 
 /**
@@ -87,7 +87,9 @@ function parseModelName(model: string): { provider: ProviderName; name: string }
   )
 }
 
-/** How firmly the form of an answer is asked for; what a provider refuses is asked for less firmly. */
+/**
+ * Ways to ask for the form, the strictest first; a provider that refuses one is asked by the next.
+ */
 type ResponseFormat = 'schema' | 'json' | 'words'
 
 const fallbackFormats: Record<ResponseFormat, ResponseFormat | undefined> = {
@@ -103,7 +105,7 @@ function responseFormatParams(format: ResponseFormat, schema: object) {
   return { response_format: { type: 'json_schema', json_schema } } as const
 }
 
-/** Some answer 404 for a parameter that none of their models takes. */
+/** Some answer 404 for a parameter that none of their models supports. */
 const isFormatRejected = (error: unknown): boolean =>
   error instanceof OpenAI.APIError &&
   [400, 404, 415, 422].includes(error.status as number) &&

@@ -8,8 +8,8 @@ import type {
 } from '#shared/models/completion-model.ts'
 
 /**
- * Models behind an OpenAI-compatible API. They are held to the schema (`json_schema`, strict); a provider
- * that does not take that is asked for any JSON, and then in words only.
+ * Models behind an OpenAI-compatible API. They are asked for the schema (`json_schema`, strict); a
+ * provider that refuses it is asked for any JSON, and then in words only.
  */
 export function openOpenAiCompatibleModel(settings: CompletionModelSettings): CompletionModel {
   const client = new OpenAI({
@@ -49,7 +49,7 @@ export function openOpenAiCompatibleModel(settings: CompletionModelSettings): Co
   }
 }
 
-/** As the providers of this API call it; each calls the usual end by a word of its own. */
+/** Reasons of an incomplete answer; providers differ in the name of a normal end. */
 const incompleteFinishReasons = new Set<string>([
   'length',
   'model_length',
@@ -71,7 +71,7 @@ const jsonObjectFormat: ResponseFormat = () => ({ response_format: { type: 'json
 const textFormat: ResponseFormat = () => ({})
 const responseFormats = [jsonSchemaFormat, jsonObjectFormat, textFormat]
 
-/** Some answer 404 for a parameter that none of their models takes. */
+/** Some answer 404 for a parameter that none of their models supports. */
 const isFormatRejected = (error: unknown): boolean =>
   error instanceof OpenAI.APIError &&
   [400, 404, 415, 422].includes(error.status as number) &&

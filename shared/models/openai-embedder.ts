@@ -5,7 +5,7 @@ import { Refusal } from '#shared/core/errors.ts'
 import { timedFetch } from '#shared/core/timed-fetch.ts'
 
 export type EmbeddingModelSettings = {
-  /** Provider-prefixed, as clients name it. */
+  /** Provider-prefixed, as clients name the model. */
   model: string
   /** As the provider names it. */
   name: string
@@ -13,18 +13,21 @@ export type EmbeddingModelSettings = {
   baseUrl: string
 }
 
-/** Inputs a call may carry; providers take 2,048, smaller batches fail and retry more cheaply. */
+/** Inputs of one call; providers accept 2,048, smaller batches are cheaper to retry. */
 const inputsMax = 256
-/** Of all inputs together: OpenAI takes 300,000 tokens a call, and no token is shorter than a byte. */
+/**
+ * Of all inputs together: OpenAI accepts 300,000 tokens a call, and no token is shorter than a
+ * byte.
+ */
 const bytesMax = 300_000
 const deadlineMs = 20_000
-/** Somebody waits for the answer to a question. */
+/** A query is shorter than a batch: a client waits for it. */
 const queryRetryPolicy = { timeout: 4_000, maxRetries: 1 }
 const queryCharactersMax = 16_000
 
 /**
- * Cosines at which unrelated texts end and equal ones begin, as the makers' models behave;
- * a model not named here gets cautious values.
+ * Cosines at which unrelated texts end and equal ones begin, for the makers' models; every other
+ * model gets cautious values.
  */
 const calibrations: Record<string, Calibration> = {
   'text-embedding-3-small': { unrelated: 0.12, same: 0.85, floor: 0.16 },
@@ -34,11 +37,11 @@ const calibrations: Record<string, Calibration> = {
 const defaultCalibration: Calibration = { unrelated: 0.2, same: 0.9, floor: 0.15 }
 
 /**
- * Embeddings of any OpenAI-compatible endpoint. The first call learns the dimension. The vector of a text
- * beyond 8,000 bytes is the mean of those of its parts, so that all of it counts.
+ * Embeddings of any OpenAI-compatible endpoint. The first call shows the dimension. The vector of a
+ * text beyond 8,000 bytes is the mean of the vectors of its parts, so that all of it counts.
  *
- * @throws Refusal `upstream` when the provider refuses or stays silent for 20 s; retries of rate
- *   limits and server errors are the SDK's (three).
+ * @throws Refusal `upstream` when the provider refuses or does not answer for 20 s; the SDK retries
+ *   rate limits and server errors (three times).
  */
 export async function openProviderEmbedder(provider: EmbeddingModelSettings): Promise<Embedder> {
   const { model, name, apiKey, baseUrl } = provider
@@ -89,7 +92,9 @@ export async function openProviderEmbedder(provider: EmbeddingModelSettings): Pr
   }
 }
 
-/** A name for field paths that no other model and dimension gets: `/` is `__`, other signs `_` and hex. */
+/**
+ * A name for field paths, unique by model and dimension: `/` is `__`, other characters `_` and hex.
+ */
 function spaceName(model: string, dimension: number): string {
   const escaped = model.replaceAll(/[^A-Za-z0-9-]/g, sign =>
     sign === '/' ? '__' : `_${sign.codePointAt(0)!.toString(16).padStart(2, '0')}`,

@@ -8,24 +8,24 @@ import {
   type ProviderName,
 } from '#shared/core/provider-registry.ts'
 
-/** A model as its provider names it. */
+/** A model by its provider's name for it. */
 export type ModelRef = { provider: ProviderName; name: string }
 
-/** How people name it: with its provider. */
+/** Provider-prefixed. */
 export const prefixedName = ({ provider, name }: ModelRef): string => `${provider}/${name}`
 
-/** Names that only their makers give: they are known without asking anybody. */
+/** Name patterns that only one provider uses: they need no request. */
 const modelFamilies: [RegExp, ProviderName][] = [
   [/^claude-/, 'anthropic'],
   [/^gemini-/, 'google'],
-  // gpt-oss runs anywhere but at its maker's.
+  // gpt-oss is offered by many providers, but not by OpenAI.
   [/^(?:gpt-(?!oss)|chatgpt-|o\d)/, 'openai'],
   [/^(?:whisper-1|tts-1|dall-e-|text-embedding-(?:3-|ada))/, 'openai'],
   [/^grok-/, 'xai'],
   [/^deepseek-(?:chat|reasoner)$/, 'deepseek'],
 ]
 
-/** A model's name for the books: with its provider where the name itself tells it, else as it stands. */
+/** A model's name for billing: with its provider where the name shows it, else unchanged. */
 export function qualifiedName(name: string): string {
   const model = matchByName(name)
   return model ? prefixedName(model) : name
@@ -34,12 +34,13 @@ export function qualifiedName(name: string): string {
 const modelNamePattern = /^[\x21-\x7E]{1,200}$/
 
 /**
- * The model that a name in a request means: by its provider, by its family, by the models that the
- * account's providers list, or in a format that only one provider speaks as one of that provider's.
- * Only a name that says nothing costs a look into the catalogue.
+ * The model that a request's name means: by its provider, by its family, by the lists of the
+ * account's providers, or, in a format of only one provider, as one of that provider's. Only a name
+ * that shows nothing costs a read of the catalogue.
  *
  * @param loadKeys the account's provider keys, read only when the catalogue is needed
- * @throws Refusal `invalid` when no provider is known for it, or its provider does not speak the format.
+ * @throws Refusal `invalid` when no provider is known for it, or its provider does not support the
+ *   format.
  */
 export async function resolveModel(
   { catalog, config }: { catalog: ModelCatalog; config: Pick<Config, 'providers'> },
@@ -57,7 +58,7 @@ export async function resolveModel(
     .modelLists(reachableProviders(config, keys))
     .catch(() => ({ lists: [] }))
   const matchingLists = lists.filter(({ models }) => models.includes(requestedName))
-  // The operator's keys list models too, but do not pay for them.
+  // The operator's keys list models too, but do not pay for calls.
   const paidByAccount = matchingLists.filter(({ provider }) => keys[provider] !== undefined)
   const [listed, ...others] = paidByAccount.length > 0 ? paidByAccount : matchingLists
   if (!listed) {
@@ -67,7 +68,7 @@ export async function resolveModel(
       prefixHint,
     )
   }
-  // Whoever guesses here sends a conversation to a company that nobody chose.
+  // A wrong guess would send a conversation to a company that the client did not choose.
   if (others.length > 0) {
     const names = [listed, ...others].map(({ provider }) =>
       truncateName(`${provider}/${requestedName}`),

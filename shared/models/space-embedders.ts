@@ -3,15 +3,15 @@ import type { Embedders } from '#shared/models/embedders.ts'
 import { providerNames } from '#shared/core/provider-registry.ts'
 
 export type SpaceEmbedders = {
-  /** One embedder per space that can still be embedded into, the service's default if none can. */
+  /** One embedder per space that is still available, the service's default if none is. */
   embedders: Embedder[]
-  /** Spaces nobody can embed into any more, and why. */
+  /** Spaces whose embedder is not available any more, and why. */
   unavailable: { space: string; reason: string }[]
 }
 
 /**
- * Who embeds into the given vault spaces. A space keeps the name of its model; one whose model cannot be
- * told from it, or is not available here any more, is lost.
+ * The embedders of vault spaces. A space is named after its model; it is lost when its name shows
+ * no model, or the model is not available any more.
  *
  * @throws Refusal `upstream` when the model of a space does not answer.
  */
@@ -42,7 +42,7 @@ async function resolveEmbedder(embedders: Embedders, space: string): Promise<Emb
   return embedder.space === space ? embedder : `${model} embeds into ${embedder.space} now`
 }
 
-/** The model whose space this is, as far as the name says: `__` is `/`, other signs are `_` and hex. */
+/** The model of a space, by its name: `__` is `/`, other characters are `_` and hex. */
 export function parseModelOfSpace(space: string): string | undefined {
   if (space.startsWith('local_')) return 'local'
   const [, name = ''] = /^((?:[A-Za-z0-9-]|__|_[0-9a-f]{2})+)-\d+$/.exec(space) ?? []

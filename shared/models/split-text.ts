@@ -1,14 +1,15 @@
 /**
- * A text of so many UTF-8 bytes has at most as many tokens, in every encoding that falls back to bytes;
- * 8,191 tokens are the smallest limit in use. Counting them would need another encoding for every maker:
- * 16,000 characters of Chinese are 21,094 tokens to OpenAI's models, of English some 4,000.
+ * A text of so many UTF-8 bytes has at most as many tokens, in every encoding that falls back to
+ * bytes; 8,191 tokens are the smallest limit in use. Counting tokens would need an encoding for
+ * every provider: 16,000 characters of Chinese are 21,094 tokens to OpenAI's models, of English
+ * some 4,000.
  */
 export const chunkBytesMax = 8_000
 
 /**
- * Cuts a text into as few parts of at most 8,000 UTF-8 bytes as there must be, much the same in size, at
- * the end of a line, a sentence or a word where one is near. Joined again they are the text, character
- * for character. A text that is short enough costs nothing.
+ * Splits a text into as few parts of at most 8,000 UTF-8 bytes as possible, of similar size, at the
+ * end of a line, a sentence or a word where one is near. Joined, the parts are the text. A short
+ * text is not copied.
  */
 export function splitText(text: string): string[] {
   const chunks: string[] = []
@@ -24,7 +25,7 @@ export function splitText(text: string): string[] {
   return [...chunks, rest]
 }
 
-/** The index before which a text has at most so many bytes; never inside a surrogate pair. */
+/** The index up to which a text has at most so many bytes; never inside a surrogate pair. */
 function indexAtBytes(text: string, bytesMax: number): number {
   let bytes = 0
   let index = 0
@@ -40,7 +41,7 @@ function indexAtBytes(text: string, bytesMax: number): number {
 /** From coarse to fine. */
 const breakPatterns = [/\n/g, /[.!?]\s|[。！？]/g, /\s/g]
 
-/** An end in the last fifth before an index, else the index itself. */
+/** A boundary in the last fifth before an index, else the index itself. */
 function findNaturalBreak(text: string, index: number): number {
   const from = Math.ceil(index * 0.8)
   const near = text.slice(from, index)
@@ -51,7 +52,7 @@ function findNaturalBreak(text: string, index: number): number {
   return index
 }
 
-/** One vector of unit length for a text, of those of its parts: each counts by its length. */
+/** One unit vector for a text from the vectors of its parts, weighted by their lengths. */
 export function weightedMeanVector(
   vectors: readonly Float32Array[],
   chunks: readonly string[],
@@ -64,7 +65,7 @@ export function weightedMeanVector(
   return toUnitLength(mean)
 }
 
-/** The same direction at length 1; a vector without one stays as it is. */
+/** The vector at length 1; a zero vector is returned unchanged. */
 export function toUnitLength(vector: Float32Array): Float32Array {
   let sum = 0
   for (const value of vector) sum += value * value

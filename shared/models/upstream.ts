@@ -5,16 +5,16 @@ import { providerSeconds } from '#shared/core/metrics.ts'
 import { withSpan } from '#shared/core/trace.ts'
 
 type UpstreamRequest = {
-  /** Whom an error names. */
+  /** The provider that errors name. */
   provider: string
   url: URL
   headers: Record<string, string>
   body: Buffer | Readable
-  /** Ends the call, at any time. */
+  /** Aborts the call at any time. */
   signal: AbortSignal
 }
 
-/** What a provider answered, its bytes as they were sent. */
+/** A provider's response; the body's bytes are unchanged. */
 export type UpstreamResponse = {
   status: number
   /** Names in lower case. */
@@ -24,11 +24,11 @@ export type UpstreamResponse = {
 
 export type Upstream = {
   /**
-   * Posts to a provider and answers with whatever it answers, errors included. Redirects are not
-   * followed: the key is for this address.
+   * Posts to a provider and returns its response, errors included. Redirects are not followed: the
+   * key is for this address.
    *
-   * @throws Refusal `upstream` when it cannot be reached, begins no answer in time, or redirects; the
-   *   signal's reason when that fires first.
+   * @throws Refusal `upstream` when the provider is out of reach, sends no response head in time,
+   *   or redirects; the signal's reason when that fires first.
    */
   post(request: UpstreamRequest): Promise<UpstreamResponse>
   close(): Promise<void>
@@ -37,16 +37,16 @@ export type Upstream = {
 const connectMs = 10_000
 
 type UpstreamTimeouts = {
-  /** Until the head of the answer; a model that thinks and does not stream takes minutes. */
+  /** Until the head of the response; a reasoning model that does not stream takes minutes. */
   firstByteMs: number
-  /** Between two pieces of it. */
+  /** Between two chunks of the body. */
   idleMs: number
 }
 
-/** Connections to all providers, kept open for the next call. */
+/** Connections to all providers, kept open for further calls. */
 export function createUpstream({ firstByteMs, idleMs }: UpstreamTimeouts): Upstream {
   let client: Promise<{ request: typeof UndiciRequest; dispatcher: Agent }> | undefined
-  // Processes that only work never load the client.
+  // Loaded lazily: worker processes never load the client.
   const open = async () => {
     const { Agent, request } = await import('undici')
     const dispatcher = new Agent({
@@ -67,7 +67,7 @@ export function createUpstream({ firstByteMs, idleMs }: UpstreamTimeouts): Upstr
       const options = { method: 'POST', dispatcher, headers, body, signal } as const
       const response = await withLatencyMetric(provider, () => request(url, options)).catch(
         (error: Error) => {
-          // What is wrong with a body that is still being read is the client's to hear.
+          // An error of the body that is still being read is the client's error.
           if (signal.aborted || error instanceof Refusal) throw error
           throw toRefusal(provider, error)
         },
@@ -89,7 +89,7 @@ export function createUpstream({ firstByteMs, idleMs }: UpstreamTimeouts): Upstr
   }
 }
 
-/** Timed until the head of the answer; status 0 when there was none. */
+/** Measured until the head of the response; status 0 when there was none. */
 function withLatencyMetric<Answer extends { statusCode: number }>(
   provider: string,
   send: () => Promise<Answer>,
@@ -118,7 +118,7 @@ function toRefusal(provider: string, error: Error): Refusal {
   )
 }
 
-/** The last fence: whoever builds a call leaves Memory Keys out. One that gets here is a bug of ours. */
+/** The last check: callers remove Memory Keys. One that arrives here is a bug of ours. */
 function assertNoMemoryKey(url: URL, headers: Record<string, string>): void {
   const values = [url.href, ...url.searchParams.values(), ...Object.values(headers)]
   if (values.some(value => /mk_[A-Za-z0-9_-]{16}/.test(value))) {

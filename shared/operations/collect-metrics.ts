@@ -7,12 +7,12 @@ import { gauges, indexEvents, registry } from '#shared/core/metrics.ts'
 
 type Observed = { vaultIndexes: VaultIndexes; postgres: Postgres; log: Log }
 
-/** The databases are asked at most this often, however many look. */
+/** The databases are queried at most this often, however many scrapes arrive. */
 const databaseIntervalMs = 5_000
 
 /**
- * The page a scrape gets: what was counted since the start, and what there is right now. A database out
- * of reach leaves its gauges out; what this process knows by itself is always there.
+ * The text of a scrape: counters since the start, and current values. When a database is out of
+ * reach its gauges are missing; the process's own metrics are always there.
  */
 export function createMetricsCollector(
   backend: Observed,

@@ -1,7 +1,7 @@
 const isoFormat = `'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'`
 
 /** A message of a webhook, written by the statement that ended the operation. */
-export type FinishedDelivery = { id: string; webhook: string }
+export type WrittenDelivery = { id: string; webhook: string }
 
 /** What `finishedDeliveriesSql` reads of an operation. */
 export const finishedColumns = `o.id, o.account, o.vault, o.key_hash, o.kind, o.state, o.session,

@@ -1,31 +1,34 @@
 import type { Query } from '#shared/storage/postgres/connect.ts'
 
-/** Who asked for what, under which Idempotency-Key. */
+/** The request of an Idempotency-Key: whose, and what. */
 export type IdempotentRequest = {
   keyHash: Buffer
-  /** Method and path as they were asked. */
+  /** Method and path of the request. */
   route: string
   idempotencyKey: string
   bodyHash: Buffer
 }
 
 export type ClaimResult =
-  /** Ours to run, under this operation id. */
+  /** The claim is new: run the request under this operation id. */
   | { state: 'begun'; operation: string }
   /** Another request with this key is still running. */
   | { state: 'running' }
-  /** It has answered: the sealed answer. */
+  /** The request has ended: its sealed response. */
   | { state: 'answered'; answer: string }
   /** The key was used for another request. */
   | { state: 'other' }
 
-/** A request that has not answered after this long has died with its process, and may be tried again. */
+/**
+ * After this long without a response, the process of the request has died, and it may be sent
+ * again.
+ */
 const defaultLockSeconds = 60
 
 /**
- * Claims an Idempotency-Key for a day. Of many at once exactly one begins. A claim whose process died,
- * or that failed, is taken over under the operation id it had, so that work it had promised is not promised
- * twice.
+ * Claims an Idempotency-Key for a day. Of concurrent claims exactly one succeeds. A claim that
+ * failed, or whose process died, is taken over with its operation id, so that its work is not
+ * accepted twice.
  */
 export async function tryClaimIdempotencyKey(
   query: Query,
@@ -62,7 +65,7 @@ export async function tryClaimIdempotencyKey(
     'idempotency.begin',
   )
   const row = rows[0]!
-  // Another request claimed it after this statement had begun: its row can be read now.
+  // Another request claimed it after this statement had started: its row can be read now.
   if (row.begun === null && row.operation === null)
     return tryClaimIdempotencyKey(query, request, operation, lockSeconds)
   if (row.begun !== null) return { state: 'begun', operation: row.begun }
@@ -70,12 +73,12 @@ export async function tryClaimIdempotencyKey(
   return row.answer === null ? { state: 'running' } : { state: 'answered', answer: row.answer }
 }
 
-/** A request that has claimed its key, and what it runs under. */
+/** A request that has claimed its key, and its operation id. */
 type IdempotencyClaimRow = IdempotentRequest & { operation: string }
 
 /**
- * Keeps the answer for whoever asks again; not when the claim has been forgotten because what it tells was
- * deleted, even if the key has been claimed anew since.
+ * Stores the response for repeated requests; not when the claim was removed because the data in the
+ * response was deleted, even if the key was claimed again since.
  */
 export async function saveIdempotentResponse(
   query: Query,
@@ -90,7 +93,10 @@ export async function saveIdempotentResponse(
   )
 }
 
-/** The answer that is kept for a request, for a day; undefined when there is none, or it asked for another. */
+/**
+ * The stored response of a request, for a day; undefined when there is none, or it was another
+ * request.
+ */
 export async function findIdempotentResponse(
   query: Query,
   { keyHash, route, idempotencyKey, bodyHash }: IdempotentRequest,
@@ -104,7 +110,7 @@ export async function findIdempotentResponse(
   return rows[0]?.answer
 }
 
-/** Whether somebody has claimed this Idempotency-Key within a day, for whatever body. */
+/** Whether this Idempotency-Key was claimed within a day, with any body. */
 export async function isKnownIdempotencyKey(
   query: Query,
   { keyHash, route, idempotencyKey }: Omit<IdempotentRequest, 'bodyHash'>,
@@ -119,8 +125,8 @@ export async function isKnownIdempotencyKey(
 }
 
 /**
- * Lets go of a claim whose request failed: it may have promised its work, and whoever sends it again
- * goes on under its operation.
+ * Releases a claim whose request failed: its work may be accepted already, so a repeated request
+ * continues under the same operation id.
  */
 export async function unlockIdempotencyClaim(
   query: Query,
@@ -133,7 +139,7 @@ export async function unlockIdempotencyClaim(
   )
 }
 
-/** Gives a claim up: the request was refused before it did anything, and may be sent again. */
+/** Deletes a claim: the request was refused before it had any effect, and may be sent again. */
 export async function releaseIdempotencyClaim(
   query: Query,
   { keyHash, route, idempotencyKey, operation }: IdempotencyClaimRow,

@@ -1,6 +1,6 @@
 import type { Query } from '#shared/storage/postgres/connect.ts'
 
-/** The account an operation belongs to, for an operator; undefined when there is no such operation. */
+/** The account of an operation, for an operator; undefined when there is no such operation. */
 export async function findOperationAccount(
   query: Query,
   operation: string,

@@ -1,6 +1,6 @@
 import type { Query } from '#shared/storage/postgres/connect.ts'
 
-/** How many operations of all accounts are not over, by state. */
+/** Counts the operations of all accounts that have not ended, by state. */
 export async function countUnfinishedOperations(
   query: Query,
 ): Promise<{ state: string; count: number }[]> {

@@ -2,7 +2,7 @@ import {
   deliveriesColumn,
   finishedColumns,
   finishedDeliveriesSql,
-  type FinishedDelivery,
+  type WrittenDelivery,
 } from '#shared/operations/finished-deliveries.postgres.ts'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
@@ -18,7 +18,7 @@ export type OperationRow = {
   id: string
   kind: string
   state: OperationState
-  /** The key that asked, masked. */
+  /** The key of the request, masked. */
   key: string
   session: string | null
   done: number
@@ -34,17 +34,17 @@ const columns = `o.id, o.kind, o.state, coalesce(k.masked, '') as key, o.session
   case when o.status is not null then jsonb_build_object('status', o.status, 'value', o.outcome) end
     as outcome`
 
-/** Which operations of an account somebody may see. */
+/** Which operations of an account are visible. */
 export type OperationScope = {
   account: string
-  /** Those of this vault alone, or null for all of the account itself: not of its members. */
+  /** Only those of this vault; null for all of the account itself, without its members'. */
   vault: string | null
 }
 
 const visibleCondition = `(o.vault = $2 or $2::uuid is null and not exists (
   select from memory_keys m where m.vault = o.vault and m.kind <> 'vault'))`
 
-/** One operation that somebody may see, or undefined. */
+/** One visible operation, or undefined. */
 export async function findVisibleOperation(
   query: Query,
   { account, vault }: OperationScope,
@@ -82,7 +82,7 @@ export type OperationFilter = {
   limit: number
 }
 
-/** Operations that somebody may see, newest first. */
+/** Visible operations, newest first. */
 export async function listOperations(
   query: Query,
   { account, vault }: OperationScope,
@@ -100,7 +100,7 @@ export async function listOperations(
   return rows
 }
 
-/** Work has begun, or has come further; never backwards, and never after its end. */
+/** Records that work has started or advanced; never backwards, and never after its end. */
 export async function reportProgress(
   query: Query,
   id: string,
@@ -116,8 +116,8 @@ export async function reportProgress(
 }
 
 /**
- * Ends an operation with its outcome; whoever waits is told when the transaction commits. Its
- * vault has one piece of pending work less.
+ * Ends an operation with its outcome, and reduces its vault's count of pending work. Waiting
+ * requests are notified when the transaction commits.
  *
  * @returns false when it had ended before: the caller's effects must not count twice.
  */
@@ -127,7 +127,7 @@ export async function finishOperation(
   id: string,
   outcome: OperationOutcome,
 ): Promise<boolean> {
-  const { rows } = await tx.query<{ ended: number; deliveries: FinishedDelivery[] }>(
+  const { rows } = await tx.query<{ ended: number; deliveries: WrittenDelivery[] }>(
     `with ended as (
        update operations o set state = 'done', finished_at = now(), status = $2, outcome = $3::jsonb,
               progress_done = progress_total
@@ -159,7 +159,7 @@ export async function cancelAcceptedOperation(
   account: string,
   id: string,
 ): Promise<boolean> {
-  const { rows } = await tx.query<{ cancelled: number; deliveries: FinishedDelivery[] }>(
+  const { rows } = await tx.query<{ cancelled: number; deliveries: WrittenDelivery[] }>(
     `with cancelled as (
        update operations o set state = 'cancelled', finished_at = now()
        where id = $1 and account = $2 and state = 'accepted' returning ${finishedColumns}

@@ -7,15 +7,15 @@ import {
 
 export type OperationWaiter = {
   /**
-   * Waits until an operation of the account is settled.
+   * Waits until an operation of the account has ended.
    *
-   * @returns its state then, or `accepted` or `running` when `withinMs` went by first.
+   * @returns its state then, or `accepted` or `running` when `withinMs` passed first.
    */
   waitUntilSettled(account: string, id: string, withinMs: number): Promise<OperationState>
   close(): Promise<void>
 }
 
-/** Should a notification be lost (a reconnecting listener), the state is read this often anyway. */
+/** The state is also read at this interval: a reconnecting listener can miss a notification. */
 const pollIntervalMs = 1_000
 
 /** Waits for operations by NOTIFY; the listening connection opens with the first wait. */
@@ -38,7 +38,7 @@ export function createOperationWaiter(postgres: Postgres): OperationWaiter {
       const until = Date.now() + withinMs
       await listen()
       for (;;) {
-        // Heard before read: a notification between the two is not missed.
+        // Listens before it reads: a notification between the two is not missed.
         const notification = nextNotification(
           callbacksById,
           id,
@@ -50,7 +50,7 @@ export function createOperationWaiter(postgres: Postgres): OperationWaiter {
           notification.stop()
           return state
         }
-        await notification.heard
+        await notification.arrived
       }
     },
 
@@ -75,5 +75,5 @@ function nextNotification(
     resolve()
   }
   const timer = setTimeout(stop, withinMs)
-  return { heard: notified.then(stop), stop }
+  return { arrived: notified.then(stop), stop }
 }

@@ -2,7 +2,7 @@ import {
   deliveriesColumn,
   finishedColumns,
   finishedDeliveriesSql,
-  type FinishedDelivery,
+  type WrittenDelivery,
 } from '#shared/operations/finished-deliveries.postgres.ts'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
@@ -22,7 +22,7 @@ export type NewOperation = {
   session: string | null
   /** Steps of the work, for its progress; 1 when it is done in one. */
   total?: number
-  /** Running from the beginning: it cannot be cancelled. */
+  /** Running from the start: it cannot be cancelled. */
   started?: boolean
   /**
    * The usage event to write now; `at end`: `recordDeferredBill` writes one when the work ends, for what
@@ -48,7 +48,7 @@ export type AcceptedOperation = {
   fresh: boolean
 }
 
-/** NOTIFY channel on which awaited operations are announced when they are settled, ids by comma. */
+/** NOTIFY channel for awaited operations that have ended; the payload is their ids, by comma. */
 export const settledChannel = 'operations_settled'
 
 /**
@@ -138,13 +138,13 @@ function operationItem(operation: NewOperation, n: number) {
   }
 }
 
-/** Ends an operation whose last try failed; its promise is kept in the dead-letter queue. */
+/** Ends an operation whose last try failed; its job is kept in the dead-letter queue. */
 export async function failOperations(
   tx: Transaction,
   queue: Pick<Queue, 'send'>,
   ids: readonly string[],
 ): Promise<void> {
-  const { rows } = await tx.query<{ deliveries: FinishedDelivery[] }>(
+  const { rows } = await tx.query<{ deliveries: WrittenDelivery[] }>(
     `with failed as (
        update operations o set state = 'failed', finished_at = now()
        where id = any($1::uuid[]) and state in ('accepted', 'running') returning ${finishedColumns}

@@ -3,13 +3,13 @@ import { readQueueStats } from '#shared/storage/queue/queue-stats.ts'
 import { ping } from '#shared/storage/postgres/connect.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 
-/** What keeps a process from working, and how late its jobs are. */
+/** Faults that keep a process from working, and the delay of its jobs. */
 type Readiness = { faults: string[]; lagSeconds: number }
 
-/** A look asks both stores, and nobody who asks is counted: so many askers share one. */
+/** A check queries both stores, and probes are not rate limited: concurrent probes share one. */
 const readinessCacheMs = 250
 
-/** Looks whether both stores answer and have seen this version's release step; never rejects. */
+/** Checks whether both stores answer and have this version's release step; never rejects. */
 export function createReadinessCheck({ postgres, mongo }: Stores): () => Promise<Readiness> {
   let last: { look: Promise<Readiness>; until: number } | undefined
   return () => {
@@ -22,7 +22,7 @@ export function createReadinessCheck({ postgres, mongo }: Stores): () => Promise
   }
 }
 
-/** Never rejects: a store that does not answer is a fault among others. */
+/** Never rejects: a store that does not answer is one of the faults. */
 async function probeStores({ postgres, mongo }: Stores): Promise<Readiness> {
   let lagSeconds = 0
   const checks = {

@@ -1,7 +1,7 @@
 import type { Query } from '#shared/storage/postgres/connect.ts'
 import type { OperationState } from '#shared/operations/operations.postgres.ts'
 
-/** A piece of work of some account, without what it says or answers. */
+/** An operation of any account, without its content. */
 export type ServiceOperation = {
   id: string
   account: string
@@ -12,7 +12,7 @@ export type ServiceOperation = {
   total: number
   createdAt: Date
   finishedAt: Date | null
-  /** The HTTP status that it ended with. */
+  /** The HTTP status it ended with. */
   status: number | null
 }
 
@@ -25,19 +25,20 @@ export type ServiceOperationFilter = {
   limit: number
 }
 
-/** No page looks through more operations than this: what is rare is found a page later. */
+/** No page scans more operations than this: rare ones may be on a later page. */
 const scannedMax = 5_000
 
 /**
  * Operations of all accounts, newest first.
  *
- * @returns a page, and the id it has come to: null when there is nothing older.
+ * @returns a page, and the id it reached: null when there is nothing older.
  */
 export async function listServiceOperations(
   query: Query,
   { state, kind, account, before, limit }: ServiceOperationFilter,
 ): Promise<{ rows: ServiceOperation[]; after: string | null }> {
-  // Few have failed, and an index knows which: it is of no use to a statement that may ask for others.
+  // Few operations have failed, and a partial index holds them: a statement with a parameter for
+  // the state cannot use it.
   const failed = state === 'failed' ? `state = 'failed' and` : ''
   type Row = ServiceOperation & { looked: number; oldest: string }
   const { rows } = await query<Row | (Record<keyof ServiceOperation, null> & Row)>(

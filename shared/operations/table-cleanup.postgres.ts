@@ -1,9 +1,9 @@
 import type { Query } from '#shared/storage/postgres/connect.ts'
 
-/** What a sweep removes at most in one statement; what is left is for the next run. */
+/** Rows that one statement removes at most; the rest is for the next run. */
 const batchMax = 10_000
 
-/** Answers are kept for repeated requests for a day. @returns how many went. */
+/** Deletes stored responses after a day. @returns how many. */
 export async function dropOldResponses(query: Query): Promise<number> {
   // A request that began before its row was written may be sent again a little later than it was done.
   await deleteBatch(query, `policy_removals where created_at < now() - interval '25 hours'`)
@@ -11,8 +11,8 @@ export async function dropOldResponses(query: Query): Promise<number> {
 }
 
 /**
- * Forgets operations 30 days after their end. Failed ones are kept as long as their dead letters may
- * be taken up again. @returns how many went.
+ * Deletes operations 30 days after their end. Failed ones are kept as long as their dead letters
+ * can be retried. @returns how many.
  */
 export const dropOldOperations = (query: Query): Promise<number> =>
   deleteBatch(
@@ -29,20 +29,23 @@ async function deleteBatch(query: Query, from: string): Promise<number> {
   return rowCount
 }
 
-/** Where a walk begins. */
+/** The start of the walk. */
 const nilUuid = '00000000-0000-0000-0000-000000000000'
 
-/** Vaults looked at in one run: ten million take a day and a half. */
+/** Vaults visited in one run: ten million take a day and a half. */
 const vaultsMax = 5_000
 
-/** Newest changes of a vault that stay in its log, so that an image held idle for days catches up. */
+/**
+ * Newest changes of a vault that stay in its log, so that an index that was idle for days can catch
+ * up.
+ */
 const changesKept = 1_000
 
 /**
- * Trims the change logs of the next page of vaults: what is older than a day goes, but for the newest
- * 1,000 revisions. An image older than the log is loaded anew.
+ * Trims the change logs of the next page of vaults: changes older than a day are deleted, except
+ * for the newest 1,000 revisions. An index older than the log is loaded again.
  *
- * @returns how many changes went.
+ * @returns how many changes were deleted.
  */
 export async function trimVaultChanges(query: Query): Promise<number> {
   const { rows } = await query<{ trimmed: number }>(

@@ -1,6 +1,6 @@
 import type { Query } from '#shared/storage/postgres/connect.ts'
 
-/** One event of an organization's audit, as far as its hash is made of it. */
+/** The fields of an audit event that its hash covers. */
 export type AuditChainEntry = {
   position: number
   hash: Buffer
@@ -8,12 +8,12 @@ export type AuditChainEntry = {
   memory: string
   action: string
   write: string
-  /** When, in microseconds since 1970: more than a number holds. */
+  /** Microseconds since 1970, as digits: more than a number holds. */
   micros: string
   actor: string
 }
 
-/** Where the audit of an organization ends; at 0 when nothing has happened. */
+/** The end of an organization's chain; position 0 when it has no events. */
 export async function auditChainHead(
   query: Query,
   org: string,

@@ -14,10 +14,10 @@ import type { Query } from '#shared/storage/postgres/connect.ts'
 export type AuditChainResult = ChainVerification & { org: string }
 
 /**
- * Counts the hashes of an organization's audit anew.
+ * Recomputes the hash chain of an organization's audit.
  *
- * @param anchors where the chain of this organization ended at earlier checks: kept elsewhere, they show
- *   that everything up to there is as it was
+ * @param anchors where the chain of this organization ended at earlier checks: stored elsewhere, they
+ *   prove that the events up to there are unchanged
  * @returns the end of the chain, or the first event where it is broken.
  */
 export async function verifyAuditChain(
@@ -33,7 +33,7 @@ export async function verifyAuditChain(
   }
 }
 
-/** An event as its hash is made of it. */
+/** The fields of an event that its hash covers. */
 export const toAuditChainEntry = (event: AuditChainEntry): ChainEntry => {
   const { position, hash, id, memory, action, write, micros, actor } = event
   return { position, hash, id, payload: [memory, action, write, micros, actor] }

@@ -6,7 +6,7 @@ import {
   type WriteKind,
 } from '#shared/org/shared-writes.postgres.ts'
 
-/** One change of a shared memory that came about. */
+/** One change of a shared memory that was carried out. */
 export type AuditEvent = {
   id: string
   action: AuditAction
@@ -23,12 +23,12 @@ const columns = `e.id, e.action, e.actor, e.memory,
 export type AuditFilter = {
   actor: string | undefined
   action: AuditAction | undefined
-  /** Epoch milliseconds: from then on. */
+  /** Epoch milliseconds, inclusive. */
   since: number | undefined
   limit: number
 }
 
-/** What happened in an organization, newest first. */
+/** Audit events of an organization, newest first. */
 export async function listAudit(
   query: Query,
   org: string,
@@ -45,10 +45,10 @@ export async function listAudit(
   return rows
 }
 
-/** A memory that is changed ten thousand times has other troubles than its history. */
+/** Events of one memory; more are not listed. */
 const memoryEventsMax = 10_000
 
-/** What happened to one memory, newest first; nothing for one the organization never had. */
+/** Audit events of one memory, newest first; none for an unknown memory. */
 export async function listMemoryAudit(
   query: Query,
   org: string,

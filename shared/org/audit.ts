@@ -9,7 +9,7 @@ import type { Queue } from '#shared/storage/queue/queue.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 
 /**
- * Everything that happened to one shared memory, newest first, also after it was removed.
+ * The audit of one shared memory, newest first, also after it was removed.
  *
  * @throws Refusal `missing` when the organization never had such a memory.
  */
@@ -26,23 +26,22 @@ export async function readMemoryAudit(
 const dueMax = 500
 
 /**
- * Looks after changes that were written down half a minute ago and not settled, since whoever made them
- * has died or was cut off: those that came about are told now, others are looked at again later, and
- * after a day no more.
+ * Finalizes writes whose process ended between recording the intent and finalizing it, 30 seconds ago or
+ * earlier: those that were applied are finalized now, the others are checked again later, for a day.
  *
- * @returns how many were settled.
+ * @returns how many were finalized.
  */
 export async function finalizeStrandedWrites(backend: Stores & { queue: Queue }): Promise<number> {
   const due = await dueSharedWrites(backend.postgres.query, dueMax)
   const open: string[] = []
-  let settled = 0
+  let finalized = 0
   for (const write of due) {
     const state = await findSharedMemoryState(backend.mongo, write, write.memory)
     if (state?.marks.includes(write.id)) {
       await finalizeWrites(backend, write, [write])
-      settled++
+      finalized++
     } else open.push(write.id)
   }
   if (open.length > 0) await postponeSharedWrites(backend.postgres.query, open)
-  return settled
+  return finalized
 }

@@ -1,15 +1,15 @@
 import type { Embedder } from '#shared/domain/embedder.ts'
 import { Refusal } from '#shared/core/errors.ts'
 
-/** Texts of one call: what one bad text takes along is asked for again in halves. */
+/** Texts of one call; after a refusal each half is tried again. */
 const batchMax = 64
 
-/** So many texts refused one by one, and none embedded: it is the provider and not the texts. */
+/** After so many single texts refused and none embedded, the provider is at fault, not the texts. */
 const refusedMax = 3
 
 /**
- * The vector of each text, or why it has none: a text that the model refuses does not take others
- * along. When the provider is away it is not asked for each of them.
+ * The vector of each text, or the reason that it has none: one refused text does not fail the others.
+ * When the provider does not answer, the rest is not tried.
  */
 export async function embedWithBisection(
   embedder: Pick<Embedder, 'embedTexts'>,

@@ -17,7 +17,7 @@ import { effectiveOrgPolicy } from '#shared/org/redaction.ts'
 import type { EffectivePolicy } from '#shared/privacy/redaction-decision.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 
-/** One thing that is kept of an organization. */
+/** One line of an organization's export. */
 export type OrgExportItem = { org: string } & (
   | { type: 'organization'; row: OrgRow }
   | { type: 'instructions'; instructions: InstructionsRow }
@@ -33,11 +33,11 @@ export type OrgExportItem = { org: string } & (
 const pageMax = 500
 
 /**
- * Everything that is kept of an organization, a thing at a time; secrets are masked. What is there from
- * beginning to end is told once. The audit goes as far as it went when the memories had been told.
+ * Everything stored of an organization, one item at a time; secrets are masked. Each item that exists
+ * during the whole export is in it once. The audit ends where it ended after the memories were read.
  *
- * @param embedder the one whose vectors come along
- * @throws Refusal `conflict` when the organization is removed meanwhile: what was told is not the whole;
+ * @param embedder whose vectors are included
+ * @throws Refusal `conflict` when the organization is removed during it: the export is incomplete;
  *   `unavailable` when a store is out of reach.
  */
 export async function* exportOrgItems(

@@ -17,7 +17,7 @@ import type { Postgres, Transaction } from '#shared/storage/postgres/connect.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 import { emitWebhookEvents } from '#shared/webhooks/emit.ts'
 
-/** What history keeps of a memory. */
+/** The fields of a memory that its history stores. */
 export const toSnapshot = (memory: MemorySnapshot | SharedMemory): MemorySnapshot => ({
   text: memory.text,
   tags: memory.tags,
@@ -30,8 +30,9 @@ export const toSnapshot = (memory: MemorySnapshot | SharedMemory): MemorySnapsho
 })
 
 /**
- * Tells of writes that have come about, each once, in one transaction: the audit, the images of every
- * process, the counts of tag sets, the bill. Any number of runs tell it once.
+ * Finalizes writes that were applied to MongoDB, in one transaction: audit events, webhook messages, the
+ * change log that the indexes of all processes read, counts of tag sets, bills. Each write is finalized
+ * once, however often this runs.
  */
 export async function finalizeWrites(
   { postgres, queue }: { postgres: Postgres; queue: Queue },
@@ -39,7 +40,7 @@ export async function finalizeWrites(
   writes: readonly WriteIntent[],
 ): Promise<void> {
   await postgres.transaction(async tx => {
-    // Held first: two that settle wait for each other here and nowhere else.
+    // Locked first: two transactions that finalize writes wait for each other here and nowhere else.
     const vaultState = await lockVault(tx, vault)
     const completed = await completeSharedWrites(tx, writes)
     const settled = writes.filter(({ id }) => completed.has(id))
@@ -49,12 +50,12 @@ export async function finalizeWrites(
     const removed = settled.filter(({ after }) => !after)
     if (removed.length > 0) await recordTombstoneDay(tx, vault)
     if (settled.some(({ before }) => before !== null)) await deleteMemberResponses(tx, org)
-    // After a clearing nothing of this can be seen.
+    // After a clearing nothing of this is visible.
     if (vaultState.epoch !== epoch) return
     await adjustTagSetCounts(tx, vault, countTagSetChanges(settled))
     const stored = settled.filter(({ after }) => after !== null)
     const idsOf = (some: readonly WriteIntent[]) => some.map(({ memory }) => memory)
-    // An image of what some may see must let go of what they may not see any more.
+    // Removed and stored: an index of one visibility drops what it may no longer contain.
     await changeVault(tx, vault, [
       { session: null, removed: idsOf(settled), stored: idsOf(stored) },
     ])
@@ -98,6 +99,6 @@ function countTagSetChanges(writes: readonly WriteIntent[]): Map<string, number>
   return changes
 }
 
-/** Storage: of what is new, and of texts that are. */
+/** New memories and new texts are billed as storage. */
 const toStorageBill = ({ id, before, after }: WriteIntent): { id: string; tokens: number }[] =>
   after && after.text !== before?.text ? [{ id, tokens: after.tokens }] : []

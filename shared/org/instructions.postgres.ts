@@ -3,7 +3,7 @@ import { missingOrganization } from '#shared/org/orgs.postgres.ts'
 
 export type InstructionRule = {
   id: string
-  /** What it is about. */
+  /** The words that the rule matches. */
   match: string
   note: string
 }
@@ -23,7 +23,7 @@ export type InstructionsRow = {
   updatedAt: Date
 }
 
-/** What a new organization begins with: the base instructions, no words and rules of its own. */
+/** What a new organization begins with: the base instructions, and no text and rules of its own. */
 export async function insertInstructions(tx: Transaction, org: string): Promise<void> {
   await tx.query('insert into org_instructions (org) values ($1)', [org])
 }
@@ -34,7 +34,7 @@ const rulesSql = (kind: RuleKind): string =>
              from org_rules r where r.org = o.id and r.kind = '${kind}'), '[]')`
 
 /**
- * The instructions of an organization; where none are written, those it began with.
+ * The instructions of an organization; the initial ones where none are stored.
  *
  * @throws Refusal `missing` when there is no such organization.
  */
@@ -65,7 +65,7 @@ export async function updateInstructions(
   )
 }
 
-/** Puts rules in the place of all of those kinds. */
+/** Replaces all rules of the given kinds. */
 export async function replaceRules(
   tx: Transaction,
   org: string,

@@ -15,7 +15,7 @@ import type { Postgres } from '#shared/storage/postgres/connect.ts'
 type OrgAdmin = { admin: Admin; org: string }
 
 /**
- * What an organization wants kept.
+ * The instructions of an organization: what the first pass is to extract.
  *
  * @throws Refusal `missing`.
  */
@@ -27,7 +27,7 @@ export async function getInstructions(
   return readInstructions(postgres.query, org)
 }
 
-/** A rule as it is written; with the id of one that is there it stays that one. */
+/** A rule to store; with the id of an existing rule it replaces that one. */
 type RuleInput = { id?: string | undefined; match: string; note?: string | undefined }
 
 export type InstructionsChange = {

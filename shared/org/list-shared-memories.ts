@@ -25,7 +25,7 @@ export type SharedMemoryQuery = SharedFilter & {
   /** Ranks by it; newest first without. */
   q: string | undefined
   limit: number
-  /** Of the page before. */
+  /** Of the previous page. */
   cursor: string | undefined
 }
 
@@ -43,8 +43,8 @@ type ListBackend = {
 }
 
 /**
- * One page of what an organization shares, for its admin: newest first, or those closest to a question,
- * of which 500 are told at most.
+ * One page of the shared memories of an organization, for its admin: newest first, or nearest to a query,
+ * then 500 at most.
  *
  * @throws Refusal `invalid` for a cursor of another list; `upstream` when the embedding model does not
  *   answer; `unavailable` when the memory store is out of reach.

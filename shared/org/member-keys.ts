@@ -22,8 +22,8 @@ import { emitWebhookEvents } from '#shared/webhooks/emit.ts'
 export type RevealedMemberKey = MemberKeyRow & { key: string }
 
 /**
- * Creates the key of a member; the member with a private vault too, where the organization has none of
- * that name. The same operation again answers with the key it made.
+ * Creates a key of a member, and the member with a private vault where the organization has none of that
+ * name. Repeated under the same operation it returns the key that the first run made.
  *
  * @param operation becomes the key's id
  * @throws Refusal `missing`; `conflict` when the key it made cannot be shown any more.
@@ -46,10 +46,10 @@ export const mintMemberKey = (
   })
 
 /**
- * Keys of members, revoked ones too. Sealed keys stay closed.
+ * Keys of members, revoked ones too, without their raw form.
  *
- * @param q a whole key, or a piece of what is known of keys in clear, upper or lower case: the masked
- *   form, the id, and the name, email, first and last name of the member
+ * @param q a whole key, or a part, in any case, of what is stored of keys in clear: the masked form,
+ *   the id, and the name, email, first and last name of the member
  * @throws Refusal `missing`.
  */
 export async function searchMemberKeys(
@@ -69,7 +69,7 @@ export async function searchMemberKeys(
   return rows.filter(row => searchableFields(row).some(text => text.toLowerCase().includes(needle)))
 }
 
-/** What a key is called, the ways it is shown. */
+/** The fields of a key that a search compares. */
 const searchableFields = (row: MemberKeyRow & KeyHolder): string[] => [
   row.id,
   row.masked,
@@ -80,7 +80,7 @@ const searchableFields = (row: MemberKeyRow & KeyHolder): string[] => [
 ]
 
 /**
- * A member key whole.
+ * A member key with its raw form.
  *
  * @param keyReference its id, or the key itself
  * @throws Refusal `missing`; `conflict` when it cannot be shown any more.
@@ -98,7 +98,7 @@ export async function readMemberKey(
 }
 
 /**
- * Ends a member key, or the organization's own: the next request with it is refused, on every process.
+ * Revokes a member key, or the organization's own: every process refuses the next request with it.
  *
  * @param keyReference its id, or the key itself
  * @returns its id
@@ -120,7 +120,7 @@ export const revokeOrgMemberKey = (
   })
 
 /**
- * The key of a member that is meant.
+ * The key of a member that a reference names.
  *
  * @param keyReference its id, or the key itself
  * @throws Refusal `missing`, also for the organization's own key.

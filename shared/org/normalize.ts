@@ -1,10 +1,9 @@
 import { Refusal } from '#shared/core/errors.ts'
 
 /**
- * A name or a label as somebody wrote it. White space around it says nothing, nor does the way its
- * accents are composed: two that look the same are the same.
+ * Trims a name or a label and composes its accents (NFC): two that look the same are the same.
  *
- * @param field what it is called where it was sent
+ * @param field its name in the request
  * @throws Refusal `invalid` when nothing is left.
  */
 export function normalizeName(text: string, field: string): string {
@@ -23,8 +22,7 @@ export const normalizeLabels = (labels: readonly string[]): string[] => [
 ]
 
 /**
- * Who is meant by a name, as a member, an author or an actor is called. Mail knows no upper case; every
- * other name is another one when a letter differs.
+ * Normalizes the name of a member, an author or an actor: emails to lower case, other names unchanged.
  */
 export function normalizeMemberId(given: string): string {
   const name = given.normalize('NFC').trim()

@@ -16,8 +16,8 @@ import type { Seal } from '#shared/core/seal.ts'
 export type SealBackend = { config: Config; seal: Seal }
 
 /**
- * The organization's own key, made when it has none. It is nobody's: it reads what has no tags, and
- * stores nothing.
+ * The organization's own key, created when it has none. It belongs to no member: it reads memories
+ * without tags and stores nothing.
  */
 export async function ensureOrgKey(
   tx: Transaction,

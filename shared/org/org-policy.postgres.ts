@@ -5,7 +5,7 @@ import {
   type StoredRedactionPolicy,
 } from '#shared/privacy/apply-redaction.ts'
 
-/** Content by what it is about. */
+/** Rules about content. */
 export type PolicyRule = { match: string; note: string }
 
 export type TagQuestion = {
@@ -18,19 +18,19 @@ export type TagQuestion = {
   former: string[]
 }
 
-/** Everything the passes go by, as it is at this moment. */
+/** The current policy, which every pass reads. */
 export type OrgPolicy = {
   org: string
   /** The owner's account: its provider keys are used, and it pays. */
   account: string
-  /** The shared vault, as it is at this moment. */
+  /** The shared vault, in its current epoch. */
   vault: string
   epoch: number
   revision: number
   provider: string
   extractModel: string
   classifyModel: string
-  /** What becomes of private data in what is shared. */
+  /** The redaction of shared memories. */
   redaction: RedactionPolicy | null
   defaultOn: boolean
   custom: string
@@ -39,7 +39,7 @@ export type OrgPolicy = {
   tags: TagQuestion[]
 }
 
-/** The policy of an organization; undefined once it is gone. */
+/** The policy of an organization; undefined once it is removed. */
 export async function findOrgPolicy(query: Query, org: string): Promise<OrgPolicy | undefined> {
   const { rows } = await query<
     Omit<OrgPolicy, 'redaction'> & { redaction: StoredRedactionPolicy | null }

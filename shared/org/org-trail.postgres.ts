@@ -3,15 +3,15 @@ import type { Decision, Fact, TaggedFact, TurnRow } from '#shared/org/org-turns.
 
 type TrailEntry = { id: string; author: string; createdAt: Date }
 
-/** What each pass made of a turn. */
+/** The results of the passes over a turn. */
 export type TurnTrailEntry = TrailEntry &
   Pick<TurnRow, 'pass1' | 'pass2' | 'pass3'> & {
     kind: 'write'
-    /** Characters of what was said that were not looked through. */
+    /** Characters of the exchange that were skipped. */
     leftOut: number
   }
 
-/** What of the shared memory somebody was given, and what was kept from them. */
+/** The shared memories that one retrieval returned, and those that it withheld. */
 export type RetrievalTrailEntry = TrailEntry & {
   kind: 'retrieval'
   allowedTags: string[]
@@ -51,11 +51,11 @@ function newerFirst(one: TrailEntry, other: TrailEntry): number {
   return later || (one.id < other.id ? 1 : -1)
 }
 
-/** What the passes said about one memory. */
+/** The results of the passes about one memory. */
 export type MemoryPassResults = { pass1: Fact[]; pass2: TaggedFact[]; pass3: Decision[] }
 
 /**
- * What the passes said about shared memories, by their ids: of each the newest turn that added or changed
+ * The results of the passes about shared memories, by id: of each the newest turn that added or changed
  * it. Memories that no turn of the last 30 days is about are left out.
  */
 export async function findPassResults(

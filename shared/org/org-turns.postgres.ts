@@ -1,6 +1,6 @@
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 
-/** Something worth sharing that was said. */
+/** A statement of a member that is worth sharing. */
 export type Fact = {
   text: string
   /** How sure the extractor is that it was said and is worth sharing, 0 to 1. */
@@ -12,12 +12,12 @@ export type Fact = {
 /** A fact with the tags it was given, by their labels and, in the same order, their ids. */
 export type TaggedFact = { text: string; tags: string[]; tagIds: string[]; confidence: number }
 
-/** What is done about a fact. */
+/** The decision about a fact. */
 export type Decision = {
-  /** Of the fact, or of the memory once it is changed. */
+  /** The text of the fact, or of the changed memory. */
   text: string
   action: 'ADD' | 'UPDATE' | 'NONE'
-  /** The memory added, changed, or found to say it already. */
+  /** The memory that was added or changed, or that contains the fact already. */
   mem_id: string | null
   /** Of an update: the version of the memory that the decision was made on. */
   version?: number
@@ -25,7 +25,7 @@ export type Decision = {
   replaces?: string
 }
 
-/** A turn on its way, with what the passes have left. */
+/** A turn with the results of the passes so far. */
 export type TurnRow = {
   /** Of the first turn of an exchange, the operation that stores it in the member's private vault. */
   id: string
@@ -54,7 +54,7 @@ export async function findTurn(query: Query, id: string): Promise<TurnRow | unde
 }
 
 /**
- * Holds a turn until the transaction ends, so that each of its passes is written once.
+ * Locks a turn, so that each of its passes is written once.
  *
  * @returns undefined once its organization or member is gone.
  */
@@ -73,7 +73,7 @@ export async function lockTurn(
 
 type PassResults = { pass1: Fact[]; pass2: TaggedFact[]; pass3: Decision[] }
 
-/** Leaves what a pass made of a turn. */
+/** Stores the result of a pass. */
 export async function savePassResults(
   { query }: Pick<Transaction, 'query'>,
   id: string,
@@ -89,19 +89,19 @@ export async function savePassResults(
   )
 }
 
-/** Takes back a decision that the shared memory has overtaken, with the answers it was made of. */
+/** Withdraws a decision that a change of the shared memory made obsolete, with its model answers. */
 export async function discardDecision({ query }: Transaction, id: string): Promise<void> {
   await query('update org_turns set pass3 = null where id = $1 and finished_at is null', [id])
   await query(`delete from org_answers where turn = $1 and question like 'reconcile%'`, [id])
 }
 
-/** Ends a turn: what it led to is done, and what models said about it is forgotten. */
+/** Ends a turn whose decisions are carried out, and deletes its model answers. */
 export async function finishTurn({ query }: Transaction, id: string): Promise<void> {
   await query('update org_turns set finished_at = coalesce(finished_at, now()) where id = $1', [id])
   await query('delete from org_answers where turn = $1', [id])
 }
 
-/** What a model has answered before, or undefined. */
+/** The stored answer of a model, or undefined. */
 export async function findModelAnswer(
   query: Query,
   turn: string,
@@ -115,7 +115,7 @@ export async function findModelAnswer(
   return rows[0]?.answer
 }
 
-/** Keeps what a model answered, unless another worker was faster. @returns whether it was kept. */
+/** Stores the answer of a model, unless another worker was faster. @returns whether it did. */
 export async function saveModelAnswer(
   { query }: Transaction,
   turn: string,
@@ -132,8 +132,8 @@ export async function saveModelAnswer(
 }
 
 /**
- * Whether what was said may still be used: the exchange was not cancelled, and neither its vault nor its
- * session has been cleared since. Inside a transaction it stays so until the end.
+ * Whether the content of a turn may still be used: the exchange was not cancelled, and neither its vault
+ * nor its session has been cleared since. In a transaction this holds until the end.
  */
 export async function isStillValid(
   { query }: Pick<Transaction, 'query'>,
@@ -146,9 +146,9 @@ export async function isStillValid(
     sessionEpoch: number
   },
 ): Promise<boolean> {
-  const { rows } = await query<{ standing: boolean }>(
+  const { rows } = await query<{ usable: boolean }>(
     `select v.epoch = $3 and coalesce(s.epoch, 0) = $5
-            and not exists (select from operations where id = $1 and state = 'cancelled') as standing
+            and not exists (select from operations where id = $1 and state = 'cancelled') as usable
      from vaults v left join sessions s on s.vault = v.id and s.session = $4
      where v.id = $2 for share of v`,
     [
@@ -164,8 +164,9 @@ export async function isStillValid(
 }
 
 /**
- * Forgets turns that ended 30 days ago. Others are kept as long as their dead letters may be taken up
- * again. @returns how many went.
+ * Deletes turns that ended 30 days ago; others stay as long as their dead letters may be redriven.
+ *
+ * @returns how many.
  */
 export async function dropOldTurns(query: Query): Promise<number> {
   const { rowCount } = await query(

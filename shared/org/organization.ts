@@ -30,7 +30,7 @@ import type { Seal } from '#shared/core/seal.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 import type { VaultIndexes } from '#shared/search/index/vault-indexes.ts'
 
-/** What each provider is asked for when the admin names no model. */
+/** The models of each provider when the admin names none. */
 const defaultModels: Record<ProviderName, { extract: string; classify: string }> = {
   openai: { extract: 'gpt-5', classify: 'gpt-5-mini' },
   anthropic: { extract: 'claude-sonnet-5', classify: 'claude-haiku-4-5' },
@@ -57,8 +57,8 @@ type NewOrg = OrgChange & { name: string; processorProvider?: ProviderName | und
 const takenName = 'You have an organization of this name already'
 
 /**
- * Creates an organization with a shared vault and a key of its own. The same operation again answers
- * with what the first one made.
+ * Creates an organization with a shared vault and a key of its own. Repeated under the same operation it
+ * returns what the first run made.
  *
  * @param operation becomes its id
  * @throws Refusal `invalid` for a blank name; `conflict` when the admin has one of that name.
@@ -124,8 +124,8 @@ export const changeOrganization = (
   })
 
 /**
- * Removes an organization: policy, users and keys at once; its shared vault and its members' private
- * ones are invisible at once too, and erased by jobs. The same operation again finds it done.
+ * Removes an organization with its policy, users and keys. The shared vault and the members' private ones
+ * are invisible at once; jobs erase them. Repeated under the same operation it changes nothing.
  *
  * @throws Refusal `missing`.
  */

@@ -2,7 +2,7 @@ import { Refusal } from '#shared/core/errors.ts'
 import { isUuid } from '#shared/core/ids.ts'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 
-/** An organization, its owner, and its shared vault as it is at this moment. */
+/** An organization, its owner, and the current state of its shared vault. */
 export type OrgRow = {
   id: string
   /** The owner's account: it pays for what members do. */
@@ -12,7 +12,7 @@ export type OrgRow = {
   vault: string
   epoch: number
   revision: number
-  /** The vault space that all of it is in; null as long as nobody has looked. */
+  /** The vault space of all its memories; null until it has been determined. */
   space: string | null
   name: string
   processorProvider: string
@@ -37,7 +37,7 @@ const columns = `o.id, o.account, a.email as "ownerEmail", o.vault, v.epoch, v.r
 
 const fromClause = 'orgs o join accounts a on a.id = o.account join vaults v on v.id = o.vault'
 
-/** An organization of an account; undefined for any other id, whoever it belongs to. */
+/** An organization of an account; undefined for any other id. */
 export async function findOrg(
   query: Query,
   account: string,
@@ -69,8 +69,8 @@ export async function listOrgs(query: Query, account: string): Promise<OrgRow[]>
 }
 
 /**
- * Holds an organization of an account until the transaction ends, so that changes to its policy follow
- * one another, and tells with its version that there was one.
+ * Locks an organization of an account, so that changes to its policy follow one another, and raises the
+ * version of its policy.
  *
  * @returns false for any other id.
  */
@@ -138,9 +138,9 @@ export async function listOrgVaults(tx: Transaction, id: string): Promise<string
 }
 
 /**
- * Forgets the answers to earlier requests about an organization: they may hold raw keys and names.
+ * Deletes stored responses to requests about an organization: they may contain raw keys and names.
  *
- * @param keyHash the credential of the admin who removes it; those of their other ones go too
+ * @param keyHash the credential of the admin who removes it; responses to their other credentials are deleted too
  */
 export async function deleteOrgResponses(
   tx: Transaction,
@@ -154,10 +154,10 @@ export async function deleteOrgResponses(
   )
 }
 
-/** The words for an organization of another admin, one that is gone, and one that never was. */
+/** One refusal for an organization of another admin, a removed one and an unknown one. */
 export const missingOrganization = (): Refusal =>
   new Refusal('missing', 'No such organization', 'GET /v1/orgs lists yours')
 
-/** Whether an error says that a name, label or email is somebody else's already. */
+/** Whether an error is a unique violation: the name, label or email is taken. */
 export const isUniqueViolation = (error: unknown): boolean =>
   (error as { code?: string }).code === '23505'

@@ -5,11 +5,11 @@ import type { OrgRow } from '#shared/org/orgs.postgres.ts'
 import type { OrgVault } from '#shared/domain/job-payloads.ts'
 import { sortUniqueTags } from '#shared/domain/tags.ts'
 
-/** The shared memory of an organization as it is now. */
+/** The current shared vault of an organization. */
 export const toOrgVault = ({ id, vault, epoch }: OrgRow): OrgVault => ({ org: id, vault, epoch })
 
 /**
- * The id of a shared memory as somebody wrote it, in any case.
+ * The id of a shared memory from a request, in any case.
  *
  * @throws Refusal `missing` for what is no id at all.
  */
@@ -19,7 +19,7 @@ export function parseSharedMemoryId(text = ''): string {
 }
 
 /**
- * Tags as somebody wrote them: white space around them says nothing, nor does their order. They need not
+ * Tags from a request: white space around them and their order do not matter. They need not
  * be defined: a tag that no role allows hides a memory from all but those who see everything.
  *
  * @throws Refusal `invalid` for an empty one, and for `*`, which is every tag and none.

@@ -26,12 +26,12 @@ export async function requireOrganization(
   throw missingOrganization()
 }
 
-/** Whose policy is changed, and in which words a name is refused that another row has. */
+/** Whose policy is changed, and the message when another row has the name. */
 export type PolicyChange = { admin: Pick<Admin, 'account'>; org: string; conflictMessage?: string }
 
 /**
- * Removes something of an organization's policy, in the transaction of the change. The same operation
- * again removes nothing and finds it done.
+ * Removes a part of an organization's policy, in the transaction of the change. Repeated under the same
+ * operation it removes nothing.
  */
 export async function removeOnce(
   tx: Transaction,
@@ -47,7 +47,7 @@ export async function removeOnce(
  * Runs a change to an organization's policy: changes follow one another, and the next request of every
  * member sees it, also one that is sent again under its Idempotency-Key.
  *
- * @throws Refusal `missing` as `organizationOf`; `conflict` when a name, label or email is taken.
+ * @throws Refusal `missing` as `requireOrganization`; `conflict` when a name, label or email is taken.
  */
 export async function changePolicy<Result>(
   { postgres }: { postgres: Postgres },

@@ -1,12 +1,12 @@
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 
-/** Whether this request has removed what it asks to remove. */
+/** Whether an earlier attempt of this request has removed its object. */
 export async function isRemovalRecorded(query: Query, operation: string): Promise<boolean> {
   const { rows } = await query('select 1 from policy_removals where operation = $1', [operation])
   return rows.length > 0
 }
 
-/** Remembers for a day that a request has removed something, as of the end of the transaction. */
+/** Records for a day that a request has removed its object. */
 export async function recordRemoval(
   { query }: Transaction,
   { operation, org }: { operation: string; org: string },

@@ -1,7 +1,7 @@
 import type { Query } from '#shared/storage/postgres/connect.ts'
 import type { StoredRedactionPolicy } from '#shared/privacy/apply-redaction.ts'
 
-/** What holds for an organization, and what it has decided itself; undefined once it is gone. */
+/** The effective redaction of an organization and its own; undefined once it is removed. */
 export async function findOrgRedaction(
   query: Query,
   org: string,

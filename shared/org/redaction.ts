@@ -12,7 +12,7 @@ import {
 } from '#shared/privacy/redaction-decision.ts'
 
 /**
- * What holds for the members of an organization and for what they share.
+ * The effective policy of an organization, for its members and its shared memories.
  *
  * @throws Refusal `missing` when it is not the admin's.
  */
@@ -24,7 +24,7 @@ export async function readOrgPolicy(
   return effectiveOrgPolicy(postgres.query, id)
 }
 
-/** What holds for an organization, whoever asks. */
+/** The effective policy of an organization, without an access check. */
 export async function effectiveOrgPolicy(query: Query, org: string): Promise<EffectivePolicy> {
   const found = await findOrgRedaction(query, org)
   if (!found?.effective) return { redaction: defaultRedaction, decidedBy: 'default' }
@@ -32,7 +32,7 @@ export async function effectiveOrgPolicy(query: Query, org: string): Promise<Eff
 }
 
 /**
- * Decides for an organization; null leaves it to the account it belongs to.
+ * Changes the redaction of an organization; null: that of its account applies.
  *
  * @throws Refusal `missing` when it is not the admin's.
  */
@@ -49,7 +49,7 @@ export const changeOrgPolicy = (
     await recordAccountEvent(tx, { account, actor, action: 'policy.changed', subject })
   })
 
-/** What holds for the shared memory of an organization at this moment. */
+/** The redaction that applies to the shared memories of an organization now. */
 export async function activeOrgRedaction(
   query: Query,
   org: string,

@@ -13,15 +13,14 @@ import type { Queue } from '#shared/storage/queue/queue.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
 import type { Log } from '#shared/core/log.ts'
 
-/** Organizations looked after in one run. */
+/** Organizations of one run. */
 const vaultsPerRun = 50
 
 /**
- * Looks after shared vaults that are not in the space of the service's embedding model, since the
- * operator has chosen another one: promises to bring each there, as an operation of the owner's account.
- * One that is there already, as a new one is, is noted as that.
+ * Accepts a re-embedding, as an operation of the owner's account, for each shared vault that is not in the
+ * space of the service's default embedding model. The space of a vault that is there is recorded.
  *
- * @returns how many set out.
+ * @returns how many were accepted.
  * @throws Refusal `upstream` when the embedding model does not answer; `unavailable`.
  */
 export async function reembedSharedVaults(

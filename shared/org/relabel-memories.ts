@@ -1,7 +1,11 @@
 import { Refusal } from '#shared/core/errors.ts'
 import { copyIdOf } from '#shared/core/ids.ts'
 import { findNewestWithTagSets } from '#shared/org/shared-lists.mongo.ts'
-import { mutateSharedMemory, noSuchSharedMemory, type SharedMemoryBackend } from '#shared/org/shared-change.ts'
+import {
+  mutateSharedMemory,
+  noSuchSharedMemory,
+  type SharedMemoryBackend,
+} from '#shared/org/shared-change.ts'
 import { toSnapshot } from '#shared/org/finalize-shared-writes.ts'
 import { listTagSets } from '#shared/vault/base/tag-sets.postgres.ts'
 import { findTag } from '#shared/org/tags.postgres.ts'
@@ -10,9 +14,9 @@ import type { RelabelJob } from '#shared/domain/job-payloads.ts'
 const pageMax = 100
 
 /**
- * Puts the label that a tag has by now in the place of the one it had, memory by memory, each a change
- * with its audit event: `retag`. Until it is done the old label opens what the new one opens. Safe to
- * run any number of times.
+ * Replaces the former label of a renamed tag by the current one, memory by memory, each with an audit
+ * event `retag`. Until it is done a role that allows the tag allows the former label too. Safe to run any
+ * number of times.
  *
  * @throws Refusal `unavailable` when a store is out of reach; the next run goes on.
  */
@@ -33,12 +37,12 @@ export async function relabelMemories(
     })
     let changed = 0
     for (const { id } of tagged) if (await relabelMemory(backend, job, id, tag.label)) changed++
-    // What an admin has given the old label back meanwhile keeps it.
+    // Memories that an admin has given the former label again keep it.
     if (changed === 0) return
   }
 }
 
-/** @returns whether it bears the old label no more. */
+/** @returns whether the memory no longer has the former label. */
 async function relabelMemory(
   backend: SharedMemoryBackend,
   job: RelabelJob,

@@ -10,8 +10,8 @@ import { listMemoryRevisions, type MemoryRevision } from '#shared/org/audit.post
 import type { OrgVault } from '#shared/domain/job-payloads.ts'
 
 /**
- * What one shared memory said before and after each change of the last 30 days, newest first; also of
- * one that was removed.
+ * The state of a shared memory before and after each change of the last 30 days, newest first; of a
+ * removed one too.
  *
  * @throws Refusal `missing` when the organization has, and in that time had, no such memory.
  */
@@ -26,9 +26,9 @@ export async function readHistory(
 }
 
 /**
- * Makes a shared memory again what it was before one of its changes: removed ones come back under their
- * id, changed ones get back their text, tags, confidence and whether they were reviewed. Told in the
- * audit as what it is: `create`, `update`, `retag`.
+ * Restores a shared memory to its state before one of its changes: removed ones come back under their id,
+ * changed ones get their former text, tags, confidence and review state. The audit records it as
+ * `create`, `update` or `retag`.
  *
  * @param event any event of that change; the latest change, when missing
  * @throws Refusal `missing` when there is no such memory or event, or it is more than 30 days ago;
@@ -65,7 +65,7 @@ export async function restoreSharedMemory(
       )
     },
   )
-  // Asked again under the same id, after somebody has removed what was restored.
+  // Repeated under the same operation, after the restored memory was removed again.
   if (!restored) throw noSuchSharedMemory()
   return restored
 }

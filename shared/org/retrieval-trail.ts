@@ -16,11 +16,11 @@ import type { RetrievalTrail } from '#shared/vault/read/retrieval-trail.ts'
 
 type PermittedCounts = Pick<SharedRetrieval, 'permitted' | 'dropped' | 'sample'>
 
-/** The trail helps to understand, nothing depends on it: beyond this the oldest are given up. */
+/** Nothing depends on the trail: beyond this the oldest entries are dropped. */
 const pendingMax = 1_000
 const sampleMax = 20
 const cacheMax = 1_000
-/** After so many of an organization the old ones are looked for. */
+/** After so many entries of an organization its old ones are deleted. */
 const trimEvery = 100
 
 /**

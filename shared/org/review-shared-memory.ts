@@ -20,7 +20,7 @@ import { tagSetKey } from '#shared/domain/tags.ts'
 export type ReviewQuery = { threshold: number; limit: number; newestFirst: boolean }
 
 /**
- * What waits for a person: memories nobody has reviewed whose tags are less sure than the threshold.
+ * Memories that wait for review: not reviewed, and less sure of their tags than the threshold.
  *
  * @throws Refusal `unavailable` when the memory store is out of reach.
  */
@@ -33,10 +33,10 @@ export const listReviewQueue = (
 export type ReviewDecision = { action: 'approve' | 'dismiss'; tags: readonly string[] | undefined }
 
 /**
- * Decides about a memory: approves it, with other tags if need be, or dismisses the doubt and leaves the
- * tags as they are. Either way it has been reviewed. What an approved one was added to replace is removed
- * first, so that a decision which is cut short between the two is made again by whoever asks again. A
- * second run under the same operation decides nothing more.
+ * Reviews a memory: approves it, with other tags if given, or dismisses the doubt and leaves the tags.
+ * Either way it counts as reviewed. The memory that an approved one was added to replace is removed
+ * first: a run that ends between the two writes is completed by the next request. A second run under the
+ * same operation changes nothing more.
  *
  * @throws Refusal `missing` when there is no such memory; `conflict` when it has been reviewed;
  *   `invalid` for tags with dismiss; `upstream` when a memory has to be brought back and the embedding
@@ -76,7 +76,7 @@ export async function reviewSharedMemory(
   return reviewed
 }
 
-/** Somebody else was faster: what this one had removed is brought back, unless that was an approval. */
+/** Another review was faster: restores what this one removed, unless the other was an approval. */
 async function undoLosingReview(
   backend: SharedMemoryBackend,
   orgVault: OrgVault,
@@ -89,10 +89,10 @@ async function undoLosingReview(
 }
 
 /**
- * Takes the last decision about a memory back: it has the tags it had before, and waits again. What was
- * removed with it comes back, unless somebody has decided about that since.
+ * Undoes the last review of a memory: it gets its former tags and waits again. The memory that was removed
+ * with it is restored, unless it was changed since.
  *
- * @throws Refusal `missing` when there is no such memory; `conflict` when nobody has decided about it in
+ * @throws Refusal `missing` when there is no such memory; `conflict` when it was not reviewed in
  *   the last 30 days, or its tags were changed since; `upstream` when the embedding model does not
  *   answer; `unavailable` when a store is out of reach.
  */

@@ -32,7 +32,7 @@ export async function listOrgRoles(
 }
 
 /**
- * Creates a role. The same operation again answers with the role it made.
+ * Creates a role. Repeated under the same operation it returns the role.
  *
  * @param operation becomes the role's id
  * @throws Refusal `missing`; `invalid` for a blank name or label; `conflict` when the organization has
@@ -53,9 +53,9 @@ export const createRole = (
   })
 
 /**
- * Writes what is given.
+ * Changes the given fields.
  *
- * @throws Refusal `missing`; `invalid` for a blank name or label, and when somebody's roles would allow
+ * @throws Refusal `missing`; `invalid` for a blank name or label, and when the roles of a user would allow
  *   more than 1,000; `conflict` when another role has that name.
  */
 export const changeRole = (
@@ -75,7 +75,7 @@ export const changeRole = (
   })
 
 /**
- * Removes a role and takes it from everybody who holds it. The same operation again finds it done.
+ * Removes a role, from its users too. Repeated under the same operation it changes nothing.
  *
  * @throws Refusal `missing`.
  */
@@ -96,9 +96,9 @@ export const removeRole = (
 const allowedTagsMax = 1_000
 
 /**
- * Holds the bound of what the roles of one person allow, at the end of a change.
+ * Checks, at the end of a change, how many tags the roles of a user allow.
  *
- * @param whose everybody who holds a role, or a user
+ * @param whose the users of a role, or one user
  * @throws Refusal `invalid` when it is more than 1,000 labels.
  */
 export async function requireAllowedTagsLimit(

@@ -64,12 +64,12 @@ export async function updateRole(
   )
 }
 
-/** Removes a role; it is taken from everybody who holds it. */
+/** Deletes a role, from its users too. */
 export async function deleteRole(tx: Transaction, id: string): Promise<void> {
   await tx.query('delete from org_roles where id = $1', [id])
 }
 
-/** The most labels, each counted once, that roles allow somebody who holds this role, or this user. */
+/** The largest number of distinct labels that one user of this role, or this user, is allowed. */
 export async function maxAllowedLabels(
   { query }: Pick<Transaction, 'query'>,
   { role = null, user = null }: { role?: string | null; user?: string | null },
@@ -86,7 +86,7 @@ export async function maxAllowedLabels(
   return rows[0]!.most
 }
 
-/** Puts another label in the place of one, or of null takes it away, in every role of an organization. */
+/** Replaces a label in every role of an organization; null removes it. */
 export async function relabelRoles(
   tx: Transaction,
   org: string,

@@ -10,7 +10,7 @@ const shortWord = 3
  * Whether a text holds what a rule matches: its words as they stand, upper or lower case, accents,
  * width, invisible characters and white space aside, from the beginning of a word on: `rent` is in
  * `rental`, and not in `current`. Models judge what a text is about; this is the fence behind them, so
- * it rather matches too much.
+ * it matches too much rather than too little.
  */
 export function matchesRule({ match }: PolicyRule, text: string): boolean {
   const wanted = normalizeForMatch(match)
@@ -62,7 +62,7 @@ export function truncateNote(text: string): string {
 export const truncateText = (text: string, max: number): string =>
   text.slice(0, max).replace(/[\uD800-\uDBFF]$/, '')
 
-/** What is kept of content that ought to have come as a note and did not: that it came up. */
+/** The note that replaces content which the model did not shorten. */
 export const fallbackNote = ({ match }: PolicyRule): string => truncateNote(`Came up: ${match}`)
 
 /** Scripts that put no space between words, or, as Korean, between a word and its endings. */

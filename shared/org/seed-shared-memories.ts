@@ -11,9 +11,9 @@ export type Seed = { text: string; tags: readonly string[]; confidence: number }
 type SeedInput = { text: string; tags?: readonly string[]; confidence?: number }
 
 /**
- * What a body asks to be seeded: one memory, or several.
+ * The memories of a request: one, or several.
  *
- * @throws Refusal `invalid` for both, for neither, for one that holds no words, and for tags that are none.
+ * @throws Refusal `invalid` for both, for neither, for one without words, and for tags that are none.
  */
 export function parseSeeds({
   items,
@@ -40,7 +40,7 @@ export type SeedResult = { added: SharedMemory[]; errors: { index: number; error
 
 /**
  * Seeds memories of an admin's own words. They need no review, unless the admin says to be less sure of
- * the tags than the threshold. Those that cannot be embedded are told, the others stored. A second run
+ * the tags than the threshold. Those that cannot be embedded are reported, the others stored. A second run
  * under the same operation stores nothing twice.
  *
  * @throws Refusal `upstream` when none could be embedded; `unavailable` when a store is out of reach.
@@ -50,7 +50,7 @@ export async function seedSharedMemories(
   orgVault: OrgVault,
   { operation, actor, seeds }: ChangeOrigin & { seeds: readonly Seed[] },
 ): Promise<SeedResult> {
-  // The same when it is asked again: the first 48 bits of the operation are the time it began.
+  // Equal for every run: the first 48 bits of the operation are its time.
   const acquiredAt = parseInt(operation.replaceAll('-', '').slice(0, 12), 16)
   const items = seeds.map(seed => ({
     ...seed,

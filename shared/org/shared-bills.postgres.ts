@@ -2,8 +2,8 @@ import { routesShowingMemories } from '#shared/vault/base/erasures.postgres.ts'
 import type { Transaction } from '#shared/storage/postgres/connect.ts'
 
 /**
- * Bills what an organization stores in its shared memory to its owner, under the organization's own
- * key. An id that is billed already is not billed again.
+ * Bills the storage of shared memories to the organization's owner, under the organization's own key. An
+ * id is billed once.
  */
 export async function billSharedMemories(
   { query }: Transaction,
@@ -31,7 +31,7 @@ export async function billSharedMemories(
   )
 }
 
-/** Forgets answers, kept for Idempotency-Keys of members, that may show what was changed. */
+/** Deletes responses stored for members' Idempotency-Keys that may show changed memories. */
 export async function deleteMemberResponses({ query }: Transaction, org: string): Promise<void> {
   await query(
     `delete from idempotency

@@ -26,11 +26,11 @@ import type { Stores } from '#shared/storage/stores.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 
-/** Who changes something, and under which id: asking again under the same one changes once. */
+/** Who changes a memory, and under which operation: the same operation changes it once. */
 export type ChangeOrigin = {
-  /** A UUIDv7 that stands for one change of one memory, or for one seeding. */
+  /** The UUIDv7 of one change of one memory, or of one seeding. */
   operation: string
-  /** An admin's email, or how the organization calls the member. */
+  /** An admin's email, or the `team_member_id` of a member. */
   actor: string
 }
 
@@ -42,22 +42,23 @@ export type SharedMemoryBackend = Stores & {
 
 type MutationRequest = ChangeOrigin & { id: string; kind: WriteKind }
 
-/** What a memory is to say, told what stands there now; null removes it. */
+/** The new content of a memory, given its current state; null removes it. */
 type Mutation = (
-  standing: SharedMemoryState,
+  current: SharedMemoryState,
 ) => MemorySnapshot | null | Promise<MemorySnapshot | null>
 
-/** Somebody else would have to change the same memory between each reading and writing of it. */
+/** A try fails only when another writer changes the memory between its read and its write. */
 const triesMax = 8
 
 /**
- * Makes one change of one shared memory: written down, done, and told. Done means one write to the
- * document that takes it only as it was read, so that two changes at once follow each other, and
- * whoever dies leaves a mark by which the next run, or the sweep, knows how far it came.
+ * Changes one shared memory in three steps: records the intent in Postgres, applies it to the document,
+ * finalizes it. The document is written only if it is as it was read, so that concurrent changes follow
+ * one another. The write leaves its id as a mark in the document: from it the next run, or the sweep,
+ * knows whether an interrupted change was applied.
  *
- * @param mutation says what is to become of it, or throws the refusal; called again when somebody else was
- *   faster.
- * @returns what stands there afterwards; null when nothing does.
+ * @param mutation returns the new content, or throws the refusal; called again when another change was
+ *   faster
+ * @returns the memory after the change; null when it was removed.
  * @throws Refusal `invalid` when it brings words that the policy of the organization blocks.
  */
 export async function mutateSharedMemory(
@@ -83,7 +84,7 @@ export async function mutateSharedMemory(
     if (intent.actions.length === 0) return current.memory
     const vectors = await embedSnapshot(backend, orgVault, current, intent.after)
     if ((await recordWriteIntents(postgres.query, [intent])).has(writeId)) continue
-    if (!(await applyIntent(backend, orgVault, intent, { standing: current, vectors }))) continue
+    if (!(await applyIntent(backend, orgVault, intent, { current, vectors }))) continue
     await finalizeWrites(backend, orgVault, [intent])
     if (!intent.after) return null
     const { version } = current
@@ -103,7 +104,7 @@ export const noSuchSharedMemory = (): Refusal =>
 export const toWriteId = ({ operation, id }: Pick<MutationRequest, 'operation' | 'id'>): string =>
   copyIdOf(operation, 0, id)
 
-/** What came about and was not told: told now, before marks of later writes push its own out. */
+/** Finalizes earlier writes that were applied, before the marks of later writes displace theirs. */
 async function finalizeEarlierWrites(
   backend: SharedMemoryBackend,
   orgVault: OrgVault,
@@ -132,7 +133,7 @@ function buildIntent(
   return { id: writeId, org, vault, epoch, memory: id, kind, actor, actions, before, after }
 }
 
-/** Whatever words a change brings, the policy of the organization holds for them. */
+/** Applies the redaction of the organization to a new text. */
 async function redactSnapshot(
   { postgres }: SharedMemoryBackend,
   { org }: OrgVault,
@@ -144,7 +145,7 @@ async function redactSnapshot(
   return { ...snapshot, text: applyRedaction(redaction, snapshot.text, 'text') }
 }
 
-/** How the audit calls the way from one to the other; nothing where they are the same. */
+/** The audit actions of a change; none where nothing differs. */
 function toAuditActions(
   before: MemorySnapshot | null,
   after: MemorySnapshot | null,
@@ -158,7 +159,7 @@ function toAuditActions(
   return [...(isUpdated ? ['update' as const] : []), ...(isRetagged ? ['retag' as const] : [])]
 }
 
-/** Of a text that is new; null where there is none to embed. */
+/** The vectors of a new text by space; null where the text stays. */
 async function embedSnapshot(
   backend: SharedMemoryBackend,
   { org }: OrgVault,
@@ -181,11 +182,11 @@ function applyIntent(
   orgVault: OrgVault,
   { id: writeId, memory: id, after }: WriteIntent,
   {
-    standing: current,
+    current,
     vectors,
-  }: { standing: SharedMemoryState; vectors: Record<string, Float32Array> | null },
+  }: { current: SharedMemoryState; vectors: Record<string, Float32Array> | null },
 ): Promise<boolean> {
-  const step = { standing: current, mark: writeId }
+  const step = { current, mark: writeId }
   if (!after) return tombstoneShared(mongo, orgVault, id, step)
   if (!vectors) return relabelShared(mongo, orgVault, { ...after, id }, step)
   return replaceShared(mongo, orgVault, { ...after, id, vectors }, step)

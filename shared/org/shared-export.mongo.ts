@@ -8,17 +8,17 @@ import {
   type SharedMemory,
 } from '#shared/org/shared-memories.mongo.ts'
 
-/** A shared memory with the operation that made it, and the vector of the space that was asked for. */
+/** A shared memory with the operation that made it, and its vector of the requested space. */
 export type ExportedShared = SharedMemory & { operation: string; vector: Float32Array | undefined }
 
 /** As `exportedDocuments` reads. */
 const batchSizes = { withVectors: 100, without: 500 }
 
 /**
- * Streams what an organization shares, oldest first, in the order of one index. A reader that stops early
- * closes the cursor.
+ * Streams the shared memories of an organization, oldest first, in the order of one index. A reader that
+ * stops early closes the cursor.
  *
- * @param space the one whose vectors come along
+ * @param space whose vectors are included
  * @throws Refusal `unavailable` when the memory store is out of reach.
  */
 export async function* exportedShared(

@@ -76,7 +76,7 @@ export async function* sharedVectors(
   }
 }
 
-/** What nobody has reviewed and is less sure than the threshold. */
+/** Memories that are not reviewed and less sure than the threshold. */
 export async function findReviewQueue(
   { memories }: Collections,
   { vault, epoch }: Scope,
@@ -103,7 +103,7 @@ export async function findReviewQueue(
   return rows.map(sharedMemoryFromDocument)
 }
 
-/** The newest memories that bear one of these sets of tags, told by nothing but their tags. */
+/** The newest memories with one of these sets of tags, regardless of anything else. */
 export async function findNewestWithTagSets(
   { memories }: Collections,
   { vault, epoch }: Scope,

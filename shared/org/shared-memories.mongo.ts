@@ -7,7 +7,7 @@ import { idIndex } from '#shared/storage/mongo/indexes.ts'
 type Collections = Pick<Mongo, 'memories'>
 type Scope = Pick<VaultScope, 'vault' | 'epoch'>
 
-/** One memory that an organization shares, as it is now. */
+/** One shared memory in its current state. */
 export type SharedMemory = {
   id: string
   text: string
@@ -29,10 +29,10 @@ export type SharedMemory = {
   version: number
 }
 
-/** What stands under an id: a memory, or the trace of one that was removed. */
+/** The document of an id: a memory, or the tombstone of a removed one. */
 export type SharedMemoryState = {
   version: number
-  /** The last writes that came about, latest last. */
+  /** The ids of the last writes that were applied, latest last. */
   marks: readonly string[]
   memory: SharedMemory | null
 }
@@ -77,7 +77,7 @@ export function sharedMemoryFromDocument(document: MemoryDocument): SharedMemory
   }
 }
 
-/** What stands under an id in a vault; undefined when nothing ever did. */
+/** The document of an id in a vault; undefined when there never was one. */
 export async function findSharedMemoryState(
   { memories }: Collections,
   { vault, epoch }: Scope,

@@ -1,10 +1,10 @@
 import type { Query } from '#shared/storage/postgres/connect.ts'
 
-/** What the shared memory gave a member at one question, and kept from them. */
+/** The shared memories that one retrieval of a member returned, and those that it withheld. */
 export type SharedRetrieval = {
   id: string
   org: string
-  /** How the organization calls the member. */
+  /** The `team_member_id`. */
   author: string
   /** Of the roles they had then. */
   allowedTags: readonly string[]
@@ -40,10 +40,10 @@ export async function insertRetrievals(
   )
 }
 
-/** How many of an organization stay. */
+/** Rows kept of one organization. */
 const retrievalsKeptMax = 500
 
-/** Forgets all but the newest of an organization. */
+/** Deletes all but the newest rows of an organization. */
 export async function trimRetrievals(query: Query, org: string): Promise<void> {
   await query(
     `delete from shared_retrievals where org = $1 and created_at < (
@@ -54,7 +54,7 @@ export async function trimRetrievals(query: Query, org: string): Promise<void> {
   )
 }
 
-/** Forgets what is 30 days old. @returns how many. */
+/** Deletes rows that are 30 days old. @returns how many. */
 export async function dropOldRetrievals(query: Query): Promise<number> {
   const { rowCount } = await query(
     `delete from shared_retrievals where ctid = any(array(

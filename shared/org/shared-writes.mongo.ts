@@ -14,12 +14,12 @@ import { tagSetKey, sortUniqueTags } from '#shared/domain/tags.ts'
 type Collections = Pick<Mongo, 'memories'>
 type Scope = Pick<VaultScope, 'vault' | 'epoch'>
 
-/** What a document is to become; its vectors by vault space. */
+/** The new content of a document; vectors by vault space. */
 export type SharedContent = Omit<SharedMemory, 'version' | 'updatedAt'> & {
   vectors: Readonly<Record<string, Float32Array>>
 }
 
-/** Enough that a write is known by its mark until it is settled: each settles those before it. */
+/** Marks kept of a document: each write finalizes those before it, so a few are enough. */
 const marksMax = 20
 
 /** The server takes messages of some megabytes; 100 texts of any length with their vectors fit. */
@@ -41,12 +41,12 @@ export async function insertShared(
   }
 }
 
-type WriteCondition = { standing: SharedMemoryState; mark: string }
+type WriteCondition = { current: SharedMemoryState; mark: string }
 
 /**
- * Puts content in the place of what stands there, a removed memory included, in one write, journaled.
+ * Replaces the content of a document, of a tombstone too, in one journaled write.
  *
- * @returns false, with nothing written, when that is not any more what stands there.
+ * @returns false, with nothing written, when the document has changed since it was read.
  */
 export async function replaceShared(
   { memories }: Collections,
@@ -66,7 +66,7 @@ export async function replaceShared(
 
 type SharedTagging = Pick<SharedMemory, 'id' | 'tags' | 'confidence' | 'reviewed' | 'byHand'>
 
-/** The same for what stays of the text: new tags, another opinion of them. Vectors are left alone. */
+/** As `replaceShared`, where the text stays: changes tags, confidence and review state, not vectors. */
 export async function relabelShared(
   { memories }: Collections,
   scope: Scope,
@@ -85,7 +85,7 @@ export async function relabelShared(
   )
 }
 
-/** Leaves a tombstone: text, tags and vectors are gone in one write, the id stays taken. */
+/** Turns a memory into a tombstone: one write removes text, tags and vectors; the id stays taken. */
 export async function tombstoneShared(
   { memories }: Collections,
   scope: Scope,
@@ -103,11 +103,11 @@ export async function tombstoneShared(
   )
 }
 
-/** Only what nobody has changed since it was read; and no write comes about twice. */
+/** Matches the document only as it was read, and only without the mark of this write. */
 const unchangedFilter = (
   { vault }: Scope,
   id: string,
-  { standing: { version }, mark }: WriteCondition,
+  { current: { version }, mark }: WriteCondition,
 ): Filter<MemoryDocument> => ({
   _id: { $eq: id },
   vault: { $eq: vault },
@@ -115,9 +115,9 @@ const unchangedFilter = (
   marks: { $ne: mark },
 })
 
-const nextVersion = ({ standing, mark }: WriteCondition) => ({
-  version: standing.version + 1,
-  marks: [...standing.marks, mark].slice(-marksMax),
+const nextVersion = ({ current, mark }: WriteCondition) => ({
+  version: current.version + 1,
+  marks: [...current.marks, mark].slice(-marksMax),
 })
 
 async function wasWritten(writing: Promise<{ matchedCount: number }>): Promise<boolean> {
@@ -149,7 +149,7 @@ function toSharedDocument(
     vectors: Object.fromEntries(
       Object.entries(vectors).map(([space, vector]) => [space, toBinaryVector(vector)]),
     ),
-    // A reflection of a team is nobody's: nothing here waits for one.
+    // Shared memories are not consolidated: they count as no debt.
     consolidated: true,
     tags: sortUniqueTags(tags),
     tag_set: tagSetKey(tags),

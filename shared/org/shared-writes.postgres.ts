@@ -6,7 +6,7 @@ export type AuditAction = 'create' | 'update' | 'delete' | 'retag'
 
 export type WriteKind = 'add' | 'edit' | 'delete' | 'review' | 'undo' | 'restore'
 
-/** What a shared memory said before a write, or after it. Times in epoch milliseconds. */
+/** The content of a shared memory before a write, or after it. Times in epoch milliseconds. */
 export type MemorySnapshot = {
   text: string
   tags: readonly string[]
@@ -17,13 +17,13 @@ export type MemorySnapshot = {
   byHand?: boolean
   acquiredAt: number
   tokens: number
-  /** After an approval: the memory that went with it. */
+  /** After an approval: the memory that it removed. */
   replaced?: string
 }
 
-/** A change that somebody set out to make, and whether it came about. */
+/** An intended change of a shared memory, and whether it was carried out. */
 export type SharedWrite = {
-  /** Also the mark that the document bears once it has come about. */
+  /** Also the mark in the document once the write is applied. */
   id: string
   org: string
   vault: string
@@ -45,10 +45,10 @@ const columns = `id, org, vault, epoch, memory, kind, actor, actions, before, af
   floor(extract(epoch from created_at) * 1000)::float8 as "createdAt"`
 
 /**
- * Writes down what is about to be done. One that was written down before and did not come about is
- * written anew, since it starts from what stands there now.
+ * Records intended writes. A pending one of the same id is replaced, since it starts from the current
+ * state of the document.
  *
- * @returns the ids of those that have been done already.
+ * @returns the ids of those that are done already.
  * @throws Refusal `missing` when their organization is gone.
  */
 export async function recordWriteIntents(
@@ -76,12 +76,12 @@ export async function recordWriteIntents(
   return new Set(rows.map(({ id }) => id))
 }
 
-/** Rethrows that a row names an organization that has been removed meanwhile, as a Refusal. */
+/** Rethrows a foreign-key violation, of an organization that was removed, as a Refusal. */
 function refuseWhenOrgMissing(error: unknown): never {
   throw (error as { code?: string }).code === '23503' ? missingOrganization() : error
 }
 
-/** The writes of these ids, as far as there are any. */
+/** The existing writes of these ids. */
 export async function findSharedWrites(
   query: Query,
   ids: readonly string[],
@@ -94,7 +94,7 @@ export async function findSharedWrites(
   return new Map(rows.map(row => [row.id, row]))
 }
 
-/** What is pending of a memory. */
+/** The pending writes of a memory, oldest first. */
 export async function listPendingWrites(
   query: Query,
   { org, memory }: { org: string; memory: string },
@@ -108,7 +108,7 @@ export async function listPendingWrites(
   return rows
 }
 
-/** What has been pending for half a minute and is to be looked after now, the longest waiting first. */
+/** Writes that have been pending for 30 seconds and are due for a check, the longest waiting first. */
 export async function dueSharedWrites(query: Query, max: number): Promise<SharedWrite[]> {
   const { rows } = await query<SharedWrite>(
     `select ${columns} from shared_writes
@@ -119,7 +119,7 @@ export async function dueSharedWrites(query: Query, max: number): Promise<Shared
   return rows
 }
 
-/** Looks after these again when they are twice as old; what is a day old will not come about. */
+/** Checks these again when they are twice as old; deletes those that are a day old. */
 export async function postponeSharedWrites(query: Query, ids: readonly string[]): Promise<void> {
   await query(
     `with old as (
@@ -135,10 +135,9 @@ export async function postponeSharedWrites(query: Query, ids: readonly string[])
 }
 
 /**
- * Marks writes as done, and tells of each change in the audit; of those that are done already nothing
- * is told again.
+ * Marks pending writes as done and inserts their audit events.
  *
- * @returns the ids of those that were pending until now.
+ * @returns the ids of those that were pending.
  */
 export async function completeSharedWrites(
   { query }: Transaction,
@@ -172,7 +171,7 @@ export async function completeSharedWrites(
 /** Days for which a change can be undone. */
 export const historyDays = 30
 
-/** Forgets what shared memories said before and after changes of long ago. @returns how many. */
+/** Deletes done writes after 30 days. @returns how many. */
 export async function dropOldSharedWrites(query: Query): Promise<number> {
   const { rowCount } = await query(
     `delete from shared_writes where id = any(array(

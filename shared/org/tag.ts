@@ -53,7 +53,7 @@ export const createTag = (
     const existing = await findTag(tx.query, org, operation)
     if (existing) return existing
     requireNotWildcard(label)
-    // Memories may bear it already: nobody sees more of them until a role allows it.
+    // Memories may have the label already: they become visible to no more members until a role allows it.
     if (await removeFormerLabel(tx, org, label, operation)) {
       await requireUnusedLabel(tx, await requireOrganization(tx.query, admin, org), label)
     }

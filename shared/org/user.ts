@@ -52,7 +52,7 @@ export async function listOrgUsers(
 type NewUser = UserChange & { email: string; roleIds?: string[] | undefined }
 
 /**
- * Creates a user with a private vault. The same operation again answers with the user it made.
+ * Creates a user with a private vault. Repeated under the same operation it returns the user.
  *
  * @param operation becomes the user's id
  * @throws Refusal `missing`, also for a role; `invalid` for roles that allow more than 1,000 tags;
@@ -82,7 +82,7 @@ export const createUser = (
   })
 
 /**
- * Writes what is given; `roleIds` replaces all roles.
+ * Changes the given fields; `roleIds` replaces all roles.
  *
  * @throws Refusal `missing`, also for a role; `invalid` for roles that allow more than 1,000 tags;
  *   `conflict` when another user has that email.
@@ -102,7 +102,7 @@ export const changeUser = (
 
 /**
  * Removes a user with their roles and every key. The private vault is invisible at once and erased by a
- * job. The same operation again finds it done.
+ * job. Repeated under the same operation it changes nothing.
  *
  * @throws Refusal `missing`.
  */
@@ -127,7 +127,7 @@ export async function removeUser(
 }
 
 /**
- * Gives the member of that name, who is created where there is none, exactly these roles.
+ * Gives a user exactly these roles.
  *
  * @throws Refusal `missing`, also for a role; `invalid` for roles that allow more than 1,000 tags.
  */
@@ -170,9 +170,9 @@ export async function ensureUser(
 }
 
 /**
- * Mints a standard key for a user's private vault, in place of the one before. What is remembered stays.
+ * Mints a standard key for a user's private vault, in place of the one before. Its memories stay.
  *
- * @returns the raw key, which is kept nowhere
+ * @returns the raw key, which is not stored
  * @throws Refusal `missing`.
  */
 export const mintUserKey = (

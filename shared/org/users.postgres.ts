@@ -10,7 +10,7 @@ export type UserRow = {
   email: string | null
   firstName: string | null
   lastName: string | null
-  /** As the last assignment listed them. */
+  /** In the order of the last assignment. */
   roles: { role_id: string; name: string }[]
   /** A live key opens the private vault. */
   hasKey: boolean
@@ -84,7 +84,7 @@ export type UserChange = {
 }
 
 /**
- * Writes what is given. A user who is called by their email goes on being called by it.
+ * Changes the given fields. A `team_member_id` that equals the email follows it.
  *
  * @throws a unique violation when another user has that email.
  */
@@ -104,7 +104,7 @@ export async function updateUser(
   )
 }
 
-/** Removes a user with their roles and every key of theirs. The private vault stays. */
+/** Deletes a user with their roles and keys. The private vault stays. */
 export async function deleteUser(tx: Transaction, id: string): Promise<void> {
   await tx.query('delete from org_users where id = $1', [id])
 }

@@ -39,16 +39,16 @@ export type NewSharedMemory = {
 }
 
 export type AddResult = {
-  /** One for each that was stored, with its place among those given. */
+  /** One for each that was stored, with its index in the input. */
   added: { index: number; memory: SharedMemory }[]
   /** Those without words, those that could not be embedded, and those that the policy blocks. */
   failed: { index: number; error: Refusal }[]
 }
 
 /**
- * Adds memories to what an organization shares, each with its audit event: `create`. The id of each is
- * `memoryIdOf(operation, index)`. A second run stores and tells nothing twice, whatever the first one
- * died of; what was removed meanwhile stays removed.
+ * Adds shared memories, each with its audit event `create`. The id of each is
+ * `memoryIdOf(operation, index)`. A second run stores and records nothing twice, wherever the first one
+ * ended; memories that were removed since stay removed.
  *
  * @throws Refusal `unavailable` when a store is out of reach; when not a single text can be stored, why
  *   the first cannot: `upstream`, or `invalid` where it has no words or the policy blocks it.
@@ -99,7 +99,7 @@ function prepareMemory(item: NewSharedMemory, operation: string, index: number):
 
 const blankText = (): Refusal => new Refusal('invalid', 'text holds no words')
 
-/** Private data is out before a text is embedded, or the text is. */
+/** Redacts a text before it is embedded, or refuses it. */
 function redactAll(
   redaction: RedactionPolicy | null,
   given: readonly PreparedMemory[],
@@ -172,28 +172,28 @@ async function storeMemories(
   await finalizeWrites(backend, orgVault, intents)
 }
 
-/** What is to become of a memory; what is left out stays. */
+/** The new fields of a memory; what is left out stays. */
 export type SharedMemoryChange = {
   id: string
   text?: string
   tags?: readonly string[]
   confidence?: number
   reviewed?: boolean
-  /** The words are an admin's: from now on no member's turn replaces them by itself. */
+  /** The text is an admin's: no member's turn replaces it without a review. */
   byHand?: boolean
-  /** The version it was read at: refused with `conflict` when somebody has changed it since. */
+  /** The version that the client has read: any other is refused with `conflict`. */
   ifVersion?: number
   kind?: WriteKind
 }
 
 /**
- * Changes a shared memory: a new text is embedded first, and nothing is changed when that fails. Told in
- * the audit as `update` for a new text or a new opinion of it, and as `retag` for new tags; a change
- * that changes nothing is told nowhere. A second run under the same operation changes nothing more.
+ * Changes a shared memory: a new text is embedded first, and nothing is changed when that fails. The
+ * audit records `update` for a new text, confidence or review state, and `retag` for new tags; an empty
+ * change leaves no event. A second run under the same operation changes nothing more.
  *
  * @returns the memory as it is now.
  * @throws Refusal `missing` when there is no such memory; `conflict` when it is not at `ifVersion`, or
- *   somebody keeps changing it; `invalid` for a text without words, or one that the policy blocks;
+ *   others keep changing it; `invalid` for a text without words, or one that the policy blocks;
  *   `upstream` when the embedding model does not answer; `unavailable` when a store is out of reach.
  */
 export async function updateSharedMemory(
@@ -222,7 +222,7 @@ export async function updateSharedMemory(
   return changed
 }
 
-/** Gives a shared memory other tags: all of them. As `updateShared`. */
+/** Replaces all tags of a shared memory. As `updateShared`. */
 export const retagSharedMemory = (
   backend: SharedMemoryBackend,
   orgVault: OrgVault,
@@ -230,8 +230,8 @@ export const retagSharedMemory = (
 ): Promise<SharedMemory> => updateSharedMemory(backend, orgVault, change)
 
 /**
- * Removes a shared memory: from the answer on no member sees it, and its id stays taken. Told in the
- * audit as `delete`. A second run under the same operation does nothing more.
+ * Removes a shared memory: when this resolves no member sees it, and its id stays taken. The audit records
+ * `delete`. A second run under the same operation does nothing more.
  *
  * @throws Refusal `missing` when there is no such memory; `conflict`, `unavailable` as `updateShared`.
  */

@@ -15,7 +15,7 @@ export type StoredRedactionPolicy = Omit<RedactionPolicy, 'mode'> & {
   mode: RedactionPolicy['mode'] | 'off'
 }
 
-/** The policy that a request works under. */
+/** The policy of a request. */
 export const toActiveRedaction = (stored: StoredRedactionPolicy | null): RedactionPolicy | null =>
   stored === null || stored.mode === 'off' ? null : { mode: stored.mode, kinds: stored.kinds }
 
@@ -74,9 +74,9 @@ const kindLabels: Record<RedactionKind, string> = {
 const describeKind = (kind: RedactionKind): string => `${kindLabels[kind]} (${kind})`
 
 /**
- * The messages of a conversation with what of them may be stored, in their places.
+ * The messages of a conversation as they may be stored.
  *
- * @throws Refusal `invalid` as `screened`, for the first that is blocked.
+ * @throws Refusal `invalid` as `applyRedaction`, for the first message that is blocked.
  */
 export function applyRedactionToMessages(
   redaction: RedactionPolicy | null,

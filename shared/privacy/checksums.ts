@@ -17,10 +17,10 @@ export function isCardNumber(text: string): boolean {
 export function isIban(text: string): boolean {
   const iban = text.replaceAll(' ', '').toUpperCase()
   if (iban.length < 15 || iban.length > 34) return false
-  const turned = iban.slice(4) + iban.slice(0, 4)
+  const rearranged = iban.slice(4) + iban.slice(0, 4)
   let rest = 0
-  for (const sign of turned) {
-    const value = Number.parseInt(sign, 36)
+  for (const character of rearranged) {
+    const value = Number.parseInt(character, 36)
     rest = (rest * (value > 9 ? 100 : 10) + value) % 97
   }
   return rest === 1
@@ -66,7 +66,7 @@ export const isAssignedIpv6 = (text: string): boolean => isIPv6(text) && ipv6Ran
 /** Bits per character, by the text's own letters: words have about 3, random keys above 3.5. */
 export function shannonEntropy(text: string): number {
   const counts = new Map<string, number>()
-  for (const sign of text) counts.set(sign, (counts.get(sign) ?? 0) + 1)
+  for (const character of text) counts.set(character, (counts.get(character) ?? 0) + 1)
   let bits = 0
   for (const count of counts.values()) {
     const share = count / text.length

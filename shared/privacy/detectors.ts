@@ -39,20 +39,20 @@ export type Detector = {
    */
   pattern: RegExp
   /** A match that fails this check stays. */
-  isValid?: (found: string) => boolean
+  isValid?: (match: string) => boolean
 }
 
-const secretDetector = (pattern: RegExp, holds?: Detector['isValid']): Detector => ({
+const secretDetector = (pattern: RegExp, isValid?: Detector['isValid']): Detector => ({
   kind: 'secret',
   pattern,
-  ...(holds && { isValid: holds }),
+  ...(isValid && { isValid }),
 })
 
 /** Ids of states that use check digits, or never issue some numbers. */
-const nationalIdDetector = (pattern: RegExp, holds: (found: string) => boolean): Detector => ({
+const nationalIdDetector = (pattern: RegExp, isValid: (match: string) => boolean): Detector => ({
   kind: 'national-id',
   pattern,
-  isValid: holds,
+  isValid,
 })
 
 /** Looks like a password: not of letters alone, and not without any. */

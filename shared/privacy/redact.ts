@@ -27,11 +27,11 @@ export function findPrivateData(text: string, wanted: ReadonlySet<RedactionKind>
 
 /** Replaces every finding by `[redacted:kind]`; the same text when there is none. */
 export function redactText(text: string, wanted: ReadonlySet<RedactionKind>): string {
-  let kept = ''
+  let redacted = ''
   let from = 0
   for (const { kind, start, end } of findPrivateData(text, wanted)) {
-    kept += `${text.slice(from, start)}[redacted:${kind}]`
+    redacted += `${text.slice(from, start)}[redacted:${kind}]`
     from = end
   }
-  return from === 0 ? text : kept + text.slice(from)
+  return from === 0 ? text : redacted + text.slice(from)
 }

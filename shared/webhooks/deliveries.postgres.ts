@@ -151,7 +151,7 @@ export type AttemptOutcome = {
   failingDaysMax: number
 }
 
-export type AttemptResult = {
+type AttemptResult = {
   /** Another try follows. */
   isPending: boolean
   /** Why this try has switched the webhook off; null when it has not. */

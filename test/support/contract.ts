@@ -1,5 +1,7 @@
 import { responseShape } from '#api/contract/contract.ts'
 import { contractDocument } from '#api/contract/document.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import type { Shape } from '#shared/core/shape.ts'
 
 const routes = Object.values(contractDocument.endpoints)
   .map(({ method, path }) => ({
@@ -30,5 +32,16 @@ export function checkAnswer(method: string, path: string, status: number, body: 
     typeof (body as { error?: unknown } | null)?.error !== 'string'
   ) {
     throw new Error(`${method} ${pathname} answered ${status} without {error}`)
+  }
+}
+
+/** The refusal of a value, or undefined when the shape takes it. */
+export function refusalOf(shape: Shape<unknown>, value: unknown): Refusal | undefined {
+  try {
+    shape.check(structuredClone(value))
+    return undefined
+  } catch (error) {
+    if (error instanceof Refusal) return error
+    throw error
   }
 }

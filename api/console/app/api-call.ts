@@ -2,11 +2,11 @@ import type { EndpointResponse, EndpointRequest, Route } from '#api/client/clien
 import { VaultError, vaultClient } from '#api/client/client.ts'
 import { currentCredential, setCredential } from '#api/console/app/credential.ts'
 
-/** What went wrong, for people. */
+/** An error as it is displayed. */
 export type Fault = { message: string; hint: string | undefined; status: number }
 
 /**
- * Asks the service with the credential of this tab. A credential that is no longer good signs out.
+ * Calls the service with the credential of this tab. A credential that is no longer valid is removed.
  *
  * @throws VaultError, or what `fetch` throws.
  */
@@ -25,7 +25,7 @@ export async function call<Name extends Route>(
   }
 }
 
-/** The same with another credential, which is left where it is. */
+/** Calls the service with another credential; one that is not valid is not removed. */
 export const callWithKey = <Name extends Route>(
   key: string,
   route: Name,
@@ -34,7 +34,7 @@ export const callWithKey = <Name extends Route>(
 ): Promise<EndpointResponse<Name>> =>
   vaultClient(location.origin, key).call(route, request, signal ? { signal } : {})
 
-/** The answer as it streams in, for what is too large for a value. */
+/** Calls the service and returns the response as a stream. */
 export async function fetchStream(
   path: string,
   headers: Record<string, string>,
@@ -47,7 +47,7 @@ export async function fetchStream(
   throw new VaultError(path, response.status, body)
 }
 
-/** Something only people need to know about: nothing is thrown. */
+/** An error whose message is displayed as it is. */
 export class UserError extends Error {}
 
 export function toFault(error: unknown): Fault {

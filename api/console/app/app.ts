@@ -5,7 +5,7 @@ import { ToastRegion } from '#api/console/app/toasts.ts'
 import { Shell } from '#api/console/app/shell.ts'
 import { SignIn } from '#api/console/app/sign-in.ts'
 
-/** The whole console: asks for a credential, then shows what it opens. */
+/** The console: the sign-in page, or the pages of the credential. */
 export function App(): View {
   const [activeCredential, setActiveCredential] = useState(currentCredential)
   useLayoutEffect(() => onCredential(() => setActiveCredential(currentCredential())), [])

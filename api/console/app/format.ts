@@ -41,7 +41,7 @@ export function formatRelativeTime(moment: DateLike): string {
   return Math.abs(seconds) < 60 ? 'just now' : relative.format(Math.round(seconds / size), unit)
 }
 
-/** A moment as a field for date and time takes it: local, to the minute. */
+/** A time as the value of a `datetime-local` field: local, to the minute. */
 export function toDateTimeInput(moment: DateLike): string {
   const at = new Date(moment)
   const local = new Date(at.getTime() - at.getTimezoneOffset() * 60_000)

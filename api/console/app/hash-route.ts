@@ -1,6 +1,6 @@
 import { useLayoutEffect, useState } from 'preact/hooks'
 
-/** Where the console is: the parts of the address after `#/`. No text and no key is ever put there. */
+/** The current route: the segments after `#/`. They never hold texts or keys. */
 const currentPath = (): string[] =>
   location.hash
     .replace(/^#\/?/, '')
@@ -13,10 +13,10 @@ export const navigate = (...parts: string[]): void => {
 
 export const hrefTo = (...parts: string[]): string => `#/${parts.join('/')}`
 
-/** The same as state: the view follows the address. */
+/** The current route as state. */
 export function useHashPath(): string[] {
   const [parts, setParts] = useState(currentPath)
-  // At once: an address that changes before anybody listens would be missed.
+  // In a layout effect: a change before the listener is added would be missed.
   useLayoutEffect(() => {
     const update = (): void => setParts(currentPath())
     addEventListener('hashchange', update)

@@ -8,7 +8,7 @@ export type Children = ComponentChildren
 
 type HtmlTag = (strings: TemplateStringsArray, ...values: unknown[]) => View
 
-/** Markup as a template. Whatever is put in becomes text or an attribute, never markup. */
+/** Markup as a template. Inserted values become text or attributes, never markup. */
 export const html = (htm as unknown as { bind(make: typeof h): HtmlTag }).bind(h)
 
 /** A component with its props, which TypeScript checks here; inside a template it would not. */

@@ -54,7 +54,7 @@ const orgPages: readonly (readonly [string, string, (org: string) => View])[] = 
   ['settings', 'Settings', org => renderComponent(Settings, { org })],
 ]
 
-/** Of the whole account: what other keys may not see is not shown to them. */
+/** Pages of the whole account, hidden from keys that may not govern it. */
 const ownerOnlyPaths = new Set(['policy'])
 
 const visibleVaultPages = (owner: boolean): VaultPages =>
@@ -75,7 +75,7 @@ const servicePages: readonly (readonly [
   ],
 ]
 
-/** Where one can go from here. */
+/** The pages that the credential may open. */
 export function navGroupsFor(
   { kind, operator, owner }: Credential,
   address: readonly string[],
@@ -104,7 +104,7 @@ export function navGroupsFor(
   ]
 }
 
-/** The place an address is at, or below. */
+/** The navigation entry of a route, or of a route above it. */
 export function currentNavItem(
   groups: readonly NavGroup[],
   address: readonly string[],
@@ -114,7 +114,7 @@ export function currentNavItem(
   return matching.sort((one, other) => other.path.length - one.path.length)[0] ?? items[0]
 }
 
-/** What stands at an address; one that is unknown leads to the first page. */
+/** The page of a route; the first page for an unknown route. */
 export function pageFor({ kind, operator, owner }: Credential, address: readonly string[]): View {
   if (kind === 'vault') {
     return (visibleVaultPages(owner).find(([path]) => path === address[0]) ?? vaultPages[0]!)[2]()

@@ -5,7 +5,7 @@ import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import { pageFor, currentNavItem, navGroupsFor, type NavItem } from '#api/console/app/navigation.ts'
 import { ThemeSwitch } from '#api/console/app/theme-switch.ts'
 
-/** The frame around every page: where one is, where one can go, and the way out. */
+/** The frame of every page: heading, navigation and sign-out. */
 export function Shell({ credential }: { credential: Credential }): View {
   const address = useHashPath()
   const [open, setOpen] = useState(false)

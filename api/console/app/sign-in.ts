@@ -9,10 +9,10 @@ import { faultNote } from '#api/console/app/parts/query-view.ts'
 import { ThemeSwitch } from '#api/console/app/theme-switch.ts'
 import { VaultError } from '#api/client/client.ts'
 
-/** Asks for a Memory Key or an admin credential, and tries it. */
+/** Asks for a Memory Key or an admin credential, and verifies it. */
 export function SignIn(): View {
   const [key, setKey] = useState('')
-  const doing = useAction()
+  const actionState = useAction()
   const reason = signOutReason()
   return html`<div class="door">
     <main class="door-card">
@@ -22,7 +22,7 @@ export function SignIn(): View {
           'Look into a vault with its Memory Key, or look after a team with an admin credential.',
         children: html`<form
           class="stack"
-          onSubmit=${onSubmit(() => doing.run(async () => setCredential(await verifyKey(key.trim()))))}
+          onSubmit=${onSubmit(() => actionState.run(async () => setCredential(await verifyKey(key.trim()))))}
         >
           ${reason && html`<p class="notice">${reason}</p>`}
           ${textField({
@@ -35,9 +35,9 @@ export function SignIn(): View {
             placeholder: 'mk_…',
             hint: 'Kept in this tab until you close it or sign out. It is sent to this service alone.',
           })}
-          ${faultNote(doing.fault)}
-          <button class="button button-main" disabled=${doing.isRunning}>
-            ${doing.isRunning ? 'Looking …' : 'Open'}
+          ${faultNote(actionState.fault)}
+          <button class="button button-main" disabled=${actionState.isRunning}>
+            ${actionState.isRunning ? 'Looking …' : 'Open'}
           </button>
         </form>`,
       })}
@@ -49,9 +49,9 @@ export function SignIn(): View {
   </div>`
 }
 
-/** @throws Told when the key opens nothing. */
+/** @throws UserError when the service rejects the key. */
 async function verifyKey(key: string): Promise<Credential> {
-  // What is sent in a header is Latin-1, and a key is far less.
+  // Header values are Latin-1; keys are ASCII.
   if (!/^[\x21-\x7e]+$/.test(key)) throw new UserError('This is not a key')
   const vault = key.startsWith('mk_') && !key.startsWith('mk_admin')
   try {

@@ -4,7 +4,7 @@ import { storedTheme, themes, applyTheme } from '#api/console/app/theme.ts'
 
 const themeLabels = { auto: 'System', light: 'Light', dark: 'Dark' }
 
-/** Light, dark, or as the system has it. */
+/** Switches between light, dark and the system's theme. */
 export function ThemeSwitch(): View {
   const [current, setCurrent] = useState(storedTheme)
   return html`<fieldset class="switch">

@@ -8,7 +8,7 @@ export const storedTheme = (): Theme => {
   return themes.find(name => name === stored) ?? 'auto'
 }
 
-/** Shows the console in a theme, and remembers it; `auto` follows the system. */
+/** Applies a theme and stores it in the browser; `auto` follows the system. */
 export function applyTheme(name: Theme): void {
   localStorage.setItem(storageKey, name)
   if (name === 'auto') delete document.documentElement.dataset.theme

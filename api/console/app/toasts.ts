@@ -13,14 +13,14 @@ const setToasts = (newToasts: Toast[]): void => {
   for (const listener of listeners) listener(newToasts)
 }
 
-/** Tells that something was done: shown for some seconds, and read out by screen readers. */
-export function showToast(words: string): void {
+/** Displays a message for some seconds; screen readers announce it. */
+export function showToast(message: string): void {
   const id = ++lastId
-  setToasts([...toasts.slice(-2), { id, text: words }])
-  setTimeout(() => setToasts(toasts.filter(said => said.id !== id)), toastMs)
+  setToasts([...toasts.slice(-2), { id, text: message }])
+  setTimeout(() => setToasts(toasts.filter(toast => toast.id !== id)), toastMs)
 }
 
-/** Where what is said appears; there once, always. */
+/** The live region for messages; it must be on the page before the first one. */
 export function ToastRegion(): View {
   const [visible, setVisible] = useState(toasts)
   useLayoutEffect(() => {

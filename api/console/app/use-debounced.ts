@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
 
-/** A value as it is once it has rested for a third of a second. */
+/** A value after it has not changed for a third of a second. */
 export function useDebounced<Value>(value: Value, delayMs = 300): Value {
   const [debounced, setDebounced] = useState(value)
   useEffect(() => {

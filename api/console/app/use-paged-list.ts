@@ -7,14 +7,14 @@ export type PagedList<Item> = {
   items: Item[]
   isLoading: boolean
   fault: Fault | undefined
-  /** Undefined when everything is there. */
+  /** Undefined when there are no more pages. */
   loadMore: (() => void) | undefined
   refetch: () => void
-  /** Changes the items in place, after the service has changed them. */
+  /** Updates the loaded items after a change at the service. */
   updateItems: (update: (items: Item[]) => Item[]) => void
 }
 
-/** Reads a list page by page; anew whenever something in `given` changes. */
+/** Loads a list page by page, and again from the first page when a dependency changes. */
 export function usePagedList<Item>(
   read: (cursor: string | undefined, signal: AbortSignal) => Promise<CursorPage<Item>>,
   dependencies: readonly unknown[],

@@ -2,18 +2,18 @@ import { useCallback, useEffect, useState } from 'preact/hooks'
 import { toFault, type Fault } from '#api/console/app/api-call.ts'
 
 export type QueryState<Answer> = {
-  /** The latest answer; stays while a newer one is waited for. */
+  /** The latest answer; it stays while a newer one loads. */
   answer: Answer | undefined
   fault: Fault | undefined
   isLoading: boolean
-  /** Asks again. */
+  /** Loads the answer again. */
   refetch: () => void
 }
 
 /**
- * Asks when the view appears and whenever something in `given` changes; what is outdated is dropped.
+ * Loads when the view is mounted and whenever a dependency changes; outdated answers are dropped.
  *
- * @param fetchAnswer undefined asks nothing
+ * @param fetchAnswer undefined loads nothing
  */
 export function useQuery<Answer>(
   fetchAnswer: ((signal: AbortSignal) => Promise<Answer>) | undefined,
@@ -45,12 +45,12 @@ export function useQuery<Answer>(
 export type ActionState = {
   isRunning: boolean
   fault: Fault | undefined
-  /** Does something once at a time; a fault is kept for showing. @returns whether it was done. */
+  /** Runs an action, one at a time; a failure goes to `fault`. @returns whether it succeeded. */
   run: (what: () => Promise<void>) => Promise<boolean>
   clearFault: () => void
 }
 
-/** Something the user does, with its waiting and its fault. */
+/** The state of an action of the user. */
 export function useAction(): ActionState {
   const [busy, setBusy] = useState(false)
   const [fault, setFault] = useState<Fault>()

@@ -8,7 +8,7 @@ import { readPage } from '#shared/core/page.ts'
 import { parseStart } from '#shared/core/dates.ts'
 import { listAccountEvents } from '#shared/audit/account-events.postgres.ts'
 
-/** What was done to an account, and by whom. */
+/** The events of an account: what changed it, and by whom. */
 export function accountEvents(router: Router, backend: ApiBackend): void {
   const { postgres, cursors } = backend
 

@@ -9,7 +9,7 @@ import { acceptClearing } from '#shared/vault/delete/clear-vault.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { requireStorePermission } from '#shared/access/caller.ts'
 
-/** Empties everything the key has, or one session of it. */
+/** Clears the whole vault of the key, or one session. */
 export function clear(router: Router, backend: ApiBackend): void {
   endpoint(router, backend, {
     route: 'DELETE /v1/memory',
@@ -39,8 +39,8 @@ export function clear(router: Router, backend: ApiBackend): void {
 }
 
 /**
- * The session to clear. A request that seems to mean one, and does not say which where we read it, must
- * not clear everything.
+ * The session to clear. A request that seems to mean one but does not name it in the header must not
+ * clear everything.
  *
  * @throws Refusal `invalid` for an empty header, or a body.
  */

@@ -17,7 +17,7 @@ import { tiers as allTiers } from '#shared/domain/memory.ts'
 import { parseTimeWindow } from '#shared/vault/read/time-window.ts'
 import { reflectionDebt } from '#shared/vault/consolidate/debt.ts'
 
-/** What happened in a span of time, in order or by relevance. */
+/** The memories of a time window, by time or by relevance. */
 export function dateSearch(router: Router, backend: ApiBackend): void {
   endpoint(router, backend, {
     route: 'POST /v1/memory/date-search',

@@ -7,7 +7,7 @@ import { embeddingModelForRequest, resolveSession } from '#api/edge/request.ts'
 import { exportMemories } from '#shared/vault/bulk/export-memories.ts'
 import { requireRetrievePermission } from '#shared/access/caller.ts'
 
-/** Streams a vault as JSON lines; what it sends is what `POST /v1/memory/import` takes. */
+/** Streams a vault as the JSON lines that `POST /v1/memory/import` takes. */
 export function exportVault(router: Router, backend: ApiBackend): void {
   endpoint(router, backend, {
     route: 'GET /v1/memory/export',

@@ -42,7 +42,7 @@ export function ingest(router: Router, backend: ApiBackend): void {
         wait &&
         (await backend.operationWaiter.waitUntilSettled(caller.account, operation, waitMs)) ===
           'done'
-      // What has been stored is in the debt by now.
+      // The stored memories count in the debt by now.
       const row = stored ? await findKey(backend.postgres.query, caller.keyHash) : undefined
 
       ctx.status = stored ? 200 : 202

@@ -8,7 +8,7 @@ import { requireBalance } from '#shared/billing/admission-checks.ts'
 import { requireRetrievePermission } from '#shared/access/caller.ts'
 import { inspectMemory } from '#shared/vault/read/inspect.ts'
 
-/** Shows what a reflection was made of, and what was made of a memory. */
+/** Lists the sources of a reflection, and the reflections that cover a memory. */
 export function inspect(router: Router, backend: ApiBackend): void {
   endpoint(router, backend, {
     route: 'POST /v1/memory/inspect',

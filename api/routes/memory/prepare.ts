@@ -10,7 +10,7 @@ import { requireRetrievePermission } from '#shared/access/caller.ts'
 import { prepareContext } from '#shared/vault/read/prepare.ts'
 import { reflectionDebt } from '#shared/vault/consolidate/debt.ts'
 
-/** The block to put into a prompt: what core and session remember about a conversation's last turns. */
+/** The context block for a prompt: memories of core and session on a conversation's last turns. */
 export function prepare(router: Router, backend: ApiBackend): void {
   endpoint(router, backend, {
     route: 'POST /v1/memory/prepare',

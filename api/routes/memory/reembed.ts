@@ -7,7 +7,7 @@ import { requireQueueCapacity } from '#shared/billing/admission-checks.ts'
 import { requireStorePermission } from '#shared/access/caller.ts'
 import { acceptReembedding } from '#shared/vault/reembed/reembed.ts'
 
-/** Gives every memory of the vault a vector of another model, while it can be searched by both. */
+/** Gives every memory of the vault a vector of another model; until then both models search it. */
 export function reembed(router: Router, backend: ApiBackend): void {
   endpoint(router, backend, {
     route: 'POST /v1/memory/reembed',

@@ -11,7 +11,7 @@ import { requireRetrievePermission } from '#shared/access/caller.ts'
 import { recall } from '#shared/vault/read/recall.ts'
 import { reflectionDebt } from '#shared/vault/consolidate/debt.ts'
 
-/** What the vault, or with a session that session, remembers about a query. */
+/** Searches the core vault, or with a session that session. */
 export function search(router: Router, backend: ApiBackend): void {
   endpoint(router, backend, {
     route: 'POST /v1/memory/search',

@@ -6,7 +6,7 @@ import { embeddingModelForRequest, resolveSession } from '#api/edge/request.ts'
 import { requireRetrievePermission } from '#shared/access/caller.ts'
 import { warmUp } from '#shared/vault/read/warmup.ts'
 
-/** Loads the vault, or a session vault, so that the next question does not wait for it. */
+/** Loads the vault, or a session vault, so that the next search does not wait for it. */
 export function warmup(router: Router, backend: ApiBackend): void {
   endpoint(router, backend, {
     route: 'POST /v1/memory/warmup',

@@ -3,11 +3,11 @@ import type { PointStore, Quota } from '#shared/access/rate-limit/quota.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'
 
 /**
- * The points of a quota, counted in Postgres for all processes. Rows are deleted an hour after their
+ * Counts the points of a quota in Postgres for all processes. Rows are deleted an hour after their
  * window.
  *
- * @param name tells the quota from others of the same length
- * @param onError hears every count that failed
+ * @param name distinguishes quotas of the same length
+ * @param onError called with every error of the database
  */
 export function createPointStore(
   query: Query,
@@ -26,10 +26,10 @@ export function createPointStore(
 
   return {
     async take(subject, points) {
-      const used = await limiter.consume(subject, points).catch((refused: unknown) => {
-        if (refused instanceof RateLimiterRes) return refused
-        onError(refused)
-        throw refused
+      const used = await limiter.consume(subject, points).catch((rejection: unknown) => {
+        if (rejection instanceof RateLimiterRes) return rejection
+        onError(rejection)
+        throw rejection
       })
       return { taken: used.consumedPoints, resetInMs: used.msBeforeNext }
     },

@@ -16,7 +16,7 @@ import type { Config } from '#shared/core/config.ts'
 
 export type CompletionBackend = { postgres: Postgres; seal: Seal; config: Config }
 
-/** A question about a turn, what its answer must look like, and what is kept of it. */
+/** A prompt about a turn, the schema of its answer, and what of the answer is stored. */
 export type PassQuestion<Answer, Kept> = CompletionRequest & {
   pass: 'extract' | 'tag' | 'reconcile'
   /** What it is billed as. */
@@ -24,16 +24,16 @@ export type PassQuestion<Answer, Kept> = CompletionRequest & {
   model: string
   /** The schema again, with every bound. */
   shape: Shape<Answer>
-  /** What is of use in an answer: only that is written down. @throws Refusal `upstream` when nothing is. */
+  /** Extracts what is stored of an answer. @throws Refusal `upstream` when the answer is unusable. */
   extractResult: (answer: Answer) => Kept
 }
 
 /**
- * Asks a model of the organization about a turn, once: an answer that is of use is kept with its bill in
- * one transaction, and whoever asks again gets it without a call.
+ * Asks a model of the organization about a turn, once: a usable answer is stored with its bill in one
+ * transaction, and later runs get it without a call.
  *
- * @throws Refusal `upstream` when the model does not answer, or answers something that is of no use:
- *   that is not kept, so that the next try asks again; `invalid` when there is no key to ask with.
+ * @throws Refusal `upstream` when the model does not answer or its answer is unusable: that is not
+ *   stored, so that the next try asks again; `invalid` when there is no key to ask with.
  */
 export async function cachedCompletion<Answer, Kept>(
   backend: CompletionBackend,
@@ -55,7 +55,7 @@ export async function cachedCompletion<Answer, Kept>(
     if (!isComplete) throw unusableAnswer('it was cut off')
     answer = extractResult(parseAnswer(text, shape))
   } catch (error) {
-    // What was of no use has been paid for as well, each time.
+    // Unusable answers cost tokens too, each time.
     await backend.postgres.transaction(tx => recordBill(tx, toUsageEvent(policy, mintId(), call)))
     throw error
   }
@@ -94,7 +94,7 @@ function parseAnswer<Answer>(text: string, shape: Shape<Answer>): Answer {
   }
 }
 
-/** An answer that cannot be used; another try may bring a better one. */
+/** The refusal of an unusable answer; another try may get a better one. */
 export const unusableAnswer = (fault: string): Refusal =>
   new Refusal('upstream', `The model's answer is of no use: ${fault}`, 'It is asked again')
 

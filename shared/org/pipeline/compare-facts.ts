@@ -22,10 +22,10 @@ type ComparisonInput = NearbyMemories & {
 export type ComparisonAnswer = { action: Decision['action']; mem_id: string | null; text: string }
 
 /**
- * What a model says about facts and the memories near them, in the order of the facts; nothing where
- * nothing is near any of them. It can name no memory but those.
+ * The decisions of a model about facts and the memories near them, in the order of the facts; none where
+ * no fact has a memory near it. The model can name only those memories.
  *
- * @throws Refusal as `askOnce`.
+ * @throws Refusal as `cachedCompletion`.
  */
 export async function compareFacts(
   backend: CompletionBackend,

@@ -100,7 +100,7 @@ async function recheckUpdates(
   return revised
 }
 
-/** Nobody adds again what the author may not know to be there. */
+/** A fact that a memory hidden from its author contains already is not added again. */
 async function skipHiddenDuplicates(
   backend: DecideBackend,
   { author, decisions, ...about }: DecisionInput & { author: MemberScope; decisions: Decision[] },
@@ -137,7 +137,7 @@ const toNoAction = ({ text }: { text: string }): Decision => ({
   mem_id: null,
 })
 
-/** A person has decided about its words. */
+/** A person has reviewed or worded it. */
 const isDecidedByPerson = ({ reviewed, byHand = false }: SharedMemory): boolean =>
   reviewed || byHand
 
@@ -150,7 +150,8 @@ const isNamedBy =
  * What is made of the model's answer. It can only point to a memory near the fact, and an update never
  * changes who may see a memory: a fact with a tag that the memory has not stands by itself. Nor does it
  * replace words that a person has decided about: the fact is added beside them, for a person to decide
- * again. Nor does what was said earlier replace what was said later, though it comes after it. Whatever cannot be done as told becomes an addition, so that nothing is lost or overwritten.
+ * again. Nor does what was said earlier replace what was said later, though it comes after it. An answer
+ * that cannot be carried out becomes an addition, so that nothing is lost or overwritten.
  */
 function toDecision(
   { turn, policy }: Pick<DecisionInput, 'turn' | 'policy'>,

@@ -61,15 +61,15 @@ const answerShape = shape<{ facts: ExtractedFact[] }>(
   { name: 'the answer' },
 )
 
-/** Says which turn it is from, so that the rules are held against that turn's words. */
+/** The turn it is from: the rules are checked against the text of that turn. */
 type ExtractedFact = { turn: number; text: string; note: boolean; confidence: number }
 
 type ExtractBackend = CompletionBackend & { queue: Queue; log: Log }
 
 /**
- * The first pass: finds what is worth sharing in what a member said, and leaves it for the second in one
- * transaction with its job. Safe to run any number of times; a pass that has been written is not made
- * again. Nothing is found in what was cancelled or cleared meanwhile.
+ * The first pass: extracts what is worth sharing from a member's turn and stores it, in one transaction
+ * with the job of the second pass. Safe to run any number of times; a stored result is not made again. A
+ * turn that was cancelled or cleared yields nothing.
  *
  * @throws Refusal `upstream` when the model does not answer or its answer is of no use, `invalid` when
  *   there is no key to ask it with, `unavailable` when the database is out of reach.
@@ -87,8 +87,8 @@ export async function extractFacts(
     findFacts(backend, { turn, policy, job }, validSignal),
   )
   await postgres.transaction(async tx => {
-    const held = await lockTurn(tx, job.turn)
-    if (!held || held.pass1) return
+    const turn = await lockTurn(tx, job.turn)
+    if (!turn || turn.pass1) return
     if (pass1.length === 0 || !(await isStillValid(tx, job))) {
       await savePassResults(tx, job.turn, { pass1: [], pass2: [], pass3: [] })
       return finishTurn(tx, job.turn)
@@ -100,10 +100,10 @@ export async function extractFacts(
   })
 }
 
-/** How soon a call is given up whose words have been cleared: the clearing waits for it. */
+/** How often a call checks whether its turn was cleared: the clearing waits for its end. */
 const recheckMs = 1_000
 
-/** Works on what was said as long as it may be used; nothing is found in it from then on. */
+/** Runs `work` until the turn is cancelled or cleared; then the result is empty. */
 async function whileStillValid(
   { postgres, log }: ExtractBackend,
   job: OrgExtractJob,
@@ -175,13 +175,13 @@ function filterFacts(
   return [...kept.values()].slice(0, factsMax)
 }
 
-/** Retention that is switched off and nothing in its place. */
+/** The base instructions are off and the organization has none of its own. */
 const storesNothing = ({ defaultOn, custom, execRules }: OrgPolicy): boolean =>
   !defaultOn && custom.trim() === '' && execRules.length === 0
 
 /**
- * What the rules leave of a fact, whatever the model made of it: nothing of what an anti-rule matches, a
- * short note of what an exec-rule does.
+ * Applies the rules to a fact, whatever the model made of it: drops what an anti-rule matches, shortens
+ * what an exec-rule matches to a note.
  */
 function applyRules(policy: OrgPolicy, found: ExtractedFact): Fact | undefined {
   const text = found.text.replaceAll(/\s+/g, ' ').trim()

@@ -21,11 +21,11 @@ export type NearbyMemories = { memories: SharedMemory[]; near: SharedMemory[][] 
 
 /** Memories a fact is compared with. */
 const nearMax = 5
-/** Looked through for those: most of what is near may be what somebody does see. */
+/** Candidates for those: most memories near a fact may be visible to the author. */
 const scannedMax = 25
 
 /**
- * What is near each text of what somebody may see at this moment, and nothing else.
+ * The memories near each text, of those that the viewer may see now.
  *
  * @throws Refusal `unavailable` when the memory store is out of reach.
  */
@@ -42,9 +42,9 @@ export function findNearbyVisible(
 }
 
 /**
- * What is near each fact of what somebody may not see, though all who may see the fact can.
+ * The memories near each fact that the author may not see, though all who may see the fact can.
  *
- * @throws Refusal as `nearAndSeen`.
+ * @throws Refusal `unavailable` when the memory store is out of reach.
  */
 export function findNearbyHidden(
   backend: NearestBackend,
@@ -80,7 +80,7 @@ async function findNearby(
     found.push(rows.map(({ memory }) => memory.id))
   }
   const ids = [...new Set(found.flat())]
-  // As they are now, with the version that a change will be held against.
+  // In their current state, with the version that a change will be checked against.
   const rows = ids.length === 0 ? [] : await sharedByIds(backend.mongo, scope, ids)
   const byId = new Map(rows.map(row => [row.id, row]))
   const near = found.map((list, fact) =>

@@ -43,12 +43,12 @@ type ReconcileBackend = CompletionBackend & {
 }
 
 /**
- * The third pass: compares facts with what is shared already, leaves the decision, and carries it out,
- * with the member as the actor of every change. Safe to run any number of times: a decision that has
- * been written is carried out as it was made, each change once. One that somebody's edit has overtaken
- * is withdrawn and made anew.
+ * The third pass: compares facts with the shared memories, stores its decisions and carries them out, with
+ * the member as the actor of every change. Safe to run any number of times: stored decisions are carried
+ * out as they were made, each change once. When an edit of a memory makes them obsolete they are
+ * withdrawn and made again.
  *
- * @throws Refusal as `extractFacts`; `conflict` when the shared memory keeps changing meanwhile.
+ * @throws Refusal as `extractFacts`; `conflict` when others keep changing the memory.
  */
 export async function reconcileFacts(
   backend: ReconcileBackend,
@@ -65,7 +65,7 @@ export async function reconcileFacts(
   if (!decisions) return
   const decided = { turn, policy, facts, decisions }
   try {
-    // Another worker at the same turn looks like somebody's edit until its change is known: look again.
+    // A change by another worker of this turn looks like an edit until it is finalized: check again.
     await applyDecisions(backend, decided, signal).catch((error: unknown) => {
       if (!isStaleDecision(error)) throw error
       return applyDecisions(backend, decided, signal)
@@ -79,7 +79,7 @@ export async function reconcileFacts(
 
 type ReconcileInput = { turn: TurnRow; policy: OrgPolicy; facts: readonly TaggedFact[] }
 
-/** @returns undefined once the turn is gone. */
+/** @returns undefined once the turn is deleted. */
 async function loadOrMakeDecisions(
   backend: ReconcileBackend,
   { turn, policy, facts }: ReconcileInput,
@@ -93,9 +93,9 @@ async function loadOrMakeDecisions(
     return { ...decision, mem_id: memoryIdOf(seed, added++) }
   })
   return backend.postgres.transaction(async tx => {
-    const held = await lockTurn(tx, turn.id)
-    if (!held) return undefined
-    if (held.pass3) return held.pass3
+    const locked = await lockTurn(tx, turn.id)
+    if (!locked) return undefined
+    if (locked.pass3) return locked.pass3
     await savePassResults(tx, turn.id, { pass3 })
     return pass3
   })
@@ -129,7 +129,7 @@ async function applyDecisions(
   if (failed) throw failed.error
 }
 
-/** What the policy has begun to block since it was found is not shared. */
+/** A fact that the policy blocks by now is not shared. */
 function skipIfBlocked(error: unknown): undefined {
   if (!isBlockedByRedaction(error)) throw error
 }

@@ -27,8 +27,8 @@ const samplesMax = 8
 const sampleMax = 300
 
 /**
- * The second pass: asks the question of every tag about every fact, and leaves the tags for the third in
- * one transaction with its job. Safe to run any number of times; no call is made twice.
+ * The second pass: asks the question of every tag about every fact and stores the tags, in one transaction
+ * with the job of the third pass. Safe to run any number of times; no call is made twice.
  *
  * @throws Refusal as `extractFacts`.
  */
@@ -46,8 +46,8 @@ export async function tagFacts(
     toTaggedFact(fact, policy.tags, likelihoods[index] ?? {}),
   )
   await postgres.transaction(async tx => {
-    const held = await lockTurn(tx, job.turn)
-    if (!held || held.pass2) return
+    const locked = await lockTurn(tx, job.turn)
+    if (!locked || locked.pass2) return
     await savePassResults(tx, job.turn, { pass2 })
     await queue.send(tx, 'org-reconcile', [{ id: job.turn, data: job, priority: 0, key: job.org }])
   })
@@ -57,8 +57,8 @@ export async function tagFacts(
 type TagLikelihoods = Record<string, number>
 
 /**
- * A tag that may well apply counts as applying: a fact that somebody must look at first is shown to fewer
- * people meanwhile, never to more. The confidence is that of the least sure answer; without tags to
+ * A tag that may well apply counts as applying: until its review a doubtful fact is visible to fewer
+ * people, never to more. The confidence is that of the least sure answer; without tags to
  * ask about, the extractor's.
  */
 export function toTaggedFact(
@@ -151,7 +151,7 @@ const numbersSchema = (names: readonly string[]): Schema => ({
   properties: Object.fromEntries(names.map(name => [name, { type: 'number' }])),
 })
 
-/** One for any questions: a compiled schema is kept for good. */
+/** One schema for all questions: a compiled schema stays in memory for good. */
 const answerShape = shape<{ facts: { fact: number; answers: AnswersByName }[] }>(
   answerSchemaFor({
     type: 'object',
@@ -160,7 +160,7 @@ const answerShape = shape<{ facts: { fact: number; answers: AnswersByName }[] }>
   { name: 'the answer' },
 )
 
-/** Every fact once, and every question: a tag that is left out would show a fact to everybody. */
+/** Every fact once, and every question: a missing tag would make a fact visible to all. */
 function orderAnswers(
   { facts }: { facts: readonly { fact: number; answers: AnswersByName }[] },
   count: number,
@@ -170,7 +170,7 @@ function orderAnswers(
   return Array.from({ length: count }, (_, index) => {
     const answers = rows.get(index)
     if (facts.length !== count || !answers) throw unusableAnswer('not every fact is in it once')
-    // Questions that nobody asked are no tags of the organization.
+    // Answers to other questions belong to no tag of the organization.
     if (!names.every(name => Object.hasOwn(answers, name))) {
       throw unusableAnswer('not every question is answered')
     }

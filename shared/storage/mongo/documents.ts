@@ -20,7 +20,7 @@ export type MemoryDocument = {
   at: Date
   stored_at: Date
   tokens: number
-  /** When it is over, and when somebody asked for it to be: see `endsOf`. */
+  /** When it expires, and the expiry a client requested: see `expiryFor`. */
   expires_at?: Date
   expires_asked?: Date
   importance?: number

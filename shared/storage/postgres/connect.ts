@@ -16,7 +16,7 @@ export type Postgres = {
   /** Commits when `work` returns, rolls back when it throws. */
   transaction<Result>(work: (tx: Transaction) => Promise<Result>): Promise<Result>
   /** Holds a connection that listens on a channel; it reconnects by itself until closed. */
-  listen(channel: string, hear: (payload: string) => void): Promise<{ close(): Promise<void> }>
+  listen(channel: string, onPayload: (payload: string) => void): Promise<{ close(): Promise<void> }>
   /** Connections of the pool right now, and callers waiting for one. */
   connections(): { idle: number; busy: number; waiting: number }
   close(): Promise<void>

@@ -16,7 +16,7 @@ export type GroupCommit<Item, Result> = (item: Item) => Promise<Result>
 export function groupCommit<Item, Result>(
   postgres: Postgres,
   run: (tx: Transaction, items: Item[]) => Promise<Result[]>,
-  { lanes: concurrency, itemsMax: maxBatchSize }: { lanes: number; itemsMax: number },
+  { concurrency, batchMax }: { concurrency: number; batchMax: number },
 ): GroupCommit<Item, Result> {
   type Waiting = { item: Item; resolve: (result: Result) => void; reject: (error: unknown) => void }
   const queue: Waiting[] = []
@@ -39,7 +39,7 @@ export function groupCommit<Item, Result>(
     if (busy >= concurrency) return
     busy++
     try {
-      while (queue.length > 0) await commit(queue.splice(0, maxBatchSize))
+      while (queue.length > 0) await commit(queue.splice(0, batchMax))
     } finally {
       busy--
     }

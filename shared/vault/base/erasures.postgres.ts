@@ -2,7 +2,7 @@ import {
   deliveriesColumn,
   finishedColumns,
   finishedDeliveriesSql,
-  type FinishedDelivery,
+  type WrittenDelivery,
 } from '#shared/operations/finished-deliveries.postgres.ts'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
@@ -71,7 +71,7 @@ export async function cancelClearedOperations(
   operations: readonly string[],
 ): Promise<void> {
   if (operations.length === 0) return
-  const { rows } = await tx.query<{ deliveries: FinishedDelivery[] }>(
+  const { rows } = await tx.query<{ deliveries: WrittenDelivery[] }>(
     `with void as (
        select id, vault, awaited, state in ('accepted', 'running') as counted from operations
        where id = any($1::uuid[]) and state in ('accepted', 'running', 'failed') for update

@@ -1,14 +1,14 @@
 import type { Query } from '#shared/storage/postgres/connect.ts'
 
-/** A shared vault that is not known to be in some vault space, and who pays for it. */
+/** A shared vault to move to another vault space, and the account that owns it. */
 export type SharedVaultOutsideSpace = {
   org: string
   account: string
-  /** Of the organization's own key. */
+  /** The organization's own key. */
   keyHash: Buffer
   vault: string
   epoch: number
-  /** The space it is known to be in; null as long as nobody has looked. */
+  /** The space that holds all of it; null: not determined yet. */
   space: string | null
 }
 
@@ -22,7 +22,7 @@ export async function findSharedSpace(query: Query, org: string): Promise<string
   return rows[0]?.space ?? null
 }
 
-/** Notes the space that all of a shared vault is in by now; of any other vault nothing is noted. */
+/** Records the space that holds all of a shared vault; other vaults are ignored. */
 export async function recordSharedSpace(query: Query, vault: string, space: string): Promise<void> {
   await query('update orgs set space = $2 where vault = $1', [vault, space], 'orgs.note-space')
 }
@@ -33,9 +33,9 @@ export async function hasOrgs(query: Query): Promise<boolean> {
 }
 
 /**
- * Shared vaults that are not known to be in a space, except those that a re-embedding was begun of in
- * the last hour: it may be under way, and one that failed is not tried again at once. Nor do processes
- * of two configurations, as long as there are both, take a vault back and forth.
+ * Shared vaults that are not known to be in a space, except those whose re-embedding began in the last hour:
+ * it may still run, and a failed one is not repeated at once. This also keeps processes of two
+ * configurations from moving a vault back and forth.
  */
 export async function sharedVaultsOutsideSpace(
   query: Query,

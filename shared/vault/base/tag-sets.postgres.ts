@@ -2,7 +2,7 @@ import type { VaultScope } from '#shared/domain/memory.ts'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 import type { TagSet } from '#shared/domain/tags.ts'
 
-/** Every set of tags that memories of a vault bear, or have borne. */
+/** Every tag set that memories of a vault have or had. */
 export async function listTagSets(
   query: Query,
   { vault }: Pick<VaultScope, 'vault'>,
@@ -19,7 +19,7 @@ export async function listTagSets(
   }))
 }
 
-/** Moves the counts of a vault's tag sets. Hold the vault (`lockVault`) meanwhile. */
+/** Changes the counts of a vault's tag sets. The caller holds the vault's lock (`lockVault`). */
 export async function adjustTagSetCounts(
   { query }: Transaction,
   vault: string,

@@ -4,9 +4,9 @@ import type { Query } from '#shared/storage/postgres/connect.ts'
 export type VaultChanges = { stored: string[]; removed: string[] }
 
 /**
- * What changed in one part of a vault after a revision, up to the scope's own.
+ * The changes in one partition of a vault after a revision, up to the scope's own.
  *
- * @returns null when the log does not tell the whole story: trimmed, or the part was cleared.
+ * @returns null when the log is incomplete: it was trimmed, or the partition was cleared.
  */
 export async function changesSince(
   query: Query,

@@ -1,6 +1,6 @@
 import {
   deliveriesColumn,
-  type FinishedDelivery,
+  type WrittenDelivery,
 } from '#shared/operations/finished-deliveries.postgres.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 import { sendDeliveryJobs } from '#shared/webhooks/delivery-job.ts'
@@ -33,7 +33,7 @@ export async function changeVault(
       unsaid: vectorsOnly,
     })),
   )
-  const { rows } = await tx.query<{ revision: string; deliveries: FinishedDelivery[] }>(
+  const { rows } = await tx.query<{ revision: string; deliveries: WrittenDelivery[] }>(
     `with raised as (
        update vaults v set revision = revision + 1,
          raw_units = raw_units + $3, raw_tokens = raw_tokens + $4,

@@ -77,7 +77,7 @@ export const expiryForLine = (
   { expires_at: end }: Pick<UploadedLine, 'expires_at'>,
   { retentionDays: days }: Pick<BulkChunk, 'retentionDays'>,
 ): Expiry =>
-  expiryFor({ asked: end === undefined ? null : Date.parse(end), days, storedAt: Date.now() })
+  expiryFor({ requested: end === undefined ? null : Date.parse(end), days, storedAt: Date.now() })
 
 /** Whether a line has expired before it is stored. */
 export const isLineExpired = ({ expires_at: end }: Pick<UploadedLine, 'expires_at'>): boolean =>

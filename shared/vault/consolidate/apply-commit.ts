@@ -21,12 +21,12 @@ import type { MemoryStore } from '#shared/vault/base/memories.mongo.ts'
 type ApplyCommitBackend = Stores & { queue: Queue; memories: MemoryStore }
 
 /**
- * Does what a commit has promised: stores the reflections, marks their sources, and in one transaction
- * settles the lease, moves the debt and makes the change visible. Safe to run any number of times, in
- * several processes at once: ids are fixed, marks are the batch's own, and a lease is settled once.
+ * Applies an accepted commit: stores the reflections, marks their sources, and in one transaction finalizes
+ * the lease, moves the debt and makes the change visible. Safe to run any number of times, in several
+ * processes at once: ids are fixed, marks name the batch, and a lease is finalized once.
  *
- * @returns how many sources are marked; null when the vault was cleared meanwhile and nothing remains.
- * @throws Refusal `unavailable` when a store is out of reach; what was done so far is done again later.
+ * @returns the number of marked sources; null when the vault was cleared since and nothing was stored.
+ * @throws Refusal `unavailable` when a store is out of reach; the next run repeats what was done so far.
  */
 export async function applyCommit(
   { postgres, mongo, queue, memories }: ApplyCommitBackend,
@@ -55,10 +55,10 @@ export async function applyCommit(
 }
 
 /**
- * Marks the sources and settles the lease. Both under one hold of the vault's contents: a source is
- * deleted or edited either before it is marked, and counts as it is then, or after the debt has moved.
+ * Marks the sources and finalizes the lease under one lock on the vault's contents: a source is deleted or
+ * edited either before it is marked, and counts as it is then, or after the debt has moved.
  *
- * @returns null when a deletion has overtaken the commit.
+ * @returns null when the vault was cleared since the commit.
  */
 function consolidate(
   { postgres, mongo, queue }: Stores & { queue: Queue },
@@ -83,7 +83,7 @@ function consolidate(
 
 const commitExpiry = ({ expiresAt }: CommitJob) => (expiresAt === undefined ? {} : { expiresAt })
 
-/** What was waiting waits no longer; new reflections wait in their turn, high-level ones do not. */
+/** The sources leave the debt; new tier 2 reflections join it, tier 3 ones do not. */
 function debtChangeOf(
   { tier, reflections }: CommitJob,
   { count, tokens, importance }: ConsolidatedTotals,

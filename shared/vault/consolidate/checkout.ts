@@ -25,12 +25,12 @@ import type { Embedders } from '#shared/models/embedders.ts'
 import type { Mongo } from '#shared/storage/mongo/connect.ts'
 
 export type Checkout = {
-  /** The UUIDv7 this batch gets; asking again under the same one gets the same batch. */
+  /** The UUIDv7 this batch gets; the same request sent again gets the same batch. */
   batch: string
   tier: SourceTier
-  /** Most tokens in the batch; without it the tier's own rule holds. */
+  /** Most tokens in the batch; undefined: the tier's own rule. */
   maxTokens: number | undefined
-  /** Kept with the bill. */
+  /** For the bill. */
   session: string | null
   /** Embedding model that names the vault space. */
   embeddings: string | undefined
@@ -41,10 +41,10 @@ export type Batch = Lease & { memories: UnconsolidatedMemory[]; tokens: number }
 type CheckoutBackend = Stores & { embedders: Embedders }
 
 /**
- * Lends the oldest memories of a tier of the core vault that no reflection covers and nobody else holds.
- * One checkout per vault at a time: choosing, lease and bill are one transaction.
+ * Leases a batch: the oldest memories of a tier of the core vault that no reflection covers and no other lease
+ * holds. One checkout per vault at a time: selection, lease and bill are one transaction.
  *
- * @returns null when nothing is left to consolidate; then nothing is lent or billed.
+ * @returns null when nothing is left to consolidate; then nothing is leased or billed.
  * @throws Refusal `invalid` when `embeddings` names no known model, `upstream` when its provider does not
  *   answer, `unavailable` when a store is out of reach.
  */
@@ -90,18 +90,19 @@ export async function checkOut(
   })
 }
 
-/** A checkout that found nothing, while something waits in another vault space. */
+/** An empty checkout, while memories of another vault space are unconsolidated. */
 export type UnconsolidatedInOtherSpace = {
-  /** The model that was looked in the space of. */
+  /** The model whose space was searched. */
   requestedModel: string
-  /** The model that finds what waits; the name of its space where the model cannot be told. */
+  /** The model of the other space; the space's name where its model is unknown. */
   model: string
 }
 
 /**
- * Where memories wait that a checkout with these `embeddings` cannot see; null when none do.
+ * Another vault space with unconsolidated memories that a checkout with these `embeddings` does not see; null
+ * when there is none.
  *
- * @throws what `checkOut` throws.
+ * @throws as `checkOut`.
  */
 export async function findUnconsolidatedInOtherSpace(
   { mongo, embedders }: Pick<CheckoutBackend, 'mongo' | 'embedders'>,
@@ -117,7 +118,7 @@ export async function findUnconsolidatedInOtherSpace(
     : { requestedModel, model: parseModelOfSpace(otherSpace) ?? otherSpace }
 }
 
-/** The batch of a checkout whose answer was lost: its request came again under the id it had. */
+/** The batch of this request, when it was sent before and its response was lost. */
 async function findExistingBatch(
   { mongo }: { mongo: Mongo },
   { query }: Transaction,
@@ -134,8 +135,8 @@ const hasDebt = ({ rawUnits, tier2Count }: Caller['keyRow'], tier: SourceTier): 
   (tier === 1 ? rawUnits : tier2Count) > 0
 
 /**
- * Nothing waits and nothing is lent, yet the debt says otherwise: a deletion and a commit that died met
- * between the stores. Left alone it would suggest a consolidation for ever that finds nothing.
+ * Clears a debt that counts memories although none is unconsolidated or leased: the result of a deletion and
+ * a commit whose process died between the stores. Otherwise it would suggest empty consolidations forever.
  */
 async function recomputeDebt(
   { mongo }: { mongo: Mongo },
@@ -143,7 +144,7 @@ async function recomputeDebt(
   scope: VaultScope,
   tier: SourceTier,
 ): Promise<void> {
-  // What is stored meanwhile is added to the debt only after this transaction.
+  // The lock makes memories stored at this moment join the debt after this transaction.
   const epoch = await lockEpoch(tx, scope.vault)
   if (epoch === scope.epoch && !(await hasUnconsolidated(mongo, scope, tier))) {
     await clearDebt(tx, scope.vault, tier)

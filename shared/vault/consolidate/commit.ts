@@ -37,7 +37,7 @@ export type CommitResult = {
   tier: TargetTier
   /** In the order of the entries. */
   created: CreatedReflection[]
-  /** How many memories are consolidated by it: those of the batch that were still there. */
+  /** Number of memories it consolidates: those of the batch that still existed. */
   sources: number
   alreadyCommitted: boolean
 }
@@ -49,22 +49,22 @@ type CommitBackend = Stores & {
   log: Log
 }
 
-/** Longest a commit waits for the same one under way elsewhere; past its fence it is committed anyway. */
+/** Longest wait for a concurrent commit of the batch; once accepted it is committed anyway. */
 const concurrentCommitWaitMs = 10_000
 
 /**
- * Turns a lent batch into reflections, exactly once.
+ * Turns a leased batch into reflections, exactly once.
  *
- * The entries are embedded first: when that fails the batch stays lent and the commit may be tried again.
- * Then the fence: lease, bill and job in one transaction. From there on the batch is committed, whatever
- * dies. The reflections are stored right away so that the next search finds them; what is left undone
- * the job does.
+ * The entries are embedded first: when that fails the batch stays leased and the commit can be retried. Then
+ * one transaction changes the lease to `committing` and writes bill and job: from there on the batch is
+ * committed, whatever process dies. The reflections are stored at once so that the next search finds them; the
+ * job does the rest.
  *
- * @returns what was created. For a batch committed before: what was created then, and nothing is
- *   written or billed.
- * @throws Refusal `missing` when this vault never lent the batch or was cleared since; `conflict` when its
- *   15 minutes are over; `invalid` for an entry without words, or one that the policy blocks; `unpaid` when the balance is used up;
- *   `upstream` when the embedding model does not answer.
+ * @returns the reflections; of a batch committed before, those of that commit, and nothing is written or
+ *   billed.
+ * @throws Refusal `missing` when this vault has no such batch or was cleared since; `conflict` when its 15
+ *   minutes are over; `invalid` for an entry without words, or one that the policy blocks; `unpaid` when the
+ *   balance is used up; `upstream` when the embedding model does not answer.
  */
 export async function commitBatch(
   backend: CommitBackend,
@@ -94,7 +94,7 @@ export async function commitBatch(
   return commitResult(lease, { created, sources, alreadyCommitted: true })
 }
 
-/** A lease that can still be committed, or has been. */
+/** A lease that can be committed or has been. */
 async function findCommittableLease(
   query: CommitBackend['postgres']['query'],
   scope: Caller['scope'],
@@ -128,7 +128,7 @@ const redactEntries = (
     importance,
   }))
 
-/** The reflections as they will be stored: ids from batch and index, vectors made now. */
+/** The reflections with their ids, from batch and index, and their vectors. */
 async function buildCommitJob(
   { embedders }: CommitBackend,
   { scope, keyRow }: Caller,
@@ -145,7 +145,7 @@ async function buildCommitJob(
     space: embedder.space,
     tier: tierAbove(tier),
     covers,
-    ...expiryFor({ asked: null, days, storedAt: Date.now() }),
+    ...expiryFor({ requested: null, days, storedAt: Date.now() }),
     ...(days !== null && { retentionDays: days }),
     reflections: entries.map(({ text, importance }, index) => {
       const { buffer, byteOffset, byteLength } = vectors[index]!
@@ -160,7 +160,7 @@ async function buildCommitJob(
   }
 }
 
-/** @returns false, with nothing written or billed, when another commit or the clock was quicker. */
+/** @returns false, with nothing written or billed, when the batch is committed already or its lease expired. */
 function acceptCommit(
   { postgres, queue }: CommitBackend,
   { scope, account, keyHash }: Caller,
@@ -182,7 +182,7 @@ function acceptCommit(
   })
 }
 
-/** @returns how many sources are marked, or will be; null when the vault was cleared meanwhile. */
+/** @returns how many sources are marked, or will be; null when the vault was cleared since. */
 async function applyNow(
   backend: CommitBackend,
   job: CommitJob,

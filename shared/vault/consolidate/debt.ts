@@ -1,7 +1,7 @@
 import type { KeyRow } from '#shared/access/memory-keys.postgres.ts'
 import { importanceFromTokens } from '#shared/core/tokens.ts'
 
-/** What waits to be consolidated, and from when on we suggest doing it. */
+/** The unconsolidated memories of a vault, and the consolidation to suggest. */
 export type Debt = {
   raw: { units: number; tokens: number; importance: number }
   tier2: { count: number; importance: number; tokens: number }
@@ -12,8 +12,8 @@ export const thresholdTokens = 50_000
 export const thresholdImportance = 150
 
 /**
- * The debt of a vault out of the counters that came with its key: no query of its own. A counter may be
- * below nought while something is deleted before it is settled; then nothing waits.
+ * The debt of a vault, from the counters that were read with its key. A counter may be below 0 until a
+ * deletion is finalized; it counts as 0.
  */
 export function reflectionDebt(row: KeyRow): Debt {
   const tokens = Math.max(0, row.rawTokens)
@@ -24,8 +24,8 @@ export function reflectionDebt(row: KeyRow): Debt {
     [tier2Importance, 'tier 2 consolidation suggested'],
   ] as const
   const due = suggestions
-    .filter(([waiting]) => waiting >= thresholdImportance)
-    .map(([waiting, words]) => `${words}: ${Math.floor(waiting)} unconsolidated importance`)
+    .filter(([importance]) => importance >= thresholdImportance)
+    .map(([importance, text]) => `${text}: ${Math.floor(importance)} unconsolidated importance`)
   return {
     raw: { units: Math.max(0, row.rawUnits), tokens, importance },
     tier2: {

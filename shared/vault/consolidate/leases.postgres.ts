@@ -2,10 +2,10 @@ import type { VaultScope } from '#shared/domain/memory.ts'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 import type { CreatedReflection, Lease, SourceTier, LeaseWithState } from '#shared/domain/lease.ts'
 
-/** How long a batch is lent. */
+/** Duration of a lease. */
 const leaseMinutes = 15
 
-/** Batches that nobody committed are forgotten after this; until then a late commit is told why it fails. */
+/** Expired leases are deleted after this; until then a late commit gets the reason why it fails. */
 const leaseRetentionDays = 30
 
 type LeaseColumns = {
@@ -22,7 +22,7 @@ type LeaseColumns = {
   consolidated: number | null
 }
 
-/** The lease of a batch, or undefined when this vault, as it is since its last deletion, never lent it. */
+/** The lease of a batch; undefined when this vault never leased it at its current epoch. */
 export async function findLease(
   query: Query,
   { vault, epoch }: Pick<VaultScope, 'vault' | 'epoch'>,
@@ -54,7 +54,7 @@ function toLease(row: LeaseColumns): LeaseWithState {
   }
 }
 
-/** The memories of a tier that are lent out, or are being consolidated at this moment. */
+/** The memories of a tier that are leased or being committed. */
 export async function leasedIds(
   { query }: Transaction,
   { vault, epoch }: VaultScope,
@@ -70,7 +70,7 @@ export async function leasedIds(
   return new Set(rows.map(({ id }) => id))
 }
 
-/** The batches of a vault that are past their fence and not settled: the debt still counts their sources. */
+/** The batches of a vault whose commit is accepted and not finalized: the debt counts their sources. */
 export async function listCommittingBatches(
   query: Query,
   { vault, epoch }: Pick<VaultScope, 'vault' | 'epoch'>,
@@ -84,10 +84,10 @@ export async function listCommittingBatches(
 }
 
 /**
- * Lends a batch for 15 minutes from now. What this vault lent a month ago, or before its last deletion,
- * and never saw again is forgotten.
+ * Leases a batch for 15 minutes. It deletes the vault's leases that expired 30 days ago or belong to an
+ * earlier epoch.
  *
- * @returns when it runs out.
+ * @returns the end of the lease.
  */
 export async function insertLease(
   { query }: Transaction,
@@ -120,10 +120,11 @@ export async function insertLease(
 }
 
 /**
- * The point of no return of a commit: from here on the batch becomes these reflections, whatever dies.
- * Call it holding the vault, so that a checkout does not lend the batch anew at the same moment.
+ * Accepts the commit of a batch: from here on it becomes these reflections, whatever process dies. Call it
+ * under the consolidation lock, so that no checkout leases its memories at the same moment.
  *
- * @returns false, with nothing written, when it ran out, was committed by another, or was deleted.
+ * @returns false, with nothing written, when the lease expired, was committed by another request or was
+ *   deleted.
  */
 export async function commitLease(
   { query }: Transaction,
@@ -142,7 +143,7 @@ export async function commitLease(
   return rowCount === 1
 }
 
-/** The epoch of a vault, held as it is until the transaction ends. */
+/** Locks a vault's row until the transaction ends. @returns its epoch. */
 export async function lockEpoch({ query }: Transaction, vault: string): Promise<number> {
   const { rows } = await query<{ epoch: number }>(
     'select epoch from vaults where id = $1 for no key update',
@@ -152,7 +153,7 @@ export async function lockEpoch({ query }: Transaction, vault: string): Promise<
   return rows[0]!.epoch
 }
 
-/** @returns false when another run has settled it: its effects must not count twice. */
+/** @returns false when another run has finalized it: its effects must not count twice. */
 export async function finalizeLease(
   { query }: Transaction,
   { vault, batch }: { vault: string; batch: string },
@@ -167,7 +168,7 @@ export async function finalizeLease(
   return rowCount === 1
 }
 
-/** Forgets a batch whose vault was cleared while it was being committed. */
+/** Deletes the lease of a batch whose vault was cleared during its commit. */
 export async function deleteLease(
   { query }: Transaction,
   { vault, batch }: { vault: string; batch: string },
@@ -175,7 +176,7 @@ export async function deleteLease(
   await query('delete from leases where batch = $1 and vault = $2', [batch, vault])
 }
 
-/** Nothing in a tier waits for consolidation: its debt is nought. */
+/** Sets the debt of a tier to 0. */
 export async function clearDebt(
   { query }: Transaction,
   vault: string,

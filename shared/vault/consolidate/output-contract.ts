@@ -1,17 +1,17 @@
 import type { TargetTier } from '#shared/domain/lease.ts'
 
-/** What a client's model is asked to do with a batch, and what its answer must look like. */
+/** What a client's model does with a batch, and the format of its answer. */
 export type ReflectionContract = {
   version: number
   targetTier: TargetTier
-  /** For the model, word for word. */
+  /** For the model, verbatim. */
   instructions: string
   entriesMin: number
   entriesMax: number
   entriesRecommended: string
 }
 
-/** Rises when the wording of the instructions or the meaning of an entry changes, and not otherwise. */
+/** Rises only when the wording of the instructions or the meaning of an entry changes. */
 const version = 2
 
 export const textMax = 8_000
@@ -70,7 +70,7 @@ export const reflectionContract = (targetTier: TargetTier): ReflectionContract =
   entriesRecommended: '5-10',
 })
 
-/** The sentence that older clients read instead; it never changes. */
+/** The sentence for older clients; it never changes. */
 export const tierDefinitions: Record<TargetTier, string> = {
   2: 'Reflections capture what happened: summarize the raw memories into standalone statements of events, decisions, preferences and facts.',
   3: 'High-level reflections capture what it means: derive patterns, values, goals and lasting insights from the reflections.',

@@ -11,7 +11,7 @@ import type { SourceTier, Span } from '#shared/domain/lease.ts'
 import { idIndex, unconsolidatedIndex } from '#shared/storage/mongo/indexes.ts'
 import type { CommitJob } from '#shared/domain/job-payloads.ts'
 
-/** A memory that waits to be consolidated; `covers` is its moment, or of a reflection its period. */
+/** An unconsolidated memory; `covers`: its own time, or the period of a reflection. */
 export type UnconsolidatedMemory = {
   id: string
   text: string
@@ -27,14 +27,14 @@ const corePartition = { session: null, sessionEpoch: 0 }
 
 const projection = { text: 1, at: 1, tokens: 1, importance: 1, covers: 1 } as const
 
-/** Ids in one command: the engine re-reads its buffer for every chunk, so messages stay well below 2 MB. */
+/** Ids per command: the engine re-reads its buffer for every chunk, so messages stay well below 2 MB. */
 const idsMax = 2_000
-/** The same for writes, in bytes. */
+/** Bytes per write, for the same reason. */
 const writeBytes = 1_500_000
 
 /**
- * The memories of a tier in the core vault that no reflection covers, oldest first, as long as they are
- * asked for. The index `unconsolidated` holds them in this order and holds nothing else.
+ * The memories of a tier in the core vault that no reflection covers, oldest first, read on demand. The index
+ * `unconsolidated` holds exactly these, in this order.
  *
  * @throws Refusal `unavailable` when the memory store is out of reach.
  */
@@ -64,7 +64,7 @@ export async function* streamUnconsolidated(
   }
 }
 
-/** Whether any memory of a tier waits in the core vault, in whatever vault space. */
+/** Whether the core vault has an unconsolidated memory of a tier, in any vault space. */
 export const hasUnconsolidated = async (
   mongo: Pick<Mongo, 'memories'>,
   scope: VaultScope,
@@ -72,8 +72,8 @@ export const hasUnconsolidated = async (
 ): Promise<boolean> => (await spacesOfFirstUnconsolidated(mongo, scope, { tier })) !== undefined
 
 /**
- * The vault spaces of a memory of a tier that waits in the core vault, of one that is not in `except`
- * where that is given; undefined when none waits.
+ * The vault spaces of the oldest unconsolidated memory of a tier in the core vault that is not in the space
+ * `except`; undefined when there is none.
  */
 export async function spacesOfFirstUnconsolidated(
   { memories }: Pick<Mongo, 'memories'>,
@@ -94,15 +94,15 @@ export async function spacesOfFirstUnconsolidated(
   return one ? Object.keys(one.vectors) : undefined
 }
 
-/** Those of the given memories that are still there, in the given order. */
+/** Those of the memories that still exist, in the given order. */
 export async function findInGivenOrder(
   { memories }: Pick<Mongo, 'memories'>,
   { vault, epoch }: VaultScope,
   ids: readonly string[],
 ): Promise<UnconsolidatedMemory[]> {
   const found = new Map<string, UnconsolidatedMemory>()
-  for (const some of idBatches(ids)) {
-    const filter = { vault: { $eq: vault }, epoch: { $eq: epoch }, _id: { $in: some } }
+  for (const batchIds of idBatches(ids)) {
+    const filter = { vault: { $eq: vault }, epoch: { $eq: epoch }, _id: { $in: batchIds } }
     const documents = await memories
       .find(filter, { projection, hint: idIndex, signal: deadline() })
       .toArray()
@@ -118,7 +118,7 @@ export async function addReflections(
   job: CommitJob,
   sourceIds: readonly string[],
 ): Promise<void> {
-  // Every reflection carries the ids of all its sources: few sources, many reflections a message.
+  // Every reflection contains the ids of all its sources, which bounds the reflections per message.
   const lineage = sourceIds.length * 48
   const size = Math.max(...job.reflections.map(row => row.vector.length + row.text.length * 3))
   const rows = Math.max(1, Math.floor(writeBytes / (size + lineage)))
@@ -126,17 +126,17 @@ export async function addReflections(
     const documents = job.reflections
       .slice(start, start + rows)
       .map(reflection => toReflectionDocument(job, reflection, sourceIds))
-    const inserting = memories.insertMany(documents, { ordered: false })
-    await withWriteTimeout(inserting).catch(ignoreDuplicateKeys)
+    const insert = memories.insertMany(documents, { ordered: false })
+    await withWriteTimeout(insert).catch(ignoreDuplicateKeys)
   }
 }
 
-/** What a commit consolidated: the sources that were still there. */
+/** The sources a commit has consolidated: those that still existed. */
 export type ConsolidatedTotals = { count: number; tokens: number; importance: number }
 
 /**
- * Marks the sources of a batch as consolidated by it. A second run marks nothing anew and returns the
- * same figures, for as long as the sources are there.
+ * Marks the sources of a batch as consolidated by it. Idempotent: a second run returns the same totals, as
+ * long as the sources exist.
  */
 export async function markConsolidated(
   { memories }: Pick<Mongo, 'memories'>,
@@ -144,14 +144,14 @@ export async function markConsolidated(
   sourceIds: readonly string[],
 ): Promise<ConsolidatedTotals> {
   const sum: ConsolidatedTotals = { count: 0, tokens: 0, importance: 0 }
-  for (const some of idBatches(sourceIds)) {
-    const filter = { vault: { $eq: vault }, epoch: { $eq: epoch }, _id: { $in: some } }
-    const marking = memories.updateMany(
+  for (const batchIds of idBatches(sourceIds)) {
+    const filter = { vault: { $eq: vault }, epoch: { $eq: epoch }, _id: { $in: batchIds } }
+    const update = memories.updateMany(
       filter,
       { $set: { consolidated: true }, $addToSet: { consolidated_by: batch } },
       { hint: idIndex },
     )
-    await withWriteTimeout(marking).catch(refuseWhenUnreachable)
+    await withWriteTimeout(update).catch(refuseWhenUnreachable)
     const [marked] = await memories
       .aggregate<ConsolidatedTotals>(
         [
@@ -191,7 +191,7 @@ function toUnconsolidatedMemory(document: MemoryDocument): UnconsolidatedMemory 
   }
 }
 
-/** A reflection happened when the last thing it is about did. */
+/** The time of a reflection is the end of the period it covers. */
 function toReflectionDocument(
   { batch, vault, epoch, space, tier, covers, expiresAt }: CommitJob,
   { vector, ...reflection }: CommitJob['reflections'][number],
@@ -218,7 +218,7 @@ function toReflectionDocument(
   }
 }
 
-/** Copied out of the decoder's pool, whose offsets need not be those of a float. */
+/** A copy, since offsets in the decoder's pool may not be aligned to floats. */
 const decodeVector = (base64: string): Float32Array =>
   new Float32Array(Uint8Array.from(Buffer.from(base64, 'base64')).buffer)
 

@@ -7,10 +7,9 @@ import type { LeaseWithState } from '#shared/domain/lease.ts'
 const pollIntervalMs = 50
 
 /**
- * Waits while a batch is being committed elsewhere.
+ * Waits while another request or a job commits a batch.
  *
- * @returns the lease once it is settled, or as it stands when `withinMs` has gone by; undefined when
- *   there is none.
+ * @returns the lease once it is finalized, or its state after `withinMs`; undefined when there is none.
  */
 export async function waitForCommit(
   query: Query,

@@ -156,7 +156,7 @@ async function prepareCopies(
     const vector = source?.vector ?? newVectors.get(id)
     if (!source || !vector || isExpired(source, Date.now())) return []
     // A copy expires no later than its source.
-    const expiry = expiryFor({ asked: source.expiresAt, days, storedAt: Date.now() })
+    const expiry = expiryFor({ requested: source.expiresAt, days, storedAt: Date.now() })
     return [prepareCopy(copy, chunk.first + i, { ...source, ...expiry }, vector)]
   })
   return { space: embedder.space, copies }

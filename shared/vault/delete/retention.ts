@@ -136,7 +136,7 @@ async function countMemories(
 }
 
 const expiryUnder = ({ expiresAsked: asked, storedAt }: RetentionRow, { days }: RetentionRun) =>
-  expiryFor({ asked, days, storedAt })
+  expiryFor({ requested: asked, days, storedAt })
 
 const expiresAtUnder = (row: RetentionRow, retention: RetentionRun): number | undefined =>
   expiryUnder(row, retention).expiresAt

@@ -161,7 +161,7 @@ const requestedExpiry = (
 ): Expiry | undefined =>
   expiresAt === undefined
     ? undefined
-    : expiryFor({ asked: expiresAt, days: keyRow.retentionDays, storedAt })
+    : expiryFor({ requested: expiresAt, days: keyRow.retentionDays, storedAt })
 
 async function refuseDuplicateText(
   mongo: EditBackend['mongo'],

@@ -46,7 +46,7 @@ export function createAcceptIngest(postgres: Postgres, queue: Queue): AcceptInge
       await acceptExtractionInputs(tx, queue, due, accepted)
       return exchanges.map(exchange => ({ closeOutcome: outcomeOf(exchange) }))
     },
-    { lanes: 2, itemsMax: 100 },
+    { concurrency: 2, batchMax: 100 },
   )
 }
 

@@ -6,7 +6,7 @@ import {
   deliveriesColumn,
   finishedColumns,
   finishedDeliveriesSql,
-  type FinishedDelivery,
+  type WrittenDelivery,
 } from '#shared/operations/finished-deliveries.postgres.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'
 import { settledChannel } from '#shared/operations/operations.postgres.ts'
@@ -30,7 +30,7 @@ export type FinalizeResult = {
   /** The current retention in days by operation, of those not finalized because it has changed. */
   changedRetentions: Map<string, number | null>
   /** Messages to webhooks; the jobs that deliver them are the caller's to send. */
-  deliveries: FinishedDelivery[]
+  deliveries: WrittenDelivery[]
 }
 
 /**
@@ -49,7 +49,7 @@ export async function finalizeStored(
   const { rows } = await query<{
     overtaken: string[] | null
     settled: number
-    deliveries: FinishedDelivery[]
+    deliveries: WrittenDelivery[]
   }>(
     `with item as (
        select * from jsonb_to_recordset($1::jsonb) as item(

@@ -76,7 +76,7 @@ export async function acceptExchange(
   const redaction = proxied ? null : (caller.keyRow?.redaction ?? null)
   const messages = applyRedactionToMessages(redaction, exchange.messages)
   const days = caller.keyRow?.retentionDays ?? null
-  const expiry = expiryFor({ asked: exchange.expiresAt, days, storedAt: now() })
+  const expiry = expiryFor({ requested: exchange.expiresAt, days, storedAt: now() })
   const memories = (await splitIntoMemories(operation, messages, now())).map(memory => ({
     ...memory,
     ...expiry,

@@ -40,7 +40,7 @@ export class OpenExchanges {
     const { query } = backend.postgres
     this.#insert = batchLoader(
       (rows: NewOpenExchange[]) => insertOpenExchanges(query, rows, [...this.#answered]),
-      { lanes: 2, questionsMax: 100 },
+      { concurrency: 2, batchMax: 100 },
     )
   }
 

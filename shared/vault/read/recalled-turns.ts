@@ -26,10 +26,10 @@ export function createRecalledTurns({ query }: Pick<Postgres, 'query'>): Recalle
       await saveRecalledTurns(query, turns)
       return turns
     },
-    { lanes: 1, questionsMax: 100 },
+    { concurrency: 1, batchMax: 100 },
   )
   return {
-    find: batchLoader(keys => findRecalledTurns(query, keys), { lanes: 2, questionsMax: 100 }),
+    find: batchLoader(keys => findRecalledTurns(query, keys), { concurrency: 2, batchMax: 100 }),
     async save(key, recalled) {
       await save({ ...key, ...recalled })
     },

@@ -10,7 +10,7 @@ t.test('questions that come while a read is under way share the next one', async
       await delay(20)
       return numbers.map(number => number * 2)
     },
-    { lanes: 1, questionsMax: 3 },
+    { concurrency: 1, batchMax: 3 },
   )
   const answers = await Promise.all([1, 2, 3, 4, 5].map(ask))
   t.same(answers, [2, 4, 6, 8, 10])
@@ -25,7 +25,7 @@ t.test('an answer is never older than its question', async t => {
       await delay(10)
       return questions.map(() => seen)
     },
-    { lanes: 1, questionsMax: 10 },
+    { concurrency: 1, batchMax: 10 },
   )
   const first = ask(null)
   value = 2
@@ -39,7 +39,7 @@ t.test('a read that fails fails those who asked, and the next is tried', async t
       if (fail) throw new Error('away')
       return numbers
     },
-    { lanes: 2, questionsMax: 10 },
+    { concurrency: 2, batchMax: 10 },
   )
   await t.rejects(ask(1), { message: 'away' })
   fail = false

@@ -12,9 +12,9 @@ t.test('defaults: loopback, port 3000, offline embeddings', async t => {
   t.match(readConfig(enough), {
     port: 3000,
     host: '127.0.0.1',
-    embeddings: 'local',
+    embeddingModel: 'local',
     rateLimits: true,
-    imageCacheBytes: 512 * 1024 * 1024,
+    vaultIndexCacheBytes: 512 * 1024 * 1024,
     adminSecret: null,
   })
 })

@@ -1,3 +1,4 @@
+import { MessageChannel } from 'node:worker_threads'
 import t from 'tap'
 import { setTimeout as delay } from 'node:timers/promises'
 import { withTimeout } from '#shared/core/with-timeout.ts'
@@ -41,7 +42,7 @@ t.test('an answer that came while the process was busy is read before time runs 
   const { port1, port2 } = new MessageChannel()
   t.teardown(() => port1.close())
   const answer = new Promise<string>(resolve => {
-    port1.onmessage = ({ data }: { data: string }) => resolve(data)
+    port1.on('message', resolve)
   })
   const result = withTimeout(answer, 5, () => 'late')
   port2.postMessage('answer')

@@ -174,7 +174,7 @@ t.test('a key and all it may see are one read of Postgres', async t => {
   t.match(
     await authenticateMemoryKey(second.findKey, second.config.keyPepper, { key, mode: 'on' }),
     {
-      member: { teamMemberId: 'counted' },
+      memberScope: { teamMemberId: 'counted' },
     },
   )
   second.postgres.query = query

@@ -34,7 +34,7 @@ t.beforeEach(() => {
 t.test('an OpenAI-compatible model is held to the schema', async t => {
   t.same(await open('openai', `${model.origin}/v1`).complete(question, never), {
     text: '{"facts":[]}',
-    whole: true,
+    isComplete: true,
     inputTokens: 100,
     outputTokens: 20,
   })

@@ -29,7 +29,7 @@ const actionColors: Record<AuditAction, string> = {
   delete: 'bad',
 }
 
-/** What happened to the shared memories, and whose doing it was. */
+/** The audit log of the shared memories. */
 export function Audit({ org }: OrgProps): View {
   const [actor, setActor] = useState('')
   const [action, setAction] = useState<AuditAction | ''>('')

@@ -5,7 +5,7 @@ import { checkboxField } from '#api/console/app/parts/fields.ts'
 import type { OrgProps } from '#api/console/app/org/org-queries.ts'
 import { downloadLines } from '#api/console/app/vault/export.ts'
 
-/** Everything of an organization as a file. */
+/** Downloads all data of an organization as a file. */
 export function OrgExport({ org }: OrgProps): View {
   const [vectors, setVectors] = useState(false)
   const path = `/v1/orgs/${org}/export?vectors=${vectors}`

@@ -12,7 +12,7 @@ import { showToast } from '#api/console/app/toasts.ts'
 type SavedInstructions = EndpointResponse<'GET /v1/orgs/:orgId/instructions'>
 type Rule = { id?: string; match: string; note: string }
 
-/** What is worth keeping, never kept, or kept as a short note. */
+/** Edits the instructions for what is extracted, never extracted, or shortened. */
 export function Instructions({ org }: OrgProps): View {
   const query = useQuery(
     signal => call('GET /v1/orgs/:orgId/instructions', { params: { orgId: org } }, signal),
@@ -39,14 +39,14 @@ function InstructionsForm({ org, found, onSaved }: FormProps): View {
   const [custom, setCustom] = useState(found.custom)
   const [anti, setAnti] = useState<Rule[]>(found.anti_rules)
   const [exec, setExec] = useState<Rule[]>(found.exec_rules)
-  const doing = useAction()
+  const actionState = useAction()
   const save = async (): Promise<void> => {
     const body = { default_on: on, custom, anti_rules: anti, exec_rules: exec }
     await call('PUT /v1/orgs/:orgId/instructions', { params: { orgId: org }, body })
     showToast('The instructions are saved.')
     onSaved()
   }
-  return html`<form class="stack-wide" onSubmit=${onSubmit(() => doing.run(save))}>
+  return html`<form class="stack-wide" onSubmit=${onSubmit(() => actionState.run(save))}>
     <div class="panel stack">
       ${checkboxField({
         label: 'Base instructions of the service',
@@ -65,10 +65,10 @@ function InstructionsForm({ org, found, onSaved }: FormProps): View {
     </div>
     ${rulesField('Never store', 'salaries', anti, setAnti)}
     ${rulesField('Store as a short note', 'meetings with clients', exec, setExec)}
-    ${faultNote(doing.fault)}
+    ${faultNote(actionState.fault)}
     <div class="actions">
-      <button class="button button-main" disabled=${doing.isRunning}>
-        ${doing.isRunning ? 'Saving …' : 'Save'}
+      <button class="button button-main" disabled=${actionState.isRunning}>
+        ${actionState.isRunning ? 'Saving …' : 'Save'}
       </button>
     </div>
   </form>`

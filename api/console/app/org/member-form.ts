@@ -16,13 +16,13 @@ type Props = {
   onSaved: () => void
 }
 
-/** The names and roles of a member. */
+/** A form for the names and roles of a member. */
 export function MemberForm({ org, user, roles, onClose, onSaved }: Props): View {
   const [email, setEmail] = useState(user?.email ?? '')
   const [first, setFirst] = useState(user?.first_name ?? '')
   const [last, setLast] = useState(user?.last_name ?? '')
   const [roleIds, setRoleIds] = useState<readonly string[]>(user?.role_ids ?? [])
-  const doing = useAction()
+  const actionState = useAction()
   const act = async (): Promise<void> => {
     const body = { first_name: first, last_name: last, role_ids: [...roleIds] }
     if (user) {
@@ -38,7 +38,7 @@ export function MemberForm({ org, user, roles, onClose, onSaved }: Props): View 
   return dialogForm({
     title: user ? `Edit ${user.team_member_id}` : 'Add a member',
     verb: user ? 'Save' : 'Add',
-    doing,
+    actionState,
     onClose,
     act,
     fields: html`<div class="stack">

@@ -14,7 +14,7 @@ import { formatRelativeTime, formatShortDay } from '#api/console/app/format.ts'
 
 type MemberKey = EndpointResponse<'GET /v1/orgs/:orgId/keys'>['keys'][number]
 
-/** @param turn another one reads the keys anew */
+/** @param turn a change of it reloads the keys */
 export function MemberKeys({ org, turn }: { org: string; turn: number }): View {
   const [q, setQ] = useState('')
   const debouncedQuery = useDebounced(q)
@@ -48,7 +48,7 @@ function KeyRow({ org, memberKey, onChanged }: RowProps): View {
   const { id, masked_key, team_member_id: member, active, last_used_at, created_at } = memberKey
   const [revoking, setRevoking] = useState(false)
   const [whole, setWhole] = useState<string>()
-  const doing = useAction()
+  const actionState = useAction()
   const params = { orgId: org, keyId: id }
   const show = async (): Promise<void> =>
     setWhole((await call('GET /v1/orgs/:orgId/keys/:keyId', { params })).memory_key)
@@ -61,7 +61,7 @@ function KeyRow({ org, memberKey, onChanged }: RowProps): View {
         ${member}, since ${formatShortDay(created_at)},${' '}
         ${last_used_at === null ? 'never used' : `used ${formatRelativeTime(last_used_at)}`}
       </p>
-      ${faultNote(doing.fault)}
+      ${faultNote(actionState.fault)}
     </div>
     ${
       active &&
@@ -69,9 +69,9 @@ function KeyRow({ org, memberKey, onChanged }: RowProps): View {
         <button
           type="button"
           class="button"
-          disabled=${doing.isRunning}
+          disabled=${actionState.isRunning}
           aria-label=${`Show the key ${masked_key}`}
-          onClick=${() => doing.run(show)}
+          onClick=${() => actionState.run(show)}
         >
           Show
         </button>

@@ -12,7 +12,7 @@ import { MemberKeys } from '#api/console/app/org/member-keys.ts'
 import { useRoles, type OrgProps, type Role, type User } from '#api/console/app/org/org-queries.ts'
 import { showToast } from '#api/console/app/toasts.ts'
 
-/** Who belongs to an organization, which roles they have, and the keys they come with. */
+/** Lists the members of an organization with their roles and keys. */
 export function Members({ org }: OrgProps): View {
   const users = useQuery(
     async signal =>
@@ -65,7 +65,7 @@ type RowProps = { org: string; user: User; roles: Role[]; onChanged: () => void 
 function MemberRow({ org, user, roles, onChanged }: RowProps): View {
   const [open, setOpen] = useState<'edit' | 'remove'>()
   const [key, setKey] = useState<string>()
-  const doing = useAction()
+  const actionState = useAction()
   const close = (): void => setOpen(undefined)
   const name = [user.first_name, user.last_name].filter(Boolean).join(' ')
   const member = user.team_member_id
@@ -85,15 +85,15 @@ function MemberRow({ org, user, roles, onChanged }: RowProps): View {
         }
         ${user.has_memory_key && chip('has a key', 'good')}
       </p>
-      ${faultNote(doing.fault)}
+      ${faultNote(actionState.fault)}
     </div>
     <div class="actions">
       <button
         type="button"
         class="button"
-        disabled=${doing.isRunning}
+        disabled=${actionState.isRunning}
         aria-label=${`New key for ${member}`}
-        onClick=${() => doing.run(mint)}
+        onClick=${() => actionState.run(mint)}
       >
         New key
       </button>

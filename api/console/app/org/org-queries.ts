@@ -8,7 +8,7 @@ export type Tag = EndpointResponse<'GET /v1/orgs/:orgId/tags'>['tags'][number]
 export type User = EndpointResponse<'GET /v1/orgs/:orgId/users'>['users'][number]
 export type SharedMemory = EndpointResponse<'GET /v1/orgs/:orgId/memories'>['items'][number]
 
-/** What pages of an organization are given. */
+/** Props of the pages of an organization. */
 export type OrgProps = { org: string }
 
 const orgParams = (org: string) => ({ params: { orgId: org } })
@@ -28,7 +28,7 @@ export const useTags = (org: string): QueryState<Tag[]> =>
     [org],
   )
 
-/** `a, b,c` as a list: trimmed, without what is empty or there twice. */
+/** `a, b,c` as a list: trimmed, without empty items and duplicates. */
 export const parseCommaList = (text: string): string[] => [
   ...new Set(
     text
@@ -38,7 +38,7 @@ export const parseCommaList = (text: string): string[] => [
   ),
 ]
 
-/** One text a line, as it is. */
+/** One item a line, not trimmed. */
 export const splitLines = (text: string): string[] =>
   text
     .split('\n')

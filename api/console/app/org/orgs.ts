@@ -13,7 +13,7 @@ import { formatShortDay } from '#api/console/app/format.ts'
 
 type CreatedOrg = { id: string; key: string }
 
-/** The organizations of an admin, and the way to a new one. */
+/** Lists the organizations of an admin, and creates one. */
 export function Orgs(): View {
   const [creating, setCreating] = useState(false)
   const [made, setMade] = useState<CreatedOrg>()
@@ -71,11 +71,11 @@ function CreateForm({
   onMade: (made: CreatedOrg) => void
 }): View {
   const [name, setName] = useState('')
-  const doing = useAction()
+  const actionState = useAction()
   return dialogForm({
     title: 'New organization',
     verb: 'Create',
-    doing,
+    actionState,
     onClose,
     act: async () => {
       const { org_id, org_key } = await call('POST /v1/orgs', { body: { name } })

@@ -15,7 +15,7 @@ type PassRecord = EndpointResponse<'GET /v1/orgs/:orgId/debug/passes'>['passes']
 type WriteRecord = Extract<PassRecord, { kind: 'write' }>
 type RetrievalRecord = Extract<PassRecord, { kind: 'retrieval' }>
 
-/** How turns became shared memories, and what was kept from whom. */
+/** How the passes turned messages into shared memories, and what they dropped. */
 export function Passes({ org }: OrgProps): View {
   const [author, setAuthor] = useState('')
   const [limit, setLimit] = useState('20')

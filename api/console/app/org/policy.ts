@@ -11,7 +11,7 @@ import { showToast } from '#api/console/app/toasts.ts'
 
 type SavedPolicy = EndpointResponse<'GET /v1/orgs/:orgId/policy'>
 
-/** What an organization keeps out of its members' memory and its own. */
+/** The redaction policy of an organization. */
 export function OrgPolicy({ org }: OrgProps): View {
   const params = { orgId: org }
   const query = useQuery(signal => call('GET /v1/orgs/:orgId/policy', { params }, signal), [org])
@@ -29,7 +29,7 @@ function PolicyForm({
 }: OrgProps & { kept: SavedPolicy; onSaved: () => void }): View {
   const [hasOwnPolicy, setOwn] = useState(saved.decided_by === 'organization')
   const [redaction, setRedaction] = useState(saved.redaction)
-  const doing = useAction()
+  const actionState = useAction()
   const save = async (): Promise<void> => {
     const { mode, kinds } = redaction
     const decided = { mode, ...(mode !== 'off' && { kinds }) }
@@ -38,17 +38,17 @@ function PolicyForm({
     showToast('The policy is saved.')
     onSaved()
   }
-  return html`<form class="panel stack" onSubmit=${onSubmit(() => doing.run(save))}>
+  return html`<form class="panel stack" onSubmit=${onSubmit(() => actionState.run(save))}>
     ${checkboxField({
       label: 'Decide apart from the account',
       value: hasOwnPolicy,
       onValue: setOwn,
       hint: 'For what members store and for what they share.',
     })}
-    ${hasOwnPolicy && redactionFields(redaction, setRedaction)} ${faultNote(doing.fault)}
+    ${hasOwnPolicy && redactionFields(redaction, setRedaction)} ${faultNote(actionState.fault)}
     <div class="actions">
-      <button class="button button-main" disabled=${doing.isRunning}>
-        ${doing.isRunning ? 'Saving …' : 'Save the rules'}
+      <button class="button button-main" disabled=${actionState.isRunning}>
+        ${actionState.isRunning ? 'Saving …' : 'Save the rules'}
       </button>
     </div>
   </form>`

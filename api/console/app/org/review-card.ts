@@ -16,7 +16,7 @@ type Props = {
   onDecide: (action: 'approve' | 'dismiss', tags?: string[]) => void
 }
 
-/** One memory of the review queue. The current one takes the keys and shows what can be done. */
+/** A memory of the review queue. The current one has the focus and shows its actions. */
 export function ReviewCard(props: Props): View {
   const { item, current, editing, busy, onSelect, onEdit, onDecide } = props
   return html`<article
@@ -88,7 +88,7 @@ function TagsEditor({ tags, onEdit, onDecide }: EditorProps): View {
   </form>`
 }
 
-/** What is removed when it is approved. */
+/** The memories that its approval removes. */
 const replacedMemoryView = ({ replaces }: ReviewItem): View | null =>
   replaces &&
   html`<div>
@@ -97,7 +97,7 @@ const replacedMemoryView = ({ replaces }: ReviewItem): View | null =>
     <p>${tagChips(replaces.tags)}</p>
   </div>`
 
-/** What the passes said about it, as they wrote it; gone after some time. */
+/** The passes' explanation, verbatim; it is deleted after some time. */
 const passView = ({ pass }: ReviewItem): View | null =>
   pass.pass1 === null && pass.pass2 === null && pass.pass3 === null
     ? null

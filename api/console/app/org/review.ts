@@ -13,7 +13,7 @@ import type { ReviewItem } from '#api/console/app/org/review-item.ts'
 
 type ReviewDecision = { item: ReviewItem; action: 'approve' | 'dismiss'; at: number }
 
-/** Memories whose tags are in doubt, decided one after the other without leaving the keyboard. */
+/** The review queue of memories with uncertain tags, with keyboard shortcuts. */
 export function Review({ org }: OrgProps): View {
   const [threshold, setThreshold] = useState('0.6')
   const [sort, setSort] = useState<'least_sure' | 'newest'>('least_sure')
@@ -58,13 +58,13 @@ function Queue({ org, review }: { org: string; review: ReviewItem[] }): View {
   const [at, setAt] = useState(0)
   const [editing, setEditing] = useState(false)
   const [decided, setDecided] = useState<ReviewDecision[]>([])
-  const doing = useAction()
+  const actionState = useAction()
   const list = useRef<HTMLDivElement>(null)
   useEffect(() => {
     setItems(review)
     setAt(0)
   }, [review])
-  // The keys work where the focus is; it follows the memory that is looked at, before the next key.
+  // Shortcuts work where the focus is: it moves to the current memory before the next key.
   useLayoutEffect(() => {
     if (editing) return
     const current = list.current?.querySelector<HTMLElement>('[aria-current]') ?? list.current
@@ -74,7 +74,7 @@ function Queue({ org, review }: { org: string; review: ReviewItem[] }): View {
   const decide = (action: 'approve' | 'dismiss', tags?: string[]): void => {
     const item = items[at]
     if (!item) return
-    void doing.run(async () => {
+    void actionState.run(async () => {
       const body = { action, ...(tags && { tags }) }
       const params = { orgId: org, memId: item.mem_id }
       await call('POST /v1/orgs/:orgId/memories/:memId/review', { params, body })
@@ -87,7 +87,7 @@ function Queue({ org, review }: { org: string; review: ReviewItem[] }): View {
     })
   }
   const undo = (): void =>
-    void doing.run(async () => {
+    void actionState.run(async () => {
       const last = decided.at(-1)
       if (!last) throw new UserError('Nothing was decided here yet')
       const params = { orgId: org, memId: last.item.mem_id }
@@ -128,13 +128,13 @@ function Queue({ org, review }: { org: string; review: ReviewItem[] }): View {
       <button
         type="button"
         class="button"
-        disabled=${decided.length === 0 || doing.isRunning}
+        disabled=${decided.length === 0 || actionState.isRunning}
         onClick=${undo}
       >
         Undo
       </button>
     </div>
-    ${faultNote(doing.fault)}
+    ${faultNote(actionState.fault)}
     ${
       items.length === 0 &&
       emptyNote(
@@ -150,7 +150,7 @@ function Queue({ org, review }: { org: string; review: ReviewItem[] }): View {
               item,
               current: index === at,
               editing: editing && index === at,
-              busy: doing.isRunning,
+              busy: actionState.isRunning,
               onSelect: () => setAt(index),
               onEdit: setEditing,
               onDecide: decide,

@@ -11,7 +11,7 @@ import { emptyNote, queryView } from '#api/console/app/parts/query-view.ts'
 import { useRoles, useTags, type OrgProps, type Role } from '#api/console/app/org/org-queries.ts'
 import { showToast } from '#api/console/app/toasts.ts'
 
-/** Which tags whom a role lets see. */
+/** Lists and edits roles: the tags that each may see. */
 export function Roles({ org }: OrgProps): View {
   const roles = useRoles(org)
   const tags = useTags(org)
@@ -109,9 +109,9 @@ type FormProps = {
 function RoleForm({ org, role, labels, onClose, onSaved }: FormProps): View {
   const [name, setName] = useState(role?.name ?? '')
   const [allowed, setAllowed] = useState<readonly string[]>(role?.allowed_tags ?? [])
-  const doing = useAction()
+  const actionState = useAction()
   const every = allowed.includes('*')
-  // A role may allow labels that no tag has.
+  // A role may allow labels of no existing tag.
   const choices = [...new Set([...labels, ...allowed.filter(tag => tag !== '*')])]
   const act = async (): Promise<void> => {
     const body = { name, allowed_tags: every ? ['*'] : [...allowed] }
@@ -125,7 +125,7 @@ function RoleForm({ org, role, labels, onClose, onSaved }: FormProps): View {
   return dialogForm({
     title: role ? `Edit ${role.name}` : 'New role',
     verb: 'Save',
-    doing,
+    actionState,
     onClose,
     act,
     fields: html`<div class="stack">

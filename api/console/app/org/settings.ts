@@ -13,7 +13,7 @@ import { useOrg, type OrgProps, type Org } from '#api/console/app/org/org-querie
 import { showToast } from '#api/console/app/toasts.ts'
 import { providerNames } from '#shared/core/provider-registry.ts'
 
-/** The name and the models of an organization, and its end. */
+/** Edits the name and models of an organization, and deletes it. */
 export function Settings({ org }: OrgProps): View {
   const query = useOrg(org)
   return page({
@@ -29,7 +29,7 @@ function SettingsForm({ found, onSaved }: { found: Org; onSaved: () => void }): 
   const { org_id, name, processor_provider, extract_model, classify_model } = found
   const [given, setGiven] = useState({ name, processor_provider, extract_model, classify_model })
   const [removing, setRemoving] = useState(false)
-  const doing = useAction()
+  const actionState = useAction()
   const set = (changed: Partial<typeof given>): void => setGiven({ ...given, ...changed })
   const params = { orgId: org_id }
   const save = async (): Promise<void> => {
@@ -38,7 +38,7 @@ function SettingsForm({ found, onSaved }: { found: Org; onSaved: () => void }): 
     onSaved()
   }
   return html`<div class="stack-wide">
-    <form class="panel stack" onSubmit=${onSubmit(() => doing.run(save))}>
+    <form class="panel stack" onSubmit=${onSubmit(() => actionState.run(save))}>
       ${textField({ label: 'Name', value: given.name, onValue: name => set({ name }), required: true, maxlength: 200 })}
       ${selectField({
         label: 'Provider',
@@ -61,10 +61,10 @@ function SettingsForm({ found, onSaved }: { found: Org; onSaved: () => void }): 
         required: true,
         maxlength: 256,
       })}
-      ${faultNote(doing.fault)}
+      ${faultNote(actionState.fault)}
       <div class="actions">
-        <button class="button button-main" disabled=${doing.isRunning}>
-          ${doing.isRunning ? 'Saving …' : 'Save'}
+        <button class="button button-main" disabled=${actionState.isRunning}>
+          ${actionState.isRunning ? 'Saving …' : 'Save'}
         </button>
       </div>
     </form>

@@ -16,16 +16,16 @@ type Props = {
   onDeleted: (id: string) => void
 }
 
-/** A shared memory with what an admin can do about it. */
+/** A shared memory with the actions of an admin. */
 export function SharedCard({ org, memory, onChanged, onDeleted }: Props): View {
   const [open, setOpen] = useState<'edit' | 'delete' | 'history'>()
   const close = (): void => setOpen(undefined)
-  const short = memory.text.slice(0, 60)
+  const excerpt = memory.text.slice(0, 60)
   const button = (name: string, which: 'edit' | 'delete' | 'history'): View =>
     html`<button
       type="button"
       class="button button-plain"
-      aria-label=${`${name}: ${short}`}
+      aria-label=${`${name}: ${excerpt}`}
       onClick=${() => setOpen(which)}
     >
       ${name}
@@ -68,7 +68,7 @@ export function SharedCard({ org, memory, onChanged, onDeleted }: Props): View {
       confirmDialog({
         title: 'Delete this shared memory?',
         message: html`<blockquote class="quote">
-            ${short}${memory.text.length > 60 && ' …'}
+            ${excerpt}${memory.text.length > 60 && ' …'}
           </blockquote>
           <p>Members no longer see it. For 30 days the audit can bring it back.</p>`,
         verb: 'Delete',

@@ -9,17 +9,17 @@ import { showToast } from '#api/console/app/toasts.ts'
 
 type Props = {
   org: string
-  /** Undefined seeds a new one. */
+  /** Undefined creates a shared memory. */
   memory?: SharedMemory
   onClose: () => void
   onSaved: (memory: SharedMemory | undefined) => void
 }
 
-/** The text and tags of a shared memory. */
+/** A form for the text and tags of a shared memory. */
 export function SharedForm({ org, memory, onClose, onSaved }: Props): View {
   const [text, setText] = useState(memory?.text ?? '')
   const [tags, setTags] = useState(memory?.tags.join(', ') ?? '')
-  const doing = useAction()
+  const actionState = useAction()
   const act = async (): Promise<void> => {
     if (memory) {
       const params = { orgId: org, memId: memory.mem_id }
@@ -36,7 +36,7 @@ export function SharedForm({ org, memory, onClose, onSaved }: Props): View {
   return dialogForm({
     title: memory ? 'Edit shared memory' : 'Seed a memory',
     verb: memory ? 'Save' : 'Share',
-    doing,
+    actionState,
     onClose,
     act,
     fields: html`<div class="stack">

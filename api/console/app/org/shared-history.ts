@@ -18,14 +18,14 @@ type Props = {
   onRestored: (memory: SharedMemory) => void
 }
 
-/** What a shared memory said before and after each change; any of it can be brought back. */
+/** The versions of a shared memory, each of which can be restored. */
 export function SharedHistory({ org, id, onClose, onRestored }: Props): View {
   const params = { orgId: org, memId: id }
   const query = useQuery(
     signal => call('GET /v1/orgs/:orgId/memories/:memId/history', { params }, signal),
     [org, id],
   )
-  const doing = useAction()
+  const actionState = useAction()
   const restore = async (event_id: string): Promise<void> => {
     const request = { params, body: { event_id } }
     onRestored(await call('POST /v1/orgs/:orgId/memories/:memId/restore', request))
@@ -37,7 +37,7 @@ export function SharedHistory({ org, id, onClose, onRestored }: Props): View {
     wide: true,
     onClose,
     children: html`<div class="stack">
-      ${faultNote(doing.fault)}
+      ${faultNote(actionState.fault)}
       ${queryView(query, 'the history', ({ revisions }) =>
         revisions.length === 0
           ? emptyNote(
@@ -54,8 +54,8 @@ export function SharedHistory({ org, id, onClose, onRestored }: Props): View {
                       html`<button
                         type="button"
                         class="button"
-                        disabled=${doing.isRunning}
-                        onClick=${() => doing.run(() => restore(revision.events[0]!.event_id))}
+                        disabled=${actionState.isRunning}
+                        onClick=${() => actionState.run(() => restore(revision.events[0]!.event_id))}
                       >
                         Bring this back
                       </button>`

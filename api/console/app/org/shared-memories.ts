@@ -12,7 +12,7 @@ import { SharedForm } from '#api/console/app/org/shared-form.ts'
 
 type Filters = { q: string; tag: string; author: string; reviewed: '' | 'true' | 'false' }
 
-/** What a team remembers together. */
+/** The shared memories of an organization. */
 export function SharedMemories({ org }: OrgProps): View {
   const [filters, setFilters] = useState<Filters>({ q: '', tag: '', author: '', reviewed: '' })
   const [seeding, setSeeding] = useState(false)

@@ -12,7 +12,7 @@ import { splitLines, useTags, type OrgProps, type Tag } from '#api/console/app/o
 import { showToast } from '#api/console/app/toasts.ts'
 import { pluralize } from '#api/console/app/format.ts'
 
-/** What the classifier asks of a memory. */
+/** Lists and edits the tags that the classifier assigns. */
 export function Tags({ org }: OrgProps): View {
   const tags = useTags(org)
   const [editing, setEditing] = useState<Tag | 'new'>()
@@ -104,7 +104,7 @@ function TagForm({ org, tag, onClose, onSaved }: FormProps): View {
   const [question, setQuestion] = useState(tag?.question ?? '')
   const [examples, setExamples] = useState(tag?.examples.join('\n') ?? '')
   const [negatives, setNegatives] = useState(tag?.negatives.join('\n') ?? '')
-  const doing = useAction()
+  const actionState = useAction()
   const act = async (): Promise<void> => {
     const body = {
       label,
@@ -122,7 +122,7 @@ function TagForm({ org, tag, onClose, onSaved }: FormProps): View {
   return dialogForm({
     title: tag ? `Edit ${tag.label}` : 'New tag',
     verb: 'Save',
-    doing,
+    actionState,
     onClose,
     act,
     fields: html`<div class="stack">

@@ -1,8 +1,8 @@
 import { html, type Children, type View } from '#api/console/app/html.ts'
 
-/** A small word in a frame. `kind` is one of the colours in parts.css. */
-export const chip = (words: Children, kind = 'plain', title?: string): View =>
-  html`<span class=${`chip chip-${kind}`} title=${title}>${words}</span>`
+/** A small framed label. `kind` is one of the colours in parts.css. */
+export const chip = (label: Children, kind = 'plain', title?: string): View =>
+  html`<span class=${`chip chip-${kind}`} title=${title}>${label}</span>`
 
 const tiers = {
   1: ['Raw', 'raw', 'Tier 1: what was said, word for word'],

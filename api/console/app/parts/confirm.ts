@@ -9,12 +9,12 @@ type Props = {
   verb: string
   action: () => Promise<void>
   onClose: () => void
-  /** What must be typed before it is done, for what cannot be undone. */
+  /** The text to type before an action that cannot be undone. */
   confirmationText?: string
 }
 
 function ConfirmDialog({ title, message, verb, action, onClose, confirmationText }: Props): View {
-  const doing = useAction()
+  const actionState = useAction()
   const [input, setInput] = useState('')
   const fields = html`<div class="stack">${message}</div>
     ${
@@ -31,8 +31,16 @@ function ConfirmDialog({ title, message, verb, action, onClose, confirmationText
       </label>`
     }`
   const fieldsView = html`<div class="stack">${fields}</div>`
-  return dialogForm({ title, verb, doing, onClose, act: action, danger: true, fields: fieldsView })
+  return dialogForm({
+    title,
+    verb,
+    actionState,
+    onClose,
+    act: action,
+    danger: true,
+    fields: fieldsView,
+  })
 }
 
-/** Asks before something that takes away; a fault keeps it open. */
+/** Asks for confirmation of a destructive action; stays open when the action fails. */
 export const confirmDialog = (props: Props): View => renderComponent(ConfirmDialog, props)

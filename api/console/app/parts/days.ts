@@ -3,10 +3,10 @@ import type { View } from '#api/console/app/html.ts'
 
 const dayMs = 24 * 3600 * 1000
 
-/** A day with numbers by name; `at` is its beginning in UTC, epoch milliseconds. */
+/** A day with its numbers by name; `at` is its beginning in UTC, in epoch milliseconds. */
 export type Day = Record<string, number> & { at: number }
 
-/** The service tells of days with use; a chart needs the others too. */
+/** Adds days without usage, which the service leaves out. */
 export function fillMissingDays(
   { start, end }: { start: string; end: string },
   reportedDays: readonly { day: string }[],
@@ -24,7 +24,7 @@ export function fillMissingDays(
   return days
 }
 
-/** How far back to look. */
+/** A select field for the period. */
 export const daysField = (value: string, onValue: (value: string) => void): View =>
   selectField({
     label: 'Time',

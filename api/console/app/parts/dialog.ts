@@ -8,15 +8,15 @@ type Props = {
   title: string
   onClose: () => void
   children?: Children
-  /** Takes more of the window. */
+  /** Uses more of the window. */
   wide?: boolean
 }
 
-/** A dialog over the page. The browser keeps the focus in it, and gives it back afterwards. */
+/** A modal dialog. The browser keeps the focus in it, and restores it afterwards. */
 function Dialog({ title, onClose, children, wide = false }: Props): View {
   const element = useRef<HTMLDialogElement>(null)
   const heading = useId()
-  // Before anything else is typed: the next key belongs to the dialog.
+  // Before the next key, which belongs to the dialog.
   useLayoutEffect(() => {
     const opened = element.current
     const before = document.activeElement
@@ -47,11 +47,11 @@ function Dialog({ title, onClose, children, wide = false }: Props): View {
 
 export const dialog = (props: Props & { key?: string }): View => renderComponent(Dialog, props)
 
-/** A form in a dialog: its fields, its fault, and the buttons below. */
+/** A form in a dialog, with fields, error and buttons. */
 export const dialogForm = ({
   title,
   verb,
-  doing,
+  actionState,
   onClose,
   act,
   danger = false,
@@ -59,7 +59,7 @@ export const dialogForm = ({
 }: {
   title: string
   verb: string
-  doing: ActionState
+  actionState: ActionState
   onClose: () => void
   act: () => Promise<void>
   danger?: boolean
@@ -70,16 +70,16 @@ export const dialogForm = ({
     onClose,
     children: html`<form
       class="stack"
-      onSubmit=${onSubmit(async () => (await doing.run(act)) && onClose())}
+      onSubmit=${onSubmit(async () => (await actionState.run(act)) && onClose())}
     >
-      ${fields} ${faultNote(doing.fault)}
+      ${fields} ${faultNote(actionState.fault)}
       <div class="actions">
         <button type="button" class="button" onClick=${onClose}>Cancel</button>
         <button
           class=${danger ? 'button button-danger' : 'button button-main'}
-          disabled=${doing.isRunning}
+          disabled=${actionState.isRunning}
         >
-          ${doing.isRunning ? 'Working …' : verb}
+          ${actionState.isRunning ? 'Working …' : verb}
         </button>
       </div>
     </form>`,

@@ -10,7 +10,7 @@ export type FieldProps<Value> = {
   hint?: string
 }
 
-/** What a form control holds after an event. */
+/** The value of a form control after an event. */
 export const inputValue = (event: Event): string => (event.currentTarget as Input).value
 
 type LabelledProps = {
@@ -19,7 +19,7 @@ type LabelledProps = {
   control: (attributes: { 'aria-describedby'?: string }) => View
 }
 
-/** The hint describes the control: it is no part of its name. */
+/** The hint describes the control and is not part of its label. */
 function Field({ label, hint, control }: LabelledProps): View {
   const id = useId()
   return html`<div class="field">
@@ -31,7 +31,7 @@ function Field({ label, hint, control }: LabelledProps): View {
   </div>`
 }
 
-/** A control of any kind under its name, with what there is to know about it. */
+/** A control of any kind with its label and hint. */
 export const labelledControl = (
   label: string,
   hint: string | undefined,
@@ -129,7 +129,7 @@ export const checkboxField = ({ label, value, onValue, hint }: FieldProps<boolea
     ${hint && html`<span class="field-hint">${hint}</span>`}
   </div>`
 
-/** Several of several: a set of boxes under one heading. */
+/** A group of checkboxes with one heading. */
 export const checkboxGroup = <Value extends string | number>({
   label,
   value,
@@ -147,7 +147,7 @@ export const checkboxGroup = <Value extends string | number>({
     )}
   </fieldset>`
 
-/** Runs a form's action in place of sending it. */
+/** Runs an action in place of the form's submission. */
 export const onSubmit = (act: () => unknown) => (event: Event) => {
   event.preventDefault()
   act()

@@ -5,7 +5,7 @@ type Props = { title: string; description?: Children; actions?: Children; childr
 
 function PageFrame({ title, description, actions, children }: Props): View {
   const heading = useRef<HTMLHeadingElement>(null)
-  // A new page begins at its heading, for those who hear it too.
+  // Screen readers begin a new page at its heading.
   useEffect(() => {
     document.title = `${title} · Memory Vault`
     heading.current?.focus({ preventScroll: true })
@@ -23,10 +23,10 @@ function PageFrame({ title, description, actions, children }: Props): View {
   </div>`
 }
 
-/** A page: its heading, a sentence about it, what can be done, and the rest. */
+/** A page with heading, description, actions and content. */
 export const page = (props: Props): View => renderComponent(PageFrame, props)
 
-/** A part of a page with a heading. */
+/** A section of a page with a heading. */
 export const section = (title: string, children: Children, actions?: Children): View =>
   html`<section class="section">
     <header class="section-head">

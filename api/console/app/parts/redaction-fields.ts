@@ -15,7 +15,7 @@ const kinds: readonly (readonly [Kind, string])[] = [
   ['ip', 'Internet addresses'],
 ]
 
-/** What is looked for before something is stored, and what becomes of it. */
+/** Form fields of a redaction policy. */
 export const redactionFields = (
   { mode, kinds: chosen }: Redaction,
   onValue: (redaction: Redaction) => void,

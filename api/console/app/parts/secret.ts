@@ -31,5 +31,5 @@ function SecretDialog({ title, explanation, secret, onClose }: Props): View {
   })
 }
 
-/** Shows a key that the service tells once. */
+/** Displays a key that the service returns only once. */
 export const secretDialog = (props: Props): View => renderComponent(SecretDialog, props)

@@ -1,6 +1,6 @@
 import { html, type View } from '#api/console/app/html.ts'
 
-/** Rows of text under a head; wider than its place, it is scrolled. The first cell tells rows apart. */
+/** A table that scrolls when it is too wide. The first cell is the row's header. */
 export const table = (head: string[], rows: string[][]): View =>
   html`<div class="table" tabindex="0">
     <table>

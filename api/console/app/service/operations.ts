@@ -23,7 +23,7 @@ const states: readonly (readonly [State | '', string])[] = [
   ['cancelled', 'cancelled'],
 ]
 
-/** Queued work of all tenants, or of one: how far it is, never what it is about. */
+/** Operations of all tenants, or of one: their progress, never their content. */
 export function ServiceOperations({ account }: { account: string | undefined }): View {
   const [state, setState] = useState<State | ''>('')
   const [kind, setKind] = useState('')

@@ -1,4 +1,4 @@
-/** One line of Prometheus' text format. */
+/** A sample of Prometheus' text format. */
 export type Sample = { name: string; labels: Record<string, string>; value: number }
 
 export function parseSamples(text: string): Sample[] {
@@ -33,7 +33,7 @@ export type QueueStats = {
   oldestSeconds: number
 }
 
-/** Those with something to do first. */
+/** Queues with jobs come first. */
 export function queueStats(samples: readonly Sample[]): QueueStats[] {
   const names = samples
     .filter(({ name }) => name === 'vault_queue_jobs')

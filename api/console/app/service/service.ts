@@ -12,7 +12,7 @@ import {
 } from '#api/console/app/service/prometheus-samples.ts'
 import { formatCompact, formatBytes, formatCount } from '#api/console/app/format.ts'
 
-/** How the service does: what waits in its queues, and where to look further. */
+/** The status of the service: its queues, and links to more. */
 export function Service(): View {
   const metrics = useQuery(
     async () => parseSamples(await (await fetchStream('/metrics', {})).text()),

@@ -13,7 +13,7 @@ import { formatCompact, formatCount, pluralize, formatShortDay } from '#api/cons
 
 type Tenant = EndpointResponse<'GET /v1/operator/tenants'>['items'][number]
 
-/** Who uses the service, and how much. */
+/** The tenants with their usage. */
 export function Tenants(): View {
   const [q, setQ] = useState('')
   const debouncedQuery = useDebounced(q.trim())
@@ -79,7 +79,7 @@ function tenantRow(tenant: Tenant): View {
   </article>`
 }
 
-/** What a tenant has, and since when. */
+/** A tenant's counts and creation date. */
 function tenantStatus(tenant: Tenant): string {
   const { keys, vaults, organizations, member_keys, last_active, created_at } = tenant
   const has = [

@@ -13,7 +13,7 @@ import { formatCompact, formatCount, formatShortDay } from '#api/console/app/for
 type Usage = EndpointResponse<'GET /v1/operator/usage'>
 type UsageMetric = 'requests' | 'memory_tokens' | 'input_tokens' | 'output_tokens'
 
-/** What all tenants together use, day by day. */
+/** The usage of all tenants by day. */
 export function ServiceUsage(): View {
   const [days, setDays] = useState('30')
   const usage = useQuery(

@@ -8,7 +8,7 @@ import { downloadLines } from '#api/console/app/vault/export.ts'
 import { toIsoString, formatDateTime } from '#api/console/app/format.ts'
 import type { AccountAction, AccountEvent } from '#api/contract/types.ts'
 
-/** What an action is called, and the colour of its chip. */
+/** Label and chip colour of each action. */
 const actions: Record<AccountAction, readonly [words: string, kind: string]> = {
   'key.minted': ['Key minted', 'good'],
   'key.rotated': ['Key rotated', 'good'],
@@ -28,7 +28,7 @@ const actions: Record<AccountAction, readonly [words: string, kind: string]> = {
   'account.exported': ['Account exported', 'plain'],
 }
 
-/** What was done to the account, newest first, and everything of it as a file. */
+/** The events of the account, newest first, and the export of the account. */
 export function AccountEvents(): View {
   const { items, isLoading, fault, loadMore, refetch } = usePagedList<AccountEvent>(
     (cursor, signal) => {

@@ -5,7 +5,7 @@ import { splitIntoChunks } from '#api/console/app/vault/file-chunks.ts'
 
 export type UploadKind = 'upload' | 'import'
 
-/** How far a file is, and what became of its lines. */
+/** Progress of an upload, and the outcome of its lines. */
 export type UploadProgress = {
   /** From 0 to 1. */
   fraction: number
@@ -13,7 +13,7 @@ export type UploadProgress = {
   stored: number
   skipped: number
   failed: number
-  /** The first ones, by line of the file. */
+  /** The first errors, by line of the file. */
   errors: { line: number; error: string }[]
   isStopped: boolean
 }
@@ -22,7 +22,7 @@ type UploadOptions = {
   kind: UploadKind
   session: string
   onProgress: (delivery: UploadProgress) => void
-  /** Ends it after the part that is under way. */
+  /** Stops after the current chunk. */
   signal: AbortSignal
 }
 
@@ -34,8 +34,8 @@ const errorsMax = 20
 const pollIntervalMs = 400
 
 /**
- * Sends a file part by part. A part is work of its own, so what was sent stays when the rest fails, and
- * sending the file again adds what is missing.
+ * Uploads a file in chunks. Each chunk is an operation of its own: it stays stored when a later one fails,
+ * and uploading the file again adds what is missing.
  */
 export async function uploadInChunks(file: File, options: UploadOptions): Promise<UploadProgress> {
   const { onProgress, signal } = options
@@ -85,7 +85,7 @@ async function sendChunk(
   )
 }
 
-/** Looks at an operation until it is over. */
+/** Polls an operation until it has finished. */
 async function pollOperation(
   id: string,
   onShare: (share: number) => void,

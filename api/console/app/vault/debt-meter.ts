@@ -2,7 +2,7 @@ import { html, type View } from '#api/console/app/html.ts'
 import type { Debt } from '#api/console/app/vault/vault-status.ts'
 import { formatCount, pluralize } from '#api/console/app/format.ts'
 
-/** How much waits for reflection at each tier, against where the service suggests it. */
+/** The reflection debt of each tier, relative to the service's threshold. */
 export function debtMeter({ unconsolidated, threshold_importance, suggestion }: Debt): View {
   const { raw, tier2 } = unconsolidated
   return html`<div class="stack">

@@ -1,7 +1,7 @@
 import type { EndpointResponse } from '#api/client/client.ts'
 import type { Tier } from '#api/console/app/parts/chips.ts'
 
-/** A memory as cards show it, whichever answer it came in. */
+/** A memory as cards display it, from any endpoint. */
 export type DisplayedMemory = {
   id: string
   text: string

@@ -14,21 +14,21 @@ export type EditDialogProps = {
   onChange: (id: string, changed: Pick<DisplayedMemory, 'text' | 'expiresAt'>) => void
 }
 
-/** Another text for a memory, and when it is to be gone; its date, tier and importance stay. */
+/** Edits the text and expiry of a memory; its date, tier and importance stay. */
 export function EditDialog({ memory, onClose, onChange }: EditDialogProps): View {
   const before = memory.expiresAt ? toDateTimeInput(memory.expiresAt) : ''
   const [text, setText] = useState(memory.text)
   const [end, setEnd] = useState(before)
-  const doing = useAction()
+  const actionState = useAction()
   return dialogForm({
     title: 'Edit memory',
     verb: 'Save',
-    doing,
+    actionState,
     onClose,
     act: async () => {
       const expires_at = end === '' ? null : new Date(end).toISOString()
       const answer = await call('POST /v1/memory/edit', {
-        // To the minute is not to the millisecond: what nobody has touched stays.
+        // The field has minutes only: an unchanged one must not cut the stored milliseconds.
         body: { memory_id: memory.id, text, ...(end !== before && { expires_at }) },
       })
       onChange(memory.id, { text, expiresAt: answer.expires_at })

@@ -1,7 +1,7 @@
 import { toFault, fetchStream } from '#api/console/app/api-call.ts'
 import { showToast } from '#api/console/app/toasts.ts'
 
-/** Hears how many bytes have come. */
+/** Called with the number of bytes received so far. */
 type OnBytes = (bytes: number) => void
 
 export type ExportOptions = {
@@ -11,7 +11,7 @@ export type ExportOptions = {
   onBytes?: OnBytes
 }
 
-/** Downloads a vault, or one session of it, as a file of JSON lines. A fault is said. */
+/** Downloads a vault, or one session of it, as a file of JSON lines. Displays a failure. */
 export function exportFile({
   session,
   vectors = false,
@@ -26,9 +26,9 @@ export function exportFile({
 }
 
 /**
- * Downloads an answer of JSON lines as a file. A fault is said.
+ * Downloads a response of JSON lines as a file. Displays a failure.
  *
- * @param name of the file; the day and its ending are added
+ * @param name of the file, without date and extension
  */
 export async function downloadLines(
   path: string,
@@ -60,6 +60,6 @@ async function download(response: Response, name: string, onBytes?: OnBytes): Pr
   setTimeout(() => URL.revokeObjectURL(address), 60_000)
 }
 
-/** Text as `fetch` takes it in a header: a character for each byte of its UTF-8. */
+/** Encodes text for a header of `fetch`: one character for each byte of its UTF-8. */
 export const latin1 = (text: string): string =>
   String.fromCharCode(...new TextEncoder().encode(text))

@@ -5,11 +5,11 @@ export type FileChunk = {
   bytes: number
 }
 
-/** Small enough that progress is seen, and far below what the service takes at once. */
+/** Small enough for visible progress, and far below the service's limit. */
 const linesMax = 2_000
 const charactersMax = 8_000_000
 
-/** A file of lines in parts; the whole of it is never in memory. */
+/** Reads a file of lines in chunks: it is never in memory as a whole. */
 export async function* splitIntoChunks(file: Blob): AsyncGenerator<FileChunk> {
   const encoder = new TextEncoder()
   const reader = file.stream().pipeThrough(new TextDecoderStream()).getReader()

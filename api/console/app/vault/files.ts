@@ -7,7 +7,7 @@ import { page, section } from '#api/console/app/parts/frame.ts'
 import { exportFile } from '#api/console/app/vault/export.ts'
 import { UploadForm } from '#api/console/app/vault/upload-form.ts'
 
-/** A vault filled from a file, and taken along as one. */
+/** Uploads a file into the vault, and exports the vault as a file. */
 export function Files(): View {
   return page({
     title: 'Upload and export',

@@ -4,7 +4,7 @@ import { stopWords } from '#shared/search/words/stop-words.ts'
 
 const wordPattern = /[\p{L}\p{N}]+(?:['’]\p{L}+)?/gu
 
-/** Folded and stemmed as the service does it, so that what meets there is marked here. */
+/** Folds and stems words as the service does, so that its matches are highlighted. */
 const stemWord = (word: string): string =>
   stemOf(
     word
@@ -17,7 +17,7 @@ const stemWord = (word: string): string =>
 
 const isStopWord = (word: string): boolean => stopWords.has(word.toLowerCase().replace(/['’]/g, ''))
 
-/** The words of a question that can meet words of a text. */
+/** The words of a query that can match words of a text. */
 export const searchTerms = (question: string): Set<string> =>
   new Set(
     [...question.matchAll(wordPattern)]
@@ -25,7 +25,7 @@ export const searchTerms = (question: string): Set<string> =>
       .map(([word]) => stemWord(word)),
   )
 
-/** A text with the words marked that it has in common with a question, and what these are. */
+/** A text with its matches of a query highlighted, and the list of these words. */
 export function highlightMatches(
   text: string,
   terms: ReadonlySet<string>,

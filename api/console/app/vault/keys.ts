@@ -16,14 +16,14 @@ import { ProviderKeys } from '#api/console/app/vault/provider-keys.ts'
 type OpenDialog = 'mint' | 'rotate' | 'clear'
 type Minted = { key: string; rotated: boolean }
 
-/** Keys to this vault and to new ones, and the way to empty it. */
+/** Lists and creates Memory Keys, and clears the vault. */
 export function Keys(): View {
   const [open, setOpen] = useState<OpenDialog>()
   const [minted, setMinted] = useState<Minted>()
   const [turn, setTurn] = useState(0)
   const { owner } = currentCredential()!
   const close = (): void => setOpen(undefined)
-  // Only now: the view begins anew with the key it is shown for.
+  // Only now: the view is remounted for another key.
   const confirmNewKey = (): void => {
     setMinted(undefined)
     setTurn(turn + 1)
@@ -110,11 +110,11 @@ type FormProps = { onClose: () => void; onMinted: (minted: Minted) => void }
 function MintForm({ onClose, onMinted }: FormProps): View {
   const [name, setName] = useState('')
   const [until, setUntil] = useState('')
-  const doing = useAction()
+  const actionState = useAction()
   return dialogForm({
     title: 'New key',
     verb: 'Mint',
-    doing,
+    actionState,
     onClose,
     act: async () => {
       const expires_at = until ? new Date(`${until}T23:59:59`).toISOString() : undefined
@@ -136,11 +136,11 @@ function MintForm({ onClose, onMinted }: FormProps): View {
 
 function RotateForm({ onClose, onMinted }: FormProps): View {
   const [grace, setGrace] = useState('0')
-  const doing = useAction()
+  const actionState = useAction()
   return dialogForm({
     title: 'Rotate this key',
     verb: 'Rotate',
-    doing,
+    actionState,
     onClose,
     act: async () => {
       const body = { grace_seconds: Number(grace) }

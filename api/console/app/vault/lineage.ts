@@ -15,7 +15,7 @@ type LineageMemory = {
   importance?: number | null | undefined
 }
 
-/** What a memory was made of, and what was made of it; every one of them leads further. */
+/** The sources of a memory and the reflections made of it, each with its own lineage. */
 export function Lineage({ memory, onClose }: { memory: LineageMemory; onClose: () => void }): View {
   const [trail, setTrail] = useState<LineageMemory[]>([memory])
   const currentMemory = trail.at(-1)!

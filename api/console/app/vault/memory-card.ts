@@ -18,20 +18,20 @@ import {
 
 type Props = {
   memory: DisplayedMemory
-  /** In place of the plain text. */
+  /** Replaces the plain text. */
   text?: Children
   /** Why it matches a search. */
   matchReason?: Children
-  /** Stands under its day. */
+  /** The card is below a heading with its day. */
   dayKnown?: boolean
   onChange: EditDialogProps['onChange']
   onDeleted: (id: string) => void
 }
 
-/** Longer texts are shown from their beginning. */
+/** Longer texts are cut at this length. */
 const previewLength = 700
 
-/** A memory with what can be done about it. */
+/** A memory with its actions. */
 export function MemoryCard({
   memory,
   text,
@@ -41,10 +41,10 @@ export function MemoryCard({
   onDeleted,
 }: Props): View {
   const [open, setOpen] = useState<'edit' | 'delete' | 'lineage'>()
-  const [whole, setWhole] = useState(memory.text.length <= previewLength)
+  const [isExpanded, setExpanded] = useState(memory.text.length <= previewLength)
   const close = (): void => setOpen(undefined)
   const own = memory.source !== 'org'
-  const short = memory.text.replace(/\s+/g, ' ').slice(0, 60)
+  const excerpt = memory.text.replace(/\s+/g, ' ').slice(0, 60)
   return html`<article class=${`memory memory-${memory.tier}`}>
     <header class="memory-head">
       <span class="memory-who">${memory.name ?? memory.role}</span>
@@ -56,10 +56,10 @@ export function MemoryCard({
       ${memory.expiresAt && chip(`Expires ${formatRelativeTime(memory.expiresAt)}`, 'busy', formatDateTime(memory.expiresAt))}
       ${memory.consolidated && chip('Consolidated', 'good', 'A reflection covers it')}
     </header>
-    <p class=${whole ? 'memory-text' : 'memory-text memory-cut'}>${text ?? memory.text}</p>
+    <p class=${isExpanded ? 'memory-text' : 'memory-text memory-cut'}>${text ?? memory.text}</p>
     ${
-      !whole &&
-      html`<button type="button" class="button button-link" onClick=${() => setWhole(true)}>
+      !isExpanded &&
+      html`<button type="button" class="button button-link" onClick=${() => setExpanded(true)}>
         Show the whole text
       </button>`
     }
@@ -68,11 +68,11 @@ export function MemoryCard({
     ${
       own &&
       html`<footer class="memory-actions">
-        ${actionButton('Lineage', short, () => setOpen('lineage'))}
+        ${actionButton('Lineage', excerpt, () => setOpen('lineage'))}
         ${
           canWrite() && [
-            actionButton('Edit', short, () => setOpen('edit')),
-            actionButton('Delete', short, () => setOpen('delete')),
+            actionButton('Edit', excerpt, () => setOpen('edit')),
+            actionButton('Delete', excerpt, () => setOpen('delete')),
           ]
         }
       </footer>`
@@ -84,7 +84,7 @@ export function MemoryCard({
       confirmDialog({
         title: 'Delete this memory?',
         message: html`<blockquote class="quote">
-            ${short}${memory.text.length > 60 && ' …'}
+            ${excerpt}${memory.text.length > 60 && ' …'}
           </blockquote>
           <p>It is removed from both stores at once, and cannot be brought back.</p>`,
         verb: 'Delete',

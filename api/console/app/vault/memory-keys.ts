@@ -11,9 +11,9 @@ import { formatRelativeTime, formatShortDay } from '#api/console/app/format.ts'
 import type { MemoryKey } from '#api/contract/types.ts'
 
 /**
- * The keys of the account, and the end of each.
+ * Lists and revokes the keys of the account.
  *
- * @param turn another one reads them anew
+ * @param turn a change of it reloads them
  */
 export function MemoryKeys({ turn }: { turn: number }): View {
   const [revoking, setRevoking] = useState<MemoryKey>()

@@ -24,7 +24,7 @@ const states: readonly (readonly [State | '', string])[] = [
   ['cancelled', 'cancelled'],
 ]
 
-/** Work that was accepted: how far it is, and what came of it. */
+/** Accepted operations with their progress and outcome. */
 export function Operations(): View {
   const [state, setState] = useState<State | ''>('')
   const { items, isLoading, fault, loadMore, refetch, updateItems } = usePagedList<Operation>(
@@ -73,11 +73,11 @@ type RowProps = { operation: Operation; changed: (operation: Operation) => void 
 
 function OperationRow({ operation, changed }: RowProps): View {
   const { operation_id: id, kind, state, progress, session_id, created_at, outcome } = operation
-  const doing = useAction()
+  const actionState = useAction()
   useEffect(() => {
     if (!unfinished.has(state)) return undefined
     const timer = setTimeout(() => {
-      // What cannot be read now is looked for again by the next refresh.
+      // The next refresh retries what cannot be read now.
       call('GET /v1/operations/:id', { params: { id } }).then(changed, () => undefined)
     }, pollIntervalMs)
     return () => clearTimeout(timer)
@@ -95,7 +95,7 @@ function OperationRow({ operation, changed }: RowProps): View {
       </p>
       ${unfinished.has(state) && progressBar(progress, kind)}
       ${outcome && state === 'failed' && html`<p class="fault-words">${errorMessage(outcome.body)}</p>`}
-      ${faultNote(doing.fault)}
+      ${faultNote(actionState.fault)}
       ${
         outcome &&
         html`<details>
@@ -110,9 +110,9 @@ function OperationRow({ operation, changed }: RowProps): View {
       html`<button
         type="button"
         class="button"
-        disabled=${doing.isRunning}
+        disabled=${actionState.isRunning}
         aria-label=${`Cancel ${kind} of ${formatDateTime(created_at)}`}
-        onClick=${() => doing.run(cancel)}
+        onClick=${() => actionState.run(cancel)}
       >
         Cancel
       </button>`

@@ -13,7 +13,7 @@ import {
   formatShortDay,
 } from '#api/console/app/format.ts'
 
-/** How a vault stands: how much is in it, over which time, and what waits. */
+/** The status of a vault: size, time span and reflection debt. */
 export function Overview(): View {
   const stats = useQuery(signal => call('GET /v1/memory/stats', {}, signal), [])
   const tiers = useQuery(fetchTierCounts, [])

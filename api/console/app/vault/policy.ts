@@ -11,7 +11,7 @@ import { showToast } from '#api/console/app/toasts.ts'
 
 type SavedPolicy = EndpointResponse<'GET /v1/account/policy'>
 
-/** What the account keeps out of memory, and for how long it keeps the rest. */
+/** The redaction and retention policy of the account. */
 export function Policy(): View {
   const query = useQuery(signal => call('GET /v1/account/policy', {}, signal), [])
   return page({
@@ -26,7 +26,7 @@ export function Policy(): View {
 function PolicyForm({ kept: saved, onSaved }: { kept: SavedPolicy; onSaved: () => void }): View {
   const [redaction, setRedaction] = useState(saved.redaction)
   const [days, setDays] = useState(String(saved.retention_days ?? ''))
-  const doing = useAction()
+  const actionState = useAction()
   const save = async (): Promise<void> => {
     const { mode, kinds } = redaction
     const body = {
@@ -37,7 +37,7 @@ function PolicyForm({ kept: saved, onSaved }: { kept: SavedPolicy; onSaved: () =
     showToast(operation_id ? 'Saved: what is stored already follows.' : 'The policy is saved.')
     onSaved()
   }
-  return html`<form class="panel stack" onSubmit=${onSubmit(() => doing.run(save))}>
+  return html`<form class="panel stack" onSubmit=${onSubmit(() => actionState.run(save))}>
     ${redactionFields(redaction, setRedaction)}
     ${textField({
       label: 'Days that memories are kept',
@@ -50,10 +50,10 @@ function PolicyForm({ kept: saved, onSaved }: { kept: SavedPolicy; onSaved: () =
       placeholder: 'For good',
       hint: 'Counted from the day something is stored, whatever time it tells of. Empty: for good.',
     })}
-    ${faultNote(doing.fault)}
+    ${faultNote(actionState.fault)}
     <div class="actions">
-      <button class="button button-main" disabled=${doing.isRunning}>
-        ${doing.isRunning ? 'Saving …' : 'Save'}
+      <button class="button button-main" disabled=${actionState.isRunning}>
+        ${actionState.isRunning ? 'Saving …' : 'Save'}
       </button>
     </div>
   </form>`

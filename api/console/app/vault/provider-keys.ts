@@ -10,7 +10,7 @@ import { showToast } from '#api/console/app/toasts.ts'
 import { formatShortDay } from '#api/console/app/format.ts'
 import { providerNames, type ProviderName } from '#shared/core/provider-registry.ts'
 
-/** The account's own keys for model providers: kept sealed, and never shown again. */
+/** The account's keys for model providers: stored sealed, and never displayed again. */
 export function ProviderKeys(): View {
   const [adding, setAdding] = useState(false)
   const [removing, setRemoving] = useState<ProviderName>()
@@ -67,11 +67,11 @@ export function ProviderKeys(): View {
 function AddForm({ onClose, onAdded }: { onClose: () => void; onAdded: () => void }): View {
   const [provider, setProvider] = useState<ProviderName>('openai')
   const [key, setKey] = useState('')
-  const doing = useAction()
+  const actionState = useAction()
   return dialogForm({
     title: 'Add a provider key',
     verb: 'Save',
-    doing,
+    actionState,
     onClose,
     act: async () => {
       const request = { params: { provider }, body: { key: key.trim() } }

@@ -17,7 +17,7 @@ import { MemoryCard } from '#api/console/app/vault/memory-card.ts'
 import { fromListedMemory, type DisplayedMemory } from '#api/console/app/vault/displayed-memory.ts'
 import { fetchDebt } from '#api/console/app/vault/vault-status.ts'
 
-/** What was made of the raw memories, and what is still to be made. */
+/** The reflections of the vault, and its reflection debt. */
 export function Reflections(): View {
   const [tier, setTier] = useState<'2' | '3'>('2')
   const [sort, setSort] = useState<'date' | 'importance'>('date')

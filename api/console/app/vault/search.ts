@@ -17,7 +17,7 @@ type SearchedMemory = SearchResponse['memories'][number]
 
 const allTiers: readonly Tier[] = [1, 2, 3]
 
-/** What a vault remembers about a question, and why. */
+/** Searches a vault, and displays why each memory matches. */
 export function Search(): View {
   const [query, setQuery] = useState('')
   const [limit, setLimit] = useState('10')
@@ -25,7 +25,7 @@ export function Search(): View {
   const [importance, setImportance] = useState('')
   const [session, setSession] = useState('')
   const [answer, setAnswer] = useState<SearchResponse>()
-  const doing = useAction()
+  const actionState = useAction()
   const search = async (): Promise<void> => {
     const chosen = [...tiers].sort()
     setAnswer(
@@ -48,7 +48,7 @@ export function Search(): View {
     children: html`<form
         class="panel search"
         role="search"
-        onSubmit=${onSubmit(() => doing.run(search))}
+        onSubmit=${onSubmit(() => actionState.run(search))}
       >
         <div class="search-line">
           ${textField({
@@ -60,7 +60,7 @@ export function Search(): View {
             maxlength: 32_000,
             placeholder: 'What is the name of my cat?',
           })}
-          <button class="button button-main" disabled=${doing.isRunning}>Search</button>
+          <button class="button button-main" disabled=${actionState.isRunning}>Search</button>
         </div>
         <details class="options">
           <summary>Options</summary>
@@ -95,7 +95,7 @@ export function Search(): View {
           </div>
         </details>
       </form>
-      ${faultNote(doing.fault)} ${doing.isRunning && !answer && loadingNote('memories')}
+      ${faultNote(actionState.fault)} ${actionState.isRunning && !answer && loadingNote('memories')}
       <div aria-live="polite">${answer && resultsView(answer, change)}</div>`,
   })
 }
@@ -152,7 +152,7 @@ function resultsView(
   </div>`
 }
 
-/** Rank, similarity, age and common words: what the order came from. */
+/** Rank, similarity, age and common words of a match. */
 const matchReasonView = (
   memory: SearchedMemory,
   rank: number,

@@ -17,7 +17,7 @@ import {
 import { formatRelativeTime, pluralize, formatDateRange } from '#api/console/app/format.ts'
 import type { ListedSession } from '#api/contract/types.ts'
 
-/** Memories that belong to one conversation, session by session. */
+/** The memories of one session after the other. */
 export function Sessions(): View {
   const [name, setName] = useState('')
   const [session, setSession] = useState('')
@@ -45,7 +45,7 @@ export function Sessions(): View {
   })
 }
 
-/** The sessions of the vault, the one that was stored to last first. */
+/** The sessions of the vault, the last used first. */
 function AllSessions({ onOpen }: { onOpen: (session: string) => void }): View {
   const { items, isLoading, fault, loadMore, refetch } = usePagedList<ListedSession>(
     (cursor, signal) => {

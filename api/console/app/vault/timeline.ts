@@ -30,11 +30,11 @@ const unfiltered: Filters = {
   search: '',
 }
 
-/** The vault in the order of time, or of weight, with filters. */
+/** The vault's memories by time or by importance, with filters. */
 export function Timeline(): View {
   const [filters, setFilters] = useState(unfiltered)
   const [counts, setCounts] = useState<Counts>()
-  // What is typed is asked for when the typing rests.
+  // Debounced: no request for each key.
   const debouncedFilters = useDebounced(filters)
   const { items, isLoading, fault, loadMore, refetch, updateItems } = usePagedList<DisplayedMemory>(
     async (cursor, signal) => {

@@ -12,14 +12,14 @@ import {
 } from '#api/console/app/vault/chunked-upload.ts'
 import { formatBytes, formatCount, pluralize } from '#api/console/app/format.ts'
 
-/** Sends a file, however long, and tells how far it is. */
+/** Uploads a file of any length, with its progress. */
 export function UploadForm(): View {
   const [kind, setKind] = useState<UploadKind>('upload')
   const [session, setSession] = useState('')
   const [file, setFile] = useState<File>()
   const [delivery, setDelivery] = useState<UploadProgress>()
   const stop = useRef<AbortController>(undefined)
-  const doing = useAction()
+  const actionState = useAction()
   const send = async (): Promise<void> => {
     if (!file) throw new UserError('Choose a file first')
     const stopped = (stop.current = new AbortController())
@@ -31,7 +31,7 @@ export function UploadForm(): View {
     })
     showToast(done.isStopped ? 'The upload is stopped.' : 'The file is in the vault.')
   }
-  return html`<form class="panel stack" onSubmit=${onSubmit(() => doing.run(send))}>
+  return html`<form class="panel stack" onSubmit=${onSubmit(() => actionState.run(send))}>
     <div class="filters">
       ${selectField({
         label: 'Holds',
@@ -67,16 +67,16 @@ export function UploadForm(): View {
           }}
         />`,
     )}
-    ${faultNote(doing.fault)} ${delivery && file && progressView(delivery, file)}
+    ${faultNote(actionState.fault)} ${delivery && file && progressView(delivery, file)}
     <div class="actions">
       ${
-        doing.isRunning &&
+        actionState.isRunning &&
         html`<button type="button" class="button" onClick=${() => stop.current?.abort()}>
           Stop
         </button>`
       }
-      <button class="button button-main" disabled=${doing.isRunning}>
-        ${doing.isRunning ? 'Sending …' : 'Upload'}
+      <button class="button button-main" disabled=${actionState.isRunning}>
+        ${actionState.isRunning ? 'Sending …' : 'Upload'}
       </button>
     </div>
   </form>`

@@ -14,7 +14,7 @@ type Usage = EndpointResponse<'GET /v1/account/usage'>
 
 const dayMs = 24 * 3600 * 1000
 
-/** What this key has used, day by day and model by model. */
+/** The usage of this key by day and by model. */
 export function Usage(): View {
   const [days, setDays] = useState('30')
   const usage = useQuery(

@@ -4,15 +4,15 @@ import { call } from '#api/console/app/api-call.ts'
 export type Debt = EndpointResponse<'POST /v1/memory/date-search'>['reflection']
 export type TierCounts = { raw: number; tier2: number; tier3: number }
 
-// A time with nothing in it: an empty answer bills nothing, and tells how the vault stands all the same.
+// A range without memories: an empty response bills nothing, and still has the vault's status.
 const emptyRange = { from: '2200-01-01', to: '2200-01-01' }
 
-/** What waits to be consolidated. */
+/** The reflection debt. */
 export async function fetchDebt(signal: AbortSignal): Promise<Debt> {
   return (await call('POST /v1/memory/date-search', { body: emptyRange }, signal)).reflection
 }
 
-/** How much the core vault holds of each tier. */
+/** Number of memories in the core vault by tier. */
 export async function fetchTierCounts(signal: AbortSignal): Promise<TierCounts> {
   const { tier_counts } = await call(
     'GET /v1/memory/list',

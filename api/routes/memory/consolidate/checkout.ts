@@ -8,7 +8,7 @@ import { requireBalance } from '#shared/billing/admission-checks.ts'
 import { requireRetrievePermission, requireStorePermission } from '#shared/access/caller.ts'
 import { checkOut, findUnconsolidatedInOtherSpace } from '#shared/vault/consolidate/checkout.ts'
 
-/** Lends the oldest memories that no reflection covers; with none left it says so. */
+/** Checks out a batch of the oldest memories that no reflection covers. */
 export function checkout(router: Router, backend: ApiBackend): void {
   endpoint(router, backend, {
     route: 'POST /v1/memory/consolidate/checkout',

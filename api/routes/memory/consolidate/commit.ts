@@ -8,7 +8,7 @@ import { findKey } from '#shared/access/memory-keys.postgres.ts'
 import { commitBatch } from '#shared/vault/consolidate/commit.ts'
 import { reflectionDebt } from '#shared/vault/consolidate/debt.ts'
 
-/** Turns a lent batch into reflections; sent again it answers what was created the first time. */
+/** Stores the reflections on a batch; repeated, it answers with what was created the first time. */
 export function commit(router: Router, backend: ApiBackend): void {
   endpoint(router, backend, {
     route: 'POST /v1/memory/consolidate/commit',
@@ -21,7 +21,7 @@ export function commit(router: Router, backend: ApiBackend): void {
         batch,
         entries,
       })
-      // The debt has moved since the key was read.
+      // The debt has changed since the key was read.
       const row = (await findKey(backend.postgres.query, caller.keyHash)) ?? caller.keyRow
 
       ctx.body = {

@@ -1,10 +1,13 @@
--- Events of accounts and most webhook events are written by the code that causes them, in the same
--- transaction and with the actor as an argument: see shared/audit/account-events.postgres.ts and
--- shared/webhooks/emit.ts. Triggers remain for what must hold whatever statement writes: the hash chains
--- (chain_account_event, chain_audit_event) and that rows are only ever added (account_events_stay).
+-- Account events and webhook messages are written by the code that causes them, in the same transaction
+-- and with the actor as an argument: see shared/audit/account-events.postgres.ts and
+-- shared/webhooks/emit.ts; messages about ended operations by the statement that ends them: see
+-- shared/operations/finished-deliveries.postgres.ts. Triggers remain for what must hold whatever
+-- statement writes: the hash chains (chain_account_event, chain_audit_event), and that rows are only ever
+-- added (account_events_stay).
 --
--- Release order: stop all processes of the release before, or accept that the keys, policies and webhooks
--- they change between this migration and their end leave no event. Chains stay whole either way.
+-- Release order: stop all processes of the release before, or accept that what they change between this
+-- migration and their end leaves no account event and no webhook message, and that their exports fail.
+-- Chains stay whole either way.
 drop trigger key_minted_event on memory_keys;
 drop trigger key_revoked_event on memory_keys;
 drop trigger key_deleted_event on memory_keys;

@@ -1,30 +1,24 @@
 import { revokeAccountKey } from '#shared/accounts/revoke-key.ts'
 import { mintId } from '#shared/core/ids.ts'
 import type { DebtChange } from '#shared/domain/vault-change.ts'
-import { finishOperation } from '#shared/operations/operation-rows.postgres.ts'
+import {
+  cancelAcceptedOperation,
+  finishOperation,
+} from '#shared/operations/operation-rows.postgres.ts'
 import { failOperations } from '#shared/operations/operations.postgres.ts'
 import { changeVault } from '#shared/vault/base/vaults.postgres.ts'
-import { cancelOperation } from '#shared/vault/delete/cancel.ts'
 import t from 'tap'
 import { Webhook } from 'standardwebhooks'
 import { hashKey } from '#shared/access/key.ts'
 import { reviewThreshold } from '#shared/org/review-threshold.ts'
 import { thresholdImportance, thresholdTokens } from '#shared/vault/consolidate/debt.ts'
 import { jobNames } from '#shared/domain/jobs.ts'
-import { deliverWebhook, sendMissingDeliveryJobs } from '#shared/webhooks/deliver.ts'
-import {
-  buildKey,
-  createTestClient,
-  startTestApi,
-  startJobWorkers,
-  type TestClient,
-} from '#test/support/api.ts'
+import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
-import { processEnvironment, startWorker } from '#test/support/processes.ts'
 import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
 import { resolveCaller } from '#test/support/insert-memories.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '#test/support/webhook-receiver.ts'
+import { buildSubscriber, deliverPending, subscribe, webhooksPath as path } from '#test/support/webhook-subscriber.ts'
 
 t.setTimeout(120_000)
 
@@ -32,39 +26,9 @@ const backend = await createTestBackend(t, { env: { WEBHOOK_LOOPBACK: 'on' } })
 const { base } = await startTestApi(t, backend)
 await startJobWorkers(backend, ...jobNames.filter(name => name !== 'webhook'))
 const { query } = backend.postgres
-const path = '/v1/account/webhooks'
 
-const everything = ['operation.finished', 'reflection.suggested', 'review.waiting', 'key.revoked']
-
-/** Sends every pending message once, whenever its next try is. */
-async function deliver(): Promise<void> {
-  const { rows } = await query<{ id: string }>(
-    `update webhook_deliveries set due_at = now() where state = 'pending' returning id`,
-  )
-  await Promise.all(rows.map(({ id }) => deliverWebhook(backend, { delivery: id })))
-}
-
-const jobsOf = async (delivery: string) =>
-  (
-    await query<{ state: string; inSeconds: number }>(
-      `select state, extract(epoch from start_after - now())::float8 as "inSeconds"
-       from pgboss.job where name = 'webhook' and singleton_key = $1 and state < 'completed'`,
-      [delivery],
-    )
-  ).rows
-
-async function subscribed(client: TestClient, receiver: WebhookReceiver, events = everything) {
-  const { status, body } = await client.post(path, { url: receiver.url, events })
-  t.equal(status, 201)
-  return { id: body.id as string, secret: body.secret as string, at: `${path}/${body.id}` }
-}
-
-async function user(events = everything) {
-  const key = await buildKey(backend)
-  const client = createTestClient(base, key)
-  const receiver = await startWebhookReceiver(t)
-  return { key, client, receiver, ...(await subscribed(client, receiver, events)) }
-}
+const deliver = () => deliverPending(backend)
+const user = (events?: string[]) => buildSubscriber(t, backend, base, events)
 
 const typesOf = ({ received }: WebhookReceiver): string[] => received.map(({ body }) => body.type)
 const exchange = { messages: [{ role: 'user', content: 'my cat is called Ada' }] }
@@ -187,7 +151,7 @@ t.test('cancelled and failed work ends too; what is rolled back never was', asyn
   const outcome = { kind: 'expire', expired: 0 } as const
   await postgres.transaction(tx => finishOperation(tx, queue, failed, outcome))
   await insert(cancelled)
-  await cancelOperation(backend, account, cancelled)
+  await postgres.transaction(tx => cancelAcceptedOperation(tx, queue, account, cancelled))
   await deliver()
   t.same(
     receiver.received.map(({ body }) => [body.data.operation_id, body.data.state]).toSorted(),
@@ -195,7 +159,7 @@ t.test('cancelled and failed work ends too; what is rolled back never was', asyn
       [failed, 'done'],
       [failed, 'failed'],
       [cancelled, 'cancelled'],
-    ],
+    ].toSorted(),
   )
 })
 
@@ -223,7 +187,7 @@ t.test('an organization: reviews that wait, keys that end, nothing of private va
   const team = await buildTeam(backend)
   const admin = createTestClient(base, team.adminKey)
   const receiver = await startWebhookReceiver(t)
-  await subscribed(admin, receiver)
+  await subscribe(admin, receiver)
   const memory = (text: string, confidence: number, reviewed: boolean) => ({
     text,
     confidence,
@@ -275,189 +239,6 @@ t.test('a key that is revoked or rotated is told once', async t => {
   await deliver()
   t.equal(receiver.received.length, 2)
 })
-
-t.test(
-  'a failure is tried again later, under the same id, and given up after three days',
-  async t => {
-    const { client, at, receiver, secret } = await user()
-    receiver.answer(500)
-    const { id: delivery } = (await client.post(`${at}/test`)).body
-    const snooze = await deliverWebhook(backend, { delivery })
-    const [first] = (await client.get(`${at}/deliveries`)).body.items
-    t.match(first, { state: 'pending', tries: [{ status: 500, error: 'refused' }] })
-    const wait = Date.parse(first.next_try) - Date.now()
-    t.ok(wait > 3_000 && wait < 8_000, `the next try is in ${wait} ms`)
-    t.ok(snooze!.snoozeSeconds >= 5 && snooze!.snoozeSeconds <= 6, 'and its job is snoozed for it')
-    t.match(await deliverWebhook(backend, { delivery }), { snoozeSeconds: Number }, 'not before')
-    t.equal(receiver.received.length, 1)
-    t.type((await client.get(at)).body.failing_since, 'string')
-    for (let attempt = 0; attempt < 12; attempt++) await deliver()
-    t.match((await client.get(`${at}/deliveries?state=failed`)).body.items, [
-      { state: 'failed', next_try: null },
-    ])
-    t.equal(receiver.received.length, 10)
-    t.equal(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size, 1)
-
-    receiver.answer(204)
-    const replayed = await client.post(`${at}/deliveries/${first.id}/replay`)
-    t.match(replayed, { status: 202, body: { id: first.id, state: 'pending' } })
-    await deliver()
-    t.match((await client.get(`${at}/deliveries`)).body.items, [{ state: 'delivered' }])
-    t.match((await client.get(at)).body, { failing_since: null, active: true })
-    const last = receiver.received.at(-1)!
-    t.ok(new Webhook(secret).verify(last.text, last.headers))
-  },
-)
-
-t.test(
-  'switched off: after days of failures, at 410, by its owner; replays need it on',
-  async t => {
-    const { client, id, at, receiver } = await user()
-    receiver.answer(500)
-    await client.post(`${at}/test`)
-    await deliver()
-    await query(`update webhooks set failing_since = now() - interval '6 days' where id = $1`, [id])
-    await client.post(`${at}/test`)
-    await deliver()
-    t.match((await client.get(at)).body, { active: false, disabled_reason: 'failures' })
-    const { items } = (await client.get(`${at}/deliveries`)).body
-    t.same(
-      items.map(({ state }: { state: string }) => state),
-      ['failed', 'failed'],
-    )
-    t.equal((await client.post(`${at}/test`)).status, 409)
-    t.equal((await client.post(`${at}/deliveries/${items[0].id}/replay`)).status, 409)
-    await client.post('/v1/memory/ingest?wait=true', exchange)
-    t.equal((await client.get(`${at}/deliveries`)).body.items.length, 2, 'nothing is written')
-
-    const on = await client.send('PATCH', at, { body: { active: true } })
-    t.match(on.body, { active: true, disabled_reason: null, failing_since: null })
-    receiver.answer(410)
-    await client.post(`${at}/test`)
-    await deliver()
-    t.match((await client.get(at)).body, { active: false, disabled_reason: 'gone' })
-    await client.send('PATCH', at, { body: { active: true, description: 'ours' } })
-    const off = await client.send('PATCH', at, { body: { active: false } })
-    t.match(off.body, { active: false, disabled_reason: 'owner', description: 'ours' })
-  },
-)
-
-t.test('for a day a new secret and the one before both sign', async t => {
-  const { client, at, receiver, secret, id } = await user()
-  const renewed = await client.post(`${at}/secret`)
-  t.equal(renewed.status, 200)
-  await client.post(`${at}/test`)
-  await deliver()
-  const [told] = receiver.received
-  for (const each of [secret, renewed.body.secret]) {
-    t.ok(new Webhook(each).verify(told!.text, told!.headers))
-  }
-  await query('update webhooks set former_until = now() where id = $1', [id])
-  await client.post(`${at}/test`)
-  await deliver()
-  const later = receiver.received[1]!
-  t.throws(() => new Webhook(secret).verify(later.text, later.headers))
-  t.ok(new Webhook(renewed.body.secret).verify(later.text, later.headers))
-})
-
-t.test('200: the log comes in pages, newest first', async t => {
-  const { client, at } = await user()
-  const ids: string[] = []
-  for (let n = 0; n < 5; n++) ids.unshift((await client.post(`${at}/test`)).body.id)
-  const seen: string[] = []
-  let cursor = ''
-  for (let pages = 0; pages < 3; pages++) {
-    const { body } = await client.get(`${at}/deliveries?limit=2${cursor}`)
-    seen.push(...body.items.map(({ id }: { id: string }) => id))
-    t.equal(body.has_more, pages < 2)
-    cursor = `&cursor=${body.next_cursor}`
-  }
-  t.same(seen, ids)
-  t.equal((await client.get(`${at}/deliveries?cursor=made-up`)).status, 400)
-})
-
-t.test('a send that is cut off is no try, and is repeated', async t => {
-  const { client, at, receiver } = await user()
-  const { id: delivery } = (await client.post(`${at}/test`)).body
-  const stopped = AbortSignal.abort()
-  await t.rejects(deliverWebhook(backend, { delivery }, stopped), 'so that its job is tried again')
-  const { rows } = await query(
-    `select state, attempts, due_at <= now() as due from webhook_deliveries where id = $1`,
-    [delivery],
-  )
-  t.same(rows, [{ state: 'pending', attempts: 0, due: true }])
-  t.equal(await deliverWebhook(backend, { delivery }), undefined)
-  t.equal(receiver.received.length, 1)
-})
-
-t.test(
-  'a message has one job; a replay makes a waiting one due and replaces an ended one',
-  async t => {
-    const { client, at, receiver } = await user()
-    const { id: delivery } = (await client.post(`${at}/test`)).body
-    t.match(await jobsOf(delivery), [{ state: 'created' }])
-    await query(
-      `update pgboss.job set start_after = now() + interval '1 day' where singleton_key = $1`,
-      [delivery],
-    )
-    const replay = `${at}/deliveries/${delivery}/replay`
-    t.equal((await client.post(replay)).status, 202)
-    const [job, ...others] = await jobsOf(delivery)
-    t.ok(job!.inSeconds <= 0, `due in ${job!.inSeconds} s`)
-    t.same(others, [])
-
-    await deliver()
-    await query(`update pgboss.job set state = 'completed' where singleton_key = $1`, [delivery])
-    t.equal((await client.post(replay)).status, 202)
-    t.equal((await jobsOf(delivery)).length, 1)
-    t.equal(receiver.received.length, 1)
-  },
-)
-
-t.test('a due message without a job gets one from the sweep, and no second one', async t => {
-  const { id } = await user()
-  const { rows } = await query<{ id: string }>(
-    `insert into webhook_deliveries (webhook, event, data, due_at)
-     values ($1, 'webhook.test', '{}', now()),
-            ($1, 'webhook.test', '{}', now() + interval '1 hour') returning id`,
-    [id],
-  )
-  await sendMissingDeliveryJobs(backend)
-  await sendMissingDeliveryJobs(backend)
-  t.equal((await jobsOf(rows[0]!.id)).length, 1)
-  t.equal((await jobsOf(rows[1]!.id)).length, 0, 'its next try is in an hour')
-})
-
-t.test(
-  'two worker processes send each message once, and again when its next try is due',
-  async t => {
-    const { client, at, receiver } = await user()
-    const env = { ...processEnvironment(backend.config), WEBHOOK_LOOPBACK: 'on' }
-    await Promise.all([1, 2].map(() => startWorker(t, backend.config, env)))
-    const start = performance.now()
-    await client.post(`${at}/test`)
-    await waitUntil('it has arrived', () => receiver.received.length === 1, 5_000)
-    t.ok(performance.now() - start < 5_000)
-    t.match(receiver.received[0]!.body.type, 'webhook.test')
-
-    await Promise.all(Array.from({ length: 20 }, () => client.post(`${at}/test`)))
-    await waitUntil('all have arrived', () => receiver.received.length === 21)
-    t.equal(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size, 21)
-
-    receiver.answer(503)
-    await client.post(`${at}/test`)
-    await waitUntil('it was tried', async () => {
-      const { items } = (await client.get(`${at}/deliveries?state=pending`)).body
-      return items[0]?.tries.length === 1
-    })
-    receiver.answer(204)
-    await waitUntil('it was tried again', () => receiver.received.length === 23, 15_000)
-    await waitUntil('it is delivered', async () => {
-      const { items } = (await client.get(`${at}/deliveries?state=pending`)).body
-      return items.length === 0
-    })
-  },
-)
 
 t.test('200: a deleted webhook leaves nothing behind', async t => {
   const { client, at, id } = await user()

@@ -1,21 +1,12 @@
 import t from 'tap'
-import { connect } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import type { Backend } from '#shared/backend.ts'
-import { authenticateMemoryKey, extractMemoryKey, type Caller } from '#shared/access/caller.ts'
-import { findKey } from '#shared/access/memory-keys.postgres.ts'
 import { raiseEpoch, raiseSessionEpoch } from '#shared/vault/base/vaults.postgres.ts'
 import { countTokens } from '#shared/core/tokens.ts'
-import {
-  buildKey,
-  createTestClient,
-  startTestApi,
-  startJobWorkers,
-  type TestAnswer,
-  type TestClient,
-} from '#test/support/api.ts'
+import { startTestApi, startJobWorkers } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
+import { createKeyedClient, fileOf, uploadFile, type KeyedClient } from '#test/support/memory-file.ts'
 
 const backend = await createTestBackend(t)
 await startJobWorkers(backend, 'ingest', 'upload')
@@ -24,38 +15,9 @@ const { base } = await startTestApi(t, backend)
 const idle = await createTestBackend(t)
 const idleBase = (await startTestApi(t, idle)).base
 
-type Keyed = TestClient & { key: string; caller(): Promise<Caller> }
+const newClient = () => createKeyedClient(backend, base)
 
-const clientAt = async (service: Backend, at: string): Promise<Keyed> => {
-  const key = await buildKey(service)
-  const presented = extractMemoryKey({
-    memoryKey: key,
-    authorization: undefined,
-    apiKey: undefined,
-  })
-  const { postgres, config } = service
-  return {
-    ...createTestClient(at, key),
-    key,
-    caller: () =>
-      authenticateMemoryKey(hash => findKey(postgres.query, hash), config.keyPepper, presented),
-  }
-}
-const newClient = (): Promise<Keyed> => clientAt(backend, base)
-
-const upload = (
-  client: TestClient,
-  body: string | Uint8Array | readonly object[],
-  headers: Record<string, string> = {},
-): Promise<TestAnswer> =>
-  client.send('POST', '/v1/memory/upload', {
-    body: Array.isArray(body) ? fileOf(body) : body,
-    headers: { 'content-type': 'application/x-ndjson', ...headers },
-  })
-const fileOf = (lines: readonly object[]): string =>
-  lines.map(line => JSON.stringify(line)).join('\n')
-
-const textsOf = async (client: Keyed): Promise<string[]> => {
+const textsOf = async (client: KeyedClient): Promise<string[]> => {
   const { body } = await client.get('/v1/memory/export')
   return body.map((line: { content: string }) => line.content)
 }
@@ -73,12 +35,12 @@ const said = (content: string, n = 0, rest: object = {}) => ({
 
 t.test('200: every line is stored with its role and time, and found', async t => {
   const client = await newClient()
-  const { status, body } = await upload(client, [
+  const { status, body } = await uploadFile(client, [
     { content: 'The spare key is under the fern', timestamp: 1_700_000_000_000 },
     { content: 'Understood, under the fern', role: 'assistant', timestamp: 1_700_000_001_000.9 },
     { content: 'The customer is called Brandt', role: 'system' },
   ])
-  t.equal(status, 200)
+  t.equal(status, 200, JSON.stringify(body))
   t.match(body, {
     status: 'complete',
     memoryKey: `${client.key.slice(0, 6)}…${client.key.slice(-4)}`,
@@ -106,8 +68,8 @@ t.test('200: every line is stored with its role and time, and found', async t =>
 t.test('200: what was stored is billed once, and adds to the debt', async t => {
   const client = await newClient()
   const lines = [said('The boiler was serviced in May'), said('By Ms Brandt', 1)]
-  const { body } = await upload(client, lines)
-  await upload(client, lines)
+  const { body } = await uploadFile(client, lines)
+  await uploadFile(client, lines)
   const { scope, keyRow } = await client.caller()
   const bills = await rowsOf(
     backend,
@@ -122,14 +84,14 @@ t.test('200: what was stored is billed once, and adds to the debt', async t => {
 t.test('200: sent again a file adds nothing, in part only what is new', async t => {
   const client = await newClient()
   const lines = [said('yes'), said('yes', 1), said('no', 1)]
-  t.match((await upload(client, lines)).body.stats, { stored: 3, skipped: 0 })
-  const again = await upload(client, lines)
+  t.match((await uploadFile(client, lines)).body.stats, { stored: 3, skipped: 0 })
+  const again = await uploadFile(client, lines)
   t.match(again.body, {
     status: 'complete',
     stats: { inputItems: 3, memories: 3, stored: 0, skipped: 3, failed: 0, processed: 3 },
     message: '0 memories stored, 3 already there',
   })
-  const more = await upload(client, [said('no', 2), ...lines])
+  const more = await uploadFile(client, [said('no', 2), ...lines])
   t.match(more.body.stats, { stored: 1, skipped: 3 })
   t.equal((await textsOf(client)).length, 4)
 })
@@ -143,8 +105,8 @@ t.test('200: within a file the same text at the same time is one memory', async 
     { content: 'no time' },
     { content: 'no time' },
   ]
-  t.match((await upload(client, lines)).body.stats, { memories: 5, stored: 3, skipped: 2 })
-  t.match((await upload(client, lines)).body.stats, { memories: 5, stored: 0, skipped: 5 })
+  t.match((await uploadFile(client, lines)).body.stats, { memories: 5, stored: 3, skipped: 2 })
+  t.match((await uploadFile(client, lines)).body.stats, { memories: 5, stored: 0, skipped: 5 })
 })
 
 t.test('200: what came another way with that text and time is there already', async t => {
@@ -152,7 +114,7 @@ t.test('200: what came another way with that text and time is there already', as
   await client.post('/v1/memory/ingest?wait=true', {
     messages: [{ role: 'user', content: 'We met at the harbour', timestamp: at }],
   })
-  const { body } = await upload(client, [said('We met at the harbour'), said('We met again', 1)])
+  const { body } = await uploadFile(client, [said('We met at the harbour'), said('We met again', 1)])
   t.match(body.stats, { stored: 1, skipped: 1 })
 })
 
@@ -161,7 +123,7 @@ t.test('200: the same file five times at once is stored once', async t => {
   const lines = Array.from({ length: 250 }, (_, n) => said(`line number ${n}`, n))
   const answers = await Promise.all(
     // A blank line more makes each another file: none joins the work of another.
-    Array.from({ length: 5 }, (_, n) => upload(client, fileOf(lines) + '\n'.repeat(n))),
+    Array.from({ length: 5 }, (_, n) => uploadFile(client, fileOf(lines) + '\n'.repeat(n))),
   )
   t.same(
     answers.map(({ status }) => status),
@@ -177,8 +139,8 @@ t.test('200: a memory that was deleted may be uploaded again, and again', async 
   const client = await newClient()
   const { vault } = (await client.caller()).scope
   for (let round = 0; round < 3; round++) {
-    t.match((await upload(client, [said('Ada is a cat')])).body.stats, { stored: 1, skipped: 0 })
-    t.match((await upload(client, [said('Ada is a cat')])).body.stats, { stored: 0, skipped: 1 })
+    t.match((await uploadFile(client, [said('Ada is a cat')])).body.stats, { stored: 1, skipped: 0 })
+    t.match((await uploadFile(client, [said('Ada is a cat')])).body.stats, { stored: 0, skipped: 1 })
     t.same(await textsOf(client), ['Ada is a cat'])
     await backend.mongo.memories.updateMany(
       { vault: { $eq: vault }, tomb_at: { $exists: false } },
@@ -192,20 +154,20 @@ t.test('200: after a vault or a session was cleared the file is stored anew', as
   const client = await newClient()
   const { vault } = (await client.caller()).scope
   const inSession = { 'x-session-id': 'trip' }
-  await upload(client, [said('Naxos')])
-  await upload(client, [said('Naxos')], inSession)
+  await uploadFile(client, [said('Naxos')])
+  await uploadFile(client, [said('Naxos')], inSession)
   await backend.postgres.transaction(tx => raiseSessionEpoch(tx, vault, 'trip'))
-  t.match((await upload(client, [said('Naxos')], inSession)).body.stats, { stored: 1 })
-  t.match((await upload(client, [said('Naxos')])).body.stats, { stored: 0, skipped: 1 })
+  t.match((await uploadFile(client, [said('Naxos')], inSession)).body.stats, { stored: 1 })
+  t.match((await uploadFile(client, [said('Naxos')])).body.stats, { stored: 0, skipped: 1 })
   await backend.postgres.transaction(tx => raiseEpoch(tx, vault))
-  t.match((await upload(client, [said('Naxos')])).body.stats, { stored: 1 })
+  t.match((await uploadFile(client, [said('Naxos')])).body.stats, { stored: 1 })
 })
 
 t.test('200: a session is a place of its own', async t => {
   const client = await newClient()
   const header = { 'x-session-id': 'trip' }
-  await upload(client, [said('The ferry to Naxos leaves at nine')])
-  const { body } = await upload(client, [said('The ferry to Naxos leaves at nine')], header)
+  await uploadFile(client, [said('The ferry to Naxos leaves at nine')])
+  const { body } = await uploadFile(client, [said('The ferry to Naxos leaves at nine')], header)
   t.match(body, { vault: 'session', stats: { stored: 1 } })
   const search = { query: 'ferry', limit: 5 }
   const inSession = await client.post('/v1/memory/search', search, header)
@@ -230,7 +192,7 @@ t.test('200: a faulty line does not sink the others', async t => {
     `${'['.repeat(70)}${']'.repeat(70)}`,
     '{"content":"also good"}',
   ]
-  const { status, body } = await upload(client, lines.join('\n'))
+  const { status, body } = await uploadFile(client, lines.join('\n'))
   t.equal(status, 200)
   t.match(body, {
     status: 'partial',
@@ -254,7 +216,7 @@ t.test('200: a faulty line does not sink the others', async t => {
 
 t.test('200: failed when no line is good; the first twenty are named', async t => {
   const client = await newClient()
-  const { body } = await upload(client, Array.from({ length: 250 }, () => 'x').join('\n'))
+  const { body } = await uploadFile(client, Array.from({ length: 250 }, () => 'x').join('\n'))
   t.match(body, {
     status: 'failed',
     stats: { inputItems: 250, stored: 0, failed: 250, processed: 0 },
@@ -274,7 +236,7 @@ t.test('200: CRLF, a byte order mark, blank lines, no last newline, odd characte
     Buffer.from([0x7b, 0xff, 0xfe, 0x7d, 0x0a]),
     Buffer.from('{"content":"日本 🚲","timestamp":3}'),
   ])
-  const { body } = await upload(client, bytes, { 'content-type': 'text/plain; charset=utf-8' })
+  const { body } = await uploadFile(client, bytes, { 'content-type': 'text/plain; charset=utf-8' })
   t.match(body, { status: 'partial', stats: { inputItems: 4, stored: 3, failed: 1 } })
   t.same(body.errors, [{ line: 5, error: 'not valid UTF-8' }])
   t.same(await textsOf(client), ['first', 'lone \uFFFD and nul \uFFFD', '日本 🚲'])
@@ -285,12 +247,12 @@ t.test('200: a long line becomes several memories, joined they are the line', as
   const content = Array.from({ length: 400 }, (_, n) => `Sentence number ${n} stands here.`).join(
     ' ',
   )
-  const { body } = await upload(client, [said(content)])
+  const { body } = await uploadFile(client, [said(content)])
   t.equal(body.stats.inputItems, 1)
   t.ok(body.stats.memories > 3)
   t.equal(body.stats.stored, body.stats.memories)
   t.equal((await textsOf(client)).join(''), content)
-  t.match((await upload(client, [said(content)])).body.stats, {
+  t.match((await uploadFile(client, [said(content)])).body.stats, {
     stored: 0,
     skipped: body.stats.stored,
   })
@@ -299,7 +261,7 @@ t.test('200: a long line becomes several memories, joined they are the line', as
 t.test('200: lines without a time keep their order', async t => {
   const client = await newClient()
   const lines = Array.from({ length: 220 }, (_, n) => ({ content: `step ${n}` }))
-  await upload(client, lines)
+  await uploadFile(client, lines)
   t.same(
     await textsOf(client),
     lines.map(({ content }) => content),
@@ -309,7 +271,7 @@ t.test('200: lines without a time keep their order', async t => {
 t.test('200: gzip is unpacked', async t => {
   const client = await newClient()
   const body = gzipSync(fileOf([said('small'), said('smaller', 1)]))
-  t.match(await upload(client, body, { 'content-encoding': 'gzip' }), {
+  t.match(await uploadFile(client, body, { 'content-encoding': 'gzip' }), {
     status: 200,
     body: { stats: { stored: 2 } },
   })
@@ -320,7 +282,7 @@ t.test('200: another process sees what was uploaded at its next request', async 
   const second = await createTestBackend(t, { config: backend.config })
   const elsewhere = await startTestApi(t, second, client.key)
   await elsewhere.post('/v1/memory/search', { query: 'warm', limit: 1 })
-  await upload(client, [said('The wifi password is hidden under the fern')])
+  await uploadFile(client, [said('The wifi password is hidden under the fern')])
   const { body } = await elsewhere.post('/v1/memory/search', { query: 'wifi password', limit: 1 })
   t.match(body.memories, [{ content: /fern/ }])
 })
@@ -328,10 +290,10 @@ t.test('200: another process sees what was uploaded at its next request', async 
 t.test('200: an Idempotency-Key answers the first answer again; with another file 400', async t => {
   const client = await newClient()
   const header = { 'idempotency-key': 'first' }
-  const first = await upload(client, [said('once')], header)
+  const first = await uploadFile(client, [said('once')], header)
   t.equal(first.status, 200)
-  t.same((await upload(client, [said('once')], header)).body, first.body)
-  const other = await upload(client, [said('other')], header)
+  t.same((await uploadFile(client, [said('once')], header)).body, first.body)
+  const other = await uploadFile(client, [said('other')], header)
   t.match(other, { status: 400, body: { error: /Idempotency-Key/ } })
   t.same(await textsOf(client), ['once'])
   t.equal(await stagedIn(backend), 0)
@@ -340,7 +302,7 @@ t.test('200: an Idempotency-Key answers the first answer again; with another fil
 t.test('202: Prefer: respond-async tells the operation, whose outcome is the answer', async t => {
   const client = await newClient()
   const lines = Array.from({ length: 350 }, (_, n) => said(`line ${n}`, n))
-  const { status, body } = await upload(client, lines, { prefer: 'respond-async' })
+  const { status, body } = await uploadFile(client, lines, { prefer: 'respond-async' })
   t.equal(status, 202)
   t.match(body, { status: 'processing', operation_id: String })
   const operation = async () => (await client.get(`/v1/operations/${body.operation_id}`)).body
@@ -354,12 +316,12 @@ t.test('202: Prefer: respond-async tells the operation, whose outcome is the ans
 })
 
 t.test('202: the same file joins the work that is under way for it', async t => {
-  const client = await clientAt(idle, idleBase)
+  const client = await createKeyedClient(idle, idleBase)
   const async = { prefer: 'respond-async' }
-  const first = await upload(client, [said('once')], async)
-  const second = await upload(client, [said('once')], async)
+  const first = await uploadFile(client, [said('once')], async)
+  const second = await uploadFile(client, [said('once')], async)
   t.equal(second.body.operation_id, first.body.operation_id)
-  const other = await upload(client, [said('once')], { ...async, 'x-session-id': 'trip' })
+  const other = await uploadFile(client, [said('once')], { ...async, 'x-session-id': 'trip' })
   t.not(other.body.operation_id, first.body.operation_id)
   t.equal(await stagedIn(idle), 2)
 
@@ -369,11 +331,11 @@ t.test('202: the same file joins the work that is under way for it', async t => 
 })
 
 t.test('202: one upload does not stand in the way of another vault', async t => {
-  const [large, small] = [await clientAt(idle, idleBase), await clientAt(idle, idleBase)]
+  const [large, small] = [await createKeyedClient(idle, idleBase), await createKeyedClient(idle, idleBase)]
   const lines = Array.from({ length: 500 }, (_, n) => said(`line ${n}`, n))
   const async = { prefer: 'respond-async' }
-  const one = (await upload(large, lines, async)).body.operation_id
-  const two = (await upload(small, [said('x')], async)).body.operation_id
+  const one = (await uploadFile(large, lines, async)).body.operation_id
+  const two = (await uploadFile(small, [said('x')], async)).body.operation_id
   const order = await rowsOf(
     idle,
     `select data->>'operation' as operation from pgboss.job
@@ -382,154 +344,4 @@ t.test('202: one upload does not stand in the way of another vault', async t => 
     [[one, two]],
   )
   t.same(order.map(row => row.operation as string).sort(), [one, two].sort())
-})
-
-t.test('400: no lines, or no file', async t => {
-  const client = await newClient()
-  for (const body of ['', '\n\r\n  \n', '\uFEFF']) {
-    const answer = await upload(client, body)
-    t.match(answer, { status: 400, body: { error: 'The file has no lines' } })
-  }
-  t.equal(await stagedIn(backend), 0)
-})
-
-t.test('400: broken compression, an unknown embedding model, an odd session', async t => {
-  const client = await newClient()
-  const packed = gzipSync(fileOf([said('x')]))
-  const cut = packed.subarray(0, packed.length - 9)
-  for (const [body, headers] of [
-    ['{"content":"x"}', { 'content-encoding': 'gzip' }],
-    [cut, { 'content-encoding': 'gzip' }],
-    ['{"content":"x"}', { 'x-embedding-model': 'nonsense' }],
-    ['{"content":"x"}', { 'x-session-id': 'x'.repeat(257) }],
-  ] as [string | Uint8Array, Record<string, string>][]) {
-    t.equal((await upload(client, body, headers)).status, 400, JSON.stringify(headers).slice(0, 60))
-  }
-  t.equal(await stagedIn(backend), 0)
-})
-
-t.test('401: no key', async t => {
-  t.equal((await upload(createTestClient(base), [said('x')])).status, 401)
-})
-
-t.test('402: no card on file, or nothing left on the account', async t => {
-  const client = await newClient()
-  const { account } = await client.caller()
-  const set = (columns: string) =>
-    backend.postgres.query(`update accounts set ${columns} where id = $1`, [account])
-  await set('payment_method = null')
-  t.match(await upload(client, [said('x')]), { status: 402, body: { error: /card/ } })
-  await set(`payment_method = 'card', balance = 0`)
-  t.equal((await upload(client, [said('x')])).status, 402)
-  await set('balance = 1000')
-  t.equal((await upload(client, [said('The boiler')])).status, 200)
-  t.equal((await client.caller()).keyRow.balance, 1000 - countTokens('The boiler'))
-})
-
-t.test('403: a key that may not store', async t => {
-  const client = await newClient()
-  for (const suffix of ['read', 'off']) {
-    const answer = await upload(client, [said('x')], {
-      authorization: `Bearer ${client.key}:${suffix}`,
-    })
-    t.equal(answer.status, 403)
-  }
-  t.equal(
-    (await upload(client, [said('x')], { authorization: `Bearer ${client.key}:write` })).status,
-    200,
-  )
-})
-
-t.test('413: a line, the lines or the bytes pass their limit, and nothing is stored', async t => {
-  const client = await newClient()
-  const good = fileOf(Array.from({ length: 150 }, (_, n) => said(`line ${n}`, n)))
-  const line = `{"content":"${'x'.repeat(256 * 1024 - 14)}"}`
-  const long = await upload(client, `${good}\n${line.replace('x', 'xx')}`)
-  t.match(long, { status: 413, body: { error: 'Line 151 is longer than 256 KiB' } })
-  const many = await upload(client, Array.from({ length: 10_001 }, () => '{}').join('\n'))
-  t.match(many, { status: 413, body: { error: 'The file has more than 10,000 lines' } })
-  const bomb = gzipSync(Buffer.alloc(65 * 1024 * 1024, `${'{"content":"a"}'.padEnd(9_999)}\n`))
-  const large = await upload(client, bomb, { 'content-encoding': 'gzip' })
-  t.match(large, { status: 413, body: { error: 'The file is larger than 64 MiB' } })
-
-  t.same(await textsOf(client), [])
-  t.equal(await stagedIn(backend), 0)
-  t.equal((await upload(client, line)).status, 200, 'a line of the very limit passes')
-})
-
-t.test('413: the connection goes on after a file that was too long', async t => {
-  const client = await newClient()
-  const url = new URL(base)
-  const socket = connect(Number(url.port), url.hostname)
-  const body = Array.from({ length: 10_500 }, () => '{}').join('\n')
-  socket.write(
-    `POST /v1/memory/upload HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${client.key}\r\n` +
-      `Content-Type: text/plain\r\nContent-Length: ${body.length}\r\n\r\n${body}` +
-      'GET /health HTTP/1.1\r\nHost: x\r\n\r\n',
-  )
-  let heard = ''
-  socket.setEncoding('utf8').on('data', text => (heard += text))
-  await waitUntil(
-    'both answers',
-    () => heard.includes('HTTP/1.1 413') && heard.includes('HTTP/1.1 200'),
-  )
-  socket.destroy()
-  t.match(heard, /413[^]*200/)
-})
-
-t.test('415: other types and encodings', async t => {
-  const client = await newClient()
-  for (const headers of [
-    { 'content-type': 'application/json' },
-    { 'content-type': 'multipart/form-data; boundary=x' },
-    { 'content-encoding': 'br' },
-  ]) {
-    t.equal((await upload(client, [said('x')], headers)).status, 415)
-  }
-})
-
-t.test('502: an embedding model that does not answer', async t => {
-  const env = { EMBEDDINGS: 'local', OPENAI_API_KEY: 'x', OPENAI_BASE_URL: 'http://127.0.0.1:9/v1' }
-  const service = await createTestBackend(t, { env })
-  const client = await clientAt(service, (await startTestApi(t, service)).base)
-  const { status } = await upload(client, [said('x')], { 'x-embedding-model': 'openai/absent' })
-  t.equal(status, 502)
-  t.equal(await stagedIn(service), 0)
-})
-
-t.test('a client that leaves in the middle leaves nothing behind', async t => {
-  const client = await newClient()
-  const url = new URL(base)
-  const lines = fileOf(Array.from({ length: 300 }, (_, n) => said(`line ${n}`, n)))
-  for (const encoding of ['identity', 'gzip']) {
-    const whole = encoding === 'gzip' ? gzipSync(lines, { level: 0 }) : Buffer.from(lines)
-    const socket = connect(Number(url.port), url.hostname)
-    socket.write(
-      `POST /v1/memory/upload HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${client.key}\r\n` +
-        `Content-Type: text/plain\r\nContent-Encoding: ${encoding}\r\nContent-Length: ${whole.length}\r\n\r\n`,
-    )
-    socket.write(whole.subarray(0, whole.length - 100))
-    await waitUntil(
-      'staging',
-      async () => (await rowsOf(backend, 'select 1 from bulk_chunks')).length > 0,
-    )
-    socket.destroy()
-    await waitUntil('nothing staged', async () => (await stagedIn(backend)) === 0)
-  }
-  t.same(await textsOf(client), [])
-})
-
-t.test('what a process that died had staged goes with the next file', async t => {
-  const client = await newClient()
-  const { vault } = (await client.caller()).scope
-  const insert = (age: string) =>
-    backend.postgres.query(
-      `insert into bulk_files (id, vault, kind, model, created_at)
-       values (gen_random_uuid(), $1, 'upload', 'local', now() - $2::interval)`,
-      [vault, age],
-    )
-  await insert('11 minutes')
-  await insert('1 minute')
-  await upload(client, [said('x')])
-  t.equal(await stagedIn(backend), 1, 'what may still be arriving stays')
 })

@@ -11,7 +11,7 @@ const covers = (question: string, date: string) =>
     ({ from, to }) => from <= Date.parse(date) && Date.parse(date) < to,
   )
 
-t.test('times that are named, absolute or seen from now', async t => {
+t.test('absolute and relative times', async t => {
   for (const [question, inside, outside] of [
     ['What happened in March 2023?', '2023-03-15', '2023-05-01'],
     ['on 2023-05-07', '2023-05-07T12:00Z', '2023-05-09T12:00Z'],
@@ -40,7 +40,7 @@ t.test('times that are named, absolute or seen from now', async t => {
   }
 })
 
-t.test('what only looks like a time is none', async t => {
+t.test('numbers and names that are no times', async t => {
   for (const question of [
     'what may I eat',
     'we march on',
@@ -54,12 +54,12 @@ t.test('what only looks like a time is none', async t => {
   }
 })
 
-t.test('a question that names nothing but a time asks for all that happened then', async t => {
+t.test('a query with a time only has no other terms', async t => {
   t.same(parseSearchQuery('What happened last week?', now).nonTimeTerms, [])
   t.same(parseSearchQuery('Which tax rate was it in 2023?', now).nonTimeTerms, ['tax', 'rate'])
 })
 
-t.test('whose turns, and what kind of answer', async t => {
+t.test('role and type of answer', async t => {
   t.equal(parseSearchQuery('What did you recommend?', now).role, 'assistant')
   t.equal(parseSearchQuery('What did I say about my dog?', now).role, 'user')
   t.equal(parseSearchQuery('What does Caroline do?', now).role, undefined)
@@ -70,14 +70,14 @@ t.test('whose turns, and what kind of answer', async t => {
   t.equal(parseSearchQuery('What was the plan originally?', now).order, 'first')
 })
 
-t.test('words of asking weigh less than what is asked for', async t => {
+t.test('generic query words weigh less', async t => {
   const { terms } = parseSearchQuery('What kind of trombone did she mention?', now)
   const weightOf = (term: string) => terms.find(asked => asked.term === term)?.weight ?? 0
   t.ok(weightOf('trombon') > 2 * weightOf('kind'))
   t.ok(weightOf('trombon') > 2 * weightOf('mention'))
 })
 
-t.test('any text is read, and its times are spans', async t => {
+t.test('any text is parsed, and its times are spans', async t => {
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme', maxLength: 300 }), text => {
       const { terms, times } = parseSearchQuery(text, now)

@@ -4,7 +4,7 @@ import { scoreFromCosine } from '#shared/search/ranking/calibrated-score.ts'
 
 const calibration = { unrelated: 0.1, same: 0.8, floor: 0.3 }
 
-t.test('0 for what is unrelated, 1 for what is the same', async t => {
+t.test('0 for unrelated, 1 for the same meaning', async t => {
   t.equal(scoreFromCosine(-1, calibration), 0)
   t.equal(scoreFromCosine(0.1, calibration), 0)
   t.equal(scoreFromCosine(0.8, calibration), 1)
@@ -12,7 +12,7 @@ t.test('0 for what is unrelated, 1 for what is the same', async t => {
   t.ok(Math.abs(scoreFromCosine(0.45, calibration) - 0.5) < 1e-9)
 })
 
-t.test('a larger cosine never scores less', async t => {
+t.test('monotone', async t => {
   const cosine = fc.double({ min: -1, max: 1, noNaN: true })
   fc.assert(
     fc.property(cosine, cosine, (one, other) => {

@@ -15,7 +15,7 @@ const signals: Signals = {
 const relevance = (changes: Partial<Signals>) =>
   fuseSignals({ ...signals, ...changes }, defaultWeights)
 
-t.test('every signal speaks for a row, never against it', async t => {
+t.test('every signal raises the relevance of a row', async t => {
   const unit = fc.double({ min: 0, max: 1, noNaN: true })
   const names = Object.keys(signals) as (keyof Signals)[]
   fc.assert(
@@ -41,8 +41,8 @@ t.test('of near equals the newer one wins', async t => {
   t.ok(relevance({ similarity: 0.5, recency: 1 }) > relevance({ similarity: 0.501 }))
 })
 
-t.test('what only supports an answer lifts no row that has nothing to do with it', async t => {
-  const unrelated = { similarity: 0, words: 0, neighbours: 0 }
+t.test('supporting signals do not lift an unrelated row', async t => {
+  const unrelated = { similarity: 0, words: 0, context: 0 }
   t.equal(relevance({ ...unrelated, speakerMatch: 1, answerType: 1, recency: 1 }), 0)
   t.ok(relevance({ ...unrelated, time: 1 }) > 0, 'but a time that is named is asked for')
   t.ok(relevance({ ...unrelated, time: 1 }) < relevance({}))

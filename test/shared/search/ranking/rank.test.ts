@@ -13,10 +13,10 @@ const { dimension, calibration } = localEmbedder()
 
 type Row = Partial<Omit<EmbeddedMemory, 'vector'>> & { text: string }
 
-/** Rows an hour apart unless they say when, the last one a day ago. */
-function imageOf(rows: readonly (Row | string)[]): VaultIndex {
-  const image = createVaultIndex({ dimension, termsOf })
-  image.put(
+/** An index of rows; by default they are an hour apart and the last one is a day old. */
+function indexOf(rows: readonly (Row | string)[]): VaultIndex {
+  const index = createVaultIndex({ dimension, termsOf })
+  index.put(
     rows.map((row, i): EmbeddedMemory => {
       const given = typeof row === 'string' ? { text: row } : row
       return {
@@ -30,13 +30,13 @@ function imageOf(rows: readonly (Row | string)[]): VaultIndex {
       }
     }),
   )
-  return image
+  return index
 }
 
-function ask(images: VaultIndex | VaultIndex[], text: string, question: Partial<SearchQuery> = {}) {
+function ask(indexes: VaultIndex | VaultIndex[], text: string, options: Partial<SearchQuery> = {}) {
   const vector = embed(text)
   const usual: SearchQuery = { text, vector, now, limit: 10, floor: false, calibration }
-  return rank([images].flat(), { ...usual, ...question })
+  return rank([indexes].flat(), { ...usual, ...options })
 }
 
 const textsOf = (found: ReturnType<typeof rank>) => found.map(({ memory }) => memory.text)
@@ -50,25 +50,25 @@ const smallTalk = [
 ]
 
 t.test('finds by other words, by exact words and by misspelt ones', async t => {
-  const image = imageOf([
+  const index = indexOf([
     ...smallTalk,
     'We adopted a greyhound called Margarine from the shelter in Pueblo.',
     'The invoice for the scaffolding has the number INV-2023-00417.',
     'Our accountant Greta does the taxes for a dinner set.',
   ])
-  for (const [question, word] of [
+  for (const [query, word] of [
     ['What pet does my family have?', 'Margarine'],
     ['INV-2023-00417', 'INV-2023-00417'],
     ['who is our acountant', 'Greta'],
     ['What is the name of the dog?', 'Margarine'],
   ] as const) {
-    t.ok(ask(image, question)[0]?.memory.text.includes(word), question)
+    t.ok(ask(index, query)[0]?.memory.text.includes(word), query)
   }
 })
 
 t.test('score is the calibrated similarity: 1 for the same text, never more', async t => {
-  const image = imageOf([...smallTalk, 'My cat is called Ada'])
-  const [first, ...others] = ask(image, 'My cat is called Ada')
+  const index = indexOf([...smallTalk, 'My cat is called Ada'])
+  const [first, ...others] = ask(index, 'My cat is called Ada')
   t.equal(first?.memory.text, 'My cat is called Ada')
   t.ok(first!.score > 0.99 && first!.score <= 1)
   for (const { score, signals } of others) {
@@ -77,13 +77,13 @@ t.test('score is the calibrated similarity: 1 for the same text, never more', as
   }
 })
 
-t.test('identical texts once, the newest for all, however many there are', async t => {
+t.test('identical texts are returned once, the newest of them', async t => {
   const copies = Array.from({ length: 300 }, (_, i) => ({
     text: 'I would like tea, please.',
     at: now - (400 - i) * DAY_MS,
   }))
-  const image = imageOf([...copies, 'I had tea with my aunt in Bath.', 'Green tea keeps me awake.'])
-  const found = ask(image, 'tea please', { limit: 3 })
+  const index = indexOf([...copies, 'I had tea with my aunt in Bath.', 'Green tea keeps me awake.'])
+  const found = ask(index, 'tea please', { limit: 3 })
   t.equal(found.length, 3)
   t.equal(new Set(textsOf(found)).size, 3)
   const copy = found.find(({ memory }) => memory.text.startsWith('I would'))
@@ -91,38 +91,38 @@ t.test('identical texts once, the newest for all, however many there are', async
 })
 
 t.test('an old memory that fits better wins against any number of new ones', async t => {
-  const image = imageOf([
+  const index = indexOf([
     { text: 'My blood group is zero negative, the doctor said.', at: now - 3_000 * DAY_MS },
     ...Array.from({ length: 400 }, (_, i) => ({
       text: `My group met again, we talked about chapter ${i} of the book.`,
       at: now - i * 60_000,
     })),
   ])
-  t.match(ask(image, 'What is my blood group?')[0]?.memory.text, /zero negative/)
+  t.match(ask(index, 'What is my blood group?')[0]?.memory.text, /zero negative/)
 })
 
 t.test('of near equals the newer comes first', async t => {
-  const image = imageOf([
+  const index = indexOf([
     { text: 'The password hint is the name of the first boat.', at: now - 90 * DAY_MS },
     { text: 'The password hint is the name of the second boat.', at: now - HOUR_MS },
   ])
-  t.match(ask(image, 'password hint boat')[0]?.memory.text, /second/)
+  t.match(ask(index, 'password hint boat')[0]?.memory.text, /second/)
 })
 
-t.test('a row that has nothing to do with the question is not returned', async t => {
-  t.same(ask(imageOf(smallTalk), 'quantum chromodynamics on a lattice'), [])
-  t.same(ask(imageOf([]), 'anything'), [])
+t.test('a row that is unrelated to the query is not returned', async t => {
+  t.same(ask(indexOf(smallTalk), 'quantum chromodynamics on a lattice'), [])
+  t.same(ask(indexOf([]), 'anything'), [])
 })
 
 t.test(
   'the floor lets nothing pass when nothing is relevant, and the answers when some are',
   async t => {
-    const image = imageOf([
+    const index = indexOf([
       ...smallTalk,
       'My daughter Nora plays the cello in the youth orchestra.',
     ])
-    t.same(ask(image, 'Which emperor built the aqueduct?', { floor: true }), [])
-    t.match(textsOf(ask(image, 'Which instrument does my daughter play?', { floor: true })), [
+    t.same(ask(index, 'Which emperor built the aqueduct?', { floor: true }), [])
+    t.match(textsOf(ask(index, 'Which instrument does my daughter play?', { floor: true })), [
       /cello/,
     ])
   },
@@ -130,26 +130,26 @@ t.test(
 
 t.test('the answer after a question is found though it shares no word with it', async t => {
   const at = now - 100 * DAY_MS
-  const image = imageOf([
+  const index = indexOf([
     ...smallTalk,
     { text: 'So which colour did you choose for the nursery?', at },
     { text: 'Sage, with little foxes along the skirting boards.', at: at + 40_000 },
     { text: 'Sage tea tastes of grandmothers.', at: at + 20 * DAY_MS },
   ])
-  const found = textsOf(ask(image, 'Which colour is the nursery?'))
+  const found = textsOf(ask(index, 'Which colour is the nursery?'))
   t.match(found.slice(0, 2), [/choose for the nursery/, /little foxes/])
 })
 
-t.test('turns of other conversations lend nothing', async t => {
+t.test('turns of other conversations are no context', async t => {
   const at = now - 100 * DAY_MS
-  const image = imageOf([
+  const index = indexOf([
     { text: 'Which colour did you choose for the nursery?', at },
     { text: 'Foxes along the skirting boards.', at: at + 2 * HOUR_MS },
   ])
-  t.equal(ask(image, 'colour of the nursery').length, 1)
+  t.equal(ask(index, 'colour of the nursery').length, 1)
 })
 
-t.test('lines of a list lend nothing to each other, the messages of an exchange do', async t => {
+t.test('lines of a list are no context of each other, messages of an exchange are', async t => {
   const list = [
     'My landlord is Mr. Weber.',
     'The wifi password is on the fridge.',
@@ -157,9 +157,9 @@ t.test('lines of a list lend nothing to each other, the messages of an exchange 
     'I work as a nurse.',
   ]
   // As a file of facts without times is stored: a millisecond apart.
-  const image = imageOf(list.map((text, i) => ({ text, at: now - DAY_MS + i })))
-  t.same(textsOf(ask(image, 'Who is my landlord?', { floor: true })), list.slice(0, 1))
-  const exchange = imageOf([
+  const index = indexOf(list.map((text, i) => ({ text, at: now - DAY_MS + i })))
+  t.same(textsOf(ask(index, 'Who is my landlord?', { floor: true })), list.slice(0, 1))
+  const exchange = indexOf([
     { text: 'Who is my landlord?', at: now - DAY_MS },
     { text: 'That would be Weber, on the second floor.', at: now - DAY_MS + 1, role: 'assistant' },
     ...smallTalk,
@@ -167,50 +167,50 @@ t.test('lines of a list lend nothing to each other, the messages of an exchange 
   t.match(textsOf(ask(exchange, 'Who is my landlord?', { floor: true })), [/landlord/, /Weber/])
 })
 
-t.test('with the floor what was said nearby comes along only as a reply', async t => {
+t.test('with the floor context rows are returned as replies only', async t => {
   const turns = [
     'My cat is called Ada.',
     'Splendid, after the countess!',
     'Snow on Thursday!',
     'Then we do the shopping before.',
   ]
-  const image = imageOf([
+  const index = indexOf([
     ...smallTalk,
     ...turns.map((text, i) => ({ text, at: now - DAY_MS + i * 60_000 })),
   ])
-  const found = textsOf(ask(image, 'What is my cat called?', { floor: true }))
+  const found = textsOf(ask(index, 'What is my cat called?', { floor: true }))
   t.same(found.toSorted(), turns.slice(0, 2).toSorted())
 })
 
-t.test('a row with nothing of its own stays behind the one that lent to it', async t => {
+t.test('a row that matches by context only ranks behind that context', async t => {
   const reply =
     'A lovely choice! The countess of Lovelace wrote the first program for a machine that was never ' +
     'built, and her notes on it were longer than the paper that she had been asked to translate.'
-  const image = imageOf([
+  const index = indexOf([
     ...smallTalk,
     { text: 'My cat is called Ada.', at: now - DAY_MS },
     { text: reply, at: now - DAY_MS + 60_000, role: 'assistant' },
   ])
-  const found = ask(image, 'cat')
+  const found = ask(index, 'cat')
   t.same(textsOf(found).slice(0, 2), ['My cat is called Ada.', reply])
-  t.same(textsOf(ask(image, 'cat', { limit: 1 })), ['My cat is called Ada.'])
+  t.same(textsOf(ask(index, 'cat', { limit: 1 })), ['My cat is called Ada.'])
 })
 
-t.test('a time that is named pulls what happened then', async t => {
-  const image = imageOf([
+t.test('a time in the query boosts rows of that time', async t => {
+  const index = indexOf([
     { text: 'We spent the holiday by a lake with too many geese.', at: Date.UTC(2022, 6, 12) },
     { text: 'We spent the holiday by a lake with a tiny ferry.', at: Date.UTC(2023, 6, 12) },
     { text: 'We spent the holiday by a lake with a broken jetty.', at: Date.UTC(2024, 6, 12) },
   ])
-  t.match(ask(image, 'Our holiday by the lake in July 2023')[0]?.memory.text, /ferry/)
-  t.match(textsOf(ask(image, 'What happened in July 2022?', { floor: true })), [/geese/])
+  t.match(ask(index, 'Our holiday by the lake in July 2023')[0]?.memory.text, /ferry/)
+  t.match(textsOf(ask(index, 'What happened in July 2022?', { floor: true })), [/geese/])
 })
 
-t.test('a name pulls the turns of its speaker, named in the text or beside it', async t => {
+t.test('a name in the query boosts the turns of its speaker, by prefix or by field', async t => {
   const turns = ['Caroline', 'Melanie'].map(name => ({ name, text: 'I went to the parade.' }))
-  const written = imageOf(turns.map(({ name, text }) => `${name}: ${text}`))
+  const written = indexOf(turns.map(({ name, text }) => `${name}: ${text}`))
   t.match(ask(written, 'Where did Melanie go, to which parade?')[0]?.memory.text, /^Melanie/)
-  const named = imageOf(
+  const named = indexOf(
     turns.map(({ name, text }) => ({
       text: `${text} It rained on ${name.length}.`,
       speaker: name,
@@ -221,12 +221,12 @@ t.test('a name pulls the turns of its speaker, named in the text or beside it', 
 })
 
 t.test('what I said and what you recommended', async t => {
-  const image = imageOf([
+  const index = indexOf([
     { text: 'For the hike I thought of the ridge trail above the village.', role: 'user' },
     { text: 'For the hike I thought of the forest trail along the creek.', role: 'assistant' },
   ])
-  t.equal(ask(image, 'Which hike trail did you recommend?')[0]?.memory.role, 'assistant')
-  t.equal(ask(image, 'Which hike trail did I want?')[0]?.memory.role, 'user')
+  t.equal(ask(index, 'Which hike trail did you recommend?')[0]?.memory.role, 'assistant')
+  t.equal(ask(index, 'Which hike trail did I want?')[0]?.memory.role, 'user')
 })
 
 t.test('tiers, importance and time bound what is searched', async t => {
@@ -235,9 +235,9 @@ t.test('tiers, importance and time bound what is searched', async t => {
     { text: 'She loves her apple tree and her yard.', tier: 2, importance: 3 },
     { text: 'An apple tree in a yard is her idea of home.', tier: 3, importance: 8 },
   ]
-  const image = imageOf(rows)
-  const tiersOf = (question: Partial<SearchQuery>) =>
-    ask(image, 'apple tree in the yard', question)
+  const index = indexOf(rows)
+  const tiersOf = (options: Partial<SearchQuery>) =>
+    ask(index, 'apple tree in the yard', options)
       .map(({ memory }) => memory.tier)
       .sort()
   t.same(tiersOf({}), [1, 2, 3])
@@ -251,12 +251,12 @@ t.test('tiers, importance and time bound what is searched', async t => {
   t.same(tiersOf({ to: last }), [1, 2])
 })
 
-t.test('copies of few rows, with most others left out: an answer all the same', async t => {
+t.test('duplicates and filtered rows do not prevent results', async t => {
   const rows = Array.from({ length: 60 }, (_, i): Row => {
     const text = i % 3 === 0 ? 'The greyhound sleeps on the sofa.' : `Reflection ${i} on dogs.`
     return { text, tier: 2, importance: i % 3 === 0 ? 9 : 1 }
   })
-  const found = ask(imageOf(rows), 'Where does the greyhound sleep?', { importance: 5, limit: 30 })
+  const found = ask(indexOf(rows), 'Where does the greyhound sleep?', { importance: 5, limit: 30 })
   t.same(textsOf(found), ['The greyhound sleeps on the sofa.'])
 })
 
@@ -265,13 +265,13 @@ t.test('reflections get a fair share and never crowd out a much better raw row',
   const reflections = Array.from({ length: 40 }, (_, i): Row => {
     return { text: `The choir means ${i} things to her.`, tier: 2, importance: 5 }
   })
-  const image = imageOf([...raw, ...reflections])
-  const found = ask(image, 'What do we sing in the choir on Tuesday?', { limit: 20 })
+  const index = indexOf([...raw, ...reflections])
+  const found = ask(index, 'What do we sing in the choir on Tuesday?', { limit: 20 })
   const shared = found.filter(({ memory }) => memory.tier === 2).length
   t.ok(shared <= 10, `${shared} of 20 are reflections`)
   t.equal(found[0]?.memory.tier, 1)
 
-  const about = imageOf([
+  const about = indexOf([
     ...Array.from({ length: 40 }, (_, i): Row => {
       return { text: `The choir on Tuesday, evening ${i}, is her anchor.`, tier: 2, importance: 5 }
     }),
@@ -284,16 +284,16 @@ t.test('reflections get a fair share and never crowd out a much better raw row',
   )
 })
 
-t.test('several images are one ranking, each row telling where it is from', async t => {
-  const core = imageOf([...smallTalk, 'The wedding is on the nineteenth of June.'])
-  const session = imageOf(['The wedding dress is at the tailor.'])
+t.test('several indexes are one ranking, and each hit has the number of its index', async t => {
+  const core = indexOf([...smallTalk, 'The wedding is on the nineteenth of June.'])
+  const session = indexOf(['The wedding dress is at the tailor.'])
   const found = ask([core, session], 'wedding', { limit: 2 })
   t.same(found.map(({ indexNumber }) => indexNumber).sort(), [0, 1])
 })
 
-t.test('without a vector the words alone are looked for', async t => {
-  const image = imageOf([...smallTalk, 'The kiln reached twelve hundred degrees.'])
-  const [first] = ask(image, 'kiln degrees', { vector: null })
+t.test('without a vector the ranking is by words alone', async t => {
+  const index = indexOf([...smallTalk, 'The kiln reached twelve hundred degrees.'])
+  const [first] = ask(index, 'kiln degrees', { vector: null })
   t.match(first?.memory.text, /kiln/)
   t.equal(first?.score, first?.signals.words)
 })
@@ -307,8 +307,8 @@ t.test('works with embedders whose unrelated texts are far from 0', async t => {
     return vector.map(value => value / length)
   }
   const texts = [...smallTalk, 'My sister studies seagrass in Kiel.']
-  const image = createVaultIndex({ dimension, termsOf })
-  image.put(
+  const index = createVaultIndex({ dimension, termsOf })
+  index.put(
     texts.map((text, i) => ({
       id: `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`,
       tier: 1,
@@ -320,7 +320,7 @@ t.test('works with embedders whose unrelated texts are far from 0', async t => {
     })),
   )
   const text = 'What does my sister study?'
-  const found = rank([image], {
+  const found = rank([index], {
     text,
     vector: shifted(text),
     now,
@@ -331,7 +331,7 @@ t.test('works with embedders whose unrelated texts are far from 0', async t => {
   t.match(textsOf(found), [/seagrass/])
 })
 
-t.test('any question of any vault: at most the limit, in order, each text once', async t => {
+t.test('any query of any vault: at most the limit, in order, each text once', async t => {
   const word = fc.constantFrom(
     'tea',
     'boat',
@@ -355,8 +355,8 @@ t.test('any question of any vault: at most the limit, in order, each text once',
       fc.array(row, { maxLength: 60 }),
       text,
       fc.integer({ min: 1, max: 20 }),
-      (rows, asked, limit) => {
-        const found = ask(imageOf(rows), asked, { limit })
+      (rows, query, limit) => {
+        const found = ask(indexOf(rows), query, { limit })
         const texts = textsOf(found)
         return (
           found.length <= limit &&

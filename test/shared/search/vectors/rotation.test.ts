@@ -9,7 +9,7 @@ function rotated(vector: Float32Array): Float32Array {
   return Float32Array.from(into)
 }
 
-t.test('lengths and angles stay as they are, in any dimension', async t => {
+t.test('lengths and angles are preserved in any dimension', async t => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 300 }), fc.integer(), (dimension, seed) => {
       const next = createVectorGenerator('dense', dimension, seed)
@@ -24,7 +24,7 @@ t.test('lengths and angles stay as they are, in any dimension', async t => {
   t.pass()
 })
 
-t.test('a single spike is spread over everything', async t => {
+t.test('a single spike is spread over all coordinates', async t => {
   for (const dimension of [384, 768, 1_024, 1_536]) {
     for (const spike of [0, dimension >> 1, dimension - 1]) {
       const vector = new Float32Array(dimension)
@@ -35,7 +35,7 @@ t.test('a single spike is spread over everything', async t => {
   }
 })
 
-t.test('the same at any time', async t => {
+t.test('reproducible', async t => {
   const vector = createVectorGenerator('dense', 96, 1)()
   t.same(rotated(vector), rotated(vector))
 })

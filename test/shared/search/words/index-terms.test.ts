@@ -16,7 +16,7 @@ const share = (one: string, other: string) => {
   return wordsOf(other).some(term => terms.has(term))
 }
 
-t.test('inflections and irregular forms of English meet', async t => {
+t.test('inflections and irregular forms of English have one stem', async t => {
   for (const [one, other] of [
     ['running', 'ran'],
     ['bought', 'buying'],
@@ -33,7 +33,7 @@ t.test('inflections and irregular forms of English meet', async t => {
   }
 })
 
-t.test('words that only look alike stay apart', async t => {
+t.test('similar but unrelated words have different stems', async t => {
   for (const [one, other] of [
     ['news', 'new'],
     ['university', 'universe'],
@@ -68,14 +68,14 @@ t.test('one spelling for case, width, accents and ligatures', async t => {
   t.ok(share('أكل', 'اكل'))
 })
 
-t.test('scripts without spaces meet by pairs of characters', async t => {
+t.test('scripts without spaces match by character bigrams', async t => {
   t.ok(share('我妈妈在北京工作', '北京'))
   t.ok(share('昨日新宿で寿司を食べました', '寿司'))
   t.ok(share('ฉันชอบกินข้าว', 'กินข้าว'))
   t.ok(share('한국어를 공부합니다', '한국어'))
 })
 
-t.test('inflections of other languages meet by their roots', async t => {
+t.test('inflections of other languages match by their roots', async t => {
   for (const [one, other] of [
     ['Я вчера купила собаку', 'где моя собака'],
     ['Las niñas comieron en la casa', 'la niña de la escuela'],
@@ -92,7 +92,7 @@ t.test('English texts have no roots of other languages', async t => {
   )
 })
 
-t.test('the name a turn opens with is a mark and not a word', async t => {
+t.test('the speaker prefix of a turn is a marker and not a word', async t => {
   t.same(termsOf('Caroline: I paint.'), ['paint', `${speakerMarker}carolin`])
   t.same(termsOf('[Ada Lovelace] I compute'), [
     'comput',
@@ -104,7 +104,7 @@ t.test('the name a turn opens with is a mark and not a word', async t => {
   t.ok(wordsOf('Thanks, Caroline!').includes('carolin'), 'a name that is spoken to is a word')
 })
 
-t.test('marks tell questions, numbers and times', async t => {
+t.test('markers of questions, numbers and times', async t => {
   t.ok(termsOf('Do you have a dog?').includes(questionMarker))
   t.ok(termsOf('你喜欢茶吗？').includes(questionMarker))
   t.ok(termsOf('I have three dogs').includes(numberMarker))
@@ -132,7 +132,7 @@ t.test('any text has terms, the same each time, without white space in them', as
   t.pass('2,000 texts of any characters')
 })
 
-t.test('10,000 texts of 40 words are read in well under a second', async t => {
+t.test('10,000 texts of 40 words are analyzed in well under a second', async t => {
   const words = 'running adopted Caroline the of yesterday, beautiful house I went café'.split(' ')
   const texts = Array.from({ length: 10_000 }, (_, i) =>
     Array.from({ length: 40 }, (_, j) => `${words[(i * 7 + j * 13) % words.length]}${i % 50}`).join(

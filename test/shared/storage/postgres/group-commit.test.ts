@@ -20,7 +20,7 @@ t.test('items that arrive together share a transaction; each gets its own result
       await tx.query('insert into written select unnest($1::int[])', [items])
       return items.map(item => item * 2)
     },
-    { lanes: 1, itemsMax: 50 },
+    { concurrency: 1, batchMax: 50 },
   )
   const results = await Promise.all(Array.from({ length: 120 }, (_, n) => write(n)))
   t.same(
@@ -38,7 +38,7 @@ t.test('one bad item harms no other and leaves nothing behind', async t => {
       await tx.query('insert into written select unnest($1::int[])', [items])
       return items
     },
-    { lanes: 2, itemsMax: 50 },
+    { concurrency: 2, batchMax: 50 },
   )
   const outcomes = await Promise.allSettled([200, 201, -1, 202, 5].map(write))
   t.same(

@@ -99,7 +99,7 @@ t.test('outcomes lose their texts, in the form of this release and of former one
   await eraseTextsOutsideMemories(query, { vault, upTo: epoch })
   t.same(await tablesWith(word), {})
   const { rows } = await query<{ outcome: object; session: string | null }>(
-    'select outcome, session from operations where id = any($1::uuid[]) order by id',
+    'select outcome, session from operations where id = any($1::uuid[]) order by array_position($1, id)',
     [ids],
   )
   t.same(rows, [

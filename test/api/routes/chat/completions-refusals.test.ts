@@ -1,0 +1,164 @@
+import t from 'tap'
+import { buildKey, startTestApi } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { chatCompletion } from '#test/support/chat-stream.ts'
+import { respondJson, redirectTo, respondError } from '#test/support/model-provider/answers.ts'
+import { providerKey } from '#test/support/model-provider.ts'
+import { resolveCaller } from '#test/support/insert-memories.ts'
+import { asks, completionsPath as path, startCompletions } from '#test/support/completions.ts'
+
+const { provider, backend, base, anonymous, user, calls, last } = await startCompletions(t)
+
+/** As it comes: what a provider says is not for our contract to judge. */
+async function plain(headers: Record<string, string>, body: unknown) {
+  const response = await fetch(base + path, {
+    method: 'POST',
+    headers: { ...headers, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  })
+  return { status: response.status, headers: response.headers, text: await response.text() }
+}
+
+const { query } = backend.postgres
+const sent = () => JSON.parse(last().body.toString()) as { messages: { content: string }[] }
+
+t.test('401: no Memory Key, two of them, one in the wrong place, or no provider key', async t => {
+  const { key, headers } = await user()
+  const other = await buildKey(backend)
+  const asked = provider.requests.length
+  const refused = async (sent: Record<string, string>, model = 'openai/gpt-5') => {
+    const { status, body } = await anonymous.post(path, asks('hi', { model }), sent)
+    t.equal(status, 401, JSON.stringify(body))
+    return body
+  }
+  t.match(await refused({ authorization: 'Bearer sk-1' }), {
+    error: 'No Memory Key in the request',
+  })
+  t.match(await refused({ ...headers, 'x-api-key': other }), { error: /Two different/ })
+  t.match(await refused({ ...headers, 'x-goog-api-key': other }), { error: /Two different/ })
+  t.match(await refused({ authorization: `Bearer ${key}`, 'x-provider-key': other }), {
+    error: /X-Provider-Key holds a Memory Key/,
+  })
+  t.match(await refused({ authorization: `Bearer ${key}`, 'x-provider-key': 'schlüssel' }), {
+    error: /not one/,
+  })
+  const own = { authorization: `Bearer ${key}` }
+  t.match(await refused(own), {
+    error: 'No provider key for openai',
+    hint: /X-Provider-Key.*openai/,
+  })
+  t.match(await refused(own, 'anthropic/claude-x'), { error: /anthropic/ })
+  t.match(
+    await refused(own, 'groq/llama'),
+    { error: 'No provider key for groq' },
+    'the operator’s key pays for nobody',
+  )
+  t.equal(provider.requests.length, asked)
+})
+
+t.test('402: a used-up balance, before anybody is asked', async t => {
+  const { key, post, stored } = await user()
+  const { account } = await resolveCaller(backend, key)
+  await query('update accounts set balance = 0 where id = $1', [account])
+  const asked = provider.requests.length
+  const { status, headers } = await post(asks('hi'))
+  t.equal(status, 402)
+  t.equal(headers.get('x-memory-cache-safe'), 'true')
+  t.equal(headers.get('x-provider-response-ms'), '0')
+  t.equal(provider.requests.length, asked)
+  t.same(await stored(), [])
+})
+
+t.test('400: what is wrong with a request, before anything is asked or stored', async t => {
+  const { post, stored } = await user()
+  const asked = calls()
+  const cases: [unknown, Record<string, string>, string, RegExp][] = [
+    ['{"model":', {}, '', /JSON/],
+    ['[]', {}, '', /object/],
+    [undefined, {}, '', /model/],
+    [{ messages: [] }, {}, '', /model/],
+    [{ model: 'openai/gpt-5' }, {}, '', /messages/],
+    [asks('hi', { temperature: 2.1 }), {}, '', /temperature/],
+    [asks('hi', { memory_mode: 'never' }), {}, '', /memory_mode/],
+    [asks('hi', { model: 'nobody-has-it' }), {}, '', /No provider is known/],
+    [asks('hi'), { 'x-memory-mode': 'perhaps' }, '', /X-Memory-Mode/],
+    [asks('hi'), { 'x-memory-store': '1' }, '', /X-Memory-Store/],
+    [asks('hi'), {}, '?memory=maybe', /memory/],
+    [asks('hi'), {}, '?mode=on&mode=off', /mode/],
+    [asks('hi'), { 'x-embedding-model': 'nobody/none' }, '', /embedding/],
+    [asks('hi', { session_id: 'x'.repeat(257) }), {}, '', /session_id/],
+  ]
+  for (const [body, headers, search, error] of cases) {
+    const answer = await post(body, headers, search)
+    t.equal(answer.status, 400, `${error}: ${JSON.stringify(answer.body)}`)
+    t.match(answer.body.error, error)
+    t.ok(answer.headers.has('x-total-ms'))
+  }
+  t.equal((await post('x', { 'content-type': 'text/plain' })).status, 415)
+  t.equal((await post(`"${'x'.repeat(20 * 1024 * 1024)}"`)).status, 413)
+  t.equal(calls(), asked)
+  t.same(await stored(), [])
+})
+
+t.test(
+  '429: an error of the provider, byte for byte; the user is remembered, the error is not',
+  async t => {
+    const { headers, stored } = await user()
+    provider.respondNext(
+      respondError('openai', 429, { 'retry-after': '7', 'retry-after-ms': '7000' }),
+    )
+    const answered = await plain(headers, asks('I am allergic to nuts.'))
+    t.equal(answered.status, 429)
+    t.equal(answered.text, last().response.body.toString())
+    t.match(JSON.parse(answered.text), { error: { type: 'invalid_request_error' } })
+    t.equal(answered.headers.get('retry-after'), '7')
+    t.equal(answered.headers.get('x-request-id'), 'req_openai_1')
+    t.equal(answered.headers.get('x-memory-status'), 'none')
+    t.same(await stored(), [['user', 'I am allergic to nuts.']])
+  },
+)
+
+t.test('502: a provider that is away, or leads elsewhere; the user is remembered', async t => {
+  const { post, stored } = await user()
+  provider.respondNext(redirectTo('https://elsewhere.example/'))
+  const led = await post(asks('first'))
+  t.equal(led.status, 502)
+  t.match(led.body, { error: /redirect/, hint: /base URL/ })
+  await provider.goDown()
+  const away = await post(asks('second'))
+  t.equal(away.status, 502)
+  t.match(away.body, { error: 'openai is out of reach' })
+  t.ok(away.headers.has('x-memory-reflection-debt'))
+  await provider.comeUp()
+  t.same(await stored(), [
+    ['user', 'first'],
+    ['user', 'second'],
+  ])
+})
+
+t.test('200: recalling that fails or is slow fails no call', async t => {
+  // Nobody takes its jobs: the embedding model would keep a worker waiting.
+  const idle = await createTestBackend(t, { env: provider.env })
+  const key = await buildKey(idle)
+  const { post } = await startTestApi(t, idle)
+  provider.respondAlways((seen, answer) => {
+    if (!seen.url.endsWith('/embeddings')) return respondJson(chatCompletion('Fine.'))(seen, answer)
+  })
+  const begun = performance.now()
+  const { status, headers } = await post(path, asks('hi'), {
+    'x-memory-key': key,
+    'x-provider-key': providerKey('openai'),
+    'x-embedding-model': 'openai/slow-model',
+  })
+  const ms = performance.now() - begun
+  t.equal(status, 200)
+  t.equal(headers.get('x-memory-status'), 'degraded')
+  t.equal(headers.get('x-memory-tokens-injected'), '0')
+  t.ok(ms > 1_400 && ms < 3_000, `${ms} ms`)
+  const { rows } = await idle.postgres.query(
+    `select data->>'model' as model, data->'memories' as memories from pgboss.job
+     where name = 'ingest'`,
+  )
+  t.match(rows, [{ model: 'openai/slow-model', memories: [{ text: 'hi' }, { text: 'Fine.' }] }])
+  provider.respondAlways()
+})

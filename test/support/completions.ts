@@ -1,0 +1,52 @@
+import type { Test } from 'tap'
+import { buildKey, createTestClient, startJobWorkers, startTestApi } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { readDocuments } from '#test/support/insert-memories.ts'
+import { providerKey, startModelProvider } from '#test/support/model-provider.ts'
+import { waitUntilIdle } from '#test/support/observe.ts'
+import type { RecordedRequest } from '#test/support/recording-server.ts'
+
+export const completionsPath = '/v1/chat/completions'
+
+/** A request of one user message. */
+export const asks = (content: string, more: object = {}) => ({
+  model: 'openai/gpt-5',
+  messages: [{ role: 'user', content }],
+  ...more,
+})
+
+/** A backend that takes `ingest` jobs, its API, and a provider of models on loopback. */
+export async function startCompletions(t: Test) {
+  const provider = await startModelProvider(t)
+  const backend = await createTestBackend(t, {
+    env: { ...provider.env, GROQ_API_KEY: 'of the operator' },
+  })
+  const { base } = await startTestApi(t, backend)
+  const anonymous = createTestClient(base)
+  await startJobWorkers(backend, 'ingest')
+
+  /** A vault of its own, and headers that call OpenAI with it. */
+  async function user() {
+    const key = await buildKey(backend)
+    const headers = { 'x-memory-key': key, authorization: `Bearer ${providerKey('openai')}` }
+    const post = (body: unknown, more: Record<string, string> = {}, query = '') =>
+      anonymous.post(completionsPath + query, body, { ...headers, ...more })
+    /** Role and text of every stored memory, once no exchange and no operation is open. */
+    const stored = async (): Promise<[string, string][]> => {
+      await waitUntilIdle(backend)
+      return (await readDocuments(backend, key)).map(({ role, text }) => [role, text])
+    }
+    return { key, headers, post, stored }
+  }
+
+  return {
+    provider,
+    backend,
+    base,
+    anonymous,
+    user,
+    /** How often a model was called; its provider may have been asked for its list. */
+    calls: () => provider.requests.filter(({ method }) => method === 'POST').length,
+    last: (): RecordedRequest => provider.requests.at(-1)!,
+  }
+}
