@@ -3,7 +3,7 @@ import { hashKey, maskKey, mintKey } from '#shared/access/key.ts'
 import { mintMemoryKey } from '#shared/access/mint.ts'
 import { upsertAccount, type AccountBilling } from '#shared/access/accounts.postgres.ts'
 import { issueAdminKey } from '#shared/access/admin-keys.ts'
-import { serviceActor } from '#shared/audit/account-events.postgres.ts'
+import { serviceActor } from '#shared/events/account-events.postgres.ts'
 import type { Transaction } from '#shared/storage/postgres/connect.ts'
 
 export type NewAccount = AccountBilling & {

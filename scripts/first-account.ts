@@ -1,7 +1,7 @@
 import { createCredentials } from '#scripts/create-credentials.ts'
 import type { FirstKeys } from '#scripts/credentials.ts'
 import type { Config } from '#shared/core/config.ts'
-import { serviceActor } from '#shared/audit/account-events.postgres.ts'
+import { serviceActor } from '#shared/events/account-events.postgres.ts'
 import { operatorEmail } from '#shared/access/operator.ts'
 import { storeProviderKey } from '#shared/access/provider-key.ts'
 import { createSeal } from '#shared/core/seal.ts'

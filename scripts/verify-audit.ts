@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline'
 import { parseArgs } from 'node:util'
 import { formatUsageError } from '#scripts/command-line.ts'
 import { embeddedEnvironment } from '#scripts/embedded-environment.ts'
-import { verifyAccountEvents } from '#shared/audit/account-event-chain.ts'
+import { verifyAccountEvents } from '#shared/events/account-event-chain.ts'
 import {
   verifyExportFile,
   type ExportAnchor as Anchor,
@@ -13,7 +13,7 @@ import { ConfigError, readConfig } from '#shared/core/config.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { isUuid } from '#shared/core/ids.ts'
 import { verifyAuditChain } from '#shared/org/audit-chain.ts'
-import { accountIdsWithEvents } from '#shared/audit/account-events.postgres.ts'
+import { accountIdsWithEvents } from '#shared/events/account-events.postgres.ts'
 import { listOrgIds } from '#shared/org/audit-chain.postgres.ts'
 import { openPostgres } from '#shared/storage/postgres/connect.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'

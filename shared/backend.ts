@@ -31,7 +31,7 @@ import {
   type QueryVectorCache,
 } from '#shared/search/query/query-vector-cache.ts'
 import { termsOf } from '#shared/search/words/index-terms.ts'
-import { createWebhookSender, type WebhookSender } from '#shared/webhooks/send.ts'
+import { createWebhookSender, type WebhookSender } from '#shared/events/webhooks/send.ts'
 import type { NearestSearch } from '#shared/vault/read/nearest.ts'
 import type { ExpiryPurger } from '#shared/vault/base/expiry-purger.ts'
 import type { RetrievalTrail } from '#shared/vault/read/retrieval-trail.ts'

@@ -17,7 +17,7 @@ import { executeDeletion } from '#shared/vault/delete/delete-memories.ts'
 import { runRetentionStep } from '#shared/vault/delete/retention.ts'
 import { storeAccepted } from '#shared/vault/ingest/store-accepted.ts'
 import { reembedStep } from '#shared/vault/reembed/reembed.ts'
-import { deliverWebhook } from '#shared/webhooks/deliver.ts'
+import { deliverWebhook } from '#shared/events/webhooks/deliver.ts'
 import {
   asBatch,
   concurrently,

@@ -28,8 +28,8 @@ import { dropOldRetrievals } from '#shared/org/shared-retrievals.postgres.ts'
 import { dropOldSharedWrites } from '#shared/org/shared-writes.postgres.ts'
 import { rollUpAccountUsage } from '#shared/billing/usage-accounts.postgres.ts'
 import { rollUpKeyUsage } from '#shared/billing/usage-sums.postgres.ts'
-import { sendMissingDeliveryJobs } from '#shared/webhooks/deliver.ts'
-import { dropOldDeliveries } from '#shared/webhooks/deliveries.postgres.ts'
+import { sendMissingDeliveryJobs } from '#shared/events/webhooks/deliver.ts'
+import { dropOldDeliveries } from '#shared/events/webhooks/deliveries.postgres.ts'
 import { operationsWithoutJob } from '#shared/storage/queue/cleared-jobs.ts'
 
 type SweepBackend = Pick<

@@ -50,7 +50,7 @@ export type TagExamples = string[]
 export type SpeakAnswer = string
 /** Private data that is looked for. `secret` is keys and tokens of known makers, private keys, signed tokens, passwords in addresses and behind the word; card and bank account numbers and national ids count only when their check digits agree. */
 export type RedactionKind = 'secret' | 'card' | 'iban' | 'national-id' | 'email' | 'phone' | 'ip'
-/** Days that memories are kept, from the moment they are stored, whatever time they tell of; to the full hour before. null: for good. */
+/** Days that memories are kept, from the moment they are stored, rounded down to the full hour. null: without end. */
 export type RetentionDays = number | null
 /** `key.revoked`: at once, or at the end of the grace of a rotation. `vault.cleared`: everything of a vault, not a session alone. */
 export type AccountAction =
@@ -71,7 +71,7 @@ export type AccountAction =
   | 'vault.cleared'
   | 'account.exported'
 export type Tags = string[]
-/** `operation.finished`: queued work is done, failed or cancelled: `{operation_id, kind, state, session_id, key, created_at, finished_at}`. `reflection.suggested`: what waits for consolidation has reached the threshold: `{key, tier, raw_units, raw_tokens, tier2_count, tier2_importance}`. `review.waiting`: a shared memory waits for a person: `{org_id, mem_id, confidence, tags}`. `key.revoked`: a Memory Key of the account, or of a member, has ended before its time: `{key, name, kind, key_id, org_id}`. Nothing is told of the private vaults of members. */
+/** `operation.finished`: queued work is done, failed or cancelled: `{operation_id, kind, state, session_id, key, created_at, finished_at}`. `reflection.suggested`: what waits for consolidation has reached the threshold: `{key, tier, raw_units, raw_tokens, tier2_count, tier2_importance}`. `review.waiting`: a shared memory waits for a person: `{org_id, mem_id, confidence, tags}`. `key.revoked`: a Memory Key of the account, or of a member, has ended before its time: `{key, name, kind, key_id, org_id}`. There are no events of the private vaults of members. */
 export type WebhookEvent =
   'operation.finished' | 'reflection.suggested' | 'review.waiting' | 'key.revoked'
 
@@ -1707,7 +1707,7 @@ export interface ErrorBody {
   /** what to change */
   hint?: string
 }
-/** Queued work that did not end in time, or was asked for with `Prefer: respond-async`. It goes on; `GET /v1/operations/:id` tells its outcome. */
+/** Queued work that did not end in time, or was asked for with `Prefer: respond-async`. It continues; `GET /v1/operations/:id` has its outcome. */
 export interface Processing {
   status: 'processing'
   operation_id: string
@@ -2311,7 +2311,7 @@ export interface Endpoints {
   'GET /v1/models': {
     answers: { 200: ModelsAnswer }
   }
-  /** What the vault of the key has used over a time, with this key and with those whose place it took. */
+  /** The usage of the vault of the key over a time, with this key and with the keys it replaced. */
   'GET /v1/account/usage': {
     query: UsageQuery
     defaults: 'by_day'
@@ -2534,12 +2534,12 @@ export interface Endpoints {
     defaults: 'limit'
     answers: { 200: ListOperationsAnswer }
   }
-  /** Tells the state, progress and outcome of one piece of work that the key may see. */
+  /** The state, progress and outcome of one operation that the key may see. */
   'GET /v1/operations/:id': {
     params: Pick<PathParameters, 'id'>
     answers: { 200: Operation }
   }
-  /** Cancels work that has not begun; work that has is a 409. */
+  /** Cancels work that has not started; started work is a 409. */
   'DELETE /v1/operations/:id': {
     params: Pick<PathParameters, 'id'>
     headers: Pick<RequestHeaders, 'idempotency-key'>
@@ -2551,7 +2551,7 @@ export interface Endpoints {
     defaults: 'limit'
     answers: { 200: ListTenantsAnswer }
   }
-  /** Tells what all accounts together have used, day by day. */
+  /** The usage of all accounts together, day by day. */
   'GET /v1/operator/usage': {
     query: ServiceUsageQuery
     defaults: 'days'
@@ -2632,7 +2632,7 @@ export interface Endpoints {
     body: ChangeRoleBody
     answers: { 200: OrgRole }
   }
-  /** Removes a role and takes it from everybody who holds it. */
+  /** Removes a role, also from all its holders. */
   'DELETE /v1/orgs/:orgId/roles/:roleId': {
     params: Pick<PathParameters, 'orgId' | 'roleId'>
     headers: Pick<RequestHeaders, 'idempotency-key'>
@@ -2764,7 +2764,7 @@ export interface Endpoints {
     body: GeminiBody
     answers: { 200: StreamGenerateContentAnswer }
   }
-  /** The same at the address that Google's SDKs use unless told otherwise; Google is asked for v1beta. */
+  /** The same at the default address of Google's SDKs; the request to Google uses v1beta. */
   'POST /v1beta/models/:model:generateContent': {
     params: Pick<PathParameters, 'model'>
     query: SwitchQuery
@@ -2789,12 +2789,12 @@ export interface Endpoints {
     body: PutAccountPolicyBody
     answers: { 200: AccountPolicy }
   }
-  /** What holds for the members of an organization and for what they share. */
+  /** The policy for the members of an organization and for what they share. */
   'GET /v1/orgs/:orgId/policy': {
     params: Pick<PathParameters, 'orgId'>
     answers: { 200: Policy }
   }
-  /** Decides for the members of an organization, whatever their account has decided, and for the shared memory: seeded, edited and extracted. */
+  /** Sets the policy for the members of an organization, instead of that of their account, and for the shared memory: seeded, edited and extracted. */
   'PUT /v1/orgs/:orgId/policy': {
     params: Pick<PathParameters, 'orgId'>
     body: PutOrgPolicyBody
@@ -2847,7 +2847,7 @@ export interface Endpoints {
     defaults: 'limit'
     answers: { 200: ListSharedMemoriesAnswer }
   }
-  /** Changes a shared memory; a new text is embedded anew, and nothing is changed when that fails. */
+  /** Changes a shared memory; a new text is embedded, and nothing is changed when that fails. */
   'PATCH /v1/orgs/:orgId/memories/:memId': {
     params: Pick<PathParameters, 'orgId' | 'memId'>
     headers: Pick<RequestHeaders, 'idempotency-key'>
@@ -2884,7 +2884,7 @@ export interface Endpoints {
     defaults: 'limit'
     answers: { 200: OrgAuditAnswer }
   }
-  /** What waits for a person: memories nobody reviewed whose tags are less sure than the threshold, or that contradict one a person has reviewed or worded. */
+  /** What waits for a person: unreviewed memories whose tags are less certain than the threshold, or that contradict one a person has reviewed or worded. */
   'GET /v1/orgs/:orgId/memories/review': {
     params: Pick<PathParameters, 'orgId'>
     query: ReviewQueueQuery
@@ -2956,7 +2956,7 @@ export interface Endpoints {
     defaults: 'limit'
     answers: { 200: ListWebhookDeliveriesAnswer }
   }
-  /** Sends a message again, under the same `webhook-id`, whatever became of it. */
+  /** Sends a message again, under the same `webhook-id`, whether it was delivered or not. */
   'POST /v1/account/webhooks/:webhookId/deliveries/:deliveryId/replay': {
     params: Pick<PathParameters, 'webhookId' | 'deliveryId'>
     headers: Pick<RequestHeaders, 'idempotency-key'>

@@ -36,7 +36,7 @@ type EndpointOptions<Name extends Route, Id extends Identity, Mode extends Claim
 }
 
 /** What a handler gets of its request, beside what authentication found. */
-export type EndpointRequest<Name extends Route, Mode extends ClaimMode> = {
+type EndpointRequest<Name extends Route, Mode extends ClaimMode> = {
   /** Not checked: an id that cannot exist is missing. */
   params: { readonly [Param in keyof PartOf<Name, 'params'>]: string }
   query: PartOf<Name, 'query'>

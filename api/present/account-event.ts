@@ -1,5 +1,5 @@
 import type { AccountEvent as Presented } from '#api/contract/types.ts'
-import type { AccountEvent } from '#shared/audit/account-events.postgres.ts'
+import type { AccountEvent } from '#shared/events/account-events.postgres.ts'
 
 export const presentAccountEvent = (event: AccountEvent): Presented => ({
   position: event.position,

@@ -1,6 +1,6 @@
 import type { Webhook, WebhookDelivery } from '#api/contract/types.ts'
-import type { DeliveryRow } from '#shared/webhooks/deliveries.postgres.ts'
-import type { WebhookRow } from '#shared/webhooks/webhooks.postgres.ts'
+import type { DeliveryRow } from '#shared/events/webhooks/deliveries.postgres.ts'
+import type { WebhookRow } from '#shared/events/webhooks/webhooks.postgres.ts'
 
 export const presentWebhook = (row: WebhookRow): Webhook => ({
   id: row.id,

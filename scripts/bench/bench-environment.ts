@@ -9,7 +9,7 @@ import { createLog } from '#shared/core/log.ts'
 
 export const log = createLog('error', 'bench')
 
-/** The environment of a migrated service with databases of its own. */
+/** The environment of a migrated service with new databases. */
 export async function createBenchEnvironment(
   extra: Record<string, string> = {},
 ): Promise<Record<string, string>> {
@@ -40,7 +40,7 @@ export async function createBenchKey(
   { postgres }: Pick<Backend, 'postgres'>,
   { keyPepper }: Config,
 ): Promise<string> {
-  const made = await postgres.transaction(tx =>
+  const credentials = await postgres.transaction(tx =>
     createCredentials(tx, keyPepper, {
       email: `${randomBytes(4).toString('hex')}@example.com`,
       keyName: 'bench',
@@ -50,10 +50,10 @@ export async function createBenchKey(
       balance: null,
     }),
   )
-  return made.memoryKey
+  return credentials.memoryKey
 }
 
-/** Repeatable random numbers in 0 to 1. */
+/** Random numbers in 0 to 1, the same for the same seed. */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0
   return () => {
@@ -64,7 +64,7 @@ export function seededRandom(seed: number): () => number {
   }
 }
 
-/** A random direction. */
+/** A random vector of length 1. */
 export function randomUnitVector(dimension: number, next: () => number): Float32Array {
   const vector = new Float32Array(dimension)
   let sum = 0
@@ -77,12 +77,12 @@ export function randomUnitVector(dimension: number, next: () => number): Float32
   return vector.map(value => value / norm)
 }
 
-/** The words of the demo's conversation, commonest first: real text, so tokens and stems are real too. */
+/** The words of the demo's conversation, most frequent first: real words have realistic tokens and stems. */
 const vocabulary = wordsByFrequency(
   readFileSync(new URL('../demo/conversation.jsonl', import.meta.url), 'utf8'),
 )
 
-/** A sentence whose words are as unevenly common as in real language. */
+/** A sentence with a word frequency distribution like that of real language. */
 export function randomSentence(words: number, next: () => number): string {
   const word = (): string => vocabulary[Math.floor(vocabulary.length ** next()) - 1]!
   return `${Array.from({ length: words }, word).join(' ')}.`

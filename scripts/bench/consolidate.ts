@@ -33,8 +33,8 @@ for (const { name, key: keys, v: _, ...options } of await memories.indexes()) {
 const web = await startProcess('api/index.ts', env)
 const checkout = createPoster(web.port, '/v1/memory/consolidate/checkout', key)
 const commit = createPoster(web.port, '/v1/memory/consolidate/commit', key)
-const expectOk = async <Answer>(answering: ReturnType<typeof checkout>): Promise<Answer> => {
-  const { status, text } = await answering
+const expectOk = async <Answer>(reply: ReturnType<typeof checkout>): Promise<Answer> => {
+  const { status, text } = await reply
   if (status !== 200) throw new Error(`${status} ${text.slice(0, 300)}`)
   return JSON.parse(text) as Answer
 }
@@ -43,9 +43,9 @@ type Batch = { batch_id: string; count: number; est_tokens: number; source_ids: 
 
 const timings = { read: [], checkout: [], write: [], commit: [] } as Record<string, number[]>
 const time = async <Result>(name: string, work: () => Promise<Result>): Promise<Result> => {
-  const begun = performance.now()
+  const startedAt = performance.now()
   const result = await work()
-  timings[name]!.push(performance.now() - begun)
+  timings[name]!.push(performance.now() - startedAt)
   return result
 }
 let batchSize = { count: 0, tokens: 0 }
@@ -72,13 +72,13 @@ for (let round = 0; round <= rounds; round++) {
       .hint('_id_')
       .toArray()) as never,
   )
-  const made = await memories
+  const reflections = await memories
     .find({ vault: scope.vault, batch: batch.batch_id })
     .hint('lineage')
     .toArray()
   await time('write', async () => {
     const writeConcern = { w: 1, journal: true }
-    await bareCollection.insertMany(made as never, { ordered: false, writeConcern })
+    await bareCollection.insertMany(reflections as never, { ordered: false, writeConcern })
     const ids = { vault: scope.vault, _id: { $in: batch.source_ids } }
     await bareCollection.updateMany(
       ids,
@@ -87,7 +87,7 @@ for (let round = 0; round <= rounds; round++) {
     )
   })
   if (sources.length !== batch.count) throw new Error('the floor read something else')
-  // The first one opens connections and loads code.
+  // The first round opens connections and loads code.
   if (round === 0) for (const times of Object.values(timings)) times.length = 0
 }
 const p50 = (name: string): number => median(timings[name]!)

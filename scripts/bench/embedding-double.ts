@@ -3,13 +3,13 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { seededRandom, randomUnitVector } from '#scripts/bench/bench-environment.ts'
 
-/** The direction a text gets from the double below: random, always the same for the same text. */
+/** The vector of a text from the double below: random, the same for the same text. */
 export function vectorForText(text: string, dimension: number): Float32Array {
   const seed = createHash('md5').update(text).digest().readUInt32LE(0)
   return randomUnitVector(dimension, seededRandom(seed))
 }
 
-/** An OpenAI-compatible embeddings endpoint on loopback, so that the service runs at any dimension. */
+/** An OpenAI-compatible embeddings endpoint on loopback, to run the service with any dimension. */
 export async function startEmbeddingDouble(
   dimension: number,
 ): Promise<{ baseUrl: string; close(): void }> {

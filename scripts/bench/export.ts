@@ -22,9 +22,9 @@ const mongo = await new MongoClient(config.mongodbUri).connect()
 const memories = mongo.db().collection('memories')
 const web = await startProcess('api/index.ts', env)
 
-/** @returns seconds that a bare cursor takes over the same documents, in the same order. */
+/** @returns seconds a bare cursor needs for the same documents in the same order. */
 async function timeBareCursor(vectors: boolean): Promise<number> {
-  const begun = performance.now()
+  const startedAt = performance.now()
   const projection = { hash: 0, stored_at: 0, version: 0, ...(!vectors && { vectors: 0 }) }
   const cursor = memories
     .find({ vault: scope.vault, epoch: scope.epoch }, { projection })
@@ -34,12 +34,12 @@ async function timeBareCursor(vectors: boolean): Promise<number> {
   let rows = 0
   for await (const _ of cursor) rows++
   if (rows !== count) throw new Error(`${rows} rows`)
-  return (performance.now() - begun) / 1_000
+  return (performance.now() - startedAt) / 1_000
 }
 
 /** @returns seconds and bytes of the export over HTTP. */
 async function timeExport(vectors: boolean): Promise<{ seconds: number; bytes: number }> {
-  const begun = performance.now()
+  const startedAt = performance.now()
   const answer = await fetch(
     `http://127.0.0.1:${web.port}/v1/memory/export${vectors ? '?vectors=true' : ''}`,
     { headers: { authorization: `Bearer ${key}` } },
@@ -51,22 +51,22 @@ async function timeExport(vectors: boolean): Promise<{ seconds: number; bytes: n
     for (const byte of piece) if (byte === 10) rows++
   }
   if (rows !== count) throw new Error(`${rows} lines`)
-  return { seconds: (performance.now() - begun) / 1_000, bytes }
+  return { seconds: (performance.now() - startedAt) / 1_000, bytes }
 }
 
 for (const vectors of [false, true]) {
   const what = vectors ? 'with vectors' : 'without vectors'
-  const [floors, ours, rates]: [number[], number[], number[]] = [[], [], []]
+  const [floors, exportSeconds, rates]: [number[], number[], number[]] = [[], [], []]
   for (let round = 0; round < (vectors ? 1 : rounds); round++) {
     floors.push(await timeBareCursor(vectors))
     const { seconds, bytes } = await timeExport(vectors)
-    ours.push(seconds)
+    exportSeconds.push(seconds)
     rates.push(bytes / mebibyte / seconds)
   }
   report(`floor: bare cursor, ${what}`, count / median(floors), { unit: '/s' })
-  report(`exported over HTTP, ${what}`, count / median(ours), { unit: '/s' })
+  report(`exported over HTTP, ${what}`, count / median(exportSeconds), { unit: '/s' })
   report(`exported over HTTP, ${what}`, median(rates), { unit: 'MiB/s' })
-  report(`export / floor, memories a second, ${what}`, median(floors) / median(ours))
+  report(`export / floor, memories a second, ${what}`, median(floors) / median(exportSeconds))
 }
 
 await web.stop()

@@ -5,24 +5,24 @@ import { authenticateMemoryKey, extractMemoryKey, type Caller } from '#shared/ac
 import { changeVault } from '#shared/vault/base/vaults.postgres.ts'
 import { countTokens } from '#shared/core/tokens.ts'
 
-/** What the memories of a filled vault are. */
+/** The memories of a filled vault. */
 export type FillOptions = {
   count: number
-  /** Of each text. */
+  /** Words of each text. */
   words: number
-  /** Tells fillings apart. */
+  /** Seed of the texts and vectors. */
   seed: number
-  /** Epoch milliseconds of the first. */
+  /** Time of the first memory, epoch milliseconds. */
   from: number
-  /** Milliseconds from one to the next: a minute. */
+  /** Milliseconds between two memories; default one minute. */
   step?: number
-  /** Of some texts; vectors that mean nothing, when missing. */
+  /** Embeds texts; random vectors when missing. */
   embedTexts?: (texts: string[]) => Promise<readonly Float32Array[]>
 }
 
 const batchSize = 5_000
 
-/** Who a key is. */
+/** The caller that a key authenticates. */
 export const resolveCaller = (backend: Backend, key: string): Promise<Caller> =>
   authenticateMemoryKey(
     backend.findKey,
@@ -31,7 +31,7 @@ export const resolveCaller = (backend: Backend, key: string): Promise<Caller> =>
   )
 
 /**
- * Puts raw memories straight into the core vault of a key, as workers leave them.
+ * Stores raw memories in the core vault of a key, in the form in which workers store them.
  *
  * @returns their ids, in order.
  */

@@ -1,4 +1,4 @@
-/** Fair numbers from 0 to 1, the same for the same seed. */
+/** Uniform random numbers in 0 to 1, the same for the same seed. */
 export function seededRandom(seed: number): () => number {
   let state = seed | 0
   return () => {
@@ -11,16 +11,16 @@ export function seededRandom(seed: number): () => number {
 }
 
 /**
- * Shapes of vectors that embedders make. `dense`: nothing stands out. `clustered`:
- * dense, around a hundred topics. `skewed`: dense, with the common direction and
- * the few huge coordinates that some models give every text. `sparse`: a few
- * dozen hashed words, most coordinates zero, some large.
+ * Distributions of vectors from embedders. `dense`: uniform directions.
+ * `clustered`: dense, around a hundred topics. `skewed`: dense, with the common
+ * direction and the few large coordinates that some models give every text.
+ * `sparse`: a few dozen hashed words, most coordinates zero, some large.
  */
 export type VectorKind = 'dense' | 'clustered' | 'skewed' | 'sparse'
 
 export const vectorKinds: readonly VectorKind[] = ['dense', 'clustered', 'skewed', 'sparse']
 
-/** Makes unit vectors of one kind, one at a time; the same ones for the same seed. */
+/** A generator of unit vectors of one kind, the same for the same seed. */
 export function createVectorGenerator(
   kind: VectorKind,
   dimension: number,
@@ -48,7 +48,7 @@ export function createVectorGenerator(
     const vector = new Float32Array(dimension)
     const words = 20 + Math.floor(random() * 40)
     for (let word = 0; word < words; word++) {
-      // Frequent words are few: a cubed random number is small most of the time.
+      // Few words are frequent: the cube of a random number is mostly small.
       const hash = Math.floor(dimension * random() ** 3)
       vector[(hash * 7) % dimension]! += 0.2 + 6 * random() ** 3
       vector[(hash * 20 + 331) % dimension]! -= 0.2 + 6 * random() ** 3
@@ -57,7 +57,7 @@ export function createVectorGenerator(
   }
 }
 
-/** The vector at length 1; zero stays zero. */
+/** Scales a vector to length 1; a zero vector is unchanged. */
 export function normalizeVector(vector: Float32Array): Float32Array {
   const length = Math.hypot(...vector) || 1
   return vector.map(number => number / length)

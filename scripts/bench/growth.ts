@@ -55,34 +55,41 @@ const scans = sizes.map(count => {
 })
 
 for (const search of searches) for (const _ of bodies) await search()
-const [ours, floors]: [number[][], number[][]] = [sizes.map(() => []), sizes.map(() => [])]
-// In turns, so that a change of the machine's speed meets all of them.
+const [searchTimes, scanTimes]: [number[][], number[][]] = [
+  sizes.map(() => []),
+  sizes.map(() => []),
+]
+// Interleaved, so that a change of the machine's speed affects all of them.
 for (let round = 0; round < 5; round++) {
   for (const n of sizes.keys()) {
-    ours[n]!.push(...(await timeRuns(60, searches[n]!)))
-    floors[n]!.push(...(await timeRuns(20, scans[n]!)))
+    searchTimes[n]!.push(...(await timeRuns(60, searches[n]!)))
+    scanTimes[n]!.push(...(await timeRuns(20, scans[n]!)))
   }
 }
 for (const [n, count] of sizes.entries()) {
   const name = `${count.toLocaleString('en')} memories`
-  report(`search over HTTP, ${name}, p50`, median(ours[n]!), { unit: 'ms' })
-  report(`search over HTTP, ${name}, p99`, quantile(ours[n]!, 0.99), { unit: 'ms' })
-  report(`floor: float32 scan of ${name}, p50`, median(floors[n]!), { unit: 'ms' })
+  report(`search over HTTP, ${name}, p50`, median(searchTimes[n]!), { unit: 'ms' })
+  report(`search over HTTP, ${name}, p99`, quantile(searchTimes[n]!, 0.99), { unit: 'ms' })
+  report(`floor: float32 scan of ${name}, p50`, median(scanTimes[n]!), { unit: 'ms' })
 }
 const perThousand = (times: number[][], n: number): number =>
   (median(times[n]!) - median(times[n - 1]!)) / ((sizes[n]! - sizes[n - 1]!) / 1_000)
-report('1,000 memories more cost, from 1,000 to 10,000', perThousand(ours, 1) * 1_000, {
+report('1,000 memories more cost, from 1,000 to 10,000', perThousand(searchTimes, 1) * 1_000, {
   unit: 'µs',
 })
-report('1,000 memories more cost, from 10,000 to 100,000', perThousand(ours, 2) * 1_000, {
+report('1,000 memories more cost, from 10,000 to 100,000', perThousand(searchTimes, 2) * 1_000, {
   unit: 'µs',
-})
-report('growth from 10,000 to 100,000 / linear', perThousand(ours, 2) / perThousand(ours, 1), {
-  bar: { most: 1.3 },
 })
 report(
+  'growth from 10,000 to 100,000 / linear',
+  perThousand(searchTimes, 2) / perThousand(searchTimes, 1),
+  {
+    bar: { most: 1.3 },
+  },
+)
+report(
   'growth per memory / that of the float32 scan',
-  perThousand(ours, 2) / perThousand(floors, 2),
+  perThousand(searchTimes, 2) / perThousand(scanTimes, 2),
   {
     bar: { most: 1 },
   },

@@ -14,17 +14,17 @@ import { codecOf, type Precision } from '#shared/search/vectors/precision.ts'
 import { VectorMatrix } from '#shared/search/vectors/vector-matrix.ts'
 import { termsOf } from '#shared/search/words/index-terms.ts'
 
-/** The image alone, without HTTP and databases: a vault of this size, texts of 200 bytes. */
+/** The vault index without HTTP and databases: this many memories, texts of 200 bytes. */
 const memoryCount = 10_000
 const textBytes = 200
 const batchSize = 1_000
 const questionCount = 100
-/** Rows that a search for ten asks for by meaning. */
+/** Rows that a search with limit 10 requests from the vector matrix. */
 const candidateCount = 48
 
 await measureSpeed(1_536)
 for (const kind of vectorKinds) measureError(kind, 1_536)
-// Both stay while images are measured: nothing may be collected in between.
+// Both arrays stay referenced: a garbage collection of one would falsify the measured bytes.
 const vaults = [1_024, 1_536].map(dimension => generateVault(dimension).rows)
 for (const rows of vaults) {
   for (const precision of ['int8', 'float32'] as const) await measureBytes(rows, precision)
@@ -33,11 +33,11 @@ for (const rows of vaults) {
 async function measureSpeed(dimension: number): Promise<void> {
   const { rows, matrix, next } = generateVault(dimension)
   const index = createVaultIndex({ dimension, termsOf })
-  const begun = performance.now()
+  const startedAt = performance.now()
   fillIndex(index, rows)
   report(
-    'int8 image: rows put in batches of 1,000',
-    (memoryCount * 1_000) / (performance.now() - begun),
+    'int8 index: rows put in batches of 1,000',
+    (memoryCount * 1_000) / (performance.now() - startedAt),
     {
       unit: 'rows/s',
     },
@@ -51,8 +51,8 @@ async function measureSpeed(dimension: number): Promise<void> {
   const floor = await time(() => exactSearch(matrix, question(), dimension, 10, MetricKind.IP, 1))
   report('bare float32 scan of 10,000 x 1,536, best 10', floor, { unit: 'ms' })
   for (const k of [10, 200]) {
-    const ours = await time(() => block.nearest(question(), k))
-    report(`int8 image, best ${k}: share of the float32 scan`, ours / floor, { bar: { most: 0.5 } })
+    const scan = await time(() => block.nearest(question(), k))
+    report(`int8 index, best ${k}: share of the float32 scan`, scan / floor, { bar: { most: 0.5 } })
   }
   const window = await time(() => block.nearest(question(), 200, memoryCount - batchSize / 2))
   report('the same, best 200 of the newest 500', window / floor)
@@ -62,18 +62,20 @@ async function measureSpeed(dimension: number): Promise<void> {
   const terms = termsOf(rows[0]!.text).slice(0, 6)
   const weighted = terms.map(term => ({ term, weight: 1 }))
   const sums = new Float32Array(memoryCount)
-  const words = await time(() => block.wordIndex.scoreRows(weighted, 0, memoryCount, sums.fill(0)))
-  const holders = terms.reduce((sum, term) => sum + block.wordIndex.documentFrequency(term), 0)
-  report(`words: BM25 of 6 terms in ${holders} rows together`, words, { unit: 'ms' })
+  const wordTime = await time(() =>
+    block.wordIndex.scoreRows(weighted, 0, memoryCount, sums.fill(0)),
+  )
+  const postings = terms.reduce((sum, term) => sum + block.wordIndex.documentFrequency(term), 0)
+  report(`words: BM25 of 6 terms in ${postings} postings`, wordTime, { unit: 'ms' })
 
   let at = memoryCount
   const two = () => [0, 1].map(i => ({ ...rows[i]!, id: randomUUID(), at: at++ }))
   report('put of the 2 newest rows', await time(() => index.put(two())), { unit: 'ms' })
   const early = () => two().map(row => ({ ...row, at: memoryCount / 2 }))
-  report('put of 2 rows amid the others', await time(() => index.put(early())), { unit: 'ms' })
-  const gone = rows.slice(0, 500).map(({ id }) => id)
+  report('put of 2 rows in the middle', await time(() => index.put(early())), { unit: 'ms' })
+  const removedIds = rows.slice(0, 500).map(({ id }) => id)
   const before = performance.now()
-  index.remove(gone)
+  index.remove(removedIds)
   report('removal of 500 rows', performance.now() - before, { unit: 'ms' })
 }
 
@@ -94,16 +96,14 @@ function measureError(kind: VectorKind, dimension: number): void {
     const question = next()
     const { keys, distances } = exactSearch(matrix, question, dimension, 200, MetricKind.IP, 1)
     const exact = new Map(Array.from(keys, (key, i) => [Number(key), 1 - distances[i]!]))
-    const found = vectors.nearest(question, 200, 0, memoryCount)
-    const shared = [...found.rows.keys()].filter(i => exact.has(found.rows[i]!))
-    const errors = shared.map(i => Math.abs(found.cosines[i]! - exact.get(found.rows[i]!)!))
+    const nearest = vectors.nearest(question, 200, 0, memoryCount)
+    const shared = [...nearest.rows.keys()].filter(i => exact.has(nearest.rows[i]!))
+    const errors = shared.map(i => Math.abs(nearest.cosines[i]! - exact.get(nearest.rows[i]!)!))
     worst = Math.max(worst, ...errors)
     sum += errors.reduce((total, error) => total + error, 0) / errors.length
     const ten = new Set([...exact.keys()].slice(0, 10))
-    const asSearched = vectors
-      .nearest(question, candidateCount, 0, memoryCount)
-      .rows.subarray(0, 10)
-    agreed += [...asSearched].filter(row => ten.has(row)).length / 10
+    const searched = vectors.nearest(question, candidateCount, 0, memoryCount).rows.subarray(0, 10)
+    agreed += [...searched].filter(row => ten.has(row)).length / 10
   }
   report(`${kind} vectors: largest error of a cosine`, worst, { bar: { most: 0.005 } })
   report(`${kind} vectors: mean error of the best 200`, sum / questionCount)
@@ -114,7 +114,7 @@ function measureError(kind: VectorKind, dimension: number): void {
 
 async function measureBytes(rows: readonly EmbeddedMemory[], precision: Precision): Promise<void> {
   const dimension = rows[0]!.vector.length
-  // What belongs to the process and not to an image: scratch memory, compiled code.
+  // Allocates what belongs to the process and not to an index: scratch memory, compiled code.
   fillIndex(createVaultIndex({ dimension, precision, termsOf }), rows)
   const before = await measureUsedBytes()
   const index = createVaultIndex({ dimension, precision, termsOf })
@@ -122,9 +122,9 @@ async function measureBytes(rows: readonly EmbeddedMemory[], precision: Precisio
   const used = (await measureUsedBytes()) - before
   const vectorBytes = memoryCount * dimension * (precision === 'int8' ? 1 : 4)
   const raw = vectorBytes + rows.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0)
-  const name = `${precision} image of ${dimension} dimensions`
+  const name = `${precision} index of ${dimension} dimensions`
   report(`${name}: bytes per raw byte`, used / raw, { bar: { most: 1.6 } })
-  report(`${name}: bytes it says per byte used`, index.bytes / used, { bar: { least: 0.9 } })
+  report(`${name}: reported bytes per used byte`, index.bytes / used, { bar: { least: 0.9 } })
 }
 
 function generateVault(dimension: number) {
@@ -134,7 +134,7 @@ function generateVault(dimension: number) {
   const rows = Array.from({ length: memoryCount }, (_, at): EmbeddedMemory => {
     const vector = matrix.subarray(at * dimension, (at + 1) * dimension)
     vector.set(next())
-    // As a request brings it: one piece, not a chain of words that measuring would flatten.
+    // A flat string, as from a request: a rope of words would be flattened while it is measured.
     const text = Buffer.from(randomSentence(60, random)).toString('utf8', 0, textBytes)
     return { id: randomUUID(), tier: 1, role: 'user', text, at, tokens: 50, vector }
   })
@@ -146,13 +146,13 @@ function fillIndex(index: VaultIndex, rows: readonly EmbeddedMemory[]): void {
   index.trim()
 }
 
-/** Buffers are given back some time after they are collected: measured until nothing moves. */
+/** Heap and external bytes, measured until stable: buffers are freed some time after a collection. */
 async function measureUsedBytes(): Promise<number> {
   let used = 0
   for (let same = 0, rounds = 0; same < 3 && rounds < 100; rounds++) {
     gc?.()
     await new Promise(resolve => setTimeout(resolve, 5))
-    // External: array buffers, and the memory of WebAssembly, which they leave out.
+    // `external` includes array buffers and the memory of WebAssembly; `arrayBuffers` lacks the latter.
     const { heapUsed, external } = process.memoryUsage()
     same = Math.abs(heapUsed + external - used) < 20_000 ? same + 1 : 0
     used = heapUsed + external

@@ -11,24 +11,24 @@ const sections: Record<string, string> = {
   accept: 'accepted exchanges against bare transactional pg-boss sends',
   store: 'stored memories through the worker against bare insertMany; time until searchable',
   upload:
-    'a file of 10,000 lines, stored and searchable, against bare insertMany; memory; search beside',
+    'a file of 10,000 lines, stored and searchable, against bare insertMany; memory; concurrent search',
   list: 'a page of 50 out of 100,000 memories over HTTP against a bare find of it',
   consolidate:
     'a checkout of 50,000 tokens and a commit of 10 entries against bare reads and writes',
   export: 'a vault streamed out against a bare cursor over it',
   growth: 'a search as the vault grows from 1,000 to 100,000 memories',
   proxy: 'a model call through the service, with and without memory, against a direct one',
-  memory: 'resident memory of idle processes and of held images',
-  image: 'the image alone: int8 scan, its error, words, bytes',
+  memory: 'resident memory of idle processes',
+  image: 'the vault index alone: int8 scan, its error, words, bytes',
 }
 
 const help = `Usage: npm run bench -- [section …]
 
-Speed as ratios against the bare drivers and engines, measured in one run on embedded services of its
-own. Without names, every section. Ratios hold across machines; absolute times do not.
+Measures speed as ratios against the bare drivers and engines, in one run on new embedded services.
+Without names it runs all sections. Ratios are comparable between machines; absolute times are not.
 
 ${Object.entries(sections)
-  .map(([name, words]) => `  ${name.padEnd(12)}${words}`)
+  .map(([name, description]) => `  ${name.padEnd(12)}${description}`)
   .join('\n')}
 
   --help      this text
@@ -43,12 +43,12 @@ if (unknownSections.length > 0) {
 
 async function runSections(names: string[]): Promise<void> {
   const dataDir = mkdtempSync(join(tmpdir(), 'vault-bench-'))
-  const say = (line: string): void => void process.stdout.write(`${line}\n`)
-  say(`Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model ?? 'processor'}`)
-  const services = await startServices({ dataDir, log: say })
+  const printLine = (line: string): void => void process.stdout.write(`${line}\n`)
+  printLine(`Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model ?? 'processor'}`)
+  const services = await startServices({ dataDir, log: printLine })
   try {
     for (const name of names) {
-      say(`\n${name}: ${sections[name]}`)
+      printLine(`\n${name}: ${sections[name]}`)
       const code = await runSection(name, {
         DATABASE_URL: services.databaseUrl,
         MONGODB_URI: services.mongodbUri,
@@ -61,7 +61,7 @@ async function runSections(names: string[]): Promise<void> {
   }
 }
 
-/** Each section is a process of its own, so that none measures what another left in memory. */
+/** Runs a section in a separate process, so that sections do not affect each other's memory. */
 function runSection(name: string, env: Record<string, string>): Promise<number> {
   const program = fileURLToPath(new URL(`./${name}.ts`, import.meta.url))
   return new Promise(resolve => {

@@ -24,7 +24,7 @@ const memories = mongo.db().collection('memories')
 const web = await startProcess('api/index.ts', env)
 const get = createGetter(web.port, key)
 
-/** The same page as the driver reads it: one range of the index, the same fields. */
+/** Reads the same page with the driver: one range of the index, the same fields. */
 const readBarePage = async (after?: Date): Promise<void> => {
   const filter: Document = { vault: scope.vault, epoch: scope.epoch, session: '', tier: 1 }
   if (after) filter['at'] = { $lt: after }

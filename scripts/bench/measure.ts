@@ -1,4 +1,3 @@
-/** The middle of a set of figures. */
 export const median = (figures: readonly number[]): number => quantile(figures, 0.5)
 
 export function quantile(figures: readonly number[], share: number): number {
@@ -6,19 +5,19 @@ export function quantile(figures: readonly number[], share: number): number {
   return inOrder[Math.min(inOrder.length - 1, Math.floor(inOrder.length * share))] ?? Number.NaN
 }
 
-/** Milliseconds of each of `times` runs, one after the other, after a tenth as many to warm up. */
+/** Milliseconds of each of `times` sequential runs, after `times / 10` runs to warm up. */
 export async function timeRuns(times: number, work: () => Promise<unknown>): Promise<number[]> {
   for (let warm = 0; warm < times / 10; warm++) await work()
   const figures: number[] = []
   for (let run = 0; run < times; run++) {
-    const begun = performance.now()
+    const startedAt = performance.now()
     await work()
-    figures.push(performance.now() - begun)
+    figures.push(performance.now() - startedAt)
   }
   return figures
 }
 
-/** Runs a second of `lanes` loops side by side, for `seconds`, after half a second to warm up. */
+/** Runs per second of `concurrency` parallel loops during `seconds`, after half a second to warm up. */
 export async function measureRate(
   concurrency: number,
   seconds: number,
@@ -38,21 +37,21 @@ export async function measureRate(
     return runs.reduce((sum, count) => sum + count, 0)
   }
   await runLoops(500)
-  const begun = performance.now()
+  const startedAt = performance.now()
   const runs = await runLoops(seconds * 1_000)
-  return runs / ((performance.now() - begun) / 1_000)
+  return runs / ((performance.now() - startedAt) / 1_000)
 }
 
-/** One line: what, the figure, and whether its bar is reached. */
+/** Prints a line with the figure and whether it reaches its bar. */
 export function report(
   what: string,
   figure: number,
   { unit = '', bar }: { unit?: string; bar?: { least?: number; most?: number } } = {},
 ): void {
-  const shown = Math.abs(figure) >= 100 ? figure.toFixed(0) : figure.toPrecision(3)
-  const held = bar && figure >= (bar.least ?? -Infinity) && figure <= (bar.most ?? Infinity)
-  const wanted = bar
-    ? `  bar ${bar.least === undefined ? `at most ${bar.most}` : `at least ${bar.least}`}: ${held ? 'reached' : 'MISSED'}`
+  const value = Math.abs(figure) >= 100 ? figure.toFixed(0) : figure.toPrecision(3)
+  const isReached = bar && figure >= (bar.least ?? -Infinity) && figure <= (bar.most ?? Infinity)
+  const verdict = bar
+    ? `  bar ${bar.least === undefined ? `at most ${bar.most}` : `at least ${bar.least}`}: ${isReached ? 'reached' : 'MISSED'}`
     : ''
-  process.stdout.write(`  ${what.padEnd(64)}${shown.padStart(9)} ${unit.padEnd(7)}${wanted}\n`)
+  process.stdout.write(`  ${what.padEnd(64)}${value.padStart(9)} ${unit.padEnd(7)}${verdict}\n`)
 }

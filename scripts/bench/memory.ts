@@ -5,7 +5,7 @@ import { createBenchEnvironment } from '#scripts/bench/bench-environment.ts'
 
 const mebibyte = 1024 * 1024
 
-/** What a process holds of physical memory, in MiB. */
+/** Resident memory of a process, in MiB. */
 function residentMemory(pid: number): number {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8')
   return (Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) * 1024) / mebibyte

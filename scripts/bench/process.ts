@@ -7,7 +7,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 
 export type RunningProcess = { child: ChildProcess; port: number; stop(): Promise<void> }
 
-/** Starts a process of the service and waits until it says that it is ready. */
+/** Starts a process of the service and waits until it is ready. */
 export async function startProcess(
   program: string,
   env: Record<string, string>,
@@ -15,7 +15,7 @@ export async function startProcess(
 ): Promise<RunningProcess> {
   const child = fork(program, args, { cwd: root, env, execArgv: [] })
   const { port = 0 } = await new Promise<ReadyMessage>((resolve, reject) => {
-    child.once('message', said => resolve(said as ReadyMessage))
+    child.once('message', message => resolve(message as ReadyMessage))
     child.once('exit', code => reject(new Error(`${program} ended with ${code}`)))
   })
   const stop = async (): Promise<void> => {
@@ -26,7 +26,7 @@ export async function startProcess(
   return { child, port, stop }
 }
 
-/** Posts the same JSON again and again over kept connections; resolves to the answer's text. */
+/** A function that posts JSON to `path` over keep-alive connections and resolves to the answer. */
 export function createPoster(
   port: number,
   path: string,
@@ -60,7 +60,7 @@ export function createPoster(
     })
 }
 
-/** Gets paths over kept connections; resolves to the answer's text. */
+/** A function that gets a path over keep-alive connections and resolves to the answer. */
 export function createGetter(
   port: number,
   key: string,

@@ -12,14 +12,14 @@ import {
 } from '#scripts/bench/bench-environment.ts'
 import { openBackend } from '#shared/backend.ts'
 import { readConfig } from '#shared/core/config.ts'
-import { serviceActor } from '#shared/audit/account-events.postgres.ts'
+import { serviceActor } from '#shared/events/account-events.postgres.ts'
 import { storeProviderKey } from '#shared/access/provider-key.ts'
 
 const memoryCount = 2_000
 const concurrency = 16
 const next = seededRandom(3)
 
-/** A model that knows its answer at once: whatever a call takes longer than this is the service's. */
+/** A model that answers immediately: additional time of a call is the time of the service. */
 const answer = JSON.stringify({
   id: 'chatcmpl-1',
   object: 'chat.completion',
@@ -64,13 +64,13 @@ await fillVault(backend, key, {
 })
 await backend.close()
 
-/** A conversation of eight turns, as a chat has after a while. */
+/** The first seven turns of a conversation of eight. */
 const turns = Array.from({ length: 7 }, (_, index) => ({
   role: index % 2 === 0 ? 'assistant' : 'user',
   content: randomSentence(40, next),
 }))
 let calls = 0
-/** Each asks something else: the same again, while it is being answered, is one turn. */
+/** The question differs in each call: equal concurrent requests are stored as one turn. */
 const buildBody = (mode: 'on' | 'off' | 'read'): string => {
   const question = { role: 'user', content: `${randomSentence(40, next)} ${++calls}` }
   return JSON.stringify({ model: 'gpt-5', messages: [...turns, question], memory_mode: mode })
@@ -91,18 +91,18 @@ const callModes = {
 }
 type CallMode = keyof typeof callModes
 
-// In turns, so that a change of the machine's speed meets all of them.
+// Interleaved, so that a change of the machine's speed affects all of them.
 const times = new Map<CallMode, number[]>()
 for (let round = 0; round < 5; round++) {
-  for (const [way, run] of Object.entries(callModes) as [CallMode, () => Promise<void>][]) {
-    times.set(way, [...(times.get(way) ?? []), ...(await timeRuns(100, run))])
+  for (const [mode, run] of Object.entries(callModes) as [CallMode, () => Promise<void>][]) {
+    times.set(mode, [...(times.get(mode) ?? []), ...(await timeRuns(100, run))])
   }
 }
-const p50 = (way: CallMode): number => median(times.get(way)!)
-for (const way of times.keys()) report(`a call, ${way}, p50`, p50(way), { unit: 'ms' })
+const p50 = (mode: CallMode): number => median(times.get(mode)!)
+for (const mode of times.keys()) report(`a call, ${mode}, p50`, p50(mode), { unit: 'ms' })
 report('a call, memory on, p99', quantile(times.get('memory on')!, 0.99), { unit: 'ms' })
-for (const way of ['memory off', 'memory read', 'memory on'] as const) {
-  report(`added by ${way}, p50`, p50(way) - p50('direct'), { unit: 'ms' })
+for (const mode of ['memory off', 'memory read', 'memory on'] as const) {
+  report(`added by ${mode}, p50`, p50(mode) - p50('direct'), { unit: 'ms' })
 }
 report('memory on / direct, p50', p50('memory on') / p50('direct'))
 report('memory on / memory off, p50', p50('memory on') / p50('memory off'))

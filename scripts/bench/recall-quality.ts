@@ -1,9 +1,8 @@
 /**
- * How well memories are found: `node scripts/bench/recall-quality.ts`. Two sets of conversations made
- * for this project, each of two friends over a year, of a person with an assistant over a year, of
- * single facts in nine languages, and of numbers, names and misspelt words; questions are worded apart
- * from the turns that answer them. The ranking was tuned while looking at the first set; the second
- * was held out.
+ * Measures the recall of searches: `node scripts/bench/recall-quality.ts`. There are two sets of
+ * conversations, written for this project. Each set has a year of two friends, a year of a person with
+ * an assistant, single facts in nine languages, and numbers, names and misspelt words. Questions use
+ * other words than the turns that answer them. The ranking was tuned on the first set only.
  */
 import { datasetSplits } from '#scripts/bench/recall/conversation.ts'
 import {
@@ -45,7 +44,7 @@ for (const part of datasetSplits) {
 await printSpeed()
 
 function formatHeading(title: string): string {
-  const columns = ['asked', 'R@1', 'R@5', 'R@10', 'R@20', 'MRR', 'session@5']
+  const columns = ['questions', 'R@1', 'R@5', 'R@10', 'R@20', 'MRR', 'session@5']
   return `\n  ${title.padEnd(22)}${columns.map(column => column.padStart(10)).join('')}`
 }
 
@@ -72,7 +71,7 @@ function printFloor(vaults: readonly EvaluationVault[]) {
   )
 }
 
-/** Texts of 40 words, as many different ones as the conversations give. */
+/** Prints the embedder's speed with 8,000 texts of 40 words from the conversations. */
 async function printSpeed() {
   const { index, memoryCount } = await buildVault('tuned', 'assistant', embedder)
   const words = Array.from({ length: memoryCount }, (_, i) => index.byTier[1].memory(i).text)

@@ -53,8 +53,8 @@ const memories = mongo.db().collection<{ _id: string }>('memories')
 let turn = 0
 const searchFloor = async (): Promise<void> => {
   const vector = questionVectors[turn++ % questions.length]!
-  const found = usearch.exactSearch(vectorMatrix, vector, dimension, 10, 'ip' as never, 1)
-  const row = Number((found as { keys: BigUint64Array }).keys[0])
+  const match = usearch.exactSearch(vectorMatrix, vector, dimension, 10, 'ip' as never, 1)
+  const row = Number((match as { keys: BigUint64Array }).keys[0])
   await memories.findOne({ _id: ids[row]! }, { projection: { vectors: 0 } })
 }
 
@@ -67,7 +67,7 @@ const search = async (): Promise<void> => {
 }
 for (const _ of bodies) await search()
 
-// In turns, so that a change of the machine's speed meets both.
+// Interleaved, so that a change of the machine's speed affects both.
 const [floorTimes, searchTimes]: [number[], number[]] = [[], []]
 for (let round = 0; round < 5; round++) {
   floorTimes.push(...(await timeRuns(60, searchFloor)))

@@ -31,29 +31,27 @@ for (let round = 0; round < 3; round++) {
   const texts = Array.from({ length: exchanges * turns }, () => randomSentence(40, next))
   const vault = await acceptExchanges(key, texts)
 
-  const begun = performance.now()
   const worker = await startProcess('workers/index.ts', env, ['ingest'])
-  const taking = performance.now()
+  const storingStartedAt = performance.now()
   await waitUntilStored(vault)
-  rates.push(texts.length / ((performance.now() - taking) / 1_000))
+  rates.push(texts.length / ((performance.now() - storingStartedAt) / 1_000))
   await worker.stop()
-  void begun
 
   const stored = await memories.find({ vault }).toArray()
   const bare = client.db().collection(`bare_${round}`)
   await bare.createIndexes((await memories.indexes()).filter(({ name }) => name !== '_id_'))
-  const inserting = performance.now()
+  const insertStartedAt = performance.now()
   for (let start = 0; start < stored.length; start += 500) {
     const batch = stored.slice(start, start + 500)
     await bare.insertMany(batch, { ordered: false, writeConcern: { w: 1, journal: true } })
   }
-  floors.push(stored.length / ((performance.now() - inserting) / 1_000))
+  floors.push(stored.length / ((performance.now() - insertStartedAt) / 1_000))
 
-  const embeddingBegun = performance.now()
+  const embeddingStartedAt = performance.now()
   for (let start = 0; start < texts.length; start += 200) {
     await embedder.embedTexts(texts.slice(start, start + 200))
   }
-  embedding.push(texts.length / ((performance.now() - embeddingBegun) / 1_000))
+  embedding.push(texts.length / ((performance.now() - embeddingStartedAt) / 1_000))
 }
 const floor = median(floors)
 const storeRate = median(rates)
@@ -74,7 +72,7 @@ await measureLatency()
 await backend.close()
 await client.close()
 
-/** Accepts everything first, so that the worker alone is measured. */
+/** Accepts all exchanges before the worker starts, so that only the worker is measured. */
 async function acceptExchanges(key: string, texts: string[]): Promise<string> {
   const web = await startProcess('api/index.ts', env)
   const post = createPoster(web.port, '/v1/memory/ingest', key)
@@ -108,7 +106,7 @@ async function waitUntilStored(vault: string): Promise<void> {
   }
 }
 
-/** From the 202 until a search finds the exchange, on an otherwise idle machine. */
+/** Measures the time from the 202 until a search finds the exchange, on an otherwise idle machine. */
 async function measureLatency(): Promise<void> {
   const web = await startProcess('api/index.ts', env)
   const worker = await startProcess('workers/index.ts', env, ['ingest'])

@@ -27,43 +27,43 @@ const memories = mongo.db().collection('memories')
 
 const web = await startProcess('api/index.ts', env)
 const worker = await startProcess('workers/index.ts', env, ['upload'])
-/** An upload before the clock starts: what a process loads at its first one is not what a file costs. */
+// A first upload outside of the measurement: it loads code and the embedding model.
 await uploadFile(web, await createBenchKey(backend, config), toNdjson(generateLines(200)))
 
-const figures: Record<'floor' | 'stored' | 'found' | 'embedding', number[]> = {
+const figures: Record<'floor' | 'stored' | 'searchable' | 'embedding', number[]> = {
   floor: [],
   stored: [],
-  found: [],
+  searchable: [],
   embedding: [],
 }
 const growth: number[] = []
 for (let round = 0; round < rounds; round++) {
   const key = await createBenchKey(backend, config)
-  const made = generateLines(lines)
-  const file = toNdjson(made)
+  const fileLines = generateLines(lines)
+  const file = toNdjson(fileLines)
   const before = residentMemory(web)
   const watched = watchResidentMemory(web)
   const stored = await measureSeconds(() => uploadFile(web, key, file))
   growth.push((await watched.peak()) - before)
-  const last = made.at(-1)!.content
+  const last = fileLines.at(-1)!.content
   const search = createPoster(web.port, '/v1/memory/search', key)
-  const found = await measureSeconds(async () => {
+  const firstSearch = await measureSeconds(async () => {
     const { text } = await search(JSON.stringify({ query: last, limit: 1 }))
     if (!text.includes(last)) throw new Error('the last line cannot be found')
   })
   const embedding = await measureSeconds(async () => {
     for (let start = 0; start < lines; start += 100) {
-      await embedder.embedTexts(made.slice(start, start + 100).map(({ content }) => content))
+      await embedder.embedTexts(fileLines.slice(start, start + 100).map(({ content }) => content))
     }
   })
   figures.floor.push(lines / (await timeBareInsert(round)))
   figures.stored.push(lines / stored)
-  figures.found.push(lines / (stored + found))
+  figures.searchable.push(lines / (stored + firstSearch))
   figures.embedding.push(lines / embedding)
 }
 const floor = median(figures.floor)
 const stored = median(figures.stored)
-const found = median(figures.found)
+const searchable = median(figures.searchable)
 const embeddingRate = median(figures.embedding)
 report('floor: bare insertMany of the same documents', floor, { unit: '/s' })
 report('uploaded over HTTP until all are stored and may be searched', stored, { unit: '/s' })
@@ -73,7 +73,7 @@ report(
   'uploaded / floor, without the embedder’s share',
   1 / (1 / stored - 1 / embeddingRate) / floor,
 )
-report('uploaded and found by a first search, which loads the image / floor', found / floor)
+report('uploaded and found by a first search, which loads the index / floor', searchable / floor)
 report('growth of the web process during 10,000 lines', Math.max(...growth), {
   unit: 'MiB',
   bar: { most: 64 },
@@ -93,11 +93,11 @@ function generateLines(count: number) {
   }))
 }
 
-function toNdjson(made: readonly object[]): Buffer {
-  return Buffer.from(made.map(line => JSON.stringify(line)).join('\n'))
+function toNdjson(values: readonly object[]): Buffer {
+  return Buffer.from(values.map(line => JSON.stringify(line)).join('\n'))
 }
 
-/** The documents of the newest operation, inserted again with the same indexes. @returns seconds. */
+/** Inserts the documents of the newest operation again, with the same indexes. @returns seconds. */
 async function timeBareInsert(round: number): Promise<number> {
   const [newest] = await memories.find().sort({ stored_at: -1 }).limit(1).toArray()
   const stored = await memories.find({ operation: newest!['operation'] as string }).toArray()
@@ -114,27 +114,27 @@ async function timeBareInsert(round: number): Promise<number> {
 }
 
 async function measureSeconds(work: () => Promise<unknown>): Promise<number> {
-  const begun = performance.now()
+  const startedAt = performance.now()
   await work()
-  return (performance.now() - begun) / 1_000
+  return (performance.now() - startedAt) / 1_000
 }
 
-/** A file as large as may be: 64 MiB in 10,000 lines that are all faulty, so that only its way in counts. */
+/** The largest file, 64 MiB in 10,000 lines: all lines are faulty, so that only reading is measured. */
 async function measureLargestFile(): Promise<void> {
   const key = await createBenchKey(backend, config)
   const line = `${JSON.stringify({ content: 'x'.repeat(6_600), role: 'nobody' })}\n`
   const before = residentMemory(web)
   const watched = watchResidentMemory(web)
-  const begun = performance.now()
+  const startedAt = performance.now()
   await uploadFile(web, key, Buffer.from(line.repeat(lines)))
-  report('a file of 64 MiB, taken in', performance.now() - begun, { unit: 'ms' })
+  report('a file of 64 MiB, taken in', performance.now() - startedAt, { unit: 'ms' })
   report('growth of the web process during 64 MiB', (await watched.peak()) - before, {
     unit: 'MiB',
     bar: { most: 64 },
   })
 }
 
-/** How long a search of another vault takes while an upload runs. */
+/** Measures searches of another vault while an upload runs. */
 async function measureSearchDuringUpload(): Promise<void> {
   const [searcher, uploader] = [
     await createBenchKey(backend, config),
@@ -150,15 +150,15 @@ async function measureSearchDuringUpload(): Promise<void> {
     running.clear(),
   )
   while (running.size > 0) {
-    const begun = performance.now()
+    const startedAt = performance.now()
     await search()
-    busy.push(performance.now() - begun)
+    busy.push(performance.now() - startedAt)
     await new Promise(resolve => setTimeout(resolve, 5))
   }
   await uploading
   report('search, p95, idle', quantile(idle, 0.95), { unit: 'ms' })
   report('search, p95, while an upload runs', quantile(busy, 0.95), { unit: 'ms' })
-  report('search p95, beside an upload / idle', quantile(busy, 0.95) / quantile(idle, 0.95), {
+  report('search p95, during an upload / idle', quantile(busy, 0.95) / quantile(idle, 0.95), {
     bar: { most: 3 },
   })
 }
@@ -191,7 +191,7 @@ function uploadFile({ port }: RunningProcess, key: string, file: Buffer): Promis
   })
 }
 
-/** Physical memory of a process, in MiB. */
+/** Resident memory of a process, in MiB. */
 function residentMemory({ child }: RunningProcess): number {
   const status = readFileSync(`/proc/${child.pid!}/status`, 'utf8')
   return (Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) * 1024) / mebibyte

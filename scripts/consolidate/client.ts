@@ -15,11 +15,11 @@ export type CommitEntry = ReflectionEntry
 
 export type CheckoutOptions = { maxTokens?: number; embeddings?: string }
 
-/** The two halves of consolidation, as a client of the service sees them. */
+/** Checkout and commit of batches over HTTP. */
 export type ConsolidationClient = {
   /** The next batch of a tier; null when nothing is left. */
   checkOut(tier: 1 | 2, options: CheckoutOptions): Promise<Batch | null>
-  /** What was made of a batch; null when it is no longer lent: check out anew. */
+  /** Commits the reflections of a batch. @returns null when the lease of the batch has expired. */
   commit(batch: string, entries: readonly CommitEntry[]): Promise<CommitAnswer | null>
 }
 
@@ -29,18 +29,18 @@ const retryDelayMs = 1_000
 const retryDelayMaxMs = 20_000
 
 /**
- * Speaks to a service with a Memory Key until `signal` says to give up. What can pass (a network that
- * fails, a rate limit, a database that is away) is tried again for about a minute; that is safe: a
- * checkout carries an Idempotency-Key, and a batch is committed once.
+ * Creates a client that works until `signal` aborts. It repeats a request for about a minute after a
+ * network error, a rate limit or a 5xx. That is safe: a checkout has an Idempotency-Key, and a batch
+ * is committed once.
  *
- * @throws Refusal in the service's own words when it says no.
+ * @throws Refusal with the error of the service when it refuses a request.
  */
 export function createConsolidationClient(
   { baseUrl, key }: ServiceConnection,
   signal: AbortSignal,
 ): ConsolidationClient {
   const post = async (path: string, body: object, idempotencyKey?: string): Promise<HttpReply> => {
-    for (let tried = 1; ; tried++) {
+    for (let attempt = 1; ; attempt++) {
       const reply = await sendRequest(`${baseUrl}/v1/memory/consolidate/${path}`, {
         method: 'POST',
         headers: {
@@ -52,8 +52,8 @@ export function createConsolidationClient(
         signal: AbortSignal.any([signal, AbortSignal.timeout(answerTimeoutMs)]),
       })
       signal.throwIfAborted()
-      if (tried === attemptsMax || !isRetryable(reply, idempotencyKey !== undefined)) return reply
-      await delay(retryDelayAfter(tried, reply.retryAfterMs), null, { signal })
+      if (attempt === attemptsMax || !isRetryable(reply, idempotencyKey !== undefined)) return reply
+      await delay(retryDelayAfter(attempt, reply.retryAfterMs), null, { signal })
     }
   }
 
@@ -75,7 +75,7 @@ export function createConsolidationClient(
   }
 }
 
-/** Status 0: there was no answer at all. */
+/** Status 0: no answer. */
 type HttpReply = { status: number; text: string; retryAfterMs: number }
 
 async function sendRequest(url: string, request: RequestInit): Promise<HttpReply> {
@@ -90,19 +90,19 @@ async function sendRequest(url: string, request: RequestInit): Promise<HttpReply
   }
 }
 
-/** A request that carries an Idempotency-Key and is told 409 is still running from the time before. */
+/** 409 for a request with an Idempotency-Key: the previous attempt is still running. */
 const isRetryable = ({ status }: HttpReply, isKeyed: boolean): boolean =>
   status === 0 || status === 429 || status >= 500 || (isKeyed && status === 409)
 
-const retryDelayAfter = (tried: number, retryAfterMs: number): number =>
-  Math.min(retryDelayMaxMs, Math.max(retryAfterMs, retryDelayMs * 2 ** (tried - 1)))
+const retryDelayAfter = (attempt: number, retryAfterMs: number): number =>
+  Math.min(retryDelayMaxMs, Math.max(retryAfterMs, retryDelayMs * 2 ** (attempt - 1)))
 
 function parseAnswer<Answer>({ status, text }: HttpReply): Answer {
   let body: Partial<ErrorBody> = {}
   try {
     body = JSON.parse(text) as Partial<ErrorBody>
   } catch {
-    // Whoever answers without JSON is not this service; the status says enough.
+    // The answer is not JSON, so it does not come from this service; the status is reported.
   }
   if (status === 200 && Object.keys(body).length > 0) return body as Answer
   throw new Refusal(

@@ -14,32 +14,32 @@ export type ConsolidateOptions = {
 
 export const help = `Usage: node scripts/consolidate.ts --model <provider/model> [options]
 
-Turns what a vault remembers into reflections: checks out a batch, has a language model write what
-shall remain of it, commits that, and goes on until nothing is left.
+Turns the memories of a vault into reflections: checks out a batch, has a language model write the
+reflections, commits them, and repeats this until no batch is left.
 
-  --model <name>       the model that writes, such as openai/gpt-5-mini or ollama/qwen3 (required);
-                       its key is read from <PROVIDER>_API_KEY, its address from <PROVIDER>_BASE_URL
+  --model <name>       the language model, such as openai/gpt-5-mini or ollama/qwen3 (required);
+                       its key is read from <PROVIDER>_API_KEY, its URL from <PROVIDER>_BASE_URL
   --tier <1|2|all>     1: raw memories into reflections; 2: reflections into high-level ones;
-                       all: first the one, then the other (default: all)
+                       all: tier 1, then tier 2 (default: all)
   --max-tokens <n>     largest batch, for models with a short context (default: what the service
                        recommends: 50,000 for tier 1, 10,000 for tier 2)
-  --max-batches <n>    stop after so many batches (default: when nothing is left)
-  --embeddings <name>  the vault space to consolidate (default: the service's own)
-  --dry-run            show what the model writes for one batch of each tier and commit nothing; the
-                       batch is billed as read, and comes free again within 15 minutes
+  --max-batches <n>    stop after n batches (default: when no batch is left)
+  --embeddings <name>  the vault space to consolidate (default: that of the service)
+  --dry-run            print the reflections of one batch of each tier and commit nothing; the batch
+                       is billed as read, and can be checked out again after at most 15 minutes
   --base-url <url>     the service (default: BASE_URL, or the one "npm start" runs on DATA_DIR)
   --key <key>          the Memory Key of the vault (default: MEMORY_KEY, or the first key of that one)
-  --json               print what happened as JSON
+  --json               print the results as JSON
   --help               this text
 
-Exit code: 0 when it went through, 1 when the service or the model failed, 2 for wrong options. It may be
-stopped at any time and started again: what was committed stays committed.
+Exit code: 0 when all is done, 1 when the service or the model failed, 2 for wrong options. It may be
+stopped at any time and started again: committed reflections remain.
 `
 
 /**
- * What is asked for, out of the arguments, the environment and what a running `npm start` wrote down.
+ * Reads the options from the arguments, the environment and the credentials of a running `npm start`.
  *
- * @returns `help`, or a list of what is wrong.
+ * @returns the options; `help`; or a list of faults.
  */
 export function readOptions(
   args: string[],

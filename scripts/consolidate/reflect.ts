@@ -5,7 +5,7 @@ import { shape, type Shape } from '#shared/core/shape.ts'
 
 export type ReflectionOutput = {
   entries: CommitEntry[]
-  /** How often the model was asked. */
+  /** Number of requests to the model. */
   attempts: number
   inputTokens: number
   outputTokens: number
@@ -13,7 +13,7 @@ export type ReflectionOutput = {
 
 const attemptsMax = 3
 
-/** Providers that are held to a schema take no bounds in it; those are checked here. */
+/** Without bounds, because providers that enforce a schema reject them; `buildAnswerShape` has them. */
 const looseSchema = {
   type: 'object',
   properties: {
@@ -32,11 +32,11 @@ const looseSchema = {
 }
 
 /**
- * Has a model write the reflections of a batch, by the batch's own contract. An answer that does not fit
- * is sent back with what is wrong with it, twice.
+ * Has a model write the reflections of a batch, by the contract of the batch. An invalid answer is sent
+ * back to the model with the fault, at most twice.
  *
- * @throws Refusal `invalid` when the third answer does not fit either, `upstream` when the model does
- *   not answer.
+ * @throws Refusal `invalid` when the third answer is invalid too; `upstream` when the model does not
+ *   answer.
  */
 export async function reflect(
   model: ChatModel,
@@ -68,7 +68,7 @@ export async function reflect(
         { role: 'assistant', content: answer.text || '(nothing)' },
         {
           role: 'user',
-          content: `That cannot be used: ${error.message}. Answer again with the whole JSON object and nothing else.`,
+          content: `That cannot be used: ${error.message}. Answer again with the complete JSON object and nothing else.`,
         },
       )
     }
@@ -77,7 +77,7 @@ export async function reflect(
 
 type ModelAnswer = { entries: CommitEntry[] }
 
-/** What the batch's contract asks of an answer; fields a model adds of its own are not held against it. */
+/** The shape of an answer by the contract of the batch. Additional fields are allowed. */
 function buildAnswerShape({ reflection_contract: contract }: Batch): Shape<ModelAnswer> {
   const { text, importance } = contract.entry_schema
   return shape<ModelAnswer>(
@@ -112,12 +112,12 @@ function parseEntries(answer: string, answerShape: Shape<ModelAnswer>): CommitEn
   const value = extractJson(answer)
   const { entries } = answerShape.check(Array.isArray(value) ? { entries: value } : value)
   return entries.map(({ text, importance }, index) => {
-    if (text.trim() === '') throw new Refusal('invalid', `entries[${index}].text holds no words`)
+    if (text.trim() === '') throw new Refusal('invalid', `entries[${index}].text is empty`)
     return { text: text.trim(), importance }
   })
 }
 
-/** The JSON of an answer that may stand in a fence, between polite words, or behind spoken thoughts. */
+/** The JSON of an answer, which may be in a code fence, between sentences or after `<think>` text. */
 function extractJson(answer: string): unknown {
   const text = answer.replace(/<think>[\s\S]*?<\/think>/g, '')
   const start = text.search(/[{[]/)

@@ -1,7 +1,7 @@
 import type { BatchResult, ConsolidationListener } from '#scripts/consolidate/run.ts'
 import type { Batch } from '#scripts/consolidate/client.ts'
 
-/** Tells a person what happens, line by line. */
+/** Prints each step as a line of text. */
 export function createConsoleReporter(
   write: (line: string) => void,
   dryRun: boolean,
@@ -25,7 +25,7 @@ export function createConsoleReporter(
     },
 
     onLeaseExpired({ batch_id: batch }) {
-      write(`  batch ${batch} ran out before it was committed; checking out anew`)
+      write(`  batch ${batch} expired before it was committed; checking out again`)
     },
 
     onTierDone(tier) {
@@ -34,11 +34,11 @@ export function createConsoleReporter(
   }
 }
 
-/** What it came to, in one sentence. */
+/** The result in one sentence. */
 export function formatSummary(results: readonly BatchResult[], dryRun: boolean): string {
   if (results.length === 0) return 'Nothing was waiting to be consolidated.'
-  const sum = (figure: (done: BatchResult) => number): number =>
-    results.reduce((total, done) => total + figure(done), 0)
+  const sum = (figure: (result: BatchResult) => number): number =>
+    results.reduce((total, result) => total + figure(result), 0)
   const written = formatReflectionCount(sum(({ output }) => output.entries.length))
   const read = formatCount(
     sum(({ output }) => output.inputTokens),
@@ -52,7 +52,7 @@ export function formatSummary(results: readonly BatchResult[], dryRun: boolean):
   return `${formatMemoryCount(sum(({ batch }) => batch.count))} became ${written} in ${batches}; ${spent}.`
 }
 
-/** What happened, for programs. */
+/** The result for `--json`. */
 export const toJsonReport = (
   results: readonly BatchResult[],
   { model, dryRun }: { model: string; dryRun: boolean },

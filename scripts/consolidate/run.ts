@@ -6,14 +6,14 @@ import type { ChatModel } from '#shared/models/openai-chat.ts'
 
 export type ConsolidationPlan = {
   tiers: readonly (1 | 2)[]
-  /** Batches in all; without end where undefined. */
+  /** Maximum number of batches; undefined for no limit. */
   batchesMax: number | undefined
-  /** Ask the model, commit nothing. */
+  /** Call the model, commit nothing. */
   dryRun: boolean
   checkout: CheckoutOptions
 }
 
-/** One batch, and what became of it. */
+/** One batch and its outcome. */
 export type BatchResult = {
   batch: Batch
   output: ReflectionOutput
@@ -22,25 +22,25 @@ export type BatchResult = {
   ms: number
 }
 
-/** Hears of each step as it happens. */
+/** Called after each step. */
 export type ConsolidationListener = {
   onCheckout?(batch: Batch): void
-  onBatchDone?(done: BatchResult): void
-  /** The batch was no longer lent when it was to be committed. */
+  onBatchDone?(result: BatchResult): void
+  /** The lease of the batch expired before the commit. */
   onLeaseExpired?(batch: Batch): void
-  /** Nothing is left in a tier. */
+  /** No batch is left in a tier. */
   onTierDone?(tier: 1 | 2): void
 }
 
-/** A lease that runs out again and again means a model that is too slow for its batches. */
+/** More expired leases in a row mean that the model is too slow for the batch size. */
 const leaseExpiriesMax = 2
 
 /**
- * Consolidates a vault: check out, have the model reflect, commit, until nothing is left. A batch that ran
- * out meanwhile is checked out anew. Whatever interrupts it, what was committed is committed and the
- * batch in hand comes free by itself.
+ * Consolidates a vault: checks out a batch, has the model reflect, commits, until no batch is left. A
+ * batch whose lease expired is checked out again. It may be interrupted at any time: committed batches
+ * remain, and the lease of the current batch expires.
  *
- * @throws Refusal what `reflect` and the vault refuse; `conflict` when the model is too slow for the lease.
+ * @throws Refusal of `reflect` or of the service; `conflict` when the model is too slow for the lease.
  */
 export async function consolidate(
   client: ConsolidationClient,
@@ -53,7 +53,7 @@ export async function consolidate(
     let leaseExpiries = 0
     for (;;) {
       if (results.length === plan.batchesMax) return results
-      const begun = performance.now()
+      const startedAt = performance.now()
       const batch = await client.checkOut(tier, plan.checkout)
       if (!batch) {
         listener.onTierDone?.(tier)
@@ -68,10 +68,10 @@ export async function consolidate(
         continue
       }
       leaseExpiries = 0
-      const result = { batch, output, commitAnswer, ms: performance.now() - begun }
+      const result = { batch, output, commitAnswer, ms: performance.now() - startedAt }
       results.push(result)
       listener.onBatchDone?.(result)
-      // Without a commit the next checkout of this tier would only lend more.
+      // Without a commit the next checkout of this tier would lease further batches.
       if (plan.dryRun && plan.batchesMax === undefined) break
     }
   }
@@ -81,6 +81,6 @@ export async function consolidate(
 const modelTooSlowRefusal = ({ model }: ChatModel): Refusal =>
   new Refusal(
     'conflict',
-    `${model} took longer than the 15 minutes a batch is lent, ${leaseExpiriesMax + 1} times in a row`,
+    `${model} took longer than the lease of a batch (15 minutes), ${leaseExpiriesMax + 1} times in a row`,
     'Use smaller batches (--max-tokens) or a faster model',
   )

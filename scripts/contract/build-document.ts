@@ -14,7 +14,7 @@ import { isResourceName, definitionName } from '#scripts/contract/endpoint-conte
 
 export type SpecificationPage = { file: string; markdown: string }
 
-/** Resources that endpoints use without naming them: their fields one by one, or with every refusal. */
+/** Resources that no endpoint references by name: endpoints pick their fields, or every error has them. */
 const implicitResources = new Set([
   'PathParameters',
   'RequestHeaders',
@@ -23,9 +23,9 @@ const implicitResources = new Set([
 ])
 
 /**
- * Builds the contract out of the specification's pages. The same pages always give the same document.
+ * Builds the contract from the pages of the specification. Deterministic.
  *
- * @throws Error at the first thing it does not understand, naming file, heading, row and column.
+ * @throws Error at the first fault, with file, heading, row and column.
  */
 export function buildDocument(pages: readonly SpecificationPage[]): ContractDocument {
   const chapters = pages.flatMap(({ file, markdown }) => parseSections(file, markdown))
@@ -65,7 +65,7 @@ type SchemaTable = Pick<Section | Subsection, 'position' | 'modifiers' | 'rows'>
 
 const isEndpoint = ({ title }: Section): boolean => title.includes(' ')
 
-/** Everything that has a name: resources, and the tables of endpoints under their derived names. */
+/** All named tables: resources, and the tables of endpoints under their derived names. */
 function collectTables(chapters: readonly Section[]): Map<string, SchemaTable> {
   const tables = new Map<string, SchemaTable>()
   const add = (name: string, table: SchemaTable) => {
@@ -137,7 +137,7 @@ function parseTypeAt(place: SourcePosition, cell: string, names: ReadonlySet<str
   }
 }
 
-/** Header names as Node reads them. */
+/** Header names in lower case, as Node has them. */
 function lowerCaseProperties(schema: Schema): Schema {
   const properties = Object.entries(schema.properties as Record<string, Schema>)
   return {
@@ -146,7 +146,7 @@ function lowerCaseProperties(schema: Schema): Schema {
   }
 }
 
-/** What nothing refers to is either a mistake in a name or no longer true. */
+/** A definition without a reference is a misspelt name or obsolete. */
 function assertAllUsed(tables: ReadonlyMap<string, SchemaTable>, document: unknown): void {
   const text = JSON.stringify(document)
   const used = new Set([...text.matchAll(/"#\/\$defs\/(\w+)/g)].map(([, name]) => name))

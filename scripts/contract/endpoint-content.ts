@@ -1,7 +1,7 @@
 import { type Subsection, specificationError } from '#scripts/contract/parse-markdown.ts'
 import type { Reference, Content } from '#api/contract/document.ts'
 
-/** `SearchBody`, `SearchQuery`, `SearchAnswer`; a second answer of its own is `SearchAnswer202`. */
+/** `SearchBody`, `SearchQuery`, `SearchAnswer`; the second answer of an endpoint is `SearchAnswer202`. */
 export function definitionName(
   operation: string | undefined,
   { name, position }: Pick<Subsection, 'name' | 'position'>,
@@ -15,14 +15,14 @@ export function definitionName(
 export const derivedName = (operation: string, part: string): string =>
   operation[0]!.toUpperCase() + operation.slice(1) + part
 
-/** What a part's heading names, or what its table defines. */
+/** A reference to the type in the heading of a part, or to the definition of its table. */
 export function buildReference(part: Subsection, operation: string, answers: number): Reference {
   const { type } = part
   const name = isResourceName(type) ? type : definitionName(operation, part, answers)
   return { $ref: `#/$defs/${name}` }
 }
 
-/** Whether the type in a heading is one resource as it stands, which needs no name of its own. */
+/** Whether the type in a heading is a plain resource name, which needs no derived name. */
 export const isResourceName = (type: string | undefined): type is string =>
   type !== undefined && /^[A-Z]\w*$/.test(type)
 

@@ -8,7 +8,7 @@ const lineWidthMax = 100
 
 type Definitions = ContractDocument['$defs']
 
-/** TypeScript for every named schema, and one map of what each endpoint takes and answers. */
+/** TypeScript types of every named schema, and a map of the requests and answers of each endpoint. */
 export async function generateTypes({ $defs, endpoints }: ContractDocument): Promise<string> {
   const picks = pickedDefinitions(endpoints)
   const named = Object.entries($defs).filter(([name]) => !picks.has(name))
@@ -31,7 +31,7 @@ export async function generateTypes({ $defs, endpoints }: ContractDocument): Pro
   return `${banner}\n\n${removeCompilerNoise(types)}\n${generateEndpointMap($defs, endpoints)}`
 }
 
-/** Definitions that are `Pick`s of a list of parameters or headers, not types of their own. */
+/** Definitions that are emitted as `Pick`s of a parameter or header list, not as separate types. */
 const pickedDefinitions = (endpoints: Record<string, Endpoint>): Set<string> =>
   new Set(
     Object.values(endpoints).flatMap(({ params, headers }) =>
@@ -40,8 +40,8 @@ const pickedDefinitions = (endpoints: Record<string, Endpoint>): Set<string> =>
   )
 
 /**
- * The schema as the type compiler reads it best. After a check a field with a default is always there.
- * A reference stands alone, or the compiler makes a second type for every description beside one.
+ * The schema of a checked value, for the type compiler. A field with a default is required. A `$ref` has
+ * no siblings, because the compiler would create a second type for each description beside one.
  */
 function toCheckedSchema(schema: Schema): Schema {
   const { $ref, properties, required, items, anyOf, ...rest } = schema
@@ -59,7 +59,7 @@ function toCheckedSchema(schema: Schema): Schema {
   }
 }
 
-/** The compiler names an owner for each definition, and wants one type around all of them. */
+/** Removes the compiler's "referenced by" comments and the type it needs around all definitions. */
 function removeCompilerNoise(types: string): string {
   return types
     .replace(/^export interface Contract \{\}\n/m, '')
@@ -89,11 +89,11 @@ function generateEndpointMap($defs: Definitions, endpoints: Record<string, Endpo
     const fields = lines.filter(Boolean).map(line => `    ${line}\n`)
     return `  /** ${summary} */\n  '${method} ${path}': {\n${fields.join('')}  }\n`
   })
-  const words = '/** What each endpoint takes and answers. */'
-  return `${words}\nexport interface Endpoints {\n${entries.join('')}}\n`
+  const docComment = '/** What each endpoint takes and answers. */'
+  return `${docComment}\nexport interface Endpoints {\n${entries.join('')}}\n`
 }
 
-/** The fields that whoever asks may leave out, though a checked request always has them. */
+/** The fields that a request may omit and a checked request always has. */
 function generateDefaults($defs: Definitions, parts: (Reference | undefined)[]): string | false {
   const fields = parts.flatMap(part => {
     const { properties = {} } = part ? $defs[referencedName(part)]! : {}

@@ -3,11 +3,11 @@ import { specificationError, type FieldRow } from '#scripts/contract/parse-markd
 import { shape, type Schema } from '#shared/core/shape.ts'
 
 /**
- * The object schema of a table. Rows such as `metrics.total_ms` make an object of their own, required
- * where one of its fields is.
+ * The object schema of a table. Rows such as `metrics.total_ms` define a nested object, which is
+ * required if one of its fields is.
  *
- * @param open whether fields that are not in the table may come too
- * @throws Error naming the row and column that is not understood.
+ * @param open whether additional fields are allowed
+ * @throws Error with the row and column of a fault.
  */
 export function buildObjectSchema(
   rows: readonly FieldRow[],

@@ -17,10 +17,10 @@ import {
 type Definitions = Record<string, Schema>
 
 /**
- * One endpoint out of its chapter. What it picks from lists of parameters and headers becomes a
- * definition of its own, such as `SearchHeaders`, and is added to `$defs`.
+ * Parses one endpoint from its chapter. The parameters and headers it picks from the lists become a
+ * definition, such as `SearchHeaders`, which is added to `$defs`.
  *
- * @throws Error naming what is missing or not understood.
+ * @throws Error with the missing or faulty part.
  */
 export function parseEndpoint(chapter: Section, $defs: Definitions): Endpoint {
   const { title, position, attributes, paragraphs, subsections } = chapter
@@ -116,10 +116,10 @@ const pathParameterNames = (path: string): string[] =>
 
 const splitList = (value = ''): string[] => value.split(', ').filter(name => name !== '')
 
-/** The list an endpoint picks from, by the part it makes of it. */
+/** The list to pick from, by the part of the endpoint. */
 const sourceLists = { Params: 'PathParameters', Headers: 'RequestHeaders' } as const
 
-/** Defines an object of the fields that a list has under these names; nothing when there are none. */
+/** Defines an object of the named fields of a list. @returns undefined without names. */
 function definePickedObject(
   chapter: Section,
   $defs: Definitions,
@@ -195,7 +195,7 @@ type EndpointTraits = {
   idempotent: boolean
 }
 
-/** The statuses a chapter lists, and those that come with what the endpoint is. */
+/** The statuses a chapter lists, and those that follow from the traits of the endpoint. */
 function errorStatuses(
   { position, attributes }: Section,
   { open, needs, body, idempotent }: EndpointTraits,

@@ -1,6 +1,6 @@
 import { lexer, type Token, type Tokens } from 'marked'
 
-/** Where something stands in the specification, as a fault names it. */
+/** A position in the specification, for error messages. */
 export type SourcePosition = {
   file: string
   heading: string
@@ -18,19 +18,19 @@ export type FieldRow = {
   notes: string
 }
 
-/** What stands under a `###` heading: a table, or the name of what is described elsewhere. */
+/** The content under a `###` heading: a table, or a type that is described elsewhere. */
 export type Subsection = {
   position: SourcePosition
   /** `Body`, `Query` or a status. */
   name: string
-  /** What the heading says in brackets: `open`, media types. */
+  /** The words in brackets in the heading: `open`, media types. */
   modifiers: string[]
-  /** A type cell, where the heading names one instead of bringing a table. */
+  /** A type cell, if the heading has one instead of a table. */
   type: string | undefined
   rows: FieldRow[]
 }
 
-/** What stands under a `##` heading: an endpoint or a resource. */
+/** The content under a `##` heading: an endpoint or a resource. */
 export type Section = {
   position: SourcePosition
   /** `POST /v1/memory/search`, or `Debt`. */
@@ -42,7 +42,7 @@ export type Section = {
   subsections: Subsection[]
 }
 
-/** An error that says where in the specification it is. */
+/** An error with a position in the specification. */
 export function specificationError(
   { file, heading, subsection, row, column }: SourcePosition,
   problem: string,
@@ -58,10 +58,10 @@ export function specificationError(
 }
 
 /**
- * Reads one page of the specification. Text before the first `##` heading is for people alone;
- * everything after it is data, and what is not understood is refused.
+ * Parses one page of the specification. Text before the first `##` heading is ignored; everything
+ * after it must follow the format.
  *
- * @throws Error naming file, heading, row and column.
+ * @throws Error with file, heading, row and column.
  */
 export function parseSections(file: string, markdown: string): Section[] {
   const chapters: Section[] = []
@@ -94,7 +94,7 @@ function readHeading(file: string, { depth, text }: Tokens.Heading, chapters: Se
       subsections: [],
     })
   } else if (depth === 3 && chapter) {
-    const place = { ...chapter.position, part: text }
+    const place = { ...chapter.position, subsection: text }
     const match = /^(Body|Query|2\d\d)(?: \(([^)]+)\))?(?:: `([^`]+)`)?$/.exec(text)
     if (!match)
       throw specificationError(
@@ -163,7 +163,7 @@ function readRows(place: SourcePosition, { header, rows, raw }: Tokens.Table): F
   if (names.join() !== columns.join()) {
     throw specificationError(place, `columns are ${columns.join(', ')}, not ${names.join(', ')}`)
   }
-  // Markdown drops what stands right of the last column without a word: an unescaped | in a type.
+  // Markdown ignores cells right of the last column: an unescaped | in a type.
   const lines = raw.trimEnd().split('\n').slice(2)
   return rows.map((cells, index) => {
     const [field = '', type = '', required = '', notes = ''] = cells.map(({ text }) => text)

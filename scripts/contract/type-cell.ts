@@ -1,7 +1,7 @@
 import type { Schema } from '#shared/core/shape.ts'
 
 /**
- * Reads a type cell into a JSON Schema. The grammar is in api/contract/README.md:
+ * Parses a type cell into a JSON Schema. The grammar is in api/contract/README.md:
  *
  *     cell  = union [ '=' default ]
  *     union = item { '|' item }
@@ -9,7 +9,7 @@ import type { Schema } from '#shared/core/shape.ts'
  *     base  = '(' union ')' | literal | 'map of' base | scalar [ range ] | Resource
  *
  * @param resources names that a cell may refer to
- * @throws Error saying what is not understood; where it stands is the caller's to add.
+ * @throws Error with the fault; the caller adds the position.
  */
 export function parseTypeCell(cell: string, resources: ReadonlySet<string>): Schema {
   const reader = { tokens: tokenize(cell), resources }
@@ -45,7 +45,7 @@ function readUnion(reader: TokenReader): Schema {
   return mergeUnion(members)
 }
 
-/** One schema out of a union's members, as plain as can be: it words the messages people read. */
+/** Merges the members of a union into the simplest schema, because error messages are derived from it. */
 function mergeUnion(members: Schema[]): Schema {
   if (members.length === 1) return members[0]!
   const types = [...new Set(members.flatMap(({ type }) => type ?? []))]

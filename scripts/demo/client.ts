@@ -7,14 +7,14 @@ import {
 } from '#api/client/client.ts'
 import { Refusal } from '#shared/core/errors.ts'
 
-/** An answer, and how long it took from the first byte sent to the last one read. */
+/** An answer, and the milliseconds from the first byte sent to the last byte read. */
 type TimedAnswer<Answer> = { answer: Answer; ms: number }
 
 export type TimedClient = {
   /**
    * Calls an endpoint by its name in the contract.
    *
-   * @throws Refusal `upstream` with the service's own words when it says no, `unavailable` when it does
+   * @throws Refusal `upstream` with the error of the service when it refuses, `unavailable` when it does
    *   not answer within a minute.
    */
   call<Name extends Route>(
@@ -25,17 +25,17 @@ export type TimedClient = {
 
 const callTimeoutMs = 60_000
 
-/** Speaks to a service with a Memory Key, until `signal` says to give up. */
+/** A client of a service with a Memory Key; `signal` aborts its requests. */
 export function createTimedClient(baseUrl: string, key: string, signal: AbortSignal): TimedClient {
   const client = vaultClient(baseUrl, key)
   return {
     async call(route, request) {
-      const begun = performance.now()
+      const startedAt = performance.now()
       const abortSignal = AbortSignal.any([signal, AbortSignal.timeout(callTimeoutMs)])
       const answer = await client
         .call(route, request, { signal: abortSignal })
         .catch((error: unknown) => throwRefusal(baseUrl, error))
-      return { answer, ms: performance.now() - begun }
+      return { answer, ms: performance.now() - startedAt }
     },
   }
 }

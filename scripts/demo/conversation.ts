@@ -9,31 +9,31 @@ type ConversationTurn = {
   timestamp: number
 }
 
-/** What was said at one go. */
+/** The turns of one sitting; `at` in epoch milliseconds. */
 export type Sitting = { title: string; at: number; turns: ConversationTurn[] }
 
 export type Conversation = {
   sittings: Sitting[]
-  /** The text of the turn that goes by this id. @throws Error when there is none. */
+  /** The text of the turn with this id. @throws Error when there is none. */
   turnText: (id: string) => string
 }
 
 type ConversationLine = {
   role: ConversationTurn['role']
   content: string
-  /** By which a question names the turn that answers it. */
+  /** Id by which a question refers to the turn. */
   id?: string
-  /** On the first turn of a sitting: its title, and when it took place. */
+  /** On the first turn of a sitting: its title and its relative date. */
   sitting?: string
   when?: string
 }
 
 const file = new URL('conversation.jsonl', import.meta.url)
 
-/** People type: a turn follows the one before it after this long. */
+/** Time between two turns of a sitting. */
 const turnIntervalMs = 90_000
 
-/** The conversation that ships with the project, dated so that it ends shortly before `now`. */
+/** Reads the conversation of the project, with dates relative to `now`; it ends shortly before. */
 export function readConversation(now: Date): Conversation {
   const sittings: Sitting[] = []
   const textsById = new Map<string, string>()
@@ -49,7 +49,7 @@ export function readConversation(now: Date): Conversation {
     sittings,
     turnText(id) {
       const text = textsById.get(id)
-      if (text === undefined) throw new Error(`No turn goes by the id ${id}`)
+      if (text === undefined) throw new Error(`No turn has the id ${id}`)
       return text
     },
   }

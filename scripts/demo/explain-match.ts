@@ -1,16 +1,16 @@
 import { monthName } from '#scripts/demo/relative-dates.ts'
 import { termsOf } from '#shared/search/words/index-terms.ts'
 
-/** A word with what holds it together, such as KV-70418-R or 4:21:37. */
+/** A word with inner punctuation, such as KV-70418-R or 4:21:37. */
 const wordPattern = /[\p{L}\p{N}](?:[\p{L}\p{N}'’.:-]*[\p{L}\p{N}])?/gu
 
-/** Terms of the index that are words; the others mark what kind of text it is. */
+/** The index terms that are words; other terms mark the kind of a text. */
 const indexedWords = (text: string): string[] =>
   termsOf(text).filter(term => /^[\p{L}\p{N}]/u.test(term))
 
 /**
- * The words of a text that meet a word of the question as the service's own index sees them, as the
- * text spells them; of words that are one to the index, the first.
+ * The words of a text that have an index term in common with the question, in the spelling of the text.
+ * Of several words with the same term, the first.
  */
 export function sharedWords(question: string, text: string): string[] {
   const questionWords = new Set(indexedWords(question))
@@ -23,7 +23,7 @@ export function sharedWords(question: string, text: string): string[] {
   return shared
 }
 
-/** In a few words, what a memory of this text and time has in common with the question. */
+/** A short description of what a memory has in common with the question. */
 export function explainMatch(question: string, { text, at }: { text: string; at: number }): string {
   const shared = sharedWords(question, text)
   const reasons = [
@@ -33,19 +33,19 @@ export function explainMatch(question: string, { text, at }: { text: string; at:
   return reasons.join(', ') || 'no word shared'
 }
 
-/** A text with each of the given words, where it stands as a word, in another look. */
+/** Applies a style to each occurrence of the given words in a text. */
 export const highlightWords = (
   text: string,
   words: readonly string[],
-  look: (word: string) => string,
-): string => text.replaceAll(wordPattern, word => (words.includes(word) ? look(word) : word))
+  style: (word: string) => string,
+): string => text.replaceAll(wordPattern, word => (words.includes(word) ? style(word) : word))
 
-/** Room for less of a further sentence than this is left empty. */
+/** The next sentence is started only if at least this many characters of it fit. */
 const fillMinimum = 24
 
 /**
- * The part of a text that has most of the given words, in at most so many characters besides the `…`
- * that stands where something was left out: whole sentences first, then the beginning of the next.
+ * The part of a text that has most of the given words, in at most `charactersMax` characters without
+ * the `…` that marks omitted text. It consists of full sentences, then the start of the next one.
  */
 export function excerptAround(
   text: string,
@@ -65,20 +65,20 @@ export function excerptAround(
     const cut = cutAroundWords(sentences[first]!.trim(), words, charactersMax)
     return addEllipses(cut, first > 0, last < sentences.length - 1)
   }
-  // What follows explains more often than what came before.
+  // Following sentences come first: they are more often an explanation than preceding ones.
   while (last + 1 < sentences.length && lengthWith(first, last + 1) <= charactersMax) last++
   const room = charactersMax - lengthWith(first, last) - 1
   const next = sentences[last + 1]
   if (next && room >= fillMinimum) {
-    const kept = sentences.slice(first, last + 1).join('')
-    return addEllipses(kept + next.slice(0, next.lastIndexOf(' ', room)), first > 0, true)
+    const excerpt = sentences.slice(first, last + 1).join('')
+    return addEllipses(excerpt + next.slice(0, next.lastIndexOf(' ', room)), first > 0, true)
   }
   while (first > 0 && lengthWith(first - 1, last) <= charactersMax) first--
-  const kept = sentences
+  const excerpt = sentences
     .slice(first, last + 1)
     .join('')
     .trim()
-  return addEllipses(kept, first > 0, last < sentences.length - 1)
+  return addEllipses(excerpt, first > 0, last < sentences.length - 1)
 }
 
 const addEllipses = (text: string, before: boolean, after: boolean): string =>
@@ -86,7 +86,7 @@ const addEllipses = (text: string, before: boolean, after: boolean): string =>
 
 const sentenceSegmenter = new Intl.Segmenter('en', { granularity: 'sentence' })
 
-/** Joined again they are the text. The segmenter takes "Dr." and initials for ends. */
+/** Splits without loss, and not after "Dr." or initials, which the segmenter takes for sentence ends. */
 function splitSentences(text: string): string[] {
   const sentences: string[] = []
   for (const { segment } of sentenceSegmenter.segment(text)) {
@@ -97,15 +97,15 @@ function splitSentences(text: string): string[] {
   return sentences
 }
 
-/** A stretch of one sentence, from word end to word end, with the first of the words a third of the way in. */
+/** Cuts a part out of one sentence between words, with the first of `words` after a third of it. */
 function cutAroundWords(sentence: string, words: readonly string[], charactersMax: number): string {
-  const places = words.map(word => sentence.indexOf(word)).filter(place => place >= 0)
-  const middle = places.length > 0 ? Math.min(...places) : 0
+  const positions = words.map(word => sentence.indexOf(word)).filter(position => position >= 0)
+  const middle = positions.length > 0 ? Math.min(...positions) : 0
   const latest = sentence.length - charactersMax
   const from = Math.max(0, Math.min(middle - Math.floor(charactersMax / 3), latest))
   const start = from === 0 ? 0 : sentence.indexOf(' ', from) + 1
   const end = start + charactersMax
   const stop = end >= sentence.length ? sentence.length : sentence.lastIndexOf(' ', end)
-  const kept = sentence.slice(start, stop > start ? stop : end).trim()
-  return `${start > 0 ? '… ' : ''}${kept}${stop < sentence.length ? ' …' : ''}`
+  const excerpt = sentence.slice(start, stop > start ? stop : end).trim()
+  return `${start > 0 ? '… ' : ''}${excerpt}${stop < sentence.length ? ' …' : ''}`
 }

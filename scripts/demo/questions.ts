@@ -1,15 +1,15 @@
-/** Something a person would ask months later, in words of its own. */
+/** A question asked months later, in words other than those of the conversation. */
 export type DemoQuestion = {
   text: string
-  /** What finding the answer takes. */
+  /** What makes the answer hard to find. */
   takes: string
-  /** The id of the turn that answers it, which must be among the first three found. */
+  /** The id of the turn that answers it; it must be among the first three results. */
   answerTurnId: string
-  /** The turn that answered it once; what is true now must be found above it. */
+  /** The id of a turn with an outdated answer; the current answer must rank above it. */
   outdatedTurnId?: string
 }
 
-/** Dates in braces are written out when the question is asked. */
+/** `fillDates` replaces the dates in braces. */
 export const questions: readonly DemoQuestion[] = [
   {
     text: 'Which nuts make me ill?',
@@ -18,13 +18,13 @@ export const questions: readonly DemoQuestion[] = [
   },
   {
     text: 'What is my current address?',
-    takes: 'an update: the newest is what counts',
+    takes: 'an update: the newest answer is right',
     answerTurnId: 'new-address',
     outdatedTurnId: 'old-address',
   },
   {
     text: 'What was I worried about in {month, 5 months ago}?',
-    takes: 'a time that only the date of a memory knows',
+    takes: 'a time that is only in the date of a memory',
     answerTurnId: 'cat-worry',
   },
   {
@@ -54,7 +54,7 @@ export const questions: readonly DemoQuestion[] = [
   },
   {
     text: 'How fast was I in the marathon?',
-    takes: 'a number, where a hope and a result compete',
+    takes: 'a number, with a goal and a result',
     answerTurnId: 'marathon-result',
     outdatedTurnId: 'marathon-goal',
   },
@@ -77,9 +77,9 @@ export const questions: readonly DemoQuestion[] = [
   },
 ]
 
-/** Nothing in the conversation comes near it: the right answer is none. */
+/** Nothing in the conversation is related to it: the right answer is no memory. */
 export const unanswerableQuestion = 'How do I tune the carburettor of an old motorbike?'
 
-/** What a model is about to be asked, and so what it should be reminded of. */
+/** The next turn of the user, for which `POST /v1/memory/prepare` builds a context. */
 export const nextUserTurn =
   "Tinta's next appointment is coming up. What should I tell the vet about her kidneys, her weight and what we have changed?"

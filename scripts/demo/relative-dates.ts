@@ -1,6 +1,6 @@
 /**
- * The story is dated from the day it is told, so that "three months ago" is always true. All dates are
- * UTC.
+ * The dates of the story are relative to the current day, so that "three months ago" is always true.
+ * All dates are UTC.
  */
 
 const dayMs = 24 * 3600 * 1000
@@ -20,21 +20,21 @@ const relativeDatePatterns: [RegExp, (now: Date, found: string[]) => number][] =
 ]
 
 /**
- * The moment that words such as `5 months ago, day 12, 07:10`, `4 days ago, 18:20` or `150 minutes ago`
- * name, in epoch milliseconds.
+ * Parses a text such as `5 months ago, day 12, 07:10`, `4 days ago, 18:20` or `150 minutes ago`.
  *
- * @throws Error for any other words.
+ * @returns epoch milliseconds
+ * @throws Error for any other text.
  */
 export function parseRelativeDate(words: string, now: Date): number {
   for (const [pattern, moment] of relativeDatePatterns) {
     const match = pattern.exec(words)
     if (match) return moment(now, match.slice(1))
   }
-  throw new Error(`No moment is named by "${words}"`)
+  throw new Error(`Not a relative date: "${words}"`)
 }
 
 /**
- * Writes out the dates a text leaves open: `{day 12, 6 months ago}` becomes "12 May",
+ * Replaces the dates in braces: `{day 12, 6 months ago}` becomes "12 May",
  * `{2nd Saturday, 3 months ago}` "Saturday 8 August", `{day 20, in 1 month}` "20 December" and
  * `{month, 5 months ago}` "June".
  *
@@ -45,7 +45,7 @@ export function fillDates(text: string, now: Date): string {
     const match = /^(.+), (?:(\d+) months? ago|in (\d+) months?)$/.exec(words)
     const formatted =
       match && resolveDate(match[1]!, now, match[2] ? -Number(match[2]) : Number(match[3]))
-    if (!formatted) throw new Error(`No date is named by "{${words}}"`)
+    if (!formatted) throw new Error(`Not a date: "{${words}}"`)
     return formatted
   })
 }
@@ -63,7 +63,7 @@ function resolveDate(which: string, now: Date, months: number): string | undefin
   return `${nth[2]} ${formatDayAndMonth(at)}`
 }
 
-/** The start of a day of the month that lies so many months after this one. */
+/** The start of a day of the month that is `months` after the current one. */
 const startOfDay = (now: Date, months: number, day: number): number =>
   Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + months, day)
 
@@ -74,6 +74,6 @@ const weekdays = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Frida
 
 const formatDayAndMonth = (at: number): string => `${new Date(at).getUTCDate()} ${monthName(at)}`
 
-/** The English name of a moment's month. */
+/** The English name of the month of `at`, epoch milliseconds. */
 export const monthName = (at: number): string =>
   new Date(at).toLocaleString('en-GB', { month: 'long', timeZone: 'UTC' })

@@ -13,31 +13,30 @@ import { Refusal } from '#shared/core/errors.ts'
 export type DemoService = {
   baseUrl: string
   client: TimedClient
-  /** The key of a vault that holds nothing but the demo. */
+  /** The key of a vault with only the data of the demo. */
   key: string
-  /** `running`: somebody's, and it goes on; `own`: started here, gone afterwards. */
+  /** `running`: started by another process; `own`: started and stopped here. */
   kind: 'running' | 'own'
-  /** Milliseconds until it could be used. */
+  /** Milliseconds until it was ready. */
   readyMs: number
-  /** Leaves nothing behind of a service of our own; a running one is left alone. */
+  /** Stops an own service and removes its data; does nothing to a running one. */
   stop(): Promise<void>
 }
 
-/** A service that is there answers at once; what hangs is taken for gone. */
+/** A service that does not answer within this time counts as not running. */
 const probeTimeoutMs = 5_000
-/** The embedded servers may have to be fetched the first time. */
+/** On the first start a C library may have to be downloaded. */
 const startTimeoutMs = 240_000
-/** A service drains for 25 s at most, and its databases take a moment after it. */
+/** A service drains for 25 s at most; then its databases stop. */
 const stopTimeoutMs = 40_000
 
 const startScript = fileURLToPath(new URL('../start.ts', import.meta.url))
 
 /**
- * A service to tell the story to: the one given, else the one that runs on DATA_DIR, else one started
- * for this alone in a temporary folder. On a service that was running the demo gets a key and so a
- * vault of its own.
+ * Opens the service for the demo: that of `connection`, else the one that runs on DATA_DIR, else a new
+ * one in a temporary folder. On a running service it creates a key with a separate vault.
  *
- * @throws Refusal when the one given does not answer, or none can be started here.
+ * @throws Refusal when the service of `connection` does not answer, or none can be started here.
  */
 export async function openService(
   connection: ServiceConnection | undefined,
@@ -49,7 +48,7 @@ export async function openService(
     try {
       return await connectToRunning(running, signal)
     } catch (error) {
-      // The file outlives its service, and another program may have taken the port since.
+      // The credentials file remains after the service has ended, and its port may be in other use.
       if (!(error instanceof Refusal)) throw error
     }
   }
@@ -61,9 +60,9 @@ async function connectToRunning(
   { baseUrl, key }: ServiceConnection,
   signal: AbortSignal,
 ): Promise<DemoService> {
-  const begun = performance.now()
-  const soon = AbortSignal.any([signal, AbortSignal.timeout(probeTimeoutMs)])
-  const host = createTimedClient(baseUrl, key, soon)
+  const startedAt = performance.now()
+  const probeSignal = AbortSignal.any([signal, AbortSignal.timeout(probeTimeoutMs)])
+  const host = createTimedClient(baseUrl, key, probeSignal)
   await host.call('GET /health')
   const { answer } = await host.call('POST /v1/keys', { body: { name: 'Demo' } })
   return {
@@ -71,13 +70,13 @@ async function connectToRunning(
     client: createTimedClient(baseUrl, answer.key, signal),
     key: answer.key,
     kind: 'running',
-    readyMs: performance.now() - begun,
+    readyMs: performance.now() - startedAt,
     stop: async () => {},
   }
 }
 
 async function startTemporaryService(signal: AbortSignal): Promise<DemoService> {
-  const begun = performance.now()
+  const startedAt = performance.now()
   const dataDir = await mkdtemp(join(tmpdir(), 'memory-vault-demo-'))
   const child = spawn(process.execPath, [startScript], {
     env: serviceEnvironment(dataDir),
@@ -95,16 +94,16 @@ async function startTemporaryService(signal: AbortSignal): Promise<DemoService> 
     await rm(dataDir, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 })
   }
   try {
-    const { baseUrl, key } = await waitUntilReady(child, { dataDir, said: output, signal })
+    const { baseUrl, key } = await waitUntilReady(child, { dataDir, output, signal })
     const client = createTimedClient(baseUrl, key, signal)
-    return { baseUrl, client, key, kind: 'own', readyMs: performance.now() - begun, stop }
+    return { baseUrl, client, key, kind: 'own', readyMs: performance.now() - startedAt, stop }
   } catch (error) {
     await stop()
     throw error
   }
 }
 
-/** A service of our own touches no database and no provider that the environment names, unless asked to embed there. */
+/** The environment of an own service: without external databases, with local embeddings by default. */
 function serviceEnvironment(dataDir: string): NodeJS.ProcessEnv {
   const { DATABASE_URL: _postgres, MONGODB_URI: _mongodb, ...rest } = cleanEnvironment()
   return {
@@ -118,18 +117,14 @@ function serviceEnvironment(dataDir: string): NodeJS.ProcessEnv {
 
 async function waitUntilReady(
   child: ChildProcess,
-  {
-    dataDir,
-    said: output,
-    signal,
-  }: { dataDir: string; said: readonly string[]; signal: AbortSignal },
+  { dataDir, output, signal }: { dataDir: string; output: readonly string[]; signal: AbortSignal },
 ): Promise<ServiceConnection> {
   const deadline = Date.now() + startTimeoutMs
   while (Date.now() < deadline) {
     signal.throwIfAborted()
     if (hasExited(child)) break
-    const address = readRunningConnection(dataDir)
-    if (address) return address
+    const connection = readRunningConnection(dataDir)
+    if (connection) return connection
     await delay(25)
   }
   throw new Refusal(

@@ -18,7 +18,7 @@ import type {
 } from '#scripts/demo/story.ts'
 import { excerptAround, highlightWords, sharedWords } from '#scripts/demo/explain-match.ts'
 
-/** The story as a person reads it, written part by part while it happens. */
+/** Prints the story while it runs. */
 type StoryWriter = Required<StoryListener> & {
   writeIntroduction: () => void
   writeStarting: () => void
@@ -26,7 +26,7 @@ type StoryWriter = Required<StoryListener> & {
   writeSummary: (story: StoryResult, service: DemoService) => void
 }
 
-/** `now` is the moment the story is told, epoch milliseconds. */
+/** @param now epoch milliseconds, the reference of relative times */
 export function createStoryWriter(screen: Terminal, now: number): StoryWriter {
   const { write } = screen
   return {
@@ -34,50 +34,50 @@ export function createStoryWriter(screen: Terminal, now: number): StoryWriter {
       writeHeading(
         screen,
         'Memory Vault: eight months of one conversation',
-        'Irene moves to another city, takes up the cello and worries about her cat. An assistant ' +
-          'listens. Later it is asked about it all, in other words than were used then.',
+        'Irene talks with an assistant: she moves to another city, starts to learn the cello and ' +
+          'worries about her cat. Months later she asks about it, in other words.',
       )
     },
-    writeStarting: () => write('Starting a service just for this, in a temporary folder …'),
+    writeStarting: () => write('Starting a service for the demo, in a temporary folder …'),
     writeReady: service => writeServiceReady(screen, service),
     onSittingStored: sitting => writeSitting(screen, sitting),
     onWarmedUp({ memories, ms }) {
       write('')
-      write(`POST /v1/memory/warmup has ${memories} memories at hand after ${formatDuration(ms)}.`)
+      write(`POST /v1/memory/warmup loaded ${memories} memories in ${formatDuration(ms)}.`)
       writeHeading(
         screen,
         'What is remembered',
-        'The first three that POST /v1/memory/search finds for each question, ✓ before the one that ' +
-          'answers it. The bar is the score, how close it comes in meaning; the order also weighs words, ' +
-          'times and what was said next to it. Last on the line: what it shares with the question.',
+        'The first three results of POST /v1/memory/search for each question; ✓ marks the answer. The ' +
+          'bar is the score, the similarity in meaning; the order also depends on words, dates and ' +
+          'neighbouring turns. Last on the line: what the result has in common with the question.',
       )
     },
-    onQuestionAnswered: (asked, number) => writeQuestion(screen, asked, { number, now }),
+    onQuestionAnswered: (answered, number) => writeQuestion(screen, answered, { number, now }),
     onUnanswerable: prepared => writeUnanswerable(screen, prepared),
     onPrepared: prepared => writePreparedQuestion(screen, prepared),
     writeSummary: (story, service) => writeStorySummary(screen, story, service),
   }
 }
 
-function writeHeading({ write }: Terminal, title: string, words: string): void {
+function writeHeading({ write }: Terminal, title: string, text: string): void {
   write('')
   write(title, { style: 'title' })
-  write(words)
+  write(text)
   write('')
 }
 
 function writeServiceReady(screen: Terminal, { baseUrl, kind, readyMs }: DemoService): void {
   screen.write(
     kind === 'own'
-      ? `Ready at ${baseUrl} after ${formatDuration(readyMs)}. It leaves nothing behind.`
-      : `Using the service that runs at ${baseUrl}, with a new key and so a vault of the demo's own: ` +
-          'yours stays as it is.',
+      ? `Ready at ${baseUrl} after ${formatDuration(readyMs)}. It is removed at the end.`
+      : `Using the service that runs at ${baseUrl}, with a new key and a separate vault: ` +
+          'your vault does not change.',
   )
   writeHeading(
     screen,
     'What was said',
-    'Each sitting goes through POST /v1/memory/ingest?wait=true with the times its turns had. On the ' +
-      'right: how long until it was stored and could be found.',
+    'Each sitting is stored with POST /v1/memory/ingest?wait=true, with the time of each turn. On the ' +
+      'right: how long until it was stored and searchable.',
   )
 }
 
@@ -94,7 +94,7 @@ function writeSitting(
   write(`${paint('faint', day)}  ${padText(short, room)}  ${paint('faint', figures)}`)
 }
 
-/** Questions and memories stand to the right of their numbers and marks. */
+/** Column of questions and memories, right of their numbers and marks. */
 const indent = margin + 4
 const markLabel = (mark: string): string => `${padText(mark, indent - 1, 'left')} `
 
@@ -112,7 +112,7 @@ function writeQuestion(
 }
 
 const barCells = 10
-/** A memory that answers is shown at more length than the others. */
+/** Lines of an excerpt: more for the answer than for other results. */
 const answerLines = 2
 const otherLines = 1
 
@@ -126,16 +126,16 @@ function writeMemory(
   const head = [bar, formatRelativeTime(at, now), role, `${window}, tier ${tier}`, why].join(' · ')
   write(head, { indent, label: markLabel(isAnswer ? paint('good', '✓') : '') })
   const shared = sharedWords(question, content)
-  const below = indent + barCells + 1
+  const textIndent = indent + barCells + 1
   const lines = isAnswer ? answerLines : otherLines
-  // Lines end between words, and what is left out is shown by an ellipsis at either end.
-  const excerpt = excerptAround(content, shared, lines * (width - below - 4))
+  // Minus 4 per line: lines break between words, and an excerpt may have an ellipsis at both ends.
+  const excerpt = excerptAround(content, shared, lines * (width - textIndent - 4))
   if (isAnswer) {
     write(
       highlightWords(excerpt, shared, word => paint('strong', word)),
-      { indent: below },
+      { indent: textIndent },
     )
-  } else write(excerpt, { indent: below, style: 'faint' })
+  } else write(excerpt, { indent: textIndent, style: 'faint' })
 }
 
 function writeUnanswerable(
@@ -143,12 +143,12 @@ function writeUnanswerable(
   { question, context, ms }: PreparedQuestion,
 ): void {
   write(question, { indent, style: 'strong' })
-  write(`never discussed, so asked of POST /v1/memory/prepare · ${formatDuration(ms)}`, {
+  write(`never discussed; sent to POST /v1/memory/prepare · ${formatDuration(ms)}`, {
     indent,
     style: 'faint',
   })
   if (context === null) {
-    write('context: null. A model is not given what has nothing to do with its question.', {
+    write('context: null. A model does not get memories that are unrelated to the question.', {
       indent,
       label: markLabel(paint('good', '✓')),
     })
@@ -165,7 +165,7 @@ function writePreparedQuestion(
   writeHeading(
     screen,
     'What a model is given',
-    `POST /v1/memory/prepare writes the block that goes in front of the user's next turn: ${tokens} ` +
+    `POST /v1/memory/prepare builds the block to put before the next turn of the user: ${tokens} ` +
       `tokens, ${formatDuration(ms)}.`,
   )
   for (const line of context?.split('\n') ?? []) {
@@ -176,8 +176,8 @@ function writePreparedQuestion(
   write(question, { indent, label: markLabel(paint('accent', 'you')), style: 'strong' })
 }
 
-const styleWords = (text: string, look: (word: string) => string): string =>
-  text.split(' ').map(look).join(' ')
+const styleWords = (text: string, style: (word: string) => string): string =>
+  text.split(' ').map(style).join(' ')
 
 function writeStorySummary(
   screen: Terminal,
@@ -202,7 +202,7 @@ function writeStorySummary(
     })
     for (const line of failed) write(line, { indent, label: markLabel(paint('bad', '✗')) })
   }
-  if (kind === 'running') write(`The vault of the demo stays, under the key ${key}.`)
+  if (kind === 'running') write(`The vault of the demo is not removed; its key is ${key}.`)
   write('')
 }
 

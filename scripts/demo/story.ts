@@ -12,7 +12,7 @@ import {
 import { explainMatch } from '#scripts/demo/explain-match.ts'
 import { Refusal } from '#shared/core/errors.ts'
 
-/** A sitting that is stored: times in milliseconds, `at` in epoch milliseconds. */
+/** A stored sitting; `at` in epoch milliseconds, `ms` until it was stored. */
 export type IngestedSitting = {
   title: string
   at: number
@@ -21,7 +21,7 @@ export type IngestedSitting = {
   ms: number
 }
 
-/** A memory that was found, `at` in epoch milliseconds. */
+/** A memory in the results of a search; `at` in epoch milliseconds. */
 export type FoundMemory = Pick<
   SearchAnswer['memories'][number],
   'role' | 'content' | 'score' | 'window' | 'tier'
@@ -30,9 +30,9 @@ export type FoundMemory = Pick<
 export type AnsweredQuestion = {
   question: string
   takes: string
-  /** The first three that were found. */
+  /** The first three results. */
   found: FoundMemory[]
-  /** What is wrong with them; null when the answer is there, above what it replaces. */
+  /** What is wrong with the results; null when the answer is there and above an outdated one. */
   fault: string | null
   ms: number
 }
@@ -48,34 +48,34 @@ export type StoryResult = {
   told: IngestedSitting[]
   warmup: { memories: number; ms: number }
   asked: AnsweredQuestion[]
-  /** The question that nothing answers; it passes without a context. */
+  /** The question without an answer in the conversation; it passes when `context` is null. */
   unanswerable: PreparedQuestion
   prepared: PreparedQuestion
   stats: { memories: number; tokens: number; oldest: string | null; newest: string | null }
   medianSearchMs: number
-  /** The questions that were not answered as they should be, with what is wrong. */
+  /** The questions that failed, each with what is wrong. */
   failed: string[]
 }
 
-/** Hears each part of the story as soon as it has happened. */
+/** Called after each step of the story. */
 export type StoryListener = {
   onSittingStored?(sitting: IngestedSitting): void
   onWarmedUp?(warmup: StoryResult['warmup']): void
-  onQuestionAnswered?(asked: AnsweredQuestion, number: number): void
+  onQuestionAnswered?(answered: AnsweredQuestion, number: number): void
   onUnanswerable?(prepared: PreparedQuestion): void
   onPrepared?(prepared: PreparedQuestion): void
 }
 
 const resultsShown = 3
-/** Enough to see the months go by, few enough to read. */
+/** Memories in the prepared context. */
 const contextLimit = 8
-/** Only a service with a backlog takes longer than an ingest waits. */
+/** Only a service with a backlog needs longer than an ingest with `wait=true` waits. */
 const storeTimeoutMs = 120_000
 
 /**
- * Tells the whole conversation to an empty vault, sitting by sitting, then asks about it.
+ * Stores the conversation in an empty vault, sitting by sitting, then searches it with the questions.
  *
- * @throws Refusal when the service says no or does not answer.
+ * @throws Refusal when the service refuses a request or does not answer.
  */
 export async function runStory(
   client: TimedClient,
@@ -134,7 +134,7 @@ async function ingestSitting(
   return { title, at, turns: turns.length, tokens, ms }
 }
 
-/** An ingest that waits answers after 25 s even when its turn has not come. */
+/** An ingest with `wait=true` answers after 25 s even if it is not stored yet. */
 async function waitUntilStored(
   client: TimedClient,
   sittings: readonly IngestedSitting[],
@@ -179,7 +179,7 @@ async function askQuestion(
     answerRank < 0
       ? `the answer is not among the first ${resultsShown}`
       : outdatedRank >= 0 && outdatedRank < answerRank
-        ? 'what was true before stands above what is true now'
+        ? 'an outdated answer ranks above the current one'
         : null
   return { question, takes, found, fault, ms }
 }

@@ -1,20 +1,20 @@
 import { stripVTControlCharacters, styleText } from 'node:util'
 
-/** How something stands out. On paper, and where NO_COLOR is set, nothing does. */
+/** Applied on a terminal only, and not if NO_COLOR is set. */
 type TextStyle = 'title' | 'strong' | 'good' | 'bad' | 'faint' | 'accent'
 
 export type Terminal = {
-  /** Columns that may be used. */
+  /** Usable columns. */
   readonly width: number
-  paint: (look: TextStyle, text: string) => string
-  /** Writes a text, broken between words so that no line passes the edge. */
+  paint: (style: TextStyle, text: string) => string
+  /** Writes a text, wrapped to the width. */
   write: (text: string, layout?: Layout) => void
 }
 
 type Layout = {
-  /** Spaces that its lines begin with; the margin where none are given. */
+  /** Leading spaces of each line; default `margin`. */
   indent?: number
-  /** What the first line begins with instead. */
+  /** Replaces the leading spaces of the first line. */
   label?: string
   style?: TextStyle
 }
@@ -28,18 +28,18 @@ const styles: Record<TextStyle, Parameters<typeof styleText>[0]> = {
   accent: 'cyan',
 }
 
-/** Columns left free before everything. */
+/** Default indent in columns. */
 export const margin = 2
 
 const widthMax = 100
 const widthMin = 48
 
-/** Writes to a stream, for the width of its terminal; what is not a terminal is given 100 columns and no colour. */
+/** Writes to a stream with the width of its terminal; other streams get 100 columns and no colour. */
 export function openTerminal(stream: NodeJS.WriteStream): Terminal {
   const coloured = stream.isTTY && !process.env.NO_COLOR
   const width = Math.max(widthMin, Math.min(widthMax, stream.columns || widthMax))
-  const paint: Terminal['paint'] = (look, text) =>
-    coloured ? styleText(styles[look], text, { validateStream: false }) : text
+  const paint: Terminal['paint'] = (style, text) =>
+    coloured ? styleText(styles[style], text, { validateStream: false }) : text
   return {
     width,
     paint,
@@ -52,7 +52,7 @@ export function openTerminal(stream: NodeJS.WriteStream): Terminal {
   }
 }
 
-/** Breaks a text between its words into lines of at most `width` columns; a longer word stands alone. */
+/** Wraps a text between words into lines of at most `width` columns; a longer word gets its own line. */
 export function wrapText(text: string, width: number): string[] {
   return text.split('\n').flatMap(paragraph => {
     const lines: string[] = []
@@ -72,7 +72,7 @@ const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' })
 const wideCharacter =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Emoji_Presentation}\uFF01-\uFF60]/u
 
-/** Columns a text takes in a terminal, styles aside. */
+/** Columns of a text in a terminal, without its styles. */
 export function displayWidth(text: string): number {
   let columns = 0
   for (const { segment } of graphemes.segment(stripVTControlCharacters(text))) {
@@ -81,19 +81,19 @@ export function displayWidth(text: string): number {
   return columns
 }
 
-/** A text filled up with spaces to so many columns, at its right or at its left. */
+/** Pads a text with spaces to `columns`, on the given side. */
 export function padText(text: string, columns: number, side: 'right' | 'left' = 'right'): string {
   const fill = ' '.repeat(Math.max(0, columns - displayWidth(text)))
   return side === 'right' ? text + fill : fill + text
 }
 
-/** A share between 0 and 1 as a bar of so many cells. */
+/** A share between 0 and 1 as a bar of `cells` characters. */
 export function formatBar(share: number, cells: number): string {
   const full = Math.round(Math.max(0, Math.min(1, share)) * cells)
   return '█'.repeat(full) + '░'.repeat(cells - full)
 }
 
-/** Milliseconds as a person reads them. */
+/** Milliseconds as text, such as `1.2 s` or `3.4 ms`. */
 export function formatDuration(ms: number): string {
   if (ms >= 1_000) return `${(ms / 1_000).toFixed(1)} s`
   return `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`

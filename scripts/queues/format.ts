@@ -3,7 +3,7 @@ import type { QueueStats } from '#shared/storage/queue/queue-stats.ts'
 
 const columnHeadings = ['queue', 'waiting', 'retrying', 'at work', 'dead', 'oldest', 'longest']
 
-/** The queues as a table; those with dead letters have a mark. */
+/** The queues as a table; `!` marks queues with dead letters. */
 export function formatQueues(queues: readonly QueueStats[]): string {
   const rows = queues.map(queue => [
     queue.dead > 0 ? `${queue.name} !` : queue.name,

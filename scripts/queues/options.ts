@@ -14,24 +14,24 @@ export type QueueOptions = {
 
 export const help = `Usage: node scripts/queues.ts [command] [options]
 
-Looks after background work: how much waits and for how long, and what has been given up.
+Shows and manages the job queues: waiting jobs, their age, and dead letters.
 
   (no command)          every queue: waiting, retrying, at work, dead, age of the oldest
-  dead [queue …]        dead letters: their ids, when they died, and of what
+  dead [queue …]        dead letters: their ids, times and errors
   redrive <queue …>     puts dead letters back, oldest first; "all" for every queue
-  cancel <id …>         removes the jobs of an id, or of an operation, and cancels that operation;
-                        not what is at work
+  cancel <id …>         removes the job of an id, or the jobs of an operation, and cancels that
+                        operation; not jobs at work
 
-  --id <id>             redrive this dead letter alone; may be repeated
-  --limit <n>           at most so many dead letters of a queue (default: 1000)
-  --watch [seconds]     show the queues again and again (default: every 2 seconds)
+  --id <id>             redrive only this dead letter; may be repeated
+  --limit <n>           at most n dead letters of a queue (default: 1000)
+  --watch [seconds]     repeat the table of queues (default: every 2 seconds)
   --json                print JSON, one object per line
   --help                this text
 
 Queues: ${jobNames.join(', ')}
 
-Jobs may run twice: what was done already is not done again. Nothing here shows what jobs carry.
-Exit code: 0 when it was done, 1 when it could not be, 2 for wrong options.
+A job may safely run twice. The content of jobs is never shown.
+Exit code: 0 when the command succeeded, 1 when it failed, 2 for wrong options.
 
 Reads DATABASE_URL and the rest of the environment as the service does; without DATABASE_URL it works
 on the embedded services of DATA_DIR while "npm start" is running.
@@ -75,7 +75,7 @@ export function readOptions(args: readonly string[]): QueueOptions | 'help' | st
   return { command: command ?? 'show', names, ids, limit, json: values.json, watchSeconds }
 }
 
-/** `--watch` needs no number. */
+/** Adds the default to a `--watch` without a number. */
 const fillWatchDefault = (args: readonly string[]): string[] =>
   args.map((arg, index) =>
     arg === '--watch' && !/^[\d.]/.test(args[index + 1] ?? '') ? '--watch=2' : arg,

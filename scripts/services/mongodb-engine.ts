@@ -32,7 +32,7 @@ for (const signal of ['SIGTERM', 'SIGINT', 'disconnect']) process.on(signal, clo
 try {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
   if (!acquireLock(`${dataDir}.lock`, LOCK_WAIT_MS))
-    throw new Error('another process holds its data')
+    throw new Error('another process uses its data')
 
   // The previous engine may just have removed the folder. Files in it are stale: each kill -9 leaves
   // a socket behind.

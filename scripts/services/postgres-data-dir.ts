@@ -8,7 +8,7 @@ import { promisify } from 'node:util'
 import { execFile } from 'node:child_process'
 
 /** The same collation on all platforms; only Linux has the locale C.UTF-8. */
-export const localeFlags =
+const localeFlags =
   process.platform === 'linux'
     ? ['--locale=C.UTF-8']
     : ['--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8']
@@ -85,4 +85,4 @@ export function spawnOptions(as: RunAsUser | undefined, cwd: string) {
   return { cwd, ...as, env: cleanEnvironment({ LC_MESSAGES: 'C' }) }
 }
 
-export const execFileAsync = promisify(execFile)
+const execFileAsync = promisify(execFile)

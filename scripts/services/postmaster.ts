@@ -46,7 +46,7 @@ export async function findOrphanedServer(data: string): Promise<Postmaster | und
     }
     if (postmaster.isReady) return postmaster
     if (Date.now() > deadline) {
-      const message = `Process ${postmaster.pid} holds ${data} and does not become ready`
+      const message = `Process ${postmaster.pid} uses ${data} and does not become ready`
       throw new Refusal('unavailable', message, 'End that process, then start again.')
     }
     await delay(50)

@@ -11,41 +11,41 @@ export type UploadOptions = ServiceConnection & {
   embeddings: string | undefined
   onConflict: 'skip' | 'replace'
   partLines: number
-  /** Keep no state beside the file, and begin at its beginning. */
+  /** Ignore the saved state of an earlier run. */
   fresh: boolean
   json: boolean
 }
 
-/** What the service takes in one request. */
+/** The most lines the service accepts in one request. */
 const partLinesMax = 10_000
 
 export const help = `Usage: node scripts/upload-file.ts <file|-> [options]
 
-Sends a file of JSON lines of any length to a vault, in parts that the service takes. It may be stopped
-at any time and started again: what was sent is remembered in <file>.upload-state.json, which goes when
-the file is through. Sending a file again adds nothing.
+Sends a file of JSON lines of any length to a vault, in parts. It may be stopped at any time and started
+again: its position is saved in <file>.upload-state.json, which is removed at the end. Sending a file
+again adds nothing.
 
   <file>               one object per line: {"content": …, "role": …, "timestamp": …}; - reads standard
                        input, which cannot be resumed
   --import             the file is an export: restore it, with ids, times and lineage
-  --on-conflict <how>  with --import: skip or replace what the vault has (default: skip)
-  --session <id>       load into this session instead of the core vault
-  --embeddings <name>  the vault space (default: the service's own)
+  --on-conflict <how>  with --import: skip or replace memories that exist (default: skip)
+  --session <id>       store in this session instead of the core vault
+  --embeddings <name>  the vault space (default: that of the service)
   --part-lines <n>     lines per part, 1 to 10,000 (default: 10,000)
-  --fresh              begin anew, whatever an earlier run has left
+  --fresh              start from the first line, ignoring an earlier run
   --base-url <url>     the service (default: BASE_URL, or the one "npm start" runs on DATA_DIR)
   --key <key>          the Memory Key of the vault (default: MEMORY_KEY, or the first key of that one)
-  --json               print what happened as JSON
+  --json               print the result as JSON
   --help               this text
 
 Exit code: 0 when every line is in the vault, 1 when some were faulty, 2 for wrong options, 3 when it was
-stopped before the end: run it again to go on.
+stopped before the end: run it again to continue.
 `
 
 /**
- * What is asked for, out of the arguments, the environment and what a running `npm start` wrote down.
+ * Reads the options from the arguments, the environment and the credentials of a running `npm start`.
  *
- * @returns `help`, or a list of what is wrong.
+ * @returns the options; `help`; or a list of faults.
  */
 export function readOptions(args: string[], env: Environment): UploadOptions | 'help' | string[] {
   let parsed
@@ -73,7 +73,7 @@ export function readOptions(args: string[], env: Environment): UploadOptions | '
   if (values.help) return 'help'
 
   const problems: string[] = []
-  const address = resolveConnection(values, { env, faults: problems })
+  const connection = resolveConnection(values, { env, faults: problems })
   const partLines = Number(values['part-lines'])
   const onConflict = values['on-conflict']
   const faults: [boolean, string][] = [
@@ -83,14 +83,14 @@ export function readOptions(args: string[], env: Environment): UploadOptions | '
       '--part-lines must be 1 to 10,000',
     ],
     [onConflict !== 'skip' && onConflict !== 'replace', '--on-conflict must be skip or replace'],
-    [onConflict === 'replace' && !values.import, '--on-conflict goes with --import'],
-    [values.import && values.session !== undefined, '--session does not go with --import'],
+    [onConflict === 'replace' && !values.import, '--on-conflict needs --import'],
+    [values.import && values.session !== undefined, '--session cannot be used with --import'],
   ]
   for (const [wrong, problem] of faults) if (wrong) problems.push(problem)
   if (problems.length > 0) return problems
   return {
     file: positionals[0]!,
-    ...address,
+    ...connection,
     kind: values.import ? 'import' : 'upload',
     session: values.session,
     embeddings: values.embeddings,

@@ -1,17 +1,17 @@
 import type { UploadTotals } from '#scripts/upload/state.ts'
 
-/** Tells how a file goes: a bar in a terminal, a line per part elsewhere. */
+/** Displays the progress of an upload: a bar in a terminal, otherwise a line per part. */
 export type ProgressDisplay = {
-  progress(now: UploadProgress): void
-  /** A part is through. */
-  partDone(now: UploadProgress): void
+  progress(current: UploadProgress): void
+  /** A part is stored. */
+  partDone(current: UploadProgress): void
   note(text: string): void
-  /** Leaves the terminal as it was. */
+  /** Ends the line of the bar. */
   close(): void
 }
 
 type UploadProgress = {
-  /** How much of the file is through, 0 to 1; null where its length is not known. */
+  /** Share of the file that is stored, 0 to 1; null if its length is unknown. */
   share: number | null
   totals: UploadTotals
 }

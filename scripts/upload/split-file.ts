@@ -1,26 +1,26 @@
 import { splitLines } from '#shared/vault/bulk/split-lines.ts'
 
-/** Some lines of a file that the service takes in one go. */
+/** Lines of a file that are sent in one request. */
 export type UploadPart = {
   /** Counted from 0. */
   index: number
   body: Buffer
-  /** Where each line of the part stands in the file, counted from 1. */
+  /** The number of each line in the file, counted from 1. */
   lineNumbers: number[]
   /** Lines of the file that are too long for any part. */
   oversizedLines: number[]
-  /** Where the next part begins: bytes of the file, and lines. */
+  /** Where the next part starts: byte offset and number of lines before it. */
   endOffset: number
   endLine: number
 }
 
 export type PartLimits = { linesMax: number; bytesMax: number; lineBytesMax: number }
 
-/** Where a file is read from. */
+/** Where reading of the file starts: number of the part, byte offset, lines before it. */
 export type StartPosition = { index: number; offset: number; line: number }
 
 /**
- * A file in parts that keep the limits, the last one shorter. Only one part is held at a time.
+ * Splits a file into parts within the limits. Only one part is in memory at a time.
  *
  * @param source the file's bytes from `from.offset` on
  */
@@ -32,7 +32,7 @@ export async function* splitIntoParts(
   const unlimited = { lineBytesMax: Infinity, bytesMax: Infinity, linesMax: Infinity }
   let lines: Uint8Array[] = []
   let numbers: number[] = []
-  let tooLong: number[] = []
+  let oversizedLines: number[] = []
   let bytes = 0
   let { index, offset: end, line: lineEnd } = from
 
@@ -42,13 +42,13 @@ export async function* splitIntoParts(
       index: index++,
       body,
       lineNumbers: numbers,
-      oversizedLines: tooLong,
+      oversizedLines,
       endOffset: end,
       endLine: lineEnd,
     }
     lines = []
     numbers = []
-    tooLong = []
+    oversizedLines = []
     bytes = 0
     return part
   }
@@ -60,14 +60,14 @@ export async function* splitIntoParts(
     end = from.offset + line.end
     lineEnd = from.line + line.number
     if (!fits) {
-      tooLong.push(lineEnd)
+      oversizedLines.push(lineEnd)
       continue
     }
     lines.push(line.bytes)
     numbers.push(lineEnd)
     bytes += size
   }
-  if (lines.length > 0 || tooLong.length > 0) yield finishPart()
+  if (lines.length > 0 || oversizedLines.length > 0) yield finishPart()
 }
 
 const newline = Buffer.from('\n')

@@ -1,32 +1,32 @@
 import { randomUUID } from 'node:crypto'
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 
-/** What became of the lines so far. */
+/** Counts of the lines so far. */
 export type UploadTotals = {
   lines: number
   stored: number
   replaced: number
   skipped: number
   failed: number
-  /** The first faulty lines, by their place in the file. */
+  /** The first faulty lines, by their number in the file. */
   errors: { line: number; error: string }[]
 }
 
-/** How far a file is: enough to go on after anything. */
+/** The saved position of an upload, to resume it after an interruption. */
 export type UploadState = {
   version: 1
-  /** Names this run: with it a part that is sent again is known to the service. */
+  /** Id of this run; part of the idempotency key of each part. */
   run: string
-  /** What is sent and where to; another one begins anew. */
+  /** Fingerprint of the file and the target; a different one starts a new run. */
   of: string
-  /** The next part: its number, and where it begins in the file. */
+  /** The next part: its number and its byte offset and line in the file. */
   index: number
   offset: number
   line: number
   totals: UploadTotals
 }
 
-/** The first faulty lines that are kept. */
+/** How many faulty lines are recorded. */
 export const errorsMax = 20
 
 export const newState = (fingerprint: string): UploadState => ({
@@ -39,7 +39,7 @@ export const newState = (fingerprint: string): UploadState => ({
   totals: { lines: 0, stored: 0, replaced: 0, skipped: 0, failed: 0, errors: [] },
 })
 
-/** What an earlier run has left beside the file; undefined when it was of something else, or nothing. */
+/** The saved state of an earlier run; undefined if there is none or its fingerprint differs. */
 export function readState(path: string, fingerprint: string): UploadState | undefined {
   try {
     const state = JSON.parse(readFileSync(path, 'utf8')) as UploadState
@@ -49,7 +49,7 @@ export function readState(path: string, fingerprint: string): UploadState | unde
   }
 }
 
-/** Replaced in one step: whoever is killed leaves the old one or the new one. */
+/** Replaces the file atomically: a killed process leaves the old or the new state. */
 export function writeState(path: string, state: UploadState): void {
   writeFileSync(`${path}.new`, JSON.stringify(state))
   renameSync(`${path}.new`, path)

@@ -9,7 +9,7 @@ type UploadAnswer = Endpoints['POST /v1/memory/upload']['answers'][200]
 type ImportAnswer = Endpoints['POST /v1/memory/import']['answers'][200]
 type OperationAnswer = Endpoints['GET /v1/operations/:id']['answers'][200]
 
-/** What became of the lines of a part; lines are numbered within it. */
+/** Counts of the lines of a part; line numbers are those within the part. */
 export type PartResult = {
   stored: number
   replaced: number
@@ -19,11 +19,11 @@ export type PartResult = {
 }
 
 export type PartUpload = {
-  /** The same each time this part is sent: the service does it once. */
+  /** The same for each attempt of this part, so the service stores it once. */
   idempotencyKey: string
-  /** Hears how much of the part is done, 0 to 1. */
+  /** Called with the share of the part that is done, 0 to 1. */
   onProgress(share: number): void
-  /** Hears that the service must be waited for. */
+  /** Called before a wait for another attempt. */
   onRetry(why: string, seconds: number): void
 }
 
@@ -32,9 +32,9 @@ const pollIntervalMs = 250
 const requestTimeoutMs = 150_000
 
 /**
- * Sends a part and waits until it is stored. Sent again after anything it is done once.
+ * Sends a part and waits until it is stored. Idempotent by `delivery.idempotencyKey`.
  *
- * @throws Refusal with the service's words when it says no, or does not answer after eight tries.
+ * @throws Refusal with the error of the service when it refuses, or does not answer in eight attempts.
  */
 export async function uploadPart(
   options: UploadOptions,
@@ -81,7 +81,7 @@ function toPartResult(answer: UploadAnswer | ImportAnswer): PartResult {
   return { stored: imported, replaced, skipped, failed, errors }
 }
 
-/** Statuses after which the same request may go through. */
+/** Statuses after which the same request may succeed. */
 const retryableStatuses = new Set([408, 409, 429, 500, 502, 503, 504])
 
 async function callWithRetry(
@@ -106,7 +106,7 @@ async function callWithRetry(
 
 type HttpAnswer = { status: number; body: unknown; retryAfter: number | undefined }
 
-/** A service that cannot be reached answers like one that is not available. */
+/** A network error is returned as status 503. */
 async function sendRequest(url: string, request: RequestInit): Promise<HttpAnswer> {
   try {
     const response = await fetch(url, { ...request, signal: AbortSignal.timeout(requestTimeoutMs) })
@@ -137,5 +137,5 @@ function toRefusal({ status, body }: HttpAnswer): Refusal {
   return new Refusal('upstream', `${status}: ${error}`, hint)
 }
 
-/** Header bytes are the UTF-8 of the text, each as one Latin-1 character. */
+/** Encodes the UTF-8 bytes of a text as Latin-1 characters, for a header value. */
 const encodeHeader = (text: string): string => Buffer.from(text).toString('latin1')

@@ -4,7 +4,7 @@ import {
   type AdminKey,
   type NewAdminKey,
 } from '#shared/access/admin-keys.postgres.ts'
-import { recordAccountEvent } from '#shared/audit/account-events.postgres.ts'
+import { recordAccountEvent } from '#shared/events/account-events.postgres.ts'
 import type { Transaction } from '#shared/storage/postgres/connect.ts'
 
 /**

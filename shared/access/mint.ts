@@ -2,7 +2,7 @@ import { hashKey, maskKey, mintKey } from '#shared/access/key.ts'
 import { insertVault } from '#shared/access/accounts.postgres.ts'
 import type { Transaction } from '#shared/storage/postgres/connect.ts'
 import { insertKey } from '#shared/access/memory-keys.postgres.ts'
-import { recordAccountEvent } from '#shared/audit/account-events.postgres.ts'
+import { recordAccountEvent } from '#shared/events/account-events.postgres.ts'
 
 type NewMemoryKey = {
   account: string

@@ -1,6 +1,6 @@
 import { Refusal } from '#shared/core/errors.ts'
 import { containsKey } from '#shared/access/key.ts'
-import { recordAccountEvent } from '#shared/audit/account-events.postgres.ts'
+import { recordAccountEvent } from '#shared/events/account-events.postgres.ts'
 import type { Seal } from '#shared/core/seal.ts'
 import type { Query, Postgres, Transaction } from '#shared/storage/postgres/connect.ts'
 import {

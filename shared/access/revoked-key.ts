@@ -1,4 +1,4 @@
-import { recordAccountEvents } from '#shared/audit/account-events.postgres.ts'
+import { recordAccountEvents } from '#shared/events/account-events.postgres.ts'
 import type { Transaction } from '#shared/storage/postgres/connect.ts'
 
 /** A key that was live until the transaction revoked or deleted it. */

@@ -7,7 +7,7 @@ import {
   accountChainHead,
   accountChainEntries,
   type AccountEvent,
-} from '#shared/audit/account-events.postgres.ts'
+} from '#shared/events/account-events.postgres.ts'
 import {
   findAccount,
   listAccountVaults,
@@ -16,7 +16,7 @@ import {
 } from '#shared/accounts/export.postgres.ts'
 import { listOrgs } from '#shared/org/orgs.postgres.ts'
 import { listProviderKeys, type ProviderKeyRow } from '#shared/access/provider-keys.postgres.ts'
-import { listWebhooks, type WebhookRow } from '#shared/webhooks/webhooks.postgres.ts'
+import { listWebhooks, type WebhookRow } from '#shared/events/webhooks/webhooks.postgres.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 
 /** One line of an account's export. A vault is identified by its number in the file. */

@@ -11,7 +11,7 @@ import {
   type RedactionInput,
   toStoredRedaction,
 } from '#shared/privacy/redaction-decision.ts'
-import { recordAccountEvent } from '#shared/audit/account-events.postgres.ts'
+import { recordAccountEvent } from '#shared/events/account-events.postgres.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 
 /** Redaction, and the days that memories are stored; null: without an end. */

@@ -4,12 +4,12 @@ import { isUuid } from '#shared/core/ids.ts'
 import { findAccountKey, hasActiveKey } from '#shared/access/account-keys.postgres.ts'
 import { findMaskedKey, revokeKey } from '#shared/access/memory-keys.postgres.ts'
 import { recordRevokedKeys, toKeyRevokedEvents } from '#shared/access/revoked-key.ts'
-import { recordAccountEvent } from '#shared/audit/account-events.postgres.ts'
+import { recordAccountEvent } from '#shared/events/account-events.postgres.ts'
 import { findOperationStatus } from '#shared/vault/base/erasures.postgres.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 import type { VaultIndexes } from '#shared/search/index/vault-indexes.ts'
-import { emitWebhookEvents } from '#shared/webhooks/emit.ts'
+import { emitWebhookEvents } from '#shared/events/webhooks/emit.ts'
 
 export type Revocation = {
   /** Of the key. */

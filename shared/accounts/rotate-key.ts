@@ -2,11 +2,11 @@ import { keyRotatedRefusal } from '#shared/access/caller.ts'
 import { hashKey, maskKey, mintKey } from '#shared/access/key.ts'
 import { expireRotatedKey, insertKey } from '#shared/access/memory-keys.postgres.ts'
 import { recordRevokedKeys, toKeyRevokedEvents } from '#shared/access/revoked-key.ts'
-import { recordAccountEvent } from '#shared/audit/account-events.postgres.ts'
+import { recordAccountEvent } from '#shared/events/account-events.postgres.ts'
 import type { Config } from '#shared/core/config.ts'
 import type { Transaction } from '#shared/storage/postgres/connect.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
-import { emitWebhookEvents } from '#shared/webhooks/emit.ts'
+import { emitWebhookEvents } from '#shared/events/webhooks/emit.ts'
 
 export type KeyRotation = {
   keyHash: Buffer

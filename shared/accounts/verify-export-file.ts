@@ -1,11 +1,11 @@
-import { toEventChainEntry } from '#shared/audit/account-event-chain.ts'
+import { toEventChainEntry } from '#shared/events/account-event-chain.ts'
 import {
   createChainVerifier,
   type ChainEntry,
   type ChainVerification,
 } from '#shared/core/hash-chain.ts'
 import { toAuditChainEntry } from '#shared/org/audit-chain.ts'
-import type { AccountAction } from '#shared/audit/account-events.postgres.ts'
+import type { AccountAction } from '#shared/events/account-events.postgres.ts'
 
 /** The end of a chain as an earlier check found it. */
 export type ExportAnchor = { position: number; hash: string } & (

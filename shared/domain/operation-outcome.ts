@@ -57,7 +57,7 @@ export type OperationOutcome =
   | { kind: 'failed'; reason: FailureReason; error: string; hint: string }
 
 /** What releases before 2026-12 stored: the body of the answer, in the names that clients know. */
-export type StoredAnswer = { [field: string]: unknown; kind?: never }
+type StoredAnswer = { [field: string]: unknown; kind?: never }
 
 export type StoredOutcome = {
   /** HTTP. */

@@ -19,7 +19,7 @@ export type NewWork<Name extends JobName = JobName> = {
 }
 
 /** Its priority is minus the vault's pending work, unless given. */
-export type WorkJob<Name extends JobName> = Omit<NewJob<Name>, 'priority'> &
+type WorkJob<Name extends JobName> = Omit<NewJob<Name>, 'priority'> &
   Partial<Pick<NewJob<Name>, 'priority'>>
 
 /**

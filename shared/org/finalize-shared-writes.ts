@@ -15,7 +15,7 @@ import { findOrgAccount } from '#shared/org/orgs.postgres.ts'
 import { reviewThreshold } from '#shared/org/review-threshold.ts'
 import type { Postgres, Transaction } from '#shared/storage/postgres/connect.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
-import { emitWebhookEvents } from '#shared/webhooks/emit.ts'
+import { emitWebhookEvents } from '#shared/events/webhooks/emit.ts'
 
 /** The fields of a memory that its history stores. */
 export const toSnapshot = (memory: MemorySnapshot | SharedMemory): MemorySnapshot => ({

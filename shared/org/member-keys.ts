@@ -16,7 +16,7 @@ import type { Config } from '#shared/core/config.ts'
 import type { Seal } from '#shared/core/seal.ts'
 import { recordRevokedKeys, toKeyRevokedEvents } from '#shared/access/revoked-key.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
-import { emitWebhookEvents } from '#shared/webhooks/emit.ts'
+import { emitWebhookEvents } from '#shared/events/webhooks/emit.ts'
 
 /** A member key with its raw form. */
 export type RevealedMemberKey = MemberKeyRow & { key: string }

@@ -8,7 +8,7 @@ import {
   insertMemberKey,
   type MemberKeyRow,
 } from '#shared/access/member-keys.postgres.ts'
-import { recordAccountEvent } from '#shared/audit/account-events.postgres.ts'
+import { recordAccountEvent } from '#shared/events/account-events.postgres.ts'
 import type { OrgRow } from '#shared/org/orgs.postgres.ts'
 import type { Config } from '#shared/core/config.ts'
 import type { Seal } from '#shared/core/seal.ts'

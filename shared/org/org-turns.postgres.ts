@@ -160,7 +160,7 @@ export async function isStillValid(
     ],
     'org-turns.standing',
   )
-  return rows[0]?.standing ?? false
+  return rows[0]?.usable ?? false
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { Admin } from '#shared/access/admin.ts'
-import { recordAccountEvent } from '#shared/audit/account-events.postgres.ts'
+import { recordAccountEvent } from '#shared/events/account-events.postgres.ts'
 import { requireOrganization, changePolicy } from '#shared/org/policy-change.ts'
 import type { Query, Postgres } from '#shared/storage/postgres/connect.ts'
 import { type RedactionPolicy, toActiveRedaction } from '#shared/privacy/apply-redaction.ts'

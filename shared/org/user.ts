@@ -15,8 +15,8 @@ import {
   revokeUserKeys,
 } from '#shared/access/member-keys.postgres.ts'
 import { recordRevokedKeys, toKeyRevokedEvents } from '#shared/access/revoked-key.ts'
-import { recordAccountEvent } from '#shared/audit/account-events.postgres.ts'
-import { emitWebhookEvents } from '#shared/webhooks/emit.ts'
+import { recordAccountEvent } from '#shared/events/account-events.postgres.ts'
+import { emitWebhookEvents } from '#shared/events/webhooks/emit.ts'
 import {
   deleteUser,
   findUser,

@@ -109,7 +109,7 @@ for (const status of [400, 403, 429, 503, 529]) {
     for (const [name, ask] of asks) {
       const refusal = respondError('google', status, status === 429 ? { 'retry-after': '3' } : {})
       world.provider.respondNext(refusal, refusal)
-      const { result, heard } = await compareWithDirect(t, world, async to => {
+      const { result, recorded } = await compareWithDirect(t, world, async to => {
         const error = await ask(createGeminiClient(to)).then(
           () => null,
           (error: unknown) => error,
@@ -118,7 +118,7 @@ for (const status of [400, 403, 429, 503, 529]) {
         return { status: error.status, statusText: error.statusText, details: error.errorDetails }
       })
       t.equal(result.status, status, name)
-      if (status === 429) t.equal(heard[0]!.headers.get('retry-after'), '3')
+      if (status === 429) t.equal(recorded[0]!.headers.get('retry-after'), '3')
     }
   })
 }

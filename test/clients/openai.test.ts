@@ -27,7 +27,7 @@ t.test('200: a chat', async t => {
 })
 
 t.test('200: a stream, chunk by chunk, with its usage', async t => {
-  const { result, heard } = await compareWithDirect(t, world, async to => {
+  const { result, recorded } = await compareWithDirect(t, world, async to => {
     const stream = await createOpenAiClient(to).chat.completions.create({
       model,
       messages: ask('Tell me more.'),
@@ -38,7 +38,7 @@ t.test('200: a stream, chunk by chunk, with its usage', async t => {
   })
   t.ok(result.length > 5)
   t.match(result.at(-1)?.usage, { prompt_tokens: 21, completion_tokens: 9 })
-  t.match(heard[0]?.headers.get('content-type'), 'text/event-stream')
+  t.match(recorded[0]?.headers.get('content-type'), 'text/event-stream')
 })
 
 const forecast = {

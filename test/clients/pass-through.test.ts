@@ -54,8 +54,11 @@ for (const [path, program] of Object.entries(programs)) {
     t.equal(seen.url, asked.url)
     t.equal(withoutBoundary(seen), withoutBoundary(asked), 'the provider is asked the same')
     t.equal(findHeader(seen.headers, 'authorization'), `Bearer ${providerKey('openai')}`)
-    t.equal(ear.heard[0]!.status, 200)
-    t.ok(Buffer.concat(ear.heard[0]!.chunks).equals(seen.response.body), 'the answer is the same')
+    t.equal(ear.recorded[0]!.status, 200)
+    t.ok(
+      Buffer.concat(ear.recorded[0]!.chunks).equals(seen.response.body),
+      'the answer is the same',
+    )
     t.same(await readDocuments(backend, key), [], 'nothing is remembered')
   })
 }
@@ -93,7 +96,7 @@ t.test('429: the provider refuses', async t => {
       (error: unknown) => error,
     )
     t.match(error, { status: 429 }, path)
-    const heard = ear.heard[0]!
+    const heard = ear.recorded[0]!
     t.equal(heard.headers.get('retry-after'), '5')
     t.equal(heard.headers.get('x-request-id'), 'req_openai_1')
   }

@@ -42,7 +42,12 @@ async function strike(point: Point): Promise<Struck> {
   const name = `${point.when}-${point.n}`
   const team = await buildTeam(backend)
   const { account, org } = team
-  await storeProviderKey({ query, seal: backend.seal }, { account, actor: 'test' }, 'openai', 'sk-0123456789abcdef')
+  await storeProviderKey(
+    { query, seal: backend.seal },
+    { account, actor: 'test' },
+    'openai',
+    'sk-0123456789abcdef',
+  )
   await query(
     `insert into org_tags (id, org, label, question) values ($1, $2, 'launch', 'Is it?')`,
     [mintId(), org],

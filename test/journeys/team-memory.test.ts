@@ -7,6 +7,7 @@ import {
   type TestClient,
 } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
+import { isStoredAnywhere, tablesHolding } from '#test/support/observe.ts'
 import { startTeamModel } from '#test/support/team-model.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 
@@ -324,28 +325,8 @@ t.test('another organization sees, and reaches, nothing of it', async t => {
 
 /** Where in both stores a word still is. */
 async function whereIs(word: string): Promise<string[]> {
-  const { rows: tables } = await query<{ name: string }>(
-    `select quote_ident(table_schema) || '.' || quote_ident(table_name) as name
-     from information_schema.tables
-     where table_schema in ('public', 'pgboss') and table_type = 'BASE TABLE'`,
-  )
-  const places: string[] = []
-  for (const { name } of tables) {
-    const { rowCount } = await query(`select 1 from ${name} x where x::text ilike $1 limit 1`, [
-      `%${word}%`,
-    ])
-    if (rowCount > 0) places.push(name)
-  }
-  // The rule of scopes is for the service; a test may look everywhere.
-  const vaults = (await query<{ id: string }>('select id from vaults')).rows.map(({ id }) => id)
-  for (const vault of vaults) {
-    const found = await backend.mongo.memories.findOne({
-      vault: { $eq: vault },
-      text: { $regex: word, $options: 'i' },
-    })
-    if (found) places.push('memories')
-  }
-  return places
+  const places = await tablesHolding(backend, word)
+  return (await isStoredAnywhere(backend, word)) ? [...places, 'memories'] : places
 }
 
 const nothingUnderWay = (): Promise<void> =>

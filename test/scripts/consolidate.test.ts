@@ -217,7 +217,7 @@ t.test('a lease that ran out while the model was thinking is checked out anew', 
   }, countsLines)
   const { code, stdout } = await script([...vault.args, '--tier', '1'])
   t.equal(code, 0)
-  t.match(stdout, /ran out before it was committed; checking out anew/)
+  t.match(stdout, /expired before it was committed; checking out again/)
   t.equal((await reflectionsOf(vault)).length, 1)
 })
 

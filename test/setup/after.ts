@@ -1,8 +1,8 @@
-// Runs after a whole run of the tests: the services end, unless someone else is using them.
+// Runs after a run of all tests: releases the services, which end unless another process uses them.
 import { areDatabasesGiven, requestRunningServices } from '#test/setup/shared-services.ts'
 
 if (!areDatabasesGiven()) {
-  // A keeper that ends answers by closing the connection, when everything is gone.
-  const kept = await requestRunningServices({ do: 'release', pid: process.ppid })
-  kept?.connection.destroy()
+  // A keeper that ends closes the connection after its services have ended.
+  const response = await requestRunningServices({ do: 'release', pid: process.ppid })
+  response?.connection.destroy()
 }

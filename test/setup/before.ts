@@ -1,4 +1,4 @@
-// Runs before a whole run of the tests: starts the services and keeps them for the runner.
+// Runs before a run of all tests: starts the services and reserves them for the runner.
 import { areDatabasesGiven, requestServices } from '#test/setup/shared-services.ts'
 
 if (!areDatabasesGiven()) {

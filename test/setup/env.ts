@@ -1,11 +1,11 @@
-// Imported by every test that needs the services: afterwards DATABASE_URL and MONGODB_URI are set.
-// A test file run by itself starts them, or finds them still running from the last time.
+// Imported by every test that needs the services: sets DATABASE_URL and MONGODB_URI. A single test
+// file starts the services, or uses those that still run.
 import { areDatabasesGiven, requestServices } from '#test/setup/shared-services.ts'
 
 if (!areDatabasesGiven()) {
   const { addresses, connection } = await requestServices({ do: 'join' })
   process.env['DATABASE_URL'] = addresses.databaseUrl
   process.env['MONGODB_URI'] = addresses.mongodbUri
-  // Open for as long as this process lives, and no reason for it to live.
+  // Stays open until this process ends, but does not keep it alive.
   connection.unref()
 }

@@ -1,5 +1,5 @@
-// Keeps one set of services for everyone who tests this checkout, in a process of its own, and
-// ends it when nobody needs it any more. Started by shared-set.ts.
+// A process that runs one set of database services for all tests of this checkout and ends when
+// no test uses it any more. Started by shared-services.ts.
 import { rmSync } from 'node:fs'
 import { createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
@@ -15,17 +15,17 @@ import {
   type KeeperRequest,
 } from '#test/setup/shared-services.ts'
 
-/** Who runs one test file will soon run it again. */
+/** Time until an unused set ends: a single test file is often run again soon. */
 const LINGER_MS = 60_000
 const WATCH_EVERY_MS = 500
 
 const dir = sharedServicesDir()
 const users = new Set<Socket>()
 const holders = new Set<number>()
-/** How long to stay when the last user has gone: not at all after a whole run. */
+/** Time from the last disconnect to the end; 0 after a run of all tests. */
 let lingerMs = LINGER_MS
 let idle: NodeJS.Timeout | undefined
-let ending = false
+let isStopping = false
 
 const services = await startSharedServices()
 const server = createServer(handleConnection).listen(
@@ -38,7 +38,7 @@ process.on('SIGTERM', () => void stopKeeper())
 process.on('SIGINT', () => void stopKeeper())
 void services.unexpectedExit.then(stopKeeper)
 
-/** Gives way to another keeper, whether that one is starting or just ending. */
+/** Starts the services. Ends this process when another keeper has the lock. */
 async function startSharedServices(): Promise<DatabaseServices> {
   try {
     await ensurePrivateDir(dir)
@@ -57,7 +57,7 @@ async function startSharedServices(): Promise<DatabaseServices> {
       mongodbUri: process.env['MONGODB_URI'],
     })
   } catch (error) {
-    // What a power cut left of data without fsync must not stand in the way of the next try.
+    // Data without fsync may be corrupt after a power cut; the next attempt starts without it.
     rmSync(dir, { recursive: true, force: true })
     const { message, hint } = error as Error & { hint?: string }
     return await exitWithReport({ failed: [message, hint].filter(Boolean).join(' ') })
@@ -69,7 +69,7 @@ async function exitWithReport(report: KeeperReport): Promise<never> {
   process.exit(0)
 }
 
-/** Whoever started us may be gone meanwhile; the services are for others, too. */
+/** Reports to the parent process, if it still runs. */
 async function sendReport(report: KeeperReport): Promise<void> {
   if (process.connected) await new Promise(resolve => process.send!(report, resolve))
 }
@@ -82,7 +82,7 @@ function handleConnection(connection: Socket): void {
   createInterface({ input: connection }).once('line', line => {
     handleRequest(JSON.parse(line) as KeeperRequest, connection)
     const { databaseUrl, mongodbUri } = services
-    if (!ending) connection.write(`${JSON.stringify({ databaseUrl, mongodbUri })}\n`)
+    if (!isStopping) connection.write(`${JSON.stringify({ databaseUrl, mongodbUri })}\n`)
   })
 }
 
@@ -99,7 +99,7 @@ function handleRequest(request: KeeperRequest, connection: Socket): void {
   stopWhenUnused()
 }
 
-/** A runner that was killed does not release. */
+/** Removes killed runners, which send no release. */
 function removeDeadHolders(): void {
   const dead = [...holders].filter(pid => !isAlive(pid))
   for (const pid of dead) holders.delete(pid)
@@ -114,8 +114,8 @@ function stopWhenUnused(): void {
 }
 
 async function stopKeeper(): Promise<void> {
-  if (ending) return
-  ending = true
+  if (isStopping) return
+  isStopping = true
   server.close()
   await services.stop()
   rmSync(dir, { recursive: true, force: true })

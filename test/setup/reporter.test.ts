@@ -18,7 +18,7 @@ async function reported(t: Test, ...lines: string[]): Promise<{ output: string; 
 
 const lastLine = (output: string) => output.trimEnd().split('\n').at(-1)
 
-t.test('assertions are counted, not the subtests that hold them', async t => {
+t.test('assertions are counted, not the subtests around them', async t => {
   const { output, code } = await reported(
     t,
     '# Subtest: test/a.test.ts',
@@ -37,7 +37,7 @@ t.test('assertions are counted, not the subtests that hold them', async t => {
   t.equal(code, undefined)
 })
 
-t.test('a failure is counted once and told with its path and its difference', async t => {
+t.test('a failure is counted once and printed with its path and difference', async t => {
   const { output, code } = await reported(
     t,
     '# Subtest: test/a.test.ts',
@@ -62,7 +62,7 @@ t.test('a failure is counted once and told with its path and its difference', as
   t.equal(code, 1)
 })
 
-t.test('a file that breaks off fails, whatever it had passed', async t => {
+t.test('a file that breaks off fails, also after passed tests', async t => {
   const { output } = await reported(
     t,
     '# Subtest: test/a.test.ts',

@@ -1,10 +1,10 @@
-// One line a test file, everything about what failed, and the closing line that is counted.
+// Prints one line per test file, the details of failures, and a summary line.
 import { Transform, type TransformCallback } from 'node:stream'
 import { styleText } from 'node:util'
 import { Parser, type Result } from 'tap-parser'
 import { stringify } from 'tap-yaml'
 
-/** What says where a subtest stands and how it was run; the path and the stack say it better. */
+/** Fields of a diagnosis that repeat the path and the stack. */
 const noise = new Set(
   'args at command cwd externalID isToplevel jobId stdio tapCaught test'.split(' '),
 )
@@ -15,7 +15,7 @@ const marks = {
   skipped: styleText('yellow', '-'),
 }
 
-/** tap takes a reporter in this shape only: a class of streams, as the default export. */
+/** tap requires a reporter to be a stream class and the default export. */
 export default class Report extends Transform {
   #passed = 0
   #skipped = 0
@@ -25,7 +25,7 @@ export default class Report extends Transform {
   constructor() {
     super()
     this.#parser.on('bailout', (reason: string) => this.#failures.push(`Bail out! ${reason}`))
-    // The table of a run with coverage; tap's other comments are for machines.
+    // Only the table of a run with coverage; the other comments of tap are for programs.
     this.#parser.on('comment', (text: string) => text.includes('|') && this.push(text))
     this.#follow(this.#parser, [])
   }
@@ -40,12 +40,12 @@ export default class Report extends Transform {
     for (const failure of this.#failures) this.push(`\n${marks.failed} ${failure}\n`)
     const failed = this.#failures.length
     this.push(`\n${this.#passed} passed, ${failed} failed, ${this.#skipped} skipped\n`)
-    // To tap a test that asserts nothing is a success.
+    // tap counts a test without assertions as a success.
     if (failed > 0) process.exitCode ||= 1
     done()
   }
 
-  /** Hears a parser's results; those of a subtest come before the one that sums it up. */
+  /** Handles the results of a parser; those of a subtest come before its summary. */
   #follow(parser: Parser, path: readonly string[]): void {
     let subtest: { parser: Parser; before: number } | undefined
     parser.on('extra', (text: string) => this.push(text))
@@ -68,7 +68,7 @@ export default class Report extends Transform {
     else this.#failures.push(describe(result, title))
   }
 
-  /** A subtest in which nothing failed may have failed itself: no plan, a timeout, a crash. */
+  /** A subtest without failed assertions may fail itself: no plan, a timeout, a crash. */
   #sumUp(parser: Parser, result: Result, title: string): void {
     const isEmpty = parser.planEnd === 0 && /^(no tests found)?$/.test(parser.planComment)
     if (!result.ok && !result.todo) this.#failures.push(describe(result, title))
@@ -83,7 +83,7 @@ export default class Report extends Transform {
   }
 }
 
-/** What tap knows about a failure, as it reads best: the difference, the source, the stack. */
+/** The details of a failure: the difference, the source, the stack. */
 function describe({ diag }: Result, title: string): string {
   const facts = Object.entries(diag ?? {}).filter(
     ([name, value]) => !noise.has(name) && value !== null,

@@ -8,16 +8,16 @@ import { fileURLToPath } from 'node:url'
 import { cleanEnvironment } from '#scripts/services/process.ts'
 
 /**
- * What a connection to the keeper begins with. To `join` is to need the
- * services while the connection lasts. To `hold` keeps them for a process that does not connect
- * itself, such as a test runner, until it ends or they are `released`.
+ * The first line of a connection to the keeper. `join` uses the services while
+ * the connection is open. `hold` reserves them for another process, such as a
+ * test runner, until that process ends or a `release`.
  */
 export type KeeperRequest = { do: 'join' } | { do: 'hold' | 'release'; pid: number }
 
-/** What the keeper answers to any of them, in one line. */
+/** The keeper's answer to every request, in one line. */
 export type DatabaseUrls = { databaseUrl: string; mongodbUri: string }
 
-/** What a keeper tells the process that started it, until it serves. */
+/** Messages of a keeper to its parent process until it is ready. */
 export type KeeperReport =
   | { log: string }
   | { failed: string }
@@ -26,12 +26,12 @@ export type KeeperReport =
 
 const JOIN_WITHIN_MS = 120_000
 
-/** True when both addresses come from outside: then nothing of ours is needed. */
+/** True when the environment has both URLs: then the shared services are not used. */
 export function areDatabasesGiven(): boolean {
   return Boolean(process.env['DATABASE_URL'] && process.env['MONGODB_URI'])
 }
 
-/** The folder of the one set of services that the tests of this checkout share for this user. */
+/** The folder of the services that all tests of this checkout and user share. */
 export function sharedServicesDir(): string {
   const { DATABASE_URL = '', MONGODB_URI = '' } = process.env
   const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -40,34 +40,34 @@ export function sharedServicesDir(): string {
   return join(tmpdir(), `memory-vault-test-${user}-${key.digest('hex').slice(0, 8)}`)
 }
 
-/** Where the keeper of a set listens. */
+/** The Unix socket of the keeper. */
 export const controlSocketPath = (dir: string): string => join(dir, 'control')
 
 /**
- * Asks the keeper of the shared services, which is started where none runs. A
- * connection is closed by the kernel when its process ends, however it ends,
- * so the keeper always knows who is left.
+ * Sends a request to the keeper, and starts a keeper if none runs. The kernel
+ * closes a connection when its process ends, also by a crash, so the keeper
+ * always knows its users.
  *
- * @throws Error in the services' own words when they cannot start.
+ * @throws Error with the message of the services when they cannot start.
  */
 export async function requestServices(
   request: KeeperRequest,
 ): Promise<{ addresses: DatabaseUrls; connection: Socket }> {
   const deadline = Date.now() + JOIN_WITHIN_MS
   while (Date.now() < deadline) {
-    const answered = await requestRunningServices(request)
-    if (answered) return answered
+    const response = await requestRunningServices(request)
+    if (response) return response
     await launchKeeper()
   }
   throw new Error(`The services in ${sharedServicesDir()} do not answer`)
 }
 
-/** Asks a keeper that runs. @returns undefined when there is none, or none any more. */
+/** Sends a request to a running keeper. @returns undefined when none runs or it is stopping. */
 export async function requestRunningServices(
   request: KeeperRequest,
 ): Promise<{ addresses: DatabaseUrls; connection: Socket } | undefined> {
   const connection = connect(controlSocketPath(sharedServicesDir()))
-  // A keeper that is killed later on is noticed by whoever uses its services.
+  // A test notices a killed keeper by its lost database connections.
   connection.on('error', () => {})
   connection.write(`${JSON.stringify(request)}\n`)
   try {
@@ -78,18 +78,18 @@ export async function requestRunningServices(
       return { addresses: JSON.parse(text) as DatabaseUrls, connection: connection.resume() }
     }
   } catch {
-    // Nobody listens there, or the one who did is going.
+    // No keeper listens, or it is stopping.
   }
   connection.destroy()
   return undefined
 }
 
-/** Starts a keeper. Resolves when it serves, or when it found another at work. */
+/** Starts a keeper. Resolves when it is ready, or when another keeper runs. */
 async function launchKeeper(): Promise<void> {
   const program = fileURLToPath(new URL('keeper.ts', import.meta.url))
   const keeper = spawn(process.execPath, [program], {
     detached: true,
-    // Not even our error output: whoever reads that would wait for the keeper to close it.
+    // No stderr either: a reader of the test's stderr would wait for the keeper to close it.
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     env: cleanEnvironment(),
   })
@@ -99,7 +99,7 @@ async function launchKeeper(): Promise<void> {
   keeper.on('message', (report: KeeperReport) => {
     if ('log' in report) process.stderr.write(`${report.log}\n`)
     else if ('failed' in report) reject(new Error(report.failed))
-    // The other may still be starting, or just ending.
+    // The other keeper may still be starting, or stopping.
     else if ('gaveWay' in report) resolve(delay(250))
     else resolve()
   })

@@ -2,7 +2,7 @@ import { createCredentials } from '#scripts/create-credentials.ts'
 import type { Backend } from '#shared/backend.ts'
 import { createTestClient, type TestClient } from '#test/support/api.ts'
 
-/** An admin credential that lasts a day, and the email it acts for. */
+/** An admin credential that expires in a day, and its email. */
 export async function buildAdmin(
   { postgres, config }: Backend,
   email = `${crypto.randomUUID()}@example.com`,
@@ -20,7 +20,7 @@ export async function buildAdmin(
   return { email, key: adminKey!, memoryKey }
 }
 
-/** A client of an admin, and the path of an organization of theirs that is just made. */
+/** Creates an organization. @returns a client of its admin, and the path of the organization. */
 export async function buildOrg(
   backend: Backend,
   base: string,

@@ -15,7 +15,7 @@ export type TestAnswer = {
   body: any
 }
 
-/** Every answer is held against the contract as it comes in. */
+/** Checks every answer against the contract. */
 export type TestClient = {
   base: string
   send(method: string, path: string, options?: RequestOptions): Promise<TestAnswer>
@@ -25,11 +25,11 @@ export type TestClient = {
 
 type RequestOptions = {
   headers?: Record<string, string>
-  /** Sent as it is when a string or bytes, else as JSON. */
+  /** A string or bytes are sent unchanged, other values as JSON. */
   body?: unknown
 }
 
-/** The application on a loopback port of its own, and a client that speaks JSON with the given key. */
+/** Starts the application on a free loopback port. @returns a client with the given key. */
 export async function startTestApi(t: Test, backend: Backend, key?: string): Promise<TestClient> {
   const server = createHttpServer(createApp(backend))
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
@@ -43,7 +43,7 @@ export async function startTestApi(t: Test, backend: Backend, key?: string): Pro
   return createTestClient(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, key)
 }
 
-/** Speaks JSON to a running API; a header given per call wins over the key. */
+/** A JSON client of a running API; headers of a call override the key. */
 export function createTestClient(base: string, key?: string): TestClient {
   const send: TestClient['send'] = async (method, path, { headers = {}, body } = {}) => {
     const raw = typeof body === 'string' || body instanceof Uint8Array
@@ -79,7 +79,7 @@ const parsedLines = (text: string): unknown[] =>
     .filter(line => line !== '')
     .map(line => JSON.parse(line) as unknown)
 
-/** A Memory Key with an empty vault in an account of its own. */
+/** A Memory Key with an empty vault in a new account. */
 export async function buildKey({ postgres, config }: Backend, email?: string): Promise<string> {
   const { memoryKey } = await postgres.transaction(tx =>
     createCredentials(tx, config.keyPepper, {
@@ -94,7 +94,7 @@ export async function buildKey({ postgres, config }: Backend, email?: string): P
   return memoryKey
 }
 
-/** Takes jobs in this process, as a worker does; without names, of every kind. */
+/** Runs job workers in this process; without names, for all queues. */
 export async function startJobWorkers(backend: Backend, ...names: JobName[]): Promise<void> {
   for (const name of names.length > 0 ? names : jobNames) await takeJobs(backend, name)
 }

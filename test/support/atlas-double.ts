@@ -11,20 +11,20 @@ import {
 } from '#test/support/atlas-rules.ts'
 
 export type AtlasDouble = {
-  /** The deployment as our code sees it: its real collection, and vector search beside it. */
+  /** The deployment for the code under test: the real collection, with vector search. */
   mongo: Mongo
-  /** Lets the indexes see all that is stored by now; they never do so by themselves. */
+  /** Updates the indexes from the collection; they are never updated otherwise. */
   syncIndexes(): Promise<void>
-  /** Finishes every index that is being built. */
+  /** Finishes all index builds. */
   finishBuilds(): void
-  /** Has every index fail its build. */
+  /** Fails all index builds. */
   failBuilds(): void
   dropIndexes(): void
-  /** Has the next creation of an index refused. */
+  /** Refuses the next creation of an index. */
   refuseCreation(message: string, code: number): void
   /** Every `$vectorSearch` stage that was answered. */
   searchStages: Document[]
-  /** What every index was created from. */
+  /** The description of every created index. */
   createdIndexes: IndexDescription[]
 }
 
@@ -32,12 +32,11 @@ type State = 'INITIAL_SYNC' | 'STEADY' | 'FAILED'
 type Index = { description: IndexDescription; state: State }
 
 /**
- * Vector search over a real collection of a server that has none. It refuses whatever the
- * documentation does not allow, and answers exactly. An index is a copy of the collection that is as
- * old as the last `catchUp`; as in the real thing the documents themselves are read when they are
- * found, whatever has become of them.
+ * Vector search over a collection of a server without it. It refuses what the documentation does not
+ * allow, and its results are exact. An index is a copy of the collection at the last `syncIndexes`; as
+ * in Atlas the documents of the results are read from the collection at the time of the search.
  *
- * @param database the one of `mongo`, through a client of the test's own.
+ * @param database the database of `mongo`, through another client of the test.
  */
 export function createAtlasDouble(mongo: Mongo, database: Db): AtlasDouble {
   const stored = database.collection<MemoryDocument>(mongo.memories.collectionName)
@@ -102,7 +101,7 @@ export function createAtlasDouble(mongo: Mongo, database: Db): AtlasDouble {
   }
 }
 
-/** The collection itself but for what needs the search process. */
+/** The collection with the operations of the search process replaced. */
 function withSearch(
   memories: Collection<MemoryDocument>,
   answers: (pipeline: Document[], options: AggregateOptions) => Promise<Document[]>,
@@ -135,15 +134,17 @@ function listed(indexes: ReadonlyMap<string, Index>, which: Document): Document[
     }))
 }
 
-/** Exact, and with equally near ones in an order of its own: nobody may rely on it. */
+/** Exact nearest neighbours; the order of equal scores is undefined. */
 async function nearestIds(copy: Collection<MemoryDocument>, stage: Document): Promise<string[]> {
-  const asked = parseVector(stage.queryVector)
+  const queryVector = parseVector(stage.queryVector)
   const space = String(stage.path).replace('vectors.', '')
   const rows = await copy.find({ ...stage.filter, [stage.path]: { $exists: true } }).toArray()
   return rows
     .map(row => ({ id: row._id, vector: parseVector(row.vectors[space]) }))
-    .filter(({ vector }) => vector.length === asked.length && vector.some(value => value !== 0))
-    .map(({ id, vector }) => ({ id, score: (1 + cosine(asked, vector)) / 2 }))
+    .filter(
+      ({ vector }) => vector.length === queryVector.length && vector.some(value => value !== 0),
+    )
+    .map(({ id, vector }) => ({ id, score: (1 + cosine(queryVector, vector)) / 2 }))
     .toSorted((a, b) => b.score - a.score || (a.id < b.id ? 1 : -1))
     .slice(0, stage.limit)
     .map(({ id }) => id)
@@ -154,10 +155,10 @@ const cosine = (a: number[], b: number[]): number => dot(a, b) / Math.sqrt(dot(a
 const dot = (a: number[], b: number[]): number =>
   a.reduce((sum, value, index) => sum + value * b[index]!, 0)
 
-/** Reads the documents found, in their order; those that are gone are left out. */
+/** Reads the documents in the order of `ids`; missing ones are omitted. */
 const lookUp = (ids: string[]): Document[] => [
   { $match: { _id: { $in: ids } } },
-  { $set: { found: { $indexOfArray: [ids, '$_id'] } } },
-  { $sort: { found: 1 } },
-  { $unset: 'found' },
+  { $set: { rank: { $indexOfArray: [ids, '$_id'] } } },
+  { $sort: { rank: 1 } },
+  { $unset: 'rank' },
 ]

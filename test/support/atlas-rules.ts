@@ -1,15 +1,15 @@
-// What MongoDB's documentation, and its search process where that says more, demands of a
-// `$vectorSearch` stage and of a vector search index.
+// The requirements of MongoDB's documentation and of its search process for a `$vectorSearch` stage
+// and a vector search index.
 import { Binary, Double, Int32, Long, MongoServerError, ObjectId, type Document } from 'mongodb'
 
 export type IndexDescription = { name: string; type: string; definition: { fields: Document[] } }
 
-/** An error as the server sends it: all that the search process objects to has code 8. */
+/** Throws an error as the server does; errors of the search process have code 8. */
 export function throwServerError(message: string, code = 8): never {
   throw new MongoServerError({ message, errmsg: message, code, ok: 0 })
 }
 
-/** The stage alone, whatever index it names. */
+/** Checks the stage without its index. */
 export function checkStage(stage: Document): void {
   knownOnly(stage, 'stage', [
     'index',
@@ -26,7 +26,7 @@ export function checkStage(stage: Document): void {
     if (typeof value !== 'string' || value === '')
       throwServerError(`"${name}" must be a non-empty string`)
   }
-  whole(limit, 'limit', 1, 2 ** 31 - 1)
+  checkInteger(limit, 'limit', 1, 2 ** 31 - 1)
   if (exact === true) {
     if (numCandidates !== undefined)
       throwServerError('numCandidates must be omitted for an exact search')
@@ -34,7 +34,7 @@ export function checkStage(stage: Document): void {
     if (exact !== false) throwServerError('"exact" must be a boolean')
     if (numCandidates === undefined)
       throwServerError('numCandidates is required for approximate search')
-    whole(numCandidates, 'numCandidates', 1, 10_000)
+    checkInteger(numCandidates, 'numCandidates', 1, 10_000)
     if (limit > numCandidates)
       throwServerError('limit should be less than or equal to numCandidates')
   }
@@ -43,7 +43,7 @@ export function checkStage(stage: Document): void {
   checkFilter(filter, () => {})
 }
 
-/** The stage against the index it names. */
+/** Checks the stage against its index. */
 export function checkStageAgainstIndex(
   { path, queryVector, filter = {} }: Document,
   { definition: { fields } }: IndexDescription,
@@ -65,7 +65,7 @@ export function checkStageAgainstIndex(
   })
 }
 
-/** An array of numbers, or a float32 vector; of other vectors the index would find nothing. */
+/** An array of numbers or a float32 vector; an index of float32 has no results for other types. */
 export function parseVector(vector: unknown): number[] {
   if (Array.isArray(vector) && vector.length > 0) {
     if (vector.every(value => typeof value === 'number')) return vector
@@ -76,17 +76,17 @@ export function parseVector(vector: unknown): number[] {
   return throwServerError('queryVector must be an array of numbers or a float32 vector')
 }
 
-function checkFilter(filter: unknown, hear: (path: string) => void): void {
+function checkFilter(filter: unknown, onPath: (path: string) => void): void {
   if (!isDocument(filter)) return throwServerError('filter must be a document')
   for (const [key, value] of Object.entries(filter)) {
     if (['$and', '$or', '$nor'].includes(key)) {
       if (!Array.isArray(value) || value.length === 0)
         throwServerError(`${key} must be a non-empty array`)
-      for (const clause of value) checkFilter(clause, hear)
+      for (const clause of value) checkFilter(clause, onPath)
     } else if (key.startsWith('$')) {
       throwServerError(`${key} is not supported in a filter`)
     } else {
-      hear(key)
+      onPath(key)
       if (isDocument(value)) checkOperators(value)
       else typeOf(value)
     }
@@ -116,7 +116,7 @@ function checkOperators(operators: Document): void {
   }
 }
 
-/** Documented: boolean, date, objectId, numeric, string and UUID values; null only to be equal. */
+/** Documented types: boolean, date, objectId, number, string and UUID; null with `$eq` only. */
 function typeOf(value: unknown): string {
   if (value === null) return 'null'
   if (typeof value === 'boolean' || typeof value === 'string') return typeof value
@@ -128,7 +128,7 @@ function typeOf(value: unknown): string {
   return throwServerError('boolean, objectId, number, string, date, uuid, or null is needed')
 }
 
-/** What `createSearchIndexes` takes for one vector search index. */
+/** Checks the description of a vector search index for `createSearchIndexes`. */
 export function checkIndexDescription(
   description: Document,
 ): asserts description is IndexDescription {
@@ -155,12 +155,12 @@ function checkField(field: Document): void {
   if (field.type !== 'vector') throwServerError('"type" must be vector or filter')
   knownOnly(field, 'vector', ['type', 'path', 'numDimensions', 'similarity', 'quantization'])
   const { numDimensions, similarity, quantization = 'none' } = field
-  whole(numDimensions, 'numDimensions', 1, 8_192)
+  checkInteger(numDimensions, 'numDimensions', 1, 8_192)
   oneOf(similarity, 'similarity', ['cosine', 'euclidean', 'dotProduct'])
   oneOf(quantization, 'quantization', ['none', 'scalar', 'binary'])
 }
 
-function whole(value: unknown, name: string, min: number, max: number): void {
+function checkInteger(value: unknown, name: string, min: number, max: number): void {
   if (Number.isInteger(value) && Number(value) >= min && Number(value) <= max) return
   throwServerError(`"${name}" must be an int within bounds [${min}, ${max}]`)
 }
@@ -175,6 +175,6 @@ function knownOnly(document: Document, name: string, known: string[]): void {
   if (unknown.length > 0) throwServerError(`unrecognized field ${unknown.join(', ')} in ${name}`)
 }
 
-/** A document, and none of the values that are objects in JavaScript. */
+/** Whether a value is a document, not another BSON value that is an object in JavaScript. */
 const isDocument = (value: unknown): value is Document =>
   typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype

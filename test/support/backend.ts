@@ -11,7 +11,7 @@ import { createDatabase } from '#test/support/template-database.ts'
 
 const log = createLog(process.env.LOG_LEVEL ?? 'silent', 'test')
 
-/** A configuration with databases of its own: Postgres as a copy of the released template. */
+/** A configuration with new databases; Postgres is a copy of the released template. */
 export async function createTestConfig(t: Test, env: Record<string, string> = {}): Promise<Config> {
   const name = `vault_test_${randomBytes(6).toString('hex')}`
   const admin = new pg.Client({ connectionString: process.env.DATABASE_URL })
@@ -38,7 +38,7 @@ export async function createTestConfig(t: Test, env: Record<string, string> = {}
   return config
 }
 
-/** A migrated backend of its own for one test file, closed at its end. */
+/** A migrated backend with new databases, closed at the end of the test. */
 export async function createTestBackend(
   t: Test,
   { env = {}, config }: { env?: Record<string, string>; config?: Config } = {},

@@ -12,22 +12,22 @@ export type ChatCall = {
   }
 }
 
-/** What a model says to a question; an object with a status is an error of the provider. */
-type ScriptedReply = (asked: ChatCall) => ReplyContent | Promise<ReplyContent>
+/** The reply of the model to a call; an object with a status is an error of the provider. */
+type ScriptedReply = (call: ChatCall) => ReplyContent | Promise<ReplyContent>
 
 type ReplyContent = string | { status: number; message: string }
 
 export type ChatProvider = {
-  /** Where it listens, without a path. */
+  /** Its URL without a path. */
   origin: string
   readonly calls: ChatCall[]
-  /** Answers the next questions one by one, and all that follow like the last. */
-  script(...says: ScriptedReply[]): void
+  /** Sets the replies of the next calls; the last one is repeated. */
+  script(...replies: ScriptedReply[]): void
 }
 
-/** A model provider on loopback that speaks the OpenAI chat protocol, under any path, by a script. */
+/** A scripted model provider on loopback with the OpenAI chat protocol, under any path. */
 export async function startChatProvider(t: Test): Promise<ChatProvider> {
-  const asked: ChatCall[] = []
+  const calls: ChatCall[] = []
   let queue: ScriptedReply[] = []
 
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
@@ -35,20 +35,20 @@ export async function startChatProvider(t: Test): Promise<ChatProvider> {
     for await (const chunk of request) chunks.push(chunk as Buffer)
     const { authorization } = request.headers
     const body = JSON.parse(Buffer.concat(chunks).toString()) as ChatCall['body']
-    asked.push({ path: request.url ?? '', authorization, body })
-    const says = queue.length > 1 ? queue.shift() : queue[0]
-    const said = (await says?.(asked.at(-1)!)) ?? { status: 500, message: 'nothing to say' }
+    calls.push({ path: request.url ?? '', authorization, body })
+    const scripted = queue.length > 1 ? queue.shift() : queue[0]
+    const reply = (await scripted?.(calls.at(-1)!)) ?? { status: 500, message: 'no script' }
     response.setHeader('content-type', 'application/json')
-    if (typeof said === 'object') {
-      response.writeHead(said.status)
-      return void response.end(JSON.stringify({ error: { message: said.message } }))
+    if (typeof reply === 'object') {
+      response.writeHead(reply.status)
+      return void response.end(JSON.stringify({ error: { message: reply.message } }))
     }
     response.end(
       JSON.stringify({
         object: 'chat.completion',
         model: body.model,
         choices: [
-          { index: 0, finish_reason: 'stop', message: { role: 'assistant', content: said } },
+          { index: 0, finish_reason: 'stop', message: { role: 'assistant', content: reply } },
         ],
         usage: { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 },
       }),
@@ -65,10 +65,10 @@ export async function startChatProvider(t: Test): Promise<ChatProvider> {
   )
   return {
     origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    calls: asked,
-    script(...says) {
-      queue = says
-      asked.length = 0
+    calls,
+    script(...replies) {
+      queue = replies
+      calls.length = 0
     },
   }
 }

@@ -1,4 +1,4 @@
-/** A chat answer as OpenAI sends it in one piece. */
+/** A chat completion of OpenAI without streaming. */
 export const chatCompletion = (content: string | null, more: object = {}): string =>
   JSON.stringify({
     id: 'chatcmpl-1',
@@ -9,7 +9,7 @@ export const chatCompletion = (content: string | null, more: object = {}): strin
     usage: { prompt_tokens: 31, completion_tokens: 7, total_tokens: 38 },
   })
 
-/** The same as a stream, a piece an event; without an end it only begins. */
+/** A streamed chat completion, one event per piece; without `end` the final events are missing. */
 export const chatCompletionEvents = (pieces: readonly string[], { end = true } = {}): string[] => [
   ...pieces.map(
     content =>

@@ -15,7 +15,7 @@ export const asks = (content: string, more: object = {}) => ({
   ...more,
 })
 
-/** A backend that takes `ingest` jobs, its API, and a provider of models on loopback. */
+/** A backend with a worker for `ingest`, its API, and a model provider on loopback. */
 export async function startCompletions(t: Test) {
   const provider = await startModelProvider(t)
   const backend = await createTestBackend(t, {
@@ -25,7 +25,7 @@ export async function startCompletions(t: Test) {
   const anonymous = createTestClient(base)
   await startJobWorkers(backend, 'ingest')
 
-  /** A vault of its own, and headers that call OpenAI with it. */
+  /** Creates a key with a new vault, and headers for OpenAI calls with it. */
   async function user() {
     const key = await buildKey(backend)
     const headers = { 'x-memory-key': key, authorization: `Bearer ${providerKey('openai')}` }
@@ -45,7 +45,7 @@ export async function startCompletions(t: Test) {
     base,
     anonymous,
     user,
-    /** How often a model was called; its provider may have been asked for its list. */
+    /** Number of model calls, without requests for the list of models. */
     calls: () => provider.requests.filter(({ method }) => method === 'POST').length,
     last: (): RecordedRequest => provider.requests.at(-1)!,
   }

@@ -1,17 +1,17 @@
 import type { Backend } from '#shared/backend.ts'
 import type { TestAnswer, TestClient } from '#test/support/api.ts'
 
-/** Exchanges of a vault's past, one a day from 2024 on, each text a memory; stored when this returns. */
+/** Stores each text as an exchange, one per day starting in 2024, and waits until all are stored. */
 export async function ingestTexts(
   { post }: TestClient,
   texts: readonly string[],
   { from = '2024-01-01T09:00:00Z', session }: { from?: string; session?: string } = {},
 ): Promise<void> {
-  const begin = Date.parse(from)
+  const start = Date.parse(from)
   const messages = texts.map((content, day) => ({
     role: 'user',
     content,
-    timestamp: begin + day * 24 * 3600 * 1000,
+    timestamp: start + day * 24 * 3600 * 1000,
   }))
   for (let start = 0; start < messages.length; start += 500) {
     const some = messages.slice(start, start + 500)
@@ -37,7 +37,7 @@ export const commit = (
 ): Promise<TestAnswer> =>
   post('/v1/memory/consolidate/commit', { batch_id: batch, entries }, headers)
 
-/** Lets the lease of a batch run out, by the database's clock. */
+/** Expires the lease of a batch, by the clock of the database. */
 export async function expireLease({ postgres }: Backend, batch: string): Promise<void> {
   await postgres.query(
     `update leases set expires_at = now() - interval '1 second' where batch = $1`,
@@ -45,7 +45,7 @@ export async function expireLease({ postgres }: Backend, batch: string): Promise
   )
 }
 
-/** Bills of one kind in a vault, oldest first. */
+/** Usage events of one kind in a vault, oldest first. */
 export async function readUsageEvents(
   { postgres }: Backend,
   vault: string,

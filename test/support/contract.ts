@@ -14,13 +14,13 @@ const routes = Object.values(contractDocument.endpoints)
   // `/v1/memory/stats` before `/v1/memory/:key`.
   .toSorted((one, other) => one.path.split(':').length - other.path.split(':').length)
 
-/** What is for people and their tools, and no endpoint of the API: it is described elsewhere. */
+/** Whether a path is a page or asset instead of an endpoint of the contract. */
 export const isOutsideContract = (path: string): boolean =>
   /^\/(?:openapi\.json|docs|mcp|metrics|console|admin\/queues)(?:\/|$)/.test(path)
 
 /**
- * Holds an answer of the service against the contract: a route of the contract answers what its table
- * says, every other path `{error, hint?}`.
+ * Checks an answer of the service against the contract: an endpoint answers according to its table,
+ * every other path `{error, hint?}`.
  */
 export function checkAnswer(method: string, path: string, status: number, body: unknown): void {
   const { pathname } = new URL(path, 'http://localhost')
@@ -35,7 +35,7 @@ export function checkAnswer(method: string, path: string, status: number, body: 
   }
 }
 
-/** The refusal of a value, or undefined when the shape takes it. */
+/** The refusal of a value, or undefined when the shape accepts it. */
 export function refusalOf(shape: Shape<unknown>, value: unknown): Refusal | undefined {
   try {
     shape.check(structuredClone(value))

@@ -1,5 +1,5 @@
 // An API that kills itself, as `kill -9` does, at one point of a commit: `node test/support/crashing-api.ts
-// <point>`. It says its port to whoever started it.
+// <point>`. It sends its port to its parent process.
 import type { AddressInfo } from 'node:net'
 import { createApp } from '#api/edge/app.ts'
 import { createHttpServer } from '#api/edge/server.ts'
@@ -7,16 +7,16 @@ import { openBackend, type Backend } from '#shared/backend.ts'
 import { readConfig } from '#shared/core/config.ts'
 import { createLog } from '#shared/core/log.ts'
 
-/** After which step of a commit the process dies. */
+/** The step of a commit after which the process ends. */
 export type CrashPoint = 'fence' | 'entries' | 'sources' | 'settled'
 
 const killProcess = (): never => {
   process.kill(process.pid, 'SIGKILL')
-  // The signal arrives within this turn; nothing of the service runs any more.
+  // SIGKILL takes effect before any other code of this process runs.
   for (;;);
 }
 
-/** The same backend, whose process ends at the point. */
+/** Wraps a backend so that the process ends at the point. */
 function crashAt(point: CrashPoint, backend: Backend): Backend {
   const { mongo, postgres } = backend
   let transactions = 0
@@ -35,7 +35,7 @@ function crashAt(point: CrashPoint, backend: Backend): Backend {
       ...postgres,
       async transaction(work) {
         const result = await postgres.transaction(work)
-        // The fence is the first of a commit, its settling the second.
+        // The first transaction of a commit is the fence, the second settles it.
         if (point === 'settled' && ++transactions === 2) killProcess()
         return result
       },

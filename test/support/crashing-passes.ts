@@ -1,5 +1,5 @@
-// A worker that takes one turn of a member through its passes and kills itself, as `kill -9` does, at one
-// point: `node test/support/crashing-passes.ts <turn> before|after <n>`, n counting its transactions.
+// A worker that runs the passes of one turn of a member and kills itself, as `kill -9` does, before or
+// after its n-th transaction: `node test/support/crashing-passes.ts <turn> before|after <n>`.
 import { openBackend, type Backend } from '#shared/backend.ts'
 import { readConfig } from '#shared/core/config.ts'
 import { createLog } from '#shared/core/log.ts'
@@ -10,11 +10,11 @@ import type { OrgExtractJob } from '#shared/domain/job-payloads.ts'
 
 const killProcess = (): never => {
   process.kill(process.pid, 'SIGKILL')
-  // The signal arrives within this turn; nothing of the service runs any more.
+  // SIGKILL takes effect before any other code of this process runs.
   for (;;);
 }
 
-/** The same backend, whose process ends right before or after its n-th transaction. */
+/** Wraps a backend so that the process ends before or after its n-th transaction. */
 function crashAt(backend: Backend, when: string, n: number): Backend {
   const { postgres } = backend
   let transactions = 0

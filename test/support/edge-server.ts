@@ -5,11 +5,11 @@ import { createHttpServer } from '#api/edge/server.ts'
 import { buildKey, createTestClient } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 
-/** The API with short timeouts, a client with a key of its own, and requests as bytes. */
+/** The API with short timeouts, a client with a new key, and requests as bytes. */
 export async function startEdgeServer(t: Test) {
   const backend = await createTestBackend(t)
   const key = await buildKey(backend)
-  // Short enough to wait for, long enough for a busy machine.
+  // Short for a fast test, long enough for a busy machine.
   const server = createHttpServer(createApp(backend), {
     headersTimeout: 600,
     requestTimeout: 1_200,

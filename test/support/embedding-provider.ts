@@ -5,20 +5,20 @@ import { countTokens } from 'gpt-tokenizer/encoding/cl100k_base'
 import type { Test } from 'tap'
 
 export type EmbeddingProvider = {
-  /** As `<NAME>_BASE_URL` takes it. */
+  /** A value for `<NAME>_BASE_URL`. */
   baseUrl: string
-  /** How many inputs each call carried. */
+  /** Number of inputs of each call. */
   readonly calls: number[]
   /** Answers the next calls with this status. */
   fail(status: number, times: number): void
-  /** Leaves the next call without an answer. */
+  /** Never answers the next call. */
   hang(): void
 }
 
 /**
- * A model provider on loopback that speaks the OpenAI embeddings protocol: texts that share words and
- * three-letter groups get near vectors, always the same. It refuses what OpenAI refuses: an empty input, one
- * of more than 8,191 tokens, and more than 300,000 tokens in all.
+ * A model provider on loopback with the OpenAI embeddings protocol. Texts with common words and
+ * trigrams get similar vectors; results are deterministic. Like OpenAI it refuses an empty input, an
+ * input of more than 8,191 tokens, and more than 300,000 tokens in a request.
  */
 export async function startEmbeddingProvider(t: Test, dimension = 64): Promise<EmbeddingProvider> {
   const calls: number[] = []
@@ -26,7 +26,7 @@ export async function startEmbeddingProvider(t: Test, dimension = 64): Promise<E
   let hanging = false
 
   const server = createServer((request, response) => {
-    // A client that was killed leaves half a request behind.
+    // A client that was killed leaves an incomplete request.
     answer(request, response).catch(() => response.destroy())
   })
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
@@ -43,7 +43,7 @@ export async function startEmbeddingProvider(t: Test, dimension = 64): Promise<E
     if (failing.times > 0) {
       failing.times--
       response.writeHead(failing.status)
-      return void response.end(JSON.stringify({ error: { message: 'told to fail' } }))
+      return void response.end(JSON.stringify({ error: { message: 'scripted failure' } }))
     }
     const fault = faultOf(input)
     if (fault) {
@@ -74,7 +74,7 @@ export async function startEmbeddingProvider(t: Test, dimension = 64): Promise<E
   }
 }
 
-/** A text has no more tokens than bytes: few are long enough to be counted. */
+/** Counts tokens of long texts only: a text has no more tokens than bytes. */
 function faultOf(input: readonly string[]): string | undefined {
   if (input.length > 2_048) return 'too many inputs'
   if (input.includes('')) return 'input cannot be an empty string'
@@ -86,7 +86,7 @@ function faultOf(input: readonly string[]): string | undefined {
   return isTooMuch ? 'max 300000 tokens per request' : undefined
 }
 
-/** In slices: a long run without spaces takes seconds in one go. */
+/** Counts in slices: a long text without spaces would take seconds at once. */
 function tokensOf(text: string): number {
   let sum = 0
   for (let start = 0; start < text.length; start += 1_000) {

@@ -3,21 +3,21 @@ import type { Test } from 'tap'
 import type { Backend } from '#shared/backend.ts'
 import { hashKey } from '#shared/access/key.ts'
 
-/** What a client knows of the exchanges it has sent; every one of them has a text of its own. */
+/** The exchanges a client has sent, each with a unique text. */
 export type ExchangeJournal = {
   acknowledged: Set<string>
-  /** No answer came, or one that said no: stored at most once. */
+  /** Without an answer or refused: stored at most once. */
   unacknowledged: Set<string>
-  /** Statuses by how often they came; 0 is a connection that broke. */
+  /** Number of answers by status; 0 is a broken connection. */
   statuses: Map<number, number>
-  /** Sends no more, and waits for the answers under way. */
+  /** Stops sending and waits for pending answers. */
   stop(): Promise<void>
 }
 
 /**
- * Sends exchanges over a few connections until it is stopped, and writes down what was promised.
+ * Sends exchanges over a few connections until it is stopped, and records what was accepted.
  *
- * @param base where to send to now; a process that was restarted answers elsewhere.
+ * @param base returns the current URL; a restarted process has another one.
  */
 export function sendExchanges(
   base: () => string,
@@ -29,7 +29,7 @@ export function sendExchanges(
   }: { lanes?: number; wait?: boolean; pauseMs?: number } = {},
 ): ExchangeJournal {
   const acknowledged = new Set<string>()
-  const unsure = new Set<string>()
+  const unacknowledgedTexts = new Set<string>()
   const statuses = new Map<number, number>()
   const stopping = new AbortController()
   let sent = 0
@@ -37,7 +37,7 @@ export function sendExchanges(
   const lane = async (): Promise<void> => {
     while (!stopping.signal.aborted) {
       const content = `exchange ${++sent} of ${key.slice(-6)}`
-      unsure.add(content)
+      unacknowledgedTexts.add(content)
       const status = await fetch(`${base()}/v1/memory/ingest${wait ? '?wait=true' : ''}`, {
         method: 'POST',
         headers: { 'content-type': 'application/json', 'x-memory-key': key },
@@ -49,7 +49,7 @@ export function sendExchanges(
       )
       statuses.set(status, (statuses.get(status) ?? 0) + 1)
       if (status === 200 || status === 202) {
-        unsure.delete(content)
+        unacknowledgedTexts.delete(content)
         acknowledged.add(content)
       }
       const restMs = status === 0 || status >= 500 ? 150 : pauseMs
@@ -59,7 +59,7 @@ export function sendExchanges(
   const lanesDone = Promise.all(Array.from({ length: lanes }, lane))
   return {
     acknowledged,
-    unacknowledged: unsure,
+    unacknowledged: unacknowledgedTexts,
     statuses,
     async stop() {
       stopping.abort()
@@ -68,23 +68,23 @@ export function sendExchanges(
   }
 }
 
-/** Waits until nothing is promised any more that is not done. @returns after how many milliseconds. */
+/** Waits until no operation is open. @returns milliseconds. */
 export async function waitUntilSettled({ postgres }: Backend, withinMs: number): Promise<number> {
-  const begun = Date.now()
+  const startedAt = Date.now()
   for (;;) {
     const { rows } = await postgres.query<{ n: number }>(
       `select count(*)::int n from operations where state in ('accepted', 'running')`,
     )
     const { n } = rows[0]!
-    if (n === 0) return Date.now() - begun
-    if (Date.now() - begun > withinMs) throw new Error(`${n} unsettled after ${withinMs} ms`)
+    if (n === 0) return Date.now() - startedAt
+    if (Date.now() - startedAt > withinMs) throw new Error(`${n} unsettled after ${withinMs} ms`)
     await delay(50)
   }
 }
 
 /**
- * Holds what is stored against a journal: everything acknowledged is there once, the rest at most once,
- * each has one operation, done, and one bill, and no job was given up.
+ * Checks the stores against a journal: each acknowledged exchange is stored once, others at most once,
+ * each has one done operation and one usage event, and there are no dead letters.
  */
 export async function checkJournal(
   t: Test,
@@ -111,10 +111,10 @@ export async function checkJournal(
     [],
     'nothing is doubled',
   )
-  const strangers = [...times.keys()].filter(
+  const unsentTexts = [...times.keys()].filter(
     text => !acknowledged.has(text) && !unacknowledged.has(text),
   )
-  t.same(strangers, [], 'nothing is stored that nobody sent')
+  t.same(unsentTexts, [], 'nothing is stored that was not sent')
 
   const { rows: books } = await postgres.query<Record<string, number>>(
     `select count(*)::int operations, count(*) filter (where o.state = 'done')::int done,

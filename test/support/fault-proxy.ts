@@ -1,19 +1,19 @@
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import type { Test } from 'tap'
 
-/** Stands between a service and its database, and can be closed. */
+/** A TCP proxy between a service and its database that can be interrupted. */
 export type FaultProxy = {
-  /** The database's address, as it is behind the gate. */
+  /** The URL of the database through the proxy. */
   url: string
   /** Cuts every connection, and refuses new ones. */
   shut(): void
-  /** Passes on nothing any more, and lets everybody wait. */
+  /** Forwards no more bytes and keeps the connections open. */
   freeze(): void
-  /** Lets everybody through again: to the same server, or to where it is now. */
+  /** Forwards again, to the same server or to another URL. */
   open(url?: string): void
 }
 
-/** A gate on a loopback port of its own before the server that a connection string names. */
+/** Starts a proxy on a free loopback port in front of the server of a connection string. */
 export async function startFaultProxy(t: Test, url: string): Promise<FaultProxy> {
   let target = addressIn(url)
   let state: 'open' | 'shut' | 'frozen' = 'open'
@@ -52,14 +52,14 @@ export async function startFaultProxy(t: Test, url: string): Promise<FaultProxy>
     },
     open(elsewhere) {
       if (elsewhere) target = addressIn(elsewhere)
-      // Who was kept waiting has given up by now, as with a server that was restarted.
+      // Frozen connections are cut, as by a restart of the server.
       if (state === 'frozen') cut()
       state = 'open'
     },
   }
 }
 
-/** A host and port, or the path of a Unix socket, which stands encoded where the host does. */
+/** A host and port, or the path of a Unix socket, which is encoded in place of the host. */
 function addressIn(url: string): { host: string; port: number } | { path: string } {
   const { hostname, port, protocol } = new URL(url)
   const host = decodeURIComponent(hostname)
@@ -67,7 +67,7 @@ function addressIn(url: string): { host: string; port: number } | { path: string
   return { host, port: Number(port || (protocol === 'mongodb:' ? 27_017 : 5_432)) }
 }
 
-/** By hand: where a host is an encoded path, URL refuses to change it. */
+/** Replaces the host by text, because URL cannot change a host that is an encoded path. */
 const atPort = (url: string, port: number): string =>
   url.replace(
     /^([a-z+]+:\/\/(?:[^/@]*@)?)[^/?]*/,

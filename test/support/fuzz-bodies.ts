@@ -4,10 +4,10 @@ import { hostileText, hostileValue } from '#test/support/hostile.ts'
 
 type Schema = { readonly [keyword: string]: unknown }
 
-/** Names that a route opens by: known ones stay off the network, the others are refused. */
+/** Names of embedding models; none of them causes a network request. */
 const embeddingModels = ['local', 'local', 'openai/none', 'nobody/x', 'LOCAL', '/', 'openai/']
 
-/** Values that a schema of the contract accepts, nearly always; those it does not are welcome, too. */
+/** Values that a schema of the contract mostly accepts. */
 function validValues(schema: Schema): fc.Arbitrary<unknown> {
   const { $ref, type, anyOf, enum: choices } = schema
   if (typeof $ref === 'string') {
@@ -72,8 +72,7 @@ const kinds: Record<string, (schema: Schema) => fc.Arbitrary<unknown>> = {
 }
 
 /**
- * Bodies for a schema as they go over the wire: some good, most with something wrong, in one place of
- * the value or in its bytes.
+ * Encoded bodies for a schema: some valid, most with a fault in one field or in the bytes.
  */
 export function fuzzBodies(schema: Schema): fc.Arbitrary<string | Uint8Array> {
   const good = validValues(schema)
@@ -127,13 +126,13 @@ function applyMutation(good: unknown, { at, how, by, name }: Mutation): string {
   if (how === 'rename' && !Array.isArray(container)) define(container, name, container[place.name])
   if (how === 'drop' || how === 'rename') delete container[place.name]
   const text = JSON.stringify(value)
-  // The same field twice, which no value can hold.
+  // The same field twice, which no JavaScript value can represent.
   return how === 'twice' && text.startsWith('{"')
     ? `{${JSON.stringify(place.name)}:1,${text.slice(1)}`
     : text
 }
 
-/** As an own field, also where its name is `__proto__`. */
+/** Defines an own property, also one named `__proto__`. */
 function define(container: object, name: string, value: unknown): void {
   Object.defineProperty(container, name, {
     value,
@@ -143,7 +142,7 @@ function define(container: object, name: string, value: unknown): void {
   })
 }
 
-/** JSON that is cut, or has something in it that does not belong there. */
+/** Truncated JSON, or JSON with foreign text inserted. */
 function corruptJson([text, where, rubbish]: [string, number, string]): string {
   const at = where % (text.length + 1)
   if (where % 3 === 0) return text.slice(0, at)

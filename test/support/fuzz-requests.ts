@@ -6,17 +6,17 @@ import { fuzzBodies } from '#test/support/fuzz-bodies.ts'
 import { hostileText } from '#test/support/hostile.ts'
 
 export type FuzzRequest = {
-  /** Path and query, as they go over the wire. */
+  /** Encoded path and query. */
   target: string
   headers: Record<string, string>
   body: string | Uint8Array | null
-  /** Nothing but body and query decides the answer: no noise in headers, no other key. */
+  /** Whether only body and query determine the answer: no random headers, no other key. */
   isDeterministic: boolean
 }
 
 export type FuzzAnswer = { status: number; headers: IncomingHttpHeaders; text: string; ms: number }
 
-/** Requests to an endpoint of the contract: good ones, nearly good ones, and rubbish. */
+/** Requests to an endpoint of the contract: valid, nearly valid and random ones. */
 export function fuzzRequests(endpoint: Endpoint): fc.Arbitrary<FuzzRequest> {
   const { path, body, query } = endpoint
   return fc
@@ -37,7 +37,7 @@ export function fuzzRequests(endpoint: Endpoint): fc.Arbitrary<FuzzRequest> {
         headers: {
           ...(text !== null && { 'content-type': type }),
           ...(text !== null && zipped !== 'no' && { 'content-encoding': 'gzip' }),
-          // Queued work would keep us waiting behind thousands of other jobs.
+          // Waiting for queued work would take long behind thousands of other jobs.
           prefer: 'respond-async',
           ...noise,
         },
@@ -52,10 +52,10 @@ const textOf = (body: string | Uint8Array): string =>
 
 const schemaOf = ({ $ref }: Reference) => contractDocument.$defs[$ref.split('/').at(-1)!]!
 
-/** What may stand in a request target as it is; everything else would be no HTTP. */
+/** Characters that a request target cannot contain unencoded. */
 const plainTarget = /[^\w\-.~!$&'()*+,;=:@%]/g
 
-/** A part that is empty would be another path. */
+/** A part of a path, never empty: an empty one would match another route. */
 const pathPart = fc.oneof(
   fc.uuid(),
   hostileText.map(text => encodeURIComponent(text.toWellFormed()).slice(0, 3_000) || '%20'),
@@ -83,7 +83,7 @@ function queriesOf(query: Reference | undefined): fc.Arbitrary<string> {
     .map(pairs => `?${pairs.map(([name, value]) => `${name}=${value}`).join('&')}`)
 }
 
-/** Header bytes are Latin-1 without control characters; others Node does not send. */
+/** Header values of Latin-1 without control characters; Node refuses to send others. */
 const headerValue = fc.oneof(
   fc.constantFrom('', 'x', 'true', 'local', 'nobody/x', '*/*', '0', 'mk_x', '%00'),
   // oxlint-disable-next-line no-control-regex -- control characters are what is taken out
@@ -99,13 +99,13 @@ const headerNoise = fc.dictionary(fc.constantFrom(...noisyHeaders.split(' ')), h
   maxKeys: 3,
 })
 
-/** Sends with few connections that are kept; an answer that does not come in time is an error. */
+/** Sends over few keep-alive connections; an answer after `withinMs` is an error. */
 export function createFuzzClient(base: string, withinMs: number) {
   const agent = new Agent({ keepAlive: true, maxSockets: 8 })
   const { hostname, port } = new URL(base)
   const send = (method: string, { target, headers, body }: FuzzRequest): Promise<FuzzAnswer> =>
     new Promise((resolve, reject) => {
-      const begun = performance.now()
+      const startedAt = performance.now()
       const signal = AbortSignal.timeout(withinMs)
       const options = { agent, hostname, port, method, path: target, headers, signal }
       const sending = request(options, response => {
@@ -114,7 +114,7 @@ export function createFuzzClient(base: string, withinMs: number) {
         response.on('error', reject)
         response.on('end', () => {
           const text = Buffer.concat(chunks).toString('utf8')
-          const ms = performance.now() - begun
+          const ms = performance.now() - startedAt
           resolve({ status: response.statusCode!, headers: response.headers, text, ms })
         })
       })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 
-/** Texts that have broken services before; none of them looks like a stack or an address of ours. */
+/** Texts that commonly break services; none looks like a stack trace or an internal address. */
 const hostileTexts = [
   '',
   ' ',
@@ -54,7 +54,7 @@ export const hostileText: fc.Arbitrary<string> = fc.oneof(
   { weight: 1, arbitrary: fc.string({ unit: 'grapheme', maxLength: 40 }) },
 )
 
-/** Values that no field expects, or that only some do. */
+/** Values that no field, or only some fields accept. */
 export const hostileValue: fc.Arbitrary<unknown> = fc.oneof(
   { weight: 3, arbitrary: hostileText },
   {

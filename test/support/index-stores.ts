@@ -12,8 +12,8 @@ export function memory(text: string): EmbeddedMemory {
 type Change = { vault: string; revision: number; put: EmbeddedMemory[]; remove: string[] }
 
 /**
- * The stores behind the indexes, in memory: vaults with an epoch, a revision and a
- * log. It can be slow, fail, and forget its log.
+ * In-memory stores for the indexes: vaults with an epoch, a revision and a change
+ * log. They can be slow, fail, and lose the change log.
  */
 export function createIndexStores() {
   const rows = new Map<string, EmbeddedMemory[]>()

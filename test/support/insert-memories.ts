@@ -9,15 +9,15 @@ import { findKey } from '#shared/access/memory-keys.postgres.ts'
 import { changeVault } from '#shared/vault/base/vaults.postgres.ts'
 import { countTokens } from '#shared/core/tokens.ts'
 
-/** Who a key is, as a request with it would be. */
+/** The caller that a key authenticates. */
 export const resolveCaller = ({ postgres, config }: Backend, key: string): Promise<Caller> =>
   authenticateMemoryKey(hash => findKey(postgres.query, hash), config.keyPepper, parseKey(key)!)
 
 export type MemoryFixture = Partial<Memory> & { text: string }
 
 /**
- * Puts memories straight into a vault, as the workers leave them: stored, announced, and part of the
- * debt. Many times faster than telling them one by one.
+ * Stores memories in a vault as the workers do, with the change log and the debt. Much faster than
+ * ingesting them one by one.
  *
  * @returns their ids, in order.
  */
@@ -59,13 +59,13 @@ export async function insertMemories(
   return stored
 }
 
-/** Everything that is stored in the vault of a key, tombstones included, in the order of its ids. */
+/** All documents of the vault of a key, tombstones included, in the order of their ids. */
 export async function readDocuments(backend: Backend, key: string) {
   const { scope } = await resolveCaller(backend, key)
   return backend.mongo.memories.find({ vault: scope.vault }).sort({ _id: 1 }).toArray()
 }
 
-/** The bill of an operation; waits a moment for one that is written beside the answer. */
+/** The billed tokens of an operation; waits a moment, since some are written after the answer. */
 export async function readBill(backend: Backend, operation: string): Promise<number | undefined> {
   for (let look = 0; look < 20; look++) {
     const { rows } = await backend.postgres.query<{ tokens: number }>(

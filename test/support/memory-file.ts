@@ -5,7 +5,7 @@ import { mintId } from '#shared/core/ids.ts'
 import { buildKey, createTestClient, type TestAnswer, type TestClient } from '#test/support/api.ts'
 import { resolveCaller } from '#test/support/insert-memories.ts'
 
-/** A client of one Memory Key, and what the service knows of that key. */
+/** A client of one Memory Key, with the caller it authenticates. */
 export type KeyedClient = TestClient & { key: string; caller(): Promise<Caller> }
 
 /** A client with a new key for the API of `service` at `base`. */
@@ -62,7 +62,7 @@ export async function exportLines(
 export const storyStart = Date.parse('2026-03-01T10:00:00Z')
 const DAY_MS = 24 * 3600 * 1000
 
-/** A vault of every kind of memory: 6 raw, of them two consolidated, a session, two tiers of reflection. */
+/** Lines of a vault with all kinds of memories: 6 raw (2 consolidated), a session, two tiers of reflections. */
 export function storyLines(): ExportedLine[] {
   const ids = Array.from({ length: 9 }, () => mintId())
   const [batch, high] = [mintId(), mintId()]

@@ -12,25 +12,25 @@ import {
 } from '#test/support/recording-server.ts'
 
 export type ModelProvider = RecordingServer & {
-  /** The environment that sends a service here, for every provider. */
+  /** Environment variables that point all providers to this server. */
   env: Record<string, string>
-  /** Forgets what has been asked, after the same look for Memory Keys as at the end. */
+  /** Clears the recorded requests, after the check for Memory Keys that also runs at the end. */
   clearRequests(): void
 }
 
-/** Where each family's own clients expect their base URL to end. */
+/** The version path in the base URL that the clients of each family expect. */
 const versionPath: Partial<Record<ProviderName, string>> = { anthropic: '', google: '' }
 
-/** The base URL of a provider at one of the double's addresses, as `<NAME>_BASE_URL` takes it. */
+/** The base URL of a provider at one of the double's addresses, for `<NAME>_BASE_URL`. */
 export const providerUrl = (origin: string, name: ProviderName): string =>
   `${origin}/${name}${versionPath[name] ?? '/v1'}`
 
-/** The key of a provider in these tests: another one for each, so that a mix-up shows. */
+/** The key of a provider in tests, different for each provider to detect mix-ups. */
 export const providerKey = (name: ProviderName): string => `sk-of-${name}-0123456789abcdef`
 
 /**
- * Every model provider on loopback: a recorder of exact bytes, answered by an imitation of the real APIs
- * unless a test says what to answer. A Memory Key that ever arrives fails the test.
+ * All model providers on loopback. It records exact bytes and answers with an imitation of the real APIs
+ * unless a test sets answers. A Memory Key in a request fails the test.
  */
 export async function startModelProvider(t: Test): Promise<ModelProvider> {
   const mock = new LLMock({ port: 0, chunkSize: 7, logLevel: 'silent' })
@@ -52,7 +52,7 @@ export async function startModelProvider(t: Test): Promise<ModelProvider> {
   return { ...provider, env, clearRequests: forget }
 }
 
-/** What real providers send beside their bodies: ids and limits are for the client, cookies are not. */
+/** Headers that real providers send: ids and limits, which are forwarded, and cookies, which are not. */
 const usual = {
   'x-request-id': 'req_1',
   'request-id': 'req_2',
@@ -64,7 +64,7 @@ const usual = {
   'set-cookie': '__session=of-the-provider; path=/; secure',
 }
 
-/** Passes a request on, without the provider's name in its path, and its answer back. */
+/** Forwards a request to the imitation, without the name of the provider in its path. */
 const imitatedBy =
   (port: number): Responder =>
   (seen, answer) =>
@@ -94,14 +94,14 @@ const imitatedBy =
       onward.end(seen.body)
     })
 
-/** Without the provider's name; what the imitation knows under one version only goes there. */
+/** The path without the name of the provider, with the version that the imitation supports. */
 const imitatedPath = (url: string): string =>
   url
     .replace(/^\/\w+/, '')
     .replace(/^\/v1beta\/openai\//, '/v1/')
     .replace(/^\/v1(?=\/models\/.*:)/, '/v1beta')
 
-/** Anything that looks like a Memory Key, in a line, a header or a body. */
+/** Matches Memory Keys in a request line, a header or a body. */
 const memoryKey = /mk_[A-Za-z0-9]/
 
 function refuseMemoryKeys({ requests }: RecordingServer): void {

@@ -19,8 +19,8 @@ const { DATABASE_URL: _postgres, MONGODB_URI: _mongodb, ...rest } = process.env
 export const environmentWithoutDatabases = rest
 
 /**
- * Runs `npm start`'s program, or another command that does, until it says that it is ready. What still
- * runs when the test ends is killed.
+ * Runs the program of `npm start`, or another command that starts it, and waits until it is ready. It
+ * is killed at the end of the test if it still runs.
  */
 export async function startService(
   t: Test,
@@ -33,23 +33,23 @@ export async function startService(
     env: { ...environmentWithoutDatabases, DATA_DIR: dataDir, PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  let said = ''
-  child.stdout.on('data', chunk => (said += chunk))
-  child.stderr.on('data', chunk => (said += chunk))
+  let output = ''
+  child.stdout.on('data', chunk => (output += chunk))
+  child.stderr.on('data', chunk => (output += chunk))
   const exit = new Promise<number | null>(resolve => child.once('exit', resolve))
   t.teardown(() => child.kill('SIGKILL'))
   await waitUntil(
     'the service is ready',
     () => {
-      if (child.exitCode !== null) throw new Error(`it ended: ${said}`)
-      return said.includes('Ctrl-C stops it')
+      if (child.exitCode !== null) throw new Error(`it ended: ${output}`)
+      return output.includes('Ctrl-C stops it')
     },
     60_000,
   )
   const file = join(dataDir, 'credentials.json')
   const credentials = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : null
   const client = createTestClient(credentials?.base_url, credentials?.memory_key)
-  return { child, output: () => said, credentials, client, exit }
+  return { child, output: () => output, credentials, client, exit }
 }
 
 export const ingestText = (client: TestClient, content: string) =>

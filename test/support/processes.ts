@@ -12,17 +12,17 @@ type ProcessExit = { code: number | null; signal: NodeJS.Signals | null }
 
 export type RunningProcess = {
   pid: number
-  /** Everything it has said so far, on both outputs. */
+  /** Its stdout and stderr so far. */
   output(): string
   kill(signal: NodeJS.Signals): void
-  /** When it has ended, and how. */
+  /** Resolves when it has ended. */
   exited: Promise<ProcessExit>
 }
 
-/** A running process that is ready; a web process says where it answers. */
+/** A process that is ready; `base` is the URL of a web process. */
 export type ReadyProcess = RunningProcess & { base: string }
 
-/** What a process of ours is told by its environment, and nothing of what is around this test. */
+/** The environment of a process of the service, without the environment of the test. */
 export function processEnvironment(
   config: Config,
   extra: Record<string, string> = {},
@@ -47,9 +47,8 @@ export function processEnvironment(
 }
 
 /**
- * Starts a command such as `node api/index.ts`, its commands to MongoDB watched. What is still running
- * when the test ends is killed; a process that broke the rule of scopes, or said a whole Memory Key,
- * fails the test.
+ * Starts a command such as `node api/index.ts` and audits its MongoDB commands. It is killed at the end
+ * of the test; a process that violated the scope rule or printed a Memory Key fails the test.
  */
 export function launchProcess(
   t: Test,
@@ -59,7 +58,7 @@ export function launchProcess(
   return watched(t, command, spawned(command, env))
 }
 
-/** The same, when it has said that it is ready. */
+/** Starts a command as `launchProcess` does and waits until it is ready. */
 export async function startProcess(
   t: Test,
   command: string,
@@ -89,9 +88,9 @@ function spawned(command: string, env: Record<string, string>): ChildProcess {
 }
 
 function watched(t: Test, command: string, child: ChildProcess): RunningProcess {
-  let said = ''
+  let output = ''
   for (const stream of [child.stdout!, child.stderr!]) {
-    stream.setEncoding('utf8').on('data', (text: string) => (said += text))
+    stream.setEncoding('utf8').on('data', (text: string) => (output += text))
   }
   const ended = new Promise<ProcessExit>(resolve =>
     child.once('close', (code, signal) => resolve({ code, signal })),
@@ -99,12 +98,13 @@ function watched(t: Test, command: string, child: ChildProcess): RunningProcess 
   t.teardown(async () => {
     child.kill('SIGKILL')
     await ended
-    if (said.includes(scopeViolation)) throw new Error(`${command} left a scope:\n${said}`)
-    if (/mk_[A-Za-z0-9]{32}/.test(said)) throw new Error(`${command} has said a Memory Key`)
+    if (output.includes(scopeViolation))
+      throw new Error(`${command} violated the scope rule:\n${output}`)
+    if (/mk_[A-Za-z0-9]{32}/.test(output)) throw new Error(`${command} printed a Memory Key`)
   })
   return {
     pid: child.pid!,
-    output: () => said,
+    output: () => output,
     kill: signal => void child.kill(signal),
     exited: ended,
   }
@@ -114,6 +114,6 @@ function watched(t: Test, command: string, child: ChildProcess): RunningProcess 
 export const startWeb = (t: Test, config: Config, extra = {}): Promise<ReadyProcess> =>
   startProcess(t, 'node api/index.ts', processEnvironment(config, extra))
 
-/** A worker process that takes every kind of job. */
+/** A worker process of all queues. */
 export const startWorker = (t: Test, config: Config, extra = {}): Promise<ReadyProcess> =>
   startProcess(t, 'node workers/index.ts', processEnvironment(config, extra))

@@ -4,53 +4,52 @@ import { setTimeout as delay } from 'node:timers/promises'
 type RawAnswer = { status: number; headers: Record<string, string>; body: string }
 
 export type RawResult = {
-  /** Everything that came back, in order; interim answers (1xx) too. */
+  /** All answers in order, interim ones (1xx) included. */
   answers: RawAnswer[]
-  /** Who ended it: the server by closing, or we because it kept the connection open. */
+  /** Whether the server closed the connection; otherwise the client did. */
   closedByServer: boolean
   ms: number
 }
 
 export type RawOptions = {
-  /** Between two of the pieces. */
+  /** Pause between two pieces. */
   pauseMs?: number
-  /** Say goodbye after the last piece, and go on listening. */
+  /** Ends the sending side after the last piece and continues to read. */
   halfClose?: boolean
-  /** A connection that is still open then is left by us. */
+  /** Time after which the client closes the connection. */
   timeoutMs?: number
-  /** Leave as soon as this many answers are there. */
+  /** Closes the connection after this many answers. */
   answersMax?: number
 }
 
 /**
- * Writes pieces to a port as they are, byte for byte, and hears what comes back until the server closes
- * the connection.
+ * Writes pieces of bytes to a port and reads the answers until the server closes the connection.
  */
 export async function sendRaw(
   port: number,
   pieces: readonly (string | Uint8Array)[],
   { pauseMs = 5, halfClose = false, timeoutMs = 2_000, answersMax = Infinity }: RawOptions = {},
 ): Promise<RawResult> {
-  const begun = performance.now()
+  const startedAt = performance.now()
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
   const chunks: Buffer[] = []
-  const { promise: over, resolve: end } = Promise.withResolvers<boolean>()
+  const { promise: ended, resolve: end } = Promise.withResolvers<boolean>()
   socket.on('data', (chunk: Buffer) => {
     chunks.push(chunk)
     if (answersIn(Buffer.concat(chunks)).length >= answersMax) end(false)
   })
-  // A server that refuses while we still write may cut the line: what came before is what counts.
+  // A server that refuses during the upload may reset the connection; answers until then are valid.
   socket.on('error', () => end(true))
   socket.on('end', () => end(true))
   socket.on('close', () => end(true))
-  const late = setTimeout(() => end(false), timeoutMs)
+  const timer = setTimeout(() => end(false), timeoutMs)
 
   await write(socket, pieces, pauseMs)
   if (halfClose) socket.end()
-  const closed = await over
-  clearTimeout(late)
+  const closed = await ended
+  clearTimeout(timer)
   socket.destroy()
-  const ms = performance.now() - begun
+  const ms = performance.now() - startedAt
   return { answers: answersIn(Buffer.concat(chunks)), closedByServer: closed, ms }
 }
 
@@ -66,7 +65,7 @@ async function write(
   }
 }
 
-/** Reads answers off a stream of bytes; one that is not whole yet is left out. */
+/** Parses the complete answers of a stream of bytes. */
 function answersIn(bytes: Buffer): RawAnswer[] {
   const answers: RawAnswer[] = []
   for (let rest = bytes; rest.length > 0;) {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 
 export type Page = { file: string; text: string }
 
-/** The pages in the order a newcomer reads them; what one snippet exports, the next ones have. */
+/** The pages in reading order; variables that a snippet exports are set in the following ones. */
 export const pages: readonly Page[] = [
   'README.md',
   'api/README.md',
@@ -17,21 +17,20 @@ export const pages: readonly Page[] = [
   'shared/org/DECISIONS.md',
 ].map(file => ({ file, text: readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8') }))
 
-/** The page with this name. */
 export const readPage = (file: string): string => pages.find(page => page.file === file)!.text
 
 export type Snippet = {
   language: string
-  /** The headings it stands under, and which of theirs it is. */
+  /** The headings above it and its number under them. */
   title: string
-  /** Of the file it is run from, without its ending. */
+  /** Name of the file to run it from, without its extension. */
   name: string
   text: string
-  /** Why it is not run, where a comment `<!-- not run: … -->` before it says so. */
+  /** Why it is not run, from a comment `<!-- not run: … -->` before it. */
   reason: string | null
 }
 
-/** Every fenced block of a page that names a language, in order. */
+/** The fenced blocks of a page that have a language, in order. */
 export function parseSnippets({ file, text }: Page): Snippet[] {
   const lines = text.split('\n')
   const found: Snippet[] = []
@@ -56,7 +55,7 @@ export function parseSnippets({ file, text }: Page): Snippet[] {
   return found
 }
 
-/** What stands under a heading of the second level, up to the next. @throws Error when the page lacks it. */
+/** The text under a second-level heading. @throws Error when the page lacks it. */
 export function readSection(page: string, heading: string): string {
   const [, found] = page.split(`\n## ${heading}\n`)
   if (found === undefined) throw new Error(`There is no section ${heading}`)
@@ -65,7 +64,7 @@ export function readSection(page: string, heading: string): string {
 
 export type MarkdownTable = { head: string[]; rows: string[][] }
 
-/** The tables of a text, cells as they are written. */
+/** The tables of a text, with unparsed cells. */
 export function parseTables(text: string): MarkdownTable[] {
   return text
     .split('\n\n')
@@ -80,6 +79,6 @@ const cellsOf = (line: string): string[] =>
     .split(/(?<!\\)\|/)
     .map(cell => cell.trim())
 
-/** What stands between backticks. */
+/** The texts in backticks. */
 export const inlineCodeSpans = (text: string): string[] =>
   [...text.matchAll(/`([^`\n]+)`/g)].map(match => match[1]!)

@@ -11,71 +11,71 @@ import type { Test } from 'tap'
 
 type Pair = readonly [name: string, value: string]
 
-/** A request as it arrived, and what it was answered. */
+/** A request and its answer. */
 export type RecordedRequest = {
   method: string
   /** Path and query. */
   url: string
-  /** In the order and spelling of the wire. */
+  /** In their original order and spelling. */
   headers: Pair[]
   body: Buffer
-  /** What has been written so far; a body that is too large to keep is counted only. */
+  /** The answer so far; `bytes` also counts bytes that are not stored in `body`. */
   response: { status: number; headers: Pair[]; body: Buffer; bytes: number }
-  /** When the last byte of it was there, in milliseconds of `performance.now()`. */
+  /** When its last byte had arrived, in milliseconds of `performance.now()`. */
   receivedAt: number
-  /** How it ended: answered to the end, cut by us, or left by whoever asked; pending until then. */
+  /** How it ended: completely answered, cut by the server, or left by the client; pending until then. */
   outcome: Promise<'answered' | 'cut' | 'left'>
-  /** When whoever asked went away before the end. */
+  /** When the client disconnected before the end. */
   disconnectedAt?: number
 }
 
-/** What an answer is written with; every call after the other side has left does nothing. */
+/** Writes an answer; calls after the client has disconnected do nothing. */
 type ResponseWriter = {
   head(status: number, headers: Record<string, string>): void
-  /** Resolves when more may be written; `keep: false` for bodies that are only counted. */
+  /** Resolves when more may be written; with `keep: false` bytes are counted but not stored. */
   write(bytes: Uint8Array | string, options?: { keep?: boolean }): Promise<void>
   end(): void
-  /** Breaks the connection, with what was written on its way. */
+  /** Sends what was written and then breaks the connection. */
   cut(): void
-  /** Fires when whoever asked has left. */
+  /** Aborts when the client has disconnected. */
   disconnected: AbortSignal
 }
 
 export type Responder = (seen: RecordedRequest, answer: ResponseWriter) => Promise<void> | void
 
 export type RecordingServer = {
-  /** Two addresses of the same server: one for the service, one for clients that come directly. */
+  /** Two addresses of the same server: one for the service, one for direct clients. */
   origin: string
   directOrigin: string
   readonly requests: RecordedRequest[]
-  /** Answers the next requests one by one, before whatever else would. */
+  /** Sets the answers of the next requests, before all other answers. */
   respondNext(...answers: Responder[]): void
-  /** Answers all requests from now on; without one they are answered as at first. */
+  /** Sets the answer of all requests from now on; without an argument the default one. */
   respondAlways(answering?: Responder): void
   /** Open connections at the address of the service. */
   connections(): Promise<number>
-  /** Goes away: connections are refused until it is back at the same addresses. */
+  /** Refuses connections until `comeUp`, which listens at the same addresses. */
   goDown(): Promise<void>
   comeUp(): Promise<void>
 }
 
-/** An HTTP server on loopback that keeps the exact bytes of whatever is asked and answered. */
+/** An HTTP server on loopback that records the exact bytes of requests and answers. */
 export async function startRecordingServer(
   t: Test,
   otherwise: Responder,
 ): Promise<RecordingServer> {
   const seen: RecordedRequest[] = []
   const queue: Responder[] = []
-  let standing = otherwise
+  let currentResponder = otherwise
 
   const take: RequestListener = (request, response) => {
     record(request)
       .then(async one => {
         seen.push(one)
-        const answering = queue.shift() ?? standing
+        const answering = queue.shift() ?? currentResponder
         await answering(one, answerOf(one, response))
       })
-      // Whoever asked was killed in the middle of it, or an answer of ours is broken: both end here.
+      // The client was killed during its request, or the responder failed.
       .catch(() => response.destroy())
   }
   const servers = [createServer(take), createServer(take)] as const
@@ -86,7 +86,7 @@ export async function startRecordingServer(
     directOrigin: `http://127.0.0.1:${ports[1]}`,
     requests: seen,
     respondNext: (...answers) => void queue.push(...answers),
-    respondAlways: (answering = otherwise) => void (standing = answering),
+    respondAlways: (answering = otherwise) => void (currentResponder = answering),
     connections: () =>
       new Promise((resolve, reject) => {
         servers[0].getConnections((error, count) => (error ? reject(error) : resolve(count)))
@@ -127,11 +127,11 @@ async function record(request: IncomingMessage): Promise<RecordedRequest> {
 function answerOf(seen: RecordedRequest, response: ServerResponse): ResponseWriter {
   const left = new AbortController()
   let cutByUs = false
-  let goOn = (): void => {}
-  response.on('drain', () => goOn())
+  let continueWriting = (): void => {}
+  response.on('drain', () => continueWriting())
   seen.outcome = new Promise(resolve =>
     response.once('close', () => {
-      goOn()
+      continueWriting()
       if (response.writableFinished) return resolve('answered')
       if (cutByUs) return resolve('cut')
       seen.disconnectedAt = performance.now()
@@ -156,24 +156,24 @@ function answerOf(seen: RecordedRequest, response: ServerResponse): ResponseWrit
       if (left.signal.aborted) return
       const room = response.write(keep ? note(bytes, keep) : bytes)
       if (!keep) seen.response.bytes += bytes.length
-      if (!room) await new Promise<void>(resolve => (goOn = resolve))
+      if (!room) await new Promise<void>(resolve => (continueWriting = resolve))
     },
     end: () => void (left.signal.aborted || response.end()),
     cut() {
       cutByUs = true
-      // What is written is on its way before the connection breaks.
+      // Flushes what is written before the connection breaks.
       response.socket?.destroySoon()
     },
     disconnected: left.signal,
   }
 }
 
-/** Header lines as Node gives them, in pairs. */
+/** Pairs of name and value from `rawHeaders` of Node. */
 export function headerPairs(raw: readonly string[]): Pair[] {
   return raw.flatMap((name, index) => (index % 2 === 0 ? [[name, raw[index + 1]!] as const] : []))
 }
 
-/** A header of a request or an answer, whatever its spelling; several are joined. */
+/** A header by its case-insensitive name; several values are joined. */
 export function findHeader(headers: readonly Pair[], name: string): string | undefined {
   const values = headers.filter(([known]) => known.toLowerCase() === name.toLowerCase())
   return values.length === 0 ? undefined : values.map(([, value]) => value).join(', ')

@@ -1,7 +1,7 @@
-/** A command as the MongoDB driver announces it. */
+/** A command from the command monitoring of the MongoDB driver. */
 export type MongoCommand = Record<string, unknown>
 
-/** Commands that read or write no document of anybody: schema, indexes, sessions, cursors already judged. */
+/** Commands without documents of a vault: schema, indexes, sessions, and cursors of audited commands. */
 const unscopedCommands = new Set(
   (
     'hello ismaster ping buildInfo endSessions getMore killCursors create drop dropDatabase collMod ' +
@@ -11,10 +11,10 @@ const unscopedCommands = new Set(
 )
 
 /**
- * Holds one command against the rule that everything about memories says whose: reads, updates and
- * deletes by an equality on `vault`, inserts by a vault in every document.
+ * Checks a command against the scope rule: reads, updates and deletes of memories have an equality on
+ * `vault`, inserts have a vault in every document.
  *
- * @returns what is wrong with it, without any of its values; null when it keeps the rule.
+ * @returns the violation, without values of the command; null when there is none.
  */
 export function findScopeViolation(name: string, command: MongoCommand): string | null {
   const judge = commandChecks[name]
@@ -47,13 +47,13 @@ function first(list: unknown, judge: (item: MongoCommand) => string | null): str
 }
 
 const faultOfFilter = (filter: unknown): string | null =>
-  saysVault(filter) ? null : 'the filter has no equality on vault'
+  hasVault(filter) ? null : 'the filter has no equality on vault'
 
-/** `vault` by itself or as a term of `$and`; a term of `$or` scopes nothing. */
-function saysVault(filter: unknown): boolean {
+/** Whether a filter has `vault` at the top or in a term of `$and`; a term of `$or` is not enough. */
+function hasVault(filter: unknown): boolean {
   if (typeof filter !== 'object' || filter === null) return false
   const { vault, $and } = filter as { vault?: unknown; $and?: unknown }
-  return isVault(vault) || (Array.isArray($and) && $and.some(saysVault))
+  return isVault(vault) || (Array.isArray($and) && $and.some(hasVault))
 }
 
 function isVault(value: unknown): boolean {
@@ -66,7 +66,7 @@ function isVault(value: unknown): boolean {
 const faultOfDocument = ({ vault }: MongoCommand): string | null =>
   typeof vault === 'string' && vault !== '' ? null : 'a document has no vault'
 
-/** A row never moves from one vault to another. */
+/** An update must not move a document to another vault. */
 function faultOfChange(change: unknown): string | null {
   const stages = Array.isArray(change) ? (change as MongoCommand[]) : [change as MongoCommand]
   for (const stage of stages) {
@@ -80,7 +80,7 @@ function faultOfChange(change: unknown): string | null {
   return null
 }
 
-/** Stages that bring documents in from elsewhere, or write. */
+/** Stages that read other documents, or write. */
 const foreign = new Set(['$lookup', '$graphLookup', '$unionWith', '$facet', '$out', '$merge'])
 
 function faultOfPipeline(pipeline: unknown): string | null {

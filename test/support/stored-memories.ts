@@ -9,7 +9,7 @@ import { findKey } from '#shared/access/memory-keys.postgres.ts'
 import { changeVault } from '#shared/vault/base/vaults.postgres.ts'
 import { countTokens } from '#shared/core/tokens.ts'
 
-/** The vault a key opens, as it is now. */
+/** The current scope of the vault of a key. */
 export async function readVaultScope(
   { postgres, config }: Backend,
   key: string,
@@ -21,7 +21,7 @@ export async function readVaultScope(
   return { vault, epoch, revision }
 }
 
-/** A memory as a test wants it; what it leaves out is of no matter to it. */
+/** A memory for a test; missing fields get default values. */
 export type StoredMemoryFixture = {
   id?: string
   tier?: Tier
@@ -36,13 +36,13 @@ export type StoredMemoryFixture = {
   consolidated?: boolean
   batch?: string
   sources?: string[]
-  /** Start of what a reflection is about; it ends at `at`. */
+  /** Start of the time a reflection covers; the end is `at`. */
   coversFrom?: number
   consolidatedBy?: string[]
 }
 
 /**
- * Puts memories of any tier and time into a vault, seen from the next request on, with their debt.
+ * Stores memories of any tier and time in a vault, with their debt; visible from the next request on.
  *
  * @param vectors false leaves them out: for vaults that are only listed.
  * @returns their ids, in order.
@@ -92,7 +92,7 @@ export async function insertStoredMemories(
   return documents.map(({ _id }) => _id)
 }
 
-/** What a row does not say itself. */
+/** Fields that are generated. */
 type GeneratedField = '_id' | 'vault' | 'epoch' | 'operation' | 'vectors'
 
 function documentOf(row: StoredMemoryFixture): Omit<MemoryDocument, GeneratedField> {
@@ -128,7 +128,7 @@ function documentOf(row: StoredMemoryFixture): Omit<MemoryDocument, GeneratedFie
   }
 }
 
-/** Bills of one kind in a vault, oldest first; not what was counted and cost nothing. */
+/** Usage events of one kind in a vault that cost tokens, oldest first. */
 export async function readBilledUsage(
   { postgres, usage }: Backend,
   { vault }: VaultScope,

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
 
-/** A conversation that is no pass is a chat of a member, passed on by the proxy. */
+/** The pass of a model call; `chat` is a call of a member through the proxy. */
 type TeamPass = 'extract' | 'tag' | 'reconcile' | 'chat'
 
 type ModelCall = {
@@ -19,18 +19,18 @@ type ModelCall = {
 }
 
 /**
- * Text is sent as the model's answer whatever it is, or as one that was cut off; an object with a status
- * is an error.
+ * The text of an answer, complete or with `cut` as one that reached the token limit; an object with a
+ * status is an error.
  */
 type ScriptedAnswer = string | { text: string; cut: true } | { status: number; message?: string }
 
 export type TeamModel = {
   origin: string
-  /** The environment that sends a service here, for the providers whose dialects it speaks. */
+  /** Environment variables that point the three supported providers to this server. */
   env: Record<string, string>
   readonly calls: ModelCall[]
   count(pass: TeamPass): number
-  /** Answers the next calls of a pass, one by one, instead of what it would say; null is what it would. */
+  /** Sets the answers of the next calls of a pass; null is the answer by the rules. */
   scriptAnswers(
     pass: TeamPass,
     ...answers: (
@@ -39,13 +39,13 @@ export type TeamModel = {
       | ((call: ModelCall) => ScriptedAnswer | Promise<ScriptedAnswer>)
     )[]
   ): void
-  /** Fails every call with this status until told null. */
+  /** Fails every call with this status; null ends that. */
   failAll(status: number | null): void
 }
 
 /**
- * A model that makes up its answers by simple rules, in the dialects of three providers:
- * - a line `Fact: …` of a member is a fact; `Note: …` one that it marks as a note;
+ * A model that answers by simple rules, in the dialects of three providers:
+ * - a line `Fact: …` of a member is a fact; `Note: …` is a fact marked as a note;
  * - a tag applies to a fact that has its label as a `#word`, and may apply to one with `?word`;
  * - two statements `name: value` of the same name are about the same thing.
  */
@@ -65,15 +65,15 @@ export async function startTeamModel(t: Test): Promise<TeamModel> {
       | ((call: ModelCall) => ScriptedAnswer | Promise<ScriptedAnswer>)
       | undefined
     const scripted = typeof script === 'function' ? await script(call) : script
-    const said: ScriptedAnswer =
+    const reply: ScriptedAnswer =
       failing === null ? (scripted ?? answerByRules(call)) : { status: failing }
     response.setHeader('content-type', 'application/json')
-    if (typeof said === 'object' && 'status' in said) {
-      response.writeHead(said.status)
-      return void response.end(JSON.stringify({ error: { message: said.message ?? 'no' } }))
+    if (typeof reply === 'object' && 'status' in reply) {
+      response.writeHead(reply.status)
+      return void response.end(JSON.stringify({ error: { message: reply.message ?? 'no' } }))
     }
-    const isCut = typeof said === 'object'
-    response.end(JSON.stringify(wrapped(call, isCut ? said.text : said, isCut)))
+    const isCut = typeof reply === 'object'
+    response.end(JSON.stringify(wrapped(call, isCut ? reply.text : reply, isCut)))
   }
   const server = createServer((request, response) => {
     answer(request, response).catch(() => response.destroy())

@@ -11,19 +11,19 @@ import {
 import type { OrgVault } from '#shared/domain/job-payloads.ts'
 
 export type Team = OrgVault & {
-  /** The owner's. */
+  /** Email of the owner. */
   email: string
   adminKey: string
   account: string
-  /** Gives the organization a role; `*` is every tag. */
+  /** Creates a role of the organization; `*` allows all tags. */
   defineRole(name: string, allowedTags: readonly string[]): Promise<string>
-  /** A member with these roles. @returns their key. */
+  /** Adds a member with these roles. @returns the key of the member. */
   addMember(name: string, roles?: readonly string[]): Promise<string>
-  /** Puts roles in the place of those a member has. */
+  /** Replaces the roles of a member. */
   assignRoles(name: string, roles: readonly string[]): Promise<void>
 }
 
-/** An organization of an admin of its own, written straight into the tables. */
+/** Creates an organization with a new admin, directly in the tables. */
 export async function buildTeam(backend: Backend, email?: string): Promise<Team> {
   const { postgres, config } = backend
   const owner = email ?? `${crypto.randomUUID()}@example.com`
@@ -84,7 +84,7 @@ export async function buildTeam(backend: Backend, email?: string): Promise<Team>
       )
       return id
     },
-    async addMember(name, held = []) {
+    async addMember(name, roleNames = []) {
       const user = mintId()
       users.set(name, user)
       const own = await newVault()
@@ -92,23 +92,23 @@ export async function buildTeam(backend: Backend, email?: string): Promise<Team>
         'insert into org_users (id, org, vault, team_member_id) values ($1, $2, $3, $4)',
         [user, org, own, name],
       )
-      await team.assignRoles(name, held)
+      await team.assignRoles(name, roleNames)
       return newKey(user, own)
     },
-    async assignRoles(name, held) {
+    async assignRoles(name, roleNames) {
       const user = users.get(name)
       await query('delete from org_user_roles where org_user = $1', [user])
       await query(
         `insert into org_user_roles (org_user, role, position)
-         select $1, role, n from unnest($2::uuid[]) with ordinality as held(role, n)`,
-        [user, held.map(role => roles.get(role)!)],
+         select $1, role, n from unnest($2::uuid[]) with ordinality as assigned(role, n)`,
+        [user, roleNames.map(role => roles.get(role)!)],
       )
     },
   }
   return team
 }
 
-/** Seeds memories of a team as its admin does, reviewed; their ids come in order. */
+/** Seeds reviewed shared memories as the admin. @returns their ids in order. */
 export async function seedTeamMemories(
   backend: Backend,
   team: Team,

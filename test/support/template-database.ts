@@ -4,7 +4,7 @@ import type pg from 'pg'
 import { releasePostgres } from '#scripts/release.ts'
 import { createLog } from '#shared/core/log.ts'
 
-/** What decides how a released database looks: a change of any of them makes another template. */
+/** Sources of the released schema: a change of one of them requires a new template. */
 const schemaSources = [
   'shared/storage/postgres/migrations/*.sql',
   'shared/storage/queue/queue.ts',
@@ -16,8 +16,8 @@ const schemaSources = [
 const templateLock = 7_130_001
 
 /**
- * Creates a released database as a copy of a template, which the first caller makes. Migrations and
- * queues take 0.5 to 0.9 s from nothing, a copy 0.07 to 0.15 s.
+ * Creates a released database as a copy of a template, which the first call creates. Migrations and
+ * queues take 0.5 to 0.9 s in an empty database, a copy takes 0.07 to 0.15 s.
  *
  * @param admin connected to another database of the same server
  */
@@ -26,7 +26,7 @@ export async function createDatabase(admin: pg.Client, name: string): Promise<vo
   const { rows } = await admin.query<{ version: number }>(
     `select current_setting('server_version_num')::int as version`,
   )
-  // Older servers know one strategy. Copying files is the faster one without fsync.
+  // Servers before version 15 have one strategy. Copying files is the faster one without fsync.
   const strategy = rows[0]!.version >= 150_000 ? ' strategy file_copy' : ''
   await admin.query(`create database ${name} template ${template}${strategy}`)
 }
@@ -43,7 +43,7 @@ async function ensureTemplate(admin: pg.Client): Promise<string> {
   return template
 }
 
-/** It gets its name when it is whole: a run that was killed leaves none that is not. */
+/** Builds the template under another name and renames it, so a killed run leaves no incomplete one. */
 async function buildTemplate(admin: pg.Client, template: string): Promise<void> {
   const draft = `${template}_draft`
   await admin.query(`drop database if exists ${draft} with (force)`)

@@ -3,23 +3,23 @@ import { mintId } from '#shared/core/ids.ts'
 import { buildKey, createTestClient, type TestClient } from '#test/support/api.ts'
 import type { Backend } from '#shared/backend.ts'
 
-/** A tenant with something of every kind, each with a word in it that nobody else says. */
+/** A tenant with resources of all kinds; each contains a word that is unique to the tenant. */
 export type Tenant = {
   key: string
   client: TestClient
-  /** In every text, session, query and name of this tenant, and nowhere else. */
+  /** The unique word, in every text, session, query and name of this tenant. */
   canary: string
   session: string
-  /** A raw memory of the core, and a reflection. */
+  /** Ids of a raw memory of the core and of a reflection. */
   raw: string
   reflection: string
-  /** A batch that is lent. */
+  /** A leased batch. */
   batch: string
-  /** Operations that have ended. */
+  /** Ended operations. */
   operation: string
   graft: string
   webhook: string
-  /** A message of it. */
+  /** A delivery of the webhook. */
   delivery: string
   listCursor: string
   operationsCursor: string
@@ -30,7 +30,7 @@ export type Tenant = {
   eventsCursor: string
 }
 
-/** What leads nowhere for anybody, of the same shapes. */
+/** Ids of the same form that do not exist. */
 export type MissingTenant = Omit<Tenant, 'client' | 'canary' | 'graft'>
 
 export const createMissingTenant = (): MissingTenant => ({
@@ -50,17 +50,17 @@ export const createMissingTenant = (): MissingTenant => ({
   eventsCursor: 'bm90aGluZw.bm90aGluZw',
 })
 
-/** Makes a tenant; workers must be running. */
+/** Creates a tenant; workers must be running. */
 export async function buildTenant(backend: Backend, base: string): Promise<Tenant> {
   const canary = `canary${randomBytes(5).toString('hex')}`
   const session = `session of ${canary}`
   const key = await buildKey(backend, `${canary}@example.com`)
   const client = createTestClient(base, key)
   const { post } = client
-  const told = (content: string) => ({ messages: [{ role: 'user', content, name: canary }] })
+  const exchangeOf = (content: string) => ({ messages: [{ role: 'user', content, name: canary }] })
   const ingest = '/v1/memory/ingest?wait=true'
-  const { body: exchange } = await post(ingest, told(`${canary} keeps a key under the mat`))
-  await post(ingest, { ...told(`${canary} is on a journey`), session_id: session })
+  const { body: exchange } = await post(ingest, exchangeOf(`${canary} keeps a key under the mat`))
+  await post(ingest, { ...exchangeOf(`${canary} is on a journey`), session_id: session })
   const batch = await checkOut(client)
   const commit = { batch_id: batch, entries: [{ text: `${canary} trusts mats`, importance: 5 }] }
   const { body: committed } = await post('/v1/memory/consolidate/commit', commit)
@@ -83,7 +83,7 @@ export async function buildTenant(backend: Backend, base: string): Promise<Tenan
   const { body: list } = await client.get('/v1/memory/list?limit=1')
   const { body: operations } = await client.get('/v1/operations?limit=1')
   const { body: keys } = await client.get('/v1/keys?limit=1')
-  await post(ingest, { ...told(`${canary} is back`), session_id: `another ${session}` })
+  await post(ingest, { ...exchangeOf(`${canary} is back`), session_id: `another ${session}` })
   const { body: sessions } = await client.get('/v1/memory/sessions?limit=1')
   const { body: events } = await client.get('/v1/account/events?limit=1')
   return {

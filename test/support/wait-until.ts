@@ -1,13 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** Waits until a condition holds, looking every 10 ms; fails loudly with its name after `withinMs`. */
+/** Waits until a condition is true, testing every 10 ms. @throws Error with its name after `withinMs`. */
 export async function waitUntil(
   what: string,
-  holds: () => boolean | Promise<boolean>,
+  isTrue: () => boolean | Promise<boolean>,
   withinMs = 10_000,
 ): Promise<void> {
   const deadline = Date.now() + withinMs
-  while (!(await holds())) {
+  while (!(await isTrue())) {
     if (Date.now() > deadline) throw new Error(`not within ${withinMs} ms: ${what}`)
     await delay(10)
   }

@@ -1,10 +1,10 @@
-// Imported for what it does: from then on every command to MongoDB of this process is judged, and a
-// process in which one broke the rule of scopes says so and does not end well.
+// Imported for its side effect: audits every MongoDB command of this process. A process with a violation
+// of the scope rule prints it and exits with an error.
 import type { CommandStartedEvent } from 'mongodb'
 import { commandListeners } from '#shared/storage/mongo/connect.ts'
 import { findScopeViolation } from '#test/support/scope-audit.ts'
 
-/** What a line about a violation begins with; also how one in a child process is recognised. */
+/** Prefix of a line about a violation, also to detect it in the output of a child process. */
 export const scopeViolation = 'SCOPE VIOLATION'
 
 const faults: string[] = []

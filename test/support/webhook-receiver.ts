@@ -17,7 +17,7 @@ export type WebhookReceiver = {
   answer(status: number): void
 }
 
-/** An address that webhooks can be sent to; it says 204 until told otherwise. */
+/** A server for webhooks; it answers 204 until `answer` sets another status. */
 export async function startWebhookReceiver(t: Test): Promise<WebhookReceiver> {
   const received: ReceivedWebhook[] = []
   let status = 204

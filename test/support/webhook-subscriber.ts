@@ -1,6 +1,6 @@
 import type { Test } from 'tap'
 import type { Backend } from '#shared/backend.ts'
-import { deliverWebhook } from '#shared/webhooks/deliver.ts'
+import { deliverWebhook } from '#shared/events/webhooks/deliver.ts'
 import { buildKey, createTestClient, type TestClient } from '#test/support/api.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '#test/support/webhook-receiver.ts'
 
@@ -8,7 +8,7 @@ export const webhooksPath = '/v1/account/webhooks'
 
 const allEvents = ['operation.finished', 'reflection.suggested', 'review.waiting', 'key.revoked']
 
-/** Sends every pending message once, whenever its next try is. */
+/** Sends every pending message once, regardless of the time of its next attempt. */
 export async function deliverPending(backend: Backend): Promise<void> {
   const { rows } = await backend.postgres.query<{ id: string }>(
     `update webhook_deliveries set due_at = now() where state = 'pending' returning id`,
@@ -31,7 +31,7 @@ export async function subscribe(
   return { id: body.id as string, secret: body.secret as string, at: `${webhooksPath}/${body.id}` }
 }
 
-/** A key with an account of its own, its client, and a receiver subscribed to events. */
+/** A key in a new account, its client, and a receiver subscribed to events. */
 export async function buildSubscriber(
   t: Test,
   backend: Backend,

@@ -6,7 +6,7 @@ import { presentPage } from '#api/present/page.ts'
 import { presentAccountEvent } from '#api/present/account-event.ts'
 import { readPage } from '#shared/core/page.ts'
 import { parseStart } from '#shared/core/dates.ts'
-import { listAccountEvents } from '#shared/audit/account-events.postgres.ts'
+import { listAccountEvents } from '#shared/events/account-events.postgres.ts'
 
 /** The events of an account: what changed it, and by whom. */
 export function accountEvents(router: Router, backend: ApiBackend): void {

@@ -5,7 +5,7 @@ import { endpoint } from '#api/edge/endpoint.ts'
 import { sendNdjson } from '#api/edge/ndjson.ts'
 import { appendEndLine, presentAccountExportLine } from '#api/present/account-export.ts'
 import { exportAccountItems } from '#shared/accounts/export-account.ts'
-import { recordAccountEvent } from '#shared/audit/account-events.postgres.ts'
+import { recordAccountEvent } from '#shared/events/account-events.postgres.ts'
 import type { TypedLine } from '#api/present/typed-line.ts'
 
 /** Streams everything that is stored of an account as JSON lines. */

@@ -5,8 +5,8 @@ import { endpoint } from '#api/edge/endpoint.ts'
 import { presentPage } from '#api/present/page.ts'
 import { presentDelivery, presentWebhook } from '#api/present/webhook.ts'
 import { readPage } from '#shared/core/page.ts'
-import { listDeliveries } from '#shared/webhooks/deliveries.postgres.ts'
-import { listWebhooks } from '#shared/webhooks/webhooks.postgres.ts'
+import { listDeliveries } from '#shared/events/webhooks/deliveries.postgres.ts'
+import { listWebhooks } from '#shared/events/webhooks/webhooks.postgres.ts'
 import {
   changeWebhook,
   createWebhook,
@@ -15,7 +15,7 @@ import {
   replayToWebhook,
   sendTest,
   requireWebhook,
-} from '#shared/webhooks/webhook.ts'
+} from '#shared/events/webhooks/webhook.ts'
 
 /** The webhooks of an account, and their deliveries. */
 export function webhooks(router: Router, backend: ApiBackend): void {

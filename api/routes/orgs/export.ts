@@ -7,7 +7,7 @@ import { sendNdjson } from '#api/edge/ndjson.ts'
 import { appendEndLine } from '#api/present/account-export.ts'
 import { presentOrgExportLine } from '#api/present/org-export.ts'
 import { exportOrgItems } from '#shared/org/export-organization.ts'
-import { recordAccountEvent } from '#shared/audit/account-events.postgres.ts'
+import { recordAccountEvent } from '#shared/events/account-events.postgres.ts'
 import type { TypedLine } from '#api/present/typed-line.ts'
 
 /** Streams everything that is stored of an organization as JSON lines. */

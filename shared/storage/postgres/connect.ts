@@ -125,7 +125,7 @@ async function listen(
 const unreachableCodes =
   /^(ECONN|EPIPE|ENOTFOUND|ENOENT|EHOSTUNREACH|ETIMEDOUT|EAI_AGAIN|08|57P0|53300)/
 const unreachableMessages =
-  /Connection terminated|timeout exceeded when trying to connect|Query read timeout|not queryable|Cannot use a pool/
+  /Connection terminated|timeout expired|timeout exceeded when trying to connect|Query read timeout|not queryable|Cannot use a pool/
 
 /** Rethrows an error of a database that is out of reach or did not answer in time, as a Refusal. */
 export function refuseWhenUnreachable(error: unknown): never {

@@ -6,7 +6,7 @@ import {
 } from '#shared/operations/finished-deliveries.postgres.ts'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
-import { sendDeliveryJobs } from '#shared/webhooks/delivery-job.ts'
+import { sendDeliveryJobs } from '#shared/events/webhooks/delivery-job.ts'
 import { settledChannel, type OperationState } from '#shared/operations/operations.postgres.ts'
 import type { ClearedRange } from '#shared/domain/job-payloads.ts'
 

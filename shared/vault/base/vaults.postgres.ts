@@ -3,7 +3,7 @@ import {
   type WrittenDelivery,
 } from '#shared/operations/finished-deliveries.postgres.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
-import { sendDeliveryJobs } from '#shared/webhooks/delivery-job.ts'
+import { sendDeliveryJobs } from '#shared/events/webhooks/delivery-job.ts'
 import {
   suggestionColumns,
   suggestionDeliveriesSql,

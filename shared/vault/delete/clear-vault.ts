@@ -1,7 +1,7 @@
 import { eraseCleared } from '#shared/vault/delete/erase-cleared.ts'
 import type { Caller } from '#shared/access/caller.ts'
 import { countCleared } from '#shared/vault/delete/delete-cleared.mongo.ts'
-import { recordAccountEvent } from '#shared/audit/account-events.postgres.ts'
+import { recordAccountEvent } from '#shared/events/account-events.postgres.ts'
 import type { Transaction, Postgres } from '#shared/storage/postgres/connect.ts'
 import {
   beginErasure,

@@ -6,7 +6,7 @@ import {
   retentionPage,
   type RetentionRow,
 } from '#shared/vault/base/expiries.mongo.ts'
-import { recordAccountEvent } from '#shared/audit/account-events.postgres.ts'
+import { recordAccountEvent } from '#shared/events/account-events.postgres.ts'
 import type { Transaction, Postgres } from '#shared/storage/postgres/connect.ts'
 import { scheduleExpiries, cancelScheduledExpiries } from '#shared/vault/base/expiries.postgres.ts'
 import { finishOperation, reportProgress } from '#shared/operations/operation-rows.postgres.ts'

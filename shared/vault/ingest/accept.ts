@@ -11,7 +11,7 @@ import type { IngestJob } from '#shared/domain/job-payloads.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 
 /** An exchange to store: its operation, and what its job carries beside the operation's own fields. */
-export type NewExchange = {
+type NewExchange = {
   operation: NewOperation
   payload: Pick<IngestJob, 'model' | 'retentionDays' | 'memories'>
   /** The exchange was opened under the same operation; it is accepted only when that is still open. */

@@ -14,7 +14,7 @@ import type { IngestJob } from '#shared/domain/job-payloads.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 import type { MemoryStore } from '#shared/vault/base/memories.mongo.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
-import { sendDeliveryJobs } from '#shared/webhooks/delivery-job.ts'
+import { sendDeliveryJobs } from '#shared/events/webhooks/delivery-job.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
 
 /**

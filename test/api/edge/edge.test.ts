@@ -7,7 +7,7 @@ const { port, key, request, client } = await startEdgeServer(t)
 const { send, get, post, base } = client
 
 const mebibyte = 1024 * 1024
-
+const typed = { 'content-type': 'application/json' }
 const search = { query: 'kitten', limit: 3 }
 const json = JSON.stringify(search)
 const said = (content: unknown) => ({ messages: [{ role: 'user', content }] })
@@ -324,5 +324,3 @@ t.test('no answer is open to other origins, or says what it is made with', async
   t.equal(headers.get('x-content-type-options'), 'nosniff')
   t.equal(headers.get('cache-control'), 'no-store')
 })
-
-const typed = { 'content-type': 'application/json' }

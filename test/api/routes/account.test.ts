@@ -5,6 +5,7 @@ import { rollUpKeyUsage } from '#shared/billing/usage-sums.postgres.ts'
 import { openProviderKeys } from '#shared/access/provider-key.ts'
 import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
+import { accountIdOf, balanceOf, setBalance, tableText } from '#test/support/observe.ts'
 
 const backend = await createTestBackend(t, {
   env: { ADMIN_SECRET: 'break-the-glass-please', ADMIN_EMAIL: 'Root@example.com' },
@@ -15,13 +16,7 @@ const key = await buildKey(backend, email)
 const api = await startTestApi(t, backend, key)
 const { query } = backend.postgres
 
-const account = async (): Promise<{ id: string; balance: string | null }> =>
-  (
-    await query<{ id: string; balance: string | null }>(
-      'select id, balance from accounts where email = $1',
-      [email],
-    )
-  ).rows[0]!
+const accountId = () => accountIdOf(backend, email)
 
 t.test('200: usage sums requests, tokens and models of one key', async t => {
   await api.post('/v1/memory/ingest?wait=true', {
@@ -138,15 +133,15 @@ t.test('400: a period that ends before it starts, dates that are none', async t 
 })
 
 t.test('402: a balance that is used up stops reading and storing', async t => {
-  const { id } = await account()
-  await query('update accounts set balance = 12 where id = $1', [id])
+  const id = await accountId()
+  await setBalance(backend, { account: id }, 12)
   const messages = [{ role: 'user', content: 'one two three four five six seven eight nine ten' }]
   const first = await api.post('/v1/memory/ingest', { messages })
   t.equal(first.status, 202)
-  t.equal(Number((await account()).balance), 12 - first.body.retrieval_tokens)
+  t.equal(await balanceOf(backend, { account: id }), 12 - first.body.retrieval_tokens)
   await api.post('/v1/memory/search', { query: 'boiler', limit: 3 })
   await backend.usage.flush()
-  t.ok(Number((await account()).balance) <= 0, 'reads are charged too')
+  t.ok((await balanceOf(backend, { account: id }))! <= 0, 'reads are charged too')
   for (const [path, body] of [
     ['/v1/memory/ingest', { messages }],
     ['/v1/memory/search', { query: 'x', limit: 1 }],
@@ -155,7 +150,7 @@ t.test('402: a balance that is used up stops reading and storing', async t => {
     t.match(await api.post(path, body), { status: 402, body: { error: /balance/ } })
   }
   t.equal((await api.get('/v1/memory/stats')).status, 200)
-  await query('update accounts set balance = null where id = $1', [id])
+  await setBalance(backend, { account: id }, null)
 })
 
 t.test('200: provider keys are stored sealed, listed masked, forgotten', async t => {
@@ -163,9 +158,8 @@ t.test('200: provider keys are stored sealed, listed masked, forgotten', async t
   const secret = 'sk-proj-0123456789abcdefXYZ'
   const put = await api.send('PUT', `${path}/openai`, { body: { key: secret } })
   t.match(put, { status: 200, body: { provider: 'openai', masked_key: 'sk-…fXYZ' } })
-  const { rows } = await query('select * from provider_keys')
-  t.notMatch(JSON.stringify(rows), '0123456789')
-  const { id } = await account()
+  t.notMatch(await tableText(backend, 'provider_keys'), '0123456789')
+  const id = await accountId()
   t.same(await openProviderKeys(backend, id), { openai: secret })
 
   await api.send('PUT', `${path}/openai`, { body: { key: 'short' } })
@@ -190,7 +184,7 @@ t.test('400: what is no key of a provider is not stored, and never sent', async 
   }
   t.same((await api.get(path)).body.provider_keys, [])
   await api.send('PUT', `${path}/groq`, { body: { key: ' gsk_pasted-with-blanks ' } })
-  t.same(await openProviderKeys(backend, (await account()).id), { groq: 'gsk_pasted-with-blanks' })
+  t.same(await openProviderKeys(backend, await accountId()), { groq: 'gsk_pasted-with-blanks' })
   await api.send('DELETE', `${path}/groq`)
 })
 

@@ -2,6 +2,8 @@ import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
 import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
+import { resolveCaller } from '#test/support/insert-memories.ts'
+import { vaultRow } from '#test/support/observe.ts'
 
 const backend = await createTestBackend(t)
 const key = await buildKey(backend, 'owner@example.com')
@@ -12,10 +14,8 @@ const ingest = async (path = '/v1/memory/ingest'): Promise<string> =>
   (await api.post(path, { messages: [{ role: 'user', content: 'hello there' }] })).body.operation_id
 
 const pending = async (): Promise<number> => {
-  const { rows } = await backend.postgres.query<{ n: number }>(
-    'select sum(pending)::int n from vaults',
-  )
-  return rows[0]!.n
+  const { scope } = await resolveCaller(backend, key)
+  return (await vaultRow(backend, scope.vault)).pending
 }
 
 t.test('200: an operation tells its state, key, session and progress', async t => {

@@ -12,6 +12,7 @@ import {
 } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { readBill } from '#test/support/insert-memories.ts'
+import { accountIdOf, countRows } from '#test/support/observe.ts'
 
 const backend = await createTestBackend(t)
 const { base } = await startTestApi(t, backend)
@@ -26,8 +27,7 @@ const tell = async (client: TestClient, content: string): Promise<string> => {
   await readBill(backend, body.operation_id)
   return body.operation_id
 }
-const accountOf = async (email: string): Promise<string> =>
-  (await query<{ id: string }>('select id from accounts where email = $1', [email])).rows[0]!.id
+const accountOf = async (email: string): Promise<string> => accountIdOf(backend, email)
 
 t.test('401, 403: whoever does not run the service', async t => {
   const { key, memoryKey } = await buildAdmin(backend)
@@ -78,7 +78,7 @@ t.test('200: tenants with what they have and use, newest first', async t => {
 })
 
 t.test('200: pages of tenants meet each of them once', async t => {
-  const { rows } = await query<{ n: number }>('select count(*)::int n from accounts')
+  const accounts = await countRows(backend, 'accounts')
   const seen: string[] = []
   let cursor = ''
   do {
@@ -87,7 +87,7 @@ t.test('200: pages of tenants meet each of them once', async t => {
     seen.push(...body.items.map(({ account_id }: { account_id: string }) => account_id))
     cursor = body.next_cursor && `&cursor=${body.next_cursor}`
   } while (cursor)
-  t.equal(seen.length, rows[0]!.n)
+  t.equal(seen.length, accounts)
   t.equal(new Set(seen).size, seen.length)
   t.equal((await operator.get('/v1/operator/tenants?cursor=nonsense')).status, 400)
   t.equal((await operator.get('/v1/operator/tenants?limit=101')).status, 400)

@@ -10,6 +10,7 @@ import { startModelProvider, providerKey } from '#test/support/model-provider.ts
 import { findHeader } from '#test/support/recording-server.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { resolveCaller } from '#test/support/insert-memories.ts'
+import { setBalance } from '#test/support/observe.ts'
 
 const provider = await startModelProvider(t)
 
@@ -215,9 +216,9 @@ t.test('400, 401, 402, 413, 415: what is wrong, before anybody is asked', async 
   t.equal((await sent(formOf('whisper-1', 'file'), { authorization: 'none' })).status, 401)
 
   const { account } = await resolveCaller(backend, key)
-  await backend.postgres.query('update accounts set balance = 0 where id = $1', [account])
+  await setBalance(backend, { account }, 0)
   t.equal((await client.post(speech, { model: 'tts-1' }, headers)).status, 402)
-  await backend.postgres.query('update accounts set balance = null where id = $1', [account])
+  await setBalance(backend, { account }, null)
   t.equal(calls(), asked)
 })
 

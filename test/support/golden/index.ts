@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Reply } from '#api/proxy/dialects/dialect.ts'
 import type { ApiFormat } from '#shared/core/provider-registry.ts'
 
-/** An answer as a provider sends it, byte for byte, and what is to be heard in it. */
+/** The exact bytes of a provider's answer, and what is parsed from it. */
 export type GoldenAnswer = {
   name: string
   family: ApiFormat
@@ -12,86 +12,96 @@ export type GoldenAnswer = {
   reply: Reply
 }
 
-const whole = { truncated: false, complete: true, failed: false }
+const complete = { truncated: false, complete: true, failed: false }
 const half = { truncated: false, complete: false, failed: false }
 const failed = { text: '', truncated: false, complete: false, failed: true }
 
 const cat = 'Your cat Ada likes the café ☕ 猫 👩‍👩‍👧'
 const replies: Record<string, Reply> = {
   'openai/text.sse': {
-    ...whole,
+    ...complete,
     text: 'Your cat Ada likes the café ☕ and says 猫がいます 👩‍👩‍👧.\n\n"Quoted"\\ and \u2028 too.',
     inputTokens: 1204,
     outputTokens: 31,
   },
-  'openai/tools.sse': { ...whole, text: 'Let me look.' },
-  'openai/choices.sse': { ...whole, text: 'the first choice' },
-  'openai/refusal.sse': { ...whole, text: 'I am sorry, I cannot help with that.' },
-  'openai/reasoning.sse': { ...whole, text: 'Ada is three.', inputTokens: 7, outputTokens: 5 },
-  'openai/parts.sse': { ...whole, text: 'Four cats.' },
-  'openai/crlf.sse': { ...whole, text: 'Carriage returns over lines' },
-  'openai/no-done.sse': { ...whole, text: 'All said' },
+  'openai/tools.sse': { ...complete, text: 'Let me look.' },
+  'openai/choices.sse': { ...complete, text: 'the first choice' },
+  'openai/refusal.sse': { ...complete, text: 'I am sorry, I cannot help with that.' },
+  'openai/reasoning.sse': { ...complete, text: 'Ada is three.', inputTokens: 7, outputTokens: 5 },
+  'openai/parts.sse': { ...complete, text: 'Four cats.' },
+  'openai/crlf.sse': { ...complete, text: 'Carriage returns over lines' },
+  'openai/no-done.sse': { ...complete, text: 'All said' },
   'openai/error.sse': failed,
   'openai/error-choice.sse': failed,
   'openai/cut.sse': { ...half, text: 'This was cut ☕' },
   'openai/whole.json.txt': {
-    ...whole,
+    ...complete,
     text: 'Ada, the "café" cat ☕\n🐱',
     inputTokens: 19,
     outputTokens: 10,
   },
-  'openai/whole-tools.json.txt': { ...whole, text: '', inputTokens: 19, outputTokens: 10 },
+  'openai/whole-tools.json.txt': { ...complete, text: '', inputTokens: 19, outputTokens: 10 },
   'openai/whole-audio.json.txt': {
-    ...whole,
+    ...complete,
     text: 'Spoken words.',
     inputTokens: 19,
     outputTokens: 10,
   },
-  'anthropic/text.sse': { ...whole, text: cat, inputTokens: 1025, outputTokens: 42 },
-  'anthropic/tools.sse': { ...whole, text: 'Let me check.', inputTokens: 1025, outputTokens: 89 },
-  'anthropic/thinking.sse': { ...whole, text: 'Three.', inputTokens: 1025, outputTokens: 42 },
+  'anthropic/text.sse': { ...complete, text: cat, inputTokens: 1025, outputTokens: 42 },
+  'anthropic/tools.sse': {
+    ...complete,
+    text: 'Let me check.',
+    inputTokens: 1025,
+    outputTokens: 89,
+  },
+  'anthropic/thinking.sse': { ...complete, text: 'Three.', inputTokens: 1025, outputTokens: 42 },
   'anthropic/citations.sse': {
-    ...whole,
+    ...complete,
     text: 'I will search.\nCats sleep sixteen hours a day.',
     inputTokens: 1025,
     outputTokens: 42,
   },
   'anthropic/error.sse': { ...failed, inputTokens: 1025, outputTokens: 1 },
   'anthropic/cut.sse': { ...half, text: 'This was cut ☕', inputTokens: 1025, outputTokens: 1 },
-  'anthropic/no-stop.sse': { ...whole, text: 'All said', inputTokens: 1025, outputTokens: 42 },
-  'anthropic/refusal.sse': { ...whole, text: 'I can not', inputTokens: 1025, outputTokens: 4 },
+  'anthropic/no-stop.sse': { ...complete, text: 'All said', inputTokens: 1025, outputTokens: 42 },
+  'anthropic/refusal.sse': { ...complete, text: 'I can not', inputTokens: 1025, outputTokens: 4 },
   'anthropic/whole.json.txt': {
-    ...whole,
+    ...complete,
     text: 'Cats sleep a lot ☕.\nDone.',
     inputTokens: 115,
     outputTokens: 7,
   },
   'anthropic/whole-error.json.txt': failed,
-  'google/text.sse': { ...whole, text: `${cat}.`, inputTokens: 8, outputTokens: 42 },
-  'google/array.json.txt': { ...whole, text: `${cat}.`, inputTokens: 8, outputTokens: 42 },
-  'google/thoughts.sse': { ...whole, text: 'Three.', inputTokens: 8, outputTokens: 3 },
-  'google/tools.sse': { ...whole, text: 'Let me look.', inputTokens: 8, outputTokens: 3 },
-  'google/candidates.sse': { ...whole, text: 'the first choice', inputTokens: 8, outputTokens: 3 },
+  'google/text.sse': { ...complete, text: `${cat}.`, inputTokens: 8, outputTokens: 42 },
+  'google/array.json.txt': { ...complete, text: `${cat}.`, inputTokens: 8, outputTokens: 42 },
+  'google/thoughts.sse': { ...complete, text: 'Three.', inputTokens: 8, outputTokens: 3 },
+  'google/tools.sse': { ...complete, text: 'Let me look.', inputTokens: 8, outputTokens: 3 },
+  'google/candidates.sse': {
+    ...complete,
+    text: 'the first choice',
+    inputTokens: 8,
+    outputTokens: 3,
+  },
   'google/code.json.txt': {
-    ...whole,
+    ...complete,
     text: 'I will count.\nThree. Really.',
     inputTokens: 8,
     outputTokens: 3,
   },
   'google/image.json.txt': {
-    ...whole,
+    ...complete,
     text: 'Here is your cat:\n[file]',
     inputTokens: 8,
     outputTokens: 3,
   },
-  'google/blocked.json.txt': { ...whole, text: '', inputTokens: 4, outputTokens: 0 },
+  'google/blocked.json.txt': { ...complete, text: '', inputTokens: 4, outputTokens: 0 },
   'google/error.sse': { ...failed, inputTokens: 8, outputTokens: 3 },
   'google/error-array.json.txt': { ...failed, inputTokens: 8, outputTokens: 3 },
   'google/cut.sse': { ...half, text: 'Your cat', inputTokens: 8, outputTokens: 3 },
   'google/cut-array.json.txt': { ...half, text: 'Your cat', inputTokens: 8, outputTokens: 3 },
 }
 
-/** Every golden answer: streams of events, whole answers, and Gemini's stream without `alt=sse`. */
+/** All golden answers: event streams, JSON answers, and Gemini's stream without `alt=sse`. */
 export const goldenAnswers: readonly GoldenAnswer[] = Object.entries(replies).map(
   ([name, reply]) => ({
     name,

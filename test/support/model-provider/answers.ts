@@ -4,14 +4,14 @@ import type { Responder } from '#test/support/recording-server.ts'
 type ResponseOptions = {
   status?: number
   headers?: Record<string, string>
-  /** Between two chunks. */
+  /** Milliseconds between two chunks. */
   everyMs?: number
 }
 
 const streaming = { 'content-type': 'text/event-stream; charset=utf-8' }
 const json = { 'content-type': 'application/json' }
 
-/** Answers with exactly these bytes, each chunk written by itself. */
+/** Answers with exactly these bytes, one write per chunk. */
 export function respondWith(
   chunks: readonly (Uint8Array | string)[],
   { status = 200, headers = streaming, everyMs = 0 }: ResponseOptions = {},
@@ -26,7 +26,7 @@ export function respondWith(
   }
 }
 
-/** A JSON answer, spelled as it is given when it is a string. */
+/** Answers with JSON; a string is sent unchanged. */
 export const respondJson = (
   body: unknown,
   { status = 200, headers = {} }: Pick<ResponseOptions, 'status' | 'headers'> = {},
@@ -36,11 +36,11 @@ export const respondJson = (
     headers: { ...json, ...headers },
   })
 
-/** The same bytes in pieces of so many bytes, which falls inside UTF-8 sequences and events. */
+/** Splits bytes into chunks of `size`, also inside UTF-8 sequences and events. */
 export function splitBytes(bytes: Uint8Array | string, size: number): Buffer[] {
-  const whole = Buffer.from(bytes as string)
-  return Array.from({ length: Math.ceil(whole.length / size) }, (_, index) =>
-    whole.subarray(index * size, (index + 1) * size),
+  const buffer = Buffer.from(bytes as string)
+  return Array.from({ length: Math.ceil(buffer.length / size) }, (_, index) =>
+    buffer.subarray(index * size, (index + 1) * size),
   )
 }
 
@@ -54,7 +54,7 @@ export function disconnectAfter(chunks: readonly (Uint8Array | string)[]): Respo
   }
 }
 
-/** Sends these chunks and then nothing, for as long as the other side stays. */
+/** Sends these chunks and then nothing, until the client disconnects. */
 export function stallAfter(
   chunks: readonly (Uint8Array | string)[],
   headers: Record<string, string> = streaming,
@@ -65,13 +65,12 @@ export function stallAfter(
   }
 }
 
-/** Never answers. */
 export const neverRespond: Responder = () => {}
 
 export const redirectTo = (location: string, status = 307): Responder =>
   respondWith([], { status, headers: { location } })
 
-/** A stream of so many bytes, as fast as it is read; the bytes are counted, not kept. */
+/** Streams `bytesMax` bytes as fast as they are read; they are counted, not recorded. */
 export function streamBytes(bytesMax: number, chunk: string): Responder {
   const bytes = Buffer.from(chunk)
   return async (seen, answer) => {
@@ -84,7 +83,7 @@ export function streamBytes(bytesMax: number, chunk: string): Responder {
   }
 }
 
-/** An error as each family's provider says it, with the headers its clients read. */
+/** An error in the format of each family, with the headers its clients use. */
 export function respondError(
   family: 'openai' | 'anthropic' | 'google',
   status: number,

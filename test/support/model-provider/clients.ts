@@ -9,7 +9,7 @@ export const modelNames = {
   google: 'gemini-2.5-flash',
 } as const
 
-/** The official clients as their makers' pages show them, pointed at a target; they try once. */
+/** The official clients, created as documented, for a target and without retries. */
 export const createOpenAiClient = (
   { baseUrl, apiKey, fetch }: ClientTarget,
   maxRetries = 0,
@@ -21,7 +21,7 @@ export const createAnthropicClient = (
 ): Anthropic =>
   new Anthropic({ baseURL: baseUrl.anthropic, apiKey: apiKey.anthropic, fetch, maxRetries })
 
-/** Google's takes no `fetch` of its own. */
+/** Google's client has no `fetch` option. */
 export const createGeminiClient = (
   { baseUrl, apiKey, headers }: ClientTarget,
   params: Partial<ModelParams> = {},

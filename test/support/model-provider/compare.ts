@@ -11,9 +11,9 @@ import {
 } from '#test/support/model-provider/proxy-fixture.ts'
 import { findHeader, type RecordedRequest } from '#test/support/recording-server.ts'
 
-type ProgramRun<Result> = { result: Result; seen: RecordedRequest[]; heard: RecordedResponse[] }
+type ProgramRun<Result> = { result: Result; seen: RecordedRequest[]; recorded: RecordedResponse[] }
 
-/** Which of a client's headers a provider is to see, if they are sent. */
+/** Headers of a client that are forwarded to the provider. */
 const forwardedHeaders = [
   'content-type',
   'accept',
@@ -28,7 +28,7 @@ const forwardedHeaders = [
 const credentials = ['authorization', 'x-api-key', 'x-goog-api-key']
 const hopHeaders = ['host', 'connection', 'content-length', 'transfer-encoding', 'accept-encoding']
 
-/** Of an answer, what belongs to the connection it came over, or to the provider's own site. */
+/** Headers of an answer that are not forwarded: those of the connection and the provider's cookies. */
 const unforwardedAnswerHeaders = new Set(
   'connection keep-alive transfer-encoding content-length content-encoding date set-cookie'.split(
     ' ',
@@ -44,44 +44,48 @@ const serviceHeaders = [
 ]
 
 /**
- * Runs one client program twice, straight to the provider and through the service with an empty vault,
- * and holds the two against each other: what the program got, what the provider was asked, byte for
- * byte, and what came back, byte for byte.
+ * Runs a client program twice, directly against the provider and through the service with an empty vault,
+ * and compares the results of the program and the bytes of all requests and answers.
  */
 export async function compareWithDirect<Result>(
   t: Test,
   world: ProxyFixture,
   program: (to: ClientTarget) => Promise<Result>,
 ): Promise<ProgramRun<Result>> {
-  const direct = await run(world, ear => directTarget(world, ear), program)
+  const direct = await run(world, recordingFetch => directTarget(world, recordingFetch), program)
   const key = await world.newKey()
-  const proxied = await run(world, ear => proxiedTarget(world, key, ear), program)
+  const proxied = await run(
+    world,
+    recordingFetch => proxiedTarget(world, key, recordingFetch),
+    program,
+  )
   t.same(proxied.result, direct.result, 'the program gets the same')
   t.equal(proxied.seen.length, direct.seen.length, 'the provider is asked as often')
   for (const [index, seen] of proxied.seen.entries()) sameRequest(t, seen, direct.seen[index]!)
-  for (const [index, heard] of proxied.heard.entries()) sameAnswer(t, heard, proxied.seen[index]!)
+  for (const [index, recorded] of proxied.recorded.entries())
+    sameAnswer(t, recorded, proxied.seen[index]!)
   return proxied
 }
 
 async function run<Result>(
   { provider, base }: ProxyFixture,
-  targetOf: (ear: typeof fetch) => ClientTarget,
+  targetOf: (recordingFetch: typeof fetch) => ClientTarget,
   program: (to: ClientTarget) => Promise<Result>,
 ): Promise<ProgramRun<Result>> {
-  const { fetch: ear, heard } = createRecordingFetch([provider.directOrigin, base])
+  const { fetch: recordingFetch, recorded } = createRecordingFetch([provider.directOrigin, base])
   const before = provider.requests.length
-  // Clients that take no fetch of their own use the global one.
+  // Clients without a `fetch` option use the global one.
   const plain = globalThis.fetch
-  globalThis.fetch = ear
+  globalThis.fetch = recordingFetch
   try {
-    const result = await program(targetOf(ear))
-    return { result, seen: provider.requests.slice(before), heard }
+    const result = await program(targetOf(recordingFetch))
+    return { result, seen: provider.requests.slice(before), recorded }
   } finally {
     globalThis.fetch = plain
   }
 }
 
-/** A request that came through the service is the one the client sends, but for headers and the hop. */
+/** Asserts that the service forwards a request unchanged, except for some headers. */
 function sameRequest(t: Test, proxied: RecordedRequest, direct: RecordedRequest): void {
   t.equal(`${proxied.method} ${proxied.url}`, `${direct.method} ${direct.url}`)
   t.ok(proxied.body.equals(direct.body), 'the request body is the same, byte for byte')
@@ -98,16 +102,16 @@ function sameRequest(t: Test, proxied: RecordedRequest, direct: RecordedRequest)
   t.same(keys(proxied), keys(direct), 'the one credential is the provider key')
 }
 
-/** An answer that came through the service is the one the provider sent. */
-function sameAnswer(t: Test, heard: RecordedResponse, { response }: RecordedRequest): void {
-  t.equal(heard.status, response.status)
-  const bytes = Buffer.concat(heard.chunks)
-  // A client that is going to try again does not read an error to its end.
-  const whole = heard.isComplete ? response.body : response.body.subarray(0, bytes.length)
-  t.ok(bytes.equals(whole), 'the answer is the same, byte for byte')
+/** Asserts that the service forwards an answer unchanged. */
+function sameAnswer(t: Test, recorded: RecordedResponse, { response }: RecordedRequest): void {
+  t.equal(recorded.status, response.status)
+  const bytes = Buffer.concat(recorded.chunks)
+  // A client that will retry does not read the body of an error to its end.
+  const expected = recorded.isComplete ? response.body : response.body.subarray(0, bytes.length)
+  t.ok(bytes.equals(expected), 'the answer is the same, byte for byte')
   for (const [name, value] of response.headers) {
-    if (!unforwardedAnswerHeaders.has(name)) t.equal(heard.headers.get(name), value, name)
+    if (!unforwardedAnswerHeaders.has(name)) t.equal(recorded.headers.get(name), value, name)
   }
-  t.equal(heard.headers.get('set-cookie'), null, 'the provider sets no cookies at ours')
-  for (const name of serviceHeaders) t.ok(heard.headers.has(name), name)
+  t.equal(recorded.headers.get('set-cookie'), null, 'the provider sets no cookies at ours')
+  for (const name of serviceHeaders) t.ok(recorded.headers.has(name), name)
 }

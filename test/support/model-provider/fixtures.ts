@@ -1,6 +1,6 @@
 import type { LLMock } from '@copilotkit/aimock'
 
-/** Said by every answer that nothing else is asked of; with letters of one to four bytes. */
+/** The text of answers without a script; it has characters of one to four bytes. */
 export const defaultReply = 'Noted. Crème brûlée, 東京 and a 🦊 will be remembered.'
 
 /** One transparent pixel, as PNG in base64. */
@@ -9,7 +9,7 @@ export const pngPixel =
 
 const weather = { city: 'Lisbon', sunny: true }
 
-/** Fixed, so that two calls are answered with the same bytes; usage is spelled for all families. */
+/** Fixed, so that two calls get the same bytes; `usage` has the field names of all families. */
 const envelope = {
   id: 'answer_1',
   created: 1_700_000_000,
@@ -23,10 +23,10 @@ const envelope = {
   },
 }
 
-/** Teaches the double what to say: a tool call, what follows its result, structured answers, and the rest. */
+/** Sets the answers of the double: a tool call, the answer after its result, structured and default ones. */
 export function scriptMock(mock: LLMock): void {
   mock.on(
-    // A result under Gemini's role `function` is not among the messages: the call is the last of them.
+    // The mock omits results with Gemini's role `function`, so the call is the last message.
     {
       predicate: ({ messages }) =>
         messages.at(-1)?.role === 'tool' || messages.at(-1)?.tool_calls !== undefined,
@@ -38,7 +38,7 @@ export function scriptMock(mock: LLMock): void {
     ({ model }) => ({
       ...envelope,
       toolCalls: [{ id: 'call_1', name: 'forecast', arguments: '{"city":"Lisbon","days":2}' }],
-      // Gemini ends a turn that calls a function like any other.
+      // Gemini has no special finish reason for function calls.
       ...(model.startsWith('gemini') && { finishReason: 'stop' }),
     }),
   )

@@ -14,25 +14,25 @@ export type FamilyName = 'openai' | 'anthropic' | 'google'
 export type ProxyFixture = {
   backend: Backend
   provider: ModelProvider
-  /** Where the service answers. */
+  /** URL of the service. */
   base: string
   /** A client with the key that owns the account. */
   owner: TestClient
-  /** A Memory Key with an empty vault, on the account that holds a key for every family. */
+  /** A Memory Key with an empty vault, in the account with provider keys of all families. */
   newKey(): Promise<string>
 }
 
-/** Where a client program is pointed: straight at a provider, or at the service. */
+/** The target of a client program: a provider directly, or the service. */
 export type ClientTarget = {
   baseUrl: Record<FamilyName, string>
-  /** What the program gives its client as API key. */
+  /** The API key for the client of each family. */
   apiKey: Record<FamilyName, string>
-  /** Headers it adds; Google's clients have no other place for a Memory Key. */
+  /** Additional headers; Google's clients have no other place for a Memory Key. */
   headers: Partial<Record<FamilyName, Record<string, string>>>
   fetch: typeof fetch
 }
 
-/** A service whose providers are on loopback, and an account that holds provider keys of its own. */
+/** A service with providers on loopback, and an account with provider keys. */
 export async function startProxyFixture(
   t: Test,
   env: Record<string, string> = {},
@@ -43,7 +43,7 @@ export async function startProxyFixture(
   return { provider, backend, base, ...(await createProxyAccount(backend, base)) }
 }
 
-/** The account part of a world, for a service that runs elsewhere on the same databases. */
+/** Creates the account of a fixture, for a service in another process on the same databases. */
 export async function createProxyAccount(
   backend: Backend,
   base: string,
@@ -61,7 +61,7 @@ export async function createProxyAccount(
   }
 }
 
-/** The provider itself. */
+/** The target of direct calls. */
 export const directTarget = (
   { provider }: ProxyFixture,
   listening: typeof fetch = fetch,
@@ -80,7 +80,7 @@ export const directTarget = (
   fetch: listening,
 })
 
-/** The service, with a Memory Key; the account's provider keys pay, Google's is the client's own. */
+/** The service, with a Memory Key; it uses the provider keys of the account, for Google that of the client. */
 export const proxiedTarget = (
   { base }: Pick<ProxyFixture, 'base'>,
   key: string,

@@ -2,23 +2,23 @@ export type RecordedResponse = {
   url: string
   status: number
   headers: Headers
-  /** The body as far as it was read, in the chunks it came in. */
+  /** The chunks of the body that were read. */
   chunks: Uint8Array[]
-  /** The body was read to its end. */
+  /** Whether the body was read to its end. */
   isComplete: boolean
 }
 
 /**
- * A `fetch` that keeps what its answers were, byte for byte and while they are read; a reader that gives
- * up is passed on. `only` limits it to addresses that begin so.
+ * A `fetch` that records the bytes of its answers while they are read; it forwards the cancellation by a
+ * reader. `only` limits the recording to URLs with these prefixes.
  */
 export function createRecordingFetch(only: readonly string[] = ['']): {
   fetch: typeof fetch
-  heard: RecordedResponse[]
+  recorded: RecordedResponse[]
 } {
-  const heard: RecordedResponse[] = []
+  const recorded: RecordedResponse[] = []
   const plain = globalThis.fetch
-  const listening: typeof fetch = async (input, init) => {
+  const recordingFetch: typeof fetch = async (input, init) => {
     const response = await plain(input, init)
     const url = input instanceof Request ? input.url : String(input)
     if (!only.some(start => url.startsWith(start))) return response
@@ -30,7 +30,7 @@ export function createRecordingFetch(only: readonly string[] = ['']): {
       chunks,
       isComplete: false,
     }
-    heard.push(one)
+    recorded.push(one)
     const body = response.body?.pipeThrough(
       new TransformStream<Uint8Array, Uint8Array>({
         transform(chunk, onward) {
@@ -43,5 +43,5 @@ export function createRecordingFetch(only: readonly string[] = ['']): {
     const { status, statusText, headers } = response
     return new Response(body ?? null, { status, statusText, headers })
   }
-  return { fetch: listening, heard }
+  return { fetch: recordingFetch, recorded }
 }

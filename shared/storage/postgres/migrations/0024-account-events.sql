@@ -11,7 +11,7 @@ create table account_events (
   created_at timestamptz not null default now(),
   -- From 1, without a gap, within the account.
   position   bigint      not null,
-  -- Over this event and the one before: see shared/audit/account-event-chain.ts, which counts the same.
+  -- Over this event and the one before: see shared/events/account-event-chain.ts, which counts the same.
   hash       bytea       not null
 );
 

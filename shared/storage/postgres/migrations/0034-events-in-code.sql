@@ -1,6 +1,6 @@
 -- Account events and webhook messages are written by the code that causes them, in the same transaction
--- and with the actor as an argument: see shared/audit/account-events.postgres.ts and
--- shared/webhooks/emit.ts; messages about ended operations by the statement that ends them: see
+-- and with the actor as an argument: see shared/events/account-events.postgres.ts and
+-- shared/events/webhooks/emit.ts; messages about ended operations by the statement that ends them: see
 -- shared/operations/finished-deliveries.postgres.ts. Triggers remain for what must hold whatever
 -- statement writes: the hash chains (chain_account_event, chain_audit_event), and that rows are only ever
 -- added (account_events_stay).

@@ -10,6 +10,13 @@ import { createTestBackend } from '#test/support/backend.ts'
 import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { resolveCaller } from '#test/support/insert-memories.ts'
+import {
+  countDocuments,
+  countOpenOperations,
+  makeJobsDue,
+  removeDocuments,
+  tablesHolding,
+} from '#test/support/observe.ts'
 
 t.setTimeout(60_000)
 
@@ -21,10 +28,7 @@ const anonymous = createTestClient(base)
 const path = '/v1/account/erase'
 
 /** Lets the look for empty vaults come now. */
-const hurry = () =>
-  query(
-    `update pgboss.job set start_after = now() where name = 'account-erase' and state < 'active'`,
-  )
+const hurry = () => makeJobsDue(backend, 'account-erase')
 
 async function receiptOf(id: string) {
   await waitUntil(
@@ -38,22 +42,10 @@ async function receiptOf(id: string) {
   return (await anonymous.get(`/v1/receipts/${id}`)).body
 }
 
-/** Every row of every table, queue included, that says one of these. */
+/** The tables, queue included, that hold one of these words. */
 async function mentions(...words: string[]): Promise<string[]> {
-  const { rows: tables } = await query<{ name: string }>(
-    `select format('%I.%I', table_schema, table_name) as name from information_schema.tables
-     where table_schema in ('public', 'pgboss') and table_type = 'BASE TABLE'`,
-  )
-  const found: string[] = []
-  for (const { name } of tables) {
-    const { rows } = await query<{ said: string }>(
-      `select row_to_json(x)::text as said from ${name} x`,
-    )
-    found.push(
-      ...rows.filter(({ said }) => words.some(word => said.includes(word))).map(() => name),
-    )
-  }
-  return [...new Set(found)].toSorted()
+  const pattern = words.map(word => word.replaceAll(/\W/g, String.raw`\$&`)).join('|')
+  return (await tablesHolding(backend, pattern)).toSorted()
 }
 
 t.test('an account with everything: gone from both stores, with a receipt', async t => {
@@ -129,7 +121,7 @@ t.test('an account with everything: gone from both stores, with a receipt', asyn
   t.ok(receipt.erased.records > 5, `${receipt.erased.records} records`)
 
   for (const vault of ids) {
-    t.equal(await backend.mongo.memories.countDocuments({ vault }), 0)
+    t.equal(await countDocuments(backend, vault), 0)
   }
   t.same(
     await mentions('rosa@example.com', 'ada@example.com', 'Lisbon', 'my cat', '1234', 'launch'),
@@ -190,16 +182,12 @@ t.test('an account is not erased before its vaults are empty', async t => {
   const asked = await createTestClient(base, key).post(path, { email: 'slow@example.com' })
   const operation = asked.body.receipt_id as string
   await waitUntil('the vault is cleared', async () => {
-    const { rows } = await query(
-      `select 1 from operations where vault = $1 and state in ('accepted', 'running')`,
-      [scope.vault],
-    )
-    return rows.length === 0
+    return (await countOpenOperations(backend, [scope.vault])) === 0
   })
   await backend.mongo.memories.insertOne({ _id: operation, vault: scope.vault, epoch: 1 } as never)
   t.equal(await finishAccountErasure(backend, { operation, look: 7 }), false)
   t.equal((await anonymous.get(`/v1/receipts/${operation}`)).body.status, 'erasing')
-  await backend.mongo.memories.deleteOne({ vault: scope.vault, _id: operation })
+  await removeDocuments(backend, scope.vault, [operation])
   const { receipt } = await receiptOf(operation)
   t.equal(await finishAccountErasure(backend, { operation, look: 9 }), true)
   t.equal((await anonymous.get(`/v1/receipts/${operation}`)).body.receipt, receipt, 'signed once')

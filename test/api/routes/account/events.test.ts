@@ -1,5 +1,5 @@
 import t from 'tap'
-import { verifyAccountEvents } from '#shared/audit/account-event-chain.ts'
+import { verifyAccountEvents } from '#shared/events/account-event-chain.ts'
 import { maskKey } from '#shared/access/key.ts'
 import { buildAdmin, buildOrg } from '#test/support/admin.ts'
 import {
@@ -11,6 +11,7 @@ import {
 } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
+import { accountIdOf, makeJobsDue } from '#test/support/observe.ts'
 
 const backend = await createTestBackend(t)
 const { base } = await startTestApi(t, backend)
@@ -46,8 +47,7 @@ async function newOwner() {
   }
 }
 
-const accountOf = async (email: string): Promise<string> =>
-  (await query<{ id: string }>('select id from accounts where email = $1', [email])).rows[0]!.id
+const accountOf = async (email: string): Promise<string> => accountIdOf(backend, email)
 
 t.test('200: a new account begins with its keys, which nobody made over the network', async t => {
   const { admin, client, by, adminKey } = await newOwner()
@@ -237,9 +237,7 @@ t.test('they go when the account is erased', async t => {
   const { client, email } = await newOwner()
   const account = await accountOf(email)
   const { body } = await client.post('/v1/account/erase', { email })
-  await query(
-    `update pgboss.job set start_after = now() where name = 'account-erase' and state < 'active'`,
-  )
+  await makeJobsDue(backend, 'account-erase')
   await waitUntil(
     'it is erased',
     async () =>

@@ -13,6 +13,7 @@ import { buildTeam } from '#test/support/team.ts'
 import { startTeamModel } from '#test/support/team-model.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { readDocuments } from '#test/support/insert-memories.ts'
+import { storedDocuments } from '#test/support/observe.ts'
 
 t.setTimeout(60_000)
 
@@ -236,7 +237,7 @@ t.test('an organization decides for its members and for what they share', async 
   const key = await team.addMember('ada@example.com')
   const member = createTestClient(base, key)
   const texts = async (vault: string) =>
-    (await backend.mongo.memories.find({ vault }).sort({ _id: 1 }).toArray()).map(m => m.text)
+    (await storedDocuments(backend, vault)).map(({ text }) => text)
 
   t.match((await admin.get(orgPath)).body, { decided_by: 'default' })
   await decide(admin, { mode: 'redact', kinds: ['iban'] })
@@ -302,7 +303,7 @@ t.test('what the extractor makes of blocked words is not shared', async t => {
   ]
   model.scriptAnswers('extract', JSON.stringify({ facts }))
   await member.post('/v1/memory/ingest?wait=true', said('about the rent'))
-  const shared = () => backend.mongo.memories.find({ vault: team.vault }).toArray()
+  const shared = () => storedDocuments(backend, team.vault)
   await waitUntil('the fact is shared', async () => (await shared()).length > 0, 20_000)
   t.match(await shared(), [{ text: 'the rent is paid monthly' }])
 })

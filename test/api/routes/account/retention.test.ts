@@ -17,6 +17,7 @@ import { buildTeam } from '#test/support/team.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { resolveCaller, readDocuments } from '#test/support/insert-memories.ts'
 import type { IngestJob } from '#shared/domain/job-payloads.ts'
+import { jobsOf } from '#test/support/observe.ts'
 
 // They mostly wait.
 t.jobs = 3
@@ -222,9 +223,7 @@ t.test('what was accepted before and stored after is in line, too', besides, asy
     await runRetentionStep(idle, { operation: body.operation_id, step }, false)
   }
   t.equal((await mine.get(`/v1/operations/${body.operation_id}`)).body.state, 'done')
-  const { rows } = await idle.postgres.query<{ data: IngestJob }>(
-    `select data from pgboss.job where name = 'ingest'`,
-  )
+  const rows = await jobsOf<IngestJob>(idle, 'ingest')
   const dying = {
     ...idle.postgres,
     query: ((text, values, name) =>
@@ -257,13 +256,8 @@ t.test(
     await Promise.all([step(first, 0, true), step(first, 1), step(first, 1)])
     const progress = async (id: string) => (await mine.get(`/v1/operations/${id}`)).body.progress
     t.same(await progress(first), { done: 1_500, total: 1_500 })
-    const { rows: jobs } = await idle.postgres.query(
-      `select id from pgboss.job where name = 'retention' order by id`,
-    )
-    t.same(
-      jobs.map(({ id }) => id),
-      [0, 1, 2].map(n => memoryIdOf(first, n)).toSorted(),
-    )
+    const jobs = await jobsOf(idle, 'retention')
+    t.same(jobs.map(({ id }) => id).toSorted(), [0, 1, 2].map(n => memoryIdOf(first, n)).toSorted())
     const second = (await decide(mine, 6)).body.operation_id as string
     await step(first, 2)
     t.match((await mine.get(`/v1/operations/${first}`)).body.outcome, { status: 409 })

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { Webhook } from 'standardwebhooks'
 import { jobNames } from '#shared/domain/jobs.ts'
-import { deliverWebhook, sendMissingDeliveryJobs } from '#shared/webhooks/deliver.ts'
+import { deliverWebhook, sendMissingDeliveryJobs } from '#shared/events/webhooks/deliver.ts'
 import { startJobWorkers, startTestApi } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { buildSubscriber, deliverPending } from '#test/support/webhook-subscriber.ts'

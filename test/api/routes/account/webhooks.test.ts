@@ -18,7 +18,13 @@ import { createTestBackend } from '#test/support/backend.ts'
 import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
 import { resolveCaller } from '#test/support/insert-memories.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '#test/support/webhook-receiver.ts'
-import { buildSubscriber, deliverPending, subscribe, webhooksPath as path } from '#test/support/webhook-subscriber.ts'
+import {
+  buildSubscriber,
+  deliverPending,
+  subscribe,
+  webhooksPath as path,
+} from '#test/support/webhook-subscriber.ts'
+import { tableText, webhookDeliveriesOf } from '#test/support/observe.ts'
 
 t.setTimeout(120_000)
 
@@ -42,7 +48,7 @@ t.test('201: the secret is shown once and stored sealed', async t => {
     [id],
   )
   t.notMatch(JSON.stringify((await client.get(path)).body), /whsec/)
-  t.notMatch(JSON.stringify((await query('select * from webhooks')).rows), secret.slice(6, 30))
+  t.notMatch(await tableText(backend, 'webhooks'), secret.slice(6, 30))
 })
 
 t.test('400: addresses and events that cannot be', async t => {
@@ -125,7 +131,7 @@ t.test('a finished operation is told, signed, and nothing of what was said', asy
 t.test('only what is subscribed is written down at all', async t => {
   const { client, id } = await user(['key.revoked'])
   await client.post('/v1/memory/ingest?wait=true', exchange)
-  t.same((await query('select 1 from webhook_deliveries where webhook = $1', [id])).rows, [])
+  t.same(await webhookDeliveriesOf(backend, id), [])
 })
 
 t.test('cancelled and failed work ends too; what is rolled back never was', async t => {
@@ -244,6 +250,6 @@ t.test('200: a deleted webhook leaves nothing behind', async t => {
   const { client, at, id } = await user()
   await client.post(`${at}/test`)
   t.match(await client.send('DELETE', at), { status: 200, body: { deleted: true, id } })
-  t.same((await query('select 1 from webhook_deliveries where webhook = $1', [id])).rows, [])
+  t.same(await webhookDeliveriesOf(backend, id), [])
   t.equal((await client.send('DELETE', at)).status, 404)
 })

@@ -4,11 +4,10 @@ import { chatCompletion, chatCompletionEvents } from '#test/support/chat-stream.
 import { respondJson, disconnectAfter, stallAfter } from '#test/support/model-provider/answers.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { readDocuments } from '#test/support/insert-memories.ts'
+import { countRows } from '#test/support/observe.ts'
 import { asks, completionsPath as path, startCompletions } from '#test/support/completions.ts'
 
 const { provider, backend, base, anonymous, user, last } = await startCompletions(t)
-
-const { query } = backend.postgres
 
 t.test(
   'a client that hangs up: the provider is left within a second, what was heard is stored',
@@ -86,13 +85,13 @@ t.test('200: nothing that is cleared while the model answers comes back', async 
   const asked = provider.requests.length
   const answering = post(asks('My secret is 42.'))
   await waitUntil('the provider is asked', () => provider.requests.length > asked)
-  t.equal((await query('select from open_exchanges')).rows.length, 1)
+  t.equal(await countRows(backend, 'open_exchanges'), 1)
   await startJobWorkers(backend, 'clear')
   const cleared = await anonymous.send('DELETE', '/v1/memory', {
     headers: { 'x-memory-key': headers['x-memory-key'] },
   })
   t.equal(cleared.status, 200)
-  t.equal((await query('select from open_exchanges')).rows.length, 0, 'the words are gone')
+  t.equal(await countRows(backend, 'open_exchanges'), 0, 'the words are gone')
   release()
   t.equal((await answering).status, 200)
   t.same(await stored(), [])

@@ -5,6 +5,7 @@ import { chatCompletion } from '#test/support/chat-stream.ts'
 import { respondJson, redirectTo, respondError } from '#test/support/model-provider/answers.ts'
 import { providerKey } from '#test/support/model-provider.ts'
 import { resolveCaller } from '#test/support/insert-memories.ts'
+import { jobsOf, setBalance } from '#test/support/observe.ts'
 import { asks, completionsPath as path, startCompletions } from '#test/support/completions.ts'
 
 const { provider, backend, base, anonymous, user, calls, last } = await startCompletions(t)
@@ -18,9 +19,6 @@ async function plain(headers: Record<string, string>, body: unknown) {
   })
   return { status: response.status, headers: response.headers, text: await response.text() }
 }
-
-const { query } = backend.postgres
-const sent = () => JSON.parse(last().body.toString()) as { messages: { content: string }[] }
 
 t.test('401: no Memory Key, two of them, one in the wrong place, or no provider key', async t => {
   const { key, headers } = await user()
@@ -59,7 +57,7 @@ t.test('401: no Memory Key, two of them, one in the wrong place, or no provider 
 t.test('402: a used-up balance, before anybody is asked', async t => {
   const { key, post, stored } = await user()
   const { account } = await resolveCaller(backend, key)
-  await query('update accounts set balance = 0 where id = $1', [account])
+  await setBalance(backend, { account }, 0)
   const asked = provider.requests.length
   const { status, headers } = await post(asks('hi'))
   t.equal(status, 402)
@@ -155,10 +153,10 @@ t.test('200: recalling that fails or is slow fails no call', async t => {
   t.equal(headers.get('x-memory-status'), 'degraded')
   t.equal(headers.get('x-memory-tokens-injected'), '0')
   t.ok(ms > 1_400 && ms < 3_000, `${ms} ms`)
-  const { rows } = await idle.postgres.query(
-    `select data->>'model' as model, data->'memories' as memories from pgboss.job
-     where name = 'ingest'`,
+  const jobs = await jobsOf(idle, 'ingest')
+  t.match(
+    jobs.map(({ data }) => data),
+    [{ model: 'openai/slow-model', memories: [{ text: 'hi' }, { text: 'Fine.' }] }],
   )
-  t.match(rows, [{ model: 'openai/slow-model', memories: [{ text: 'hi' }, { text: 'Fine.' }] }])
   provider.respondAlways()
 })

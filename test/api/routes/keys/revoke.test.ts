@@ -11,6 +11,8 @@ import {
 } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
+import { resolveCaller } from '#test/support/insert-memories.ts'
+import { webhookDeliveriesOf } from '#test/support/observe.ts'
 
 const backend = await createTestBackend(t)
 await startJobWorkers(backend)
@@ -114,10 +116,7 @@ t.test('the account’s events and its webhooks are told, once', async t => {
   const events = (await client.get('/v1/account/events?action=key.revoked')).body.items
   t.match(events, [{ subject: maskKey(phone.key), actor: maskKey(key) }])
   t.equal(events.length, 1)
-  const { rows } = await backend.postgres.query(
-    'select event, data from webhook_deliveries where webhook = $1',
-    [webhook.id],
-  )
+  const rows = await webhookDeliveriesOf(backend, webhook.id)
   t.match(rows, [
     { event: 'key.revoked', data: { key: maskKey(phone.key), name: 'Phone', key_id: phone.id } },
   ])
@@ -171,11 +170,7 @@ t.test('200: with erase the vault goes too, from both stores', async t => {
   const client = createTestClient(base, await buildKey(backend))
   const phone = await minted(client, 'Phone')
   await phone.client.post('/v1/memory/ingest?wait=true', told)
-  const { rows } = await backend.postgres.query<{ vault: string }>(
-    'select vault from memory_keys where id = $1',
-    [phone.id],
-  )
-  const { vault } = rows[0]!
+  const { vault } = (await resolveCaller(backend, phone.key)).scope
   const ask = () =>
     client.send('DELETE', `${path}/${phone.id}?erase=true`, {
       headers: { 'idempotency-key': 'gone' },

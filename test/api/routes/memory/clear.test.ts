@@ -11,6 +11,7 @@ import { createTestBackend } from '#test/support/backend.ts'
 import { readVaultScope } from '#test/support/stored-memories.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { readDocuments, insertMemories } from '#test/support/insert-memories.ts'
+import { billedEventsOfVault, loseAnswers } from '#test/support/observe.ts'
 
 const backend = await createTestBackend(t)
 await startJobWorkers(backend, 'ingest', 'clear', 'delete-ids')
@@ -171,10 +172,7 @@ t.test('200: an Idempotency-Key clears once, whatever was stored since', async t
   await tell(mine, ['a new kitten'])
   t.same((await clear(mine, once)).body, first.body)
   // As if the process had died before it answered: the request runs again under its operation.
-  await backend.postgres.query(
-    `update idempotency set answer = null, locked_until = now() - interval '1 second'
-     where idempotency = 'once'`,
-  )
+  await loseAnswers(backend, 'once')
   t.same((await clear(mine, once)).body, first.body)
   t.same(await found(mine, 'kitten'), ['a new kitten'])
   const other = await clear(mine, { ...once, ...inSession })
@@ -199,10 +197,7 @@ t.test('200: nothing is billed', async t => {
   await tell(mine, ['a grey kitten'])
   await clear(mine)
   const { vault } = await readVaultScope(backend, mine.key)
-  const { rows } = await backend.postgres.query('select 1 from usage_events where vault = $1', [
-    vault,
-  ])
-  t.same(rows, [])
+  t.same(await billedEventsOfVault(backend, vault), [])
 })
 
 t.test('202: invisible at once even while no worker runs; it cannot be cancelled', async t => {

@@ -15,6 +15,7 @@ import {
   readVaultScope,
   type StoredMemoryFixture,
 } from '#test/support/stored-memories.ts'
+import { clearSessionOf, setBalance } from '#test/support/observe.ts'
 
 const provider = await startEmbeddingProvider(t)
 const backend = await createTestBackend(t, {
@@ -185,11 +186,7 @@ t.test('200: a session is a space of its own', async t => {
     t.equal(body.count, 1)
   }
   t.notOk((await contents(span)).some(text => text.includes('session')))
-  await backend.postgres.query(
-    `insert into sessions (vault, session, epoch) values ($1, 'trip', 1)
-     on conflict (vault, session) do update set epoch = 1`,
-    [scope.vault],
-  )
+  await clearSessionOf(backend, scope.vault, 'trip')
   t.same(await contents(span, headers), [], 'until it is cleared')
 })
 
@@ -364,10 +361,7 @@ t.test('400: bounds are named', async t => {
 t.test('402: a used-up balance', async t => {
   const ownKey = await buildKey(backend)
   const { vault } = await readVaultScope(backend, ownKey)
-  await backend.postgres.query(
-    'update accounts set balance = 0 where id = (select account from vaults where id = $1)',
-    [vault],
-  )
+  await setBalance(backend, { vault }, 0)
   t.equal((await ask({ from: '2025-03-01' }, {}, createTestClient(api.base, ownKey))).status, 402)
 })
 

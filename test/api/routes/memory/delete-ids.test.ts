@@ -12,6 +12,7 @@ import { startFaultProxy } from '#test/support/fault-proxy.ts'
 import { insertStoredMemories, readVaultScope } from '#test/support/stored-memories.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { readBill, readDocuments, insertMemories } from '#test/support/insert-memories.ts'
+import { billedEventsOfVault, setBalance, setDocumentFields } from '#test/support/observe.ts'
 
 const backend = await createTestBackend(t)
 await startJobWorkers(backend, 'ingest', 'delete-ids')
@@ -129,7 +130,7 @@ t.test('200: the debt falls by what waited for consolidation, of the core alone'
   const ids = await mine.tell(['one two three', 'four five six'])
   const [inSession] = await mine.tell(['seven eight nine'], 's')
   const vault = await vaultOf(mine)
-  await backend.mongo.memories.updateOne({ _id: ids[1]!, vault }, { $set: { consolidated: true } })
+  await setDocumentFields(backend, vault, ids[1]!, { consolidated: true })
   const debt = async () => (await debtOf(mine)).unconsolidated
   const before = await debt()
   await deleteIds(mine, [ids[1], inSession])
@@ -168,21 +169,15 @@ t.test(
     t.same(again.body, body)
     await deleteIds(mine, ids)
     t.equal(await readBill(backend, body.operation_id), tokens)
-    const { rows } = await backend.postgres.query(
-      `select count(*)::int n from usage_events where kind = 'delete-ids' and vault = $1`,
-      [await vaultOf(mine)],
-    )
-    t.same(rows, [{ n: 1 }])
+    const bills = await billedEventsOfVault(backend, await vaultOf(mine))
+    t.equal(bills.filter(({ kind }) => kind === 'delete-ids').length, 1)
   },
 )
 
 t.test('200: an exhausted balance does not keep anyone from deleting', async t => {
   const mine = await fresh()
   const ids = await mine.tell(['still deletable'])
-  await backend.postgres.query(
-    'update accounts set balance = 0 where id = (select account from vaults where id = $1)',
-    [await vaultOf(mine)],
-  )
+  await setBalance(backend, { vault: await vaultOf(mine) }, 0)
   t.match(await deleteIds(mine, ids), { status: 200, body: { deleted: 1 } })
 })
 

@@ -19,6 +19,14 @@ import {
   type StoredMemoryFixture,
 } from '#test/support/stored-memories.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
+import {
+  clearSessionOf,
+  raiseEpochOf,
+  removeDocuments,
+  setBalance,
+  setDocumentFields,
+  vaultRow,
+} from '#test/support/observe.ts'
 
 const provider = await startEmbeddingProvider(t)
 const backend = await createTestBackend(t, {
@@ -48,11 +56,8 @@ const found = async (client: TestClient, query: string, session?: string): Promi
   return answer.body.memories.map(({ content }: { content: string }) => content)
 }
 const debtOf = async (within: { vault: string }): Promise<number[]> => {
-  const { rows } = await backend.postgres.query<Record<string, string>>(
-    'select raw_units, raw_tokens, tier2_count, tier2_importance, tier2_tokens from vaults where id = $1',
-    [within.vault],
-  )
-  return Object.values(rows[0]!).map(Number)
+  const row = await vaultRow(backend, within.vault)
+  return [row.rawUnits, row.rawTokens, row.tier2Count, row.tier2Importance, row.tier2Tokens]
 }
 
 t.test('200: the text changes, and nothing else; every process finds the new one', async t => {
@@ -83,7 +88,13 @@ t.test('200: the text changes, and nothing else; every process finds the new one
 
 t.test('200: a reflection keeps tier, importance, period and lineage', async t => {
   const [batch, source] = [mintId(), mintId()]
-  const reflection = { tier: 2 as const, importance: 7, coversFrom: begin - 5, batch, sources: [source] }
+  const reflection = {
+    tier: 2 as const,
+    importance: 7,
+    coversFrom: begin - 5,
+    batch,
+    sources: [source],
+  }
   const id = await planted({ text: 'She likes tea', ...reflection })
   const { body } = await edit(id, 'She prefers coffee since May')
   t.match(body, { tier: 2, importance: 7, date: '2025-03-01T12:00:00.000Z' })
@@ -124,17 +135,12 @@ t.test('200: vectors of every space are made anew, and one nobody can make is dr
   const local = await backend.embedders.get()
   const id = await planted({ text: 'Magpies steal spoons' })
   const vector = (await documentOf(id))!.vectors[local.space]!
-  await backend.mongo.memories.updateOne(
-    { vault: scope.vault, _id: id },
-    {
-      $set: {
-        [`vectors.${openai.space}`]: vector,
-        'vectors.openai__text-embedding-3-small-4': vector,
-        'vectors.of_another_scheme_8': vector,
-        'vectors.mistral__embed-8': vector,
-      },
-    },
-  )
+  await setDocumentFields(backend, scope.vault, id, {
+    [`vectors.${openai.space}`]: vector,
+    'vectors.openai__text-embedding-3-small-4': vector,
+    'vectors.of_another_scheme_8': vector,
+    'vectors.mistral__embed-8': vector,
+  })
   t.equal((await edit(id, 'Otters steal forks')).status, 200)
   const { vectors } = (await documentOf(id))!
   t.same(Object.keys(vectors).sort(), [local.space, openai.space].sort())
@@ -149,10 +155,7 @@ t.test('200: a memory of lost spaces alone goes on in the default one', async t 
   const id = await planted({ text: 'Only in an old space' })
   const { vectors } = (await documentOf(id))!
   const lost = { 'mistral__embed-8': Object.values(vectors)[0]! }
-  await backend.mongo.memories.updateOne(
-    { vault: scope.vault, _id: id },
-    { $set: { vectors: lost } },
-  )
+  await setDocumentFields(backend, scope.vault, id, { vectors: lost })
   t.equal((await edit(id, 'In the present space again')).status, 200)
   t.same(Object.keys((await documentOf(id))!.vectors), [(await backend.embedders.get()).space])
 })
@@ -206,11 +209,7 @@ t.test('409: a text another memory has; nothing is changed or billed', async t =
   t.same(await documentOf(id, own), before)
   t.same(await readBilledUsage(backend, own, 'edit'), [])
 
-  await backend.postgres.query(
-    `insert into sessions (vault, session, epoch) values ($1, 'trip', 1)
-     on conflict (vault, session) do update set epoch = 1`,
-    [own.vault],
-  )
+  await clearSessionOf(backend, own.vault, 'trip')
   t.equal((await edit(id, 'in a session', {}, client)).status, 200, 'that session was cleared')
   const foreign = await planted({ text: 'somebody else has it' })
   t.ok(foreign)
@@ -324,12 +323,12 @@ t.test(
     t.notMatch(await documentOf(foreign), { text: 'x' })
 
     const deleted = await planted({}, own)
-    await backend.mongo.memories.deleteOne({ vault: own.vault, _id: deleted })
+    await removeDocuments(backend, own.vault, [deleted])
     t.same((await edit(deleted, 'x', {}, client)).body, unknown.body)
     t.equal(await documentOf(deleted, own), null)
 
     const cleared = await planted({}, own)
-    await backend.postgres.query('update vaults set epoch = epoch + 1 where id = $1', [own.vault])
+    await raiseEpochOf(backend, own.vault)
     t.same((await edit(cleared, 'x', {}, client)).body, unknown.body)
     t.same(await readBilledUsage(backend, own, 'edit'), [])
   },
@@ -342,10 +341,7 @@ t.test('502: when a model does not answer, memory, bill and debt stay as they ar
   const { space } = await backend.embedders.get('openai/text-embedding-3-small')
   const id = await planted({ text: 'intact' }, own)
   const vector = Object.values((await documentOf(id, own))!.vectors)[0]!
-  await backend.mongo.memories.updateOne(
-    { vault: own.vault, _id: id },
-    { $set: { [`vectors.${space}`]: vector } },
-  )
+  await setDocumentFields(backend, own.vault, id, { [`vectors.${space}`]: vector })
   const [before, debt] = [await documentOf(id, own), await debtOf(own)]
   provider.fail(400, 1)
   const answer = await edit(id, 'changed', { 'idempotency-key': 'retry' }, client)
@@ -375,10 +371,7 @@ t.test('400: bounds are named', async t => {
 t.test('402: a used-up balance', async t => {
   const ownKey = await buildKey(backend)
   const { vault } = await readVaultScope(backend, ownKey)
-  await backend.postgres.query(
-    'update accounts set balance = 0 where id = (select account from vaults where id = $1)',
-    [vault],
-  )
+  await setBalance(backend, { vault }, 0)
   t.equal((await edit(mintId(), 'x', {}, createTestClient(api.base, ownKey))).status, 402)
 })
 

@@ -11,6 +11,7 @@ import { createTestBackend } from '#test/support/backend.ts'
 import { checkOut, commit } from '#test/support/consolidation.ts'
 import { readVaultScope } from '#test/support/stored-memories.ts'
 import { resolveCaller, readDocuments, insertMemories } from '#test/support/insert-memories.ts'
+import { vaultRow } from '#test/support/observe.ts'
 
 // They mostly wait.
 t.jobs = 3
@@ -19,7 +20,6 @@ const besides = { buffered: true }
 const backend = await createTestBackend(t)
 await startJobWorkers(backend)
 const { base } = await startTestApi(t, backend)
-const { query } = backend.postgres
 
 type User = TestClient & { key: string }
 
@@ -61,11 +61,7 @@ const send = (client: TestClient, route: string, body: string) =>
 
 const nextExpiry = async (key: string): Promise<Date | null> => {
   const { vault } = await readVaultScope(backend, key)
-  const { rows } = await query<{ at: Date | null }>(
-    'select next_expiry as at from vaults where id = $1',
-    [vault],
-  )
-  return rows[0]!.at
+  return (await vaultRow(backend, vault)).nextExpiry
 }
 
 t.test(

@@ -10,6 +10,8 @@ import {
   type TestClient,
 } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
+import { resolveCaller } from '#test/support/insert-memories.ts'
+import { buryDocuments } from '#test/support/observe.ts'
 
 const backend = await createTestBackend(t)
 await startJobWorkers(backend, 'import', 'upload')
@@ -18,10 +20,8 @@ const { base } = await startTestApi(t, backend)
 type Keyed = TestClient & { key: string; vault: string }
 const newClient = async (): Promise<Keyed> => {
   const key = await buildKey(backend)
-  const { rows } = await backend.postgres.query<{ id: string }>(
-    'select id from vaults order by id desc limit 1',
-  )
-  return { ...createTestClient(base, key), key, vault: rows[0]!.id }
+  const { scope } = await resolveCaller(backend, key)
+  return { ...createTestClient(base, key), key, vault: scope.vault }
 }
 
 const at = Date.parse('2026-03-01T10:00:00Z')
@@ -99,9 +99,7 @@ t.test('200: nothing of what was deleted, of a cleared session, or of another va
   const gone = line('gone')
   await restore(client, [line('stays'), gone, line('trip', { session_id: 'trip' })])
   t.same(await contentsOf(stranger), [])
-  await backend.mongo.memories.updateMany({ vault: { $eq: client.vault }, _id: { $eq: gone.id } }, [
-    { $replaceRoot: { newRoot: { _id: '$_id', vault: '$vault', tomb_at: '$$NOW' } } },
-  ])
+  await buryDocuments(backend, client.vault, [gone.id])
   t.same(await contentsOf(client), ['stays', 'trip'])
   await backend.postgres.transaction(tx => raiseSessionEpoch(tx, client.vault, 'trip'))
   t.same(await contentsOf(client), ['stays'])

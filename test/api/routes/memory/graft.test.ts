@@ -8,6 +8,7 @@ import {
   readDocuments,
   insertMemories,
 } from '#test/support/insert-memories.ts'
+import { setBalance } from '#test/support/observe.ts'
 
 const provider = await startEmbeddingProvider(t)
 const env = { OLLAMA_BASE_URL: provider.baseUrl }
@@ -216,7 +217,7 @@ t.test('401, 402, 403: as for a transfer', async t => {
   t.equal((await graft(`${source}:write`, destination)).status, 403)
   t.equal((await graft(`${source}:read`, destination, { dry_run: true })).status, 200)
   const { account } = await resolveCaller(backend, source)
-  await backend.postgres.query('update accounts set balance = 0 where id = $1', [account])
+  await setBalance(backend, { account }, 0)
   t.equal((await graft(source, destination)).status, 402)
 })
 

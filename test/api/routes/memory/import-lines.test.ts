@@ -2,8 +2,15 @@ import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
 import { createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
-import { createKeyedClient, exportLines, importFile, storyLines, storyStart } from '#test/support/memory-file.ts'
+import {
+  createKeyedClient,
+  exportLines,
+  importFile,
+  storyLines,
+  storyStart,
+} from '#test/support/memory-file.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
+import { setPaymentMethod } from '#test/support/observe.ts'
 
 const backend = await createTestBackend(t)
 await startJobWorkers(backend, 'import')
@@ -118,9 +125,7 @@ t.test('401, 402, 403: no key, no card, a key that may not store', async t => {
   t.equal((await importFile(createTestClient(base), storyLines())).status, 401)
   const reading = { authorization: `Bearer ${client.key}:read` }
   t.equal((await importFile(client, storyLines(), '', reading)).status, 403)
-  await backend.postgres.query('update accounts set payment_method = null where id = $1', [
-    (await client.caller()).account,
-  ])
+  await setPaymentMethod(backend, (await client.caller()).account, null)
   t.equal((await importFile(client, storyLines())).status, 402)
 })
 
@@ -129,5 +134,8 @@ t.test('413, 415: too many lines, another type', async t => {
   const many = Array.from({ length: 10_001 }, () => '{}').join('\n')
   t.equal((await importFile(client, many)).status, 413)
   t.equal((await importFile(client, many, '?dry_run=true')).status, 413)
-  t.equal((await importFile(client, storyLines(), '', { 'content-type': 'application/json' })).status, 415)
+  t.equal(
+    (await importFile(client, storyLines(), '', { 'content-type': 'application/json' })).status,
+    415,
+  )
 })

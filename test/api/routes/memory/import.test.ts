@@ -1,12 +1,19 @@
 import t from 'tap'
-import type { Backend } from '#shared/backend.ts'
 import type { ExportedLine } from '#shared/domain/file-types.ts'
 import { mintId } from '#shared/core/ids.ts'
 import { raiseEpoch, raiseSessionEpoch } from '#shared/vault/base/vaults.postgres.ts'
 import { countTokens } from '#shared/core/tokens.ts'
 import { startTestApi, startJobWorkers, type TestAnswer } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
-import { createKeyedClient, exportLines, fileOf, importFile, storyLines, storyStart } from '#test/support/memory-file.ts'
+import {
+  createKeyedClient,
+  exportLines,
+  fileOf,
+  importFile,
+  storyLines,
+  storyStart,
+} from '#test/support/memory-file.ts'
+import { billedEventsOfVault, buryDocuments, countRows } from '#test/support/observe.ts'
 
 const backend = await createTestBackend(t)
 await startJobWorkers(backend, 'import')
@@ -16,10 +23,6 @@ await startJobWorkers(other, 'import')
 const otherBase = (await startTestApi(t, other)).base
 
 const newClient = () => createKeyedClient(backend, base)
-const bury = (service: Backend, vault: string, ids: string[]) =>
-  service.mongo.memories.updateMany({ vault: { $eq: vault }, _id: { $in: ids } }, [
-    { $replaceRoot: { newRoot: { _id: '$_id', vault: '$vault', tomb_at: '$$NOW' } } },
-  ])
 
 t.test('200: what is imported is exported again, line for line, in order', async t => {
   const client = await newClient()
@@ -131,12 +134,12 @@ t.test('200: the debt is that of the lines, and only what is stored is billed', 
   )
   t.equal(keyRow.tier2Count, 0, 'the reflection is covered by a higher one')
   await importFile(client, lines)
-  const { rows } = await backend.postgres.query(
-    'select id, kind, memory_tokens from usage_events where vault = $1',
-    [scope.vault],
-  )
+  const bills = await billedEventsOfVault(backend, scope.vault)
   const tokens = lines.reduce((sum, { content }) => sum + countTokens(content), 0)
-  t.same(rows, [{ id: body.operation_id, kind: 'import', memory_tokens: tokens }])
+  t.same(
+    bills.map(({ id, kind, memoryTokens }) => ({ id, kind, memoryTokens })),
+    [{ id: body.operation_id, kind: 'import', memoryTokens: tokens }],
+  )
 })
 
 t.test('200: skip leaves what is there, replace puts the line in its place', async t => {
@@ -217,8 +220,7 @@ t.test('200: a dry run counts as the import will, and writes nothing', async t =
     t.match(body, { imported: 5, replaced: 4, skipped: 1, failed: 1 })
   }
   t.equal((await importFile(empty, '\n', '?dry_run=true')).status, 400)
-  const { rows } = await backend.postgres.query('select 1 from bulk_files')
-  t.same(rows, [])
+  t.equal(await countRows(backend, 'bulk_files'), 0)
 })
 
 t.test('200: what was deleted or cleared comes back when its file is imported again', async t => {
@@ -229,7 +231,7 @@ t.test('200: what was deleted or cleared comes back when its file is imported ag
   const texts = async () => (await exportLines(client)).map(({ content }) => content)
   const all = await texts()
 
-  await bury(backend, vault, [lines[2]!.id])
+  await buryDocuments(backend, vault, [lines[2]!.id])
   t.match((await importFile(client, lines)).body, { imported: 1, skipped: 8 })
   t.same((await texts()).sort(), [...all].sort())
   const again = (await exportLines(client)).find(({ content }) => content === lines[2]!.content)!

@@ -3,6 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
+import { countRows, operationState } from '#test/support/observe.ts'
+import { readDocuments } from '#test/support/insert-memories.ts'
 
 const backend = await createTestBackend(t)
 const key = await buildKey(backend)
@@ -14,13 +16,6 @@ const exchange = {
     { role: 'user', content: 'my cat is called Ada' },
     { role: 'assistant', content: 'noted, Ada it is' },
   ],
-}
-
-const count = async (table: string): Promise<number> => {
-  const { rows } = await backend.postgres.query<{ n: number }>(
-    `select count(*)::int n from ${table}`,
-  )
-  return rows[0]!.n
 }
 
 const memories = async (): Promise<number> => (await get('/v1/memory/stats')).body.memories
@@ -56,10 +51,7 @@ t.test('202: an exchange is accepted, billed and queued at once, and found later
   await startJobWorkers(backend)
   await waitUntil('both turns stored', async () => (await memories()) === 2)
   await waitUntil('the operation done', async () => {
-    const { rows } = await backend.postgres.query('select state from operations where id = $1', [
-      body.operation_id,
-    ])
-    return rows[0]!.state === 'done'
+    return (await operationState(backend, body.operation_id)) === 'done'
   })
   const found = await post('/v1/memory/search', { query: 'what is the name of my cat', limit: 1 })
   t.match(found.body.memories, [{ content: 'my cat is called Ada', role: 'user', tier: 1 }])
@@ -117,28 +109,16 @@ t.test('202: only what people said is stored', async t => {
 })
 
 t.test('202: a long turn becomes several memories, in its order', async t => {
-  const client = createTestClient(api.base, await buildKey(backend))
+  const key = await buildKey(backend)
+  const client = createTestClient(api.base, key)
   const paragraph = 'The river rose again and the mill had to be closed for repairs. '.repeat(20)
   const text = Array.from({ length: 5 }, (_, n) => `Part ${n}. ${paragraph}`).join('\n\n')
   await client.post('/v1/memory/ingest?wait=true', { messages: [{ role: 'user', content: text }] })
-  const stored = await backend.mongo.memories
-    .find({ vault: (await scopeOf(client)).vault })
-    .sort({ at: 1, _id: 1 })
-    .toArray()
+  const stored = await readDocuments(backend, key)
   t.ok(stored.length > 2)
   t.equal(stored.map(document => document.text).join(''), text)
   t.ok(stored.every(document => document.tokens <= 512))
 })
-
-async function scopeOf(client: {
-  get(path: string): Promise<unknown>
-}): Promise<{ vault: string }> {
-  void client
-  const { rows } = await backend.postgres.query<{ vault: string }>(
-    'select vault from operations order by id desc limit 1',
-  )
-  return rows[0]!
-}
 
 t.test('202: two honest "yes" are two memories', async t => {
   const client = createTestClient(api.base, await buildKey(backend))
@@ -155,7 +135,7 @@ t.test('202: two honest "yes" are two memories', async t => {
 t.test('400: nothing to store is neither stored nor billed', async t => {
   // Earlier searches are billed in batches.
   await backend.usage.flush()
-  const before = [await count('usage_events'), await count('operations')]
+  const before = [await countRows(backend, 'usage_events'), await countRows(backend, 'operations')]
   for (const messages of [
     [],
     [{ role: 'system', content: 'be kind' }],
@@ -166,7 +146,7 @@ t.test('400: nothing to store is neither stored nor billed', async t => {
     t.equal(status, 400)
     t.match(body.error, /messages/)
   }
-  t.same([await count('usage_events'), await count('operations')], before)
+  t.same([await countRows(backend, 'usage_events'), await countRows(backend, 'operations')], before)
 })
 
 t.test('400: what is wrong is named', async t => {

@@ -7,6 +7,7 @@ import {
   insertStoredMemories,
   readVaultScope,
 } from '#test/support/stored-memories.ts'
+import { clearSessionOf, raiseEpochOf, removeDocuments, setBalance } from '#test/support/observe.ts'
 
 const backend = await createTestBackend(t)
 const key = await buildKey(backend)
@@ -146,14 +147,14 @@ t.test('200: deleted sources are counted, not missed', async t => {
       sources,
     },
   ])
-  await backend.mongo.memories.deleteOne({ vault: scope.vault, _id: sources[1]! })
+  await removeDocuments(backend, scope.vault, [sources[1]!])
   const { body } = await inspect(reflection)
   t.match(body, { sources_total: 3, sources_deleted: 1, truncated: false })
   t.same(
     body.sources.map(({ id }: { id: string }) => id),
     [sources[0], sources[2]],
   )
-  await backend.mongo.memories.deleteMany({ vault: scope.vault, _id: { $in: sources } })
+  await removeDocuments(backend, scope.vault, sources)
   t.match((await inspect(reflection)).body, { sources: [], sources_total: 3, sources_deleted: 3 })
 })
 
@@ -178,7 +179,7 @@ t.test('200: at most 500 sources, and gaps are counted beyond them', async t => 
     },
   ])
   const gone = [sources[3]!, sources[499]!, sources[500]!, sources[4_599]!]
-  await backend.mongo.memories.deleteMany({ vault: scope.vault, _id: { $in: gone } })
+  await removeDocuments(backend, scope.vault, gone)
   const { body } = await inspect(reflection)
   t.match(body, { sources_total: 4_600, sources_deleted: 4, truncated: true })
   const left = sources.filter(id => !gone.includes(id)).slice(0, 500)
@@ -196,11 +197,7 @@ t.test('200: a session memory can be inspected, until its session is cleared', a
     { text: 'in a session', at: begin, session: 'trip' },
   ])
   t.match((await inspect(id)).body, { tier: 1, sources: [], consolidated_into: [] })
-  await backend.postgres.query(
-    `insert into sessions (vault, session, epoch) values ($1, 'trip', 1)
-     on conflict (vault, session) do update set epoch = 1`,
-    [scope.vault],
-  )
+  await clearSessionOf(backend, scope.vault, 'trip')
   t.equal((await inspect(id)).status, 404)
 })
 
@@ -240,7 +237,7 @@ t.test('404: a cleared vault remembers nothing', async t => {
   const client = createTestClient(api.base, ownKey)
   const [id] = await insertStoredMemories(backend, own, [{ text: 'soon gone', at: begin }])
   t.equal((await inspect(id, client)).status, 200)
-  await backend.postgres.query('update vaults set epoch = epoch + 1 where id = $1', [own.vault])
+  await raiseEpochOf(backend, own.vault)
   t.equal((await inspect(id, client)).status, 404)
 })
 
@@ -258,9 +255,6 @@ t.test('400: the id is a UUID', async t => {
 t.test('402: a used-up balance', async t => {
   const ownKey = await buildKey(backend)
   const { vault } = await readVaultScope(backend, ownKey)
-  await backend.postgres.query(
-    'update accounts set balance = 0 where id = (select account from vaults where id = $1)',
-    [vault],
-  )
+  await setBalance(backend, { vault }, 0)
   t.equal((await inspect(high, createTestClient(api.base, ownKey))).status, 402)
 })

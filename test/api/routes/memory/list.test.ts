@@ -7,6 +7,7 @@ import {
   readVaultScope,
   type StoredMemoryFixture,
 } from '#test/support/stored-memories.ts'
+import { raiseEpochOf, setBalance } from '#test/support/observe.ts'
 
 const backend = await createTestBackend(t)
 const key = await buildKey(backend)
@@ -283,7 +284,7 @@ t.test('400: a cursor of the vault before it was cleared', async t => {
     { text: 'two', at: begin },
   ])
   const { body } = await client.get('/v1/memory/list?limit=1')
-  await backend.postgres.query('update vaults set epoch = epoch + 1 where id = $1', [own.vault])
+  await raiseEpochOf(backend, own.vault)
   t.equal((await client.get(`/v1/memory/list?limit=1&cursor=${body.next_cursor}`)).status, 400)
   t.same((await client.get('/v1/memory/list')).body.items, [], 'and the rows are gone')
 })
@@ -314,10 +315,7 @@ t.test('400: bounds are named', async t => {
 t.test('402: a used-up balance', async t => {
   const ownKey = await buildKey(backend)
   const { vault } = await readVaultScope(backend, ownKey)
-  await backend.postgres.query(
-    'update accounts set balance = 0 where id = (select account from vaults where id = $1)',
-    [vault],
-  )
+  await setBalance(backend, { vault }, 0)
   t.equal((await createTestClient(api.base, ownKey).get('/v1/memory/list')).status, 402)
 })
 

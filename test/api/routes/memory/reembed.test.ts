@@ -2,7 +2,6 @@ import t from 'tap'
 import { acceptReembedding, reembedStep } from '#shared/vault/reembed/reembed.ts'
 import { presentOperation } from '#api/present/operation.ts'
 import { mintId } from '#shared/core/ids.ts'
-import { hashKey } from '#shared/access/key.ts'
 import { addVectors, textsWithoutVector } from '#shared/vault/reembed/vector-spaces.mongo.ts'
 import { findOperation } from '#shared/operations/operation-rows.postgres.ts'
 import { raiseEpoch, raiseSessionEpoch } from '#shared/vault/base/vaults.postgres.ts'
@@ -11,6 +10,7 @@ import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test
 import { createTestBackend } from '#test/support/backend.ts'
 import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
 import { resolveCaller, readDocuments, insertMemories } from '#test/support/insert-memories.ts'
+import { billedEvents, cutUpdates } from '#test/support/observe.ts'
 
 const provider = await startEmbeddingProvider(t)
 const narrow = await startEmbeddingProvider(t, 32)
@@ -97,11 +97,11 @@ t.test('200: an empty vault; nothing is billed', async t => {
   const told = await buildKey(backend)
   await insertMemories(backend, told, facts(3))
   const { body } = await reembed(told, { embeddings: one })
-  const { rows } = await backend.postgres.query(
-    'select coalesce(sum(memory_tokens), 0)::int tokens from usage_events where key_hash = $1',
-    [hashKey(backend.config.keyPepper, told)],
+  const bills = await billedEvents(backend, told)
+  t.same(
+    bills.filter(({ memoryTokens }) => memoryTokens),
+    [],
   )
-  t.same(rows, [{ tokens: 0 }])
   const operation = await as(told).get(`/v1/operations/${body.operation_id}`)
   t.match(operation.body, {
     kind: 'reembed',
@@ -247,14 +247,9 @@ t.test('killed between writing and settling, the next run announces what was wri
   t.equal(await search(), 0, 'an empty image is held')
   const { step, rest, row } = await promised(key)
   await step(0)
-  await still.postgres.query(
-    `create function cut() returns trigger language plpgsql as $$ begin raise exception 'cut'; end $$`,
-  )
-  await still.postgres.query(
-    'create trigger cut before update on reembeddings for each row execute function cut()',
-  )
+  const { restore } = await cutUpdates(still, 'reembeddings')
   await t.rejects(step(1), { message: 'cut' })
-  await still.postgres.query('drop trigger cut on reembeddings')
+  await restore()
   t.equal(await search(), 0)
   const calls = provider.calls.length
   await rest(1)

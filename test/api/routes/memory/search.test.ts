@@ -1,6 +1,7 @@
 import t from 'tap'
 import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
+import { billedEvents } from '#test/support/observe.ts'
 
 const backend = await createTestBackend(t)
 await startJobWorkers(backend)
@@ -97,17 +98,17 @@ t.test('200: what another process stores is found by the next request', async t 
 t.test(
   '200: a search is billed for the tokens it returned, an empty one counted alone',
   async t => {
-    const mine = createTestClient(api.base, await buildKey(backend))
+    const mineKey = await buildKey(backend)
+    const mine = createTestClient(api.base, mineKey)
     await mine.post('/v1/memory/search', { query: 'nothing here', limit: 3 })
     await said(mine, 'The boiler was serviced in May')
     const { body } = await mine.post('/v1/memory/search', { query: 'boiler', limit: 3 })
     await backend.usage.flush()
-    const { rows } = await backend.postgres.query(
-      `select u.memory_tokens from usage_events u
-     where u.kind = 'search' and u.vault = (select vault from usage_events where kind = 'ingest'
-       order by at desc limit 1) order by u.id`,
+    const searches = (await billedEvents(backend, mineKey)).filter(({ kind }) => kind === 'search')
+    t.same(
+      searches.map(({ memoryTokens }) => memoryTokens),
+      [0, body.tokenCount],
     )
-    t.same(rows, [{ memory_tokens: 0 }, { memory_tokens: body.tokenCount }])
   },
 )
 

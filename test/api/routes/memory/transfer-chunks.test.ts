@@ -15,6 +15,7 @@ import { buildKey } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { startFaultProxy } from '#test/support/fault-proxy.ts'
 import { resolveCaller, readDocuments, insertMemories } from '#test/support/insert-memories.ts'
+import { cutUpdates, removeDocuments, vaultRow } from '#test/support/observe.ts'
 
 t.setTimeout(120_000)
 
@@ -60,25 +61,11 @@ t.test('a chunk that ran twice, and twice at once, is counted once', async t => 
   t.equal((await readDocuments(still, destination)).length, 700)
   t.equal((await resolveCaller(still, destination)).keyRow.rawUnits, 700)
   t.equal((await resolveCaller(still, source)).keyRow.rawUnits, 700)
-  const { rows } = await still.postgres.query('select pending from vaults where id = $1', [
-    caller.scope.vault,
-  ])
-  t.same(rows, [{ pending: 0 }])
+  t.equal((await vaultRow(still, caller.scope.vault)).pending, 0)
 })
 
-/** Every copy is cut off after it has written and before that is settled, as by a kill, until restored. */
-async function cutOff(): Promise<{ restore(): Promise<void> }> {
-  await still.postgres.query(
-    `create or replace function cut() returns trigger language plpgsql
-     as $$ begin raise exception 'cut'; end $$`,
-  )
-  await still.postgres.query(
-    'create trigger cut before update on copy_chunks for each row execute function cut()',
-  )
-  return {
-    restore: async () => void (await still.postgres.query('drop trigger cut on copy_chunks')),
-  }
-}
+/** Cuts every copy off after it has written and before that is settled, until restored. */
+const cutOff = () => cutUpdates(still, 'copy_chunks')
 
 t.test(
   'killed between writing and settling, the next run counts what is there as copied',
@@ -260,7 +247,7 @@ t.test('what is deleted from the source meanwhile is not copied', async t => {
   const [source, destination] = [await buildKey(still), await buildKey(still)]
   const ids = await insertMemories(still, source, manyFacts(5))
   const { chunk, outcome, caller } = await promised(source, destination)
-  await still.mongo.memories.deleteOne({ vault: caller.scope.vault, _id: ids[2]! })
+  await removeDocuments(still, caller.scope.vault, [ids[2]!])
   await copyChunk(still, chunk(0))
   t.match(await outcome(), { body: { copied: 4, deduped_or_skipped: 1, failed: 0 } })
 })

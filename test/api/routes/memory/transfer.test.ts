@@ -1,6 +1,5 @@
 import t from 'tap'
 import { copyChunk } from '#shared/vault/copy/chunk.ts'
-import { hashKey } from '#shared/access/key.ts'
 import { revokeKey } from '#shared/access/memory-keys.postgres.ts'
 import { raiseEpoch } from '#shared/vault/base/vaults.postgres.ts'
 import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
@@ -11,6 +10,7 @@ import {
   readDocuments,
   insertMemories,
 } from '#test/support/insert-memories.ts'
+import { balanceOf, billedEvents, countRows, setBalance } from '#test/support/observe.ts'
 
 t.setTimeout(120_000)
 
@@ -171,28 +171,24 @@ t.test('200: a dry run tells what would be copied, oldest first, and writes noth
   t.same(await readDocuments(backend, destination), [])
   const operations = await as(source).get('/v1/operations?kind=transfer')
   t.same(operations.body.items, [])
-  const { rows } = await backend.postgres.query(
-    'select count(*)::int n from usage_events where key_hash = $1',
-    [hashKey(backend.config.keyPepper, source)],
-  )
-  t.same(rows, [{ n: 0 }])
+  t.same(await billedEvents(backend, source), [])
 })
 
 t.test('200: bills storage of what was copied, once, to the key that asked', async t => {
   const [source, destination] = [await toldKey(), await buildKey(backend)]
-  const { keyHash, account } = await resolveCaller(backend, source)
-  await backend.postgres.query('update accounts set balance = 1000 where id = $1', [account])
+  const { account } = await resolveCaller(backend, source)
+  await setBalance(backend, { account }, 1000)
   const { body } = await transfer(source, destination)
   t.equal(await readBill(backend, body.operation_id), body.estimated_tokens)
   await transfer(source, destination)
-  const { rows } = await backend.postgres.query(
-    `select kind, memory_tokens as tokens, (select balance from accounts where id = $2) balance
-     from usage_events where key_hash = $1 order by id`,
-    [keyHash, account],
-  )
   const tokens = body.estimated_tokens
-  const balance = String(1000 - tokens)
-  t.same(rows, [{ kind: 'transfer', tokens, balance }], 'nothing copied is nothing billed')
+  const bills = await billedEvents(backend, source)
+  t.same(
+    bills.map(({ kind, memoryTokens }) => ({ kind, memoryTokens })),
+    [{ kind: 'transfer', memoryTokens: tokens }],
+    'nothing copied is nothing billed',
+  )
+  t.equal(await balanceOf(backend, { account }), 1000 - tokens)
 })
 
 t.test('401: no key, an unknown key', async t => {
@@ -224,7 +220,7 @@ t.test('403: a source that may not read; 200: one that may only read', async t =
 t.test('402: the balance is used up', async t => {
   const source = await toldKey()
   const { account } = await resolveCaller(backend, source)
-  await backend.postgres.query('update accounts set balance = 0 where id = $1', [account])
+  await setBalance(backend, { account }, 0)
   t.equal((await transfer(source, await buildKey(backend))).status, 402)
 })
 
@@ -331,8 +327,7 @@ t.test('202: respond-async is answered at once, and the operation tells the outc
     progress: { done: 2, total: 2 },
     outcome: { status: 200, body: { copied: 600, operation_id: id } },
   })
-  const { rows } = await still.postgres.query('select count(*)::int n from copies')
-  t.same(rows, [{ n: 0 }], 'what was asked is forgotten')
+  t.equal(await countRows(still, 'copies'), 0, 'what was asked is forgotten')
 })
 
 t.test('200: cancelled before it began copies nothing', async t => {

@@ -6,7 +6,13 @@ import { countTokens } from '#shared/core/tokens.ts'
 import { createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
-import { createKeyedClient, fileOf, uploadFile, type KeyedClient } from '#test/support/memory-file.ts'
+import {
+  createKeyedClient,
+  fileOf,
+  uploadFile,
+  type KeyedClient,
+} from '#test/support/memory-file.ts'
+import { countRows, setBalance, setPaymentMethod } from '#test/support/observe.ts'
 
 const backend = await createTestBackend(t)
 await startJobWorkers(backend, 'upload')
@@ -18,10 +24,7 @@ const textsOf = async (client: KeyedClient): Promise<string[]> => {
   const { body } = await client.get('/v1/memory/export')
   return body.map((line: { content: string }) => line.content)
 }
-const rowsOf = async (service: Backend, sql: string, values: unknown[] = []) =>
-  (await service.postgres.query(sql, values)).rows
-const stagedIn = async (service: Backend): Promise<number> =>
-  (await rowsOf(service, 'select count(*)::int as n from bulk_files'))[0]!.n as number
+const stagedIn = (service: Backend): Promise<number> => countRows(service, 'bulk_files')
 
 const at = 1_700_000_000_000
 const said = (content: string, n = 0, rest: object = {}) => ({
@@ -49,7 +52,11 @@ t.test('400: broken compression, an unknown embedding model, an odd session', as
     ['{"content":"x"}', { 'x-embedding-model': 'nonsense' }],
     ['{"content":"x"}', { 'x-session-id': 'x'.repeat(257) }],
   ] as [string | Uint8Array, Record<string, string>][]) {
-    t.equal((await uploadFile(client, body, headers)).status, 400, JSON.stringify(headers).slice(0, 60))
+    t.equal(
+      (await uploadFile(client, body, headers)).status,
+      400,
+      JSON.stringify(headers).slice(0, 60),
+    )
   }
   t.equal(await stagedIn(backend), 0)
 })
@@ -61,13 +68,12 @@ t.test('401: no key', async t => {
 t.test('402: no card on file, or nothing left on the account', async t => {
   const client = await newClient()
   const { account } = await client.caller()
-  const set = (columns: string) =>
-    backend.postgres.query(`update accounts set ${columns} where id = $1`, [account])
-  await set('payment_method = null')
+  await setPaymentMethod(backend, account, null)
   t.match(await uploadFile(client, [said('x')]), { status: 402, body: { error: /card/ } })
-  await set(`payment_method = 'card', balance = 0`)
+  await setPaymentMethod(backend, account, 'card')
+  await setBalance(backend, { account }, 0)
   t.equal((await uploadFile(client, [said('x')])).status, 402)
-  await set('balance = 1000')
+  await setBalance(backend, { account }, 1_000)
   t.equal((await uploadFile(client, [said('The boiler')])).status, 200)
   t.equal((await client.caller()).keyRow.balance, 1000 - countTokens('The boiler'))
 })
@@ -155,10 +161,7 @@ t.test('a client that leaves in the middle leaves nothing behind', async t => {
         `Content-Type: text/plain\r\nContent-Encoding: ${encoding}\r\nContent-Length: ${whole.length}\r\n\r\n`,
     )
     socket.write(whole.subarray(0, whole.length - 100))
-    await waitUntil(
-      'staging',
-      async () => (await rowsOf(backend, 'select 1 from bulk_chunks')).length > 0,
-    )
+    await waitUntil('staging', async () => (await countRows(backend, 'bulk_chunks')) > 0)
     socket.destroy()
     await waitUntil('nothing staged', async () => (await stagedIn(backend)) === 0)
   }

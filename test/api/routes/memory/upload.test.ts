@@ -6,7 +6,13 @@ import { countTokens } from '#shared/core/tokens.ts'
 import { startTestApi, startJobWorkers } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
-import { createKeyedClient, fileOf, uploadFile, type KeyedClient } from '#test/support/memory-file.ts'
+import {
+  createKeyedClient,
+  fileOf,
+  uploadFile,
+  type KeyedClient,
+} from '#test/support/memory-file.ts'
+import { billedEventsOfVault, buryDocuments, countRows } from '#test/support/observe.ts'
 
 const backend = await createTestBackend(t)
 await startJobWorkers(backend, 'ingest', 'upload')
@@ -23,8 +29,7 @@ const textsOf = async (client: KeyedClient): Promise<string[]> => {
 }
 const rowsOf = async (service: Backend, sql: string, values: unknown[] = []) =>
   (await service.postgres.query(sql, values)).rows
-const stagedIn = async (service: Backend): Promise<number> =>
-  (await rowsOf(service, 'select count(*)::int as n from bulk_files'))[0]!.n as number
+const stagedIn = (service: Backend): Promise<number> => countRows(service, 'bulk_files')
 
 const at = 1_700_000_000_000
 const said = (content: string, n = 0, rest: object = {}) => ({
@@ -71,12 +76,11 @@ t.test('200: what was stored is billed once, and adds to the debt', async t => {
   const { body } = await uploadFile(client, lines)
   await uploadFile(client, lines)
   const { scope, keyRow } = await client.caller()
-  const bills = await rowsOf(
-    backend,
-    'select id, kind, memory_tokens from usage_events where vault = $1',
-    [scope.vault],
+  const bills = await billedEventsOfVault(backend, scope.vault)
+  t.same(
+    bills.map(({ id, kind, memoryTokens }) => ({ id, kind, memoryTokens })),
+    [{ id: body.operation_id, kind: 'upload', memoryTokens: keyRow.rawTokens }],
   )
-  t.same(bills, [{ id: body.operation_id, kind: 'upload', memory_tokens: keyRow.rawTokens }])
   t.equal(keyRow.rawUnits, 2)
   t.equal(keyRow.rawTokens, countTokens(lines[0]!.content) + countTokens(lines[1]!.content))
 })
@@ -114,7 +118,10 @@ t.test('200: what came another way with that text and time is there already', as
   await client.post('/v1/memory/ingest?wait=true', {
     messages: [{ role: 'user', content: 'We met at the harbour', timestamp: at }],
   })
-  const { body } = await uploadFile(client, [said('We met at the harbour'), said('We met again', 1)])
+  const { body } = await uploadFile(client, [
+    said('We met at the harbour'),
+    said('We met again', 1),
+  ])
   t.match(body.stats, { stored: 1, skipped: 1 })
 })
 
@@ -139,13 +146,16 @@ t.test('200: a memory that was deleted may be uploaded again, and again', async 
   const client = await newClient()
   const { vault } = (await client.caller()).scope
   for (let round = 0; round < 3; round++) {
-    t.match((await uploadFile(client, [said('Ada is a cat')])).body.stats, { stored: 1, skipped: 0 })
-    t.match((await uploadFile(client, [said('Ada is a cat')])).body.stats, { stored: 0, skipped: 1 })
+    t.match((await uploadFile(client, [said('Ada is a cat')])).body.stats, {
+      stored: 1,
+      skipped: 0,
+    })
+    t.match((await uploadFile(client, [said('Ada is a cat')])).body.stats, {
+      stored: 0,
+      skipped: 1,
+    })
     t.same(await textsOf(client), ['Ada is a cat'])
-    await backend.mongo.memories.updateMany(
-      { vault: { $eq: vault }, tomb_at: { $exists: false } },
-      [{ $replaceRoot: { newRoot: { _id: '$_id', vault: '$vault', tomb_at: '$$NOW' } } }],
-    )
+    await buryDocuments(backend, vault)
     t.same(await textsOf(client), [])
   }
 })
@@ -331,7 +341,10 @@ t.test('202: the same file joins the work that is under way for it', async t => 
 })
 
 t.test('202: one upload does not stand in the way of another vault', async t => {
-  const [large, small] = [await createKeyedClient(idle, idleBase), await createKeyedClient(idle, idleBase)]
+  const [large, small] = [
+    await createKeyedClient(idle, idleBase),
+    await createKeyedClient(idle, idleBase),
+  ]
   const lines = Array.from({ length: 500 }, (_, n) => said(`line ${n}`, n))
   const async = { prefer: 'respond-async' }
   const one = (await uploadFile(large, lines, async)).body.operation_id

@@ -17,6 +17,7 @@ import {
 import { createTestBackend } from '#test/support/backend.ts'
 import { insertStoredMemories } from '#test/support/stored-memories.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
+import { sharedVaultOf } from '#test/support/observe.ts'
 
 const commands: CommandStartedEvent[] = []
 commandListeners.push((event: CommandStartedEvent) => void commands.push(event))
@@ -171,11 +172,7 @@ t.test('200: more users and memories than a page, each once', async t => {
 })
 
 async function vaultOf(org: string) {
-  const { rows } = await backend.postgres.query<{ vault: string; epoch: number }>(
-    'select v.id as vault, v.epoch from orgs o join vaults v on v.id = o.vault where o.id = $1',
-    [org],
-  )
-  return { ...rows[0]!, revision: 0 }
+  return { ...(await sharedVaultOf(backend, org)), revision: 0 }
 }
 
 /** An organization whose memories are larger than what any buffer on the way holds. */

@@ -3,6 +3,7 @@ import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test
 import { buildOrg } from '#test/support/admin.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
+import { loseAnswers, tableText } from '#test/support/observe.ts'
 
 const backend = await createTestBackend(t)
 await startJobWorkers(backend, 'ingest')
@@ -121,8 +122,7 @@ t.test('200: a key whole, by its id and by itself', async t => {
   const whole = { ...minted, active: true, revoked_at: null, last_used_at: null }
   t.match((await admin.get(`${path}/keys/${minted.id}`)).body, whole)
   t.match((await admin.get(`${path}/keys/${minted.key_id}`)).body, whole)
-  const { rows } = await backend.postgres.query('select * from memory_keys')
-  t.notMatch(JSON.stringify(rows), minted.key_id.slice(7), 'it is stored sealed')
+  t.notMatch(await tableText(backend, 'memory_keys'), minted.key_id.slice(7), 'it is stored sealed')
 })
 
 t.test('200: a revoked key opens nothing from the next request on', async t => {
@@ -187,10 +187,7 @@ t.test('a mint whose answer was lost answers with the key it made', async t => {
   const headers = { 'idempotency-key': 'lost' }
   const body = { team_member_id: 'lost' }
   const one = await admin.post(`${path}/keys`, body, headers)
-  await backend.postgres.query(
-    `update idempotency set answer = null, locked_until = now() - interval '1 second'
-     where idempotency = 'lost'`,
-  )
+  await loseAnswers(backend, 'lost')
   t.strictSame((await admin.post(`${path}/keys`, body, headers)).body, one.body)
   t.equal((await admin.get(`${path}/keys?q=lost`)).body.keys.length, 1)
 })

@@ -3,6 +3,7 @@ import { dropOldResponses } from '#shared/operations/table-cleanup.postgres.ts'
 import { startTestApi } from '#test/support/api.ts'
 import { buildOrg } from '#test/support/admin.ts'
 import { createTestBackend } from '#test/support/backend.ts'
+import { loseAnswers } from '#test/support/observe.ts'
 
 const backend = await createTestBackend(t)
 const { base } = await startTestApi(t, backend)
@@ -90,9 +91,7 @@ t.test('the same Idempotency-Key makes one role, also when its answer was lost',
   const headers = { 'idempotency-key': 'role' }
   const one = await admin.post(`${path}/roles`, { name: 'Once' }, headers)
   t.strictSame((await admin.post(`${path}/roles`, { name: 'Once' }, headers)).body, one.body)
-  await backend.postgres.query(
-    `update idempotency set answer = null, locked_until = now() - interval '1 second'`,
-  )
+  await loseAnswers(backend)
   t.strictSame((await admin.post(`${path}/roles`, { name: 'Once' }, headers)).body, one.body)
   t.equal((await admin.post(`${path}/roles`, { name: 'Once' })).status, 409)
 })
@@ -110,7 +109,7 @@ t.test('200: removing roles, tags, users and keys is answered again, lost answer
     const first = await remove()
     t.match(first, { status: 200, body: { deleted: true } }, what)
     t.strictSame((await remove()).body, first.body)
-    await query(`update idempotency set answer = null, locked_until = now() - interval '1 second'`)
+    await loseAnswers(backend)
     t.match(await remove(), { status: 200, body: first.body }, `${what}: the answer was lost`)
     t.match(await remove(), { status: 200, body: first.body })
   }

@@ -5,6 +5,7 @@ import { createTestClient, startTestApi, startJobWorkers } from '#test/support/a
 import { buildOrg } from '#test/support/admin.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
+import { sharedVaultOf } from '#test/support/observe.ts'
 
 const backend = await createTestBackend(t)
 const { base } = await startTestApi(t, backend)
@@ -44,11 +45,7 @@ t.test('a new label goes along to roles at once and to memories soon', async t =
   })
   const { body: key } = await admin.post(`${path}/keys`, { team_member_id: 'ann' })
   await admin.post(`${path}/role-assignments`, { key_id: key.id, role_ids: [role.role_id] })
-  const { rows } = await backend.postgres.query<{ vault: string; epoch: number }>(
-    'select v.id as vault, v.epoch from orgs o join vaults v on v.id = o.vault where o.id = $1',
-    [org],
-  )
-  const place = { org, ...rows[0]! }
+  const place = { org, ...(await sharedVaultOf(backend, org)) }
   await addSharedMemories(backend, place, {
     operation: mintId(),
     actor: email,

@@ -4,6 +4,14 @@ import { createTestClient, startTestApi, startJobWorkers } from '#test/support/a
 import { buildOrg } from '#test/support/admin.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
+import {
+  countDocuments,
+  countOpenOperations,
+  loseAnswers,
+  tableText,
+  tablesHolding,
+  vaultOfUser,
+} from '#test/support/observe.ts'
 
 const backend = await createTestBackend(t)
 await startJobWorkers(backend, 'ingest', 'clear')
@@ -155,8 +163,7 @@ t.test('201: a standard key of the private vault, which stays when it is rotated
   t.equal((await createTestClient(base, first.key).get('/v1/memory/stats')).status, 401)
   t.equal((await createTestClient(base, second.key).get('/v1/memory/stats')).body.memories, 1)
   t.equal((await createTestClient(base, member.key_id).get('/v1/memory/stats')).status, 200)
-  const { rows } = await backend.postgres.query('select * from memory_keys')
-  t.notMatch(JSON.stringify(rows), second.key.slice(3), 'it is kept nowhere')
+  t.notMatch(await tableText(backend, 'memory_keys'), second.key.slice(3), 'it is kept nowhere')
   t.equal((await admin.get(`${path}/keys?q=own@`)).body.keys.length, 1, 'not a member key')
 
   const racing = await Promise.all(Array.from({ length: 5 }, () => admin.post(at)))
@@ -177,11 +184,7 @@ t.test('200: DELETE leaves nothing of the user in either store', async t => {
     'x-session-id': 'canary',
     'idempotency-key': 'canary',
   })
-  const { rows } = await backend.postgres.query<{ vault: string }>(
-    'select vault from org_users where id = $1',
-    [user_id],
-  )
-  const { vault } = rows[0]!
+  const vault = await vaultOfUser(backend, user_id)
 
   const headers = { 'idempotency-key': 'gone' }
   const gone = await admin.send('DELETE', `${path}/users/${user_id}`, { headers })
@@ -189,25 +192,18 @@ t.test('200: DELETE leaves nothing of the user in either store', async t => {
   for (const key of [member.key_id, own.key]) {
     t.equal((await createTestClient(base, key).get('/v1/memory/stats')).status, 401)
   }
-  await backend.postgres.query(
-    `update idempotency set answer = null, locked_until = now() - interval '1 second'
-     where idempotency = 'gone'`,
-  )
+  await loseAnswers(backend, 'gone')
   const again = await admin.send('DELETE', `${path}/users/${user_id}`, { headers })
   t.strictSame(again.body, gone.body, 'also when the answer was lost')
   t.equal((await admin.send('DELETE', `${path}/users/${user_id}`)).status, 404)
   t.equal((await admin.get(`${path}/keys/${member.id}`)).status, 404)
 
   await waitUntil('the documents are gone', async () => {
-    const left = await backend.mongo.memories.countDocuments({ vault: { $eq: vault } })
+    const left = await countDocuments(backend, vault)
     return left === 0
   })
-  for (const name of ['operations', 'usage_events', 'sessions', 'org_users', 'memory_keys']) {
-    const { rows } = await backend.postgres.query(
-      `select 1 from ${name} x where x::text ~* 'canary|gone@example'`,
-    )
-    t.strictSame(rows, [], name)
-  }
+  const tables = ['operations', 'usage_events', 'sessions', 'org_users', 'memory_keys']
+  t.same(await tablesHolding(backend, 'canary|gone@example', tables), [])
   const { body: fresh } = await admin.post(`${path}/keys`, { team_member_id: 'gone@example.com' })
   t.equal((await createTestClient(base, fresh.key_id).get('/v1/memory/stats')).body.memories, 0)
 })
@@ -217,11 +213,7 @@ t.test('what members say while they are removed is gone with them', async t => {
   for (let n = 0; n < 8; n++) {
     const { body } = await admin.post(`${path}/keys`, { team_member_id: `late-${n}` })
     const { user_id } = (await admin.get(`${path}/users`)).body.users.at(-1)
-    const { rows } = await backend.postgres.query<{ vault: string }>(
-      'select vault from org_users where id = $1',
-      [user_id],
-    )
-    vaults.push(rows[0]!.vault)
+    vaults.push(await vaultOfUser(backend, user_id))
     const client = createTestClient(base, body.key_id)
     const answers = await Promise.all([
       ...Array.from({ length: 6 }, (_, i) => client.post('/v1/memory/ingest', say(`late ${i}`))),
@@ -232,17 +224,11 @@ t.test('what members say while they are removed is gone with them', async t => {
   }
   const { query } = backend.postgres
   await waitUntil('nothing is under way', async () => {
-    const { rows } = await query(
-      `select 1 from operations where vault = any($1) and state in ('accepted', 'running')`,
-      [vaults],
-    )
-    return rows.length === 0
+    return (await countOpenOperations(backend, vaults)) === 0
   })
   await query(`update erasures set due_at = now() where vault = any($1)`, [vaults])
   await sweepAll(backend)
-  const left = await Promise.all(
-    vaults.map(vault => backend.mongo.memories.countDocuments({ vault: { $eq: vault } })),
-  )
+  const left = await Promise.all(vaults.map(vault => countDocuments(backend, vault)))
   t.strictSame(
     left,
     vaults.map(() => 0),

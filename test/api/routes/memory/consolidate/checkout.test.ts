@@ -16,6 +16,8 @@ import {
   expireLease,
 } from '#test/support/consolidation.ts'
 import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
+import { balanceOf, loseAnswers, setBalance } from '#test/support/observe.ts'
+import { resolveCaller } from '#test/support/insert-memories.ts'
 
 const provider = await startEmbeddingProvider(t)
 const backend = await createTestBackend(t, { env: { OLLAMA_BASE_URL: provider.baseUrl } })
@@ -27,10 +29,8 @@ type Vault = TestClient & { vault: string; key: string }
 /** A client with an empty vault of its own. */
 async function newVault(): Promise<Vault> {
   const key = await buildKey(backend)
-  const { rows } = await backend.postgres.query<{ id: string }>(
-    'select id from vaults order by created_at desc, id desc limit 1',
-  )
-  return { ...createTestClient(api.base, key), vault: rows[0]!.id, key }
+  const { scope } = await resolveCaller(backend, key)
+  return { ...createTestClient(api.base, key), vault: scope.vault, key }
 }
 
 const textsOf = ({ body }: { body: { memories: { text: string }[] } }): string[] =>
@@ -263,10 +263,7 @@ t.test('200: the same request again gets the same batch and one bill', async t =
   const headers = { 'idempotency-key': 'loop-1' }
   const first = await checkOut(vault, { tier: 1 }, headers)
   t.same((await checkOut(vault, { tier: 1 }, headers)).body, first.body)
-  await backend.postgres.query(
-    `update idempotency set answer = null, locked_until = now() - interval '1 second'
-     where idempotency = 'loop-1'`,
-  )
+  await loseAnswers(backend, 'loop-1')
   t.same((await checkOut(vault, { tier: 1 }, headers)).body, first.body, 'after a crash as well')
   t.equal((await readUsageEvents(backend, vault.vault, 'checkout')).length, 1)
 })
@@ -321,26 +318,16 @@ t.test('400: what is wrong is named', async t => {
 t.test('402: a balance that is used up borrows nothing', async t => {
   const vault = await newVault()
   await ingestTexts(vault, ['not to be had'])
-  await backend.postgres.query(
-    'update accounts set balance = 0 where id = (select account from vaults where id = $1)',
-    [vault.vault],
-  )
+  await setBalance(backend, { vault: vault.vault }, 0)
   t.match(await checkOut(vault), { status: 402, body: { error: /balance/ } })
 })
 
 t.test('200: a checkout is paid out of the balance', async t => {
   const vault = await newVault()
   await ingestTexts(vault, ['worth a few tokens'])
-  await backend.postgres.query(
-    'update accounts set balance = 1000 where id = (select account from vaults where id = $1)',
-    [vault.vault],
-  )
+  await setBalance(backend, { vault: vault.vault }, 1000)
   const { body } = await checkOut(vault)
-  const { rows } = await backend.postgres.query<{ balance: string }>(
-    'select balance from accounts where id = (select account from vaults where id = $1)',
-    [vault.vault],
-  )
-  t.equal(Number(rows[0]!.balance), 1_000 - body.est_tokens)
+  t.equal(await balanceOf(backend, vault), 1_000 - body.est_tokens)
 })
 
 t.test('403: a key that does not read, or does not store, does not check out', async t => {

@@ -20,6 +20,8 @@ import {
 } from '#test/support/consolidation.ts'
 import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
+import { resolveCaller } from '#test/support/insert-memories.ts'
+import { jobsOf, removeDocuments, setBalance } from '#test/support/observe.ts'
 
 const provider = await startEmbeddingProvider(t)
 const backend = await createTestBackend(t, { env: { OLLAMA_BASE_URL: provider.baseUrl } })
@@ -30,10 +32,8 @@ type Vault = TestClient & { vault: string; key: string }
 
 async function newVault(): Promise<Vault> {
   const key = await buildKey(backend)
-  const { rows } = await backend.postgres.query<{ id: string }>(
-    'select id from vaults order by created_at desc, id desc limit 1',
-  )
-  return { ...createTestClient(api.base, key), vault: rows[0]!.id, key }
+  const { scope } = await resolveCaller(backend, key)
+  return { ...createTestClient(api.base, key), vault: scope.vault, key }
 }
 
 const entries = [
@@ -188,7 +188,7 @@ t.test('200: what another process has committed is found by the next search', as
 
 t.test('200: sources deleted meanwhile are not missed', async t => {
   const vault = await lentVault()
-  await backend.mongo.memories.deleteOne({ vault: vault.vault, _id: vault.sources[1]! })
+  await removeDocuments(backend, vault.vault, [vault.sources[1]!])
   const { status, body } = await commit(vault, vault.batch, entries)
   t.equal(status, 200)
   t.equal(body.sources_consolidated, 2)
@@ -288,14 +288,9 @@ t.test('404: a batch goes with everything else in the vault', async t => {
 
 t.test('402: without balance nothing is committed, but a replay is free', async t => {
   const vault = await lentVault()
-  const setBalance = (balance: number) =>
-    backend.postgres.query(
-      'update accounts set balance = $2 where id = (select account from vaults where id = $1)',
-      [vault.vault, balance],
-    )
-  await setBalance(0)
+  await setBalance(backend, vault, 0)
   t.match(await commit(vault, vault.batch, entries), { status: 402, body: { error: /balance/ } })
-  await setBalance(1)
+  await setBalance(backend, vault, 1)
   t.equal((await commit(vault, vault.batch, entries)).status, 200)
   t.match(await commit(vault, vault.batch, entries), {
     status: 200,
@@ -351,11 +346,8 @@ t.test('200: nothing of a commit stays in the queue', async t => {
   const vault = await lentVault()
   await commit(vault, vault.batch, entries)
   await waitUntil('the job is done', async () => {
-    const { rows } = await backend.postgres.query<{ state: string }>(
-      `select state from pgboss.job where name = 'commit-apply' and data->>'batch' = $1`,
-      [vault.batch],
-    )
-    return rows.every(({ state }) => state === 'completed')
+    const jobs = await jobsOf<{ batch: string }>(backend, 'commit-apply')
+    return jobs.every(({ data, state }) => data.batch !== vault.batch || state === 'completed')
   })
   t.equal((await documentsOf(vault.vault, { tier: 2 })).length, 2)
 })

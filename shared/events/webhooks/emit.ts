@@ -1,6 +1,6 @@
-import type { WebhookEventName } from '#shared/webhooks/event.ts'
-import { insertDeliveries } from '#shared/webhooks/deliveries.postgres.ts'
-import { sendDeliveryJobs } from '#shared/webhooks/delivery-job.ts'
+import type { WebhookEventName } from '#shared/events/webhooks/event.ts'
+import { insertDeliveries } from '#shared/events/webhooks/deliveries.postgres.ts'
+import { sendDeliveryJobs } from '#shared/events/webhooks/delivery-job.ts'
 import type { Transaction } from '#shared/storage/postgres/connect.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { recordAccountEvent } from '#shared/audit/account-events.postgres.ts'
+import { recordAccountEvent } from '#shared/events/account-events.postgres.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { isUuid } from '#shared/core/ids.ts'
-import { hastenDeliveryJob, sendDeliveryJobs } from '#shared/webhooks/delivery-job.ts'
+import { hastenDeliveryJob, sendDeliveryJobs } from '#shared/events/webhooks/delivery-job.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 import type { Seal } from '#shared/core/seal.ts'
 import type { Postgres, Query, Transaction } from '#shared/storage/postgres/connect.ts'
@@ -10,7 +10,7 @@ import {
   insertDelivery,
   replayDelivery,
   type DeliveryRow,
-} from '#shared/webhooks/deliveries.postgres.ts'
+} from '#shared/events/webhooks/deliveries.postgres.ts'
 import {
   deleteWebhook,
   findWebhook,
@@ -19,9 +19,9 @@ import {
   updateWebhook,
   type WebhookChange,
   type WebhookRow,
-} from '#shared/webhooks/webhooks.postgres.ts'
-import { requirePublicUrl } from '#shared/webhooks/ssrf-guard.ts'
-import { testEvent, type WebhookEventName } from '#shared/webhooks/event.ts'
+} from '#shared/events/webhooks/webhooks.postgres.ts'
+import { requirePublicUrl } from '#shared/events/webhooks/ssrf-guard.ts'
+import { testEvent, type WebhookEventName } from '#shared/events/webhooks/event.ts'
 import type { Config } from '#shared/core/config.ts'
 
 type WebhookBackend = { postgres: Postgres; seal: Seal; config: Config }

@@ -1,8 +1,12 @@
 import t from 'tap'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { isAllowedAddress, publicLookup, requirePublicUrl } from '#shared/webhooks/ssrf-guard.ts'
-import { createWebhookSender } from '#shared/webhooks/send.ts'
+import {
+  isAllowedAddress,
+  publicLookup,
+  requirePublicUrl,
+} from '#shared/events/webhooks/ssrf-guard.ts'
+import { createWebhookSender } from '#shared/events/webhooks/send.ts'
 
 const nowhere = { allowLoopback: false }
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`

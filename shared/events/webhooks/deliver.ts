@@ -1,4 +1,4 @@
-import { recordAccountEvent, serviceActor } from '#shared/audit/account-events.postgres.ts'
+import { recordAccountEvent, serviceActor } from '#shared/events/account-events.postgres.ts'
 import type { Log } from '#shared/core/log.ts'
 import type { Seal } from '#shared/core/seal.ts'
 import type { WebhookJob } from '#shared/domain/job-payloads.ts'
@@ -9,10 +9,10 @@ import {
   findPendingDelivery,
   recordAttempt,
   type PendingDelivery,
-} from '#shared/webhooks/deliveries.postgres.ts'
-import { sendDeliveryJobs } from '#shared/webhooks/delivery-job.ts'
-import type { WebhookSender } from '#shared/webhooks/send.ts'
-import { openSecret } from '#shared/webhooks/webhook.ts'
+} from '#shared/events/webhooks/deliveries.postgres.ts'
+import { sendDeliveryJobs } from '#shared/events/webhooks/delivery-job.ts'
+import type { WebhookSender } from '#shared/events/webhooks/send.ts'
+import { openSecret } from '#shared/events/webhooks/webhook.ts'
 import type { Snooze } from '#shared/storage/queue/job-outcome.ts'
 
 type DeliveryBackend = { postgres: Postgres; seal: Seal; log: Log; webhookSender: WebhookSender }

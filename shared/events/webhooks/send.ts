@@ -1,6 +1,10 @@
 import { Webhook } from 'standardwebhooks'
 import { Agent, request } from 'undici'
-import { publicLookup, requirePublicUrl, type AddressPolicy } from '#shared/webhooks/ssrf-guard.ts'
+import {
+  publicLookup,
+  requirePublicUrl,
+  type AddressPolicy,
+} from '#shared/events/webhooks/ssrf-guard.ts'
 import { Refusal } from '#shared/core/errors.ts'
 
 type WebhookMessage = {

@@ -1,5 +1,5 @@
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
-import type { WebhookEventName } from '#shared/webhooks/event.ts'
+import type { WebhookEventName } from '#shared/events/webhooks/event.ts'
 
 export type WebhookRow = {
   id: string

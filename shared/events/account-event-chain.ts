@@ -8,7 +8,7 @@ import {
   accountChainHead,
   accountChainEntries,
   type AccountEvent,
-} from '#shared/audit/account-events.postgres.ts'
+} from '#shared/events/account-events.postgres.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'
 
 export type EventChainResult = ChainVerification & { account: string }
