@@ -11,12 +11,17 @@ import { insertMemories } from '#test/support/insert-memories.ts'
 
 /** How often a model call asks the stores, before the provider and after it. */
 
+type PgClient = pg.Client & { connectionParameters: { application_name?: string } }
+
 const asked: string[] = []
 const { query } = pg.Client.prototype
-pg.Client.prototype.query = function (this: pg.Client, ...given: unknown[]) {
+pg.Client.prototype.query = function (this: PgClient, ...given: unknown[]) {
   const [config] = given as [string | { name?: string; text?: string }]
   const { name, text } = typeof config === 'string' ? { text: config } : config
-  asked.push(`postgres ${name ?? text?.trim().split(/\s+/, 3).join(' ')}`)
+  // The queue's own connections look after it by the clock.
+  if (this.connectionParameters.application_name !== 'pgboss') {
+    asked.push(`postgres ${name ?? text?.trim().split(/\s+/, 3).join(' ')}`)
+  }
   return Reflect.apply(query, this, given) as unknown
 } as typeof query
 t.teardown(() => (pg.Client.prototype.query = query))
