@@ -73,7 +73,7 @@ t.test(
     const { newKey } = await createProxyAccount(backend, base)
     const key = await newKey()
     const client = createTestClient(base, key)
-    const at = soon(1_500)
+    const at = soon(6_000)
     await client.post('/v1/memory/ingest?wait=true', {
       messages: [{ role: 'user', content: 'The kettle is red.' }],
       expires_at: at,

@@ -28,8 +28,8 @@ async function fresh(): Promise<User> {
   return { ...createTestClient(base, key), key }
 }
 
-/** So many milliseconds from now, as a client writes it. */
-const soon = (ms: number): string => new Date(Date.now() + ms).toISOString()
+/** Moments ahead lie 4 times as far: a busy machine must get there before them. */
+const soon = (ms: number): string => new Date(Date.now() + (ms > 0 ? 4 * ms : ms)).toISOString()
 
 const tell = (client: TestClient, content: string, expires_at?: string, headers = {}) =>
   client.post(
@@ -63,6 +63,9 @@ const nextExpiry = async (key: string): Promise<Date | null> => {
   const { vault } = await readVaultScope(backend, key)
   return (await vaultRow(backend, vault)).nextExpiry
 }
+
+// The first exchange of a process loads the tokenizer and opens connections.
+await tell(await fresh(), 'warming up')
 
 t.test(
   '200: what has come to its end is gone from every read, and from the store',
