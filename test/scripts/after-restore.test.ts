@@ -258,7 +258,7 @@ t.test('a vault with work under way is left for another run', async t => {
     await createTestClient(base, key).send('POST', '/v1/memory/upload', { headers, body })
   }
   await served(t, config, upload, { working: false })
-  t.match(await script(config), { code: 1, stdout: /1 have work under way/ })
+  t.match(await script(config), { code: 1, stdout: /1 have running jobs/ })
   await served(t, config, async (backend, base) => {
     await tell(createTestClient(base, key), 'another fact')
     const { items } = (await createTestClient(base, key).get('/v1/operations?kind=upload')).body

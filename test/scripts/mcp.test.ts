@@ -40,6 +40,6 @@ t.test('what it needs, it says', async t => {
     })
   t.match(run('--help'), { status: 0, stdout: /MEMORY_VAULT_KEY/ })
   t.match(run(), { status: 2, stdout: '', stderr: /No Memory Key/ })
-  t.match(run('--key', 'mk_x', '--url', 'nonsense'), { status: 2, stderr: /no address/ })
+  t.match(run('--key', 'mk_x', '--url', 'nonsense'), { status: 2, stderr: /not a valid URL/ })
   t.match(run('--port', '1'), { status: 2, stderr: /--port/ })
 })

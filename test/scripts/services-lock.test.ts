@@ -19,8 +19,8 @@ t.test('one holder at a time, until it lets go', async t => {
 t.test('a holder that is killed holds nothing', async t => {
   const file = join(t.testdir(), 'lock')
   const program = `
-    import { holdLock } from '#scripts/services/file-lock.ts'
-    holdLock(process.argv[1], 0)
+    import { acquireLock } from '#scripts/services/file-lock.ts'
+    acquireLock(process.argv[1], 0)
     globalThis.gc()
     process.send('held')
     setInterval(() => {}, 1000)

@@ -100,9 +100,9 @@ t.test('a file is cut into parts that keep the limits and lose no line', async t
   }
   const parts = await read()
   t.match(parts, [
-    { index: 0, body: 'a\nbb\n', numbers: [1, 3], tooLong: [4], lineEnd: 4 },
-    { index: 1, body: 'ccc\nd\n', numbers: [5, 6], tooLong: [] },
-    { index: 2, body: 'e\n', numbers: [8] },
+    { index: 0, body: 'a\nbb\n', lineNumbers: [1, 3], oversizedLines: [4], endLine: 4 },
+    { index: 1, body: 'ccc\nd\n', lineNumbers: [5, 6], oversizedLines: [] },
+    { index: 2, body: 'e\n', lineNumbers: [8] },
   ])
   for (const { index, endOffset, endLine } of parts) {
     const rest = await read({ index: index + 1, offset: endOffset, line: endLine })
