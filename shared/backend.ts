@@ -95,7 +95,7 @@ export async function openBackend(
     environmentConfig,
     role === 'web' ? log : null,
   )
-  const config = { ...environmentConfig, embeddings: model }
+  const config: Config = { ...environmentConfig, embeddingModel: model }
   const mongo = await openMongo(config.mongodbUri)
   const open = role === 'worker' ? openQueueWorker : openQueueSender
   const queue = await open(config.databaseUrl, log)

@@ -37,15 +37,17 @@ t.test(
     await startJobWorkers(backend)
     const key = await newKey()
     const client = createTestClient(base, key)
+    // The first call of a process is slow: recall would give up.
+    await say(base, await newKey(), 'Hello.')
     const begun = Date.now()
-    t.equal((await say(base, key, 'My gate code is nine.', { 'x-memory-ttl': '2' })).status, 200)
+    t.equal((await say(base, key, 'My gate code is nine.', { 'x-memory-ttl': '8' })).status, 200)
     t.notOk(provider.requests.at(-1)!.headers.some(([name]) => /^x-memory/i.test(name)))
     t.equal((await say(base, key, 'My gate is green.')).status, 200)
     await waitUntilSettled(backend, 10_000)
     const ends = (await readDocuments(backend, key)).map(row => row.expires_at?.getTime())
     const said = ends.filter(end => end !== undefined)
     t.equal(said.length, 2, 'what the user said, and what the model answered')
-    for (const end of said) t.ok(end >= begun + 2_000 && end < begun + 8_000)
+    for (const end of said) t.ok(end >= begun + 8_000 && end < begun + 20_000)
     await past(new Date(said[0]!).toISOString())
     t.equal((await say(base, key, 'What is the code of my gate?')).status, 200)
     t.notMatch(provider.requests.at(-1)!.body.toString(), 'gate code is nine')
@@ -125,7 +127,7 @@ t.test(
     const write = async (n: number): Promise<void> => {
       for (let i = 0; Date.now() < until; i++) {
         const content = `writer ${n} says ${i}`
-        const end = i % 4 === 3 ? null : soon(200 + ((i * 137 + n * 53) % 900))
+        const end = i % 4 === 3 ? null : soon(600 + ((i * 411 + n * 159) % 2_700))
         if (end) ends.set(content, Date.parse(end))
         await clients[n % 2]!.post(`/v1/memory/ingest${i % 3 ? '' : '?wait=true'}`, {
           messages: [{ role: 'user', content }],
@@ -154,7 +156,7 @@ t.test(
     t.ok(shown > 0, `${shown} rows were shown`)
     t.same(late, [])
     await waitUntilSettled(one, 20_000)
-    await delay(1_200)
+    await delay(3_600)
     const { items } = (await clients[0]!.get('/v1/memory/list?limit=200')).body
     t.ok(items.every(({ text }: { text: string }) => !ends.has(text)))
     const { body } = await clients[1]!.post('/v1/memory/search', { query: 'writer', limit: 1 })

@@ -14,12 +14,12 @@ t.test('days count whole, moments are included, and without an end it is now', a
   t.same(parseTimeWindow('2025-03-01', '2025-03-02', now), {
     from: { at: Date.parse('2025-03-01T00:00:00.000Z'), skipped: 0 },
     to: { at: Date.parse('2025-03-02T23:59:59.999Z'), last: null },
-    beyond: true,
+    includeOverlapping: true,
   })
   t.same(parseTimeWindow('2025-03-01T08:00:00', '2025-03-01T10:00:00+02:00', now), {
     from: { at: Date.parse('2025-03-01T08:00:00Z'), skipped: 0 },
     to: { at: Date.parse('2025-03-01T08:00:00Z'), last: null },
-    beyond: true,
+    includeOverlapping: true,
   })
   t.same(parseTimeWindow('2025-03-01', undefined, now).to, { at: now, last: null })
 })
