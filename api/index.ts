@@ -1,8 +1,10 @@
 import type { AddressInfo } from 'node:net'
+import { compileRequestShapes } from '#api/contract/document.ts'
 import { createApp } from '#api/edge/app.ts'
 import { createHttpServer } from '#api/edge/server.ts'
 import { openBackend } from '#shared/backend.ts'
 import { readConfig } from '#shared/core/config.ts'
+import { runInSlices } from '#shared/core/event-loop.ts'
 import { runMain, runUntilStopped } from '#shared/core/process-lifecycle.ts'
 import { createLog } from '#shared/core/log.ts'
 import { countTokens } from '#shared/core/tokens.ts'
@@ -14,7 +16,9 @@ await runMain(async () => {
   const config = readConfig(process.env)
   const log = createLog(config.logLevel, 'web')
   const backend = await openBackend(config, log, 'web')
-  const server = createHttpServer(createApp(backend))
+  const server = createHttpServer(createApp(backend), {
+    pendingPerAddress: config.pendingPerAddress,
+  })
 
   // Loads the tables now, so that no request waits for them.
   countTokens('ready')
@@ -32,6 +36,7 @@ await runMain(async () => {
       await server.drain(drainMs)
       await backend.close()
     },
-    { port },
+    { port, isServing: () => server.serving },
   )
+  log.debug({ schemas: await runInSlices(compileRequestShapes()) }, 'web.schemas-compiled')
 })

@@ -28,6 +28,25 @@ export function parseOptions<const Given extends OptionDefinitions>(
   }
 }
 
+/** Parses the command line of a script that takes options and positional arguments; else as `parseOptions`. */
+export function parseCommand<const Given extends OptionDefinitions>(
+  help: string,
+  definitions: Given,
+): { values: OptionValues<Given>; positionals: string[] } {
+  try {
+    const { values, positionals } = parseArgs({
+      options: { ...definitions, ...helpOption },
+      allowPositionals: true,
+    })
+    if (!('help' in values)) return { values, positionals }
+    process.stdout.write(help)
+    process.exit(0)
+  } catch (error) {
+    process.stderr.write(formatUsageError([(error as Error).message], help))
+    process.exit(2)
+  }
+}
+
 /** Parses the command line of a script that takes positional arguments and `--help` only. */
 export function parsePositionals(help: string): string[] {
   try {

@@ -2,14 +2,17 @@ import { parseArgs } from 'node:util'
 import { createCredentials, type NewAccount } from '#scripts/create-credentials.ts'
 import { formatUsageError } from '#scripts/command-line.ts'
 import { embeddedEnvironment } from '#scripts/embedded-environment.ts'
+import { findAccountByEmail } from '#shared/access/accounts.postgres.ts'
 import { ConfigError, readConfig } from '#shared/core/config.ts'
-import { openPostgres } from '#shared/storage/postgres/connect.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import { openPostgres, type Transaction } from '#shared/storage/postgres/connect.ts'
 
 const help = `Usage: node scripts/create-account.ts --email <email> [options]
 
 Creates an account for an email, with a Memory Key of an empty vault and an admin credential, and prints
 both keys; they are shown once. Both may act on everything of the account; keys for its users are created
-with POST /v1/keys. For an email that has an account, adds a new pair of keys to it.
+with POST /v1/keys. For an email that has an account, adds a new pair of keys to it; the card and balance of
+such an account are changed with scripts/account-billing.ts.
 
   --email <email>          the email of the account (required)
   --name <label>           label of the Memory Key (default: "First Key")
@@ -50,7 +53,9 @@ async function main(): Promise<number> {
     return 0
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    if (!(error instanceof ConfigError) && !code?.startsWith('ERR_PARSE_ARGS')) throw error
+    const isUserError =
+      error instanceof ConfigError || error instanceof Refusal || code?.startsWith('ERR_PARSE_ARGS')
+    if (!isUserError) throw error
     process.stderr.write(formatUsageError([(error as Error).message], help))
     return 2
   }
@@ -66,9 +71,10 @@ async function createAccount(values: OptionValues): Promise<number> {
   const config = readConfig(embeddedEnvironment(process.env) ?? process.env)
   const postgres = openPostgres(config.databaseUrl, { max: 1, onError: () => {} })
   try {
-    const created = await postgres.transaction(tx =>
-      createCredentials(tx, config.keyPepper, account),
-    )
+    const created = await postgres.transaction(async tx => {
+      await refuseIgnoredBilling(tx, account)
+      return createCredentials(tx, config.keyPepper, account)
+    })
     const output = {
       email: created.email,
       memory_key: created.memoryKey,
@@ -80,6 +86,17 @@ async function createAccount(values: OptionValues): Promise<number> {
   } finally {
     await postgres.close()
   }
+}
+
+/** @throws Refusal `conflict` for a card or balance that an existing account would not get. */
+async function refuseIgnoredBilling(tx: Transaction, account: NewAccount): Promise<void> {
+  if (account.paymentMethod === null && account.balance === null) return
+  if ((await findAccountByEmail(tx.query, account.email.toLowerCase())) === undefined) return
+  throw new Refusal(
+    'conflict',
+    `${account.email} has an account: --payment-method and --balance are for new accounts only. ` +
+      'Leave them out, or change those of the account with scripts/account-billing.ts.',
+  )
 }
 
 function parseAccount(values: OptionValues, faults: string[]): NewAccount {

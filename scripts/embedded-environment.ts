@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { writePrivateFile } from '#scripts/private-file.ts'
 import { readRunningServices } from '#scripts/services/services.ts'
+import { Refusal } from '#shared/core/errors.ts'
 
 type Environment = Record<string, string | undefined>
 
@@ -12,7 +13,7 @@ export type EmbeddedSecrets = { MASTER_KEY: string; KEY_PEPPER: string }
 export const resolveDataDir = (env: Environment): string =>
   resolve(env.DATA_DIR?.trim() || '.vault')
 
-const secretsPath = (dataDir: string): string => join(dataDir, 'secrets.json')
+export const secretsPath = (dataDir: string): string => join(dataDir, 'secrets.json')
 
 /**
  * The secrets of an embedded installation, created at its first start and stored in its data folder.
@@ -20,13 +21,30 @@ const secretsPath = (dataDir: string): string => join(dataDir, 'secrets.json')
  */
 export function loadOrCreateSecrets(dataDir: string): EmbeddedSecrets {
   const file = secretsPath(dataDir)
-  if (existsSync(file)) return JSON.parse(readFileSync(file, 'utf8')) as EmbeddedSecrets
+  if (existsSync(file)) return parseSecrets(file)
   const secrets = {
     MASTER_KEY: randomBytes(32).toString('hex'),
     KEY_PEPPER: randomBytes(32).toString('base64url'),
   }
   writePrivateFile(file, JSON.stringify(secrets))
   return secrets
+}
+
+/** @throws Refusal `conflict` for a file that is cut or was changed. */
+function parseSecrets(file: string): EmbeddedSecrets {
+  try {
+    const { MASTER_KEY, KEY_PEPPER } = JSON.parse(
+      readFileSync(file, 'utf8'),
+    ) as Partial<EmbeddedSecrets>
+    if (MASTER_KEY && KEY_PEPPER) return { MASTER_KEY, KEY_PEPPER }
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error
+  }
+  throw new Refusal(
+    'conflict',
+    `${file} is damaged: it must hold MASTER_KEY and KEY_PEPPER as JSON`,
+    'Put it back from a backup: without it no key is found and nothing sealed can be opened.',
+  )
 }
 
 /**

@@ -24,20 +24,25 @@ export function readRunningConnection(dataDir: string): ServiceConnection | unde
  * saved in DATA_DIR. The key saved in DATA_DIR is sent to that service only.
  *
  * @param faults receives a sentence for each missing or wrong value
+ * @param urlOption what the command calls the option of the service's address
  */
 export function resolveConnection(
   options: { 'base-url'?: string | undefined; key?: string | undefined },
-  { env, faults }: { env: Environment; faults: string[] },
+  {
+    env,
+    faults,
+    urlOption = '--base-url',
+  }: { env: Environment; faults: string[]; urlOption?: string },
 ): ServiceConnection {
   const baseUrl = (options['base-url'] ?? env.BASE_URL ?? '').trim()
   const key = (options.key ?? env.MEMORY_KEY ?? '').trim()
   const running = baseUrl ? undefined : readRunningConnection(resolveDataDir(env))
   if (!baseUrl && !running) {
-    faults.push('no service is running on DATA_DIR: name one with --base-url and --key')
+    faults.push(`no service is running on DATA_DIR: name one with ${urlOption} and --key`)
     return { baseUrl, key }
   }
   if (!isHttpUrl(running?.baseUrl ?? baseUrl)) {
-    faults.push('--base-url (or BASE_URL) must be the http(s) address of the service')
+    faults.push(`${urlOption} (or BASE_URL) must be the http(s) address of the service`)
   }
   if (!key && !running) faults.push('--key (or MEMORY_KEY) is missing: that of the vault')
   return {

@@ -1,12 +1,16 @@
+import { existsSync } from 'node:fs'
 import { parseOptions } from '#scripts/command-line.ts'
 import { mintFirstKeys, readCredentials, writeCredentials } from '#scripts/credentials.ts'
 import type { Credentials, FirstKeys } from '#scripts/credentials.ts'
-import { resolveDataDir, loadOrCreateSecrets } from '#scripts/embedded-environment.ts'
+import { resolveDataDir, loadOrCreateSecrets, secretsPath } from '#scripts/embedded-environment.ts'
 import { createFirstAccount } from '#scripts/first-account.ts'
 import { formatStartBanner, formatKeys } from '#scripts/start-banner.ts'
 import { release } from '#scripts/release.ts'
-import { startServices } from '#scripts/services/services.ts'
+import { missingPartRefusal, refuseHalfInstallation } from '#scripts/services/data-dir-check.ts'
+import { startServices, type DatabaseServices } from '#scripts/services/services.ts'
 import { superviseProcesses } from '#scripts/supervise-processes.ts'
+import { workerNodeOptions } from '#scripts/worker-options.ts'
+import { hasAccounts } from '#shared/access/accounts.postgres.ts'
 import { readConfig, type Config } from '#shared/core/config.ts'
 import { runMain } from '#shared/core/process-lifecycle.ts'
 import { createLog } from '#shared/core/log.ts'
@@ -49,6 +53,7 @@ async function start(): Promise<void> {
     ...process.env,
     ...(!embedded && secretsFromEnvironment()),
   })
+  if (embedded) checkInstallation(dataDir)
   if (embedded) printLine(`Starting the embedded services in ${dataDir} …`)
   const services = await startServices({
     dataDir,
@@ -58,6 +63,7 @@ async function start(): Promise<void> {
   })
 
   try {
+    if (embedded && !hasSecrets(dataDir)) await refuseAccountsWithoutSecrets(services, dataDir)
     const env = {
       LOG_LEVEL: 'warn',
       ...(embedded && loadOrCreateSecrets(dataDir)),
@@ -71,7 +77,7 @@ async function start(): Promise<void> {
     const ended = await superviseProcesses(
       [
         { name: 'web', program: 'api/index.ts' },
-        { name: 'worker', program: 'workers/index.ts' },
+        { name: 'worker', program: 'workers/index.ts', nodeOptions: workerNodeOptions },
       ],
       {
         env,
@@ -87,6 +93,43 @@ async function start(): Promise<void> {
     }
   } finally {
     await services.stop()
+  }
+}
+
+/** @throws Refusal `conflict` when half of an installation is missing, or its secrets are damaged. */
+function checkInstallation(dataDir: string): void {
+  const { DATABASE_URL, MONGODB_URI, MASTER_KEY, KEY_PEPPER } = process.env
+  const hasBeenReady = readCredentials(dataDir)?.base_url !== undefined
+  const parts = {
+    secrets: !(MASTER_KEY && KEY_PEPPER),
+    postgres: !DATABASE_URL,
+    mongodb: !MONGODB_URI,
+  }
+  refuseHalfInstallation(dataDir, parts, hasBeenReady)
+  if (existsSync(secretsPath(dataDir))) loadOrCreateSecrets(dataDir)
+}
+
+/** Whether the secrets come from the environment, or are in the data folder. */
+function hasSecrets(dataDir: string): boolean {
+  const { MASTER_KEY, KEY_PEPPER } = process.env
+  return Boolean(MASTER_KEY && KEY_PEPPER) || existsSync(secretsPath(dataDir))
+}
+
+/** @throws Refusal `conflict`: with new secrets no key of these accounts would be found. */
+async function refuseAccountsWithoutSecrets(
+  { databaseUrl }: DatabaseServices,
+  dataDir: string,
+): Promise<void> {
+  const postgres = openPostgres(databaseUrl, { max: 1, onError: () => {} })
+  try {
+    // A database that was never migrated has no table of accounts.
+    const isUsed = await hasAccounts(postgres.query).catch((error: { code?: string }) => {
+      if (error.code === '42P01') return false
+      throw error
+    })
+    if (isUsed) throw missingPartRefusal(secretsPath(dataDir))
+  } finally {
+    await postgres.close()
   }
 }
 

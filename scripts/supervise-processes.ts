@@ -1,8 +1,14 @@
 import { fork, type ChildProcess } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+import { diskFullHint, isDiskFull } from '#shared/core/disk-full.ts'
 import type { ReadyMessage } from '#shared/core/process-lifecycle.ts'
 
-export type SupervisedProgram = { name: string; program: string }
+export type SupervisedProgram = {
+  name: string
+  program: string
+  /** Options of Node beside those of this process. */
+  nodeOptions?: readonly string[]
+}
 
 export type SupervisionOptions = {
   env: Record<string, string | undefined>
@@ -45,10 +51,12 @@ export async function superviseProcesses(
     process.on(signal, () => requestStop(null))
   }
   void parentExit?.then(() => requestStop(null))
-  void unexpectedExit.then(reason => requestStop(`A database has died: ${reason}`))
+  void unexpectedExit.then(reason => requestStop(describeDatabaseEnd(reason)))
 
-  const run = ({ name, program }: SupervisedProgram): Promise<unknown> => {
-    const child = fork(program, [], { cwd: root, env, detached: true })
+  const run = (supervised: SupervisedProgram): Promise<unknown> => {
+    const { name, program, nodeOptions = [] } = supervised
+    const execArgv = [...process.execArgv, ...nodeOptions]
+    const child = fork(program, [], { cwd: root, env, execArgv, detached: true })
     children.set(name, child)
     return new Promise<unknown>(resolve => {
       child.once('message', (message: ReadyMessage) =>
@@ -62,7 +70,7 @@ export async function superviseProcesses(
         crashes.set(name, [...recent, Date.now()])
         if (recent.length >= restartsMax || (recent.length === 0 && !started)) {
           requestStop(`${name} ended (${signal ?? `exit code ${code}`})`)
-        } else setTimeout(() => stopping || void run({ name, program }), restartDelayMs)
+        } else setTimeout(() => stopping || void run(supervised), restartDelayMs)
       })
     })
   }
@@ -76,6 +84,14 @@ export async function superviseProcesses(
   stopping = true
   await Promise.all([...children.values()].map(stopChild))
   return { fault }
+}
+
+/** It is not started again in place: what ended it (a full disk, too little memory) would end it again. */
+function describeDatabaseEnd(reason: string): string {
+  const hint = isDiskFull(new Error(reason))
+    ? diskFullHint
+    : 'Everything was stopped, and what was stored stays: start again'
+  return `A database has ended: ${reason.trim()}\n${hint}`
 }
 
 function stopChild(child: ChildProcess): Promise<void> {

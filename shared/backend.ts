@@ -1,9 +1,8 @@
-import { batchLoader } from '#shared/core/batch-loader.ts'
+import { Breaker, type BreakerState } from '#shared/core/breaker.ts'
 import type { Config } from '#shared/core/config.ts'
 import { createCursorCodec, type CursorCodec } from '#shared/core/cursor.ts'
 import { resolveDefaultEmbeddingModel } from '#shared/vault/reembed/default-embedding-model.ts'
 import { createEmbedders, type Embedders } from '#shared/models/embedders.ts'
-import { createLastUseTracker, type LastUseTracker } from '#shared/access/last-use-tracker.ts'
 import { withTimeout } from '#shared/core/with-timeout.ts'
 import { createSeal, type Seal } from '#shared/core/seal.ts'
 import type { Log } from '#shared/core/log.ts'
@@ -11,18 +10,24 @@ import { OpenExchanges } from '#shared/vault/ingest/open-exchanges.ts'
 import { createRecalledTurns, type RecalledTurns } from '#shared/vault/read/recalled-turns.ts'
 import { createExpiryPurger } from '#shared/vault/delete/purge-expired.ts'
 import { openMongo, type Mongo } from '#shared/storage/mongo/connect.ts'
-import { createMemoryStore, type MemoryStore } from '#shared/vault/base/memories.mongo.ts'
+import { requestSearchIndexes } from '#shared/storage/mongo/search-indexes.ts'
+import { MemoryStore } from '#shared/vault/base/memories.mongo.ts'
 import { chooseNearestSearch } from '#shared/vault/read/nearest.mongo.ts'
+import { createRecentMemories } from '#shared/vault/read/recent-memories.ts'
 import { createRetrievalTrail } from '#shared/org/retrieval-trail.ts'
 import { createAcceptIngest, type AcceptIngest } from '#shared/vault/ingest/accept.ts'
 import { createOperationWaiter, type OperationWaiter } from '#shared/operations/operation-waiter.ts'
 import { openPostgres, type Postgres } from '#shared/storage/postgres/connect.ts'
-import { findKeys, type KeyRow } from '#shared/access/memory-keys.postgres.ts'
+import { createKeyAccess, type KeyAccess } from '#shared/access/key-access.ts'
 import { createUsageWriter, type UsageWriter } from '#shared/billing/usage.postgres.ts'
 import { createModelCatalog, type ModelCatalog } from '#shared/models/model-catalog.ts'
 import { createUpstream, type Upstream } from '#shared/models/upstream.ts'
-import { openQueueSender, openQueueWorker, type Queue } from '#shared/storage/queue/queue.ts'
+import { openQueueSender, openQueueWorker } from '#shared/storage/queue/open-queue.ts'
+import type { Queue } from '#shared/storage/queue/queue.ts'
 import { invalidateOnClear } from '#shared/vault/read/invalidate-on-clear.ts'
+import { ProfileCache } from '#shared/vault/read/profile-cache.ts'
+import { createProfileSource } from '#shared/vault/read/profile-source.ts'
+import { guardProfiles, guardReads } from '#shared/vault/read/guarded-reads.ts'
 import { createIndexSource } from '#shared/vault/read/index-source.ts'
 import { createVaultIndex } from '#shared/search/index/vault-index.ts'
 import { VaultIndexes } from '#shared/search/index/vault-indexes.ts'
@@ -36,8 +41,8 @@ import type { NearestSearch } from '#shared/vault/read/nearest.ts'
 import type { ExpiryPurger } from '#shared/vault/base/expiry-purger.ts'
 import type { RetrievalTrail } from '#shared/vault/read/retrieval-trail.ts'
 
-/** Everything outside the process, and what is made of it; opened once, passed to whoever needs it. */
-export type Backend = {
+/** Connections to everything outside the process, and what is built on them; opened once per process. */
+export type Backend = KeyAccess & {
   config: Config
   log: Log
   now: () => number
@@ -51,14 +56,14 @@ export type Backend = {
   accept: AcceptIngest
   operationWaiter: OperationWaiter
   expiry: ExpiryPurger
-  /** Looks a Memory Key up by its hash; requests that arrive together share a read. */
-  findKey: (hash: Buffer) => Promise<KeyRow | undefined>
-  lastUsed: LastUseTracker
   usage: UsageWriter
   retrievals: RetrievalTrail
   embedders: Embedders
+  /** Whether MongoDB answers. */
+  storeBreaker: Breaker
   queryVectors: QueryVectorCache
   vaultIndexes: VaultIndexes
+  profiles: ProfileCache
   /** Model calls under way, whose exchanges are still to be stored. */
   exchanges: OpenExchanges
   /** What those calls were told, for the next calls of the same turns. */
@@ -86,93 +91,148 @@ export async function openBackend(
   log: Log,
   role: BackendRole,
 ): Promise<Backend> {
-  const postgres = openPostgres(environmentConfig.databaseUrl, {
-    max: 10,
-    onError: error => log.warn({ err: error }, 'postgres.connection-lost'),
-  })
-  const { model, modelsInUse } = await resolveDefaultEmbeddingModel(
-    postgres,
-    environmentConfig,
-    role === 'web' ? log : null,
-  )
-  const config: Config = { ...environmentConfig, embeddingModel: model }
-  const mongo = await openMongo(config.mongodbUri)
-  const open = role === 'worker' ? openQueueWorker : openQueueSender
-  const queue = await open(config.databaseUrl, log)
-  const memories = createMemoryStore(mongo)
-  const operations = createOperationWaiter(postgres)
+  const stores = await openStores(environmentConfig, log, role)
+  const { config, modelsInUse, postgres, mongo, queue } = stores
+  const seal = createSeal(config.masterKeys)
+  const keys = createKeyAccess({ postgres, seal }, log)
+  const reads = await createReads(stores, log)
+  const models = createModels(config, modelsInUse, log)
+  const operationWaiter = createOperationWaiter(postgres)
   const usage = createUsageWriter(postgres, log)
-  const retrievals = createRetrievalTrail({ postgres, mongo }, log)
-  const lastUsed = createLastUseTracker(postgres.query, log)
-  const clearSubscription = invalidateOnClear(
-    createIndexSource({ memories, postgres }),
-    postgres,
-    vault => images.forget(vault),
-  )
-  const accept = createAcceptIngest(postgres, queue)
-  const embedders = createEmbedders(config, modelsInUse)
+  const retrievals = createRetrievalTrail({ postgres, mongo, seal }, log)
+  const accept = createAcceptIngest(postgres, queue, config.orgGatherSeconds)
   const now = Date.now
+  const { embedders } = models
   const exchanges = new OpenExchanges({ postgres, accept, embedders, usage, now, log })
-  const upstream = createUpstream({
-    firstByteMs: config.providerFirstByteMs,
-    idleMs: config.providerIdleMs,
-  })
   const webhookSender = createWebhookSender({ allowLoopback: config.allowLoopbackWebhooks })
-  const images = new VaultIndexes(clearSubscription.source, {
-    budgetBytes: config.vaultIndexCacheBytes,
-    createIndex: ({ dimension }: { dimension: number }) => createVaultIndex({ dimension, termsOf }),
-  })
+  const { clearSubscription, ...searched } = reads
 
   return {
     config,
     log,
     now,
-    seal: createSeal(config.masterKeys),
+    seal,
     cursors: createCursorCodec(config.keyPepper),
     postgres,
     mongo,
-    memories,
-    nearest: await chooseNearestSearch(mongo, {
-      onScan: ({ space, reason }) => log.warn({ space, reason }, 'search.scanning'),
-    }),
     queue,
+    memories: stores.memories,
+    ...searched,
+    ...keys,
+    ...models,
     accept,
-    operationWaiter: operations,
+    operationWaiter,
     expiry: createExpiryPurger({ postgres, mongo, queue, log }),
-    findKey: batchLoader(
-      async hashes => {
-        const rows = await findKeys(postgres.query, hashes)
-        // An account's own keys are listed nowhere.
-        rows.forEach((row, n) => row && row.kind !== 'vault' && lastUsed.touch(hashes[n]!))
-        return rows
-      },
-      { concurrency: 2, batchMax: 200 },
-    ),
-    lastUsed,
     usage,
     retrievals,
-    embedders,
-    queryVectors: createQueryVectorCache(),
-    vaultIndexes: images,
     exchanges,
     recalledTurns: createRecalledTurns(postgres),
-    catalog: createModelCatalog({
-      onError: (provider, error) => log.warn({ provider, err: error }, 'models.not-listed'),
-    }),
-    upstream,
     webhookSender,
     async close() {
+      reads.storeBreaker.stop()
+      embedders.close()
       await exchanges.drain(drainMs)
       await queue.close()
-      const flushed = Promise.all([usage.flush(), lastUsed.flush(), retrievals.flush()])
+      const flushed = Promise.all([usage.flush(), keys.lastUsed.flush(), retrievals.flush()])
       await withTimeout(flushed, flushMs, () => undefined)
       await Promise.all([
-        operations.close(),
+        operationWaiter.close(),
         clearSubscription.close(),
-        upstream.close(),
+        models.upstream.close(),
         webhookSender.close(),
       ])
       await Promise.all([postgres.close(), mongo.close()])
     },
   }
 }
+
+type Stores = Pick<Backend, 'config' | 'postgres' | 'mongo' | 'queue' | 'memories'> & {
+  /** Embedding models of the vaults that exist. */
+  modelsInUse: ReadonlySet<string>
+}
+
+/** Connects to the stores; the default embedding model is the one that they were filled with. */
+async function openStores(config: Config, log: Log, role: BackendRole): Promise<Stores> {
+  const postgres = openPostgres(config.databaseUrl, {
+    max: 10,
+    onError: error => log.warn({ err: error }, 'postgres.connection-lost'),
+  })
+  const { model, modelsInUse } = await resolveDefaultEmbeddingModel(
+    postgres,
+    config,
+    role === 'web' ? log : null,
+  )
+  const mongo = await openMongo(config.mongodbUri)
+  const open = role === 'worker' ? openQueueWorker : openQueueSender
+  const queue = await open(config.databaseUrl, log)
+  const memories = new MemoryStore(mongo)
+  return {
+    config: { ...config, embeddingModel: model },
+    modelsInUse,
+    postgres,
+    mongo,
+    queue,
+    memories,
+  }
+}
+
+/** What finds memories, behind the breaker of MongoDB. */
+async function createReads({ config, postgres, mongo, memories }: Stores, log: Log) {
+  const storeBreaker = new Breaker({
+    name: 'mongodb',
+    probe: () => mongo.ping(),
+    onChange: state => logDependency(log, 'mongodb', state),
+  })
+  const nearest = await chooseNearestSearch(mongo, {
+    recent: createRecentMemories({ memories, postgres }),
+    onMissing: error => log.info({ err: error }, 'search.no-vector-search'),
+    onScan: ({ space, dimension, reason }) => {
+      log.warn({ space, reason }, 'search.scanning')
+      // A model that only requests name has no index since the release: it is asked for at its first search.
+      void requestSearchIndexes(mongo, [{ space, dimension }], { options: config.vectorIndex, log })
+    },
+  })
+  const reads = guardReads(storeBreaker, { memories, nearest })
+  const clearSubscription = invalidateOnClear(
+    createIndexSource({ memories: reads.memories, postgres }),
+    postgres,
+    vault => {
+      vaultIndexes.forget(vault)
+      profiles.forget(vault)
+    },
+  )
+  const profiles = new ProfileCache(
+    clearSubscription.subscribing(
+      guardProfiles(storeBreaker, createProfileSource({ mongo, postgres })),
+    ),
+  )
+  const vaultIndexes = new VaultIndexes(clearSubscription.source, {
+    budgetBytes: config.vaultIndexCacheBytes,
+    createIndex: options => createVaultIndex({ ...options, termsOf }),
+  })
+  return { storeBreaker, nearest: reads.nearest, vaultIndexes, profiles, clearSubscription }
+}
+
+/** What embeds texts, and what calls the providers of chat models. */
+function createModels(
+  config: Config,
+  modelsInUse: ReadonlySet<string>,
+  log: Log,
+): Pick<Backend, 'embedders' | 'queryVectors' | 'catalog' | 'upstream'> {
+  return {
+    embedders: createEmbedders(config, modelsInUse, (dependency, state) =>
+      logDependency(log, dependency, state),
+    ),
+    queryVectors: createQueryVectorCache(),
+    catalog: createModelCatalog({
+      onError: (provider, error) => log.warn({ provider, err: error }, 'models.not-listed'),
+    }),
+    upstream: createUpstream({
+      firstByteMs: config.providerFirstByteMs,
+      idleMs: config.providerIdleMs,
+    }),
+  }
+}
+
+const logDependency = (log: Log, dependency: string, state: BreakerState): void =>
+  log.warn({ dependency, state }, 'dependency.state')

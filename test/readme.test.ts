@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { existsSync, globSync, readFileSync } from 'node:fs'
+import { existsSync, globSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -12,6 +12,7 @@ import { readConfig } from '#shared/core/config.ts'
 import { providerNames } from '#shared/core/provider-registry.ts'
 import { jobNames, jobOptions } from '#shared/domain/jobs.ts'
 import { createTestClient, startJobWorkers } from '#test/support/api.ts'
+import { installPackage } from '#test/support/installed-package.ts'
 import { providerKey } from '#test/support/model-provider.ts'
 import { startProxyFixture } from '#test/support/model-provider/proxy-fixture.ts'
 import { processEnvironment } from '#test/support/processes.ts'
@@ -23,9 +24,9 @@ import {
   parseSnippets,
   parseTables,
 } from '#test/support/readme.ts'
+import { compileCache } from '#test/support/compile-cache.ts'
 
 // A dozen programs, one after the other.
-t.setTimeout(120_000)
 
 const run = promisify(execFile)
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -47,7 +48,7 @@ const { memoryKey, adminKey } = await backend.postgres.transaction(tx =>
 const snippets = pages.flatMap(parseSnippets)
 
 // The folder of somebody who has cloned the project, started it and installed the SDKs.
-const cloned = ['api', 'shared', 'scripts', 'workers', 'node_modules', 'package.json']
+const cloned = ['api', 'shared', 'scripts', 'workers', 'package.json']
 const folder = t.testdir({
   ...Object.fromEntries(cloned.map(name => [name, t.fixture('symlink', `${root}${name}`)])),
   '.vault': {
@@ -57,7 +58,7 @@ const folder = t.testdir({
       admin_key: adminKey,
     }),
   },
-  dist: {},
+  node_modules: {},
   'tsconfig.json': JSON.stringify({
     extends: `${root}tsconfig.json`,
     compilerOptions: { lib: ['esnext', 'dom'], exactOptionalPropertyTypes: false, types: ['node'] },
@@ -70,12 +71,16 @@ const everything = pages.map(({ text }) => text).join('\n')
 /** Without the loaders that the test runner puts into every Node process it sees start. */
 const compile = (...args: string[]) =>
   run('env', ['-u', 'NODE_OPTIONS', process.execPath, tsc, ...args])
-const built = compile('-p', `${root}scripts/client.tsconfig.json`, '--outDir', `${folder}/dist`)
+for (const name of readdirSync(`${root}node_modules`)) {
+  symlinkSync(`${root}node_modules/${name}`, `${folder}/node_modules/${name}`)
+}
+const built = installPackage('api/client', `${folder}/node_modules`)
 
 const environment = {
   ...processEnvironment(backend.config),
   DATA_DIR: `${folder}/.vault`,
   OPENAI_API_KEY: providerKey('openai'),
+  OPENAI_BASE_URL: provider.env.OPENAI_BASE_URL!,
   ANTHROPIC_API_KEY: providerKey('anthropic'),
   GEMINI_API_KEY: providerKey('google'),
   LANGCHAIN_TRACING_V2: 'false',
@@ -89,7 +94,7 @@ async function inTerminal(commands: string): Promise<string> {
   const { stdout } = await run('bash', ['-c', script], {
     cwd: folder,
     env: environment,
-    timeout: 60_000,
+    timeout: 200_000,
   })
   return stdout
 }
@@ -165,7 +170,7 @@ const transportOf = (server: Attached) =>
       })
     : new StdioClientTransport({
         ...server,
-        env: { PATH: process.env.PATH!, ...server.env },
+        env: { PATH: process.env.PATH!, ...compileCache, ...server.env },
       })
 
 t.test('blocks are run, or say why not', async t => {

@@ -5,8 +5,11 @@ import { failOperations } from '#shared/operations/operations.postgres.ts'
 import { findTurn } from '#shared/org/org-turns.postgres.ts'
 import { extractFacts } from '#shared/org/pipeline/extract-facts.ts'
 import { reconcileFacts } from '#shared/org/pipeline/reconcile-facts.ts'
+import { runPass, type PassName } from '#shared/org/pipeline/run-pass.ts'
 import { tagFacts } from '#shared/org/pipeline/tag-facts.ts'
+import { applyTag } from '#shared/org/pipeline/apply-tag.ts'
 import { relabelMemories } from '#shared/org/relabel-memories.ts'
+import type { Snooze } from '#shared/storage/queue/job-outcome.ts'
 import type { Job } from '#shared/storage/queue/queue.ts'
 import { storeChunk } from '#shared/vault/bulk/store-chunk.ts'
 import { applyCommit } from '#shared/vault/consolidate/apply-commit.ts'
@@ -43,10 +46,10 @@ const retriesUnknownModel = { alsoRetried: ['invalid'] } as const
 /** Another fetcher of this process embeds the next chunk while one waits for a database. */
 const bulk: JobDefinition<'upload' | 'import'> = {
   async run(backend, { data, signal }) {
-    const found = await storeChunk(backend, data, signal)
+    const result = await storeChunk(backend, data, signal)
     const { operation, n } = data
     // Settled before, then the operation goes on by itself; or its vault was erased with the file.
-    if (!found) backend.log.info({ operation, chunk: n }, 'bulk.nothing-left')
+    if (!result) backend.log.info({ operation, chunk: n }, 'bulk.nothing-left')
   },
   ...retriesUnknownModel,
   failedEvent: 'bulk.failed',
@@ -57,24 +60,20 @@ const bulk: JobDefinition<'upload' | 'import'> = {
 /** A commit is normally applied by its own request, in milliseconds; the job waits for that. */
 const commitHeadStartMs = 1_000
 
-type PassName = 'org-extract' | 'org-tag' | 'org-reconcile'
-
 /**
- * One pass over a turn. `invalid` is retried: an account without a key for its provider may get one.
- * `conflict`: others may stop changing the same memory.
+ * One pass over a turn. `conflict` is retried: others may stop changing the same memory.
  */
-const pass = <Name extends PassName>(
+const passDefinition = <Name extends PassName>(
   name: Name,
-  run: (backend: Backend, data: Job<Name>['data'], signal: AbortSignal) => Promise<void>,
-): JobHandler<Name> =>
-  concurrently<Name>({
-    run: (backend, { data, signal }) => run(backend, data, signal),
-    failedEvent: `${name}.failed`,
-    logFields: ({ turn, org }) => ({ turn, org }),
-    givenUpLevel: 'error',
-    alsoRetried: ['invalid', 'conflict'],
-    isObsolete: isTurnGone,
-  })
+  run: (backend: Backend, job: Job<Name>) => Promise<Snooze | undefined | void>,
+): JobDefinition<Name> => ({
+  run: (backend, job) => runPass(backend, { ...job, name }, () => run(backend, job)),
+  failedEvent: `${name}.failed`,
+  logFields: ({ turn, org }) => ({ turn, org }),
+  givenUpLevel: 'error',
+  alsoRetried: ['conflict'],
+  isObsolete: isTurnGone,
+})
 
 /** A turn is removed with its organization and with its member. False while the database is away. */
 const isTurnGone = ({ postgres }: Backend, { data }: Job<PassName>): Promise<boolean> =>
@@ -86,15 +85,18 @@ const isTurnGone = ({ postgres }: Backend, { data }: Job<PassName>): Promise<boo
 /** One handler per job on the queue board; a job without one does not compile. */
 export const jobHandlers: { [Name in JobName]: JobHandler<Name> } = {
   ingest: asBatch({
-    runBatch: (backend, batch) =>
-      storeAccepted(
+    async runBatch(backend, batch) {
+      const isRemoved = await storeAccepted(
         backend,
         batch.map(({ data }) => data),
         {
           again: batch.some(({ isRetry }) => isRetry),
           signal: AbortSignal.any(batch.map(({ signal }) => signal)),
+          complete: tx => backend.queue.complete(tx, 'ingest', batch),
         },
-      ),
+      )
+      return { isRemoved }
+    },
     ...retriesUnknownModel,
     failedEvent: 'ingest.failed',
     logFields: ({ operation }) => ({ operation }),
@@ -158,14 +160,30 @@ export const jobHandlers: { [Name in JobName]: JobHandler<Name> } = {
     failedEvent: 'account-erase.failed',
     logFields: ({ operation }) => ({ erasure: operation }),
   }),
-  'org-extract': pass('org-extract', extractFacts),
-  'org-tag': pass('org-tag', tagFacts),
-  'org-reconcile': pass('org-reconcile', reconcileFacts),
+  'org-extract': concurrently(
+    passDefinition('org-extract', (backend, { data, signal }) =>
+      extractFacts(backend, data, signal),
+    ),
+  ),
+  'org-tag': concurrently(
+    passDefinition('org-tag', (backend, { data, signal }) => tagFacts(backend, data, signal)),
+  ),
+  'org-reconcile': concurrently(
+    passDefinition('org-reconcile', (backend, { data, signal }) =>
+      reconcileFacts(backend, data, signal),
+    ),
+  ),
   'org-relabel': sequentially({
     run: (backend, { data, signal }) => relabelMemories(backend, data, signal),
     alsoRetried: ['conflict'],
     failedEvent: 'org-relabel.failed',
     logFields: ({ org, tag }) => ({ org, tag }),
+  }),
+  'org-tag-run': concurrently({
+    run: (backend, { data, signal }) => applyTag(backend, data, signal),
+    alsoRetried: ['conflict'],
+    failedEvent: 'org-tag-run.failed',
+    logFields: ({ org, run }) => ({ org, run }),
   }),
   webhook: concurrently({
     run: (backend, { data, signal }) => deliverWebhook(backend, data, signal),

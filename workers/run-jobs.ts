@@ -9,9 +9,12 @@ export type JobHandler<Name extends JobName> = (
   batch: readonly Job<Name>[],
 ) => Promise<JobOutcome[]>
 
+/** Of a job that is done: whether `Queue.complete` has ended it. */
+type Removal = { isRemoved: boolean }
+
 export type JobDefinition<Name extends JobName> = {
   /** Safe to run again: a job whose worker died is given to another. A failure is thrown. */
-  run(backend: Backend, job: Job<Name>): Promise<Snooze | undefined | void>
+  run(backend: Backend, job: Job<Name>): Promise<Snooze | Removal | undefined | void>
   /** Logged when a try fails, with the ids that say which. */
   failedEvent: string
   logFields(data: Job<Name>['data']): Record<string, unknown>
@@ -51,17 +54,20 @@ export const asBatch =
     runBatch,
     ...definition
   }: Omit<JobDefinition<Name>, 'run'> & {
-    runBatch(backend: Backend, batch: readonly Job<Name>[]): Promise<void>
+    runBatch(backend: Backend, batch: readonly Job<Name>[]): Promise<Removal | void>
   }): JobHandler<Name> =>
   async (backend, batch) => {
     if (batch.length > 1) {
-      const isDone = await runBatch(backend, batch).then(
-        () => true,
-        () => false,
-      )
-      if (isDone) return batch.map(({ id }) => ({ id, status: 'done' }))
+      const [result] = await Promise.allSettled([runBatch(backend, batch)])
+      if (result.status === 'fulfilled')
+        return batch.map(({ id }) => ({ id, status: 'done', ...result.value }))
+      if (await isOutage(backend, result.reason)) {
+        const { failedEvent } = definition
+        backend.log.warn({ err: result.reason, jobs: batch.length, outage: true }, failedEvent)
+        return batch.map(({ id }) => snoozeForOutage(id))
+      }
     }
-    const run = (_: Backend, job: Job<Name>): Promise<void> => runBatch(backend, [job])
+    const run = (_: Backend, job: Job<Name>): Promise<Removal | void> => runBatch(backend, [job])
     return sequentially({ ...definition, run })(backend, batch)
   }
 
@@ -72,13 +78,40 @@ async function runJob<Name extends JobName>(
 ): Promise<JobOutcome> {
   const { id } = job
   try {
-    const snooze = await definition.run(backend, job)
-    return snooze ? { id, status: 'snooze', ...snooze } : { id, status: 'done' }
+    const result = await definition.run(backend, job)
+    return result && 'snoozeSeconds' in result
+      ? { id, status: 'snooze', ...result }
+      : { id, status: 'done', ...result }
   } catch (error) {
     if (await definition.isObsolete?.(backend, job)) return { id, status: 'done' }
+    // One whose failure is a part of a result is not kept waiting for longer than its tries.
+    if (!definition.isDoneOnceGivenUp && (await isOutage(backend, error))) {
+      const fields = { err: error, ...definition.logFields(job.data), last: false, outage: true }
+      backend.log.warn(fields, definition.failedEvent)
+      return snoozeForOutage(id)
+    }
     return endFailedTry(backend, job, definition, error as Error)
   }
 }
+
+/**
+ * Whether the memory store is out of reach, and not only for this job. An outage uses up no try: it may last longer
+ * than all tries together.
+ */
+async function isOutage({ mongo }: Backend, error: unknown): Promise<boolean> {
+  if (!(error instanceof Refusal && error.reason === 'unavailable')) return false
+  return mongo.ping().then(
+    () => false,
+    () => true,
+  )
+}
+
+/** 2 to 5 seconds: the jobs of an outage do not all come back at once. */
+const snoozeForOutage = (id: string): JobOutcome => ({
+  id,
+  status: 'snooze',
+  snoozeSeconds: 2 + Math.floor(Math.random() * 4),
+})
 
 async function endFailedTry<Name extends JobName>(
   backend: Backend,

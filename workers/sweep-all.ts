@@ -4,6 +4,9 @@ import { reembedLateArrivals } from '#shared/vault/reembed/reembed-late-arrivals
 import { storeAbandoned } from '#shared/vault/ingest/open-exchange.ts'
 import { deleteTombstonesBefore } from '#shared/vault/delete/delete-cleared.mongo.ts'
 import { finalizeStrandedWrites } from '#shared/org/audit.ts'
+import { findDeniedMemories } from '#shared/org/denied-memories.ts'
+import { dropRemovedStatements } from '#shared/org/shared-statements.postgres.ts'
+import { finishWithdrawals } from '#shared/org/withdraw-statement.ts'
 import { reembedSharedVaults } from '#shared/org/reembed-shared-vaults.ts'
 import { dropStaleFiles } from '#shared/vault/bulk/files.postgres.ts'
 import {
@@ -20,21 +23,35 @@ import {
   unfinishedOperationsPage,
 } from '#shared/operations/table-cleanup.postgres.ts'
 import { failOperations } from '#shared/operations/operations.postgres.ts'
-import { dropOldUnansweredTurns } from '#shared/vault/ingest/open-exchanges.postgres.ts'
+import { dropOldUnansweredTurns } from '#shared/vault/ingest/unanswered-turns.postgres.ts'
 import { dropOldTurns } from '#shared/org/org-turns.postgres.ts'
+import { dropExpiredTraces, shortenTraces } from '#shared/vault/read/call-traces.postgres.ts'
 import { dropOldRecalledTurns } from '#shared/vault/read/recalled-turns.postgres.ts'
 import { purgeErasedAccounts } from '#shared/accounts/account-erasures.postgres.ts'
 import { dropOldRetrievals } from '#shared/org/shared-retrievals.postgres.ts'
 import { dropOldSharedWrites } from '#shared/org/shared-writes.postgres.ts'
 import { rollUpAccountUsage } from '#shared/billing/usage-accounts.postgres.ts'
 import { rollUpKeyUsage } from '#shared/billing/usage-sums.postgres.ts'
+import { sealStoredUrls } from '#shared/events/webhooks/sealed-url.ts'
 import { sendMissingDeliveryJobs } from '#shared/events/webhooks/deliver.ts'
 import { dropOldDeliveries } from '#shared/events/webhooks/deliveries.postgres.ts'
 import { operationsWithoutJob } from '#shared/storage/queue/cleared-jobs.ts'
 
 type SweepBackend = Pick<
   Backend,
-  'expiry' | 'postgres' | 'mongo' | 'log' | 'accept' | 'queue' | 'embedders' | 'usage' | 'now'
+  | 'expiry'
+  | 'postgres'
+  | 'mongo'
+  | 'log'
+  | 'accept'
+  | 'queue'
+  | 'embedders'
+  | 'queryVectors'
+  | 'vaultIndexes'
+  | 'nearest'
+  | 'seal'
+  | 'usage'
+  | 'now'
 >
 
 /** Each is bounded per run, safe to run at any time, and returns how much it found. */
@@ -50,8 +67,13 @@ const sweeps: Record<string, (backend: SweepBackend) => Promise<number>> = {
   files: ({ postgres }) => dropStaleFiles(postgres.query),
   turns: ({ postgres }) => dropOldTurns(postgres.query),
   recalledTurns: ({ postgres }) => dropOldRecalledTurns(postgres.query),
+  shortenedTraces: ({ postgres }) => shortenTraces(postgres.query),
+  traces: ({ postgres }) => dropExpiredTraces(postgres.query),
   unansweredTurns: ({ postgres }) => dropOldUnansweredTurns(postgres.query),
   sharedWrites: finalizeStrandedWrites,
+  deniedMemories: findDeniedMemories,
+  withdrawals: finishWithdrawals,
+  removedStatements: ({ postgres }) => dropRemovedStatements(postgres.query),
   sharedSpaces: reembedSharedVaults,
   movedVaults: reembedLateArrivals,
   sharedHistory: ({ postgres }) => dropOldSharedWrites(postgres.query),
@@ -59,6 +81,7 @@ const sweeps: Record<string, (backend: SweepBackend) => Promise<number>> = {
   erasedAccounts: ({ postgres }) => purgeErasedAccounts(postgres.query),
   webhooks: ({ postgres }) => dropOldDeliveries(postgres.query),
   unsentWebhooks: sendMissingDeliveryJobs,
+  unsealedWebhooks: sealStoredUrls,
   usageDays: ({ postgres }) => rollUpKeyUsage(postgres.query),
   accountDays: ({ postgres }) => rollUpAccountUsage(postgres.query),
 }
@@ -69,17 +92,17 @@ const sweeps: Record<string, (backend: SweepBackend) => Promise<number>> = {
  * @returns by sweep how much it found; those that failed are missing.
  */
 export async function sweepAll(backend: SweepBackend): Promise<Record<string, number>> {
-  const found: Record<string, number> = {}
+  const counts: Record<string, number> = {}
   for (const [name, run] of Object.entries(sweeps)) {
     try {
-      found[name] = await run(backend)
+      counts[name] = await run(backend)
     } catch (error) {
       backend.log.warn({ err: error, sweep: name }, 'sweep.failed')
     }
   }
-  const level = Object.values(found).some(count => count > 0) ? 'info' : 'debug'
-  backend.log[level](found, 'sweep.done')
-  return found
+  const level = Object.values(counts).some(count => count > 0) ? 'info' : 'debug'
+  backend.log[level](counts, 'sweep.done')
+  return counts
 }
 
 const dueVaultsMax = 200
@@ -96,13 +119,13 @@ const erasuresMax = 200
 
 /** Jobs that were running when a vault was cleared may have written there since. */
 async function sweepErasures({ postgres, mongo, queue }: SweepBackend): Promise<number> {
-  let found = 0
+  let count = 0
   for (const cleared of await dueErasures(postgres.query, erasuresMax)) {
     const { jobs, documents } = await sweepCleared({ postgres, mongo, queue }, cleared)
-    found += jobs + documents
+    count += jobs + documents
     await postponeErasure(postgres.query, cleared)
   }
-  return found
+  return count
 }
 
 const tombstoneDaysMax = 200
@@ -110,16 +133,16 @@ const tombstoneBatch = 1_000
 
 /** Tombstones older than any job that could store their memory again. */
 async function purgeTombstones({ postgres, mongo }: SweepBackend): Promise<number> {
-  let found = 0
+  let count = 0
   for (const tombstoneDay of await oldTombstoneDays(postgres.query, tombstoneDaysMax)) {
     for (;;) {
       const purged = await deleteTombstonesBefore(mongo, tombstoneDay, tombstoneBatch)
       if (purged === 0) break
-      found += purged
+      count += purged
     }
     await deleteTombstoneDay(postgres.query, tombstoneDay)
   }
-  return found
+  return count
 }
 
 const strandedMinutes = 5

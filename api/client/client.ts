@@ -28,34 +28,59 @@ export type EndpointRequest<Name extends Route> = {
     | string
 }
 
-/** An endpoint's answer; where it has several, such as 200 and 202, any of them. */
-export type EndpointResponse<Name extends Route> =
-  Endpoints[Name]['answers'][keyof Endpoints[Name]['answers']]
+/** Endpoints that answer with JSON lines: exports. */
+export type LinesRoute = {
+  [Name in Route]: Endpoints[Name] extends { lines: unknown } ? Name : never
+}[Route]
+
+/** A line of such an answer. */
+export type EndpointLine<Name extends LinesRoute> = Endpoints[Name]['lines']
+
+/** An endpoint's answer; where it has several, such as 200 and 202, any of them. JSON lines are text. */
+export type EndpointResponse<Name extends Route> = Name extends LinesRoute
+  ? string
+  : Endpoints[Name]['answers'][keyof Endpoints[Name]['answers']]
+
+type ErrorAnswer = { error?: ErrorBody['error'] | { message?: string } | null; hint?: string }
 
 /** The service answered with an error. */
 export class VaultError extends Error {
   readonly status: number
   readonly hint: string | undefined
-  constructor(route: string, status: number, { error, hint }: Partial<ErrorBody>) {
-    super(`${route}: ${status} ${error ?? ''}`.trim())
+  /** @param body of this service, or on paths of providers with `error.message` */
+  constructor(route: string, status: number, { error, hint }: ErrorAnswer) {
+    const message = typeof error === 'object' ? error?.message : error
+    super(`${route}: ${status} ${message ?? ''}`.trim())
     this.name = 'VaultError'
     this.status = status
     this.hint = hint
   }
 }
 
+type CallOptions = { signal?: AbortSignal }
+
 export type VaultClient = {
   /**
    * Calls an endpoint by its name in the contract.
    *
-   * @returns the answer; JSON lines as text.
+   * @returns the answer: JSON as its type, JSON lines and streams of events as text, sound as bytes.
    * @throws VaultError for every status from 300 on; whatever `fetch` throws when there is no answer.
    */
   call<Name extends Route>(
     route: Name,
     request?: EndpointRequest<Name>,
-    options?: { signal?: AbortSignal },
+    options?: CallOptions,
   ): Promise<EndpointResponse<Name>>
+  /**
+   * Reads an answer of JSON lines as they come, such as an export that is larger than memory.
+   *
+   * @throws VaultError as `call` does, and Error where the connection breaks in a line.
+   */
+  lines<Name extends LinesRoute>(
+    route: Name,
+    request?: EndpointRequest<Name>,
+    options?: CallOptions,
+  ): AsyncGenerator<EndpointLine<Name>>
 }
 
 /**
@@ -63,45 +88,83 @@ export type VaultClient = {
  *
  * @param baseUrl such as `https://memory.example.com`
  * @param key a Memory Key, or an admin credential for the organization endpoints
+ * @param options.user your id of the user whose vault each call opens, with the key that was made with the
+ *   account; leave it out for calls that are about the account
  */
 export function vaultClient(
   baseUrl: string,
   key: string,
-  { fetch: sendRequest = fetch }: { fetch?: typeof fetch } = {},
+  { fetch: sendRequest = fetch, user }: { fetch?: typeof fetch; user?: string } = {},
 ): VaultClient {
-  const base = baseUrl.replace(/\/+$/, '')
+  const base = baseUrl.replace(/(?<!\/)\/+$/, '')
+
+  /** The answer of an endpoint, its body not yet read. */
+  async function send(
+    route: string,
+    { params = {}, query = {}, headers = {}, body }: UntypedRequest = {},
+    { signal }: CallOptions = {},
+  ): Promise<Response> {
+    const [method = '', path = ''] = route.split(' ')
+    const target = path.replace(/\/:([A-Za-z]+)/g, (_, name: string) => {
+      return `/${encodeURIComponent(String(params[name]))}`
+    })
+    const search = new URLSearchParams(toTextFields(query)).toString()
+    const lines = typeof body === 'string'
+    const response = await sendRequest(`${base}${target}${search && `?${search}`}`, {
+      method,
+      headers: {
+        authorization: `Bearer ${key}`,
+        ...(user !== undefined && { 'x-memory-user': toHeaderBytes(user) }),
+        ...(body !== undefined && {
+          'content-type': lines ? 'application/x-ndjson' : 'application/json',
+        }),
+        ...toTextFields(headers),
+      },
+      ...(body !== undefined && { body: lines ? body : JSON.stringify(body) }),
+      ...(signal && { signal }),
+    })
+    if (response.status < 300) return response
+    throw new VaultError(route, response.status, parseJson(await response.text()) ?? {})
+  }
+
   return {
-    async call<Name extends Route>(
-      route: Name,
-      request?: EndpointRequest<Name>,
-      { signal }: { signal?: AbortSignal } = {},
-    ) {
-      const { params = {}, query = {}, headers = {}, body } = (request ?? {}) as UntypedRequest
-      const [method = '', path = ''] = route.split(' ')
-      const target = path.replaceAll(/\/:([A-Za-z]+)/g, (_, name: string) => {
-        return `/${encodeURIComponent(String(params[name]))}`
-      })
-      const search = new URLSearchParams(toTextFields(query)).toString()
-      const lines = typeof body === 'string'
-      const response = await sendRequest(`${base}${target}${search && `?${search}`}`, {
-        method,
-        headers: {
-          authorization: `Bearer ${key}`,
-          ...(body !== undefined && {
-            'content-type': lines ? 'application/x-ndjson' : 'application/json',
-          }),
-          ...toTextFields(headers),
-        },
-        ...(body !== undefined && { body: lines ? body : JSON.stringify(body) }),
-        ...(signal && { signal }),
-      })
-      const text = await response.text()
-      const answer = parseJson(text)
-      if (response.status >= 300) {
-        throw new VaultError(route, response.status, answer ?? {})
-      }
-      return (answer ?? text) as EndpointResponse<Name>
+    async call(route, request, options) {
+      return (await readBody(await send(route, request, options))) as never
     },
+    async *lines(route, request, options) {
+      const { body } = await send(route, request, options)
+      for await (const line of readLines(body)) yield JSON.parse(line) as never
+    },
+  }
+}
+
+/** By its type: an export of one line is text, too, and no object. */
+async function readBody(response: Response): Promise<unknown> {
+  const type = response.headers.get('content-type') ?? ''
+  if (/^(?:audio|image|application\/octet-stream)\b/.test(type)) {
+    return new Uint8Array(await response.arrayBuffer())
+  }
+  const text = await response.text()
+  const isJson = type === '' || /^application\/json\b/.test(type)
+  return isJson ? (parseJson(text) ?? text) : text
+}
+
+async function* readLines(body: ReadableStream<Uint8Array> | null): AsyncGenerator<string> {
+  if (!body) return
+  const reader = body.getReader()
+  const decoder = new TextDecoder()
+  let rest = ''
+  try {
+    for (;;) {
+      const { done, value } = await reader.read()
+      const lines = (rest + decoder.decode(value, { stream: !done })).split('\n')
+      rest = lines.pop()!
+      for (const line of lines) if (line.trim() !== '') yield line
+      if (done) break
+    }
+    if (rest.trim() !== '') yield rest
+  } finally {
+    await reader.cancel()
   }
 }
 
@@ -115,10 +178,14 @@ const toTextFields = (fields: Fields): Record<string, string> =>
       .map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)]),
   )
 
-/** A response without JSON is that of another server, or a stream of lines. */
-function parseJson(text: string): unknown {
+/** `fetch` takes a byte for each character of a header; the service reads them as UTF-8. */
+const toHeaderBytes = (text: string): string =>
+  Array.from(new TextEncoder().encode(text), byte => String.fromCharCode(byte)).join('')
+
+/** A response without JSON is that of another server. */
+function parseJson(text: string): ErrorAnswer | undefined {
   try {
-    return JSON.parse(text) as unknown
+    return JSON.parse(text) as ErrorAnswer
   } catch {
     return undefined
   }

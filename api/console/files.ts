@@ -40,24 +40,27 @@ export async function consoleFiles(): Promise<Record<string, Asset>> {
   const sheets = ['tokens', 'frame', 'parts', 'pages']
     .map(name => readText(new URL(`style/${name}.css`, import.meta.url)))
     .concat(readText(import.meta.resolve('uplot/dist/uPlot.min.css')))
+  const texts = new Map(
+    [...modules, ...libraries].map(([path, text]) => [path, rewriteImports(text)] as const),
+  )
   // Without preloading, a browser would load the modules one level of imports after the other.
-  const preloadPaths = [...modules, ...libraries]
-    .map(([path]) => path)
-    .filter(path => !lazyLoaded.test(path))
+  const preloadPaths = [...importedBy('/console/app/main.ts', texts)]
   return {
     '/console': createAsset('text/html; charset=utf-8', consolePage(preloadPaths)),
     '/console/style.css': createAsset(style, sheets.join('\n')),
-    ...Object.fromEntries(
-      [...modules, ...libraries].map(([path, text]) => [
-        path,
-        createAsset(script, rewriteImports(text)),
-      ]),
-    ),
+    ...Object.fromEntries([...texts].map(([path, text]) => [path, createAsset(script, text)])),
   }
 }
 
-/** Loaded only by pages with charts. */
-const lazyLoaded = /uplot/
+/** A module and all that it imports statically, by path; what `import()` loads comes when it is asked for. */
+function importedBy(path: string, texts: ReadonlyMap<string, string>, found = new Set<string>()) {
+  if (found.has(path)) return found
+  found.add(path)
+  for (const [, , name] of texts.get(path)!.matchAll(/\b(?:from|import) ?(['"])([^'"\n]+)\1/g)) {
+    if (texts.has(name!)) importedBy(name!, texts, found)
+  }
+  return found
+}
 
 const readText = (file: string | URL): string => readFileSync(new URL(file), 'utf8')
 

@@ -7,6 +7,11 @@ export const consolePolicy =
   "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
   "require-trusted-types-for 'script'; trusted-types 'none'"
 
+/** The mark as a data address; its name space is escaped, since the page names no other host. */
+const favicon = `data:image/svg+xml,${encodeURIComponent(
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24"><rect x="1" y="1" width="22" height="22" rx="6" fill="#0b6b70"/><g fill="none" stroke="#fff" stroke-width="2"><circle cx="12" cy="12" r="6"/><path d="M12 3.5v4M12 16.5v4M3.5 12h4M16.5 12h4"/></g><circle cx="12" cy="12" r="2" fill="#fff"/></svg>',
+)}`
+
 /** @param preloadPaths modules that the first view needs, by path */
 export const consolePage = (preloadPaths: readonly string[]): string => `<!doctype html>
 <html lang="en">
@@ -15,7 +20,7 @@ export const consolePage = (preloadPaths: readonly string[]): string => `<!docty
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>Memory Vault</title>
-<link rel="icon" href="data:,">
+<link rel="icon" href="${favicon}">
 <link rel="stylesheet" href="/console/style.css">
 ${preloadPaths.map(path => `<link rel="modulepreload" href="${path}">`).join('\n')}
 </head>

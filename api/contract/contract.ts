@@ -5,7 +5,8 @@ import {
   type EndpointPart,
   type Reference,
 } from '#api/contract/document.ts'
-import type { Endpoints, ErrorBody } from '#api/contract/types.ts'
+import type { Endpoints } from '#api/contract/types.ts'
+import { errorFamilyOf } from '#api/present/provider-error.ts'
 import type { Shape } from '#shared/core/shape.ts'
 
 export * from '#api/contract/shapes.ts'
@@ -49,11 +50,30 @@ export function responseShape(method: string, path: string, status: number): Sha
   if (!shapes) throw new Error(`${route} is not in the contract`)
   const answer = shapes.answers[status]
   if (answer) return answer
-  if (shapes.endpoint.errors.includes(status)) return errorShape
+  if (shapes.endpoint.errors.includes(status)) return errorShapes[errorBodyOf(path)]
   throw new Error(`${route} does not answer ${status}`)
 }
 
-const errorShape = shapeOf<ErrorBody>('ErrorBody', 'answer')
+type ErrorBodyName = (typeof errorBodies)[keyof typeof errorBodies] | 'ErrorBody'
+
+const errorBodies = {
+  openai: 'OpenAiErrorBody',
+  anthropic: 'AnthropicErrorBody',
+  google: 'GoogleErrorBody',
+} as const
+
+/** The resource that describes the errors of a path. */
+export function errorBodyOf(path: string): ErrorBodyName {
+  const family = errorFamilyOf(path, '')
+  return family ? errorBodies[family] : 'ErrorBody'
+}
+
+const errorShapes: Record<ErrorBodyName, Shape<unknown>> = {
+  ErrorBody: shapeOf('ErrorBody', 'answer'),
+  OpenAiErrorBody: shapeOf('OpenAiErrorBody', 'answer'),
+  AnthropicErrorBody: shapeOf('AnthropicErrorBody', 'answer'),
+  GoogleErrorBody: shapeOf('GoogleErrorBody', 'answer'),
+}
 
 function bindShapes(endpoint: Endpoint): unknown {
   const { params, query, headers, body, answers } = endpoint

@@ -3,23 +3,28 @@
 import { shapeOf } from '#api/contract/document.ts'
 import type * as Types from '#api/contract/types.ts'
 
+export const ModelsQuery = shapeOf<Types.ModelsQuery>('ModelsQuery', 'query')
 export const UsageQuery = shapeOf<Types.UsageQuery>('UsageQuery', 'query')
 export const PutProviderKeyBody = shapeOf<Types.PutProviderKeyBody>('PutProviderKeyBody', 'body')
 export const CreateAdminKeyBody = shapeOf<Types.CreateAdminKeyBody>('CreateAdminKeyBody', 'body')
+export const SpaceQuery = shapeOf<Types.SpaceQuery>('SpaceQuery', 'query')
 export const UploadLine = shapeOf<Types.UploadLine>('UploadLine', 'body')
 export const ExportVaultQuery = shapeOf<Types.ExportVaultQuery>('ExportVaultQuery', 'query')
 export const ImportVaultQuery = shapeOf<Types.ImportVaultQuery>('ImportVaultQuery', 'query')
 export const ExportLine = shapeOf<Types.ExportLine>('ExportLine', 'body')
 export const ClearMemoryQuery = shapeOf<Types.ClearMemoryQuery>('ClearMemoryQuery', 'query')
+export const DeleteIdsQuery = shapeOf<Types.DeleteIdsQuery>('DeleteIdsQuery', 'query')
 export const DeleteIdsBody = shapeOf<Types.DeleteIdsBody>('DeleteIdsBody', 'body')
 export const ReembedBody = shapeOf<Types.ReembedBody>('ReembedBody', 'body')
 export const CheckoutBody = shapeOf<Types.CheckoutBody>('CheckoutBody', 'body')
 export const CommitBody = shapeOf<Types.CommitBody>('CommitBody', 'body')
 export const InspectBody = shapeOf<Types.InspectBody>('InspectBody', 'body')
+export const CopyQuery = shapeOf<Types.CopyQuery>('CopyQuery', 'query')
 export const TransferBody = shapeOf<Types.TransferBody>('TransferBody', 'body')
 export const GraftBody = shapeOf<Types.GraftBody>('GraftBody', 'body')
 export const CreateKeyBody = shapeOf<Types.CreateKeyBody>('CreateKeyBody', 'body')
 export const RotateKeyBody = shapeOf<Types.RotateKeyBody>('RotateKeyBody', 'body')
+export const RemintKeyBody = shapeOf<Types.RemintKeyBody>('RemintKeyBody', 'body')
 export const ListKeysQuery = shapeOf<Types.ListKeysQuery>('ListKeysQuery', 'query')
 export const RevokeKeyQuery = shapeOf<Types.RevokeKeyQuery>('RevokeKeyQuery', 'query')
 export const PrepareBody = shapeOf<Types.PrepareBody>('PrepareBody', 'body')
@@ -27,15 +32,18 @@ export const IngestQuery = shapeOf<Types.IngestQuery>('IngestQuery', 'query')
 export const IngestBody = shapeOf<Types.IngestBody>('IngestBody', 'body')
 export const SearchBody = shapeOf<Types.SearchBody>('SearchBody', 'body')
 export const ListQuery = shapeOf<Types.ListQuery>('ListQuery', 'query')
+export const ProfileQuery = shapeOf<Types.ProfileQuery>('ProfileQuery', 'query')
 export const ListSessionsQuery = shapeOf<Types.ListSessionsQuery>('ListSessionsQuery', 'query')
 export const EditBody = shapeOf<Types.EditBody>('EditBody', 'body')
 export const DateSearchBody = shapeOf<Types.DateSearchBody>('DateSearchBody', 'body')
+export const StatsQuery = shapeOf<Types.StatsQuery>('StatsQuery', 'query')
 export const WarmupBody = shapeOf<Types.WarmupBody>('WarmupBody', 'body')
 export const ListOperationsQuery = shapeOf<Types.ListOperationsQuery>(
   'ListOperationsQuery',
   'query',
 )
 export const ListTenantsQuery = shapeOf<Types.ListTenantsQuery>('ListTenantsQuery', 'query')
+export const ChangeTenantBody = shapeOf<Types.ChangeTenantBody>('ChangeTenantBody', 'body')
 export const ServiceUsageQuery = shapeOf<Types.ServiceUsageQuery>('ServiceUsageQuery', 'query')
 export const ListServiceOperationsQuery = shapeOf<Types.ListServiceOperationsQuery>(
   'ListServiceOperationsQuery',
@@ -43,6 +51,7 @@ export const ListServiceOperationsQuery = shapeOf<Types.ListServiceOperationsQue
 )
 export const CreateOrgBody = shapeOf<Types.CreateOrgBody>('CreateOrgBody', 'body')
 export const ChangeOrgBody = shapeOf<Types.ChangeOrgBody>('ChangeOrgBody', 'body')
+export const OrgUsageQuery = shapeOf<Types.OrgUsageQuery>('OrgUsageQuery', 'query')
 export const CreateMemberKeyBody = shapeOf<Types.CreateMemberKeyBody>('CreateMemberKeyBody', 'body')
 export const ListMemberKeysQuery = shapeOf<Types.ListMemberKeysQuery>(
   'ListMemberKeysQuery',
@@ -55,13 +64,16 @@ export const ChangeUserBody = shapeOf<Types.ChangeUserBody>('ChangeUserBody', 'b
 export const AssignRolesBody = shapeOf<Types.AssignRolesBody>('AssignRolesBody', 'body')
 export const CreateTagBody = shapeOf<Types.CreateTagBody>('CreateTagBody', 'body')
 export const ChangeTagBody = shapeOf<Types.ChangeTagBody>('ChangeTagBody', 'body')
+export const ApplyTagBody = shapeOf<Types.ApplyTagBody>('ApplyTagBody', 'body')
 export const PutInstructionsBody = shapeOf<Types.PutInstructionsBody>('PutInstructionsBody', 'body')
+export const CreateReviewerBody = shapeOf<Types.CreateReviewerBody>('CreateReviewerBody', 'body')
 export const TranscribeBody = shapeOf<Types.TranscribeBody>('TranscribeBody', 'body')
 export const SpeakBody = shapeOf<Types.SpeakBody>('SpeakBody', 'body')
 export const DrawImagesBody = shapeOf<Types.DrawImagesBody>('DrawImagesBody', 'body')
 export const EmbedBody = shapeOf<Types.EmbedBody>('EmbedBody', 'body')
 export const SwitchQuery = shapeOf<Types.SwitchQuery>('SwitchQuery', 'query')
 export const ChatBody = shapeOf<Types.ChatBody>('ChatBody', 'body')
+export const ResponsesBody = shapeOf<Types.ResponsesBody>('ResponsesBody', 'body')
 export const AnthropicMessagesBody = shapeOf<Types.AnthropicMessagesBody>(
   'AnthropicMessagesBody',
   'body',
@@ -84,11 +96,20 @@ export const ChangeSharedMemoryBody = shapeOf<Types.ChangeSharedMemoryBody>(
   'ChangeSharedMemoryBody',
   'body',
 )
+export const DeleteSharedMemoryQuery = shapeOf<Types.DeleteSharedMemoryQuery>(
+  'DeleteSharedMemoryQuery',
+  'query',
+)
 export const RestoreMemoryBody = shapeOf<Types.RestoreMemoryBody>('RestoreMemoryBody', 'body')
 export const OrgAuditQuery = shapeOf<Types.OrgAuditQuery>('OrgAuditQuery', 'query')
 export const ReviewQueueQuery = shapeOf<Types.ReviewQueueQuery>('ReviewQueueQuery', 'query')
 export const ReviewMemoryBody = shapeOf<Types.ReviewMemoryBody>('ReviewMemoryBody', 'body')
 export const DebugPassesQuery = shapeOf<Types.DebugPassesQuery>('DebugPassesQuery', 'query')
+export const ListSharedQuery = shapeOf<Types.ListSharedQuery>('ListSharedQuery', 'query')
+export const ChangeSharingBody = shapeOf<Types.ChangeSharingBody>('ChangeSharingBody', 'body')
+export const ListTracesQuery = shapeOf<Types.ListTracesQuery>('ListTracesQuery', 'query')
+export const ListRecalledQuery = shapeOf<Types.ListRecalledQuery>('ListRecalledQuery', 'query')
+export const ReplayTraceBody = shapeOf<Types.ReplayTraceBody>('ReplayTraceBody', 'body')
 export const CreateWebhookBody = shapeOf<Types.CreateWebhookBody>('CreateWebhookBody', 'body')
 export const ChangeWebhookBody = shapeOf<Types.ChangeWebhookBody>('ChangeWebhookBody', 'body')
 export const ListWebhookDeliveriesQuery = shapeOf<Types.ListWebhookDeliveriesQuery>(

@@ -1,7 +1,8 @@
 import Koa, { type Context, type Middleware } from 'koa'
 import { hideOrgPaths } from '#api/edge/admin-auth.ts'
-import { handleErrors } from '#api/edge/errors.ts'
+import { handleErrors, sendError } from '#api/edge/errors.ts'
 import { RateLimiter, type Quotas } from '#api/edge/rate-limit.ts'
+import { rememberStaticRoutes } from '#api/edge/static-routes.ts'
 import { checkIdempotencyKey } from '#api/edge/request-idempotency.ts'
 import { createRouter } from '#api/routes/index.ts'
 import type { Backend } from '#shared/backend.ts'
@@ -28,6 +29,7 @@ export function createApp(backend: Backend, quotas?: Quotas): Koa {
   app.use(handleErrors(backend.log))
   app.use(rateLimiter.middleware)
   app.use(checkIdempotencyKey)
+  rememberStaticRoutes(router)
   app.use(router.routes())
   app.use(hideOrgPaths({ ...backend, rateLimiter }))
   app.use(rejectUnsupportedMethods(router.stack))
@@ -58,6 +60,7 @@ function logRequests(log: Log): Middleware {
       span.setAttributes({
         'http.response.status_code': ctx.status,
         ...(pattern !== null && { 'http.route': pattern }),
+        ...(span.isRecording() && memoryAttributes(ctx)),
       })
     })
     const elapsed = performance.now() - startedAt
@@ -75,22 +78,41 @@ function logRequests(log: Log): Middleware {
   }
 }
 
+/** Headers of an answer that are attributes of its span: words and numbers, never what was said. */
+const spanHeaders = { 'X-Memory-Status': 'memory.status', 'X-Memory-Left-Out': 'memory.left_out' }
+
+const memoryAttributes = ({ response }: Koa.Context): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(spanHeaders).flatMap(([header, attribute]) => {
+      const value = response.get(header)
+      return value === '' ? [] : [[attribute, value]]
+    }),
+  )
+
 /** The pattern a request was routed by: never its path, which may hold a key. */
 const routePattern = (ctx: Context): string | null =>
   (ctx as { _matchedRoute?: string | RegExp })._matchedRoute?.toString() ?? null
 
-/** Answers 405 with `Allow` for a known path with another method. */
+/** Answers 405 with `Allow` for a known path with another method, and 426 to a WebSocket. */
 function rejectUnsupportedMethods(
   layers: { methods: string[]; match(path: string): boolean }[],
 ): Middleware {
   return async (ctx, next) => {
     const allowed = layers.filter(layer => layer.match(ctx.path)).flatMap(layer => layer.methods)
     if (allowed.length === 0 || allowed.includes(ctx.method)) return next()
-    ctx.status = 405
+    // Clients of the Responses API read this status as a wish for plain HTTP.
+    if (ctx.get('upgrade').toLowerCase() === 'websocket') {
+      return sendError(ctx, 426, {
+        reason: 'invalid',
+        error: 'WebSocket is not served here',
+        hint: 'Send a POST to the same path over HTTP; with "stream": true the answer is a stream of events',
+      })
+    }
     ctx.set('Allow', [...new Set(allowed)].join(', '))
-    ctx.body = {
+    sendError(ctx, 405, {
+      reason: 'invalid',
       error: `${ctx.method} is not served here`,
       hint: `This path takes ${[...new Set(allowed)].filter(method => method !== 'HEAD').join(', ')}`,
-    }
+    })
   }
 }

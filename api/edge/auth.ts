@@ -1,14 +1,16 @@
 import type { RouterContext } from '@koa/router'
-import { authenticateAdmin, requireAdmin } from '#api/edge/admin-auth.ts'
+import { authenticateAdmin, requireAdmin, requireReviewer } from '#api/edge/admin-auth.ts'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
-import { authenticateCaller, hasSeveralAuthorizations } from '#api/edge/memory-key-auth.ts'
+import { authenticateCaller } from '#api/edge/memory-key-auth.ts'
+import { namesUser } from '#api/edge/memory-user.ts'
 import type { Admin } from '#shared/access/admin.ts'
-import { requireOwner, type Caller } from '#shared/access/caller.ts'
+import { actorOf, namedUserRefusal, requireOwner, type Caller } from '#shared/access/caller.ts'
 import { isOperator } from '#shared/access/operator.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import type { OrgRow } from '#shared/org/orgs.postgres.ts'
 import { parseSharedMemoryId } from '#shared/org/parse-params.ts'
-import { requireOrganization } from '#shared/org/policy-change.ts'
+import type { Reviewer } from '#shared/org/reviewers.ts'
+import { requireOrganization, requireReviewedOrganization } from '#shared/org/policy-change.ts'
 
 /** Who makes a request. */
 export type Identity = {
@@ -40,14 +42,20 @@ export const memoryKey =
 
 const toCallerIdentity = (caller: Caller): CallerIdentity => ({
   account: caller.account,
-  actor: caller.maskedKey,
+  actor: actorOf(caller),
   keyHash: caller.keyHash,
   caller,
 })
 
 type AdminIdentity = Identity & { admin: Admin }
 
-const toAdminIdentity = (admin: Admin): AdminIdentity => ({
+/** @throws Refusal `invalid` for a request that names a user: what it asks is not about one. */
+function toAdminIdentity(ctx: RouterContext, admin: Admin): AdminIdentity {
+  if (namesUser(ctx)) throw namedUserRefusal()
+  return toIdentity(admin)
+}
+
+const toIdentity = (admin: Admin): AdminIdentity => ({
   account: admin.account,
   actor: admin.email,
   keyHash: admin.keyHash,
@@ -63,13 +71,23 @@ const toAdminIdentity = (admin: Admin): AdminIdentity => ({
 export const owner =
   (...checks: Check[]): Authenticate<Identity> =>
   async (ctx, backend) => {
-    const found = await authenticateAdmin(ctx, backend)
-    if (found) return toAdminIdentity(found)
+    const signedInAdmin = await authenticateAdmin(ctx, backend)
+    if (signedInAdmin) return toAdminIdentity(ctx, signedInAdmin)
     return memoryKey(requireOwner, ...checks)(ctx, backend)
   }
 
 export const admin: Authenticate<AdminIdentity> = async (ctx, backend) =>
-  toAdminIdentity(await requireAdmin(ctx, backend))
+  toAdminIdentity(ctx, await requireAdmin(ctx, backend))
+
+type ReviewerIdentity = Identity & { reviewer: Reviewer }
+
+/** An admin, or a reviewer of one organization. */
+export const reviewer: Authenticate<ReviewerIdentity> = async (ctx, backend) => {
+  const found = await requireReviewer(ctx, backend)
+  if (namesUser(ctx)) throw namedUserRefusal()
+  const { account, email: actor, keyHash } = found
+  return { account, actor, keyHash, reviewer: found }
+}
 
 /** The operator, for endpoints that span all accounts. @throws Refusal `forbidden` for another admin. */
 export const operator: Authenticate<AdminIdentity> = async (ctx, backend) => {
@@ -82,12 +100,8 @@ export const operator: Authenticate<AdminIdentity> = async (ctx, backend) => {
   )
 }
 
-/** An admin, for the endpoints below `/v1/orgs`. */
-export const orgsAdmin: Authenticate<AdminIdentity> = async (ctx, backend) =>
-  toAdminIdentity(await requireAdmin(ctx, backend, { ambiguous: hasSeveralAuthorizations(ctx) }))
-
 /** The admin, and the id in the path; whether the organization is theirs is checked when it is used. */
-export const orgAdmin = withLookup(orgsAdmin, ({ admin }, ctx) => ({
+export const orgAdmin = withLookup(admin, ({ admin }, ctx) => ({
   orgAdmin: { admin, org: ctx.params.orgId ?? '' },
 }))
 
@@ -97,7 +111,7 @@ export const orgAdmin = withLookup(orgsAdmin, ({ admin }, ctx) => ({
  * @throws Refusal `missing` for one of another admin, in the words for an unknown one.
  */
 export const loadedOrg = withLookup(
-  orgsAdmin,
+  admin,
   async ({ admin }, ctx, { postgres }): Promise<{ org: OrgRow }> => ({
     org: await requireOrganization(postgres.query, admin, ctx.params.orgId ?? ''),
   }),
@@ -105,6 +119,23 @@ export const loadedOrg = withLookup(
 
 /** As `loadedOrg`, and the id of a shared memory in the path. @throws Refusal `missing` for a malformed id. */
 export const sharedMemory = withLookup(loadedOrg, (_, ctx) => ({
+  id: parseSharedMemoryId(ctx.params.memId),
+}))
+
+/**
+ * As `loadedOrg`, for an admin or a reviewer of the organization.
+ *
+ * @throws Refusal `missing` for every other one.
+ */
+export const reviewedOrg = withLookup(
+  reviewer,
+  async ({ reviewer }, ctx, { postgres }): Promise<{ org: OrgRow }> => ({
+    org: await requireReviewedOrganization(postgres.query, reviewer, ctx.params.orgId ?? ''),
+  }),
+)
+
+/** As `sharedMemory`, for an admin or a reviewer of the organization. */
+export const reviewedMemory = withLookup(reviewedOrg, (_, ctx) => ({
   id: parseSharedMemoryId(ctx.params.memId),
 }))
 

@@ -1,5 +1,6 @@
 import { createGunzip, createInflate, type Gunzip } from 'node:zlib'
 import type { Context } from 'koa'
+import { Refusal } from '#shared/core/errors.ts'
 
 const decompressors = { gzip: createGunzip, deflate: createInflate }
 
@@ -9,10 +10,43 @@ export type ContentEncoding = 'identity' | keyof typeof decompressors
  * The decompressed bytes of a body as they arrive. A reader that stops early leaves the connection usable:
  * the rest is read and dropped.
  *
- * @throws an error with the code of zlib for broken compression, `ECONNRESET` when the body ends early.
+ * @throws an error with the code of zlib for broken compression, a Refusal when the body ends early.
  */
 export const streamBody = (ctx: Context, encoding: ContentEncoding): AsyncIterable<Uint8Array> =>
   encoding === 'identity' ? readIdentity(ctx) : readDecompressed(ctx, decompressors[encoding]())
+
+/**
+ * All bytes of a body that is not compressed: as `streamBody`, with one promise for all of its chunks.
+ *
+ * @param onBytes is called with each chunk; what it throws ends the reading
+ */
+export function collectBody({ req }: Context, onBytes: (bytes: Buffer) => void): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    const end = (): void => {
+      req.off('data', take).off('end', succeed).off('error', fail).off('close', fail)
+      req.resume()
+    }
+    const succeed = (): void => {
+      end()
+      resolve(Buffer.concat(chunks))
+    }
+    const fail = (error?: Error): void => {
+      end()
+      reject(error ?? bodyEndedEarly())
+    }
+    const take = (chunk: Buffer): void => {
+      try {
+        onBytes(chunk)
+        chunks.push(chunk)
+      } catch (error) {
+        fail(error as Error)
+      }
+    }
+    if (req.destroyed && !req.readableEnded) return fail()
+    req.on('data', take).once('end', succeed).once('error', fail).once('close', fail)
+  })
+}
 
 async function* readIdentity({ req }: Context): AsyncGenerator<Uint8Array> {
   try {
@@ -42,5 +76,5 @@ async function* readDecompressed(
   }
 }
 
-const bodyEndedEarly = (): Error =>
-  Object.assign(new Error('The body ended early'), { code: 'ECONNRESET' })
+/** Of a client that left before its body was read. */
+export const bodyEndedEarly = (): Refusal => new Refusal('invalid', 'The body ended early')

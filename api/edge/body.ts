@@ -1,9 +1,16 @@
 import type { Context, Middleware } from 'koa'
 import { koaBody } from 'koa-body'
-import { streamBody, type ContentEncoding } from '#api/edge/body-stream.ts'
+import {
+  bodyEndedEarly,
+  collectBody,
+  streamBody,
+  type ContentEncoding,
+} from '#api/edge/body-stream.ts'
+import { admitBody } from '#api/edge/body-budget.ts'
 import { allowSlowBody } from '#api/edge/body-timeouts.ts'
+import { createJsonCounter, modelCallBounds, parsedBodyBounds } from '#shared/core/json-bounds.ts'
+import { parseJson, requireUtf8Bytes } from '#api/edge/parse-json.ts'
 import { Refusal } from '#shared/core/errors.ts'
-import { sanitizeJson } from '#shared/core/sanitize-text.ts'
 
 const mebibyte = 1024 * 1024
 
@@ -11,60 +18,100 @@ const mebibyte = 1024 * 1024
 export const bodyLimits = { small: 2 * mebibyte, large: 20 * mebibyte } as const
 
 /**
- * Reads a JSON body; no body is an empty object.
+ * Reads a JSON body; no body is an empty object. What it holds is counted in its bytes, and a large one waits
+ * until it may be parsed beside others.
  *
  * @throws Refusal `unsupported` for another content type, charset or encoding; `too-large`; `invalid`
- *   for broken compression, broken JSON, or nesting deeper than 64 levels.
+ *   for broken compression, bytes that are not UTF-8, broken JSON, too many values, or nesting deeper than 64
+ *   levels; `unavailable` when too many large bodies wait.
  */
 export async function readJson(ctx: Context, size: keyof typeof bodyLimits): Promise<unknown> {
   const encoding = requireJsonEncoding(ctx)
   if (ctx.request.length === 0 || !hasBody(ctx)) return {}
   requireMediaType(ctx, ['json', '+json'], jsonHint)
   requireUtf8(ctx)
-  if (size === 'large') allowSlowBody(ctx.req)
+  const count = createJsonCounter(parsedBodyBounds)
+  if (size === 'small') {
+    const bytes = await readSmallBytes(ctx, encoding)
+    count(bytes)
+    return parseJson(bytes)
+  }
+  allowSlowBody(ctx.req)
+  const bytes = await readBytes(ctx, encoding, bodyLimits.large, count)
+  await admitBody(ctx, bytes.length)
+  return parseJson(bytes)
+}
+
+/** With koa-body, as a text whose characters are the bytes: UTF-8 is checked when they are parsed. */
+async function readSmallBytes(ctx: Context, encoding: ContentEncoding): Promise<Buffer> {
   // koa-body compares codings in lower case and knows few media types of JSON.
   if (ctx.req.headers['content-encoding']) ctx.req.headers['content-encoding'] = encoding
   ctx.req.headers['content-type'] = 'application/json'
   try {
-    await parsers[size](ctx, async () => {})
+    await smallBodyReader(ctx, async () => {})
   } catch (error) {
+    // The reader's own error would be one of the service.
+    if (ctx.req.destroyed && !ctx.req.readableEnded) throw bodyEndedEarly()
     // Unread bytes would hold up the next request on this connection until the timeout.
     ctx.req.unpipe()
     ctx.req.resume()
-    throw error
+    throw (error as { status?: number }).status === 413 ? bodyTooLarge() : error
   }
-  return sanitizeJson((ctx.request as { body?: unknown }).body)
+  return Buffer.from((ctx.request as { body?: string }).body ?? '', 'latin1')
 }
 
-const parsers = {
-  small: createJsonParser(bodyLimits.small),
-  large: createJsonParser(bodyLimits.large),
-}
-
-function createJsonParser(limit: number): Middleware {
-  return koaBody({
-    json: true,
-    jsonLimit: limit,
-    jsonStrict: false,
-    text: false,
-    urlencoded: false,
-    multipart: false,
-    patchNode: false,
-    parsedMethods: ['POST', 'PUT', 'PATCH', 'DELETE'] as never,
-  })
-}
+const smallBodyReader: Middleware = koaBody({
+  text: true,
+  textTypes: ['application/json'],
+  textLimit: bodyLimits.small,
+  encoding: 'binary',
+  json: false,
+  urlencoded: false,
+  multipart: false,
+  patchNode: false,
+  parsedMethods: ['POST', 'PUT', 'PATCH', 'DELETE'] as never,
+})
 
 /**
  * The bytes of a JSON body, decompressed; their content type may be missing.
  *
- * @throws Refusal `unsupported` for another content type, charset or encoding; `too-large` beyond 20 MiB.
+ * @throws Refusal `unsupported` for another content type, charset or encoding; `too-large` beyond 20 MiB;
+ *   `invalid` for bytes that are not UTF-8, too many values, or nesting deeper than 64 levels.
  */
 export async function readJsonBytes(ctx: Context): Promise<Buffer> {
+  const encoding = requireJsonBody(ctx)
+  const count = createJsonCounter(modelCallBounds)
+  const bytes = await readBytes(ctx, encoding, bodyLimits.large, count)
+  requireUtf8Bytes(bytes)
+  return bytes
+}
+
+/**
+ * The bytes of a JSON body of any length as they arrive, decompressed.
+ *
+ * @returns them, and their number where it is known before
+ * @throws Refusal `unsupported` for another content type, charset or encoding
+ */
+export function streamJsonBytes(ctx: Context): {
+  chunks: AsyncIterable<Uint8Array>
+  byteLength: number | undefined
+} {
+  const encoding = requireJsonBody(ctx)
+  const byteLength = encoding === 'identity' ? ctx.request.length : undefined
+  return { chunks: streamBody(ctx, encoding), byteLength }
+}
+
+function requireJsonBody(ctx: Context): ContentEncoding {
   const encoding = requireJsonEncoding(ctx)
-  if (ctx.get('content-type') !== '') requireMediaType(ctx, ['json', '+json'], jsonHint)
-  requireUtf8(ctx)
+  const type = ctx.get('content-type')
+  // What nearly all clients send needs no parsing.
+  const isPlainJson = type === 'application/json' && ctx.headers['content-length'] !== undefined
+  if (type !== '' && !isPlainJson) {
+    requireMediaType(ctx, ['json', '+json'], jsonHint)
+    requireUtf8(ctx)
+  }
   allowSlowBody(ctx.req)
-  return readBytes(ctx, encoding, bodyLimits.large)
+  return encoding
 }
 
 const jsonHint = 'Send JSON with Content-Type: application/json'
@@ -79,8 +126,8 @@ export function requireEncoding<Accepted extends ContentEncoding>(
   hint: string,
 ): Accepted {
   const encoding = (ctx.get('content-encoding') || 'identity').trim().toLowerCase()
-  const found = accepted.find(name => name === encoding)
-  if (found) return found
+  const match = accepted.find(name => name === encoding)
+  if (match) return match
   throw new Refusal('unsupported', 'This Content-Encoding is not supported', hint)
 }
 
@@ -107,29 +154,32 @@ export function requireUtf8(ctx: Context): void {
   )
 }
 
-export const invalidJson = (): Refusal =>
-  new Refusal('invalid', 'The body is not valid JSON', 'Check quotes, commas and encoding')
-
 async function readBytes(
   ctx: Context,
   encoding: ContentEncoding,
   bytesMax: number,
+  onBytes: (bytes: Uint8Array) => void,
 ): Promise<Buffer> {
   if (encoding === 'identity' && (ctx.request.length ?? 0) > bytesMax) {
     ctx.req.resume()
     throw bodyTooLarge()
   }
+  let length = 0
+  const count = (chunk: Uint8Array): void => {
+    length += chunk.length
+    if (length > bytesMax) throw bodyTooLarge()
+    onBytes(chunk)
+  }
+  if (encoding === 'identity') return collectBody(ctx, count)
   const chunks: Uint8Array[] = []
-  let bytes = 0
   for await (const chunk of streamBody(ctx, encoding)) {
-    bytes += chunk.length
-    if (bytes > bytesMax) throw bodyTooLarge()
+    count(chunk)
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)
 }
 
-export const bodyTooLarge = (): Refusal =>
+const bodyTooLarge = (): Refusal =>
   new Refusal(
     'too-large',
     'The body is larger than this endpoint takes',

@@ -8,9 +8,11 @@ import {
   unclaimed,
   type RequestClaim,
 } from '#api/edge/request-idempotency.ts'
+import { setAcceptedHeaders } from '#api/edge/operation-response.ts'
+import { requireKnownParameters } from '#api/edge/query-parameters.ts'
 import { parseQuery } from '#api/edge/request.ts'
 import { contract, type Route } from '#api/contract/contract.ts'
-import type { Endpoint } from '#api/contract/document.ts'
+import { fieldsOf, type Endpoint } from '#api/contract/document.ts'
 import type { Endpoints } from '#api/contract/types.ts'
 import type { Shape } from '#shared/core/shape.ts'
 
@@ -48,7 +50,7 @@ type EndpointRequest<Name extends Route, Mode extends ClaimMode> = {
 
 /**
  * Serves an endpoint of the contract. Every request goes the same way: authenticate (with rate limits,
- * the removal of expired memories and the checks of `auth`), check the query, read and check the body,
+ * the removal of expired memories and the checks of `auth`), check the query and its names, read and check the body,
  * claim the Idempotency-Key, `admit`, handle, store the response for the key. The first that refuses
  * ends it.
  */
@@ -67,6 +69,7 @@ export function endpoint<
     const startedAt = performance.now()
     const identity = await auth(ctx, backend)
     const idempotency = new RequestIdempotency(ctx, backend, identity.keyHash)
+    requireKnownParameters(ctx, shapes.endpoint)
     const query = shapes.query && parseQuery(ctx, shapes.query)
     const body = claims === 'by-handler' ? undefined : await readBody(ctx, shapes)
     const input = { ...identity, params: ctx.params, query, body, startedAt }
@@ -80,7 +83,26 @@ export function endpoint<
       throw error
     }
   }
-  router.register(path, [method], ctx => replayResponses(ctx, () => serve(ctx)))
+  const { headers } = shapes.endpoint
+  const heedsPreference = headers !== undefined && fieldsOf(headers).names.includes('prefer')
+  const changesKeys = method !== 'GET' && keyPaths.test(path)
+  router.register(path, [method], async ctx => {
+    try {
+      await replayResponses(ctx, () => serve(ctx))
+    } finally {
+      if (changesKeys) noteKeyChange(backend)
+    }
+    setAcceptedHeaders(ctx, heedsPreference)
+  })
+}
+
+/** Below these, requests change keys, balances and provider keys. */
+const keyPaths = /^\/v1\/(?:keys|account|orgs|operator)(?:\/|$)/
+
+/** What this process has looked up within the last second counts no more once such a request is answered. */
+function noteKeyChange({ verifiedKeys, providerKeys }: ApiBackend): void {
+  verifiedKeys.noteChange()
+  providerKeys.noteChange()
 }
 
 type EndpointParts = { endpoint: Endpoint; query?: Shape<unknown>; body?: Shape<unknown> }

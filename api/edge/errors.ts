@@ -1,6 +1,7 @@
 import type { Context, Middleware } from 'koa'
+import { bodyEndedEarly } from '#api/edge/body-stream.ts'
 import { Refusal, type RefusalReason } from '#shared/core/errors.ts'
-import { bodyTooLarge, invalidJson } from '#api/edge/body.ts'
+import { errorFamilyOf, presentError, type ErrorReason } from '#api/present/provider-error.ts'
 import { maskKeys } from '#shared/access/key.ts'
 import type { Log } from '#shared/core/log.ts'
 
@@ -18,9 +19,6 @@ const statusByReason: Record<RefusalReason, number> = {
   unavailable: 503,
 }
 
-/** The body of every 4xx and 5xx. */
-type ErrorBody = { error: string; hint?: string }
-
 /** Seconds after which to try again. */
 const retryAfterSeconds = { unavailable: '2', limited: '10' }
 
@@ -35,16 +33,21 @@ export function handleErrors(log: Log): Middleware {
       if (ctx.status === 404 && ctx.body === undefined) sendNoSuchEndpoint(ctx)
     } catch (error) {
       const refusal = error instanceof Refusal ? error : (refusalForBodyError(error, ctx) ?? null)
-      if (refusal) return sendRefusal(ctx, refusal)
+      if (refusal) {
+        // The client reads that a store is out of reach; why is for the operator.
+        if (refusal.reason === 'unavailable' && refusal.cause !== undefined) {
+          log.warn({ err: refusal, request: ctx.state.requestId }, 'request.unavailable')
+        }
+        return sendRefusal(ctx, refusal)
+      }
       log.error({ err: error, request: ctx.state.requestId }, 'request.failed')
-      ctx.status = 500
-      ctx.body = { error: 'Internal error' } satisfies ErrorBody
+      sendError(ctx, 500, { reason: 'internal', error: 'Internal error' })
     }
   }
 }
 
 function sendRefusal(ctx: Context, { reason, message, hint }: Refusal): void {
-  ctx.status = statusByReason[reason]
+  const status = statusByReason[reason]
   if ((reason === 'unavailable' || reason === 'limited') && !ctx.response.get('Retry-After')) {
     ctx.set('Retry-After', retryAfterSeconds[reason])
   }
@@ -52,26 +55,44 @@ function sendRefusal(ctx: Context, { reason, message, hint }: Refusal): void {
   if (reason === 'unauthenticated' && !ctx.response.get('WWW-Authenticate')) {
     ctx.set('WWW-Authenticate', 'Bearer')
   }
-  const body: ErrorBody = { error: maskKeys(message), ...(hint && { hint: maskKeys(hint) }) }
-  ctx.body = body
+  sendError(ctx, status, { reason, error: message, hint })
+}
+
+/**
+ * Answers with an error: `{error, hint?}`, on paths of providers in their shape. Keys in it are masked.
+ *
+ * @param text.hint what to change
+ */
+export function sendError(
+  ctx: Context,
+  status: number,
+  { reason, error, hint }: { reason: ErrorReason; error: string; hint?: string | undefined },
+): void {
+  ctx.status = status
+  ctx.body = presentError(errorFamilyOf(ctx.path, ctx.get('anthropic-version')), {
+    status,
+    reason,
+    error: maskKeys(error),
+    hint: hint && maskKeys(hint),
+    requestId: ctx.state.requestId as string,
+  })
 }
 
 /** A path or method that no route serves. */
 function sendNoSuchEndpoint(ctx: Context): void {
-  const body: ErrorBody = {
-    error: maskKeys(`No such endpoint: ${ctx.method} ${ctx.path.slice(0, 64)}`),
+  sendError(ctx, 404, {
+    reason: 'missing',
+    error: `No such endpoint: ${ctx.method} ${ctx.path.slice(0, 64)}`,
     hint: 'GET / lists the endpoints of this service',
-  }
-  ctx.status = 404
-  ctx.body = body
+  })
 }
 
 const disconnectCodes = new Set(['ECONNRESET', 'ECONNABORTED', 'ERR_STREAM_PREMATURE_CLOSE'])
 
-/** Failures to read a body, by koa-body's status or the stream's code. */
+/** Failures to read a body, by the code of its stream. Any value may have been thrown. */
 function refusalForBodyError(error: unknown, { req }: Context): Refusal | undefined {
-  const { status, code = '' } = error as { status?: number; code?: string }
-  if (status === 413) return bodyTooLarge()
+  const { code } = Object(error) as { code?: unknown }
+  if (typeof code !== 'string') return undefined
   if (code.startsWith('Z_') || code === 'ERR_BUFFER_TOO_LARGE') {
     return new Refusal(
       'invalid',
@@ -79,10 +100,9 @@ function refusalForBodyError(error: unknown, { req }: Context): Refusal | undefi
       'Send it gzip-compressed, or plain without Content-Encoding',
     )
   }
-  // From a complete request these codes are about a connection to another service.
-  if (!req.complete && disconnectCodes.has(code)) {
-    return new Refusal('invalid', 'The body ended early')
+  // From a complete request these codes are about a connection to another service, unless the error is its own.
+  if ((!req.complete || req.errored === error) && disconnectCodes.has(code)) {
+    return bodyEndedEarly()
   }
-  if (status === 400) return invalidJson()
   return undefined
 }

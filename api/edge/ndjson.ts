@@ -6,10 +6,28 @@ import { allowSlowBody } from '#api/edge/body-timeouts.ts'
 
 /** Limits of a file, in decompressed bytes. */
 export const ndjsonLimits = {
-  upload: { lineBytesMax: 256 * 1024, bytesMax: 64 * 1024 * 1024, linesMax: 10_000 },
+  upload: {
+    lineBytesMax: 256 * 1024,
+    // Many JSON writers escape all but ASCII, with up to six bytes for one.
+    escapedBytesMax: 6 * 256 * 1024,
+    bytesMax: 64 * 1024 * 1024,
+    linesMax: 10_000,
+  },
   // A reflection lists everything it covers: up to 100,000 ids in a line.
   import: { lineBytesMax: 8 * 1024 * 1024, bytesMax: 64 * 1024 * 1024, linesMax: 10_000 },
 } as const
+
+/** What clients call JSON lines. */
+const jsonLinesTypes = [
+  'application/x-ndjson',
+  'application/ndjson',
+  'application/jsonl',
+  'application/x-jsonl',
+  'application/jsonlines',
+  'application/x-jsonlines',
+  'application/json-seq',
+  'text/plain',
+]
 
 /**
  * The decompressed bytes of a body of JSON lines as they arrive.
@@ -20,8 +38,8 @@ export const ndjsonLimits = {
 export function readNdjsonBody(ctx: Context): AsyncIterable<Uint8Array> {
   const encoding = requireEncoding(ctx, ['identity', 'gzip'], 'Send the file plain, or with gzip')
   if (ctx.get('content-type') !== '') {
-    const hint = 'Send JSON lines with Content-Type: application/x-ndjson'
-    requireMediaType(ctx, ['application/x-ndjson', 'text/plain'], hint)
+    const hint = `Send JSON lines with one of these as Content-Type: ${jsonLinesTypes.join(', ')}`
+    requireMediaType(ctx, jsonLinesTypes, hint)
   }
   requireUtf8(ctx)
   allowSlowBody(ctx.req)

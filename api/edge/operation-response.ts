@@ -2,6 +2,7 @@ import type { Context } from 'koa'
 import { presentOperationOutcome } from '#api/present/operation-outcome.ts'
 import type { Backend } from '#shared/backend.ts'
 import type { Caller } from '#shared/access/caller.ts'
+import { Refusal } from '#shared/core/errors.ts'
 import { findOperation } from '#shared/operations/operation-rows.postgres.ts'
 import type { OperationState } from '#shared/operations/operations.postgres.ts'
 
@@ -13,6 +14,18 @@ export const operationWaitMs = 25_000
 /** Whether the client wants the 202 at once: `Prefer: respond-async`. */
 export const prefersAsync = (ctx: Context): boolean =>
   /(?:^|[,;\s])respond-async(?:$|[,;\s])/i.test(ctx.get('prefer'))
+
+/**
+ * Says in the headers of a 202 where its operation is, and that `Prefer: respond-async` was followed.
+ *
+ * @param heedsPreference whether the endpoint takes `Prefer`
+ */
+export function setAcceptedHeaders(ctx: Context, heedsPreference: boolean): void {
+  const { operation_id: operation } = (ctx.body ?? {}) as { operation_id?: unknown }
+  if (ctx.status !== 202 || typeof operation !== 'string') return
+  ctx.set('Location', `/v1/operations/${operation}`)
+  if (heedsPreference && prefersAsync(ctx)) ctx.set('Preference-Applied', 'respond-async')
+}
 
 /**
  * Answers with the outcome of queued work as if it had been done in the request; with 202 and the
@@ -30,6 +43,13 @@ export async function sendOperationOutcome(
   const row = isFinished(state)
     ? await findOperation(postgres.query, account, operation)
     : undefined
+  if (state === 'cancelled') {
+    throw new Refusal(
+      'conflict',
+      'This work was cancelled before it was done',
+      `GET /v1/operations/${operation} tells what was done by then, which stays`,
+    )
+  }
   if (row?.outcome) {
     const { status, body } = presentOperationOutcome(operation, row.outcome)
     ctx.status = status

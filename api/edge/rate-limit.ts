@@ -50,12 +50,14 @@ export class RateLimiter {
   readonly #keyPepper: string
   readonly #log: Log
   /** Undefined when limits are switched off. */
-  readonly #limiters: { key: Limiter; address: Limiter } | undefined
+  readonly #limiters: { key: Limiter; address: Limiter; guess: Limiter } | undefined
   readonly #maxConcurrent: number
   /** Requests that are being served, by key. */
   readonly #inFlight = new Map<string, number>()
   /** Requests with a valid key: they count against the key and not against the address. */
   readonly #authenticated = new WeakSet<IncomingMessage>()
+  /** Requests with an unknown admin credential. */
+  readonly #guessing = new WeakSet<IncomingMessage>()
 
   /** @param quotas null switches all limits off */
   constructor(
@@ -65,7 +67,10 @@ export class RateLimiter {
     this.#keyPepper = config.keyPepper
     this.#log = log
     this.#maxConcurrent = quotas?.maxConcurrent ?? defaultMaxConcurrent
-    const createQuotaLimiter = (name: 'key' | 'address', ofName: readonly Quota[]): Limiter => {
+    const createQuotaLimiter = (
+      name: 'key' | 'address' | 'guess',
+      ofName: readonly Quota[],
+    ): Limiter => {
       const onError = (error: unknown) => log.warn({ err: error, limit: name }, 'limits.uncounted')
       const quotasWithStores = ofName.map(quota => ({
         ...quota,
@@ -74,8 +79,11 @@ export class RateLimiter {
       return createLimiter(quotasWithStores, { subjectsMax })
     }
     if (quotas) {
-      const key = createQuotaLimiter('key', quotas.key)
-      this.#limiters = { key, address: createQuotaLimiter('address', quotas.address) }
+      this.#limiters = {
+        key: createQuotaLimiter('key', quotas.key),
+        address: createQuotaLimiter('address', quotas.address),
+        guess: createQuotaLimiter('guess', quotas.address),
+      }
     }
   }
 
@@ -101,6 +109,7 @@ export class RateLimiter {
   }
 
   async #consumeAddressQuota(ctx: Context, address: Limiter): Promise<void> {
+    if (this.#guessing.has(ctx.req)) await this.#limiters?.guess.consume(this.#addressSubject(ctx))
     if (this.#authenticated.has(ctx.req)) return
     this.#apply(ctx, await address.consume(this.#addressSubject(ctx)), 'address.limited')
   }
@@ -110,12 +119,30 @@ export class RateLimiter {
     return subjectOfHash(hashKey(this.#keyPepper, subnet))
   }
 
+  /** Counts an unknown admin credential against the address, beside a valid Memory Key too. */
+  noteGuess(ctx: Context): void {
+    this.#guessing.add(ctx.req)
+  }
+
+  /** Whether the address has sent so many unknown admin credentials that no further one is looked up. */
+  hasTooManyGuesses(ctx: Context): boolean {
+    return this.#limiters?.guess.knownRefusal(this.#addressSubject(ctx)) !== undefined
+  }
+
+  /** @throws Refusal `limited` for an address of which `hasTooManyGuesses` holds. */
+  rejectGuesses(ctx: Context): void {
+    const refusal = this.#limiters?.guess.knownRefusal(this.#addressSubject(ctx))
+    if (refusal) this.#apply(ctx, refusal, 'address.limited')
+  }
+
   /**
-   * Refuses a key that this process knows to have used up a limit, before the key is looked up.
+   * Refuses a key that this process knows to have used up a limit, before the key is looked up; not a request
+   * that has been counted.
    *
    * @throws Refusal `limited`.
    */
   rejectIfLimited(ctx: Context, keyHash: Buffer): void {
+    if (this.#authenticated.has(ctx.req)) return
     const refusal = this.#limiters?.key.knownRefusal(subjectOfHash(keyHash))
     if (!refusal) return
     this.#authenticated.add(ctx.req)
@@ -149,8 +176,8 @@ export class RateLimiter {
     }
     this.#inFlight.set(subject, count + 1)
     ctx.res.once('close', () => {
-      const left = this.#inFlight.get(subject)! - 1
-      if (left > 0) this.#inFlight.set(subject, left)
+      const remaining = this.#inFlight.get(subject)! - 1
+      if (remaining > 0) this.#inFlight.set(subject, remaining)
       else this.#inFlight.delete(subject)
     })
   }

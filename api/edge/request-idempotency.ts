@@ -8,7 +8,13 @@ import {
   type IdempotencyClaim,
 } from '#api/edge/idempotency-claim.ts'
 import type { Backend } from '#shared/backend.ts'
+import {
+  canonicalJson,
+  canonicalJsonSteps,
+  updateHashInSteps,
+} from '#shared/core/canonical-json.ts'
 import { Refusal, type RefusalReason } from '#shared/core/errors.ts'
+import { runInSlices } from '#shared/core/event-loop.ts'
 import { mintId } from '#shared/core/ids.ts'
 import {
   isKnownIdempotencyKey,
@@ -94,7 +100,7 @@ export class RequestIdempotency {
    * @throws Refusal `invalid` when the key was used for another request, `conflict` while that one runs.
    */
   async claim(payload: unknown): Promise<RequestClaim> {
-    const request = this.#toRequest(payload)
+    const request = await this.#toRequest(payload)
     if (!request) return unclaimed()
     const outcome = await claimIdempotencyKey<JsonResponse>(this.#backend, request)
     if (outcome.state === 'answered') throw new IdempotentReplay(outcome.response)
@@ -112,13 +118,13 @@ export class RequestIdempotency {
 
   /** Whether the key was used within 24 hours, for any body: known before the body has arrived. */
   async wasUsed(): Promise<boolean> {
-    const request = this.#toRequest(null)
+    const request = await this.#toRequest(null)
     return request !== undefined && isKnownIdempotencyKey(this.#backend.postgres.query, request)
   }
 
   /** Ends the request with its stored response, if there is one; claims nothing. */
   async replayStored(payload: unknown): Promise<void> {
-    const request = this.#toRequest(payload)
+    const request = await this.#toRequest(payload)
     if (!request) return
     const response = await findStoredResponse<JsonResponse>(this.#backend, request)
     if (response !== undefined) throw new IdempotentReplay(response)
@@ -142,23 +148,24 @@ export class RequestIdempotency {
     return failed || !claim.isFirstAttempt ? claim.unlock() : claim.release()
   }
 
-  #toRequest(payload: unknown): IdempotentRequest | undefined {
+  async #toRequest(payload: unknown): Promise<IdempotentRequest | undefined> {
     const ctx = this.#ctx
     if (this.#key === undefined) return undefined
-    const bodyHash = createHash('sha256')
-      .update(
-        JSON.stringify([ctx.URL.search, ctx.get('x-session-id'), ctx.get('x-embedding-model')]),
-      )
-      .update(payload instanceof Uint8Array ? payload : JSON.stringify(payload ?? null))
-      .digest()
+    const scope = canonicalJson([ctx.query, ctx.get('x-session-id'), ctx.get('x-embedding-model')])
+    const bodyHash = createHash('sha256').update(scope)
+    await runInSlices(updateHashInSteps(bodyHash, await toHashedParts(payload)))
     return {
       keyHash: this.#keyHash,
       route: `${ctx.method} ${ctx.path}`,
       idempotencyKey: this.#key,
-      bodyHash,
+      bodyHash: bodyHash.digest(),
     }
   }
 }
+
+/** A body in its canonical form, in slices; the hash of one as it is. */
+const toHashedParts = async (payload: unknown): Promise<(string | Uint8Array)[]> =>
+  payload instanceof Uint8Array ? [payload] : runInSlices(canonicalJsonSteps(payload))
 
 /** Reasons of faults in the service or behind it. */
 const serviceFaults = new Set<RefusalReason>(['upstream', 'unavailable'])

@@ -10,14 +10,14 @@ import { sanitizeText } from '#shared/core/sanitize-text.ts'
  * @throws Refusal `invalid`, also for a parameter given twice.
  */
 export function parseQuery<Query>(ctx: Context, shape: Shape<Query>): Query {
-  const given = Object.create(null) as Record<string, string>
+  const values = Object.create(null) as Record<string, string>
   for (const [name, value] of Object.entries(ctx.query)) {
     if (Array.isArray(value)) {
       throw new Refusal('invalid', `${name.slice(0, 64)} is given more than once in the query`)
     }
-    if (value !== undefined) given[name] = restoreTimezonePlus(sanitizeText(value))
+    if (value !== undefined) values[name] = restoreTimezonePlus(sanitizeText(value))
   }
-  return shape.check(given)
+  return shape.check(values)
 }
 
 /** In a URL a bare `+` is a space; before the zone of a time only a `+` can have been meant. */
@@ -27,36 +27,73 @@ const restoreTimezonePlus = (value: string): string =>
 const sessionLengthMax = 256
 
 /**
- * The session of a request: the header `X-Session-ID`, or the body's `session_id`, or none.
+ * The session of a request: the header `X-Session-ID`, or `session_id` in the body or the query, or none.
  *
+ * @param named what body and query name
  * @throws Refusal `invalid` when the header is longer than 256 characters or holds control characters,
- *   and when the two name different sessions.
+ *   and when two of them name different sessions.
  */
-export function resolveSession(ctx: Context, inBody?: string | null): string | null {
+export function resolveSession(
+  ctx: Context,
+  ...named: readonly (string | null | undefined)[]
+): string | null {
   const header = headerText(ctx, 'x-session-id')
-  if (header === null) return inBody || null
-  const session = validateSession(header)
-  if (!inBody || inBody === session) return session
-  throw new Refusal(
-    'invalid',
-    'X-Session-ID and session_id name different sessions',
-    'Send one of the two',
-  )
+  const session = header === null ? null : validateSession(header)
+  return agreedValue([session, ...named], 'X-Session-ID', 'session_id', 'sessions') ?? null
 }
 
 /**
- * The embedding model of a request: the header `X-Embedding-Model`, else the body's `embeddings`, else the
- * model of the space that the caller's vault uses.
+ * The embedding model of a request: the header `X-Embedding-Model`, or `embeddings` in the body or the
+ * query, else the model of the space that the caller's vault uses.
+ *
+ * @throws Refusal `invalid` when two of them name different models.
  */
 export const embeddingModelForRequest = (
   ctx: Context,
   { keyRow }: Pick<Caller, 'keyRow'>,
-  inBody?: string,
-): string | undefined => requestedEmbeddingModel(ctx, inBody) ?? keyRow.embeddingModel ?? undefined
+  ...named: readonly (string | undefined)[]
+): string | undefined =>
+  requestedEmbeddingModel(ctx, ...named) ?? keyRow.embeddingModel ?? undefined
 
-/** The embedding model that a request names, in the header or else in the body. */
-export const requestedEmbeddingModel = (ctx: Context, inBody?: string): string | undefined =>
-  headerText(ctx, 'x-embedding-model') ?? inBody
+/** The embedding model that a request names, in its header, its body or its query. */
+export const requestedEmbeddingModel = (
+  ctx: Context,
+  ...named: readonly (string | undefined)[]
+): string | undefined => {
+  const header = headerText(ctx, 'x-embedding-model')
+  return agreedValue([header, ...named], 'X-Embedding-Model', 'embeddings', 'models')
+}
+
+/** The one value that is named, in however many places. @throws Refusal `invalid` for two of them. */
+function agreedValue(
+  named: readonly (string | null | undefined)[],
+  header: string,
+  field: string,
+  what: string,
+): string | undefined {
+  const [value, ...others] = new Set(named.filter(name => name))
+  if (others.length === 0) return value ?? undefined
+  throw new Refusal(
+    'invalid',
+    `${header} and ${field} name different ${what}`,
+    'Name it once: in the header, the body or the query',
+  )
+}
+
+/**
+ * Whether a request is a preview, as its body or its query says.
+ *
+ * @throws Refusal `invalid` when they differ: the work must not be done by mistake.
+ */
+export function resolveDryRun(inBody: boolean | undefined, inQuery: boolean | undefined): boolean {
+  if (inBody === undefined || inQuery === undefined || inBody === inQuery)
+    return inBody ?? inQuery ?? false
+  throw new Refusal(
+    'invalid',
+    'dry_run differs between the body and the query',
+    'Send it once, in the body',
+  )
+}
 
 function validateSession(session: string): string {
   // oxlint-disable-next-line no-control-regex -- control characters are what is refused

@@ -10,6 +10,7 @@ import type { Duplex } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import type Koa from 'koa'
 import { bodyTimeouts, enforceBodyTimeouts } from '#api/edge/body-timeouts.ts'
+import { limitPendingConnections } from '#api/edge/pending-connections.ts'
 
 /** Limits of a connection: a slow peer is disconnected. */
 const connectionLimits = {
@@ -23,6 +24,9 @@ const connectionLimits = {
 
 export type ConnectionLimits = typeof connectionLimits
 
+/** See `limitPendingConnections`. */
+type PendingLimit = { pendingPerAddress?: number | null }
+
 export type HttpServer = Server & {
   /**
    * Sets `draining` and goes on serving until no connection has been opened for 250 ms, at most 5 s.
@@ -32,6 +36,8 @@ export type HttpServer = Server & {
   drain(withinMs: number): Promise<void>
   /** The server will close soon: a load balancer should send no requests here. */
   readonly draining: boolean
+  /** Whether a request waits for its response, or for the end of it. */
+  readonly serving: boolean
 }
 
 const connectionsMax = 2_000
@@ -40,7 +46,10 @@ const connectionsMax = 2_000
  * The HTTP server around the application. What Node's parser refuses gets a JSON body too, before any
  * route is known.
  */
-export function createHttpServer(app: Koa, bounds: Partial<ConnectionLimits> = {}): HttpServer {
+export function createHttpServer(
+  app: Koa,
+  { pendingPerAddress = null, ...bounds }: Partial<ConnectionLimits> & PendingLimit = {},
+): HttpServer {
   // Node would answer a missing Host with an empty body.
   const options = { ...connectionLimits, ...bounds, requireHostHeader: false }
   const handleRequest = app.callback()
@@ -69,6 +78,7 @@ export function createHttpServer(app: Koa, bounds: Partial<ConnectionLimits> = {
     ({ socket }) => refuseAfterPending(socket, requestTimedOut),
   )
   server.maxConnections = connectionsMax
+  limitPendingConnections(server, pendingPerAddress)
   // Clients that only keep connections open must not keep others out.
   server.on('drop', () => server.closeIdleConnections())
   server.on('checkExpectation', (_, response) =>
@@ -85,7 +95,7 @@ export function createHttpServer(app: Koa, bounds: Partial<ConnectionLimits> = {
   server.on('request', (_, response) => {
     if (draining) response.shouldKeepAlive = false
   })
-  return Object.defineProperty(
+  return Object.defineProperties(
     Object.assign(server, {
       async drain(withinMs: number) {
         draining = true
@@ -93,8 +103,7 @@ export function createHttpServer(app: Koa, bounds: Partial<ConnectionLimits> = {
         await closeServer(server, inFlight, withinMs)
       },
     }),
-    'draining',
-    { get: () => draining },
+    { draining: { get: () => draining }, serving: { get: () => inFlight.size > 0 } },
   ) as HttpServer
 }
 

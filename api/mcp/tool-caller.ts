@@ -1,40 +1,83 @@
-import { queryFieldNames, needsSessionHeader, type Tool } from '#api/mcp/tools.ts'
+import { fieldsOf, type Endpoint } from '#api/contract/document.ts'
+import { defaultsOf } from '#api/mcp/arguments.ts'
+import type { Tool } from '#api/mcp/tools.ts'
+import { findTracePath, type ToolResponse } from '#api/mcp/trace-path.ts'
 
-type ToolResponse = { status: number; body: unknown }
+type Arguments = Record<string, unknown>
 
 /** Performs a tool with a model's arguments. */
-export type ToolCaller = (tool: Tool, args: Record<string, unknown>) => Promise<ToolResponse>
+export type ToolCaller = (tool: Tool, args: Arguments) => Promise<ToolResponse>
 
 /**
- * Calls a tool as one request to the service, with the checks, limits and bills of every client.
+ * Calls a tool as one request to the service, with the checks, limits and bills of every client. The latest
+ * trace is looked up by a request before it.
  *
  * @param base of the service, such as `http://127.0.0.1:3000`
  * @param headers that carry the Memory Key
  */
 export function createToolCaller(base: string, headers: Record<string, string>): ToolCaller {
-  return async ({ endpoint, name }, args) => {
-    const { session_id: session, ...others } = args
-    const byHeader = needsSessionHeader(endpoint) && typeof session === 'string'
-    const fields = byHeader ? others : args
-    const queryFields = new Set(queryFieldNames(endpoint))
-    const query = new URLSearchParams(name === 'store' ? { wait: 'true' } : {})
-    const body: Record<string, unknown> = {}
-    for (const [field, value] of Object.entries(fields)) {
-      if (queryFields.has(field)) query.set(field, toQueryText(value))
-      else body[field] = value
-    }
-    const search = query.size > 0 ? `?${query.toString()}` : ''
-    const response = await fetch(`${base}${endpoint.path}${search}`, {
-      method: endpoint.method,
-      headers: {
-        ...headers,
-        ...(endpoint.body && { 'content-type': 'application/json' }),
-        ...(byHeader && { 'x-session-id': encodeHeader(session) }),
-      },
-      ...(endpoint.body && { body: JSON.stringify(body) }),
-    })
+  const send = async (path: string, init: RequestInit): Promise<ToolResponse> => {
+    const response = await fetch(`${base}${path}`, init)
     return { status: response.status, body: await response.json() }
   }
+  return async (tool, given) => {
+    const { name } = tool
+    const completed = withDefaults(tool, given)
+    const args = name === 'store' ? toMessages(completed) : completed
+    if ('error' in args) return { status: 400, body: args }
+    if (name !== 'trace') return await sendTool(tool, args, { headers, send })
+    const { trace_id: id, ...others } = args
+    const found = await findTracePath(id, path => send(path, { headers }))
+    if ('refusal' in found) return found.refusal
+    const endpoint = { ...tool.endpoint, path: found.path }
+    return await sendTool({ ...tool, endpoint }, others, { headers, send })
+  }
+}
+
+type Connection = {
+  headers: Record<string, string>
+  send: (path: string, init: RequestInit) => Promise<ToolResponse>
+}
+
+/** Sends each argument where the endpoint of the tool takes it. */
+function sendTool({ endpoint, name }: Tool, args: Arguments, { headers, send }: Connection) {
+  const { session_id: session, ...others } = args
+  const byHeader = needsSessionHeader(endpoint) && typeof session === 'string'
+  const queryFields = new Set(queryFieldNames(endpoint))
+  // A tool call ends with its response, so `store` always waits.
+  const query = new URLSearchParams(name === 'store' ? { wait: 'true' } : {})
+  const body: Arguments = {}
+  for (const [field, value] of Object.entries(byHeader ? others : args)) {
+    if (queryFields.has(field) && value !== null) query.set(field, toQueryText(value))
+    else body[field] = value
+  }
+  const search = query.size > 0 ? `?${query.toString()}` : ''
+  return send(`${endpoint.path}${search}`, {
+    method: endpoint.method,
+    headers: {
+      ...headers,
+      ...(endpoint.body && { 'content-type': 'application/json' }),
+      ...(byHeader && { 'x-session-id': encodeHeader(session) }),
+    },
+    ...(endpoint.body && { body: JSON.stringify(body) }),
+  })
+}
+
+/** A model's null is an argument that it left out. */
+const withDefaults = ({ inputSchema }: Tool, given: Arguments): Arguments => ({
+  ...defaultsOf(inputSchema.properties),
+  ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null)),
+})
+
+/** Plain text to remember is what the user said. */
+function toMessages({ text, ...others }: Arguments): Arguments {
+  if ((text === undefined) === (others.messages === undefined)) {
+    return {
+      error: 'store takes text or messages, one of the two',
+      hint: 'Give what is to be remembered as {"text": "…"}',
+    }
+  }
+  return text === undefined ? others : { ...others, messages: [{ role: 'user', content: text }] }
 }
 
 const toQueryText = (value: unknown): string =>
@@ -42,3 +85,12 @@ const toQueryText = (value: unknown): string =>
 
 /** A header carries bytes; the service reads them as UTF-8. */
 const encodeHeader = (text: string): string => Buffer.from(text, 'utf8').toString('latin1')
+
+/** The parameters that an endpoint takes from its query. */
+const queryFieldNames = ({ query }: Endpoint): string[] => (query ? fieldsOf(query).names : [])
+
+/** Whether the session goes into the header, because the body does not take it. */
+function needsSessionHeader({ headers, body }: Endpoint): boolean {
+  const inHeader = headers !== undefined && fieldsOf(headers).names.includes('x-session-id')
+  return inHeader && !(body && fieldsOf(body.schema).names.includes('session_id'))
+}

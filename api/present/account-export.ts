@@ -1,6 +1,7 @@
 import { presentAccountEvent } from '#api/present/account-event.ts'
 import { presentOrgExportLine } from '#api/present/org-export.ts'
 import { presentAccountPolicy } from '#api/present/policy.ts'
+import { presentStoredTrace } from '#api/present/trace.ts'
 import { presentWebhook } from '#api/present/webhook.ts'
 import type { AccountExportItem } from '#shared/accounts/export-account.ts'
 import type { AccountVault } from '#shared/accounts/export.postgres.ts'
@@ -27,6 +28,8 @@ export function presentAccountExportLine(exported: AccountExportItem): TypedLine
       return { type: 'vault', vault: exported.number, ...presentVault(exported.vault) }
     case 'memory':
       return { type: 'memory', vault: exported.number, ...exported.memory }
+    case 'trace':
+      return { type: 'trace', vault: exported.number, ...presentStoredTrace(exported.trace) }
     case 'account_event': {
       const { account, event } = exported
       return {
@@ -56,8 +59,9 @@ export async function* appendEndLine(lines: AsyncIterable<TypedLine>): AsyncGene
   yield { type: 'end', lines: all, counts }
 }
 
-const presentVault = ({ createdAt, keys }: AccountVault) => ({
+const presentVault = ({ createdAt, externalId, keys }: AccountVault) => ({
   created_at: createdAt.toISOString(),
+  external_id: externalId,
   keys: keys.map(({ masked, name, createdAt, expiresAt, revokedAt }) => ({
     masked_key: masked,
     name,

@@ -1,15 +1,22 @@
 import type { MemoryKey } from '#api/contract/types.ts'
 import type { AccountKey } from '#shared/access/account-keys.postgres.ts'
 
-type NewKeyFields = { key: string; name: string; createdAt: Date }
+type NewKeyFields = { id: string; key: string; name: string; createdAt: Date }
 
-/** A key that was just made, whole. */
+/**
+ * A key that was just made, whole.
+ *
+ * @param externalId of the user whose vault it opens
+ */
 export const presentMintedKey = (
-  { key, name, createdAt }: NewKeyFields,
+  { id, key, name, createdAt }: NewKeyFields,
   expiresAt: Date | null,
+  externalId?: string | null,
 ) => ({
+  id,
   key,
   name,
+  ...(typeof externalId === 'string' && { external_id: externalId }),
   created_at: createdAt.toISOString(),
   ...(expiresAt && { expires_at: expiresAt.toISOString() }),
 })
@@ -26,6 +33,7 @@ export const presentAccountKey = (
   id: key.id,
   masked_key: key.masked,
   name: key.name,
+  external_id: key.externalId,
   active: key.active,
   current: requesterHash !== undefined && key.hash.equals(requesterHash),
   created_at: key.createdAt.toISOString(),

@@ -4,7 +4,10 @@ import type { OperationOutcome } from '#shared/domain/operation-outcome.ts'
 type UploadOutcome = Extract<OperationOutcome, { kind: 'upload' }>
 
 /** What became of an uploaded file. */
-export function presentUpload({ key, inSession, memories, ...tally }: UploadOutcome) {
+export function presentUpload(
+  { key, inSession, memories, cancelled, ...tally }: UploadOutcome,
+  id: { operation_id: string },
+) {
   const { lines, failed, stored, skipped, errors } = tally
   return {
     status: tallyStatus(tally),
@@ -20,7 +23,9 @@ export function presentUpload({ key, inSession, memories, ...tally }: UploadOutc
       processed: lines - failed,
     },
     ...(errors && errors.length > 0 && { errors }),
+    ...id,
     message: joinParts([
+      cancelled && 'cancelled',
       describeCount(stored, 'memory', 'memories', 'stored'),
       skipped > 0 && `${formatCount(skipped)} already there`,
       failed > 0 && describeCount(failed, 'faulty line', 'faulty lines', 'left out'),
@@ -35,10 +40,14 @@ type ImportTally = {
   replaced: number
   skipped: number
   errors?: LineError[]
+  cancelled?: true
 }
 
 /** What became of an imported file, or with `dryRun` what would become of it. */
-export function presentImport(tally: ImportTally, { dryRun }: { dryRun: boolean }) {
+export function presentImport(
+  tally: ImportTally,
+  { dryRun, id }: { dryRun: boolean; id?: { operation_id: string } },
+) {
   const { failed, stored, replaced, skipped, errors } = tally
   return {
     dry_run: dryRun,
@@ -48,7 +57,9 @@ export function presentImport(tally: ImportTally, { dryRun }: { dryRun: boolean 
     skipped,
     failed,
     ...(errors && errors.length > 0 && { errors }),
+    ...id,
     message: joinParts([
+      tally.cancelled && 'cancelled',
       describeCount(stored, 'memory', 'memories', dryRun ? 'would be imported' : 'imported'),
       replaced > 0 && `${formatCount(replaced)} replaced`,
       skipped > 0 && `${formatCount(skipped)} already there`,
@@ -62,7 +73,8 @@ function tallyStatus({ lines, failed }: { lines: number; failed: number }) {
   return failed === lines ? 'failed' : 'partial'
 }
 
-const joinParts = (parts: (string | false)[]): string => parts.filter(Boolean).join(', ')
+const joinParts = (parts: (string | false | undefined)[]): string =>
+  parts.filter(Boolean).join(', ')
 
 const describeCount = (count: number, one: string, many: string, what: string): string =>
   `${formatCount(count)} ${count === 1 ? one : many} ${what}`

@@ -1,5 +1,6 @@
 import { presentExpiry } from '#api/present/expiry.ts'
 import type { DateSearchRow } from '#shared/vault/read/dated-row.ts'
+import { presentMatch } from '#api/present/search-result.ts'
 import { presentSpan } from '#api/present/span.ts'
 
 /** A row of a date search. */
@@ -11,11 +12,12 @@ export const presentDateSearchRow = (row: DateSearchRow) => ({
   timestamp: new Date(row.at).toISOString(),
   source: row.source,
   token_count: row.tokens,
-  ...(row.score !== undefined && { score: Math.round(row.score * 10_000) / 10_000 }),
+  ...(row.hit && presentMatch(row.hit)),
   ...(row.importance !== undefined && { importance: row.importance }),
   ...(row.covers && { covers: presentSpan(row.covers) }),
   ...(row.speaker !== undefined && { name: row.speaker }),
   ...(row.tags !== undefined && { tags: row.tags }),
   ...(row.author !== undefined && { author: row.author }),
+  ...(row.metadata !== undefined && { metadata: row.metadata }),
   ...presentExpiry(row),
 })

@@ -14,5 +14,6 @@ export const presentListRow = (row: ListedRow) => ({
   consolidated: row.consolidated,
   covers: row.covers && presentSpan(row.covers),
   ...(row.speaker !== undefined && { name: row.speaker }),
+  ...(row.metadata !== undefined && { metadata: row.metadata }),
   ...presentExpiry(row),
 })

@@ -10,29 +10,33 @@ export function presentOperationOutcome(
   { status, value }: StoredOutcome,
 ): PresentedOutcome {
   if (value.kind === undefined) return { body: value, status }
-  const id = value.kind === 'failed' ? {} : { operation_id: operation }
-  return { body: sortLikeJsonb({ ...presentOutcome(value), ...id }), status }
+  return { body: presentOutcome(value, { operation_id: operation }), status }
 }
 
-function presentOutcome(outcome: OperationOutcome): object {
+type OperationId = { operation_id: string }
+
+/** The fields of an answer stand in the order of the contract. */
+function presentOutcome(outcome: OperationOutcome, id: OperationId): object {
   switch (outcome.kind) {
+    case 'ingest':
+      return presentIngest(outcome, id)
     case 'upload':
-      return presentUpload(outcome)
+      return presentUpload(outcome, id)
     case 'import':
-      return presentImport(outcome, { dryRun: false })
+      return presentImport(outcome, { dryRun: false, id })
     case 'transfer':
     case 'graft':
-      return presentCopy(outcome)
+      return presentCopy(outcome, id)
     case 'clear':
-      return presentClearing(outcome)
+      return presentClearing(outcome, id)
     case 'delete-ids':
-      return presentDeletion(outcome)
+      return presentDeletion(outcome, id)
     case 'expire':
-      return presentExpiration(outcome)
+      return presentExpiration(outcome, id)
     case 'reembed':
-      return presentReembedding(outcome)
+      return presentReembedding(outcome, id)
     case 'retention':
-      return presentRetention(outcome)
+      return presentRetention(outcome, id)
     case 'failed':
       return { error: outcome.error, hint: outcome.hint }
   }
@@ -40,14 +44,21 @@ function presentOutcome(outcome: OperationOutcome): object {
 
 type Outcome<Kind extends OperationOutcome['kind']> = Extract<OperationOutcome, { kind: Kind }>
 
-function presentCopy(outcome: Outcome<'transfer' | 'graft'>) {
+const presentIngest = ({ stored }: Outcome<'ingest'>, id: OperationId) => ({
+  accepted: true,
+  queued: false,
+  ...id,
+  stored,
+  message: stored === 1 ? 'Stored 1 memory' : `Stored ${stored} memories`,
+})
+
+function presentCopy(outcome: Outcome<'transfer' | 'graft'>, id: OperationId) {
   const { kind, sourceKey, destinationKey, copied, skipped, failed, tokens, errors } = outcome
   return {
-    dry_run: false,
     operation: kind,
+    dry_run: false,
     source_key: sourceKey,
     destination_key: destinationKey,
-    ...(kind === 'graft' && { queries: outcome.queries, threshold: outcome.threshold }),
     copied,
     deduped_or_skipped: skipped,
     failed,
@@ -57,14 +68,17 @@ function presentCopy(outcome: Outcome<'transfer' | 'graft'>) {
       transferred_at: new Date(outcome.requestedAt).toISOString(),
     },
     ...(errors && { errors }),
+    ...id,
+    ...(kind === 'graft' && { queries: outcome.queries, threshold: outcome.threshold }),
   }
 }
 
-const presentClearing = (outcome: Outcome<'clear'>) => ({
+const presentClearing = (outcome: Outcome<'clear'>, id: OperationId) => ({
   key: outcome.key,
   session_id: outcome.session,
   deleted: outcome.deleted,
   reset: outcome.reset,
+  ...id,
   message: describeClearing(outcome),
 })
 
@@ -76,49 +90,42 @@ function describeClearing({ deleted, inSession, reset }: Outcome<'clear'>): stri
     : `Deleted ${memories}`
 }
 
-const presentDeletion = ({ requested, deleted, failed }: Outcome<'delete-ids'>) => ({
+const presentDeletion = (
+  { requested, deleted, failed }: Outcome<'delete-ids'>,
+  id: OperationId,
+) => ({
   requested,
   deleted,
   do_deleted: deleted,
   not_found: requested - deleted - failed.length,
   legacy_fallback_used: false,
   failed,
+  ...id,
 })
 
-const presentExpiration = ({ expired }: Outcome<'expire'>) => ({
+const presentExpiration = ({ expired }: Outcome<'expire'>, id: OperationId) => ({
   expired,
+  ...id,
   message: expired === 1 ? '1 memory was over' : `${expired} memories were over`,
 })
 
-const presentReembedding = ({ key, model, dimension, embedded, dropped }: Outcome<'reembed'>) => ({
+const presentReembedding = (
+  { key, model, dimension, embedded, dropped }: Outcome<'reembed'>,
+  id: OperationId,
+) => ({
   key,
   embeddings: model,
   dimension,
   embedded,
   dropped,
+  ...id,
   message: `${embedded} memories have been embedded with ${model}`,
 })
 
-const presentRetention = ({ days, looked, changed }: Outcome<'retention'>) => ({
+const presentRetention = ({ days, looked, changed }: Outcome<'retention'>, id: OperationId) => ({
   retention_days: days,
   memories: looked,
   changed,
+  ...id,
   message: `${changed} of ${looked} memories have another end`,
 })
-
-/**
- * Orders fields as Postgres' `jsonb` does, by the length of their names, then by the names: answers of
- * former releases were stored as `jsonb` and keep that order.
- */
-const sortLikeJsonb = (answer: object): object =>
-  Object.fromEntries(
-    Object.entries(answer)
-      .map(([name, value]): [string, unknown] => [
-        name,
-        isObject(value) ? sortLikeJsonb(value) : value,
-      ])
-      .sort(([a], [b]) => a.length - b.length || (a < b ? -1 : 1)),
-  )
-
-const isObject = (value: unknown): value is object =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -12,6 +12,7 @@ import { roundVector } from '#shared/vault/bulk/export-memories.ts'
 import type { OrgExportItem } from '#shared/org/export-organization.ts'
 import type { AuditChainEntry } from '#shared/org/audit-chain.postgres.ts'
 import type { OrgKeyRow } from '#shared/org/org-export.postgres.ts'
+import type { ExportedStatement } from '#shared/org/shared-statements.postgres.ts'
 import type { TypedLine } from '#api/present/typed-line.ts'
 
 type RecordOfType<Type extends OrgExportItem['type']> = Extract<OrgExportItem, { type: Type }>
@@ -41,6 +42,8 @@ function presentFields(exported: OrgExportItem): object {
       return presentOrgKey(exported.key)
     case 'shared_memory':
       return presentExportedSharedMemory(exported)
+    case 'shared_statement':
+      return presentExportedStatement(exported.statement)
     case 'audit_event':
       return presentAuditLink(exported.event)
   }
@@ -58,15 +61,23 @@ const presentOrgKey = (key: OrgKeyRow) => ({
   last_used_at: key.lastUsedAt?.getTime() ?? null,
 })
 
-const presentExportedSharedMemory = ({
-  org,
-  roles,
-  memory,
-  model,
-}: RecordOfType<'shared_memory'>) => ({
-  ...presentSharedMemory(memory, { org, roles: roles.map(({ allowedTags }) => allowedTags) }),
+const presentExportedSharedMemory = ({ rules, memory, model }: RecordOfType<'shared_memory'>) => ({
+  ...presentSharedMemory(memory, rules),
   operation_id: memory.operation,
   ...(memory.vector && model && { vector: { model, values: roundVector(memory.vector) } }),
+})
+
+const presentExportedStatement = (statement: ExportedStatement) => ({
+  statement_id: statement.id,
+  user_id: statement.user,
+  author: statement.author,
+  turn_id: statement.turn,
+  mem_id: statement.memory,
+  action: statement.action,
+  outdated: statement.outdated,
+  text: statement.text,
+  said_at: statement.saidAt.getTime(),
+  recorded_at: statement.recordedAt.getTime(),
 })
 
 /** Everything its hash is made of, and the hash. */

@@ -15,7 +15,9 @@ export const presentTrailEntry = (entry: TurnTrailEntry | RetrievalTrailEntry) =
 })
 
 const presentWrite = (entry: TurnTrailEntry) => ({
+  state: entry.state,
   left_out: entry.leftOut,
+  ...(entry.withheld !== null && { withheld: entry.withheld }),
   ...presentPasses(entry),
 })
 
@@ -30,17 +32,26 @@ const presentFact = ({ text, confidence, note }: Fact) => ({ text, confidence, n
 
 const presentTaggedFact = ({ text, tags, confidence }: TaggedFact) => ({ text, tags, confidence })
 
-const presentDecision = ({ text, action, mem_id, replaces }: Decision) => ({
+const presentDecision = ({ text, action, mem_id, replaces, outdated, copy }: Decision) => ({
   text,
   action,
   mem_id,
+  ...(outdated && { outdated }),
   ...(replaces !== undefined && { replaces }),
+  ...(copy?.mem_id && { copy: copy.mem_id }),
 })
+
+const presentHidden = ({ id, tags }: { id: string; tags: string[] }) => ({ mem_id: id, tags })
 
 const presentRetrieval = (entry: RetrievalTrailEntry) => ({
   allowed_tags: entry.allowedTags,
   wildcard: entry.wildcard,
   permitted: entry.permitted,
   dropped: entry.dropped,
-  dropped_sample: entry.sample.map(({ id, tags }) => ({ mem_id: id, tags })),
+  dropped_sample: entry.sample.map(presentHidden),
+  request: entry.request,
+  returned: entry.returned.length,
+  returned_ids: entry.returned,
+  denied: entry.denied?.length ?? null,
+  denied_memories: entry.denied?.map(presentHidden) ?? null,
 })

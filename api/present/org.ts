@@ -53,6 +53,7 @@ export const presentKeyState = (row: MemberKeyRow): MemberKeyState => ({
   active: row.active,
   revoked_at: row.revokedAt?.getTime() ?? null,
   last_used_at: row.lastUsedAt?.getTime() ?? null,
+  shares: row.shares,
 })
 
 export const presentRole = (role: RoleRow): OrgRole => ({
@@ -78,6 +79,7 @@ export const presentListedUser = (user: UserRow): ListedUser => ({
   ...presentUser(user),
   roles: user.roles,
   has_memory_key: user.hasKey,
+  shares: user.shares,
 })
 
 export const presentTag = (tag: TagRow): OrgTag => ({

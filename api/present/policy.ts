@@ -6,7 +6,15 @@ export const presentPolicy = ({ redaction, decidedBy }: EffectivePolicy) => ({
   decided_by: decidedBy,
 })
 
-export const presentAccountPolicy = ({ retentionDays, ...policy }: AccountPolicy) => ({
+export const presentAccountPolicy = ({
+  retentionDays,
+  createUsers,
+  traces,
+  ...policy
+}: AccountPolicy) => ({
   ...presentPolicy(policy),
   retention_days: retentionDays,
+  create_users: createUsers,
+  traces: traces.mode,
+  trace_days: traces.days,
 })

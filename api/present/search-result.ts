@@ -1,23 +1,50 @@
 import { recencyWindow, type RecencyWindow } from '#shared/domain/recency-window.ts'
+import { matchReasons, toRelevance } from '#shared/search/ranking/explain-hit.ts'
 import { presentExpiry } from '#api/present/expiry.ts'
 import type { RecalledMemory } from '#shared/vault/read/recall.ts'
 
-/** A search row. */
-export const presentSearchResult = ({ memory, score, source }: RecalledMemory, now: number) => ({
-  id: memory.id,
-  tier: memory.tier,
-  role: memory.role,
-  content: memory.text,
-  score: Math.round(score * 10_000) / 10_000,
-  window: recencyWindow(memory.at, now),
-  timestamp: new Date(memory.at).toISOString(),
-  source,
-  ...(memory.importance !== undefined && { importance: memory.importance }),
-  ...(memory.speaker !== undefined && { name: memory.speaker }),
-  ...(memory.tags !== undefined && { tags: memory.tags }),
-  ...(memory.author !== undefined && { author: memory.author }),
-  ...presentExpiry(memory),
+/** Above 0 stays above 0. */
+const roundShare = (share: number): number =>
+  share > 0 ? Math.max(0.0001, Math.round(share * 10_000) / 10_000) : 0
+
+/** What a row was ranked by. */
+const presentRanking = ({ relevance, signals }: Pick<RecalledMemory, 'relevance' | 'signals'>) => ({
+  relevance: roundShare(toRelevance(relevance)),
+  why: matchReasons(signals),
 })
+
+/** How a row fits what was asked. */
+export const presentMatch = (row: Pick<RecalledMemory, 'score' | 'relevance' | 'signals'>) => ({
+  score: roundShare(row.score),
+  ...presentRanking(row),
+})
+
+/** What a line of a block was ranked by. */
+export const presentBlockLine = (row: RecalledMemory) => ({
+  memory_id: row.memory.id,
+  ...presentRanking(row),
+})
+
+/** A search row. */
+export const presentSearchResult = (row: RecalledMemory, now: number) => {
+  const { memory, source } = row
+  return {
+    id: memory.id,
+    tier: memory.tier,
+    role: memory.role,
+    content: memory.text,
+    ...presentMatch(row),
+    window: recencyWindow(memory.at, now),
+    timestamp: new Date(memory.at).toISOString(),
+    source,
+    ...(memory.importance !== undefined && { importance: memory.importance }),
+    ...(memory.speaker !== undefined && { name: memory.speaker }),
+    ...(memory.tags !== undefined && { tags: memory.tags }),
+    ...(memory.author !== undefined && { author: memory.author }),
+    ...(memory.metadata !== undefined && { metadata: memory.metadata }),
+    ...presentExpiry(memory),
+  }
+}
 
 /** How the rows of an answer spread over windows and tiers, and what they weigh. */
 export function breakDownResults(rows: readonly Pick<RecalledMemory, 'memory'>[], now: number) {

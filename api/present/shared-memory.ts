@@ -21,8 +21,14 @@ export const presentSharedMemory = (
   confidence: memory.confidence,
   author: memory.author,
   reviewed: memory.reviewed,
+  pending: memory.pending ?? false,
   sensitivity: sensitivityOf(memory.tags, roles),
   acquired_at: memory.acquiredAt,
+  first_author: memory.origin?.author ?? memory.author,
+  first_acquired_at: memory.origin?.acquiredAt ?? memory.acquiredAt,
+  contributors: [...(memory.origin?.contributors ?? [memory.author])],
+  confirmed_at: memory.confirmedAt ?? null,
+  ...(memory.metadata && { metadata: memory.metadata }),
   updated_at: memory.updatedAt,
 })
 

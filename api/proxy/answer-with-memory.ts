@@ -1,6 +1,11 @@
 import type { Context } from 'koa'
+import { isAnyAllowed } from '#api/proxy/switches.ts'
 import { readProxyCall, type ProxyCall, type ProxyEndpoint } from '#api/proxy/proxy-call.ts'
-import { authenticateProxyCaller } from '#api/proxy/credentials.ts'
+import {
+  authenticateProxyCaller,
+  isKeyUnverified,
+  type ProxyCaller,
+} from '#api/proxy/credentials.ts'
 import { createDecodingParser } from '#api/proxy/decoding-parser.ts'
 import {
   closeExchange,
@@ -11,29 +16,32 @@ import {
 } from '#api/proxy/exchange.ts'
 import {
   createRequestTimer,
+  noteCoreSession,
+  setCacheHeaders,
   setMemoryHeaders,
   setRecallHeaders,
   type RequestTimer,
 } from '#api/proxy/response-headers.ts'
 import { replayStoredResponse } from '#api/proxy/idempotency.ts'
-import {
-  disabledRecall,
-  recallWithTimeout,
-  type RecallResult,
-} from '#api/proxy/recall-with-timeout.ts'
-import { endRelayedResponse, clientAbortSignal, relay } from '#api/proxy/relay.ts'
+import { saveCallTrace } from '#api/proxy/call-trace.ts'
+import { readContextError } from '#api/proxy/context-error.ts'
+import { recallForCall } from '#api/proxy/recall-for-call.ts'
+import { dropBlocks } from '#api/proxy/drop-blocks.ts'
+import type { RecallResult } from '#api/proxy/recall-result.ts'
+import { clientAbortController, endRelayedResponse, relay } from '#api/proxy/relay.ts'
 import { ResponseCopy } from '#api/proxy/response-copy.ts'
+import { releaseTexts } from '#api/proxy/release-texts.ts'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
-import { requireNothingExpired, type Caller } from '#shared/access/caller.ts'
+import { requireNothingExpired } from '#shared/access/caller.ts'
 import type { OpenExchange } from '#shared/vault/ingest/open-exchange.ts'
 import type { UpstreamResponse } from '#shared/models/upstream.ts'
 
 /**
  * Calls a model with memory around it, in six steps: authorize, read, recall, forward, relay, record.
  *
- * What the user says is written to Postgres before the provider is called, and is stored whatever comes
- * of the answer. The answer is stored with it before the response to the client ends. A failure of
- * memory never fails a call: only Postgres, which authenticates the caller, must be reachable.
+ * What the user says is written to Postgres while the provider is called and before the client gets anything of
+ * the answer; it is stored whatever comes of that. The answer is stored with it before the response to the client
+ * ends. A failure of memory never fails a call: only Postgres, which authenticates the caller, must be reachable.
  */
 export async function answerWithMemory(
   ctx: Context,
@@ -46,12 +54,17 @@ export async function answerWithMemory(
     const call = await readProxyCall(ctx, backend, caller, endpoint)
     if (call.idempotentCall.storedResponse !== undefined) return replay(ctx, call)
 
-    const run = { ctx, backend, endpoint, call, timer, clientSignal: clientAbortSignal(ctx) }
+    const clientAbort = clientAbortController(ctx)
+    const run = { ctx, backend, endpoint, call, timer, clientAbort }
     const memory = await recall(run)
-    const result = await forward(run, memory)
+    const forwarded = forward(run, memory)
+    const exchange = await requireOpen(run, memory, forwarded)
+    releaseTexts(ctx, call, exchange)
+    const result = await forwarded
       .then(answer => relayAnswer(run, answer))
       .catch((error: unknown) => toFailedResult(run, error))
-    await record(run, memory, result)
+    await record(run, memory, exchange, result)
+    await call.unread?.discard()
     if ('error' in result) throw result.error
     endRelayedResponse(ctx)
   } finally {
@@ -67,13 +80,14 @@ type CallRun = {
   call: ProxyCall
   timer: RequestTimer
   /** Aborts when the client closes the connection before its response has ended. */
-  clientSignal: AbortSignal
+  clientAbort: AbortController
 }
 
-async function authorize(ctx: Context, backend: ApiBackend): Promise<Caller> {
-  const caller = await authenticateProxyCaller(ctx, backend)
-  setMemoryHeaders(ctx, caller)
-  return caller
+async function authorize(ctx: Context, backend: ApiBackend): Promise<ProxyCaller> {
+  const authenticated = await authenticateProxyCaller(ctx, backend)
+  setMemoryHeaders(ctx, authenticated.caller)
+  if (isKeyUnverified(ctx)) ctx.set('X-Memory-Status', 'degraded')
+  return authenticated
 }
 
 /** @throws Refusal while expired memories wait for removal: the stored response may repeat them. */
@@ -82,53 +96,86 @@ function replay(ctx: Context, { caller, idempotentCall }: ProxyCall): void {
   replayStoredResponse(ctx, idempotentCall.storedResponse!)
 }
 
-/** What a call got from memory, and the exchange to store; undefined when nothing may be stored. */
-type CallMemory = { recalled: RecallResult; exchange: OpenExchange | undefined }
+/** What a call got from memory, and the exchange that is being opened; undefined when nothing may be stored. */
+type CallMemory = {
+  recalled: RecallResult
+  opening: Promise<OpenExchange> | undefined
+  /** Resolves when the trace of the last request is stored; never rejects. */
+  traced?: Promise<void>
+}
+
+/** Recalls, and begins to write down what the user says. */
+async function recall({ ctx, backend, call }: CallRun): Promise<CallMemory> {
+  const opening = openExchange(backend, call)
+  // Its error is that of `requireOpen`.
+  opening?.catch(() => {})
+  const recalled = await recallForCall(backend, call).catch(async (error: unknown) => {
+    await finishIdempotentCall(backend, call, 'nothing')
+    throw error
+  })
+  setRecallHeaders(ctx, isKeyUnverified(ctx) ? { ...recalled, status: 'degraded' } : recalled)
+  if (call.conversation !== call.session) noteCoreSession(ctx)
+  return { recalled, opening }
+}
 
 /**
- * Recalls, and at the same time writes down what the user says.
+ * Waits until what the user says is written down. When it cannot be, the provider's work ends.
  *
  * @throws Refusal `unavailable` when Postgres is unreachable; the Idempotency-Key is then free again.
  */
-async function recall({ ctx, backend, call }: CallRun): Promise<CallMemory> {
+async function requireOpen(
+  { backend, call, clientAbort }: CallRun,
+  { opening }: CallMemory,
+  forwarded: Promise<UpstreamResponse>,
+): Promise<OpenExchange | undefined> {
+  if (!opening) return undefined
+  // An answer that breaks off meanwhile is one for `relay`.
+  const answered = forwarded.then(({ body }) => body.on('error', () => {})).catch(() => {})
   try {
-    const [recalled, exchange] = await Promise.all([
-      recallForCall(backend, call),
-      openExchange(backend, call),
-    ])
-    setRecallHeaders(ctx, recalled)
-    return { recalled, exchange }
+    return await opening
   } catch (error) {
+    clientAbort.abort()
+    void answered.then(body => body?.destroy())
     await finishIdempotentCall(backend, call, 'nothing')
     throw error
   }
 }
 
-const recallForCall = (
-  backend: ApiBackend,
-  { caller, request, memoryAccess, session, space, turnId }: ProxyCall,
-): RecallResult | Promise<RecallResult> => {
-  if (!memoryAccess.retrieve) return disabledRecall
-  const { userTurn, turns } = request
-  if (!userTurn || !turnId) return { ...disabledRecall, status: 'none' }
-  return recallWithTimeout(backend, caller, { turns, turn: userTurn, turnId, session, space })
+/**
+ * Sends the request, with its context block, to the provider; once more without the block when the
+ * provider finds the prompt too long. Resolves with the response's head.
+ */
+async function forward(run: CallRun, memory: CallMemory): Promise<UpstreamResponse> {
+  const first = await postToProvider(run, memory)
+  if (memory.recalled.context === null && memory.recalled.earlier.length === 0) return first
+  const { isContextTooLong, answer } = await readContextError(first)
+  if (!isContextTooLong) return answer
+  memory.recalled = dropBlocks(run.backend, run.call, memory.recalled)
+  setRecallHeaders(run.ctx, memory.recalled)
+  return postToProvider(run, memory)
 }
 
-/** Sends the request, with its context block, to the provider. Resolves with the response's head. */
-async function forward(
-  { ctx, backend, call, timer, clientSignal }: CallRun,
-  { recalled: { context, blockIndex } }: CallMemory,
-): Promise<UpstreamResponse> {
-  const { request, model, target } = call
+async function postToProvider(run: CallRun, memory: CallMemory): Promise<UpstreamResponse> {
+  const { ctx, backend, call, timer, clientAbort } = run
+  const { context, blockIndex, earlier, lost } = memory.recalled
+  const { request, unread, model, target } = call
   const renamed = request.model !== undefined && request.model !== model.name
-  const body = request.serialize({
-    model: renamed ? model.name : undefined,
-    context: context ?? undefined,
-    blockIndex,
-  })
+  const name = renamed ? model.name : undefined
+  const change = { model: name, context: context ?? undefined, blockIndex, earlier }
+  // Of a call that may not read memory nothing is looked up: what the request before it had is not known.
+  if (call.retrieves || request.isFirst || call.aside === 'apart') {
+    setCacheHeaders(ctx, lost === undefined, request.reusableBytes(change, lost))
+  }
+  const body = unread ? unread.body(name) : request.serialize(change)
+  if (Buffer.isBuffer(body)) {
+    memory.traced = saveCallTrace(run, memory.recalled, { body, change })
+  }
+  const length = unread?.byteLength(name)
+  const headers =
+    length === undefined ? target.headers : { ...target.headers, 'content-length': String(length) }
   const { provider } = model
   const answer = await timer.timeProvider(
-    backend.upstream.post({ ...target, provider, body, signal: clientSignal }),
+    backend.upstream.send({ ...target, headers, provider, body, signal: clientAbort.signal }),
   )
   timer.setTimingHeaders(ctx)
   return answer
@@ -161,15 +208,16 @@ async function relayAnswer(
     copy?.append(bytes)
   }
   const { clientTimeoutMs } = backend.config
-  const relayed = await relay(ctx, answer, { onBytes, clientTimeoutMs })
+  const holdsEnd = copy !== undefined || isAnyAllowed(call.memoryAccess)
+  const relayed = await relay(ctx, answer, { onBytes, clientTimeoutMs, holdsEnd })
   const reply = toReplyOutcome(call, answer, await replyParser.end(), relayed)
   const isReplayable = relayed === 'complete' && status < 300
   return { reply, toStore: copy && isReplayable ? copy.toStoredResponse() : 'nothing' }
 }
 
 /** An error after the client has closed the connection has no receiver: it ends as status 499. */
-function toFailedResult({ ctx, clientSignal }: CallRun, error: unknown): CallResult {
-  if (!clientSignal.aborted) return { reply: noReply, toStore: 'nothing', error }
+function toFailedResult({ ctx, clientAbort }: CallRun, error: unknown): CallResult {
+  if (!clientAbort.signal.aborted) return { reply: noReply, toStore: 'nothing', error }
   ctx.respond = false
   ctx.status = 499
   return { reply: noReply, toStore: 'nothing' }
@@ -177,11 +225,13 @@ function toFailedResult({ ctx, clientSignal }: CallRun, error: unknown): CallRes
 
 async function record(
   { backend, call }: CallRun,
-  { recalled, exchange }: CallMemory,
+  { recalled, traced }: CallMemory,
+  exchange: OpenExchange | undefined,
   { reply, toStore }: CallResult,
 ): Promise<void> {
-  const outcome = { ...reply, recalledTokens: recalled.recalledTokens }
-  await Promise.all([closeExchange(backend, call, exchange, outcome), recalled.persisted])
+  const { recalledTokens, tags: lentTags } = recalled
+  const outcome = { ...reply, recalledTokens, lentTags }
+  await Promise.all([closeExchange(backend, call, exchange, outcome), recalled.persisted, traced])
   await finishIdempotentCall(backend, call, toStore)
 }
 

@@ -1,31 +1,135 @@
+import type { IncomingMessage } from 'node:http'
 import type { Context } from 'koa'
 import {
+  afterPurge,
   authenticateCaller,
   parseBearer,
+  readMemoryKey,
   type MemoryKeyBackend,
 } from '#api/edge/memory-key-auth.ts'
+import { setMemoryHeaders } from '#api/proxy/response-headers.ts'
+import { namesUser, openUser, readUserHeader } from '#api/edge/memory-user.ts'
+import { parseExternalId } from '#shared/access/external-id.ts'
 import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/core/errors.ts'
-import type { Caller } from '#shared/access/caller.ts'
-import { containsKey, looksLikeKey } from '#shared/access/key.ts'
-import { openProviderKey } from '#shared/access/provider-key.ts'
-import type { ProviderName } from '#shared/core/provider-registry.ts'
+import { withTimeout } from '#shared/core/with-timeout.ts'
+import { callerOf, limitSubjectOf, type Caller } from '#shared/access/caller.ts'
+import { containsKey, hashKey, looksLikeKey, type KeyMode } from '#shared/access/key.ts'
+import { requireKeyForm } from '#shared/models/provider-key-form.ts'
+import { isSelfHosted, type ProviderName } from '#shared/core/provider-registry.ts'
 
 /** After this a model call continues without memory: expired memories are still being removed. */
 const purgeTimeoutMs = 1_000
+
+/** The caller of a model call. */
+export type ProxyCaller = {
+  /** As the key was within the last second: enough for a call without memory. */
+  caller: Caller
+  /** As the key and its vault are now: for a call with memory. @throws as `authenticateProxyCaller` */
+  verify(): Promise<Caller>
+}
 
 /**
  * Authenticates the caller of a model call. Google's clients send their only key as `x-goog-api-key`: a
  * Memory Key is accepted there as in `X-Memory-Key`. In the query it is not accepted: logs would hold it.
  *
+ * A key that was found within the last second is not looked up until `verify`. Claims of an Idempotency-Key
+ * need Postgres anyway.
+ *
  * @throws Refusal as `authenticateCaller`; `unauthenticated` for two different Memory Keys.
  */
 export async function authenticateProxyCaller(
   ctx: Context,
-  backend: MemoryKeyBackend,
-): Promise<Caller> {
+  backend: MemoryKeyBackend & Pick<Backend, 'verifiedKeys'>,
+): Promise<ProxyCaller> {
   const memoryKey = memoryKeyOfHeaders(ctx)
-  return authenticateCaller(ctx, backend, { memoryKey, purgeTimeoutMs })
+  const key = readMemoryKey(ctx, memoryKey)
+  const keyHash = hashKey(backend.config.keyPepper, key.key)
+  const presented: PresentedKey = { ...key, keyHash, memoryKey }
+  const fresh =
+    ctx.get('idempotency-key') === '' && !namesUser(ctx)
+      ? backend.verifiedKeys.findFresh(keyHash)
+      : undefined
+  // A balance may be used up by now.
+  if (!fresh || fresh.hasExpired || fresh.balance !== null) {
+    const caller = await lookUpCaller(ctx, backend, presented)
+    return { caller, verify: async () => caller }
+  }
+  backend.rateLimiter.rejectIfLimited(ctx, keyHash)
+  const caller = callerOf(fresh, keyHash, key)
+  await backend.rateLimiter.consumeKeyQuota(ctx, limitSubjectOf(caller), caller.account)
+  return { caller, verify: () => lookUpCaller(ctx, backend, presented) }
+}
+
+type PresentedKey = { key: string; mode: KeyMode; keyHash: Buffer; memoryKey: string }
+
+/**
+ * While Postgres is out of reach, a call without memory that brings its provider key goes on with the look-up
+ * of its key of the last minute, if there was one: see `isKeyUnverified`.
+ */
+async function lookUpCaller(
+  ctx: Context,
+  backend: MemoryKeyBackend & Pick<Backend, 'verifiedKeys'>,
+  { keyHash, memoryKey, ...key }: PresentedKey,
+): Promise<Caller> {
+  const row =
+    !namesUser(ctx) && needsNoStore(ctx, key.mode) ? backend.verifiedKeys.find(keyHash) : undefined
+  const authenticated = authenticateCaller(ctx, backend, { memoryKey, purgeTimeoutMs })
+  if (!row) return authenticated
+  try {
+    return await withTimeout(authenticated, lookupTimeoutMs, () => {
+      throw new Refusal('unavailable', `The key was not looked up within ${lookupTimeoutMs} ms`)
+    })
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.reason !== 'unavailable') throw error
+    unverifiedRequests.add(ctx.req)
+    const caller = callerOf({ ...row, hasExpired: false }, keyHash, key)
+    await backend.rateLimiter.consumeKeyQuota(ctx, limitSubjectOf(caller), caller.account)
+    return caller
+  }
+}
+
+/**
+ * The caller of a call whose body names a user as `X-Memory-User` does. The limits of the owner key have
+ * counted the call by then.
+ *
+ * @throws Refusal `invalid` when header and body differ, and as `openUser`.
+ */
+export async function authenticateBodyUser(
+  ctx: Context,
+  backend: MemoryKeyBackend,
+  caller: Caller,
+  memoryUser: string | undefined,
+): Promise<Caller> {
+  if (memoryUser === undefined) return caller
+  const user = parseExternalId(memoryUser, 'memory_user')
+  const inHeader = readUserHeader(ctx)
+  if (inHeader === user) return caller
+  if (inHeader !== undefined)
+    throw new Refusal('invalid', 'X-Memory-User and memory_user name different users')
+  const open = () => openUser(ctx, backend, caller, user)
+  const userCaller = await afterPurge(backend, open, purgeTimeoutMs)
+  setMemoryHeaders(ctx, userCaller)
+  return userCaller
+}
+
+/** Longest that a call which needs no store waits for Postgres. */
+const lookupTimeoutMs = 1_500
+
+/** Requests that were admitted by a look-up of the last minute, while Postgres was out of reach. */
+const unverifiedRequests = new WeakSet<IncomingMessage>()
+
+export const isKeyUnverified = ({ req }: Context): boolean => unverifiedRequests.has(req)
+
+/** Whether a call needs nothing of Postgres but its key: memory is off and it brings its provider key. */
+function needsNoStore(ctx: Context, keyMode: KeyMode): boolean {
+  const { memory, mode } = ctx.query
+  const isOff =
+    keyMode === 'off' ||
+    ctx.get('x-memory-mode').trim().toLowerCase() === 'off' ||
+    memory === 'off' ||
+    mode === 'off'
+  return isOff && providerKeyFromRequest(ctx) !== undefined
 }
 
 /** The key of `X-Memory-Key`, or of `x-goog-api-key` where that one permits less or is alone. */
@@ -44,7 +148,7 @@ function memoryKeyOfHeaders(ctx: Context): string {
  *
  * @throws Refusal `unauthenticated` when `X-Provider-Key` holds a Memory Key or no valid key.
  */
-function providerKeyFromRequest(ctx: Context): string | undefined {
+export function providerKeyFromRequest(ctx: Context): string | undefined {
   const explicitKey = ctx.get('x-provider-key').trim()
   if (containsKey(explicitKey)) {
     throw new Refusal(
@@ -70,18 +174,20 @@ function providerKeyFromRequest(ctx: Context): string | undefined {
 
 /**
  * The provider key of a call: the request's, else the account's own for this provider; never the
- * operator's. Ollama needs none.
+ * operator's. Those that the operator runs need none.
  *
- * @throws Refusal `unauthenticated` naming the provider when there is none.
+ * @throws Refusal `unauthenticated` naming the provider when there is none; `invalid` for a key that is
+ *   plainly another provider's.
  */
 export async function resolveProviderKey(
   ctx: Context,
-  backend: Pick<Backend, 'postgres' | 'seal'>,
+  backend: Pick<Backend, 'providerKeys'>,
   { account }: Caller,
   provider: ProviderName,
 ): Promise<string | undefined> {
-  const key = providerKeyFromRequest(ctx) ?? (await openProviderKey(backend, account, provider))
-  if (key !== undefined || provider === 'ollama') return key
+  const key = providerKeyFromRequest(ctx) ?? (await backend.providerKeys.open(account, provider))
+  if (key !== undefined) requireKeyForm(provider, key)
+  if (key !== undefined || isSelfHosted(provider)) return key
   throw new Refusal(
     'unauthenticated',
     `No provider key for ${provider}`,

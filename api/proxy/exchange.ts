@@ -18,8 +18,12 @@ export function openExchange(
   call: ProxyCall,
 ): Promise<OpenExchange> | undefined {
   const { request, memoryAccess, session, space } = call
+  if (!memoryAccess.store && !memoryAccess.storeReply) return undefined
   const newMessages = memoryAccess.store ? request.newMessages : []
-  if (newMessages.length === 0 && !memoryAccess.storeReply) return undefined
+  const storable = request.userTurn?.storable ?? []
+  const storesReply =
+    memoryAccess.storeReply && (storable.length > 0 || memoryAccess.storeReplyAlone)
+  if (newMessages.length === 0 && !storesReply) return undefined
   return exchanges.open({
     operation: call.idempotentCall.operation,
     owner: call.caller,
@@ -27,26 +31,33 @@ export function openExchange(
     embeddings: space.model,
     model: prefixedName(call.model),
     said: newMessages,
+    storable: memoryAccess.storeReplyAlone ? undefined : storable,
+    unansweredBefore: call.unansweredBefore,
+    isContinuation: request.userTurn?.isToolContinuation ?? false,
     expiresAt: call.expiresAt,
+    shares: call.shares,
+    metadata: call.metadata,
     turn: call.turnId,
   })
 }
 
 /** What of a reply is stored and billed. */
-export type ReplyOutcome = Omit<CompletionResult, 'recalledTokens'>
+export type ReplyOutcome = Omit<CompletionResult, 'recalledTokens' | 'lentTags'>
 
 /** Nothing is stored of an error; of an answer that was interrupted, the text up to there. */
 export function toReplyOutcome(
   { memoryAccess }: ProxyCall,
   { status }: UpstreamResponse,
-  { text, complete, failed, inputTokens = 0, outputTokens = 0 }: Reply,
+  { text, complete, failed, isStep = false, inputTokens = 0, outputTokens = 0 }: Reply,
   relayed: RelayOutcome,
 ): ReplyOutcome {
   const answered = status < 400 && !failed && (complete || text !== '')
   return {
     text: answered && memoryAccess.storeReply && text !== '' ? text : null,
-    interrupted: relayed !== 'complete' || failed || !complete,
+    // Clients may leave once they have the provider's mark of the end.
+    interrupted: relayed === 'interrupted' || failed || !complete,
     unanswered: !answered,
+    isStep,
     inputTokens,
     outputTokens,
   }

@@ -2,7 +2,10 @@ import { createHash } from 'node:crypto'
 import type { Context } from 'koa'
 import { claimIdempotencyKey, readIdempotencyKey } from '#api/edge/idempotency-claim.ts'
 import type { Backend } from '#shared/backend.ts'
+import { parseLargeJson } from '#api/edge/parse-large-json.ts'
+import { canonicalJsonSteps, updateHashInSteps } from '#shared/core/canonical-json.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import { runInSlices, type Steps } from '#shared/core/event-loop.ts'
 import { mintId } from '#shared/core/ids.ts'
 import type { Caller } from '#shared/access/caller.ts'
 
@@ -29,6 +32,14 @@ export const storedBytesMax = 1024 * 1024
 /** Longest response after its first byte: as long, repeated requests are refused as still running. */
 const replyMaxSeconds = 300
 
+/** What tells a call from others with its `Idempotency-Key`. */
+type HashedCall = {
+  route: string
+  hashedParts: readonly (string | Uint8Array)[]
+  /** A JSON body: the order of its fields makes no difference. */
+  json?: Uint8Array
+}
+
 /**
  * Claims the `Idempotency-Key` of a call, when it has one.
  *
@@ -39,18 +50,16 @@ export async function claimIdempotentCall(
   ctx: Context,
   backend: Pick<Backend, 'postgres' | 'seal' | 'config'>,
   { keyHash }: Caller,
-  { route, hashedParts }: { route: string; hashedParts: readonly (string | Uint8Array)[] },
+  { route, hashedParts, json }: HashedCall,
 ): Promise<IdempotentCall> {
   const idempotencyKey = readIdempotencyKey(ctx)
   const finish = async (): Promise<void> => {}
   if (idempotencyKey === undefined) return { operation: mintId(), shouldStore: false, finish }
-  const bodyHash = createHash('sha256')
-  for (const part of [ctx.path, ctx.querystring, ...hashedParts]) {
-    bodyHash.update(`${part.length}:`).update(part)
-  }
+  const parts = [ctx.path, ctx.querystring, ...hashedParts]
+  const bodyHash = await runInSlices(hashCallInSteps(parts, json))
   const outcome = await claimIdempotencyKey<StoredResponse>(
     backend,
-    { keyHash, route, idempotencyKey, bodyHash: bodyHash.digest() },
+    { keyHash, route, idempotencyKey, bodyHash },
     backend.config.providerFirstByteMs / 1000 + replyMaxSeconds,
   )
   if (outcome.state === 'answered')
@@ -60,6 +69,33 @@ export async function claimIdempotentCall(
     operation: claim.operation,
     shouldStore: true,
     finish: response => (response === 'nothing' ? claim.release() : claim.store(response)),
+  }
+}
+
+/** Each part counts with its length before it; of a body that is the length of its canonical form. */
+function* hashCallInSteps(
+  parts: readonly (string | Uint8Array)[],
+  json: Uint8Array | undefined,
+): Steps<Buffer> {
+  const hash = createHash('sha256')
+  for (const part of parts) hash.update(`${part.length}:`).update(part)
+  if (json) {
+    const pieces = yield* canonicalBodySteps(json)
+    hash.update(`${pieces.reduce((sum, { length }) => sum + length, 0)}:`)
+    yield* updateHashInSteps(hash, pieces)
+  }
+  return hash.digest()
+}
+
+/** The canonical form of a JSON body in pieces; what is no JSON for `JSON.parse` stays as it is. */
+function* canonicalBodySteps(bytes: Uint8Array): Steps<(string | Uint8Array)[]> {
+  const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+  // `JSON.parse` takes no byte order mark.
+  if (body[0] === 0xef) return [bytes]
+  try {
+    return yield* canonicalJsonSteps(yield* parseLargeJson(body))
+  } catch {
+    return [bytes]
   }
 }
 

@@ -1,11 +1,12 @@
 import { Refusal } from '#shared/core/errors.ts'
 
-/** Longest form that is forwarded. */
-export const formBytesMax = 25 * 1024 * 1024
+/** Most bytes before the field `model`, which are buffered. */
+const bufferedBytesMax = 25 * 1024 * 1024
 
 /** A form of which the part up to the field `model` has been read. */
 export type MultipartForm = {
-  model: string
+  /** Undefined in a form that need not have one. */
+  model: string | undefined
   /** All bytes of the form, with the given model in place of its own. Call once. */
   bytes(model?: string): AsyncGenerator<Uint8Array>
   /** How many bytes longer the form is with that model. */
@@ -22,20 +23,64 @@ const headMax = 16 * 1024
  * bytes after it are streamed: a form that begins with `model` is not buffered.
  *
  * @param contentType of the request, with its boundary
- * @throws Refusal `invalid` for a form without the field, or no form; `too-large` beyond 25 MiB, also
- *   while `bytes` is read.
+ * @param isOptional whether the form may do without the field
+ * @throws Refusal `invalid` for a form without the field, or no form; `too-large` when more than 25 MiB
+ *   precede it; what the source throws, also while `bytes` is read
  */
 export async function readMultipartForm(
-  source: AsyncIterable<Uint8Array>,
+  chunks: AsyncGenerator<Uint8Array>,
   contentType: string,
+  isOptional = false,
 ): Promise<MultipartForm> {
-  const chunks = limitBytes(source)
-  const find = createModelFinder(boundaryOf(contentType))
+  const { head, range } = await readHead(chunks, contentType, isOptional).catch(
+    async (error: unknown) => {
+      // Unread bytes would hold up the connection.
+      await chunks.return(undefined)
+      throw error
+    },
+  )
+  return {
+    model: range && head.toString('utf8', range.from, range.to).trim(),
+    addedBytes: model => (range ? Buffer.byteLength(model) - (range.to - range.from) : 0),
+    async *bytes(other) {
+      if (other === undefined || !range) yield head
+      else {
+        yield head.subarray(0, range.from)
+        yield Buffer.from(other)
+        yield head.subarray(range.to)
+      }
+      yield* chunks
+    },
+    discard: async () => void (await chunks.return(undefined)),
+  }
+}
+
+async function readHead(
+  chunks: AsyncGenerator<Uint8Array>,
+  contentType: string,
+  isOptional: boolean,
+): Promise<FormHead> {
+  const read = await readUpToModel(chunks, createModelFinder(boundaryOf(contentType)))
+  if (read.range || isOptional) return read
+  if (read.head.length > bufferedBytesMax) throw lateModelRefusal()
+  throw missingModelRefusal()
+}
+
+type FormHead = { head: Buffer; range?: ByteRange }
+
+/** @returns the bytes up to the end of the model, or without `range` those in which none was found. */
+async function readUpToModel(
+  chunks: AsyncGenerator<Uint8Array>,
+  find: ReturnType<typeof createModelFinder>,
+): Promise<FormHead> {
   let buffer = Buffer.alloc(0)
   let length = 0
   for (;;) {
     const { done, value } = await chunks.next()
-    if (done) throw missingModelRefusal()
+    if (done || length > bufferedBytesMax) {
+      const last = done ? Buffer.alloc(0) : value
+      return { head: Buffer.concat([buffer.subarray(0, length), last]) }
+    }
     if (length + value.length > buffer.length) {
       const larger = Buffer.alloc(Math.max(64 * 1024, (length + value.length) * 2))
       buffer.copy(larger, 0, 0, length)
@@ -43,35 +88,9 @@ export async function readMultipartForm(
     }
     buffer.set(value, length)
     length += value.length
-    const modelRange = find(buffer.subarray(0, length))
-    if (!modelRange) continue
     const head = buffer.subarray(0, length)
-    const model = head.toString('utf8', modelRange.from, modelRange.to)
-    return {
-      model: model.trim(),
-      addedBytes: model => Buffer.byteLength(model) - (modelRange.to - modelRange.from),
-      async *bytes(other) {
-        if (other === undefined) yield head
-        else {
-          yield head.subarray(0, modelRange.from)
-          yield Buffer.from(other)
-          yield head.subarray(modelRange.to)
-        }
-        yield* chunks
-      },
-      discard: async () => void (await chunks.return(undefined)),
-    }
-  }
-}
-
-async function* limitBytes(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  let bytes = 0
-  for await (const chunk of source) {
-    bytes += chunk.length
-    if (bytes > formBytesMax) {
-      throw new Refusal('too-large', 'The form is larger than 25 MiB')
-    }
-    yield chunk
+    const range = find(head)
+    if (range) return range === 'none' ? { head } : { head, range }
   }
 }
 
@@ -82,6 +101,13 @@ function boundaryOf(contentType: string): string {
   throw new Refusal('invalid', 'The Content-Type of a form names its boundary')
 }
 
+const lateModelRefusal = (): Refusal =>
+  new Refusal(
+    'too-large',
+    'The form has no field model in its first 25 MiB',
+    'Send the field model before the file: then the file is streamed',
+  )
+
 const missingModelRefusal = (): Refusal =>
   new Refusal(
     'invalid',
@@ -91,8 +117,11 @@ const missingModelRefusal = (): Refusal =>
 
 type ByteRange = { from: number; to: number }
 
-/** @returns a function to call with the growing form; it scans no byte of the parts twice. */
-function createModelFinder(boundary: string): (form: Buffer) => ByteRange | undefined {
+/**
+ * @returns a function to call with the growing form, which scans no byte of the parts twice; it returns
+ *   `none` at the end of a form without the field.
+ */
+function createModelFinder(boundary: string): (form: Buffer) => ByteRange | 'none' | undefined {
   const delimiter = Buffer.from(`\r\n--${boundary}`)
   // The first delimiter follows no line break.
   let offset = -2
@@ -108,7 +137,7 @@ function createModelFinder(boundary: string): (form: Buffer) => ByteRange | unde
       if (modelStart === undefined) {
         const end = form.indexOf('\r\n\r\n', offset)
         if (end < 0 && form.length - offset > headMax) throw malformedFormRefusal()
-        if (form.toString('latin1', offset, offset + 2) === '--') throw missingModelRefusal()
+        if (form.toString('latin1', offset, offset + 2) === '--') return 'none'
         if (end < 0) return undefined
         const head = form.toString('latin1', offset, end)
         modelStart = /^content-disposition:.*;\s*name="?model"?\s*(?:;|$)/im.test(head)

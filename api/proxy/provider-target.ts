@@ -3,33 +3,72 @@ import type { Config } from '#shared/core/config.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { containsKey } from '#shared/access/key.ts'
 import type { ModelRef } from '#shared/models/resolve-model.ts'
-import { openAiCompatiblePath, providers, type ApiFormat } from '#shared/core/provider-registry.ts'
+import {
+  isSelfHosted,
+  openAiCompatiblePath,
+  providers,
+  type ApiFormat,
+} from '#shared/core/provider-registry.ts'
 
 /** The URL of a call at its provider, and its headers. */
 export type ProviderTarget = { url: URL; headers: Record<string, string> }
 
-/** The only headers of a request that are forwarded to a provider. */
-const forwardedHeaders = [
+/**
+ * The only headers of a request that are forwarded to a provider: what describes the request, and what
+ * accounts are charged, ranked, traced or routed to a warm cache by.
+ */
+export const forwardedHeaders = [
   'content-type',
   'accept',
   'user-agent',
+  'range',
   'anthropic-version',
   'anthropic-beta',
   'openai-organization',
   'openai-project',
   'openai-beta',
   'x-goog-api-client',
+  'x-goog-user-project',
+  'x-goog-request-params',
+  'x-goog-upload-protocol',
+  'x-goog-upload-command',
+  'x-goog-upload-offset',
+  'x-goog-upload-file-name',
+  'x-goog-upload-header-content-length',
+  'x-goog-upload-header-content-type',
+  'http-referer',
+  'x-title',
+  'x-grok-conv-id',
+  'x-session-affinity',
+  'x-client-request-id',
+  'x-app',
+  'x-codex-turn-state',
+  'session-id',
+  'thread-id',
+  'x-claude-code-session-id',
+  'originator',
+  'traceparent',
+  'tracestate',
 ]
 
 /** Switches and keys: Google's clients may send theirs in the query. */
-const ownQueryParameters = new Set(['memory', 'mode', 'store', 'key', 'access_token'])
+const ownQueryParameters = new Set([
+  'memory',
+  'mode',
+  'store',
+  'sessions',
+  'session_id',
+  'embeddings',
+  'key',
+  'access_token',
+])
 
 /**
  * The URL of a call at its provider, and its headers: the forwarded ones and the provider key. Base URLs
  * come from the registry or the environment, never from a request.
  *
- * @param path below the base URL; in OpenAI's format below the path of its compatible API
- * @throws Refusal `invalid` for Ollama without `OLLAMA_BASE_URL`.
+ * @param path below the base URL; in OpenAI's formats below the path of its compatible API
+ * @throws Refusal `invalid` for Ollama and vLLM without `<NAME>_BASE_URL`.
  */
 export function buildProviderTarget(
   ctx: Context,
@@ -38,16 +77,16 @@ export function buildProviderTarget(
 ): ProviderTarget {
   const { provider } = model
   const configured = settings[provider]?.baseUrl
-  // Ollama's default is localhost, which here is the host of this service.
-  if (provider === 'ollama' && !configured) {
+  // Its default is localhost, which here is the host of this service.
+  if (isSelfHosted(provider) && !configured) {
     throw new Refusal(
       'invalid',
-      'ollama is not available here',
-      'The operator sets OLLAMA_BASE_URL to where it is',
+      `${provider} is not available here`,
+      `The operator sets ${provider.toUpperCase()}_BASE_URL to where it is`,
     )
   }
   const base = configured ?? providers[provider].baseUrl
-  const url = new URL(base + (format === 'openai' ? openAiCompatiblePath(provider) : '') + path)
+  const url = new URL(base + (isOpenAiFormat(format) ? openAiCompatiblePath(provider) : '') + path)
   for (const [name, value] of new URLSearchParams(ctx.querystring)) {
     if (!ownQueryParameters.has(name) && !containsKey(name) && !containsKey(value))
       url.searchParams.append(name, value)
@@ -62,11 +101,13 @@ export function buildProviderTarget(
   }
 }
 
+const isOpenAiFormat = (format: ApiFormat): boolean => format === 'openai' || format === 'responses'
+
 function pickForwardedHeaders(ctx: Context): Record<string, string> {
   const headers: Record<string, string> = {}
   for (const name of forwardedHeaders) {
-    const value = ctx.get(name)
-    if (value !== '' && !containsKey(value)) headers[name] = value
+    const value = ctx.headers[name]
+    if (typeof value === 'string' && value !== '' && !containsKey(value)) headers[name] = value
   }
   return headers
 }

@@ -1,24 +1,32 @@
+import { asideOfHeaders } from '#api/proxy/aside-headers.ts'
 import { createHash } from 'node:crypto'
 import type { Context } from 'koa'
-import { SwitchQuery } from '#api/contract/contract.ts'
-import { readJsonBytes } from '#api/edge/body.ts'
-import { resolveProviderKey } from '#api/proxy/credentials.ts'
-import type { Dialect, ProxyRequest } from '#api/proxy/dialects/dialect.ts'
-import { setSessionHeader } from '#api/proxy/response-headers.ts'
+import { resolveProviderKey, type ProxyCaller } from '#api/proxy/credentials.ts'
+import type { Dialect, ProxyRequest, UserTurn } from '#api/proxy/dialects/dialect.ts'
+import { setLeftOutHeader, setSessionHeader } from '#api/proxy/response-headers.ts'
+import { parseMetadataHeaders, type CallMetadata } from '#api/proxy/metadata-headers.ts'
 import { claimIdempotentCall, type IdempotentCall } from '#api/proxy/idempotency.ts'
-import { resolveEmbeddingSpace, type EmbeddingSpace } from '#api/proxy/recall-with-timeout.ts'
+import { resolveEmbeddingSpace, type EmbeddingSpace } from '#api/proxy/embedding-space.ts'
+import type { ContextBounds } from '#api/proxy/recall-with-timeout.ts'
 import {
-  bodySwitches,
+  resolveContextBounds,
+  isAnyAllowed,
+  noMemoryAccess,
   resolveMemoryAccess,
-  headerSwitches,
-  querySwitches,
+  resolveShares,
+  parseAsOfHeader,
   parseTtlHeader,
+  type ChannelSwitches,
   type MemoryAccess,
 } from '#api/proxy/switches.ts'
+import { pickProvider } from '#api/proxy/pick-provider.ts'
+import { readCallerRequest } from '#api/proxy/caller-request.ts'
+import type { StreamedJson } from '#api/proxy/streamed-json.ts'
 import { buildProviderTarget, type ProviderTarget } from '#api/proxy/provider-target.ts'
-import { embeddingModelForRequest, parseQuery, resolveSession } from '#api/edge/request.ts'
+import { embeddingModelForRequest } from '#api/edge/request.ts'
+import { resolveSessionSpace } from '#api/edge/session-space.ts'
 import { requireBalance } from '#shared/billing/admission-checks.ts'
-import type { Backend } from '#shared/backend.ts'
+import type { ApiBackend } from '#api/edge/api-backend.ts'
 import type { Caller } from '#shared/access/caller.ts'
 import { openProviderKeys } from '#shared/access/provider-key.ts'
 import { resolveModel, type ModelRef } from '#shared/models/resolve-model.ts'
@@ -38,16 +46,35 @@ export type ProxyEndpoint = {
 export type ProxyCall = {
   caller: Caller
   request: ProxyRequest
+  /** The body of a call without memory that was too long to be read; `request` is then empty. */
+  unread: StreamedJson | undefined
   memoryAccess: MemoryAccess
+  contextBounds: ContextBounds
+  /** Epoch ms: what became known later is not told. */
+  asOf: number | undefined
+  /** The call is a program's own: nothing is recalled for it or stored of it. */
+  aside: ProxyRequest['aside']
+  /** It reads memory, if only what earlier turns of the conversation were told. */
+  retrieves: boolean
   session: string | null
+  /** The id of a session whose memories are in the core. */
+  conversation: string | null
   space: EmbeddingSpace
   model: ModelRef
   target: ProviderTarget
   idempotentCall: IdempotentCall
   /** When what it stores expires, in epoch milliseconds. */
   expiresAt: number | undefined
+  metadata: CallMetadata['metadata']
+  filter: CallMetadata['filter']
+  /** False: not told to the member's organization. */
+  shares: boolean
   /** Identifies the user's turn in the vault, in all its calls; undefined without a user turn. */
   turnId: Buffer | undefined
+  /** As that id, of any turn of the conversation. */
+  toTurnId(fingerprint: Buffer): Buffer
+  /** The earlier turns that got no final reply, with their ids. */
+  unansweredBefore: readonly { turn: Buffer; messages: number }[]
 }
 
 /**
@@ -59,33 +86,34 @@ export type ProxyCall = {
  */
 export async function readProxyCall(
   ctx: Context,
-  backend: Backend,
-  caller: Caller,
+  backend: ApiBackend,
+  authenticated: ProxyCaller,
   endpoint: ProxyEndpoint,
 ): Promise<ProxyCall> {
-  const channels = [headerSwitches(ctx), querySwitches(parseQuery(ctx, SwitchQuery))]
   const ttl = parseTtlHeader(ctx)
-  const bytes = await readJsonBytes(ctx)
-  const request = parseAndValidateBody(bytes, endpoint)
-  const memoryAccess = resolveMemoryAccess(caller.permissions, [
-    ...channels,
-    bodySwitches(request.switches),
-  ])
-  const session = resolveSession(ctx, request.switches.session_id)
-  setSessionHeader(ctx, session)
-
-  const model = await resolveModel(
+  const asOf = parseAsOfHeader(ctx)
+  const { query, request, bytes, unread, switches, caller } = await readCallerRequest(
+    ctx,
     backend,
-    endpoint.modelFromPath?.(ctx) ?? request.model ?? '',
-    endpoint.dialect.apiFormat,
-    () => openProviderKeys(backend, caller.account),
+    authenticated,
+    endpoint.dialect,
   )
-  const usesMemory = Object.values(memoryAccess).some(Boolean)
-  const requestedEmbeddings = usesMemory
-    ? embeddingModelForRequest(ctx, caller, request.switches.embeddings)
+  const { metadata, filter } = parseMetadataHeaders(ctx, caller)
+  const memoryUse = resolveMemoryUse(ctx, caller, request, switches)
+  const { memoryAccess, usesMemory, isUsed } = memoryUse
+  const { session, conversation } = resolveSessionSpace(ctx, {
+    inBody: request.switches.session_id,
+    query,
+  })
+  setSessionHeader(ctx, conversation)
+
+  const model = await resolveCallModel(ctx, backend, caller, { endpoint, request, unread })
+  if (usesMemory) setLeftOutHeader(ctx, request)
+  const embeddings = isUsed
+    ? embeddingModelForRequest(ctx, caller, request.switches.embeddings, query.embeddings)
     : undefined
   const [space, key] = await Promise.all([
-    resolveEmbeddingSpace(backend, requestedEmbeddings),
+    resolveEmbeddingSpace(backend, embeddings),
     resolveProviderKey(ctx, backend, caller, model.provider),
   ])
   const target = buildProviderTarget(ctx, backend.config, {
@@ -94,44 +122,117 @@ export async function readProxyCall(
     path: endpoint.providerPath(model.name),
     ...(key !== undefined && { key }),
   })
+  const contextBounds = resolveContextBounds(switches)
+  const shares = resolveShares(switches)
   const idempotentCall = await claimIdempotentCall(ctx, backend, caller, {
     route: endpoint.route,
-    hashedParts: [JSON.stringify([memoryAccess, session, space.model, ttl]), bytes],
+    hashedParts: [
+      JSON.stringify([memoryAccess, contextBounds, session, conversation, space.model, ttl]),
+      ...(shares ? [] : ['unshared']),
+      ...(asOf === undefined ? [] : [`as of ${asOf}`]),
+      ...(metadata ? [`metadata ${JSON.stringify(metadata)}`] : []),
+      ...(filter ? [`filter ${JSON.stringify(filter)}`] : []),
+    ],
+    json: bytes,
   })
   // A stored response is replayed whatever the balance is by now.
   if (!idempotentCall.storedResponse) await assertCanPay(caller, idempotentCall)
-  const turnId = usesMemory ? turnIdOf(request, session, space) : undefined
-  const expiresAt = ttl === undefined ? undefined : backend.now() + ttl * 1000
   return {
     caller,
     request,
+    unread,
     memoryAccess,
+    contextBounds,
+    asOf,
+    aside: memoryUse.aside,
+    retrieves: memoryUse.retrieves,
     session,
+    conversation,
     space,
     model,
     target,
     idempotentCall,
-    expiresAt,
-    turnId,
+    expiresAt: ttl === undefined ? undefined : backend.now() + ttl * 1000,
+    metadata,
+    filter,
+    shares,
+    ...identifyTurns(isUsed ? request.userTurn : undefined, {
+      conversation,
+      space,
+      stores: memoryAccess.store,
+    }),
   }
 }
 
-function turnIdOf({ userTurn }: ProxyRequest, session: string | null, { model }: EmbeddingSpace) {
-  if (!userTurn) return undefined
-  return createHash('sha256')
+type MemoryUse = Pick<ProxyCall, 'memoryAccess' | 'aside' | 'retrieves'> & {
+  /** The call may recall or store. */
+  usesMemory: boolean
+  /** It may, or it reads what earlier turns were told. */
+  isUsed: boolean
+}
+
+/** What the call does with memory, by the rights of its caller, its switches and what kind of call it is. */
+function resolveMemoryUse(
+  ctx: Context,
+  { permissions }: Caller,
+  request: ProxyRequest,
+  switches: readonly ChannelSwitches[],
+): MemoryUse {
+  const allowed = resolveMemoryAccess(permissions, switches)
+  const kind = isAnyAllowed(allowed) ? (asideOfHeaders(ctx) ?? request.aside) : undefined
+  const isRecalledFor = kind !== undefined && switches.some(one => one.recallsAsides)
+  const aside = isRecalledFor ? undefined : kind
+  const retrieve = isRecalledFor && allowed.retrieve
+  const memoryAccess = kind ? { ...noMemoryAccess, retrieve } : allowed
+  // An aside with a prompt of its own shares no prefix with the conversation that it is about.
+  const retrieves = allowed.retrieve && aside !== 'apart'
+  const usesMemory = isAnyAllowed(memoryAccess)
+  return { memoryAccess, aside, retrieves, usesMemory, isUsed: usesMemory || retrieves }
+}
+
+/** The model of the path or body. A body that was not read goes to the provider that the client names. */
+async function resolveCallModel(
+  ctx: Context,
+  backend: ApiBackend,
+  { account }: Caller,
+  {
+    endpoint,
+    request,
+    unread,
+  }: { endpoint: ProxyEndpoint } & Pick<ProxyCall, 'request' | 'unread'>,
+): Promise<ModelRef> {
+  const format = endpoint.dialect.apiFormat
+  const requested = endpoint.modelFromPath?.(ctx) ?? request.model
+  if (unread && requested === undefined) {
+    return { provider: pickProvider(ctx, format), name: 'unread' }
+  }
+  return resolveModel(backend, requested ?? '', format, () => openProviderKeys(backend, account))
+}
+
+type TurnPlace = { conversation: string | null; space: EmbeddingSpace; stores: boolean }
+
+/** The ids of the user's turn and, where this call stores, of those before it without a final reply. */
+function identifyTurns(
+  userTurn: UserTurn | undefined,
+  { conversation, space, stores }: TurnPlace,
+): Pick<ProxyCall, 'turnId' | 'toTurnId' | 'unansweredBefore'> {
+  const toTurnId = (fingerprint: Buffer): Buffer => turnIdOf(fingerprint, conversation, space)
+  const unanswered = stores && userTurn ? userTurn.unansweredBefore : []
+  return {
+    turnId: userTurn && toTurnId(userTurn.fingerprint),
+    toTurnId,
+    unansweredBefore: unanswered.map(({ fingerprint, messages }) => ({
+      turn: toTurnId(fingerprint),
+      messages,
+    })),
+  }
+}
+
+const turnIdOf = (fingerprint: Buffer, session: string | null, { model }: EmbeddingSpace): Buffer =>
+  createHash('sha256')
     .update(JSON.stringify([session, model]))
-    .update(userTurn.fingerprint)
+    .update(fingerprint)
     .digest()
-}
-
-function parseAndValidateBody(bytes: Buffer, { dialect }: ProxyEndpoint): ProxyRequest {
-  const request = dialect.parseRequest(bytes.length > 0 ? bytes : emptyBody)
-  dialect.bodyShape.check(request.typedFields)
-  return request
-}
-
-/** As in all endpoints, an empty body counts as an empty object. */
-const emptyBody = Buffer.from('{}')
 
 /** @throws Refusal `unpaid`; the Idempotency-Key is then free again. */
 async function assertCanPay(caller: Caller, idempotentCall: IdempotentCall): Promise<void> {

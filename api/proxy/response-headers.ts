@@ -1,7 +1,10 @@
 import type { Context } from 'koa'
 import { presentDebtHeader } from '#api/present/debt.ts'
-import type { RecallResult } from '#api/proxy/recall-with-timeout.ts'
+import type { ProxyRequest } from '#api/proxy/dialects/dialect.ts'
+import type { RecallResult } from '#api/proxy/recall-result.ts'
 import type { Caller } from '#shared/access/caller.ts'
+import type { KeyRow } from '#shared/access/key-row.postgres.ts'
+import { countReasons } from '#shared/domain/turn/left-out.ts'
 import type { UpstreamResponse } from '#shared/models/upstream.ts'
 import { reflectionDebt } from '#shared/vault/consolidate/debt.ts'
 
@@ -26,6 +29,7 @@ export function createRequestTimer(): RequestTimer {
       }
     },
     setTimingHeaders(ctx) {
+      if (ctx.headerSent) return
       const totalMs = performance.now() - startedAt
       ctx.set('X-Svc-Processing-Ms', formatMs(totalMs - providerMs))
       ctx.set('X-Provider-Response-Ms', formatMs(providerMs))
@@ -36,11 +40,30 @@ export function createRequestTimer(): RequestTimer {
 
 const formatMs = (ms: number): string => String(Math.max(0, Math.round(ms * 10) / 10))
 
+/** By the row of a key, which serves all calls of a second. */
+const debtHeaders = new WeakMap<KeyRow, string>()
+
+function debtHeaderOf(keyRow: KeyRow): string {
+  const known = debtHeaders.get(keyRow)
+  if (known !== undefined) return known
+  const header = JSON.stringify(presentDebtHeader(reflectionDebt(keyRow)))
+  debtHeaders.set(keyRow, header)
+  return header
+}
+
 /** Sets the memory headers that every response of a model call has. */
 export function setMemoryHeaders(ctx: Context, { keyRow }: Pick<Caller, 'keyRow'>): void {
-  ctx.set('X-Memory-Reflection-Debt', JSON.stringify(presentDebtHeader(reflectionDebt(keyRow))))
-  ctx.set('X-Memory-Cache-Safe', 'true')
+  ctx.set('X-Memory-Reflection-Debt', debtHeaderOf(keyRow))
   setRecallHeaders(ctx, { status: 'off', recalledTokens: 0, contextTokens: 0 })
+}
+
+/**
+ * @param isSafe whether memory has changed nothing of what the request before this one had
+ * @param reusableBytes how many bytes of the body, from the first, that request had as well
+ */
+export function setCacheHeaders(ctx: Context, isSafe: boolean, reusableBytes: number): void {
+  ctx.set('X-Memory-Cache-Safe', String(isSafe))
+  ctx.set('X-Memory-Cache-Bytes', String(reusableBytes))
 }
 
 export function setRecallHeaders(
@@ -49,11 +72,34 @@ export function setRecallHeaders(
     status,
     recalledTokens,
     contextTokens,
-  }: Pick<RecallResult, 'status' | 'recalledTokens' | 'contextTokens'>,
+    confidence,
+    abstained,
+  }: Pick<RecallResult, 'status' | 'recalledTokens' | 'contextTokens' | 'confidence' | 'abstained'>,
 ): void {
   ctx.set('X-Memory-Status', status)
   ctx.set('X-Memory-Tokens-Retrieved', String(recalledTokens))
   ctx.set('X-Memory-Tokens-Injected', String(contextTokens))
+  ctx.remove('X-Memory-Confidence')
+  ctx.remove('X-Memory-Abstained')
+  if (status === 'ok' && confidence !== undefined)
+    ctx.set('X-Memory-Confidence', confidence.toFixed(2))
+  if (status === 'none' && abstained) ctx.set('X-Memory-Abstained', abstained)
+}
+
+/** Says that the session id of a call names its conversation, and that its memories are in the core. */
+export const noteCoreSession = (ctx: Context): void =>
+  ctx.set('X-Memory-Status', `${ctx.response.get('X-Memory-Status')}; sessions=core`)
+
+/** Counts what of the user's last message is neither asked with nor stored. */
+export function setLeftOutHeader(ctx: Context, { leftOut }: Pick<ProxyRequest, 'leftOut'>): void {
+  if (leftOut.length === 0) return
+  const counts = Object.entries(countReasons(leftOut))
+  ctx.set('X-Memory-Left-Out', counts.map(([reason, count]) => `${reason}=${count}`).join(', '))
+}
+
+/** Names the trace of the call, for `GET /v1/traces/:traceId`. */
+export function setTraceHeader(ctx: Context, trace: string): void {
+  ctx.set('X-Memory-Trace', trace)
 }
 
 /** Header values are ASCII: other characters are percent-encoded. */
@@ -79,7 +125,6 @@ const strippedHeaders = new Set([
   'trailer',
   'transfer-encoding',
   'upgrade',
-  'content-length',
   'date',
   'set-cookie',
   'set-cookie2',
@@ -101,7 +146,8 @@ export function copyUpstreamHeaders(ctx: Context, { status, headers }: UpstreamR
   const connectionHeaders = new Set(
     String(connection ?? '')
       .toLowerCase()
-      .split(/\s*,\s*/),
+      .split(',')
+      .map(name => name.trim()),
   )
   ctx.status = status
   for (const [name, value] of Object.entries(headers)) {

@@ -1,7 +1,11 @@
 import type { Context } from 'koa'
+import { ProfileQuery } from '#api/contract/shapes.ts'
 import type { SwitchQuery } from '#api/contract/types.ts'
 import type { BodySwitches } from '#api/proxy/dialects/dialect.ts'
+import type { ContextBounds } from '#api/proxy/recall-with-timeout.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import { parseAsOf } from '#shared/vault/read/as-of.ts'
+import type { Density } from '#shared/vault/read/prepare-request.ts'
 import { permissionsByMode, type KeyMode, type Permissions } from '#shared/access/key.ts'
 
 /** The memory switches of one channel of a request: its headers, its query or its body. */
@@ -11,16 +15,52 @@ export type ChannelSwitches = {
   mode?: KeyMode | undefined
   /** False: the user's messages are not stored. */
   store?: boolean | undefined
-  /** False: the model's reply is not stored. */
+  /** False: the model's reply is not stored. True: it is, even where the user's messages are not. */
   storeReply?: boolean | undefined
+  /** False: nothing of the exchange is told to the member's organization. */
+  share?: boolean | undefined
+  /** True: an aside is recalled for as a person's turn. */
+  recallsAsides?: boolean | undefined
+  /** How many memories at most, and by density. */
+  contextLimit?: number | undefined
+  density?: Density | undefined
 }
 
+/** The lowest of the bounds that the channels name. */
+export function resolveContextBounds(channels: readonly ChannelSwitches[]): ContextBounds {
+  const limits = channels.flatMap(({ contextLimit }) => contextLimit ?? [])
+  const named = new Set(channels.map(({ density }) => density))
+  return {
+    limit: limits.length > 0 ? Math.min(...limits) : undefined,
+    density: densities.find(density => named.has(density)),
+  }
+}
+
+/** Ascending. */
+const densities: readonly Density[] = ['low', 'default', 'high', 'xhigh']
+
 /** What this call may do with memory. */
-export type MemoryAccess = { retrieve: boolean; store: boolean; storeReply: boolean }
+export type MemoryAccess = {
+  retrieve: boolean
+  store: boolean
+  storeReply: boolean
+  /** The reply is stored even where nothing of the user's turn is. */
+  storeReplyAlone: boolean
+}
+
+export const noMemoryAccess: MemoryAccess = {
+  retrieve: false,
+  store: false,
+  storeReply: false,
+  storeReplyAlone: false,
+}
+
+export const isAnyAllowed = (access: MemoryAccess): boolean => Object.values(access).some(Boolean)
 
 /**
  * Combines the key's permissions with the switches of every channel. A switch only restricts: allowed is
- * what all of them allow, in any order and number; no channel overrides another.
+ * what all of them allow, in any order and number; no channel overrides another. `storeReply: true` keeps
+ * the reply where `store: false` would drop it too.
  */
 export function resolveMemoryAccess(
   permits: Permissions,
@@ -30,19 +70,54 @@ export function resolveMemoryAccess(
   const mode = (switches: ChannelSwitches): Permissions =>
     permissionsByMode[switches.memory === false ? 'off' : (switches.mode ?? 'on')]
   const stores = permits.store && every(switches => mode(switches).store)
+  const storesUser = every(({ store }) => store !== false)
+  const asksForReply = channels.some(({ storeReply }) => storeReply === true)
+  const storesReply = stores && every(({ storeReply }) => storeReply !== false)
   return {
     retrieve: permits.retrieve && every(switches => mode(switches).retrieve),
-    store: stores && every(({ store }) => store !== false),
-    storeReply: stores && every(({ storeReply }) => storeReply !== false),
+    store: stores && storesUser,
+    // A reply repeats what was asked: without a word about it, it is not stored where the question is not.
+    storeReply: storesReply && (storesUser || asksForReply),
+    storeReplyAlone: storesReply && asksForReply,
   }
 }
+
+/** Whether an exchange may be told to the member's organization: not when any channel says no. */
+export const resolveShares = (channels: readonly ChannelSwitches[]): boolean =>
+  channels.every(({ share }) => share !== false)
+
+/** The header `X-Memory-Share`. @throws Refusal `invalid` for anything but true or false. */
+export const parseShareHeader = (ctx: Context): boolean | undefined =>
+  parseEnumHeader(ctx, 'X-Memory-Share', booleans)
 
 /** @throws Refusal `invalid` for a value that is not listed. */
 export const headerSwitches = (ctx: Context): ChannelSwitches => ({
   mode: parseEnumHeader(ctx, 'X-Memory-Mode', modes),
   store: parseEnumHeader(ctx, 'X-Memory-Store', booleans),
   storeReply: parseEnumHeader(ctx, 'X-Memory-Store-Response', booleans),
+  share: parseShareHeader(ctx),
+  recallsAsides: parseEnumHeader(ctx, 'X-Memory-Asides', { none: false, recall: true }),
+  contextLimit: parseLimitHeader(ctx),
+  density: parseEnumHeader(
+    ctx,
+    'X-Memory-Density',
+    Object.fromEntries(densities.map(density => [density, density])),
+  ),
 })
+
+const contextLimitMax = 500
+
+function parseLimitHeader(ctx: Context): number | undefined {
+  const value = ctx.get('X-Memory-Context-Limit').trim()
+  if (value === '') return undefined
+  const limit = /^\d{1,3}$/.test(value) ? Number(value) : 0
+  if (limit >= 1 && limit <= contextLimitMax) return limit
+  throw new Refusal(
+    'invalid',
+    `X-Memory-Context-Limit must be a whole number from 1 to ${contextLimitMax}`,
+    'It is how many memories a call is told at most; leave it out for the usual 30',
+  )
+}
 
 /** A hundred years. */
 const ttlMax = 3_153_600_000
@@ -62,6 +137,27 @@ export function parseTtlHeader(ctx: Context): number | undefined {
     `X-Memory-TTL must be a whole number of seconds from 1 to ${ttlMax}`,
     'Leave it out to keep what is said',
   )
+}
+
+/**
+ * The header `X-Memory-As-Of`: the last millisecond of the moment whose knowledge a call is told; undefined
+ * without it.
+ *
+ * @throws Refusal `invalid` for anything but a day, a time in ISO 8601 or milliseconds since 1970.
+ */
+export function parseAsOfHeader(ctx: Context): number | undefined {
+  const value = ctx.get('X-Memory-As-Of').trim()
+  if (value === '') return undefined
+  try {
+    return parseAsOf(ProfileQuery.check({ as_of: value }).as_of)
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    throw new Refusal(
+      'invalid',
+      'X-Memory-As-Of must be a day, a time in ISO 8601 or milliseconds since 1970',
+      'Send for example 2026-11-20, 2026-11-20T15:15:00Z or 1795187700000, or leave it out',
+    )
+  }
 }
 
 const modes = { on: 'on', off: 'off', read: 'read', write: 'write' } as const
@@ -85,7 +181,7 @@ function parseEnumHeader<Value>(
 export const querySwitches = ({ memory, mode, store }: SwitchQuery): ChannelSwitches => ({
   memory: memory === undefined ? undefined : memory === 'on',
   mode,
-  store: store === undefined ? undefined : store === 'true',
+  store,
 })
 
 export const bodySwitches = (body: BodySwitches): ChannelSwitches => ({
@@ -93,4 +189,7 @@ export const bodySwitches = (body: BodySwitches): ChannelSwitches => ({
   mode: body.memory_mode,
   store: body.memory_store,
   storeReply: body.memory_store_response,
+  share: body.memory_share,
+  contextLimit: body.context_limit,
+  density: body.density,
 })

@@ -17,10 +17,14 @@ export const sampleIds = {
   user: '0199a1b2-c3d4-7000-8007-0123456789ab',
   tag: '0199a1b2-c3d4-7000-8008-0123456789ab',
   sharedMemory: '0199a1b2-c3d4-7000-8009-0123456789ab',
+  reviewer: '0199a1b2-c3d4-7000-8016-0123456789ab',
+  statement: '0199a1b2-c3d4-7000-8017-0123456789ab',
   webhook: '0199a1b2-c3d4-7000-8011-0123456789ab',
   delivery: '0199a1b2-c3d4-7000-8012-0123456789ab',
   receipt: '0199a1b2-c3d4-7000-8013-0123456789ab',
   memberKey: '0199a1b2-c3d4-7000-8010-0123456789ab',
+  account: '0199a1b2-c3d4-7000-8015-0123456789ab',
+  trace: '0199a1b2-c3d4-7000-8018-0123456789ab',
   memoryKey: '0199a1b2-c3d4-7000-8014-0123456789ab',
   destinationKey: 'mk_4fT9sQ2bXw7LrN5cVhK8mZp3JdYgA6eU',
 }
@@ -34,12 +38,18 @@ const conversation = [
   { role: 'assistant', content: 'Poor Ada! A covered bed in a quiet room helps many cats.' },
 ]
 
+const chatBody = {
+  model: 'openai/gpt-5-mini',
+  messages: [{ role: 'user', content: 'What is my cat called?' }],
+}
+
 /** By operation. An endpoint that takes nothing needs none. */
 export const examples: Partial<Record<string, Example>> = {
   prepare: { body: { messages: [{ role: 'user', content: 'What is my cat called?' }] } },
   ingest: { query: { wait: true }, body: { messages: conversation } },
   search: { body: { query: 'what is my cat called?', limit: 5 } },
   list: { query: { tier: 1, limit: 20, order: 'newest_first' } },
+  profile: { query: { kinds: 'name,place,preference', current: true, limit: 20 } },
   listSessions: { query: { limit: 20 } },
   edit: {
     body: {
@@ -81,9 +91,10 @@ export const examples: Partial<Record<string, Example>> = {
   },
   reembed: { body: { embeddings: 'openai/text-embedding-3-small' } },
   statsOfKey: { path: { key: ids.destinationKey } },
-  createKey: { body: { name: 'Phone' } },
+  createKey: { body: { name: 'Ada', external_id: 'user-17' } },
   rotateKey: { body: { grace_seconds: 3_600 } },
   listKeys: { query: { active: true } },
+  remintKey: { path: { memoryKeyId: ids.memoryKey } },
   revokeKey: { path: { memoryKeyId: ids.memoryKey } },
   usage: { query: { start: '2026-01-01' } },
   putProviderKey: { path: { provider: 'openai' }, body: { key: 'sk-proj-0123456789abcdef' } },
@@ -110,17 +121,21 @@ export const examples: Partial<Record<string, Example>> = {
   listWebhookDeliveries: { path: ofWebhook, query: { state: 'failed' } },
   replayWebhookDelivery: { path: { ...ofWebhook, deliveryId: ids.delivery } },
   listTenants: { query: { q: 'example.com', limit: 10 } },
+  changeTenant: {
+    path: { accountId: ids.account },
+    body: { payment_method: 'visa', balance: 5_000_000 },
+  },
   serviceUsage: { query: { days: 30 } },
   listServiceOperations: { query: { state: 'failed' } },
   listOperations: { query: { limit: 10 } },
   readOperation: { path: { id: ids.operation } },
   cancelOperation: { path: { id: ids.operation } },
-  chat: {
-    body: {
-      model: 'openai/gpt-5-mini',
-      messages: [{ role: 'user', content: 'What is my cat called?' }],
-    },
-  },
+  chat: { body: chatBody },
+  listTraces: { query: { limit: 20 } },
+  listRecalled: { query: { limit: 10 } },
+  readTrace: { path: { traceId: ids.trace } },
+  replayTrace: { path: { traceId: ids.trace }, body: { body: JSON.stringify(chatBody) } },
+  responses: { body: { model: 'openai/gpt-5-mini', input: 'What is my cat called?' } },
   anthropicMessages: {
     body: {
       model: 'claude-sonnet-5',
@@ -173,6 +188,13 @@ export const examples: Partial<Record<string, Example>> = {
   listTags: { path: inOrg },
   changeTag: { path: { ...inOrg, tagId: ids.tag }, body: { label: 'finances' } },
   deleteTag: { path: { ...inOrg, tagId: ids.tag } },
+  applyTag: { path: { ...inOrg, tagId: ids.tag }, body: { dry_run: true } },
+  readTagRun: { path: { ...inOrg, tagId: ids.tag } },
+  createReviewer: { path: inOrg, body: { email: 'reviewer@example.com' } },
+  listReviewers: { path: inOrg },
+  removeReviewer: { path: { ...inOrg, reviewerId: ids.reviewer } },
+  changeSharing: { body: { shares: false } },
+  withdrawShared: { path: { statementId: ids.statement } },
   createRole: { path: inOrg, body: { name: 'Accounting', allowed_tags: ['finance'] } },
   listRoles: { path: inOrg },
   changeRole: { path: { ...inOrg, roleId: ids.role }, body: { allowed_tags: ['*'] } },
@@ -210,6 +232,8 @@ export const examples: Partial<Record<string, Example>> = {
   deleteSharedMemory: { path: { ...inOrg, memId: ids.sharedMemory } },
   memoryAudit: { path: { ...inOrg, memId: ids.sharedMemory } },
   orgAudit: { path: inOrg, query: { action: 'create' } },
+  orgUsage: { path: inOrg },
+  redrivePipeline: { path: inOrg },
   reviewQueue: { path: inOrg, query: { threshold: 0.6 } },
   reviewMemory: { path: { ...inOrg, memId: ids.sharedMemory }, body: { action: 'approve' } },
   memoryHistory: { path: { ...inOrg, memId: ids.sharedMemory } },

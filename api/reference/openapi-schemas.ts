@@ -1,3 +1,4 @@
+import { errorBodyOf } from '#api/contract/contract.ts'
 import { contractDocument, type Endpoint, type Reference } from '#api/contract/document.ts'
 import type { Schema } from '#shared/core/shape.ts'
 
@@ -8,7 +9,7 @@ export type SchemaField = { name: string; schema: Schema; required: boolean }
 
 /** The schemas that bodies and answers refer to; those of parameters are inlined. */
 export function collectSchemas(endpoints: readonly Endpoint[]): Json {
-  const wanted = new Set<string>(['ErrorBody'])
+  const wanted = new Set<string>(endpoints.map(({ path }) => errorBodyOf(path)))
   const visit = (value: unknown): void => {
     if (Array.isArray(value)) return value.forEach(visit)
     if (typeof value !== 'object' || value === null) return
@@ -25,7 +26,6 @@ export function collectSchemas(endpoints: readonly Endpoint[]): Json {
     for (const { schema } of [params, query, headers].flatMap(listFields))
       visit(resolveReferences(schema))
   }
-  visit(contractDocument.$defs.ErrorBody)
   visit(Object.values(listAnswerHeaders()).map(({ schema }) => resolveReferences(schema)))
   return Object.fromEntries(
     Object.entries(contractDocument.$defs)

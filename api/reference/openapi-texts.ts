@@ -6,6 +6,7 @@ export const tags = [
   { name: 'Consolidation', description: 'Turning memories into reflections, batch by batch.' },
   { name: 'Copies', description: 'From one vault into another, or into another vector space.' },
   { name: 'Models', description: 'Calls to model providers, with memory around them or without.' },
+  { name: 'Traces', description: 'What model calls were told, and the bytes that they sent.' },
   { name: 'Account', description: 'Keys, provider keys, usage, policy, webhooks and events.' },
   { name: 'Operations', description: 'Queued work: its state, progress and outcome.' },
   {
@@ -25,41 +26,51 @@ const tagByPath: [RegExp, string][] = [
   [/^\/v1\/(account|keys|webhooks)/, 'Account'],
   [/^\/v1\/operations/, 'Operations'],
   [/^\/v1\/operator/, 'Operator'],
+  [/^\/v1\/shares/, 'Organizations'],
+  [/^\/v1\/receipts/, 'Account'],
+  [/^\/v1\/traces/, 'Traces'],
   [/^\/v1/, 'Models'],
 ]
+
+/** What a newcomer calls first stands first in its group. */
+const firstPaths = [
+  '/v1/memory/ingest',
+  '/v1/memory/search',
+  '/v1/memory/prepare',
+  '/v1/chat/completions',
+]
+
+/** Orders endpoints for a reader; those that are not named keep the order of the tables. */
+export const byReadingOrder = (one: { path: string }, other: { path: string }): number =>
+  placeOf(one.path) - placeOf(other.path)
+
+const placeOf = (path: string): number => firstPaths.indexOf(path) + 1 || firstPaths.length + 1
 
 /** The tag of the endpoints of a path. */
 export const tagForPath = (path: string): string =>
   tagByPath.find(([pattern]) => pattern.test(path))?.[1] ?? 'Service'
 
-const apiKey = (name: string, description: string) => ({
-  type: 'apiKey',
-  in: 'header',
-  name,
-  description,
-})
-
-export const securitySchemes = {
-  memoryKey: {
+/** One way to authorize for each credential; the other headers that carry it stand in its description. */
+export const securitySchemes: Record<Credential, Record<string, unknown>> = {
+  'memory-key': {
     type: 'http',
     scheme: 'bearer',
-    description: 'A Memory Key, `mk_…`; the suffixes `:read`, `:write` and `:off` narrow it.',
+    description:
+      'A Memory Key, `mk_…`; the suffixes `:read`, `:write` and `:off` narrow it. Where ' +
+      '`Authorization` holds a provider key, send it as `X-Memory-Key`; clients of Anthropic send ' +
+      'it as `x-api-key`.',
   },
-  memoryKeyHeader: apiKey('X-Memory-Key', 'A Memory Key, where `Authorization` is a provider key.'),
-  apiKeyHeader: apiKey('x-api-key', 'A Memory Key, as Anthropic clients send it.'),
-  adminKey: { type: 'http', scheme: 'bearer', description: 'An admin credential, `mk_admin_…`.' },
-  adminKeyHeader: apiKey('X-Admin-Key', 'An admin credential.'),
-  dashboardKeyHeader: apiKey('X-Dashboard-Key', 'An admin credential.'),
-}
-
-const schemesByCredential: Record<Credential, (keyof typeof securitySchemes)[]> = {
-  'memory-key': ['memoryKey', 'memoryKeyHeader', 'apiKeyHeader'],
-  admin: ['adminKey', 'adminKeyHeader', 'dashboardKeyHeader'],
+  admin: {
+    type: 'http',
+    scheme: 'bearer',
+    description:
+      'An admin credential, `mk_admin_…`; `X-Admin-Key` and `X-Dashboard-Key` carry it as well.',
+  },
 }
 
 /** Any one of them opens the endpoint; an empty list: it is open. */
 export const securityRequirements = (auth: readonly Credential[]): Record<string, string[]>[] =>
-  auth.flatMap(credential => schemesByCredential[credential].map(scheme => ({ [scheme]: [] })))
+  auth.map(credential => ({ [credential]: [] }))
 
 const statusTexts: Record<number, string> = {
   200: 'Done',

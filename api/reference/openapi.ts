@@ -1,3 +1,4 @@
+import { errorBodyOf } from '#api/contract/contract.ts'
 import { contractDocument, type Content, type Endpoint } from '#api/contract/document.ts'
 import { examples } from '#api/reference/examples.ts'
 import {
@@ -9,6 +10,7 @@ import {
   type SchemaField,
 } from '#api/reference/openapi-schemas.ts'
 import {
+  byReadingOrder,
   securitySchemes,
   securityRequirements,
   statusText,
@@ -37,9 +39,9 @@ export function buildOpenApi(
   version: string,
   served: (method: string, path: string) => boolean = () => true,
 ): OpenApi {
-  const endpoints = Object.values(contractDocument.endpoints).filter(({ method, path }) =>
-    served(method, path),
-  )
+  const endpoints = Object.values(contractDocument.endpoints)
+    .filter(({ method, path }) => served(method, path))
+    .toSorted(byReadingOrder)
   const paths: OpenApi['paths'] = {}
   for (const endpoint of endpoints) {
     ;(paths[toOpenApiPath(endpoint.path)] ??= {})[endpoint.method.toLowerCase()] =
@@ -93,7 +95,7 @@ function buildOpenApiOperation(endpoint: Endpoint): Json {
       ...Object.fromEntries(
         endpoint.errors.map(status => [
           String(status),
-          { $ref: `#/components/responses/Refused${status}` },
+          { $ref: `#/components/responses/${refusalName(path, status)}` },
         ]),
       ),
     },
@@ -164,25 +166,34 @@ function buildContentSchema(
   return { type: 'string', description: 'one JSON object a line', 'x-line-schema': linked }
 }
 
+/** `Refused400`, and on OpenAI's paths `Refused400OpenAi`. */
+const refusalName = (path: string, status: number): string =>
+  `Refused${status}${errorBodyOf(path).replace('ErrorBody', '')}`
+
+const byName = (one: { name: string }, other: { name: string }): number =>
+  one.name < other.name ? -1 : 1
+
 function buildErrorResponses(endpoints: readonly Endpoint[]): Json {
-  const statuses = [...new Set(endpoints.flatMap(({ errors }) => errors))].toSorted()
+  const refusals = endpoints.flatMap(({ path, errors }) =>
+    errors.map(status => ({ name: refusalName(path, status), status, body: errorBodyOf(path) })),
+  )
   return Object.fromEntries(
-    statuses.map(status => [
-      `Refused${status}`,
+    refusals.toSorted(byName).map(({ name, status, body }) => [
+      name,
       {
         description: statusText(status),
         ...([429, 503].includes(status) && {
           headers: { 'retry-after': { $ref: '#/components/headers/retry-after' } },
         }),
-        content: { 'application/json': { schema: { $ref: '#/components/schemas/ErrorBody' } } },
+        content: { 'application/json': { schema: { $ref: `#/components/schemas/${body}` } } },
       },
     ]),
   )
 }
 
 function buildHeaderComponents(endpoints: readonly Endpoint[]): Json {
-  const sent = new Set(['retry-after', ...endpoints.flatMap(({ sends }) => sends)])
-  const fields = listAnswerHeaders().filter(({ name }) => sent.has(name.toLowerCase()))
+  const responseHeaders = new Set(['retry-after', ...endpoints.flatMap(({ sends }) => sends)])
+  const fields = listAnswerHeaders().filter(({ name }) => responseHeaders.has(name.toLowerCase()))
   return Object.fromEntries(
     fields.map(({ name, schema }) => {
       const { description, ...rest } = rewriteReferences(resolveReferences(schema)) as Json

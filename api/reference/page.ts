@@ -11,6 +11,7 @@ const pageHtml = `<!doctype html>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
 <title>Memory Vault: API reference</title>
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="/docs/swagger-ui.css">
@@ -23,7 +24,13 @@ const pageHtml = `<!doctype html>
 </html>
 `
 
-const swaggerStartScript = `window.onload = () => {
+const swaggerStartScript = `const darkScheme = matchMedia('(prefers-color-scheme: dark)')
+const followBrowser = () =>
+  document.documentElement.classList.toggle('dark-mode', darkScheme.matches)
+darkScheme.addEventListener('change', followBrowser)
+followBrowser()
+
+window.onload = () => {
   SwaggerUIBundle({
     url: '/openapi.json',
     dom_id: '#reference',

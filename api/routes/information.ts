@@ -1,5 +1,6 @@
 import type { Router } from '@koa/router'
 import { contractDocument } from '#api/contract/document.ts'
+import { knownParameters } from '#api/edge/query-parameters.ts'
 import { version } from '#api/edge/version.ts'
 
 /** The name and version of the service and its endpoints; open. */
@@ -10,7 +11,7 @@ export function information(router: Router): void {
       summary || operation,
     ]),
   )
-  router.get('/', ctx => {
+  router.get('/', knownParameters('GET /'), ctx => {
     const served = router.stack.flatMap(({ path, methods }) =>
       methods.map(method => `${method} ${String(path)}`).filter(route => summaries.has(route)),
     )

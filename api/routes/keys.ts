@@ -9,10 +9,22 @@ import type { Context } from 'koa'
 import { RotateKeyBody } from '#api/contract/contract.ts'
 import { presentPage } from '#api/present/page.ts'
 import { presentAccountKey, presentMintedKey } from '#api/present/account-key.ts'
+import { parseStart, type Moment } from '#shared/core/dates.ts'
 import { readPage } from '#shared/core/page.ts'
 import { Refusal } from '#shared/core/errors.ts'
-import { requireMintPermission, requireNotRotated } from '#shared/access/caller.ts'
+import {
+  isOwnerKey,
+  limitSubjectOf,
+  requireMintPermission,
+  requireNotRotated,
+  requireOwner,
+  type Caller,
+} from '#shared/access/caller.ts'
 import { hashKey } from '#shared/access/key.ts'
+import { parseExternalId } from '#shared/access/external-id.ts'
+import { ensureUserKey } from '#shared/access/user-keys.ts'
+import { remintKey } from '#shared/accounts/remint-key.ts'
+import type { Transaction } from '#shared/storage/postgres/connect.ts'
 import { mintMemoryKey } from '#shared/access/mint.ts'
 import { rotateMemoryKey } from '#shared/accounts/rotate-key.ts'
 import { revokeAccountKey } from '#shared/accounts/revoke-key.ts'
@@ -21,26 +33,27 @@ import { isRotatedKey } from '#shared/access/memory-keys.postgres.ts'
 
 /** The Memory Keys of an account: minted with a vault of their own, rotated, listed, revoked. */
 export function keys(router: Router, backend: ApiBackend): void {
+  mintingRoutes(router, backend)
+  accountKeyRoutes(router, backend)
+}
+
+/** What makes a new key: for an empty vault, or in place of the key that asks. */
+function mintingRoutes(router: Router, backend: ApiBackend): void {
   endpoint(router, backend, {
     route: 'POST /v1/keys',
     auth: memoryKey(requireMintPermission),
     async handle({ caller, body, claim }, ctx) {
       requireNotRotated(caller)
       const expiresAt = parseFutureDate(body.expires_at, backend.now())
-      ctx.body = await backend.postgres.transaction(async tx => {
-        const { account, maskedKey: actor } = caller
-        const { keyPepper } = backend.config
-        const minted = await mintMemoryKey(tx, keyPepper, {
-          account,
-          actor,
-          name: body.name,
-          expiresAt,
-        })
-        const answer = presentMintedKey(minted, expiresAt)
-        await claim.storeInTransaction(tx, { status: 201, body: answer })
-        return answer
+      const newKey = { name: body.name, expiresAt, externalId: body.external_id }
+      if (newKey.externalId !== undefined) requireOwner(caller)
+      const answer = await backend.postgres.transaction(async tx => {
+        const minted = await mintFor(tx, backend, caller, newKey)
+        await claim.storeInTransaction(tx, minted)
+        return minted
       })
-      ctx.status = 201
+      ctx.status = answer.status
+      ctx.body = answer.body
     },
   })
 
@@ -70,19 +83,53 @@ export function keys(router: Router, backend: ApiBackend): void {
       ctx.status = 201
     },
   })
+}
+
+/** What an owner does with the keys of the account. */
+function accountKeyRoutes(router: Router, backend: ApiBackend): void {
+  endpoint(router, backend, {
+    route: 'POST /v1/keys/:memoryKeyId/remint',
+    auth: owner(requireNotRotated),
+    async handle({ account, actor, params, body, claim }, ctx) {
+      const expiresAt = parseFutureDate(body.expires_at, backend.now())
+      ctx.body = await backend.postgres.transaction(async tx => {
+        const replacement = {
+          account,
+          actor,
+          keyId: params.memoryKeyId,
+          name: body.name,
+          expiresAt,
+        }
+        const minted = await remintKey(tx, backend, replacement)
+        const answer = {
+          ...presentMintedKey(minted, expiresAt, minted.externalId),
+          revoked_keys: minted.revoked,
+        }
+        await claim.storeInTransaction(tx, { status: 201, body: answer })
+        return answer
+      })
+      ctx.status = 201
+    },
+  })
 
   endpoint(router, backend, {
     route: 'GET /v1/keys',
     auth: owner(),
     async handle({ account, keyHash, query }, ctx) {
       const { active, limit, cursor } = query
-      const cursorScope = ['GET /v1/keys', account, active ?? null]
+      const externalId = query.external_id && parseExternalId(query.external_id, 'external_id')
+      const cursorScope = ['GET /v1/keys', account, active ?? null, externalId ?? null]
       await backend.usage.flush()
       const page = await readPage(
         backend.cursors,
         { limit, cursor, bound: cursorScope },
         (after: string | undefined, count) =>
-          listAccountKeys(backend.postgres.query, account, { active, after, limit: count }),
+          listAccountKeys(backend.postgres.query, account, {
+            active,
+            externalId,
+            after,
+            limit: count,
+          }),
         row => row.id,
       )
       ctx.body = presentPage(page, row => presentAccountKey(row, keyHash))
@@ -101,6 +148,29 @@ export function keys(router: Router, backend: ApiBackend): void {
       ctx.body = { deleted: true, id, ...(erase && { operation_id: operation }) }
     },
   })
+}
+
+type NewKey = { name: string; expiresAt: Date | null; externalId: string | undefined }
+
+/** Mints a key with an empty vault; of a user whom the account has, their key. @returns the answer. */
+async function mintFor(
+  tx: Transaction,
+  backend: ApiBackend,
+  caller: Caller,
+  { name, expiresAt, externalId }: NewKey,
+) {
+  const { account, maskedKey: actor } = caller
+  if (externalId !== undefined) {
+    const user = { account, actor, externalId: parseExternalId(externalId, 'external_id') }
+    const key = await ensureUserKey(tx, backend, { ...user, name, expiresAt })
+    const body = presentMintedKey(key, key.expiresAt, user.externalId)
+    return { status: key.isNew ? 201 : 200, body }
+  }
+  // Keys that a user's key mints share its limits: else it could mint itself more.
+  const limitedAs = isOwnerKey(caller) ? null : limitSubjectOf(caller)
+  const newKey = { account, actor, name, expiresAt, limitedAs }
+  const minted = await mintMemoryKey(tx, backend.config.keyPepper, newKey)
+  return { status: 201, body: presentMintedKey(minted, expiresAt) }
 }
 
 /**
@@ -125,9 +195,9 @@ async function replayRotation(ctx: Context, backend: ApiBackend): Promise<void> 
   await new RequestIdempotency(ctx, backend, keyHash).replayStored(body)
 }
 
-function parseFutureDate(text: string | undefined, now: number): Date | null {
-  if (text === undefined) return null
-  const date = new Date(text)
+function parseFutureDate(moment: Moment | undefined, now: number): Date | null {
+  if (moment === undefined) return null
+  const date = new Date(parseStart(moment))
   if (date.getTime() > now) return date
   throw new Refusal('invalid', 'expires_at must lie in the future')
 }

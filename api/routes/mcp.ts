@@ -2,13 +2,28 @@ import type { IncomingMessage } from 'node:http'
 import type { Router } from '@koa/router'
 import type { Context } from 'koa'
 import { requireUtf8 } from '#api/edge/body.ts'
+import {
+  bearerChallenge,
+  describeProtectedResource,
+  metadataPaths,
+  refusedRegistration,
+} from '#api/mcp/protected-resource.ts'
+import type { McpView } from '#api/mcp/server.ts'
 import { createToolCaller } from '#api/mcp/tool-caller.ts'
+import { toolNames } from '#api/mcp/tools.ts'
 import { authenticateCaller } from '#api/edge/memory-key-auth.ts'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
+import type { Caller } from '#shared/access/caller.ts'
 import { Refusal } from '#shared/core/errors.ts'
 
-/** Headers of an MCP request that its tool calls carry on: the credential and the trace. */
-const forwardedHeaders = ['authorization', 'x-api-key', 'x-memory-key', 'traceparent']
+/** Headers of an MCP request that its tool calls carry on: the credential, the user and the trace. */
+const forwardedHeaders = [
+  'authorization',
+  'x-api-key',
+  'x-memory-key',
+  'x-memory-user',
+  'traceparent',
+]
 
 /**
  * The vault as tools, over MCP's streamable HTTP: stateless, so any process answers any request. Keys,
@@ -18,12 +33,61 @@ export function mcp(router: Router, backend: ApiBackend): void {
   let listener: ReturnType<typeof openMcpListener> | undefined
   router.all('/mcp', async ctx => {
     rejectForeignOrigin(ctx)
-    await authenticateCaller(ctx, backend)
+    const { permissions } = await authenticate(ctx, backend)
+    const selected = selectedTools(ctx)
     requireUtf8(ctx)
     const listen = await (listener ??= openMcpListener(backend))
+    views.set(ctx.req, { permissions, selected })
     ctx.respond = false
     await listen(ctx.req, ctx.res)
   })
+  for (const path of metadataPaths) {
+    router.get(path, ctx => void (ctx.body = describeProtectedResource(ctx)))
+  }
+  router.post('/register', ctx => {
+    ctx.status = 404
+    ctx.body = refusedRegistration
+  })
+}
+
+/** What the client of a request may see. */
+const views = new WeakMap<object, McpView>()
+
+async function authenticate(ctx: Context, backend: ApiBackend): Promise<Caller> {
+  try {
+    return await authenticateCaller(ctx, backend)
+  } catch (error) {
+    if (error instanceof Refusal && error.reason === 'unauthenticated') {
+      ctx.set('WWW-Authenticate', bearerChallenge(ctx))
+    }
+    throw error
+  }
+}
+
+/**
+ * The tools that `/mcp?tools=search,store` names; undefined where it names none.
+ *
+ * @throws Refusal `invalid` for an unknown tool or another parameter
+ */
+function selectedTools(ctx: Context): string[] | undefined {
+  const { tools, ...others } = ctx.query
+  const other = Object.keys(others)[0]
+  if (other !== undefined) {
+    throw new Refusal(
+      'invalid',
+      `unknown query parameter ${other.slice(0, 64)}`,
+      'known parameters: tools',
+    )
+  }
+  if (tools === undefined) return undefined
+  const names = [tools].flat().join(',').split(',').filter(Boolean)
+  const unknown = names.find(name => !toolNames.includes(name))
+  if (unknown === undefined && names.length > 0) return names
+  throw new Refusal(
+    'invalid',
+    unknown === undefined ? 'tools names no tool' : `there is no tool ${unknown.slice(0, 64)}`,
+    `tools: ${toolNames.join(', ')}`,
+  )
 }
 
 /** Loads the MCP server at the first request: 34 MB that most processes never need. */
@@ -35,13 +99,25 @@ async function openMcpListener({ log }: Pick<ApiBackend, 'log'>) {
       import('#api/mcp/server.ts'),
     ])
   const handler = createMcpHandler(
-    ({ authInfo }) => vaultServer(createToolCaller(...(authInfo!.extra!.way as LoopbackTarget))),
-    { onerror: error => log.warn({ err: error }, 'mcp.failed') },
+    ({ authInfo }) => {
+      const { target, view } = authInfo!.extra as RequestContext
+      return vaultServer(createToolCaller(...target), view)
+    },
+    {
+      // Parsed by the SDK at once, and not counted before: nested lists take a hundred times their bytes.
+      maxRequestBodySize: 512 * 1024,
+      onerror: error => log.warn({ err: error }, 'mcp.failed'),
+    },
   )
   return getRequestListener(
     (request, { incoming }) =>
       handler.fetch(request, {
-        authInfo: { token: '', clientId: '', scopes: [], extra: { way: loopbackTarget(incoming) } },
+        authInfo: {
+          token: '',
+          clientId: '',
+          scopes: [],
+          extra: { target: loopbackTarget(incoming), view: views.get(incoming)! },
+        },
       }),
     { overrideGlobalObjects: false },
   )
@@ -53,6 +129,8 @@ function rejectForeignOrigin(ctx: Context): void {
   if (origin === '' || (URL.canParse(origin) && new URL(origin).host === ctx.host)) return
   throw new Refusal('forbidden', 'This Origin may not use the MCP endpoint')
 }
+
+type RequestContext = { target: LoopbackTarget; view: McpView }
 
 /** How a tool reaches the service, and with which credential. */
 type LoopbackTarget = [base: string, headers: Record<string, string>]

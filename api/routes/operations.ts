@@ -1,6 +1,7 @@
 import type { Router } from '@koa/router'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { memoryKey } from '#api/edge/auth.ts'
+import { operationWaitMs } from '#api/edge/operation-response.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
 import { presentPage } from '#api/present/page.ts'
 import { presentOperation } from '#api/present/operation.ts'
@@ -9,6 +10,7 @@ import { readPage } from '#shared/core/page.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { isUuid } from '#shared/core/ids.ts'
 import { requireStorePermission, isOwnerKey, type Caller } from '#shared/access/caller.ts'
+import { cancelFileOfOperation } from '#shared/vault/bulk/files.postgres.ts'
 import { cancelOperation } from '#shared/vault/delete/cancel.ts'
 import {
   findVisibleOperation,
@@ -51,17 +53,38 @@ export function operations(router: Router, backend: ApiBackend): void {
     auth: memoryKey(requireStorePermission),
     async handle({ caller, params }, ctx) {
       const row = await requireVisibleOperation(backend, caller, params.id)
-      if (row.state !== 'cancelled' && !(await cancelOperation(backend, caller.account, row.id))) {
-        throw new Refusal(
-          'conflict',
-          'This operation has begun or ended and cannot be cancelled',
-          `GET /v1/operations/${row.id} tells its state`,
-        )
-      }
-      ctx.body = presentOperation(await requireVisibleOperation(backend, caller, params.id))
+      if (row.state !== 'cancelled') await cancelOrRefuse(backend, caller, row.id)
+      const after = await requireVisibleOperation(backend, caller, params.id)
+      if (after.state !== 'cancelled' && isEnded(after)) throw notCancelled(row.id)
+      ctx.status = after.state === 'cancelled' ? 200 : 202
+      ctx.body = presentOperation(after)
     },
   })
 }
+
+/**
+ * Cancels work that has not begun; a file that is being stored stops at its next chunk, which is awaited.
+ *
+ * @throws Refusal `conflict` for other work that has begun, and for work that has ended.
+ */
+async function cancelOrRefuse(
+  backend: Pick<Backend, 'postgres' | 'queue' | 'operationWaiter'>,
+  { account }: Caller,
+  id: string,
+): Promise<void> {
+  if (await cancelOperation(backend, account, id)) return
+  if (!(await cancelFileOfOperation(backend.postgres.query, account, id))) throw notCancelled(id)
+  await backend.operationWaiter.waitUntilSettled(account, id, operationWaitMs)
+}
+
+const isEnded = ({ state }: OperationRow): boolean => state !== 'accepted' && state !== 'running'
+
+const notCancelled = (id: string): Refusal =>
+  new Refusal(
+    'conflict',
+    'This operation has begun or ended and cannot be cancelled',
+    `GET /v1/operations/${id} tells its state`,
+  )
 
 /** An owner key sees the work of the whole account, every other key that of its vault. */
 const operationScope = (caller: Caller): OperationScope => ({

@@ -1,10 +1,10 @@
 import type { Router } from '@koa/router'
 import { requireOperator } from '#api/operators/operator-auth.ts'
-import { queueDashboard } from '#api/operators/queue-dashboard.ts'
+import { queuePages } from '#api/operators/queues/routes.ts'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { createMetricsCollector } from '#shared/operations/collect-metrics.ts'
 
-/** Metrics and the queue dashboard, for the operator. */
+/** Metrics and the pages over the queues, for the operator. */
 export function operatorPages(router: Router, backend: ApiBackend): void {
   const page = createMetricsCollector(backend)
   router.get('/metrics', async ctx => {
@@ -14,9 +14,5 @@ export function operatorPages(router: Router, backend: ApiBackend): void {
     ctx.set('Content-Type', type)
   })
 
-  const dashboard = queueDashboard(backend)
-  router.all(/^\/admin\/queues(?:\/.*)?$/, async ctx => {
-    await requireOperator(ctx, backend)
-    await dashboard(ctx)
-  })
+  queuePages(router, backend)
 }

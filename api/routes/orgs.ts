@@ -1,38 +1,43 @@
 import type { Router } from '@koa/router'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
-import { orgsAdmin, loadedOrg } from '#api/edge/auth.ts'
+import { admin, loadedOrg, reviewer } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
+import type { ChangeOrgBody } from '#api/contract/types.ts'
+import { presentPipeline } from '#api/present/org-pipeline.ts'
 import { presentOrg } from '#api/present/org.ts'
 import {
   changeOrganization,
   createOrganization,
   removeOrganization,
 } from '#shared/org/organization.ts'
+import { providerNotice, readPipeline } from '#shared/org/pipeline-status.ts'
 import { listOrgs } from '#shared/org/orgs.postgres.ts'
 
 /** The organizations of an admin. */
 export function orgs(router: Router, backend: ApiBackend): void {
   endpoint(router, backend, {
     route: 'POST /v1/orgs',
-    auth: orgsAdmin,
+    auth: admin,
     async handle({ admin, body, claim }, ctx) {
-      const { org, key } = await createOrganization(backend, admin, claim.operation, {
-        name: body.name,
-        processorProvider: body.processor_provider,
-        extractModel: body.extract_model,
-        classifyModel: body.classify_model,
-      })
+      const { org, key } = await createOrganization(
+        backend,
+        admin,
+        claim.operation,
+        toOrgFields(body),
+      )
       ctx.status = 201
-      ctx.body = { ...presentOrg(org), org_key: key }
+      const notice = await providerNotice(backend.postgres.query, org)
+      ctx.body = { ...presentOrg(org), org_key: key, notice }
     },
   })
 
   endpoint(router, backend, {
     route: 'GET /v1/orgs',
-    auth: orgsAdmin,
-    async handle({ account }, ctx) {
-      const rows = await listOrgs(backend.postgres.query, account)
-      ctx.body = { orgs: rows.map(presentOrg) }
+    auth: reviewer,
+    async handle({ account, reviewer: { reviews } }, ctx) {
+      const rows = await listOrgs(backend.postgres.query, account, reviews)
+      const access = reviews === null ? 'admin' : 'reviewer'
+      ctx.body = { orgs: rows.map(org => ({ ...presentOrg(org), access })) }
     },
   })
 
@@ -40,27 +45,28 @@ export function orgs(router: Router, backend: ApiBackend): void {
     route: 'GET /v1/orgs/:orgId',
     auth: loadedOrg,
     async handle({ org }, ctx) {
-      ctx.body = presentOrg(org)
+      const pipeline = await readPipeline(backend.postgres.query, org.id)
+      ctx.body = { ...presentOrg(org), pipeline: presentPipeline(pipeline) }
     },
   })
 
   endpoint(router, backend, {
     route: 'PATCH /v1/orgs/:orgId',
-    auth: orgsAdmin,
+    auth: admin,
     async handle({ admin, params, body }, ctx) {
+      const { pipeline_paused: paused, daily_token_budget: dailyTokenBudget, ...fields } = body
       const org = await changeOrganization(backend, admin, params.orgId, {
-        name: body.name,
-        processorProvider: body.processor_provider,
-        extractModel: body.extract_model,
-        classifyModel: body.classify_model,
+        ...toOrgFields({ name: undefined, ...fields }),
+        pipeline: { paused, dailyTokenBudget },
       })
-      ctx.body = presentOrg(org)
+      const pipeline = await readPipeline(backend.postgres.query, org.id)
+      ctx.body = { ...presentOrg(org), pipeline: presentPipeline(pipeline) }
     },
   })
 
   endpoint(router, backend, {
     route: 'DELETE /v1/orgs/:orgId',
-    auth: orgsAdmin,
+    auth: admin,
     async handle({ admin, params, claim }, ctx) {
       const id = params.orgId
       await removeOrganization(backend, admin, id, claim.operation)
@@ -68,3 +74,10 @@ export function orgs(router: Router, backend: ApiBackend): void {
     },
   })
 }
+
+const toOrgFields = <Name>(body: Omit<ChangeOrgBody, 'name'> & { name: Name }) => ({
+  name: body.name,
+  processorProvider: body.processor_provider,
+  extractModel: body.extract_model,
+  classifyModel: body.classify_model,
+})

@@ -1,18 +1,19 @@
 import type { Router } from '@koa/router'
-import { DrawImagesBody, EmbedBody, SpeakBody, TranscribeBody } from '#api/contract/contract.ts'
-import { proxyPassthrough, type PassthroughRoute } from '#api/proxy/pass-through.ts'
+import type { Context } from 'koa'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
+import { proxyPassthrough } from '#api/proxy/pass-through.ts'
+import { providerRoutes, routePattern } from '#api/proxy/provider-routes.ts'
 
-/** Paths that are forwarded unchanged: below `/v1` here, below the provider's base path there. */
-const passthroughRoutes: PassthroughRoute[] = [
-  { path: '/audio/transcriptions', shape: TranscribeBody, isForm: true },
-  { path: '/audio/speech', shape: SpeakBody, isForm: false },
-  { path: '/images/generations', shape: DrawImagesBody, isForm: false },
-  { path: '/embeddings', shape: EmbedBody, isForm: false },
-]
-
+/** Endpoints of providers that are forwarded without memory. */
 export function passThrough(router: Router, backend: ApiBackend): void {
-  for (const route of passthroughRoutes) {
-    router.post(`/v1${route.path}`, ctx => proxyPassthrough(ctx, backend, route))
+  for (const route of providerRoutes) {
+    const pattern = routePattern(route)
+    const handle = (ctx: Context): Promise<void> => {
+      const pathModel = pattern.exec(ctx.path)?.groups?.model
+      return proxyPassthrough(ctx, backend, { route, pathModel })
+    }
+    router.register(pattern, route.methods, handle, { pathAsRegExp: true })
+    // Listed and logged as clients write it.
+    router.stack.at(-1)!.path = route.path
   }
 }

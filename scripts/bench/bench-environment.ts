@@ -9,21 +9,27 @@ import { createLog } from '#shared/core/log.ts'
 
 export const log = createLog('error', 'bench')
 
-/** The environment of a migrated service with new databases. */
-export async function createBenchEnvironment(
-  extra: Record<string, string> = {},
-): Promise<Record<string, string>> {
+/**
+ * The environment of a migrated service with new databases.
+ *
+ * @param extra further variables; new databases are made on the servers they name, else on those of this process.
+ */
+export async function createBenchEnvironment({
+  DATABASE_URL = process.env.DATABASE_URL!,
+  MONGODB_URI = process.env.MONGODB_URI!,
+  ...extra
+}: Record<string, string> = {}): Promise<Record<string, string>> {
   const name = `bench_${randomBytes(4).toString('hex')}`
-  const admin = new pg.Client({ connectionString: process.env.DATABASE_URL })
+  const admin = new pg.Client({ connectionString: DATABASE_URL })
   await admin.connect()
   await admin.query(`create database ${name}`)
   await admin.end()
-  const databaseUrl = new URL(process.env.DATABASE_URL!)
+  const databaseUrl = new URL(DATABASE_URL)
   databaseUrl.pathname = `/${name}`
   const env = {
     ...(process.env as Record<string, string>),
     DATABASE_URL: databaseUrl.href,
-    MONGODB_URI: process.env.MONGODB_URI!.replace(/\/\w*\?/, `/${name}?`),
+    MONGODB_URI: MONGODB_URI.replace(/\/\w*\?/, `/${name}?`),
     MASTER_KEY: '11'.repeat(32),
     KEY_PEPPER: 'a pepper for benchmarks',
     PORT: '0',

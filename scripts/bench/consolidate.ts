@@ -2,22 +2,13 @@ import { MongoClient } from 'mongodb'
 import { resolveCaller, fillVault } from '#scripts/bench/fill-vault.ts'
 import { median, report } from '#scripts/bench/measure.ts'
 import { createPoster, startProcess } from '#scripts/bench/process.ts'
-import {
-  createBenchEnvironment,
-  createBenchKey,
-  log,
-  seededRandom,
-  randomSentence,
-} from '#scripts/bench/bench-environment.ts'
-import { openBackend } from '#shared/backend.ts'
-import { readConfig } from '#shared/core/config.ts'
+import { createBenchKey, seededRandom, randomSentence } from '#scripts/bench/bench-environment.ts'
+import { openBenchService } from '#scripts/bench/bench-service.ts'
 
 const count = 30_000
 const rounds = 15
 
-const env = await createBenchEnvironment()
-const config = readConfig(env)
-const backend = await openBackend(config, log, 'web')
+const { env, config, backend } = await openBenchService()
 const key = await createBenchKey(backend, config)
 await fillVault(backend, key, { count, words: 30, seed: 6, from: 1_700_000_000_000 })
 const { scope } = await resolveCaller(backend, key)

@@ -2,17 +2,14 @@ import { MongoClient } from 'mongodb'
 import { resolveCaller, fillVault } from '#scripts/bench/fill-vault.ts'
 import { median, report } from '#scripts/bench/measure.ts'
 import { startProcess } from '#scripts/bench/process.ts'
-import { createBenchEnvironment, createBenchKey, log } from '#scripts/bench/bench-environment.ts'
-import { openBackend } from '#shared/backend.ts'
-import { readConfig } from '#shared/core/config.ts'
+import { createBenchKey } from '#scripts/bench/bench-environment.ts'
+import { openBenchService } from '#scripts/bench/bench-service.ts'
 
 const count = 50_000
 const rounds = 5
 const mebibyte = 1024 * 1024
 
-const env = await createBenchEnvironment()
-const config = readConfig(env)
-const backend = await openBackend(config, log, 'web')
+const { env, config, backend } = await openBenchService()
 const key = await createBenchKey(backend, config)
 await fillVault(backend, key, { count, words: 40, seed: 8, from: 1_700_000_000_000 })
 const { scope } = await resolveCaller(backend, key)

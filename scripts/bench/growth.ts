@@ -1,23 +1,18 @@
 import usearch from 'usearch'
 import { fillVault } from '#scripts/bench/fill-vault.ts'
 import { median, quantile, report, timeRuns } from '#scripts/bench/measure.ts'
-import { createPoster, startProcess } from '#scripts/bench/process.ts'
+import { createPoster, postUntilLoaded, startProcess } from '#scripts/bench/process.ts'
 import {
-  createBenchEnvironment,
   createBenchKey,
-  log,
   seededRandom,
   randomSentence,
   randomUnitVector,
 } from '#scripts/bench/bench-environment.ts'
-import { openBackend } from '#shared/backend.ts'
-import { readConfig } from '#shared/core/config.ts'
+import { openBenchService } from '#scripts/bench/bench-service.ts'
 
 const sizes = [1_000, 10_000, 100_000] as const
 
-const env = await createBenchEnvironment()
-const config = readConfig(env)
-const backend = await openBackend(config, log, 'web')
+const { env, config, backend } = await openBenchService()
 const { dimension } = await backend.embedders.get()
 const next = seededRandom(9)
 const keys: string[] = []
@@ -54,6 +49,13 @@ const scans = sizes.map(count => {
   return async () => void usearch.exactSearch(rows, question, dimension, 10, 'ip' as never, 1)
 })
 
+for (const [n, key] of keys.entries()) {
+  const post = createPoster(web.port, '/v1/memory/search', key)
+  const startedAt = performance.now()
+  await postUntilLoaded(post, bodies[0]!)
+  const ms = performance.now() - startedAt
+  report(`first search, ${sizes[n]!.toLocaleString('en')} memories`, ms, { unit: 'ms' })
+}
 for (const search of searches) for (const _ of bodies) await search()
 const [searchTimes, scanTimes]: [number[][], number[][]] = [
   sizes.map(() => []),

@@ -17,6 +17,8 @@ import { termsOf } from '#shared/search/words/index-terms.ts'
 /** The vault index without HTTP and databases: this many memories, texts of 200 bytes. */
 const memoryCount = 10_000
 const textBytes = 200
+/** Memories of the large vault whose bytes are counted. */
+const manyCount = 100_000
 const batchSize = 1_000
 const questionCount = 100
 /** Rows that a search with limit 10 requests from the vector matrix. */
@@ -29,6 +31,7 @@ const vaults = [1_024, 1_536].map(dimension => generateVault(dimension).rows)
 for (const rows of vaults) {
   for (const precision of ['int8', 'float32'] as const) await measureBytes(rows, precision)
 }
+await measureBytesOfMany(1_536)
 
 async function measureSpeed(dimension: number): Promise<void> {
   const { rows, matrix, next } = generateVault(dimension)
@@ -127,6 +130,21 @@ async function measureBytes(rows: readonly EmbeddedMemory[], precision: Precisio
   report(`${name}: reported bytes per used byte`, index.bytes / used, { bar: { least: 0.9 } })
 }
 
+/** Bytes that the process holds for each memory of a large vault: vectors, words, texts and what finds them. */
+async function measureBytesOfMany(dimension: number): Promise<void> {
+  const next = createVectorGenerator('clustered', dimension, 1)
+  const random = seededRandom(2)
+  const before = await measureUsedBytes()
+  const index = createVaultIndex({ dimension, termsOf })
+  for (let at = 0; at < manyCount; at += batchSize)
+    index.put(Array.from({ length: batchSize }, (_, n) => makeMemory(at + n, next(), random)))
+  index.trim()
+  const used = (await measureUsedBytes()) - before
+  const name = `int8 index of ${manyCount.toLocaleString('en')} x ${dimension.toLocaleString('en')}`
+  report(`${name}: bytes a memory`, used / manyCount, { unit: 'B', bar: { most: 2_100 } })
+  report(`${name}: reported bytes per used byte`, index.bytes / used, { bar: { least: 0.9 } })
+}
+
 function generateVault(dimension: number) {
   const next = createVectorGenerator('clustered', dimension, 1)
   const random = seededRandom(2)
@@ -134,11 +152,15 @@ function generateVault(dimension: number) {
   const rows = Array.from({ length: memoryCount }, (_, at): EmbeddedMemory => {
     const vector = matrix.subarray(at * dimension, (at + 1) * dimension)
     vector.set(next())
-    // A flat string, as from a request: a rope of words would be flattened while it is measured.
-    const text = Buffer.from(randomSentence(60, random)).toString('utf8', 0, textBytes)
-    return { id: randomUUID(), tier: 1, role: 'user', text, at, tokens: 50, vector }
+    return makeMemory(at, vector, random)
   })
   return { rows, matrix, next }
+}
+
+function makeMemory(at: number, vector: Float32Array, random: () => number): EmbeddedMemory {
+  // A flat string, as from a request: a rope of words would be flattened while it is measured.
+  const text = Buffer.from(randomSentence(60, random)).toString('utf8', 0, textBytes)
+  return { id: randomUUID(), tier: 1, role: 'user', text, at, tokens: 50, vector }
 }
 
 function fillIndex(index: VaultIndex, rows: readonly EmbeddedMemory[]): void {

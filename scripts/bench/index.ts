@@ -1,15 +1,16 @@
 import { fork } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { cpus, tmpdir } from 'node:os'
+import { cpus, loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { formatUsageError, parsePositionals } from '#scripts/command-line.ts'
 import { startServices } from '#scripts/services/services.ts'
 
 const sections: Record<string, string> = {
-  search: 'a search over HTTP against a bare float32 scan plus one findOne',
+  search: 'a search over HTTP against a bare float32 scan, and one of int8, plus one findOne',
   accept: 'accepted exchanges against bare transactional pg-boss sends',
   store: 'stored memories through the worker against bare insertMany; time until searchable',
+  backlog: 'a backlog of 20,000 exchanges drained, against bare jobs fetched and completed; memory',
   upload:
     'a file of 10,000 lines, stored and searchable, against bare insertMany; memory; concurrent search',
   list: 'a page of 50 out of 100,000 memories over HTTP against a bare find of it',
@@ -17,8 +18,21 @@ const sections: Record<string, string> = {
     'a checkout of 50,000 tokens and a commit of 10 entries against bare reads and writes',
   export: 'a vault streamed out against a bare cursor over it',
   growth: 'a search as the vault grows from 1,000 to 100,000 memories',
-  proxy: 'a model call through the service, with and without memory, against a direct one',
-  memory: 'resident memory of idle processes',
+  cold: 'the first search of a vault after a start, and loading it, against a bare read of its vectors',
+  turns:
+    'how long a search of 1,000 to 100,000 memories holds the event loop; what a neighbour feels',
+  vaults:
+    '10,000 vaults of 50 memories searched in turn, for 3 minutes once all were: spread of the times; memory',
+  harm: 'what memory does to questions in nine languages, answerable or not, and to messages that ask nothing',
+  proxy:
+    'a model call through the service, with and without memory, against a direct one, a bare pipe and nginx',
+  responses:
+    'a call of OpenAI Responses beside one of chat completions: added time, processor time, 100,000 tokens',
+  contention: 'two web and two worker processes under 16 clients on 6 vaults: deadlocks and 5xx',
+  memory: 'memory and CPU of idle processes',
+  footprint: 'a production install: bytes, packages',
+  message: 'ranking for a message of five sentences against one question',
+  wall: 'whether the time of an answer tells a member of memories that are hidden from them',
   image: 'the vault index alone: int8 scan, its error, words, bytes',
 }
 
@@ -28,11 +42,18 @@ Measures speed as ratios against the bare drivers and engines, in one run on new
 Without names it runs all sections. Ratios are comparable between machines; absolute times are not.
 
 ${Object.entries(sections)
-  .map(([name, description]) => `  ${name.padEnd(12)}${description}`)
+  .map(([name, description]) => `  ${name.padEnd(13)}${description}`)
   .join('\n')}
 
-  --help      this text
+  --help       this text
 `
+
+/** What the sections so far have not reached. */
+const missedBars: string[] = []
+
+/** Aborted by Ctrl-C or SIGTERM: the section ends, and after it the databases. */
+const interrupted = new AbortController()
+for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => interrupted.abort())
 
 const requestedSections = parsePositionals(help)
 const unknownSections = requestedSections.filter(name => !(name in sections))
@@ -48,13 +69,18 @@ async function runSections(names: string[]): Promise<void> {
   const services = await startServices({ dataDir, log: printLine })
   try {
     for (const name of names) {
-      printLine(`\n${name}: ${sections[name]}`)
+      printLine(`\n${name}: ${sections[name]} (load ${loadavg()[0]!.toFixed(2)})`)
       const code = await runSection(name, {
         DATABASE_URL: services.databaseUrl,
         MONGODB_URI: services.mongodbUri,
       })
-      if (code !== 0) process.exitCode = 1
+      if (code === 0) continue
+      process.exitCode = 1
+      missedBars.push(`${name} ended with ${code} before all of its figures were printed`)
+      if (interrupted.signal.aborted) break
     }
+    printLine(missedBars.length === 0 ? '\nAll bars are reached' : '\nMissed:')
+    for (const missed of missedBars) printLine(`  ${missed}`)
   } finally {
     await services.stop()
     rmSync(dataDir, { recursive: true, force: true })
@@ -67,7 +93,11 @@ function runSection(name: string, env: Record<string, string>): Promise<number> 
   return new Promise(resolve => {
     fork(program, [], {
       env: { ...process.env, ...env },
+      signal: interrupted.signal,
       execArgv: ['--expose-gc', '--disable-warning=ExperimentalWarning'],
-    }).once('exit', code => resolve(code ?? 1))
+    })
+      .on('message', ({ missed }: { missed: string }) => missedBars.push(missed))
+      .on('error', error => process.stderr.write(`${name}: ${error.message}\n`))
+      .once('exit', code => resolve(code ?? 1))
   })
 }

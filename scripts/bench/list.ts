@@ -2,17 +2,14 @@ import { MongoClient, type Document } from 'mongodb'
 import { resolveCaller, fillVault } from '#scripts/bench/fill-vault.ts'
 import { median, report, timeRuns } from '#scripts/bench/measure.ts'
 import { createGetter, startProcess } from '#scripts/bench/process.ts'
-import { createBenchEnvironment, createBenchKey, log } from '#scripts/bench/bench-environment.ts'
-import { openBackend } from '#shared/backend.ts'
-import { readConfig } from '#shared/core/config.ts'
+import { createBenchKey } from '#scripts/bench/bench-environment.ts'
+import { openBenchService } from '#scripts/bench/bench-service.ts'
 
 const count = 100_000
 const pageSize = 50
 const rounds = 5
 
-const env = await createBenchEnvironment()
-const config = readConfig(env)
-const backend = await openBackend(config, log, 'web')
+const { env, config, backend } = await openBenchService()
 const key = await createBenchKey(backend, config)
 const from = Date.now() - count * 60_000
 await fillVault(backend, key, { count, words: 30, seed: 5, from })

@@ -42,7 +42,7 @@ export async function measureRate(
   return runs / ((performance.now() - startedAt) / 1_000)
 }
 
-/** Prints a line with the figure and whether it reaches its bar. */
+/** Prints a line with the figure and whether it reaches its bar; one that does not goes to the parent process as well. */
 export function report(
   what: string,
   figure: number,
@@ -54,4 +54,5 @@ export function report(
     ? `  bar ${bar.least === undefined ? `at most ${bar.most}` : `at least ${bar.least}`}: ${isReached ? 'reached' : 'MISSED'}`
     : ''
   process.stdout.write(`  ${what.padEnd(64)}${value.padStart(9)} ${unit.padEnd(7)}${verdict}\n`)
+  if (bar && !isReached) process.send?.({ missed: `${what}: ${value} ${unit}${verdict}` })
 }

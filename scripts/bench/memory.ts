@@ -1,20 +1,31 @@
-import { readFileSync } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
 import { report } from '#scripts/bench/measure.ts'
+import { cpuSeconds } from '#scripts/bench/proxy/load.ts'
 import { startProcess } from '#scripts/bench/process.ts'
+import { proportionalMemory } from '#scripts/bench/resident-memory.ts'
 import { createBenchEnvironment } from '#scripts/bench/bench-environment.ts'
 
-const mebibyte = 1024 * 1024
-
-/** Resident memory of a process, in MiB. */
-function residentMemory(pid: number): number {
-  const status = readFileSync(`/proc/${pid}/status`, 'utf8')
-  return (Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) * 1024) / mebibyte
-}
+/** What a process does once after its start is over by then. */
+const settleMs = 10_000
+const idleMs = 60_000
 
 const env = await createBenchEnvironment()
-for (const program of ['api/index.ts', 'workers/index.ts']) {
-  const running = await startProcess(program, env)
-  await new Promise(resolve => setTimeout(resolve, 2_000))
-  report(`${program}, idle, resident`, residentMemory(running.child.pid!), { unit: 'MiB' })
-  await running.stop()
-}
+const programs = ['api/index.ts', 'workers/index.ts']
+const running = await Promise.all(programs.map(program => startProcess(program, env)))
+const pids = running.map(({ child }) => child.pid!)
+await delay(settleMs)
+const before = pids.map(cpuSeconds)
+const startedAt = performance.now()
+await delay(idleMs)
+const seconds = (performance.now() - startedAt) / 1_000
+const shares = pids.map((pid, index) => ((cpuSeconds(pid) - before[index]!) / seconds) * 100)
+const sizes = running.map(proportionalMemory)
+const sum = (figures: readonly number[]): number => figures.reduce((one, other) => one + other, 0)
+
+programs.forEach((program, index) => {
+  report(`${program}, idle, memory`, sizes[index]!, { unit: 'MiB' })
+  report(`${program}, idle, share of a core`, shares[index]!, { unit: '%' })
+})
+report('web and worker, idle, memory', sum(sizes), { unit: 'MiB', bar: { most: 250 } })
+report('web and worker, idle, share of a core', sum(shares), { unit: '%', bar: { most: 1 } })
+await Promise.all(running.map(({ stop }) => stop()))

@@ -36,6 +36,9 @@ for (const part of datasetSplits) {
     const measured = measureRecall([vault], methods['with everything']!, calibration)
     console.log(formatRow(vault.name, measured.get('all')!))
   }
+  const replies = await buildVault(part, 'replies', embedder)
+  const longReplies = measureRecall([replies], methods['with everything']!, calibration)
+  console.log(formatRow('long replies, alone', longReplies.get('all')!))
   console.log(formatHeading('everything, by kind'))
   const kinds = measureRecall(vaults, methods['with everything']!, calibration)
   for (const [kind, measured] of kinds) if (kind !== 'all') console.log(formatRow(kind, measured))

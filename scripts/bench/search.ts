@@ -1,62 +1,44 @@
 import { MongoClient } from 'mongodb'
-import usearch from 'usearch'
-import { vectorForText, startEmbeddingDouble } from '#scripts/bench/embedding-double.ts'
-import { fillVault } from '#scripts/bench/fill-vault.ts'
+import { randomSentence, seededRandom } from '#scripts/bench/bench-environment.ts'
+import { vectorForText } from '#scripts/bench/embedding-double.ts'
 import { median, quantile, measureRate, report, timeRuns } from '#scripts/bench/measure.ts'
 import { createPoster, startProcess } from '#scripts/bench/process.ts'
+import { cpuSeconds } from '#scripts/bench/proxy/load.ts'
 import {
-  createBenchEnvironment,
-  createBenchKey,
-  log,
-  seededRandom,
-  randomSentence,
-} from '#scripts/bench/bench-environment.ts'
-import { openBackend } from '#shared/backend.ts'
-import { readConfig } from '#shared/core/config.ts'
+  createFloat32Scan,
+  createInt8Scan,
+  type BareScan,
+} from '#scripts/bench/search/bare-scans.ts'
+import { seedVaults, type SeededVault } from '#scripts/bench/seeded-vaults.ts'
 
 const count = 10_000
 const dimension = 1_536
-const model = 'openai/bench'
 const concurrency = 16
+const cpuRuns = 500
 
-const embeddingDouble = await startEmbeddingDouble(dimension)
-const env = await createBenchEnvironment({
-  EMBEDDINGS: model,
-  OPENAI_BASE_URL: embeddingDouble.baseUrl,
-  OPENAI_API_KEY: 'none',
-})
-const config = readConfig(env)
-const backend = await openBackend(config, log, 'web')
-const key = await createBenchKey(backend, config)
 const vectorMatrix = new Float32Array(count * dimension)
 let filled = 0
-const ids = await fillVault(backend, key, {
-  count,
-  words: 30,
-  seed: 1,
-  from: Date.now() - count * 600_000,
+const { env, config, vaults, close } = await seedVaults({
+  sizes: [count],
+  dimension,
   step: 600_000,
-  embedTexts: async texts =>
-    texts.map(text => {
-      const vector = vectorForText(text, dimension)
-      vectorMatrix.set(vector, filled++ * dimension)
-      return vector
-    }),
+  onVector: vector => vectorMatrix.set(vector, filled++ * dimension),
 })
+const [{ key, ids }] = vaults as [SeededVault]
 const next = seededRandom(2)
 const questions = Array.from({ length: 50 }, () => randomSentence(6, next))
 const questionVectors = questions.map(text => vectorForText(text, dimension))
-await backend.close()
 
 const mongo = await new MongoClient(config.mongodbUri).connect()
 const memories = mongo.db().collection<{ _id: string }>('memories')
 let turn = 0
-const searchFloor = async (): Promise<void> => {
-  const vector = questionVectors[turn++ % questions.length]!
-  const match = usearch.exactSearch(vectorMatrix, vector, dimension, 10, 'ip' as never, 1)
-  const row = Number((match as { keys: BigUint64Array }).keys[0])
+/** A question answered without a service: a scan in this process, and the text of the best row. */
+const answerBare = (scan: BareScan) => async (): Promise<void> => {
+  const row = scan(questionVectors[turn++ % questions.length]!)
   await memories.findOne({ _id: ids[row]! }, { projection: { vectors: 0 } })
 }
+const float32Floor = answerBare(createFloat32Scan(vectorMatrix, dimension))
+const int8Floor = answerBare(createInt8Scan(vectorMatrix, dimension))
 
 const web = await startProcess('api/index.ts', env)
 const post = createPoster(web.port, '/v1/memory/search', key)
@@ -67,26 +49,46 @@ const search = async (): Promise<void> => {
 }
 for (const _ of bodies) await search()
 
-// Interleaved, so that a change of the machine's speed affects both.
-const [floorTimes, searchTimes]: [number[], number[]] = [[], []]
+// Interleaved, so that a change of the machine's speed affects all.
+const [float32Times, int8Times, searchTimes]: number[][] = [[], [], []]
 for (let round = 0; round < 5; round++) {
-  floorTimes.push(...(await timeRuns(60, searchFloor)))
-  searchTimes.push(...(await timeRuns(100, search)))
+  float32Times!.push(...(await timeRuns(60, float32Floor)))
+  int8Times!.push(...(await timeRuns(60, int8Floor)))
+  searchTimes!.push(...(await timeRuns(100, search)))
 }
-report('floor: float32 scan plus findOne, p50', median(floorTimes), { unit: 'ms' })
-report('search over HTTP, p50', median(searchTimes), { unit: 'ms' })
-report('search over HTTP, p99', quantile(searchTimes, 0.99), { unit: 'ms' })
-report('search / floor, p50', median(searchTimes) / median(floorTimes), { bar: { most: 0.5 } })
+const [float32Ms, int8Ms, searchMs] = [float32Times!, int8Times!, searchTimes!].map(median)
+report('floor: float32 scan plus findOne, p50', float32Ms!, { unit: 'ms' })
+report('int8 floor: int8 scan, best rescored, plus findOne, p50', int8Ms!, { unit: 'ms' })
+report('search over HTTP, p50', searchMs!, { unit: 'ms' })
+report('search over HTTP, p99', quantile(searchTimes!, 0.99), { unit: 'ms' })
+report('search / floor, p50', searchMs! / float32Ms!, { bar: { most: 0.35 } })
+report('search / int8 floor, p50', searchMs! / int8Ms!, { bar: { most: 1 } })
+const searchCpu = await cpuOf(web.child.pid!, search)
+// Of this process, which scans and holds the driver.
+const float32Cpu = await cpuOf(process.pid, float32Floor)
+const int8Cpu = await cpuOf(process.pid, int8Floor)
+report('search / floor, CPU', searchCpu / float32Cpu, { bar: { most: 0.5 } })
+report('search / int8 floor, CPU', searchCpu / int8Cpu)
 
-const rates: [number[], number[]] = [[], []]
+const rates: number[][] = [[], [], []]
 for (let round = 0; round < 3; round++) {
-  rates[0].push(await measureRate(concurrency, 2, searchFloor))
-  rates[1].push(await measureRate(concurrency, 2, search))
+  for (const [n, work] of [float32Floor, int8Floor, search].entries())
+    rates[n]!.push(await measureRate(concurrency, 2, work))
 }
-report(`floor at ${concurrency} clients`, median(rates[0]), { unit: '/s' })
-report(`search at ${concurrency} clients, one web process`, median(rates[1]), { unit: '/s' })
-report('search / floor, throughput', median(rates[1]) / median(rates[0]), { bar: { least: 3 } })
+const [float32Rate, int8Rate, searchRate] = rates.map(median)
+report(`floor at ${concurrency} clients`, float32Rate!, { unit: '/s' })
+report(`int8 floor at ${concurrency} clients`, int8Rate!, { unit: '/s' })
+report(`search at ${concurrency} clients, one web process`, searchRate!, { unit: '/s' })
+report('search / floor, throughput', searchRate! / float32Rate!, { bar: { least: 3 } })
+report('search / int8 floor, throughput', searchRate! / int8Rate!, { bar: { least: 1 } })
 
 await web.stop()
 await mongo.close()
-embeddingDouble.close()
+close()
+
+/** CPU seconds of a process, all its threads, during `cpuRuns` runs. */
+async function cpuOf(pid: number, work: () => Promise<void>): Promise<number> {
+  const before = cpuSeconds(pid)
+  await timeRuns(cpuRuns, work)
+  return cpuSeconds(pid) - before
+}

@@ -1,22 +1,13 @@
 import { MongoClient } from 'mongodb'
 import { median, report } from '#scripts/bench/measure.ts'
 import { createPoster, startProcess } from '#scripts/bench/process.ts'
-import {
-  createBenchEnvironment,
-  createBenchKey,
-  log,
-  seededRandom,
-  randomSentence,
-} from '#scripts/bench/bench-environment.ts'
-import { openBackend } from '#shared/backend.ts'
-import { readConfig } from '#shared/core/config.ts'
+import { createBenchKey, seededRandom, randomSentence } from '#scripts/bench/bench-environment.ts'
+import { openBenchService } from '#scripts/bench/bench-service.ts'
 
 const exchanges = 2_500
 const turns = 4
 
-const env = await createBenchEnvironment()
-const config = readConfig(env)
-const backend = await openBackend(config, log, 'web')
+const { env, config, backend } = await openBenchService()
 const embedder = await backend.embedders.get()
 const next = seededRandom(3)
 
@@ -126,7 +117,7 @@ async function measureLatency(): Promise<void> {
     times.push(performance.now() - accepted)
     await new Promise(resolve => setTimeout(resolve, 30))
   }
-  report('from the 202 until searchable, median', median(times), { unit: 'ms', bar: { most: 100 } })
+  report('from the 202 until searchable, median', median(times), { unit: 'ms', bar: { most: 60 } })
   await web.stop()
   await worker.stop()
 }

@@ -20,6 +20,9 @@ const implicitResources = new Set([
   'RequestHeaders',
   'AnswerHeaders',
   'ErrorBody',
+  'OpenAiErrorBody',
+  'AnthropicErrorBody',
+  'GoogleErrorBody',
 ])
 
 /**

@@ -78,6 +78,7 @@ function generateEndpointMap($defs: Definitions, endpoints: Record<string, Endpo
     const statuses = Object.entries(answers).map(
       ([status, { schema }]) => `${status}: ${referencedName(schema)}`,
     )
+    const streamed = Object.values(answers).find(({ lines }) => lines)
     const lines = [
       params && `params: ${generatePick('PathParameters', $defs[referencedName(params)]!)}`,
       query && `query: ${referencedName(query)}`,
@@ -85,6 +86,7 @@ function generateEndpointMap($defs: Definitions, endpoints: Record<string, Endpo
       body && `body: ${referencedName(body.schema)}`,
       generateDefaults($defs, [query, body?.schema]),
       `answers: { ${statuses.join('; ')} }`,
+      streamed && `lines: ${referencedName(streamed.schema)}`,
     ]
     const fields = lines.filter(Boolean).map(line => `    ${line}\n`)
     return `  /** ${summary} */\n  '${method} ${path}': {\n${fields.join('')}  }\n`

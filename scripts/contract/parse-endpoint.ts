@@ -39,7 +39,11 @@ export function parseEndpoint(chapter: Section, $defs: Definitions): Endpoint {
   for (const part of subsections) assertKnownModifiers(part, $defs)
 
   const { auth, needs } = readAuth(chapter)
-  const requestHeaders = splitList(attributes.get('Takes'))
+  const namesUsers = auth.includes('memory-key') && takesUsers(needs, $defs)
+  const requestHeaders = [
+    ...splitList(attributes.get('Takes')),
+    ...(namesUsers ? [userHeader] : []),
+  ]
   const answerHeaders = splitList(attributes.get('Sends')).map(name => name.toLowerCase())
   assertListed(chapter, $defs, 'AnswerHeaders', answerHeaders)
   const params = definePickedObject(chapter, $defs, 'Params', pathParameterNames(path!))
@@ -71,6 +75,7 @@ export function parseEndpoint(chapter: Section, $defs: Definitions): Endpoint {
     errors: errorStatuses(chapter, {
       open: auth.length === 0,
       needs,
+      namesUsers,
       body: body !== undefined,
       idempotent,
     }),
@@ -88,6 +93,14 @@ function assertKnownModifiers({ position, modifiers, type }: Subsection, $defs: 
   if (modifiers.includes('open'))
     throw specificationError(position, `whether ${type} is open, its own heading says`)
 }
+
+const userHeader = 'X-Memory-User'
+
+/** What a Memory Key opens without acting for its account, it opens for a user whom an owner key names. */
+const takesUsers = (needs: readonly KeyRight[], $defs: Definitions): boolean =>
+  !needs.includes('govern') &&
+  !needs.includes('mint') &&
+  userHeader.toLowerCase() in (($defs.RequestHeaders?.properties ?? {}) as Definitions)
 
 const credentialsByName: Record<string, Credential[]> = {
   none: [],
@@ -191,6 +204,7 @@ function readBody(chapter: Section, $defs: Definitions): Endpoint['body'] {
 type EndpointTraits = {
   open: boolean
   needs: readonly KeyRight[]
+  namesUsers: boolean
   body: boolean
   idempotent: boolean
 }
@@ -198,7 +212,7 @@ type EndpointTraits = {
 /** The statuses a chapter lists, and those that follow from the traits of the endpoint. */
 function errorStatuses(
   { position, attributes }: Section,
-  { open, needs, body, idempotent }: EndpointTraits,
+  { open, needs, namesUsers, body, idempotent }: EndpointTraits,
 ): number[] {
   const listed = splitList(attributes.get('Errors')).map(status => {
     if (!/^[45]\d\d$/.test(status))
@@ -207,7 +221,8 @@ function errorStatuses(
   })
   const general = [400, 429, 500, 503]
   if (!open) general.push(401)
-  if (needs.length > 0) general.push(403)
+  if (needs.length > 0 || namesUsers) general.push(403)
+  if (namesUsers) general.push(404)
   if (body) general.push(413, 415)
   if (idempotent) general.push(409)
   return [...new Set([...general, ...listed])].toSorted((a, b) => a - b)

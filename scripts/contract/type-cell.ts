@@ -111,6 +111,14 @@ const scalarSchemas: Record<string, Schema> = {
   'date-time': { type: 'string', format: 'date-time' },
   'iso-date-time': { type: 'string', format: 'iso-date-time' },
   bytes: { type: 'string', contentMediaType: 'application/octet-stream' },
+  // Numbers between 1970 and 1973 are seconds, which clients send by mistake.
+  'epoch-ms': {
+    type: 'number',
+    minimum: -62_135_596_800_000,
+    maximum: 253_402_300_799_999,
+    not: { type: 'number', exclusiveMinimum: 0, exclusiveMaximum: 100_000_000_000 },
+    'x-says': 'must be in milliseconds since 1970',
+  },
   integer: { type: 'integer' },
   number: { type: 'number' },
   boolean: { type: 'boolean' },

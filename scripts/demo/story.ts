@@ -165,23 +165,23 @@ async function askQuestion(
   const { answer, ms } = await client.call('POST /v1/memory/search', {
     body: { query: question, limit: resultsShown },
   })
-  const found = answer.memories.map(
+  const ranking = answer.memories.map(
     ({ role, content, score, window, tier, timestamp }): FoundMemory => {
       const at = Date.parse(timestamp)
       const why = explainMatch(question, { text: content, at })
       return { role, content, score, window, tier, at, why, isAnswer: content === expected }
     },
   )
-  const answerRank = found.findIndex(({ isAnswer }) => isAnswer)
+  const answerRank = ranking.findIndex(({ isAnswer }) => isAnswer)
   const outdated = outdatedTurnId === undefined ? undefined : conversation.turnText(outdatedTurnId)
-  const outdatedRank = found.findIndex(({ content }) => content === outdated)
+  const outdatedRank = ranking.findIndex(({ content }) => content === outdated)
   const fault =
     answerRank < 0
       ? `the answer is not among the first ${resultsShown}`
       : outdatedRank >= 0 && outdatedRank < answerRank
         ? 'an outdated answer ranks above the current one'
         : null
-  return { question, takes, found, fault, ms }
+  return { question, takes, found: ranking, fault, ms }
 }
 
 async function prepareQuestion(client: TimedClient, question: string): Promise<PreparedQuestion> {

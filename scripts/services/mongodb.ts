@@ -5,6 +5,7 @@ import { realpath } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { Refusal } from '#shared/core/errors.ts'
 import { resolveGlibcLoader } from './glibc-loader.ts'
 import { ensurePrivateDir } from './private-dir.ts'
 import {
@@ -29,8 +30,8 @@ const SOCKET_PATH_BYTES = 103
  * at every start, so clients continue after a restart. Writes are journaled:
  * without a journal the engine loses acknowledged writes when it is killed.
  *
- * @throws Refusal `unavailable` where the engine cannot run; the hint names MONGODB_URI.
- * @throws Error with the engine's message when it cannot open its data.
+ * @throws Refusal `unavailable` where the engine cannot run; the hint names MONGODB_URI; with the engine's
+ *   message when it cannot open its data.
  */
 export async function startMongodb(
   dataDir: string,
@@ -106,11 +107,11 @@ async function waitUntilReady(engine: ChildProcess, logFile: string): Promise<vo
   engine.once('error', reject)
   engine.once('message', (message: { error?: string }) => {
     if (message.error === undefined) resolve()
-    else reject(new Error(`The MongoDB engine did not start: ${message.error}`))
+    else reject(engineRefusal(message.error, logFile))
   })
   engine.once('exit', (code, signal) => {
     const why = `${signal ?? code}. ${readLogTail(logFile)}`
-    reject(new Error(`The MongoDB engine did not start: ${why}`))
+    reject(engineRefusal(why, logFile))
   })
   const timer = setTimeout(() => {
     reject(new Error('The MongoDB engine did not start within a minute'))
@@ -125,6 +126,16 @@ async function waitUntilReady(engine: ChildProcess, logFile: string): Promise<vo
   } finally {
     clearTimeout(timer)
   }
+}
+
+/** Of the engine's words, which may be many lines of JSON, the first that say something. */
+function engineRefusal(words: string, logFile: string): Refusal {
+  const why = words.replaceAll(/\s+/g, ' ').slice(0, 300)
+  return new Refusal(
+    'unavailable',
+    `The MongoDB engine did not start: ${why}`,
+    `Its log is ${logFile}. If the data beside it is damaged, put it back from a backup, or choose another DATA_DIR.`,
+  )
 }
 
 async function stopEngine(engine: ChildProcess): Promise<void> {

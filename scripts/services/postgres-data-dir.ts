@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { readFile, writeFile, chown, rm, mkdir, rename } from 'node:fs/promises'
 import { existsSync } from 'node:fs'
 import { randomBytes } from 'node:crypto'
+import { Refusal } from '#shared/core/errors.ts'
 import { cleanEnvironment } from './process.ts'
 import { promisify } from 'node:util'
 import { execFile } from 'node:child_process'
@@ -22,12 +23,23 @@ export type PostgresInstallation = {
   binaries: PostgresBinaries
 }
 
-/** The database password, created with the data. Its file belongs to the user that runs initdb. */
+/**
+ * The database password, created with the data. Its file belongs to the user that runs initdb.
+ *
+ * @throws Refusal `conflict` when there is data and no password.
+ */
 export async function ensurePassword({ home, data, runAs }: PostgresInstallation): Promise<string> {
   const file = join(home, 'password')
   const known = await readFile(file, 'utf8').catch(() => '')
   // An incomplete password is left only by a start that ended before it created the data.
-  if (existsSync(data) && known) return known.trim()
+  if (existsSync(data)) {
+    if (known.trim()) return known.trim()
+    throw new Refusal(
+      'conflict',
+      `${file} is empty or missing, and ${data} was made with the password in it`,
+      'Put it back from a backup, or choose another DATA_DIR to begin anew.',
+    )
+  }
 
   const password = randomBytes(24).toString('hex')
   await writeFile(file, `${password}\n`, { mode: 0o600 })
@@ -67,7 +79,12 @@ export async function initializeDataDir(
     )
   } catch (error) {
     const { stderr = '', message } = error as Error & { stderr?: string }
-    throw new Error(`initdb failed: ${stderr.trim() || message}`, { cause: error })
+    throw new Refusal(
+      'unavailable',
+      `initdb failed: ${stderr.trim() || message}`,
+      'Free disk space, or choose another DATA_DIR',
+      error,
+    )
   }
   await rename(work, data)
 }

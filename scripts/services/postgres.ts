@@ -1,6 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { closeSync, existsSync, openSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
+import { Refusal } from '#shared/core/errors.ts'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -66,12 +67,17 @@ const testServerSettings = {
  * unchanged. When this process is root, the server runs as another user.
  *
  * @param forTests trades safety against power cuts for speed.
- * @throws Refusal `unavailable` if PostgreSQL cannot run; the hint says what to do.
- * @throws Error with the server's message when it does not start.
+ * @param port that of an earlier start, for clients that keep their address; without it a free one.
+ * @throws Refusal `unavailable` if PostgreSQL cannot run or does not start, with the server's message;
+ *   `conflict` when its password is missing. The hint says what to do.
  */
 export async function startPostgres(
   dataDir: string,
-  { log, forTests = false }: { log: LineLogger; forTests?: boolean | undefined },
+  {
+    log,
+    forTests = false,
+    port,
+  }: { log: LineLogger; forTests?: boolean | undefined; port?: number | undefined },
 ): Promise<DatabaseServer & { pid: number }> {
   const home = join(dataDir, 'postgres')
   const data = join(home, 'data')
@@ -91,8 +97,8 @@ export async function startPostgres(
 
   const orphaned = await findOrphanedServer(data)
   if (orphaned) log(`Took over PostgreSQL as an earlier start left it (process ${orphaned.pid})`)
-  const server =
-    orphaned ?? (await startServer(installation, forTests ? testServerSettings : serverSettings))
+  const settings = forTests ? testServerSettings : serverSettings
+  const server = orphaned ?? (await startServer(installation, settings, port))
   // Explicit, because a PGSSLMODE in the environment would request TLS from this server.
   const urlOf = (name: string) =>
     `postgresql://vault:${password}@127.0.0.1:${server.port}/${name}?sslmode=disable`
@@ -108,9 +114,10 @@ export async function startPostgres(
 async function startServer(
   installation: PostgresInstallation,
   values: Record<string, string>,
+  port: number | undefined,
 ): Promise<Postmaster> {
   for (let attempt = 1; ; attempt++) {
-    const server = spawnServer(installation, await findFreePort(), values)
+    const server = spawnServer(installation, port ?? (await findFreePort()), values)
     try {
       return await waitUntilReady(installation, server)
     } catch (error) {
@@ -173,7 +180,11 @@ async function waitUntilReady(
     await delay(10)
   }
   const why = [failure?.message, readLogTail(logFile)].filter(Boolean).join('. ')
-  throw new Error(`PostgreSQL did not start: ${why}`)
+  throw new Refusal(
+    'unavailable',
+    `PostgreSQL did not start: ${why}`,
+    `Its log is ${logFile}. If ${data} is damaged, put it back from a backup, or choose another DATA_DIR.`,
+  )
 }
 
 /** Watches a server by its process id, because one taken over is not a child process. */

@@ -32,10 +32,12 @@ export async function readPostmasterFile(data: string): Promise<Postmaster | und
  * because of that file, so it is removed.
  *
  * @returns undefined when no server runs and a new one can start.
- * @throws Refusal `unavailable` when a server uses the data for a minute and does not become ready.
+ * @throws Refusal `unavailable` when a server uses the data for a minute and does not become ready, or its
+ *   file is damaged.
  */
 export async function findOrphanedServer(data: string): Promise<Postmaster | undefined> {
   const deadline = Date.now() + ORPHAN_TIMEOUT_MS
+  await refuseDamagedPostmasterFile(data)
   for (;;) {
     const postmaster = await readPostmasterFile(data)
     if (!postmaster) return undefined
@@ -51,6 +53,26 @@ export async function findOrphanedServer(data: string): Promise<Postmaster | und
     }
     await delay(50)
   }
+}
+
+/** A server that starts writes its file in a moment. */
+const FILE_WAIT_MS = 1_000
+
+/** PostgreSQL refuses to start beside such a file, since a server may use the data. */
+async function refuseDamagedPostmasterFile(data: string): Promise<void> {
+  const file = join(data, 'postmaster.pid')
+  const deadline = Date.now() + FILE_WAIT_MS
+  for (;;) {
+    const text = await readFile(file, 'utf8').catch(() => null)
+    if (text === null || /^\d+\n/.test(text)) return
+    if (Date.now() > deadline) break
+    await delay(50)
+  }
+  throw new Refusal(
+    'unavailable',
+    `${file} is damaged: its first line is no process id`,
+    'Delete it when no PostgreSQL runs on this folder, then start again.',
+  )
 }
 
 /** Whether a process is the server of this data, as far as the platform shows it. */

@@ -43,8 +43,7 @@ const LOCK_WAIT_MS = 500
  * With both URLs in the options nothing is started and the folder is not used.
  *
  * @throws Refusal `conflict` when another process uses this folder; `unavailable` when a service
- *   cannot run here, with a hint which variable to set instead. Nothing stays running.
- * @throws Error with a server's message when it does not start.
+ *   cannot run here or does not start, with a hint what to do. Nothing stays running.
  */
 export async function startServices(options: StartOptions): Promise<DatabaseServices> {
   const { databaseUrl, mongodbUri } = options

@@ -17,7 +17,7 @@ export type UploadOptions = ServiceConnection & {
 }
 
 /** The most lines the service accepts in one request. */
-const partLinesMax = 10_000
+export const partLinesMax = 10_000
 
 export const help = `Usage: node scripts/upload-file.ts <file|-> [options]
 
@@ -42,6 +42,19 @@ Exit code: 0 when every line is in the vault, 1 when some were faulty, 2 for wro
 stopped before the end: run it again to continue.
 `
 
+/** What every command takes that sends memories in parts, as `parseArgs` reads it. */
+export const sendingOptions = {
+  session: { type: 'string' },
+  'on-conflict': { type: 'string', default: 'skip' },
+  embeddings: { type: 'string' },
+  'part-lines': { type: 'string', default: String(partLinesMax) },
+  fresh: { type: 'boolean', default: false },
+  'base-url': { type: 'string' },
+  key: { type: 'string' },
+  json: { type: 'boolean', default: false },
+  help: { type: 'boolean', default: false },
+} as const
+
 /**
  * Reads the options from the arguments, the environment and the credentials of a running `npm start`.
  *
@@ -55,15 +68,7 @@ export function readOptions(args: string[], env: Environment): UploadOptions | '
       allowPositionals: true,
       options: {
         import: { type: 'boolean', default: false },
-        'on-conflict': { type: 'string', default: 'skip' },
-        session: { type: 'string' },
-        embeddings: { type: 'string' },
-        'part-lines': { type: 'string', default: String(partLinesMax) },
-        fresh: { type: 'boolean', default: false },
-        'base-url': { type: 'string' },
-        key: { type: 'string' },
-        json: { type: 'boolean', default: false },
-        help: { type: 'boolean', default: false },
+        ...sendingOptions,
       },
     })
   } catch (error) {

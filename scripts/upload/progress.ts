@@ -18,19 +18,20 @@ type UploadProgress = {
 
 const barWidth = 30
 
-export function openProgressDisplay(stream: NodeJS.WriteStream): ProgressDisplay {
+/** @param unit what the lines are called */
+export function openProgressDisplay(stream: NodeJS.WriteStream, unit = 'lines'): ProgressDisplay {
   const replaceLine = (text: string): void => void stream.write(`\r\u001B[2K${text}`)
   if (!stream.isTTY) {
     return {
       progress: () => {},
       partDone: ({ share, totals }) =>
-        void stream.write(`${formatPercent(share)}${formatCounts(totals)}\n`),
+        void stream.write(`${formatPercent(share)}${formatCounts(totals, unit)}\n`),
       note: text => void stream.write(`${text}\n`),
       close: () => {},
     }
   }
   const draw = ({ share, totals }: UploadProgress): void => {
-    const text = `${formatBar(share)}${formatPercent(share)}${formatCounts(totals)}`
+    const text = `${formatBar(share)}${formatPercent(share)}${formatCounts(totals, unit)}`
     replaceLine(text.slice(0, Math.max(20, (stream.columns || 80) - 1)))
   }
   return {
@@ -54,9 +55,12 @@ const formatPercent = (share: number | null): string =>
   share === null ? '' : `${Math.floor(Math.min(1, share) * 100)}%  `.padStart(6)
 
 /** `12,000 lines · 11,990 stored · 8 already there · 2 faulty`. */
-export function formatCounts({ lines, stored, replaced, skipped, failed }: UploadTotals): string {
+export function formatCounts(
+  { lines, stored, replaced, skipped, failed }: UploadTotals,
+  unit = 'lines',
+): string {
   return [
-    `${formatNumber(lines)} lines`,
+    `${formatNumber(lines)} ${unit}`,
     `${formatNumber(stored)} stored`,
     replaced > 0 && `${formatNumber(replaced)} replaced`,
     skipped > 0 && `${formatNumber(skipped)} already there`,

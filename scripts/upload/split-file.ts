@@ -1,4 +1,4 @@
-import { splitLines } from '#shared/vault/bulk/split-lines.ts'
+import { splitLines, type LineLimits } from '#shared/vault/bulk/split-lines.ts'
 
 /** Lines of a file that are sent in one request. */
 export type UploadPart = {
@@ -14,7 +14,7 @@ export type UploadPart = {
   endLine: number
 }
 
-export type PartLimits = { linesMax: number; bytesMax: number; lineBytesMax: number }
+export type PartLimits = LineLimits
 
 /** Where reading of the file starts: number of the part, byte offset, lines before it. */
 export type StartPosition = { index: number; offset: number; line: number }
@@ -29,7 +29,7 @@ export async function* splitIntoParts(
   limits: PartLimits,
   from: StartPosition,
 ): AsyncGenerator<UploadPart> {
-  const unlimited = { lineBytesMax: Infinity, bytesMax: Infinity, linesMax: Infinity }
+  const ofWholeFile = { ...limits, bytesMax: Infinity, linesMax: Infinity }
   let lines: Uint8Array[] = []
   let numbers: number[] = []
   let oversizedLines: number[] = []
@@ -52,8 +52,8 @@ export async function* splitIntoParts(
     bytes = 0
     return part
   }
-  for await (const line of splitLines(source, unlimited)) {
-    const fits = line.bytes.length <= limits.lineBytesMax
+  for await (const line of splitLines(source, ofWholeFile)) {
+    const fits = !line.isTooLong
     const size = line.bytes.length + 1
     if (fits && (lines.length === limits.linesMax || bytes + size > limits.bytesMax))
       yield finishPart()

@@ -18,6 +18,12 @@ export type PartResult = {
   errors: { line: number; error: string }[]
 }
 
+/** The vault that parts are sent to, and how. */
+export type PartTarget = Pick<
+  UploadOptions,
+  'baseUrl' | 'key' | 'kind' | 'session' | 'embeddings' | 'onConflict'
+>
+
 export type PartUpload = {
   /** The same for each attempt of this part, so the service stores it once. */
   idempotencyKey: string
@@ -37,7 +43,7 @@ const requestTimeoutMs = 150_000
  * @throws Refusal with the error of the service when it refuses, or does not answer in eight attempts.
  */
 export async function uploadPart(
-  options: UploadOptions,
+  options: PartTarget,
   body: Buffer,
   delivery: PartUpload,
 ): Promise<PartResult> {
@@ -85,7 +91,7 @@ function toPartResult(answer: UploadAnswer | ImportAnswer): PartResult {
 const retryableStatuses = new Set([408, 409, 429, 500, 502, 503, 504])
 
 async function callWithRetry(
-  { baseUrl, key }: UploadOptions,
+  { baseUrl, key }: PartTarget,
   { onRetry }: PartUpload,
   path: string,
   { headers, ...request }: RequestInit,

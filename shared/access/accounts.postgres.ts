@@ -1,3 +1,4 @@
+import { Refusal } from '#shared/core/errors.ts'
 import { mintId } from '#shared/core/ids.ts'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 
@@ -17,16 +18,90 @@ export async function upsertAccount(
   return rows[0]!.id
 }
 
-/** @param owner whether keys of this vault act for the account */
+/**
+ * Creates a vault, and locks its account against erasure until the transaction ends.
+ *
+ * @param owner whether keys of this vault act for the account
+ * @throws Refusal `conflict` when the account is being erased: a key of the vault would outlive it
+ */
 export async function insertVault(
-  tx: Transaction,
+  { query }: Transaction,
   account: string,
   { owner = false } = {},
 ): Promise<string> {
   const id = mintId()
-  const values = [id, account, owner]
-  await tx.query('insert into vaults (id, account, owner) values ($1, $2, $3)', values)
-  return id
+  // Two statements that travel together: the second sees what an erasure wrote that the first waited for.
+  const [, { rowCount }] = await Promise.all([
+    query('select from accounts where id = $1 for key share', [account], 'accounts.hold'),
+    query(
+      `insert into vaults (id, account, owner) select $1, $2, $3
+       where not exists (select from account_erasures gone where gone.account = $2)`,
+      [id, account, owner],
+      'vaults.insert',
+    ),
+  ])
+  if (rowCount === 1) return id
+  throw new Refusal('conflict', 'This account is being erased', 'Its keys are refused from now on')
+}
+
+/**
+ * Creates the vault of a user.
+ *
+ * @param externalId as `parseExternalId` returns it
+ * @returns undefined when the account has a vault of that id, or is being erased.
+ */
+export async function insertUserVault(
+  { query }: Transaction,
+  account: string,
+  externalId: string,
+): Promise<string | undefined> {
+  const { rows } = await query<{ id: string }>(
+    `insert into vaults (id, account, external_id) select $1, $2, $3
+     where not exists (select from account_erasures gone where gone.account = $2)
+     on conflict (account, external_id) where external_id is not null do nothing returning id`,
+    [mintId(), account, externalId],
+    'vaults.insert-of-user',
+  )
+  return rows[0]?.id
+}
+
+/**
+ * Locks an account against its erasure until the transaction ends.
+ *
+ * @returns whether requests may create users; undefined when there is no such account.
+ */
+export async function lockUserPolicy(
+  { query }: Transaction,
+  account: string,
+): Promise<boolean | undefined> {
+  const { rows } = await query<{ create_users: boolean }>(
+    'select create_users from accounts where id = $1 for key share',
+    [account],
+    'accounts.user-policy',
+  )
+  return rows[0]?.create_users
+}
+
+/** Whether requests may create users of an account. */
+export async function findUserPolicy(query: Query, account: string): Promise<boolean> {
+  const { rows } = await query<{ create_users: boolean }>(
+    'select create_users from accounts where id = $1',
+    [account],
+  )
+  return rows[0]?.create_users ?? false
+}
+
+/** Writes whether requests may create users, for the next request on. @returns whether it changed. */
+export async function putUserPolicy(
+  { query }: Transaction,
+  account: string,
+  createUsers: boolean,
+): Promise<boolean> {
+  const { rowCount } = await query(
+    'update accounts set create_users = $2 where id = $1 and create_users <> $2',
+    [account, createUsers],
+  )
+  return rowCount === 1
 }
 
 /** Tokens an account has left; null when unlimited. */
@@ -44,4 +119,38 @@ export async function findBalance(query: Query, account: string): Promise<number
 export async function hasAccounts(query: Query): Promise<boolean> {
   const { rows } = await query('select 1 from accounts limit 1')
   return rows.length > 0
+}
+
+/** The account of an email; undefined when there is none. */
+export async function findAccountByEmail(query: Query, email: string): Promise<string | undefined> {
+  const { rows } = await query<{ id: string }>('select id from accounts where email = $1', [email])
+  return rows[0]?.id
+}
+
+/** Card and balance of an account, locked; undefined when it does not exist or is being erased. */
+export async function findBillingForUpdate(
+  { query }: Transaction,
+  account: string,
+): Promise<AccountBilling | undefined> {
+  const { rows } = await query<{ paymentMethod: string | null; balance: string | null }>(
+    `select payment_method as "paymentMethod", balance from accounts
+     where id = $1 and not exists (select from account_erasures gone where gone.account = $1)
+     for no key update`,
+    [account],
+    'accounts.lock-billing',
+  )
+  const [row] = rows
+  return row && { ...row, balance: row.balance === null ? null : Number(row.balance) }
+}
+
+export async function updateBilling(
+  { query }: Transaction,
+  account: string,
+  { paymentMethod, balance }: AccountBilling,
+): Promise<void> {
+  await query(
+    'update accounts set payment_method = $2, balance = $3 where id = $1',
+    [account, paymentMethod, balance],
+    'accounts.update-billing',
+  )
 }

@@ -26,11 +26,11 @@ export async function findAdminByCredential(
     adminSecret !== null &&
     adminEmail !== null &&
     timingSafeEqual(sha256(credential), sha256(adminSecret))
-  const found = isBreakGlass
+  const match = isBreakGlass
     ? await findAdminByEmail(postgres.query, adminEmail)
     : await findAdmin(postgres.query, keyHash)
-  if (!found) return undefined
+  if (!match) return undefined
   const billing = { paymentMethod: null, balance: null }
-  const account = found.account ?? (await upsertAccount(postgres, found.email, billing))
-  return { email: found.email, account, keyHash }
+  const account = match.account ?? (await upsertAccount(postgres, match.email, billing))
+  return { email: match.email, account, keyHash }
 }

@@ -11,7 +11,8 @@ import {
 } from '#shared/access/key.ts'
 import type { VaultScope } from '#shared/domain/memory.ts'
 import { isOrganizationKey, type MemberScope } from '#shared/domain/member-scope.ts'
-import type { MemoryKeyKind, KeyRow } from '#shared/access/memory-keys.postgres.ts'
+import type { MemoryKeyKind, KeyRow } from '#shared/access/key-row.postgres.ts'
+import type { UserKeyRow } from '#shared/access/user-keys.postgres.ts'
 
 /** An authenticated key: its rights, and the scope it may touch. */
 export type Caller = {
@@ -27,6 +28,8 @@ export type Caller = {
   scope: VaultScope
   /** What a member key may see of its organization's shared memory; null for every other key. */
   memberScope: MemberScope | null
+  /** The owner key, masked, that opened the vault of one of its users by X-Memory-User; else null. */
+  ownerKey: string | null
   /** The vault, its debt and its account, as they were when the request was authenticated. */
   keyRow: KeyRow
 }
@@ -71,11 +74,20 @@ function requireParsedKey(presented: string): { key: string; mode: KeyMode } {
 export async function authenticateMemoryKey(
   find: (hash: Buffer) => Promise<KeyRow | undefined>,
   pepper: string,
-  { key, mode }: { key: string; mode: KeyMode },
+  key: { key: string; mode: KeyMode },
 ): Promise<Caller> {
-  const keyHash = hashKey(pepper, key)
+  const keyHash = hashKey(pepper, key.key)
   const row = await find(keyHash)
   if (!row) throw unauthenticatedRefusal('Invalid Memory Key')
+  return callerOf(row, keyHash, key)
+}
+
+/** The caller that a key's row makes. */
+export function callerOf(
+  row: KeyRow,
+  keyHash: Buffer,
+  { key, mode }: { key: string; mode: KeyMode },
+): Caller {
   const { kind, memberScope, account, vault, epoch, revision } = row
   const allowed =
     memberScope && isOrganizationKey(memberScope) ? intersectModes(mode, 'read') : mode
@@ -88,9 +100,49 @@ export async function authenticateMemoryKey(
     account,
     scope: { vault, epoch, revision },
     memberScope,
+    ownerKey: null,
     keyRow: row,
   }
 }
+
+/** The key as the account's events name who acts. */
+export const actorOf = ({ ownerKey, maskedKey }: Pick<Caller, 'ownerKey' | 'maskedKey'>): string =>
+  ownerKey ?? maskedKey
+
+/**
+ * The caller for a user of the account of an owner key: the rights are those of the owner's request, all else
+ * is the user's.
+ */
+export const toUserCaller = (owner: Caller, { hash, masked, row }: UserKeyRow): Caller => ({
+  ...owner,
+  keyHash: hash,
+  maskedKey: masked,
+  account: row.account,
+  scope: { vault: row.vault, epoch: row.epoch, revision: row.revision },
+  memberScope: null,
+  ownerKey: owner.maskedKey,
+  keyRow: row,
+})
+
+/** Whether a key may name users of its account; its suffix may narrow what it does for them. */
+export const mayNameUsers = ({ kind, keyRow }: Caller): boolean =>
+  kind === 'vault' && keyRow.isOwnerVault
+
+/**
+ * Refuses to do for a user what concerns the whole account.
+ *
+ * @throws Refusal `invalid` for a request with X-Memory-User.
+ */
+function rejectNamedUser({ ownerKey }: Caller): void {
+  if (ownerKey !== null) throw namedUserRefusal()
+}
+
+export const namedUserRefusal = (): Refusal =>
+  new Refusal(
+    'invalid',
+    'X-Memory-User opens the vault of one user, and this is about the account',
+    'Leave X-Memory-User out here',
+  )
 
 const unauthenticatedRefusal = (message: string): Refusal =>
   new Refusal(
@@ -99,6 +151,10 @@ const unauthenticatedRefusal = (message: string): Refusal =>
     'Send your Memory Key as "Authorization: Bearer mk_…", "x-api-key: mk_…" or "X-Memory-Key: mk_…"; ' +
       'the suffixes are :read, :write and :off. Admin keys open /v1/orgs, not memory',
   )
+
+/** Hash of the key whose rate limits a key shares: its own, or that of the user's key that minted it. */
+export const limitSubjectOf = ({ keyHash, keyRow }: Pick<Caller, 'keyHash' | 'keyRow'>): Buffer =>
+  keyRow.limitedAs ?? keyHash
 
 /** Whether the key acts for its whole account, and not for one vault. */
 export const isOwnerKey = ({ kind, mode, keyRow }: Caller): boolean =>
@@ -111,6 +167,7 @@ export const isOwnerKey = ({ kind, mode, keyRow }: Caller): boolean =>
  */
 export function requireOwner(caller: Caller): void {
   if (isOwnerKey(caller)) return
+  rejectNamedUser(caller)
   throw new Refusal(
     'forbidden',
     'This key does not speak for its account',
@@ -125,7 +182,9 @@ export function requireOwner(caller: Caller): void {
  *
  * @throws Refusal `forbidden` for member keys and narrowed keys.
  */
-export function requireMintPermission({ kind, mode }: Caller): void {
+export function requireMintPermission(caller: Caller): void {
+  rejectNamedUser(caller)
+  const { kind, mode } = caller
   if (kind === 'vault' && mode === 'on') return
   throw new Refusal(
     'forbidden',

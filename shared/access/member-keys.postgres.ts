@@ -19,11 +19,13 @@ export type MemberKeyRow = {
   active: boolean
   revokedAt: Date | null
   lastUsedAt: Date | null
+  /** What is said with it may be shared. */
+  shares: boolean
 }
 
 const columns = `k.id, k.org, k.org_user as "user", coalesce(u.team_member_id, '') as "teamMemberId",
   k.masked, k.sealed, k.created_at as "createdAt", k.revoked_at is null as active,
-  k.revoked_at as "revokedAt", k.last_used_at as "lastUsedAt"`
+  k.revoked_at as "revokedAt", k.last_used_at as "lastUsedAt", k.shares`
 
 const fromClause = 'memory_keys k left join org_users u on u.id = k.org_user'
 
@@ -91,13 +93,16 @@ export type NewMemberKey = {
   masked: string
   /** Null when the raw key is shown only once. */
   sealed: string | null
+  /** Whether what is said with it may be shared; true, when missing. */
+  shares?: boolean
 }
 
 /** @returns when it was created. */
 export async function insertMemberKey(tx: Transaction, key: NewMemberKey): Promise<Date> {
   const { rows } = await tx.query<{ created_at: Date }>(
-    `insert into memory_keys (id, hash, org, org_user, account, vault, kind, name, masked, sealed)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) returning created_at`,
+    `insert into memory_keys (id, hash, org, org_user, account, vault, kind, name, masked, sealed,
+                              shares)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) returning created_at`,
     [
       key.id,
       key.hash,
@@ -109,6 +114,7 @@ export async function insertMemberKey(tx: Transaction, key: NewMemberKey): Promi
       key.name,
       key.masked,
       key.sealed,
+      key.shares ?? true,
     ],
   )
   return rows[0]!.created_at

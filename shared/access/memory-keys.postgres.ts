@@ -1,81 +1,17 @@
+import { mintId } from '#shared/core/ids.ts'
 import {
   revokedKeyColumns,
   unexpiredCondition,
   type RevokedKey,
 } from '#shared/access/revoked-key.ts'
-import type { MemberScope } from '#shared/domain/member-scope.ts'
+import {
+  keyRowColumns,
+  toKeyRow,
+  type KeyColumns,
+  type KeyRow,
+  type MemoryKeyKind,
+} from '#shared/access/key-row.postgres.ts'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
-import {
-  toMemberScope,
-  memberScopeSql,
-  type MemberColumns,
-} from '#shared/access/member-scope.postgres.ts'
-import {
-  toActiveRedaction,
-  type RedactionPolicy,
-  type StoredRedactionPolicy,
-} from '#shared/privacy/apply-redaction.ts'
-
-/**
- * `vault`: opens one vault and acts for its account. `member`: opens a member's private vault and
- * what they may see of the organization's; `user`: the private vault alone.
- */
-export type MemoryKeyKind = 'vault' | 'member' | 'user'
-
-/** All that a request needs to know of its key, the vault and the account. */
-export type KeyRow = {
-  vault: string
-  account: string
-  kind: MemoryKeyKind
-  /** The vault was created with its account: its keys act for the account. */
-  isOwnerVault: boolean
-  /** Of a member key: what it may see of the shared memory. */
-  memberScope: MemberScope | null
-  /** Another key replaced it: it works until the end of its grace period. */
-  isRotated: boolean
-  epoch: number
-  revision: number
-  /** The embedding model whose space holds the vault; null: the default model's. */
-  embeddingModel: string | null
-  paymentMethod: string | null
-  balance: number | null
-  /** Operations of the vault that are accepted and not done. */
-  pending: number
-  /** How private data is handled in what the key stores; null: it is stored. */
-  redaction: RedactionPolicy | null
-  /** Retention in days; null: forever. */
-  retentionDays: number | null
-  /** The vault may hold expired memories: they are removed before anything is read. */
-  hasExpired: boolean
-  rawUnits: number
-  rawTokens: number
-  tier2Count: number
-  tier2Importance: number
-  tier2Tokens: number
-}
-
-type KeyColumns = {
-  vault: string
-  account: string
-  kind: MemoryKeyKind
-  owner: boolean
-  member: MemberColumns | null
-  is_rotated: boolean
-  epoch: number
-  revision: string
-  embeddings: string | null
-  payment_method: string | null
-  balance: string | null
-  pending: number
-  redaction: StoredRedactionPolicy | null
-  retention_days: number | null
-  has_over: boolean | null
-  raw_units: number
-  raw_tokens: string
-  tier2_count: number
-  tier2_importance: number
-  tier2_tokens: string
-}
 
 /**
  * The key with this hash, its vault and its account, as they are now: the one read of every
@@ -94,15 +30,7 @@ export async function findKeys(
   hashes: readonly Buffer[],
 ): Promise<(KeyRow | undefined)[]> {
   const { rows } = await query<KeyColumns & { n: number }>(
-    `select asked.n, k.vault, k.account, k.kind, k.rotated_at is not null as is_rotated,
-            v.owner, v.epoch, v.revision, v.embeddings, v.pending,
-            v.next_expiry <= clock_timestamp() as has_over,
-            v.raw_units, v.raw_tokens, v.tier2_count, v.tier2_importance, v.tier2_tokens,
-            a.payment_method, a.balance, a.retention_days,
-            case when k.org is null then a.redaction
-                 else coalesce((select redaction from orgs where id = k.org), a.redaction)
-            end as redaction,
-            case when k.kind = 'member' then (${memberScopeSql}) end as member
+    `select asked.n, ${keyRowColumns}
      from unnest($1::bytea[]) with ordinality asked(hash, n)
      join memory_keys k on k.hash = asked.hash
      join vaults v on v.id = k.vault
@@ -111,37 +39,14 @@ export async function findKeys(
     [hashes],
     'keys.find',
   )
-  const found: (KeyRow | undefined)[] = hashes.map(() => undefined)
-  for (const row of rows) found[row.n - 1] = toKeyRow(row)
-  return found
-}
-
-function toKeyRow(row: KeyColumns): KeyRow {
-  return {
-    vault: row.vault,
-    account: row.account,
-    kind: row.kind,
-    isOwnerVault: row.owner,
-    memberScope: row.member && toMemberScope(row.member),
-    isRotated: row.is_rotated,
-    epoch: row.epoch,
-    revision: Number(row.revision),
-    embeddingModel: row.embeddings,
-    paymentMethod: row.payment_method,
-    balance: row.balance === null ? null : Number(row.balance),
-    pending: row.pending,
-    redaction: toActiveRedaction(row.redaction),
-    retentionDays: row.retention_days,
-    hasExpired: row.has_over ?? false,
-    rawUnits: row.raw_units,
-    rawTokens: Number(row.raw_tokens),
-    tier2Count: row.tier2_count,
-    tier2Importance: row.tier2_importance,
-    tier2Tokens: Number(row.tier2_tokens),
-  }
+  const keyRows: (KeyRow | undefined)[] = hashes.map(() => undefined)
+  for (const row of rows) keyRows[row.n - 1] = toKeyRow(row)
+  return keyRows
 }
 
 export type NewKey = {
+  /** Generated when missing. */
+  id?: string
   hash: Buffer
   vault: string
   account: string
@@ -149,14 +54,30 @@ export type NewKey = {
   name: string
   masked: string
   expiresAt: Date | null
+  /** Hash of the key whose rate limits it shares; limits of its own, when missing. */
+  limitedAs?: Buffer | null
+  /** The raw key, sealed to its id; null when it is shown only once. */
+  sealed?: string | null
 }
 
 /** @returns when it was created. */
 export async function insertKey(tx: Transaction, key: NewKey): Promise<Date> {
   const { rows } = await tx.query<{ created_at: Date }>(
-    `insert into memory_keys (hash, vault, account, kind, name, masked, expires_at)
-     values ($1, $2, $3, $4, $5, $6, $7) returning created_at`,
-    [key.hash, key.vault, key.account, key.kind, key.name, key.masked, key.expiresAt],
+    `insert into memory_keys (hash, vault, account, kind, name, masked, expires_at, limited_as, id,
+                              sealed)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) returning created_at`,
+    [
+      key.hash,
+      key.vault,
+      key.account,
+      key.kind,
+      key.name,
+      key.masked,
+      key.expiresAt,
+      key.limitedAs ?? null,
+      key.id ?? mintId(),
+      key.sealed ?? null,
+    ],
   )
   return rows[0]!.created_at
 }
@@ -183,6 +104,8 @@ export async function revokeKey(
 
 export type PreviousKey = RevokedKey & {
   vault: string
+  /** Hash of the key whose rate limits it shares: its own, or that of an earlier one. */
+  limitedAs: Buffer
   expiresAt: Date
   /** False when the key was to expire earlier anyway. */
   expiresSooner: boolean
@@ -210,6 +133,7 @@ export async function expireRotatedKey(
        from live where k.hash = live.hash returning k.*, live.former_expiry
      )
      select ${revokedKeyColumns}, vault, expires_at as "expiresAt",
+            coalesce(limited_as, hash) as "limitedAs",
             expires_at is distinct from former_expiry as "expiresSooner",
             expires_at <= now() as "hasExpired"
      from rotated`,
@@ -226,13 +150,4 @@ export async function isRotatedKey(query: Query, hash: Buffer): Promise<boolean>
     [hash],
   )
   return rowCount > 0
-}
-
-/** The masked form of a key in any state; empty when there is none. */
-export async function findMaskedKey(query: Query, hash: Buffer): Promise<string> {
-  const { rows } = await query<{ masked: string }>(
-    'select masked from memory_keys where hash = $1',
-    [hash],
-  )
-  return rows[0]?.masked ?? ''
 }

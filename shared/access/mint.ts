@@ -1,3 +1,4 @@
+import { mintId } from '#shared/core/ids.ts'
 import { hashKey, maskKey, mintKey } from '#shared/access/key.ts'
 import { insertVault } from '#shared/access/accounts.postgres.ts'
 import type { Transaction } from '#shared/storage/postgres/connect.ts'
@@ -11,9 +12,11 @@ type NewMemoryKey = {
   name: string
   expiresAt?: Date | null
   owner?: boolean
+  /** Hash of the key whose rate limits it shares; limits of its own, when missing. */
+  limitedAs?: Buffer | null
 }
 
-export type MintedKey = { key: string; name: string; vault: string; createdAt: Date }
+export type MintedKey = { id: string; key: string; name: string; vault: string; createdAt: Date }
 
 /**
  * Creates a Memory Key with its own vault. The key uses the provider keys of its account. The raw
@@ -27,12 +30,14 @@ export type MintedKey = { key: string; name: string; vault: string; createdAt: D
 export async function mintMemoryKey(
   tx: Transaction,
   pepper: string,
-  { account, actor, name, expiresAt = null, owner = false }: NewMemoryKey,
+  { account, actor, name, expiresAt = null, owner = false, limitedAs = null }: NewMemoryKey,
   rawKey?: string,
 ): Promise<MintedKey> {
   const key = rawKey ?? mintKey('vault')
   const vault = await insertVault(tx, account, { owner })
+  const id = mintId()
   const createdAt = await insertKey(tx, {
+    id,
     hash: hashKey(pepper, key),
     vault,
     account,
@@ -40,7 +45,8 @@ export async function mintMemoryKey(
     name,
     masked: maskKey(key),
     expiresAt,
+    limitedAs,
   })
   await recordAccountEvent(tx, { account, actor, action: 'key.minted', subject: maskKey(key) })
-  return { key, name, vault, createdAt }
+  return { id, key, name, vault, createdAt }
 }

@@ -18,8 +18,8 @@ import { providerNames, type ProviderName } from '#shared/core/provider-registry
  * @returns the key without surrounding white space.
  * @throws Refusal `invalid`.
  */
-export function parseProviderKey(given: string): string {
-  const key = given.trim()
+export function parseProviderKey(text: string): string {
+  const key = text.trim()
   if (containsKey(key)) {
     throw new Refusal(
       'invalid',

@@ -9,10 +9,13 @@ export type RevokedKey = {
   kind: 'vault' | 'member' | 'user'
   id: string
   org: string | null
+  /** The product's id of the user whose vault it opened; null for any other vault. */
+  externalId: string | null
 }
 
 /** Of `RevokedKey`, in a row of `memory_keys`. */
-export const revokedKeyColumns = 'account, masked, name, kind, id, org'
+export const revokedKeyColumns = `account, masked, name, kind, id, org,
+  (select v.external_id from vaults v where v.id = vault) as "externalId"`
 
 export const unexpiredCondition = '(expires_at is null or expires_at > now())'
 
@@ -29,8 +32,8 @@ export const recordRevokedKeys = (
 
 /** The webhook events `key.revoked` of keys that stop working with the transaction. */
 export const toKeyRevokedEvents = (keys: readonly RevokedKey[]) =>
-  keys.map(({ account, masked, name, kind, id, org }) => ({
+  keys.map(({ account, masked, name, kind, id, org, externalId }) => ({
     account,
     event: 'key.revoked' as const,
-    data: { key: masked, name, kind, key_id: id, org_id: org },
+    data: { key: masked, name, kind, key_id: id, org_id: org, external_id: externalId },
   }))

@@ -1,3 +1,4 @@
+import { lockVaults } from '#shared/operations/vault-locks.postgres.ts'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 
 /** How many rows the erasure of an account has deleted at once. */
@@ -37,18 +38,40 @@ export async function findAccountErasure(
   return rows[0]
 }
 
-/** Locks an account. @returns its email and vaults; undefined when there is none, or it is being erased. */
+/**
+ * Locks an account, after its vaults: work that is accepted or finalized locks its vault first. No vault is
+ * added to a locked account.
+ *
+ * @returns its email and vaults; undefined when there is none, or it is being erased.
+ */
 export async function lockAccount(
-  { query }: Transaction,
+  tx: Transaction,
   account: string,
 ): Promise<{ email: string; vaults: string[] } | undefined> {
-  const { rows } = await query<{ email: string; vaults: string[] }>(
-    `with held as (select id, email from accounts where id = $1 for update)
-     select held.email, array(select id from vaults where account = held.id order by id) as vaults
-     from held where not exists (select from account_erasures e where e.account = held.id)`,
+  const early = await listVaults(tx, account)
+  await lockVaults(tx, early)
+  const { rows } = await tx.query<{ email: string }>(
+    'select email from accounts where id = $1 for update',
     [account],
   )
-  return rows[0]
+  // A statement of its own: it sees the vault of a key that was minted while this one waited.
+  const vaults = await listVaults(tx, account)
+  const late = vaults.filter(vault => !early.includes(vault))
+  if (late.length > 0) await lockVaults(tx, late)
+  const { rowCount: erasures } = await tx.query(
+    'select from account_erasures where account = $1 limit 1',
+    [account],
+  )
+  const email = rows[0]?.email
+  return email === undefined || erasures > 0 ? undefined : { email, vaults }
+}
+
+async function listVaults({ query }: Transaction, account: string): Promise<string[]> {
+  const { rows } = await query<{ id: string }>(
+    'select id from vaults where account = $1 order by id',
+    [account],
+  )
+  return rows.map(({ id }) => id)
 }
 
 /**

@@ -16,7 +16,11 @@ import {
 } from '#shared/accounts/export.postgres.ts'
 import { listOrgs } from '#shared/org/orgs.postgres.ts'
 import { listProviderKeys, type ProviderKeyRow } from '#shared/access/provider-keys.postgres.ts'
-import { listWebhooks, type WebhookRow } from '#shared/events/webhooks/webhooks.postgres.ts'
+import { listAllCallTraces } from '#shared/vault/read/list-all-traces.ts'
+import type { StoredCallTrace } from '#shared/vault/read/call-traces.postgres.ts'
+import { listWebhooks } from '#shared/events/webhooks/webhook.ts'
+import type { WebhookRow } from '#shared/events/webhooks/webhooks.postgres.ts'
+import type { Seal } from '#shared/core/seal.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 
 /** One line of an account's export. A vault is identified by its number in the file. */
@@ -28,33 +32,38 @@ export type AccountExportItem =
   | { type: 'webhook'; webhook: WebhookRow }
   | { type: 'vault'; number: number; vault: AccountVault }
   | { type: 'memory'; number: number; memory: ExportedLine }
+  | { type: 'trace'; number: number; trace: StoredCallTrace }
   | { type: 'account_event'; account: string; event: AccountEvent }
 
 /**
- * Everything stored of an account, one item at a time: its settings, its vaults with their memories, its
- * organizations with their shared memories, its events. Private vaults of members are left out; secrets
- * are masked.
+ * Everything stored of an account, one item at a time: its settings, its vaults with their memories and
+ * the traces of their model calls, its organizations with their shared memories, its events. Private vaults of
+ * members are left out; secrets are masked.
  *
  * @throws Refusal `conflict` when a vault is cleared or an organization removed during it; `unavailable`
  *   when a store is out of reach.
  */
 export async function* exportAccountItems(
-  backend: Stores,
+  backend: Stores & { seal: Seal },
   id: string,
 ): AsyncGenerator<AccountExportItem> {
   const { query } = backend.postgres
   const account = await findAccount(query, id)
   if (!account) return
   yield { type: 'account', account }
-  yield { type: 'account_policy', policy: await readAccountPolicy(query, id) }
+  const policy = await readAccountPolicy(query, id)
+  yield { type: 'account_policy', policy }
   for (const key of await listProviderKeys(query, id)) yield { type: 'provider_key', key }
-  for (const webhook of await listWebhooks(query, id)) yield { type: 'webhook', webhook }
+  for (const webhook of await listWebhooks(backend, id)) yield { type: 'webhook', webhook }
   for (const [index, vault] of (await listAccountVaults(query, id)).entries()) {
     const number = index + 1
     yield { type: 'vault', number, vault }
     const everything = { session: undefined, embedder: undefined }
     for await (const memory of exportMemories(backend, vault, everything)) {
       yield { type: 'memory', number, memory }
+    }
+    for await (const trace of listAllCallTraces(query, vault, policy.traces)) {
+      yield { type: 'trace', number, trace }
     }
   }
   for (const org of await listOrgs(query, id)) yield* exportOrgItems(backend, org)

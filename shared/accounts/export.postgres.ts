@@ -22,6 +22,8 @@ export type AccountVault = {
   vault: string
   epoch: number
   createdAt: Date
+  /** The product's id of the user whose vault it is; null for any other. */
+  externalId: string | null
   /** Every key of the vault, revoked and expired ones too. */
   keys: {
     masked: string
@@ -35,7 +37,7 @@ export type AccountVault = {
 /** Vaults of an account itself, oldest first: not those of its organizations and their members. */
 export async function listAccountVaults(query: Query, account: string): Promise<AccountVault[]> {
   const { rows } = await query<AccountVault>(
-    `select v.id as vault, v.epoch, v.created_at as "createdAt",
+    `select v.id as vault, v.epoch, v.created_at as "createdAt", v.external_id as "externalId",
             coalesce(json_agg(json_build_object('masked', k.masked, 'name', k.name,
               'createdAt', k.created_at, 'expiresAt', k.expires_at, 'revokedAt', k.revoked_at)
               order by k.created_at) filter (where k.hash is not null), '[]') as keys

@@ -1,3 +1,6 @@
+import { findTracePolicy, putTracePolicy } from '#shared/accounts/trace-policies.postgres.ts'
+import type { TracePolicy, TracePolicyChange } from '#shared/domain/trace-policy.ts'
+import { findUserPolicy, putUserPolicy } from '#shared/access/accounts.postgres.ts'
 import { setAccountRetention } from '#shared/vault/delete/retention.ts'
 import type { Query, Postgres } from '#shared/storage/postgres/connect.ts'
 import {
@@ -14,16 +17,24 @@ import {
 import { recordAccountEvent } from '#shared/events/account-events.postgres.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 
-/** Redaction, and the days that memories are stored; null: without an end. */
-export type AccountPolicy = EffectivePolicy & { retentionDays: number | null }
+export type AccountPolicy = EffectivePolicy & {
+  /** Days that memories are stored; null: without an end. */
+  retentionDays: number | null
+  /** Whether a request that names an unknown user creates them. */
+  createUsers: boolean
+  traces: TracePolicy
+}
 
 /** The policy of an account; by default nothing is redacted and memories do not expire. */
 export async function readAccountPolicy(query: Query, account: string): Promise<AccountPolicy> {
   const redaction = await findAccountRedaction(query, account)
   const retentionDays = await findAccountRetention(query, account)
+  const createUsers = await findUserPolicy(query, account)
+  const traces = await findTracePolicy(query, account)
+  const others = { retentionDays, createUsers, traces }
   return redaction
-    ? { redaction, decidedBy: 'account', retentionDays }
-    : { redaction: defaultRedaction, decidedBy: 'default', retentionDays }
+    ? { redaction, decidedBy: 'account', ...others }
+    : { redaction: defaultRedaction, decidedBy: 'default', ...others }
 }
 
 export type AccountPolicyChange = {
@@ -31,6 +42,8 @@ export type AccountPolicyChange = {
   operation: string
   redaction: RedactionInput | undefined
   retentionDays: number | null | undefined
+  createUsers: boolean | undefined
+  traces: TracePolicyChange
 }
 
 /**
@@ -42,13 +55,22 @@ export type AccountPolicyChange = {
 export const changeAccountPolicy = (
   { postgres, queue }: { postgres: Postgres; queue: Queue },
   { account, actor }: { account: string; actor: string },
-  { operation, redaction, retentionDays: days }: AccountPolicyChange,
+  { operation, redaction, retentionDays: days, createUsers, traces }: AccountPolicyChange,
 ): Promise<boolean> =>
   postgres.transaction(async tx => {
-    if (redaction && (await putAccountRedaction(tx.query, account, toStoredRedaction(redaction)))) {
+    const redactionChanged =
+      redaction !== undefined &&
+      (await putAccountRedaction(tx.query, account, toStoredRedaction(redaction)))
+    const usersChanged =
+      createUsers !== undefined && (await putUserPolicy(tx, account, createUsers))
+    const tracesChanged = await putTracePolicy(tx.query, account, traces)
+    const retention =
+      days === undefined
+        ? 'unchanged'
+        : await setAccountRetention({ queue }, tx, { operation, account, days })
+    if (redactionChanged || usersChanged || tracesChanged || retention !== 'unchanged') {
       const event = { account, actor, action: 'policy.changed', subject: 'account' } as const
       await recordAccountEvent(tx, event)
     }
-    if (days === undefined) return false
-    return setAccountRetention({ queue }, tx, { operation, account, actor, days })
+    return retention === 'accepted'
   })

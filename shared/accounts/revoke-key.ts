@@ -2,7 +2,7 @@ import { retireVaults } from '#shared/vault/delete/retire-vaults.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { isUuid } from '#shared/core/ids.ts'
 import { findAccountKey, hasActiveKey } from '#shared/access/account-keys.postgres.ts'
-import { findMaskedKey, revokeKey } from '#shared/access/memory-keys.postgres.ts'
+import { revokeKey } from '#shared/access/memory-keys.postgres.ts'
 import { recordRevokedKeys, toKeyRevokedEvents } from '#shared/access/revoked-key.ts'
 import { recordAccountEvent } from '#shared/events/account-events.postgres.ts'
 import { findOperationStatus } from '#shared/vault/base/erasures.postgres.ts'
@@ -46,7 +46,7 @@ export async function revokeAccountKey(
 ): Promise<void> {
   const key = isUuid(id) ? await findAccountKey(postgres.query, account, id) : undefined
   if (!key) throw new Refusal('missing', 'No such key', 'GET /v1/keys lists those of the account')
-  const { hash, vault } = key
+  const { hash, vault, masked: subject } = key
   if (hash.equals(keyHash)) {
     throw new Refusal(
       'conflict',
@@ -59,7 +59,6 @@ export async function revokeAccountKey(
     // Vaults are locked before keys, in the order of `eraseAccount`.
     if (erase && !hasBegun) {
       await retireVaults(tx, { queue }, { operation, account, keyHash, vaults: [vault] })
-      const subject = await findMaskedKey(tx.query, keyHash)
       await recordAccountEvent(tx, { account, actor, action: 'vault.cleared', subject })
     }
     const revoked = await revokeKey(tx.query, account, hash)

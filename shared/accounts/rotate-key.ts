@@ -1,8 +1,10 @@
 import { keyRotatedRefusal } from '#shared/access/caller.ts'
-import { hashKey, maskKey, mintKey } from '#shared/access/key.ts'
+import { hashKey, maskKey } from '#shared/access/key.ts'
 import { expireRotatedKey, insertKey } from '#shared/access/memory-keys.postgres.ts'
 import { recordRevokedKeys, toKeyRevokedEvents } from '#shared/access/revoked-key.ts'
 import { recordAccountEvent } from '#shared/events/account-events.postgres.ts'
+import { mintSealedKey } from '#shared/access/user-keys.ts'
+import type { Seal } from '#shared/core/seal.ts'
 import type { Config } from '#shared/core/config.ts'
 import type { Transaction } from '#shared/storage/postgres/connect.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
@@ -17,7 +19,13 @@ export type KeyRotation = {
   graceSeconds: number
 }
 
-export type RotatedKey = { key: string; name: string; createdAt: Date; previousExpiresAt: Date }
+export type RotatedKey = {
+  id: string
+  key: string
+  name: string
+  createdAt: Date
+  previousExpiresAt: Date
+}
 
 /**
  * Creates a new key for the vault of an old one, which stops working now or after `graceSeconds`. The
@@ -27,18 +35,21 @@ export type RotatedKey = { key: string; name: string; createdAt: Date; previousE
  */
 export async function rotateMemoryKey(
   tx: Transaction,
-  { config, queue }: { config: Config; queue: Queue },
+  { config, queue, seal }: { config: Config; queue: Queue; seal: Seal },
   { keyHash, actor, name, expiresAt, graceSeconds }: KeyRotation,
 ): Promise<RotatedKey> {
   const previous = await expireRotatedKey(tx, keyHash, graceSeconds)
   if (!previous) throw keyRotatedRefusal()
-  const { account, vault } = previous
+  const { account, vault, limitedAs, externalId } = previous
   if (previous.expiresSooner) await recordRevokedKeys(tx, [previous], actor)
   // Webhooks get no event of a key that works for `graceSeconds` more, now or when it expires.
   if (previous.hasExpired) await emitWebhookEvents(tx, queue, toKeyRevokedEvents([previous]))
-  const key = mintKey('vault')
-  const rotated = { key, name: name ?? previous.name }
+  const { id, key, sealed } = mintSealedKey({ seal })
+  const rotated = { id, key, name: name ?? previous.name }
   const createdAt = await insertKey(tx, {
+    id,
+    // The key of a user can be read again by the owner.
+    sealed: externalId === null ? null : sealed,
     hash: hashKey(config.keyPepper, key),
     vault,
     account,
@@ -46,6 +57,7 @@ export async function rotateMemoryKey(
     name: rotated.name,
     masked: maskKey(key),
     expiresAt,
+    limitedAs,
   })
   await recordAccountEvent(tx, { account, actor, action: 'key.rotated', subject: maskKey(key) })
   return { ...rotated, createdAt, previousExpiresAt: previous.expiresAt }

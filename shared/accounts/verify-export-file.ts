@@ -26,7 +26,8 @@ type ExportFileLine = { type: string; [field: string]: unknown }
 
 /**
  * Checks an export of an account or an organization: that it has its end line, as many lines of each type
- * as that line counts, and unbroken chains of events. Memories are in no chain and are not checked.
+ * as that line counts, and unbroken chains of events. Memories and traces are in no chain: they are
+ * counted, not checked.
  *
  * @param lines of the file, without their line breaks
  * @param anchors from earlier checks; of chains that are not in the file are ignored
@@ -142,5 +143,9 @@ const parseEventEntry = (line: ExportFileLine): ChainEntry => {
     ...rest,
     action: action as AccountAction,
     subject: stringOrEmpty(line.subject),
+    change: 'after' in line ? JSON.stringify(toChange(line)) : null,
   })
 }
+
+const toChange = ({ before, after, org_id: organization }: ExportFileLine): unknown[] =>
+  organization === undefined ? [before, after] : [before, after, organization]

@@ -21,7 +21,7 @@ const balanceExhausted = (): Refusal =>
   new Refusal(
     'unpaid',
     'The balance of this account is used up',
-    'Deleting and exporting still work; top the balance up to go on',
+    'Deleting and exporting still work; to go on, ask the operator of this service to add to the balance',
   )
 
 /** Pending operations of one vault: one key must not fill the queue of all tenants. */
@@ -45,5 +45,9 @@ export function requireQueueCapacity({ keyRow }: Pick<Caller, 'keyRow'>): void {
 /** @throws Refusal `unpaid` when the account has no card on file. */
 export function requirePaymentMethod({ keyRow }: Pick<Caller, 'keyRow'>): void {
   if (keyRow.paymentMethod !== null) return
-  throw new Refusal('unpaid', 'This account has no card on file', 'Add one to upload')
+  throw new Refusal(
+    'unpaid',
+    'This account has no card on file',
+    'Files need one: ask the operator of this service to set the payment method of the account',
+  )
 }

@@ -8,6 +8,7 @@ const billingByOperation = {
   search: 'retrieval of the returned tokens',
   prepare: 'retrieval of the recalled tokens',
   list: 'retrieval of the returned tokens',
+  profile: 'retrieval of the tokens of the quotes returned',
   edit: 'storage of the tokens of the new text',
   inspect: 'retrieval of the tokens of the returned sources',
   'date-search': 'retrieval of the returned tokens',

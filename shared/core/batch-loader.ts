@@ -5,10 +5,15 @@
  *
  * @param read returns the answers in the order of the questions
  * @param concurrency how many reads may run at once
+ * @param gather is awaited before the first read of an idle loader, so that what is asked meanwhile is read with it
  */
 export function batchLoader<Question, Answer>(
   read: (questions: Question[]) => Promise<Answer[]>,
-  { concurrency, batchMax }: { concurrency: number; batchMax: number },
+  {
+    concurrency,
+    batchMax,
+    gather,
+  }: { concurrency: number; batchMax: number; gather?: () => Promise<unknown> },
 ): (question: Question) => Promise<Answer> {
   type PendingQuestion = {
     question: Question
@@ -21,6 +26,7 @@ export function batchLoader<Question, Answer>(
   const readWaiting = async (): Promise<void> => {
     if (reading >= concurrency) return
     reading++
+    if (gather) await gather()
     while (waiting.length > 0) {
       const batch = waiting.splice(0, batchMax)
       try {

@@ -4,6 +4,12 @@ import { providerNames, type ProviderName } from '#shared/core/provider-registry
 /** The address of a provider and the operator's key for it, as the environment sets them. */
 type ProviderSettings = { apiKey?: string; baseUrl?: string }
 
+/** How vector search indexes are created, where MongoDB has vector search. */
+export type VectorIndexOptions = {
+  quantization: 'none' | 'scalar' | 'binary'
+  method: 'hnsw' | 'flat'
+}
+
 /** A key that seals secrets. Its id is stored with what it sealed, so that keys can be rotated. */
 export type MasterKey = { id: string; key: Buffer }
 
@@ -30,15 +36,22 @@ export type Config = {
   adminEmail: string | null
   logLevel: 'silent' | 'error' | 'warn' | 'info' | 'debug'
   rateLimits: boolean
+  /** Connections of one address without a whole request head; null for no bound. */
+  pendingPerAddress: number | null
   /** How long a client may leave a response unread. */
   clientTimeoutMs: number
   /** How long a provider may take until the first byte, and between two chunks. */
   providerFirstByteMs: number
   providerIdleMs: number
+  /** How long a call waits for each step of its recall before it goes on without memory. */
+  recallTimeoutMs: number
   /** Whether webhooks may be sent to loopback addresses: for tests. */
   allowLoopbackWebhooks: boolean
   /** Memory for vault indexes in this process. */
   vaultIndexCacheBytes: number
+  vectorIndex: VectorIndexOptions
+  /** How long a member's exchange waits for others of its session, to be extracted together. */
+  orgGatherSeconds: number
   providers: Partial<Record<ProviderName, ProviderSettings>>
 }
 
@@ -91,13 +104,25 @@ export function readConfig(env: Environment): Config {
     adminEmail: read('ADMIN_EMAIL', parseEmail, null),
     logLevel: read('LOG_LEVEL', choiceParser('silent', 'error', 'warn', 'info', 'debug'), 'info'),
     rateLimits: read('RATE_LIMITS', choiceParser('on', 'off'), 'on') === 'on',
+    pendingPerAddress:
+      read('PENDING_CONNECTIONS_PER_ADDRESS', wholeNumberParser(0, 2_000), 256) || null,
     clientTimeoutMs: read('CLIENT_PATIENCE_SECONDS', wholeNumberParser(1, 86_400), 120) * 1000,
     providerFirstByteMs:
       read('PROVIDER_FIRST_BYTE_SECONDS', wholeNumberParser(1, 86_400), 600) * 1000,
     providerIdleMs: read('PROVIDER_IDLE_SECONDS', wholeNumberParser(1, 86_400), 600) * 1000,
+    recallTimeoutMs: read('RECALL_TIMEOUT_MS', wholeNumberParser(50, 60_000), 1_500),
     allowLoopbackWebhooks: read('WEBHOOK_LOOPBACK', choiceParser('on', 'off'), 'off') === 'on',
     vaultIndexCacheBytes:
       read('IMAGE_CACHE_MB', wholeNumberParser(1, 1_000_000), 512) * 1024 * 1024,
+    vectorIndex: {
+      quantization: read(
+        'VECTOR_INDEX_QUANTIZATION',
+        choiceParser('none', 'scalar', 'binary'),
+        'none',
+      ),
+      method: read('VECTOR_INDEX_METHOD', choiceParser('hnsw', 'flat'), 'hnsw'),
+    },
+    orgGatherSeconds: read('ORG_GATHER_SECONDS', wholeNumberParser(0, 600), 5),
     providers: {},
   }
   for (const name of providerNames) {
@@ -151,7 +176,7 @@ function parseProviderUrl(text: string): string {
   const parsed = URL.canParse(text) ? new URL(text) : null
   if (!parsed || !/^https?:$/.test(parsed.protocol)) throw new Error('must be an http(s) URL')
   if (parsed.username || parsed.password) throw new Error('must not hold credentials')
-  return text.replace(/\/+$/, '')
+  return text.replace(/(?<!\/)\/+$/, '')
 }
 
 function parseEmbeddingModel(text: string): string {
@@ -171,6 +196,7 @@ function parseSecret(text: string): string {
 
 /** The secret is sent as a bearer token, in a header. */
 function parseTokenSecret(text: string): string {
+  if (text.startsWith('mk_')) throw new Error('must not begin like a Memory Key, with mk_')
   if (/^[\x21-\x7E]+$/.test(text)) return parseSecret(text)
   throw new Error('must have no spaces and no characters beyond ASCII: it is sent in a header')
 }

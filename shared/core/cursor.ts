@@ -29,13 +29,13 @@ export function createCursorCodec(secret: string): CursorCodec {
 
     read(cursor, boundTo) {
       const [payload = '', signature = '', ...rest] = cursor.split('.')
-      const given = Buffer.from(signature, 'base64url')
+      const provided = Buffer.from(signature, 'base64url')
       const valid =
         rest.length === 0 &&
-        given.length === signatureBytes &&
+        provided.length === signatureBytes &&
         // Base64 spells the same bytes in several ways; only our own spelling is valid.
-        given.toString('base64url') === signature &&
-        timingSafeEqual(given, signatureOf(payload, boundTo))
+        provided.toString('base64url') === signature &&
+        timingSafeEqual(provided, signatureOf(payload, boundTo))
       if (valid) return JSON.parse(Buffer.from(payload, 'base64url').toString()) as unknown
       throw new Refusal(
         'invalid',

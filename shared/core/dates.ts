@@ -3,15 +3,31 @@ const dayMs = 24 * 3600 * 1000
 const dateOnly = /^\d{4}-\d\d-\d\d$/
 const zoneSuffix = /(?:z|[+-]\d\d:?\d\d)$/i
 
+/** A client's date or time in ISO 8601, or its milliseconds since 1970. */
+export type Moment = string | number
+
 /**
- * The start of a client's date or time: a day begins at midnight UTC; a time without a zone is UTC.
+ * The start of a client's date or time in epoch milliseconds: a day begins at midnight UTC; a time without
+ * a zone is UTC; fractions of a millisecond are cut off.
  */
-export const parseStart = (text: string): number =>
-  Date.parse(dateOnly.test(text) || zoneSuffix.test(text) ? text : `${text}Z`)
+export function parseStart(moment: Moment): number {
+  if (typeof moment === 'number') return Math.trunc(moment) || 0
+  const text = truncateToMilliseconds(moment)
+  return Date.parse(dateOnly.test(text) || zoneSuffix.test(text) ? text : `${text}Z`)
+}
 
 /** The first millisecond after a client's date or time: a day is included whole. */
-export const parseExclusiveEnd = (text: string): number =>
-  dateOnly.test(text) ? parseStart(text) + dayMs : parseStart(text) + 1
+export const parseExclusiveEnd = (moment: Moment): number =>
+  typeof moment === 'string' && dateOnly.test(moment)
+    ? parseStart(moment) + dayMs
+    : parseStart(moment) + 1
+
+/** The text of a client's time: a number of milliseconds becomes ISO 8601. */
+export const momentText = (moment: Moment): string =>
+  typeof moment === 'number' ? new Date(parseStart(moment)).toISOString() : moment
+
+/** `Date` does not parse more than nine digits of a second correctly. */
+const truncateToMilliseconds = (text: string): string => text.replace(/(\.\d{3})\d+/, '$1')
 
 /** Adds the seconds, which ISO 8601 allows to omit. */
 export const addMissingSeconds = (text: string): string =>

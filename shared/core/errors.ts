@@ -20,8 +20,9 @@ export class Refusal extends Error {
   readonly reason: RefusalReason
   readonly hint: string | undefined
 
-  constructor(reason: RefusalReason, message: string, hint?: string) {
-    super(message)
+  /** @param cause the error that led to it, for the log */
+  constructor(reason: RefusalReason, message: string, hint?: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause })
     this.name = 'Refusal'
     this.reason = reason
     this.hint = hint

@@ -3,6 +3,15 @@ import { createHash, randomBytes, randomUUIDv7 } from 'node:crypto'
 /** A new operation, account or vault id: UUIDv7, so ids sort by time. */
 export const mintId = (): string => randomUUIDv7()
 
+/** The lowest UUIDv7 of a moment in epoch milliseconds: ids that were made from then on are not below it. */
+export function lowestIdAt(at: number): string {
+  const bytes = Buffer.alloc(16)
+  bytes.writeUIntBE(Math.max(0, at), 0, 6)
+  bytes[6] = 0x70
+  bytes[8] = 0x80
+  return formatUuid(bytes)
+}
+
 /**
  * The id of the memory at `index` of an operation: always the same, so a job that runs twice stores
  * once. It is a UUIDv7 of the operation's millisecond whose next 24 bits are the index, so that

@@ -1,8 +1,12 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { eventLoopLagNames, registerEventLoopLag } from '#shared/core/event-loop-lag.ts'
 
 /** The metrics of this process, in Prometheus' text format. */
 export const registry = new Registry()
-collectDefaultMetrics({ register: registry })
+// Its monitor of the event loop cannot be left out: one that looks once an hour costs nothing, and ours has its names.
+collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 3_600_000 })
+for (const name of eventLoopLagNames) registry.removeSingleMetric(name)
+registerEventLoopLag(registry)
 
 const registers = [registry]
 const latencyBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
@@ -48,6 +52,12 @@ export const gauges = {
   indexBytes: createGauge('vault_image_bytes', 'Memory of the vault images held'),
   indexBudget: createGauge('vault_image_budget_bytes', 'Memory that vault images may take'),
   indexes: createGauge('vault_images', 'Vault images held'),
+  loadingIndexes: createGauge('vault_images_loading', 'Vault images being loaded'),
+  loadingRows: createGauge(
+    'vault_image_loading_rows',
+    'Memories of the vault images being loaded, by state: read so far, and expected in all',
+    'state',
+  ),
   queueJobs: createGauge('vault_queue_jobs', 'Jobs in the queue, by state', 'queue', 'state'),
   queueOldest: createGauge(
     'vault_queue_oldest_seconds',
@@ -67,5 +77,19 @@ export const indexEvents = new Counter({
   name: 'vault_image_events_total',
   help: 'Images found, loaded, brought up to date and given up',
   labelNames: ['event'],
+  registers,
+})
+
+export const dependencyState = new Gauge({
+  name: 'vault_dependency_state',
+  help: 'Whether a dependency answers, as its last probe found: 0 it does, 1 late, 2 not',
+  labelNames: ['dependency'],
+  registers,
+})
+
+export const transactionRetries = new Counter({
+  name: 'vault_transaction_retries_total',
+  help: 'Transactions run again after a deadlock (40P01) or a serialization failure (40001)',
+  labelNames: ['code'],
   registers,
 })

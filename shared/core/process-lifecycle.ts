@@ -1,7 +1,9 @@
 import closeWithGrace from 'close-with-grace'
 import { ConfigError } from '#shared/core/config.ts'
+import { diskFullHint, isDiskFull } from '#shared/core/disk-full.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import type { Log } from '#shared/core/log.ts'
+import { releaseStartMemory } from '#shared/core/release-start-memory.ts'
 
 /** What a process sends its launcher once it is ready. */
 export type ReadyMessage = { port?: number }
@@ -13,11 +15,13 @@ const drainMs = 25_000
  * Reports that the process is ready, and shuts it down: on SIGTERM, SIGINT, a crash, or when the
  * launcher that started it has exited, `close` runs for at most 25 s. The process exits with 0
  * unless it crashed.
+ *
+ * @param options `isServing`: whether a request waits for its response
  */
 export function runUntilStopped(
   log: Log,
   close: () => Promise<void>,
-  readyMessage: ReadyMessage = {},
+  { port, isServing = () => false }: { port?: number; isServing?: () => boolean } = {},
 ): void {
   closeWithGrace({ delay: drainMs, logger: false }, async ({ err, signal }) => {
     if (err) log.fatal({ err }, 'process.crashed')
@@ -26,7 +30,9 @@ export function runUntilStopped(
     log.info({}, 'process.stopped')
   })
   process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'))
+  const readyMessage: ReadyMessage = port === undefined ? {} : { port }
   process.send?.(readyMessage)
+  void releaseStartMemory(isServing)
 }
 
 /**
@@ -46,10 +52,13 @@ export async function runMain(main: () => Promise<void>): Promise<void> {
 }
 
 /** For a store out of reach, the operator needs another hint than a client. */
-const startupHint = ({ message, hint }: Refusal): string | undefined =>
-  message.endsWith('out of reach')
+function startupHint(refusal: Refusal): string | undefined {
+  const { message, hint } = refusal
+  if (isDiskFull(refusal)) return diskFullHint
+  return message.endsWith('out of reach')
     ? 'Check DATABASE_URL and MONGODB_URI, and that both servers run'
     : hint
+}
 
 type ListenError = { address?: string; port?: number }
 
@@ -61,6 +70,8 @@ function startupErrorMessage(error: unknown): string | null {
   if (code === 'EADDRINUSE') return `Port ${port} on ${address} is in use; set PORT to another one`
   if (code === 'EACCES' && port) return `Port ${port} may not be opened by this user; set PORT`
   if (code === 'EADDRNOTAVAIL') return `${address} is no address of this machine; set HOST`
+  // The message of node-pg-migrate has the stack of the database's error in it.
+  if (isDiskFull(error)) return `${message?.split('\n')[0]}\n${diskFullHint}`
   // Wrong user or password, or no such database.
   if (/^(?:28...|3D000)$/.test(code ?? '')) return `${message}; check DATABASE_URL`
   return null

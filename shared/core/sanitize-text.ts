@@ -8,7 +8,7 @@ const depthMax = 64
  * NUL become U+FFFD, since Postgres refuses them and MongoDB changes them silently. Works in place,
  * without recursion.
  *
- * @throws Refusal `invalid` when the value nests deeper than 64 levels.
+ * @throws Refusal `invalid` when the value nests deeper than 64 levels, or has a field `__proto__`.
  */
 export function sanitizeJson(value: unknown): unknown {
   if (typeof value === 'string') return sanitizeText(value)
@@ -44,6 +44,11 @@ function sanitizeStrings(container: Record<string, unknown>, nested: unknown[]):
 
 /** Field names appear in errors and may be stored with free-form objects. */
 function sanitizeFieldName(container: Record<string, unknown>, name: string): string {
+  if (name === '__proto__') {
+    // A copy of the object would get another prototype.
+    const hint = 'Give the field another name'
+    throw new Refusal('invalid', 'The body has a field __proto__, which is not taken', hint)
+  }
   if (isWellFormed(name)) return name
   const sanitized = sanitizeText(name)
   container[sanitized] = container[name]

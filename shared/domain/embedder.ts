@@ -18,6 +18,8 @@ export type Embedder = {
   embedTexts(texts: readonly string[], signal?: AbortSignal): Promise<Float32Array[]>
   /** The vector of a query; some models embed queries unlike texts. */
   embedQuery(text: string, signal?: AbortSignal): Promise<Float32Array>
+  /** The vectors of queries, in order, by one call. */
+  embedQueries(texts: readonly string[], signal?: AbortSignal): Promise<Float32Array[]>
 }
 
 /**
@@ -31,4 +33,6 @@ export type Calibration = {
   same: number
   /** Lowest score that counts as relevant when no word is shared. */
   floor: number
+  /** The vectors are made of the words of a text: a similarity is no evidence beside the words that are shared. */
+  lexical?: boolean
 }

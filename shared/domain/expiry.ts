@@ -1,3 +1,4 @@
+import { parseStart, type Moment } from '#shared/core/dates.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import type { Memory } from '#shared/domain/memory.ts'
 
@@ -58,11 +59,11 @@ export function earliestExpiresAt(memories: readonly Expiry[]): number | undefin
  *
  * @throws Refusal `invalid` when it has passed.
  */
-export function parseExpiresAt(value: string, now: number): number
-export function parseExpiresAt(value: string | undefined, now: number): number | undefined
-export function parseExpiresAt(value: string | undefined, now: number): number | undefined {
+export function parseExpiresAt(value: Moment, now: number): number
+export function parseExpiresAt(value: Moment | undefined, now: number): number | undefined
+export function parseExpiresAt(value: Moment | undefined, now: number): number | undefined {
   if (value === undefined) return undefined
-  const at = Date.parse(value)
+  const at = parseStart(value)
   if (at > now) return at
   throw new Refusal(
     'invalid',

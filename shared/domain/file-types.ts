@@ -1,3 +1,4 @@
+import type { Metadata } from '#shared/domain/metadata.ts'
 import type { Role } from '#shared/domain/memory.ts'
 import type { DebtChange } from '#shared/domain/vault-change.ts'
 
@@ -14,6 +15,7 @@ export type UploadedLine = {
   timestamp?: number
   /** When it expires, if the line says so. */
   expires_at?: string
+  metadata?: Metadata
 }
 
 /** A checked line of an export: a memory with all its fields. */

@@ -133,6 +133,9 @@ export type OrgTurnJob = Pick<OrgExtractJob, 'turn' | 'operation' | 'org'>
 /** The shared memory of an organization, at one epoch of its vault. */
 export type OrgVault = { org: string; vault: string; epoch: number }
 
+/** A tag to be asked of what an organization shares already. */
+export type TagRunJob = { org: string; run: string }
+
 /** Gives the memories with a tag its new label. */
 export type RelabelJob = OrgVault & {
   /** The renaming. */

@@ -13,6 +13,7 @@ import type {
   OrgExtractJob,
   OrgTurnJob,
   RelabelJob,
+  TagRunJob,
   WebhookJob,
 } from '#shared/domain/job-payloads.ts'
 
@@ -37,6 +38,7 @@ export type JobPayloads = {
   'org-tag': OrgTurnJob
   'org-reconcile': OrgTurnJob
   'org-relabel': RelabelJob
+  'org-tag-run': TagRunJob
   webhook: WebhookJob
   sweep: Record<string, never>
 }
@@ -62,6 +64,17 @@ type JobOptions = {
   cron?: string
 }
 
+/**
+ * Most of the time each waits for a model, by organization: one that hangs (240 s at most) takes a third of
+ * the places. One job a batch, since a fetcher waits for its whole batch.
+ */
+const modelPass = {
+  batchSize: 1,
+  concurrency: 12,
+  groupConcurrency: 4,
+  expireInSeconds: 900,
+} as const
+
 export const jobOptions: Record<JobName, JobOptions> = {
   ingest: { batchSize: 50, concurrency: 2, expireInSeconds: 900, policy: 'standard' },
   upload: { batchSize: 4, concurrency: 2, expireInSeconds: 900, policy: 'standard' },
@@ -76,12 +89,18 @@ export const jobOptions: Record<JobName, JobOptions> = {
   retention: { batchSize: 2, concurrency: 1, expireInSeconds: 900, policy: 'standard' },
   clear: { batchSize: 4, concurrency: 1, expireInSeconds: 900, policy: 'standard' },
   'account-erase': { batchSize: 2, concurrency: 1, expireInSeconds: 300, policy: 'standard' },
-  // Most of the time each waits for a model.
-  'org-extract': { batchSize: 4, concurrency: 2, expireInSeconds: 900, policy: 'standard' },
-  'org-tag': { batchSize: 4, concurrency: 2, expireInSeconds: 900, policy: 'standard' },
-  // By organization: two turns with the same fact must not both find that it is new.
-  'org-reconcile': { batchSize: 2, concurrency: 2, expireInSeconds: 900, policy: 'singleton' },
+  'org-extract': { ...modelPass, policy: 'standard' },
+  'org-tag': { ...modelPass, policy: 'standard' },
+  // The key is the turn, and the pass takes the lane of its organization itself: with the organization as
+  // the key pg-boss passed over its jobs for up to a minute, as long as it kept that the key was busy.
+  'org-reconcile': { ...modelPass, policy: 'singleton' },
   'org-relabel': { batchSize: 2, concurrency: 1, expireInSeconds: 900, policy: 'standard' },
+  'org-tag-run': {
+    ...modelPass,
+    concurrency: 3,
+    groupConcurrency: 1,
+    policy: 'standard',
+  },
   // By webhook: one that answers slowly delays no other.
   webhook: {
     batchSize: 20,
@@ -107,7 +126,7 @@ export const jobNames = Object.keys(jobOptions) as JobName[]
  *   its job is tried again after the first delay: that one is short for this reason;
  * - eleven tries over about 16 minutes, then the dead-letter queue;
  * - `retentionSeconds` must be long: by default a job that waited 14 days is deleted unseen;
- * - finished jobs hold content and are deleted within a minute.
+ * - finished jobs hold content and are deleted within two minutes; those of `ingest` as they end.
  */
 export const retryPolicy = {
   heartbeatSeconds: 10,

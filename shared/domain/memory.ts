@@ -1,3 +1,5 @@
+import type { Metadata } from '#shared/domain/metadata.ts'
+
 /** 1 raw: every detail verbatim; 2 reflections: what happened; 3 high-level reflections: what it means. */
 export type Tier = 1 | 2 | 3
 
@@ -25,6 +27,8 @@ export type Memory = {
   expiresAsked?: number
   /** Of an answer that broke off: the text is the part that arrived. */
   interrupted?: boolean
+  /** Fields that the client gave it. */
+  metadata?: Metadata
   /** Of a shared memory of an organization: its tags in order, and its author. */
   tags?: readonly string[]
   author?: string

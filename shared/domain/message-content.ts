@@ -1,18 +1,21 @@
-import { removeContextBlocks } from '#shared/domain/context-block.ts'
+import type { Moment } from '#shared/core/dates.ts'
 import type { Role } from '#shared/domain/memory.ts'
 
 /** A message as clients send it: content is a plain text, or a provider's array of parts. */
 export type Message = {
   role: string
   content?: unknown
-  /** Event time in epoch milliseconds. */
-  timestamp?: number
+  /** When it was said. */
+  timestamp?: Moment
   /** False keeps this message out of the vault. */
   memory?: boolean
   /** The speaker, in conversations of several people. */
   name?: string
   /** The answer broke off; the content is the part that arrived. */
   interrupted?: boolean
+  /** Calls of tools, where a provider sends them beside the content. */
+  tool_calls?: unknown
+  function_call?: unknown
 }
 
 export type Turn = {
@@ -23,55 +26,38 @@ export type Turn = {
   interrupted?: boolean
 }
 
-/** Roles that are stored; system and tool messages never are. `model` is Gemini's name. */
-const storedRoles = new Map<string, Role>([
-  ['user', 'user'],
-  ['assistant', 'assistant'],
-  ['model', 'assistant'],
-])
-
-/**
- * The turns of a conversation that may be stored: user and assistant messages with a text, without
- * messages marked `memory: false` and without echoes of our own memory block.
- */
-export function parseTurns(messages: readonly Message[]): Turn[] {
-  const turns: Turn[] = []
-  for (const { role, content, timestamp, memory, name, interrupted } of messages) {
-    const stored = storedRoles.get(role)
-    if (!stored || memory === false) continue
-    const text = removeContextBlocks(extractText(content))
-    if (text.trim() === '') continue
-    turns.push({
-      role: stored,
-      text,
-      ...(timestamp !== undefined && { at: timestamp }),
-      ...(name !== undefined && { speaker: name }),
-      ...(interrupted && { interrupted }),
-    })
-  }
-  return turns
-}
-
 /**
  * The text of a message's content: a string as it is; of parts, the text parts, each on its own
  * line, with a short placeholder such as `[image]` for every other kind.
  */
 export function extractText(content: unknown): string {
-  if (typeof content === 'string') return content
-  if (!Array.isArray(content)) return ''
-  return content
-    .map(part => extractPartText(part))
-    .filter(text => text !== '')
+  return contentParts(content)
+    .map(({ text }) => text)
     .join('\n')
 }
 
-function extractPartText(part: unknown): string {
-  if (typeof part === 'string') return part
-  if (typeof part !== 'object' || part === null) return ''
+/** The texts of the parts of a content; placeholders are left out. */
+export const textParts = (content: unknown): string[] =>
+  contentParts(content).flatMap(({ text, isText }) => (isText ? [text] : []))
+
+/** A part of a message in a normal form: its text, or the placeholder of what is no text. */
+export type ContentPart = { text: string; isText: boolean }
+
+/** The parts of a content that have a text or a placeholder. */
+export function contentParts(content: unknown): ContentPart[] {
+  if (typeof content === 'string') return [{ text: content, isText: true }]
+  if (!Array.isArray(content)) return []
+  return content.map(part => toContentPart(part)).filter(({ text }) => text !== '')
+}
+
+function toContentPart(part: unknown): ContentPart {
+  if (typeof part === 'string') return { text: part, isText: true }
+  if (typeof part !== 'object' || part === null) return { text: '', isText: false }
   const { type, text } = part as { type?: unknown; text?: unknown }
-  if (typeof text === 'string') return isThought(part) ? '' : text
+  if (typeof text === 'string') return { text: isThought(part) ? '' : text, isText: true }
   const kind = typeof type === 'string' ? type : Object.keys(part)[0]
-  return kind ? (placeholders.find(([pattern]) => pattern.test(kind))?.[1] ?? '') : ''
+  const placeholder = kind && placeholders.find(([pattern]) => pattern.test(kind))?.[1]
+  return { text: placeholder ?? '', isText: false }
 }
 
 /** Thoughts are not part of what the model said. */

@@ -9,6 +9,8 @@ type FileOutcome = {
   stored: number
   skipped: number
   errors?: LineError[]
+  /** The operation was cancelled while it ran: these are the lines before. */
+  cancelled?: true
 }
 
 /** Memories. */
@@ -45,6 +47,8 @@ export type FailureReason = 'invalid' | 'conflict' | 'upstream' | 'unavailable' 
  * account adds up `deleted` of its clearings.
  */
 export type OperationOutcome =
+  /** Of an exchange or a model call; the statement that finalizes it writes it. */
+  | { kind: 'ingest'; stored: number }
   | ({ kind: 'upload'; key: string; inSession: boolean; memories: number } & FileOutcome)
   | ({ kind: 'import'; replaced: number } & FileOutcome)
   | ({ kind: 'transfer' } & CopyCounts)

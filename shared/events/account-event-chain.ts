@@ -34,6 +34,7 @@ export async function verifyAccountEvents(
 
 /** The fields of an event that its hash covers. */
 export const toEventChainEntry = (event: AccountEvent): ChainEntry => {
-  const { position, hash, id, action, subject, micros, actor } = event
-  return { position, hash, id, payload: [action, subject, micros, actor] }
+  const { position, hash, id, action, subject, micros, actor, change } = event
+  const payload = [action, subject, micros, actor, ...(change === null ? [] : [change])]
+  return { position, hash, id, payload }
 }

@@ -1,23 +1,45 @@
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 
-/** Every action that an account's events record. */
-export type AccountAction =
-  | 'key.minted'
-  | 'key.rotated'
-  | 'key.revoked'
-  | 'admin_key.issued'
-  | 'admin_key.revoked'
-  | 'provider_key.stored'
-  | 'provider_key.deleted'
-  | 'policy.changed'
-  | 'webhook.created'
-  | 'webhook.changed'
-  | 'webhook.deleted'
-  | 'organization.created'
-  | 'organization.deleted'
-  | 'organization.exported'
-  | 'vault.cleared'
-  | 'account.exported'
+/** Every action that an account's events record, as the contract lists them. */
+export const accountActions = [
+  'key.minted',
+  'key.rotated',
+  'key.reminted',
+  'key.revoked',
+  'key.revealed',
+  'admin_key.issued',
+  'admin_key.revoked',
+  'provider_key.stored',
+  'provider_key.deleted',
+  'policy.changed',
+  'webhook.created',
+  'webhook.changed',
+  'webhook.deleted',
+  'organization.created',
+  'organization.changed',
+  'organization.deleted',
+  'organization.exported',
+  'instructions.changed',
+  'role.created',
+  'role.changed',
+  'role.deleted',
+  'role.assigned',
+  'tag.created',
+  'tag.changed',
+  'tag.deleted',
+  'tag.applied',
+  'user.created',
+  'user.changed',
+  'user.deleted',
+  'reviewer.created',
+  'reviewer.deleted',
+  'vault.cleared',
+  'account.exported',
+  'balance.changed',
+  'payment_method.changed',
+] as const
+
+export type AccountAction = (typeof accountActions)[number]
 
 /** One action on an account, with its position and hash in the chain. */
 export type AccountEvent = {
@@ -29,9 +51,21 @@ export type AccountEvent = {
   /** Microseconds since 1970, as digits: more than a number holds. */
   micros: string
   actor: string
+  /** The product's id of the user whose key it was done to, while its vault exists; only in lists. */
+  externalId?: string | null
+  /** JSON of `[before, after]`, or `[before, after, organization]`, where the event records a change. */
+  change: string | null
 }
 
-const columns = `position::float8 as position, hash, id, action, subject, actor,
+/** What an event may record of a value before and after it. */
+export type RecordedValue = string | number | RecordedFields | null
+
+/** Ids, labels, counts and settings; never words of members, and no secret. */
+export type RecordedFields = Readonly<
+  Record<string, string | number | boolean | null | readonly string[]>
+>
+
+const columns = `position::float8 as position, hash, id, action, subject, actor, change,
   floor(extract(epoch from created_at) * 1000000)::bigint::text as micros`
 
 export type NewAccountEvent = {
@@ -39,8 +73,12 @@ export type NewAccountEvent = {
   /** Who did it: an admin's email, a Memory Key, masked, or `serviceActor`. */
   actor: string
   action: AccountAction
-  /** A key or credential, masked; the id of a webhook or organization; a provider; `account`. */
+  /** A key or credential, masked; the id of a webhook, an organization or a part of one; a provider; `account`. */
   subject: string
+  /** A value before and after. */
+  change?: readonly [before: RecordedValue, after: RecordedValue]
+  /** The id of the organization whose part was changed; recorded with `change`. */
+  organization?: string
 }
 
 /** The actor of what no request caused: scripts of the operator, and workers. */
@@ -65,17 +103,25 @@ export async function recordAccountEvents(
   await query(
     `with item as (
        select * from jsonb_to_recordset($1::jsonb)
-         as item(n int, account uuid, actor text, action text, subject text)
+         as item(n int, account uuid, actor text, action text, subject text, change text)
      ), locked as (
        select id from accounts where id in (select account from item) order by id for key share
      )
-     insert into account_events (account, action, subject, actor)
-     select i.account, i.action, i.subject, i.actor
+     insert into account_events (account, action, subject, actor, change)
+     select i.account, i.action, i.subject, i.actor, i.change
      from item i join locked on locked.id = i.account order by i.n`,
-    [JSON.stringify(events.map((event, n) => ({ n, ...event })))],
+    [JSON.stringify(events.map(toInsertedRow))],
     'account-events.record',
   )
 }
+
+const toInsertedRow = ({ change, organization, ...event }: NewAccountEvent, n: number) => ({
+  n,
+  ...event,
+  ...(change && {
+    change: JSON.stringify(organization === undefined ? change : [...change, organization]),
+  }),
+})
 
 export type AccountEventFilter = {
   action: AccountAction | undefined
@@ -93,7 +139,11 @@ export async function listAccountEvents(
   { action, since, before, limit }: AccountEventFilter,
 ): Promise<AccountEvent[]> {
   const { rows } = await query<AccountEvent>(
-    `select ${columns} from account_events
+    `select ${columns},
+            (select v.external_id from memory_keys k join vaults v on v.id = k.vault
+             where k.account = $1 and k.masked = account_events.subject and k.kind = 'vault'
+             limit 1) as "externalId"
+     from account_events
      where account = $1 and ($2::text is null or action = $2)
        and ($3::float8 is null or created_at >= to_timestamp($3 / 1000))
        and position < coalesce($4, 9223372036854775807)

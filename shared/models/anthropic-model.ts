@@ -21,7 +21,7 @@ export function openAnthropicModel(settings: CompletionModelSettings): Completio
     timeout: completionRetryPolicy.timeoutMs,
   })
   return {
-    async complete({ instructions, userPrompt, schema }, signal) {
+    async complete({ instructions, userPrompt, prefixLength = 0, schema }, signal) {
       try {
         const {
           content,
@@ -31,8 +31,8 @@ export function openAnthropicModel(settings: CompletionModelSettings): Completio
           {
             model: settings.name,
             max_tokens: completionTokensMax,
-            system: instructions,
-            messages: [{ role: 'user', content: userPrompt }],
+            system: toSystem(instructions),
+            messages: [{ role: 'user', content: toContent(userPrompt, prefixLength) }],
             tools: [
               {
                 name: answerTool,
@@ -47,7 +47,8 @@ export function openAnthropicModel(settings: CompletionModelSettings): Completio
         return {
           text: completionText(content),
           isComplete: !incompleteStopReasons.has(end ?? ''),
-          inputTokens: usage?.input_tokens ?? 0,
+          inputTokens: allInputTokens(usage),
+          cachedTokens: usage?.cache_read_input_tokens ?? 0,
           outputTokens: usage?.output_tokens ?? 0,
         }
       } catch (error) {
@@ -60,6 +61,32 @@ export function openAnthropicModel(settings: CompletionModelSettings): Completio
     },
   }
 }
+
+/** About 1,024 tokens: a shorter prefix is kept by no model. */
+const prefixMin = 4_000
+
+const kept = { cache_control: { type: 'ephemeral' } } as const
+
+const toSystem = (instructions: string): string | Anthropic.TextBlockParam[] =>
+  instructions.length < prefixMin ? instructions : [{ type: 'text', text: instructions, ...kept }]
+
+/** Marks the prefix, with the instructions and the tool before it, to be kept for the next call. */
+const toContent = (
+  userPrompt: string,
+  prefixLength: number,
+): Anthropic.MessageCreateParams['messages'][number]['content'] =>
+  prefixLength < prefixMin
+    ? userPrompt
+    : [
+        { type: 'text', text: userPrompt.slice(0, prefixLength), ...kept },
+        { type: 'text', text: userPrompt.slice(prefixLength) },
+      ]
+
+/** `input_tokens` leaves out what was read from the cache or written to it. */
+const allInputTokens = (usage: Partial<Anthropic.Usage> | undefined): number =>
+  (usage?.input_tokens ?? 0) +
+  (usage?.cache_read_input_tokens ?? 0) +
+  (usage?.cache_creation_input_tokens ?? 0)
 
 /** A tool's input is valid JSON even when it was cut off: it then holds the fields up to there. */
 const incompleteStopReasons = new Set([

@@ -6,17 +6,27 @@ export const completionRetryPolicy = { timeoutMs: 120_000, retries: 1 } as const
 /** Longest answer, in tokens: a full list of facts and tags is a tenth of it. */
 export const completionTokensMax = 16_000
 
+/** A provider's failure; `status` is undefined where no answer came. */
+export class ProviderRefusal extends Refusal {
+  readonly status: number | undefined
+
+  constructor(message: string, hint: string, status: number | undefined) {
+    super('upstream', message, hint)
+    this.status = status
+  }
+}
+
 /**
  * A provider's failure as a Refusal, without the provider's own message: some repeat their input.
  */
 export function completionRefusal(
   { provider, name }: { provider: string; name: string },
   status: number | undefined,
-): Refusal {
-  return new Refusal(
-    'upstream',
+): ProviderRefusal {
+  return new ProviderRefusal(
     `${provider}/${name} did not answer${status ? ` (status ${status})` : ''}`,
     hints[status ?? 0] ?? 'It is tried again; if it lasts, look at the state of the provider',
+    status,
   )
 }
 

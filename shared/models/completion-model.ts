@@ -7,6 +7,8 @@ export type CompletionRequest = {
   instructions: string
   /** The input: text of users. */
   userPrompt: string
+  /** How many characters of the input are the same in further calls: providers may keep that prefix. */
+  prefixLength?: number
   /**
    * Schema of the answer. Only what every provider can enforce: objects whose fields are all
    * required, lists, `enum`, and descriptions; the caller checks bounds.
@@ -21,6 +23,8 @@ type Completion = {
   isComplete: boolean
   /** As the provider counts them; 0 where it reports none. */
   inputTokens: number
+  /** Of the input tokens, those that the provider had in a cache. */
+  cachedTokens: number
   outputTokens: number
 }
 

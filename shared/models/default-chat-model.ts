@@ -17,11 +17,11 @@ const preferredFamilies: [ProviderName, RegExp][] = [
 ]
 
 /**
- * The provider-prefixed default of the reachable models: else the first model there is, else ''.
+ * The provider-prefixed default of the reachable models: else the first model there is, else null.
  */
 export function pickDefaultModel(
   lists: readonly { provider: ProviderName; models: readonly string[] }[],
-): string {
+): string | null {
   for (const [provider, family] of preferredFamilies) {
     const models = lists.find(list => list.provider === provider)?.models ?? []
     const [newest] = models
@@ -30,7 +30,7 @@ export function pickDefaultModel(
     if (newest) return `${provider}/${newest.name}`
   }
   const first = lists.find(({ models }) => models.length > 0)
-  return first ? `${first.provider}/${first.models[0]}` : ''
+  return first ? `${first.provider}/${first.models[0]}` : null
 }
 
 function parseVersion(name: string, family: RegExp): { name: string; version: number[] }[] {

@@ -1,8 +1,14 @@
+import { Breaker, type BreakerState } from '#shared/core/breaker.ts'
 import type { Config } from '#shared/core/config.ts'
 import { localEmbedder } from '#shared/models/local-embedder.ts'
 import type { Embedder } from '#shared/domain/embedder.ts'
 import { Refusal } from '#shared/core/errors.ts'
-import { providerNames, providers, type ProviderName } from '#shared/core/provider-registry.ts'
+import {
+  isSelfHosted,
+  providerNames,
+  providers,
+  type ProviderName,
+} from '#shared/core/provider-registry.ts'
 
 export type Embedders = {
   /**
@@ -14,7 +20,11 @@ export type Embedders = {
   get(model?: string): Promise<Embedder>
   /** Why a model is not available, as long as this process runs; undefined for all others. */
   unavailableReason(model: string): string | undefined
+  /** Whether the provider of a model answers queries; undefined for `local`. */
+  breakerOf(model: string): Breaker | undefined
   readonly defaultModel: string
+  /** No provider is probed any more. */
+  close(): void
 }
 
 type Settings = Pick<Config, 'embeddingModel' | 'providers'>
@@ -28,8 +38,24 @@ type Settings = Pick<Config, 'embeddingModel' | 'providers'>
 export function createEmbedders(
   config: Settings,
   modelsInUse: ReadonlySet<string> = new Set(),
+  onChange: (model: string, state: BreakerState) => void = () => {},
 ): Embedders {
   const openEmbedders = new Map<string, Promise<Embedder>>()
+  const breakers = new Map<string, Breaker>()
+
+  const breakerOf = (model: string): Breaker | undefined => {
+    if (model === 'local' || !parseModelName(model)) return undefined
+    const known = breakers.get(model)
+    if (known) return known
+    const breaker = new Breaker({
+      name: model,
+      // A new one: its first call, which shows the dimension, is the probe.
+      probe: () => open(model),
+      onChange: state => onChange(model, state),
+    })
+    breakers.set(model, breaker)
+    return breaker
+  }
 
   const open = async (model: string): Promise<Embedder> => {
     if (model === 'local') return localEmbedder()
@@ -57,19 +83,48 @@ export function createEmbedders(
     get(model = config.embeddingModel) {
       const known = openEmbedders.get(model)
       if (known) return known
-      const opening = open(model)
+      const breaker = breakerOf(model)
+      const opening = breaker ? openGuarded(breaker, model, () => open(model)) : open(model)
       openEmbedders.set(model, opening)
       // After a failure the next use tries again.
       opening.catch(() => openEmbedders.delete(model))
       return opening
     },
+    breakerOf,
+    close: () => breakers.forEach(breaker => breaker.stop()),
   }
 }
 
-/** Ollama needs no key, and has an address of its own where it runs beside the service. */
+/** An embedder whose queries are refused at once while its provider does not answer. */
+async function openGuarded(
+  breaker: Breaker,
+  model: string,
+  open: () => Promise<Embedder>,
+): Promise<Embedder> {
+  const guard = <Result>(work: () => Promise<Result>): Promise<Result> =>
+    breaker.run(work, () => noAnswerRefusal(model), isUpstreamFault)
+  const embedder = await guard(open)
+  return {
+    ...embedder,
+    embedQuery: (text, signal) => guard(() => embedder.embedQuery(text, signal)),
+    embedQueries: (texts, signal) => guard(() => embedder.embedQueries(texts, signal)),
+  }
+}
+
+const isUpstreamFault = (error: unknown): boolean =>
+  error instanceof Refusal && error.reason === 'upstream'
+
+const noAnswerRefusal = (model: string): Refusal =>
+  new Refusal(
+    'upstream',
+    `The embedding model ${model} has not answered lately`,
+    'It is tried again every few seconds; if it lasts, the operator should check the provider and its key',
+  )
+
+/** Those that the operator runs need no key, and have an address of their own beside the service. */
 function isReachable({ providers: known }: Settings, provider: ProviderName): boolean {
   const { apiKey, baseUrl } = known[provider] ?? {}
-  return Boolean(apiKey || baseUrl) || provider === 'ollama'
+  return Boolean(apiKey || baseUrl) || isSelfHosted(provider)
 }
 
 function parseModelName(model: string): [ProviderName, string] | undefined {

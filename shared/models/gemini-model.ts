@@ -40,6 +40,7 @@ export function openGeminiModel(settings: CompletionModelSettings): CompletionMo
           text: (candidate?.content?.parts ?? []).map(part => part.text ?? '').join(''),
           isComplete: (candidate?.finishReason ?? 'STOP') === 'STOP',
           inputTokens: response.usageMetadata?.promptTokenCount ?? 0,
+          cachedTokens: response.usageMetadata?.cachedContentTokenCount ?? 0,
           outputTokens: response.usageMetadata?.candidatesTokenCount ?? 0,
         }
       } catch (error) {

@@ -53,8 +53,22 @@ function createFeature(term: string): Feature {
   let sum = 0
   for (const value of accumulator) sum += value * value
   const scale = termWeight(term) / Math.sqrt(sum)
-  const indices = Uint16Array.from(accumulator.keys()).filter(index => accumulator[index] !== 0)
-  return { indices, values: Float32Array.from(indices, index => accumulator[index]! * scale) }
+  return sparse(accumulator, scale)
+}
+
+/** The values of a vector that are not 0, times `scale`, and where they stand. */
+function sparse(vector: Float32Array, scale: number): Feature {
+  let count = 0
+  for (let index = 0; index < vector.length; index++) if (vector[index] !== 0) count++
+  const indices = new Uint16Array(count)
+  const values = new Float32Array(count)
+  for (let index = 0, at = 0; index < vector.length; index++) {
+    const value = vector[index]!
+    if (value === 0) continue
+    indices[at] = index
+    values[at++] = value * scale
+  }
+  return { indices, values }
 }
 
 /** Sequences of three and four letters, with marked ends. */

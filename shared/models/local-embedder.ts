@@ -1,6 +1,8 @@
 import type { Embedder } from '#shared/domain/embedder.ts'
 import { dimension, getFeature } from '#shared/models/hashed-features.ts'
 import { relatedTerms } from '#shared/search/words/related-terms.ts'
+import { isFunctionTerm } from '#shared/search/words/function-terms.ts'
+import { innerNames } from '#shared/search/words/inner-names.ts'
 import { foldText } from '#shared/search/words/writing-systems.ts'
 import { isMarkerTerm, termsOf } from '#shared/search/words/index-terms.ts'
 
@@ -15,9 +17,10 @@ export function localEmbedder(): Embedder {
     model: 'local',
     dimension,
     space: 'local_v1',
-    calibration: { unrelated: 0.1, same: 0.75, floor: 0.35 },
+    calibration: { unrelated: 0.1, same: 0.75, floor: 0.35, lexical: true },
     embedTexts: (texts, signal) => embedInBatches(texts, signal),
-    embedQuery: text => Promise.resolve(embed(text)),
+    embedQuery: text => Promise.resolve(embedQuery(text)),
+    embedQueries: texts => Promise.resolve(texts.map(embedQuery)),
   }
 }
 
@@ -41,7 +44,16 @@ async function embedInBatches(
 const nameWeight = 0.4
 
 /** The vector of a text; always of unit length. */
-export function embed(text: string): Float32Array {
+export const embed = (text: string): Float32Array => embedTerms(text, () => 1)
+
+/** What a function word counts in a question: most texts of a language share it. */
+const functionTermWeight = 0.3
+
+/** As `embed`; function words count less. */
+const embedQuery = (text: string): Float32Array =>
+  embedTerms(text, term => (isFunctionTerm(term) ? functionTermWeight : 1))
+
+function embedTerms(text: string, weightOf: (term: string) => number): Float32Array {
   const termCounts = new Map<string, number>()
   for (const term of contentTerms(text)) termCounts.set(term, (termCounts.get(term) ?? 0) + 1)
   const names = properNames(text)
@@ -49,7 +61,7 @@ export function embed(text: string): Float32Array {
   const vector = new Float32Array(dimension)
   for (const [term, count] of termCounts) {
     const { indices, values } = getFeature(term)
-    const factor = (1 + Math.log(count)) * (names.has(term) ? nameWeight : 1)
+    const factor = weightOf(term) * (1 + Math.log(count)) * (names.has(term) ? nameWeight : 1)
     for (let i = 0; i < indices.length; i++) vector[indices[i]!]! += values[i]! * factor
   }
   return normalizeInPlace(vector)
@@ -63,21 +75,13 @@ function contentTerms(text: string): string[] {
   return words ?? Array.from(text).slice(0, 256)
 }
 
-const innerCapitals = /(?<=[\p{L}\d,;–-]\s)\p{Lu}[\p{L}'’]+/gu
-/** With a larger share of capitalised words, the text is a title, or German. */
-const capitalisedShareMax = 0.3
-
 /**
  * The terms of words that are capitalised without beginning a sentence, and that the tables do not
  * contain: Caroline, but neither Japan nor Python.
  */
 function properNames(text: string): Set<string> {
-  const capitals = text.match(innerCapitals)
-  if (!capitals) return new Set()
-  if (capitals.length > 1 && capitals.length > text.split(/\s+/).length * capitalisedShareMax) {
-    return new Set()
-  }
-  return new Set(capitals.flatMap(termsOf).filter(term => relatedTerms(term).length === 0))
+  const terms = innerNames(text).flatMap(termsOf)
+  return new Set(terms.filter(term => relatedTerms(term).length === 0))
 }
 
 function normalizeInPlace(vector: Float32Array): Float32Array {

@@ -4,6 +4,7 @@ import type { Config } from '#shared/core/config.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { listModels, type ProviderAccess } from '#shared/models/model-list.ts'
 import {
+  isSelfHosted,
   providerNames,
   providers as registry,
   type ProviderName,
@@ -100,7 +101,7 @@ const cacheKey = ({ provider, apiKey, baseUrl }: ProviderAccess): string =>
 
 /**
  * The providers that can be reached with the account's own keys or else with the operator's, in the
- * registry's order. Ollama needs no key but a configured address.
+ * registry's order. Those that the operator runs need no key but a configured address.
  */
 export function reachableProviders(
   { providers }: Pick<Config, 'providers'>,
@@ -109,7 +110,7 @@ export function reachableProviders(
   return providerNames.flatMap(provider => {
     const settings = providers[provider] ?? {}
     const apiKey = keys[provider] ?? settings.apiKey ?? ''
-    if (provider === 'ollama' ? !settings.baseUrl : !apiKey) return []
+    if (isSelfHosted(provider) ? !settings.baseUrl : !apiKey) return []
     return [{ provider, apiKey, baseUrl: settings.baseUrl ?? registry[provider].baseUrl }]
   })
 }

@@ -1,6 +1,7 @@
 import OpenAI from 'openai'
 import { Refusal } from '#shared/core/errors.ts'
 import {
+  isSelfHosted,
   openAiCompatiblePath,
   providerNames,
   providers,
@@ -43,7 +44,7 @@ const deadlineMs = 300_000
  */
 export function openChatModel({ model, apiKey, baseUrl }: ChatSettings): ChatModel {
   const { provider, name } = parseModelName(model)
-  if (!apiKey && !baseUrl && provider !== 'ollama') {
+  if (!apiKey && !baseUrl && !isSelfHosted(provider)) {
     const prefix = provider.toUpperCase()
     throw new Refusal('invalid', `${prefix}_API_KEY is missing`, `${model} cannot be used without`)
   }

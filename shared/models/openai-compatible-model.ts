@@ -37,6 +37,7 @@ export function openOpenAiCompatibleModel(settings: CompletionModelSettings): Co
             text: choices?.[0]?.message?.content ?? '',
             isComplete: !incompleteFinishReasons.has(choices?.[0]?.finish_reason ?? ''),
             inputTokens: usage?.prompt_tokens ?? 0,
+            cachedTokens: usage?.prompt_tokens_details?.cached_tokens ?? 0,
             outputTokens: usage?.completion_tokens ?? 0,
           }
         } catch (error) {

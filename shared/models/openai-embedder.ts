@@ -21,8 +21,8 @@ const inputsMax = 256
  */
 const bytesMax = 300_000
 const deadlineMs = 20_000
-/** A query is shorter than a batch: a client waits for it. */
-const queryRetryPolicy = { timeout: 4_000, maxRetries: 1 }
+/** A query is shorter than a batch: a client waits for it, and for the first call of all. */
+const queryRetryPolicy = { timeout: 3_400, maxRetries: 1 }
 const queryCharactersMax = 16_000
 
 /**
@@ -64,7 +64,7 @@ export async function openProviderEmbedder(provider: EmbeddingModelSettings): Pr
       const answer = await client.embeddings
         .create({ model: name, input }, { ...retryPolicy, ...(signal && { signal }) })
         .catch((error: Error) => throwUpstreamRefusal(model, error))
-      if (answer.data.length !== input.length)
+      if (!isAnswerTo(answer, input.length))
         throwUpstreamRefusal(model, new Error('vectors are missing'))
       const sortedVectors = answer.data.toSorted((one, other) => one.index - other.index)
       chunkVectors.push(
@@ -77,7 +77,12 @@ export async function openProviderEmbedder(provider: EmbeddingModelSettings): Pr
     )
   }
 
-  const [probe] = await embed(['dimension'])
+  const embedQueries: Embedder['embedQueries'] = (texts, signal) => {
+    const queries = texts.map(text => text.slice(0, queryCharactersMax))
+    return embed(queries, signal, queryRetryPolicy)
+  }
+
+  const [probe] = await embed(['dimension'], undefined, queryRetryPolicy)
   const dimension = probe!.length
   return {
     model,
@@ -85,11 +90,19 @@ export async function openProviderEmbedder(provider: EmbeddingModelSettings): Pr
     space: spaceName(model, dimension),
     calibration: calibrations[name] ?? defaultCalibration,
     embedTexts: (texts, signal) => embed(texts, signal),
-    embedQuery: async (text, signal) => {
-      const query = text.slice(0, queryCharactersMax)
-      return (await embed([query], signal, queryRetryPolicy))[0]!
-    },
+    embedQuery: async (text, signal) => (await embedQueries([text], signal))[0]!,
+    embedQueries,
   }
+}
+
+/** A proxy in between may answer 200 with a page of its own: any JSON, or none. */
+const isAnswerTo = (answer: unknown, inputs: number): boolean => {
+  const { data } = (answer ?? {}) as { data?: unknown }
+  if (!Array.isArray(data) || data.length !== inputs) return false
+  return data.every((row: { index?: unknown; embedding?: unknown } | null) => {
+    const { index, embedding } = row ?? {}
+    return typeof index === 'number' && Array.isArray(embedding) && embedding.length > 0
+  })
 }
 
 /**

@@ -14,15 +14,26 @@ export type ModelRef = { provider: ProviderName; name: string }
 /** Provider-prefixed. */
 export const prefixedName = ({ provider, name }: ModelRef): string => `${provider}/${name}`
 
-/** Name patterns that only one provider uses: they need no request. */
+/**
+ * Name patterns that only one provider uses: they need no request. Names with a tag (`mistral-nemo:12b`)
+ * are those of models that people run themselves.
+ */
 const modelFamilies: [RegExp, ProviderName][] = [
   [/^claude-/, 'anthropic'],
-  [/^gemini-/, 'google'],
+  [/^(?:gemini-|learnlm-|imagen-\d|veo-\d|text-embedding-00\d$|aqa$)/, 'google'],
   // gpt-oss is offered by many providers, but not by OpenAI.
   [/^(?:gpt-(?!oss)|chatgpt-|o\d)/, 'openai'],
-  [/^(?:whisper-1|tts-1|dall-e-|text-embedding-(?:3-|ada))/, 'openai'],
+  [/^(?:codex-|computer-use-|omni-moderation-|text-moderation-|davinci-002|babbage-002)/, 'openai'],
+  [/^(?:whisper-1|tts-1|dall-e-|sora-|text-embedding-(?:3-|ada))/, 'openai'],
+  [/^ft:(?:gpt-|o\d|davinci-|babbage-)/, 'openai'],
   [/^grok-/, 'xai'],
-  [/^deepseek-(?:chat|reasoner)$/, 'deepseek'],
+  // Distilled models are those of many providers, and so is everything with a tag.
+  [/^deepseek-(?!.*distill)[^:]+$/, 'deepseek'],
+  [
+    /^(?:(?:mi|mini|magi)stral|codestral|devstral|pixtral|voxtral|open-mi[sx]tral)-[^:]+$/,
+    'mistral',
+  ],
+  [/^ft:(?:open-)?(?:mistral|ministral|codestral|pixtral)-/, 'mistral'],
 ]
 
 /** A model's name for billing: with its provider where the name shows it, else unchanged. */
@@ -102,6 +113,7 @@ const endpointPaths: Record<ApiFormat, string> = {
   openai: '/v1/chat/completions',
   anthropic: '/v1/messages',
   google: '/v1/models/:model:generateContent',
+  responses: '/v1/responses',
 }
 
 function requireFormat(model: ModelRef, format: ApiFormat): ModelRef {

@@ -19,15 +19,15 @@ export async function resolveSpaceEmbedders(
   embedders: Embedders,
   spaces: readonly string[],
 ): Promise<SpaceEmbedders> {
-  const found: Embedder[] = []
+  const sameSpace: Embedder[] = []
   const unavailable: SpaceEmbedders['unavailable'] = []
   for (const space of spaces) {
     const embedder = await resolveEmbedder(embedders, space)
     if (typeof embedder === 'string') unavailable.push({ space, reason: embedder })
-    else found.push(embedder)
+    else sameSpace.push(embedder)
   }
-  if (found.length === 0) found.push(await embedders.get())
-  return { embedders: found, unavailable }
+  if (sameSpace.length === 0) sameSpace.push(await embedders.get())
+  return { embedders: sameSpace, unavailable }
 }
 
 /** The embedder, or why there is none. */

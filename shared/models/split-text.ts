@@ -46,8 +46,8 @@ function findNaturalBreak(text: string, index: number): number {
   const from = Math.ceil(index * 0.8)
   const near = text.slice(from, index)
   for (const pattern of breakPatterns) {
-    const found = [...near.matchAll(pattern)].at(-1)
-    if (found) return from + found.index + found[0].length
+    const boundary = [...near.matchAll(pattern)].at(-1)
+    if (boundary) return from + boundary.index + boundary[0].length
   }
   return index
 }

@@ -9,7 +9,9 @@ type UpstreamRequest = {
   provider: string
   url: URL
   headers: Record<string, string>
-  body: Buffer | Readable
+  /** `POST`, when missing. */
+  method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  body: Buffer | Readable | null
   /** Aborts the call at any time. */
   signal: AbortSignal
 }
@@ -24,13 +26,13 @@ export type UpstreamResponse = {
 
 export type Upstream = {
   /**
-   * Posts to a provider and returns its response, errors included. Redirects are not followed: the
-   * key is for this address.
+   * Sends a request to a provider and returns its response, errors included. Redirects are not followed:
+   * the key is for this address.
    *
    * @throws Refusal `upstream` when the provider is out of reach, sends no response head in time,
    *   or redirects; the signal's reason when that fires first.
    */
-  post(request: UpstreamRequest): Promise<UpstreamResponse>
+  send(request: UpstreamRequest): Promise<UpstreamResponse>
   close(): Promise<void>
 }
 
@@ -60,11 +62,11 @@ export function createUpstream({ firstByteMs, idleMs }: UpstreamTimeouts): Upstr
     return { request, dispatcher }
   }
   return {
-    async post({ provider, url, headers, body, signal }) {
+    async send({ provider, url, headers, method = 'POST', body, signal }) {
       assertNoMemoryKey(url, headers)
       const { request, dispatcher } = await (client ??= open())
       signal.throwIfAborted()
-      const options = { method: 'POST', dispatcher, headers, body, signal } as const
+      const options = { method, dispatcher, headers, body, signal } as const
       const response = await withLatencyMetric(provider, () => request(url, options)).catch(
         (error: Error) => {
           // An error of the body that is still being read is the client's error.

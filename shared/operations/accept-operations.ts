@@ -4,6 +4,7 @@ import {
   type AcceptedOperation,
   type NewOperation,
 } from '#shared/operations/operations.postgres.ts'
+import { lockVaults } from '#shared/operations/vault-locks.postgres.ts'
 import type { Transaction } from '#shared/storage/postgres/connect.ts'
 import type { NewJob, Queue } from '#shared/storage/queue/queue.ts'
 
@@ -38,17 +39,23 @@ export async function acceptOperation<Name extends JobName>(
   return accepted!.fresh ? accepted! : null
 }
 
-/** Like `acceptOperation`, for several at once. @returns one entry per work, in order. */
+/**
+ * Like `acceptOperation`, for several at once.
+ *
+ * @param areLocked the caller has locked what `lockForAcceptance` locks
+ * @returns one entry per work, in order.
+ */
 export async function acceptOperations(
   tx: Transaction,
   queue: Pick<Queue, 'send'>,
   works: readonly NewWork[],
+  { areLocked = false }: { areLocked?: boolean } = {},
 ): Promise<AcceptedOperation[]> {
   if (works.length === 0) return []
-  const accepted = await insertOperations(
-    tx,
-    works.map(({ operation }) => operation),
-  )
+  const operations = works.map(({ operation }) => operation)
+  // In one round trip, but two statements: the second sees what the holders of the locks have written.
+  const locked = areLocked ? undefined : lockForAcceptance(tx, operations)
+  const [, accepted] = await Promise.all([locked, insertOperations(tx, operations)])
   const jobsByQueue = new Map<JobName, NewJob<JobName>[]>()
   for (const [index, work] of works.entries()) {
     const state = accepted[index]!
@@ -61,3 +68,16 @@ export async function acceptOperations(
   }
   return accepted
 }
+
+/** Locks the vaults of operations to accept, and the accounts that are charged for them at once. */
+export async function lockForAcceptance(
+  tx: Transaction,
+  operations: readonly NewOperation[],
+): Promise<void> {
+  const billed = operations.filter(({ billing }) => typeof billing === 'object')
+  await lockVaults(tx, uniqueOf(operations, 'vault'), uniqueOf(billed, 'account'))
+}
+
+const uniqueOf = (operations: readonly NewOperation[], field: 'vault' | 'account'): string[] => [
+  ...new Set(operations.map(operation => operation[field])),
+]

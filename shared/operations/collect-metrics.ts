@@ -38,6 +38,10 @@ function sampleProcess({ vaultIndexes, postgres }: Observed): void {
   gauges.indexBytes.set(vaultIndexes.bytes)
   gauges.indexBudget.set(vaultIndexes.budget)
   gauges.indexes.set(vaultIndexes.count)
+  const { indexes, rows, expected } = vaultIndexes.loading
+  gauges.loadingIndexes.set(indexes)
+  gauges.loadingRows.set({ state: 'read' }, rows)
+  gauges.loadingRows.set({ state: 'expected' }, expected)
   indexEvents.reset()
   for (const [event, count] of Object.entries(vaultIndexes.stats()))
     indexEvents.inc({ event }, count)

@@ -12,6 +12,7 @@ import {
   type OperationOutcome,
   type StoredOutcome,
 } from '#shared/domain/operation-outcome.ts'
+import { lockVaultsOf } from '#shared/operations/vault-locks.postgres.ts'
 import { settledChannel, type OperationState } from '#shared/operations/operations.postgres.ts'
 
 export type OperationRow = {
@@ -119,6 +120,7 @@ export async function reportProgress(
  * Ends an operation with its outcome, and reduces its vault's count of pending work. Waiting
  * requests are notified when the transaction commits.
  *
+ * @param state `cancelled` for work that was stopped while it ran
  * @returns false when it had ended before: the caller's effects must not count twice.
  */
 export async function finishOperation(
@@ -126,11 +128,13 @@ export async function finishOperation(
   queue: Pick<Queue, 'send'>,
   id: string,
   outcome: OperationOutcome,
+  state: 'done' | 'cancelled' = 'done',
 ): Promise<boolean> {
+  await lockVaultsOf(tx, [id])
   const { rows } = await tx.query<{ ended: number; deliveries: WrittenDelivery[] }>(
     `with ended as (
-       update operations o set state = 'done', finished_at = now(), status = $2, outcome = $3::jsonb,
-              progress_done = progress_total
+       update operations o set state = $4, finished_at = now(), status = $2, outcome = $3::jsonb,
+              progress_done = case when $4 = 'done' then progress_total else progress_done end
        where id = $1 and state in ('accepted', 'running', 'failed') returning ${finishedColumns}
      ), deliveries as (
        ${finishedDeliveriesSql('ended')}
@@ -141,7 +145,7 @@ export async function finishOperation(
      )
      select (select count(*)::int from ended) as ended, (select count(*) from told) as told,
             ${deliveriesColumn}`,
-    [id, statusOfOutcome(outcome), JSON.stringify(outcome)],
+    [id, statusOfOutcome(outcome), JSON.stringify(outcome), state],
     'operations.finish',
   )
   const { ended, deliveries } = rows[0]!
@@ -159,6 +163,7 @@ export async function cancelAcceptedOperation(
   account: string,
   id: string,
 ): Promise<boolean> {
+  await lockVaultsOf(tx, [id])
   const { rows } = await tx.query<{ cancelled: number; deliveries: WrittenDelivery[] }>(
     `with cancelled as (
        update operations o set state = 'cancelled', finished_at = now()

@@ -35,18 +35,18 @@ export function createOperationWaiter(postgres: Postgres): OperationWaiter {
 
   return {
     async waitUntilSettled(account, id, withinMs) {
-      const until = Date.now() + withinMs
+      const until = performance.now() + withinMs
       await listen()
       for (;;) {
         // Listens before it reads: a notification between the two is not missed.
         const notification = nextNotification(
           callbacksById,
           id,
-          Math.min(pollIntervalMs, Math.max(0, until - Date.now())),
+          Math.min(pollIntervalMs, Math.max(0, until - performance.now())),
         )
         const state = (await findOperationState(postgres.query, account, id)) ?? 'cancelled'
         const settled = state !== 'accepted' && state !== 'running'
-        if (settled || Date.now() >= until) {
+        if (settled || performance.now() >= until) {
           notification.stop()
           return state
         }

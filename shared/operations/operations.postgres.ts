@@ -5,6 +5,7 @@ import {
   type WrittenDelivery,
 } from '#shared/operations/finished-deliveries.postgres.ts'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
+import { lockVaultsOf } from '#shared/operations/vault-locks.postgres.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 import { sendDeliveryJobs } from '#shared/events/webhooks/delivery-job.ts'
 
@@ -53,8 +54,8 @@ export const settledChannel = 'operations_settled'
 
 /**
  * Writes operations, bills those that are billed now, and raises each vault's count of pending work, in
- * one statement. An operation that exists already stays as it is, with its bill. Vault rows are locked in
- * the order of their ids, so that groups of several processes never deadlock.
+ * one statement. An operation that exists already stays as it is, with its bill. The caller holds the
+ * locks of `lockVaults`.
  *
  * @returns one entry per operation, in order.
  */
@@ -71,7 +72,6 @@ export async function insertOperations(
          input_tokens int, output_tokens int, memory_tokens int)
      ), held as (
        select id, epoch, pending from vaults where id in (select vault from item)
-       order by id for no key update
      ), promised as (
        insert into operations (id, account, vault, key_hash, kind, epoch, awaited, session, progress_total,
                                state)
@@ -90,13 +90,10 @@ export async function insertOperations(
               i.input_tokens, i.output_tokens, i.memory_tokens
        from item i join promised p on p.id = i.id where i.billed
        on conflict (id) do nothing returning account, memory_tokens
-     ), owing as (
-       select id from accounts where balance is not null and id in (select account from item)
-       order by id for no key update
      ), charged as (
        update accounts a set balance = balance - bill.tokens
-       from (select account, sum(memory_tokens) tokens from billed group by account) bill, owing
-       where a.id = bill.account and owing.id = a.id
+       from (select account, sum(memory_tokens) tokens from billed group by account) bill
+       where a.id = bill.account and a.balance is not null
      )
      select h.epoch, coalesce(r.pending, h.pending) as pending, coalesce(s.epoch, 0) as session_epoch,
             p.id is not null as fresh
@@ -144,6 +141,7 @@ export async function failOperations(
   queue: Pick<Queue, 'send'>,
   ids: readonly string[],
 ): Promise<void> {
+  await lockVaultsOf(tx, ids)
   const { rows } = await tx.query<{ deliveries: WrittenDelivery[] }>(
     `with failed as (
        update operations o set state = 'failed', finished_at = now()
@@ -174,4 +172,20 @@ export async function findOperationState(
     'operations.state',
   )
   return rows[0]?.state
+}
+
+/** Those of the operations that have not ended. */
+export async function findOpenOperations(
+  query: Query,
+  vault: string,
+  operations: readonly string[],
+): Promise<string[]> {
+  if (operations.length === 0) return []
+  const { rows } = await query<{ id: string }>(
+    `select id from operations
+     where id = any($1::uuid[]) and vault = $2 and state in ('accepted', 'running', 'failed')`,
+    [operations, vault],
+    'operations.open',
+  )
+  return rows.map(({ id }) => id)
 }

@@ -88,6 +88,7 @@ export async function listMemoryRevisions(
             floor(extract(epoch from max(e.created_at)) * 1000)::float8 as "createdAt"
      from shared_writes w join audit_events e on e.write = w.id
      where w.org = $1 and w.memory = $2 and w.state = 'done'
+       and (w.before is not null or w.after is not null)
        and e.created_at > now() - make_interval(days => $3)
      group by w.id order by max(e.created_at) desc, w.id desc limit 500`,
     [org, memory, historyDays],

@@ -12,6 +12,8 @@ import { orgKeysAfter, usersAfter, type OrgKeyRow } from '#shared/org/org-export
 import { findOrg, type OrgRow } from '#shared/org/orgs.postgres.ts'
 import { listRoles, type RoleRow } from '#shared/org/roles.postgres.ts'
 import { listTags, type TagRow } from '#shared/org/tags.postgres.ts'
+import { toSensitivityRules, type SensitivityRules } from '#shared/org/sensitivity-rules.ts'
+import { statementsAfter, type ExportedStatement } from '#shared/org/shared-statements.postgres.ts'
 import type { UserRow } from '#shared/org/users.postgres.ts'
 import { effectiveOrgPolicy } from '#shared/org/redaction.ts'
 import type { EffectivePolicy } from '#shared/privacy/redaction-decision.ts'
@@ -26,7 +28,13 @@ export type OrgExportItem = { org: string } & (
   | { type: 'tag'; tag: TagRow }
   | { type: 'user'; user: UserRow }
   | { type: 'member_key'; key: OrgKeyRow }
-  | { type: 'shared_memory'; roles: RoleRow[]; memory: ExportedShared; model: string | undefined }
+  | {
+      type: 'shared_memory'
+      rules: SensitivityRules
+      memory: ExportedShared
+      model: string | undefined
+    }
+  | { type: 'shared_statement'; statement: ExportedStatement }
   | { type: 'audit_event'; event: AuditChainEntry }
 )
 
@@ -51,15 +59,20 @@ export async function* exportOrgItems(
   yield { type: 'policy', org, policy: await effectiveOrgPolicy(query, org) }
   const roles = await listRoles(query, org)
   for (const role of roles) yield { type: 'role', org, role }
-  for (const tag of await listTags(query, org)) yield { type: 'tag', org, tag }
+  const tags = await listTags(query, org)
+  for (const tag of tags) yield { type: 'tag', org, tag }
   for await (const user of readRowsById(after => usersAfter(query, org, after))) {
     yield { type: 'user', org, user }
   }
   for await (const key of readRowsById(after => orgKeysAfter(query, org, after))) {
     yield { type: 'member_key', org, key }
   }
+  const rules = toSensitivityRules(org, roles, tags)
   for await (const memory of exportedShared(mongo, row, embedder?.space)) {
-    yield { type: 'shared_memory', org, roles, memory, model: embedder?.model }
+    yield { type: 'shared_memory', org, rules, memory, model: embedder?.model }
+  }
+  for await (const statement of readRowsById(after => statementsAfter(query, org, after))) {
+    yield { type: 'shared_statement', org, statement }
   }
   const { position: end } = await auditChainHead(query, org)
   for await (const event of readPages<AuditChainEntry>(

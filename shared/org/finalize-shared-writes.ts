@@ -8,6 +8,7 @@ import {
   type MemorySnapshot,
 } from '#shared/org/shared-writes.postgres.ts'
 import { lockVault } from '#shared/vault/base/vault-state.postgres.ts'
+import { markStatementsRemoved } from '#shared/org/shared-statements.postgres.ts'
 import { changeVault } from '#shared/vault/base/vaults.postgres.ts'
 import type { OrgVault } from '#shared/domain/job-payloads.ts'
 import { tagSetKey } from '#shared/domain/tags.ts'
@@ -25,7 +26,11 @@ export const toSnapshot = (memory: MemorySnapshot | SharedMemory): MemorySnapsho
   author: memory.author,
   reviewed: memory.reviewed,
   ...(memory.byHand && { byHand: true }),
+  ...(memory.pending && { pending: true }),
   acquiredAt: memory.acquiredAt,
+  ...(memory.origin && { origin: memory.origin }),
+  ...(memory.confirmedAt !== undefined && { confirmedAt: memory.confirmedAt }),
+  ...(memory.metadata && { metadata: memory.metadata }),
   tokens: memory.tokens,
 })
 
@@ -50,10 +55,14 @@ export async function finalizeWrites(
     const removed = settled.filter(({ after }) => !after)
     if (removed.length > 0) await recordTombstoneDay(tx, vault)
     if (settled.some(({ before }) => before !== null)) await deleteMemberResponses(tx, org)
+    await markStatementsRemoved(tx, org, {
+      removed: removed.map(({ memory }) => memory),
+      restored: settled.filter(isRestored).map(({ memory }) => memory),
+    })
     // After a clearing nothing of this is visible.
     if (vaultState.epoch !== epoch) return
     await adjustTagSetCounts(tx, vault, countTagSetChanges(settled))
-    const stored = settled.filter(({ after }) => after !== null)
+    const stored = settled.filter(({ after }) => after !== null && !after.pending)
     const idsOf = (some: readonly WriteIntent[]) => some.map(({ memory }) => memory)
     // Removed and stored: an index of one visibility drops what it may no longer contain.
     await changeVault(tx, vault, [
@@ -61,6 +70,9 @@ export async function finalizeWrites(
     ])
   })
 }
+
+const isRestored = ({ kind, before, after }: WriteIntent): boolean =>
+  kind !== 'add' && !before && after !== null
 
 const isWaiting = (snapshot: MemorySnapshot | null): boolean =>
   snapshot !== null && !snapshot.reviewed && snapshot.confidence < reviewThreshold

@@ -2,6 +2,7 @@ import { mintId } from '#shared/core/ids.ts'
 import type { Admin } from '#shared/access/admin.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { isEmptyRule } from '#shared/org/rule-matching.ts'
+import { digestOf, recordPolicyEvent } from '#shared/org/policy-events.ts'
 import { changePolicy, requireOrganization } from '#shared/org/policy-change.ts'
 import {
   readInstructions,
@@ -59,16 +60,36 @@ export const changeInstructions = (
     for (const { id } of execRules ? [] : now.execRules) unclaimedIds.delete(id)
     const withId = ({ id, match, note }: RuleInput): InstructionRule => {
       const known = id?.toLowerCase()
-      const kept = known !== undefined && unclaimedIds.delete(known)
-      return { id: kept ? known : mintId(), match, note: note ?? '' }
+      const isKnown = known !== undefined && unclaimedIds.delete(known)
+      return { id: isKnown ? known : mintId(), match, note: note ?? '' }
     }
     await updateInstructions(tx, org, { defaultOn, custom })
     await replaceRules(tx, org, {
       anti: antiRules?.map(withId),
       exec: execRules?.map(withId),
     })
-    return readInstructions(tx.query, org)
+    const after = await readInstructions(tx.query, org)
+    await recordPolicyEvent(
+      tx,
+      { admin, org },
+      {
+        action: 'instructions.changed',
+        subject: after.org,
+        before: toRecordedInstructions(now),
+        after: toRecordedInstructions(after),
+      },
+    )
+    return after
   })
+
+/** Custom words and those of rules are not recorded; the digest differs where they do. */
+const toRecordedInstructions = ({ defaultOn, custom, antiRules, execRules }: InstructionsRow) => ({
+  default_on: defaultOn,
+  custom_characters: custom.length,
+  anti_rules: antiRules.map(({ id }) => id),
+  exec_rules: execRules.map(({ id }) => id),
+  sha256: digestOf([custom, antiRules, execRules]),
+})
 
 function requireMatchWords(rules: readonly RuleInput[] | undefined, field: string): void {
   const at = rules?.findIndex(isEmptyRule) ?? -1

@@ -10,8 +10,10 @@ import {
 import { sharedByIds, type SharedMemory } from '#shared/org/shared-memories.mongo.ts'
 import { unrestricted } from '#shared/domain/visibility.ts'
 import { undefinedIfUnavailable, openSharedEmbedders } from '#shared/vault/base/shared-embedders.ts'
+import { putInSlices } from '#shared/search/index/load-index.ts'
 import { createVaultIndex, type VaultIndex } from '#shared/search/index/vault-index.ts'
-import { rank, type SearchHit } from '#shared/search/ranking/rank.ts'
+import type { SearchHit } from '#shared/search/ranking/rank.ts'
+import { rankInTurns } from '#shared/search/ranking/rank-in-turns.ts'
 import { termsOf } from '#shared/search/words/index-terms.ts'
 import type { Mongo } from '#shared/storage/mongo/connect.ts'
 import type { CursorCodec } from '#shared/core/cursor.ts'
@@ -54,8 +56,8 @@ export async function listSharedMemories(
   scope: SharedVaultScope,
   question: SharedMemoryQuery,
 ): Promise<Page<SharedMemory>> {
-  const { q, tag, author, reviewed, cursor, limit } = question
-  const filters = [tag, author, reviewed, q].map(value => value ?? null)
+  const { q, tag, author, reviewed, metadata, cursor, limit } = question
+  const filters = [tag, author, reviewed, q, metadata].map(value => value ?? null)
   const cursorBinding = ['shared', scope.vault, scope.epoch, ...filters]
   const page = { limit, cursor, bound: cursorBinding }
   if (q !== undefined && q.trim() !== '')
@@ -103,8 +105,8 @@ async function rankByQuery(
     rankWithEmbedder(backend, current, input),
     ...former.map(one => undefinedIfUnavailable(rankWithEmbedder(backend, one, input))),
   ])
-  const found = mergeRankings(rankings.flatMap(rows => rows ?? []))
-  const ids = found.slice(0, limit).map(({ memory }) => memory.id)
+  const ranked = mergeRankings(rankings.flatMap(rows => rows ?? []))
+  const ids = ranked.slice(0, limit).map(({ memory }) => memory.id)
   const rows = new Map((await sharedByIds(backend.mongo, scope, ids)).map(row => [row.id, row]))
   return ids.flatMap(id => rows.get(id) ?? [])
 }
@@ -116,10 +118,8 @@ async function rankWithEmbedder(
 ): Promise<SearchHit[]> {
   const { scope, question, limit } = input
   const vector = await backend.queryVectors.embed(embedder, question.q)
-  const index = await openIndex(backend, scope, question, { embedder, vector })
-  return rank([index], {
-    text: question.q,
-    vector,
+  const openIndexes = async () => [await openIndex(backend, scope, question, { embedder, vector })]
+  return rankInTurns(openIndexes, [{ text: question.q, vector, kind: 'whole' }], {
     now: backend.now(),
     limit,
     floor: false,
@@ -138,8 +138,8 @@ async function openIndex(
   { embedder, vector }: { embedder: { space: string; dimension: number }; vector: Float32Array },
 ): Promise<VaultIndex> {
   const { space, dimension } = embedder
-  const { tag, author, reviewed } = filter
-  if (tag === undefined && author === undefined && reviewed === undefined) {
+  const { tag, author, reviewed, metadata } = filter
+  if ([tag, author, reviewed, metadata].every(value => value === undefined)) {
     const ref = { scope, session: null, space, dimension, audience: unrestricted }
     const index = await vaultIndexes.get(ref)
     if (index !== 'too-large') return index
@@ -150,8 +150,8 @@ async function openIndex(
   }
   const index = createVaultIndex({ dimension, termsOf })
   const rows = await Array.fromAsync(
-    sharedVectors(mongo, scope, { tag, author, reviewed, space, max: filteredMax }),
+    sharedVectors(mongo, scope, { tag, author, reviewed, metadata, space, max: filteredMax }),
   )
-  index.put(rows)
+  await putInSlices(index, rows)
   return index
 }

@@ -2,6 +2,7 @@ import { Refusal } from '#shared/core/errors.ts'
 import type { Admin } from '#shared/access/admin.ts'
 import { hashKey, looksLikeKey, maskMemberKey } from '#shared/access/key.ts'
 import { insertSealedKey, unsealKey } from '#shared/org/org-key.ts'
+import { recordPolicyEvent } from '#shared/org/policy-events.ts'
 import { changePolicy, requireOrganization } from '#shared/org/policy-change.ts'
 import { ensureUser } from '#shared/org/user.ts'
 import type { Query, Postgres } from '#shared/storage/postgres/connect.ts'
@@ -21,6 +22,14 @@ import { emitWebhookEvents } from '#shared/events/webhooks/emit.ts'
 /** A member key with its raw form. */
 export type RevealedMemberKey = MemberKeyRow & { key: string }
 
+type MemberKeyRequest = {
+  org: string
+  teamMemberId: string
+  /** False: what the member says with it is theirs alone. */
+  shares: boolean
+  operation: string
+}
+
 /**
  * Creates a key of a member, and the member with a private vault where the organization has none of that
  * name. Repeated under the same operation it returns the key that the first run made.
@@ -31,15 +40,15 @@ export type RevealedMemberKey = MemberKeyRow & { key: string }
 export const mintMemberKey = (
   backend: { postgres: Postgres; config: Config; seal: Seal },
   admin: Admin,
-  { org, teamMemberId, operation }: { org: string; teamMemberId: string; operation: string },
+  { org, teamMemberId, shares, operation }: MemberKeyRequest,
 ): Promise<RevealedMemberKey> =>
   changePolicy(backend, { admin, org }, async tx => {
     const existing = await findMemberKey(tx.query, org, { id: operation })
     if (existing) return { ...existing, key: unsealKey(backend, existing) }
     const { account } = admin
-    const user = await ensureUser(tx, { org, account, name: teamMemberId })
+    const user = await ensureUser(tx, { admin, org }, teamMemberId)
     const { id: userId, vault, teamMemberId: name } = user
-    const newKey = { id: operation, org, user: userId, account, vault, name }
+    const newKey = { id: operation, org, user: userId, account, vault, name, shares }
     const { key } = await insertSealedKey(tx, backend, newKey, admin.email)
     const row = await findMemberKey(tx.query, org, { id: operation })
     return { ...row!, key }
@@ -60,10 +69,10 @@ export async function searchMemberKeys(
 ): Promise<MemberKeyRow[]> {
   const { query } = backend.postgres
   await requireOrganization(query, admin, org)
-  const whole = looksLikeKey(q)
+  const exactKey = looksLikeKey(q)
     ? await findMemberKey(query, org, parseKeyReference(backend, q))
     : undefined
-  if (whole?.user) return [whole]
+  if (exactKey?.user) return [exactKey]
   const rows = await listMemberKeys(query, org)
   const needle = q.toLowerCase()
   return rows.filter(row => searchableFields(row).some(text => text.toLowerCase().includes(needle)))
@@ -80,7 +89,7 @@ const searchableFields = (row: MemberKeyRow & KeyHolder): string[] => [
 ]
 
 /**
- * A member key with its raw form.
+ * A member key with its raw form. That it was shown is an event of the account.
  *
  * @param keyReference its id, or the key itself
  * @throws Refusal `missing`; `conflict` when it cannot be shown any more.
@@ -91,10 +100,22 @@ export async function readMemberKey(
   org: string,
   keyReference: string,
 ): Promise<RevealedMemberKey> {
-  const { query } = backend.postgres
-  await requireOrganization(query, admin, org)
-  const row = await requireMemberKey(query, backend, org, keyReference)
-  return { ...row, key: unsealKey(backend, row) }
+  return backend.postgres.transaction(async tx => {
+    await requireOrganization(tx.query, admin, org)
+    const row = await requireMemberKey(tx.query, backend, org, keyReference)
+    const key = unsealKey(backend, row)
+    await recordPolicyEvent(
+      tx,
+      { admin, org },
+      {
+        action: 'key.revealed',
+        subject: row.masked,
+        before: null,
+        after: { key_id: row.id, team_member_id: row.teamMemberId },
+      },
+    )
+    return { ...row, key }
+  })
 }
 
 /**

@@ -24,8 +24,8 @@ export const normalizeLabels = (labels: readonly string[]): string[] => [
 /**
  * Normalizes the name of a member, an author or an actor: emails to lower case, other names unchanged.
  */
-export function normalizeMemberId(given: string): string {
-  const name = given.normalize('NFC').trim()
+export function normalizeMemberId(text: string): string {
+  const name = text.normalize('NFC').trim()
   return isEmail(name) ? name.toLowerCase() : name
 }
 

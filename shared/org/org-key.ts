@@ -48,6 +48,7 @@ export async function insertSealedKey(
     account: string
     vault: string
     name: string
+    shares?: boolean
   },
   actor: string,
 ): Promise<{ key: string; createdAt: Date }> {

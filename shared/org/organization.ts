@@ -3,6 +3,7 @@ import { Refusal } from '#shared/core/errors.ts'
 import type { Admin } from '#shared/access/admin.ts'
 import { normalizeName } from '#shared/org/normalize.ts'
 import { ensureOrgKey } from '#shared/org/org-key.ts'
+import { recordPolicyEvent } from '#shared/org/policy-events.ts'
 import { changePolicy, requireOrganization } from '#shared/org/policy-change.ts'
 import { insertVault } from '#shared/access/accounts.postgres.ts'
 import type { Query, Postgres } from '#shared/storage/postgres/connect.ts'
@@ -19,6 +20,12 @@ import {
   type OrgRow,
   type OrgSettings,
 } from '#shared/org/orgs.postgres.ts'
+import {
+  changePipeline,
+  findPipelineStatus,
+  hastenPipeline,
+  type PipelineSettings,
+} from '#shared/org/pipeline-state.postgres.ts'
 import { deleteMemberKeys } from '#shared/access/member-keys.postgres.ts'
 import { recordRevokedKeys, toKeyRevokedEvents } from '#shared/access/revoked-key.ts'
 import { recordAccountEvent } from '#shared/events/account-events.postgres.ts'
@@ -50,6 +57,7 @@ const defaultModels: Record<ProviderName, { extract: string; classify: string }>
     classify: 'accounts/fireworks/models/llama-v3p1-8b-instruct',
   },
   ollama: { extract: 'llama3.3', classify: 'llama3.2' },
+  vllm: { extract: 'Qwen/Qwen3-32B', classify: 'Qwen/Qwen3-8B' },
 }
 
 type NewOrg = OrgChange & { name: string; processorProvider?: ProviderName | undefined }
@@ -113,15 +121,54 @@ async function firstProviderWithKey(query: Query, account: string): Promise<Prov
  */
 export const changeOrganization = (
   backend: { postgres: Postgres },
-  admin: Pick<Admin, 'account'>,
+  admin: Pick<Admin, 'account' | 'email'>,
   id: string,
-  settings: OrgChange,
+  { pipeline = {}, ...settings }: OrgChange & { pipeline?: PipelineSettings },
 ): Promise<OrgRow> =>
   changePolicy(backend, { admin, org: id, conflictMessage: takenName }, async tx => {
     const { name } = settings
+    const before = await readSettings(tx.query, admin, id)
     await updateOrg(tx, id, { ...settings, name: name && normalizeName(name, 'name') })
-    return requireOrganization(tx.query, admin, id)
+    // Changed models, too, may be what a waiting turn has waited for.
+    if (Object.values(pipeline).some(value => value !== undefined))
+      await changePipeline(tx, id, pipeline)
+    await hastenPipeline(tx.query, id)
+    const after = await readSettings(tx.query, admin, id)
+    await recordPolicyEvent(
+      tx,
+      { admin, org: id },
+      {
+        action: 'organization.changed',
+        subject: after.org.id,
+        before: toRecordedSettings(before),
+        after: toRecordedSettings(after),
+      },
+    )
+    return after.org
   })
+
+type StoredSettings = {
+  org: OrgRow
+  pipeline: { paused: boolean; dailyTokenBudget: number | null }
+}
+
+const readSettings = async (
+  query: Query,
+  admin: Pick<Admin, 'account'>,
+  id: string,
+): Promise<StoredSettings> => ({
+  org: await requireOrganization(query, admin, id),
+  pipeline: await findPipelineStatus(query, id),
+})
+
+const toRecordedSettings = ({ org, pipeline }: StoredSettings) => ({
+  name: org.name,
+  processor_provider: org.processorProvider,
+  extract_model: org.extractModel,
+  classify_model: org.classifyModel,
+  pipeline_paused: pipeline.paused,
+  daily_token_budget: pipeline.dailyTokenBudget,
+})
 
 /**
  * Removes an organization with its policy, users and keys. The shared vault and the members' private ones

@@ -37,16 +37,22 @@ const columns = `o.id, o.account, a.email as "ownerEmail", o.vault, v.epoch, v.r
 
 const fromClause = 'orgs o join accounts a on a.id = o.account join vaults v on v.id = o.vault'
 
-/** An organization of an account; undefined for any other id. */
+/**
+ * An organization of an account; undefined for any other id.
+ *
+ * @param reviews the only one that a reviewer may look at; null for admins
+ */
 export async function findOrg(
   query: Query,
   account: string,
   id: string,
+  reviews: string | null = null,
 ): Promise<OrgRow | undefined> {
   if (!isUuid(id)) return undefined
   const { rows } = await query<OrgRow>(
-    `select ${columns} from ${fromClause} where o.id = $1 and o.account = $2`,
-    [id, account],
+    `select ${columns} from ${fromClause} where o.id = $1 and o.account = $2
+       and ($3::uuid is null or o.id = $3)`,
+    [id, account, reviews],
     'orgs.find',
   )
   return rows[0]
@@ -58,11 +64,16 @@ export async function findOrgAccount(query: Query, id: string): Promise<string |
   return rows[0]?.account
 }
 
-/** Every organization of an account, oldest first. */
-export async function listOrgs(query: Query, account: string): Promise<OrgRow[]> {
+/** Every organization of an account, oldest first; of a reviewer the one that they look at. */
+export async function listOrgs(
+  query: Query,
+  account: string,
+  reviews: string | null = null,
+): Promise<OrgRow[]> {
   const { rows } = await query<OrgRow>(
-    `select ${columns} from ${fromClause} where o.account = $1 order by o.created_at, o.id`,
-    [account],
+    `select ${columns} from ${fromClause} where o.account = $1 and ($2::uuid is null or o.id = $2)
+     order by o.created_at, o.id`,
+    [account, reviews],
     'orgs.list',
   )
   return rows

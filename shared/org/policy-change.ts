@@ -8,7 +8,6 @@ import {
   missingOrganization,
   type OrgRow,
 } from '#shared/org/orgs.postgres.ts'
-import { isRemovalRecorded, recordRemoval } from '#shared/org/policy-removals.postgres.ts'
 import { deleteMemberResponses } from '#shared/org/shared-bills.postgres.ts'
 
 /**
@@ -26,22 +25,24 @@ export async function requireOrganization(
   throw missingOrganization()
 }
 
+/**
+ * An organization that an admin or a reviewer may review.
+ *
+ * @param reviews of a reviewer: the only organization
+ * @throws Refusal `missing` for any other.
+ */
+export async function requireReviewedOrganization(
+  query: Query,
+  { account, reviews }: { account: string; reviews: string | null },
+  id: string,
+): Promise<OrgRow> {
+  const org = await findOrg(query, account, id, reviews)
+  if (org) return org
+  throw missingOrganization()
+}
+
 /** Whose policy is changed, and the message when another row has the name. */
 export type PolicyChange = { admin: Pick<Admin, 'account'>; org: string; conflictMessage?: string }
-
-/**
- * Removes a part of an organization's policy, in the transaction of the change. Repeated under the same
- * operation it removes nothing.
- */
-export async function removeOnce(
-  tx: Transaction,
-  { org, operation }: { org: string; operation: string },
-  remove: () => Promise<void>,
-): Promise<void> {
-  if (await isRemovalRecorded(tx.query, operation)) return
-  await remove()
-  await recordRemoval(tx, { org, operation })
-}
 
 /**
  * Runs a change to an organization's policy: changes follow one another, and the next request of every

@@ -1,8 +1,15 @@
 import type { Admin } from '#shared/access/admin.ts'
 import { recordAccountEvent } from '#shared/events/account-events.postgres.ts'
+import { countTokens } from '#shared/core/tokens.ts'
+import type { Metadata } from '#shared/domain/metadata.ts'
 import { requireOrganization, changePolicy } from '#shared/org/policy-change.ts'
 import type { Query, Postgres } from '#shared/storage/postgres/connect.ts'
-import { type RedactionPolicy, toActiveRedaction } from '#shared/privacy/apply-redaction.ts'
+import {
+  applyRedaction,
+  redactMetadata,
+  type RedactionPolicy,
+  toActiveRedaction,
+} from '#shared/privacy/apply-redaction.ts'
 import { findOrgRedaction, putOrgRedaction } from '#shared/org/redaction.postgres.ts'
 import {
   type EffectivePolicy,
@@ -26,9 +33,9 @@ export async function readOrgPolicy(
 
 /** The effective policy of an organization, without an access check. */
 export async function effectiveOrgPolicy(query: Query, org: string): Promise<EffectivePolicy> {
-  const found = await findOrgRedaction(query, org)
-  if (!found?.effective) return { redaction: defaultRedaction, decidedBy: 'default' }
-  return { redaction: found.effective, decidedBy: found.own ? 'organization' : 'account' }
+  const redaction = await findOrgRedaction(query, org)
+  if (!redaction?.effective) return { redaction: defaultRedaction, decidedBy: 'default' }
+  return { redaction: redaction.effective, decidedBy: redaction.own ? 'organization' : 'account' }
 }
 
 /**
@@ -55,4 +62,18 @@ export async function activeOrgRedaction(
   org: string,
 ): Promise<RedactionPolicy | null> {
   return toActiveRedaction((await findOrgRedaction(query, org))?.effective ?? null)
+}
+
+/**
+ * A new shared memory with the text and metadata that may be stored.
+ *
+ * @throws Refusal `invalid` as `applyRedaction`.
+ */
+export function redactContent<Content extends { text: string; metadata?: Metadata }>(
+  redaction: RedactionPolicy | null,
+  content: Content,
+): Content & { tokens: number } {
+  const text = applyRedaction(redaction, content.text, 'text')
+  const metadata = redactMetadata(redaction, content.metadata)
+  return { ...content, text, tokens: countTokens(text), ...(metadata && { metadata }) }
 }

@@ -29,11 +29,11 @@ export async function reembedSharedVaults(
   const { query } = backend.postgres
   if (!(await hasOrgs(query))) return 0
   const embedder = await backend.embedders.get()
-  let begun = 0
+  let startedCount = 0
   for (const shared of await sharedVaultsOutsideSpace(query, embedder.space, vaultsPerRun)) {
-    if (await startReembedding(backend, shared, embedder)) begun++
+    if (await startReembedding(backend, shared, embedder)) startedCount++
   }
-  return begun
+  return startedCount
 }
 
 async function startReembedding(

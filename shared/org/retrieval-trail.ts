@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { mintId } from '#shared/core/ids.ts'
+import type { Seal } from '#shared/core/seal.ts'
 import type { Log } from '#shared/core/log.ts'
 import type { Mongo } from '#shared/storage/mongo/connect.ts'
 import { findNewestWithTagSets } from '#shared/org/shared-lists.mongo.ts'
@@ -12,9 +13,11 @@ import {
   type SharedRetrieval,
 } from '#shared/org/shared-retrievals.postgres.ts'
 import { listTagSets } from '#shared/vault/base/tag-sets.postgres.ts'
-import type { RetrievalTrail } from '#shared/vault/read/retrieval-trail.ts'
+import type { Retrieval, RetrievalTrail } from '#shared/vault/read/retrieval-trail.ts'
 
 type PermittedCounts = Pick<SharedRetrieval, 'permitted' | 'dropped' | 'sample'>
+
+type PendingRetrieval = { member: MemberScope; retrieval: Retrieval; at: number }
 
 /** Nothing depends on the trail: beyond this the oldest entries are dropped. */
 const pendingMax = 1_000
@@ -24,17 +27,17 @@ const cacheMax = 1_000
 const trimEvery = 100
 
 /**
- * The admin's trail of what was retrieved. One batch is under way at a time and carries what came
- * meanwhile; what an audience sees of a vault is worked out once for each of its revisions.
+ * The admin's trail of what was retrieved. One batch is written at a time and holds what
+ * arrived during the one before; what an audience sees of a vault is worked out once for each of its revisions.
  */
 export function createRetrievalTrail(
-  stores: { postgres: Postgres; mongo: Pick<Mongo, 'memories'> },
+  { seal, ...stores }: { postgres: Postgres; mongo: Pick<Mongo, 'memories'>; seal: Seal },
   log: Log,
 ): RetrievalTrail {
   const { query } = stores.postgres
   const cache = new LRUCache<string, PermittedCounts>({ max: cacheMax })
   const writtenPerOrg = new LRUCache<string, number>({ max: cacheMax })
-  let pending: { member: MemberScope; at: number }[] = []
+  let pending: PendingRetrieval[] = []
   let writing: Promise<void> | null = null
 
   const cachedCounts = async (member: MemberScope): Promise<PermittedCounts> => {
@@ -57,8 +60,7 @@ export function createRetrievalTrail(
       pending = []
       try {
         const rows: SharedRetrieval[] = []
-        for (const { member, at } of batch)
-          rows.push(toRetrieval(member, await cachedCounts(member), at))
+        for (const one of batch) rows.push(toRow(seal, one, await cachedCounts(one.member)))
         await insertRetrievals(query, rows)
         const orgs = Map.groupBy(rows, ({ org }) => org)
         for (const [org, own] of orgs) await trim(org, own.length)
@@ -70,8 +72,8 @@ export function createRetrievalTrail(
   }
 
   return {
-    record(member) {
-      pending.push({ member, at: Date.now() })
+    record(member, retrieval) {
+      pending.push({ member, retrieval, at: Date.now() })
       if (pending.length > pendingMax) pending.shift()
       // After this turn: the answer goes to its socket first.
       writing ??= new Promise(setImmediate).then(write)
@@ -98,12 +100,38 @@ async function countPermitted(
   return { permitted: counted(sets.permitted), dropped: counted(hidden), sample }
 }
 
-const toRetrieval = (member: MemberScope, seen: PermittedCounts, at: number): SharedRetrieval => ({
-  id: mintId(),
-  org: member.org,
-  author: member.teamMemberId,
-  allowedTags: member.allowedTags,
-  wildcard: member.wildcard,
-  ...seen,
-  createdAt: at,
-})
+/** Characters of a question that are kept until it is looked up. */
+const questionMax = 8_000
+
+/** Nothing is kept from a member to whom nothing is hidden: their question is not written down. */
+function toRow(
+  seal: Seal,
+  { member, retrieval: { request, returned, question }, at }: PendingRetrieval,
+  seen: PermittedCounts,
+): SharedRetrieval {
+  const id = mintId()
+  const open = question && { ...question, text: question.text.slice(0, questionMax) }
+  return {
+    id,
+    org: member.org,
+    author: member.teamMemberId,
+    allowedTags: member.allowedTags,
+    wildcard: member.wildcard,
+    ...seen,
+    request,
+    returned,
+    question:
+      open && seen.dropped > 0 ? seal.seal(JSON.stringify(open), questionContext(id)) : null,
+    denied: seen.dropped === 0 ? [] : null,
+    createdAt: at,
+  }
+}
+
+const questionContext = (id: string): string => `shared_retrievals:${id}`
+
+/** The question of a row of the trail. */
+export const openQuestion = (
+  seal: Seal,
+  { id, question }: { id: string; question: string },
+): NonNullable<Retrieval['question']> =>
+  JSON.parse(seal.open(question, questionContext(id))) as NonNullable<Retrieval['question']>

@@ -1,12 +1,15 @@
 import { Refusal } from '#shared/core/errors.ts'
+import { idForPurpose } from '#shared/core/ids.ts'
 import { findReviewQueue } from '#shared/org/shared-lists.mongo.ts'
 import type { SharedMemory } from '#shared/org/shared-memories.mongo.ts'
 import {
   mutateSharedMemory,
   noSuchSharedMemory,
+  toWriteId,
   type ChangeOrigin,
   type SharedMemoryBackend,
 } from '#shared/org/shared-change.ts'
+import { deleteSharedMemory } from '#shared/org/write-shared-memories.ts'
 import { toSnapshot } from '#shared/org/finalize-shared-writes.ts'
 import {
   restoreDeleted,
@@ -14,6 +17,8 @@ import {
   deleteSuperseded,
 } from '#shared/org/superseded-memory.ts'
 import { listMemoryRevisions } from '#shared/org/audit.postgres.ts'
+import { listTags } from '#shared/org/tags.postgres.ts'
+import type { Query } from '#shared/storage/postgres/connect.ts'
 import type { OrgVault } from '#shared/domain/job-payloads.ts'
 import { tagSetKey } from '#shared/domain/tags.ts'
 
@@ -30,11 +35,14 @@ export const listReviewQueue = (
   question: ReviewQuery,
 ): Promise<SharedMemory[]> => findReviewQueue(mongo, orgVault, question)
 
-export type ReviewDecision = { action: 'approve' | 'dismiss'; tags: readonly string[] | undefined }
+export type ReviewDecision = {
+  action: 'approve' | 'dismiss' | 'reject'
+  tags: readonly string[] | undefined
+}
 
 /**
- * Reviews a memory: approves it, with other tags if given, or dismisses the doubt and leaves the tags.
- * Either way it counts as reviewed. The memory that an approved one was added to replace is removed
+ * Reviews a memory: approves it, with other tags if given, dismisses the doubt and leaves the tags, or
+ * rejects and removes it. Approved or dismissed it counts as reviewed. The memory that an approved one was added to replace is removed
  * first: a run that ends between the two writes is completed by the next request. A second run under the
  * same operation changes nothing more.
  *
@@ -47,8 +55,8 @@ export async function reviewSharedMemory(
   orgVault: OrgVault,
   { operation, actor, id, action, tags }: ChangeOrigin & ReviewDecision & { id: string },
 ): Promise<SharedMemory> {
-  if (action === 'dismiss' && tags) {
-    throw new Refusal('invalid', 'dismiss leaves the tags as they are', 'Send tags with approve')
+  if (action !== 'approve' && tags) {
+    throw new Refusal('invalid', `${action} takes no tags`, 'Send tags with approve')
   }
   const write = { operation, actor, id, kind: 'review' } as const
   let waiting: SharedMemory | undefined
@@ -64,19 +72,58 @@ export async function reviewSharedMemory(
     }
     waiting = memory
     const by = { operation, actor, waiting }
-    const decided = { ...toSnapshot(memory), tags: tags ?? memory.tags, reviewed: true }
+    if (tags) await requireKnownTags(backend.postgres.query, orgVault.org, memory, tags)
+    const { pending: _, ...snapshot } = toSnapshot(memory)
+    const decided = { ...snapshot, tags: tags ?? memory.tags, reviewed: true }
     if (action === 'approve') {
       const replaced = await deleteSuperseded(backend, orgVault, by)
       return { ...decided, ...(replaced !== undefined && { replaced }) }
     }
     await restoreSuperseded(backend, orgVault, by)
-    return decided
+    return action === 'reject' ? null : decided
   })
-  if (!reviewed) throw noSuchSharedMemory()
-  return reviewed
+  const decided = reviewed ?? (await findRejected(backend, orgVault, { operation, id }))
+  if (!decided) throw noSuchSharedMemory()
+  return decided
 }
 
-/** Another review was faster: restores what this one removed, unless the other was an approval. */
+/** The memory as it was before this operation rejected it. */
+async function findRejected(
+  { postgres }: Pick<SharedMemoryBackend, 'postgres'>,
+  { org }: OrgVault,
+  { operation, id }: { operation: string; id: string },
+): Promise<SharedMemory | undefined> {
+  const revisions = await listMemoryRevisions(postgres.query, org, id)
+  const rejection = revisions.find(revision => revision.id === toWriteId({ operation, id }))
+  if (!rejection?.before || rejection.after) return undefined
+  return { ...rejection.before, id, version: 0, updatedAt: rejection.createdAt }
+}
+
+/**
+ * Those that the memory has, and those of the organization.
+ *
+ * @throws Refusal `invalid` for any other.
+ */
+async function requireKnownTags(
+  query: Query,
+  org: string,
+  memory: Pick<SharedMemory, 'tags'>,
+  tags: readonly string[],
+): Promise<void> {
+  const labels = (await listTags(query, org)).map(({ label }) => label)
+  const unknown = tags.find(tag => !labels.includes(tag) && !memory.tags.includes(tag))
+  if (unknown === undefined) return
+  throw new Refusal(
+    'invalid',
+    `The organization has no tag ${JSON.stringify(unknown)}`,
+    labels.length > 0 ? `Its tags: ${labels.slice(0, 20).join(', ')}` : 'POST …/tags makes one',
+  )
+}
+
+/**
+ * Another review was faster: what this one removed comes back, and what this one brought back is removed
+ * again when the other was an approval.
+ */
 async function undoLosingReview(
   backend: SharedMemoryBackend,
   orgVault: OrgVault,
@@ -84,8 +131,13 @@ async function undoLosingReview(
 ): Promise<void> {
   const revisions = await listMemoryRevisions(backend.postgres.query, orgVault.org, waiting.id)
   const decision = revisions.find(({ kind }) => kind === 'review')
-  if (decision?.after?.replaced === undefined)
-    await restoreSuperseded(backend, orgVault, { ...by, waiting })
+  const replaced = decision?.after?.replaced
+  if (replaced === undefined) return restoreSuperseded(backend, orgVault, { ...by, waiting })
+  const operation = idForPurpose(by.operation, 'superseded by another review')
+  const removal = { operation, actor: decision!.actor, id: replaced }
+  await deleteSharedMemory(backend, orgVault, removal).catch((error: unknown) => {
+    if (!(error instanceof Refusal && error.reason === 'missing')) throw error
+  })
 }
 
 /**
@@ -110,7 +162,7 @@ export async function undoReview(
       throw new Refusal(
         'conflict',
         'There is no decision to take back',
-        'Nobody has reviewed it in the last 30 days, or it waits for review already',
+        'It was not reviewed in the last 30 days, or it waits for review already',
       )
     }
     if (tagSetKey(memory.tags) !== tagSetKey(last.after.tags)) {
@@ -125,7 +177,9 @@ export async function undoReview(
       const back = { operation, actor, id: replaced }
       await restoreDeleted(backend, orgVault, back, removal => removal.createdAt <= last.createdAt)
     }
-    return { ...toSnapshot(memory), tags: last.before.tags, reviewed: false }
+    const { pending } = last.before
+    const snapshot = { ...toSnapshot(memory), tags: last.before.tags, reviewed: false }
+    return { ...snapshot, ...(pending && { pending }) }
   })
   if (!undone) throw noSuchSharedMemory()
   return undone

@@ -1,7 +1,13 @@
 import { Refusal } from '#shared/core/errors.ts'
-import type { Admin } from '#shared/access/admin.ts'
 import { normalizeLabels, normalizeName } from '#shared/org/normalize.ts'
-import { changePolicy, requireOrganization, removeOnce } from '#shared/org/policy-change.ts'
+import { changePolicy } from '#shared/org/policy-change.ts'
+import {
+  createPartRecorder,
+  listParts,
+  removePart,
+  requirePart,
+  type OrgAdmin,
+} from '#shared/org/policy-part.ts'
 import type { Query, Transaction, Postgres } from '#shared/storage/postgres/connect.ts'
 import {
   deleteRole,
@@ -14,8 +20,6 @@ import {
   type RoleRow,
 } from '#shared/org/roles.postgres.ts'
 
-type OrgAdmin = { admin: Admin; org: string }
-
 const nameTaken = 'The organization has a role of this name already'
 
 /**
@@ -23,13 +27,10 @@ const nameTaken = 'The organization has a role of this name already'
  *
  * @throws Refusal `missing`.
  */
-export async function listOrgRoles(
-  { postgres }: { postgres: Postgres },
-  { admin, org }: OrgAdmin,
-): Promise<RoleRow[]> {
-  await requireOrganization(postgres.query, admin, org)
-  return listRoles(postgres.query, org)
-}
+export const listOrgRoles = (
+  backend: { postgres: Postgres },
+  scope: OrgAdmin,
+): Promise<RoleRow[]> => listParts(backend, scope, listRoles)
 
 /**
  * Creates a role. Repeated under the same operation it returns the role.
@@ -49,7 +50,9 @@ export const createRole = (
     const existing = await findRole(tx.query, org, operation)
     if (existing) return existing
     await insertRole(tx, { id: operation, org, ...input })
-    return requireRole(tx.query, org, operation)
+    const role = await requireRole(tx.query, org, operation)
+    await recordRoleEvent(tx, { admin, org }, 'role.created', { after: role })
+    return role
   })
 
 /**
@@ -65,13 +68,15 @@ export const changeRole = (
   { name, allowedTags }: RoleChange,
 ): Promise<RoleRow> =>
   changePolicy(backend, { admin, org, conflictMessage: nameTaken }, async tx => {
-    await requireRole(tx.query, org, id)
+    const before = await requireRole(tx.query, org, id)
     await updateRole(tx, id, {
       name: name && normalizeName(name, 'name'),
       allowedTags: allowedTags && normalizeLabels(allowedTags),
     })
     if (allowedTags) await requireAllowedTagsLimit(tx, { role: id })
-    return requireRole(tx.query, org, id)
+    const after = await requireRole(tx.query, org, id)
+    await recordRoleEvent(tx, { admin, org }, 'role.changed', { before, after })
+    return after
   })
 
 /**
@@ -85,12 +90,11 @@ export const removeRole = (
   id: string,
   operation: string,
 ): Promise<void> =>
-  changePolicy(backend, { admin, org }, tx =>
-    removeOnce(tx, { org, operation }, async () => {
-      await requireRole(tx.query, org, id)
-      await deleteRole(tx, id)
-    }),
-  )
+  removePart(backend, { admin, org }, operation, async tx => {
+    const role = await requireRole(tx.query, org, id)
+    await deleteRole(tx, id)
+    await recordRoleEvent(tx, { admin, org }, 'role.deleted', { before: role })
+  })
 
 /** They are read with every request of a member. */
 const allowedTagsMax = 1_000
@@ -113,8 +117,10 @@ export async function requireAllowedTagsLimit(
   )
 }
 
-async function requireRole(query: Query, org: string, id: string): Promise<RoleRow> {
-  const role = await findRole(query, org, id)
-  if (role) return role
-  throw new Refusal('missing', 'No such role', 'GET /v1/orgs/:orgId/roles lists them')
-}
+const recordRoleEvent = createPartRecorder<
+  RoleRow,
+  'role.created' | 'role.changed' | 'role.deleted'
+>(({ name, allowedTags }) => ({ name, allowed_tags: allowedTags }))
+
+const requireRole = async (query: Query, org: string, id: string): Promise<RoleRow> =>
+  requirePart(await findRole(query, org, id), 'role')

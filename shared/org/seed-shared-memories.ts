@@ -5,15 +5,27 @@ import { parseTags } from '#shared/org/parse-params.ts'
 import type { ChangeOrigin, SharedMemoryBackend } from '#shared/org/shared-change.ts'
 import { addSharedMemories } from '#shared/org/write-shared-memories.ts'
 import type { OrgVault } from '#shared/domain/job-payloads.ts'
+import { parseMetadata, type Metadata } from '#shared/domain/metadata.ts'
 
-export type Seed = { text: string; tags: readonly string[]; confidence: number }
+export type Seed = {
+  text: string
+  tags: readonly string[]
+  confidence: number
+  metadata?: Metadata
+}
 
-type SeedInput = { text: string; tags?: readonly string[]; confidence?: number }
+type SeedInput = {
+  text: string
+  tags?: readonly string[]
+  confidence?: number
+  metadata?: Readonly<Record<string, unknown>>
+}
 
 /**
  * The memories of a request: one, or several.
  *
- * @throws Refusal `invalid` for both, for neither, for one without words, and for tags that are none.
+ * @throws Refusal `invalid` for both, for neither, for one without words, for tags that are none, and as
+ *   `parseMetadata`.
  */
 export function parseSeeds({
   items,
@@ -29,11 +41,16 @@ export function parseSeeds({
     )
   }
   if (text?.trim() === '') throw new Refusal('invalid', 'text holds no words')
-  return (items ?? [single as SeedInput]).map(item => ({
-    text: item.text,
-    tags: parseTags(item.tags ?? []),
-    confidence: item.confidence ?? 1,
-  }))
+  if (!items) return [toSeed(single as SeedInput, 'metadata')]
+  return items.map((item, index) => toSeed(item, `items[${index}].metadata`))
+}
+
+function toSeed(
+  { text, tags = [], confidence = 1, metadata: given }: SeedInput,
+  field: string,
+): Seed {
+  const metadata = parseMetadata(given, field)
+  return { text, tags: parseTags(tags), confidence, ...(metadata && { metadata }) }
 }
 
 export type SeedResult = { added: SharedMemory[]; errors: { index: number; error: string }[] }

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { Refusal } from '#shared/core/errors.ts'
 import { copyIdOf } from '#shared/core/ids.ts'
 import {
@@ -90,7 +91,7 @@ export async function mutateSharedMemory(
     const { version } = current
     return { ...intent.after, id: request.id, updatedAt: backend.now(), version: version + 1 }
   }
-  throw new Refusal('conflict', 'Somebody else keeps changing this memory', 'Try again')
+  throw new Refusal('conflict', 'Other requests keep changing this memory', 'Try again')
 }
 
 export const noSuchSharedMemory = (): Refusal =>
@@ -129,7 +130,7 @@ function buildIntent(
     tokens: countTokens(snapshot.text),
   }
   const writeId = toWriteId({ operation, id })
-  const actions = toAuditActions(before, after)
+  const actions = toAuditActions(before, after, kind)
   return { id: writeId, org, vault, epoch, memory: id, kind, actor, actions, before, after }
 }
 
@@ -149,9 +150,12 @@ async function redactSnapshot(
 function toAuditActions(
   before: MemorySnapshot | null,
   after: MemorySnapshot | null,
+  kind: WriteKind,
 ): AuditAction[] {
   if (!before || !after) return before ? ['delete'] : after ? ['create'] : []
   const isUpdated =
+    // Who said it changes with a withdrawal, and stays with any other change of tags or opinion.
+    (kind === 'withdraw' && !isDeepStrictEqual(before, after)) ||
     before.text !== after.text ||
     before.confidence !== after.confidence ||
     before.reviewed !== after.reviewed

@@ -2,6 +2,7 @@ import type { VaultScope } from '#shared/domain/memory.ts'
 import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
 import { partitionIndex } from '#shared/storage/mongo/indexes.ts'
 import {
+  pendingPartition,
   sharedFields,
   sharedMemoryFilter,
   sharedMemoryFromDocument,
@@ -26,7 +27,8 @@ export async function* exportedShared(
   scope: Pick<VaultScope, 'vault' | 'epoch'>,
   space: string | undefined,
 ): AsyncGenerator<ExportedShared> {
-  const cursor = memories.find(sharedMemoryFilter(scope), {
+  const filter = { ...sharedMemoryFilter(scope), session: { $in: ['', pendingPartition] } }
+  const cursor = memories.find(filter, {
     projection: {
       ...sharedFields,
       operation: 1,

@@ -1,4 +1,5 @@
 import type { Filter } from 'mongodb'
+import type { MetadataFilter } from '#shared/domain/metadata.ts'
 import type { EmbeddedMemory, VaultScope } from '#shared/domain/memory.ts'
 import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
 import {
@@ -7,7 +8,9 @@ import {
   type MemoryDocument,
 } from '#shared/storage/mongo/documents.ts'
 import { partitionIndex, reviewIndex, tagSetIndex } from '#shared/storage/mongo/indexes.ts'
+import { metadataCondition } from '#shared/storage/mongo/partition.ts'
 import {
+  pendingPartition,
   sharedFields,
   sharedMemoryFilter,
   sharedMemoryFromDocument,
@@ -21,6 +24,7 @@ export type SharedFilter = {
   tag: string | undefined
   author: string | undefined
   reviewed: boolean | undefined
+  metadata: MetadataFilter | undefined
 }
 
 /** Event time in epoch milliseconds and id of the last row of a page. */
@@ -103,6 +107,76 @@ export async function findReviewQueue(
   return rows.map(sharedMemoryFromDocument)
 }
 
+/** Memories without a tag, waiting ones too. */
+const untaggedFilter = ({ vault, epoch }: Scope, label: string): Filter<MemoryDocument> => ({
+  vault: { $eq: vault },
+  epoch: { $eq: epoch },
+  session: { $in: ['', pendingPartition] },
+  tier: { $eq: 1 },
+  tags: { $ne: label },
+})
+
+/** The next memories that have not got a tag, newest first. */
+export async function untaggedPage(
+  { memories }: Collections,
+  scope: Scope,
+  { label, after, count }: { label: string; after: SharedPosition | undefined; count: number },
+): Promise<SharedMemory[]> {
+  const rows = await memories
+    .find(
+      { ...untaggedFilter(scope, label), ...(after && olderThan(after)) },
+      {
+        projection: sharedFields,
+        sort: { at: -1, _id: -1 },
+        hint: partitionIndex,
+        limit: count,
+        signal: deadline(),
+      },
+    )
+    .toArray()
+    .catch(refuseWhenUnreachable)
+  return rows.map(sharedMemoryFromDocument)
+}
+
+/** How many memories have not got a tag, and the tokens of their texts. */
+export async function countUntagged(
+  { memories }: Collections,
+  scope: Scope,
+  label: string,
+): Promise<{ memories: number; tokens: number }> {
+  const [sums] = await memories
+    .aggregate<{ memories: number; tokens: number }>(
+      [
+        { $match: untaggedFilter(scope, label) },
+        { $group: { _id: null, memories: { $sum: 1 }, tokens: { $sum: '$tokens' } } },
+      ],
+      { hint: partitionIndex, signal: AbortSignal.timeout(deadlineMs * 4) },
+    )
+    .toArray()
+    .catch(refuseWhenUnreachable)
+  return { memories: sums?.memories ?? 0, tokens: sums?.tokens ?? 0 }
+}
+
+/** The memory with exactly this text that waits for a person, unseen by members; undefined without one. */
+export async function findPending(
+  { memories }: Collections,
+  { vault, epoch }: Scope,
+  text: string,
+): Promise<string | undefined> {
+  const found = await memories
+    .findOne(
+      {
+        vault: { $eq: vault },
+        epoch: { $eq: epoch },
+        session: { $eq: pendingPartition },
+        text: { $eq: text },
+      },
+      { projection: { _id: 1 }, hint: partitionIndex, signal: deadline() },
+    )
+    .catch(refuseWhenUnreachable)
+  return found?._id
+}
+
 /** The newest memories with one of these sets of tags, regardless of anything else. */
 export async function findNewestWithTagSets(
   { memories }: Collections,
@@ -125,11 +199,12 @@ export async function findNewestWithTagSets(
   return rows.map(({ _id, tags = [] }) => ({ id: _id, tags }))
 }
 
-function fieldFilter({ tag, author, reviewed }: SharedFilter): Filter<MemoryDocument> {
+function fieldFilter({ tag, author, reviewed, metadata }: SharedFilter): Filter<MemoryDocument> {
   return {
     ...(tag !== undefined && { tags: { $eq: tag } }),
     ...(author !== undefined && { author: { $eq: author } }),
     ...(reviewed !== undefined && { reviewed: { $eq: reviewed } }),
+    ...metadataCondition(metadata),
   }
 }
 

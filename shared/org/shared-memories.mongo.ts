@@ -1,4 +1,5 @@
 import type { Filter } from 'mongodb'
+import { metadataFromTerms, type Metadata } from '#shared/domain/metadata.ts'
 import type { VaultScope } from '#shared/domain/memory.ts'
 import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
 import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
@@ -21,13 +22,24 @@ export type SharedMemory = {
   reviewed: boolean
   /** An admin has changed its words. */
   byHand?: boolean
-  /** Epoch milliseconds. */
+  /** No member sees it before a person has decided about it. */
+  pending?: boolean
+  /** When its words were said, epoch milliseconds. */
   acquiredAt: number
+  /** Of one that was updated: its first words, and the authors of all its words in order. */
+  origin?: MemoryOrigin
+  /** When a member last said again what it says; epoch milliseconds, after `acquiredAt`. */
+  confirmedAt?: number
+  /** As it was seeded; changes keep it. */
+  metadata?: Metadata
   updatedAt: number
   tokens: number
   /** Rises with every change. */
   version: number
 }
+
+/** Who said a memory first and when, epoch milliseconds, and the authors of all its words. */
+export type MemoryOrigin = { author: string; acquiredAt: number; contributors: readonly string[] }
 
 /** The document of an id: a memory, or the tombstone of a removed one. */
 export type SharedMemoryState = {
@@ -37,7 +49,13 @@ export type SharedMemoryState = {
   memory: SharedMemory | null
 }
 
-/** The filter of every shared memory of a vault; also what a scan or a page begins with. */
+/**
+ * The partition of pending memories, of which nothing but the review queue reads: no session can have
+ * this name.
+ */
+export const pendingPartition = '\u0000pending'
+
+/** The filter of every shared memory that members may see; also what a scan or a page begins with. */
 export const sharedMemoryFilter = ({ vault, epoch }: Scope): Filter<MemoryDocument> => ({
   vault: { $eq: vault },
   epoch: { $eq: epoch },
@@ -52,7 +70,12 @@ export const sharedFields = {
   confidence: 1,
   author: 1,
   reviewed: 1,
+  session: 1,
   by_hand: 1,
+  first_said: 1,
+  contributors: 1,
+  confirmed_at: 1,
+  metadata: 1,
   at: 1,
   updated_at: 1,
   tokens: 1,
@@ -62,6 +85,7 @@ export const sharedFields = {
 export function sharedMemoryFromDocument(document: MemoryDocument): SharedMemory {
   const { _id, text, tags = [], confidence = 0, author = '', reviewed = false } = document
   const { at, updated_at = at, tokens, version, by_hand: byHand = false } = document
+  const { first_said: first, contributors = [], confirmed_at: confirmedAt, metadata } = document
   return {
     id: _id,
     text,
@@ -70,7 +94,13 @@ export function sharedMemoryFromDocument(document: MemoryDocument): SharedMemory
     author,
     reviewed,
     ...(byHand && { byHand }),
+    ...(document.session === pendingPartition && { pending: true }),
     acquiredAt: at.getTime(),
+    ...(first && {
+      origin: { author: first.author, acquiredAt: first.at.getTime(), contributors },
+    }),
+    ...(confirmedAt && { confirmedAt: confirmedAt.getTime() }),
+    ...(metadata && { metadata: metadataFromTerms(metadata) }),
     updatedAt: updated_at.getTime(),
     tokens,
     version,

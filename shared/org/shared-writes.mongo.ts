@@ -1,4 +1,5 @@
 import { Binary, type Filter } from 'mongodb'
+import { metadataTerms } from '#shared/domain/metadata.ts'
 import type { VaultScope } from '#shared/domain/memory.ts'
 import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
 import { toBinaryVector, type MemoryDocument } from '#shared/storage/mongo/documents.ts'
@@ -8,7 +9,12 @@ import {
   withWriteTimeout,
   ignoreDuplicateKeys,
 } from '#shared/vault/base/memories.mongo.ts'
-import type { SharedMemory, SharedMemoryState } from '#shared/org/shared-memories.mongo.ts'
+import {
+  pendingPartition,
+  type MemoryOrigin,
+  type SharedMemory,
+  type SharedMemoryState,
+} from '#shared/org/shared-memories.mongo.ts'
 import { tagSetKey, sortUniqueTags } from '#shared/domain/tags.ts'
 
 type Collections = Pick<Mongo, 'memories'>
@@ -64,22 +70,67 @@ export async function replaceShared(
   )
 }
 
-type SharedTagging = Pick<SharedMemory, 'id' | 'tags' | 'confidence' | 'reviewed' | 'byHand'>
+type SharedTagging = Pick<
+  SharedMemory,
+  | 'id'
+  | 'tags'
+  | 'confidence'
+  | 'reviewed'
+  | 'byHand'
+  | 'pending'
+  | 'author'
+  | 'acquiredAt'
+  | 'origin'
+>
 
-/** As `replaceShared`, where the text stays: changes tags, confidence and review state, not vectors. */
+/** As `replaceShared`, where text and vectors stay: changes tags, confidence, review state and authors. */
 export async function relabelShared(
   { memories }: Collections,
   scope: Scope,
-  { id, tags, confidence, reviewed, byHand = false }: SharedTagging,
+  content: SharedTagging,
   step: WriteCondition,
 ): Promise<boolean> {
+  const { id, tags, confidence, reviewed, byHand = false, pending = false } = content
+  const { author, acquiredAt, origin } = content
   const { version, marks } = nextVersion(step)
-  const opinion = { confidence, reviewed, by_hand: byHand }
+  const opinion = { confidence, reviewed, by_hand: byHand, session: partitionOf(pending) }
   const fields = { tags: sortUniqueTags(tags), tag_set: tagSetKey(tags), ...opinion }
   return wasWritten(
     memories.updateOne(
       unchangedFilter(scope, id, step),
-      { $set: { ...fields, updated_at: new Date(), version, marks } },
+      {
+        $set: {
+          ...fields,
+          author,
+          at: new Date(acquiredAt),
+          ...(origin && toOriginFields(origin)),
+          updated_at: new Date(),
+          version,
+          marks,
+        },
+        ...(!origin && { $unset: { first_said: true, contributors: true } }),
+      },
+      { hint: idIndex },
+    ),
+  )
+}
+
+/**
+ * Records that a member said again, at this time, what a memory says. Not a change of the memory: the
+ * latest time stays, however often and in whatever order this runs.
+ *
+ * @returns false when the memory is gone.
+ */
+export async function confirmShared(
+  { memories }: Collections,
+  { vault, epoch }: Scope,
+  id: string,
+  saidAt: number,
+): Promise<boolean> {
+  return wasWritten(
+    memories.updateOne(
+      { _id: { $eq: id }, vault: { $eq: vault }, epoch: { $eq: epoch } },
+      { $max: { confirmed_at: new Date(saidAt) } },
       { hint: idIndex },
     ),
   )
@@ -103,6 +154,8 @@ export async function tombstoneShared(
   )
 }
 
+const partitionOf = (pending: boolean): string => (pending ? pendingPartition : '')
+
 /** Matches the document only as it was read, and only without the mark of this write. */
 const unchangedFilter = (
   { vault }: Scope,
@@ -125,18 +178,23 @@ async function wasWritten(writing: Promise<{ matchedCount: number }>): Promise<b
   return matchedCount === 1
 }
 
+const toOriginFields = ({ author, acquiredAt, contributors }: MemoryOrigin) => ({
+  first_said: { author, at: new Date(acquiredAt) },
+  contributors: [...contributors],
+})
+
 function toSharedDocument(
   { vault, epoch }: Scope,
   content: SharedContent,
   { version, marks }: Pick<SharedMemoryState, 'version' | 'marks'>,
 ): MemoryDocument {
-  const { id, text, tags, confidence, author, reviewed, byHand = false } = content
-  const { acquiredAt, tokens, vectors } = content
+  const { id, text, tags, confidence, author, reviewed, byHand = false, pending = false } = content
+  const { acquiredAt, origin, confirmedAt, metadata, tokens, vectors } = content
   return {
     _id: id,
     vault,
     epoch,
-    session: '',
+    session: partitionOf(pending),
     session_epoch: 0,
     tier: 1,
     role: 'user',
@@ -157,6 +215,9 @@ function toSharedDocument(
     author,
     reviewed,
     ...(byHand && { by_hand: byHand }),
+    ...(origin && toOriginFields(origin)),
+    ...(confirmedAt !== undefined && { confirmed_at: new Date(confirmedAt) }),
+    ...(metadata && { metadata: metadataTerms(metadata) }),
     updated_at: new Date(),
     version,
     marks: [...marks],

@@ -27,8 +27,8 @@ export async function findReplacements(
   orgVault: OrgVault,
   waiting: readonly Pick<SharedMemory, 'id'>[],
 ): Promise<Map<string, SharedMemory>> {
-  const asked = waiting.map(({ id }) => id)
-  const replaced = await findReplacedMemories(postgres.query, orgVault.org, asked)
+  const ids = waiting.map(({ id }) => id)
+  const replaced = await findReplacedMemories(postgres.query, orgVault.org, ids)
   if (replaced.size === 0) return new Map()
   const rows = await sharedByIds(mongo, orgVault, [...new Set(replaced.values())])
   const byId = new Map(rows.map(row => [row.id, row]))
@@ -64,8 +64,8 @@ export async function deleteSuperseded(
 }
 
 /**
- * Brings back what an approval had removed that did not come about: somebody else decided otherwise, or
- * the same person did after a failure. Leaves alone what has been decided about since.
+ * Restores what an approval removed when the approval itself did not take effect: another decision came
+ * first, or the same person decided otherwise after a failure. A memory decided about since is unchanged.
  *
  * @throws Refusal as `restoreShared`, but for `missing`.
  */

@@ -1,7 +1,13 @@
 import { Refusal } from '#shared/core/errors.ts'
-import type { Admin } from '#shared/access/admin.ts'
 import { normalizeName } from '#shared/org/normalize.ts'
-import { changePolicy, requireOrganization, removeOnce } from '#shared/org/policy-change.ts'
+import { changePolicy, requireOrganization } from '#shared/org/policy-change.ts'
+import { digestOf } from '#shared/org/policy-events.ts'
+import {
+  createPartRecorder,
+  removePart,
+  requirePart,
+  type OrgAdmin,
+} from '#shared/org/policy-part.ts'
 import type { Query, Transaction, Postgres } from '#shared/storage/postgres/connect.ts'
 import { listRoles, relabelRoles } from '#shared/org/roles.postgres.ts'
 import { listTagSets } from '#shared/vault/base/tag-sets.postgres.ts'
@@ -9,7 +15,6 @@ import {
   deleteTag,
   findTag,
   insertTag,
-  listTags,
   removeFormerLabel,
   updateTag,
   type TagChange,
@@ -18,22 +23,7 @@ import {
 import type { RelabelJob } from '#shared/domain/job-payloads.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 
-type OrgAdmin = { admin: Admin; org: string }
-
 const labelTaken = 'The organization has a tag of this label already'
-
-/**
- * Tags of an organization, oldest first.
- *
- * @throws Refusal `missing`.
- */
-export async function listOrgTags(
-  { postgres }: { postgres: Postgres },
-  { admin, org }: OrgAdmin,
-): Promise<TagRow[]> {
-  await requireOrganization(postgres.query, admin, org)
-  return listTags(postgres.query, org)
-}
 
 /**
  * Creates a tag. The same operation again answers with the tag it made.
@@ -65,13 +55,15 @@ export const createTag = (
       examples: examples ?? [],
       negatives: negatives ?? [],
     })
-    return requireTag(tx.query, org, operation)
+    const tag = await requireTag(tx.query, org, operation)
+    await recordTagEvent(tx, { admin, org }, 'tag.created', { after: tag })
+    return tag
   })
 
 /**
  * Writes what is given. Roles that allow the tag allow it under a new label from the next request on;
- * memories get the new label by a job, and whoever may see the one may see the other meanwhile. A new
- * label never shows anybody more than they saw before.
+ * memories get the new label by a job, and until then both labels permit the same. A new label never
+ * makes more memories visible.
  *
  * @param operation the id of the request
  * @throws Refusal `missing`; `invalid` for a blank label and for `*`; `conflict` when another tag has
@@ -93,6 +85,7 @@ export const changeTag = (
     }
     await updateTag(tx, id, change)
     const tag = await requireTag(tx.query, org, id)
+    await recordTagEvent(tx, { admin, org }, 'tag.changed', { before, after: tag })
     if (tag.label === from) return tag
     await relabelRoles(tx, org, { from, to: tag.label })
     const data: RelabelJob = { org, vault, epoch, operation, actor: admin.email, tag: tag.id, from }
@@ -101,9 +94,9 @@ export const changeTag = (
   })
 
 /**
- * Removes a tag, from roles too. Memories keep the label, and so are seen by roles with `*` alone
- * until somebody allows it again or takes it off: a tag that goes must not open what it kept closed.
- * The same operation again finds it done.
+ * Removes a tag, from roles too. Memories keep the label, so that only roles with `*` see them until a
+ * role allows the label again or it is taken off them: removing a tag must not make memories visible.
+ * Repeating the operation changes nothing.
  *
  * @throws Refusal `missing`.
  */
@@ -113,24 +106,31 @@ export const removeTag = (
   id: string,
   operation: string,
 ): Promise<void> =>
-  changePolicy(backend, { admin, org }, tx =>
-    removeOnce(tx, { org, operation }, async () => {
-      const { label } = await requireTag(tx.query, org, id)
-      await relabelRoles(tx, org, { from: label, to: null })
-      await deleteTag(tx, id)
-    }),
-  )
+  removePart(backend, { admin, org }, operation, async tx => {
+    const tag = await requireTag(tx.query, org, id)
+    await relabelRoles(tx, org, { from: tag.label, to: null })
+    await deleteTag(tx, id)
+    await recordTagEvent(tx, { admin, org }, 'tag.deleted', { before: tag })
+  })
 
-async function requireTag(query: Query, org: string, id: string): Promise<TagRow> {
-  const tag = await findTag(query, org, id)
-  if (tag) return tag
-  throw new Refusal('missing', 'No such tag', 'GET /v1/orgs/:orgId/tags lists them')
-}
+/** Examples may be words of members: they are counted, and a digest differs when they do. */
+const recordTagEvent = createPartRecorder<TagRow, 'tag.created' | 'tag.changed' | 'tag.deleted'>(
+  ({ label, question, examples, negatives }) => ({
+    label,
+    examples: examples.length,
+    negatives: negatives.length,
+    sha256: digestOf([question, examples, negatives]),
+  }),
+)
+
+/** @throws Refusal `missing`. */
+export const requireTag = async (query: Query, org: string, id: string): Promise<TagRow> =>
+  requirePart(await findTag(query, org, id), 'tag')
 
 /**
- * Makes a label a tag's own, in the place of the one it has, so that nobody sees more by it: no memory
- * may bear it, whoever had it before, unless this tag did; nor may a role allow it that does not allow
- * the tag, once memories bear that.
+ * Checks that a tag may take a label without making memories visible: no memory may have the label,
+ * except by a former label of this tag; and once memories have the tag, no role may allow the label that
+ * does not allow the tag.
  */
 async function claimLabel(
   tx: Transaction,
@@ -150,7 +150,7 @@ async function claimLabel(
   throw new Refusal(
     'conflict',
     `The role ${exposingRole.name} allows this label, and does not see what the tag is on`,
-    'Change the role first, or choose another label: a new label shows nobody more than before',
+    'Change the role first, or choose another label: a new label must not make memories visible',
   )
 }
 

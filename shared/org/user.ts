@@ -1,21 +1,20 @@
 import { retireVaults } from '#shared/vault/delete/retire-vaults.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { mintId } from '#shared/core/ids.ts'
-import type { Admin } from '#shared/access/admin.ts'
-import { hashKey, maskKey, mintKey } from '#shared/access/key.ts'
 import { isEmail, normalizeMemberId } from '#shared/org/normalize.ts'
-import { changePolicy, requireOrganization } from '#shared/org/policy-change.ts'
+import { changePolicy } from '#shared/org/policy-change.ts'
+import {
+  createPartRecorder,
+  listParts,
+  requirePart,
+  type OrgAdmin,
+} from '#shared/org/policy-part.ts'
 import { requireAllowedTagsLimit } from '#shared/org/role.ts'
 import { insertVault } from '#shared/access/accounts.postgres.ts'
 import type { Query, Transaction, Postgres } from '#shared/storage/postgres/connect.ts'
 import { findOperationStatus } from '#shared/vault/base/erasures.postgres.ts'
-import {
-  deleteMemberKeys,
-  insertMemberKey,
-  revokeUserKeys,
-} from '#shared/access/member-keys.postgres.ts'
+import { deleteMemberKeys } from '#shared/access/member-keys.postgres.ts'
 import { recordRevokedKeys, toKeyRevokedEvents } from '#shared/access/revoked-key.ts'
-import { recordAccountEvent } from '#shared/events/account-events.postgres.ts'
 import { emitWebhookEvents } from '#shared/events/webhooks/emit.ts'
 import {
   deleteUser,
@@ -30,9 +29,6 @@ import {
 } from '#shared/org/users.postgres.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 import type { VaultIndexes } from '#shared/search/index/vault-indexes.ts'
-import type { Config } from '#shared/core/config.ts'
-
-type OrgAdmin = { admin: Admin; org: string }
 
 const takenEmail = 'The organization has a user of this email already'
 
@@ -41,13 +37,10 @@ const takenEmail = 'The organization has a user of this email already'
  *
  * @throws Refusal `missing`.
  */
-export async function listOrgUsers(
-  { postgres }: { postgres: Postgres },
-  { admin, org }: OrgAdmin,
-): Promise<UserRow[]> {
-  await requireOrganization(postgres.query, admin, org)
-  return listUsers(postgres.query, org)
-}
+export const listOrgUsers = (
+  backend: { postgres: Postgres },
+  scope: OrgAdmin,
+): Promise<UserRow[]> => listParts(backend, scope, listUsers)
 
 type NewUser = UserChange & { email: string; roleIds?: string[] | undefined }
 
@@ -78,7 +71,9 @@ export const createUser = (
       lastName: lastName ?? null,
     })
     if (roleIds) await replaceUserRoles(tx, org, operation, roleIds)
-    return requireUser(tx.query, org, operation)
+    const user = await requireUser(tx.query, org, operation)
+    await recordUserEvent(tx, { admin, org }, 'user.created', { after: user })
+    return user
   })
 
 /**
@@ -94,10 +89,14 @@ export const changeUser = (
   { roleIds, email, ...names }: UserChange & { roleIds?: string[] | undefined },
 ): Promise<UserRow> =>
   changePolicy(backend, { admin, org, conflictMessage: takenEmail }, async tx => {
-    await requireUser(tx.query, org, id)
+    const before = await requireUser(tx.query, org, id)
     await updateUser(tx, id, { ...names, email: email && normalizeMemberId(email) })
     if (roleIds) await replaceUserRoles(tx, org, id, roleIds)
-    return requireUser(tx.query, org, id)
+    const after = await requireUser(tx.query, org, id)
+    const renamed = { ...after, roles: before.roles }
+    await recordUserEvent(tx, { admin, org }, 'user.changed', { before, after: renamed })
+    await recordUserEvent(tx, { admin, org }, 'role.assigned', { before: renamed, after })
+    return after
   })
 
 /**
@@ -119,6 +118,7 @@ export async function removeUser(
     await retireVaults(tx, backend, { operation, account, keyHash, vaults: [user.vault] })
     const revoked = await deleteMemberKeys(tx, { org, user: user.id })
     await deleteUser(tx, id)
+    await recordUserEvent(tx, { admin, org }, 'user.deleted', { before: user })
     await recordRevokedKeys(tx, revoked, actor)
     await emitWebhookEvents(tx, backend.queue, toKeyRevokedEvents(revoked))
     return user.vault
@@ -140,7 +140,9 @@ export const assignRoles = (
   changePolicy(backend, { admin, org }, async tx => {
     const user = await resolveUser(tx)
     await replaceUserRoles(tx, org, user.id, roleIds)
-    return requireUser(tx.query, org, user.id)
+    const after = await requireUser(tx.query, org, user.id)
+    await recordUserEvent(tx, { admin, org }, 'role.assigned', { before: user, after })
+    return after
   })
 
 /**
@@ -150,7 +152,8 @@ export const assignRoles = (
  */
 export async function ensureUser(
   tx: Transaction,
-  { org, account, name }: { org: string; account: string; name: string },
+  { admin, org }: OrgAdmin,
+  name: string,
 ): Promise<UserRow> {
   const teamMemberId = normalizeMemberId(name)
   if (teamMemberId === '') throw new Refusal('invalid', 'team_member_id holds no name')
@@ -160,59 +163,34 @@ export async function ensureUser(
   await insertUser(tx, {
     id,
     org,
-    vault: await insertVault(tx, account),
+    vault: await insertVault(tx, admin.account),
     teamMemberId,
     email: isEmail(teamMemberId) ? teamMemberId : null,
     firstName: null,
     lastName: null,
   })
-  return requireUser(tx.query, org, id)
+  const user = await requireUser(tx.query, org, id)
+  await recordUserEvent(tx, { admin, org }, 'user.created', { after: user })
+  return user
 }
-
-/**
- * Mints a standard key for a user's private vault, in place of the one before. Its memories stay.
- *
- * @returns the raw key, which is not stored
- * @throws Refusal `missing`.
- */
-export const mintUserKey = (
-  backend: { postgres: Postgres; config: Config; queue: Queue },
-  { admin, org }: OrgAdmin,
-  id: string,
-): Promise<{ key: string; rotated: boolean; createdAt: Date }> =>
-  changePolicy(backend, { admin, org }, async tx => {
-    const user = await requireUser(tx.query, org, id)
-    const { account, email: actor } = admin
-    const revoked = await revokeUserKeys(tx, user.id)
-    await recordRevokedKeys(tx, revoked, actor)
-    await emitWebhookEvents(tx, backend.queue, toKeyRevokedEvents(revoked))
-    const key = mintKey('vault')
-    const createdAt = await insertMemberKey(tx, {
-      id: mintId(),
-      hash: hashKey(backend.config.keyPepper, key),
-      org,
-      user: user.id,
-      account,
-      vault: user.vault,
-      kind: 'user',
-      name: user.teamMemberId,
-      masked: maskKey(key),
-      sealed: null,
-    })
-    await recordAccountEvent(tx, { account, actor, action: 'key.minted', subject: maskKey(key) })
-    return { key, rotated: revoked.length > 0, createdAt }
-  })
 
 /**
  * A user of an organization.
  *
  * @throws Refusal `missing`.
  */
-export async function requireUser(query: Query, org: string, id: string): Promise<UserRow> {
-  const user = await findUser(query, org, id)
-  if (user) return user
-  throw new Refusal('missing', 'No such user', 'GET /v1/orgs/:orgId/users lists them')
-}
+export const requireUser = async (query: Query, org: string, id: string): Promise<UserRow> =>
+  requirePart(await findUser(query, org, id), 'user')
+
+/** The names of a person are not recorded: they give no access. */
+const recordUserEvent = createPartRecorder<
+  UserRow,
+  'user.created' | 'user.changed' | 'user.deleted' | 'role.assigned'
+>(({ teamMemberId, email, roles }) => ({
+  team_member_id: teamMemberId,
+  email,
+  roles: roles.map(({ name }) => name).toSorted(),
+}))
 
 async function replaceUserRoles(
   tx: Transaction,

@@ -14,12 +14,14 @@ export type UserRow = {
   roles: { role_id: string; name: string }[]
   /** A live key opens the private vault. */
   hasKey: boolean
+  /** They let what they say be shared. */
+  shares: boolean
   createdAt: Date
 }
 
 /** Of `UserRow`, where `u` is a user. */
 export const userColumns = `u.id, u.org, u.vault, u.team_member_id as "teamMemberId", u.email,
-  u.first_name as "firstName", u.last_name as "lastName", u.created_at as "createdAt",
+  u.first_name as "firstName", u.last_name as "lastName", u.created_at as "createdAt", u.shares,
   coalesce((select json_agg(json_build_object('role_id', r.id, 'name', r.name) order by held.position)
             from org_user_roles held join org_roles r on r.id = held.role
             where held.org_user = u.id), '[]') as roles,

@@ -9,6 +9,7 @@ import {
   type ChangeOrigin,
   type SharedMemoryBackend,
 } from '#shared/org/shared-change.ts'
+import { attributeTo, type Statement } from '#shared/org/attribution.ts'
 import { openOrgEmbedders } from '#shared/vault/base/shared-embedders.ts'
 import { finalizeWrites, toSnapshot } from '#shared/org/finalize-shared-writes.ts'
 import {
@@ -17,15 +18,12 @@ import {
   type WriteIntent,
   type WriteKind,
 } from '#shared/org/shared-writes.postgres.ts'
-import {
-  isBlockedByRedaction,
-  applyRedaction,
-  type RedactionPolicy,
-} from '#shared/privacy/apply-redaction.ts'
+import type { RedactionPolicy } from '#shared/privacy/apply-redaction.ts'
 import { countTokens } from '#shared/core/tokens.ts'
+import type { Metadata } from '#shared/domain/metadata.ts'
 import type { OrgVault } from '#shared/domain/job-payloads.ts'
 import { sortUniqueTags } from '#shared/domain/tags.ts'
-import { activeOrgRedaction } from '#shared/org/redaction.ts'
+import { activeOrgRedaction, redactContent } from '#shared/org/redaction.ts'
 
 export type NewSharedMemory = {
   text: string
@@ -34,8 +32,11 @@ export type NewSharedMemory = {
   confidence: number
   author: string
   reviewed: boolean
+  /** No member sees it before a person has decided about it. */
+  pending?: boolean
   /** When it was said, epoch milliseconds. */
   acquiredAt: number
+  metadata?: Metadata
 }
 
 export type AddResult = {
@@ -58,26 +59,26 @@ export async function addSharedMemories(
   orgVault: OrgVault,
   { operation, actor, items }: ChangeOrigin & { items: readonly NewSharedMemory[] },
 ): Promise<AddResult> {
-  const given = items.map((item, index) => prepareMemory(item, operation, index))
+  const prepared = items.map((item, index) => prepareMemory(item, operation, index))
   const earlierWrites = await findSharedWrites(
     backend.postgres.query,
-    given.map(({ mark }) => mark),
+    prepared.map(({ mark }) => mark),
   )
   const isDone = ({ mark }: PreparedMemory) => earlierWrites.get(mark)?.state === 'done'
   const redaction = await activeOrgRedaction(backend.postgres.query, orgVault.org)
   const { allowed, blocked } = redactAll(
     redaction,
-    given.filter(item => !isDone(item)),
+    prepared.filter(item => !isDone(item)),
   )
   const { ready, failed: unembedded } = await embedAll(backend, orgVault.org, allowed)
   const failed = [...blocked, ...unembedded].toSorted((a, b) => a.index - b.index)
-  if (failed.length > 0 && failed.length === given.length) throw failed[0]!.error
+  if (failed.length > 0 && failed.length === prepared.length) throw failed[0]!.error
   if (ready.length > 0) await storeMemories(backend, orgVault, { actor, ready })
 
   const refused = new Set(failed.map(({ index }) => index))
   const updatedAt = backend.now()
   const texts = new Map(allowed.map(item => [item.index, item]))
-  const added = given
+  const added = prepared
     .filter(({ index }) => !refused.has(index))
     .map(item => texts.get(item.index) ?? item)
     .map(({ index, content }) => ({ index, memory: { ...content, updatedAt, version: 1 } }))
@@ -99,7 +100,7 @@ function prepareMemory(item: NewSharedMemory, operation: string, index: number):
 
 const blankText = (): Refusal => new Refusal('invalid', 'text holds no words')
 
-/** Redacts a text before it is embedded, or refuses it. */
+/** Redacts a text before it is embedded, and its metadata, or refuses them. */
 function redactAll(
   redaction: RedactionPolicy | null,
   given: readonly PreparedMemory[],
@@ -107,15 +108,11 @@ function redactAll(
   const allowed: PreparedMemory[] = []
   const blocked: AddResult['failed'] = []
   for (const item of given) {
-    if (item.content.text.trim() === '') {
-      blocked.push({ index: item.index, error: blankText() })
-      continue
-    }
     try {
-      const text = applyRedaction(redaction, item.content.text, 'text')
-      allowed.push({ ...item, content: { ...item.content, text, tokens: countTokens(text) } })
+      if (item.content.text.trim() === '') throw blankText()
+      allowed.push({ ...item, content: redactContent(redaction, item.content) })
     } catch (error) {
-      if (!isBlockedByRedaction(error)) throw error
+      if (!(error instanceof Refusal)) throw error
       blocked.push({ index: item.index, error })
     }
   }
@@ -181,6 +178,8 @@ export type SharedMemoryChange = {
   reviewed?: boolean
   /** The text is an admin's: no member's turn replaces it without a review. */
   byHand?: boolean
+  /** Of a text that a member said: it gets their name and the time. */
+  statement?: Statement
   /** The version that the client has read: any other is refused with `conflict`. */
   ifVersion?: number
   kind?: WriteKind
@@ -209,13 +208,16 @@ export async function updateSharedMemory(
     ({ memory }) => {
       if (!memory) throw noSuchSharedMemory()
       if (ifVersion !== undefined && memory.version !== ifVersion) {
-        throw new Refusal('conflict', 'Somebody has changed this memory since', 'Read it again')
+        throw new Refusal('conflict', 'This memory has been changed since', 'Read it again')
       }
       const { text = memory.text, confidence = memory.confidence } = wanted
       const { reviewed = memory.reviewed, tags = memory.tags } = wanted
-      const { byHand = false } = wanted
+      const { byHand = false, statement } = wanted
       const opinion = { confidence, reviewed, ...(byHand && { byHand }) }
-      return { ...toSnapshot(memory), text, tags, ...opinion }
+      const attribution = statement && attributeTo(memory, statement)
+      const { pending, ...snapshot } = toSnapshot(memory)
+      const waits = pending && !reviewed && !byHand
+      return { ...snapshot, text, tags, ...opinion, ...attribution, ...(waits && { pending }) }
     },
   )
   if (!changed) throw noSuchSharedMemory()

@@ -1,5 +1,7 @@
 import { Refusal } from '#shared/core/errors.ts'
-import { parseTurns, type Message, type Turn } from '#shared/domain/message-content.ts'
+import type { Metadata } from '#shared/domain/metadata.ts'
+import type { Message, Turn } from '#shared/domain/message-content.ts'
+import { parseTurns } from '#shared/domain/turn/turns.ts'
 import type { RedactionKind } from '#shared/privacy/detectors.ts'
 import { findPrivateData, redactText } from '#shared/privacy/redact.ts'
 
@@ -33,11 +35,11 @@ export function applyRedaction(
   if (!redaction) return text
   const kinds = new Set(redaction.kinds)
   if (redaction.mode === 'redact') return redactText(text, kinds)
-  const found = new Set(findPrivateData(text, kinds).map(({ kind }) => kind))
-  if (found.size === 0) return text
+  const foundKinds = new Set(findPrivateData(text, kinds).map(({ kind }) => kind))
+  if (foundKinds.size === 0) return text
   throw new Refusal(
     'invalid',
-    `${fieldName} holds ${[...found].map(describeKind).join(' and ')}`,
+    `${fieldName} holds ${[...foundKinds].map(describeKind).join(' and ')}`,
     blockedHint,
   )
 }
@@ -53,6 +55,24 @@ export function redactOrSkipText(
     if (isBlockedByRedaction(error)) return undefined
     throw error
   }
+}
+
+/**
+ * Metadata as it may be stored: its texts are redacted like those of memories.
+ *
+ * @throws Refusal `invalid` as `applyRedaction`.
+ */
+export function redactMetadata(
+  redaction: RedactionPolicy | null,
+  metadata: Metadata | undefined,
+): Metadata | undefined {
+  if (!redaction || !metadata) return metadata
+  return Object.fromEntries(
+    Object.entries(metadata).map(([key, value]) => [
+      key,
+      typeof value === 'string' ? applyRedaction(redaction, value, `metadata.${key}`) : value,
+    ]),
+  )
 }
 
 /** Whether an error is the refusal of a text for its private data. */

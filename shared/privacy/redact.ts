@@ -1,4 +1,5 @@
-import { detectors, type RedactionKind } from '#shared/privacy/detectors.ts'
+import { detectors, type Detector, type RedactionKind } from '#shared/privacy/detectors.ts'
+import { findPrivateKeys } from '#shared/privacy/private-keys.ts'
 
 /** A range of a text, in UTF-16 units. */
 export type Finding = { kind: RedactionKind; start: number; end: number }
@@ -8,21 +9,34 @@ export type Finding = { kind: RedactionKind; start: number; end: number }
  * one that begins first is kept; of two that begin together, the longer one.
  */
 export function findPrivateData(text: string, wanted: ReadonlySet<RedactionKind>): Finding[] {
-  const found: Finding[] = []
-  for (const { kind, pattern, isValid } of detectors) {
-    if (!wanted.has(kind)) continue
-    for (const match of text.matchAll(pattern)) {
-      const [start, end] = match.indices!.groups?.it ?? match.indices![0]!
-      if (!isValid || isValid(text.slice(start, end))) found.push({ kind, start, end })
-    }
+  const findings: Finding[] = []
+  if (wanted.has('secret')) {
+    for (const [start, end] of findPrivateKeys(text)) findings.push({ kind: 'secret', start, end })
   }
-  found.sort((one, other) => one.start - other.start || other.end - one.end)
+  for (const detector of detectors) {
+    if (!wanted.has(detector.kind)) continue
+    for (const finding of findMatches(text, detector)) findings.push(finding)
+  }
+  findings.sort((one, other) => one.start - other.start || other.end - one.end)
   let reached = 0
-  return found.filter(({ start, end }) => {
+  return findings.filter(({ start, end }) => {
     if (start < reached) return false
     reached = end
     return true
   })
+}
+
+function* findMatches(text: string, { kind, pattern, isValid }: Detector): Generator<Finding> {
+  let reached = 0
+  for (const { indices } of text.matchAll(pattern)) {
+    const { it, head } = indices!.groups ?? {}
+    const [matchStart, matchEnd] = indices![0]!
+    const start = (it ?? head)?.[0] ?? matchStart
+    const end = it?.[1] ?? matchEnd
+    if (start < reached) continue
+    reached = matchEnd
+    if (!isValid || isValid(text.slice(start, end))) yield { kind, start, end }
+  }
 }
 
 /** Replaces every finding by `[redacted:kind]`; the same text when there is none. */

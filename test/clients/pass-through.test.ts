@@ -1,6 +1,6 @@
 import t from 'tap'
 import { toFile, type OpenAI } from 'openai'
-import { respondWith, respondError } from '#test/support/model-provider/answers.ts'
+import { respondJson, respondWith, respondError } from '#test/support/model-provider/answers.ts'
 import { createAnthropicClient, createOpenAiClient } from '#test/support/model-provider/clients.ts'
 import { createRecordingFetch } from '#test/support/model-provider/recording-fetch.ts'
 import {
@@ -117,7 +117,6 @@ t.test('4xx: what cannot be passed on is refused with a reason', async t => {
     ['/v1/embeddings', '{"input":"x"}', json, /^400$/],
     ['/v1/embeddings', '{"model":', json, /^400$/],
     ['/v1/images/generations', '{"model":"nobody/x"}', json, /^400$/],
-    ['/v1/audio/speech', `{"model":"tts-1","input":"${'a'.repeat(21 * 2 ** 20)}"}`, json, /^413$/],
   ]
   for (const [path, body, headers, status] of tries) {
     const response = await fetch(base + path, {
@@ -126,7 +125,7 @@ t.test('4xx: what cannot be passed on is refused with a reason', async t => {
       body,
     })
     t.match(String(response.status), status, path)
-    t.match(await response.json(), { error: String })
+    t.match(await response.json(), { error: { message: String } })
   }
   t.equal(provider.requests.filter(({ method }) => method === 'POST').length, before)
 })
@@ -142,7 +141,7 @@ t.test('a form without a file is the provider’s to judge, and nobody waits', a
       method: 'POST',
       headers: { 'x-memory-key': key },
       body: fields,
-      signal: AbortSignal.timeout(5_000),
+      signal: AbortSignal.timeout(60_000),
     })
     t.equal(response.status, 400)
     t.equal(await response.text(), provider.requests.at(-1)!.response.body.toString())
@@ -177,24 +176,46 @@ t.test('200: the list of models is the catalogue, whichever official client asks
   t.same(ids, names)
 })
 
-t.test('404: what a client asks of a provider that is not served here', async t => {
+const ask = [{ role: 'user' as const, content: 'Hi' }]
+
+t.test('200: the rest of their APIs, as the official clients call it', async t => {
   const key = await world.newKey()
-  const asked = provider.requests.length
-  const client = createOpenAiClient(proxiedTarget(world, key))
-  const tries: Record<string, () => Promise<unknown>> = {
-    'a model': () => client.models.retrieve('gpt-4o-mini'),
-    'a response': () => client.responses.create({ model: 'gpt-4o-mini', input: 'Hi' }),
-    'a moderation': () => client.moderations.create({ input: 'Hi' }),
-    'a file': () => client.files.list(),
-    'a count of tokens': () =>
-      createAnthropicClient(proxiedTarget(world, key)).messages.countTokens({
-        model: 'claude-sonnet-5',
-        messages: [{ role: 'user', content: 'Hi' }],
+  const openai = createOpenAiClient(proxiedTarget(world, key))
+  const anthropic = createAnthropicClient(proxiedTarget(world, key))
+  const calls: Record<string, () => Promise<unknown>> = {
+    'GET /openai/v1/models/gpt-4o-mini': () => openai.models.retrieve('gpt-4o-mini'),
+    'GET /openai/v1/responses/resp_1': () => openai.responses.retrieve('resp_1'),
+    'POST /openai/v1/responses/resp_1/cancel': () => openai.responses.cancel('resp_1'),
+    'GET /openai/v1/responses/resp_1/input_items': () => openai.responses.inputItems.list('resp_1'),
+    'DELETE /openai/v1/responses/resp_1': () => openai.responses.delete('resp_1'),
+    'POST /openai/v1/moderations': () => openai.moderations.create({ input: 'Hi' }),
+    'POST /openai/v1/completions': () =>
+      openai.completions.create({ model: 'openai/gpt-3.5-turbo-instruct', prompt: 'Hi' }),
+    'POST /openai/v1/files': async () =>
+      openai.files.create({ file: await toFile(sound, 'a.jsonl'), purpose: 'batch' }),
+    'GET /openai/v1/files/file-1/content': () => openai.files.content('file-1'),
+    'POST /openai/v1/images/edits': async () =>
+      openai.images.edit({ image: await toFile(sound, 'a.png'), prompt: 'x' }),
+    'POST /openai/v1/audio/translations': async () =>
+      openai.audio.translations.create({ model: 'whisper-1', file: await toFile(sound, 'a.mp3') }),
+    'POST /openai/v1/batches': () =>
+      openai.batches.create({
+        input_file_id: 'file-1',
+        endpoint: '/v1/responses',
+        completion_window: '24h',
       }),
+    'POST /anthropic/v1/messages/count_tokens': () =>
+      anthropic.messages.countTokens({ model: 'claude-sonnet-5', messages: ask }),
+    'GET /anthropic/v1/messages/batches/msgbatch_1': () =>
+      anthropic.messages.batches.retrieve('msgbatch_1'),
+    'GET /anthropic/v1/models/claude-sonnet-5': () => anthropic.models.retrieve('claude-sonnet-5'),
+    'GET /anthropic/v1/files/file_1': () => anthropic.beta.files.retrieveMetadata('file_1'),
   }
-  for (const [what, program] of Object.entries(tries)) {
-    const error = await program().catch((error: unknown) => error)
-    t.match(error, { status: 404 }, what)
+  for (const [request, call] of Object.entries(calls)) {
+    provider.respondNext(respondJson({ id: 'x', data: [], input_tokens: 7 }))
+    await call()
+    const seen = provider.requests.at(-1)!
+    t.equal(`${seen.method} ${seen.url}`, request)
   }
-  t.equal(provider.requests.length, asked, 'nobody else is asked')
+  t.same(await readDocuments(backend, key), [], 'nothing is remembered')
 })

@@ -18,6 +18,7 @@ import { startProxyFixture, proxiedTarget } from '#test/support/model-provider/p
 import type { Responder } from '#test/support/recording-server.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { readDocuments } from '#test/support/insert-memories.ts'
+import { ageRows } from '#test/support/alter.ts'
 
 /** The official clients send a call again when it fails: what the user said was said once. */
 
@@ -44,7 +45,7 @@ const asks: Record<'openai' | 'anthropic', Asks> = {
 }
 
 const storedOf = async (key: string) => {
-  await waitUntilSettled(backend, 20_000)
+  await waitUntilSettled(backend)
   const documents = await readDocuments(backend, key)
   return documents.flatMap(({ role, text, tomb_at: gone }) => (gone ? [] : [`${role}: ${text}`]))
 }
@@ -92,7 +93,7 @@ for (const family of ['openai', 'anthropic'] as const) {
 
 for (const [name, failing, more] of [
   ['the connection breaks', (_seen, answer) => answer.cut(), {}],
-  ['the client’s own patience ends', neverRespond, { timeout: 800 }],
+  ['the client’s own patience ends', neverRespond, { timeout: 10_000 }],
 ] as [string, Responder, object][]) {
   t.test(`openai: ${name}, twice, and then there is an answer`, async t => {
     const key = await world.newKey()
@@ -151,9 +152,7 @@ t.test('cleared meanwhile, or deleted: it is stored', async t => {
 t.test('minutes later it is said again', async t => {
   const key = await world.newKey()
   await fails(key)
-  await backend.postgres.query(
-    `update unanswered_turns set ended_at = ended_at - interval '1 hour'`,
-  )
+  await ageRows(backend, 'unanswered_turns', '1 hour')
   await fails(key)
   t.equal((await usersOf(key)).length, 2)
 })

@@ -26,14 +26,22 @@ const browser = skip ? null : await openBrowser(t)
 const pages = [
   'overview',
   'search',
+  'prompt',
+  'traces',
   'timeline',
   'reflections',
+  'consolidate',
+  'profile',
   'sessions',
+  'connect',
+  'copy',
   'usage',
   'files',
   'operations',
   'keys',
   'policy',
+  'webhooks',
+  'account',
 ]
 
 for (const theme of ['light', 'dark'] as const) {
@@ -49,6 +57,9 @@ for (const theme of ['light', 'dark'] as const) {
         await visit(page, name)
         if (name === 'search') await page.getByLabel('Question').fill('my cat and thunder')
         if (name === 'search') await page.keyboard.press('Enter')
+        if (name === 'prompt')
+          await page.getByLabel('Message of the user').fill('Is my cat afraid of thunder?')
+        if (name === 'prompt') await page.getByRole('button', { name: 'Show' }).click()
         if (name === 'sessions') await page.getByRole('button', { name: 'trip-1' }).click()
         await settled(page)
         await look(t, page, `${theme}-${name}`)
@@ -60,7 +71,7 @@ for (const theme of ['light', 'dark'] as const) {
 }
 
 t.test('dialogs have no serious barrier either, and fit', { skip }, async t => {
-  const { page } = await openTab(browser!, api.base, { width: 390, height: 844 })
+  const { page } = await openTab(browser!, api.base, { width: 360, height: 740 })
   await signIn(page, key)
   await visit(page, 'reflections')
   for (const name of ['Lineage', 'Edit', 'Delete']) {
@@ -82,7 +93,7 @@ t.test(
   'a phone opens its menu, a page begins at its heading, the theme is kept',
   { skip },
   async t => {
-    const { page } = await openTab(browser!, api.base, { width: 390, height: 844 })
+    const { page } = await openTab(browser!, api.base, { width: 360, height: 740 })
     await signIn(page, key)
     const menu = page.getByRole('button', { name: 'Menu' })
     t.equal(await menu.getAttribute('aria-expanded'), 'false')

@@ -22,6 +22,7 @@ const ofOrg = [
   'tags',
   'instructions',
   'audit',
+  'events',
   'passes',
   'settings',
 ]

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import {
+  barriersOf,
   noBrowser,
   openBrowser,
   openTab,
@@ -66,6 +67,9 @@ t.test('review: decided, tagged and undone by keys alone', { skip }, async t => 
   t.match(await standing(waiting[0]!), { reviewed: false })
   await page.keyboard.press('e')
   await page.getByLabel('Tags, separated by commas').fill('finance, suppliers, jade')
+  await page.keyboard.press('Enter')
+  await page.getByText('The organization has no tag').waitFor()
+  for (const label of ['suppliers', 'jade']) await admin.post(`${path}/tags`, { label })
   await picture(page, 'review-tags')
   await press('Enter', '1 of 2 memories')
   t.match(await standing(waiting[0]!), { reviewed: true, tags: ['finance', 'jade', 'suppliers'] })
@@ -93,10 +97,11 @@ t.test('tags and roles: made, changed and removed', { skip }, async t => {
   await dialog.getByRole('button', { name: 'Save' }).click()
   await page.getByText('2 examples').waitFor()
   await picture(page, 'tags')
-  t.match((await admin.get(`${path}/tags`)).body.tags[0], {
-    label: 'finance',
-    examples: [/budget/, /Rosa/],
-  })
+  const { tags } = (await admin.get(`${path}/tags`)).body
+  t.match(
+    tags.find(({ label }: { label: string }) => label === 'finance'),
+    { label: 'finance', examples: [/budget/, /Rosa/] },
+  )
 
   await visit(page, at('roles'))
   await picture(page, 'roles')
@@ -115,6 +120,26 @@ t.test('tags and roles: made, changed and removed', { skip }, async t => {
   await dialog.getByRole('button', { name: 'Remove' }).click()
   await dialog.waitFor({ state: 'detached' })
   t.equal((await roles()).length, 1)
+})
+
+t.test('tags: one is applied to what is shared, and its progress is shown', { skip }, async t => {
+  const { page } = tab!
+  const dialog = page.getByRole('dialog')
+  await visit(page, at('tags'))
+  await page.getByRole('button', { name: 'Apply jade to shared memories' }).click()
+  await dialog.getByText('memories to check').waitFor()
+  t.match(await dialog.innerText(), /4 memories to check: 1 model call, about \d+ input tokens/)
+  t.same(await barriersOf(page), [])
+  await picture(page, 'tag-apply')
+  await dialog.getByRole('button', { name: 'Check 4 memories' }).click()
+  // The organization has no key for its models: the run waits, and says why.
+  await dialog.getByText('Waiting:').waitFor()
+  t.match(await dialog.innerText(), /Checked 0 of 4 memories\.\s+0 got the tag/)
+  t.equal(await dialog.getByRole('progressbar').count(), 1)
+  t.same(await barriersOf(page), [])
+  await picture(page, 'tag-apply-running')
+  await dialog.getByRole('button', { name: 'Close' }).click()
+  await dialog.waitFor({ state: 'detached' })
 })
 
 t.test(
@@ -196,7 +221,9 @@ t.test(
     await page.getByRole('combobox', { name: 'Tag' }).selectOption('finance')
     await page.locator('article', { hasText: 'office' }).waitFor({ state: 'detached' })
     await settled(page)
-    t.match(await page.locator('article').first().innerText(), /budget/)
+    const budget = await page.locator('article').first().innerText()
+    t.match(budget, /budget/)
+    t.match(budget, /page: 4\s+source: minutes/)
   },
 )
 
@@ -214,6 +241,16 @@ t.test('audit: who changed what, and what a deleted memory said', { skip }, asyn
   const found = async () => (await admin.get(`${path}/memories?q=canteen&limit=1`)).body.items
   await waitUntil('it is back', async () => (await found()).length === 1)
   t.match(await found(), [{ text: 'The canteen is closed on Fridays.', tags: ['house'] }])
+})
+
+t.test('events: who changed access and policy', { skip }, async t => {
+  const { page } = tab!
+  await visit(page, at('events'))
+  await page.getByText('Role removed').first().waitFor()
+  await picture(page, 'events')
+  const text = await page.locator('main').innerText()
+  t.match(text, /Instructions changed/)
+  t.match(text, /by owner@/)
 })
 
 t.test(
@@ -263,7 +300,7 @@ t.test('service: queues and figures, for the operator', { skip }, async t => {
   t.match(text, /ingest\s+0 waiting, 0 active/)
   t.match(text, /Requests\s+\d+/)
   t.equal(
-    await page.getByRole('link', { name: 'Queue dashboard' }).getAttribute('href'),
+    await page.getByRole('link', { name: 'Queues', exact: true }).getAttribute('href'),
     '/admin/queues',
   )
 })

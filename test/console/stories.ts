@@ -64,7 +64,11 @@ export async function fillTeam(backend: Backend, base: string): Promise<Team> {
   const { body: minted } = await admin.post(`${path}/keys`, { team_member_id: member })
   const items = [
     { text: 'The office opens at eight.' },
-    { text: 'The Q3 budget was cut by a tenth.', tags: ['finance'] },
+    {
+      text: 'The Q3 budget was cut by a tenth.',
+      tags: ['finance'],
+      metadata: { source: 'minutes', page: 4 },
+    },
     { text: 'The supplier asks for a deposit.', tags: ['finance'], confidence: 0.3 },
     { text: 'The new logo is blue.', tags: ['brand'], confidence: 0.4 },
     { text: `Legal looks at ${hostile}`, confidence: 0.5 },
@@ -118,6 +122,10 @@ async function leaveTrails(
       permitted: 2,
       dropped: 1,
       sample: [{ id: mintId(), tags: ['brand'] }],
+      request: 'search',
+      returned: [],
+      question: null,
+      denied: [],
       createdAt: Date.now(),
     },
   ])

@@ -2,7 +2,12 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import t from 'tap'
 import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
+import { chatCompletion } from '#test/support/chat-stream.ts'
+import { insertMemories } from '#test/support/insert-memories.ts'
+import { respondJson } from '#test/support/model-provider/answers.ts'
+import { startModelProvider } from '#test/support/model-provider.ts'
 import {
+  barriersOf,
   noBrowser,
   openBrowser,
   openTab,
@@ -14,7 +19,8 @@ import {
 import { fillVault } from '#test/console/stories.ts'
 
 const skip = noBrowser
-const backend = await createTestBackend(t)
+const provider = await startModelProvider(t)
+const backend = await createTestBackend(t, { env: provider.env })
 await startJobWorkers(backend)
 const key = await buildKey(backend)
 const api = await startTestApi(t, backend, key)
@@ -58,11 +64,82 @@ t.test('search: best first, with the reasons and the words marked', { skip }, as
   t.match(await first.locator('.why').innerText(), /Has words of the question: .*cat/)
   t.ok((await first.locator('mark').allInnerTexts()).includes('thunder'))
   await page.getByText('Options').click()
-  await page.getByLabel('Importance').selectOption('8')
+  await page.getByLabel('Importance').selectOption('7')
   await page.getByRole('button', { name: 'Search', exact: true }).click()
   await page.locator('.results .chip-raw').first().waitFor({ state: 'detached' })
   t.notMatch(await page.locator('.results').innerText(), /\bRaw\b/, 'reflections alone')
 })
+
+t.test('answers: which memories one was given with, and why', { skip }, async t => {
+  const { page } = tab!
+  const [id] = await insertMemories(backend, key, [{ text: 'The bicycle is orange.' }])
+  provider.respondAlways(respondJson(chatCompletion('Orange.')))
+  const response = await fetch(`${api.base}/v1/chat/completions`, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      'x-memory-key': `${key}:read`,
+      'x-provider-key': 'sk-own',
+    },
+    body: JSON.stringify({
+      model: 'openai/gpt-5',
+      messages: [{ role: 'user', content: 'Which bicycle is orange?' }],
+    }),
+  })
+  await response.text()
+  const trace = response.headers.get('x-memory-trace')!
+  await visit(page, 'traces')
+  await page.getByRole('link', { name: /openai\/gpt-5/ }).click()
+  await page.getByRole('heading', { name: 'Which memories were used' }).waitFor()
+  await page.getByText('The bicycle is orange.').waitFor()
+  await picture(page, 'trace')
+  t.match(page.url(), new RegExp(`traces/${trace}$`))
+  t.match(await page.locator('main').innerText(), /Found by the same words/)
+  t.same(await barriersOf(page), [])
+  await api.post('/v1/memory/delete-ids', { ids: [id] })
+  await page.getByRole('link', { name: 'All answers' }).click()
+  await page.getByLabel('Trace of an answer').fill(trace)
+  await page.getByRole('button', { name: 'Open', exact: true }).click()
+  await page.getByText(`Deleted since, or not to be seen with this key: ${id}`).waitFor()
+  t.notMatch(await page.locator('main').innerText(), /bicycle/)
+})
+
+t.test(
+  'what the model sees: the block itself, its tokens, or why there is none',
+  { skip },
+  async t => {
+    const { page } = tab!
+    await visit(page, 'prompt')
+    await page.getByLabel('Message of the user').fill('Does my cat fear thunder?')
+    await page.getByRole('button', { name: 'Show' }).click()
+    const block = page.locator('.prompt-block')
+    await block.waitFor()
+    await picture(page, 'prompt')
+    const { body } = await api.post('/v1/memory/prepare', {
+      messages: [{ role: 'user', content: 'Does my cat fear thunder?' }],
+    })
+    t.match(await block.textContent(), /^<memory_context>\n\[[^]*Ada[^]*<\/memory_context>\n/)
+    // Ages may differ by a minute.
+    const ageless = (text: string): string => text.replaceAll(/^\[[^·\n]{1,40} ·/gm, '[')
+    t.equal(ageless((await block.textContent())!), ageless(body.context))
+    const lines = page.locator('ol.rows li')
+    t.equal(await lines.count(), body.memories.length)
+    const names: Record<string, string> = { words: 'same words', similarity: 'similar meaning' }
+    for (const [index, { relevance, why }] of body.memories.entries()) {
+      const text = await lines.nth(index).innerText()
+      t.match(text, `${relevance.toFixed(2)} relevant`)
+      for (const reason of why) t.match(text, names[reason] ?? reason)
+    }
+    const figures = await page.locator('.figures').innerText()
+    t.match(figures, new RegExp(`Memories\\s+${body.memories_found}\\s`))
+    t.match(figures, new RegExp(`Tokens\\s+${body.memory_tokens}\\s`))
+    t.match(figures, /Confidence\s+\d+ %/)
+    await page.getByLabel('Message of the user').fill('Thank you!')
+    await page.getByRole('button', { name: 'Show' }).click()
+    await page.getByText('The message asks nothing').waitFor()
+    t.equal(await block.count(), 0)
+  },
+)
 
 t.test('timeline: filters, whole texts, and texts that look like markup', { skip }, async t => {
   const { page } = tab!
@@ -135,6 +212,16 @@ t.test('reflections: lineage leads up and down', { skip }, async t => {
   t.equal(await dialog.count(), 0)
 })
 
+t.test('profile: what was said of a person, as quotes with their time', { skip }, async t => {
+  const { page } = tab!
+  await visit(page, 'profile')
+  const moved = page.locator('main li', { hasText: 'We moved to Lisbon' })
+  await moved.first().waitFor()
+  t.match(await moved.first().innerText(), /since/)
+  t.match(await page.locator('main').innerText(), /Places/i)
+  await picture(page, 'profile')
+})
+
 t.test('sessions: one is opened, taken along and cleared', { skip }, async t => {
   const { page } = tab!
   await visit(page, 'sessions')
@@ -168,7 +255,7 @@ t.test('files: a file is uploaded with its faults told, the vault exported', { s
   await visit(page, 'files')
   await page.getByLabel('File', { exact: true }).setInputFiles(file)
   await page.getByRole('button', { name: 'Upload', exact: true }).click()
-  await page.getByText('2,300 lines: 2,299 stored').waitFor({ timeout: 30_000 })
+  await page.getByText('2,300 lines: 2,299 stored').waitFor({ timeout: 60_000 })
   await picture(page, 'files')
   t.match(await page.locator('main').innerText(), /Line 2,101: /, 'counted through the parts')
   const download = page.waitForEvent('download')
@@ -206,7 +293,7 @@ t.test(
     await picture(page, 'keys')
     await page.getByRole('button', { name: /^New key/ }).click()
     await page.getByRole('dialog').getByLabel('Name').fill('Phone')
-    await page.getByRole('button', { name: 'Mint' }).click()
+    await page.getByRole('button', { name: 'Create' }).click()
     const minted = await page.locator('.secret').innerText()
     t.equal((await createTestClient(api.base, minted).get('/v1/memory/stats')).body.memories, 0)
     await page.getByRole('button', { name: 'I have kept it' }).click()
@@ -216,7 +303,7 @@ t.test(
     await visit(page, 'keys')
     t.match(
       await page.locator('ol li').first().innerText(),
-      new RegExp(`Key minted\\s+mk_.*…${minted.slice(-4)}`),
+      new RegExp(`Key created\\s+mk_.*…${minted.slice(-4)}`),
     )
 
     await page.getByRole('button', { name: 'Rotate this key' }).click()

@@ -55,13 +55,13 @@ t.test('SIGTERM under load: what was let in is answered, what is answered is sto
   enough.abort()
   await Promise.all(clients)
   t.ok(answers.size > size, 'it went on serving until then')
-  t.same(await web.exited, { code: 0, signal: null })
+  t.same(await web.exited, { code: 0, signal: null }, web.output())
 
   const counts = Object.groupBy([...answers.values()], String)
   t.same(Object.keys(counts), ['202'], 'no request is dropped')
 
   worker.kill('SIGTERM')
-  t.same(await worker.exited, { code: 0, signal: null })
+  t.same(await worker.exited, { code: 0, signal: null }, worker.output())
   const accepted = [...answers.values()].filter(answer => answer === 202).length
   const [second, next] = [await startWeb(t, config), await startWorker(t, config)]
   const client = createTestClient(second.base, key)

@@ -4,6 +4,9 @@ import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test
 import { createTestBackend } from '#test/support/backend.ts'
 import { readVaultScope } from '#test/support/stored-memories.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
+import { makeErasuresDue } from '#test/support/alter.ts'
+import { countStaleDocuments, vaultRow } from '#test/support/observe.ts'
+import { openOperations } from '#test/support/observe-jobs.ts'
 
 // Two processes that answer and two that work, over one pair of stores.
 const one = await createTestBackend(t)
@@ -37,26 +40,13 @@ t.test(
     t.same(wrong, [])
 
     await waitUntil('nothing waits any more', async () => {
-      const { rows } = await one.postgres.query(
-        `select 1 from operations where state in ('accepted', 'running') limit 1`,
-      )
-      return rows.length === 0
+      return (await openOperations(one)).length === 0
     })
-    const stale = async () => {
-      let count = 0
-      const { rows } = await one.postgres.query<{ id: string; epoch: number }>(
-        'select id, epoch from vaults',
-      )
-      for (const { id, epoch } of rows) {
-        count += await one.mongo.memories.countDocuments({ vault: id, epoch: { $lt: epoch } })
-      }
-      return count
-    }
-    const leftovers = await stale()
-    await one.postgres.query('update erasures set due_at = now()')
+    const leftovers = await countStaleDocuments(one)
+    await makeErasuresDue(one)
     t.comment(`${leftovers} unseen leftovers before the sweep`)
     await sweepAll(one)
-    t.equal(await stale(), 0)
+    t.equal(await countStaleDocuments(one), 0)
 
     async function race(n: number): Promise<void> {
       const key = await buildKey(one)
@@ -139,7 +129,7 @@ t.test(
       }
     }
     const { body } = await a.post('/v1/memory/search', { query: 'note', limit: 200 })
-    const { rows } = await one.postgres.query('select raw_units from vaults where id = $1', [vault])
-    t.same(rows, [{ raw_units: body.totalMemories }], 'the debt is what is left')
+    const { rawUnits } = await vaultRow(one, vault)
+    t.equal(rawUnits, body.totalMemories, 'the debt is what is left')
   },
 )

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
-import { createTestBackend, createTestConfig } from '#test/support/backend.ts'
+import { createTestBackend, createTestConfig, defaultRecallTimeout } from '#test/support/backend.ts'
 import { startFaultProxy } from '#test/support/fault-proxy.ts'
 import { waitUntilSettled } from '#test/support/exchange-journal.ts'
 import { modelNames } from '#test/support/model-provider/clients.ts'
@@ -11,9 +11,9 @@ import {
 } from '#test/support/model-provider/proxy-fixture.ts'
 import { startModelProvider } from '#test/support/model-provider.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
-import { readDocuments } from '#test/support/insert-memories.ts'
+import { readDocuments, resolveCaller } from '#test/support/insert-memories.ts'
+import { countRows, vaultRow } from '#test/support/observe.ts'
 
-t.setTimeout(60_000)
 // They mostly wait.
 t.jobs = 3
 const besides = { buffered: true }
@@ -31,7 +31,7 @@ async function say(base: string, key: string, content: string, headers = {}) {
 }
 
 t.test(
-  '200: a call says for how long it is remembered, and the provider hears nothing of it',
+  '200: a call says for how long it is remembered, and the provider is not sent that',
   async t => {
     const { backend, base, provider, newKey } = await startProxyFixture(t)
     await startJobWorkers(backend)
@@ -43,16 +43,16 @@ t.test(
     t.equal((await say(base, key, 'My gate code is nine.', { 'x-memory-ttl': '8' })).status, 200)
     t.notOk(provider.requests.at(-1)!.headers.some(([name]) => /^x-memory/i.test(name)))
     t.equal((await say(base, key, 'My gate is green.')).status, 200)
-    await waitUntilSettled(backend, 10_000)
+    await waitUntilSettled(backend)
     const ends = (await readDocuments(backend, key)).map(row => row.expires_at?.getTime())
     const said = ends.filter(end => end !== undefined)
     t.equal(said.length, 2, 'what the user said, and what the model answered')
-    for (const end of said) t.ok(end >= begun + 8_000 && end < begun + 20_000)
+    for (const end of said) t.ok(end >= begun + 8_000 && end < begun + 60_000)
     await past(new Date(said[0]!).toISOString())
     t.equal((await say(base, key, 'What is the code of my gate?')).status, 200)
     t.notMatch(provider.requests.at(-1)!.body.toString(), 'gate code is nine')
     t.match(provider.requests.at(-1)!.body.toString(), 'gate is green')
-    await waitUntilSettled(backend, 10_000)
+    await waitUntilSettled(backend)
     t.notMatch(JSON.stringify((await client.get('/v1/memory/list')).body), 'gate code is nine')
 
     for (const ttl of ['0', '-1', '1.5', '3153600001', 'soon', '1e3', '99999999999']) {
@@ -64,10 +64,10 @@ t.test(
 )
 
 t.test(
-  '503: while it cannot be removed nobody sees it, and calls go on without memory',
+  '503: while it cannot be removed it is invisible, and calls go on without memory',
   async t => {
     const provider = await startModelProvider(t)
-    const real = await createTestConfig(t, provider.env)
+    const real = await createTestConfig(t, { ...provider.env, ...defaultRecallTimeout })
     const gate = await startFaultProxy(t, real.mongodbUri)
     const backend = await createTestBackend(t, { config: { ...real, mongodbUri: gate.url } })
     const { base } = await startTestApi(t, backend)
@@ -99,14 +99,14 @@ t.test(
     t.equal(accepted.status, 202, 'what is to be stored is accepted')
     t.equal((await client.get('/v1/account/usage')).status, 200)
     gate.open()
-    await waitUntil('it can be read again', async () => (await search()).status === 200, 20_000)
-    await waitUntilSettled(backend, 30_000)
+    await waitUntil('it can be read again', async () => (await search()).status === 200)
+    await waitUntilSettled(backend)
     t.notMatch(JSON.stringify((await search()).body), 'kettle is red')
   },
 )
 
 t.test(
-  'readers and writers of one vault, all at once: nobody is shown what is over',
+  'readers and writers of one vault, all at once: no answer shows what has expired',
   besides,
   async t => {
     const config = await createTestConfig(t)
@@ -120,12 +120,14 @@ t.test(
       createTestClient((await startTestApi(t, one)).base, key),
       createTestClient((await startTestApi(t, two)).base, key),
     ]
-    const until = Date.now() + 4_000
     const ends = new Map<string, number>()
     let shown = 0
+    const startedAt = Date.now()
+    // Longer on a busy machine: until something was shown.
+    const isRunning = () => Date.now() - startedAt < (shown > 0 ? 4_000 : 60_000)
     const late: string[] = []
     const write = async (n: number): Promise<void> => {
-      for (let i = 0; Date.now() < until; i++) {
+      for (let i = 0; isRunning(); i++) {
         const content = `writer ${n} says ${i}`
         const end = i % 4 === 3 ? null : soon(600 + ((i * 411 + n * 159) % 2_700))
         if (end) ends.set(content, Date.parse(end))
@@ -137,13 +139,16 @@ t.test(
       }
     }
     const read = async (n: number): Promise<void> => {
-      for (let i = 0; Date.now() < until; i++) {
+      for (let i = 0; isRunning(); i++) {
         const asked = Date.now()
         const client = clients[(n + i) % 2]!
-        const { body } =
+        const { status, body } =
           i % 2
             ? await client.get('/v1/memory/list?limit=200')
             : await client.post('/v1/memory/search', { query: 'writer says', limit: 200 })
+        // On a busy machine a deadline of the service may pass; then nothing is shown.
+        if (status === 503) continue
+        if (status !== 200) throw new Error(`${status}: ${JSON.stringify(body)}`)
         const texts = (body.items ?? body.memories).map(
           (row: { text?: string; content?: string }) => row.text ?? row.content,
         ) as string[]
@@ -155,20 +160,16 @@ t.test(
     await Promise.all([write(0), write(1), write(2), read(0), read(1), read(2)])
     t.ok(shown > 0, `${shown} rows were shown`)
     t.same(late, [])
-    await waitUntilSettled(one, 20_000)
+    await waitUntilSettled(one)
     await delay(3_600)
     const { items } = (await clients[0]!.get('/v1/memory/list?limit=200')).body
     t.ok(items.every(({ text }: { text: string }) => !ends.has(text)))
     const { body } = await clients[1]!.post('/v1/memory/search', { query: 'writer', limit: 1 })
-    const { rows } = await one.postgres.query<{ raw: number; next: Date | null; left: number }>(
-      `select raw_units as raw, next_expiry as next,
-            (select count(*)::int from announced_expiries) as left
-     from vaults where id = (select vault from memory_keys where revoked_at is null
-                             and masked = $1)`,
-      [body.memoryKey],
-    )
+    const { scope } = await resolveCaller(one, key)
+    const row = await vaultRow(one, scope.vault)
     const { tier_counts } = (await clients[0]!.get('/v1/memory/list?limit=1')).body
-    t.same(rows, [{ raw: tier_counts.raw, next: null, left: 0 }], 'no debt drifts')
+    t.match(row, { rawUnits: tier_counts.raw, nextExpiry: null }, 'no debt drifts')
+    t.equal(await countRows(one, 'announced_expiries'), 0)
     t.equal(body.reflection.unconsolidated.raw.units, tier_counts.raw)
   },
 )

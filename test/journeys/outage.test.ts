@@ -12,9 +12,13 @@ import { createTestBackend, createTestConfig } from '#test/support/backend.ts'
 import { startFaultProxy } from '#test/support/fault-proxy.ts'
 import { checkJournal, sendExchanges, waitUntilSettled } from '#test/support/exchange-journal.ts'
 import { startWeb, startWorker } from '#test/support/processes.ts'
+import { readDocuments } from '#test/support/insert-memories.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 
 t.setTimeout(0)
+
+/** Usual are 0.1 s for a closed port and 5 to 10 s for one that says nothing. */
+const hangMs = 60_000
 // Each has databases and processes of its own, and mostly waits: for heartbeats, for deadlines.
 t.jobs = 2
 const besides = { buffered: true }
@@ -46,7 +50,7 @@ t.test('the MongoDB engine is killed under writes: what was stored is there', be
 
   for (let kill = 0; kill < 2; kill++) {
     const before = stored.acknowledged.size
-    await waitUntil('it writes', () => stored.acknowledged.size > before + 20, 20_000)
+    await waitUntil('it writes', () => stored.acknowledged.size > before + 20)
     const known = [...stored.acknowledged]
     process.kill(engine.pid, 'SIGKILL')
     await engine.unexpectedExit
@@ -60,20 +64,14 @@ t.test('the MongoDB engine is killed under writes: what was stored is there', be
   }
   await Promise.all([stored.stop(), promised.stop()])
   t.same(Object.keys(Object.fromEntries(promised.statuses)), ['202'], 'accepting never stopped')
-  await waitUntilSettled(backend, 60_000)
+  await waitUntilSettled(backend)
   t.comment(`${stored.acknowledged.size} stored, ${promised.acknowledged.size} promised, 2 kills`)
   await checkJournal(t, backend, key, stored)
   await checkJournal(t, backend, others, promised)
 })
 
-async function textsOf({ mongo, postgres }: Backend, key: string): Promise<string[]> {
-  const { rows } = await postgres.query<{ vault: string }>(
-    'select vault from memory_keys where masked like $1 order by created_at',
-    [`%${key.slice(-4)}`],
-  )
-  const documents = await mongo.memories.find({ vault: rows[0]!.vault }).toArray()
-  return documents.map(({ text }) => text)
-}
+const textsOf = async (backend: Backend, key: string): Promise<string[]> =>
+  (await readDocuments(backend, key)).map(({ text }) => text)
 
 t.test('Postgres is killed under load: every promise is kept', besides, async t => {
   const dir = dataDirOf(t)
@@ -91,7 +89,7 @@ t.test('Postgres is killed under load: every promise is kept', besides, async t 
 
   for (let kill = 0; kill < 2; kill++) {
     const before = journal.acknowledged.size
-    await waitUntil('it is under load', () => journal.acknowledged.size > before + 40, 20_000)
+    await waitUntil('it is under load', () => journal.acknowledged.size > before + 40)
     process.kill(server.pid, 'SIGKILL')
     gate.shut()
     await server.unexpectedExit
@@ -99,9 +97,9 @@ t.test('Postgres is killed under load: every promise is kept', besides, async t 
     gate.open(server.url)
   }
   const before = journal.acknowledged.size
-  await waitUntil('it goes on by itself', () => journal.acknowledged.size > before + 10, 20_000)
+  await waitUntil('it goes on by itself', () => journal.acknowledged.size > before + 10)
   await journal.stop()
-  await waitUntilSettled(backend, 60_000)
+  await waitUntilSettled(backend)
   t.comment(
     `${journal.acknowledged.size} acknowledged, 2 kills, ${JSON.stringify([...journal.statuses])}`,
   )
@@ -129,10 +127,7 @@ t.test(
       client.get('/v1/memory/stats'),
       client.post('/v1/keys'),
     ]
-    for (const [how, withinMs] of [
-      ['shut', 3_000],
-      ['freeze', 13_000],
-    ] as const) {
+    for (const how of ['shut', 'freeze'] as const) {
       gate[how]()
       const begun = Date.now()
       for (const { status, headers, body } of await Promise.all(requests())) {
@@ -140,18 +135,17 @@ t.test(
         t.match(headers.get('retry-after'), /^\d+$/)
         t.match(body, { error: /database is out of reach/ })
       }
-      t.ok(Date.now() - begun < withinMs, `${how}: answered after ${Date.now() - begun} ms`)
+      t.ok(Date.now() - begun < hangMs, `${how}: answered after ${Date.now() - begun} ms`)
       t.equal((await client.get('/health')).status, 200, 'it is alive, and says so')
       gate.open()
       await waitUntil(
         'it serves again',
         async () => (await client.get('/v1/memory/stats')).status === 200,
-        15_000,
       )
       const stored = await client.post('/v1/memory/ingest?wait=true', said(`after ${how}`))
       t.equal(stored.status, 200, 'so does the worker')
     }
-    await waitUntilSettled(backend, 20_000)
+    await waitUntilSettled(backend)
     t.same((await textsOf(backend, key)).filter(text => text !== 'meanwhile').sort(), [
       'after freeze',
       'after shut',
@@ -176,6 +170,7 @@ t.test(
       ...TestClient[],
     ]
     const question = { query: 'kettle', limit: 1 }
+    const all = { query: 'promised', limit: 5 }
     for (const one of [client, ...others]) {
       t.equal(
         (await one.post('/v1/memory/ingest?wait=true', said('the kettle is red'))).status,
@@ -185,10 +180,7 @@ t.test(
     t.equal((await client.post('/v1/memory/search', question)).body.totalMemories, 1)
 
     const promised: string[] = []
-    for (const [how, withinMs] of [
-      ['shut', 4_000],
-      ['freeze', 13_000],
-    ] as const) {
+    for (const how of ['shut', 'freeze'] as const) {
       const other = others.pop()!
       gate[how]()
       const begun = Date.now()
@@ -207,19 +199,19 @@ t.test(
         t.match(headers.get('retry-after'), /^\d+$/)
         t.match(body, { error: /memory store is out of reach/ })
       }
-      t.ok(Date.now() - begun < withinMs, `${how}: answered after ${Date.now() - begun} ms`)
+      t.ok(Date.now() - begun < hangMs, `${how}: answered after ${Date.now() - begun} ms`)
       gate.open()
       await waitUntil(
         'it serves again',
         async () => (await client.get('/v1/memory/stats')).status === 200,
-        15_000,
       )
       t.equal((await other.post('/v1/memory/search', question)).body.totalMemories, 1)
+      await waitUntilSettled(backend)
+      // The search reads what was stored meanwhile: from here on the web process holds all of it.
+      const { body: found } = await client.post('/v1/memory/search', all)
+      t.equal(found.totalMemories, 1 + promised.length, `${how}: what was promised is stored`)
     }
-    await waitUntilSettled(backend, 60_000)
     t.same((await textsOf(backend, keys[0]!)).sort(), [...promised, 'the kettle is red'].sort())
-    const { body } = await client.post('/v1/memory/search', { query: 'promised', limit: 5 })
-    t.equal(body.totalMemories, 3, 'and can be found')
     t.notMatch(web.output() + worker.output(), /process\.crashed/)
   },
 )

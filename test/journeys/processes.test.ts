@@ -41,7 +41,11 @@ t.test('every process of the Procfile runs by itself against the same two stores
 
   for (const process of running) process.kill('SIGTERM')
   for (const [index, process] of running.entries()) {
-    t.same(await process.exited, { code: 0, signal: null }, `${names[index]} ends well`)
+    t.same(
+      await process.exited,
+      { code: 0, signal: null },
+      `${names[index]} ends well: ${process.output()}`,
+    )
     t.match(process.output(), /process\.stopped/)
   }
 })
@@ -90,7 +94,7 @@ t.test('two web processes and two workers see each other’s writes at once', as
   }
 })
 
-t.test('a worker takes only the queues it is told to', async t => {
+t.test('a worker takes only the queues it is given', async t => {
   const others = jobNames.filter(name => name !== 'ingest')
   const key = await buildKey(backend)
   const web = await startProcess(t, 'node api/index.ts', env)
@@ -109,7 +113,7 @@ t.test('a worker takes only the queues it is told to', async t => {
 
 t.test('a worker with a queue that does not exist says so and ends with 2', async t => {
   const worker = launchProcess(t, 'node workers/index.ts ingest no-such-queue', env)
-  t.same(await worker.exited, { code: 2, signal: null })
+  t.same(await worker.exited, { code: 2, signal: null }, worker.output())
   t.match(worker.output(), /No such job: no-such-queue/)
   t.match(worker.output(), new RegExp(`Jobs: .*${jobNames[0]}`), 'and names those that do')
   t.notMatch(worker.output(), /\n\s+at /, 'without a stack')
@@ -123,7 +127,7 @@ t.test('--help is answered by every program, without any environment', async t =
     'node scripts/create-account.ts',
   ]) {
     const { exited, output } = launchProcess(t, `${command} --help`, bare)
-    t.same(await exited, { code: 0, signal: null }, command)
+    t.same(await exited, { code: 0, signal: null }, `${command}: ${output()}`)
     t.match(output(), /Usage: node/)
   }
 })
@@ -131,7 +135,7 @@ t.test('--help is answered by every program, without any environment', async t =
 t.test('the release step runs any number of times, and at the same time', async t => {
   const fresh = await createTestConfig(t)
   const again = launchProcess(t, 'node scripts/migrate.ts', processEnvironment(fresh))
-  t.same(await again.exited, { code: 0, signal: null })
+  t.same(await again.exited, { code: 0, signal: null }, again.output())
   t.match(again.output(), /Migrations applied: none/, 'nothing is applied twice')
 
   const empty = new URL(fresh.databaseUrl)
@@ -154,7 +158,7 @@ t.test('what is wrong with the environment is said at once, in sentences', async
   const broken = { ...env, PORT: 'eighty', MASTER_KEY: 'short', DATABASE_URL: 'mysql://x' }
   for (const command of ['node api/index.ts', 'node workers/index.ts', 'node scripts/migrate.ts']) {
     const { exited, output } = launchProcess(t, command, broken)
-    t.ok([1, 2].includes((await exited).code!), command)
+    t.ok([1, 2].includes((await exited).code!), `${command}: ${output()}`)
     t.match(output(), /PORT must be a whole number/)
     t.match(output(), /MASTER_KEY must be 32 bytes/)
     t.match(output(), /DATABASE_URL must be a URL/)
@@ -169,7 +173,7 @@ t.test('what is wrong with the environment is said at once, in sentences', async
   ] as const) {
     for (const command of ['node api/index.ts', 'node scripts/migrate.ts']) {
       const { exited, output } = launchProcess(t, command, { ...env, DATABASE_URL: wrong })
-      t.equal((await exited).code, 1, `${command}: the database is ${what}`)
+      t.equal((await exited).code, 1, `${command}: the database is ${what}: ${output()}`)
       t.match(output(), said)
       t.notMatch(output(), /secret-password|\n\s+at /)
     }
@@ -194,7 +198,7 @@ t.test('before the release step a process says so', async t => {
         command,
         processEnvironment({ ...fresh, databaseUrl }),
       )
-      t.equal((await exited).code, 1, `${command}: the database is ${what}`)
+      t.equal((await exited).code, 1, `${command}: the database is ${what}: ${output()}`)
       t.match(output(), /npm run migrate/)
       t.notMatch(output(), /\n\s+at /)
     }

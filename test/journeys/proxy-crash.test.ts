@@ -13,6 +13,8 @@ import { startModelProvider } from '#test/support/model-provider.ts'
 import { startWeb } from '#test/support/processes.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { readDocuments } from '#test/support/insert-memories.ts'
+import { ageRows } from '#test/support/alter.ts'
+import { countRows } from '#test/support/observe.ts'
 
 t.setTimeout(0)
 
@@ -43,13 +45,9 @@ const textsOf = async (key: string): Promise<string[]> =>
   (await readDocuments(backend, key)).map(({ text }) => text).toSorted()
 
 /** As if two minutes had gone by without a sign of life. */
-const growOld = ({ postgres }: Backend) =>
-  postgres.query(`update open_exchanges set renewed_at = renewed_at - interval '3 minutes'`)
+const growOld = (backend: Backend) => ageRows(backend, 'open_exchanges', '3 minutes')
 
-const openRows = async ({ postgres }: Backend): Promise<number> => {
-  const { rows } = await postgres.query<{ n: number }>('select count(*)::int n from open_exchanges')
-  return rows[0]!.n
-}
+const openRows = (backend: Backend): Promise<number> => countRows(backend, 'open_exchanges')
 
 for (const stream of [true, false]) {
   const when = stream ? 'in the middle of a stream' : 'while the model is silent'
@@ -75,7 +73,7 @@ for (const stream of [true, false]) {
     await growOld(backend)
     await Promise.all([sweepAll(backend), sweepAll(backend)])
     await sweepAll(backend)
-    await waitUntilSettled(backend, 20_000)
+    await waitUntilSettled(backend)
     for (const [index, key] of vaults.entries()) {
       t.same(await textsOf(key), [`Said to number ${index}.`])
     }
@@ -101,18 +99,18 @@ t.test(
     await waitUntil('it is written down', async () => (await openRows(backend)) === 1)
     await growOld(backend)
     await sweepAll(backend)
-    await waitUntilSettled(backend, 20_000)
+    await waitUntilSettled(backend)
     t.same(await textsOf(key), ['Think long.'])
     finish()
     t.match(await answered, 'and on.')
     await waitUntil('the answer is stored', async () => (await textsOf(key)).length === 2)
     await sweepAll(backend)
-    await waitUntilSettled(backend, 20_000)
+    await waitUntilSettled(backend)
     t.same(await textsOf(key), ['So far and on.', 'Think long.'])
   },
 )
 
-t.test('the API is killed under load: whoever saw an answer end is remembered whole', async t => {
+t.test('the API is killed under load: an exchange whose answer ended is stored whole', async t => {
   const key = keys.pop()!
   const whole = new Set<string>()
   let sent = 0
@@ -131,19 +129,19 @@ t.test('the API is killed under load: whoever saw an answer end is remembered wh
   const lanes = Array.from({ length: 6 }, lane)
   for (let kill = 0; kill < 2; kill++) {
     const enough = whole.size + 25
-    await waitUntil('it is under load', () => whole.size > enough, 20_000)
+    await waitUntil('it is under load', () => whole.size > enough)
     web.kill('SIGKILL')
     await web.exited
     web = await start()
   }
   const enough = whole.size + 10
-  await waitUntil('it goes on', () => whole.size > enough, 20_000)
+  await waitUntil('it goes on', () => whole.size > enough)
   stopped.abort()
   await Promise.all(lanes)
-  await waitUntilSettled(backend, 20_000)
+  await waitUntilSettled(backend)
   await growOld(backend)
   await sweepAll(backend)
-  await waitUntilSettled(backend, 20_000)
+  await waitUntilSettled(backend)
 
   const texts = await textsOf(key)
   const said = texts.filter(text => text.startsWith('Load'))

@@ -43,7 +43,7 @@ const ask = async (path: string, body: object, headers: Record<string, string>) 
     headers: { 'content-type': 'application/json', ...headers },
     body: JSON.stringify(body),
   })
-  return { status: response.status, body: (await response.json()) as { error?: string } }
+  return { status: response.status, body: (await response.json()) as { error?: object } }
 }
 
 /** The credentials a provider saw, wherever they were. */
@@ -90,7 +90,7 @@ for (const [family, { path, body }] of Object.entries(requests)) {
     for (const headers of [{ authorization: `Bearer ${key}` }, { 'x-memory-key': `${key}:off` }]) {
       const answer = await ask(path, body, headers)
       t.equal(answer.status, 401)
-      t.match(answer.body, { error: new RegExp(family, 'i'), hint: String })
+      t.match(answer.body, { error: { message: new RegExp(family, 'i') }, hint: String })
     }
     t.equal(provider.requests.length, before, 'the provider is not asked')
   })
@@ -182,7 +182,7 @@ t.test('400: a model that no provider has', async t => {
       { authorization: `Bearer ${key}` },
     )
     t.equal(answer.status, 400, String(model))
-    t.match(answer.body, { error: String })
+    t.match(answer.body, { error: { message: String } })
   }
   const paths = ['/v1/models/a%2F..%2Fb:generateContent', '/v1/models/%2e%2e:generateContent']
   for (const path of paths) {
@@ -236,4 +236,31 @@ t.test('200: what a client sends for us or for others does not reach the provide
   )
   t.equal(findHeader(headers, 'user-agent'), 'product/1.0')
   t.equal(findHeader(headers, 'accept-encoding') ?? 'identity', 'identity')
+})
+
+t.test("400: a key of another provider's form is not sent", async t => {
+  const key = await buildKey(backend)
+  const sent = () => provider.requests.length
+  for (const [family, foreign, owner] of [
+    ['openai', 'sk-ant-api03-0123456789', 'anthropic'],
+    ['openai', 'AIzaSy0123456789', 'google'],
+    ['anthropic', 'sk-or-v1-0123456789', 'openrouter'],
+    ['google', 'gsk_0123456789', 'groq'],
+  ] as const) {
+    const before = sent()
+    const { path, body } = requests[family]
+    const headers = { 'x-memory-key': key, 'x-provider-key': foreign }
+    const refused = await ask(path, body, headers)
+    t.equal(refused.status, 400, `${foreign} to ${family}`)
+    const message = new RegExp(`one of ${owner}, and the request is for ${family}`)
+    t.match(refused.body, { error: { message } })
+    t.notMatch(JSON.stringify(refused.body), foreign)
+    t.equal(sent(), before, 'the provider has heard nothing')
+    const stored = await fetch(`${base}/v1/account/provider-keys/${family}`, {
+      method: 'PUT',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ key: foreign }),
+    })
+    t.equal(stored.status, 400, 'nor is it stored')
+  }
 })

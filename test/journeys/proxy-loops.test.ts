@@ -1,8 +1,9 @@
 import t, { type Test } from 'tap'
+import type { ApiFormat } from '#shared/core/provider-registry.ts'
 import { createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
 import { createTestBackend, createTestConfig } from '#test/support/backend.ts'
 import { respondJson, respondWith } from '#test/support/model-provider/answers.ts'
-import { createProxyAccount, type FamilyName } from '#test/support/model-provider/proxy-fixture.ts'
+import { createProxyAccount } from '#test/support/model-provider/proxy-fixture.ts'
 import { startModelProvider } from '#test/support/model-provider.ts'
 import { insertMemories } from '#test/support/insert-memories.ts'
 
@@ -34,7 +35,7 @@ type Written = {
   answer: unknown
 }
 
-const written: Record<FamilyName, Written> = {
+const written: Record<ApiFormat, Written> = {
   openai: {
     path: () => '/v1/chat/completions',
     head: stream =>
@@ -78,6 +79,19 @@ const written: Record<FamilyName, Written> = {
     tail: `], "generationConfig":{"temperature":0.50}}`,
     answer: { candidates: [{ content: { parts: [{ functionCall: { name: 'look' } }] } }] },
   },
+  responses: {
+    path: () => '/v1/responses',
+    head: stream =>
+      `{"model":"gpt-5-mini", "stream":${stream}, "input":[{"type":"additional_tools","role":"developer","tools":[]},{"role":"user","content":"Hi"},{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Hello."}]}`,
+    asks: `, {"type":"message","role":"user","content":[{"type":"input_text","text":"${question}"}]}`,
+    step: index =>
+      `, {"type":"reasoning","summary":[],"encrypted_content":"x${index}"},{"type":"custom_tool_call","call_id":"c${index}","name":"exec","input":"look"}, {"type":"custom_tool_call_output","call_id":"c${index}","output":[{"type":"input_text","text":"The bicycle of shelf ${index} is grey."}]}`,
+    tail: `], "store":false, "include":["reasoning.encrypted_content"]}`,
+    answer: {
+      type: 'response.completed',
+      response: { id: 'resp_1', status: 'completed', output: [{ type: 'custom_tool_call' }] },
+    },
+  },
 }
 
 const told = [
@@ -118,7 +132,7 @@ const more = (key: string, index: number) =>
     { text: `The bicycle of my sister has the colour number ${index}.` },
   ])
 
-const families = Object.entries(written) as [FamilyName, Written][]
+const families = Object.entries(written) as [ApiFormat, Written][]
 
 for (const [family, how] of families) {
   for (const stream of [false, true]) {

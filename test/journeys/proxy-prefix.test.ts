@@ -62,6 +62,7 @@ for (const [family, { path, head, turn, tail }] of Object.entries(written)) {
     const key = await world.newKey()
     await insertMemories(backend, key, facts)
     let before = ''
+    let lastSent: Buffer | undefined
     for (let last = 0; last < 40; last += 2) {
       const turns = Array.from({ length: last + 1 }, (_, index) => turn(index))
       const body = head + turns.join('') + tail
@@ -78,9 +79,16 @@ for (const [family, { path, head, turn, tail }] of Object.entries(written)) {
       const { body: bytes } = provider.requests.at(-1)!
       const sent = bytes.toString()
       const earlier = head + turns.slice(0, -1).join('')
+      // A block before the question vanishes with the next turn; one behind it takes nothing along.
+      const safe = last === 0 || turn(last - 2).includes('cache_control')
+      const reusable = Number(response.headers.get('x-memory-cache-bytes'))
       const faults = [
         response.status !== 200 && `status ${response.status}`,
-        response.headers.get('x-memory-cache-safe') !== 'true' && 'not cache-safe',
+        response.headers.get('x-memory-cache-safe') !== String(safe) && 'cache-safe is not a fact',
+        lastSent &&
+          !bytes.subarray(0, reusable).equals(lastSent.subarray(0, reusable)) &&
+          'too many bytes are said to be reusable',
+        last > 0 && reusable < Buffer.byteLength(before) && 'too few bytes are',
         !/blue book/.test(sent) && 'nothing recalled',
         !sent.startsWith(earlier) && 'earlier turns have changed',
         !sent.startsWith(before) && 'the prefix of the turn before has changed',
@@ -94,6 +102,7 @@ for (const [family, { path, head, turn, tail }] of Object.entries(written)) {
       if (faults.length > 0) t.comment(sent)
       t.same(faults, [], `turn ${last / 2 + 1}`)
       before = earlier
+      lastSent = bytes
     }
   })
 }

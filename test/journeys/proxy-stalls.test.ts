@@ -28,8 +28,8 @@ const bodyOf = (content: string): string =>
   JSON.stringify({ model: modelNames.openai, stream: true, messages: [{ role: 'user', content }] })
 
 /** Asks over a socket of its own, which reads only when it is told to. */
-function asker(path: string, key: string, body: string) {
-  const socket = connect(Number(new URL(base).port), '127.0.0.1')
+function asker(path: string, key: string, body: string, at = base) {
+  const socket = connect(Number(new URL(at).port), '127.0.0.1')
   const heard = { bytes: 0, text: '' }
   socket.on('data', chunk => {
     heard.bytes += chunk.length
@@ -53,7 +53,7 @@ function asker(path: string, key: string, body: string) {
 }
 
 const wordsOf = async (key: string) => {
-  await waitUntilSettled(backend, 20_000)
+  await waitUntilSettled(backend)
   return (await readDocuments(backend, key)).map(({ role, text, interrupted }) => ({
     role,
     begin: text.slice(0, 20),
@@ -61,7 +61,7 @@ const wordsOf = async (key: string) => {
   }))
 }
 
-t.test('a client that reads no more is left, and what was heard is stored', async t => {
+t.test('a client that stops reading is left, and what arrived is stored', async t => {
   const key = await newKey()
   const before = await provider.connections()
   provider.respondNext(streamBytes(100 * mebibyte, event('x'.repeat(16_000))))
@@ -70,7 +70,7 @@ t.test('a client that reads no more is left, and what was heard is stored', asyn
   const begun = performance.now()
   t.equal(await provider.requests.at(-1)!.outcome, 'left', 'the provider is told')
   const ms = performance.now() - begun
-  t.ok(ms > 900 && ms < 6_000, `after ${ms.toFixed(0)} ms`)
+  t.ok(ms > 900 && ms < 60_000, `after ${ms.toFixed(0)} ms`)
   t.ok((await provider.connections()) <= before + 1, 'its connection is free')
   await waitUntil('both are stored', async () => (await readDocuments(backend, key)).length > 1)
   const words = await wordsOf(key)
@@ -83,8 +83,11 @@ t.test('a client that reads no more is left, and what was heard is stored', asyn
 })
 
 t.test('a client that takes its time is not, nor one that waits for a model', async t => {
+  // All pauses together are longer than the patience, each is a fifth of it: a machine may stall.
+  const patient = { ...backend.config, clientTimeoutMs: 3_000, providerIdleMs: 30_000 }
+  const { base: at } = await startTestApi(t, await createTestBackend(t, { config: patient }))
   const key = await newKey()
-  const kept = asker('/v1/chat/completions', key, bodyOf('First.'))
+  const kept = asker('/v1/chat/completions', key, bodyOf('First.'), at)
   kept.socket.resume()
   await waitUntil('answered', () => kept.heard.text.endsWith('\r\n0\r\n\r\n'))
 
@@ -92,11 +95,11 @@ t.test('a client that takes its time is not, nor one that waits for a model', as
   provider.respondNext(async (_seen, answer) => {
     answer.head(200, { 'content-type': 'text/event-stream' })
     await answer.write(event('a'))
-    await delay(2_500)
+    await delay(3_500)
     await answer.write(`${event('b')}data: [DONE]\n\n`)
     answer.end()
   })
-  const response = fetch(`${base}/v1/chat/completions`, {
+  const response = fetch(`${at}/v1/chat/completions`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', authorization: `Bearer ${key}` },
     body: bodyOf('Think about it.'),
@@ -105,15 +108,20 @@ t.test('a client that takes its time is not, nor one that waits for a model', as
 
   const size = 4 * mebibyte
   provider.respondNext(streamBytes(size, event('x'.repeat(16_000))))
-  const { socket, heard } = asker('/v1/chat/completions', key, bodyOf('Write me a book, slowly.'))
+  const { socket, heard } = asker(
+    '/v1/chat/completions',
+    key,
+    bodyOf('Write me a book, slowly.'),
+    at,
+  )
   for (let pause = 0; pause < 6; pause++) {
-    await delay(500)
+    await delay(600)
     socket.resume()
     await delay(5)
     socket.pause()
   }
   socket.resume()
-  await waitUntil('all of it is read', () => heard.text.endsWith('\r\n0\r\n\r\n'), 20_000)
+  await waitUntil('all of it is read', () => heard.text.endsWith('\r\n0\r\n\r\n'))
   t.ok(heard.bytes > size, 'all of it')
   t.match(await response, /"b"[^]*\[DONE\]/)
   const { destroyed, readableEnded } = kept.socket
@@ -141,7 +149,7 @@ t.test('a provider that goes silent is left, and the client sees the answer brea
   })
   await t.rejects(response.text())
   const ms = performance.now() - begun
-  t.ok(ms > 3_000 && ms < 12_000, `after ${ms.toFixed(0)} ms`)
+  t.ok(ms > 3_000 && ms < 60_000, `after ${ms.toFixed(0)} ms`)
   t.equal(await provider.requests.at(-1)!.outcome, 'left')
   await waitUntil('both are stored', async () => (await readDocuments(backend, key)).length > 1)
   t.match(await wordsOf(key), [

@@ -41,12 +41,19 @@ const rows: Row[] = [
   }),
   { how: '?memory=off', query: 'memory=off', recalls: false, stores: 'nothing' },
   { how: '?mode=read', query: 'mode=read', recalls: true, stores: 'nothing' },
-  { how: '?store=false', query: 'store=false', recalls: true, stores: 'reply' },
+  { how: '?store=false', query: 'store=false', recalls: true, stores: 'nothing' },
+  {
+    how: '?store=false, and the reply asked for',
+    query: 'store=false',
+    headers: { 'x-memory-store-response': 'true' },
+    recalls: true,
+    stores: 'reply',
+  },
   {
     how: 'X-Memory-Store: false',
     headers: { 'x-memory-store': 'false' },
     recalls: true,
-    stores: 'reply',
+    stores: 'nothing',
   },
   {
     how: 'X-Memory-Store-Response: false',
@@ -56,14 +63,27 @@ const rows: Row[] = [
   },
   { how: 'memory false', body: { memory: false }, recalls: false, stores: 'nothing' },
   { how: 'memory true', body: { memory: true }, recalls: true, stores: 'both' },
-  { how: 'memory_store false', body: { memory_store: false }, recalls: true, stores: 'reply' },
+  { how: 'memory_store false', body: { memory_store: false }, recalls: true, stores: 'nothing' },
+  {
+    how: 'memory_store false, memory_store_response true',
+    body: { memory_store: false, memory_store_response: true },
+    recalls: true,
+    stores: 'reply',
+  },
   {
     how: 'memory_store_response false',
     body: { memory_store_response: false },
     recalls: true,
     stores: 'user',
   },
-  { how: 'a message not to keep', message: { memory: false }, recalls: true, stores: 'reply' },
+  { how: 'a message not to keep', message: { memory: false }, recalls: true, stores: 'nothing' },
+  {
+    how: 'a message not to keep, and the reply asked for',
+    message: { memory: false },
+    headers: { 'x-memory-store-response': 'true' },
+    recalls: true,
+    stores: 'reply',
+  },
   {
     how: 'a suffix narrows a header',
     suffix: ':read',
@@ -136,7 +156,7 @@ for (const [family, request] of Object.entries(requests)) {
         `${how}: none in a header`,
       )
     }
-    await waitUntilSettled(backend, 10_000)
+    await waitUntilSettled(backend)
     for (const [index, { how, stores }] of rows.entries()) {
       const texts = (await readDocuments(backend, keys[index]!)).map(({ text }) => text)
       t.same(texts.toSorted(), [known, ...kept[stores]].toSorted(), `${how}: stores ${stores}`)
@@ -163,9 +183,9 @@ t.test('400: a switch that is none is named, and nothing is asked of the provide
         headers: { 'content-type': 'application/json', 'x-memory-key': key, ...headers },
         body: JSON.stringify({ ...request.body({}), ...body }),
       })
-      const { error } = (await response.json()) as { error: string }
+      const { error } = (await response.json()) as { error: { message: string } }
       t.equal(response.status, 400, `${query} ${JSON.stringify({ ...headers, ...body })}`)
-      t.match(error, /memory|mode|store|session/i)
+      t.match(error.message, /memory|mode|store|session/i)
     }
   }
   t.equal(provider.requests.length, before)

@@ -39,7 +39,7 @@ t.test('a first start that fails loses no keys: the port is taken', async t => {
 
   const later = await opensLater(t, dataDir)
   later.child.kill('SIGTERM')
-  t.equal(await later.exit, 0)
+  t.equal(await later.exit, 0, later.output())
 })
 
 t.test('nor does one that is killed as soon as there are keys', async t => {
@@ -50,11 +50,11 @@ t.test('nor does one that is killed as soon as there are keys', async t => {
     stdio: 'ignore',
   })
   const file = join(dataDir, 'credentials.json')
-  await waitUntil('there are keys', () => existsSync(file), 60_000)
+  await waitUntil('there are keys', () => existsSync(file))
   killed.kill('SIGKILL')
   await once(killed, 'exit')
   t.notMatch(readFileSync(file, 'utf8'), 'base_url', 'it was not ready yet')
   const later = await opensLater(t, dataDir)
   later.child.kill('SIGTERM')
-  t.equal(await later.exit, 0)
+  t.equal(await later.exit, 0, later.output())
 })

@@ -1,7 +1,7 @@
 import '#test/setup/env.ts'
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
@@ -33,7 +33,7 @@ t.test('one command: a service that remembers, keeps its data and survives kill 
   t.same(await searchTexts(first.client, 'piano tuned'), ['The piano was tuned in June'])
 
   first.child.kill('SIGTERM')
-  t.equal(await first.exit, 0, 'SIGTERM drains and exits with 0')
+  t.equal(await first.exit, 0, `SIGTERM drains and exits with 0: ${first.output()}`)
 
   // A key that has come into the environment since takes no vault to its own embeddings.
   const second = await startService(t, dataDir, { OPENAI_API_KEY: 'sk-none' })
@@ -48,8 +48,29 @@ t.test('one command: a service that remembers, keeps its data and survives kill 
   const third = await startService(t, dataDir)
   t.equal((await searchTexts(third.client, 'fence painted'))[0], 'The fence was painted green')
   third.child.kill('SIGINT')
-  t.equal(await third.exit, 0)
+  t.equal(await third.exit, 0, third.output())
 })
+
+t.test(
+  'a database that dies ends the service with a clear message; the next start has all',
+  async t => {
+    const dataDir = mkdtempSync(join(tmpdir(), 'vault-died-'))
+    t.teardown(() => rmSync(dataDir, { recursive: true, force: true }))
+    let service = await startService(t, dataDir)
+    t.equal((await ingestText(service.client, 'The piano was tuned in June')).status, 200)
+    const postmaster = readFileSync(join(dataDir, 'postgres/data/postmaster.pid'), 'utf8')
+    process.kill(Number(postmaster.split('\n')[0]), 'SIGKILL')
+    t.equal(await service.exit, 1, service.output())
+    t.match(service.output(), /A database has ended: PostgreSQL ended/)
+    t.match(service.output(), /what was stored stays: start again/)
+    t.notMatch(service.output(), /\n\s+at .*start\.ts/, 'no stack')
+
+    service = await startService(t, dataDir)
+    t.same(await searchTexts(service.client, 'piano tuned'), ['The piano was tuned in June'])
+    service.child.kill('SIGTERM')
+    t.equal(await service.exit, 0, service.output())
+  },
+)
 
 t.test('with addresses of its own nothing embedded is touched', async t => {
   const parent = mkdtempSync(join(tmpdir(), 'vault-own-'))
@@ -71,7 +92,7 @@ t.test('with addresses of its own nothing embedded is touched', async t => {
   const [, key, base] = /Memory Key {2}(\S+)[\s\S]*ready at (\S+)/.exec(own.output()) ?? []
   t.equal((await ingestText(createTestClient(base!, key), 'The kettle is new')).status, 200)
   own.child.kill('SIGTERM')
-  t.equal(await own.exit, 0)
+  t.equal(await own.exit, 0, own.output())
   await admin.query(`drop database ${name} with (force)`)
   await admin.end()
 })
@@ -90,7 +111,7 @@ t.test('faults of the environment are said at once, and nothing is started', asy
   let said = ''
   child.stderr.on('data', chunk => (said += chunk))
   const code = await new Promise(resolve => child.once('exit', resolve))
-  t.equal(code, 1)
+  t.equal(code, 1, said)
   t.match(said, /PORT must be a whole number/)
   t.match(said, /EMBEDDINGS must be/)
   t.same(readdirSync(parent), [])
@@ -106,5 +127,5 @@ t.test('a port that is taken is named', async t => {
   await t.rejects(startService(t, other, { PORT: port }), { message: new RegExp(`PORT|${port}`) })
   await t.rejects(startService(t, dataDir), { message: /in use by process/ })
   first.child.kill('SIGTERM')
-  t.equal(await first.exit, 0)
+  t.equal(await first.exit, 0, first.output())
 })

@@ -1,6 +1,5 @@
 import t from 'tap'
 import { storeProviderKey } from '#shared/access/provider-key.ts'
-import { mintId } from '#shared/core/ids.ts'
 import { sharedMemoryFilter } from '#shared/org/shared-memories.mongo.ts'
 import { createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
@@ -8,9 +7,9 @@ import { processEnvironment, launchProcess } from '#test/support/processes.ts'
 import { buildTeam, seedTeamMemories, type Team } from '#test/support/team.ts'
 import { startTeamModel } from '#test/support/team-model.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
-
-// A dozen processes are started; a busy machine needs longer than the 30 s a file has by itself.
-t.setTimeout(110_000)
+import { insertTag } from '#test/support/alter.ts'
+import { auditEventsOf, decisionsOfTurn, teamBillsOf } from '#test/support/observe.ts'
+import { countOpenTurns } from '#test/support/observe-jobs.ts'
 
 const model = await startTeamModel(t)
 const backend = await createTestBackend(t, { env: model.env })
@@ -48,10 +47,7 @@ async function strike(point: Point): Promise<Struck> {
     'openai',
     'sk-0123456789abcdef',
   )
-  await query(
-    `insert into org_tags (id, org, label, question) values ($1, $2, 'launch', 'Is it?')`,
-    [mintId(), org],
-  )
+  await insertTag(backend, org, 'launch', 'Is it?')
   const launch = { text: `launch ${name}: on May 5`, tags: ['launch'], reviewed: false }
   await seedTeamMemories(backend, team, [launch])
   await team.defineRole('Launch', ['launch'])
@@ -70,12 +66,13 @@ t.test(
     const lane = async (): Promise<void> => {
       for (let one = waiting.shift(); one; one = waiting.shift()) {
         const { turn, when, n, dies } = one
-        const { exited } = launchProcess(
+        const { exited, output } = launchProcess(
           t,
           `node test/support/crashing-passes.ts ${turn} ${when} ${n}`,
           env,
         )
-        t.same(await exited, { code: null, signal: 'SIGKILL' }, dies)
+        const exit = await exited
+        t.same(exit, { code: null, signal: 'SIGKILL' }, exit.signal ? dies : `${dies}: ${output()}`)
       }
     }
     await Promise.all([lane(), lane()])
@@ -83,14 +80,7 @@ t.test(
     await startJobWorkers(backend)
     await waitUntil(
       'every turn is finished, and its jobs are done',
-      async () => {
-        const { rows } = await query<{ open: number }>(
-          `select ((select count(*) from org_turns where finished_at is null)
-           + (select count(*) from pgboss.job where name like 'org-%' and state <> 'completed')
-         )::int as open`,
-        )
-        return rows[0]!.open === 0
-      },
+      async () => (await countOpenTurns(backend)) === 0,
       60_000,
     )
     for (const one of struck) t.same(await leftOf(one), expected(one), one.dies)
@@ -106,20 +96,7 @@ const expected = ({ name, lost }: Struck) => ({
 })
 
 async function leftOf({ name, team, turn }: Struck) {
-  const of = async <Row extends object>(sql: string, id: string): Promise<Row[]> =>
-    (await query<Row>(sql, [id])).rows
-  const events = await of<{ action: string }>(
-    'select action from audit_events where org = $1 order by created_at, id',
-    team.org,
-  )
-  const bills = await of<{ kind: string }>(
-    `select kind from usage_events where account = $1 and kind like 'org-%' order by kind`,
-    team.account,
-  )
-  const [passes] = await of<{ pass3: { action: string }[] }>(
-    'select pass3 from org_turns where id = $1',
-    turn,
-  )
+  const events = await auditEventsOf(backend, team.org)
   const memories = await backend.mongo.memories
     .find(sharedMemoryFilter(team))
     .sort({ _id: 1 })
@@ -130,7 +107,7 @@ async function leftOf({ name, team, turn }: Struck) {
       .map(({ pass }) => pass),
     memories: memories.map(({ text }) => text),
     audit: events.map(({ action }) => action),
-    bills: bills.map(({ kind }) => kind),
-    actions: passes!.pass3.map(({ action }) => action),
+    bills: await teamBillsOf(backend, team.account),
+    actions: await decisionsOfTurn(backend, turn),
   }
 }

@@ -7,16 +7,16 @@ import {
   type TestClient,
 } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
-import { isStoredAnywhere, tablesHolding } from '#test/support/observe.ts'
 import { startTeamModel } from '#test/support/team-model.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
+import { removeCompletedJobs } from '#test/support/alter-jobs.ts'
+import { countRows, isStoredAnywhere, tablesHolding } from '#test/support/observe.ts'
+import { countOpenJobs, countOpenTurns } from '#test/support/observe-jobs.ts'
 
 // One story, told in order: each part goes on from where the one before it ended.
-t.setTimeout(110_000)
 
 const model = await startTeamModel(t)
 const backend = await createTestBackend(t, { env: model.env })
-const { query } = backend.postgres
 // Two processes as far as requests can tell: what one is told the other knows.
 const here = await startTestApi(t, backend)
 const there = await startTestApi(t, await createTestBackend(t, { config: backend.config }))
@@ -76,18 +76,7 @@ for (const name of names) {
 const member = (name: string, base = here.base): TestClient => createTestClient(base, keys[name])
 
 const turnsDone = (): Promise<void> =>
-  waitUntil(
-    'every turn is finished',
-    async () => {
-      const { rows } = await query<{ open: number }>(
-        `select ((select count(*) from org_turns where finished_at is null)
-           + (select count(*) from pgboss.job where name = 'ingest' and state < 'completed')
-         )::int as open`,
-      )
-      return rows[0]!.open === 0
-    },
-    30_000,
-  )
+  waitUntil('every turn is finished', async () => (await countOpenTurns(backend)) === 0)
 
 async function says(name: string, text: string): Promise<void> {
   const messages = [
@@ -149,8 +138,7 @@ t.test('members talk to models, and the team remembers what is worth it', async 
   await says('gus', 'Fact: wifi: the PASSWORD is tiger')
   await says('bob', 'Fact: merger: Acme buys Initech for 9 billion')
   await waitUntil('the proxy has stored its exchange', async () => {
-    const { rows } = await query<{ n: number }>('select count(*)::int as n from org_turns')
-    return rows[0]!.n === 6
+    return (await countRows(backend, 'org_turns')) === 6
   })
   await turnsDone()
 
@@ -171,7 +159,7 @@ t.test('members talk to models, and the team remembers what is worth it', async 
   t.notMatch(JSON.stringify(body), /tiger|Initech|billion/)
 })
 
-t.test('each keeps a private vault that nobody else finds anything of', async t => {
+t.test('each keeps a private vault of which no other key finds anything', async t => {
   const privately = async (name: string): Promise<string> => {
     const { body } = await member(name).post('/v1/memory/search', { query: 'wifi', limit: 50 })
     const rows = body.memories as { source: string; content: string }[]
@@ -212,7 +200,7 @@ t.test('the trail shows what each pass made of it, and what each was given', asy
     writes.find(({ author }) => author === emailOf('ann')),
     {
       pass1: [{ text: budget, note: false }],
-      pass2: [{ text: budget, tags: ['finance'], confidence: 0.95 }],
+      pass2: [{ text: budget, tags: ['finance'], confidence: 0.9 }],
       pass3: [{ text: budget, action: 'ADD' }],
     },
   )
@@ -264,7 +252,7 @@ t.test('a person settles what the classifier doubts', async t => {
   t.notOk((await finds('cat')).includes(bonus))
 })
 
-t.test('the team learns better: one memory changes, its history tells who did it', async t => {
+t.test('the team learns better: one memory changes, its history says who did it', async t => {
   await says('bob', `Fact: ${later}\nFact: ${office}`)
   await turnsDone()
   for (const name of ['ann', 'cat', 'gus']) {
@@ -330,18 +318,10 @@ async function whereIs(word: string): Promise<string[]> {
 }
 
 const nothingUnderWay = (): Promise<void> =>
-  waitUntil(
-    'everything queued is done, and gone from the queue',
-    async () => {
-      await query(`delete from pgboss.job where state = 'completed'`)
-      const { rows } = await query(
-        `select 1 from pgboss.job where state <> 'completed' and name <> 'sweep'
-           and name not like '\\_\\_pgboss%' limit 1`,
-      )
-      return rows.length === 0
-    },
-    30_000,
-  )
+  waitUntil('everything queued is done, and gone from the queue', async () => {
+    await removeCompletedJobs(backend)
+    return (await countOpenJobs(backend)) === 0
+  })
 
 t.test('a user who goes leaves nothing private behind', async t => {
   await says('eve', 'Fact: coffee: in the zebra room\nMy own secret is a quagga.')
@@ -371,24 +351,15 @@ t.test('an organization that goes leaves nothing in either store', async t => {
   }
   t.equal((await admin.get(path)).status, 404)
   await nothingUnderWay()
-  for (const word of [
-    'axolotl',
-    'numbat',
-    'zebra',
-    'million',
-    'tiger',
-    'Initech',
-    'acme.example',
-  ]) {
+  for (const word of ['axolotl', 'numbat', 'zebra', 'million', 'tiger', 'Initech']) {
     t.same(await whereIs(word), [], word)
   }
-  for (const table of ['org_turns', 'org_answers', 'org_users', 'org_tags', 'shared_writes']) {
-    const { rows } = await query<{ n: number }>(
-      `select count(*)::int as n from ${table}${table === 'org_answers' ? '' : ' where org = $1'}`,
-      table === 'org_answers' ? [] : [org],
-    )
-    t.equal(rows[0]!.n, 0, table)
+  // Who had access stays among the account's events, until the account goes.
+  t.same(await whereIs('acme.example'), ['public.account_events'])
+  for (const table of ['org_turns', 'org_users', 'org_tags', 'shared_writes']) {
+    t.equal(await countRows(backend, { table, org }), 0, table)
   }
+  t.equal(await countRows(backend, 'org_answers'), 0)
   t.same(await finds('zoe'), [])
   t.equal((await stranger.get(`/v1/orgs/${other}`)).status, 200, 'the other one is still there')
 })

@@ -11,8 +11,6 @@ import {
   type Tenant,
 } from '#test/support/tenants.ts'
 
-t.setTimeout(120_000)
-
 const provider = await startEmbeddingProvider(t)
 const backend = await createTestBackend(t, { env: { OLLAMA_BASE_URL: provider.baseUrl } })
 await startJobWorkers(backend)
@@ -49,8 +47,10 @@ const imported = (id: string, sources: string[]): string =>
 const cases: Record<string, Case> = {
   'POST /v1/keys': () => [post('/v1/keys', { name: 'another' })],
   'POST /v1/keys/rotate': () => [],
+  'POST /v1/keys/:memoryKeyId/remint': ({ keyId }) => [post(`/v1/keys/${keyId}/remint`, {})],
   'GET /v1/keys': ({ keysCursor }) => [
     ['GET', '/v1/keys'],
+    ['GET', '/v1/keys?external_id=whose'],
     ['GET', `/v1/keys?limit=1&cursor=${keysCursor}`],
   ],
   'DELETE /v1/keys/:memoryKeyId': ({ keyId }) => [
@@ -123,10 +123,14 @@ const cases: Record<string, Case> = {
     ['GET', `/v1/memory/list?limit=200&search=${words.slice(0, 8)}`],
     ['GET', `/v1/memory/list?limit=1&cursor=${whose.listCursor}`],
   ],
+  'GET /v1/memory/profile': () => [['GET', '/v1/memory/profile?limit=500']],
   'GET /v1/memory/sessions': ({ sessionsCursor }) => [
     ['GET', '/v1/memory/sessions?limit=200'],
     ['GET', `/v1/memory/sessions?limit=1&cursor=${sessionsCursor}`],
   ],
+  'GET /v1/shares': () => [['GET', '/v1/shares']],
+  'PATCH /v1/shares': () => [['PATCH', '/v1/shares', { shares: false }]],
+  'DELETE /v1/shares/:statementId': ({ raw }) => [['DELETE', `/v1/shares/${raw}`]],
   'POST /v1/memory/edit': ({ raw, reflection }) =>
     [raw, reflection].map(id => post('/v1/memory/edit', { memory_id: id, text: 'mine now' })),
   'POST /v1/memory/inspect': ({ raw, reflection }) =>
@@ -190,9 +194,9 @@ const quiet = await buildKey(backend)
 /** A second vault of the stranger's. */
 const spare = (await stranger.client.post('/v1/keys', { name: 'spare' })).body.key as string
 
-/** Held apart by tests of their own: organizations share on purpose, and calls that are passed on. */
+/** Held apart by tests of their own: organizations share on purpose, calls that are passed on, and their traces. */
 const elsewhere =
-  /^\/v1\/orgs|^\/v1(beta)?\/models\/|^\/v1\/(chat|messages|audio|images|embeddings)\b/
+  /^\/v1\/orgs|^\/v1\/traces|^\/v1(beta)?\/models\/|^\/v1\/(chat|messages|responses|audio|images|embeddings)\b/
 
 const served = new Set(
   allRoutes(backend).stack.flatMap(({ methods, path }) =>
@@ -251,7 +255,7 @@ t.test('every route that opens with a Memory Key has a case here', async t => {
   t.same(named.toSorted(), Object.keys(cases).toSorted())
 })
 
-t.test('404 and not_found of what is another’s are those of what is nobody’s', async t => {
+t.test('404 and not_found of what is another’s are those of what never was', async t => {
   const before = await viewOf(victim)
   t.ok(before.includes(victim.canary), 'it can see itself')
   for (const [name, sentOf] of Object.entries(cases)) {

@@ -5,6 +5,8 @@ import { buildKey, createTestClient, type TestClient } from '#test/support/api.t
 import { createTestBackend, createTestConfig } from '#test/support/backend.ts'
 import { startWeb, startWorker } from '#test/support/processes.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
+import { billedEventsOfVault, countRows, vaultRow } from '#test/support/observe.ts'
+import { countAcceptedFiles, vaultOfOperation } from '#test/support/observe-jobs.ts'
 
 t.setTimeout(0)
 // Each has databases and processes of its own, and mostly waits: for heartbeats, for deadlines.
@@ -31,7 +33,7 @@ async function checkWhole(
   { operation, count }: { operation: string; count: number },
 ): Promise<void> {
   const told = async () => (await client.get(`/v1/operations/${operation}`)).body
-  await waitUntil('the file is stored', async () => (await told()).state === 'done', 60_000)
+  await waitUntil('the file is stored', async () => (await told()).state === 'done')
   t.match((await told()).outcome.body, {
     status: 'complete',
     stats: { inputItems: count, memories: count, stored: count, skipped: 0, failed: 0 },
@@ -39,17 +41,12 @@ async function checkWhole(
   const { body } = await client.get('/v1/memory/export')
   t.equal(body.length, count)
   t.equal(new Set(body.map(({ content }: { content: string }) => content)).size, count)
-  const { rows } = await backend.postgres.query(
-    `select v.raw_units as units, v.raw_tokens::int as debt, u.memory_tokens as bill,
-            (select count(*)::int from usage_events where vault = v.id) as bills,
-            (select count(*)::int from bulk_files where vault = v.id and operation is not null) as left
-     from operations o join vaults v on v.id = o.vault join usage_events u on u.id = o.id
-     where o.id = $1`,
-    [operation],
-  )
-  const [row] = rows
-  t.match(row, { units: count, bills: 1, left: 0 })
-  t.equal(row!['bill'], row!['debt'])
+  const vault = await vaultOfOperation(backend, operation)
+  const bills = await billedEventsOfVault(backend, vault)
+  const { rawUnits, rawTokens } = await vaultRow(backend, vault)
+  t.equal(rawUnits, count)
+  t.match(bills, [{ id: operation, memoryTokens: rawTokens }])
+  t.equal(await countAcceptedFiles(backend, vault), 0)
 }
 
 t.test(
@@ -67,7 +64,7 @@ t.test(
     for (let kill = 0; kill < 3; kill++) {
       const before = await done()
       const worker = await startWorker(t, config)
-      await waitUntil('it is at work', async () => (await done()) > before, 30_000)
+      await waitUntil('it is at work', async () => (await done()) > before)
       worker.kill('SIGKILL')
       await worker.exited
     }
@@ -82,8 +79,7 @@ t.test('the API is killed while a file arrives: sent again it is stored once', b
   const backend = await createTestBackend(t, { config })
   const key = await buildKey(backend)
   await startWorker(t, config)
-  const staged = async (): Promise<number> =>
-    (await backend.postgres.query('select 1 from bulk_chunks')).rows.length
+  const staged = (): Promise<number> => countRows(backend, 'bulk_chunks')
   const lines = linesOf(700)
   for (let kill = 0; kill < 3; kill++) {
     const web = await startWeb(t, config)

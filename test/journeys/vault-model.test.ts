@@ -12,7 +12,7 @@ const runs = Number(process.env['MODEL_RUNS'] ?? 6)
 const seed = process.env['MODEL_SEED']
 const perHistory = 45
 
-t.setTimeout(60_000 + runs * 15_000)
+t.setTimeout(600_000 + runs * 60_000)
 
 const backend = await createTestBackend(t)
 await startJobWorkers(backend)

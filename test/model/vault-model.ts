@@ -130,11 +130,16 @@ export function uploadRows(
   return stored
 }
 
-/** Takes rows away; what was made of them stays. */
+/** Takes rows away; what was made of them stays, and what they were the last reflections of waits again. */
 export function removeRows(model: VaultModel, isGone: (row: Row) => boolean): Row[] {
   const gone = model.rows.filter(isGone)
   model.rows = model.rows.filter(row => !isGone(row))
   model.gone.push(...gone.map(({ id }) => id))
+  const emptied = gone.filter(
+    ({ batch }) => batch !== null && !model.rows.some(row => row.batch === batch),
+  )
+  const released = new Set(emptied.flatMap(({ sources }) => sources))
+  for (const row of model.rows) if (released.has(row.id)) row.consolidated = false
   return gone
 }
 

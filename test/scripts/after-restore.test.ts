@@ -16,9 +16,9 @@ import {
 import { createTestConfig } from '#test/support/backend.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { buildTeam, seedTeamMemories, type Team } from '#test/support/team.ts'
+import { waitUntilSettled } from '#test/support/exchange-journal.ts'
 import { resolveCaller, readDocuments, insertMemories } from '#test/support/insert-memories.ts'
 
-t.setTimeout(90_000)
 const run = promisify(execFile)
 const log = createLog('silent', 'test')
 
@@ -210,12 +210,14 @@ t.test('work that was waiting when Postgres was backed up counts once', async t 
   const backup = { ...config, databaseUrl: await copyOf(t, config.databaseUrl) }
   await served(t, config, async (backend, base) => {
     await tell(createTestClient(base, key), 'stored after the backup')
+    await waitUntilSettled(backend)
     t.equal((await resolveCaller(backend, key)).keyRow.rawUnits, 3)
   })
   t.match(await script(backup), { code: 0, stdout: /raw units 1 -> 2/ })
   await served(t, backup, async (backend, base) => {
     const client = createTestClient(base, key)
     await tell(client, 'stored after the restore')
+    await waitUntilSettled(backend)
     t.equal((await resolveCaller(backend, key)).keyRow.rawUnits, 4)
     t.equal((await found(client, 'backup restore')).length, 4)
   })

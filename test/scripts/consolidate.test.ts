@@ -17,7 +17,6 @@ import { checkOut, ingestTexts, expireLease } from '#test/support/consolidation.
 import { waitUntil } from '#test/support/wait-until.ts'
 
 // A process per run of the script: a busy machine needs longer than the 30 s a file has by itself.
-t.setTimeout(110_000)
 
 const backend = await createTestBackend(t)
 await startJobWorkers(backend)
@@ -92,8 +91,8 @@ t.test('both tiers, until nothing is left, with progress', async t => {
 t.test('the model gets the instructions word for word, the memories, and no ids', async t => {
   const vault = await vaultOf(said)
   provider.script(countsLines)
-  const { code } = await script([...vault.args, '--tier', '1'])
-  t.equal(code, 0)
+  const { code, stderr } = await script([...vault.args, '--tier', '1'])
+  t.equal(code, 0, stderr)
   const [{ path, body } = { path: '', body: undefined }] = provider.calls
   t.equal(path, '/v1/chat/completions')
   t.match(body, { model: 'double', response_format: { type: 'json_schema' } })
@@ -111,8 +110,8 @@ t.test('an answer that does not fit is sent back with what is wrong', async t =>
     () => '{"entries":[{"text":"Ada","importance":11}]}',
     () => 'Here you are:\n```json\n[{"text":" Ada is a kitten. ","importance":4}]\n```',
   )
-  const { code, stdout } = await script([...vault.args, '--tier', '1'])
-  t.equal(code, 0)
+  const { code, stdout, stderr } = await script([...vault.args, '--tier', '1'])
+  t.equal(code, 0, stderr)
   t.match(stdout, /asked 3 times/)
   const [, second, third] = provider.calls
   t.match(second!.body.messages.at(-1)!.content, /cannot be used: the answer is not JSON/)
@@ -137,7 +136,8 @@ t.test('a provider without structured answers is asked in words', async t => {
     message: `response_format ${body.response_format?.type} is not supported`,
   })
   provider.script(refuse, refuse, countsLines)
-  t.equal((await script([...vault.args, '--tier', '1'])).code, 0)
+  const { code, stderr } = await script([...vault.args, '--tier', '1'])
+  t.equal(code, 0, stderr)
   t.same(
     provider.calls.map(({ body }) => body.response_format?.type),
     ['json_schema', 'json_object', undefined],
@@ -176,8 +176,8 @@ t.test('every registered provider is reached where its OpenAI-compatible API is'
 t.test('a dry run shows what would be written and commits nothing', async t => {
   const vault = await vaultOf(said)
   provider.script(countsLines)
-  const { code, stdout } = await script([...vault.args, '--dry-run'])
-  t.equal(code, 0)
+  const { code, stdout, stderr } = await script([...vault.args, '--dry-run'])
+  t.equal(code, 0, stderr)
   t.match(stdout, /^ {3}7 {2}It was given 3 memories\.$/m)
   t.match(stdout, /Dry run: 1 reflection written, none committed/)
   t.equal(provider.calls.length, 1)
@@ -192,8 +192,8 @@ t.test('--max-batches and --max-tokens bound the work', async t => {
   const vault = await vaultOf(long)
   provider.script(countsLines)
   const args = ['--tier', '1', '--max-tokens', '1000', '--max-batches', '2', '--json']
-  const { code, stdout } = await script([...vault.args, ...args])
-  t.equal(code, 0)
+  const { code, stdout, stderr } = await script([...vault.args, ...args])
+  t.equal(code, 0, stderr)
   const report = JSON.parse(stdout)
   t.match(report, {
     model: 'ollama/double',
@@ -215,8 +215,8 @@ t.test('a lease that ran out while the model was thinking is checked out anew', 
     )
     return countsLines(asked)
   }, countsLines)
-  const { code, stdout } = await script([...vault.args, '--tier', '1'])
-  t.equal(code, 0)
+  const { code, stdout, stderr } = await script([...vault.args, '--tier', '1'])
+  t.equal(code, 0, stderr)
   t.match(stdout, /expired before it was committed; checking out again/)
   t.equal((await reflectionsOf(vault)).length, 1)
 })
@@ -251,7 +251,7 @@ t.test('what the service refuses is said in its words', async t => {
 t.test('help, and every wrong option at once', async t => {
   t.match(await script(['--help']), { code: 0, stdout: /Usage:[\s\S]*--dry-run[\s\S]*Exit code/ })
   const { code, stderr } = await script(['--tier', '3', '--max-batches', '0'])
-  t.equal(code, 2)
+  t.equal(code, 2, stderr)
   for (const fault of [/--tier/, /--max-batches/, /--base-url and --key/, /--model is missing/]) {
     t.match(stderr, fault)
   }

@@ -48,3 +48,17 @@ t.test('for people it prints lines; help and faults explain', async t => {
   })
   t.match(await fault('--emial', 'a@b.c'), { code: 2, said: /--emial[\s\S]*--help/ })
 })
+
+t.test('an existing account refuses a card and a balance, which it would not get', async t => {
+  await script('--email', 'old@example.com', '--balance', '5')
+  const again = (...args: string[]): Promise<unknown> =>
+    script('--email', 'Old@example.com', ...args).then(
+      () => 'accepted',
+      ({ code, stdout, stderr }: { code: number; stdout: string; stderr: string }) => {
+        t.equal(stdout, '', 'no key is made')
+        return { code, said: stderr }
+      },
+    )
+  t.match(await again('--balance', '5000'), { code: 2, said: /scripts\/account-billing\.ts/ })
+  t.match(await again('--payment-method', 'visa'), { code: 2, said: /new accounts only/ })
+})

@@ -1,10 +1,17 @@
-import { spawnSync } from 'node:child_process'
+import { execFile, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import t from 'tap'
 import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
+import t, { type Test } from 'tap'
 import { buildKey, startTestApi, startJobWorkers } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
+import { findOldNode, installPackage } from '#test/support/installed-package.ts'
+import { compileCache } from '#test/support/compile-cache.ts'
 
 const program = fileURLToPath(new URL('../../scripts/mcp.ts', import.meta.url))
 const backend = await createTestBackend(t)
@@ -12,30 +19,93 @@ await startJobWorkers(backend)
 const key = await buildKey(backend)
 const { base } = await startTestApi(t, backend)
 
-t.test('a client that starts programs has the same tools', async t => {
+async function connect(t: Test, command: string, args: string[], key: string): Promise<Client> {
   const client = new Client({ name: 'test', version: '1.0.0' })
-  await client.connect(
-    new StdioClientTransport({
-      command: process.execPath,
-      args: [program, '--url', `${base}/`],
-      env: { PATH: process.env.PATH!, MEMORY_VAULT_KEY: key },
-    }),
-  )
+  const env = { PATH: process.env.PATH!, ...compileCache, MEMORY_VAULT_KEY: key }
+  await client.connect(new StdioClientTransport({ command, args, env }))
   t.teardown(() => client.close())
-  const messages = [{ role: 'user', content: 'My cat is called Ada.' }]
-  await client.callTool({ name: 'store', arguments: { messages } })
+  return client
+}
+
+async function remember(t: Test, client: Client): Promise<void> {
+  await client.callTool({ name: 'store', arguments: { text: 'Die Größe ist 42.' } })
   const { structuredContent } = await client.callTool({
     name: 'search',
-    arguments: { query: 'what is my cat called?', limit: 1 },
+    arguments: { query: 'Größe', limit: 1 },
   })
-  t.match(structuredContent, { memories: [{ content: /Ada/ }] })
-  t.equal((await client.listTools()).tools.length, 12)
+  t.match(structuredContent, { memories: [{ content: 'Die Größe ist 42.' }] })
+  t.ok(await client.readResource({ uri: 'vault://stats' }))
+}
+
+t.test('a client that starts programs has the same tools', async t => {
+  const client = await connect(t, process.execPath, [program, '--url', `${base}/`], key)
+  await remember(t, client)
+  t.equal((await client.listTools()).tools.length, 14)
+  const args = [program, '--url', base, '--tools', 'search,store']
+  const reader = await connect(t, process.execPath, args, `${key}:read`)
+  t.same(
+    (await reader.listTools()).tools.map(({ name }) => name),
+    ['search'],
+  )
+})
+
+t.test('the package has no dependencies, and its program runs on an older Node', async t => {
+  const modules = t.testdir({})
+  const { name, bin, dependencies } = await installPackage('scripts/bridge', modules)
+  t.equal(dependencies, undefined)
+  const main = join(modules, name, bin!['memory-vault-mcp']!)
+  await remember(t, await connect(t, process.execPath, [main, '--url', base], key))
+  const node = await findOldNode()
+  if (!node) return t.pass('skipped: this machine has no Node older than the project’s')
+  await remember(t, await connect(t, 'env', ['-u', 'NODE_OPTIONS', node, main, '--url', base], key))
+})
+
+t.test('a fault is the answer to its request', async t => {
+  const ask = (url: string, key: string, ...lines: string[]): Promise<string> =>
+    new Promise(resolve => {
+      const options = { env: { PATH: process.env.PATH, ...compileCache, MEMORY_VAULT_KEY: key } }
+      const child = execFile(process.execPath, [program, '--url', url], options, (_, out) =>
+        resolve(out),
+      )
+      child.stdin!.end(lines.join('\n'))
+    })
+  const list = '{"jsonrpc":"2.0","id":7,"method":"tools/list"}'
+  const wrong = JSON.parse(await ask(base, `mk_${'0'.repeat(32)}`, list)) as object
+  t.match(wrong, { id: 7, error: { message: /Invalid Memory Key.*Bearer/ } })
+  const away = JSON.parse(await ask('http://127.0.0.1:9', key, list)) as object
+  t.match(away, { id: 7, error: { message: /cannot be reached/ } })
+  const [garbage, listed] = (await ask(base, key, 'garbage', '', list)).trim().split('\n')
+  t.match(JSON.parse(garbage!), { id: null, error: { code: -32_700 } })
+  t.match(JSON.parse(listed!), { id: 7, result: { tools: [{ name: 'search' }] } })
+})
+
+t.test('a request that is cancelled is aborted, and not answered', async t => {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const { port } = server.address() as AddressInfo
+  const child = spawn(process.execPath, [program, '--url', `http://127.0.0.1:${port}`], {
+    env: { PATH: process.env.PATH, ...compileCache, MEMORY_VAULT_KEY: key },
+  })
+  t.teardown(() => child.kill())
+  const answers = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+  child.stdin.write('{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"stats"}}\n')
+  const [, response] = (await once(server, 'request')) as [unknown, NodeJS.EventEmitter]
+  const closed = once(response, 'close')
+  server.on('request', (_, other) => other.writeHead(202).end())
+  child.stdin.write(
+    '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}\n',
+  )
+  await closed
+  child.stdin.end('not JSON\n')
+  t.match(await answers.next(), { value: /-32700/ }, 'the first answer is to another line')
+  t.match(await once(child, 'exit'), [0])
 })
 
 t.test('what it needs, it says', async t => {
   const run = (...args: string[]) =>
     spawnSync(process.execPath, [program, ...args], {
-      env: { PATH: process.env.PATH },
+      env: { PATH: process.env.PATH, ...compileCache },
       encoding: 'utf8',
     })
   t.match(run('--help'), { status: 0, stdout: /MEMORY_VAULT_KEY/ })

@@ -10,6 +10,7 @@ import { countTokens } from '#shared/core/tokens.ts'
 import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
+import { compileCache } from '#test/support/compile-cache.ts'
 
 const backend = await createTestBackend(t)
 await startJobWorkers(backend, 'upload', 'import')
@@ -20,7 +21,7 @@ type Ended = { code: number | null; out: string; err: string }
 
 const begin = (args: string[], { input = '', env = {} } = {}) => {
   const child = spawn(process.execPath, ['scripts/upload-file.ts', ...args], {
-    env: { PATH: process.env['PATH']!, DATA_DIR: dir, ...env },
+    env: { PATH: process.env['PATH']!, ...compileCache, DATA_DIR: dir, ...env },
   })
   let [out, err] = ['', '']
   child.stdout.setEncoding('utf8').on('data', text => (out += text))
@@ -121,15 +122,17 @@ t.test('0: a whole file, in parts; again it adds nothing', async t => {
   t.notOk(existsSync(`${file}.upload-state.json`))
 
   const again = await run([file, ...at, '--json'])
-  t.equal(again.code, 0)
+  t.equal(again.code, 0, again.err)
   t.match(JSON.parse(again.out), { status: 'complete', lines: 250, stored: 0, skipped: 250 })
 })
 
 t.test('0: standard input, a session, the address that npm start left', async t => {
   const { key } = await newVault()
   writeFileSync(join(dir, 'credentials.json'), JSON.stringify({ base_url: base, memory_key: key }))
-  const { code, out } = await run(['-', '--session', 'Zürich 🚲', '--json'], { input: line(1) })
-  t.equal(code, 0)
+  const { code, out, err } = await run(['-', '--session', 'Zürich 🚲', '--json'], {
+    input: line(1),
+  })
+  t.equal(code, 0, err)
   t.match(JSON.parse(out), { status: 'complete', stored: 1 })
   const { body } = await createTestClient(base, key).get('/v1/memory/export')
   t.match(body, [{ content: 'line 1', session_id: 'Zürich 🚲' }])
@@ -142,8 +145,8 @@ t.test('0: an export is restored elsewhere', async t => {
     headers: { authorization: `Bearer ${one.key}` },
   })
   const file = written(await response.text())
-  const { code, out } = await run([file, '--import', ...two.at, '--part-lines', '8'])
-  t.equal(code, 0)
+  const { code, out, err } = await run([file, '--import', ...two.at, '--part-lines', '8'])
+  t.equal(code, 0, err)
   t.equal(out, 'complete: 30 lines · 30 stored\n')
   t.same(await two.texts(), await one.texts())
   const replaced = await run([file, '--import', '--on-conflict', 'replace', ...two.at, '--json'])
@@ -157,8 +160,8 @@ t.test('1: faulty lines are named by their place in the file', async t => {
   lines[12] = ''
   lines[17] = '{"content":""}'
   lines[21] = JSON.stringify({ content: 'x'.repeat(256 * 1024) })
-  const { code, out } = await run([written(lines.join('\n')), ...at, '--part-lines', '10'])
-  t.equal(code, 1)
+  const { code, out, err } = await run([written(lines.join('\n')), ...at, '--part-lines', '10'])
+  t.equal(code, 1, err)
   t.match(
     out,
     /^line 4: not valid JSON\nline 18: content .*\nline 22: longer .*\npartial: 24 lines · 21 stored · 3 faulty\n$/,
@@ -178,7 +181,7 @@ t.test('2: wrong options', async t => {
     [[join(dir, 'absent'), ...at], /no such file/],
   ] as [string[], RegExp][]) {
     const { code, err } = await run(args)
-    t.equal(code, 2, args.join(' '))
+    t.equal(code, 2, `${args.join(' ')}: ${err}`)
     t.match(err, words)
   }
   t.match(await run(['--help']), { code: 0, out: /^Usage: [^]*Exit code/ })
@@ -203,7 +206,7 @@ t.test('3: the service says no; what was sent stays, and it goes on from there',
     '10',
   ]
   const stopped = await run(args)
-  t.equal(stopped.code, 3)
+  t.equal(stopped.code, 3, stopped.err)
   t.match(stopped.out, /^stopped: 20 lines · 20 stored/)
   t.match(stopped.err, /402: No card\nAdd one\nRun it again to go on/)
   t.equal((await texts()).length, 20)
@@ -212,7 +215,7 @@ t.test('3: the service says no; what was sent stays, and it goes on from there',
 
   open = true
   const rest = await run(args)
-  t.equal(rest.code, 0)
+  t.equal(rest.code, 0, rest.err)
   t.match(rest.err, /Going on after line 20/)
   t.equal(rest.out, 'complete: 50 lines · 50 stored\n')
   t.same(
@@ -236,7 +239,7 @@ t.test('0: it waits as it is told, and does nothing twice when an answer is lost
   )
   const begun = Date.now()
   const { code, err } = await run([written(line(1)), '--base-url', gate, '--key', key])
-  t.equal(code, 0)
+  t.equal(code, 0, err)
   t.match(err, /429: Slow down; again in 1 s[^]*503: No answer: [^]*again in/)
   t.ok(Date.now() - begun >= 1_000)
   t.equal(lost, 2)
@@ -256,7 +259,7 @@ t.test('killed in the middle it goes on, and nothing is lost or doubled', async 
   child.kill('SIGKILL')
   await ended
   const rest = await run([file, ...at, '--part-lines', '5'])
-  t.equal(rest.code, 0)
+  t.equal(rest.code, 0, rest.err)
   t.match(rest.out, /^complete: 60 lines/)
   t.equal((await texts()).length, 60)
   t.equal(new Set(await texts()).size, 60)
@@ -280,7 +283,7 @@ t.test('3: stopped with Ctrl-C it says how far it is, and goes on from there', a
   t.match(out, /^stopped: \d+ lines/)
   t.match(err, /Stopped\nRun it again to go on\.\n$/)
   const rest = await run([file, ...at, '--part-lines', '5'])
-  t.equal(rest.code, 0)
+  t.equal(rest.code, 0, rest.err)
   t.match(rest.err, /Going on after line \d+/)
   t.match(rest.out, /^complete: 40 lines/)
   t.equal(new Set(await texts()).size, 40)
@@ -290,8 +293,8 @@ t.test('3: stopped with Ctrl-C it says how far it is, and goes on from there', a
 t.test('1: a file of nothing but lines that are too long', async t => {
   const { texts, at } = await newVault()
   const long = JSON.stringify({ content: 'x'.repeat(300_000) })
-  const { code, out } = await run([written(`${long}\n${long}`), ...at])
-  t.equal(code, 1)
+  const { code, out, err } = await run([written(`${long}\n${long}`), ...at])
+  t.equal(code, 1, err)
   t.match(out, /^line 1: longer than the service takes\nline 2: .*\npartial: 2 lines/)
   t.same(await texts(), [])
 })

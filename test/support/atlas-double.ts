@@ -43,6 +43,8 @@ export function createAtlasDouble(mongo: Mongo, database: Db): AtlasDouble {
   const copy = database.collection<MemoryDocument>(`${stored.collectionName}_indexed`)
   const indexes = new Map<string, Index>()
   const answered: Document[] = []
+  /** What was read of the copy since the last `syncIndexes`. */
+  const rowsByFilter = new Map<string, Promise<MemoryDocument[]>>()
   let refusal: { message: string; code: number } | undefined
 
   const answers = async (pipeline: Document[], options: AggregateOptions): Promise<Document[]> => {
@@ -59,7 +61,7 @@ export function createAtlasDouble(mongo: Mongo, database: Db): AtlasDouble {
     if (state !== 'STEADY')
       throwServerError(`cannot query vector index ${stage.index} while in state ${state}`)
     checkStageAgainstIndex(stage, description)
-    const ids = await nearestIds(copy, stage)
+    const ids = await nearestIds(copy, stage, rowsByFilter)
     answered.push(stage)
     return stored.aggregate([...lookUp(ids), ...rest], options).toArray()
   }
@@ -89,7 +91,7 @@ export function createAtlasDouble(mongo: Mongo, database: Db): AtlasDouble {
       stored
         .aggregate([{ $out: copy.collectionName }])
         .toArray()
-        .then(() => {}),
+        .then(() => rowsByFilter.clear()),
     finishBuilds: () => setAll('STEADY'),
     failBuilds: () => setAll('FAILED'),
     dropIndexes: () => indexes.clear(),
@@ -135,12 +137,19 @@ function listed(indexes: ReadonlyMap<string, Index>, which: Document): Document[
 }
 
 /** Exact nearest neighbours; the order of equal scores is undefined. */
-async function nearestIds(copy: Collection<MemoryDocument>, stage: Document): Promise<string[]> {
-  const queryVector = parseVector(stage.queryVector)
+async function nearestIds(
+  copy: Collection<MemoryDocument>,
+  stage: Document,
+  rowsByFilter: Map<string, Promise<MemoryDocument[]>>,
+): Promise<string[]> {
+  const queryVector = Float64Array.from(parseVector(stage.queryVector))
   const space = String(stage.path).replace('vectors.', '')
-  const rows = await copy.find({ ...stage.filter, [stage.path]: { $exists: true } }).toArray()
-  return rows
-    .map(row => ({ id: row._id, vector: parseVector(row.vectors[space]) }))
+  const filter = { ...stage.filter, [stage.path]: { $exists: true } }
+  const read = () => copy.find(filter, { projection: { [stage.path]: 1 } }).toArray()
+  const known = rowsByFilter.get(JSON.stringify(filter)) ?? read()
+  rowsByFilter.set(JSON.stringify(filter), known)
+  return (await known)
+    .map(row => ({ id: row._id, vector: row.vectors[space]!.toFloat32Array() }))
     .filter(
       ({ vector }) => vector.length === queryVector.length && vector.some(value => value !== 0),
     )
@@ -150,10 +159,15 @@ async function nearestIds(copy: Collection<MemoryDocument>, stage: Document): Pr
     .map(({ id }) => id)
 }
 
-const cosine = (a: number[], b: number[]): number => dot(a, b) / Math.sqrt(dot(a, a) * dot(b, b))
+type Numbers = Float64Array | Float32Array
 
-const dot = (a: number[], b: number[]): number =>
-  a.reduce((sum, value, index) => sum + value * b[index]!, 0)
+const cosine = (a: Numbers, b: Numbers): number => dot(a, b) / Math.sqrt(dot(a, a) * dot(b, b))
+
+function dot(a: Numbers, b: Numbers): number {
+  let sum = 0
+  for (let i = 0; i < a.length; i++) sum += a[i]! * b[i]!
+  return sum
+}
 
 /** Reads the documents in the order of `ids`; missing ones are omitted. */
 const lookUp = (ids: string[]): Document[] => [

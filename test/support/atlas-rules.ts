@@ -153,8 +153,10 @@ function checkField(field: Document): void {
   }
   if (field.type === 'filter') return knownOnly(field, 'filter', ['type', 'path'])
   if (field.type !== 'vector') throwServerError('"type" must be vector or filter')
-  knownOnly(field, 'vector', ['type', 'path', 'numDimensions', 'similarity', 'quantization'])
-  const { numDimensions, similarity, quantization = 'none' } = field
+  const known = ['type', 'path', 'numDimensions', 'similarity', 'quantization', 'indexingMethod']
+  knownOnly(field, 'vector', known)
+  const { numDimensions, similarity, quantization = 'none', indexingMethod = 'hnsw' } = field
+  oneOf(indexingMethod, 'indexingMethod', ['hnsw', 'flat'])
   checkInteger(numDimensions, 'numDimensions', 1, 8_192)
   oneOf(similarity, 'similarity', ['cosine', 'euclidean', 'dotProduct'])
   oneOf(quantization, 'quantization', ['none', 'scalar', 'binary'])

@@ -9,6 +9,9 @@ import { readConfig, type Config } from '#shared/core/config.ts'
 import { createLog } from '#shared/core/log.ts'
 import { createDatabase } from '#test/support/template-database.ts'
 
+/** The one of the service, for tests of what takes too long. */
+export const defaultRecallTimeout = { RECALL_TIMEOUT_MS: '1500' }
+
 const log = createLog(process.env.LOG_LEVEL ?? 'silent', 'test')
 
 /** A configuration with new databases; Postgres is a copy of the released template. */
@@ -32,6 +35,9 @@ export async function createTestConfig(t: Test, env: Record<string, string> = {}
     PORT: '0',
     LOG_LEVEL: process.env.LOG_LEVEL ?? 'silent',
     RATE_LIMITS: 'off',
+    ORG_GATHER_SECONDS: '0',
+    // A machine that is busy with other tests can stand still for longer than the 1.5 s of the service.
+    RECALL_TIMEOUT_MS: '20000',
     ...env,
   })
   await releaseMongo(config, log)

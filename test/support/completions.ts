@@ -3,8 +3,8 @@ import { buildKey, createTestClient, startJobWorkers, startTestApi } from '#test
 import { createTestBackend } from '#test/support/backend.ts'
 import { readDocuments } from '#test/support/insert-memories.ts'
 import { providerKey, startModelProvider } from '#test/support/model-provider.ts'
-import { waitUntilIdle } from '#test/support/observe.ts'
 import type { RecordedRequest } from '#test/support/recording-server.ts'
+import { waitUntilIdle } from '#test/support/observe-jobs.ts'
 
 export const completionsPath = '/v1/chat/completions'
 

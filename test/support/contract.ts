@@ -1,4 +1,5 @@
 import { responseShape } from '#api/contract/contract.ts'
+import { providerRoutes, routePattern } from '#api/proxy/provider-routes.ts'
 import { contractDocument } from '#api/contract/document.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import type { Shape } from '#shared/core/shape.ts'
@@ -14,23 +15,29 @@ const routes = Object.values(contractDocument.endpoints)
   // `/v1/memory/stats` before `/v1/memory/:key`.
   .toSorted((one, other) => one.path.split(':').length - other.path.split(':').length)
 
-/** Whether a path is a page or asset instead of an endpoint of the contract. */
+/** What passes to providers and has no table of its own. */
+const forwarded = providerRoutes
+  .filter(({ shape }) => !shape)
+  .map(route => ({ path: route.path, pattern: routePattern(route) }))
+
+/** Whether a path is a page, an asset or a provider's instead of an endpoint of the contract. */
 export const isOutsideContract = (path: string): boolean =>
-  /^\/(?:openapi\.json|docs|mcp|metrics|console|admin\/queues)(?:\/|$)/.test(path)
+  /^\/(?:openapi\.json|docs|mcp|metrics|console|admin\/queues|\.well-known|register)(?:\/|$)/.test(
+    path,
+  ) ||
+  (!routes.some(known => known.path === path || known.pattern.test(path)) &&
+    forwarded.some(row => row.path === path || row.pattern.test(path)))
 
 /**
  * Checks an answer of the service against the contract: an endpoint answers according to its table,
- * every other path `{error, hint?}`.
+ * every other path `{error, hint?}`, or what a family's clients show.
  */
 export function checkAnswer(method: string, path: string, status: number, body: unknown): void {
   const { pathname } = new URL(path, 'http://localhost')
   const route = routes.find(known => known.method === method && known.pattern.test(pathname))
   if (route && status !== 404 && status !== 405) {
     responseShape(method, route.path, status).check(body)
-  } else if (
-    !isOutsideContract(pathname) &&
-    typeof (body as { error?: unknown } | null)?.error !== 'string'
-  ) {
+  } else if (!isOutsideContract(pathname) && errorMessage(body) === undefined) {
     throw new Error(`${method} ${pathname} answered ${status} without {error}`)
   }
 }
@@ -44,4 +51,11 @@ export function refusalOf(shape: Shape<unknown>, value: unknown): Refusal | unde
     if (error instanceof Refusal) return error
     throw error
   }
+}
+
+/** What an error says: `error`, or on paths of providers `error.message`; undefined for other bodies. */
+export function errorMessage(body: unknown): string | undefined {
+  const { error } = (body ?? {}) as { error?: string | { message?: unknown } | null }
+  const message = typeof error === 'object' ? error?.message : error
+  return typeof message === 'string' ? message : undefined
 }

@@ -11,8 +11,11 @@ export type EmbeddingProvider = {
   readonly calls: number[]
   /** Answers the next calls with this status. */
   fail(status: number, times: number): void
-  /** Never answers the next call. */
-  hang(): void
+  /** Never answers the next call; `always`: any call, until `recover`. */
+  hang(when?: 'always'): void
+  /** Answers every call with status 200 and this body, until `recover`. */
+  answerAlways(type: string, body: string): void
+  recover(): void
 }
 
 /**
@@ -23,7 +26,8 @@ export type EmbeddingProvider = {
 export async function startEmbeddingProvider(t: Test, dimension = 64): Promise<EmbeddingProvider> {
   const calls: number[] = []
   let failing = { status: 500, times: 0 }
-  let hanging = false
+  let hanging: boolean | 'always' = false
+  let fixed: { type: string; body: string } | undefined
 
   const server = createServer((request, response) => {
     // A client that was killed leaves an incomplete request.
@@ -38,7 +42,9 @@ export async function startEmbeddingProvider(t: Test, dimension = 64): Promise<E
       encoding_format?: string
     }
     calls.push(input.length)
+    if (hanging === 'always') return
     if (hanging) return void (hanging = false)
+    if (fixed) return void response.setHeader('content-type', fixed.type).end(fixed.body)
     response.setHeader('content-type', 'application/json')
     if (failing.times > 0) {
       failing.times--
@@ -70,7 +76,12 @@ export async function startEmbeddingProvider(t: Test, dimension = 64): Promise<E
     baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
     calls,
     fail: (status, times) => void (failing = { status, times }),
-    hang: () => void (hanging = true),
+    hang: (when?: 'always') => void (hanging = when ?? true),
+    answerAlways: (type, body) => void (fixed = { type, body }),
+    recover() {
+      hanging = false
+      fixed = undefined
+    },
   }
 }
 

@@ -18,6 +18,7 @@ export type ExchangeJournal = {
  * Sends exchanges over a few connections until it is stopped, and records what was accepted.
  *
  * @param base returns the current URL; a restarted process has another one.
+ * @param options.perSecond exchanges that are begun in a second at most, by all lanes together
  */
 export function sendExchanges(
   base: () => string,
@@ -26,23 +27,29 @@ export function sendExchanges(
     lanes = 4,
     wait = false,
     pauseMs = 0,
-  }: { lanes?: number; wait?: boolean; pauseMs?: number } = {},
+    perSecond,
+  }: { lanes?: number; wait?: boolean; pauseMs?: number; perSecond?: number } = {},
 ): ExchangeJournal {
   const acknowledged = new Set<string>()
   const unacknowledgedTexts = new Set<string>()
   const statuses = new Map<number, number>()
   const stopping = new AbortController()
+  const startedAt = Date.now()
   let sent = 0
 
   const lane = async (): Promise<void> => {
     while (!stopping.signal.aborted) {
+      if (perSecond !== undefined && sent >= ((Date.now() - startedAt) / 1_000) * perSecond) {
+        await delay(5)
+        continue
+      }
       const content = `exchange ${++sent} of ${key.slice(-6)}`
       unacknowledgedTexts.add(content)
       const status = await fetch(`${base()}/v1/memory/ingest${wait ? '?wait=true' : ''}`, {
         method: 'POST',
         headers: { 'content-type': 'application/json', 'x-memory-key': key },
         body: JSON.stringify({ messages: [{ role: 'user', content }] }),
-        signal: AbortSignal.timeout(30_000),
+        signal: AbortSignal.timeout(60_000),
       }).then(
         async response => (await response.text(), response.status),
         () => 0,
@@ -69,7 +76,7 @@ export function sendExchanges(
 }
 
 /** Waits until no operation is open. @returns milliseconds. */
-export async function waitUntilSettled({ postgres }: Backend, withinMs: number): Promise<number> {
+export async function waitUntilSettled({ postgres }: Backend, withinMs = 60_000): Promise<number> {
   const startedAt = Date.now()
   for (;;) {
     const { rows } = await postgres.query<{ n: number }>(
@@ -77,9 +84,22 @@ export async function waitUntilSettled({ postgres }: Backend, withinMs: number):
     )
     const { n } = rows[0]!
     if (n === 0) return Date.now() - startedAt
-    if (Date.now() - startedAt > withinMs) throw new Error(`${n} unsettled after ${withinMs} ms`)
+    if (Date.now() - startedAt > withinMs) {
+      const jobs = JSON.stringify(await unfinishedJobs(postgres), null, 1)
+      throw new Error(`${n} unsettled after ${withinMs} ms; their jobs: ${jobs}`)
+    }
     await delay(50)
   }
+}
+
+/** By queue, state and error: how many jobs there are, with the times of the first to run. */
+async function unfinishedJobs(postgres: Backend['postgres']): Promise<unknown[]> {
+  const { rows } = await postgres.query(
+    `select name, state, output->>'message' error, count(*)::int n, max(retry_count)::int tries,
+            min(start_after) due, min(started_on) started, max(heartbeat_on) heartbeat, now()
+     from pgboss.job where state <> 'completed' and name not like '\\_\\_%' group by 1, 2, 3`,
+  )
+  return rows
 }
 
 /**

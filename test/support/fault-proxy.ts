@@ -1,5 +1,6 @@
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import type { Test } from 'tap'
+import { withoutConnectDeadlines } from '#test/setup/connect-deadlines.ts'
 
 /** A TCP proxy between a service and its database that can be interrupted. */
 export type FaultProxy = {
@@ -15,7 +16,7 @@ export type FaultProxy = {
 
 /** Starts a proxy on a free loopback port in front of the server of a connection string. */
 export async function startFaultProxy(t: Test, url: string): Promise<FaultProxy> {
-  let target = addressIn(url)
+  let target = socketAddress(url)
   let state: 'open' | 'shut' | 'frozen' = 'open'
   const passing = new Set<Socket>()
 
@@ -41,7 +42,8 @@ export async function startFaultProxy(t: Test, url: string): Promise<FaultProxy>
     return new Promise(resolve => server.close(resolve))
   })
   return {
-    url: atPort(url, (server.address() as AddressInfo).port),
+    // An outage is noticed within the service's own deadlines.
+    url: atPort(withoutConnectDeadlines(url), (server.address() as AddressInfo).port),
     shut() {
       state = 'shut'
       cut()
@@ -51,7 +53,7 @@ export async function startFaultProxy(t: Test, url: string): Promise<FaultProxy>
       passing.forEach(socket => socket.pause())
     },
     open(elsewhere) {
-      if (elsewhere) target = addressIn(elsewhere)
+      if (elsewhere) target = socketAddress(elsewhere)
       // Frozen connections are cut, as by a restart of the server.
       if (state === 'frozen') cut()
       state = 'open'
@@ -60,7 +62,7 @@ export async function startFaultProxy(t: Test, url: string): Promise<FaultProxy>
 }
 
 /** A host and port, or the path of a Unix socket, which is encoded in place of the host. */
-function addressIn(url: string): { host: string; port: number } | { path: string } {
+export function socketAddress(url: string): { host: string; port: number } | { path: string } {
   const { hostname, port, protocol } = new URL(url)
   const host = decodeURIComponent(hostname)
   if (host.startsWith('/')) return { path: host }

@@ -24,6 +24,7 @@ export function createIndexStores() {
   let gateOpened: Promise<void> | undefined
   let failures = 0
   let size = 100
+  let rowsExpected = 1
 
   const keyOf = ({ scope, session }: Pick<IndexRef, 'scope' | 'session'>) =>
     `${scope.vault} ${session ?? ''}`
@@ -58,7 +59,7 @@ export function createIndexStores() {
       await slowly()
       for (const row of read) {
         batches++
-        onBatch([row])
+        await onBatch([row])
       }
     },
     async changes(ref, since) {
@@ -74,9 +75,9 @@ export function createIndexStores() {
         remove: own.flatMap(({ remove }) => remove),
       }
     },
-    async estimateBytes() {
+    async estimate() {
       calls.estimate++
-      return size
+      return { rows: rowsExpected, bytes: size }
     },
   }
 
@@ -106,8 +107,9 @@ export function createIndexStores() {
     failNext(times: number) {
       failures = times
     },
-    estimateAs(bytes: number) {
+    estimateAs(bytes: number, rows = 1) {
       size = bytes
+      rowsExpected = rows
     },
   }
 }

@@ -38,14 +38,10 @@ export async function startService(
   child.stderr.on('data', chunk => (output += chunk))
   const exit = new Promise<number | null>(resolve => child.once('exit', resolve))
   t.teardown(() => child.kill('SIGKILL'))
-  await waitUntil(
-    'the service is ready',
-    () => {
-      if (child.exitCode !== null) throw new Error(`it ended: ${output}`)
-      return output.includes('Ctrl-C stops it')
-    },
-    60_000,
-  )
+  await waitUntil('the service is ready', () => {
+    if (child.exitCode !== null) throw new Error(`it ended: ${output}`)
+    return output.includes('Ctrl-C stops it')
+  })
   const file = join(dataDir, 'credentials.json')
   const credentials = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : null
   const client = createTestClient(credentials?.base_url, credentials?.memory_key)

@@ -1,11 +1,10 @@
 import type { Backend } from '#shared/backend.ts'
-import type { JobName } from '#shared/domain/jobs.ts'
 import { resolveCaller } from '#test/support/insert-memories.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
 
 /**
- * What tests look up or set in the stores when no endpoint of the service does it. The names of tables
- * and columns stand here.
+ * What tests read in the stores when no endpoint of the service shows it. The names of tables and
+ * columns stand here and in `alter.ts`, which changes what is stored; operations, jobs and
+ * deliveries have `observe-jobs.ts` and `alter-jobs.ts`.
  */
 
 type Stores = Pick<Backend, 'postgres' | 'mongo'>
@@ -41,9 +40,10 @@ export async function billedEventsOfVault(
 }
 
 /** An account, named by its id or by the id of a vault of it. */
-type Owner = { account: string } | { vault: string }
+export type Owner = { account: string } | { vault: string }
 
-const accountOf = async ({ postgres }: Postgres, owner: Owner): Promise<string> => {
+/** The id of the account of an owner. */
+export const accountOfOwner = async ({ postgres }: Postgres, owner: Owner): Promise<string> => {
   if ('account' in owner) return owner.account
   const { rows } = await postgres.query<{ account: string }>(
     'select account from vaults where id = $1',
@@ -56,31 +56,10 @@ const accountOf = async ({ postgres }: Postgres, owner: Owner): Promise<string> 
 export async function balanceOf(backend: Postgres, owner: Owner): Promise<number | null> {
   const { rows } = await backend.postgres.query<{ balance: string | null }>(
     'select balance from accounts where id = $1',
-    [await accountOf(backend, owner)],
+    [await accountOfOwner(backend, owner)],
   )
   const { balance } = rows[0]!
   return balance === null ? null : Number(balance)
-}
-
-/** Sets the balance of an account; null has no limit. */
-export async function setBalance(
-  backend: Postgres,
-  owner: Owner,
-  balance: number | null,
-): Promise<void> {
-  await backend.postgres.query('update accounts set balance = $2 where id = $1', [
-    await accountOf(backend, owner),
-    balance,
-  ])
-}
-
-/** Sets the payment method of an account; null is none. */
-export async function setPaymentMethod(
-  { postgres }: Postgres,
-  account: string,
-  method: string | null,
-): Promise<void> {
-  await postgres.query('update accounts set payment_method = $2 where id = $1', [account, method])
 }
 
 /** The id of the account with an email address. */
@@ -99,6 +78,33 @@ export async function vaultOfUser({ postgres }: Postgres, user: string): Promise
     [user],
   )
   return rows[0]!.vault
+}
+
+/** The vault of an organization and those of its users. */
+export async function vaultsOfOrg({ postgres }: Postgres, org: string): Promise<string[]> {
+  const { rows } = await postgres.query<{ vault: string }>(
+    'select vault from orgs where id = $1 union select vault from org_users where org = $1',
+    [org],
+  )
+  return rows.map(({ vault }) => vault)
+}
+
+/** The vaults of an account. */
+export async function vaultsOfAccount({ postgres }: Postgres, account: string): Promise<string[]> {
+  const { rows } = await postgres.query<{ id: string }>(
+    'select id from vaults where account = $1',
+    [account],
+  )
+  return rows.map(({ id }) => id)
+}
+
+/** The email address of the account that an organization belongs to. */
+export async function ownerEmailOf({ postgres }: Postgres, org: string): Promise<string> {
+  const { rows } = await postgres.query<{ email: string }>(
+    'select a.email from orgs o join accounts a on a.id = o.account where o.id = $1',
+    [org],
+  )
+  return rows[0]!.email
 }
 
 /** The vault that an organization shares, with its epoch. */
@@ -136,27 +142,17 @@ export async function vaultRow({ postgres }: Postgres, vault: string): Promise<V
   return rows[0]!
 }
 
-/** Raises the epoch of a vault and nothing else: what it stored before is not visible any more. */
-export async function raiseEpochOf({ postgres }: Postgres, vault: string): Promise<void> {
-  await postgres.query('update vaults set epoch = epoch + 1 where id = $1', [vault])
-}
-
-/** Raises a session of a vault to epoch 1: what it stored before is not visible any more. */
-export async function clearSessionOf(
-  { postgres }: Postgres,
-  vault: string,
-  session: string,
-): Promise<void> {
-  await postgres.query(
-    `insert into sessions (vault, session, epoch) values ($1, $2, 1)
-     on conflict (vault, session) do update set epoch = 1`,
-    [vault, session],
-  )
-}
+/** A table, or those of its rows whose column `org` or `account` is this one. */
+type Rows = string | { table: string; org: string } | { table: string; account: string }
 
 /** How many rows a table has. */
-export async function countRows({ postgres }: Postgres, table: string): Promise<number> {
-  const { rows } = await postgres.query<{ n: number }>(`select count(*)::int as n from ${table}`)
+export async function countRows({ postgres }: Postgres, of: Rows): Promise<number> {
+  const { table, ...owner } = typeof of === 'string' ? { table: of } : of
+  const [column, id] = Object.entries(owner)[0] ?? []
+  const { rows } = await postgres.query<{ n: number }>(
+    `select count(*)::int as n from ${table} where $1::uuid is null or ${column ?? 'null'} = $1`,
+    [id],
+  )
   return rows[0]!.n
 }
 
@@ -218,120 +214,84 @@ export const storedDocuments = ({ mongo }: Stores, vault: string) =>
     .sort({ _id: 1 })
     .toArray()
 
-/** Replaces memories by tombstones of now, as a deletion does; without ids, all of the vault. */
-export const buryDocuments = ({ mongo }: Stores, vault: string, ids?: readonly string[]) =>
-  mongo.memories.updateMany(
-    {
-      vault: { $eq: vault },
-      tomb_at: { $exists: false },
-      ...(ids && { _id: { $in: [...ids] } }),
-    },
-    [{ $replaceRoot: { newRoot: { _id: '$_id', vault: '$vault', tomb_at: '$$NOW' } } }],
+/** How many memories of all vaults belong to an earlier epoch of their vault. */
+export async function countStaleDocuments({ postgres, mongo }: Stores): Promise<number> {
+  const { rows } = await postgres.query<{ id: string; epoch: number }>(
+    'select id, epoch from vaults',
   )
+  let count = 0
+  for (const { id, epoch } of rows) {
+    count += await mongo.memories.countDocuments({ vault: id, epoch: { $lt: epoch } })
+  }
+  return count
+}
 
-/** Removes memories from the store and leaves no tombstone. */
-export const removeDocuments = ({ mongo }: Stores, vault: string, ids: readonly string[]) =>
-  mongo.memories.deleteMany({ vault: { $eq: vault }, _id: { $in: [...ids] } })
-
-/** Sets fields of a stored memory, past every rule of the service. */
-export const setDocumentFields = (
-  { mongo }: Stores,
-  vault: string,
-  id: string,
-  fields: Record<string, unknown>,
-) => mongo.memories.updateOne({ vault: { $eq: vault }, _id: { $eq: id } }, { $set: fields })
-
-/** How many operations of these vaults are accepted or running. */
-export async function countOpenOperations(
-  { postgres }: Postgres,
-  vaults: readonly string[],
-): Promise<number> {
+/** How many sessions of a vault have a row. */
+export async function countSessions({ postgres }: Postgres, vault: string): Promise<number> {
   const { rows } = await postgres.query<{ n: number }>(
-    `select count(*)::int as n from operations
-     where vault = any($1) and state in ('accepted', 'running')`,
-    [vaults],
+    'select count(*)::int as n from sessions where vault = $1',
+    [vault],
   )
   return rows[0]!.n
 }
 
-/** The state of an operation, or undefined when there is no such operation. */
-export async function operationState(
+/** The audit events of an organization, oldest first. */
+export async function auditEventsOf(
   { postgres }: Postgres,
-  id: string,
-): Promise<string | undefined> {
-  const { rows } = await postgres.query<{ state: string }>(
-    'select state from operations where id = $1',
-    [id],
-  )
-  return rows[0]?.state
-}
-
-/** Waits until no exchange with a provider and no operation is open. */
-export const waitUntilIdle = ({ postgres }: Postgres): Promise<void> =>
-  waitUntil('no exchange and no operation is open', async () => {
-    const { rows } = await postgres.query<{ n: number }>(
-      `select (select count(*) from open_exchanges)::int
-            + (select count(*) from operations where state in ('accepted', 'running'))::int as n`,
-    )
-    return rows[0]!.n === 0
-  })
-
-/** The jobs of a queue with their data, oldest first, completed ones included. */
-export async function jobsOf<Data = Record<string, unknown>>(
-  { postgres }: Postgres,
-  queue: JobName,
-): Promise<{ id: string; state: string; data: Data }[]> {
-  const { rows } = await postgres.query<{ id: string; state: string; data: Data }>(
-    'select id, state::text, data from pgboss.job where name = $1 order by created_on, id',
-    [queue],
+  org: string,
+): Promise<{ memory: string; action: string }[]> {
+  const { rows } = await postgres.query<{ memory: string; action: string }>(
+    'select memory, action from audit_events where org = $1 order by created_at, id',
+    [org],
   )
   return rows
 }
 
-/** Makes the waiting jobs of a queue due. */
-export async function makeJobsDue({ postgres }: Postgres, queue: JobName): Promise<void> {
-  await postgres.query(
-    `update pgboss.job set start_after = now() where name = $1 and state < 'active'`,
-    [queue],
+/** When the key with this id was last used, or null. */
+export async function lastUseOf({ postgres }: Postgres, keyId: string): Promise<Date | null> {
+  const { rows } = await postgres.query<{ last_used_at: Date | null }>(
+    'select last_used_at from memory_keys where id = $1',
+    [keyId],
   )
+  return rows[0]!.last_used_at
 }
 
-/** Loses the stored answers of requests with an Idempotency-Key, as a killed process does. */
-export async function loseAnswers({ postgres }: Postgres, idempotencyKey?: string): Promise<void> {
-  await postgres.query(
-    `update idempotency set answer = null, locked_until = now() - interval '1 second'
-     where idempotency = coalesce($1, idempotency)`,
-    [idempotencyKey ?? null],
+/** The kinds of the usage events that the passes of an account's organizations cost, sorted. */
+export async function teamBillsOf({ postgres }: Postgres, account: string): Promise<string[]> {
+  const { rows } = await postgres.query<{ kind: string }>(
+    `select kind from usage_events where account = $1 and kind like 'org-%' order by kind`,
+    [account],
   )
+  return rows.map(({ kind }) => kind)
 }
 
-/** The deliveries of a webhook, whatever their state. */
-export async function webhookDeliveriesOf(
+/** What pass 3 of a turn decided for each fact. */
+export async function decisionsOfTurn({ postgres }: Postgres, turn: string): Promise<string[]> {
+  const { rows } = await postgres.query<{ pass3: { action: string }[] }>(
+    'select pass3 from org_turns where id = $1',
+    [turn],
+  )
+  return rows[0]!.pass3.map(({ action }) => action)
+}
+
+/** Those of these turns that are stored. */
+export async function existingTurns(
   { postgres }: Postgres,
-  webhook: string,
-): Promise<{ event: string; data: Record<string, unknown> }[]> {
-  const { rows } = await postgres.query<{ event: string; data: Record<string, unknown> }>(
-    'select event, data from webhook_deliveries where webhook = $1 order by due_at, id',
-    [webhook],
+  turns: readonly string[],
+): Promise<string[]> {
+  const { rows } = await postgres.query<{ id: string }>(
+    'select id from org_turns where id = any($1)',
+    [turns],
   )
-  return rows
+  return rows.map(({ id }) => id)
 }
 
-/** Makes every update of a table fail with `cut`, as a kill before the commit; returns what ends it. */
-export async function cutUpdates(
-  { postgres }: Postgres,
-  table: string,
-): Promise<{ restore(): Promise<void> }> {
-  await postgres.query(
-    `create or replace function cut() returns trigger language plpgsql
-     as $$ begin raise exception 'cut'; end $$`,
+/** How long each turn of an organization took until it was finished, in milliseconds. */
+export async function turnDelays({ postgres }: Postgres, org: string): Promise<number[]> {
+  const { rows } = await postgres.query<{ ms: number }>(
+    `select extract(epoch from finished_at - created_at)::float8 * 1000 as ms
+     from org_turns where org = $1 and finished_at is not null`,
+    [org],
   )
-  await postgres.query(
-    `create trigger cut before update on ${table} for each row execute function cut()`,
-  )
-  return {
-    restore: async () => {
-      await postgres.query(`drop trigger cut on ${table}`)
-    },
-  }
+  return rows.map(({ ms }) => Math.round(ms))
 }

@@ -42,6 +42,8 @@ export function processEnvironment(
     LOG_LEVEL: 'info',
     RATE_LIMITS: 'off',
     EMBEDDINGS: 'local',
+    ORG_GATHER_SECONDS: '0',
+    RECALL_TIMEOUT_MS: String(config.recallTimeoutMs),
     ...extra,
   }
 }

@@ -28,7 +28,7 @@ export type RawOptions = {
 export async function sendRaw(
   port: number,
   pieces: readonly (string | Uint8Array)[],
-  { pauseMs = 5, halfClose = false, timeoutMs = 2_000, answersMax = Infinity }: RawOptions = {},
+  { pauseMs = 5, halfClose = false, timeoutMs = 60_000, answersMax = Infinity }: RawOptions = {},
 ): Promise<RawResult> {
   const startedAt = performance.now()
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
@@ -60,8 +60,8 @@ async function write(
 ): Promise<void> {
   for (const [index, piece] of pieces.entries()) {
     if (index > 0) await delay(pauseMs)
-    if (socket.writable)
-      socket.write(typeof piece === 'string' ? Buffer.from(piece, 'latin1') : piece)
+    if (!socket.writable) return
+    socket.write(typeof piece === 'string' ? Buffer.from(piece, 'latin1') : piece)
   }
 }
 

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Test } from 'tap'
 
 /** The pass of a model call; `chat` is a call of a member through the proxy. */
@@ -41,6 +42,8 @@ export type TeamModel = {
   ): void
   /** Fails every call with this status; null ends that. */
   failAll(status: number | null): void
+  /** How long every answer takes. */
+  delayAll(ms: number): void
 }
 
 /**
@@ -53,12 +56,14 @@ export async function startTeamModel(t: Test): Promise<TeamModel> {
   const calls: ModelCall[] = []
   const scripts = new Map<TeamPass, ReturnType<typeof Array.of>>()
   let failing: number | null = null
+  let delayMs = 0
 
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk as Buffer)
     const call = callOf(request, JSON.parse(Buffer.concat(chunks).toString()))
     calls.push(call)
+    if (delayMs > 0) await delay(delayMs)
     const script = scripts.get(call.pass)?.shift() as
       | ScriptedAnswer
       | null
@@ -98,6 +103,7 @@ export async function startTeamModel(t: Test): Promise<TeamModel> {
     count: pass => calls.filter(call => call.pass === pass).length,
     scriptAnswers: (pass, ...answers) => void scripts.set(pass, answers),
     failAll: status => void (failing = status),
+    delayAll: ms => void (delayMs = ms),
   }
 }
 
@@ -127,7 +133,7 @@ function callOf(request: IncomingMessage, body: any): ModelCall {
       common,
       'anthropic',
       body.model,
-      body.system,
+      textOf(body.system),
       textOf(body.messages[0].content),
     )
   }
@@ -143,7 +149,7 @@ function callOf(request: IncomingMessage, body: any): ModelCall {
 }
 
 const textOf = (content: string | { text: string }[]): string =>
-  typeof content === 'string' ? content : content[0]!.text
+  typeof content === 'string' ? content : content.map(({ text }) => text).join('')
 
 function buildModelCall(
   common: Pick<ModelCall, 'path' | 'key' | 'body'>,
@@ -180,17 +186,24 @@ function wrapped({ dialect, model }: ModelCall, text: string, isCut: boolean): o
           finishReason: isCut ? 'MAX_TOKENS' : 'STOP',
         },
       ],
-      usageMetadata: { promptTokenCount: 100, candidatesTokenCount: 20, totalTokenCount: 120 },
+      usageMetadata: {
+        promptTokenCount: 100,
+        cachedContentTokenCount: 40,
+        candidatesTokenCount: 20,
+        totalTokenCount: 120,
+      },
     }
   }
   if (dialect === 'anthropic') {
     const common = { id: 'msg_1', type: 'message', role: 'assistant', model }
-    const usage = { input_tokens: 100, output_tokens: 20 }
+    const usage = { input_tokens: 60, cache_read_input_tokens: 40, output_tokens: 20 }
     const stop_reason = isCut ? 'max_tokens' : 'tool_use'
     return { ...common, content: [blockOf(text)], stop_reason, usage }
   }
   return {
+    id: 'chatcmpl-1',
     object: 'chat.completion',
+    created: 1_772_000_000,
     model,
     choices: [
       {
@@ -199,7 +212,12 @@ function wrapped({ dialect, model }: ModelCall, text: string, isCut: boolean): o
         message: { role: 'assistant', content: text },
       },
     ],
-    usage: { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 },
+    usage: {
+      prompt_tokens: 100,
+      prompt_tokens_details: { cached_tokens: 40 },
+      completion_tokens: 20,
+      total_tokens: 120,
+    },
   }
 }
 

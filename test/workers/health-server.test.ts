@@ -13,8 +13,6 @@ import {
 import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 
-t.setTimeout(60_000)
-
 const provider = await startEmbeddingProvider(t)
 const embeddings = { OLLAMA_BASE_URL: provider.baseUrl, EMBEDDINGS: 'ollama/small' }
 const backend = await createTestBackend(t, { env: embeddings })
@@ -24,15 +22,19 @@ const { key: operator } = await buildAdmin(backend, operatorEmail(backend.config
 const { key: somebody } = await buildAdmin(backend)
 const env = processEnvironment(backend.config, { ...embeddings, METRICS_PORT: '0' })
 
-const portOf = ({ output }: Pick<RunningProcess, 'output'>): string =>
-  /"port":(\d+)[^\n]*worker\.watched/.exec(output())![1]!
+/** Readiness may arrive before the output that was written earlier. */
+async function portOf({ output }: Pick<RunningProcess, 'output'>): Promise<string> {
+  const watched = /"port":(\d+)[^\n]*worker\.watched/
+  await waitUntil('the worker prints its port', () => watched.test(output()))
+  return watched.exec(output())![1]!
+}
 
 const basic = (password: string): string =>
   `Basic ${Buffer.from(`anyone:${password}`).toString('base64')}`
 
 t.test('a worker tells of the jobs it has done, and of its own calls to providers', async t => {
   const worker = await startProcess(t, 'node workers/index.ts ingest', env)
-  const base = `http://127.0.0.1:${portOf(worker)}`
+  const base = `http://127.0.0.1:${await portOf(worker)}`
   const ask = (path: string, authorization?: string, method = 'GET') =>
     fetch(base + path, { method, headers: authorization ? { authorization } : {} })
   const metrics = async (): Promise<string> => (await ask('/metrics', `Bearer ${operator}`)).text()
@@ -73,7 +75,7 @@ t.test('a worker tells of the jobs it has done, and of its own calls to provider
 
 t.test('503: not ready while the release step of this version has not run', async t => {
   const worker = await startProcess(t, 'node workers/index.ts ingest', env)
-  const base = `http://127.0.0.1:${portOf(worker)}`
+  const base = `http://127.0.0.1:${await portOf(worker)}`
   const { query } = backend.postgres
   await query(`create table put_away as select * from migrations where name like '0001%'`)
   await query(`delete from migrations where name like '0001%'`)
@@ -98,5 +100,5 @@ t.test('without METRICS_PORT a worker opens no port; one that is taken is told',
     METRICS_PORT: String(port),
   })
   t.match(await late.exited, { code: 1 })
-  t.match(late.output(), new RegExp(`^Port ${port} is in use; set METRICS_PORT[^\\n]*\\n$`))
+  t.match(late.output(), new RegExp(`^Port ${port} is in use; set METRICS_PORT[^\\n]*\\n$`, 'm'))
 })

@@ -6,12 +6,12 @@ import { asBatch, concurrently, sequentially, type JobDefinition } from '#worker
 
 type Entry = { level: string; fields: object; event: string }
 
-function createFakeBackend(): { backend: Backend; entries: Entry[] } {
+function createFakeBackend(ping = async () => {}): { backend: Backend; entries: Entry[] } {
   const entries: Entry[] = []
   const entryOf = (level: string) => (fields: object, event: string) =>
     void entries.push({ level, fields, event })
   const log = { warn: entryOf('warn'), error: entryOf('error') }
-  return { backend: { log } as unknown as Backend, entries }
+  return { backend: { log, mongo: { ping } } as unknown as Backend, entries }
 }
 
 const buildJob = (delivery: string, isLastTry = false): Job<'webhook'> => ({
@@ -20,6 +20,7 @@ const buildJob = (delivery: string, isLastTry = false): Job<'webhook'> => ({
   signal: new AbortController().signal,
   isRetry: false,
   isLastTry,
+  claim: 0,
 })
 
 const define = (
@@ -76,6 +77,30 @@ t.test('every other failure is retried, and gives the job up at its last try', a
   }
 })
 
+t.test('while the memory store is out of reach no job uses up a try', async t => {
+  const away = new Refusal('unavailable', 'The memory store is out of reach')
+  const { backend, entries } = createFakeBackend(throwing(away))
+  let runs = 0
+  const { run: _, ...rest } = define(throwing(away))
+  const runBatch = async (): Promise<void> => {
+    runs++
+    throw away
+  }
+  const jobs = [buildJob('one'), buildJob('two', true)]
+  for (const [handle, expectedRuns] of [
+    [concurrently(define(runBatch)), 2],
+    [sequentially(define(runBatch)), 2],
+    // Each alone would wait for the store as the batch has.
+    [asBatch({ ...rest, runBatch }), 1],
+  ] as const) {
+    runs = 0
+    for (const outcome of await handle(backend, jobs))
+      t.match(outcome, { status: 'snooze', snoozeSeconds: Number })
+    t.equal(runs, expectedRuns)
+  }
+  t.match(entries, [{ level: 'warn', fields: { outage: true }, event: 'webhook.failed' }])
+})
+
 t.test('a job may retry what others do not', async t => {
   const refusal = new Refusal('conflict', 'others are changing it')
   const { outcome, givenUp } = await runOne(refusal, { alsoRetried: ['conflict'] })
@@ -106,6 +131,20 @@ t.test('a job that asks for it is snoozed', async t => {
   t.same(await handle(createFakeBackend().backend, [buildJob('one')]), [
     { id: 'one', status: 'snooze', snoozeSeconds: 5 },
   ])
+})
+
+t.test('a batch whose jobs have ended says so of each', async t => {
+  const handle = asBatch({ ...define(async () => {}), runBatch: async () => ({ isRemoved: true }) })
+  const { backend } = createFakeBackend()
+  const removed = (id: string) => ({ id, status: 'done', isRemoved: true })
+  t.same(await handle(backend, [buildJob('one')]), [removed('one')])
+  t.same(
+    await handle(
+      backend,
+      ['one', 'two'].map(id => buildJob(id)),
+    ),
+    ['one', 'two'].map(removed),
+  )
 })
 
 t.test(

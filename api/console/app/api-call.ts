@@ -34,6 +34,19 @@ export const callWithKey = <Name extends Route>(
 ): Promise<EndpointResponse<Name>> =>
   vaultClient(location.origin, key).call(route, request, signal ? { signal } : {})
 
+/** Calls the service about the vault of a user of the account, with the owner's key of this tab. */
+export const callForUser = <Name extends Route>(
+  user: string,
+  route: Name,
+  request?: EndpointRequest<Name>,
+  signal?: AbortSignal,
+): Promise<EndpointResponse<Name>> =>
+  vaultClient(location.origin, currentCredential()?.key ?? '', { user }).call(
+    route,
+    request,
+    signal ? { signal } : {},
+  )
+
 /** Calls the service and returns the response as a stream. */
 export async function fetchStream(
   path: string,

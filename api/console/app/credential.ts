@@ -4,8 +4,12 @@ export type Credential = {
   kind: 'vault' | 'admin'
   /** Whether the Memory Key acts for its account, not for one user. */
   owner: boolean
+  /** Whether the Memory Key is of a member of an organization. */
+  member: boolean
   /** Whether the admin also operates the service. */
   operator: boolean
+  /** Whether the credential opens nothing but a review queue. */
+  reviewer: boolean
 }
 
 const storageKey = 'memory-vault.credential'

@@ -1,9 +1,10 @@
 import { useLayoutEffect, useState } from 'preact/hooks'
 
-/** The current route: the segments after `#/`. They never hold texts or keys. */
+/** The current route: the segments after `#/`, without the fields that `useAddress` keeps. Never keys. */
 const currentPath = (): string[] =>
   location.hash
     .replace(/^#\/?/, '')
+    .split('?', 1)[0]!
     .split('/')
     .filter(part => part !== '')
 

@@ -1,45 +1,82 @@
 import type { Credential } from '#api/console/app/credential.ts'
 import { renderComponent, type View } from '#api/console/app/html.ts'
-import { Audit } from '#api/console/app/org/audit.ts'
-import { Instructions } from '#api/console/app/org/instructions.ts'
-import { Members } from '#api/console/app/org/members.ts'
-import { Orgs } from '#api/console/app/org/orgs.ts'
-import { Passes } from '#api/console/app/org/passes.ts'
-import { Review } from '#api/console/app/org/review.ts'
-import { Roles } from '#api/console/app/org/roles.ts'
-import { Settings } from '#api/console/app/org/settings.ts'
-import { SharedMemories } from '#api/console/app/org/shared-memories.ts'
-import { Tags } from '#api/console/app/org/tags.ts'
-import { ServiceOperations } from '#api/console/app/service/operations.ts'
-import { Service } from '#api/console/app/service/service.ts'
-import { Tenants } from '#api/console/app/service/tenants.ts'
-import { ServiceUsage } from '#api/console/app/service/usage.ts'
+import {
+  Audit,
+  Events,
+  Instructions,
+  Members,
+  Orgs,
+  Passes,
+  People,
+  Review,
+  Roles,
+  Settings,
+  SharedMemories,
+  Tags,
+  ServiceOperations,
+  Service,
+  Tenants,
+  ServiceUsage,
+  Connect,
+  Consolidate,
+  Copy,
+  Account,
+  Webhooks,
+} from '#api/console/app/lazy-pages.ts'
 import { Files } from '#api/console/app/vault/files.ts'
 import { Keys } from '#api/console/app/vault/keys.ts'
 import { Operations } from '#api/console/app/vault/operations.ts'
 import { Overview } from '#api/console/app/vault/overview.ts'
 import { Policy } from '#api/console/app/vault/policy.ts'
+import { Prompt } from '#api/console/app/vault/prompt.ts'
+import { Profile } from '#api/console/app/vault/profile.ts'
 import { Reflections } from '#api/console/app/vault/reflections.ts'
 import { Search } from '#api/console/app/vault/search.ts'
 import { Sessions } from '#api/console/app/vault/sessions.ts'
+import { Shared } from '#api/console/app/vault/shared.ts'
 import { Timeline } from '#api/console/app/vault/timeline.ts'
+import { Traces } from '#api/console/app/vault/traces.ts'
 import { Usage } from '#api/console/app/vault/usage.ts'
 
 export type NavItem = { name: string; path: readonly string[] }
 type NavGroup = { name: string; items: readonly NavItem[] }
-type VaultPages = readonly (readonly [path: string, name: string, view: () => View])[]
+type VaultPages = readonly (readonly [
+  path: string,
+  name: string,
+  view: (id: string | undefined) => View,
+])[]
 
 const vaultPages: VaultPages = [
   ['overview', 'Overview', () => renderComponent(Overview, {})],
   ['search', 'Search', () => renderComponent(Search, {})],
+  ['prompt', 'What the model sees', () => renderComponent(Prompt, {})],
+  ['traces', 'Answers', trace => renderComponent(Traces, { trace })],
+  ['profile', 'Profile', () => renderComponent(Profile, {})],
   ['timeline', 'Timeline', () => renderComponent(Timeline, {})],
   ['reflections', 'Reflections', () => renderComponent(Reflections, {})],
+  ['consolidate', 'Consolidate', () => renderComponent(Consolidate, {})],
   ['sessions', 'Sessions', () => renderComponent(Sessions, {})],
+  ['shared', 'Shared', () => renderComponent(Shared, {})],
+  ['people', 'People', id => renderComponent(People, { id })],
+  ['connect', 'Connect', () => renderComponent(Connect, {})],
   ['usage', 'Usage', () => renderComponent(Usage, {})],
   ['files', 'Upload and export', () => renderComponent(Files, {})],
+  ['copy', 'Copy', () => renderComponent(Copy, {})],
   ['operations', 'Operations', () => renderComponent(Operations, {})],
   ['keys', 'Keys', () => renderComponent(Keys, {})],
   ['policy', 'Policy', () => renderComponent(Policy, {})],
+  ['webhooks', 'Webhooks', id => renderComponent(Webhooks, { id })],
+  ['account', 'Account', () => renderComponent(Account, {})],
+]
+
+const inAndOutPaths = new Set(['connect', 'files', 'copy', 'webhooks'])
+const accountPaths = new Set(['people', 'usage', 'operations', 'keys', 'policy', 'account'])
+
+/** The groups of the navigation; a page of neither set is about memories. */
+const vaultGroups = [
+  { name: 'Memory', has: (path: string) => !inAndOutPaths.has(path) && !accountPaths.has(path) },
+  { name: 'In and out', has: (path: string) => inAndOutPaths.has(path) },
+  { name: 'Account', has: (path: string) => accountPaths.has(path) },
 ]
 
 const orgPages: readonly (readonly [string, string, (org: string) => View])[] = [
@@ -50,15 +87,24 @@ const orgPages: readonly (readonly [string, string, (org: string) => View])[] = 
   ['tags', 'Tags', org => renderComponent(Tags, { org })],
   ['instructions', 'Instructions', org => renderComponent(Instructions, { org })],
   ['audit', 'Audit', org => renderComponent(Audit, { org })],
+  ['events', 'Events', () => renderComponent(Events, {})],
   ['passes', 'Passes', org => renderComponent(Passes, { org })],
   ['settings', 'Settings', org => renderComponent(Settings, { org })],
 ]
 
-/** Pages of the whole account, hidden from keys that may not govern it. */
-const ownerOnlyPaths = new Set(['policy'])
+/** A reviewer sees the queue alone. */
+const visibleOrgPages = (reviewer: boolean): typeof orgPages =>
+  reviewer ? orgPages.filter(([path]) => path === 'review') : orgPages
 
-const visibleVaultPages = (owner: boolean): VaultPages =>
-  vaultPages.filter(([path]) => owner || !ownerOnlyPaths.has(path))
+/** Pages of the whole account, hidden from keys that may not govern it. */
+const ownerOnlyPaths = new Set(['policy', 'webhooks', 'account', 'people'])
+/** Pages of members of an organization. */
+const memberOnlyPaths = new Set(['shared'])
+
+const visibleVaultPages = ({ owner, member }: Credential): VaultPages =>
+  vaultPages.filter(
+    ([path]) => (owner || !ownerOnlyPaths.has(path)) && (member || !memberOnlyPaths.has(path)),
+  )
 
 const servicePages: readonly (readonly [
   string[],
@@ -76,13 +122,14 @@ const servicePages: readonly (readonly [
 ]
 
 /** The pages that the credential may open. */
-export function navGroupsFor(
-  { kind, operator, owner }: Credential,
-  address: readonly string[],
-): NavGroup[] {
+export function navGroupsFor(credential: Credential, address: readonly string[]): NavGroup[] {
+  const { kind, operator, reviewer } = credential
   if (kind === 'vault') {
-    const places = visibleVaultPages(owner).map(([path, name]) => ({ name, path: [path] }))
-    return [{ name: 'Vault', items: places }]
+    const pages = visibleVaultPages(credential)
+    return vaultGroups.map(({ name, has }) => ({
+      name,
+      items: pages.filter(([path]) => has(path)).map(([path, name]) => ({ name, path: [path] })),
+    }))
   }
   const org = orgIdIn(address)
   return [
@@ -97,7 +144,10 @@ export function navGroupsFor(
       ? [
           {
             name: 'This organization',
-            items: orgPages.map(([path, name]) => ({ name, path: ['orgs', org, path] })),
+            items: visibleOrgPages(reviewer).map(([path, name]) => ({
+              name,
+              path: ['orgs', org, path],
+            })),
           },
         ]
       : []),
@@ -115,17 +165,20 @@ export function currentNavItem(
 }
 
 /** The page of a route; the first page for an unknown route. */
-export function pageFor({ kind, operator, owner }: Credential, address: readonly string[]): View {
+export function pageFor(credential: Credential, address: readonly string[]): View {
+  const { kind, operator, reviewer } = credential
   if (kind === 'vault') {
-    return (visibleVaultPages(owner).find(([path]) => path === address[0]) ?? vaultPages[0]!)[2]()
+    const pages = visibleVaultPages(credential)
+    return (pages.find(([path]) => path === address[0]) ?? pages[0]!)[2](address[1])
   }
   if (operator && address[0] === 'service') {
-    const found = servicePages.find(([path]) => path[1] === address[1]) ?? servicePages[0]!
-    return found[2](address[2])
+    const servicePage = servicePages.find(([path]) => path[1] === address[1]) ?? servicePages[0]!
+    return servicePage[2](address[2])
   }
   const org = orgIdIn(address)
   if (!org) return renderComponent(Orgs, {})
-  return (orgPages.find(([path]) => path === address[2]) ?? orgPages[0]!)[2](org)
+  const pages = visibleOrgPages(reviewer)
+  return (pages.find(([path]) => path === address[2]) ?? pages[0]!)[2](org)
 }
 
 const orgIdIn = (address: readonly string[]): string | undefined =>

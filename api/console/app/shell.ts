@@ -2,6 +2,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { hrefTo, useHashPath } from '#api/console/app/hash-route.ts'
 import { setCredential, maskKey, type Credential } from '#api/console/app/credential.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
+import { icon, mark } from '#api/console/app/parts/icon.ts'
 import { pageFor, currentNavItem, navGroupsFor, type NavItem } from '#api/console/app/navigation.ts'
 import { ThemeSwitch } from '#api/console/app/theme-switch.ts'
 
@@ -32,7 +33,7 @@ export function Shell({ credential }: { credential: Credential }): View {
       >
         Menu
       </button>
-      <a class="brand" href=${hrefTo()}>Memory Vault</a>
+      <a class="brand" href=${hrefTo()}>${mark()} Memory Vault</a>
       <span
         class="bar-key"
         title=${credential.kind === 'admin' ? 'Admin credential' : 'Memory Key'}
@@ -66,7 +67,7 @@ const navList = (name: string, items: readonly NavItem[], current: NavItem | und
         item =>
           html`<li key=${item.path.join('/')}>
             <a href=${hrefTo(...item.path)} aria-current=${item === current ? 'page' : undefined}>
-              ${item.name}
+              ${icon(item.path.at(-1)!)} ${item.name}
             </a>
           </li>`,
       )}

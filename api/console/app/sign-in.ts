@@ -2,8 +2,10 @@ import { useState } from 'preact/hooks'
 import { useAction } from '#api/console/app/use-query.ts'
 import { callWithKey, UserError } from '#api/console/app/api-call.ts'
 import { setCredential, signOutReason, type Credential } from '#api/console/app/credential.ts'
+import { hrefTo } from '#api/console/app/hash-route.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import { onSubmit, textField } from '#api/console/app/parts/fields.ts'
+import { mark } from '#api/console/app/parts/icon.ts'
 import { page } from '#api/console/app/parts/frame.ts'
 import { faultNote } from '#api/console/app/parts/query-view.ts'
 import { ThemeSwitch } from '#api/console/app/theme-switch.ts'
@@ -16,6 +18,7 @@ export function SignIn(): View {
   const reason = signOutReason()
   return html`<div class="door">
     <main class="door-card">
+      ${mark()}
       ${page({
         title: 'Memory Vault',
         description:
@@ -44,6 +47,7 @@ export function SignIn(): View {
     </main>
     <footer class="door-foot">
       <a href="/docs">API reference</a>
+      <a href=${hrefTo('receipt')}>Receipt of an erasure</a>
       ${renderComponent(ThemeSwitch, {})}
     </footer>
   </div>`
@@ -58,9 +62,14 @@ async function verifyKey(key: string): Promise<Credential> {
     if (vault) {
       await callWithKey(key, 'GET /v1/memory/stats')
       const owner = await succeeds(callWithKey(key, 'GET /v1/keys', { query: { limit: 1 } }))
-      return { key, kind: 'vault', owner, operator: false }
+      const member =
+        !owner && (await succeeds(callWithKey(key, 'GET /v1/shares', { query: { limit: 1 } })))
+      return { key, kind: 'vault', owner, member, operator: false, reviewer: false }
     }
-    await callWithKey(key, 'GET /v1/orgs')
+    const { orgs } = await callWithKey(key, 'GET /v1/orgs')
+    if (orgs[0]?.access === 'reviewer') {
+      return { key, kind: 'admin', owner: false, member: false, operator: false, reviewer: true }
+    }
   } catch (error) {
     if (error instanceof VaultError && error.status === 401) {
       throw new UserError('No vault and no team opens with this key', { cause: error })
@@ -70,7 +79,7 @@ async function verifyKey(key: string): Promise<Credential> {
   const operator = await succeeds(
     callWithKey(key, 'GET /v1/operator/usage', { query: { days: 1 } }),
   )
-  return { key, kind: 'admin', owner: false, operator }
+  return { key, kind: 'admin', owner: false, member: false, operator, reviewer: false }
 }
 
 const succeeds = (request: Promise<unknown>): Promise<boolean> =>

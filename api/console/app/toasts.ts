@@ -5,7 +5,7 @@ type Toast = { id: number; text: string }
 
 let lastId = 0
 let toasts: Toast[] = []
-const listeners = new Set<(said: Toast[]) => void>()
+const listeners = new Set<(toasts: Toast[]) => void>()
 const toastMs = 5_000
 
 const setToasts = (newToasts: Toast[]): void => {

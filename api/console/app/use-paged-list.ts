@@ -10,23 +10,31 @@ export type PagedList<Item> = {
   /** Undefined when there are no more pages. */
   loadMore: (() => void) | undefined
   refetch: () => void
+  /** How many pages are loaded. */
+  pages: number
   /** Updates the loaded items after a change at the service. */
   updateItems: (update: (items: Item[]) => Item[]) => void
 }
 
-/** Loads a list page by page, and again from the first page when a dependency changes. */
+/**
+ * Loads a list page by page, and again from the first page when a dependency changes.
+ *
+ * @param pagesAtOnce how many pages are loaded at first, one after the other
+ */
 export function usePagedList<Item>(
   read: (cursor: string | undefined, signal: AbortSignal) => Promise<CursorPage<Item>>,
   dependencies: readonly unknown[],
+  pagesAtOnce = 1,
 ): PagedList<Item> {
   const [items, setItems] = useState<Item[]>([])
   const [cursor, setCursor] = useState<string | null>(null)
+  const [pages, setPages] = useState(0)
   const [waiting, setWaiting] = useState(true)
   const [fault, setFault] = useState<Fault>()
   const [fetchCount, setFetchCount] = useState(0)
   const activeRequest = useRef<AbortController>(undefined)
 
-  const load = (from: string | undefined): void => {
+  const load = (from: string | undefined, number: number, until = number): void => {
     activeRequest.current?.abort()
     const controller = (activeRequest.current = new AbortController())
     setWaiting(true)
@@ -36,7 +44,9 @@ export function usePagedList<Item>(
         if (controller.signal.aborted) return
         setItems(before => (from === undefined ? page.items : [...before, ...page.items]))
         setCursor(page.next_cursor)
-        setWaiting(false)
+        setPages(number)
+        if (number < until && page.next_cursor !== null) load(page.next_cursor, number + 1, until)
+        else setWaiting(false)
       },
       (error: unknown) => {
         if (controller.signal.aborted) return
@@ -48,7 +58,7 @@ export function usePagedList<Item>(
   useEffect(() => {
     setItems([])
     setCursor(null)
-    load(undefined)
+    load(undefined, 1, pagesAtOnce)
     return () => activeRequest.current?.abort()
   }, [...dependencies, fetchCount])
 
@@ -56,7 +66,8 @@ export function usePagedList<Item>(
     items,
     isLoading: waiting,
     fault,
-    loadMore: cursor === null ? undefined : () => load(cursor),
+    loadMore: cursor === null ? undefined : () => load(cursor, pages + 1),
+    pages,
     refetch: () => setFetchCount(fetchCount => fetchCount + 1),
     updateItems: setItems,
   }

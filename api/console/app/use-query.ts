@@ -8,6 +8,8 @@ export type QueryState<Answer> = {
   isLoading: boolean
   /** Loads the answer again. */
   refetch: () => void
+  /** Updates the answer after a change at the service. */
+  update: (update: (answer: Answer) => Answer) => void
 }
 
 /**
@@ -19,7 +21,7 @@ export function useQuery<Answer>(
   fetchAnswer: ((signal: AbortSignal) => Promise<Answer>) | undefined,
   dependencies: readonly unknown[],
 ): QueryState<Answer> {
-  const [state, setState] = useState<Omit<QueryState<Answer>, 'refetch'>>({
+  const [state, setState] = useState<Omit<QueryState<Answer>, 'refetch' | 'update'>>({
     answer: undefined,
     fault: undefined,
     isLoading: fetchAnswer !== undefined,
@@ -39,7 +41,15 @@ export function useQuery<Answer>(
     )
     return () => controller.abort()
   }, [...dependencies, fetchCount])
-  return { ...state, refetch: useCallback(() => setFetchCount(fetchCount => fetchCount + 1), []) }
+  return {
+    ...state,
+    refetch: useCallback(() => setFetchCount(fetchCount => fetchCount + 1), []),
+    update: update =>
+      setState(({ answer, ...rest }) => ({
+        ...rest,
+        answer: answer === undefined ? undefined : update(answer),
+      })),
+  }
 }
 
 export type ActionState = {

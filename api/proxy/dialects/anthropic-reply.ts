@@ -45,12 +45,15 @@ const eventParsers: {
 }
 
 function parseContentBlock(block: JsonObject, reply: ReplyAccumulator): void {
+  if (block.type === 'tool_use') reply.markStep()
   if (block.type === 'text') reply.addText(block.text)
   else reply.addPart(block)
 }
 
 function parseMessageEnd(message: JsonObject, reply: ReplyAccumulator): void {
   parseUsage(message, reply)
+  // A paused reply goes on in the next call.
+  if (message.stop_reason === 'pause_turn') reply.markStep()
   if (typeof message.stop_reason === 'string') reply.markComplete()
 }
 

@@ -4,12 +4,14 @@ import type { Dialect } from '#api/proxy/dialects/dialect.ts'
 import { createReplyParser } from '#api/proxy/dialects/reply-parser.ts'
 import {
   insertBlockAsPart,
+  isBlockLast,
   findBlockIndex,
+  hasToolResult,
   hasUserContent,
   hasNonTextPart,
   type PartFormat,
 } from '#api/proxy/dialects/message-parts.ts'
-import { parseProxyRequest } from '#api/proxy/dialects/request.ts'
+import { createRequestParsers } from '#api/proxy/dialects/request.ts'
 import { createTypedFieldReader } from '#api/proxy/dialects/typed-fields.ts'
 import { kindAt, createNameMatcher, parseValue, valueEnd } from '#api/proxy/json/walk.ts'
 import type { RequestFormat } from '#api/proxy/dialects/format.ts'
@@ -51,8 +53,10 @@ const requestFormat: RequestFormat = {
   hasRequestCacheControl: true,
   isUserMessage: (body, entry) => entry.role === 'user' && hasUserContent(body, entry, partFormat),
   isPausedReply: (body, entry) => hasNonTextPart(body, entry, partFormat),
+  hasToolResult: (body, entry) => hasToolResult(body, entry, partFormat),
   findBlockIndex: (body, entry, hasOuterCacheControl) =>
     findBlockIndex(body, entry, partFormat, hasOuterCacheControl),
+  isBlockLast,
   insertBlock: (body, entry, block) => insertBlockAsPart(body, entry, block, partFormat),
 }
 
@@ -60,6 +64,6 @@ const requestFormat: RequestFormat = {
 export const anthropic: Dialect = {
   apiFormat: 'anthropic',
   bodyShape: AnthropicMessagesBody,
-  parseRequest: body => parseProxyRequest(body, requestFormat),
+  ...createRequestParsers(requestFormat),
   createReplyParser: answer => createReplyParser(answer, anthropicReplyFormat),
 }

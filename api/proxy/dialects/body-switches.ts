@@ -9,6 +9,10 @@ const matchSwitchName = createNameMatcher([
   'memory_mode',
   'memory_store',
   'memory_store_response',
+  'memory_share',
+  'memory_user',
+  'context_limit',
+  'density',
   'session_id',
   'embeddings',
 ])

@@ -1,3 +1,4 @@
+import { parseTextInSteps, textStepBytes } from '#api/proxy/json/parse-text.ts'
 import {
   forEachElement,
   forEachMember,
@@ -6,7 +7,8 @@ import {
   parseValue,
   valueEnd,
 } from '#api/proxy/json/walk.ts'
-import { extractText } from '#shared/domain/message-content.ts'
+import type { Steps } from '#shared/core/event-loop.ts'
+import { contentParts } from '#shared/domain/message-content.ts'
 import { sanitizeText } from '#shared/core/sanitize-text.ts'
 
 /** Most parts of one message that are read, as in `POST /v1/memory/ingest`. */
@@ -18,13 +20,13 @@ const typeBytesMax = 64
 const matchPartField = createNameMatcher(['type', 'text', 'thought'])
 
 /**
- * The text of the content that begins at `at`: a string, an array of parts or one part, as
- * `extractText` understands them. Images and files are skipped without decoding.
+ * The content that begins at `at`: a string, an array of parts or one part, with each part as its text or
+ * placeholder. Images and files are skipped without decoding.
  */
-export function readContentText(body: Buffer, at: number): string {
+export function readContentParts(body: Buffer, at: number): string | ContentPartObject[] {
   const kind = kindAt(body, at)
   if (kind === 'string') return sanitizeText(readString(body, at))
-  if (kind === 'object') return sanitizeText(extractText([readTextPart(body, at).part]))
+  if (kind === 'object') return toNormalParts([readTextPart(body, at).part])
   if (kind === 'other') return ''
   const parts: unknown[] = []
   forEachElement(body, at, element => {
@@ -33,11 +35,34 @@ export function readContentText(body: Buffer, at: number): string {
     parts.push(part)
     return end
   })
-  return sanitizeText(extractText(parts))
+  return toNormalParts(parts)
+}
+
+/** A part that is a text has nothing else; one of another kind has the type that tells its placeholder. */
+type ContentPartObject = { type: 'text'; text: string } | object
+
+function toNormalParts(parts: readonly unknown[]): string | ContentPartObject[] {
+  const normal = parts.flatMap(part =>
+    contentParts([part]).map(({ text, isText }) =>
+      isText ? { type: 'text', text: sanitizeText(text) } : (part as object),
+    ),
+  )
+  const [only] = normal
+  return normal.length === 1 && 'text' in only! ? (only.text as string) : normal
 }
 
 const readString = (body: Buffer, at: number): string =>
   parseValue(body, at, valueEnd(body, at)) as string
+
+/** As `readContentParts`; a long text in steps. */
+export function* readContentInSteps(
+  body: Buffer,
+  at: number,
+): Steps<ReturnType<typeof readContentParts>> {
+  const end = kindAt(body, at) === 'string' ? valueEnd(body, at) : at
+  if (end - at <= textStepBytes) return readContentParts(body, at)
+  return sanitizeText(yield* parseTextInSteps(body, at, end))
+}
 
 /** A part with only the fields that determine its text or its type. */
 function readTextPart(body: Buffer, at: number): { part: unknown; end: number } {

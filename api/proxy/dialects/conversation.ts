@@ -1,59 +1,81 @@
-import { readContentText } from '#api/proxy/dialects/content.ts'
+import type { MessageReader } from '#api/proxy/dialects/message-reader.ts'
 import { forEachRetainedMember, type Removals } from '#api/proxy/json/splice.ts'
 import {
-  forEachElement,
-  kindAt,
   createNameMatcher,
+  firstElement,
+  isArrayEnd,
+  kindAt,
+  nextElement,
   parseValue,
   valueEnd,
 } from '#api/proxy/json/walk.ts'
+import type { Steps } from '#shared/core/event-loop.ts'
 import { Refusal } from '#shared/core/errors.ts'
-import { parseTurns, type Message } from '#shared/domain/message-content.ts'
+import type { Message } from '#shared/domain/message-content.ts'
+import type { ContentReading } from '#shared/domain/turn/read-content.ts'
 import { sanitizeText } from '#shared/core/sanitize-text.ts'
 import type { RequestFormat, RawMessage } from '#api/proxy/dialects/format.ts'
 
 /** As in `POST /v1/memory/ingest`. Of a longer conversation memory reads the newest messages. */
 const messagesMax = 10_000
 
-/** Longer roles and names are ignored. */
+/** Longer roles, types and names are ignored; an escape spells one character with six bytes. */
 const roleBytesMax = 64
+const typeBytesMax = 256
 const speakerBytesMax = 1024
 
-const matchMessageField = createNameMatcher(['role', 'content', 'parts', 'memory', 'name'])
+const matchMessageField = createNameMatcher(['role', 'type', 'content', 'parts', 'memory', 'name'])
+
+/** The messages of a body, with what is removed from them, and where they end. */
+export type RawConversation = { entries: RawMessage[]; removals: Removals; end: number }
+
+/** Bytes, and messages, of one step: about a millisecond. */
+const stepBytes = 1024 * 1024
+const stepMessages = 500
 
 /**
- * Reads the messages of the array (or the one object) that begins at `at`, and adds each `memory` member
- * to the removals.
+ * Reads the messages of the array (or the one object or text) that begins at `at`; each `memory` member is
+ * to be removed.
  *
  * @throws Refusal `invalid` for a `memory` that is neither boolean nor null: the client may have
  *   meant a private message.
  */
-export function readConversation(
+export function* readConversation(
   body: Buffer,
   at: number,
   format: RequestFormat,
-  removals: Removals,
-): { entries: RawMessage[]; end: number } {
+): Steps<RawConversation> {
+  if (kindAt(body, at) !== 'array') return readSingleMessage(body, at, format)
+  const removals: Removals = []
   let entries: RawMessage[] = []
-  let count = 0
-  const visit = (element: number): number => {
-    const index = count++
-    if (kindAt(body, element) !== 'object') return valueEnd(body, element)
-    const entry = emptyMessage(element, format)
-    const end = readMessage(body, entry, index, format, removals)
-    entries.push(entry)
-    if (entries.length >= 2 * messagesMax) entries = entries.slice(-messagesMax)
-    return end
+  let stepEnd = at + stepBytes
+  let element = firstElement(body, at)
+  for (let index = 0; !isArrayEnd(body, element); index++) {
+    if (kindAt(body, element) === 'object') {
+      const entry = emptyMessage(element, format)
+      element = nextElement(body, readMessage(body, entry, index, format, removals))
+      entries.push(entry)
+      if (entries.length >= 2 * messagesMax) entries = entries.slice(-messagesMax)
+    } else element = nextElement(body, valueEnd(body, element))
+    if (element < stepEnd && index % stepMessages !== stepMessages - 1) continue
+    stepEnd = element + stepBytes
+    yield
   }
+  return { entries: entries.slice(-messagesMax), removals, end: element + 1 }
+}
+
+/** A conversation that is no array: one message, or the text of one, where the format has them. */
+function readSingleMessage(body: Buffer, at: number, format: RequestFormat): RawConversation {
   const kind = kindAt(body, at)
-  const isSingleMessage = kind === 'object' && format.singleMessageAllowed
-  const end =
-    kind === 'array'
-      ? forEachElement(body, at, visit)
-      : isSingleMessage
-        ? visit(at)
-        : valueEnd(body, at)
-  return { entries: entries.slice(-messagesMax), end }
+  const removals: Removals = []
+  const entry = emptyMessage(at, format)
+  if (kind === 'object' && format.singleMessageAllowed) {
+    const end = readMessage(body, entry, 0, format, removals)
+    return { entries: [entry], removals, end }
+  }
+  const isText = kind === 'string' && format.textAllowed
+  const entries = isText ? [{ ...entry, role: 'user', content: at }] : []
+  return { entries, removals, end: valueEnd(body, at) }
 }
 
 const emptyMessage = (start: number, { defaultRole }: RequestFormat): RawMessage => ({
@@ -76,14 +98,23 @@ function readMessage(
     entry.memory = readMemoryFlag(body, value, `${format.messagesField}/${index}/memory`)
     return true
   }
-  return forEachRetainedMember(body, entry.start, removals, isSwitch, (start, nameEnd, value) => {
+  let type: string | undefined
+  const readField = (start: number, nameEnd: number, value: number): number => {
     const name = matchMessageField(body, start, nameEnd)
     const end = valueEnd(body, value)
     if (name === format.contentField) entry.content = value
     else if (name === 'role') entry.role = readShortString(body, value, end, roleBytesMax)
+    else if (name === 'type') type = readShortString(body, value, end, typeBytesMax)
     else if (name === 'name') entry.name = readSpeakerName(body, value, end)
     return end
-  })
+  }
+  const end = forEachRetainedMember(body, entry.start, removals, isSwitch, readField)
+  if (entry.role === undefined && format.roleOfItem) {
+    entry.role = format.roleOfItem(type)
+    // The content of reasoning is not what the model said.
+    entry.content = undefined
+  }
+  return end
 }
 
 function readMemoryFlag(body: Buffer, at: number, field: string): boolean | undefined {
@@ -114,41 +145,40 @@ function readSpeakerName(body: Buffer, at: number, end: number): string | undefi
   return name !== undefined && /^[^\p{Cc}\u2028\u2029]{1,256}$/u.test(name) ? name : undefined
 }
 
-/** The message with its text in place of the provider's parts. */
-export function toMessage(body: Buffer, { role, content, memory, name }: RawMessage): Message {
-  return {
-    role: role ?? '',
-    content: content === undefined ? '' : readContentText(body, content),
-    ...(memory !== undefined && { memory }),
-    ...(name !== undefined && { name }),
-  }
-}
-
 /**
- * The user turns after the last model turn. A model turn at the end is a prefilled beginning of the
- * reply and does not count. System messages may come anywhere.
+ * The user's messages after the last model turn. A model turn at the end is a prefilled beginning of the
+ * reply and does not count. System messages and messages of harness alone may come anywhere.
  *
- * @returns them without repeated context blocks; none when the last turn is not the user's.
+ * @returns none when the last message is not the user's.
  */
-export function extractNewUserMessages(
+export function findNewUserMessages(
   body: Buffer,
   entries: readonly RawMessage[],
   format: RequestFormat,
-): Message[] {
-  const { modelRole, isUserMessage } = format
+  { isUserMessage }: MessageReader,
+): RawMessage[] {
+  const { modelRole } = format
   let end = entries.length
   while (end > 0 && entries[end - 1]!.role === modelRole) end--
   const begin = entries.findLastIndex(({ role }, index) => index < end && role === modelRole) + 1
-  const afterModelTurn = entries.slice(begin, end).filter(({ role }) => !systemRoles.has(role))
-  const users = afterModelTurn.filter(entry => isUserMessage(body, entry))
-  if (users.at(-1) !== afterModelTurn.at(-1)) return []
-  return users
-    .flatMap(entry => parseTurns([toMessage(body, entry)]))
-    .map(({ text, speaker }) => ({
-      role: 'user',
-      content: text,
-      ...(speaker !== undefined && { name: speaker }),
-    }))
+  const users: RawMessage[] = []
+  let isLastUsers = true
+  for (const entry of entries.slice(begin, end)) {
+    if (systemRoles.has(entry.role)) continue
+    if (isUserMessage(entry)) users.push(entry)
+    else if (format.isUserMessage(body, entry)) continue
+    isLastUsers = users.at(-1) === entry
+  }
+  return isLastUsers ? users : []
+}
+
+/** What is stored of a message of the user; undefined when nothing is. */
+export function toStoredMessage(
+  { memory, name }: RawMessage,
+  { words }: ContentReading,
+): Message | undefined {
+  if (memory === false || words.trim() === '') return undefined
+  return { role: 'user', content: words, ...(name !== undefined && { name }) }
 }
 
 /** Roles whose messages are no part of a conversation. */

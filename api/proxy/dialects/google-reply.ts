@@ -24,6 +24,7 @@ function parseGoogleEvent(event: JsonObject, reply: ReplyAccumulator): void {
 
 function parsePart(part: JsonObject, reply: ReplyAccumulator): void {
   if (part.thought === true) return
+  if ('functionCall' in part) reply.markStep()
   if (typeof part.text === 'string') reply.addText(part.text)
   else reply.addPart(part)
 }

@@ -4,11 +4,13 @@ import { googleReplyFormat } from '#api/proxy/dialects/google-reply.ts'
 import { createReplyParser } from '#api/proxy/dialects/reply-parser.ts'
 import {
   insertBlockAsPart,
+  isBlockLast,
   findBlockIndex,
+  hasToolResult,
   hasUserContent,
   type PartFormat,
 } from '#api/proxy/dialects/message-parts.ts'
-import { parseProxyRequest } from '#api/proxy/dialects/request.ts'
+import { createRequestParsers } from '#api/proxy/dialects/request.ts'
 import { createTypedFieldReader } from '#api/proxy/dialects/typed-fields.ts'
 import { createNameMatcher } from '#api/proxy/json/walk.ts'
 import type { RequestFormat } from '#api/proxy/dialects/format.ts'
@@ -36,7 +38,9 @@ const requestFormat: RequestFormat = {
   hasModelInBody: false,
   hasRequestCacheControl: false,
   isUserMessage: (body, entry) => entry.role === 'user' && hasUserContent(body, entry, partFormat),
+  hasToolResult: (body, entry) => hasToolResult(body, entry, partFormat),
   findBlockIndex: (body, entry) => findBlockIndex(body, entry, partFormat, false),
+  isBlockLast,
   insertBlock: (body, entry, block) => insertBlockAsPart(body, entry, block, partFormat),
 }
 
@@ -44,6 +48,6 @@ const requestFormat: RequestFormat = {
 export const google: Dialect = {
   apiFormat: 'google',
   bodyShape: GeminiBody,
-  parseRequest: body => parseProxyRequest(body, requestFormat),
+  ...createRequestParsers(requestFormat),
   createReplyParser: answer => createReplyParser(answer, googleReplyFormat),
 }

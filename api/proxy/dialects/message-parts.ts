@@ -60,6 +60,12 @@ export function hasNonTextPart(body: Buffer, { content }: RawMessage, format: Pa
   return readParts(body, content, format).some(({ isText }) => !isText)
 }
 
+/** Whether a part of the content is a tool result. */
+export function hasToolResult(body: Buffer, { content }: RawMessage, format: PartFormat): boolean {
+  if (content === undefined || kindAt(body, content) !== 'array') return false
+  return readParts(body, content, format).some(({ isToolResult }) => isToolResult)
+}
+
 /** Whether a part of the content has a `cache_control`. */
 export function hasCacheControl(
   body: Buffer,
@@ -90,6 +96,17 @@ export function findBlockIndex(
   const firstNonResult = parts.findIndex(({ isToolResult }) => !isToolResult)
   const afterCacheControl = parts.findLastIndex(({ hasCacheControl }) => hasCacheControl) + 1
   return Math.max(0, firstNonResult, afterCacheControl)
+}
+
+/** Whether a block after `blockIndex` parts stands behind all parts of the message. */
+export function isBlockLast(body: Buffer, { content }: RawMessage, blockIndex: number): boolean {
+  if (content === undefined || kindAt(body, content) !== 'array') return blockIndex > 0
+  let parts = 0
+  forEachElement(body, content, element => {
+    parts++
+    return valueEnd(body, element)
+  })
+  return blockIndex >= parts
 }
 
 /** Inserts a block after `blockIndex` parts, and its `cacheControl`, if any, into the last part. */

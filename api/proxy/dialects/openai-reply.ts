@@ -31,7 +31,9 @@ function parseOpenaiEvent(event: JsonObject, reply: ReplyAccumulator): void {
 }
 
 /** A refusal and the transcript of audio count as text. */
-function parseMessage({ content, refusal, audio }: JsonObject, reply: ReplyAccumulator): void {
+function parseMessage(message: JsonObject, reply: ReplyAccumulator): void {
+  const { content, refusal, audio, tool_calls, function_call } = message
+  if (objectsIn(tool_calls).length > 0 || isObject(function_call)) reply.markStep()
   for (const part of objectsIn(content)) {
     if (typeof part.refusal === 'string') reply.addText(part.refusal)
     else if (typeof part.text === 'string') reply.addText(part.text)
@@ -61,5 +63,7 @@ export const openaiReplyFormat: ReplyFormat = {
     'refusal',
     'audio',
     'transcript',
+    'tool_calls',
+    'function_call',
   ]),
 }

@@ -3,7 +3,7 @@ import type { Dialect } from '#api/proxy/dialects/dialect.ts'
 import { openaiReplyFormat } from '#api/proxy/dialects/openai-reply.ts'
 import { createReplyParser } from '#api/proxy/dialects/reply-parser.ts'
 import { hasCacheControl, type PartFormat } from '#api/proxy/dialects/message-parts.ts'
-import { parseProxyRequest } from '#api/proxy/dialects/request.ts'
+import { createRequestParsers } from '#api/proxy/dialects/request.ts'
 import { createTypedFieldReader } from '#api/proxy/dialects/typed-fields.ts'
 import { kindAt, createNameMatcher, valueEnd } from '#api/proxy/json/walk.ts'
 import type { RequestFormat } from '#api/proxy/dialects/format.ts'
@@ -38,6 +38,7 @@ const requestFormat: RequestFormat = {
   hasRequestCacheControl: false,
   isUserMessage: (_, { role }) => role === 'user',
   findBlockIndex: (body, entry) => (hasCacheControl(body, entry, partFormat) ? 1 : 0),
+  isBlockLast: (_body, _entry, blockIndex) => blockIndex > 0,
   insertBlock: (body, { start }, { context, blockIndex }) => [
     blockIndex > 0
       ? { at: valueEnd(body, start), text: `,${partFormat.renderBlock(context)}` }
@@ -49,6 +50,6 @@ const requestFormat: RequestFormat = {
 export const openai: Dialect = {
   apiFormat: 'openai',
   bodyShape: ChatBody,
-  parseRequest: body => parseProxyRequest(body, requestFormat),
+  ...createRequestParsers(requestFormat),
   createReplyParser: answer => createReplyParser(answer, openaiReplyFormat),
 }

@@ -19,6 +19,10 @@ export type ReplyAccumulator = {
   markFailed(): void
   /** A part was too long to be parsed. */
   markTruncated(): void
+  /** The model calls a tool of the client. */
+  markStep(): void
+  /** Whether there is no text yet. */
+  isEmpty(): boolean
   /** Whether the text limit is reached. */
   isFull(): boolean
   end(): Reply
@@ -27,7 +31,7 @@ export type ReplyAccumulator = {
 export function createReplyAccumulator(): ReplyAccumulator {
   const text = createTextBuffer(replyTextMax)
   const usage: { input?: number; output?: number } = {}
-  const flags = { complete: false, failed: false, truncated: false }
+  const flags = { complete: false, failed: false, truncated: false, step: false }
   let needsLineBreak = false
 
   const append = (addition: string): void => {
@@ -58,6 +62,10 @@ export function createReplyAccumulator(): ReplyAccumulator {
     markTruncated() {
       flags.truncated = true
     },
+    markStep() {
+      flags.step = true
+    },
+    isEmpty: text.isEmpty,
     isFull: text.isTruncated,
     end: () => ({
       text: flags.failed ? '' : sanitizeText(text.toString()),
@@ -66,6 +74,7 @@ export function createReplyAccumulator(): ReplyAccumulator {
       ...(usage.input !== undefined && { inputTokens: usage.input }),
       ...(usage.output !== undefined && { outputTokens: usage.output }),
       failed: flags.failed,
+      ...(flags.step && { isStep: true }),
     }),
   }
 }

@@ -6,7 +6,7 @@ import {
   type ReplyAccumulator,
 } from '#api/proxy/dialects/reply-accumulator.ts'
 import { createTailBuffer, type TailBuffer } from '#api/proxy/dialects/tail-buffer.ts'
-import { createJsonFieldReader } from '#api/proxy/json/field-reader.ts'
+import { JsonFieldReader } from '#api/proxy/json/field-reader.ts'
 
 /** An object of a response; its fields have any type. */
 export type JsonObject = { readonly [name: string]: unknown }
@@ -60,9 +60,9 @@ function createJsonReader(
   fieldNames: ReadonlySet<string>,
   reply: ReplyAccumulator,
 ): ByteReader {
-  const fieldReader = createJsonFieldReader(fieldNames, replyTextMax, onObject)
+  const fieldReader = new JsonFieldReader(fieldNames, replyTextMax, onObject)
   return {
-    feed: fieldReader.feed,
+    feed: bytes => fieldReader.feed(bytes),
     end() {
       if (fieldReader.isTruncated()) reply.markTruncated()
     },

@@ -1,139 +1,248 @@
+import { asideKind } from '#api/proxy/dialects/aside-kind.ts'
+import { findNewUserMessages, toStoredMessage } from '#api/proxy/dialects/conversation.ts'
+import type {
+  BodySwitches,
+  EarlierTurn,
+  ProxyRequest,
+  RequestChange,
+  RequestSplices,
+  UserTurn,
+} from '#api/proxy/dialects/dialect.ts'
+import { endOfPreviousRequest, findEarlierTurns } from '#api/proxy/dialects/earlier-turns.ts'
+import { createFingerprints, type Fingerprints } from '#api/proxy/dialects/fingerprint.ts'
+import { createMessageReader, type MessageReader } from '#api/proxy/dialects/message-reader.ts'
 import {
-  readConversation,
-  toMessage,
-  extractNewUserMessages,
-} from '#api/proxy/dialects/conversation.ts'
-import type { ProxyRequest } from '#api/proxy/dialects/dialect.ts'
+  readLargeConversations,
+  readMembers,
+  type RequestMembers,
+} from '#api/proxy/dialects/request-members.ts'
 import { systemTurns } from '#api/proxy/dialects/system-prompt.ts'
 import { createSwitchReader } from '#api/proxy/dialects/body-switches.ts'
 import { createUserTurn } from '#api/proxy/dialects/user-turn.ts'
-import { validateJson } from '#api/proxy/json/validate.ts'
+import { validateSteps } from '#api/proxy/json/validate.ts'
 import {
-  forEachRetainedMember,
   applySplices,
-  type Removals,
+  insertedSpans,
+  movedOffset,
   type Insertion,
+  type Removals,
 } from '#api/proxy/json/splice.ts'
-import { kindAt, createNameMatcher, parseValue, valueEnd } from '#api/proxy/json/walk.ts'
+import { kindAt, parseValue } from '#api/proxy/json/walk.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import { runAtOnce, runInSlices, type Steps } from '#shared/core/event-loop.ts'
 import { sanitizeText } from '#shared/core/sanitize-text.ts'
+import type { Message } from '#shared/domain/message-content.ts'
+import type { HarnessReason } from '#shared/domain/turn/harness-elements.ts'
 import type { ContextBlock, RequestFormat, RawMessage } from '#api/proxy/dialects/format.ts'
 
-/** Offsets of a value in a body. */
-type ByteSpan = { at: number; end: number }
+/** How requests of a format are read: see `Dialect`. */
+export const createRequestParsers = (format: RequestFormat) => ({
+  parseRequest: (body: Buffer): ProxyRequest => runAtOnce(parseSteps(body, format)),
+  parseInSlices: (body: Buffer): Promise<ProxyRequest> => runInSlices(parseSteps(body, format)),
+})
 
-type RequestMembers = {
-  model: ByteSpan | undefined
-  /** The `cache_control` of the body. */
-  cacheControl: ByteSpan | undefined
-  stream: boolean
-  /** Offset of the system prompt that is no message. */
-  system: number | undefined
-  entries: RawMessage[]
-  typedFields: Record<string, unknown>
-}
-
-const matchMember = createNameMatcher([
-  'model',
-  'stream',
-  'cache_control',
-  'messages',
-  'contents',
-  'system',
-  'systemInstruction',
-  'system_instruction',
-])
-
-/** Reads a request of any format: see `Dialect.parseRequest`. */
-export function parseProxyRequest(body: Buffer, format: RequestFormat): ProxyRequest {
-  const start = validateJson(body)
+function* parseSteps(body: Buffer, format: RequestFormat): Steps<ProxyRequest> {
+  const start = yield* validateSteps(body)
   if (kindAt(body, start) !== 'object') {
     throw new Refusal('invalid', 'The body must be a JSON object')
   }
   const switches = createSwitchReader(body)
   const removals: Removals = []
-  const members = readMembers(body, start, format, switches.consume, removals)
-  const { model, cacheControl, stream, system, entries, typedFields } = members
-  const last = entries.findLastIndex(entry => format.isUserMessage(body, entry))
-  const lastUserMessage = entries[last]
-  const turns = lazy(() => [
-    ...systemTurns(body, system),
-    ...entries.map(entry => toMessage(body, entry)),
-  ])
-  const newMessages = lazy(() => extractNewUserMessages(body, entries, format))
-  const userTurn =
-    lastUserMessage && createUserTurn(body, entries, last, format, cacheControl !== undefined)
+  const conversations = yield* readLargeConversations(body, start, format)
+  const members = readMembers(body, start, format, switches.consume, { conversations, removals })
+  return new ParsedRequest({ body, format, members, removals, switches: switches.read() })
+}
 
-  return {
-    model: model && sanitizeText(parseValue(body, model.at, model.end) as string),
-    stream,
-    switches: switches.read(),
-    typedFields,
-    // Lazy: calls without memory do not decode the conversation.
-    get turns() {
-      return turns()
-    },
-    get newMessages() {
-      return newMessages()
-    },
-    userTurn,
-    serialize({ model: renamed, context, blockIndex }) {
-      const insertions: Insertion[] = []
-      if (renamed !== undefined && model)
-        insertions.push({ ...model, text: JSON.stringify(renamed) })
-      if (context !== undefined && lastUserMessage && userTurn) {
-        // After a tool continuation the block keeps its place, so the `cache_control` need not move.
-        const movedCacheControl = userTurn.isToolContinuation ? undefined : cacheControl
-        if (movedCacheControl) insertions.push({ ...movedCacheControl, text: 'null' })
-        const block: ContextBlock = {
-          context,
-          blockIndex: blockIndex ?? userTurn.blockIndex,
-          cacheControl:
-            movedCacheControl && body.toString('utf8', movedCacheControl.at, movedCacheControl.end),
-        }
-        insertions.push(...format.insertBlock(body, lastUserMessage, block))
-      }
-      return applySplices(body, removals, insertions)
-    },
+type RequestParts = {
+  body: Buffer
+  format: RequestFormat
+  members: RequestMembers
+  removals: Removals
+  switches: BodySwitches
+}
+
+/** Getters compute at their first use: calls without memory do not decode the conversation. */
+class ParsedRequest implements ProxyRequest {
+  readonly model: string | undefined
+  readonly stream: boolean
+  readonly switches: BodySwitches
+  readonly typedFields: Record<string, unknown>
+  readonly #parts: RequestParts
+  readonly #reader: MessageReader
+  #said: UserSaid | undefined
+  #turns: Message[] | undefined
+  #newMessages: Message[] | undefined
+  #aside: { kind: ProxyRequest['aside'] } | undefined
+  #earlierTurns: ReturnType<typeof findEarlierTurns> | undefined
+
+  constructor(parts: RequestParts) {
+    const { body, format, members, switches } = parts
+    const { model, stream, typedFields } = members
+    this.#parts = parts
+    this.#reader = createMessageReader(body, format)
+    this.model = model && sanitizeText(parseValue(body, model.at, model.end) as string)
+    this.stream = stream
+    this.switches = switches
+    this.typedFields = typedFields
+  }
+
+  get #user(): UserSaid {
+    return (this.#said ??= readUserSaid(this.#parts, this.#reader))
+  }
+
+  get userTurn(): UserTurn | undefined {
+    return this.#user.turn
+  }
+
+  get turns(): Message[] {
+    const { body, members } = this.#parts
+    return (this.#turns ??= [
+      ...systemTurns(body, members.system),
+      ...members.entries.map(this.#reader.message),
+    ])
+  }
+
+  get newMessages(): Message[] {
+    const { body, format, members } = this.#parts
+    return (this.#newMessages ??= findNewUserMessages(
+      body,
+      members.entries,
+      format,
+      this.#reader,
+    ).flatMap(entry => toStoredMessage(entry, this.#reader.read(entry)) ?? []))
+  }
+
+  get aside(): ProxyRequest['aside'] {
+    return (this.#aside ??= { kind: asideKind(this.#parts, this.#reader) }).kind
+  }
+
+  get isFirst(): boolean {
+    const { format, members } = this.#parts
+    return !members.entries.some(({ role }) => role === format.modelRole)
+  }
+
+  get leftOut(): readonly HarnessReason[] {
+    const { message } = this.#user
+    return message ? this.#reader.read(message).leftOut : []
+  }
+
+  get words(): string {
+    const { message } = this.#user
+    return message ? this.#reader.read(message).words : ''
+  }
+
+  get earlierTurns(): ReturnType<typeof findEarlierTurns> {
+    const { body, format } = this.#parts
+    return (this.#earlierTurns ??= findEarlierTurns(
+      {
+        body,
+        entries: this.#user.entries,
+        reader: this.#reader,
+        fingerprints: this.#user.fingerprints,
+      },
+      format,
+    ))
+  }
+
+  async readAhead(): Promise<void> {
+    await this.#reader.readLong(this.#parts.members.entries)
+    await runInSlices(this.#user.fingerprints.takeAll())
+  }
+
+  forgetTexts(): void {
+    this.#reader.forget()
+    this.#turns = undefined
+    this.#newMessages = undefined
+  }
+
+  serialize(change: RequestChange): Buffer {
+    const { body, removals } = this.#parts
+    return applySplices(body, removals, this.#insertionsFor(change))
+  }
+
+  splicesOf(change: RequestChange): RequestSplices {
+    const { body, removals } = this.#parts
+    const spans = insertedSpans(removals, this.#insertionsFor(change))
+    return {
+      inserted: spans.map(({ insertion: { what }, at, bytes }) => ({ what, at, bytes })),
+      removed: removals,
+      receivedBytes: body.length,
+    }
+  }
+
+  reusableBytes(change: RequestChange, lost: EarlierTurn | UserTurn | undefined): number {
+    const { body, format, members, removals } = this.#parts
+    const end = lost === undefined ? endOfPreviousRequest(body, members.entries, format) : undefined
+    const at = end ?? (this.#messageOf(lost) ?? this.#user.message)?.start ?? 0
+    return movedOffset(removals, this.#insertionsFor(change), at)
+  }
+
+  #messageOf(turn: EarlierTurn | UserTurn | undefined): RawMessage | undefined {
+    return turn && this.earlierTurns.find(one => one === turn)?.message
+  }
+
+  #insertionsFor({ model, context, blockIndex, earlier = [] }: RequestChange): NamedInsertion[] {
+    const { body, format, members } = this.#parts
+    const insertions = earlier.flatMap(({ turn, ...block }) => {
+      const message = this.#messageOf(turn)
+      return message ? named('block', format.insertBlock(body, message, block)) : []
+    })
+    if (model !== undefined && members.model) {
+      insertions.push({ what: 'model', ...members.model, text: JSON.stringify(model) })
+    }
+    if (context === undefined) return insertions
+    const { message, turn } = this.#user
+    if (!message || !turn) return insertions
+
+    // After a tool continuation the block keeps its place, so the `cache_control` need not move.
+    const movedCacheControl = turn.isToolContinuation ? undefined : members.cacheControl
+    if (movedCacheControl) {
+      insertions.push({ what: 'cache_control', ...movedCacheControl, text: 'null' })
+    }
+    const block: ContextBlock = {
+      context,
+      blockIndex: blockIndex ?? turn.blockIndex,
+      cacheControl:
+        movedCacheControl && body.toString('utf8', movedCacheControl.at, movedCacheControl.end),
+    }
+    insertions.push(...named('block', format.insertBlock(body, message, block)))
+    return insertions
   }
 }
 
-/** Computes a value at its first use. */
-const lazy = <Value>(compute: () => Value): (() => Value) => {
-  let computed: { value: Value } | undefined
-  return () => (computed ??= { value: compute() }).value
+type NamedInsertion = Insertion & { what: RequestSplices['inserted'][number]['what'] }
+
+const named = (what: NamedInsertion['what'], insertions: Insertion[]): NamedInsertion[] =>
+  insertions.map(one => ({ what, ...one }))
+
+/** What the user says last, and the conversation up to it. */
+type UserSaid = {
+  message: RawMessage | undefined
+  /** Including that message. */
+  entries: RawMessage[]
+  fingerprints: Fingerprints
+  turn: UserTurn | undefined
 }
 
-/** Of members with the same name the last one counts, as in every provider's parser. */
-function readMembers(
-  body: Buffer,
-  start: number,
-  format: RequestFormat,
-  isSwitch: (name: number, nameEnd: number, value: number) => boolean,
-  removals: Removals,
-): RequestMembers {
-  const members: RequestMembers = {
-    model: undefined,
-    cacheControl: undefined,
-    stream: false,
-    system: undefined,
-    entries: [],
-    typedFields: {},
-  }
-  forEachRetainedMember(body, start, removals, isSwitch, (nameStart, nameEnd, value) => {
-    const name = matchMember(body, nameStart, nameEnd)
-    const conversation =
-      name === format.messagesField ? readConversation(body, value, format, removals) : undefined
-    const end = conversation?.end ?? valueEnd(body, value)
-    format.readTypedField(body, members.typedFields, { name: nameStart, nameEnd, value, end })
-    if (conversation) members.entries = conversation.entries
-    else if (name === 'model' && format.hasModelInBody) {
-      members.model = kindAt(body, value) === 'string' ? { at: value, end } : undefined
-    } else if (name === 'cache_control' && format.hasRequestCacheControl) {
-      members.cacheControl = kindAt(body, value) === 'object' ? { at: value, end } : undefined
-    } else if (name === 'stream') members.stream = format.hasModelInBody && body[value] === 0x74
-    else if (name?.startsWith('system')) members.system = value
-    return end
+function readUserSaid({ body, format, members }: RequestParts, reader: MessageReader): UserSaid {
+  const { cacheControl, continued } = members
+  const last = members.entries.findLastIndex(reader.isUserMessage)
+  const message = members.entries[last]
+  const entries = members.entries.slice(0, last + 1)
+  const fingerprints = createFingerprints({
+    body,
+    entries,
+    reader,
+    modelRole: format.modelRole,
+    continued: continued.map(({ at, end }) => body.subarray(at, end)),
   })
-  return members
+  const turn =
+    message &&
+    createUserTurn(body, entries, format, {
+      reader,
+      following: members.entries.slice(last + 1),
+      fingerprints,
+      hasCacheControl: cacheControl !== undefined,
+    })
+  return { message, entries, fingerprints, turn }
 }

@@ -1,4 +1,4 @@
-import { readContentText } from '#api/proxy/dialects/content.ts'
+import { readContentParts } from '#api/proxy/dialects/content.ts'
 import { forEachMember, kindAt, createNameMatcher, valueEnd } from '#api/proxy/json/walk.ts'
 import type { Message } from '#shared/domain/message-content.ts'
 
@@ -7,7 +7,7 @@ const matchPartsField = createNameMatcher(['parts'])
 /** The system prompt outside the messages, Anthropic's or Gemini's, as a turn. */
 export function systemTurns(body: Buffer, at: number | undefined): Message[] {
   const content = at === undefined ? undefined : findContent(body, at)
-  return content === undefined ? [] : [{ role: 'system', content: readContentText(body, content) }]
+  return content === undefined ? [] : [{ role: 'system', content: readContentParts(body, content) }]
 }
 
 function findContent(body: Buffer, at: number): number | undefined {

@@ -1,97 +1,101 @@
-import { createHash, type Hash } from 'node:crypto'
-import { systemRoles } from '#api/proxy/dialects/conversation.ts'
-import type { UserTurn } from '#api/proxy/dialects/dialect.ts'
-import {
-  forEachElement,
-  forEachMember,
-  kindAt,
-  createNameMatcher,
-  valueEnd,
-} from '#api/proxy/json/walk.ts'
+import { systemRoles, toStoredMessage } from '#api/proxy/dialects/conversation.ts'
+import type { UnansweredTurn, UserTurn } from '#api/proxy/dialects/dialect.ts'
+import type { Fingerprints } from '#api/proxy/dialects/fingerprint.ts'
+import type { MessageReader } from '#api/proxy/dialects/message-reader.ts'
 import type { RequestFormat, RawMessage } from '#api/proxy/dialects/format.ts'
+import type { Message } from '#shared/domain/message-content.ts'
 
-/**
- * @param last index of the user's last message in the entries
- * @param hasCacheControl whether a `cache_control` of the body applies to the last message
- */
+type TurnContext = {
+  reader: MessageReader
+  fingerprints: Fingerprints
+  /** The messages after the user's last one. */
+  following: readonly RawMessage[]
+  /** Whether a `cache_control` of the body applies to the last message. */
+  hasCacheControl: boolean
+}
+
+/** A conversation up to and including the user's last message. */
+export type TurnSource = Pick<TurnContext, 'reader' | 'fingerprints'> & {
+  body: Buffer
+  entries: readonly RawMessage[]
+}
+
+/** @param entries the conversation up to and including the user's last message */
 export function createUserTurn(
   body: Buffer,
   entries: readonly RawMessage[],
-  last: number,
   format: RequestFormat,
-  hasCacheControl: boolean,
+  { reader, fingerprints, following, hasCacheControl }: TurnContext,
 ): UserTurn {
+  const last = entries.at(-1)!
+  const source = { body, entries, reader, fingerprints }
   return {
     get fingerprint() {
-      return fingerprintConversation(body, entries.slice(0, last + 1))
+      return fingerprints.of(last)
     },
     get isToolContinuation() {
-      return entries.slice(last + 1).some(entry => isToolContinuation(body, entry, format))
+      return following.some(entry => isToolContinuation(body, entry, format))
     },
     get blockIndex() {
-      return format.findBlockIndex(
-        body,
-        entries[last]!,
-        hasCacheControl && !this.isToolContinuation,
-      )
+      return format.findBlockIndex(body, last, hasCacheControl && !this.isToolContinuation)
+    },
+    get storable() {
+      return storableMessages(messagesOfTurn(source, format), reader)
+    },
+    get unansweredBefore() {
+      return findUnansweredTurns(source, format)
     },
   }
+}
+
+/** The user's messages since the last one of the model; the last entry is one of them. */
+function messagesOfTurn(
+  { entries, reader }: TurnSource,
+  { modelRole }: RequestFormat,
+): RawMessage[] {
+  const begin = entries.findLastIndex(({ role }) => role === modelRole) + 1
+  return entries.slice(begin).filter(reader.isUserMessage)
+}
+
+const storableMessages = (
+  messages: readonly RawMessage[],
+  { read }: MessageReader,
+): Message[] | undefined =>
+  messages.some(({ memory }) => memory === false)
+    ? undefined
+    : messages.flatMap(entry => toStoredMessage(entry, read(entry)) ?? [])
+
+/**
+ * The user's messages of this turn but the last, and the turn before it when its tools were still at work:
+ * the message before this turn is no reply, or the user speaks beside the results.
+ */
+function findUnansweredTurns(source: TurnSource, format: RequestFormat): UnansweredTurn[] {
+  const { body, entries, reader, fingerprints } = source
+  const { modelRole } = format
+  const messages = messagesOfTurn(source, format)
+  const before = entries.slice(0, entries.indexOf(messages[0]!))
+  const previous = before.findLast(({ role }) => !systemRoles.has(role))
+  const isUnended =
+    previous !== undefined &&
+    (previous.role !== modelRole || (format.hasToolResult?.(body, messages[0]!) ?? false))
+  const unended = isUnended ? before.findLast(reader.isUserMessage) : undefined
+  const ends = [...(unended ? [unended] : []), ...messages.slice(0, -1)]
+  let stored = 0
+  return ends.map(entry => {
+    if (entry !== unended && toStoredMessage(entry, reader.read(entry))) stored++
+    return { fingerprint: fingerprints.of(entry), messages: stored }
+  })
 }
 
 /**
  * Whether a message after the user's turn shows that the model has worked on it: a tool result does. A
  * model message is a prefilled beginning of the reply, unless the format has paused replies.
  */
-function isToolContinuation(
+export function isToolContinuation(
   body: Buffer,
   entry: RawMessage,
   { modelRole, isPausedReply }: RequestFormat,
 ): boolean {
   if (entry.role === modelRole) return isPausedReply?.(body, entry) ?? false
   return !systemRoles.has(entry.role)
-}
-
-/**
- * SHA-256 of the conversation's raw bytes. It stays the same from call to call although clients move
- * `cache_control`, and write a text that has one as a list of parts. System messages are left out: they
- * often hold the time.
- */
-function fingerprintConversation(body: Buffer, entries: readonly RawMessage[]): Buffer {
-  const hash = createHash('sha256')
-  for (const { role, content } of entries) {
-    if (systemRoles.has(role)) continue
-    hash.update(`\n${role} `)
-    if (content !== undefined) hashContent(hash, body, content)
-  }
-  return hash.digest()
-}
-
-function hashContent(hash: Hash, body: Buffer, at: number): void {
-  const kind = kindAt(body, at)
-  if (kind === 'array') forEachElement(body, at, element => hashPart(hash, body, element))
-  else hashPart(hash, body, at)
-}
-
-const matchIgnoredField = createNameMatcher(['type', 'cache_control'])
-const textTypeValue = Buffer.from('"text"')
-
-/** @returns the part's end. */
-function hashPart(hash: Hash, body: Buffer, at: number): number {
-  const kind = kindAt(body, at)
-  hash.update(',')
-  if (kind !== 'object') {
-    const end = valueEnd(body, at)
-    if (kind === 'string') hash.update(textTypeValue)
-    hash.update(body.subarray(at, end))
-    return end
-  }
-  return forEachMember(body, at, (name, nameEnd, value) => {
-    const end = valueEnd(body, value)
-    const known = matchIgnoredField(body, name, nameEnd)
-    const isText = known === 'type' && textTypeValue.equals(body.subarray(value, end))
-    if (known !== 'cache_control' && !isText) {
-      hash.update(body.subarray(name, nameEnd)).update(body.subarray(value, end))
-    }
-    return end
-  })
 }

@@ -5,106 +5,130 @@ const depthMax = 32
 const valuesMax = 100_000
 const tokenBytesMax = 64
 
-export type JsonFieldReader = {
-  /** The next bytes, split anywhere. Never throws. */
-  feed(bytes: Uint8Array): void
-  /** Whether a limit was reached: a wanted value is missing or incomplete. */
-  isTruncated(): boolean
-}
-
 /** An open array or object that is built, and in an object the wanted name that was read last. */
 type OpenContainer = { container: Record<string, unknown> | unknown[]; name: string | undefined }
 
 /**
  * Reads JSON as it arrives and builds only the members with the given names: an image of many megabytes
  * costs no memory. It does not check the grammar; of invalid JSON it reads what it can.
- *
- * @param textMax bytes of text that one value may hold
- * @param onValue is called with every complete object: each element of a top-level array, or the only one
  */
-export function createJsonFieldReader(
-  names: ReadonlySet<string>,
-  textMax: number,
-  onValue: (value: Record<string, unknown>) => void,
-): JsonFieldReader {
-  const levels: OpenContainer[] = []
+export class JsonFieldReader {
+  readonly #names: ReadonlySet<string>
+  readonly #textMax: number
+  readonly #onValue: (value: Record<string, unknown>) => void
+  readonly #token = createTokenBuffer()
+  readonly #tokenize: (bytes: Uint8Array) => void
+  readonly #levels: OpenContainer[] = []
   /** Number of open containers inside a value that is not wanted. */
-  let skippedDepth = 0
-  let expectsName = false
-  let truncated = false
-  let values = 0
-  let textLeft = textMax
+  #skippedDepth = 0
+  #expectsName = false
+  #truncated = false
+  #values = 0
+  #textLeft: number
+
+  /**
+   * @param textMax bytes of text that one value may hold
+   * @param onValue is called with every complete object: each element of a top-level array, or the only one
+   */
+  constructor(
+    names: ReadonlySet<string>,
+    textMax: number,
+    onValue: (value: Record<string, unknown>) => void,
+  ) {
+    this.#names = names
+    this.#textMax = textMax
+    this.#textLeft = textMax
+    this.#onValue = onValue
+    this.#tokenize = createTokenizer({
+      token: this.#token,
+      bytesWanted: () => this.#bytesWanted(),
+      onPunctuation: byte => this.#handlePunctuation(byte),
+      onString: () => this.#endString(),
+      onLiteral: value => this.#append(value),
+    })
+  }
+
+  /** The next bytes, split anywhere. Never throws. */
+  feed(bytes: Uint8Array): void {
+    this.#tokenize(bytes)
+  }
+
+  /** Whether a limit was reached: a wanted value is missing or incomplete. */
+  isTruncated(): boolean {
+    return this.#truncated
+  }
 
   /** Whether the next value is built. */
-  const isWanted = (): boolean => {
-    if (skippedDepth > 0) return false
-    const level = levels.at(-1)
+  #isWanted(): boolean {
+    if (this.#skippedDepth > 0) return false
+    const level = this.#levels.at(-1)
     return !level || Array.isArray(level.container) || level.name !== undefined
   }
-  const append = (value: unknown): void => {
-    const level = levels.at(-1)
-    if (!level || skippedDepth > 0 || (levels.length === 1 && Array.isArray(level.container)))
-      return
-    if (++values > valuesMax) truncated = true
+
+  #append(value: unknown): void {
+    const level = this.#levels.at(-1)
+    if (!level || this.#skippedDepth > 0 || this.#isTopLevelArray()) return
+    if (++this.#values > valuesMax) this.#truncated = true
     else if (Array.isArray(level.container)) level.container.push(value)
     else if (level.name !== undefined) level.container[level.name] = value
   }
-  const open = (container: OpenContainer['container']): void => {
-    expectsName = !Array.isArray(container)
-    if (!isWanted() || levels.length === depthMax) skippedDepth++
+
+  /** Whether the innermost open container is an array that nothing contains. */
+  #isTopLevelArray(): boolean {
+    return this.#levels.length === 1 && Array.isArray(this.#levels[0]!.container)
+  }
+
+  #open(container: OpenContainer['container']): void {
+    this.#expectsName = !Array.isArray(container)
+    if (!this.#isWanted() || this.#levels.length === depthMax) this.#skippedDepth++
     else {
-      append(container)
-      levels.push({ container, name: undefined })
+      this.#append(container)
+      this.#levels.push({ container, name: undefined })
     }
   }
-  const close = (): void => {
-    expectsName = false
-    if (skippedDepth > 0) {
-      skippedDepth--
+
+  #close(): void {
+    this.#expectsName = false
+    if (this.#skippedDepth > 0) {
+      this.#skippedDepth--
       return
     }
-    const closed = levels.pop()?.container
+    const closed = this.#levels.pop()?.container
     if (!closed || Array.isArray(closed)) return
-    const isElement = levels.length === 1 && Array.isArray(levels[0]!.container)
-    if (levels.length > 0 && !isElement) return
-    values = 0
-    textLeft = textMax
-    onValue(closed)
-  }
-  const handlePunctuation = (byte: number): void => {
-    if (byte === 0x7b) open({})
-    else if (byte === 0x5b) open([])
-    else if (byte === 0x7d || byte === 0x5d) close()
-    else if (byte === 0x2c)
-      expectsName = skippedDepth === 0 && !Array.isArray(levels.at(-1)?.container ?? [])
-    else if (byte === 0x3a) expectsName = false
+    if (this.#levels.length > 0 && !this.#isTopLevelArray()) return
+    this.#values = 0
+    this.#textLeft = this.#textMax
+    this.#onValue(closed)
   }
 
-  const token = createTokenBuffer()
-  const endString = (): void => {
-    const level = levels.at(-1)
-    if (expectsName) {
-      const name = token.decodeString()
-      if (level && skippedDepth === 0) level.name = names.has(name) ? name : undefined
-      expectsName = false
-    } else if (isWanted()) {
-      textLeft -= token.length()
-      truncated ||= token.isTruncated()
-      append(token.decodeString())
+  #handlePunctuation(byte: number): void {
+    if (byte === 0x7b) this.#open({})
+    else if (byte === 0x5b) this.#open([])
+    else if (byte === 0x7d || byte === 0x5d) this.#close()
+    else if (byte === 0x2c)
+      this.#expectsName =
+        this.#skippedDepth === 0 && !Array.isArray(this.#levels.at(-1)?.container ?? [])
+    else if (byte === 0x3a) this.#expectsName = false
+  }
+
+  #endString(): void {
+    const level = this.#levels.at(-1)
+    if (this.#expectsName) {
+      const name = this.#token.decodeString()
+      if (level && this.#skippedDepth === 0) level.name = this.#names.has(name) ? name : undefined
+      this.#expectsName = false
+    } else if (this.#isWanted()) {
+      this.#textLeft -= this.#token.length()
+      this.#truncated ||= this.#token.isTruncated()
+      this.#append(this.#token.decodeString())
     }
   }
-  const bytesWanted = (): number =>
-    skippedDepth > 0 ? 0 : expectsName ? tokenBytesMax : isWanted() ? textLeft : 0
 
-  return {
-    feed: createTokenizer({
-      token,
-      bytesWanted,
-      onPunctuation: handlePunctuation,
-      onString: endString,
-      onLiteral: append,
-    }),
-    isTruncated: () => truncated,
+  /** How many bytes of the string that begins are to be buffered. */
+  #bytesWanted(): number {
+    if (this.#skippedDepth > 0) return 0
+    if (this.#expectsName) return tokenBytesMax
+    return this.#isWanted() ? this.#textLeft : 0
   }
 }
 

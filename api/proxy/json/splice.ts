@@ -6,6 +6,13 @@ export type Removals = number[]
 /** A text to insert at an offset, in place of the bytes up to `end`. */
 export type Insertion = { at: number; end?: number; text: string }
 
+/** Where an inserted text is in the bytes that came of it. */
+export type InsertedSpan<Inserted extends Insertion> = {
+  insertion: Inserted
+  at: number
+  bytes: number
+}
+
 /**
  * Visits the members of an object that are retained, and adds those for which `shouldRemove` is true to
  * `removals`, each with one comma: what remains is an object again, every other byte unchanged.
@@ -75,4 +82,37 @@ export function applySplices(
   insertUpTo(bytes.length)
   copyTo(bytes.length)
   return out
+}
+
+/** Where a byte of the client's is after the same splices; those at its offset come after it. */
+export function movedOffset(
+  removals: Removals,
+  insertions: readonly Insertion[],
+  offset: number,
+): number {
+  let moved = offset
+  for (let index = 0; index < removals.length; index += 2) {
+    const [start, end] = [removals[index]!, removals[index + 1]!]
+    if (start < offset) moved -= Math.min(end, offset) - start
+  }
+  for (const { at, end = at, text } of insertions) {
+    if (at < offset) moved += Buffer.byteLength(text) - (end - at)
+  }
+  return moved
+}
+
+/** Where the texts of the insertions are after the same splices, in the order of the bytes. */
+export function insertedSpans<Inserted extends Insertion>(
+  removals: Removals,
+  insertions: readonly Inserted[],
+): InsertedSpan<Inserted>[] {
+  const sorted = insertions.toSorted((one, other) => one.at - other.at)
+  let grown = 0
+  return sorted.map(insertion => {
+    const { at, end = at, text } = insertion
+    const bytes = Buffer.byteLength(text)
+    const span = { insertion, at: movedOffset(removals, [], at) + grown, bytes }
+    grown += bytes - (end - at)
+    return span
+  })
 }

@@ -28,16 +28,16 @@ export function createTokenBuffer(): TokenBuffer {
       truncated = false
     },
     append(bytes, start, end) {
-      const taken = Math.min(end - start, max - length)
-      if (taken < end - start) truncated = true
-      if (taken <= 0) return
-      if (length + taken > buffer.length) {
-        const larger = Buffer.allocUnsafe(Math.max(2 * buffer.length, length + taken))
+      const byteCount = Math.min(end - start, max - length)
+      if (byteCount < end - start) truncated = true
+      if (byteCount <= 0) return
+      if (length + byteCount > buffer.length) {
+        const larger = Buffer.allocUnsafe(Math.max(2 * buffer.length, length + byteCount))
         buffer.copy(larger, 0, 0, length)
         buffer = larger
       }
-      buffer.set(bytes.subarray(start, start + taken), length)
-      length += taken
+      buffer.set(bytes.subarray(start, start + byteCount), length)
+      length += byteCount
     },
     length: () => length,
     isTruncated: () => truncated,

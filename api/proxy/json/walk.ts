@@ -33,6 +33,14 @@ export function forEachElement(
   return at + 1
 }
 
+/** @returns the first element of the array that begins at `at`, or its closing bracket. */
+export const firstElement = (bytes: Buffer, at: number): number => skipWhitespace(bytes, at + 1)
+
+/** @returns the element after one that ends at `end`, or the closing bracket. */
+export const nextElement = (bytes: Buffer, end: number): number => skipComma(bytes, end)
+
+export const isArrayEnd = (bytes: Buffer, at: number): boolean => bytes[at] === 0x5d
+
 function skipComma(bytes: Buffer, end: number): number {
   const at = skipWhitespace(bytes, end)
   return bytes[at] === 0x2c ? skipWhitespace(bytes, at + 1) : at

@@ -6,7 +6,7 @@ import { presentAccountPolicy, presentPolicy } from '#api/present/policy.ts'
 import { changeAccountPolicy, readAccountPolicy } from '#shared/accounts/policy.ts'
 import { changeOrgPolicy, readOrgPolicy } from '#shared/org/redaction.ts'
 
-/** What an account or one of its organizations redacts, and how long an account keeps memories. */
+/** What an account or one of its organizations redacts, and how long an account keeps memories and traces. */
 export function policy(router: Router, backend: ApiBackend): void {
   endpoint(router, backend, {
     route: 'GET /v1/account/policy',
@@ -20,8 +20,9 @@ export function policy(router: Router, backend: ApiBackend): void {
     route: 'PUT /v1/account/policy',
     auth: owner(),
     async handle({ account, actor, body, claim }, ctx) {
-      const { redaction, retention_days: retentionDays } = body
-      const decision = { operation: claim.operation, redaction, retentionDays }
+      const { redaction, retention_days: retentionDays, create_users: createUsers } = body
+      const traces = { mode: body.traces, days: body.trace_days }
+      const decision = { operation: claim.operation, redaction, retentionDays, createUsers, traces }
       const hasFollowUp = await changeAccountPolicy(backend, { account, actor }, decision)
       ctx.body = {
         ...presentAccountPolicy(await readAccountPolicy(backend.postgres.query, account)),

@@ -9,6 +9,7 @@ import {
   removeProviderKey,
   storeProviderKey,
 } from '#shared/access/provider-key.ts'
+import { requireKeyForm } from '#shared/models/provider-key-form.ts'
 import { listProviderKeys, type ProviderKeyRow } from '#shared/access/provider-keys.postgres.ts'
 import { providerNames, type ProviderName } from '#shared/core/provider-registry.ts'
 
@@ -29,6 +30,7 @@ export function providerKeys(router: Router, backend: ApiBackend): void {
     async handle({ account, actor, provider, body }, ctx) {
       const { key } = body
       const sendable = parseProviderKey(key)
+      requireKeyForm(provider, sendable)
       const keyOwner = { account, actor }
       const row = await backend.postgres.transaction(({ query }) =>
         storeProviderKey({ query, seal: backend.seal }, keyOwner, provider, sendable),
@@ -40,15 +42,14 @@ export function providerKeys(router: Router, backend: ApiBackend): void {
   endpoint(router, backend, {
     route: 'DELETE /v1/account/provider-keys/:provider',
     auth: providerOfOwner,
-    claims: 'never',
-    async handle({ account, actor, provider }, ctx) {
-      const isRemoved = await backend.postgres.transaction(tx =>
-        removeProviderKey(tx, { account, actor }, provider),
-      )
-      if (!isRemoved) {
-        throw new Refusal('missing', `The account has no key for ${provider}`)
-      }
-      ctx.body = { deleted: true, id: provider }
+    async handle({ account, actor, provider, claim }, ctx) {
+      const answer = { deleted: true, id: provider }
+      await backend.postgres.transaction(async tx => {
+        if (!(await removeProviderKey(tx, { account, actor }, provider)))
+          throw new Refusal('missing', `The account has no key for ${provider}`)
+        await claim.storeInTransaction(tx, { status: 200, body: answer })
+      })
+      ctx.body = answer
     },
   })
 }

@@ -1,23 +1,19 @@
 import type { Router } from '@koa/router'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
-import { owner, withLookup } from '#api/edge/auth.ts'
+import { owner } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
-import { presentPage } from '#api/present/page.ts'
-import { presentDelivery, presentWebhook } from '#api/present/webhook.ts'
-import { readPage } from '#shared/core/page.ts'
-import { listDeliveries } from '#shared/events/webhooks/deliveries.postgres.ts'
-import { listWebhooks } from '#shared/events/webhooks/webhooks.postgres.ts'
+import { presentWebhook } from '#api/present/webhook.ts'
 import {
   changeWebhook,
   createWebhook,
+  listWebhooks,
   removeWebhook,
   renewSecret,
-  replayToWebhook,
   sendTest,
   requireWebhook,
 } from '#shared/events/webhooks/webhook.ts'
 
-/** The webhooks of an account, and their deliveries. */
+/** The webhooks of an account. */
 export function webhooks(router: Router, backend: ApiBackend): void {
   endpoint(router, backend, {
     route: 'POST /v1/account/webhooks',
@@ -36,7 +32,7 @@ export function webhooks(router: Router, backend: ApiBackend): void {
     route: 'GET /v1/account/webhooks',
     auth: owner(),
     async handle({ account }, ctx) {
-      const rows = await listWebhooks(backend.postgres.query, account)
+      const rows = await listWebhooks(backend, account)
       ctx.body = { webhooks: rows.map(presentWebhook) }
     },
   })
@@ -45,9 +41,7 @@ export function webhooks(router: Router, backend: ApiBackend): void {
     route: 'GET /v1/account/webhooks/:webhookId',
     auth: owner(),
     async handle({ account, params }, ctx) {
-      ctx.body = presentWebhook(
-        await requireWebhook(backend.postgres.query, account, params.webhookId),
-      )
+      ctx.body = presentWebhook(await requireWebhook(backend, account, params.webhookId))
     },
   })
 
@@ -89,37 +83,4 @@ export function webhooks(router: Router, backend: ApiBackend): void {
       ctx.body = { id }
     },
   })
-
-  endpoint(router, backend, {
-    route: 'GET /v1/account/webhooks/:webhookId/deliveries',
-    auth: webhookOfOwner,
-    async handle({ webhook, query }, ctx) {
-      const { state, limit, cursor } = query
-      const cursorScope = ['webhook', webhook.id, state ?? null]
-      const page = await readPage(
-        backend.cursors,
-        { limit, cursor: cursor || undefined, bound: cursorScope },
-        (position: [string, string] | undefined, count) => {
-          const before = position && { createdAt: position[0], id: position[1] }
-          return listDeliveries(backend.postgres.query, webhook.id, { state, before, limit: count })
-        },
-        (delivery): [string, string] => [delivery.position, delivery.id],
-      )
-      ctx.body = presentPage(page, presentDelivery)
-    },
-  })
-
-  endpoint(router, backend, {
-    route: 'POST /v1/account/webhooks/:webhookId/deliveries/:deliveryId/replay',
-    auth: owner(),
-    async handle({ account, params }, ctx) {
-      const delivery = await replayToWebhook(backend, account, params.webhookId, params.deliveryId)
-      ctx.status = 202
-      ctx.body = presentDelivery(delivery)
-    },
-  })
 }
-
-const webhookOfOwner = withLookup(owner(), async ({ account }, ctx, { postgres }) => ({
-  webhook: await requireWebhook(postgres.query, account, ctx.params.webhookId ?? ''),
-}))

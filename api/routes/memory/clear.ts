@@ -17,11 +17,11 @@ export function clear(router: Router, backend: ApiBackend): void {
     claims: 'by-handler',
     async handle({ caller, query, idempotency }, ctx) {
       const { reset } = query
-      const session = sessionToClear(ctx)
+      const session = sessionToClear(ctx, query.session_id)
       if (reset && session !== null) {
         throw new Refusal(
           'invalid',
-          'reset cannot be used with X-Session-ID',
+          'reset cannot be used with a session',
           'A reset is of the whole vault; without reset the session alone is cleared',
         )
       }
@@ -39,14 +39,14 @@ export function clear(router: Router, backend: ApiBackend): void {
 }
 
 /**
- * The session to clear. A request that seems to mean one but does not name it in the header must not
+ * The session to clear. A request that seems to mean one but names none must not
  * clear everything.
  *
  * @throws Refusal `invalid` for an empty header, or a body.
  */
-function sessionToClear(ctx: Context): string | null {
+function sessionToClear(ctx: Context, inQuery: string | undefined): string | null {
   const named = ctx.req.headers['x-session-id'] !== undefined
-  const session = resolveSession(ctx)
+  const session = resolveSession(ctx, inQuery)
   if (named && session === null) {
     throw new Refusal(
       'invalid',
@@ -59,7 +59,7 @@ function sessionToClear(ctx: Context): string | null {
     throw new Refusal(
       'invalid',
       'DELETE /v1/memory takes no body',
-      'A session is named in the header X-Session-ID',
+      'A session is named in the header X-Session-ID, or as session_id in the query',
     )
   }
   return session

@@ -1,3 +1,4 @@
+import { parseMetadataFilter } from '#shared/domain/metadata.ts'
 import type { Router } from '@koa/router'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { memoryKey } from '#api/edge/auth.ts'
@@ -14,7 +15,9 @@ import { requireBalance } from '#shared/billing/admission-checks.ts'
 import { requireRetrievePermission } from '#shared/access/caller.ts'
 import { searchDates } from '#shared/vault/read/date-search.ts'
 import { tiers as allTiers } from '#shared/domain/memory.ts'
-import { parseTimeWindow } from '#shared/vault/read/time-window.ts'
+import { parseAsOf } from '#shared/vault/read/as-of.ts'
+import { parseTimeWindow, windowAsOf } from '#shared/vault/read/time-window.ts'
+import { sharedIdsOf } from '#shared/vault/read/retrieval-trail.ts'
 import { reflectionDebt } from '#shared/vault/consolidate/debt.ts'
 
 /** The memories of a time window, by time or by relevance. */
@@ -23,10 +26,11 @@ export function dateSearch(router: Router, backend: ApiBackend): void {
     route: 'POST /v1/memory/date-search',
     auth: memoryKey(requireRetrievePermission),
     admit: ({ caller }) => requireBalance(caller),
-    async handle({ caller, body }, ctx) {
+    async handle({ caller, body, query: parameters }, ctx) {
       const { from, to, query, tiers = allTiers, max_tokens: maxTokens, order, importance } = body
-      const session = resolveSession(ctx)
-      const window = parseTimeWindow(from, to, backend.now())
+      const session = resolveSession(ctx, body.session_id, parameters.session_id)
+      const spaces = [body.embeddings, parameters.embeddings] as const
+      const window = windowAsOf(parseTimeWindow(from, to, backend.now()), parseAsOf(body.as_of))
 
       const { rows, tokens, truncated, returned } = await searchDates(backend, caller, {
         window,
@@ -35,14 +39,21 @@ export function dateSearch(router: Router, backend: ApiBackend): void {
         // Without a query the memories of all spaces are listed by time.
         embeddings:
           query === undefined
-            ? requestedEmbeddingModel(ctx)
-            : embeddingModelForRequest(ctx, caller),
+            ? requestedEmbeddingModel(ctx, ...spaces)
+            : embeddingModelForRequest(ctx, caller, ...spaces),
         tiers,
         importance,
+        metadata: parseMetadataFilter(body.metadata),
         maxTokens,
         order,
       })
-      if (caller.memberScope) backend.retrievals.record(caller.memberScope)
+      if (caller.memberScope) {
+        backend.retrievals.record(caller.memberScope, {
+          request: 'date-search',
+          returned: sharedIdsOf(rows),
+          question: query === undefined ? null : { text: query, limit: rows.length },
+        })
+      }
       recordRead(backend, caller, { kind: 'date-search', tokens, session })
 
       ctx.body = {

@@ -14,11 +14,11 @@ export function exportVault(router: Router, backend: ApiBackend): void {
     auth: memoryKey(requireRetrievePermission),
     async handle({ caller, query }, ctx) {
       const { vectors, sessions } = query
-      const session = resolveSession(ctx)
+      const session = resolveSession(ctx, query.session_id)
       const lines = exportMemories(backend, caller.scope, {
         session: session ?? (sessions ? undefined : null),
         embedder: vectors
-          ? await backend.embedders.get(embeddingModelForRequest(ctx, caller))
+          ? await backend.embedders.get(embeddingModelForRequest(ctx, caller, query.embeddings))
           : undefined,
       })
       await sendNdjson(ctx, lines)

@@ -4,7 +4,11 @@ import { memoryKey } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
 import { presentCopyCandidate } from '#api/present/copy-candidate.ts'
 import { sendOperationOutcome, prefersAsync } from '#api/edge/operation-response.ts'
-import { embeddingModelForRequest, requestedEmbeddingModel } from '#api/edge/request.ts'
+import {
+  embeddingModelForRequest,
+  requestedEmbeddingModel,
+  resolveDryRun,
+} from '#api/edge/request.ts'
 import { requireBalance } from '#shared/billing/admission-checks.ts'
 import { acceptCopy } from '#shared/vault/copy/accept.ts'
 import { compareByEventTime, graftCandidates } from '#shared/vault/copy/candidates.ts'
@@ -17,15 +21,15 @@ export function graft(router: Router, backend: ApiBackend): void {
     route: 'POST /v1/memory/graft',
     auth: memoryKey(requireRetrievePermission),
     admit: ({ caller }) => requireBalance(caller),
-    async handle({ caller, body, claim }, ctx) {
+    async handle({ caller, body, query, claim }, ctx) {
       const { queries, threshold } = body
       const destination = await resolveDestination(backend, caller, body.destination_key)
       const embedder = await backend.embedders.get(
-        embeddingModelForRequest(ctx, caller, body.embeddings),
+        embeddingModelForRequest(ctx, caller, body.embeddings, query.embeddings),
       )
       const matches = await graftCandidates(backend, caller, { embedder, queries, threshold })
 
-      if (body.dry_run === true) {
+      if (resolveDryRun(body.dry_run, query.dry_run)) {
         ctx.body = {
           dry_run: true,
           operation: 'graft',
@@ -49,7 +53,9 @@ export function graft(router: Router, backend: ApiBackend): void {
         kind: 'graft',
         destination,
         model:
-          requestedEmbeddingModel(ctx, body.embeddings) ?? destination.embeddings ?? embedder.model,
+          requestedEmbeddingModel(ctx, body.embeddings, query.embeddings) ??
+          destination.embeddings ??
+          embedder.model,
         ids: memories.map(({ id }) => id),
         graftQuery: { queries, threshold },
         awaited: !prefersAsync(ctx),

@@ -14,6 +14,7 @@ import {
 } from '#shared/billing/admission-checks.ts'
 import { acceptFile } from '#shared/vault/bulk/accept-file.ts'
 import { dryRunImport } from '#shared/vault/bulk/dry-run.ts'
+import { refuseUploadLine } from '#shared/vault/bulk/line-kinds.ts'
 import { createImportReader } from '#shared/vault/bulk/import-lines.ts'
 import { requireStorePermission } from '#shared/access/caller.ts'
 
@@ -29,12 +30,15 @@ export function importVault(router: Router, backend: ApiBackend): void {
         requirePaymentMethod(caller)
         requireBalance(caller)
       }
-      if (!(await idempotency.wasUsed())) requireCanStore()
       const { dry_run: dryRun, on_conflict: onConflict } = query
+      if (!dryRun && !(await idempotency.wasUsed())) requireCanStore()
       const file = {
         source: readNdjsonBody(ctx),
         limits: ndjsonLimits.import,
-        reader: createImportReader(caller.keyRow.redaction, line => ExportLine.check(line)),
+        reader: createImportReader(caller.keyRow.redaction, line => {
+          refuseUploadLine(line)
+          return ExportLine.check(line)
+        }),
         replaces: onConflict === 'replace',
       }
       if (dryRun) {
@@ -45,7 +49,7 @@ export function importVault(router: Router, backend: ApiBackend): void {
         ...file,
         kind: 'import',
         session: null,
-        embeddings: embeddingModelForRequest(ctx, caller),
+        embeddings: embeddingModelForRequest(ctx, caller, query.embeddings),
         awaited: !prefersAsync(ctx),
         async onReceived(requestHash) {
           const claim = await idempotency.claim(requestHash)

@@ -1,11 +1,15 @@
 import type { Router } from '@koa/router'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { memoryKey } from '#api/edge/auth.ts'
+import { releaseBody } from '#api/edge/body-budget.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
 import { presentDebt } from '#api/present/debt.ts'
-import { embeddingModelForRequest, resolveSession } from '#api/edge/request.ts'
+import { embeddingModelForRequest } from '#api/edge/request.ts'
+import { resolveSessionSpace } from '#api/edge/session-space.ts'
+import { parseShareHeader } from '#api/proxy/switches.ts'
 import { requireBalance, requireQueueCapacity } from '#shared/billing/admission-checks.ts'
 import { requireStorePermission } from '#shared/access/caller.ts'
+import { parseMetadata } from '#shared/domain/metadata.ts'
 import { parseExpiresAt } from '#shared/domain/expiry.ts'
 import { acceptExchange } from '#shared/vault/ingest/ingest.ts'
 import { findKey } from '#shared/access/memory-keys.postgres.ts'
@@ -30,14 +34,17 @@ export function ingest(router: Router, backend: ApiBackend): void {
       const { operation } = claim
       const accepted = await acceptExchange(backend, caller, {
         operation,
-        session: resolveSession(ctx, body.session_id),
+        session: resolveSessionSpace(ctx, { inBody: body.session_id, query }).session,
         messages: body.messages,
         model: body.model === undefined ? null : qualifiedName(body.model),
-        embeddings: embeddingModelForRequest(ctx, caller, body.embeddings),
+        embeddings: embeddingModelForRequest(ctx, caller, body.embeddings, query.embeddings),
         awaited: wait,
         expiresAt: parseExpiresAt(body.expires_at, backend.now()),
+        metadata: parseMetadata(body.metadata),
+        shares: body.share && parseShareHeader(ctx) !== false,
       })
       const { userTokens, assistantTokens } = accepted
+      releaseBody(ctx)
       const stored =
         wait &&
         (await backend.operationWaiter.waitUntilSettled(caller.account, operation, waitMs)) ===
@@ -52,6 +59,7 @@ export function ingest(router: Router, backend: ApiBackend): void {
         operation_id: operation,
         retrieval_tokens: userTokens,
         response_tokens: assistantTokens,
+        left_out: accepted.leftOut,
         message: stored
           ? `Stored ${formatMemoryCount(accepted.memories)}`
           : `Accepted; ${formatMemoryCount(accepted.memories)} will be stored in the background`,

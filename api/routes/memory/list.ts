@@ -1,3 +1,4 @@
+import { parseMetadataFilterText } from '#shared/domain/metadata.ts'
 import type { Router } from '@koa/router'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { memoryKey } from '#api/edge/auth.ts'
@@ -8,6 +9,7 @@ import { recordRead } from '#shared/billing/meter.ts'
 import { requireBalance } from '#shared/billing/admission-checks.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { requireRetrievePermission } from '#shared/access/caller.ts'
+import { parseAsOf, requireKnown } from '#shared/vault/read/as-of.ts'
 import { listMemories } from '#shared/vault/read/listing.ts'
 import { parseExclusiveEnd, parseStart } from '#shared/core/dates.ts'
 
@@ -22,10 +24,13 @@ export function list(router: Router, backend: ApiBackend): void {
       if (from !== undefined && to !== undefined && from >= to) {
         throw new Refusal('invalid', 'from lies after to', 'from is the earlier end of the span')
       }
+      const asOf = parseAsOf(query.as_of)
+      if (from !== undefined && asOf !== undefined) requireKnown(from, asOf)
 
       const { rows, next, counts } = await listMemories(backend, caller, {
         tier: query.tier,
         limit: query.limit,
+        asOf,
         cursor: query.cursor,
         sort: query.sort,
         order: query.order,
@@ -33,6 +38,7 @@ export function list(router: Router, backend: ApiBackend): void {
         from,
         to,
         search: query.search,
+        metadata: parseMetadataFilterText(query.metadata),
       })
       const tokens = rows.reduce((sum, row) => sum + row.tokens, 0)
       recordRead(backend, caller, { kind: 'list', tokens, session: null })

@@ -1,12 +1,16 @@
+import { parseMetadataFilter } from '#shared/domain/metadata.ts'
 import type { Router } from '@koa/router'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { memoryKey } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
+import { presentBlockLine } from '#api/present/search-result.ts'
 import { presentDebt } from '#api/present/debt.ts'
-import { embeddingModelForRequest, resolveSession } from '#api/edge/request.ts'
+import { embeddingModelForRequest } from '#api/edge/request.ts'
+import { resolveSessionSpace } from '#api/edge/session-space.ts'
 import { recordRead } from '#shared/billing/meter.ts'
 import { requireBalance } from '#shared/billing/admission-checks.ts'
 import { requireRetrievePermission } from '#shared/access/caller.ts'
+import { parseAsOf } from '#shared/vault/read/as-of.ts'
 import { prepareContext } from '#shared/vault/read/prepare.ts'
 import { reflectionDebt } from '#shared/vault/consolidate/debt.ts'
 
@@ -16,27 +20,30 @@ export function prepare(router: Router, backend: ApiBackend): void {
     route: 'POST /v1/memory/prepare',
     auth: memoryKey(requireRetrievePermission),
     admit: ({ caller }) => requireBalance(caller),
-    async handle({ caller, body, startedAt }, ctx) {
-      const session = resolveSession(ctx, body.session_id)
+    async handle({ caller, body, query, startedAt }, ctx) {
+      const { session } = resolveSessionSpace(ctx, { inBody: body.session_id, query })
 
-      const { context, memories, recalledTokens, contextTokens } = await prepareContext(
-        backend,
-        caller,
-        {
+      const { context, memories, ranking, recalledTokens, contextTokens, confidence, abstained } =
+        await prepareContext(backend, caller, {
           messages: body.messages,
           session,
-          embeddings: embeddingModelForRequest(ctx, caller, body.embeddings),
+          embeddings: embeddingModelForRequest(ctx, caller, body.embeddings, query.embeddings),
           density: body.density,
           limit: body.context_limit,
           tiers: body.tiers,
           importance: body.importance,
-        },
-      )
+          metadata: parseMetadataFilter(body.metadata),
+          minRelevance: body.min_relevance,
+          asOf: parseAsOf(body.as_of),
+        })
       recordRead(backend, caller, { kind: 'prepare', tokens: recalledTokens, session })
 
       ctx.body = {
         context,
         memories_found: memories,
+        memories: ranking.map(presentBlockLine),
+        confidence: Math.round(confidence * 100) / 100,
+        abstained,
         memory_tokens: contextTokens,
         retrieval_tokens: recalledTokens,
         tokens_billed: recalledTokens,

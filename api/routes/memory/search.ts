@@ -1,3 +1,4 @@
+import { parseMetadataFilter } from '#shared/domain/metadata.ts'
 import type { Router } from '@koa/router'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { memoryKey } from '#api/edge/auth.ts'
@@ -8,7 +9,9 @@ import { embeddingModelForRequest, resolveSession } from '#api/edge/request.ts'
 import { requireBalance } from '#shared/billing/admission-checks.ts'
 import { recordRead } from '#shared/billing/meter.ts'
 import { requireRetrievePermission } from '#shared/access/caller.ts'
+import { momentOf, parseAsOf } from '#shared/vault/read/as-of.ts'
 import { recall } from '#shared/vault/read/recall.ts'
+import { sharedIdsOf } from '#shared/vault/read/retrieval-trail.ts'
 import { reflectionDebt } from '#shared/vault/consolidate/debt.ts'
 
 /** Searches the core vault, or with a session that session. */
@@ -17,21 +20,29 @@ export function search(router: Router, backend: ApiBackend): void {
     route: 'POST /v1/memory/search',
     auth: memoryKey(requireRetrievePermission),
     admit: ({ caller }) => requireBalance(caller),
-    async handle({ caller, body }, ctx) {
+    async handle({ caller, body, query: parameters }, ctx) {
       const { query, limit, tiers, importance } = body
-      const session = resolveSession(ctx, body.session_id)
+      const asOf = parseAsOf(body.as_of)
+      const session = resolveSession(ctx, body.session_id, parameters.session_id)
 
       const results = await recall(backend, caller, {
         text: query,
         limit,
         sessions: [session],
-        embeddings: embeddingModelForRequest(ctx, caller, body.embeddings),
+        embeddings: embeddingModelForRequest(ctx, caller, body.embeddings, parameters.embeddings),
         tiers,
         importance,
+        metadata: parseMetadataFilter(body.metadata),
+        minRelevance: body.min_relevance,
+        asOf,
         relevantOnly: false,
       })
-      if (caller.memberScope) backend.retrievals.record(caller.memberScope)
-      const now = backend.now()
+      if (caller.memberScope) {
+        const returned = sharedIdsOf(results.map(({ memory }) => memory))
+        const question = { text: query, limit }
+        backend.retrievals.record(caller.memberScope, { request: 'search', returned, question })
+      }
+      const now = momentOf(backend, asOf)
       const { windows, tiers: tierBreakdown, tokens } = breakDownResults(results, now)
       recordRead(backend, caller, { kind: 'search', tokens, session })
 

@@ -8,15 +8,19 @@ import { Refusal } from '#shared/core/errors.ts'
 import { requireNothingExpired, type Caller } from '#shared/access/caller.ts'
 import { findKeyAfterPurge } from '#shared/vault/base/find-key-after-purge.ts'
 import { hashKey, maskKey, parseKey } from '#shared/access/key.ts'
+import { countDays } from '#shared/vault/read/day-counts.mongo.ts'
 import { sessionsToErase } from '#shared/vault/base/erasures.postgres.ts'
+
+/** Days with memories that are answered at most: ten years without a gap. */
+const daysMax = 3_660
 
 /** How much a vault holds and since when: the caller's own, or that of another key of the account. */
 export function stats(router: Router, backend: ApiBackend): void {
   endpoint(router, backend, {
     route: 'GET /v1/memory/stats',
     auth: memoryKey(requireNothingExpired),
-    async handle({ caller }, ctx) {
-      await sendStats(ctx, backend, caller)
+    async handle({ caller, query }, ctx) {
+      await sendStats(ctx, backend, caller, query.by_day)
     },
   })
 
@@ -44,20 +48,21 @@ export function stats(router: Router, backend: ApiBackend): void {
 
 async function sendStats(
   ctx: Context,
-  { memories, postgres }: Pick<Backend, 'memories' | 'postgres'>,
+  { memories, mongo, postgres }: Pick<Backend, 'memories' | 'mongo' | 'postgres'>,
   { maskedKey, scope }: Pick<Caller, 'maskedKey' | 'scope'>,
+  byDay = false,
 ): Promise<void> {
-  const {
-    memories: count,
-    tokens,
-    oldest,
-    newest,
-  } = await memories.stats(scope, await sessionsToErase(postgres.query, scope.vault))
+  const cleared = await sessionsToErase(postgres.query, scope.vault)
+  const [{ memories: count, tokens, oldest, newest }, days] = await Promise.all([
+    memories.stats(scope, cleared),
+    byDay ? countDays(mongo, scope, { clearedSessions: cleared, daysMax }) : undefined,
+  ])
   ctx.body = {
     key: maskedKey,
     memories: count,
     total_tokens: tokens,
     oldest: oldest === null ? null : new Date(oldest).toISOString(),
     newest: newest === null ? null : new Date(newest).toISOString(),
+    ...(days && { by_day: days }),
   }
 }

@@ -12,8 +12,9 @@ import {
   requireQueueCapacity,
 } from '#shared/billing/admission-checks.ts'
 import { acceptFile } from '#shared/vault/bulk/accept-file.ts'
-import type { StagedLine } from '#shared/domain/file-types.ts'
-import { requireFutureExpiry, uploadLineKey } from '#shared/vault/bulk/upload-lines.ts'
+import { refuseExportLine } from '#shared/vault/bulk/line-kinds.ts'
+import type { NumberedLine, UploadedLine } from '#shared/domain/file-types.ts'
+import { requireFutureExpiry, resolveLine, uploadLineKey } from '#shared/vault/bulk/upload-lines.ts'
 import { requireStorePermission } from '#shared/access/caller.ts'
 
 /** Stores a file of JSON lines; answers when it is stored, or with the operation that stores it. */
@@ -22,7 +23,7 @@ export function upload(router: Router, backend: ApiBackend): void {
     route: 'POST /v1/memory/upload',
     auth: memoryKey(requireStorePermission),
     claims: 'by-handler',
-    async handle({ caller, idempotency }, ctx) {
+    async handle({ caller, query, idempotency }, ctx) {
       const requireCanStore = (): void => {
         requireQueueCapacity(caller)
         requirePaymentMethod(caller)
@@ -36,14 +37,15 @@ export function upload(router: Router, backend: ApiBackend): void {
         reader: {
           redaction: caller.keyRow.redaction,
           check(value) {
-            const line = UploadLine.check(value) as StagedLine
+            refuseExportLine(value)
+            const line = resolveLine(UploadLine.check(value))
             requireFutureExpiry(line)
-            return line
+            return line as NumberedLine<UploadedLine>
           },
           keyOf: uploadLineKey,
         },
-        session: resolveSession(ctx),
-        embeddings: embeddingModelForRequest(ctx, caller),
+        session: resolveSession(ctx, query.session_id),
+        embeddings: embeddingModelForRequest(ctx, caller, query.embeddings),
         replaces: false,
         awaited: !prefersAsync(ctx),
         async onReceived(requestHash) {

@@ -11,14 +11,14 @@ export function warmup(router: Router, backend: ApiBackend): void {
   endpoint(router, backend, {
     route: 'POST /v1/memory/warmup',
     auth: memoryKey(requireRetrievePermission),
-    async handle({ caller, body, startedAt }, ctx) {
+    async handle({ caller, body, query, startedAt }, ctx) {
       const { session_id: session, embeddings } = body
-      const sessionId = resolveSession(ctx, session)
+      const sessionId = resolveSession(ctx, session, query.session_id)
       const loaded = await warmUp(
         backend,
         caller,
         sessionId,
-        embeddingModelForRequest(ctx, caller, embeddings),
+        embeddingModelForRequest(ctx, caller, embeddings, query.embeddings),
       )
       ctx.body = {
         status: loaded === null ? 'too-large' : 'warm',

@@ -3,6 +3,7 @@ import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { loadedOrg } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
 import { presentAuditEvent } from '#api/present/shared-memory.ts'
+import { parseStart } from '#shared/core/dates.ts'
 import { normalizeMemberId } from '#shared/org/normalize.ts'
 import { listAudit } from '#shared/org/audit.postgres.ts'
 
@@ -12,7 +13,8 @@ export function orgAudit(router: Router, backend: ApiBackend): void {
     route: 'GET /v1/orgs/:orgId/audit',
     auth: loadedOrg,
     async handle({ org, query }, ctx) {
-      const { actor, action, since, limit } = query
+      const { actor, action, since: from, limit } = query
+      const since = from === undefined ? undefined : parseStart(from)
       const filter = { actor: actor && normalizeMemberId(actor), action, since, limit }
       const events = await listAudit(backend.postgres.query, org.id, filter)
       ctx.body = { org_id: org.id, count: events.length, events: events.map(presentAuditEvent) }

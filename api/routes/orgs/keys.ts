@@ -1,6 +1,6 @@
 import type { Router } from '@koa/router'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
-import { orgsAdmin } from '#api/edge/auth.ts'
+import { admin } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
 import { presentKeyState, presentListedMemberKey, presentNewMemberKey } from '#api/present/org.ts'
 import {
@@ -14,11 +14,12 @@ import {
 export function memberKeys(router: Router, backend: ApiBackend): void {
   endpoint(router, backend, {
     route: 'POST /v1/orgs/:orgId/keys',
-    auth: orgsAdmin,
+    auth: admin,
     async handle({ admin, params, body, claim }, ctx) {
       const key = await mintMemberKey(backend, admin, {
         org: params.orgId,
         teamMemberId: body.team_member_id,
+        shares: body.shares,
         operation: claim.operation,
       })
       ctx.status = 201
@@ -28,7 +29,7 @@ export function memberKeys(router: Router, backend: ApiBackend): void {
 
   endpoint(router, backend, {
     route: 'GET /v1/orgs/:orgId/keys',
-    auth: orgsAdmin,
+    auth: admin,
     async handle({ admin, params, query }, ctx) {
       const { q } = query
       await backend.lastUsed.flush()
@@ -39,7 +40,7 @@ export function memberKeys(router: Router, backend: ApiBackend): void {
 
   endpoint(router, backend, {
     route: 'GET /v1/orgs/:orgId/keys/:keyId',
-    auth: orgsAdmin,
+    auth: admin,
     async handle({ admin, params }, ctx) {
       const { orgId, keyId } = params
       await backend.lastUsed.flush()
@@ -50,7 +51,7 @@ export function memberKeys(router: Router, backend: ApiBackend): void {
 
   endpoint(router, backend, {
     route: 'DELETE /v1/orgs/:orgId/keys/:keyId',
-    auth: orgsAdmin,
+    auth: admin,
     async handle({ admin, params }, ctx) {
       const { orgId, keyId } = params
       const id = await revokeOrgMemberKey(backend, admin, orgId, keyId)

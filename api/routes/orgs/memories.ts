@@ -5,9 +5,11 @@ import { endpoint } from '#api/edge/endpoint.ts'
 import { presentPage } from '#api/present/page.ts'
 import { presentSharedMemory } from '#api/present/shared-memory.ts'
 import { requireAccountBalance } from '#shared/billing/admission-checks.ts'
+import { parseMetadataFilterText } from '#shared/domain/metadata.ts'
 import { normalizeMemberId } from '#shared/org/normalize.ts'
 import { seedSharedMemories, parseSeeds } from '#shared/org/seed-shared-memories.ts'
 import { listSharedMemories } from '#shared/org/list-shared-memories.ts'
+import { deleteSharedMemoryForGood } from '#shared/org/forget-shared-memory.ts'
 import { deleteSharedMemory, updateSharedMemory } from '#shared/org/write-shared-memories.ts'
 import { toOrgVault, parseTags } from '#shared/org/parse-params.ts'
 import { readSensitivityRules } from '#shared/org/sensitivity-rules.ts'
@@ -44,7 +46,7 @@ export function sharedMemories(router: Router, backend: ApiBackend): void {
     route: 'GET /v1/orgs/:orgId/memories',
     auth: loadedOrg,
     async handle({ org, query }, ctx) {
-      const { q, tag, author, reviewed, limit, cursor } = query
+      const { q, tag, author, reviewed, metadata, limit, cursor } = query
       const { vault, epoch, revision, space } = org
       const scope = { vault, epoch, revision, space }
       const filter = {
@@ -52,6 +54,7 @@ export function sharedMemories(router: Router, backend: ApiBackend): void {
         tag,
         author: author && normalizeMemberId(author),
         reviewed,
+        metadata: parseMetadataFilterText(metadata),
         limit,
         cursor,
       }
@@ -87,9 +90,10 @@ export function sharedMemories(router: Router, backend: ApiBackend): void {
   endpoint(router, backend, {
     route: 'DELETE /v1/orgs/:orgId/memories/:memId',
     auth: sharedMemory,
-    async handle({ admin, org, id, claim }, ctx) {
-      const by = { operation: claim.operation, actor: admin.email }
-      await deleteSharedMemory(backend, toOrgVault(org), { ...by, id })
+    async handle({ admin, org, id, query, claim }, ctx) {
+      const removal = { operation: claim.operation, actor: admin.email, id }
+      const remove = query.permanent ? deleteSharedMemoryForGood : deleteSharedMemory
+      await remove(backend, toOrgVault(org), removal)
       ctx.body = { deleted: true, id }
     },
   })

@@ -1,6 +1,6 @@
 import type { Router } from '@koa/router'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
-import { orgsAdmin } from '#api/edge/auth.ts'
+import { admin } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { requireMemberKey } from '#shared/org/member-keys.ts'
@@ -10,7 +10,7 @@ import { assignRoles, ensureUser, requireUser } from '#shared/org/user.ts'
 export function roleAssignments(router: Router, backend: ApiBackend): void {
   endpoint(router, backend, {
     route: 'POST /v1/orgs/:orgId/role-assignments',
-    auth: orgsAdmin,
+    auth: admin,
     async handle({ admin, params, body }, ctx) {
       const org = params.orgId
       const { team_member_id: name, key_id: key } = body
@@ -22,7 +22,7 @@ export function roleAssignments(router: Router, backend: ApiBackend): void {
         )
       }
       const user = await assignRoles(backend, { admin, org }, body.role_ids, async tx => {
-        if (name !== undefined) return ensureUser(tx, { org, account: admin.account, name })
+        if (name !== undefined) return ensureUser(tx, { admin, org }, name)
         const { user } = await requireMemberKey(tx.query, backend, org, key ?? '')
         return requireUser(tx.query, org, user)
       })

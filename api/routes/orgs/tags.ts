@@ -1,9 +1,13 @@
 import type { Router } from '@koa/router'
+import type { TagRun as PresentedRun } from '#api/contract/types.ts'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
-import { orgAdmin } from '#api/edge/auth.ts'
+import { orgAdmin, reviewedOrg } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
 import { presentTag } from '#api/present/org.ts'
-import { changeTag, createTag, removeTag, listOrgTags } from '#shared/org/tag.ts'
+import { changeTag, createTag, removeTag } from '#shared/org/tag.ts'
+import { estimateTagRun, readTagRun, startTagRun } from '#shared/org/pipeline/tag-run.ts'
+import type { TagRun } from '#shared/org/tag-runs.postgres.ts'
+import { listTags } from '#shared/org/tags.postgres.ts'
 
 /** Tags: the labels that the classifier gives to shared memories. */
 export function tags(router: Router, backend: ApiBackend): void {
@@ -19,9 +23,9 @@ export function tags(router: Router, backend: ApiBackend): void {
 
   endpoint(router, backend, {
     route: 'GET /v1/orgs/:orgId/tags',
-    auth: orgAdmin,
-    async handle({ orgAdmin }, ctx) {
-      const rows = await listOrgTags(backend, orgAdmin)
+    auth: reviewedOrg,
+    async handle({ org }, ctx) {
+      const rows = await listTags(backend.postgres.query, org.id)
       ctx.body = { tags: rows.map(presentTag) }
     },
   })
@@ -36,6 +40,30 @@ export function tags(router: Router, backend: ApiBackend): void {
   })
 
   endpoint(router, backend, {
+    route: 'POST /v1/orgs/:orgId/tags/:tagId/apply',
+    auth: orgAdmin,
+    async handle({ orgAdmin, params, body, claim }, ctx) {
+      const request = { ...orgAdmin, tag: params.tagId }
+      if (body?.dry_run) {
+        const { memories, calls, inputTokens } = await estimateTagRun(backend, request)
+        ctx.body = { dry_run: true, memories, calls, input_tokens: inputTokens }
+        return
+      }
+      const run = await startTagRun(backend, request, claim.operation)
+      ctx.status = 202
+      ctx.body = presentTagRun(run)
+    },
+  })
+
+  endpoint(router, backend, {
+    route: 'GET /v1/orgs/:orgId/tags/:tagId/apply',
+    auth: orgAdmin,
+    async handle({ orgAdmin, params }, ctx) {
+      ctx.body = presentTagRun(await readTagRun(backend, { ...orgAdmin, tag: params.tagId }))
+    },
+  })
+
+  endpoint(router, backend, {
     route: 'DELETE /v1/orgs/:orgId/tags/:tagId',
     auth: orgAdmin,
     async handle({ orgAdmin, params, claim }, ctx) {
@@ -45,3 +73,17 @@ export function tags(router: Router, backend: ApiBackend): void {
     },
   })
 }
+
+const presentTagRun = (run: TagRun): PresentedRun => ({
+  run_id: run.id,
+  tag_id: run.tag,
+  state: run.finishedAt ? 'done' : 'running',
+  memories: run.memories,
+  examined: run.examined,
+  tagged: run.tagged,
+  doubtful: run.doubtful,
+  last_error: run.lastError,
+  created_by: run.createdBy,
+  created_at: run.createdAt.getTime(),
+  finished_at: run.finishedAt?.getTime() ?? null,
+})

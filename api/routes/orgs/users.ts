@@ -2,8 +2,10 @@ import type { Router } from '@koa/router'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { orgAdmin } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
+import type { ChangeUserBody } from '#api/contract/types.ts'
 import { presentListedUser, presentUser } from '#api/present/org.ts'
-import { changeUser, createUser, mintUserKey, removeUser, listOrgUsers } from '#shared/org/user.ts'
+import { mintUserKey } from '#shared/org/user-key.ts'
+import { changeUser, createUser, removeUser, listOrgUsers } from '#shared/org/user.ts'
 
 /** Users: who belongs to an organization, and their private vaults. */
 export function users(router: Router, backend: ApiBackend): void {
@@ -11,12 +13,7 @@ export function users(router: Router, backend: ApiBackend): void {
     route: 'POST /v1/orgs/:orgId/users',
     auth: orgAdmin,
     async handle({ orgAdmin, body, claim }, ctx) {
-      const user = await createUser(backend, orgAdmin, claim.operation, {
-        email: body.email,
-        firstName: body.first_name,
-        lastName: body.last_name,
-        roleIds: body.role_ids,
-      })
+      const user = await createUser(backend, orgAdmin, claim.operation, toUserFields(body))
       ctx.status = 201
       ctx.body = presentUser(user)
     },
@@ -35,12 +32,12 @@ export function users(router: Router, backend: ApiBackend): void {
     route: 'PATCH /v1/orgs/:orgId/users/:userId',
     auth: orgAdmin,
     async handle({ orgAdmin, params, body }, ctx) {
-      const user = await changeUser(backend, orgAdmin, params.userId, {
-        email: body.email,
-        firstName: body.first_name,
-        lastName: body.last_name,
-        roleIds: body.role_ids,
-      })
+      const user = await changeUser(
+        backend,
+        orgAdmin,
+        params.userId,
+        toUserFields({ email: undefined, ...body }),
+      )
       ctx.body = presentUser(user)
     },
   })
@@ -72,3 +69,10 @@ export function users(router: Router, backend: ApiBackend): void {
     },
   })
 }
+
+const toUserFields = <Email>(body: Omit<ChangeUserBody, 'email'> & { email: Email }) => ({
+  email: body.email,
+  firstName: body.first_name,
+  lastName: body.last_name,
+  roleIds: body.role_ids,
+})

@@ -8,6 +8,7 @@ import {
   type DatasetSplit,
   type EvaluationQuestion,
 } from '#scripts/bench/recall/conversation.ts'
+import { createLongReplies } from '#scripts/bench/recall/long-replies.ts'
 import { createFillerSessions } from '#scripts/bench/recall/filler.ts'
 
 /** An indexed conversation with its questions and what is needed to check their results. */
@@ -29,11 +30,18 @@ const storageKinds = {
   assistant: { filler: 'topics', sessions: 400, named: false },
   languages: { filler: 'topics', sessions: 0, named: false },
   exact: { filler: 'topics', sessions: 0, named: false },
+  replies: { filler: 'topics', sessions: 40, named: false },
 } as const
 
 export type VaultName = keyof typeof storageKinds
 
-export const vaultNames = Object.keys(storageKinds) as VaultName[]
+/** Those whose means are reported as one; `replies` stands for itself. */
+export const vaultNames = [
+  'friends',
+  'assistant',
+  'languages',
+  'exact',
+] as const satisfies VaultName[]
 
 const DAY_MS = 86_400_000
 const turnIntervalMs = 30_000
@@ -44,7 +52,8 @@ export async function buildVault(
   name: VaultName,
   embedder: Embedder,
 ): Promise<EvaluationVault> {
-  const { sessions, questions } = readConversation(split, name)
+  const { sessions, questions } =
+    name === 'replies' ? createLongReplies(split) : readConversation(split, name)
   const { filler, sessions: fillerCount, named } = storageKinds[name]
   const speakers = [...new Set(sessions.flatMap(({ turns }) => turns.map(turn => turn.speaker)))]
   const end = sessions.at(-1)!.at + DAY_MS

@@ -12,6 +12,7 @@ import {
 } from '#shared/events/webhooks/deliveries.postgres.ts'
 import { sendDeliveryJobs } from '#shared/events/webhooks/delivery-job.ts'
 import type { WebhookSender } from '#shared/events/webhooks/send.ts'
+import { openUrl } from '#shared/events/webhooks/sealed-url.ts'
 import { openSecret } from '#shared/events/webhooks/webhook.ts'
 import type { Snooze } from '#shared/storage/queue/job-outcome.ts'
 
@@ -37,9 +38,10 @@ export async function deliverWebhook(
   const { postgres, log, webhookSender } = backend
   const delivery = await findPendingDelivery(postgres.query, job.delivery)
   if (!delivery) return undefined
-  const { id, webhook, url, event, attempts, dueInSeconds } = delivery
+  const { id, webhook, storedUrl, event, attempts, dueInSeconds } = delivery
   if (dueInSeconds > 0) return { snoozeSeconds: dueInSeconds }
   const payload = buildPayload(delivery)
+  const url = openUrl(backend.seal, webhook, storedUrl)
   const secrets = signingSecrets(backend, delivery)
   const attempt = await webhookSender.send({ id, url, secrets, payload }, signal)
   // A send that the end of this process cut off is no try of the message.

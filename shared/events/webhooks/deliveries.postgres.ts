@@ -97,7 +97,8 @@ export type PendingDelivery = {
   createdAt: Date
   /** 0 when it is due. */
   dueInSeconds: number
-  url: string
+  /** Sealed, or in clear by an earlier release. */
+  storedUrl: string
   /** Sealed. */
   secret: string
   /** Sealed; null once it does not sign any more. */
@@ -110,7 +111,8 @@ export async function findPendingDelivery(
   id: string,
 ): Promise<PendingDelivery | undefined> {
   const { rows } = await query<PendingDelivery>(
-    `select d.id, d.webhook, w.account, d.event, d.data, d.attempts, d.created_at as "createdAt", w.url,
+    `select d.id, d.webhook, w.account, d.event, d.data, d.attempts, d.created_at as "createdAt",
+       w.url as "storedUrl",
        greatest(0, extract(epoch from d.due_at - now()))::float8 as "dueInSeconds",
        w.secret, case when w.former_until > now() then w.former_secret end as "formerSecret"
      from webhook_deliveries d join webhooks w on w.id = d.webhook

@@ -13,13 +13,16 @@ import {
 } from '#shared/events/webhooks/deliveries.postgres.ts'
 import {
   deleteWebhook,
-  findWebhook,
+  findStoredWebhook,
   insertWebhook,
+  listStoredWebhooks,
   replaceSecret,
   updateWebhook,
-  type WebhookChange,
+  type StoredWebhook,
+  type StoredWebhookChange,
   type WebhookRow,
 } from '#shared/events/webhooks/webhooks.postgres.ts'
+import { isSameUrl, openUrl, sealUrl } from '#shared/events/webhooks/sealed-url.ts'
 import { requirePublicUrl } from '#shared/events/webhooks/ssrf-guard.ts'
 import { testEvent, type WebhookEventName } from '#shared/events/webhooks/event.ts'
 import type { Config } from '#shared/core/config.ts'
@@ -56,7 +59,8 @@ export async function createWebhook(
   const target = toTargetUrl(config, url)
   const secret = mintSecret()
   const sealed = seal.seal(secret, sealContext(id))
-  const webhook = { id, account, url: target, description, events, secret: sealed }
+  const storedUrl = sealUrl(seal, id, target)
+  const webhook = { id, account, storedUrl, description, events, secret: sealed }
   await postgres.transaction(async tx => {
     const result = await insertWebhook(tx, webhook, webhooksMax)
     if (result === 'refused') {
@@ -68,25 +72,54 @@ export async function createWebhook(
     }
     await recordWebhookEvent(tx, { account, actor }, `webhook.${result}`, id)
   })
-  return { webhook: await requireWebhook(postgres.query, account, id), secret }
+  return { webhook: await requireWebhook({ postgres, seal }, account, id), secret }
 }
 
 const toTargetUrl = (config: WebhookBackend['config'], url: string): string =>
   requirePublicUrl(url, { allowLoopback: config.allowLoopbackWebhooks }).href
 
-/** @throws Refusal `missing`. */
-export async function requireWebhook(
+type WebhookReader = { postgres: Pick<Postgres, 'query'>; seal: Seal }
+
+const toWebhookRow = (seal: Seal, { storedUrl, ...webhook }: StoredWebhook): WebhookRow => ({
+  ...webhook,
+  url: openUrl(seal, webhook.id, storedUrl),
+})
+
+/**
+ * Webhooks of an account, oldest first.
+ *
+ * @throws Refusal `conflict` when an address can no longer be opened.
+ */
+export async function listWebhooks(
+  { postgres, seal }: WebhookReader,
+  account: string,
+): Promise<WebhookRow[]> {
+  const stored = await listStoredWebhooks(postgres.query, account)
+  return stored.map(webhook => toWebhookRow(seal, webhook))
+}
+
+/** @throws Refusal `missing`; `conflict` when its address can no longer be opened. */
+export const requireWebhook = async (
+  { postgres, seal }: WebhookReader,
+  account: string,
+  id: string,
+): Promise<WebhookRow> =>
+  toWebhookRow(seal, await requireStoredWebhook(postgres.query, account, id))
+
+async function requireStoredWebhook(
   query: Query,
   account: string,
   id: string,
-): Promise<WebhookRow> {
-  const webhook = isUuid(id) ? await findWebhook(query, account, id) : undefined
+): Promise<StoredWebhook> {
+  const webhook = isUuid(id) ? await findStoredWebhook(query, account, id) : undefined
   if (webhook) return webhook
   throw webhookNotFound()
 }
 
 const webhookNotFound = (): Refusal =>
   new Refusal('missing', 'No such webhook', 'GET /v1/account/webhooks lists those of the account')
+
+export type WebhookChange = Omit<StoredWebhookChange, 'storedUrl'> & { url?: string | undefined }
 
 /**
  * Changes the given fields. Switching it off gives its pending messages up; switching it on clears its
@@ -95,19 +128,22 @@ const webhookNotFound = (): Refusal =>
  * @throws Refusal `missing`; `invalid` as `createWebhook`.
  */
 export async function changeWebhook(
-  { postgres, config }: WebhookBackend,
+  { postgres, seal, config }: WebhookBackend,
   { account, actor }: WebhookOwner,
   id: string,
   { url, ...change }: WebhookChange,
 ): Promise<WebhookRow> {
   const target = url === undefined ? undefined : toTargetUrl(config, url)
-  if (!isUuid(id)) throw webhookNotFound()
+  const stored = await requireStoredWebhook(postgres.query, account, id)
+  // Sealed again, the same address would be another text: a change.
+  const isKept = target === undefined || isSameUrl(seal, stored.id, stored.storedUrl, target)
+  const storedUrl = isKept ? undefined : sealUrl(seal, stored.id, target)
   await postgres.transaction(async tx => {
-    const isChanged = await updateWebhook(tx.query, account, id, { ...change, url: target })
+    const isChanged = await updateWebhook(tx.query, account, id, { ...change, storedUrl })
     if (isChanged === undefined) throw webhookNotFound()
     if (isChanged) await recordWebhookEvent(tx, { account, actor }, 'webhook.changed', id)
   })
-  return requireWebhook(postgres.query, account, id)
+  return requireWebhook({ postgres, seal }, account, id)
 }
 
 const graceSeconds = 24 * 3600
@@ -202,8 +238,8 @@ async function requireActiveWebhook(
   query: Query,
   account: string,
   id: string,
-): Promise<WebhookRow> {
-  const webhook = await requireWebhook(query, account, id)
+): Promise<StoredWebhook> {
+  const webhook = await requireStoredWebhook(query, account, id)
   if (webhook.disabledAt === null) return webhook
   throw new Refusal(
     'conflict',

@@ -14,13 +14,16 @@ export type WebhookRow = {
   updatedAt: Date
 }
 
-const columns = `id, url, description, events, failing_since as "failingSince",
+/** A webhook as it is stored: its address sealed, or in clear by an earlier release (`sealed-url.ts`). */
+export type StoredWebhook = Omit<WebhookRow, 'url'> & { storedUrl: string }
+
+const columns = `id, url as "storedUrl", description, events, failing_since as "failingSince",
   disabled_at as "disabledAt", disabled_reason as "disabledReason",
   created_at as "createdAt", updated_at as "updatedAt"`
 
 /** Webhooks of an account, oldest first. */
-export async function listWebhooks(query: Query, account: string): Promise<WebhookRow[]> {
-  const { rows } = await query<WebhookRow>(
+export async function listStoredWebhooks(query: Query, account: string): Promise<StoredWebhook[]> {
+  const { rows } = await query<StoredWebhook>(
     `select ${columns} from webhooks where account = $1 order by created_at, id`,
     [account],
   )
@@ -28,20 +31,22 @@ export async function listWebhooks(query: Query, account: string): Promise<Webho
 }
 
 /** One webhook of an account, or undefined. */
-export async function findWebhook(
+export async function findStoredWebhook(
   query: Query,
   account: string,
   id: string,
-): Promise<WebhookRow | undefined> {
-  const { rows } = await query<WebhookRow>(
+): Promise<StoredWebhook | undefined> {
+  const { rows } = await query<StoredWebhook>(
     `select ${columns} from webhooks where id = $2 and account = $1`,
     [account, id],
   )
   return rows[0]
 }
 
-export type NewWebhook = Pick<WebhookRow, 'id' | 'url' | 'description' | 'events'> & {
+export type NewWebhook = Pick<WebhookRow, 'id' | 'description' | 'events'> & {
   account: string
+  /** Sealed. */
+  storedUrl: string
   /** Sealed. */
   secret: string
 }
@@ -53,7 +58,7 @@ export type NewWebhook = Pick<WebhookRow, 'id' | 'url' | 'description' | 'events
  */
 export async function insertWebhook(
   tx: Transaction,
-  { id, account, url, description, events, secret }: NewWebhook,
+  { id, account, storedUrl, description, events, secret }: NewWebhook,
   webhooksMax: number,
 ): Promise<'created' | 'changed' | 'refused'> {
   // Locked, so that two at once do not both find room.
@@ -64,14 +69,15 @@ export async function insertWebhook(
      where (select count(*) from webhooks where account = $2 and id <> $1) < $7
      on conflict (id) do update set secret = excluded.secret where webhooks.account = $2
      returning xmax = 0 as "isNew"`,
-    [id, account, url, description, events, secret, webhooksMax],
+    [id, account, storedUrl, description, events, secret, webhooksMax],
   )
   if (!rows[0]) return 'refused'
   return rows[0].isNew ? 'created' : 'changed'
 }
 
-export type WebhookChange = {
-  url?: string | undefined
+export type StoredWebhookChange = {
+  /** Sealed. */
+  storedUrl?: string | undefined
   description?: string | undefined
   events?: WebhookEventName[] | undefined
   active?: boolean | undefined
@@ -86,7 +92,7 @@ export async function updateWebhook(
   query: Query,
   account: string,
   id: string,
-  { url, description, events, active }: WebhookChange,
+  { storedUrl, description, events, active }: StoredWebhookChange,
 ): Promise<boolean | undefined> {
   const { rows } = await query<{ changed: boolean }>(
     `with former as (
@@ -109,7 +115,7 @@ export async function updateWebhook(
        where webhook = $2 and state = 'pending' and not $6 and exists (select from changed)
      )
      select changed from changed`,
-    [account, id, url ?? null, description ?? null, events ?? null, active ?? null],
+    [account, id, storedUrl ?? null, description ?? null, events ?? null, active ?? null],
   )
   return rows[0]?.changed
 }
@@ -129,6 +135,28 @@ export async function replaceSecret(
   )
   return rowCount === 1
 }
+
+/** Addresses that are stored without this prefix, of any account. */
+export async function listUnsealedUrls(
+  query: Query,
+  sealedPrefix: string,
+  limit: number,
+): Promise<{ id: string; storedUrl: string }[]> {
+  const { rows } = await query<{ id: string; storedUrl: string }>(
+    `select id, url as "storedUrl" from webhooks where left(url, 3) <> $1 order by id limit $2`,
+    [sealedPrefix, limit],
+  )
+  return rows
+}
+
+/** Stores an address in another form; one that was changed since stays. */
+export const replaceUrl = (
+  query: Query,
+  id: string,
+  stored: string,
+  sealed: string,
+): Promise<unknown> =>
+  query('update webhooks set url = $3 where id = $1 and url = $2', [id, stored, sealed])
 
 /** Deletes a webhook with its log and its pending messages. False when there is none. */
 export async function deleteWebhook(query: Query, account: string, id: string): Promise<boolean> {

@@ -4,7 +4,9 @@ import { mintId, idForPurpose } from '#shared/core/ids.ts'
 import type { BilledOperation } from '#shared/billing/meter.ts'
 import { openProcessor } from '#shared/org/pipeline/processor.ts'
 import type { OrgPolicy } from '#shared/org/org-policy.postgres.ts'
-import { findModelAnswer, saveModelAnswer, type TurnRow } from '#shared/org/org-turns.postgres.ts'
+import { findModelAnswer, saveModelAnswer } from '#shared/org/org-answers.postgres.ts'
+import type { TurnRow } from '#shared/org/org-turns.postgres.ts'
+import { orgBillingHash, recordOrgUsage } from '#shared/org/org-usage.postgres.ts'
 import { recordBill } from '#shared/billing/bill.postgres.ts'
 import type { UsageEvent } from '#shared/billing/usage.postgres.ts'
 import type { Shape } from '#shared/core/shape.ts'
@@ -26,7 +28,12 @@ export type PassQuestion<Answer, Kept> = CompletionRequest & {
   shape: Shape<Answer>
   /** Extracts what is stored of an answer. @throws Refusal `upstream` when the answer is unusable. */
   extractResult: (answer: Answer) => Kept
+  /** The answer is stored, or `AnswerMissing` is thrown. */
+  storedOnly?: boolean | undefined
 }
+
+/** A question that may not be asked here has no stored answer. */
+export class AnswerMissing extends Error {}
 
 /**
  * Asks a model of the organization about a turn, once: a usable answer is stored with its bill in one
@@ -34,11 +41,20 @@ export type PassQuestion<Answer, Kept> = CompletionRequest & {
  *
  * @throws Refusal `upstream` when the model does not answer or its answer is unusable: that is not
  *   stored, so that the next try asks again; `invalid` when there is no key to ask with.
+ * @throws AnswerMissing when it may not be asked.
  */
 export async function cachedCompletion<Answer, Kept>(
   backend: CompletionBackend,
   { turn, policy }: { turn: TurnRow; policy: OrgPolicy },
-  { pass, kind, model: modelName, shape, extractResult, ...question }: PassQuestion<Answer, Kept>,
+  {
+    pass,
+    kind,
+    model: modelName,
+    shape,
+    extractResult,
+    storedOnly,
+    ...question
+  }: PassQuestion<Answer, Kept>,
   signal: AbortSignal,
 ): Promise<Kept> {
   // The same question whenever the work is done again; another one once policy or memory have changed.
@@ -46,23 +62,29 @@ export async function cachedCompletion<Answer, Kept>(
   const name = `${pass} ${promptHash.digest('base64url')}`
   const cached = await findModelAnswer(backend.postgres.query, turn.id, name)
   if (cached !== undefined) return cached as Kept
+  if (storedOnly) throw new AnswerMissing()
 
   const { model, answeringModel } = await openProcessor(backend, policy, modelName)
   const { text, isComplete, ...tokens } = await answeringModel.complete(question, signal)
-  const call = { kind, model, keyHash: turn.keyHash, ...tokens }
+  const call = { kind, model, keyHash: orgBillingHash(policy.org), ...tokens }
+  const spent = { org: policy.org, pass, member: turn.author, model, ...tokens }
   let answer: Kept
   try {
     if (!isComplete) throw unusableAnswer('it was cut off')
     answer = extractResult(parseAnswer(text, shape))
   } catch (error) {
     // Unusable answers cost tokens too, each time.
-    await backend.postgres.transaction(tx => recordBill(tx, toUsageEvent(policy, mintId(), call)))
+    await backend.postgres.transaction(async tx => {
+      await recordBill(tx, toUsageEvent(policy, mintId(), call))
+      await recordOrgUsage(tx, spent)
+    })
     throw error
   }
   const ours = await backend.postgres.transaction(async tx => {
     const stored = await saveModelAnswer(tx, turn.id, name, answer)
     if (!stored) return false
     await recordBill(tx, toUsageEvent(policy, idForPurpose(turn.id, `bill ${name}`), call))
+    await recordOrgUsage(tx, spent)
     return true
   })
   // Another worker was faster, or the turn is gone: then nothing that follows from this is written.
@@ -95,12 +117,18 @@ function parseAnswer<Answer>(text: string, shape: Shape<Answer>): Answer {
 }
 
 /** The refusal of an unusable answer; another try may get a better one. */
-export const unusableAnswer = (fault: string): Refusal =>
-  new Refusal('upstream', `The model's answer is of no use: ${fault}`, 'It is asked again')
+export class UnusableAnswer extends Refusal {
+  constructor(fault: string) {
+    super('upstream', `The model's answer is of no use: ${fault}`, 'It is asked again')
+  }
+}
+
+export const unusableAnswer = (fault: string): UnusableAnswer => new UnusableAnswer(fault)
 
 /** JSON as it came, in a fence, or with prose around it; undefined where there is none that is whole. */
 export function extractJson(text: string): unknown {
-  const fenced = /```(?:json)?\s*([\s\S]*?)```/.exec(text)?.[1]
+  const [, inFence, afterFence] = text.split('```', 3)
+  const fenced = afterFence === undefined ? undefined : inFence?.replace(/^json/, '').trim()
   const braced = text.slice(text.indexOf('{'), text.lastIndexOf('}') + 1)
   for (const candidate of [text, fenced, braced]) {
     if (candidate === undefined) continue

@@ -1,17 +1,24 @@
-import type { SharedMemory } from '#shared/org/shared-memories.mongo.ts'
-import { visibilityOf, isPermitted } from '#shared/domain/visibility.ts'
 import type { CompletionBackend } from '#shared/org/pipeline/cached-completion.ts'
-import { compareFacts, type ComparisonAnswer } from '#shared/org/pipeline/compare-facts.ts'
+import { currentTags } from '#shared/org/pipeline/current-tags.ts'
+import { earlierFacts, isUnstored, type BatchFact } from '#shared/org/pipeline/batch-facts.ts'
+import { isDoubtfullyOpen, markDoubtfulAdditions } from '#shared/org/pipeline/doubtful-additions.ts'
+import { compareFacts, type ComparisonInput } from '#shared/org/pipeline/compare-facts.ts'
+import type { ComparisonAnswer } from '#shared/org/pipeline/judged-facts.ts'
 import {
-  findNearbyHidden,
   findNearbyVisible,
+  type NearMemory,
   type NearbyMemories,
 } from '#shared/org/pipeline/nearest-shared.ts'
+import { skipHiddenDuplicates } from '#shared/org/pipeline/hidden-duplicates.ts'
+import {
+  isDecidedByPerson,
+  isNamedBy,
+  recheckUpdates,
+} from '#shared/org/pipeline/recheck-updates.ts'
 import { fallbackNote, matchesAntiRule, noteMax, findExecRule } from '#shared/org/rule-matching.ts'
-import type { MemberScope } from '#shared/domain/member-scope.ts'
 import { findAuthorScope } from '#shared/access/member-scope.postgres.ts'
 import type { OrgPolicy } from '#shared/org/org-policy.postgres.ts'
-import type { Decision, TaggedFact, TurnRow } from '#shared/org/org-turns.postgres.ts'
+import type { Decision, TurnRow } from '#shared/org/org-turns.postgres.ts'
 import type { Mongo } from '#shared/storage/mongo/connect.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
 import type { QueryVectorCache } from '#shared/search/query/query-vector-cache.ts'
@@ -27,7 +34,15 @@ type DecideBackend = CompletionBackend & {
   now: () => number
 }
 
-type DecisionInput = { turn: TurnRow; policy: OrgPolicy; facts: readonly TaggedFact[] }
+type DecisionInput = {
+  /** The turn that answers are stored under. */
+  leader: TurnRow
+  policy: OrgPolicy
+  /** Of one turn or several of one member, in the order they were said. */
+  facts: readonly BatchFact[]
+  /** Only with answers that are stored. */
+  storedOnly?: boolean
+} & Pick<ComparisonInput, 'judged' | 'usesJudged'>
 
 /**
  * What to do about each fact, in their order: a model is asked where there are memories near them, and
@@ -35,98 +50,109 @@ type DecisionInput = { turn: TurnRow; policy: OrgPolicy; facts: readonly TaggedF
  * at this moment takes no part in it, but for one thing that they could not notice: a fact that they
  * will not see either is left out when such a memory says it already.
  *
- * @throws Refusal as `askOnce`, and `unavailable` when the memory store is out of reach.
+ * Facts of a turn that go on from an earlier turn of the same batch are not decided before that one is
+ * settled: then the result ends before that turn, and never before the second.
+ *
+ * @throws Refusal as `cachedCompletion`, and `unavailable` when the memory store is out of reach;
+ *   `AnswerMissing` with `storedOnly`.
  */
 export async function decideFacts(
   backend: DecideBackend,
-  input: DecisionInput,
+  { judged, usesJudged, ...input }: DecisionInput,
   signal: AbortSignal,
 ): Promise<Decision[]> {
-  const { turn, policy } = input
   const facts = applyCurrentRules(input)
-  const about = { turn, policy, facts }
-  const author = await findAuthorScope(backend.postgres.query, turn.id)
+  const author = await findAuthorScope(backend.postgres.query, input.leader.id)
   // The turn is gone, and nothing will be written about it.
   if (!author) return facts.map(toNoAction)
-  const visible = await findNearbyVisible(backend, author, facts.map(textOf))
-  const first = await compareFacts(backend, { ...about, ...visible }, signal)
-  const answers = await recheckUpdates(backend, { ...about, ...visible }, first, signal)
+  const visible = withEarlierFacts(
+    facts,
+    await findNearbyVisible(backend, author, facts.map(textOf)),
+  )
+  const question = { ...input, facts, ...visible, judged, usesJudged }
+  const first = await compareFacts(backend, question, signal)
+  const count = countSettled(facts, first)
+  const about = { ...input, facts: facts.slice(0, count), near: visible.near.slice(0, count) }
+  const answers = await recheckUpdates(
+    backend,
+    { ...about, memories: visible.memories },
+    first,
+    signal,
+  )
+  const decisions = toDecisions(about, answers)
+  const shown = await skipHiddenDuplicates(backend, { ...about, author, decisions }, signal)
+  return markDoubtfulAdditions(backend, { ...about, author, decisions: shown })
+}
+
+/** The facts after the rules that were added since they were extracted. */
+const applyCurrentRules = ({ policy, facts }: DecisionInput): BatchFact[] =>
+  facts.map(fact => {
+    const rule = fact.isNote ? undefined : findExecRule(policy, fact.text)
+    // What an anti-rule matches by now is left out by its own words, not by those of the note.
+    const isWithheld = matchesAntiRule(policy, fact.text)
+    return { ...fact, ...(rule && { text: fallbackNote(rule) }), ...(isWithheld && { isWithheld }) }
+  })
+
+/** Beside the memories near each fact, the facts of earlier turns. */
+function withEarlierFacts(facts: readonly BatchFact[], { near }: NearbyMemories): NearbyMemories {
+  const earlier = earlierFacts(facts)
+  const all = near.map((memories, index) => [...memories, ...earlier[index]!])
+  return { memories: [...new Set(all.flat())], near: all }
+}
+
+/** How many facts do not go on from an earlier turn: all, or those before the first turn that does. */
+function countSettled(
+  facts: readonly BatchFact[],
+  answers: readonly (readonly ComparisonAnswer[])[],
+): number {
+  const changedBy = new Map<string, TurnRow>()
+  for (const [index, { turn }] of facts.entries()) {
+    for (const { action, mem_id: id } of answers[index]!) {
+      if (action === 'ADD' || id === null) continue
+      const earlier = changedBy.get(id)
+      if (isUnstored(id) || (action === 'UPDATE' && earlier !== undefined && earlier !== turn)) {
+        return facts.findIndex(fact => fact.turn === turn)
+      }
+      if (action === 'UPDATE') changedBy.set(id, turn)
+    }
+  }
+  return facts.length
+}
+
+type NearFacts = DecisionInput & Pick<NearbyMemories, 'near'>
+
+function toDecisions(
+  input: NearFacts,
+  answers: readonly (readonly ComparisonAnswer[])[],
+): Decision[] {
+  const { facts, near } = input
   const updated = new Set<string>()
-  const decisions = facts.map((fact, index) => {
+  return facts.map((fact, index) => {
     const isRepeated = facts.findIndex(({ text }) => text === fact.text) < index
-    if (isRepeated || matchesAntiRule(policy, input.facts[index]!.text)) return toNoAction(fact)
-    const decision = toDecision(about, fact, visible.near[index]!, answers[index])
+    if (isRepeated || fact.isWithheld) return toNoAction(fact)
+    const [answer, ...others] = answers[index]!
+    const decision = toDecision(input, fact, near[index]!, answer)
     if (decision.action !== 'UPDATE') return decision
     // The second of two would undo the first: both were written on the memory as it was.
     if (updated.has(decision.mem_id!)) return toAddition(fact)
     updated.add(decision.mem_id!)
-    return decision
+    const also = others.flatMap(other => {
+      const further = toDecision(input, fact, near[index]!, other)
+      if (further.action !== 'UPDATE' || updated.has(further.mem_id!)) return []
+      updated.add(further.mem_id!)
+      return [{ text: further.text, mem_id: further.mem_id!, version: further.version! }]
+    })
+    const ids = new Set([decision, ...also].map(({ mem_id: id }) => id))
+    const changed = near[index]!.filter(({ id }) => ids.has(id))
+    const tags = currentTags(input.policy, fact)
+    // Those who see the fact and none of the changed memories would not learn of it.
+    const isHeldBack = changed.every(memory => isNarrower(memory, tags))
+    return {
+      ...decision,
+      ...(also.length > 0 && { also }),
+      ...(isHeldBack && { copy: { text: fact.text, mem_id: null } }),
+    }
   })
-  return skipHiddenDuplicates(backend, { ...about, author, decisions }, signal)
-}
-
-/** The facts as rules leave them that came while they were on their way. */
-const applyCurrentRules = ({ turn, policy, facts }: DecisionInput): TaggedFact[] =>
-  facts.map((fact, index) => {
-    const rule = turn.pass1?.[index]?.note ? undefined : findExecRule(policy, fact.text)
-    return rule ? { ...fact, text: fallbackNote(rule) } : fact
-  })
-
-/**
- * The answers, with others in the place of those that would change a memory in sight of something its
- * readers may not see: what is said there could find its way into the new words, if only because
- * somebody has worded it as an instruction to the model. Those are asked for again without it.
- */
-async function recheckUpdates(
-  backend: DecideBackend,
-  { facts, memories, near, ...about }: DecisionInput & NearbyMemories,
-  answers: readonly ComparisonAnswer[],
-  signal: AbortSignal,
-): Promise<ComparisonAnswer[]> {
-  const shown = [...memories, ...facts.map(fact => ({ tags: currentTags(about.policy, fact) }))]
-  const revised = [...answers]
-  for (const [index, answer] of answers.entries()) {
-    const changed = near[index]!.find(isNamedBy(answer))
-    if (answer.action !== 'UPDATE' || !changed || isDecidedByPerson(changed)) continue
-    const readers = visibilityOf({ wildcard: false, allowedTags: [...changed.tags] })
-    const isVisibleToReaders = ({ tags }: { tags: readonly string[] }) => isPermitted(readers, tags)
-    if (shown.every(isVisibleToReaders)) continue
-    const open = near[index]!.filter(isVisibleToReaders)
-    const retryInput = { ...about, facts: [facts[index]!], memories: open, near: [open] }
-    const [retried] = await compareFacts(backend, retryInput, signal)
-    const isOther = retried?.action === 'UPDATE' && retried.mem_id !== changed.id
-    revised[index] = retried && !isOther ? retried : { action: 'ADD', mem_id: null, text: '' }
-  }
-  return revised
-}
-
-/** A fact that a memory hidden from its author contains already is not added again. */
-async function skipHiddenDuplicates(
-  backend: DecideBackend,
-  { author, decisions, ...about }: DecisionInput & { author: MemberScope; decisions: Decision[] },
-  signal: AbortSignal,
-): Promise<Decision[]> {
-  const { policy, facts } = about
-  const visibility = visibilityOf(author)
-  const unseen = facts.flatMap((fact, index) => {
-    const tags = currentTags(policy, fact)
-    const isAdded = decisions[index]!.action === 'ADD'
-    return isAdded && !isPermitted(visibility, tags) ? [{ fact: { ...fact, tags }, index }] : []
-  })
-  const asked = unseen.map(({ fact }) => fact)
-  const hidden = await findNearbyHidden(backend, author, asked)
-  const answers = await compareFacts(backend, { ...about, facts: asked, ...hidden }, signal)
-  const known = new Map(
-    unseen.flatMap(({ index }, at) => {
-      const answer = answers[at]
-      // Words of an answer about what the author may not see go nowhere.
-      const isDuplicate = answer?.action === 'NONE' && hidden.near[at]!.some(isNamedBy(answer))
-      return isDuplicate ? [[index, answer.mem_id]] : []
-    }),
-  )
-  return decisions.map((decision, index) =>
-    known.has(index) ? { ...toNoAction(decision), mem_id: known.get(index)! } : decision,
-  )
 }
 
 const textOf = ({ text }: { text: string }): string => text
@@ -137,54 +163,46 @@ const toNoAction = ({ text }: { text: string }): Decision => ({
   mem_id: null,
 })
 
-/** A person has reviewed or worded it. */
-const isDecidedByPerson = ({ reviewed, byHand = false }: SharedMemory): boolean =>
-  reviewed || byHand
+/** Whether a memory has tags that a fact has not: some who may see the fact do not see the memory. */
+const isNarrower = (memory: NearMemory, tags: readonly string[]): boolean =>
+  memory.tags.some(tag => !tags.includes(tag))
 
-const isNamedBy =
-  (answer: ComparisonAnswer | undefined) =>
-  ({ id }: SharedMemory): boolean =>
-    id === answer?.mem_id
+/** When a member last said what it says. */
+const lastSaidAt = ({ acquiredAt, confirmedAt = 0 }: NearMemory): number =>
+  Math.max(acquiredAt, confirmedAt)
 
 /**
  * What is made of the model's answer. It can only point to a memory near the fact, and an update never
  * changes who may see a memory: a fact with a tag that the memory has not stands by itself. Nor does it
  * replace words that a person has decided about: the fact is added beside them, for a person to decide
- * again. Nor does what was said earlier replace what was said later, though it comes after it. An answer
- * that cannot be carried out becomes an addition, so that nothing is lost or overwritten.
+ * again. What was said earlier than the words of the memory is outdated: it neither replaces them nor
+ * stands beside them, whenever it arrives. An answer that cannot be carried out becomes an addition, so that nothing is lost or overwritten.
  */
 function toDecision(
-  { turn, policy }: Pick<DecisionInput, 'turn' | 'policy'>,
-  fact: TaggedFact,
-  near: readonly SharedMemory[],
+  { policy }: Pick<DecisionInput, 'policy'>,
+  fact: BatchFact,
+  near: readonly NearMemory[],
   answer: ComparisonAnswer | undefined,
 ): Decision {
   const memory = near.find(isNamedBy(answer))
   if (!answer || !memory || answer.action === 'ADD') return toAddition(fact)
   const { id, version } = memory
+  // An open fact does not disappear into a memory that fewer may see.
+  if (answer.action === 'NONE' && isNarrower(memory, currentTags(policy, fact))) {
+    return { ...toAddition(fact), pending: true }
+  }
   if (answer.action === 'NONE') return { text: fact.text, action: 'NONE', mem_id: id }
-  if (memory.acquiredAt > turn.saidAt.getTime()) return toAddition(fact)
-  if (isDecidedByPerson(memory)) return { ...toAddition(fact), replaces: id }
+  if (lastSaidAt(memory) > fact.turn.saidAt.getTime()) {
+    return { text: fact.text, action: 'NONE', mem_id: id, outdated: true }
+  }
+  if (isDecidedByPerson(memory)) return { ...toAddition(fact), replaces: id, pending: true }
   const text = answer.text.replaceAll(/\s+/g, ' ').trim()
   const isOpener = currentTags(policy, fact).some(tag => !memory.tags.includes(tag))
   if (text === '' || isOpener || matchesAntiRule(policy, text)) return toAddition(fact)
   if (findExecRule(policy, text) && text.length > noteMax) return toAddition(fact)
+  // What is open to all does not become private by being changed: a person looks at it first.
+  if (memory.tags.length === 0 && isDoubtfullyOpen(policy, fact, `${fact.text}\n${text}`)) {
+    return { ...toAddition(fact), replaces: id, pending: true }
+  }
   return { text, action: 'UPDATE', mem_id: id, version }
-}
-
-/**
- * The labels that the tags of a fact have by now. That of a tag which was deleted meanwhile stays: then
- * only roles that may see everything see the memory. Where another tag has it by now, and would open it,
- * the id of the deleted one stands for it.
- */
-export function currentTags(
-  { tags }: Pick<OrgPolicy, 'tags'>,
-  fact: Pick<TaggedFact, 'tags' | 'tagIds'>,
-): string[] {
-  const labels = new Map(tags.map(({ id, label }) => [id, label]))
-  const taken = new Set(tags.flatMap(({ label, former }) => [label, ...former]))
-  return fact.tagIds.map((id, index) => {
-    const label = fact.tags[index]!
-    return labels.get(id) ?? (taken.has(label) ? id : label)
-  })
 }

@@ -2,13 +2,15 @@ import { recall } from '#shared/vault/read/recall.ts'
 import { sharedByIds, type SharedMemory } from '#shared/org/shared-memories.mongo.ts'
 import { visibilityOf, isPermitted } from '#shared/domain/visibility.ts'
 import { toSharedVaultScope, type MemberScope } from '#shared/domain/member-scope.ts'
+import { sharedWords, shareWord, wordsOf } from '#shared/org/pipeline/shared-words.ts'
+import { parseSpeakerPrefix } from '#shared/search/words/index-terms.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
 import type { QueryVectorCache } from '#shared/search/query/query-vector-cache.ts'
 import type { VaultIndexes } from '#shared/search/index/vault-indexes.ts'
 import type { NearestSearch } from '#shared/vault/read/nearest.ts'
 
-type NearestBackend = Stores & {
+export type NearestBackend = Stores & {
   embedders: Embedders
   queryVectors: QueryVectorCache
   vaultIndexes: VaultIndexes
@@ -17,11 +19,19 @@ type NearestBackend = Stores & {
 }
 
 /** Memories near some facts: all of them, each once, and for each fact its own. */
-export type NearbyMemories = { memories: SharedMemory[]; near: SharedMemory[][] }
+export type NearbyMemories = { memories: NearMemory[]; near: NearMemory[][] }
 
-/** Memories a fact is compared with. */
-const nearMax = 5
-/** Candidates for those: most memories near a fact may be visible to the author. */
+/** What of a memory a comparison needs. */
+export type NearMemory = Pick<
+  SharedMemory,
+  'id' | 'text' | 'tags' | 'author' | 'acquiredAt' | 'version' | 'reviewed'
+> &
+  Partial<Pick<SharedMemory, 'byHand' | 'confirmedAt'>>
+
+/** Memories a fact is compared with, and how many of them are those that a search ranks first. */
+const nearMax = 8
+const rankedMax = 5
+/** Candidates for those. */
 const scannedMax = 25
 
 /**
@@ -36,7 +46,6 @@ export function findNearbyVisible(
 ): Promise<NearbyMemories> {
   const visibility = visibilityOf(viewer)
   return findNearby(backend, viewer, texts, {
-    limit: nearMax,
     accepts: ({ tags }) => isPermitted(visibility, tags),
   })
 }
@@ -54,40 +63,79 @@ export function findNearbyHidden(
   const visibility = visibilityOf(viewer)
   const readers = facts.map(({ tags }) => visibilityOf({ wildcard: false, allowedTags: [...tags] }))
   const texts = facts.map(({ text }) => text)
-  const whole = { ...viewer, wildcard: true }
-  return findNearby(backend, whole, texts, {
-    limit: scannedMax,
+  const unrestrictedViewer = { ...viewer, wildcard: true }
+  return findNearby(backend, unrestrictedViewer, texts, {
     accepts: ({ tags }, fact) =>
       !isPermitted(visibility, tags) && isPermitted(readers[fact]!, tags),
   })
 }
 
-type NearbyFilter = { limit: number; accepts(memory: SharedMemory, fact: number): boolean }
+type NearbyFilter = { accepts(memory: SharedMemory, fact: number): boolean }
 
 async function findNearby(
   backend: NearestBackend,
   viewer: MemberScope,
   texts: readonly string[],
-  { limit, accepts }: NearbyFilter,
+  { accepts }: NearbyFilter,
 ): Promise<NearbyMemories> {
   const scope = toSharedVaultScope(viewer)
-  const found: string[][] = []
+  const idLists: string[][] = []
   for (const text of texts) {
     const anything = { tiers: undefined, importance: undefined, relevantOnly: false }
     // No session: of the member's own vault nothing is looked at.
-    const question = { text, limit, sessions: [], embeddings: undefined, ...anything }
+    const question = {
+      text: withoutPrefix(text),
+      limit: scannedMax,
+      sessions: [],
+      embeddings: undefined,
+      ...anything,
+    }
     const rows = await recall(backend, { scope, memberScope: viewer }, question)
-    found.push(rows.map(({ memory }) => memory.id))
+    idLists.push(rows.map(({ memory }) => memory.id))
   }
-  const ids = [...new Set(found.flat())]
+  const ids = [...new Set(idLists.flat())]
   // In their current state, with the version that a change will be checked against.
   const rows = ids.length === 0 ? [] : await sharedByIds(backend.mongo, scope, ids)
   const byId = new Map(rows.map(row => [row.id, row]))
-  const near = found.map((list, fact) =>
-    list
+  const wordsById = new Map(rows.map(({ id, text }) => [id, wordsOf(text)]))
+  // The local embedder knows words only: what shares none with a fact is not near it.
+  const isLocal = backend.embedders.defaultModel === 'local'
+  const near = idLists.map((list, fact) => {
+    const words = wordsOf(texts[fact]!)
+    const candidates = list
       .flatMap(id => byId.get(id) ?? [])
+      .filter(({ id }) => !isLocal || shareWord(wordsById.get(id), words))
       .filter(memory => accepts(memory, fact))
-      .slice(0, nearMax),
-  )
+    return pickNear(candidates, ({ id }) => sharedWords(wordsById.get(id), words))
+  })
   return { memories: [...new Set(near.flat())], near }
+}
+
+/** The text with the name that it begins with, as in `Payroll: …`, as one of its words. */
+function withoutPrefix(text: string): string {
+  const prefix = parseSpeakerPrefix(text)
+  return prefix ? `${prefix.names.join(' ')} ${text.slice(prefix.length)}` : text
+}
+
+/**
+ * The candidates that rank first, and of the others those that share the rarest words with the text: where
+ * many memories have its phrase, the few that have its name would not be among the first.
+ */
+function pickNear<Memory>(
+  candidates: readonly Memory[],
+  wordsWithText: (memory: Memory) => readonly string[],
+): Memory[] {
+  const words = candidates.map(wordsWithText)
+  const counts = Map.groupBy(words.flat(), word => word)
+  const rarity = words.map(list =>
+    list.reduce((sum, word) => sum + 1 / counts.get(word)!.length, 0),
+  )
+  const others = candidates
+    .map((memory, rank) => ({ memory, rarity: rarity[rank]! }))
+    .slice(rankedMax)
+    .toSorted((one, other) => other.rarity - one.rarity)
+  return [...candidates.slice(0, rankedMax), ...others.map(({ memory }) => memory)].slice(
+    0,
+    nearMax,
+  )
 }

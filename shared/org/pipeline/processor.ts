@@ -2,7 +2,7 @@ import { Refusal } from '#shared/core/errors.ts'
 import { isProviderName, openProviderKeys } from '#shared/access/provider-key.ts'
 import type { OrgPolicy } from '#shared/org/org-policy.postgres.ts'
 import { openCompletionModel } from '#shared/models/completion.ts'
-import { providers } from '#shared/core/provider-registry.ts'
+import { isSelfHosted, providers } from '#shared/core/provider-registry.ts'
 import type { CompletionModel } from '#shared/models/completion-model.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
 import type { Seal } from '#shared/core/seal.ts'
@@ -30,7 +30,7 @@ export async function openProcessor(
   const keys = await openProviderKeys(backend, account)
   const settings = backend.config.providers[provider] ?? {}
   const apiKey = keys[provider] ?? ''
-  if (!apiKey && !(provider === 'ollama' && settings.baseUrl)) {
+  if (!apiKey && !(isSelfHosted(provider) && settings.baseUrl)) {
     throw new Refusal(
       'invalid',
       `The owner of the organization has no key for ${provider}`,

@@ -1,27 +1,25 @@
-import { Refusal } from '#shared/core/errors.ts'
-import { memoryIdOf, idForPurpose } from '#shared/core/ids.ts'
-import type { CompletionBackend } from '#shared/org/pipeline/cached-completion.ts'
-import { currentTags, decideFacts } from '#shared/org/pipeline/decide-facts.ts'
-import { reviewThreshold } from '#shared/org/review-threshold.ts'
-import type { ChangeOrigin } from '#shared/org/shared-change.ts'
+import { memoryIdOf } from '#shared/core/ids.ts'
 import {
-  addSharedMemories,
-  updateSharedMemory,
-  type SharedMemoryChange,
-  type NewSharedMemory,
-} from '#shared/org/write-shared-memories.ts'
+  applyDecisions,
+  deriveIdSeed,
+  isStaleDecision,
+} from '#shared/org/pipeline/apply-decisions.ts'
+import { factsOfTurns } from '#shared/org/pipeline/batch-facts.ts'
+import { AnswerMissing, type CompletionBackend } from '#shared/org/pipeline/cached-completion.ts'
+import { decideFacts } from '#shared/org/pipeline/decide-facts.ts'
+import { JudgedFacts } from '#shared/org/pipeline/judged-facts.ts'
+import { recordStatements } from '#shared/org/pipeline/record-statements.ts'
+import { inOrgLane } from '#shared/org/org-lane.postgres.ts'
 import { findOrgPolicy, type OrgPolicy } from '#shared/org/org-policy.postgres.ts'
 import {
-  findTurn,
+  findTurnBatch,
   finishTurn,
   lockTurn,
-  discardDecision,
+  discardDecisions,
   savePassResults,
   type Decision,
-  type TaggedFact,
   type TurnRow,
 } from '#shared/org/org-turns.postgres.ts'
-import { isBlockedByRedaction } from '#shared/privacy/apply-redaction.ts'
 import type { OrgTurnJob } from '#shared/domain/job-payloads.ts'
 import type { Mongo } from '#shared/storage/mongo/connect.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
@@ -43,8 +41,8 @@ type ReconcileBackend = CompletionBackend & {
 }
 
 /**
- * The third pass: compares facts with the shared memories, stores its decisions and carries them out, with
- * the member as the actor of every change. Safe to run any number of times: stored decisions are carried
+ * The third pass: compares the facts of a turn and of its batch with the shared memories, stores its
+ * decisions and carries them out turn by turn, with the member as the actor of every change. Safe to run any number of times: stored decisions are carried
  * out as they were made, each change once. When an edit of a memory makes them obsolete they are
  * withdrawn and made again.
  *
@@ -55,128 +53,128 @@ export async function reconcileFacts(
   job: OrgTurnJob,
   signal: AbortSignal,
 ): Promise<void> {
-  const { postgres } = backend
-  const turn = await findTurn(postgres.query, job.turn)
-  const policy = await findOrgPolicy(postgres.query, job.org)
-  if (!turn?.pass2 || !policy || turn.finished) return
-  const facts = turn.pass2
-  const decisions =
-    turn.pass3 ?? (await loadOrMakeDecisions(backend, { turn, policy, facts }, signal))
-  if (!decisions) return
-  const decided = { turn, policy, facts, decisions }
-  try {
-    // A change by another worker of this turn looks like an edit until it is finalized: check again.
-    await applyDecisions(backend, decided, signal).catch((error: unknown) => {
-      if (!isStaleDecision(error)) throw error
-      return applyDecisions(backend, decided, signal)
-    })
-  } catch (error) {
-    if (isStaleDecision(error)) await postgres.transaction(tx => discardDecision(tx, turn.id))
-    throw error
+  const { query } = backend.postgres
+  const policy = await findOrgPolicy(query, job.org)
+  if (!policy) return
+  for (;;) {
+    const turns = (await findTurnBatch(query, job.turn)).filter(({ pass2 }) => pass2)
+    if (turns.length === 0) return
+    await settleTurns(backend, { policy, turns }, signal)
   }
-  await postgres.transaction(tx => finishTurn(tx, turn.id))
 }
 
-type ReconcileInput = { turn: TurnRow; policy: OrgPolicy; facts: readonly TaggedFact[] }
+type LaneInput = TurnsInput & { storedOnly: boolean; judged: JudgedFacts; usesJudged: boolean }
 
-/** @returns undefined once the turn is deleted. */
-async function loadOrMakeDecisions(
+/** Turns of one member, in the order they were said. */
+type TurnsInput = { policy: OrgPolicy; turns: readonly TurnRow[] }
+
+/** Times that a question is asked outside of the lane before it is asked inside. */
+const roundsOutside = 4
+
+/**
+ * Settles the first turn, and those after it that do not go on from it. Several turns of a team ask their
+ * models side by side: in the lane the questions are made again, and those about memories that have not
+ * changed since have their answer already. Where one has none, the lane is left to ask it. From the second
+ * time on an answer counts that `JudgedFacts` still holds for true.
+ */
+async function settleTurns(
   backend: ReconcileBackend,
-  { turn, policy, facts }: ReconcileInput,
-  signal: AbortSignal,
-): Promise<Decision[] | undefined> {
-  const outcomes = await decideFacts(backend, { turn, policy, facts }, signal)
-  const seed = deriveIdSeed(turn, outcomes)
-  let added = 0
-  const pass3 = outcomes.map((decision): Decision => {
-    if (decision.action !== 'ADD') return decision
-    return { ...decision, mem_id: memoryIdOf(seed, added++) }
-  })
-  return backend.postgres.transaction(async tx => {
-    const locked = await lockTurn(tx, turn.id)
-    if (!locked) return undefined
-    if (locked.pass3) return locked.pass3
-    await savePassResults(tx, turn.id, { pass3 })
-    return pass3
-  })
-}
-
-/** What the ids of added memories are made of: others for another decision about the same turn. */
-function deriveIdSeed({ id }: Pick<TurnRow, 'id'>, decisions: readonly Decision[]): string {
-  const added = decisions.filter(({ action }) => action === 'ADD').map(({ text }) => text)
-  return idForPurpose(id, `shared ${JSON.stringify(added)}`)
-}
-
-type DecidedTurn = ReconcileInput & { decisions: readonly Decision[] }
-
-async function applyDecisions(
-  backend: ReconcileBackend,
-  decided: DecidedTurn,
+  input: TurnsInput,
   signal: AbortSignal,
 ): Promise<void> {
-  const { turn, policy } = decided
-  const orgVault = { org: policy.org, vault: policy.vault, epoch: policy.epoch }
-  for (const change of toUpdates(decided)) {
-    signal.throwIfAborted()
-    await updateSharedMemory(backend, orgVault, change).catch(skipIfBlocked)
+  const knowsWordsOnly = backend.embedders.defaultModel === 'local'
+  const judged = new JudgedFacts({ knowsWordsOnly })
+  for (let round = 1; ; round++) {
+    const outside = { ...toQuestion(input), judged, usesJudged: round > 2 }
+    if (!input.turns[0]!.pass3) await decideFacts(backend, outside, signal)
+    const storedOnly = round < roundsOutside
+    const usesJudged = round > 1
+    try {
+      return await inOrgLane(backend.postgres, input.policy.org, signal, () =>
+        decideAndApply(backend, { ...input, storedOnly, judged, usesJudged }, signal),
+      )
+    } catch (error) {
+      if (!(error instanceof AnswerMissing)) throw error
+    }
   }
-  const items = toAdditions(decided)
-  if (items.length === 0) return
-  signal.throwIfAborted()
-  const by = { operation: deriveIdSeed(turn, decided.decisions), actor: turn.author }
-  const added = await addSharedMemories(backend, orgVault, { ...by, items }).catch(skipIfBlocked)
-  const failed = added?.failed.find(({ error }) => !isBlockedByRedaction(error))
-  if (failed) throw failed.error
 }
 
-/** A fact that the policy blocks by now is not shared. */
-function skipIfBlocked(error: unknown): undefined {
-  if (!isBlockedByRedaction(error)) throw error
+const toQuestion = ({ policy, turns }: TurnsInput) => ({
+  policy,
+  leader: turns[0]!,
+  facts: factsOfTurns(turns),
+})
+
+async function decideAndApply(
+  backend: ReconcileBackend,
+  input: LaneInput,
+  signal: AbortSignal,
+): Promise<void> {
+  const { postgres } = backend
+  const { policy, turns } = input
+  for (const { turn, decisions } of await loadOrMakeDecisions(backend, input, signal)) {
+    const decided = { turn, policy, facts: turn.pass2!, decisions }
+    try {
+      // A change by another worker of this turn looks like an edit until it is finalized: check again.
+      await applyDecisions(backend, decided, signal).catch((error: unknown) => {
+        if (!isStaleDecision(error)) throw error
+        return applyDecisions(backend, decided, signal)
+      })
+    } catch (error) {
+      if (isStaleDecision(error)) {
+        const ids = turns.map(({ id }) => id)
+        await postgres.transaction(tx => discardDecisions(tx, ids))
+      }
+      throw error
+    }
+    await postgres.transaction(async tx => {
+      await recordStatements(tx, decided)
+      await finishTurn(tx, turn.id)
+    })
+  }
 }
 
-const toUpdates = ({
-  turn,
-  facts,
-  decisions,
-}: DecidedTurn): (ChangeOrigin & SharedMemoryChange)[] =>
-  decisions.flatMap(({ action, text, mem_id: id, version }, index) => {
-    if (action !== 'UPDATE' || id === null || version === undefined) return []
-    const { confidence } = facts[index]!
-    return [
-      {
-        operation: idForPurpose(turn.id, `update ${id} at ${version}`),
-        actor: turn.author,
-        id,
-        text,
-        ifVersion: version,
-        // A doubt about the new words is a doubt about the memory.
-        ...(confidence < reviewThreshold && { confidence }),
-      },
-    ]
+type DecidedRow = { turn: TurnRow; decisions: Decision[] }
+
+/** Of the first turns: those decided before, or those that are decided now. Deleted turns are left out. */
+async function loadOrMakeDecisions(
+  backend: ReconcileBackend,
+  { storedOnly, judged, usesJudged, ...input }: LaneInput,
+  signal: AbortSignal,
+): Promise<DecidedRow[]> {
+  const { turns } = input
+  const undecided = turns.findIndex(({ pass3 }) => !pass3)
+  if (undecided !== 0) {
+    const known = undecided < 0 ? turns : turns.slice(0, undecided)
+    return known.map(turn => ({ turn, decisions: turn.pass3! }))
+  }
+  const question = { ...toQuestion(input), storedOnly, judged, usesJudged }
+  const outcomes = await decideFacts(backend, question, signal)
+  let first = 0
+  const made = turns.flatMap((turn): DecidedRow[] => {
+    const own = outcomes.slice(first, first + turn.pass2!.length)
+    first += turn.pass2!.length
+    return own.length < turn.pass2!.length ? [] : [{ turn, decisions: withIds(turn, own) }]
   })
-
-/** Surely below the threshold, and not what is least sure. */
-const contestedConfidence = 0.5
-
-/** In the order that their ids were made in. */
-const toAdditions = ({ turn, policy, facts, decisions }: DecidedTurn): NewSharedMemory[] =>
-  decisions.flatMap(({ action, text, replaces }, index) => {
-    if (action !== 'ADD') return []
-    const fact = facts[index]!
-    return [
-      {
-        text,
-        tags: currentTags(policy, fact),
-        // However sure its tags are: whether it replaces the other one is for a person to say.
-        confidence:
-          replaces === undefined ? fact.confidence : Math.min(fact.confidence, contestedConfidence),
-        author: turn.author,
-        reviewed: false,
-        acquiredAt: turn.saidAt.getTime(),
-      },
-    ]
+  return backend.postgres.transaction(async tx => {
+    const saved: DecidedRow[] = []
+    for (const { turn, decisions } of made) {
+      const locked = await lockTurn(tx, turn.id)
+      if (!locked) continue
+      if (!locked.pass3) await savePassResults(tx, turn.id, { pass3: decisions })
+      saved.push({ turn, decisions: locked.pass3 ?? decisions })
+    }
+    return saved
   })
+}
 
-/** The memory was changed or removed between the decision and its execution. */
-const isStaleDecision = (error: unknown): boolean =>
-  error instanceof Refusal && (error.reason === 'conflict' || error.reason === 'missing')
+/** The decisions of a turn with the ids of what is added. */
+function withIds(turn: TurnRow, outcomes: readonly Decision[]): Decision[] {
+  const seed = deriveIdSeed(turn, outcomes)
+  let added = 0
+  return outcomes.map(decision => {
+    const { action, copy } = decision
+    if (action === 'ADD') return { ...decision, mem_id: memoryIdOf(seed, added++) }
+    return copy ? { ...decision, copy: { ...copy, mem_id: memoryIdOf(seed, added++) } } : decision
+  })
+}

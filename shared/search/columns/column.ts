@@ -35,3 +35,42 @@ function allocateLike<C extends Column>(column: C, length: number): C {
   const Kind = column.constructor as new (length: number) => C
   return new Kind(length)
 }
+
+/** Inserts values before the `positions`, ascending, of the first `count`; there is room for them. */
+export function insertValues(
+  column: Uint32Array,
+  count: number,
+  positions: readonly number[],
+  values: readonly number[],
+) {
+  let end = count
+  // From the end, so that every value moves once.
+  for (let i = values.length - 1; i >= 0; i--) {
+    const position = positions[i]!
+    column.copyWithin(position + i + 1, position, end)
+    column[position + i] = values[i]!
+    end = position
+  }
+}
+
+/** Removes the values at `positions`, ascending and not empty, from the first `count`. */
+export function removeValues(column: Uint32Array, count: number, positions: readonly number[]) {
+  let target = positions[0]!
+  for (const [i, position] of positions.entries()) {
+    const next = positions[i + 1] ?? count
+    column.copyWithin(target, position + 1, next)
+    target += next - position - 1
+  }
+}
+
+/** The first of `count` positions that does not come before what is looked for. */
+export function lowerBound(count: number, isBefore: (position: number) => boolean): number {
+  let low = 0
+  let high = count
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (isBefore(middle)) low = middle + 1
+    else high = middle
+  }
+  return low
+}

@@ -1,3 +1,5 @@
+import { MetadataColumn } from '#shared/search/index/metadata-column.ts'
+import type { Metadata, MetadataFilter } from '#shared/domain/metadata.ts'
 import { ensureCapacity, selectRows, trimToLength } from '#shared/search/columns/column.ts'
 import { ExpiryColumn } from '#shared/search/index/expiry-column.ts'
 import { hashText } from '#shared/search/columns/text-hash.ts'
@@ -18,6 +20,7 @@ type Columns = {
   readonly speakers: SpeakerPool
   readonly tagsAndAuthors: TagAuthorColumn
   readonly expiry: ExpiryColumn
+  readonly metadata: MetadataColumn
   at: Float64Array
   hash: Float64Array
   tokens: Uint32Array
@@ -42,10 +45,11 @@ export class MemoryColumns {
 
   get bytes(): number {
     const { at, hash, tokens, speaker, roleAndImportance } = this.#columns
-    const { texts, speakers, tagsAndAuthors, expiry } = this.#columns
+    const { texts, speakers, tagsAndAuthors, expiry, metadata } = this.#columns
     const wide = at.byteLength + hash.byteLength
     const narrow = tokens.byteLength + speaker.byteLength + roleAndImportance.byteLength
-    return wide + narrow + texts.bytes + speakers.bytes + tagsAndAuthors.bytes + expiry.bytes
+    const sparse = tagsAndAuthors.bytes + expiry.bytes + metadata.bytes
+    return wide + narrow + texts.bytes + speakers.bytes + sparse
   }
 
   /** @throws RangeError when all texts together would exceed 4 GiB. */
@@ -66,6 +70,7 @@ export class MemoryColumns {
       ((memory.importance ?? 0) << roleBits) | roles.indexOf(memory.role)
     columns.tagsAndAuthors.set(record, memory)
     columns.expiry.set(record, memory.expiresAt)
+    columns.metadata.set(record, memory.metadata)
   }
 
   timeAt(record: number): number {
@@ -93,6 +98,15 @@ export class MemoryColumns {
     return this.#columns.expiry.get(record)
   }
 
+  metadata(record: number): Metadata | undefined {
+    return this.#columns.metadata.get(record)
+  }
+
+  /** Whether records match a filter of their metadata. */
+  metadataMatcher(filter: MetadataFilter): (record: number) => boolean {
+    return this.#columns.metadata.matcher(filter)
+  }
+
   /** Tags and author of a shared memory. */
   tagsAndAuthor(record: number): Pick<Memory, 'tags' | 'author'> {
     return this.#columns.tagsAndAuthors.get(record)
@@ -115,6 +129,7 @@ export class MemoryColumns {
       speakers: columns.speakers,
       tagsAndAuthors: columns.tagsAndAuthors.pick(records),
       expiry: columns.expiry.pick(records),
+      metadata: columns.metadata.pick(records),
       at: selectRows(columns.at, records),
       hash: selectRows(columns.hash, records),
       tokens: selectRows(columns.tokens, records),
@@ -135,6 +150,7 @@ export class MemoryColumns {
     columns.texts.trim()
     columns.tagsAndAuthors.trim(count)
     columns.expiry.trim(count)
+    columns.metadata.trim(count)
   }
 }
 
@@ -144,6 +160,7 @@ function createColumns(): Columns {
     speakers: new SpeakerPool(),
     tagsAndAuthors: new TagAuthorColumn(),
     expiry: new ExpiryColumn(),
+    metadata: new MetadataColumn(),
     at: new Float64Array(0),
     hash: new Float64Array(0),
     tokens: new Uint32Array(0),

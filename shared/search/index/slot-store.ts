@@ -23,9 +23,9 @@ export class SlotStore {
   #deadCount = 0
   readonly wordIndex: WordIndex
 
-  constructor(tier: Tier, termsOf: (text: string) => string[]) {
+  constructor(tier: Tier, termsOf: (text: string) => string[], packLater = false) {
     this.#tier = tier
-    this.wordIndex = new WordIndex({ termsOf, rowBySlot: () => this.#rows })
+    this.wordIndex = new WordIndex({ termsOf, rowBySlot: () => this.#rows, packLater })
   }
 
   /** Slots in use, dead ones included. */
@@ -83,6 +83,7 @@ export class SlotStore {
     const importance = records.importance(slot)
     const speaker = records.speaker(slot)
     const expiresAt = records.expiresAt(slot)
+    const metadata = records.metadata(slot)
     return {
       id: this.#ids.id(slot),
       tier: this.#tier,
@@ -93,6 +94,7 @@ export class SlotStore {
       ...(importance !== undefined && { importance }),
       ...(speaker !== undefined && { speaker }),
       ...(expiresAt !== undefined && { expiresAt }),
+      ...(metadata !== undefined && { metadata }),
       ...records.tagsAndAuthor(slot),
     }
   }

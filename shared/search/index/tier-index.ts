@@ -1,6 +1,15 @@
+import type { Steps } from '#shared/core/event-loop.ts'
+import type { MetadataFilter } from '#shared/domain/metadata.ts'
 import type { EmbeddedMemory, Memory, Role, Tier } from '#shared/domain/memory.ts'
 import type { Codec } from '#shared/search/vectors/codec.ts'
-import { ensureCapacity, trimToLength } from '#shared/search/columns/column.ts'
+import { compareByTime } from '#shared/search/index/compare-by-time.ts'
+import {
+  ensureCapacity,
+  insertValues,
+  lowerBound,
+  removeValues,
+  trimToLength,
+} from '#shared/search/columns/column.ts'
 import { SlotStore } from '#shared/search/index/slot-store.ts'
 import { VectorMatrix, type NearestRows } from '#shared/search/vectors/vector-matrix.ts'
 import type { ReadonlyWordIndex } from '#shared/search/words/word-index.ts'
@@ -16,17 +25,30 @@ const emptyTierIndexBytes = 19_000
 
 /**
  * The memories of one tier in chronological order: by `at`, then by id. Rows are numbered from 0
- * without gaps. `put` and `remove` renumber them, so a row number is valid until the next `await`.
+ * without gaps. `put` and `remove` renumber them, so a row number is valid while `version` is the same.
  */
 export class TierIndex {
+  readonly #tier: Tier
   readonly #vectors: VectorMatrix
   readonly #slotStore: SlotStore
   #slotByRow = new Uint32Array(0)
+  #version = 0
 
   /** @param termsOf The terms of a text, repetitions included. */
-  constructor(tier: Tier, codec: Codec, termsOf: (text: string) => string[]) {
+  constructor(
+    tier: Tier,
+    codec: Codec,
+    termsOf: (text: string) => string[],
+    { packLater = false } = {},
+  ) {
+    this.#tier = tier
     this.#vectors = new VectorMatrix(codec)
-    this.#slotStore = new SlotStore(tier, termsOf)
+    this.#slotStore = new SlotStore(tier, termsOf, packLater)
+  }
+
+  /** Another one after every change. */
+  get version(): number {
+    return this.#version
   }
 
   get count(): number {
@@ -61,9 +83,17 @@ export class TierIndex {
     return this.#vectors.nearest(vector, k, Math.max(0, first), Math.min(end, this.#vectors.count))
   }
 
-  /** The best `k` rows of [first, end) by approximate cosine, best first. */
-  approximateNearest(vector: Float32Array, k: number, first: number, end: number): Uint32Array {
-    return this.#vectors.approximateNearest(vector, k, first, end)
+  /**
+   * For each vector the best `k` rows of [first, end) by approximate cosine, best first; one pass, in short
+   * steps. Nothing may change before the last.
+   */
+  approximateNearest(
+    vectors: readonly Float32Array[],
+    k: number,
+    first: number,
+    end: number,
+  ): Steps<Uint32Array[]> {
+    return this.#vectors.approximateNearestSteps(vectors, k, first, end)
   }
 
   /** Cosines of some rows, in their order, with a mean error of 0.0003. */
@@ -89,6 +119,12 @@ export class TierIndex {
     return this.#slotStore.records.importance(this.#slotByRow[row]!)
   }
 
+  /** Whether rows match a filter of their metadata; valid while `version` is the same. */
+  metadataMatcher(filter: MetadataFilter): (row: number) => boolean {
+    const matches = this.#slotStore.records.metadataMatcher(filter)
+    return row => matches(this.#slotByRow[row]!)
+  }
+
   tokens(row: number): number {
     return this.#slotStore.records.tokens(this.#slotByRow[row]!)
   }
@@ -97,8 +133,9 @@ export class TierIndex {
     return this.#slotStore.records.speaker(this.#slotByRow[row]!)
   }
 
-  /** Whether the memory is a fact that an organization shares, not a turn of a conversation. */
+  /** Whether it is a reflection, or a fact that an organization shares: not a turn of a conversation. */
   isFact(row: number): boolean {
+    if (this.#tier > 1) return true
     return this.#slotStore.records.tagsAndAuthor(this.#slotByRow[row]!).author !== undefined
   }
 
@@ -119,6 +156,7 @@ export class TierIndex {
 
   /** Inserts or replaces by id; ids are unique. Vectors have the dimension of the codec. */
   put(memories: readonly EmbeddedMemory[]) {
+    if (memories.length > 0) this.#version++
     const stored = memories.filter(memory => this.has(memory.id))
     const timeChanged = stored.filter(memory => !this.#hasSameTime(memory))
     const sameTime = stored.filter(memory => this.#hasSameTime(memory))
@@ -135,6 +173,12 @@ export class TierIndex {
     this.#compactSlots()
   }
 
+  /** The dear part of `trim`, in steps of some milliseconds; nothing may use the index before the last. */
+  *trimSteps(): Generator<void, void, void> {
+    yield* this.#vectors.trimSteps()
+    yield* this.#slotStore.wordIndex.packSteps()
+  }
+
   /** Frees unused capacity. */
   trim() {
     this.#vectors.trim()
@@ -148,20 +192,10 @@ export class TierIndex {
     const positions = sorted.map(memory => this.#lowerBound(memory.at, memory.id))
     const slots = sorted.map((memory, i) => this.#slotStore.add(memory, positions[i]! + i))
 
-    let end = this.#vectors.count
-    const slotByRow = ensureCapacity(this.#slotByRow, end + slots.length)
-    this.#slotByRow = slotByRow
-    // From the end, so that every row moves once.
-    for (let i = slots.length - 1; i >= 0; i--) {
-      const position = positions[i]!
-      slotByRow.copyWithin(position + i + 1, position, end)
-      slotByRow[position + i] = slots[i]!
-      end = position
-    }
-    this.#vectors.insert(
-      positions,
-      sorted.map(memory => memory.vector),
-    )
+    this.#slotByRow = ensureCapacity(this.#slotByRow, this.count + slots.length)
+    insertValues(this.#slotByRow, this.count, positions, slots)
+    const vectors = sorted.map(memory => memory.vector)
+    this.#vectors.insert(positions, vectors)
     this.#updateSlotRows(positions[0]!)
   }
 
@@ -169,15 +203,11 @@ export class TierIndex {
     const slots = new Set(ids.map(id => this.#slotStore.find(id)))
     slots.delete(-1)
     if (slots.size === 0) return
+    this.#version++
     const rows = Array.from(slots, slot => this.#slotStore.row(slot)).sort((a, b) => a - b)
     for (const slot of slots) this.#slotStore.markDead(slot)
 
-    let writeRow = rows[0]!
-    for (let i = 0; i < rows.length; i++) {
-      const next = rows[i + 1] ?? this.#vectors.count
-      this.#slotByRow.copyWithin(writeRow, rows[i]! + 1, next)
-      writeRow += next - rows[i]! - 1
-    }
+    removeValues(this.#slotByRow, this.count, rows)
     this.#vectors.remove(rows)
     this.#updateSlotRows(rows[0]!)
   }
@@ -197,35 +227,23 @@ export class TierIndex {
 
   /** The first row at or after a time; among rows of the same time, at or after an id. */
   #lowerBound(time: number, id?: string): number {
-    let low = 0
-    let high = this.#vectors.count
-    while (low < high) {
-      const middle = (low + high) >> 1
-      const middleTime = this.timeAt(middle)
-      const isTie = id !== undefined && middleTime === time
-      const isBefore = isTie ? this.#slotStore.id(this.#slotByRow[middle]!) < id : middleTime < time
-      if (isBefore) low = middle + 1
-      else high = middle
-    }
-    return low
+    return lowerBound(this.count, row => {
+      const rowTime = this.timeAt(row)
+      const isTie = id !== undefined && rowTime === time
+      return isTie ? this.#slotStore.id(this.#slotByRow[row]!) < id : rowTime < time
+    })
   }
 
   /** Writes the rows from `from` on into their slots. */
   #updateSlotRows(from: number) {
     const store = this.#slotStore
     const slotByRow = this.#slotByRow
-    const { count } = this.#vectors
-    for (let row = from; row < count; row++) store.setRow(slotByRow[row]!, row)
+    for (let row = from; row < this.#vectors.count; row++) store.setRow(slotByRow[row]!, row)
   }
 
   #compactSlots() {
-    const store = this.#slotStore
-    if (!store.compact()) return
-    for (let slot = 0; slot < store.count; slot++) this.#slotByRow[store.row(slot)] = slot
+    if (!this.#slotStore.compact()) return
+    const { count } = this.#slotStore
+    for (let slot = 0; slot < count; slot++) this.#slotByRow[this.#slotStore.row(slot)] = slot
   }
-}
-
-function compareByTime(a: Memory, b: Memory): number {
-  if (a.at !== b.at) return a.at - b.at
-  return a.id < b.id ? -1 : 1
 }

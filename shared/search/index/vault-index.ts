@@ -21,6 +21,11 @@ export type VaultIndex = {
   find(id: string): Memory | undefined
   /** Bytes of vectors, texts, word index and their order. */
   readonly bytes: number
+  /**
+   * The dear part of `trim`, in steps of some milliseconds. Nothing may use the index before the last
+   * step.
+   */
+  trimSteps(): Generator<void, void, void>
   /** Frees unused capacity; worth it once an index is loaded. */
   trim(): void
 }
@@ -31,12 +36,15 @@ export type VaultIndexOptions = {
   precision?: Precision
   /** The terms of a text, repetitions included. */
   termsOf: (text: string) => string[]
+  /** Packs nothing before the first `trimSteps` or `trim`: while an index is loaded. */
+  packLater?: boolean
 }
 
 export function createVaultIndex({
   dimension,
   precision = 'int8',
   termsOf,
+  packLater = false,
 }: VaultIndexOptions): VaultIndex {
   const codec = codecOf(dimension, precision)
   const emptyTierIndex = sharedEmptyTierIndex(codec)
@@ -66,7 +74,9 @@ export function createVaultIndex({
         const inOtherTiers = [...lastById.values()].filter(memory => memory.tier !== tier)
         byTier[tier].remove(inOtherTiers.map(memory => memory.id))
         if (inTier.length === 0) continue
-        if (byTier[tier] === emptyTierIndex) byTier[tier] = new TierIndex(tier, codec, termsOf)
+        if (byTier[tier] === emptyTierIndex) {
+          byTier[tier] = new TierIndex(tier, codec, termsOf, { packLater })
+        }
         byTier[tier].put(inTier)
       }
     },
@@ -83,6 +93,10 @@ export function createVaultIndex({
         if (memory) return memory
       }
       return undefined
+    },
+
+    *trimSteps() {
+      for (const tierIndex of filledTierIndexes()) yield* tierIndex.trimSteps()
     },
 
     trim() {

@@ -1,42 +1,23 @@
-import type { EmbeddedMemory, VaultScope } from '#shared/domain/memory.ts'
-import { visibilityKey, type Visibility } from '#shared/domain/visibility.ts'
+import { visibilityKey } from '#shared/domain/visibility.ts'
+import type { IndexRef, IndexSource } from '#shared/search/index/index-source.ts'
+import { IndexLoader, putInSlices, type LoadProgress } from '#shared/search/index/load-index.ts'
 import type { VaultIndex } from '#shared/search/index/vault-index.ts'
 
-/** One vector space of a vault, or of a session of it (`null`: the core vault). */
-export type IndexRef = {
-  scope: VaultScope
-  session: string | null
-  space: string
-  dimension: number
-  /**
-   * Of a shared vault: what the caller may see. Callers of equal visibility share an index, which
-   * contains only what they may see, so hidden memories affect neither results nor cost.
-   */
-  audience?: Visibility
-}
-
-/** Reads the content of indexes from the stores. */
-export type IndexSource = {
-  /**
-   * Passes all memories of the space in batches, fastest in order of time. They are at least as new
-   * as the revision of the scope.
-   */
-  load(ref: IndexRef, onBatch: (rows: EmbeddedMemory[]) => void): Promise<void>
-  /**
-   * What changed after revision `since`: ids to remove first, then rows to put. Null when the
-   * changes are unknown and everything has to be loaded.
-   */
-  changes(ref: IndexRef, since: number): Promise<{ put: EmbeddedMemory[]; remove: string[] } | null>
-  /** Estimated size of the index in bytes, before anything is read. */
-  estimateBytes(ref: IndexRef): Promise<number>
-}
+export type { IndexRef, IndexSource } from '#shared/search/index/index-source.ts'
 
 type VaultIndexStats = { hits: number; loads: number; refreshes: number; evictions: number }
 
 export type VaultIndexesOptions = {
   budgetBytes: number
-  createIndex: (options: { dimension: number }) => VaultIndex
+  createIndex: (options: { dimension: number; packLater: boolean }) => VaultIndex
   now?: () => number
+}
+
+type LoadObserver = {
+  /** False once the load was dropped. */
+  isCurrent: () => boolean
+  /** Called when the number of rows is known: whether there are many. */
+  onSize: (isLong: boolean) => void
 }
 
 type IndexVersion = { epoch: number; revision: number }
@@ -49,38 +30,43 @@ type CacheEntry = IndexVersion & {
 }
 
 /** A load or refresh in progress, and the version it leads to. */
-type PendingLoad = IndexVersion & { outcome: Promise<VaultIndex | 'too-large' | 'superseded'> }
+type PendingLoad = IndexVersion & {
+  outcome: Promise<VaultIndex | 'too-large' | 'superseded'>
+  /** True as soon as it is known that many rows have to be read. */
+  isLong: Promise<boolean>
+}
 
 /** Vaults seldom shrink, and estimating a large one is slow: `too-large` is cached for this time. */
 const tooLargeTtlMs = 600_000
 /** Size that a `too-large` entry counts as, so that these entries are evicted too. */
 const tooLargeEntryBytes = 1_000
 
-const budgetExceeded = new Error('An index exceeded the budget while it was loaded')
-
 /** The vault indexes cached by this process: an LRU cache with a budget in bytes. */
 export class VaultIndexes {
   readonly budget: number
   readonly #source: IndexSource
-  readonly #createIndex: VaultIndexesOptions['createIndex']
+  readonly #loader: IndexLoader
   readonly #now: () => number
   /** Least recently used first. */
   readonly #entries = new Map<string, CacheEntry>()
   readonly #pending = new Map<string, PendingLoad>()
   readonly #stats: VaultIndexStats = { hits: 0, loads: 0, refreshes: 0, evictions: 0 }
   #cachedBytes = 0
-  #loadingBytes = 0
 
   constructor(source: IndexSource, options: VaultIndexesOptions) {
     this.budget = options.budgetBytes
     this.#source = source
-    this.#createIndex = options.createIndex
+    this.#loader = new IndexLoader(source, {
+      budget: this.budget,
+      createIndex: options.createIndex,
+      onReserve: () => this.#evictToBudget(),
+    })
     this.#now = options.now ?? Date.now
   }
 
   /** Bytes of the cached indexes, plus the estimates of those being loaded. */
   get bytes(): number {
-    return this.#cachedBytes + this.#loadingBytes
+    return this.#cachedBytes + this.#loader.bytes
   }
 
   /** Number of cached indexes. */
@@ -97,9 +83,9 @@ export class VaultIndexes {
    * than the cached one: from the cache, refreshed with what changed, or loaded. Concurrent callers
    * share one load. `too-large` when the budget has no room: search the database instead.
    *
-   * A refresh changes an index that other callers may be using, but without an `await`: do not
-   * await between two accesses that belong together. Rejects with the errors of the source; the
-   * next call tries again.
+   * A refresh changes an index that other callers may be using: do not await between two accesses that
+   * belong together, or compare the `version` of its tiers (`ranking/rank-in-turns.ts`). Rejects with the
+   * errors of the source; the next call tries again.
    */
   async get(ref: IndexRef): Promise<VaultIndex | 'too-large'> {
     const key = cacheKey(ref)
@@ -117,6 +103,27 @@ export class VaultIndexes {
       const outcome = await (isShared ? current : this.#start(key, ref)).outcome
       if (outcome !== 'superseded') return outcome
     }
+  }
+
+  /** The loads in progress: rows read so far, and rows expected. */
+  get loading(): LoadProgress {
+    return this.#loader.progress
+  }
+
+  /**
+   * As `get`, but `loading` as soon as it is known that a whole vault has to be read first; the load
+   * goes on, shared with all callers.
+   */
+  async getUnlessLong(ref: IndexRef): Promise<VaultIndex | 'too-large' | 'loading'> {
+    const outcome = this.get(ref)
+    // A caller who does not wait for the load does not learn that it failed; the next one loads again.
+    outcome.catch(() => {})
+    const isLong = this.#pending.get(cacheKey(ref))?.isLong
+    if (!isLong) return outcome
+    const early = isLong.then<VaultIndex | 'too-large' | 'loading'>(long =>
+      long ? 'loading' : outcome,
+    )
+    return Promise.race([outcome, early])
   }
 
   /** Drops all indexes of a vault, loads in progress included. */
@@ -143,60 +150,42 @@ export class VaultIndexes {
 
   #start(key: string, ref: IndexRef): PendingLoad {
     const { epoch, revision } = ref.scope
-    const load: PendingLoad = { epoch, revision, outcome: Promise.resolve('superseded') }
+    const size = Promise.withResolvers<boolean>()
+    const isLong = size.promise
+    const load: PendingLoad = { epoch, revision, outcome: Promise.resolve('superseded'), isLong }
     const isCurrent = () => this.#pending.get(key) === load
     // Starts in a microtask, after `pending` has the load: `isCurrent` depends on it.
     load.outcome = Promise.resolve()
-      .then(() => this.#refreshOrLoad(key, ref, isCurrent))
+      .then(() => this.#refreshOrLoad(key, ref, { isCurrent, onSize: size.resolve }))
       .finally(() => {
+        size.resolve(false)
         if (isCurrent()) this.#pending.delete(key)
       })
     this.#pending.set(key, load)
     return load
   }
 
-  async #refreshOrLoad(key: string, ref: IndexRef, isCurrent: () => boolean) {
+  async #refreshOrLoad(key: string, ref: IndexRef, { isCurrent, onSize }: LoadObserver) {
     const entry = this.#entries.get(key)
     if (entry && entry.index !== 'too-large' && entry.epoch === ref.scope.epoch) {
       const changes = await this.#source.changes(ref, entry.revision)
       if (!isCurrent()) return 'superseded'
       if (changes) {
+        // No caller finds it before it is stored again.
         this.#drop(key)
         entry.index.remove(changes.remove)
-        entry.index.put(changes.put)
+        await putInSlices(entry.index, changes.put)
+        if (!isCurrent()) return 'superseded'
         this.#stats.refreshes++
         return this.#store(key, ref, entry.index)
       }
     }
     this.#drop(key)
-    const index = await this.#loadIndex(ref)
+    const index = await this.#loader.load(ref, onSize)
     if (!isCurrent()) return 'superseded'
-    return index === 'no-room' ? 'too-large' : this.#store(key, ref, index)
-  }
-
-  async #loadIndex(ref: IndexRef): Promise<VaultIndex | 'too-large' | 'no-room'> {
-    const size = await this.#source.estimateBytes(ref)
-    if (size > this.budget) return 'too-large'
-    // Concurrent loads use up the budget for now: not cached as `too-large`.
-    if (this.#loadingBytes + size > this.budget) return 'no-room'
-
-    this.#loadingBytes += size
-    this.#evictToBudget()
-    try {
-      const index = this.#createIndex({ dimension: ref.dimension })
-      await this.#source.load(ref, rows => {
-        index.put(rows)
-        if (index.bytes > this.budget) throw budgetExceeded
-      })
-      index.trim()
-      this.#stats.loads++
-      return index
-    } catch (error) {
-      if (error !== budgetExceeded) throw error
-      return 'too-large'
-    } finally {
-      this.#loadingBytes -= size
-    }
+    if (index === 'no-room') return 'too-large'
+    if (index !== 'too-large') this.#stats.loads++
+    return this.#store(key, ref, index)
   }
 
   #store(key: string, { scope }: IndexRef, loaded: VaultIndex | 'too-large') {

@@ -18,6 +18,8 @@ export type Concepts = {
   readonly maxTotal: number
   /** Marker terms of the speakers that the query names. */
   readonly speakerMarkers: readonly string[]
+  /** The terms as the query has them, each with the score of its concept; 0 for one that no row has. */
+  readonly asked: readonly WeightedTerm[]
 }
 
 export type ConceptWeights = {
@@ -31,6 +33,13 @@ export type ConceptWeights = {
 
 /** Of a long text only the terms with the highest scores are used. */
 const conceptsMax = 24
+/**
+ * Of a sentence that does not ask: so many terms, without related terms and spellings, of which none is in
+ * more rows than these or this share. What many rows have costs most and distinguishes least.
+ */
+const fewConceptsMax = 4
+const fewRowsMax = 20
+const fewRowsShare = 1 / 50
 /** Queries with more concepts get no related terms: a long text contains its own. */
 const relatedConceptsMax = 12
 const relatedMax = 40
@@ -40,6 +49,11 @@ const correctedTermsMax = 3
  * of one of them still scores nearly as much as a term of none.
  */
 const smoothingRows = 100
+/**
+ * A name that so few rows begin with, `Payroll: …`, is what they are about rather than who says them: it is
+ * a term of theirs as any other.
+ */
+const headingRowsMax = 3
 /** Score of a term that is in no text, matched by a related term. */
 const unknownTermScore = 4
 
@@ -47,47 +61,56 @@ const unknownTermScore = 4
 type TermStatistics = {
   /** Rows with the term. */
   frequency: (term: string) => number
+  /** Rows, and some more. */
+  count: number
   /** The idf of a term with so many rows. */
   idf: (rowsWithTerm: number) => number
 }
 
 /**
  * Turns query terms into concepts with weights by idf over all indexes. Costs one look-up for each
- * term, related term and index.
+ * term, related term and index; `few` takes the rarest terms alone, as they are.
  */
 export function buildConcepts(
   queryTerms: readonly QueryTerm[],
   indexes: readonly ReadonlyWordIndex[],
   weights: ConceptWeights,
+  { few = false }: { few?: boolean } = {},
 ): Concepts {
   const statistics = termStatistics(indexes)
-  const { frequency, idf } = statistics
+  const { frequency, idf, count } = statistics
+  const fewRows = Math.max(fewRowsMax, count * fewRowsShare)
   const scoredTerms = queryTerms
     .map(({ term, weight }) => {
-      const rowsWithTerm = frequency(term)
-      return { term, weight, rowsWithTerm, score: weight * idf(rowsWithTerm) }
+      const rowsOfSpeaker = frequency(speakerMarker + term)
+      const isHeading = rowsOfSpeaker > 0 && rowsOfSpeaker <= headingRowsMax
+      const rowsWithTerm = frequency(term) + (isHeading ? rowsOfSpeaker : 0)
+      return { term, weight, rowsWithTerm, isHeading, score: weight * idf(rowsWithTerm) }
     })
+    .filter(({ rowsWithTerm }) => !few || rowsWithTerm <= fewRows)
     .sort((a, b) => b.score - a.score)
-    .slice(0, conceptsMax)
+    .slice(0, few ? fewConceptsMax : conceptsMax)
   const ownTerms = new Set(scoredTerms.map(({ term }) => term))
   const speakerMarkers: string[] = []
   const matched: Concept[] = []
+  const asked: WeightedTerm[] = []
   let maxTotal = 0
   let correctedCount = 0
 
-  for (const { term, weight, rowsWithTerm, score } of scoredTerms) {
+  for (const { term, weight, rowsWithTerm, isHeading, score } of scoredTerms) {
     const isSpeaker = frequency(speakerMarker + term) > 0
     if (isSpeaker) speakerMarkers.push(speakerMarker + term)
-    const factor = isSpeaker ? weights.speaker : 1
+    const factor = isSpeaker && !isHeading ? weights.speaker : 1
     const isUnknown = rowsWithTerm === 0
-    const terms: WeightedTerm[] = isUnknown ? [] : [{ term, weight: score * factor }]
+    const own = isHeading ? [term, speakerMarker + term] : [term]
+    const terms = isUnknown ? [] : own.map(each => ({ term: each, weight: score * factor }))
 
     const isMisspelt = isUnknown && !isSpeaker && !isCommonWord(term)
-    if (isMisspelt && correctedCount < correctedTermsMax) {
+    if (isMisspelt && !few && correctedCount < correctedTermsMax) {
       correctedCount++
       terms.push(...weightedVariants(term, weight * weights.misspelling, statistics))
     }
-    if (scoredTerms.length <= relatedConceptsMax && !isSpeaker) {
+    if (scoredTerms.length <= relatedConceptsMax && !isSpeaker && !few) {
       const idfMax = isUnknown ? unknownTermScore + 1 : idf(rowsWithTerm)
       const others = relatedTerms(term)
         .slice(0, relatedMax)
@@ -96,14 +119,16 @@ export function buildConcepts(
     }
     const maxScore = factor * (!isUnknown || terms.length === 0 ? score : weight * unknownTermScore)
     maxTotal += maxScore
+    asked.push({ term, weight: isUnknown && !isSpeaker ? 0 : maxScore })
     if (terms.length > 0) matched.push({ terms, maxScore })
   }
-  return { matched, maxTotal, speakerMarkers }
+  return { matched, maxTotal, speakerMarkers, asked }
 }
 
 function termStatistics(indexes: readonly ReadonlyWordIndex[]): TermStatistics {
   const count = indexes.reduce((sum, index) => sum + index.count, smoothingRows)
   return {
+    count,
     frequency: term => indexes.reduce((sum, index) => sum + index.documentFrequency(term), 0),
     idf: rowsWithTerm => Math.log(1 + (count - rowsWithTerm + 0.5) / (rowsWithTerm + 0.5)),
   }

@@ -1,7 +1,9 @@
 import type { Role } from '#shared/domain/memory.ts'
 import type { TimeSpan } from '#shared/search/query/calendar.ts'
+import { askedLabels } from '#shared/search/query/attributes/attributes.ts'
 import { parseTimeExpressions } from '#shared/search/query/parse-time-expressions.ts'
 import { termWeight } from '#shared/search/words/term-weights.ts'
+import { functionTermWeight, isFunctionTerm } from '#shared/search/words/function-terms.ts'
 import { isMarkerTerm, termsOf } from '#shared/search/words/index-terms.ts'
 
 export type QueryTerm = { term: string; /** 0 to 1. */ weight: number }
@@ -22,6 +24,8 @@ export type ParsedQuery = {
   wantsTime: boolean
   /** It asks for the current state, or for the first one. */
   order: 'latest' | 'first' | undefined
+  /** Of the notes that answer it; undefined when it asks for no attribute of a person. */
+  labels: ReadonlySet<string> | undefined
 }
 
 /** Words that are in most questions and in few answers. */
@@ -55,7 +59,7 @@ export function parseSearchQuery(query: string, now: number): ParsedQuery {
   return {
     terms,
     times: spans,
-    nonTimeTerms: extractQueryTerms(rest)
+    nonTimeTerms: (rest === text ? terms : extractQueryTerms(rest))
       .map(({ term }) => term)
       .filter(term => !genericQueryWords.has(term)),
     role: assistantWords.test(normalized)
@@ -70,6 +74,22 @@ export function parseSearchQuery(query: string, now: number): ParsedQuery {
       : firstWords.test(normalized)
         ? 'first'
         : undefined,
+    labels: askedLabels(text),
+  }
+}
+
+/** Of a sentence that does not ask: its terms alone. */
+export const parseStatement = (text: string): ParsedQuery => {
+  const terms = extractQueryTerms(text.slice(0, queryLengthMax))
+  return {
+    terms,
+    times: [],
+    nonTimeTerms: terms.map(({ term }) => term),
+    role: undefined,
+    wantsNumber: false,
+    wantsTime: false,
+    order: undefined,
+    labels: undefined,
   }
 }
 
@@ -82,5 +102,6 @@ function extractQueryTerms(text: string): QueryTerm[] {
 
 /** Common words weigh a little more in a query than in a text, as every word was chosen. */
 function queryTermWeight(term: string): number {
+  if (isFunctionTerm(term)) return functionTermWeight
   return termWeight(term) ** 0.75 * (genericQueryWords.has(term) ? genericWordWeight : 1)
 }

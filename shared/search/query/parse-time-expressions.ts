@@ -1,6 +1,5 @@
 import {
   utcDateOf,
-  daySpan,
   lastDaysSpan,
   monthOf,
   monthSpan,
@@ -10,9 +9,15 @@ import {
   yearSpan,
   type TimeSpan,
 } from '#shared/search/query/calendar.ts'
+import {
+  isYear,
+  parseDay,
+  parseDayOfRecentYears,
+  parseDayRange,
+  parseRangeOfMonths,
+  recentYears,
+} from '#shared/search/query/named-days.ts'
 
-/** A month or day without a year stands for that of each of the last years. */
-const yearsBack = 12
 const spansMax = 32
 
 /** A longer query, in characters, is a text: its dates are not what is asked for. */
@@ -31,7 +36,8 @@ export function parseTimeExpressions(
   const spans: TimeSpan[] = []
   if (query.length > queryLengthMax) return { spans, rest: query }
   let rest = query
-  for (const { pattern, parse } of timeParsers) {
+  for (const { isPossible, pattern, parse } of timeParsers) {
+    if (!isPossible(query)) continue
     rest = rest.replace(pattern, (...match) => {
       const groups = match.slice(0, -2).map(group => (typeof group === 'string' ? group : ''))
       const parsed = parse(groups, now)
@@ -44,14 +50,33 @@ export function parseTimeExpressions(
   return { spans: spans.slice(0, spansMax), rest }
 }
 
-type TimeParser = { pattern: RegExp; parse: (groups: string[], now: number) => TimeSpan[] }
+type TimeParser = {
+  /**
+   * Whether a query has what the pattern needs. Most have not, and a pattern for letters of all scripts takes
+   * milliseconds to compile, again and again: the engine drops those that are not used for a while.
+   */
+  isPossible: (query: string) => boolean
+  pattern: RegExp
+  parse: (groups: string[], now: number) => TimeSpan[]
+}
 
 const wordPattern = '(\\p{L}{3,12})'
 const dayPattern = '(\\d{1,2})(?:st|nd|rd|th|er|\\.|º)?'
+/** Between the first and the last day of a span in one month. */
+const rangePattern = '(?:and|to|till|until|through|[-–])'
 const yearPattern = '(\\d{4})'
+/** From one day of a year to another; "and" alone names two days. */
+const fromToPattern = (day: string): string =>
+  `${day}(?:,? ${yearPattern})? ?(?:to|till|until|through|bis|[-–]|(?<=\\bbetween .{5,30})and) ?${day}(?:,? ${yearPattern})?`
 const countPattern =
   '(an?|one|two|three|four|five|six|seven|eight|nine|ten|a few|a couple of|\\d{1,3})'
 const unitPattern = '(day|week|month|year)s?'
+
+const hasUnit = (query: string): boolean => /day|week|month|year/i.test(query)
+const hasMonth = (query: string): boolean =>
+  Array.from(query.matchAll(/\p{L}+/gu)).some(
+    ([word]) => monthOf(word) !== undefined || word.toLowerCase() in seasons,
+  )
 
 const timeParsers: readonly TimeParser[] = [
   createTimeParser(`\\b${yearPattern}[-/.](\\d{1,2})[-/.](\\d{1,2})\\b`, ([, y, m, d]) =>
@@ -59,6 +84,24 @@ const timeParsers: readonly TimeParser[] = [
   ),
   createTimeParser('(\\d{4})年(?:(\\d{1,2})月)?(?:(\\d{1,2})日)?', ([, y, m, d]) =>
     d ? parseDay(y, Number(m) - 1, d) : m ? parseMonth(y, Number(m) - 1) : parseYear(y),
+  ),
+  createTimeParser(
+    `\\b${fromToPattern(`${dayPattern} (?:of )?${wordPattern}`)}(?!\\p{L})`,
+    ([, d, m, y, lastDay, lastMonth, lastYear], now) =>
+      parseRangeOfMonths([d, m, y], [lastDay, lastMonth, lastYear], now),
+  ),
+  createTimeParser(
+    `(?<!\\p{L})${fromToPattern(`${wordPattern} ${dayPattern}(?!\\d|:)`)}`,
+    ([, m, d, y, lastMonth, lastDay, lastYear], now) =>
+      parseRangeOfMonths([d, m, y], [lastDay, lastMonth, lastYear], now),
+  ),
+  createTimeParser(
+    `\\b${dayPattern} ?${rangePattern} ?${dayPattern} (?:of )?${wordPattern},?(?: (?:of )?${yearPattern})?(?!\\p{L})`,
+    ([, first, last, m, y], now) => parseDayRange(y, monthOf(m ?? ''), [first, last], now),
+  ),
+  createTimeParser(
+    `(?<!\\p{L})${wordPattern} ${dayPattern} ?${rangePattern} ?${dayPattern}(?!\\d|:)(?:,? ${yearPattern})?`,
+    ([, m, first, last, y], now) => parseDayRange(y, monthOf(m ?? ''), [first, last], now),
   ),
   createTimeParser(
     `\\b${dayPattern} (?:of |de )?${wordPattern},?(?: (?:of |de )?${yearPattern})?(?!\\p{L})`,
@@ -74,41 +117,49 @@ const timeParsers: readonly TimeParser[] = [
   createTimeParser(
     `\\b${countPattern} ${unitPattern} (?:ago|back|before now)\\b`,
     ([, n, u], now) => spanAgo(parseNumber(n), u, now),
+    hasUnit,
   ),
   createTimeParser(
     `\\b(?:last|past|previous) ${countPattern} ${unitPattern}\\b`,
     ([, n, u], now) => [lastDaysSpan(now, Math.ceil(parseNumber(n) * daysPerUnit(u)))],
+    hasUnit,
   ),
   createTimeParser(
     '\\b(last|past|previous|this) (week|weekend|month|year|night|spring|summer|autumn|fall|winter)\\b',
     ([, which, what], now) => relativeSpan(which === 'this' ? 0 : 1, what ?? '', now),
+    query => /week|month|year|night|spring|summer|autumn|fall|winter/i.test(query),
   ),
   createTimeParser(
     '\\b(?:yesterday|gestern|ayer|ieri|ontem|вчера|dün)\\b|昨天|昨日|어제|أمس',
     (_, now) => [lastDaysSpan(now, 1, 1)],
+    query => /yesterday|gestern|ayer|ieri|ontem|вчера|dün|昨|어제|أمس/i.test(query),
   ),
   createTimeParser(
     '\\b(?:today|tonight|this morning|heute|hoy|oggi|hoje|сегодня)\\b|今天|今日|오늘',
     (_, now) => [lastDaysSpan(now, 1)],
+    query => /today|tonight|this morning|heute|hoy|oggi|hoje|сегодня|今|오늘/i.test(query),
   ),
-  createTimeParser('\\b(?:last|on|this|past) (\\p{L}{6,9})s?\\b', ([, name], now) =>
-    lastWeekday(name, now),
+  createTimeParser(
+    '\\b(?:last|on|this|past) (\\p{L}{6,9})s?\\b',
+    ([, name], now) => lastWeekday(name, now),
+    query => /day/i.test(query),
   ),
   createTimeParser(
     `\\b(?:in|during|since|until|till|of|by|from|last|this|early|late|mid|en|im|em|nel|в) ${wordPattern}(?!\\p{L}|[-–])`,
     ([, m], now) => parseMonthOfRecentYears(m, now),
+    hasMonth,
   ),
   createTimeParser('\\b((?:19|20)\\d\\d)\\b(?![.,:/-]\\d)', ([, y]) => parseYear(y)),
 ]
 
-function createTimeParser(pattern: string, parse: TimeParser['parse']): TimeParser {
+function createTimeParser(
+  pattern: string,
+  parse: TimeParser['parse'],
+  isPossible: TimeParser['isPossible'] = query => /\d/.test(query),
+): TimeParser {
   // Boundaries for letters of any script: `\b` is for ASCII only.
   const source = pattern.replace(/^\\b/, '(?<![\\p{L}\\d])').replace(/\\b$/, '(?![\\p{L}\\d])')
-  return { pattern: new RegExp(source, 'giu'), parse }
-}
-
-function isYear(value: number): boolean {
-  return value >= 1970 && value <= 2100
+  return { isPossible, pattern: new RegExp(source, 'giu'), parse }
 }
 
 function parseYear(text: string | undefined): TimeSpan[] {
@@ -119,27 +170,6 @@ function parseMonth(yearText: string | undefined, month: number): TimeSpan[] {
   return isYear(Number(yearText)) && month >= 0 && month < 12
     ? [monthSpan(Number(yearText), month)]
     : []
-}
-
-function parseDay(
-  yearText: string | undefined,
-  month: number,
-  dayText: string | undefined,
-): TimeSpan[] {
-  const [year, day] = [Number(yearText), Number(dayText)]
-  const exists = isYear(year) && month >= 0 && month < 12 && day >= 1 && day <= 31
-  return exists ? [daySpan(year, month, day)] : []
-}
-
-function parseDayOfRecentYears(
-  yearText: string | undefined,
-  month: number | undefined,
-  dayText: string | undefined,
-  now: number,
-): TimeSpan[] {
-  if (month === undefined) return []
-  if (yearText) return parseDay(yearText, month, dayText)
-  return recentYears(now).flatMap(year => parseDay(String(year), month, dayText))
 }
 
 /** A month or a season of a year. */
@@ -153,11 +183,6 @@ function parseMonthOrSeason(name: string | undefined, year: number): TimeSpan[] 
 
 function parseMonthOfRecentYears(name: string | undefined, now: number): TimeSpan[] {
   return recentYears(now).flatMap(year => parseMonthOrSeason(name, year))
-}
-
-function recentYears(now: number): number[] {
-  const { year } = utcDateOf(now)
-  return Array.from({ length: yearsBack }, (_, i) => year - i)
 }
 
 const numberWords = 'zero one two three four five six seven eight nine ten'.split(' ')

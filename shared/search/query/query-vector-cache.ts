@@ -5,6 +5,8 @@ import { recallSeconds } from '#shared/core/metrics.ts'
 export type QueryVectorCache = {
   /** The vector of a query; an equal query to the same model is embedded once. */
   embed(embedder: Embedder, text: string): Promise<Float32Array>
+  /** The vectors of several queries, in order, those that are not cached by one call. */
+  embedAll(embedder: Embedder, texts: readonly string[]): Promise<Float32Array[]>
 }
 
 /** About 12 MB at 1,536 dimensions. */
@@ -16,21 +18,29 @@ const cachedLengthMax = 2_000
 export function createQueryVectorCache(): QueryVectorCache {
   const cache = new LRUCache<string, Promise<Float32Array>>({ max: entriesMax })
 
-  return {
-    embed(embedder, text) {
-      if (text.length > cachedLengthMax) return embedTimed(embedder, text)
-      const key = `${embedder.space}\n${text}`
-      const known = cache.get(key)
-      if (known) return known
-      const vector = embedTimed(embedder, text)
-      cache.set(key, vector)
+  const embedAll: QueryVectorCache['embedAll'] = (embedder, texts) => {
+    const keyOf = (text: string): string => `${embedder.space}\n${text}`
+    const known = texts.map(text => cache.get(keyOf(text)))
+    const missing = texts.filter((_, i) => !known[i])
+    if (missing.length === 0) return Promise.all(known.map(vector => vector!))
+    const embedding = embedTimed(embedder, missing)
+    const added = missing.map((text, i) => {
+      const vector = embedding.then(vectors => vectors[i]!)
+      const key = keyOf(text)
+      if (text.length <= cachedLengthMax) cache.set(key, vector)
       vector.catch(() => cache.delete(key))
       return vector
-    },
+    })
+    return Promise.all(known.map(vector => vector ?? added.shift()!))
+  }
+
+  return {
+    embedAll,
+    embed: async (embedder, text) => (await embedAll(embedder, [text]))[0]!,
   }
 }
 
-function embedTimed(embedder: Embedder, text: string): Promise<Float32Array> {
+function embedTimed(embedder: Embedder, texts: readonly string[]): Promise<Float32Array[]> {
   const stopTimer = recallSeconds.startTimer({ stage: 'embed' })
-  return embedder.embedQuery(text).finally(stopTimer)
+  return embedder.embedQueries(texts).finally(stopTimer)
 }

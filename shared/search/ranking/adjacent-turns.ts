@@ -26,6 +26,14 @@ export type AdjacentTurns = {
   lastContextRow(row: number): number
 }
 
+/** Whether a row and the next one are turns of one conversation. */
+export function isFollowedByTurn(tierIndex: SearchRange['tierIndex'], row: number): boolean {
+  if (tierIndex.isFact(row) || tierIndex.isFact(row + 1)) return false
+  const gap = tierIndex.timeAt(row + 1) - tierIndex.timeAt(row)
+  const isBulk = gap > 0 && gap < bulkLineGapMs && tierIndex.role(row) === tierIndex.role(row + 1)
+  return gap <= conversationGapMs && !isBulk
+}
+
 /** For each row whether it and the next are of one conversation: 0 unknown, 1 no, 2 yes. */
 let linkCache = new Uint8Array(0)
 
@@ -38,9 +46,7 @@ export function findAdjacentTurns({ tierIndex, first, end }: SearchRange): Adjac
   function isSameConversation(row: number): boolean {
     const known = linkCache[row - first]!
     if (known > 0) return known === 2
-    const gap = tierIndex.timeAt(row + 1) - tierIndex.timeAt(row)
-    const isBulk = gap > 0 && gap < bulkLineGapMs && tierIndex.role(row) === tierIndex.role(row + 1)
-    const linked = gap <= conversationGapMs && !isBulk && !tierIndex.isFact(row)
+    const linked = isFollowedByTurn(tierIndex, row)
     linkCache[row - first] = linked ? 2 : 1
     return linked
   }

@@ -15,7 +15,9 @@ export type Signals = {
   /** Contains the type of answer asked for: a number, a date. */
   answerType: number
   recency: number
-  /** By length in tokens. */
+  /** Up to 1 for a turn of the user that only asks, the more it repeats the query: it carries no answer. */
+  question: number
+  /** By length in tokens: little of a few words, and less the longer a long text is. */
   informativeness: number
 }
 
@@ -27,6 +29,10 @@ export type RankingWeights = ConceptWeights & {
   speakerMatch: number
   answerType: number
   recency: number
+  /** How much less a question of the user is worth than a statement. */
+  question: number
+  /** How much less a long text is worth: the power of its length over that of a usual one. */
+  longText: number
 }
 
 /**
@@ -44,6 +50,8 @@ export const defaultWeights: RankingWeights = {
   speakerMatch: 0.5,
   answerType: 0.4,
   recency: 0.04,
+  question: 0.5,
+  longText: 0.5,
 }
 
 /**
@@ -55,13 +63,16 @@ export const defaultWeights: RankingWeights = {
 export function fuseSignals(signals: Signals, weights: RankingWeights): number {
   const { similarity, words, context, time, speakerMatch, answerType, recency, informativeness } =
     signals
+  const carried = 1 - weights.question * signals.question
   const related = similarity + weights.words * words + context
   const support =
     (1 + weights.time * time) *
     (1 + weights.speakerMatch * speakerMatch) *
     (1 + weights.answerType * answerType)
   return (
-    informativeness * (related * support * (1 + weights.recency * recency) + timeOnlyWeight * time)
+    informativeness *
+    carried *
+    (related * support * (1 + weights.recency * recency) + timeOnlyWeight * time)
   )
 }
 

@@ -1,8 +1,10 @@
 import type { Concepts } from '#shared/search/query/concepts.ts'
 import type { SearchRange } from '#shared/search/ranking/search-range.ts'
 import type { ParsedQuery } from '#shared/search/query/parse-query.ts'
+import { isFollowedByTurn } from '#shared/search/ranking/adjacent-turns.ts'
+import { splitSentences } from '#shared/search/query/split-sentences.ts'
 import { foldText } from '#shared/search/words/writing-systems.ts'
-import { numberMarker, timeMarker } from '#shared/search/words/index-terms.ts'
+import { numberMarker, questionMarker, timeMarker } from '#shared/search/words/index-terms.ts'
 
 /** Matching the role is a weaker hint than matching the name. */
 const roleHintStrength = 0.8
@@ -41,6 +43,34 @@ export function answerTypeHints(
     ...(parsedQuery.wantsTime ? [timeMarker] : []),
   ]
   applyMarkerHints(range, rows, markers, hints)
+  return hints
+}
+
+/** Longer turns that end with a question mark also tell something. In tokens. */
+const questionTokensMax = 28
+
+/** People's questions to each other are part of what happened. */
+const isAnsweredByPerson = ({ tierIndex, end }: SearchRange, row: number): boolean =>
+  row + 1 < end && isFollowedByTurn(tierIndex, row) && tierIndex.role(row + 1) === 'user'
+
+/** One question about the past: requests to do something ("Can you plan a trip?") tell of plans. */
+const onlyAsks = (text: string): boolean =>
+  splitSentences(text).length === 1 &&
+  !/^(?:can|could|would|will|should|how (?:do|can|should))\b/i.test(text)
+
+/** For each row: 1 for a short turn of the user that is one question. */
+export function questionHints(range: SearchRange, rows: Uint32Array): Float32Array {
+  const { tierIndex } = range
+  const hints = new Float32Array(rows.length)
+  applyMarkerHints(range, rows, [questionMarker], hints)
+  for (let i = 0; i < rows.length; i++) {
+    const row = rows[i]!
+    if (hints[i] === 0) continue
+    const isShort = tierIndex.role(row) === 'user' && tierIndex.tokens(row) <= questionTokensMax
+    const isQuestion =
+      isShort && !isAnsweredByPerson(range, row) && onlyAsks(tierIndex.memory(row).text)
+    if (!isQuestion) hints[i] = 0
+  }
   return hints
 }
 

@@ -1,4 +1,6 @@
+import { runAtOnce, type Steps } from '#shared/core/event-loop.ts'
 import type { Calibration } from '#shared/domain/embedder.ts'
+import type { MetadataFilter } from '#shared/domain/metadata.ts'
 import type { Memory, Tier } from '#shared/domain/memory.ts'
 import { blendTiers } from '#shared/search/ranking/blend.ts'
 import { buildConcepts } from '#shared/search/query/concepts.ts'
@@ -8,61 +10,71 @@ import {
   type RankingWeights,
 } from '#shared/search/ranking/fuse-signals.ts'
 import type { VaultIndex } from '#shared/search/index/vault-index.ts'
+import type { RankingQuery, ScoredRow } from '#shared/search/ranking/score-candidates.ts'
 import {
-  scoreCandidates,
-  type RankingQuery,
-  type ScoredRow,
-} from '#shared/search/ranking/score-candidates.ts'
-import { boostByTimeOrder } from '#shared/search/ranking/boost-by-time.ts'
+  firstCandidateCount,
+  isNotExcluded,
+  rankRows,
+  type RowLimits,
+} from '#shared/search/ranking/rank-rows.ts'
+import { rankByKind, rowsOfPerson, isAboutPerson } from '#shared/search/ranking/kind-ways.ts'
+import { floorOf, isRareName, kindWeights } from '#shared/search/ranking/question-floors.ts'
+import { questionKind } from '#shared/search/query/question-kinds.ts'
 import { buildSearchRanges, type SearchRange } from '#shared/search/ranking/search-range.ts'
-import { parseSearchQuery } from '#shared/search/query/parse-query.ts'
-import { scoreFromCosine } from '#shared/search/ranking/calibrated-score.ts'
+import { parseSearchQuery, parseStatement } from '#shared/search/query/parse-query.ts'
+import { splitSentences } from '#shared/search/query/split-sentences.ts'
+import type { Question } from '#shared/search/query/select-questions.ts'
+import { nearestRowsOf } from '#shared/search/ranking/nearest-rows.ts'
+import { rescore } from '#shared/search/ranking/rescore.ts'
 import { uniqueTexts } from '#shared/search/ranking/unique-texts.ts'
-import { speakerMarker } from '#shared/search/words/index-terms.ts'
+import { isNamedTimeEmpty, keepClearMatches } from '#shared/search/ranking/empty-time.ts'
+import { certainEvidence, createEvidence } from '#shared/search/ranking/answer-evidence.ts'
+import { hitScore } from '#shared/search/ranking/explain-hit.ts'
+import {
+  filterRelevant,
+  isRelated,
+  relevanceStrength,
+} from '#shared/search/ranking/relevance-floor.ts'
 
-export type SearchQuery = {
-  text: string
-  /** Null when the query could not be embedded: then it is ranked by words alone. */
-  vector: Float32Array | null
+export type SearchOptions = RowLimits & {
   /** Epoch milliseconds; "yesterday" is relative to it. */
   now: number
-  /** 1 to 500. */
-  limit: number
   /** Default: all tiers, blended. */
   tiers?: readonly Tier[]
   /** Lowest importance, 1 to 10; rows without one are left out whenever it is set. */
   importance?: number
+  /** Rows without such metadata are left out. */
+  metadata?: MetadataFilter
   /** Event times in [from, to), epoch milliseconds. */
   from?: number
   to?: number
   /** Leave out what is not relevant, even if nothing remains. */
   floor: boolean
-  /** Ignore rows with these texts. */
-  excludeTexts?: { has(textHash: number, textOf: () => string): boolean } | undefined
   calibration: Calibration
+  /** Called when a part of the message names a time that is over and of which there are no rows. */
+  onEmptyTime?: (() => void) | undefined
+}
+
+export type SearchQuery = SearchOptions & {
+  text: string
+  /** Null when the query could not be embedded: then it is ranked by words alone. */
+  vector: Float32Array | null
 }
 
 export type SearchHit = {
   memory: Memory
-  /** Calibrated similarity, 0 to 1; without a query vector the `words` signal. */
+  /** Calibrated similarity, 0 to 1; where there is none, a share of the other signals. */
   score: number
   /** Ranking value: 0 and up, comparable within one result only. */
   relevance: number
+  /** How well it fits the question; from 1 on it is relevant by itself. */
+  strength: number
+  /** How sure it is that it answers the only question, in log odds; undefined where that is not known. */
+  evidence?: number | undefined
   signals: Signals
   /** Position of its vault index among those searched. */
   indexNumber: number
 }
-
-/** Least number of candidates by vector and by words each. */
-const candidatesMin = 48
-/** Growth of the number of candidates when duplicates fill them. */
-const candidateGrowth = 8
-
-/** Words and context signals of a row that is relevant by them alone. */
-const wordRelevanceFloor = 0.35
-/** Beside a relevant row, others need this share of the floor and of the best row's strength. */
-const companionFloor = 0.35
-const companionShare = 0.15
 
 /**
  * The most relevant memories of the indexes for a query, best first, each text once (its newest
@@ -72,103 +84,152 @@ const companionShare = 0.15
  */
 export function rank(
   vaultIndexes: readonly VaultIndex[],
-  query: SearchQuery,
+  { text, vector, ...bounds }: SearchQuery,
   weights: RankingWeights = defaultWeights,
 ): SearchHit[] {
-  const { text, vector, now, limit, calibration } = query
-  const ranges = buildSearchRanges(vaultIndexes, query)
-  if (limit < 1 || ranges.length === 0) return []
-  const parsedQuery = parseSearchQuery(text, now)
-  const wordIndexes = ranges.map(({ tierIndex }) => tierIndex.wordIndex)
-  const concepts = buildConcepts(parsedQuery.terms, wordIndexes, weights)
-  const rankingQuery = { text, vector, now, calibration, parsedQuery, concepts, weights }
+  return rankQuestions(vaultIndexes, [{ text, vector, kind: 'whole' }], bounds, weights)
+}
 
-  const all = rankRows(ranges, rankingQuery, query)
-  const ranked = query.floor ? filterRelevant(all, rankingQuery) : all.filter(isRelated)
-  const chosen = query.tiers ? ranked.slice(0, limit) : blendTiers(ranked, limit)
-  if (vector) rescore(chosen, vector, calibration)
-  return chosen.map(({ range, row, relevance, signals }) => ({
+/** A part of a message with its vector; null where it is ranked by words alone. */
+export type EmbeddedQuestion = Question & { vector: Float32Array | null }
+
+/**
+ * Ranks for each part of a message, with the floor each by its own, and fuses the results: a row has
+ * the relevance of the part that it fits best. All vectors are compared in one pass; a statement beside a
+ * question needs rows with its words, so its vector is compared with these only.
+ */
+export function rankQuestions(
+  vaultIndexes: readonly VaultIndex[],
+  questions: readonly EmbeddedQuestion[],
+  search: SearchOptions,
+  weights: RankingWeights = defaultWeights,
+): SearchHit[] {
+  const ranges = buildSearchRanges(vaultIndexes, search)
+  return runAtOnce(rankRanges(ranges, questions, search, weights))
+}
+
+/**
+ * As `rankQuestions`, in steps of a millisecond or less.
+ *
+ * @returns undefined when an index changed between two steps.
+ */
+export function* rankingSteps(
+  vaultIndexes: readonly VaultIndex[],
+  questions: readonly EmbeddedQuestion[],
+  search: SearchOptions,
+): Steps<SearchHit[] | undefined> {
+  const ranges = buildSearchRanges(vaultIndexes, search)
+  const versions = ranges.map(({ tierIndex }) => tierIndex.version)
+  const steps = rankRanges(ranges, questions, search, defaultWeights)
+  for (;;) {
+    const { done, value } = steps.next()
+    if (done) return value
+    yield
+    if (ranges.some(({ tierIndex }, i) => tierIndex.version !== versions[i])) return undefined
+  }
+}
+
+function* rankRanges(
+  ranges: readonly SearchRange[],
+  questions: readonly EmbeddedQuestion[],
+  search: SearchOptions,
+  weights: RankingWeights,
+): Steps<SearchHit[]> {
+  const { limit, calibration, now } = search
+  if (limit < 1 || ranges.length === 0) return []
+  const wordIndexes = ranges.map(({ tierIndex }) => tierIndex.wordIndex)
+  const asks = questions.some(({ kind }) => kind === 'asking')
+  const scanned = questions.filter(({ kind }) => !(kind === 'statement' && asks))
+  const nearestOfAll = nearestRowsOf(
+    scanned.flatMap(({ vector }) => vector ?? []),
+    firstCandidateCount(limit),
+  )
+  const isAlone = questions.filter(({ kind }) => kind !== 'name').length === 1
+  let emptyTimes = 0
+  const withoutFiller = (found: ScoredRow[], query: RankingQuery): ScoredRow[] => {
+    if (!isNamedTimeEmpty(ranges, query.parsedQuery, now)) return found
+    emptyTimes++
+    return keepClearMatches(found, query, ranges)
+  }
+  const rankQuestion = function* (question: EmbeddedQuestion): Steps<RankedRow[]> {
+    const { text, vector, kind } = question
+    const isBeside = !scanned.includes(question)
+    const parsedQuery = isBeside ? parseStatement(text) : parseSearchQuery(text, now)
+    if (kind === 'name' && !isRareName(parsedQuery, wordIndexes)) return []
+    const concepts = buildConcepts(parsedQuery.terms, wordIndexes, weights, { few: isBeside })
+    const nearestRows = isBeside ? null : nearestOfAll
+    const query = { text, vector, nearestRows, now, calibration, parsedQuery, concepts, weights }
+    const wanted = isBeside || kind === 'name' ? undefined : questionKind(text)
+    if (isAboutPerson(wanted)) return personRows(ranges, search, vector)
+    // Of several sentences as one, some only say what is talked about.
+    const isWeighed =
+      search.floor && (kind === 'asking' || (isAlone && splitSentences(text).length === 1))
+    const evidenceOf = isWeighed ? createEvidence(query) : undefined
+    const all = yield* rankRows(ranges, query, search)
+    const relevant = search.floor
+      ? withoutFiller(filterRelevant(all, query, floorOf(text, kind, asks), evidenceOf), query)
+      : all.filter(isRelated)
+    const ranked = rankByKind(relevant, wanted)
+    const weight = kind === 'statement' && !asks ? 1 : kindWeights[kind]
+    return ranked.map(row => ({
+      ...row,
+      relevance: row.relevance * weight,
+      strength: relevanceStrength(row, query) * (kind === 'asking' ? 1 : weight),
+      weigh: () => (isAlone ? evidenceOf?.(row) : undefined),
+      vector,
+    }))
+  }
+  const rankings: RankedRow[][] = []
+  for (const question of questions) {
+    rankings.push(yield* rankQuestion(question))
+    yield
+  }
+  if (emptyTimes > 0) search.onEmptyTime?.()
+  const ranked = fuseRankings(rankings)
+  const chosen = search.tiers ? ranked.slice(0, limit) : blendTiers(ranked, limit)
+  const isCertain = chosen.length <= weighedMax && chosen.slice(0, certainMax).some(isCertainAnswer)
+  rescore(chosen, calibration)
+  return chosen.map(({ range, row, relevance, strength, weigh, signals, vector }) => ({
     memory: range.tierIndex.memory(row),
-    score: vector ? signals.similarity : signals.words,
+    score: vector ? hitScore(signals) : signals.words,
     relevance,
+    strength,
+    evidence: isCertain ? weigh?.() : undefined,
     signals,
     indexNumber: range.indexNumber,
   }))
 }
 
-/** Ranking uses approximate cosines; the score in the response is exact. */
-function rescore(chosen: readonly ScoredRow[], vector: Float32Array, calibration: Calibration) {
-  for (const [{ tierIndex }, rows] of Map.groupBy(chosen, ({ range }) => range)) {
-    const cosines = tierIndex.cosines(
-      vector,
-      rows.map(({ row }) => row),
-    )
-    rows.forEach(
-      ({ signals }, i) => (signals.similarity = scoreFromCosine(cosines[i]!, calibration)),
-    )
-  }
+/** The others are weighed where one of so many answers plainly, and where they are few. */
+const certainMax = 3
+const weighedMax = 12
+const isCertainAnswer = ({ weigh }: RankedRow): boolean => (weigh?.() ?? -1) >= certainEvidence
+
+/** A row with the vector of the part of the message that it fits best. */
+type RankedRow = ScoredRow & {
+  strength: number
+  /** Its evidence, where that is known; costs the terms of its text. */
+  weigh?: () => number | undefined
+  vector: Float32Array | null
 }
 
-/** The candidates of all ranges in order of relevance, each text once. */
-function rankRows(
+/** What is known of the person who asks. */
+const personRows = (
   ranges: readonly SearchRange[],
-  rankingQuery: RankingQuery,
-  { limit, excludeTexts }: Pick<SearchQuery, 'limit' | 'excludeTexts'>,
-): ScoredRow[] {
-  const isWanted = ({ range: { tierIndex }, row }: ScoredRow): boolean =>
-    !excludeTexts?.has(tierIndex.textHash(row), () => tierIndex.memory(row).text)
-  for (let candidateCount = Math.max(candidatesMin, limit); ; candidateCount *= candidateGrowth) {
-    const passes = ranges.map(range => scoreCandidates(range, rankingQuery, candidateCount))
-    const scored = passes.flatMap(pass => pass.scored)
-    const wanted = scored.filter(isWanted)
-    boostByTimeOrder(wanted, rankingQuery.parsedQuery.order)
-    wanted.sort((a, b) => b.relevance - a.relevance || b.at - a.at)
-    const unique = uniqueTexts(wanted)
-    const saturatedByDuplicates = unique.length < limit && unique.length < scored.length
-    if (!saturatedByDuplicates || passes.every(pass => pass.complete)) return unique
-  }
-}
+  search: Pick<SearchOptions, 'excludeTexts'>,
+  vector: Float32Array | null,
+): RankedRow[] =>
+  uniqueTexts(rowsOfPerson(ranges).filter(isNotExcluded(search))).map(row => ({
+    ...row,
+    strength: 1,
+    vector,
+  }))
 
-function isRelated({ signals }: ScoredRow): boolean {
-  const { similarity, words, context, time } = signals
-  return similarity > 0 || words > 0 || context > 0 || time > 0
-}
-
-/**
- * Empty unless some row is relevant by itself; then all rows that are not much weaker than the best,
- * since most answers spread over several turns. A row without a match of its own is included only as
- * the reply to a row that is relevant without context.
- */
-function filterRelevant(ranked: readonly ScoredRow[], rankingQuery: RankingQuery): ScoredRow[] {
-  const strengths = ranked.map(scored => relevanceStrength(scored, rankingQuery))
-  const best = Math.max(0, ...strengths)
-  if (best < 1) return []
-  const strengthMin = Math.max(companionFloor, best * companionShare)
-  const ownStrengths = ranked.map(scored =>
-    relevanceStrength(scored, rankingQuery, { withContext: false }),
-  )
-  const relevantRows = Map.groupBy(
-    ranked.filter((_, i) => ownStrengths[i]! >= 1),
-    ({ range }) => range,
-  )
-  const isReply = ({ range, row }: ScoredRow) =>
-    relevantRows.get(range)?.some(relevantRow => relevantRow.row === row - 1)
-  return ranked.filter(
-    (scored, i) => strengths[i]! >= strengthMin && (ownStrengths[i]! > 0 || isReply(scored)),
-  )
-}
-
-/** 1 and up: relevant by itself. */
-function relevanceStrength(
-  { signals }: ScoredRow,
-  { calibration, parsedQuery, concepts }: RankingQuery,
-  { withContext }: { withContext: boolean } = { withContext: true },
-): number {
-  const { similarity, words, context, time } = signals
-  const strength =
-    similarity / calibration.floor + (words + (withContext ? context : 0)) / wordRelevanceFloor
-  const asksOnlyTimeOrSpeaker = parsedQuery.nonTimeTerms.every(term =>
-    concepts.speakerMarkers.includes(speakerMarker + term),
-  )
-  return asksOnlyTimeOrSpeaker ? strength + time : strength
+/** Each row once, as the part ranked it that it fits best; best first. */
+function fuseRankings(rankings: readonly RankedRow[][]): RankedRow[] {
+  if (rankings.length === 1) return rankings[0]!
+  const ranked = rankings.flat().filter(({ relevance }) => relevance > 0)
+  ranked.sort((a, b) => b.relevance - a.relevance || b.at - a.at)
+  // A row has the text of its other rankings, which are behind.
+  return uniqueTexts(ranked)
 }

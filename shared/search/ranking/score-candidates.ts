@@ -1,19 +1,22 @@
+import type { Steps } from '#shared/core/event-loop.ts'
 import type { Calibration } from '#shared/domain/embedder.ts'
 import type { TimeSpan } from '#shared/search/query/calendar.ts'
-import { findCandidates } from '#shared/search/ranking/candidates.ts'
+import { findCandidates, scanRange, type ScannedRows } from '#shared/search/ranking/candidates.ts'
 import type { Concepts } from '#shared/search/query/concepts.ts'
 import {
   fuseSignals,
   type Signals,
   type RankingWeights,
 } from '#shared/search/ranking/fuse-signals.ts'
-import { answerTypeHints, speakerHints } from '#shared/search/ranking/hints.ts'
+import { answerTypeHints, questionHints, speakerHints } from '#shared/search/ranking/hints.ts'
+import { findLabelledRows } from '#shared/search/ranking/labelled-rows.ts'
 import { scoreContext } from '#shared/search/ranking/context-boost.ts'
 import { findAdjacentTurns, type AdjacentTurns } from '#shared/search/ranking/adjacent-turns.ts'
+import type { NearestRows } from '#shared/search/ranking/nearest-rows.ts'
 import type { SearchRange } from '#shared/search/ranking/search-range.ts'
 import type { ParsedQuery } from '#shared/search/query/parse-query.ts'
 import { scoreFromCosine } from '#shared/search/ranking/calibrated-score.ts'
-import { scoreWords } from '#shared/search/ranking/score-words.ts'
+import { scoreWords, type WordScores } from '#shared/search/ranking/score-words.ts'
 
 /** A candidate with its signals and relevance. */
 export type ScoredRow = {
@@ -22,11 +25,15 @@ export type ScoredRow = {
   at: number
   signals: Signals
   relevance: number
+  /** It is a note whose label is asked for: "Location: Berlin". */
+  isLabelled?: boolean
 }
 
 export type RankingQuery = {
   text: string
   vector: Float32Array | null
+  /** Null: only rows with its words, or of its times, are candidates. */
+  nearestRows: NearestRows | null
   now: number
   calibration: Calibration
   parsedQuery: ParsedQuery
@@ -40,29 +47,58 @@ const DAY_MS = 24 * HOUR_MS
 /** Tokens of a text with about two thirds of the maximal informativeness. */
 const informativeTokens = 14
 
-/** Scores the best rows of a range; `complete` when they are all its rows. */
-export function scoreCandidates(
+/** Longer texts name many things in passing. */
+const usualTokens = 120
+
+/** The best rows of a range, `complete` when they are all its rows. */
+export type RangeScores = { scored: ScoredRow[]; complete: boolean }
+
+/** Scores the best rows of a range, in short steps; the rows must not change before the last. */
+export function* scoreCandidates(
   range: SearchRange,
   query: RankingQuery,
   candidateCount: number,
-): { scored: ScoredRow[]; complete: boolean } {
+): Steps<RangeScores> {
+  const { vector, nearestRows, parsedQuery } = query
+  const { times } = parsedQuery
+  const scanned = yield* scanRange(range, { vector, nearestRows, times, candidateCount })
+  yield
+  const wordScores = yield* scoreWords(range, query.concepts)
+  yield
+  const scores = scoreScanned(range, query, { scanned, wordScores, candidateCount })
+  wordScores.release()
+  return scores
+}
+
+type Scanned = { scanned: ScannedRows; wordScores: WordScores; candidateCount: number }
+
+function scoreScanned(
+  range: SearchRange,
+  query: RankingQuery,
+  { scanned, wordScores, candidateCount }: Scanned,
+): RangeScores {
   const { parsedQuery, concepts, vector, calibration, weights, now } = query
   const { tierIndex, first } = range
   const { times } = parsedQuery
-  const wordScores = scoreWords(range, concepts.matched)
   const adjacent = findAdjacentTurns(range)
+  const { labels } = parsedQuery
+  const labelledRows = labels ? findLabelledRows(range, labels) : noRows
   const { rows, cosines, complete } = findCandidates(range, adjacent, {
     vector,
+    scanned,
     wordScores,
     times,
+    labelledRows,
     candidateCount,
   })
+  if (rows.length === 0) return { scored: [], complete }
   const similarities = vector
     ? cosines.map(cosine => scoreFromCosine(cosine, calibration))
     : cosines
   const context = scoreContext(range, adjacent, wordScores, rows, similarities)
   const speakerMatches = speakerHints(range, rows, query)
   const answerTypes = answerTypeHints(range, rows, parsedQuery)
+  const questions = questionHints(range, rows)
   const share = (score: number) =>
     concepts.maxTotal > 0 ? Math.min(1, score / concepts.maxTotal) : 0
 
@@ -70,9 +106,10 @@ export function scoreCandidates(
   for (let i = 0; i < rows.length; i++) {
     const row = rows[i]!
     const at = tierIndex.timeAt(row)
+    const isLabelled = labelledRows.has(row)
     const signals: Signals = {
       similarity: similarities[i]!,
-      words: share(wordScores.totals[row - first]!),
+      words: isLabelled ? 1 : share(wordScores.totals[row - first]!),
       context:
         weights.contextWords * share(context.words[i]!) +
         weights.contextSimilarity * context.similarity[i]!,
@@ -80,13 +117,24 @@ export function scoreCandidates(
       speakerMatch: speakerMatches[i]!,
       answerType: answerTypes[i]!,
       recency: recencyScore(now - at),
-      informativeness: 1 - Math.exp(-tierIndex.tokens(row) / informativeTokens),
+      question: questions[i]! * repetitionOf(share(wordScores.totals[row - first]!)),
+      informativeness: isLabelled ? 1 : informativenessOf(tierIndex.tokens(row), weights),
     }
-    scored.push({ range, row, at, signals, relevance: fuseSignals(signals, weights) })
+    scored.push({ range, row, at, signals, relevance: fuseSignals(signals, weights), isLabelled })
   }
   capBoostedScores(scored, adjacent, weights)
   return { scored, complete }
 }
+
+const noRows: ReadonlySet<number> = new Set()
+
+function informativenessOf(tokens: number, { longText }: RankingWeights): number {
+  const filled = 1 - Math.exp(-tokens / informativeTokens)
+  return tokens > usualTokens ? filled * (usualTokens / tokens) ** longText : filled
+}
+
+/** How much of a question repeats what is asked, by its share of the words: 0 up to half of them. */
+const repetitionOf = (words: number): number => Math.max(0, 2 * words - 1)
 
 /** A row with less than this of its own is a candidate for its context only. */
 const ownScoreMin = 0.1

@@ -1,4 +1,5 @@
-import type { Concept } from '#shared/search/query/concepts.ts'
+import type { Steps } from '#shared/core/event-loop.ts'
+import type { Concept, Concepts } from '#shared/search/query/concepts.ts'
 import type { SearchRange } from '#shared/search/ranking/search-range.ts'
 
 /** The word scores of the rows of a range. */
@@ -11,48 +12,71 @@ export type WordScores = {
   readonly byConcept: Float32Array
   readonly rowCount: number
   readonly concepts: readonly Concept[]
+  /** The score of a row with all concepts of the query. */
+  readonly maxTotal: number
+  /** Gives the memory of the scores to the next search: they must not be read after. */
+  release(): void
 }
 
-let scratchSums = new Float32Array(0)
-let scratchRows = new Uint32Array(0)
-let byConcept = new Float32Array(0)
+/** Memory for the scores of one search; of several at once each has its own. */
+type Scratch = { totals: Float32Array; matchingRows: Uint32Array; byConcept: Float32Array }
+
+const createScratch = (): Scratch => ({
+  totals: new Float32Array(0),
+  matchingRows: new Uint32Array(0),
+  byConcept: new Float32Array(0),
+})
+
+/** That of the last search, for the next: new memory would cost more than the scores. */
+let spare: Scratch | undefined
+
+function reserve(scratch: Scratch, rowCount: number, conceptCount: number) {
+  if (scratch.totals.length < rowCount) {
+    scratch.totals = new Float32Array(rowCount)
+    scratch.matchingRows = new Uint32Array(rowCount)
+  }
+  if (scratch.byConcept.length < rowCount * conceptCount) {
+    scratch.byConcept = new Float32Array(rowCount * conceptCount)
+  }
+}
 
 /**
- * Scores rows by BM25, each concept capped: synonyms in the same row add nothing beyond `maxScore`.
- * The arrays are overwritten by the next call.
+ * Scores rows by BM25, each concept capped: synonyms in the same row add nothing beyond `maxScore`. A step is
+ * one concept; the rows must not change before the last.
  */
-export function scoreWords(
+export function* scoreWords(
   { tierIndex, first, end }: SearchRange,
-  concepts: readonly Concept[],
-): WordScores {
+  { matched: concepts, maxTotal }: Concepts,
+): Steps<WordScores> {
   const rowCount = end - first
-  if (scratchSums.length < rowCount) {
-    scratchSums = new Float32Array(rowCount)
-    scratchRows = new Uint32Array(rowCount)
-  }
-  if (byConcept.length < rowCount * concepts.length) {
-    byConcept = new Float32Array(rowCount * concepts.length)
-  }
-  scratchSums.fill(0, 0, rowCount)
-  byConcept.fill(0, 0, rowCount * concepts.length)
+  const scratch = spare ?? createScratch()
+  spare = undefined
+  reserve(scratch, rowCount, concepts.length)
+  const { totals, matchingRows, byConcept } = scratch
+  totals.fill(0, 0, rowCount)
   let count = 0
   for (let c = 0; c < concepts.length; c++) {
+    if (c > 0) yield
     const { terms, maxScore } = concepts[c]!
+    const scores = byConcept.subarray(c * rowCount, (c + 1) * rowCount).fill(0)
     if (maxScore <= 0) continue
-    const scores = byConcept.subarray(c * rowCount, (c + 1) * rowCount)
     const matching = tierIndex.wordIndex.scoreRows(terms, first, end, scores)
     for (let i = 0; i < matching.length; i++) {
       const row = matching[i]!
       const score = scores[row]!
-      if (scratchSums[row] === 0) scratchRows[count++] = row
-      scratchSums[row]! += score < maxScore ? score : maxScore
+      if (totals[row] === 0) matchingRows[count++] = row
+      totals[row]! += score < maxScore ? score : maxScore
     }
   }
   return {
-    totals: scratchSums.subarray(0, rowCount),
-    matchingRows: scratchRows.subarray(0, count),
+    totals: totals.subarray(0, rowCount),
+    matchingRows: matchingRows.subarray(0, count),
     byConcept,
     rowCount,
     concepts,
+    maxTotal,
+    release() {
+      spare = scratch
+    },
   }
 }

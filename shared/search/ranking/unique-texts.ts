@@ -4,9 +4,9 @@ import type { ScoredRow } from '#shared/search/ranking/score-candidates.ts'
  * Removes duplicates: of identical texts the newest is returned, with the relevance of the best of
  * them. Argument and result are in order of relevance.
  */
-export function uniqueTexts(ranked: readonly ScoredRow[]): ScoredRow[] {
+export function uniqueTexts<Row extends ScoredRow>(ranked: readonly Row[]): Row[] {
   const positions = new Map<number, number>()
-  const unique: ScoredRow[] = []
+  const unique: Row[] = []
   for (const scored of ranked) {
     const hash = scored.range.tierIndex.textHash(scored.row)
     const index = positions.get(hash)

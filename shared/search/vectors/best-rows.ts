@@ -1,7 +1,12 @@
+import { runAtOnce, type Steps } from '#shared/core/event-loop.ts'
 import type { Codec, EncodedQuery } from '#shared/search/vectors/codec.ts'
-import { scan, type ScanResult } from '#shared/search/vectors/scan.ts'
+import { scan, scanForAll, type ScanResult } from '#shared/search/vectors/scan.ts'
 import { isPrefilterUseful } from '#shared/search/vectors/quantized-prefilter.ts'
-import { chunkRowsMax, prefilterOf, type VectorChunk } from '#shared/search/vectors/vector-chunk.ts'
+import {
+  chunkRowsMax,
+  prefilterSteps,
+  type VectorChunk,
+} from '#shared/search/vectors/vector-chunk.ts'
 
 /** Rows `from` to `to` of a chunk. */
 export type ChunkRange = {
@@ -17,18 +22,49 @@ const overfetchFactor = 1.25
 const overfetchMin = 16
 
 /** The `k` rows of all ranges with the largest approximate dot product with the query, best first. */
-export function bestRows(
+export const bestRows = (
   codec: Codec,
   ranges: readonly ChunkRange[],
   query: EncodedQuery,
   k: number,
-): ScanResult {
+): ScanResult => runAtOnce(bestRowsForAll(codec, ranges, [query], k))[0]!
+
+/**
+ * As `bestRows` for several queries, in one pass: a chunk is compared with all of them while it is in the
+ * CPU cache. A step is one chunk; the ranges must not change before the last.
+ *
+ * @param queries at most `queriesMax`
+ */
+export function* bestRowsForAll(
+  codec: Codec,
+  ranges: readonly ChunkRange[],
+  queries: readonly EncodedQuery[],
+  k: number,
+): Steps<ScanResult[]> {
   const total = ranges.reduce((sum, range) => sum + rowCountOf(range), 0)
-  const results = ranges.map(range => {
+  const byRange: ScanResult[][] = []
+  for (const range of ranges) {
     const fairShare = Math.ceil((rowCountOf(range) / total) * k)
     const limit = Math.min(k, Math.ceil(fairShare * overfetchFactor) + overfetchMin)
-    return scanChunkRange(codec, range, query, { limit, topCount: fairShare })
-  })
+    byRange.push(yield* scanChunkRange(codec, range, queries, { limit, topCount: fairShare }))
+    yield
+  }
+  const best: ScanResult[] = []
+  for (const [i, query] of queries.entries()) {
+    const results = byRange.map(ofRange => ofRange[i]!)
+    best.push(yield* mergeRanges(codec, ranges, query, results, k))
+  }
+  return best
+}
+
+/** The best `k` of the results of all ranges; a range that may have more of them is scanned again. */
+function* mergeRanges(
+  codec: Codec,
+  ranges: readonly ChunkRange[],
+  query: EncodedQuery,
+  results: readonly ScanResult[],
+  k: number,
+): Steps<ScanResult> {
   const best = results.reduce((one, other) => mergeRanked(one, other, k))
 
   // The best rows may be spread unevenly: a chunk whose last row made it may have more of them.
@@ -36,13 +72,16 @@ export function bestRows(
   const isTruncated = (ranked: ScanResult, range: ChunkRange) =>
     ranked.rows.length < Math.min(k, rowCountOf(range)) && ranked.dots.at(-1)! > worst
   if (!results.some((ranked, i) => isTruncated(ranked, ranges[i]!))) return best
-  return ranges
-    .map((range, i) =>
-      isTruncated(results[i]!, range)
-        ? scanChunkRange(codec, range, query, { limit: k, topCount: k })
-        : results[i]!,
-    )
-    .reduce((one, other) => mergeRanked(one, other, k))
+  const complete: ScanResult[] = []
+  for (const [i, range] of ranges.entries()) {
+    if (isTruncated(results[i]!, range)) {
+      const limits = { limit: k, topCount: k }
+      const [again] = yield* scanChunkRange(codec, range, [query], limits)
+      complete.push(again!)
+      yield
+    } else complete.push(results[i]!)
+  }
+  return complete.reduce((one, other) => mergeRanked(one, other, k))
 }
 
 function rowCountOf({ from, to }: ChunkRange): number {
@@ -52,42 +91,73 @@ function rowCountOf({ from, to }: ChunkRange): number {
 /** `limit` rows are returned, which nearly always include the `topCount` best. */
 type ScanLimits = { limit: number; topCount: number }
 
-function scanChunkRange(
+function* scanChunkRange(
   codec: Codec,
   range: ChunkRange,
-  query: EncodedQuery,
+  queries: readonly EncodedQuery[],
   limits: ScanLimits,
-): ScanResult {
-  const { rows, dots } = scanRows(codec, range, query, limits)
+): Steps<ScanResult[]> {
+  const results = yield* scanRows(codec, range, queries, limits)
   const { rowOffset } = range
-  for (let i = 0; i < rows.length; i++) rows[i]! += rowOffset
-  return { rows, dots }
+  for (const { rows } of results) for (let i = 0; i < rows.length; i++) rows[i]! += rowOffset
+  return results
 }
 
 /** Returns row numbers within the chunk. */
-function scanRows(
+function* scanRows(
   codec: Codec,
   { chunk, from, to }: ChunkRange,
-  query: EncodedQuery,
-  { limit, topCount }: ScanLimits,
-): ScanResult {
+  queries: readonly EncodedQuery[],
+  limits: ScanLimits,
+): Steps<ScanResult[]> {
   const { dimension } = codec
-  const { values } = chunk.rows
-  const prefilter = isPrefilterUseful(to - from, dimension) ? prefilterOf(codec, chunk) : null
-  const candidates = prefilter?.candidates(query.values as Int8Array, from, to, topCount)
-  if (candidates) {
-    const gathered = scratchFor(values, candidates.length * dimension)
-    for (let i = 0; i < candidates.length; i++)
-      copyRow(values, candidates[i]!, gathered, i, dimension)
-    const { rows, dots } = scan(gathered, candidates.length, query.values, limit)
-    return { rows: rows.map(position => candidates[position]!), dots }
+  const prefilter = isPrefilterUseful(to - from, dimension)
+    ? yield* prefilterSteps(codec, chunk)
+    : null
+  if (!prefilter) return scanEveryRow(codec, { chunk, from, to }, queries, limits)
+  const results: ScanResult[] = []
+  for (const [i, query] of queries.entries()) {
+    if (i > 0) yield
+    const candidates = prefilter.candidates(query.values as Int8Array, from, to, limits.topCount)
+    results.push(
+      candidates
+        ? scanCandidates(codec, chunk, candidates, query, limits)
+        : scanEveryRow(codec, { chunk, from, to }, [query], limits)[0]!,
+    )
   }
-  if (from === 0) return scan(values, to, query.values, limit)
+  return results
+}
+
+function scanCandidates(
+  { dimension }: Codec,
+  { rows: { values } }: VectorChunk,
+  candidates: Uint32Array,
+  query: EncodedQuery,
+  { limit }: ScanLimits,
+): ScanResult {
+  const gathered = scratchFor(values, candidates.length * dimension)
+  for (let i = 0; i < candidates.length; i++)
+    copyRow(values, candidates[i]!, gathered, i, dimension)
+  const { rows, dots } = scan(gathered, candidates.length, query.values, limit)
+  return { rows: rows.map(position => candidates[position]!), dots }
+}
+
+function scanEveryRow(
+  { dimension }: Codec,
+  { chunk, from, to }: Omit<ChunkRange, 'rowOffset'>,
+  queries: readonly EncodedQuery[],
+  { limit }: ScanLimits,
+): ScanResult[] {
+  const { values } = chunk.rows
+  const numbers = queries.map(query => query.values)
+  if (from === 0) return scanForAll(values, to, numbers, limit)
   // A scan reads from the start of a buffer.
   const copy = scratchFor(values, (to - from) * dimension)
   copy.set(values.subarray(from * dimension, to * dimension))
-  const { rows, dots } = scan(copy, to - from, query.values, limit)
-  return { rows: rows.map(row => row + from), dots }
+  return scanForAll(copy, to - from, numbers, limit).map(({ rows, dots }) => ({
+    rows: rows.map(row => row + from),
+    dots,
+  }))
 }
 
 /** Dot products of some rows, in their order; `rowAt` maps an index to a chunk and its row. */

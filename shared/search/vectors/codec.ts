@@ -28,13 +28,16 @@ export type Codec = {
   readonly usesPrefilter: boolean
   allocate(rows: number): EncodedRows
   encode(vector: Float32Array, rows: EncodedRows, row: number): void
-  /** Encodes a query; overwritten by the next call. */
+  /** Encodes a query; overwritten when `queriesMax` others have been encoded since. */
   encodeQuery(vector: Float32Array): EncodedQuery
   /** Copies a row to row `stagedRow`, from 0 to `rescoreMax - 1`, of the scratch matrix. */
   stageRow(rows: EncodedRows, row: number, stagedRow: number): void
   /** Writes the cosines of the staged rows 0 to `count - 1`. */
   rescore(vector: Float32Array, count: number, cosines: Float32Array): void
 }
+
+/** Queries of one scan at most. */
+export const queriesMax = 8
 
 /** Rows of one `rescore`: 0.5 MB of int8 at 1,536 dimensions, which stays in the CPU cache. */
 export const rescoreMax = 320

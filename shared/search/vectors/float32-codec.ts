@@ -1,5 +1,6 @@
 import {
   clampCosine,
+  queriesMax,
   rescoreMax,
   type Codec,
   type EncodedQuery,
@@ -10,13 +11,19 @@ const emptyColumns = { ninth: new Uint8Array(0), scales: new Float32Array(0) }
 
 /** Unencoded vectors: four times the memory of int8, exact to float32 rounding. */
 export function createFloat32Codec(dimension: number): Codec {
-  const encoded = { values: new Float32Array(dimension), unit: 1 }
+  const encoded = Array.from({ length: queriesMax }, () => ({
+    values: new Float32Array(dimension),
+    unit: 1,
+  }))
+  let turn = 0
   const staged = new Float32Array(dimension * rescoreMax)
 
   /** Copies, as the caller's vector may be a view into a larger buffer. */
   function encodeQuery(vector: Float32Array): EncodedQuery {
-    encoded.values.set(vector)
-    return encoded
+    turn = (turn + 1) % queriesMax
+    const query = encoded[turn]!
+    query.values.set(vector)
+    return query
   }
 
   return {

@@ -1,5 +1,6 @@
 import {
   clampCosine,
+  queriesMax,
   rescoreMax,
   type Codec,
   type EncodedQuery,
@@ -149,30 +150,34 @@ type Int8Query = EncodedQuery & {
   sum: number
 }
 
-/** Encodes queries into one scratch object, and remembers the last one. */
+/** A query with its encoded form. */
+type KnownQuery = {
+  readonly vector: Float32Array
+  readonly encoded: { -readonly [Key in keyof Int8Query]: Int8Query[Key] }
+}
+
+/** Encodes queries into scratch objects, and remembers the last ones. */
 class QueryEncoder {
   readonly #rotate: Rotation
   readonly #rotated: Float64Array
-  readonly #lastVector: Float32Array
-  readonly #encoded: { -readonly [Key in keyof Int8Query]: Int8Query[Key] }
+  readonly #known: KnownQuery[] = []
+  #next = 0
 
   constructor(dimension: number) {
     this.#rotate = rotationOf(dimension)
     this.#rotated = new Float64Array(dimension)
-    this.#lastVector = new Float32Array(dimension).fill(Number.NaN)
-    this.#encoded = {
-      values: new Int8Array(dimension),
-      highPadded: new Int8Array(Math.ceil(dimension / 8) * 8),
-      low: new Int8Array(dimension),
-      unit: 0,
-      sum: 0,
-    }
   }
 
   encode(vector: Float32Array): Int8Query {
-    const encoded = this.#encoded
-    if (this.#isLastVector(vector)) return encoded
-    this.#lastVector.set(vector)
+    for (const one of this.#known) if (isSameVector(vector, one.vector)) return one.encoded
+    const known = (this.#known[this.#next] ??= createKnownQuery(this.#rotated.length))
+    this.#next = (this.#next + 1) % queriesMax
+    known.vector.set(vector)
+    this.#encodeInto(vector, known.encoded)
+    return known.encoded
+  }
+
+  #encodeInto(vector: Float32Array, encoded: KnownQuery['encoded']) {
     const rotated = this.#rotated
     const dimension = rotated.length
     this.#rotate(vector, rotated)
@@ -191,15 +196,24 @@ class QueryEncoder {
     encoded.highPadded.set(values)
     encoded.sum = sum
     encoded.unit = peak / int8Max
-    return encoded
   }
+}
 
-  /** One search encodes its vector once per tier and scan; comparing costs a tenth of encoding. */
-  #isLastVector(vector: Float32Array): boolean {
-    const last = this.#lastVector
-    for (let i = 0; i < last.length; i++) if (vector[i] !== last[i]) return false
-    return true
-  }
+const createKnownQuery = (dimension: number): KnownQuery => ({
+  vector: new Float32Array(dimension).fill(Number.NaN),
+  encoded: {
+    values: new Int8Array(dimension),
+    highPadded: new Int8Array(Math.ceil(dimension / 8) * 8),
+    low: new Int8Array(dimension),
+    unit: 0,
+    sum: 0,
+  },
+})
+
+/** One search encodes its vectors once per tier and scan; comparing costs a tenth of encoding. */
+function isSameVector(vector: Float32Array, known: Float32Array): boolean {
+  for (let i = 0; i < known.length; i++) if (vector[i] !== known[i]) return false
+  return true
 }
 
 /** The eight bits of every byte as eight bytes, to copy in one store; bytes 0 and 1 make no NaN. */

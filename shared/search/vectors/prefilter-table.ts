@@ -1,3 +1,4 @@
+import { queriesMax } from '#shared/search/vectors/codec.ts'
 import { columnsPerGroup } from '#shared/search/vectors/prefilter-kernel.ts'
 
 /** The optimal four-level quantizer of a normal distribution (Lloyd-Max): its cuts and its levels. */
@@ -19,38 +20,41 @@ export function columnCountOf(dimension: number): number {
   return Math.ceil(dimension / (4 * columnsPerGroup)) * columnsPerGroup
 }
 
-/** The table of a query; one object per dimension, overwritten by the next query. */
+/** The table of a query, overwritten when `queriesMax` others have been asked for since. */
 export function prefilterTableOf(query: Int8Array): PrefilterTable {
-  let table = tablesByDimension.get(query.length)
-  if (!table) {
-    table = createTableBuilder(query.length)
-    tablesByDimension.set(query.length, table)
+  let known = tablesByDimension.get(query.length)
+  if (!known) {
+    known = { tables: [], next: 0 }
+    tablesByDimension.set(query.length, known)
   }
-  return table(query)
+  // Every chunk of every tier is searched with the same queries.
+  for (const one of known.tables) if (isSameQuery(query, one.padded)) return one
+  const table = (known.tables[known.next] ??= createTable(query.length))
+  known.next = (known.next + 1) % queriesMax
+  fillTable(table, query)
+  return table
 }
 
-const tablesByDimension = new Map<number, (query: Int8Array) => PrefilterTable>()
+type KnownTable = { bytes: Uint8Array; deviation: number; readonly padded: Int8Array }
 
-function createTableBuilder(dimension: number): (query: Int8Array) => PrefilterTable {
+const tablesByDimension = new Map<number, { readonly tables: KnownTable[]; next: number }>()
+
+function createTable(dimension: number): KnownTable {
   const columns = columnCountOf(dimension)
-  const padded = new Int8Array(columns * 4)
-  const bytes = new Uint8Array(columns * 32)
-  const words = new Int32Array(bytes.buffer)
-  const table = { bytes, deviation: 0 }
+  return { bytes: new Uint8Array(columns * 32), deviation: 0, padded: new Int8Array(columns * 4) }
+}
 
-  return query => {
-    // Every chunk of every tier is searched with the same query.
-    if (table.deviation > 0 && isSameQuery(query, padded)) return table
-    padded.set(query)
-    const step = quantizationStep(padded)
-    for (let half = 0; half < columns * 2; half++) {
-      writeHalfColumn(words, half, padded[2 * half]! / step, padded[2 * half + 1]! / step)
-    }
-    let length = 0
-    for (let i = 0; i < dimension; i++) length += query[i]! * query[i]!
-    table.deviation = Math.max(1, (quantizationNoise * Math.sqrt(length)) / step)
-    return table
+function fillTable(table: KnownTable, query: Int8Array) {
+  const { padded, bytes } = table
+  padded.set(query)
+  const words = new Int32Array(bytes.buffer)
+  const step = quantizationStep(padded)
+  for (let half = 0; half < padded.length / 2; half++) {
+    writeHalfColumn(words, half, padded[2 * half]! / step, padded[2 * half + 1]! / step)
   }
+  let length = 0
+  for (let i = 0; i < query.length; i++) length += query[i]! * query[i]!
+  table.deviation = Math.max(1, (quantizationNoise * Math.sqrt(length)) / step)
 }
 
 /** `padded` may be longer. */

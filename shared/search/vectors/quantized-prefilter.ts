@@ -33,6 +33,16 @@ export function createQuantizedPrefilter(
   return kernel ? new QuantizedPrefilter(kernel, dimension, rowsMax) : null
 }
 
+/** Rows of one step: 2 to 5 ms. */
+const stepRows = 256
+
+function runSteps<Result>(steps: Generator<void, Result, void>): Result {
+  for (;;) {
+    const step = steps.next()
+    if (step.done) return step.value
+  }
+}
+
 /** Returns null where `allocate` throws a RangeError, and from then on without calling it. */
 function tryAllocate<Result>(allocate: () => Result): Result | null {
   if (!canAllocate) return null
@@ -91,13 +101,23 @@ export class QuantizedPrefilter {
   /** Encodes what is not encoded of the first `count` rows; false when memory cannot be allocated. */
   sync(values: Int8Array, count: number): boolean {
     if (count === this.#encodedCount) return true
+    return runSteps(this.syncSteps(values, count))
+  }
+
+  /** As `sync`, in steps of some milliseconds; the rows must not change before the last. */
+  *syncSteps(values: Int8Array, count: number): Generator<void, boolean, void> {
+    if (count === this.#encodedCount) return true
     if (!this.#reserve(count)) return false
     if (this.#quantizer.needsFitting(count)) {
-      this.#quantizer.fit(values, count)
+      yield* this.#quantizer.fitSteps(values, count)
       this.#encodedCount = 0
     }
-    for (; this.#encodedCount < count; this.#encodedCount++) {
-      this.#encodeRow(values, this.#encodedCount)
+    while (this.#encodedCount < count) {
+      const end = Math.min(count, this.#encodedCount + stepRows)
+      for (; this.#encodedCount < end; this.#encodedCount++) {
+        this.#encodeRow(values, this.#encodedCount)
+      }
+      yield
     }
     return true
   }
@@ -139,9 +159,10 @@ export class QuantizedPrefilter {
     let byte = 0
     for (let i = 0; i < dimension; i++) {
       const value = values[row * dimension + i]!
-      const code = value < middle[i]! ? (value < below[i]! ? 0 : 1) : value < above[i]! ? 2 : 3
-      // The first of two dimensions has the upper two bits of their four.
-      byte |= code << [2, 0, 6, 4][i & 3]!
+      // Without a branch: half of the predictions would be wrong.
+      const code = +(value >= below[i]!) + +(value >= middle[i]!) + +(value >= above[i]!)
+      // The first of two dimensions has the upper two bits of their four: shifts 2, 0, 6, 4.
+      byte |= code << (((i & 2) << 1) | ((~i & 1) << 1))
       if ((i & 3) === 3) {
         bytes[offset] = byte
         offset += rowsPerGroup
@@ -173,16 +194,20 @@ class Quantizer {
     return this.#fittedCount === 0 || count > 2 * this.#fittedCount
   }
 
-  /** Sets the cuts by mean and variance of the first `count` rows. */
-  fit(values: Int8Array, count: number) {
+  /** Sets the cuts by mean and variance of the first `count` rows, in steps of some milliseconds. */
+  *fitSteps(values: Int8Array, count: number): Generator<void, void, void> {
     const { below, middle, above } = this
     const dimension = middle.length
     const squares = new Float64Array(dimension)
     const sums = new Float64Array(dimension)
-    for (let at = 0, i = 0; at < count * dimension; at++) {
-      sums[i]! += values[at]!
-      squares[i]! += values[at]! * values[at]!
-      i = i + 1 === dimension ? 0 : i + 1
+    for (let row = 0; row < count; row++) {
+      const start = row * dimension
+      for (let i = 0; i < dimension; i++) {
+        const value = values[start + i]!
+        sums[i]! += value
+        squares[i]! += value * value
+      }
+      if (row % stepRows === stepRows - 1) yield
     }
     let variance = 0
     for (let i = 0; i < dimension; i++) {

@@ -26,22 +26,56 @@ export function scan(
   query: Int8Array | Float32Array,
   k: number,
 ): ScanResult {
-  if (values.byteOffset !== 0 || query.byteOffset !== 0) {
+  return scanMatrix(values, count, query, query.length, k)[0]!
+}
+
+/** As `scan` for several queries of one length, in one pass that reads every row once. */
+export function scanForAll(
+  values: Int8Array | Float32Array,
+  count: number,
+  queries: readonly (Int8Array | Float32Array)[],
+  k: number,
+): ScanResult[] {
+  const [first] = queries
+  if (!first) return []
+  if (queries.length === 1) return [scan(values, count, first, k)]
+  const dimension = first.length
+  const length = queries.length * dimension
+  const matrix = first instanceof Int8Array ? new Int8Array(length) : new Float32Array(length)
+  queries.forEach((query, i) => matrix.set(query, i * dimension))
+  return scanMatrix(values, count, matrix, dimension, k)
+}
+
+/** One result for each row of `queries`. */
+function scanMatrix(
+  values: Int8Array | Float32Array,
+  count: number,
+  queries: Int8Array | Float32Array,
+  dimension: number,
+  k: number,
+): ScanResult[] {
+  if (values.byteOffset !== 0 || queries.byteOffset !== 0) {
     throw new RangeError('A scan reads from the start of a buffer')
   }
+  const queryCount = queries.length / dimension
   const wanted = Math.min(k, count)
-  if (wanted <= 0) return emptyResult
+  if (wanted <= 0) return Array.from({ length: queryCount }, () => emptyResult)
 
-  const dimension = query.length
   const { keys, distances } = exactSearch(
     values.subarray(0, count * dimension),
-    query,
+    queries,
     dimension,
     wanted,
     MetricKind.IP,
     threads,
   )
-  return { rows: rowsFromKeys(keys), dots: dotsFromDistances(distances) }
+  const rows = rowsFromKeys(keys)
+  const dots = dotsFromDistances(distances)
+  if (queryCount === 1) return [{ rows, dots }]
+  return Array.from({ length: queryCount }, (_, i) => ({
+    rows: rows.subarray(i * wanted, (i + 1) * wanted),
+    dots: dots.subarray(i * wanted, (i + 1) * wanted),
+  }))
 }
 
 /** The low words of little-endian 64-bit keys: reading them as BigInt allocates one object each. */

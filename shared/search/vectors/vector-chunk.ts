@@ -1,3 +1,4 @@
+import { runAtOnce, type Steps } from '#shared/core/event-loop.ts'
 import type { Codec, EncodedRows } from '#shared/search/vectors/codec.ts'
 import {
   createQuantizedPrefilter,
@@ -34,12 +35,25 @@ export function chunkBytes({ rows, prefilter }: VectorChunk): number {
 }
 
 /** The prefilter of a chunk, up to date, or null where it has none. */
-export function prefilterOf(codec: Codec, chunk: VectorChunk): QuantizedPrefilter | null {
-  if (!codec.usesPrefilter || !isPrefilterUseful(chunk.count, codec.dimension)) return null
-  chunk.prefilter ??= createQuantizedPrefilter(codec.dimension, chunkRowsMax)
-  const isSynced = chunk.prefilter?.sync(chunk.rows.values as Int8Array, chunk.count)
+export const prefilterOf = (codec: Codec, chunk: VectorChunk): QuantizedPrefilter | null =>
+  runAtOnce(prefilterSteps(codec, chunk))
+
+/** As `prefilterOf`, in steps of some milliseconds; the chunk must not change before the last. */
+export function* prefilterSteps(
+  codec: Codec,
+  chunk: VectorChunk,
+): Steps<QuantizedPrefilter | null> {
+  if (!ensurePrefilter(codec, chunk) || !chunk.prefilter) return null
+  const isSynced = yield* chunk.prefilter.syncSteps(chunk.rows.values as Int8Array, chunk.count)
   if (!isSynced) chunk.prefilter = null
   return chunk.prefilter
+}
+
+/** False where the chunk is too small for a prefilter. */
+function ensurePrefilter(codec: Codec, chunk: VectorChunk): boolean {
+  if (!codec.usesPrefilter || !isPrefilterUseful(chunk.count, codec.dimension)) return false
+  chunk.prefilter ??= createQuantizedPrefilter(codec.dimension, chunkRowsMax)
+  return true
 }
 
 /** Replaces the vector of a row. */

@@ -1,18 +1,28 @@
+import { runAtOnce, type Steps } from '#shared/core/event-loop.ts'
 import {
   chunkBytes,
-  chunkRowsMax,
-  copyChunk,
   createVectorChunk,
-  insertRows,
-  joinChunks,
   removeRows,
   replaceRow,
   resizeChunk,
   prefilterOf,
+  prefilterSteps,
   type VectorChunk,
 } from '#shared/search/vectors/vector-chunk.ts'
-import { bestRows, dotProducts, type ChunkRange } from '#shared/search/vectors/best-rows.ts'
-import { clampCosine, rescoreMax, type Codec } from '#shared/search/vectors/codec.ts'
+import { insertAndSplit, mergeSmallChunks } from '#shared/search/vectors/chunk-layout.ts'
+import {
+  bestRows,
+  bestRowsForAll,
+  dotProducts,
+  type ChunkRange,
+} from '#shared/search/vectors/best-rows.ts'
+import {
+  clampCosine,
+  queriesMax,
+  rescoreMax,
+  type Codec,
+  type EncodedQuery,
+} from '#shared/search/vectors/codec.ts'
 
 /** Rows, best first, and their cosines. */
 export type NearestRows = { rows: Uint32Array; cosines: Float32Array }
@@ -100,12 +110,38 @@ export class VectorMatrix {
     return sortByCosine(rows, cosines, k)
   }
 
-  /** The best `k` rows of [first, end) by approximate cosine, best first. */
-  approximateNearest(vector: Float32Array, k: number, first: number, end: number): Uint32Array {
+  /**
+   * For each vector the best `k` rows of [first, end) by approximate cosine, best first; up to
+   * `queriesMax` vectors are compared in one pass.
+   */
+  approximateNearest(
+    vectors: readonly Float32Array[],
+    k: number,
+    first: number,
+    end: number,
+  ): Uint32Array[] {
+    return runAtOnce(this.approximateNearestSteps(vectors, k, first, end))
+  }
+
+  /** As `approximateNearest`, in steps of a chunk; nothing may change before the last. */
+  *approximateNearestSteps(
+    vectors: readonly Float32Array[],
+    k: number,
+    first: number,
+    end: number,
+  ): Steps<Uint32Array[]> {
     const searchCount = Math.min(end - first, k)
-    if (searchCount <= 0) return new Uint32Array(0)
-    const query = this.#codec.encodeQuery(vector)
-    return bestRows(this.#codec, this.#chunkRangesIn(first, end), query, searchCount).rows
+    if (searchCount <= 0) return vectors.map(() => new Uint32Array(0))
+    const ranges = this.#chunkRangesIn(first, end)
+    const found: Uint32Array[] = []
+    for (let done = 0; done < vectors.length; done += queriesMax) {
+      const queries = vectors
+        .slice(done, done + queriesMax)
+        .map(vector => copyQuery(this.#codec.encodeQuery(vector)))
+      const best = yield* bestRowsForAll(this.#codec, ranges, queries, searchCount)
+      found.push(...best.map(({ rows }) => rows))
+    }
+    return found
   }
 
   /** Cosines of some rows, in their order, with a mean error of 0.0003. */
@@ -132,6 +168,15 @@ export class VectorMatrix {
       codec.rescore(vector, count, cosines.subarray(done, done + count))
     }
     return cosines
+  }
+
+  /** The dear part of `trim`, in steps of some milliseconds; nothing may change before the last. */
+  *trimSteps(): Generator<void, void, void> {
+    for (const chunk of this.#chunks) {
+      resizeChunk(this.#codec, chunk, chunk.count)
+      yield* prefilterSteps(this.#codec, chunk)
+      yield
+    }
   }
 
   /** Frees unused capacity. */
@@ -185,46 +230,11 @@ export class VectorMatrix {
   }
 }
 
-/** Inserts vectors into a chunk and returns it, split into several where it grew too large. */
-function insertAndSplit(
-  codec: Codec,
-  chunk: VectorChunk,
-  positions: readonly number[],
-  vectors: readonly Float32Array[],
-): VectorChunk[] {
-  if (vectors.length === 0) return [chunk]
-  // Appended rows fill a chunk before the next one begins; inserts elsewhere split it evenly.
-  const appending = positions[0] === chunk.count
-  const fitting = appending ? Math.min(vectors.length, chunkRowsMax - chunk.count) : vectors.length
-  insertRows(codec, chunk, positions.slice(0, fitting), vectors.slice(0, fitting))
-  if (fitting < vectors.length) {
-    const remaining = vectors.slice(fitting)
-    const start = remaining.map(() => 0)
-    return [chunk, ...insertAndSplit(codec, createVectorChunk(codec, 0), start, remaining)]
-  }
-  if (chunk.count <= chunkRowsMax) return [chunk]
-
-  const chunkCount = Math.ceil(chunk.count / chunkRowsMax)
-  const size = Math.ceil(chunk.count / chunkCount)
-  return Array.from({ length: chunkCount }, (_, chunkNumber) =>
-    copyChunk(codec, chunk, chunkNumber * size, Math.min(chunk.count, (chunkNumber + 1) * size)),
-  )
-}
-
-/** Joins neighbours that removals left nearly empty, as every chunk costs a scan of its own. */
-function mergeSmallChunks(codec: Codec, chunks: readonly VectorChunk[]): VectorChunk[] {
-  const merged: VectorChunk[] = []
-  for (const chunk of chunks) {
-    const before = merged.at(-1)
-    if (chunk.count === 0) continue
-    if (before && before.count + chunk.count <= chunkRowsMax / 2) {
-      merged[merged.length - 1] = joinChunks(codec, before, chunk)
-    } else {
-      merged.push(chunk)
-    }
-  }
-  return merged
-}
+/** Other searches encode their queries between two steps. */
+const copyQuery = ({ values, unit }: EncodedQuery): EncodedQuery => ({
+  values: values.slice(),
+  unit,
+})
 
 /** The best `k`, best first; of equals the later row first. */
 function sortByCosine(rows: Uint32Array, cosines: Float32Array, k: number): NearestRows {

@@ -59,7 +59,7 @@ export function termsOf(text: string): string[] {
   for (const name of prefix?.names ?? []) {
     for (const term of analyzeCached(name).terms) terms.push(speakerMarker + term)
   }
-  if (/[?？؟][\p{P}\s]*$/u.test(text.slice(-4))) terms.push(questionMarker)
+  if (/[?？؟][\p{P}\s]{0,3}$/u.test(text.slice(-4))) terms.push(questionMarker)
   if (numberPattern.test(text)) terms.push(numberMarker)
   if (timePattern.test(text)) terms.push(timeMarker)
   return terms
@@ -77,6 +77,7 @@ const speakerPrefixPattern = /^\s*(?:\[([^\]\n:]{1,40})\]:?|(\p{L}[^\n:[\]]{0,39
  * each with a capital where the script has them. `length` is that of the prefix.
  */
 export function parseSpeakerPrefix(text: string): { names: string[]; length: number } | undefined {
+  if (!text.includes(':') && !text.includes('[')) return undefined
   const match = speakerPrefixPattern.exec(text)
   const names = (match?.[1] ?? match?.[2])?.split(' ')
   if (!match || !names || names.length > 3) return undefined

@@ -16,7 +16,10 @@ export const removedSlot = 0xffffffff
 const recentMin = 4_096
 const recentShare = 1 / 4
 
-/** Scratch of `#repack`, shared by all instances. */
+/** Postings of one step of packing: about a millisecond. */
+const stepPostings = 20_000
+
+/** Scratch of `#repack`, shared by all instances; a step does not depend on the content of the last. */
 const scratchPostings = createPostings()
 
 /**
@@ -99,9 +102,18 @@ export class PostingLists {
     return this.#recentCount > recentMin + this.#packedCount * recentShare
   }
 
+  get hasUnpacked(): boolean {
+    return this.#recentCount > 0
+  }
+
   /** Packs all postings: fewer bytes, same content. */
   pack() {
     this.#repack()
+  }
+
+  /** As `pack`, in steps of some milliseconds at most. Nothing may be read or added before the last. */
+  packSteps(): Generator<void, unknown, void> {
+    return this.#repackSteps()
   }
 
   /**
@@ -123,6 +135,15 @@ export class PostingLists {
   }
 
   #repack(numberOf?: (slot: number) => number): Uint32Array {
+    const steps = this.#repackSteps(numberOf)
+    for (;;) {
+      const step = steps.next()
+      if (step.done) return step.value
+    }
+  }
+
+  *#repackSteps(numberOf?: (slot: number) => number): Generator<void, Uint32Array, void> {
+    let postingsOfStep = 0
     const bytes = new Uint8Array(this.#packed.length + this.#recentCount * postingBytesMax)
     const ends = new Uint32Array(this.#termCount + 1)
     const remainingTerms = new Uint32Array(this.#termCount)
@@ -139,6 +160,10 @@ export class PostingLists {
       this.#counts[remainingCount] = scratchPostings.count
       remainingTerms[remainingCount++] = term
       ends[remainingCount] = end
+      postingsOfStep += scratchPostings.count + 1
+      if (postingsOfStep < stepPostings) continue
+      postingsOfStep = 0
+      yield
     }
     this.#packed = bytes.slice(0, end)
     this.#starts = ends.slice(0, remainingCount + 1)

@@ -61,3 +61,17 @@ ve bir bu için ile çok ben sen biz ne zaman nerede kim`
     .flatMap(word => [word, word.normalize('NFD').replace(/[\u0300-\u036f]/g, '')])
     .filter(word => word.length > 1 && !stopWords.has(word) && !englishHomographs.has(word)),
 )
+
+/** Function words of languages in other scripts, folded: in questions they say nothing of the subject. */
+export const otherStopWords: ReadonlySet<string> = new Set(
+  `я меня мне мной мой моя мое мои моей моего мою моих ты тебя тебе он она оно они мы нас нам наш наша наше наши нашу
+у на в во с со к ко о об от до из за по для при и а но не ни ли же бы что кто как где когда куда какой какая какое
+какие каком какого это эта этот был была было были есть чей
+انا لي عندي من ما ماذا في على الى عن مع هل اين متى كيف كم اي هو هي هذا هذه كان كانت التي الذي لنا نحن
+मैं मेरा मेरी मेरे मुझे हम हमारा हमारी हमारे का की के को से में पर है हैं था थी थे हूँ क्या कौन कहाँ कब कैसे और
+나 저 내 제 우리 나의 저의 는 은 이 가 을 를 에 의 무엇 어디 언제 누구`.split(/\s+/),
+)
+
+/** Characters of Chinese and Japanese words of the same kind. */
+export const functionCharacters =
+  /^[我你您他她的是在了吗嗎呢么麼什哪谁誰几多少个個里裡这這那和有跟对候就都也はがをにのでとへもかなすまたしてるですいらこそあれど何私僕]+$/u

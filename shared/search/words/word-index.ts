@@ -21,6 +21,8 @@ export type WordIndexOptions = {
   k1?: number
   /** BM25's length normalisation: 0 none, 1 full. */
   b?: number
+  /** Packs nothing before the first `trim` or `packSteps`: while an index is loaded. */
+  packLater?: boolean
 }
 
 const lengthMax = 0xffff
@@ -47,12 +49,14 @@ export class WordIndex {
   #slotCount = 0
   #count = 0
   #totalLength = 0
+  #packLater: boolean
 
-  constructor({ termsOf, rowBySlot, k1 = 1.2, b = 0.75 }: WordIndexOptions) {
+  constructor({ termsOf, rowBySlot, k1 = 1.2, b = 0.75, packLater = false }: WordIndexOptions) {
     this.#termsOf = termsOf
     this.#rowBySlot = rowBySlot
     this.#k1 = k1
     this.#b = b
+    this.#packLater = packLater
   }
 
   /** Rows indexed. */
@@ -119,7 +123,7 @@ export class WordIndex {
     this.#totalLength += this.#lengths[slot]
     this.#slotCount = slot + 1
     this.#count++
-    if (this.#lists.needsPacking) this.#lists.pack()
+    if (!this.#packLater && this.#lists.needsPacking) this.#lists.pack()
   }
 
   /** Marks a slot as dead: from now on `rowBySlot` has no row for it. */
@@ -137,9 +141,16 @@ export class WordIndex {
     this.#slotCount = slots.length
   }
 
+  /** Packs the lists in steps of some milliseconds; nothing may use the index before the last. */
+  *packSteps(): Generator<void, void, void> {
+    yield* this.#lists.packSteps()
+    this.#packLater = false
+  }
+
   /** Frees unused capacity. */
   trim() {
-    this.#lists.pack()
+    if (this.#lists.hasUnpacked) this.#lists.pack()
+    this.#packLater = false
     this.#lengths = trimToLength(this.#lengths, this.#slotCount)
     this.#vocabulary.trim()
   }

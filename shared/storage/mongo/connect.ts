@@ -1,12 +1,27 @@
-import { MongoClient, MongoError, type Collection, type WriteConcernSettings } from 'mongodb'
-import { Refusal } from '#shared/core/errors.ts'
+import {
+  MongoAPIError,
+  MongoClient,
+  MongoServerError,
+  type Collection,
+  type MongoClientOptions,
+} from 'mongodb'
+import { ConfigError } from '#shared/core/config.ts'
+import { drainClosedSockets } from '#shared/storage/mongo/closed-sockets.ts'
 import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
+import {
+  isSearchMissing,
+  isUnreachable,
+  refuseWhenUnreachable,
+} from '#shared/storage/mongo/server-errors.ts'
+import { effectiveWriteConcern } from '#shared/storage/mongo/write-concern.ts'
+
+export { refuseWhenUnreachable } from '#shared/storage/mongo/server-errors.ts'
 
 export type Mongo = {
   memories: Collection<MemoryDocument>
   /** @throws Refusal `unavailable` when the server does not answer. */
   ping(): Promise<void>
-  /** Whether the deployment supports `$vectorSearch` and search index commands. */
+  /** False when the deployment says that it has no `$vectorSearch` and no search indexes. */
   hasVectorSearch(): Promise<boolean>
   close(): Promise<void>
 }
@@ -14,30 +29,32 @@ export type Mongo = {
 /** No request waits longer; `timeoutMS` has no effect in driver 7.8, an abort signal has. */
 export const deadlineMs = 5_000
 
+/** Where the URI has no deadline of its own. */
 const connectDeadlineMs = 2_000
 
 /**
- * Opens the database named in the URI (default `vault`). Every write waits for the journal: with the
- * driver's default 314 of 16,447 acknowledged writes were lost over six kills of the server, with
- * `{w: 1, j: true}` none; a replica set waits for its majority too.
+ * Opens the database named in the URI (default `vault`). Every write waits for the journal, and in a
+ * replica set or sharded cluster for a majority: with the driver's default 314 of 16,447 acknowledged
+ * writes were lost over six kills of the server, with `{w: 1, j: true}` none. Reads ask the primary, since
+ * a secondary lacks what was stored a moment ago. The driver repeats a retryable write or read once.
  *
- * @throws Refusal `unavailable` when the server does not answer within two seconds.
+ * @param uri its `serverSelectionTimeoutMS` and `connectTimeoutMS` bound the wait for a server, two
+ *   seconds without them.
+ * @throws ConfigError when the URI cannot work; Refusal `unavailable` when the server does not answer
+ *   in that time.
  */
 export async function openMongo(uri: string): Promise<Mongo> {
-  const client = new MongoClient(uri, {
-    connectTimeoutMS: connectDeadlineMs,
-    serverSelectionTimeoutMS: connectDeadlineMs,
-    maxPoolSize: 20,
-    retryWrites: false,
-    ignoreUndefined: true,
-    monitorCommands: commandListeners.length > 0,
-  })
+  drainClosedSockets()
+  const client = createClient(uri)
   for (const listen of commandListeners) client.on('commandStarted', listen)
-  await client.connect().catch(refuseWhenUnreachable)
-  const database = client.db(new URL(uri).pathname.slice(1) || 'vault')
-  const { setName } = await database.command({ hello: 1 }).catch(refuseWhenUnreachable)
-  const writeConcern: WriteConcernSettings = { w: setName ? 'majority' : 1, j: true }
-  const memories = database.collection<MemoryDocument>('memories', { writeConcern })
+  await client.connect().catch(rejectUselessUri)
+  const database = client.db(databaseName(uri, client))
+  const hello = await database.command({ hello: 1 }).catch(rejectUselessUri)
+  const writeConcern = effectiveWriteConcern(client.options.writeConcern, hello)
+  const memories = database.collection<MemoryDocument>('memories', {
+    writeConcern,
+    readPreference: 'primary',
+  })
 
   return {
     memories,
@@ -50,47 +67,71 @@ export async function openMongo(uri: string): Promise<Mongo> {
   }
 }
 
+/** Retryable writes and reads are on by default; a deployment without them says so in its URI. */
+function createClient(uri: string): MongoClient {
+  try {
+    return new MongoClient(uri, {
+      ...connectDeadlines(uri),
+      maxPoolSize: 20,
+      ignoreUndefined: true,
+      monitorCommands: commandListeners.length > 0,
+    })
+  } catch (error) {
+    throw uselessUri(error)
+  }
+}
+
+/** The driver prefers options over the URI: what the URI has is not set again. */
+function connectDeadlines(uri: string): MongoClientOptions {
+  const hasOption = (name: string): boolean => new RegExp(`[?&]${name}=`, 'i').test(uri)
+  return {
+    ...(!hasOption('connectTimeoutMS') && { connectTimeoutMS: connectDeadlineMs }),
+    ...(!hasOption('serverSelectionTimeoutMS') && { serverSelectionTimeoutMS: connectDeadlineMs }),
+  }
+}
+
+/** The name in the URI; the driver's own default, `test`, is not used. */
+const databaseName = (uri: string, { options }: MongoClient): string =>
+  /^[^:]+:\/\/[^/?]+\/[^?]/.test(uri) ? options.dbName : 'vault'
+
+/** Wrong user or password: code of the server, and of Atlas. */
+const authenticationCodes = new Set<unknown>([18, 8000])
+
+/** DNS answers to `mongodb+srv` that a later try does not change. */
+const missingNameCodes = new Set<unknown>(['ENOTFOUND', 'ENODATA'])
+
+/** What only another connection string mends names its variable; the rest is a store out of reach. */
+function rejectUselessUri(error: unknown): never {
+  if (!(error instanceof Error)) throw error
+  const { code, syscall } = error as { code?: unknown; syscall?: unknown }
+  const isMissingName = missingNameCodes.has(code) && syscall === 'querySrv'
+  const isRefusedLogin = error instanceof MongoServerError && authenticationCodes.has(code)
+  const isMalformed = error instanceof MongoAPIError && !isUnreachable(error)
+  if (isMalformed || isMissingName || isRefusedLogin) throw uselessUri(error)
+  return refuseWhenUnreachable(error)
+}
+
+/** The message of the driver, unless it quotes what may be a part of the password. */
+function uselessUri(error: unknown): ConfigError {
+  const { message } = error as Error
+  const reason = message.includes('@') ? 'it is no connection string of MongoDB' : message
+  return new ConfigError([`MONGODB_URI cannot be used: ${reason}`])
+}
+
 type CommandListener =
   Parameters<MongoClient['on']> extends [infer _, infer Listener] ? Listener : never
 
 /** Listeners of every client opened later: tests check each command's scope with them. */
 export const commandListeners: CommandListener[] = []
 
-/** A server without search says so by name; any other answer means that search is enabled. */
+/** A server without search says so by its code; after any other refusal search may be there. */
 async function answersSearch(memories: Collection<MemoryDocument>): Promise<boolean> {
   try {
     await memories.aggregate([{ $listSearchIndexes: {} }]).toArray()
     return true
   } catch (error) {
-    if (error instanceof MongoError && !isUnreachable(error)) return false
+    if (isSearchMissing(error)) return false
+    if (error instanceof MongoServerError && !isUnreachable(error)) return true
     return refuseWhenUnreachable(error)
   }
-}
-
-/** Rethrows an error of a server that is out of reach or did not answer in time, as a Refusal. */
-export function refuseWhenUnreachable(error: unknown): never {
-  if (isUnreachable(error)) {
-    throw new Refusal(
-      'unavailable',
-      'The memory store is out of reach',
-      'Try again in a few seconds',
-    )
-  }
-  throw error
-}
-
-const unreachableNames =
-  /^(Mongo(Network|ServerSelection|TopologyClosed|PoolCleared|NotConnected|OperationTimeout|WaitQueueTimeout).*Error|TimeoutError|AbortError)$/
-
-/** Socket errors that the driver passes on unchanged. */
-const socketCodes = /^(ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENOTFOUND|EAI_AGAIN)/
-
-function isUnreachable(error: unknown): boolean {
-  const { name = '', code, cause } = error as { name?: string; code?: unknown; cause?: unknown }
-  if (unreachableNames.test(name) || (typeof code === 'string' && socketCodes.test(code))) {
-    return true
-  }
-  // A bulk write that no server answered: errors of a server have codes.
-  if (name === 'MongoBulkWriteError' && code === undefined) return true
-  return cause instanceof Error && unreachableNames.test(cause.name)
 }

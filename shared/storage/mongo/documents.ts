@@ -1,4 +1,5 @@
 import { Binary } from 'mongodb'
+import { metadataFromTerms } from '#shared/domain/metadata.ts'
 import type { EmbeddedMemory, Memory, Role, Tier } from '#shared/domain/memory.ts'
 
 /** A memory as it is stored. A tombstone keeps the id and nothing else. */
@@ -25,6 +26,8 @@ export type MemoryDocument = {
   expires_asked?: Date
   importance?: number
   speaker?: string
+  /** Terms of the fields that the client gave it: see `metadataTerms`. */
+  metadata?: string[]
   /** The answer broke off; only for readers of the store. */
   interrupted?: boolean
   /** The operation that stored it. */
@@ -39,6 +42,8 @@ export type MemoryDocument = {
   covers?: { from: Date; to: Date }
   /** The batches that consolidated this memory. */
   consolidated_by?: string[]
+  /** The deletion that made it unconsolidated again, until that is finalized. */
+  released_by?: string
   /** Of a copied memory: its source. */
   provenance?: { origin_key: string; transferred_at: Date; source_id: string }
   /** Raised by every change of the text or the vectors. */
@@ -52,6 +57,11 @@ export type MemoryDocument = {
   author?: string
   reviewed?: boolean
   by_hand?: boolean
+  /** Of a shared memory that was updated: who said it first and when, and whose words it had since. */
+  first_said?: { author: string; at: Date }
+  contributors?: string[]
+  /** When a member last said again what it says. */
+  confirmed_at?: Date
   updated_at?: Date
   /** The last few writes of a shared memory. */
   marks?: string[]
@@ -71,6 +81,7 @@ export const memoryFields = {
   tokens: 1,
   importance: 1,
   speaker: 1,
+  metadata: 1,
   expires_at: 1,
 } as const
 
@@ -84,7 +95,7 @@ export const embeddedMemoryProjection = (space: string) => ({
 
 export function memoryFromDocument(document: MemoryDocument): Memory {
   const { _id, tier, role, text, at, tokens, importance, speaker, tags, author } = document
-  const { expires_at } = document
+  const { expires_at, metadata } = document
   return {
     id: _id,
     tier,
@@ -95,6 +106,7 @@ export function memoryFromDocument(document: MemoryDocument): Memory {
     ...(importance !== undefined && { importance }),
     ...(speaker !== undefined && { speaker }),
     ...(expires_at && { expiresAt: expires_at.getTime() }),
+    ...(metadata && { metadata: metadataFromTerms(metadata) }),
     ...(tags !== undefined && { tags }),
     ...(author !== undefined && { author }),
   }

@@ -1,4 +1,5 @@
 import type { Filter } from 'mongodb'
+import type { MetadataFilter } from '#shared/domain/metadata.ts'
 import type { VaultScope } from '#shared/domain/memory.ts'
 import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
 
@@ -9,6 +10,12 @@ export type Partition = {
   /** Of a shared vault: only memories with one of these tag sets. */
   tagSets?: readonly string[]
 }
+
+/** The condition of a filter of metadata, in operators that a search index supports too. */
+export const metadataCondition = (
+  filter: MetadataFilter | undefined,
+): { $and?: Filter<MemoryDocument>[] } =>
+  filter ? { $and: filter.map(choices => ({ metadata: { $in: [...choices] } })) } : {}
 
 /** The filter of all visible memories of one partition, in one space. */
 export function partitionFilter(

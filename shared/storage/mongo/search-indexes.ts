@@ -1,5 +1,8 @@
 import { MongoServerError, type Document } from 'mongodb'
+import type { VectorIndexOptions } from '#shared/core/config.ts'
+import type { Log } from '#shared/core/log.ts'
 import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import { isSearchMissing, isUnreachable } from '#shared/storage/mongo/server-errors.ts'
 
 export type VectorSpace = { space: string; dimension: number }
 
@@ -26,11 +29,15 @@ const filterFields = [
   'importance',
   'tag_set',
 ]
+/** Indexes that were made without it answer every question that has no filter of metadata. */
+const metadataField = 'metadata'
+
+const usualOptions: VectorIndexOptions = { quantization: 'none', method: 'hnsw' }
 
 /**
- * Release step, after `createIndexes` since it needs the collection: creates the vector search index
- * of every space that has none. Running it again, or twice at once, does nothing more. The deployment
- * builds an index on its own time; until then searches scan.
+ * After `createIndexes`, since it needs the collection: creates the vector search index of every space
+ * that has none. Running it again, or twice at once, does nothing more. The deployment builds an index
+ * on its own time; until then searches scan.
  *
  * @returns one outcome per space; none where search is not enabled.
  * @throws Refusal `unavailable` when the memory store is out of reach.
@@ -38,28 +45,58 @@ const filterFields = [
 export async function createSearchIndexes(
   mongo: Pick<Mongo, 'memories' | 'hasVectorSearch'>,
   spaces: readonly VectorSpace[],
+  options: VectorIndexOptions = usualOptions,
 ): Promise<SearchIndexOutcome[]> {
   if (!(await mongo.hasVectorSearch())) return []
   try {
     const existing = await listSearchIndexes(mongo)
     const outcomes: SearchIndexOutcome[] = []
-    for (const space of spaces) outcomes.push(await ensureSearchIndex(mongo, existing, space))
+    for (const space of spaces)
+      outcomes.push(await ensureSearchIndex(mongo, existing, space, options))
     return outcomes
   } catch (error) {
-    if (isNotEnabled(error)) return []
+    if (isSearchMissing(error)) return []
     return refuseWhenUnreachable(error)
   }
 }
 
-/** Whether the index of a space exists and answers. An index answers while it is rebuilt. */
+/**
+ * As `createSearchIndexes`, for work that goes on without them: logs the outcomes, and the error when
+ * the deployment refuses, as without the right to create indexes.
+ */
+export async function requestSearchIndexes(
+  mongo: Pick<Mongo, 'memories' | 'hasVectorSearch'>,
+  spaces: readonly VectorSpace[],
+  { options, log }: { options: VectorIndexOptions; log: Pick<Log, 'info' | 'warn'> },
+): Promise<void> {
+  try {
+    for (const index of await createSearchIndexes(mongo, spaces, options)) {
+      if (index.outcome === 'created' || index.outcome === 'present')
+        log.info(index, 'search-index.checked')
+      else log.warn(index, 'search-index.checked')
+    }
+  } catch (error) {
+    log.warn({ err: error, spaces: spaces.map(({ space }) => space) }, 'search-index.missing')
+  }
+}
+
+/**
+ * Whether an index of a space exists, has its vectors and answers. An index answers while it is rebuilt.
+ */
 export async function isSearchable(
   mongo: Pick<Mongo, 'memories'>,
-  space: string,
+  space: VectorSpace & { filtersMetadata?: boolean },
   signal: AbortSignal,
 ): Promise<boolean> {
-  const name = searchIndexName(space)
+  const name = searchIndexName(space.space)
   const found = await listSearchIndexes(mongo, { name }, signal)
-  return found.some(index => index.name === name && index.queryable)
+  return found.some(
+    index =>
+      index.name === name &&
+      index.queryable &&
+      (!space.filtersMetadata || hasMetadataField(index)) &&
+      matchesDefinition(index, definitionOf(space, usualOptions)),
+  )
 }
 
 type SearchIndex = { name: string; queryable: boolean; latestDefinition?: Document }
@@ -72,20 +109,43 @@ const listSearchIndexes = (
   memories.aggregate<SearchIndex>([{ $listSearchIndexes: which }], signal && { signal }).toArray()
 
 async function ensureSearchIndex(
-  { memories }: Pick<Mongo, 'memories'>,
+  mongo: Pick<Mongo, 'memories'>,
   existing: readonly SearchIndex[],
   space: VectorSpace,
+  options: VectorIndexOptions,
 ): Promise<SearchIndexOutcome> {
   const index = searchIndexName(space.space)
-  const definition = definitionOf(space)
   const present = existing.find(({ name }) => name === index)
-  if (present)
-    return { index, outcome: matchesDefinition(present, definition) ? 'present' : 'different' }
+  if (present) {
+    const isUsable = matchesDefinition(present, definitionOf(space, options))
+    if (!isUsable) return { index, outcome: 'different' }
+    return {
+      index,
+      outcome: 'present',
+      ...(!hasMetadataField(present) && { reason: withoutMetadata }),
+    }
+  }
+  const first = await createSearchIndex(mongo, space, options)
+  if (first.outcome !== 'refused' || options.method === 'hnsw') return first
+  // A deployment that does not serve flat indexes yet refuses the field.
+  const second = await createSearchIndex(mongo, space, { ...options, method: 'hnsw' })
+  const reason = `not with the flat method: ${first.reason}`
+  return second.outcome === 'created' ? { ...second, reason } : second
+}
+
+async function createSearchIndex(
+  { memories }: Pick<Mongo, 'memories'>,
+  space: VectorSpace,
+  options: VectorIndexOptions,
+): Promise<SearchIndexOutcome> {
+  const index = searchIndexName(space.space)
+  const definition = definitionOf(space, options)
   try {
     await memories.createSearchIndex({ name: index, type: 'vectorSearch', definition })
     return { index, outcome: 'created' }
   } catch (error) {
-    if (!(error instanceof MongoServerError) || isNotEnabled(error)) throw error
+    const isPassing = isSearchMissing(error) || isUnreachable(error)
+    if (!(error instanceof MongoServerError) || isPassing) throw error
     // Another release may have been first. Otherwise it is a limit, such as three indexes on a free
     // cluster: searches scan then, which is no reason to stop a release.
     if (error.code === indexAlreadyExists) return { index, outcome: 'present' }
@@ -93,43 +153,57 @@ async function ensureSearchIndex(
   }
 }
 
-type IndexField = { type: string; path: string; numDimensions?: number; similarity?: string }
+type IndexField = {
+  type: string
+  path: string
+  numDimensions?: number
+  similarity?: string
+  quantization?: string
+  indexingMethod?: string
+}
 
-const definitionOf = ({ space, dimension }: VectorSpace): { fields: IndexField[] } => ({
+const definitionOf = (
+  { space, dimension }: VectorSpace,
+  { quantization, method }: VectorIndexOptions,
+): { fields: IndexField[] } => ({
   fields: [
     {
       type: 'vector',
       path: `vectors.${space}`,
       numDimensions: dimension,
       similarity: 'cosine',
+      ...(quantization !== 'none' && { quantization }),
+      ...(method === 'flat' && { indexingMethod: 'flat' }),
     },
-    ...filterFields.map(path => ({ type: 'filter', path })),
+    ...[...filterFields, metadataField].map(path => ({ type: 'filter', path })),
   ],
 })
 
-/** The deployment may add defaults to a field, and an operator fields or another quantization. */
+/** The deployment may add defaults to a field; an operator fields, another quantization or method. */
 function matchesDefinition(
   { latestDefinition }: SearchIndex,
   { fields }: { fields: IndexField[] },
 ): boolean {
   const present: IndexField[] = latestDefinition?.fields ?? []
-  return fields.every(({ type, path, numDimensions, similarity }) =>
-    present.some(
-      field =>
-        field.type === type &&
-        field.path === path &&
-        field.numDimensions === numDimensions &&
-        field.similarity === similarity,
-    ),
+  return fields.every(
+    ({ type, path, numDimensions, similarity }) =>
+      path === metadataField ||
+      present.some(
+        field =>
+          field.type === type &&
+          field.path === path &&
+          field.numDimensions === numDimensions &&
+          field.similarity === similarity,
+      ),
   )
 }
 
+const hasMetadataField = ({ latestDefinition }: SearchIndex): boolean =>
+  (latestDefinition?.fields as IndexField[] | undefined)?.some(
+    ({ type, path }) => type === 'filter' && path === metadataField,
+  ) ?? false
+
+const withoutMetadata =
+  'without the filter metadata, so that searches by metadata read the vault; drop it to have it created again'
+
 const indexAlreadyExists = 68
-
-/**
- * Before 7.1 a server without search returns an empty list of indexes; it refuses to create one.
- */
-const notEnabled = { commandNotFound: 59, commandNotSupported: 115, searchNotEnabled: 31_082 }
-
-const isNotEnabled = (error: unknown): boolean =>
-  error instanceof MongoServerError && Object.values(notEnabled).some(code => code === error.code)

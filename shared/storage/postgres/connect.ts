@@ -1,6 +1,8 @@
+import type { Writable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { Refusal } from '#shared/core/errors.ts'
+import { retryConflicts } from '#shared/storage/postgres/retry-conflicts.ts'
 
 /** Runs one statement, on the pool or in a transaction. `name` prepares it once per connection. */
 export type Query = <Row extends pg.QueryResultRow = pg.QueryResultRow>(
@@ -13,7 +15,11 @@ export type Transaction = { query: Query }
 
 export type Postgres = {
   query: Query
-  /** Commits when `work` returns, rolls back when it throws. */
+  /**
+   * Commits when `work` returns, rolls back when it throws. After a deadlock or a serialization failure
+   * `work` runs again, at most 5 times in all: what it does outside the transaction must be safe to repeat.
+   * Statements that it begins together travel together and run in their order.
+   */
   transaction<Result>(work: (tx: Transaction) => Promise<Result>): Promise<Result>
   /** Holds a connection that listens on a channel; it reconnects by itself until closed. */
   listen(channel: string, onPayload: (payload: string) => void): Promise<{ close(): Promise<void> }>
@@ -24,48 +30,35 @@ export type Postgres = {
 
 export type PostgresOptions = { max: number; onError: (error: Error) => void }
 
-/** No request waits longer than this for the database. */
+/** No request waits longer than this for an answer of the database. */
 const queryTimeoutMs = 5_000
+/** Nor longer for a connection, where the connection string has no `connect_timeout` of its own. */
 const connectTimeoutMs = 2_000
 const reconnectDelayMs = 500
 
 /**
  * Opens the pool. A database that cannot be reached or does not answer in time is a Refusal
  * `unavailable`; every other error is the statement's own.
+ *
+ * @param connectionString its `connect_timeout` (seconds, as libpq has it) bounds the wait for a
+ *   connection, two seconds without one.
  */
 export function openPostgres(connectionString: string, options: PostgresOptions): Postgres {
   const settings = {
     connectionString,
-    connectionTimeoutMillis: connectTimeoutMs,
+    connectionTimeoutMillis: connectTimeoutOf(connectionString),
     query_timeout: queryTimeoutMs,
     keepAlive: true,
   }
-  const pool = new pg.Pool({ ...settings, max: options.max })
+  // Statements of a transaction that do not wait for each other travel together.
+  const pool = new pg.Pool({ ...settings, max: options.max, pipeline: true })
   // Without a listener, one dropped idle connection ends the process.
   pool.on('error', options.onError)
   const run = createQuery(pool)
 
   return {
-    query: run,
-
-    async transaction(work) {
-      const client = await pool.connect().catch(refuseWhenUnreachable)
-      const onError = (error: Error) => options.onError(error)
-      client.on('error', onError)
-      let broken: Error | undefined
-      try {
-        await client.query('begin')
-        const result = await work({ query: createQuery(client) })
-        await client.query('commit')
-        return result
-      } catch (error) {
-        await client.query('rollback').catch((failure: Error) => void (broken = failure))
-        return refuseWhenUnreachable(error)
-      } finally {
-        client.off('error', onError)
-        client.release(broken)
-      }
-    },
+    query: (text, values, name) => retryConflicts(() => run(text, values, name)),
+    transaction: work => retryConflicts(() => runTransaction(pool, work, options.onError)),
 
     listen: (channel, onNotification) => listen(settings, channel, onNotification, options.onError),
     connections: () => ({
@@ -75,6 +68,45 @@ export function openPostgres(connectionString: string, options: PostgresOptions)
     }),
     close: () => pool.end(),
   }
+}
+
+/** The driver leaves `connect_timeout` of a connection string to libpq. As there, 0 is no bound. */
+function connectTimeoutOf(connectionString: string): number {
+  const seconds = /[?&]connect_timeout=(\d+)/.exec(connectionString)?.[1]
+  return seconds === undefined ? connectTimeoutMs : Number(seconds) * 1000
+}
+
+async function runTransaction<Result>(
+  pool: pg.Pool,
+  work: (tx: Transaction) => Promise<Result>,
+  onError: (error: Error) => void,
+): Promise<Result> {
+  const client = await pool.connect().catch(refuseWhenUnreachable)
+  client.on('error', onError)
+  let broken: Error | undefined
+  try {
+    sendTogether(client)
+    // Sent with the first statements; it fails only with the connection, and then those fail, too.
+    const begun = client.query('begin')
+    begun.catch(() => {})
+    const result = await work({ query: createQuery(client) })
+    await begun
+    await client.query('commit')
+    return result
+  } catch (error) {
+    await client.query('rollback').catch((failure: Error) => void (broken = failure))
+    return refuseWhenUnreachable(error)
+  } finally {
+    client.off('error', onError)
+    client.release(broken)
+  }
+}
+
+/** What is sent before this turn ends is one write: the driver would make one of each statement. */
+function sendTogether(client: pg.PoolClient): void {
+  const { stream } = (client as pg.PoolClient & { connection: { stream: Writable } }).connection
+  stream.cork()
+  process.nextTick(() => stream.uncork())
 }
 
 function createQuery(target: pg.Pool | pg.PoolClient): Query {
@@ -121,17 +153,22 @@ async function listen(
   }
 }
 
-/** Connection failures, administrator shutdown, too many connections, recovery, and our own deadlines. */
+/** Connection failures, administrator shutdown, recovery, a full disk and other lacks, and our own deadlines. */
 const unreachableCodes =
-  /^(ECONN|EPIPE|ENOTFOUND|ENOENT|EHOSTUNREACH|ETIMEDOUT|EAI_AGAIN|08|57P0|53300)/
+  /^(ECONN|EPIPE|ENOTFOUND|ENOENT|EHOSTUNREACH|ETIMEDOUT|EAI_AGAIN|08|57P0|53)/
 const unreachableMessages =
   /Connection terminated|timeout expired|timeout exceeded when trying to connect|Query read timeout|not queryable|Cannot use a pool/
 
 /** Rethrows an error of a database that is out of reach or did not answer in time, as a Refusal. */
 export function refuseWhenUnreachable(error: unknown): never {
-  const { code = '', message = '' } = error as { code?: string; message?: string }
-  if (unreachableCodes.test(code) || unreachableMessages.test(message)) {
-    throw new Refusal('unavailable', 'The database is out of reach', 'Try again in a few seconds')
+  const { code, message } = Object(error) as { code?: unknown; message?: unknown }
+  if (unreachableCodes.test(String(code)) || unreachableMessages.test(String(message))) {
+    throw new Refusal(
+      'unavailable',
+      'The database is out of reach',
+      'Try again in a few seconds',
+      error,
+    )
   }
   throw error
 }

@@ -32,8 +32,8 @@ export async function migrate(databaseUrl: string): Promise<string[]> {
  */
 export async function pendingMigrations(query: Query): Promise<string[]> {
   const { rows } = await query<{ name: string }>('select name from migrations')
-  const seen = new Set(rows.map(({ name }) => name))
+  const applied = new Set(rows.map(({ name }) => name))
   return readdirSync(migrationsDir)
     .map(file => basename(file, '.sql'))
-    .filter(name => !seen.has(name))
+    .filter(name => !applied.has(name))
 }

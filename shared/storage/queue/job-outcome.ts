@@ -7,10 +7,10 @@ export type Snooze = { snoozeSeconds: number }
 
 /**
  * How a try ended. `retry` uses up a try; `cancel` moves the job to the dead-letter queue at once, as a
- * failure of the last try does.
+ * failure of the last try does. `isRemoved`: `Queue.complete` has ended the job.
  */
 export type JobOutcome = { id: string } & (
-  | { status: 'done' }
+  | { status: 'done'; isRemoved?: boolean }
   | { status: 'retry' | 'cancel'; error: string }
   | ({ status: 'snooze' } & Snooze)
 )

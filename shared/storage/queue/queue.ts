@@ -1,11 +1,19 @@
-import { PgBoss, type JobWithMetadata } from 'pg-boss'
+import type { JobWithMetadata, PgBoss } from 'pg-boss'
 import { Refusal } from '#shared/core/errors.ts'
+import { JsonBytes } from '#shared/core/json-bytes.ts'
 import type { Log } from '#shared/core/log.ts'
 import { jobSeconds } from '#shared/core/metrics.ts'
 import { withSpan } from '#shared/core/trace.ts'
 import { refuseWhenUnreachable, type Transaction } from '#shared/storage/postgres/connect.ts'
-import { jobOptions, type JobName, type JobPayloads } from '#shared/domain/jobs.ts'
-import { createIdleBoss, pgBossSchema } from '#shared/storage/queue/boss.ts'
+import {
+  deadLetterQueueOf,
+  jobOptions,
+  type JobName,
+  type JobPayloads,
+} from '#shared/domain/jobs.ts'
+import { DueQueues } from '#shared/storage/queue/due-queues.ts'
+import { toBossDatabase, toInsertDatabase } from '#shared/storage/queue/boss-database.ts'
+import { pgBossSchema } from '#shared/storage/queue/boss.ts'
 import {
   hasFailed,
   snoozeJobs,
@@ -16,7 +24,8 @@ import {
 export type NewJob<Name extends JobName> = {
   /** The operation's UUIDv7: sending it twice sends it once. */
   id: string
-  data: JobPayloads[Name]
+  /** Its large fields may have been written as JSON before. */
+  data: JobPayloads[Name] | WithJsonBytes<JobPayloads[Name]>
   /** Minus the number of the vault's pending jobs: a vault with many waits behind those with few. */
   priority: number
   /** By which the queue's `policy` counts, such as the vault. */
@@ -27,9 +36,13 @@ export type NewJob<Name extends JobName> = {
   afterSeconds?: number
 }
 
+type WithJsonBytes<Payload> = { [Field in keyof Payload]: Payload[Field] | JsonBytes }
+
 export type Job<Name extends JobName> = {
   id: string
   data: JobPayloads[Name]
+  /** Of this try; higher when another worker has taken the job since. */
+  claim: number
   /** Aborted when another worker has the job, or when this process must stop. */
   signal: AbortSignal
   /** An earlier try may have done part of it. */
@@ -38,137 +51,180 @@ export type Job<Name extends JobName> = {
   isLastTry: boolean
 }
 
-export type Queue = {
+/** Sends, cancels and takes jobs. */
+export class Queue {
+  readonly #boss: PgBoss
+  readonly #due: DueQueues
+
+  private constructor(boss: PgBoss, due: DueQueues) {
+    this.#boss = boss
+    this.#due = due
+  }
+
+  /** @throws {Refusal} `unavailable` when the queue's schema is missing or of another version. */
+  static async open(boss: PgBoss, log: Log): Promise<Queue> {
+    boss.on('error', error => log.warn({ err: error }, 'queue.error'))
+    boss.on('warning', warning => log.warn({ warning: warning.message }, 'queue.warning'))
+    await boss.start().catch(refuseWhenNotMigrated)
+    return new Queue(boss, new DueQueues(boss, pgBossSchema, log))
+  }
+
   /** Sends jobs in the caller's transaction: they exist when, and only when, it commits. */
-  send<Name extends JobName>(tx: Transaction, name: Name, jobs: NewJob<Name>[]): Promise<void>
-  /** Makes the waiting job with this key due, or sends one when none waits, in the caller's transaction. */
-  sendOrHasten<Name extends JobName>(
+  async send<Name extends JobName>(
     tx: Transaction,
     name: Name,
-    job: Pick<NewJob<Name>, 'data' | 'group'> & { key: string },
-  ): Promise<void>
+    newJobs: NewJob<Name>[],
+  ): Promise<void> {
+    const written = newJobs.flatMap(({ data }) =>
+      Object.values(data).filter(value => value instanceof JsonBytes),
+    )
+    await this.#boss.insert(
+      name,
+      newJobs.map(({ id, data, priority, key, group, afterSeconds }) => ({
+        id,
+        data,
+        priority,
+        ...(key !== undefined && { singletonKey: key }),
+        ...(group !== undefined && { group: { id: group } }),
+        ...(afterSeconds !== undefined && { startAfter: afterSeconds }),
+      })),
+      { db: toInsertDatabase(tx, written) },
+    )
+  }
+
+  /** Makes the waiting job with this key due, or sends one when none waits, in the caller's transaction. */
+  async sendOrHasten<Name extends JobName>(
+    tx: Transaction,
+    name: Name,
+    { data, key, group }: Pick<NewJob<Name>, 'data' | 'group'> & { key: string },
+  ): Promise<void> {
+    await this.#boss.upsert(name, data, {
+      singletonKey: key,
+      startAfter: 0,
+      ...(group !== undefined && { group: { id: group } }),
+      db: toBossDatabase(tx),
+    })
+  }
+
   /**
    * Removes the waiting jobs of an operation: the one with its id, and those with it in `data.operation`.
    *
    * @returns false when there is none, or one is running: the caller rolls back.
    */
-  cancelJobs(tx: Transaction, operation: string): Promise<boolean>
+  async cancelJobs(tx: Transaction, operation: string): Promise<boolean> {
+    const { rows } = await tx.query<{ waiting: boolean }>(
+      `with matching as (
+         select id, name, state from ${pgBossSchema}.job
+         where id = $1::uuid or data->>'operation' = ($1::uuid)::text for update
+       ), removed as (
+         delete from ${pgBossSchema}.job j using matching m
+         where j.id = m.id and j.name = m.name and m.state < 'active'
+       )
+       select state < 'active' as waiting from matching`,
+      [operation],
+    )
+    return rows.length > 0 && rows.every(({ waiting }) => waiting)
+  }
+
+  /**
+   * Removes running jobs in the caller's transaction: they have ended when, and only when, it commits. One that
+   * another worker has taken since is left to it. A removed job costs a third of one that is kept for a minute.
+   */
+  async complete<Name extends JobName>(
+    { query }: Transaction,
+    name: Name,
+    jobs: readonly Pick<Job<Name>, 'id' | 'claim'>[],
+  ): Promise<void> {
+    await query(
+      `delete from ${pgBossSchema}.job
+       where name = $1 and id = any($2::uuid[]) and state = 'active'
+         and id::text || ':' || retry_count = any($3::text[])`,
+      [name, jobs.map(({ id }) => id), jobs.map(({ id, claim }) => `${id}:${claim}`)],
+      'queue.complete',
+    )
+  }
+
+  /** Puts these dead letters back into their queue, with all their tries. @returns how many. */
+  redrive(name: JobName, ids: readonly string[]): Promise<number> {
+    return this.#boss.redrive(deadLetterQueueOf(name), { limit: ids.length, ids: [...ids] })
+  }
+
   /** Takes jobs of one kind until closed; a job without an outcome is tried again. */
-  work<Name extends JobName>(
+  async work<Name extends JobName>(
     name: Name,
     handle: (batch: Job<Name>[]) => Promise<JobOutcome[]>,
-  ): Promise<void>
+  ): Promise<void> {
+    await this.#boss.work(name, workOptions(name), async (batch: JobRow<Name>[]) => {
+      this.#due.wakeNext(name)
+      const outcomes = await runTimed(name, batch, handle)
+      await snoozeJobs(this.#boss, name, batch, outcomes)
+      forgetRemoved(batch, outcomes)
+      return outcomes.flatMap(toJobResult)
+    })
+    this.#due.add(name)
+  }
+
   /** Stops taking jobs and waits up to `withinMs` for those running; the rest go to other workers. */
-  close(withinMs?: number): Promise<void>
+  async close(withinMs = 20_000): Promise<void> {
+    this.#due.stop()
+    await this.#boss.stop({ graceful: true, timeout: withinMs, close: true })
+  }
 }
 
-/** For processes that only send jobs. */
-export const openQueueSender = (databaseUrl: string, log: Log): Promise<Queue> =>
-  openQueue(createIdleBoss(databaseUrl), log)
+type JobRow<Name extends JobName> = JobWithMetadata<JobPayloads[Name]>
 
-/** For worker processes: woken by NOTIFY, looking for dead workers every 2 s. */
-export function openQueueWorker(databaseUrl: string, log: Log): Promise<Queue> {
-  return openQueue(
-    new PgBoss({
-      connectionString: databaseUrl,
-      schema: pgBossSchema,
-      max: 10,
-      migrate: false,
-      createSchema: false,
-      useListenNotify: true,
-      superviseIntervalSeconds: 2,
-      monitorIntervalSeconds: 2,
-      persistWarnings: true,
-      persistQueueStats: true,
-    }),
-    log,
-  )
-}
-
-async function openQueue(boss: PgBoss, log: Log): Promise<Queue> {
-  boss.on('error', error => log.warn({ err: error }, 'queue.error'))
-  boss.on('warning', warning => log.warn({ warning: warning.message }, 'queue.warning'))
-  await boss.start().catch(refuseWhenNotMigrated)
-
+const workOptions = (name: JobName) => {
+  const { batchSize, concurrency, groupConcurrency } = jobOptions[name]
+  const isSingle = batchSize === 1
   return {
-    async send(tx, name, newJobs) {
-      await boss.insert(
-        name,
-        newJobs.map(({ id, data, priority, key, group, afterSeconds }) => ({
-          id,
-          data,
-          priority,
-          ...(key !== undefined && { singletonKey: key }),
-          ...(group !== undefined && { group: { id: group } }),
-          ...(afterSeconds !== undefined && { startAfter: afterSeconds }),
-        })),
-        { db: toBossDatabase(tx) },
-      )
-    },
+    batchSize,
+    localConcurrency: concurrency,
+    ...(groupConcurrency !== undefined && { localGroupConcurrency: groupConcurrency }),
+    burstWhenBatchFull: true,
+    // While the connection that listens is lost; with it, `DueQueues` looks for what becomes due. Fetchers of
+    // single jobs wake each other: twelve of them ask no more often than two.
+    pollingIntervalSeconds: isSingle ? Math.max(1, concurrency / 2) : 1,
+    notifyPollingIntervalSeconds: 300,
+    perJobResults: true,
+    includeMetadata: true,
+  } as const
+}
 
-    async sendOrHasten(tx, name, { data, key, group }) {
-      await boss.upsert(name, data, {
-        singletonKey: key,
-        startAfter: 0,
-        ...(group !== undefined && { group: { id: group } }),
-        db: toBossDatabase(tx),
-      })
-    },
+/** Takes jobs that have ended out of the list of pg-boss, which would look for each of them to end it. */
+function forgetRemoved(batch: JobRow<JobName>[], outcomes: readonly JobOutcome[]): void {
+  const removed = new Set(
+    outcomes.filter(outcome => outcome.status === 'done' && outcome.isRemoved).map(({ id }) => id),
+  )
+  if (removed.size === 0) return
+  batch.splice(0, Infinity, ...batch.filter(({ id }) => !removed.has(id)))
+}
 
-    async cancelJobs(tx, operation) {
-      const { rows } = await tx.query<{ waiting: boolean }>(
-        `with matching as (
-           select id, name, state from ${pgBossSchema}.job
-           where id = $1::uuid or data->>'operation' = ($1::uuid)::text for update
-         ), removed as (
-           delete from ${pgBossSchema}.job j using matching m
-           where j.id = m.id and j.name = m.name and m.state < 'active'
-         )
-         select state < 'active' as waiting from matching`,
-        [operation],
-      )
-      return rows.length > 0 && rows.every(({ waiting }) => waiting)
-    },
-
-    async work(name, handle) {
-      const { batchSize, concurrency, groupConcurrency } = jobOptions[name]
-      // With a batch of one, or without bursts and this interval, a backlog waits 30 s between jobs.
-      const options = {
-        batchSize,
-        localConcurrency: concurrency,
-        ...(groupConcurrency !== undefined && { localGroupConcurrency: groupConcurrency }),
-        burstWhenBatchFull: true,
-        pollingIntervalSeconds: 1,
-        notifyPollingIntervalSeconds: 1,
-        perJobResults: true,
-        includeMetadata: true,
-      } as const
-      await boss.work(name, options, async (batch: JobWithMetadata<JobPayloads[typeof name]>[]) => {
-        const stopTimer = jobSeconds.startTimer({ queue: name })
-        try {
-          const outcomes = await withSpan(
-            `job ${name}`,
-            { 'messaging.destination.name': name, 'messaging.batch.message_count': batch.length },
-            () => handle(batch.map(job => toJob<typeof name>(job))),
-          )
-          stopTimer({ outcome: outcomes.some(hasFailed) ? 'failed' : 'done' })
-          await snoozeJobs(boss, name, batch, outcomes)
-          return outcomes.flatMap(toJobResult)
-        } catch (error) {
-          stopTimer({ outcome: 'failed' })
-          throw error
-        }
-      })
-    },
-
-    close: (withinMs = 20_000) => boss.stop({ graceful: true, timeout: withinMs, close: true }),
+/** Runs a batch in a span and counts its seconds. */
+async function runTimed<Name extends JobName>(
+  name: Name,
+  batch: JobRow<Name>[],
+  handle: (batch: Job<Name>[]) => Promise<JobOutcome[]>,
+): Promise<JobOutcome[]> {
+  const stopTimer = jobSeconds.startTimer({ queue: name })
+  try {
+    const outcomes = await withSpan(
+      `job ${name}`,
+      { 'messaging.destination.name': name, 'messaging.batch.message_count': batch.length },
+      () => handle(batch.map(job => toJob<Name>(job))),
+    )
+    stopTimer({ outcome: outcomes.some(hasFailed) ? 'failed' : 'done' })
+    return outcomes
+  } catch (error) {
+    stopTimer({ outcome: 'failed' })
+    throw error
   }
 }
 
 function refuseWhenNotMigrated(error: Error): never {
-  if (!/pg-boss.*(?:is not installed|requires migrations)/.test(error.message)) {
-    return refuseWhenUnreachable(error)
-  }
+  const { message } = error
+  const isNotMigrated =
+    /pg-boss/.test(message) && /is not installed|requires migrations/.test(message)
+  if (!isNotMigrated) return refuseWhenUnreachable(error)
   throw new Refusal(
     'unavailable',
     'The queue in this database is not of this version',
@@ -178,9 +234,6 @@ function refuseWhenNotMigrated(error: Error): never {
 
 function toJob<Name extends JobName>(job: JobWithMetadata<JobPayloads[Name]>): Job<Name> {
   const { id, data, signal, retryCount, retryLimit } = job
-  return { id, data, signal, isRetry: retryCount > 0, isLastTry: retryCount >= retryLimit }
+  const isLastTry = retryCount >= retryLimit
+  return { id, data, claim: retryCount, signal, isRetry: retryCount > 0, isLastTry }
 }
-
-const toBossDatabase = ({ query }: Transaction) => ({
-  executeSql: (text: string, values?: unknown[]) => query(text, values),
-})

@@ -36,7 +36,7 @@ export async function changeRetention(
   if (ids.length === 0) return
   if (days !== null) {
     // Their expiry may have passed already: now is early enough, and costs one scan of the vault.
-    await scheduleExpiries(postgres.query, [{ id: ids[0]!, vault, expiresAt: Date.now() }])
+    await scheduleExpiries(postgres, [{ id: ids[0]!, vault, expiresAt: Date.now() }])
   }
   await applyRetention(mongo, { vault, epoch }, ids, days)
 }

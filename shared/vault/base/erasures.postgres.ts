@@ -1,3 +1,4 @@
+import { lockVaultsOf } from '#shared/operations/vault-locks.postgres.ts'
 import {
   deliveriesColumn,
   finishedColumns,
@@ -24,7 +25,7 @@ export const routesShowingMemories = [
     name => `POST /v1/memory/${name}`,
   ),
   // The answer of a model is part of the stored exchange.
-  ...['chat/completions', 'messages', 'models'].map(name => `POST /v1/${name}`),
+  ...['chat/completions', 'messages', 'models', 'responses'].map(name => `POST /v1/${name}`),
 ]
 
 /** Copy routes: the stored responses of previews contain memories, those of copies their queries. */
@@ -71,10 +72,11 @@ export async function cancelClearedOperations(
   operations: readonly string[],
 ): Promise<void> {
   if (operations.length === 0) return
+  await lockVaultsOf(tx, operations)
   const { rows } = await tx.query<{ deliveries: WrittenDelivery[] }>(
     `with void as (
        select id, vault, awaited, state in ('accepted', 'running') as counted from operations
-       where id = any($1::uuid[]) and state in ('accepted', 'running', 'failed') for update
+       where id = any($1::uuid[]) and state in ('accepted', 'running', 'failed') for no key update
      ), cancelled as (
        update operations o set state = 'cancelled', finished_at = now()
        from void v where o.id = v.id returning ${finishedColumns}, v.counted

@@ -1,4 +1,5 @@
-import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
+import { lockVaults } from '#shared/operations/vault-locks.postgres.ts'
+import type { Postgres, Query, Transaction } from '#shared/storage/postgres/connect.ts'
 
 /** The earliest expiry, in epoch milliseconds, of memories about to be written. */
 export type ScheduledExpiry = {
@@ -13,10 +14,20 @@ export type ScheduledExpiry = {
  * whatever process dies.
  */
 export async function scheduleExpiries(
-  query: Query,
+  postgres: Postgres,
   scheduled: readonly ScheduledExpiry[],
 ): Promise<void> {
-  if (scheduled.length === 0) return
+  const vaults = [...new Set(scheduled.map(({ vault }) => vault))]
+  if (vaults.length === 0) return
+  // A statement that changes one row takes no second lock.
+  if (vaults.length === 1) return insertSchedules(postgres.query, scheduled)
+  await postgres.transaction(async tx => {
+    await lockVaults(tx, vaults)
+    await insertSchedules(tx.query, scheduled)
+  })
+}
+
+async function insertSchedules(query: Query, scheduled: readonly ScheduledExpiry[]): Promise<void> {
   const items = scheduled.map(({ expiresAt, ...rest }) => ({
     ...rest,
     at: new Date(expiresAt).toISOString(),
@@ -28,12 +39,10 @@ export async function scheduleExpiries(
        insert into announced_expiries (id, vault, expires_at) select id, vault, at from item
        on conflict (id) do update set vault = excluded.vault, expires_at = excluded.expires_at,
          announced_at = clock_timestamp()
-     ), held as (
-       select id from vaults where id in (select vault from item) order by id for no key update
      )
      update vaults v set next_expiry = least(v.next_expiry, first.at)
-     from (select vault, min(at) as at from item group by vault) first, held
-     where v.id = first.vault and held.id = v.id`,
+     from (select vault, min(at) as at from item group by vault) first
+     where v.id = first.vault`,
     [JSON.stringify(items)],
     'expiries.announce',
   )

@@ -27,7 +27,7 @@ export async function withExpiryProtocol<Result>(
     const expiresAt = earliestExpiresAt(memories)
     return expiresAt === undefined ? [] : [{ id: operation, vault, expiresAt }]
   })
-  await scheduleExpiries(postgres.query, scheduled)
+  await scheduleExpiries(postgres, scheduled)
   const result = await write()
   await cancelScheduledExpiries(
     postgres.query,

@@ -1,5 +1,6 @@
 import { requireNothingExpired } from '#shared/access/caller.ts'
-import { findKey, type KeyRow } from '#shared/access/memory-keys.postgres.ts'
+import { findKey } from '#shared/access/memory-keys.postgres.ts'
+import type { KeyRow } from '#shared/access/key-row.postgres.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
 import type { ExpiryPurger } from '#shared/vault/base/expiry-purger.ts'
 

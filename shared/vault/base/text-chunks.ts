@@ -1,3 +1,4 @@
+import { createEventLoopYield, type EventLoopYield } from '#shared/core/event-loop-yield.ts'
 import { countTokens } from '#shared/core/tokens.ts'
 
 export type TextChunk = { text: string; tokens: number }
@@ -10,7 +11,7 @@ const charactersPerToken = 128
 
 /**
  * Cuts a text into chunks of at most 512 tokens, at paragraph ends where possible, then at sentence ends, then
- * at word ends, and only then between graphemes. The chunks joined are the text, character for character. It
+ * at word ends, and only then between graphemes, or inside one that is longer. The chunks joined are the text, character for character. It
  * yields to the event loop every 10 ms.
  */
 export async function splitIntoChunks(text: string): Promise<TextChunk[]> {
@@ -29,6 +30,8 @@ const cuts: ((text: string) => string[])[] = [
   text => text.split(/(?<=\s)(?=\S)/),
   text => joinGroups(segments(text, 'grapheme'), 64),
   text => segments(text, 'grapheme'),
+  // A letter may carry thousands of combining marks.
+  text => joinGroups(Array.from(text), 64),
 ]
 
 /** Fills chunks with parts of one kind; a part that is longer than a chunk is split more finely. */
@@ -83,22 +86,4 @@ function joinGroups(parts: string[], size: number): string[] {
     slices.push(parts.slice(start, start + size).join(''))
   }
   return slices
-}
-
-type EventLoopYield = () => Promise<void> | undefined
-
-const yieldAfterMs = 10
-
-/** Yields when this work has blocked the event loop for 10 ms: 20 MiB of text take over a second. */
-function createEventLoopYield(): EventLoopYield {
-  let since = performance.now()
-  return () => {
-    if (performance.now() - since < yieldAfterMs) return undefined
-    return new Promise(resolve =>
-      setImmediate(() => {
-        since = performance.now()
-        resolve()
-      }),
-    )
-  }
 }

@@ -42,19 +42,26 @@ export async function findLiveMemories(
   }))
 }
 
+/** Work that has marked memories whose debt it will change, or not, when it is finalized. */
+type OpenChanges = {
+  /** Being committed: memories they have marked still count in the debt, and they will not subtract them. */
+  committingBatches: readonly string[]
+  /** Memories they have released do not count in the debt, and they will not add them. */
+  unsettledDeletions: readonly string[]
+}
+
 /**
  * Replaces memories by tombstones: text, vectors and epoch are removed in one write, the id stays taken. Until
  * `finalizeTombstones` a tombstone keeps the fields the operation needs to finalize, so that a second run
  * finalizes the same. Existing tombstones stay as they are.
  *
- * @param committingBatches batches being committed: memories they have marked still count in the debt, and
- *   the commits will not subtract them
+ * @param open what has marked memories and not changed the debt yet
  */
 export async function tombstone(
   { memories }: Pick<Mongo, 'memories'>,
   { operation, vault, epoch, overAt }: TombstoneScope,
   ids: readonly string[],
-  committingBatches: readonly string[],
+  { committingBatches, unsettledDeletions }: OpenChanges,
 ): Promise<void> {
   const marked = {
     $setIntersection: [{ $ifNull: ['$consolidated_by', []] }, [...committingBatches]],
@@ -67,7 +74,14 @@ export async function tombstone(
     tier: '$tier',
     tokens: '$tokens',
     importance: '$importance',
-    consolidated: { $and: ['$consolidated', { $eq: [{ $size: marked }, 0] }] },
+    consolidated: {
+      $or: [
+        { $and: ['$consolidated', { $eq: [{ $size: marked }, 0] }] },
+        { $in: [{ $ifNull: ['$released_by', null] }, [...unsettledDeletions]] },
+      ],
+    },
+    batch: '$batch',
+    sources: '$sources',
   }
   await withWriteTimeout(
     memories.updateMany(

@@ -28,8 +28,8 @@ export async function changesSince(
     [vault, since, revision, session ?? ''],
     'changes.since',
   )
-  const seen = new Set(rows.map(row => row.revision))
-  if (seen.size !== revision - since) return null
+  const revisions = new Set(rows.map(row => row.revision))
+  if (revisions.size !== revision - since) return null
   const partitionChanges = rows.filter(row => row.session === (session ?? ''))
   if (partitionChanges.some(row => row.cleared)) return null
   return {
@@ -52,3 +52,24 @@ export async function findSessionEpoch(
   )
   return rows[0]?.epoch ?? 0
 }
+
+/** Ids of at most `max` memories of a partition that were stored or changed in the last minutes. */
+export async function findRecentChanges(
+  query: Query,
+  { vault }: Pick<VaultScope, 'vault'>,
+  session: string | null,
+  { minutes, max }: { minutes: number; max: number },
+): Promise<string[]> {
+  const { rows } = await query<{ id: string }>(
+    `select distinct unnest(stored) as id from vault_changes
+     where vault = $1 and session = $2 and at > now() - make_interval(mins => $3)
+       and revision > (select revision from vaults where id = $1) - $4
+     limit $5`,
+    [vault, session ?? '', minutes, revisionsMax, max],
+    'changes.recent',
+  )
+  return rows.map(({ id }) => id)
+}
+
+/** The primary key of the log begins with vault and revision; nothing indexes vault and time. */
+const revisionsMax = 50_000

@@ -32,6 +32,8 @@ export type BulkChunk = {
   linesBefore: number
   lines: number
   failed: number
+  /** The operation was cancelled: the chunk is not to be stored. */
+  isCancelled: boolean
 }
 
 /** A chunk that is still to be stored; undefined when it is stored or its file was deleted. */
@@ -43,7 +45,7 @@ export async function findBulkChunk(
   const { rows } = await query<Omit<BulkChunk, 'arrivedAt'> & { arrivedAt: Date }>(
     `select f.id as file, c.n, f.operation, f.vault, f.kind, f.session, f.model, f.replaces, f.epoch,
             f.session_epochs as "sessionEpochs", f.created_at as "arrivedAt", f.lines as "fileLines",
-            c.content, c.plan, c.lines, c.failed,
+            c.content, c.plan, c.lines, c.failed, f.cancelled_at is not null as "isCancelled",
             (select a.retention_days from vaults v join accounts a on a.id = v.account
              where v.id = f.vault) as "retentionDays",
             (select coalesce(sum(b.lines), 0)::int from bulk_chunks b
@@ -109,10 +111,29 @@ export async function finalizeBulkChunk(
   return rowCount === 1
 }
 
+/**
+ * Settles a chunk of a cancelled file without its lines; they count nowhere. Chunks that an earlier run has
+ * planned may be stored in part and are not settled here.
+ *
+ * @returns false when it was settled before.
+ */
+export async function cutBulkChunk(
+  query: Query,
+  { file, n }: Pick<BulkChunk, 'file' | 'n'>,
+): Promise<boolean> {
+  const { rowCount } = await query(
+    `update bulk_chunks set settled = true, content = null, lines = 0, failed = 0, errors = '[]'
+     where file = $1 and n = $2 and not settled and plan is null`,
+    [file, n],
+    'bulk.cut',
+  )
+  return rowCount === 1
+}
+
 /** Tokens of memories that were stored or replaced. */
 type TokenCount = { tokens: number }
 
-type BulkProgress = BulkTally & TokenCount & { left: number; errors: LineError[] }
+type BulkProgress = BulkTally & TokenCount & { left: number; cut: number; errors: LineError[] }
 
 /** The sums over the settled chunks of a file, the number of open ones, and the first faulty lines. */
 export async function tallyBulkFile(
@@ -126,6 +147,7 @@ export async function tallyBulkFile(
             sum(memories)::int as memories, sum(stored)::int as stored,
             sum(replaced)::int as replaced, sum(skipped)::int as skipped, sum(tokens)::int as tokens,
             (count(*) filter (where not settled))::int as left,
+            (count(*) filter (where settled and lines = 0))::int as cut,
             (select coalesce(json_agg(error), '[]') from (
                select e.error from bulk_chunks c, json_array_elements(c.errors) as e(error)
                where c.file = $1 order by (e.error->>'line')::int limit $2) first) as errors

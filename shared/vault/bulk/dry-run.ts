@@ -6,7 +6,7 @@ import {
   type NumberedLine,
 } from '#shared/domain/file-types.ts'
 import { importIdCandidates } from '#shared/vault/bulk/import-lines.ts'
-import { splitLines, type LineLimits } from '#shared/vault/bulk/split-lines.ts'
+import { lineTooLong, splitLines, type LineLimits } from '#shared/vault/bulk/split-lines.ts'
 import { planItems } from '#shared/vault/bulk/plan-items.ts'
 import {
   expiredRemark,
@@ -49,9 +49,11 @@ export async function dryRunImport(
     for (const { as } of await planItems(backend, scope, items, file)) tally[tallyFields[as]]++
   }
 
-  for await (const { number, bytes } of splitLines(file.source, file.limits)) {
+  for await (const { number, bytes, isTooLong } of splitLines(file.source, file.limits)) {
     tally.lines++
-    const read = parseLine(bytes, number, file.reader, seenKeys)
+    const read = isTooLong
+      ? { line: number, error: lineTooLong(file.limits) }
+      : parseLine(bytes, number, file.reader, seenKeys)
     if ('error' in read) {
       tally.failed++
       if (errors.length < reportedErrorsMax) errors.push(read)

@@ -1,3 +1,4 @@
+import { metadataFromTerms } from '#shared/domain/metadata.ts'
 import type { ExportedLine } from '#shared/domain/file-types.ts'
 import type { Embedder } from '#shared/domain/embedder.ts'
 import { Refusal } from '#shared/core/errors.ts'
@@ -50,6 +51,7 @@ function toExportedLine(document: ExportedDocument, embedder: Embedder | undefin
     session_id: document.session || null,
     ...(speaker !== undefined && { name: speaker }),
     ...(importance !== undefined && { importance }),
+    ...(document.metadata && { metadata: metadataFromTerms(document.metadata) }),
     ...(covers && { covers: { from: covers.from.toISOString(), to: covers.to.toISOString() } }),
     ...(batch !== undefined && { batch_id: batch }),
     ...(sources && { sources }),

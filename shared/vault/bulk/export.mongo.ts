@@ -62,6 +62,7 @@ const exportProjection = (space: string | undefined) => ({
   at: 1,
   importance: 1,
   speaker: 1,
+  metadata: 1,
   operation: 1,
   consolidated: 1,
   batch: 1,

@@ -72,6 +72,26 @@ export async function dropFileOfOperation(query: Query, operation: string): Prom
   await query('delete from bulk_files where operation = $1', [operation], 'bulk.drop-of')
 }
 
+/**
+ * Marks the file of a running operation as cancelled: its chunks that have not begun are not stored.
+ *
+ * @returns false when the operation has ended, or has no file.
+ */
+export async function cancelFileOfOperation(
+  query: Query,
+  account: string,
+  operation: string,
+): Promise<boolean> {
+  const { rowCount } = await query(
+    `update bulk_files f set cancelled_at = coalesce(cancelled_at, now())
+     from operations o
+     where f.operation = $2 and o.id = $2 and o.account = $1 and o.state in ('accepted', 'running')`,
+    [account, operation],
+    'bulk.cancel',
+  )
+  return rowCount === 1
+}
+
 /** A request ends after two minutes; a file that is staged for ten belongs to a process that died. */
 const staleMinutes = 10
 

@@ -4,6 +4,7 @@ import { debtContribution, type PlannedItem } from '#shared/vault/bulk/plan-item
 import { reportedErrorsMax } from '#shared/domain/file-types.ts'
 import { acceptedSessionEpoch } from '#shared/vault/bulk/upload-lines.ts'
 import {
+  cutBulkChunk,
   finalizeBulkChunk,
   tallyBulkFile,
   type BulkChunk,
@@ -54,6 +55,23 @@ export async function finalizeStoredChunk(
     chunk,
     invalidated.map(({ planned }) => planned.id),
   )
+}
+
+/**
+ * Settles a chunk of a cancelled file without storing it.
+ *
+ * @returns false when an earlier run has begun to store it: that is to be finished.
+ */
+export async function cutChunk(
+  { postgres, queue }: { postgres: Postgres; queue: Queue },
+  chunk: BulkChunk,
+): Promise<boolean> {
+  return postgres.transaction(async tx => {
+    const { pending } = await lockVault(tx, chunk.vault)
+    if (!(await cutBulkChunk(tx.query, chunk))) return false
+    await continueOrFinish({ queue }, tx, chunk, pending)
+    return true
+  })
 }
 
 /** Sends the next chunk of an import; ends the operation after the last chunk. */

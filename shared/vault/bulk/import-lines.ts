@@ -6,6 +6,8 @@ import {
   expiryForLine,
   isLineExpired,
   acceptedSessionEpoch,
+  resolveLine,
+  type LineWithMoments,
 } from '#shared/vault/bulk/upload-lines.ts'
 import type { Embedder } from '#shared/domain/embedder.ts'
 import { Refusal } from '#shared/core/errors.ts'
@@ -25,7 +27,7 @@ export const createImportReader = (
 ): LineReader => ({
   redaction,
   check(value) {
-    const line = check(value) as NumberedLine<ExportedLine>
+    const line = resolveLine(check(value) as LineWithMoments) as NumberedLine<ExportedLine>
     requireTierFields(line)
     return line
   },
@@ -96,6 +98,7 @@ export async function buildImportItems(
         operation: chunk.operation,
         ...(line.importance !== undefined && { importance: line.importance }),
         ...(line.name !== undefined && { speaker: line.name }),
+        ...(line.metadata && { metadata: line.metadata }),
         ...expiryForLine(line, chunk),
         restored: toRestored(line, idsInVault),
       },

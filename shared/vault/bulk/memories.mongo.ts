@@ -11,6 +11,7 @@ import {
 import type { Partition } from '#shared/storage/mongo/partition.ts'
 import type { VaultScope } from '#shared/domain/memory.ts'
 import { contentHashIndex, idIndex } from '#shared/storage/mongo/indexes.ts'
+import { isUnconfirmed } from '#shared/storage/mongo/server-errors.ts'
 
 type Collections = Pick<Mongo, 'memories'>
 type Scope = Pick<VaultScope, 'vault' | 'epoch'>
@@ -38,7 +39,7 @@ export async function findStoredStates(
   { vault, epoch }: Scope,
   ids: readonly string[],
 ): Promise<Map<string, StoredState>> {
-  const found = new Map<string, StoredState>()
+  const states = new Map<string, StoredState>()
   for (let start = 0; start < ids.length; start += idsMax) {
     const rows = await memories
       .find(
@@ -52,10 +53,10 @@ export async function findStoredStates(
       .toArray()
       .catch(refuseWhenUnreachable)
     for (const { _id, ...row } of rows) {
-      found.set(_id, { ...row, isLive: row.epoch === epoch && row.tomb_at === undefined })
+      states.set(_id, { ...row, isLive: row.epoch === epoch && row.tomb_at === undefined })
     }
   }
-  return found
+  return states
 }
 
 export type TextAndTime = { hash: Uint8Array; at: number }
@@ -103,15 +104,15 @@ export async function insertIfIdFree(
   added: readonly RestoredMemory[],
   space: string,
 ): Promise<string[]> {
-  const taken: string[] = []
+  const takenIds: string[] = []
   for (const batch of insertBatches(added)) {
     const documents = batch.map(memory => toRestoredDocument(memory, space))
     const inserting = memories.insertMany(documents, { ordered: false })
     await withWriteTimeout(inserting).catch((error: unknown) => {
-      taken.push(...takenPositions(error).map(index => documents[index]!._id))
+      takenIds.push(...takenPositions(error).map(index => documents[index]!._id))
     })
   }
-  return taken
+  return takenIds
 }
 
 /** Replaces memories by id; one that was deleted in the meantime stays deleted. */
@@ -145,6 +146,7 @@ function toReplacement(document: MemoryDocument) {
 const optional = [
   'importance',
   'speaker',
+  'metadata',
   'batch',
   'sources',
   'covers',
@@ -163,7 +165,7 @@ function toRestoredDocument(
 
 /** Positions in the batch of the documents whose ids were taken. */
 function takenPositions(error: unknown): number[] {
-  if (error instanceof MongoBulkWriteError) {
+  if (error instanceof MongoBulkWriteError && !isUnconfirmed(error)) {
     const failures = [error.writeErrors].flat()
     if (failures.length > 0 && failures.every(({ code }) => code === duplicateKeyCode)) {
       return failures.map(({ index }) => index)

@@ -70,14 +70,14 @@ export async function findLiveIds(
   const liveIds = new Map<string, string>()
   let open = [...new Set(ids)]
   for (let generation = 0; open.length > 0; generation++) {
-    const tried = open.map(id => ({ asked: id, id: idAt(id, generation) }))
+    const tried = open.map(id => ({ requestedId: id, id: idAt(id, generation) }))
     const states = await readStoredStates(backend, scope, idsOf(tried))
     open = []
-    for (const { asked, id } of tried) {
+    for (const { requestedId, id } of tried) {
       const state = states.get(id)
-      if (state?.isLive) liveIds.set(asked, id)
+      if (state?.isLive) liveIds.set(requestedId, id)
       // A deleted memory, or one whose first id another vault has, may exist under a later id.
-      else if (state || generation === 0) open.push(asked)
+      else if (state || generation === 0) open.push(requestedId)
     }
   }
   return liveIds

@@ -3,6 +3,8 @@ import { Refusal } from '#shared/core/errors.ts'
 export type LineLimits = {
   /** Bytes of one line without its line break. */
   lineBytesMax: number
+  /** Bytes of one line that is within that limit once its escapes count as what they stand for; no others, when missing. */
+  escapedBytesMax?: number
   /** Bytes of the whole file. */
   bytesMax: number
   /** Counts lines that are not blank. */
@@ -14,24 +16,30 @@ export type RawLine = {
   /** From 1, blank lines included, as editors count. */
   number: number
   bytes: Uint8Array
+  /** Longer than the limit: its bytes are left out. */
+  isTooLong: boolean
   /** Bytes of the file up to and including this line's break. */
   end: number
 }
 
 const newline = 0x0a
 const carriageReturn = 0x0d
+/** Begins every line of application/json-seq. */
+const recordSeparator = 0x1e
+const noBytes = new Uint8Array()
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf])
 
 /**
  * Splits a stream of bytes into lines: LF or CRLF, with or without a byte order mark, the last line with or
  * without a line break. Blank lines are left out. Memory holds at most one line and one chunk of the source.
  *
- * @throws Refusal `too-large` as soon as a limit is exceeded.
+ * @throws Refusal `too-large` as soon as the file has too many lines or bytes.
  */
 export async function* splitLines(
   source: AsyncIterable<Uint8Array>,
   limits: LineLimits,
 ): AsyncGenerator<RawLine> {
+  const { lineBytesMax, escapedBytesMax = lineBytesMax } = limits
   let bytes = 0
   let end = 0
   let number = 0
@@ -43,19 +51,22 @@ export async function* splitLines(
   const append = (part: Uint8Array): void => {
     bufferedBytes += part.length
     // Up to 4 more: the first line may begin with a byte order mark, and a line may end with CR.
-    if (bufferedBytes > limits.lineBytesMax + 4) throw lineTooLong(number + 1, limits)
-    if (part.length > 0) buffered.push(part)
+    if (bufferedBytes > escapedBytesMax + 4) buffered = []
+    else if (part.length > 0) buffered.push(part)
   }
   const line = (): RawLine | undefined => {
     const bytesOfLine = buffered.length === 1 ? buffered[0]! : Buffer.concat(buffered)
-    buffered = []
-    bufferedBytes = 0
     number++
     const text = trimLine(bytesOfLine, number === 1)
-    if (text.length > limits.lineBytesMax) throw lineTooLong(number, limits)
-    if (isBlank(text)) return undefined
+    const isTooLong =
+      bufferedBytes > escapedBytesMax + 4 ||
+      text.length > escapedBytesMax ||
+      (text.length > lineBytesMax && unescapedLength(text) > lineBytesMax)
+    buffered = []
+    bufferedBytes = 0
+    if (!isTooLong && isBlank(text)) return undefined
     if (++lines > limits.linesMax) throw tooManyLines(limits)
-    return { number, bytes: text, end }
+    return { number, bytes: isTooLong ? noBytes : text, isTooLong, end }
   }
 
   for await (const chunk of source) {
@@ -73,25 +84,45 @@ export async function* splitLines(
     }
   }
   end = bytes
-  const last = buffered.length > 0 ? line() : undefined
+  const last = bufferedBytes > 0 ? line() : undefined
   if (last) yield last
 }
 
 function trimLine(line: Uint8Array, isFirst: boolean): Uint8Array {
-  const start = isFirst && byteOrderMark.equals(line.subarray(0, 3)) ? 3 : 0
+  const markEnd = isFirst && byteOrderMark.equals(line.subarray(0, 3)) ? 3 : 0
+  const start = line[markEnd] === recordSeparator ? markEnd + 1 : markEnd
   const end = line.at(-1) === carriageReturn ? line.length - 1 : line.length
   return line.subarray(start, Math.max(start, end))
+}
+
+const backslash = 0x5c
+const letterU = 0x75
+
+/** The bytes of JSON with each escape as the character it stands for, in UTF-8. */
+function unescapedLength(line: Uint8Array): number {
+  let length = line.length
+  for (let at = line.indexOf(backslash); at >= 0;) {
+    const isUnicode = line[at + 1] === letterU
+    const escapeEnd = at + (isUnicode ? 6 : 2)
+    length -= isUnicode ? 6 - utf8Length(line, at + 2) : 1
+    at = line.indexOf(backslash, escapeEnd)
+  }
+  return length
+}
+
+/** Bytes in UTF-8 of the code unit of four hexadecimal digits; each half of a surrogate pair has two. */
+function utf8Length(line: Uint8Array, digits: number): number {
+  const unit = Number.parseInt(String.fromCharCode(...line.subarray(digits, digits + 4)), 16)
+  if (unit < 0x80) return 1
+  return unit < 0x800 || (unit >= 0xd800 && unit < 0xe000) ? 2 : 3
 }
 
 const isBlank = (line: Uint8Array): boolean =>
   line.every(byte => byte === 0x20 || byte === 0x09 || byte === carriageReturn)
 
-const lineTooLong = (number: number, { lineBytesMax }: LineLimits): Refusal =>
-  new Refusal(
-    'too-large',
-    `Line ${number} is longer than ${sizeOf(lineBytesMax)}`,
-    'Nothing was stored; shorten the line and send the file again',
-  )
+/** What is wrong with a line that is too long. */
+export const lineTooLong = ({ lineBytesMax }: LineLimits): string =>
+  `longer than ${sizeOf(lineBytesMax)}`
 
 const tooManyLines = ({ linesMax }: LineLimits): Refusal =>
   new Refusal(

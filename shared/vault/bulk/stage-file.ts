@@ -5,12 +5,17 @@ import {
   type NumberedLine,
   type StagedLine,
 } from '#shared/domain/file-types.ts'
-import { splitLines, type LineLimits } from '#shared/vault/bulk/split-lines.ts'
+import { lineTooLong, splitLines, type LineLimits } from '#shared/vault/bulk/split-lines.ts'
 import { isLineExpired } from '#shared/vault/bulk/upload-lines.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import { createJsonCounter, parsedBodyBounds } from '#shared/core/json-bounds.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'
 import { stageBulkChunk, type NewBulkChunk } from '#shared/vault/bulk/files.postgres.ts'
-import { applyRedaction, type RedactionPolicy } from '#shared/privacy/apply-redaction.ts'
+import {
+  applyRedaction,
+  redactMetadata,
+  type RedactionPolicy,
+} from '#shared/privacy/apply-redaction.ts'
 import { sanitizeJson } from '#shared/core/sanitize-text.ts'
 
 /** How lines of one kind are read. */
@@ -65,9 +70,11 @@ export async function stageFile(
     await stageBulkChunk(query, file, { ...chunk, n: n++, tier, sessions: [...chunk.sessions] })
   }
 
-  for await (const { number, bytes } of splitLines(hashedSource(), limits)) {
+  for await (const { number, bytes, isTooLong } of splitLines(hashedSource(), limits)) {
     lines++
-    const read = parseLine(bytes, number, reader, seenKeys)
+    const read = isTooLong
+      ? { line: number, error: lineTooLong(limits) }
+      : parseLine(bytes, number, reader, seenKeys)
     const tier = 'error' in read ? 1 : tierOf(read)
     const chunk = openChunks.get(tier) ?? emptyChunk()
     openChunks.set(tier, chunk)
@@ -137,6 +144,7 @@ export function parseLine(
   seenKeys: Set<string>,
 ): NumberedLine<StagedLine> | LineError {
   try {
+    createJsonCounter(parsedBodyBounds)(bytes)
     const value = sanitizeJson(JSON.parse(utf8.decode(bytes)) as unknown)
     const line = redactLine(redaction, check(value))
     if (line.content.trim() === '') throw new Refusal('invalid', 'content is blank')
@@ -153,11 +161,13 @@ export function parseLine(
 function redactLine(redaction: RedactionPolicy | null, line: StagedLine): StagedLine {
   if (!redaction) return line
   const content = applyRedaction(redaction, line.content, 'content')
-  if (!('tier' in line)) return { ...line, content }
+  const metadata = redactMetadata(redaction, line.metadata)
+  if (!('tier' in line)) return { ...line, content, ...(metadata && { metadata }) }
   const { vector, name, ...rest } = line
   return {
     ...rest,
     content,
+    ...(metadata && { metadata }),
     ...(name !== undefined && { name: applyRedaction(redaction, name, 'name') }),
     ...(vector && content === line.content && { vector }),
   }

@@ -6,7 +6,7 @@ import {
   type BulkItem,
   type PlannedItem,
 } from '#shared/vault/bulk/plan-items.ts'
-import { finalizeStoredChunk } from '#shared/vault/bulk/finalize-chunk.ts'
+import { cutChunk, finalizeStoredChunk } from '#shared/vault/bulk/finalize-chunk.ts'
 import { buildUploadItems } from '#shared/vault/bulk/upload-lines.ts'
 import type { Embedder } from '#shared/domain/embedder.ts'
 import { Refusal } from '#shared/core/errors.ts'
@@ -45,7 +45,7 @@ const purgeTimeoutMs = 10_000
  * chunk is saved before the first memory is written, all writes use the ids of the plan, and the chunk is
  * settled once. The chunk that is settled last ends the operation.
  *
- * @returns false when the chunk was settled before, or its vault was cleared
+ * @returns false when the chunk was settled before, its operation was cancelled, or its vault was cleared
  * @throws Refusal `upstream` when embedding fails, `unavailable` when a store is out of reach.
  */
 export async function storeChunk(
@@ -56,6 +56,7 @@ export async function storeChunk(
   const { query } = backend.postgres
   const chunk = await findBulkChunk(query, file, n)
   if (!chunk) return false
+  if (chunk.isCancelled && (await cutChunk(backend, chunk))) return false
   // An expired memory must not count as present.
   if (!(await backend.expiry.purgeExpired(chunk.vault, purgeTimeoutMs))) {
     throw new Refusal('unavailable', 'Memories that are over are still being removed')

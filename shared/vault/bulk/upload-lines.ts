@@ -2,9 +2,11 @@ import { createHash } from 'node:crypto'
 import type { NumberedLine, UploadedLine } from '#shared/domain/file-types.ts'
 import { lineMemoryId, type LineIdentity } from '#shared/vault/bulk/line-ids.ts'
 import type { BulkItem } from '#shared/vault/bulk/plan-items.ts'
+import { parseMetadata } from '#shared/domain/metadata.ts'
 import { parseExpiresAt, expiryFor, type Expiry } from '#shared/domain/expiry.ts'
 import { splitIntoChunks } from '#shared/vault/base/text-chunks.ts'
 import { presentTexts, textAndTimeKey } from '#shared/vault/bulk/memories.mongo.ts'
+import { parseStart, type Moment } from '#shared/core/dates.ts'
 import { contentHash } from '#shared/vault/base/memories.mongo.ts'
 import type { BulkChunk } from '#shared/vault/bulk/chunks.postgres.ts'
 import type { Mongo } from '#shared/storage/mongo/connect.ts'
@@ -57,6 +59,7 @@ export async function buildUploadItems(
           at: timestamp ?? syntheticTimestamp(chunk, index),
           tokens,
           operation: chunk.operation,
+          ...(line.metadata && { metadata: line.metadata }),
           ...expiryForLine(line, chunk),
         },
       })
@@ -86,6 +89,33 @@ export const isLineExpired = ({ expires_at: end }: Pick<UploadedLine, 'expires_a
 /** @throws Refusal `invalid` for a line that has expired before it is stored. */
 export function requireFutureExpiry(line: UploadedLine): void {
   parseExpiresAt(line.expires_at, Date.now())
+}
+
+/** A line as clients write it: its times in any form, its metadata unchecked. */
+export type LineWithMoments = {
+  timestamp?: Moment
+  expires_at?: Moment
+  metadata?: Record<string, unknown>
+}
+
+/**
+ * A line with its times as they are staged (epoch milliseconds, and ISO 8601), and checked metadata.
+ *
+ * @throws Refusal `invalid` as `parseMetadata`.
+ */
+export function resolveLine<Line extends LineWithMoments>({
+  timestamp,
+  expires_at: end,
+  metadata: given,
+  ...line
+}: Line) {
+  const metadata = parseMetadata(given)
+  return {
+    ...line,
+    ...(timestamp !== undefined && { timestamp: parseStart(timestamp) }),
+    ...(end !== undefined && { expires_at: new Date(parseStart(end)).toISOString() }),
+    ...(metadata && { metadata }),
+  }
 }
 
 /** The epoch of a session as it was when the file was accepted. */

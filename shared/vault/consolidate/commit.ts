@@ -1,3 +1,4 @@
+import { withEmbeddingTimeout } from '#shared/models/embedding-deadline.ts'
 import { requireBalance } from '#shared/billing/admission-checks.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { isUuid, memoryIdOf } from '#shared/core/ids.ts'
@@ -51,6 +52,9 @@ type CommitBackend = Stores & {
 
 /** Longest wait for a concurrent commit of the batch; once accepted it is committed anyway. */
 const concurrentCommitWaitMs = 10_000
+
+/** Longest that a commit waits for the vectors of its reflections, which may be a hundred long texts. */
+const commitEmbeddingMs = 30_000
 
 /**
  * Turns a leased batch into reflections, exactly once.
@@ -110,7 +114,7 @@ const refusalOf = (lease: LeaseWithState | undefined): Refusal =>
     ? new Refusal(
         'conflict',
         'The lease of this batch has run out',
-        'Its memories are free again: check out anew and commit that batch',
+        'Its memories are free again: check out again and commit that batch',
       )
     : new Refusal('missing', 'No such batch', 'batch_id is the one a checkout answered')
 
@@ -136,7 +140,8 @@ async function buildCommitJob(
   entries: readonly ReflectionEntry[],
 ): Promise<CommitJob> {
   const embedder = await embedders.get(model)
-  const vectors = await embedder.embedTexts(entries.map(({ text }) => text))
+  const embedding = embedder.embedTexts(entries.map(({ text }) => text))
+  const vectors = await withEmbeddingTimeout(embedding, embedder.model, commitEmbeddingMs)
   const { retentionDays: days } = keyRow
   return {
     batch,

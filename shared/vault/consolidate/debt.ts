@@ -1,4 +1,4 @@
-import type { KeyRow } from '#shared/access/memory-keys.postgres.ts'
+import type { KeyRow } from '#shared/access/key-row.postgres.ts'
 import { importanceFromTokens } from '#shared/core/tokens.ts'
 
 /** The unconsolidated memories of a vault, and the consolidation to suggest. */

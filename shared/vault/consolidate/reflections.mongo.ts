@@ -100,16 +100,17 @@ export async function findInGivenOrder(
   { vault, epoch }: VaultScope,
   ids: readonly string[],
 ): Promise<UnconsolidatedMemory[]> {
-  const found = new Map<string, UnconsolidatedMemory>()
+  const memoriesById = new Map<string, UnconsolidatedMemory>()
   for (const batchIds of idBatches(ids)) {
     const filter = { vault: { $eq: vault }, epoch: { $eq: epoch }, _id: { $in: batchIds } }
     const documents = await memories
       .find(filter, { projection, hint: idIndex, signal: deadline() })
       .toArray()
       .catch(refuseWhenUnreachable)
-    for (const document of documents) found.set(document._id, toUnconsolidatedMemory(document))
+    for (const document of documents)
+      memoriesById.set(document._id, toUnconsolidatedMemory(document))
   }
-  return ids.flatMap(id => found.get(id) ?? [])
+  return ids.flatMap(id => memoriesById.get(id) ?? [])
 }
 
 /** Stores the reflections of a commit, journaled; one whose id is taken is left as it is. */

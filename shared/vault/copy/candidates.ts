@@ -24,8 +24,8 @@ export async function transferCandidates(
   { scope }: Caller,
   { space }: Embedder,
 ): Promise<Memory[]> {
-  const found = await rawCoreMemories(mongo, scope, space, transferMax + 1)
-  if (found.length <= transferMax) return found
+  const memories = await rawCoreMemories(mongo, scope, space, transferMax + 1)
+  if (memories.length <= transferMax) return memories
   throw new Refusal(
     'too-large',
     `The source holds more than ${transferMax} core memories; nothing was copied`,

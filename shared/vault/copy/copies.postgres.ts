@@ -187,7 +187,7 @@ type LockedCopy = {
 }
 
 /**
- * Locks the operation and the vaults of a copy until the transaction ends, in the order of all such locks.
+ * Locks the vaults and the operation of a copy until the transaction ends, in the order of all such locks.
  *
  * @returns the destination's epoch, and the queries, which a clearing of the source may have erased;
  *   undefined when the operation has ended
@@ -196,19 +196,19 @@ export async function lockCopy(
   query: Query,
   { operation, source, destination }: Pick<Copy, 'operation' | 'source' | 'destination'>,
 ): Promise<LockedCopy | undefined> {
-  const operations = await query<{ account: string; keyHash: Buffer }>(
-    `select account, key_hash as "keyHash" from operations
-     where id = $1 and state in ('accepted', 'running', 'failed') for update`,
-    [operation],
-    'copies.hold-operation',
-  )
-  const owner = operations.rows[0]
-  if (!owner) return undefined
   const { rows } = await query<{ id: string; epoch: number }>(
     `select id, epoch from vaults where id = any($1::uuid[]) order by id for no key update`,
     [[source, destination]],
     'copies.hold-vaults',
   )
+  const operations = await query<{ account: string; keyHash: Buffer }>(
+    `select account, key_hash as "keyHash" from operations
+     where id = $1 and state in ('accepted', 'running', 'failed') for no key update`,
+    [operation],
+    'copies.hold-operation',
+  )
+  const owner = operations.rows[0]
+  if (!owner) return undefined
   const epoch = rows.find(({ id }) => id === destination)?.epoch ?? 0
   const queryRows = await query<Pick<Copy, 'queries'>>(
     'select queries from copies where operation = $1 for share',

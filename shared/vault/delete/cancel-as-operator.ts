@@ -3,6 +3,7 @@ import { dropFileOfOperation } from '#shared/vault/bulk/files.postgres.ts'
 import { cancelClearedOperations } from '#shared/vault/base/erasures.postgres.ts'
 import { findOperationAccount } from '#shared/operations/operation-account.postgres.ts'
 import { cancelAcceptedOperation } from '#shared/operations/operation-rows.postgres.ts'
+import { lockVaultsOf } from '#shared/operations/vault-locks.postgres.ts'
 import { deleteJobs } from '#shared/storage/queue/queue-admin.ts'
 
 /**
@@ -17,6 +18,7 @@ export async function cancelAsOperator(
   id: string,
 ): Promise<{ removed: number; active: number }> {
   return postgres.transaction(async tx => {
+    await lockVaultsOf(tx, [id])
     const { removed, active, operations } = await deleteJobs(tx.query, id)
     for (const operation of operations) {
       const account = await findOperationAccount(tx.query, operation)

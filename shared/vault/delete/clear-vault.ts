@@ -1,5 +1,5 @@
 import { eraseCleared } from '#shared/vault/delete/erase-cleared.ts'
-import type { Caller } from '#shared/access/caller.ts'
+import { actorOf, type Caller } from '#shared/access/caller.ts'
 import { countCleared } from '#shared/vault/delete/delete-cleared.mongo.ts'
 import { recordAccountEvent } from '#shared/events/account-events.postgres.ts'
 import type { Transaction, Postgres } from '#shared/storage/postgres/connect.ts'
@@ -80,7 +80,7 @@ export async function acceptClearing(
     if (!accepted) return
     // Of the account's own vaults only: a member's private vault is none of the account's business.
     if (session === null && caller.kind === 'vault') {
-      const event = { account, actor: maskedKey, subject: maskedKey } as const
+      const event = { account, actor: actorOf(caller), subject: maskedKey } as const
       await recordAccountEvent(tx, { ...event, action: 'vault.cleared' })
     }
     await deleteStoredResponses(tx, vault, { ofCopies: 'all' })

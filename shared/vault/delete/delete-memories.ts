@@ -7,6 +7,13 @@ import {
   type TombstonedMemory,
 } from '#shared/vault/base/tombstones.mongo.ts'
 import { recordDeferredBill } from '#shared/billing/deferred-bill.postgres.ts'
+import { addDebt, deletionDebt, noRelease, sum } from '#shared/vault/delete/deletion-debt.ts'
+import {
+  countReleased,
+  findReleasers,
+  finishReleases,
+  releaseSources,
+} from '#shared/vault/delete/release-sources.mongo.ts'
 import {
   deleteStoredResponses,
   recordTombstoneDay,
@@ -15,11 +22,11 @@ import {
 import { listCommittingBatches } from '#shared/vault/consolidate/leases.postgres.ts'
 import { acceptOperation } from '#shared/operations/accept-operations.ts'
 import { finishOperation } from '#shared/operations/operation-rows.postgres.ts'
+import { findOpenOperations } from '#shared/operations/operations.postgres.ts'
 import { lockVault, findSessionEpochs } from '#shared/vault/base/vault-state.postgres.ts'
 import { changeVault, takeVaultAdvisoryLock } from '#shared/vault/base/vaults.postgres.ts'
 import type { DeleteIdsJob } from '#shared/domain/job-payloads.ts'
 import type { OperationOutcome } from '#shared/domain/operation-outcome.ts'
-import type { DebtChange } from '#shared/domain/vault-change.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 import type { Log } from '#shared/core/log.ts'
@@ -87,7 +94,7 @@ export function acceptDeletion(
  * Deletes the memories of an accepted operation: those of a request, or expired ones. Safe to run any number
  * of times, in several processes at once: tombstones record what this operation has deleted until it is
  * settled, and it is settled once. From then on no process sees the memories; lineage that names them stays
- * and shows a gap.
+ * and shows a gap. The sources of a batch whose last reflection is deleted are unconsolidated again.
  *
  * @throws Refusal `unavailable` when a store is out of reach; the next run finishes it.
  */
@@ -103,18 +110,24 @@ export async function executeDeletion(
     // Edits and commits write and settle under the same lock, so that the debt counts each change once.
     await postgres.transaction(async tx => {
       await takeVaultAdvisoryLock(tx, job.vault, 'contents')
-      await tombstone(mongo, job, visible, await listCommittingBatches(tx.query, job))
+      const releasers = await findReleasers(mongo, job, visible)
+      await tombstone(mongo, job, visible, {
+        committingBatches: await listCommittingBatches(tx.query, job),
+        unsettledDeletions: await findOpenOperations(tx.query, job.vault, releasers),
+      })
+      await releaseSources(mongo, job)
     })
     const tombstoned = await findTombstonedBy(mongo, job, job.ids)
     const visibleIdSet = new Set(visible)
     const undeleted = (await findLiveMemories(mongo, job, visible)).filter(({ id }) =>
       visibleIdSet.has(id),
     )
-    await finalizeDeletion({ postgres, queue }, job, {
+    await finalizeDeletion({ postgres, mongo, queue }, job, {
       tombstoned,
       failed: undeleted.map(({ id }) => id),
     })
   }
+  await finishReleases(mongo, job)
   await finalizeTombstones(mongo, job, job.ids)
 }
 
@@ -129,7 +142,7 @@ async function visibleIds({ postgres, mongo }: Stores, job: DeleteIdsJob): Promi
 }
 
 function finalizeDeletion(
-  { postgres, queue }: { postgres: Postgres; queue: Queue },
+  { postgres, mongo, queue }: Stores & { queue: Queue },
   job: DeleteIdsJob,
   { tombstoned, failed }: { tombstoned: TombstonedMemory[]; failed: string[] },
 ): Promise<void> {
@@ -139,7 +152,12 @@ function finalizeDeletion(
     overAt === undefined
       ? { kind: 'delete-ids', requested: job.ids.length, deleted, failed }
       : { kind: 'expire', expired: deleted }
+  const isReflection = ({ tier }: TombstonedMemory): boolean => tier > 1
+  const mayRelease = tombstoned.some(isReflection)
   return postgres.transaction(async tx => {
+    // A source that it has released counts in the debt or is deleted, not both: see `tombstone`.
+    if (mayRelease) await takeVaultAdvisoryLock(tx, vault, 'contents')
+    const released = mayRelease ? await countReleased(mongo, job) : noRelease
     const { epoch: current } = await lockVault(tx, vault)
     if (!(await finishOperation(tx, queue, operation, outcome))) return
     const tokens = overAt === undefined ? sum(tombstoned, row => row.tokens) : 0
@@ -149,31 +167,18 @@ function finalizeDeletion(
     await deleteStoredResponses(tx, vault, { ofCopies: 'previews' })
     // After a clearing neither the debt nor any index includes these memories.
     if (current === epoch)
-      await changeVault(tx, vault, toSessionChanges(tombstoned), toDebtChange(tombstoned))
+      await changeVault(
+        tx,
+        vault,
+        toPartitionChanges(tombstoned),
+        addDebt(deletionDebt(tombstoned), released),
+        queue,
+      )
   })
 }
 
-const toSessionChanges = (tombstoned: readonly TombstonedMemory[]) =>
+const toPartitionChanges = (tombstoned: readonly TombstonedMemory[]) =>
   [...Map.groupBy(tombstoned, ({ session }) => session)].map(([session, rows]) => ({
     session,
     removed: rows.map(({ id }) => id),
   }))
-
-/** Unconsolidated memories leave the debt; those of sessions were never part of it. */
-function toDebtChange(tombstoned: readonly TombstonedMemory[]): DebtChange {
-  const waiting = tombstoned.filter(
-    ({ session, consolidated }) => session === null && !consolidated,
-  )
-  const raw = waiting.filter(({ tier }) => tier === 1)
-  const reflections = waiting.filter(({ tier }) => tier === 2)
-  return {
-    rawUnits: -raw.length,
-    rawTokens: -sum(raw, ({ tokens }) => tokens),
-    tier2Count: -reflections.length,
-    tier2Importance: -sum(reflections, ({ importance }) => importance),
-    tier2Tokens: -sum(reflections, ({ tokens }) => tokens),
-  }
-}
-
-const sum = <Row>(rows: readonly Row[], of: (row: Row) => number): number =>
-  rows.reduce((total, row) => total + of(row), 0)

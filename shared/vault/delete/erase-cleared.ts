@@ -11,6 +11,8 @@ import {
   dropClearedLeases,
 } from '#shared/vault/base/erasures.postgres.ts'
 import { dropClearedExchanges } from '#shared/vault/ingest/open-exchanges.postgres.ts'
+import { dropClearedTraces } from '#shared/vault/read/call-traces.postgres.ts'
+import { lockVaults } from '#shared/operations/vault-locks.postgres.ts'
 import { removeClearedJobs, type RemovedJobs } from '#shared/storage/queue/cleared-jobs.ts'
 import type { ClearedRange } from '#shared/domain/job-payloads.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
@@ -50,8 +52,9 @@ export async function eraseCleared(
       throw notErasedYet(`${active} jobs still hold words of what was cleared`)
     if (active > 0) await delay(pollMs, null, { signal })
   }
-  const left = await countCleared(stores.mongo, cleared)
-  if (left > 0) throw notErasedYet(`${left} documents of what was cleared are there again`)
+  const remaining = await countCleared(stores.mongo, cleared)
+  if (remaining > 0)
+    throw notErasedYet(`${remaining} documents of what was cleared are there again`)
 }
 
 /** Removes jobs and documents that arrived after the clearing. @returns how many. */
@@ -60,13 +63,13 @@ export async function sweepCleared(
   cleared: ClearedRange,
 ): Promise<{ jobs: number; documents: number }> {
   const { removed } = await removeInvalidatedWork(stores, cleared, new Set())
-  let found = 0
-  await removeDocuments(stores, cleared, async documents => void (found += documents))
-  return { jobs: removed, documents: found }
+  let count = 0
+  await removeDocuments(stores, cleared, async documents => void (count += documents))
+  return { jobs: removed, documents: count }
 }
 
 /**
- * Removes open exchanges, jobs, staged files and leased batches of what was cleared, and cancels their
+ * Removes open exchanges, traces, jobs, staged files and leased batches of what was cleared, and cancels their
  * operations.
  *
  * @param files collects the operations of deleted files over all passes: their jobs may still run
@@ -77,7 +80,9 @@ async function removeInvalidatedWork(
   files: Set<string>,
 ): Promise<RemovedJobs> {
   const exchanges = await dropClearedExchanges(postgres.query, cleared)
+  await dropClearedTraces(postgres.query, cleared)
   const jobs = await postgres.transaction(async tx => {
+    await lockVaults(tx, [cleared.vault])
     for (const operation of await dropClearedFiles(tx, cleared)) files.add(operation)
     await dropClearedLeases(tx, cleared)
     const jobs = await removeClearedJobs(tx, cleared, [...files])

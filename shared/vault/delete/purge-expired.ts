@@ -46,15 +46,15 @@ export function createExpiryPurger(backend: PurgeBackend): ExpiryPurger {
   const purgesInFlight = new Map<string, Promise<boolean>>()
 
   const begin = (vault: string): Promise<boolean> => {
-    const begun = purgeAllExpired(backend, vault)
+    const purge = purgeAllExpired(backend, vault)
       .then(() => true)
       .catch((error: unknown) => {
         backend.log.warn({ err: error, vault }, 'expire.not-yet')
         return false
       })
       .finally(() => purgesInFlight.delete(vault))
-    purgesInFlight.set(vault, begun)
-    return begun
+    purgesInFlight.set(vault, purge)
+    return purge
   }
 
   return {

@@ -1,3 +1,4 @@
+import { lockVaults } from '#shared/operations/vault-locks.postgres.ts'
 import { memoryIdOf } from '#shared/core/ids.ts'
 import { earliestExpiresAt, expiryFor } from '#shared/domain/expiry.ts'
 import {
@@ -6,7 +7,6 @@ import {
   retentionPage,
   type RetentionRow,
 } from '#shared/vault/base/expiries.mongo.ts'
-import { recordAccountEvent } from '#shared/events/account-events.postgres.ts'
 import type { Transaction, Postgres } from '#shared/storage/postgres/connect.ts'
 import { scheduleExpiries, cancelScheduledExpiries } from '#shared/vault/base/expiries.postgres.ts'
 import { finishOperation, reportProgress } from '#shared/operations/operation-rows.postgres.ts'
@@ -36,23 +36,16 @@ const pageMax = 1_000
  * existing ones.
  *
  * @param operation the UUIDv7 for that operation
- * @returns whether there is such an operation: not when the retention is unchanged or the account has no key
+ * @returns `accepted` when there is such an operation; `changed` when the account has no key for it
  */
 export async function setAccountRetention(
   { queue }: { queue: Queue },
   tx: Transaction,
-  {
-    operation,
-    account,
-    actor,
-    days,
-  }: { operation: string; account: string; actor: string; days: number | null },
-): Promise<boolean> {
-  if (!(await putAccountRetention(tx.query, account, days))) return false
-  const event = { account, actor, action: 'policy.changed', subject: 'account' } as const
-  await recordAccountEvent(tx, event)
+  { operation, account, days }: { operation: string; account: string; days: number | null },
+): Promise<'unchanged' | 'changed' | 'accepted'> {
+  if (!(await putAccountRetention(tx.query, account, days))) return 'unchanged'
   const key = await findAnyKey(tx.query, account)
-  if (!key) return false
+  if (!key) return 'changed'
   const accepted = await acceptOperation(tx, queue, {
     operation: {
       ...key,
@@ -70,7 +63,7 @@ export async function setAccountRetention(
     jobs: () => [stepJob({ operation, step: 0 })],
   })
   if (accepted) await insertRetention(tx.query, { operation, account, days })
-  return true
+  return 'accepted'
 }
 
 type RetentionBackend = Stores & { queue: Queue }
@@ -104,13 +97,14 @@ export async function runRetentionStep(
   const rescheduled = rows.filter(row => expiresAtUnder(row, retention) !== row.expiresAt)
   const at = earliestExpiresAt(rescheduled.map(row => expiryUnder(row, retention)))
   if (at !== undefined) {
-    await scheduleExpiries(postgres.query, [{ id: operation, vault: vault.vault, expiresAt: at }])
+    await scheduleExpiries(postgres, [{ id: operation, vault: vault.vault, expiresAt: at }])
   }
   if (rescheduled.length > 0) await applyRetention(mongo, vault, idsOf(rescheduled), retention.days)
 
   const looked = retention.looked + rows.length
   const changed = retention.changed + rescheduled.length
   await postgres.transaction(async tx => {
+    await lockVaults(tx, [vault.vault])
     await reportProgress(tx.query, operation, {
       done: looked,
       ...(total !== undefined && { total }),
@@ -170,6 +164,6 @@ async function finishRetention(
 const superseded: OperationOutcome = {
   kind: 'failed',
   reason: 'conflict',
-  error: 'Another retention has been decided meanwhile',
+  error: 'Another retention has been decided since',
   hint: 'It has its own operation',
 }

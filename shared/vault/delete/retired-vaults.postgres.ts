@@ -1,3 +1,4 @@
+import { lockVaults } from '#shared/operations/vault-locks.postgres.ts'
 import { clearedChannel } from '#shared/vault/base/erasures.postgres.ts'
 import type { Transaction } from '#shared/storage/postgres/connect.ts'
 import { nextEpochSql } from '#shared/vault/base/vaults.postgres.ts'
@@ -12,17 +13,13 @@ export const epochMax = 2_147_483_647
  * Makes everything in several vaults invisible at once and schedules its erasure. The commit notifies all
  * processes. The rows of the vaults stay: bills refer to them.
  */
-export async function retireVaultRows(
-  { query }: Transaction,
-  vaults: readonly string[],
-): Promise<void> {
-  await query(
-    `with held as (
-       select id from vaults where id = any($1::uuid[]) order by id for no key update
-     ), raised as (
-       update vaults v set epoch = ${nextEpochSql('v.epoch')}, revision = revision + 1, raw_units = 0, raw_tokens = 0,
+export async function retireVaultRows(tx: Transaction, vaults: readonly string[]): Promise<void> {
+  await lockVaults(tx, vaults)
+  await tx.query(
+    `with raised as (
+       update vaults v set epoch = ${nextEpochSql('v.epoch')}, revision = revision + 1, external_id = null, raw_units = 0, raw_tokens = 0,
               tier2_count = 0, tier2_importance = 0, tier2_tokens = 0
-       from held where v.id = held.id returning v.id
+       where v.id = any($1::uuid[]) returning v.id
      ), unlogged as (
        delete from vault_changes where vault = any($1::uuid[])
      ), unnamed as (

@@ -1,3 +1,4 @@
+import { withEmbeddingTimeout } from '#shared/models/embedding-deadline.ts'
 import { resolveSpaceEmbedders } from '#shared/models/space-embedders.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { withKeyedMutex } from '#shared/core/keyed-mutex.ts'
@@ -78,7 +79,7 @@ export async function editMemory(
     const edited = await tryEdit(backend, caller, edit, { job, content })
     if (edited) return edited
   }
-  throw new Refusal('conflict', 'Somebody else keeps changing this memory', 'Try again')
+  throw new Refusal('conflict', 'Other requests keep changing this memory', 'Try again')
 }
 
 type NewContent = Pick<TextReplacement, 'text' | 'hash' | 'tokens'>
@@ -190,7 +191,9 @@ async function embedIntoSpaces(
   const { embedders: ours, unavailable } = await resolveSpaceEmbedders(embedders, spaces)
   for (const { space, reason } of unavailable)
     log.warn({ memory: id, space, reason }, 'edit.space-lost')
-  const vectors = await Promise.all(ours.map(embedder => embedder.embedTexts([text])))
+  const vectors = await Promise.all(
+    ours.map(embedder => withEmbeddingTimeout(embedder.embedTexts([text]), embedder.model)),
+  )
   return new Map(ours.map((embedder, index) => [embedder.space, vectors[index]![0]!]))
 }
 

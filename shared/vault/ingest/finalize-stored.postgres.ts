@@ -8,12 +8,14 @@ import {
   finishedDeliveriesSql,
   type WrittenDelivery,
 } from '#shared/operations/finished-deliveries.postgres.ts'
-import type { Query } from '#shared/storage/postgres/connect.ts'
+import type { Transaction } from '#shared/storage/postgres/connect.ts'
+import { lockVaults } from '#shared/operations/vault-locks.postgres.ts'
 import { settledChannel } from '#shared/operations/operations.postgres.ts'
 
 /** The memories an operation stored, in one partition of its vault. */
 export type StoredOperation = {
   operation: string
+  vault: string
   session: string | null
   sessionEpoch: number
   ids: string[]
@@ -42,11 +44,14 @@ export type FinalizeResult = {
  * unfinished.
  */
 export async function finalizeStored(
-  query: Query,
+  tx: Transaction,
   stored: readonly StoredOperation[],
 ): Promise<FinalizeResult> {
+  const vaults = [...new Set(stored.map(({ vault }) => vault))]
+  const operations = stored.map(({ operation }) => operation)
   const items = JSON.stringify(stored.map(storedItem))
-  const { rows } = await query<{
+  const locked = lockVaults(tx, vaults)
+  const finalized = tx.query<{
     overtaken: string[] | null
     settled: number
     deliveries: WrittenDelivery[]
@@ -56,14 +61,21 @@ export async function finalizeStored(
          id uuid, session text, session_epoch int, ids uuid[], raw_units int, raw_tokens bigint,
          retention_days int)
      ), held as (
-       select v.id, v.epoch from vaults v
-       where v.id in (select vault from operations where id in (select id from item))
-       order by v.id for no key update
+       select id, epoch from vaults where id = any($2::uuid[])
      ), finished as (
-       update operations o set state = 'done', finished_at = now(), progress_done = progress_total
-       from item i, held h, accounts a
-       where o.id = i.id and h.id = o.vault and o.state in ('accepted', 'running', 'failed')
-         and a.id = o.account and a.retention_days is not distinct from i.retention_days
+       update operations o set state = 'done', finished_at = now(), progress_done = progress_total,
+         status = 200,
+         outcome = jsonb_build_object('kind', 'ingest', 'stored', case
+           when o.epoch = h.epoch and i.session_epoch = coalesce(
+             (select s.epoch from sessions s where s.vault = o.vault and s.session = i.session), 0)
+           then cardinality(i.ids) else 0 end)
+       from item i, held h
+       where o.id = any($3::uuid[]) and o.id = i.id and h.id = o.vault
+         -- As a case, since the planner expects few rows of these states, and joins by nested loops.
+         and case when o.state in ('accepted', 'running', 'failed') then true else false end
+         -- By a subquery: as a join the planner looks up each operation once for every account there is.
+         and (select a.retention_days is not distinct from i.retention_days
+              from accounts a where a.id = o.account)
        returning ${finishedColumns}, o.epoch = h.epoch as current
      ), finished_deliveries as (
        ${finishedDeliveriesSql('finished')}
@@ -88,9 +100,10 @@ export async function finalizeStored(
        select * from finished_deliveries union all select * from suggestion_deliveries
      ), logged as (
        insert into vault_changes (vault, revision, session, stored)
-       select s.vault, r.revision, coalesce(s.session, ''), array_agg(id.id)
-       from standing s join raised r on r.id = s.vault, unnest(s.ids) as id(id)
-       where s.seen group by s.vault, r.revision, coalesce(s.session, '')
+       select vault, revision, session, array_agg(id)
+       from (select s.vault, r.revision, coalesce(s.session, '') as session, unnest(s.ids) as id
+             from standing s join raised r on r.id = s.vault where s.seen) memory
+       group by vault, revision, session
      ), noted as (
        insert into sessions (vault, session, stored_at)
        select s.vault, s.session, clock_timestamp() from standing s
@@ -103,18 +116,20 @@ export async function finalizeStored(
      select array_agg(id) filter (where not seen) as overtaken, (select count(*) from told) as told,
             count(*)::int as settled, ${deliveriesColumn}
      from standing`,
-    [items],
+    [items, vaults, operations],
     'operations.settle',
   )
+  // In one round trip, but two statements: the second sees what the holders of the locks have written.
+  const [, { rows }] = await Promise.all([locked, finalized])
   const { overtaken, settled, deliveries } = rows[0]!
   const changedRetentions =
-    settled < stored.length ? await findChangedRetentions(query, stored) : new Map<string, number>()
+    settled < stored.length ? await findChangedRetentions(tx, stored) : new Map<string, number>()
   return { clearedOperations: overtaken ?? [], changedRetentions, deliveries }
 }
 
 /** The current retention of the accounts of those operations that are not finalized. */
 async function findChangedRetentions(
-  query: Query,
+  { query }: Transaction,
   stored: readonly StoredOperation[],
 ): Promise<Map<string, number | null>> {
   const { rows } = await query<{ id: string; days: number | null }>(

@@ -1,14 +1,22 @@
+import type { Metadata } from '#shared/domain/metadata.ts'
+import { redactMetadata } from '#shared/privacy/apply-redaction.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import { runInSlices } from '#shared/core/event-loop.ts'
+import { toLargeJson } from '#shared/core/json-bytes.ts'
 import { memoryIdOf } from '#shared/core/ids.ts'
 import type { Caller } from '#shared/access/caller.ts'
-import { parseTurns, type Message } from '#shared/domain/message-content.ts'
+import { createEventLoopYield } from '#shared/core/event-loop-yield.ts'
+import type { Message } from '#shared/domain/message-content.ts'
+import { readConversationSteps } from '#shared/domain/turn/read-conversation.ts'
+import type { LeftOutCounts } from '#shared/domain/turn/left-out.ts'
 import { expiryFor } from '#shared/domain/expiry.ts'
 import type { Memory } from '#shared/domain/memory.ts'
-import { splitIntoChunks } from '#shared/vault/base/text-chunks.ts'
 import { toExtractionInput } from '#shared/vault/ingest/turn-extraction.ts'
 import type { CloseOutcome } from '#shared/vault/ingest/open-exchanges.postgres.ts'
-import { applyRedactionToMessages } from '#shared/privacy/apply-redaction.ts'
+import { chunkMessagesAside } from '#shared/vault/ingest/text-thread.ts'
+import type { ChunkedTurn } from '#shared/vault/ingest/chunk-messages.ts'
 import type { AcceptIngest } from '#shared/vault/ingest/accept.ts'
+import type { NewOperation } from '#shared/operations/operations.postgres.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
 
 export type Exchange = {
@@ -24,10 +32,16 @@ export type Exchange = {
   awaited: boolean
   /** When its memories expire, in epoch milliseconds. */
   expiresAt?: number | undefined
+  /** Fields of every memory of it. */
+  metadata?: Metadata | undefined
+  /** False: it is not told to the member's organization; true, when missing. */
+  shares?: boolean | undefined
   /** Of a proxied model call: see `open-exchange.ts`. */
   proxied?: {
     /** It closes the open exchange of its operation. */
     closes: boolean
+    /** The turn whose tool loop it ends. */
+    answeredTurn?: Buffer | undefined
     /** The embedding model of its vectors. */
     space: string
     /** As counted by the provider; 0 where it reports none. */
@@ -35,6 +49,8 @@ export type Exchange = {
     outputTokens: number
     /** Tokens of the memories recalled for the call, billed with it as one request. */
     recalledTokens: number
+    /** Tags of the shared memories that the model was told. */
+    lentTags?: readonly string[]
   }
 }
 
@@ -53,6 +69,8 @@ export type AcceptedExchange = {
   /** Tokens of the assistant's turns. */
   assistantTokens: number
   memories: number
+  /** Texts that are no person's words and no final answer, by reason. */
+  leftOut: LeftOutCounts
   /** Of one that closes an exchange which was no longer open: its state. Nothing was accepted then. */
   closing?: CloseOutcome
 }
@@ -63,7 +81,7 @@ export type AcceptedExchange = {
  * billed. The second half is `storeAccepted`, in the job: it embeds and stores the memories, once per
  * operation.
  *
- * @throws Refusal `invalid` when no user or assistant turn is left to store, when the policy of the key
+ * @throws Refusal `invalid` when it holds no user or assistant turn to store, when the policy of the key
  *   blocks one, or `embeddings` names no known model; `upstream` when that model's provider does not answer.
  */
 export async function acceptExchange(
@@ -71,17 +89,9 @@ export async function acceptExchange(
   caller: ExchangeOwner,
   exchange: Exchange,
 ): Promise<AcceptedExchange> {
-  const { operation, proxied } = exchange
-  // Of a proxied call the user's turns were redacted when it was opened; it is too late to refuse it.
-  const redaction = proxied ? null : (caller.keyRow?.redaction ?? null)
-  const messages = applyRedactionToMessages(redaction, exchange.messages)
-  const days = caller.keyRow?.retentionDays ?? null
-  const expiry = expiryFor({ requested: exchange.expiresAt, days, storedAt: now() })
-  const memories = (await splitIntoMemories(operation, messages, now())).map(memory => ({
-    ...memory,
-    ...expiry,
-  }))
-  if (memories.length === 0) {
+  const { proxied } = exchange
+  const { messages, memories, leftOut } = await readMemories(caller, exchange, now)
+  if (memories.length === 0 && Object.keys(leftOut).length === 0) {
     throw new Refusal(
       'invalid',
       'messages holds no user or assistant turn to store',
@@ -90,61 +100,109 @@ export async function acceptExchange(
   }
   // Of a proxied call the model was resolved at the start; its provider may be unreachable by now.
   const model = proxied?.space ?? (await requireKnownModel(embedders, exchange.embeddings))
-  const tokensOfRole = (role: Memory['role']): number =>
-    memories.reduce((sum, memory) => sum + (memory.role === role ? memory.tokens : 0), 0)
-  const userTokens = tokensOfRole('user')
-  const assistantTokens = tokensOfRole('assistant')
-
-  // Text that expires is not sent to extraction, since shared memories do not expire with it.
-  const extractionInput =
-    exchange.expiresAt === undefined
-      ? toExtractionInput(caller, { ...exchange, messages, saidAt: now() })
-      : undefined
+  const days = caller.keyRow?.retentionDays ?? null
+  const textLength = memories.reduce((sum, { text }) => sum + text.length, 0)
+  const counts = {
+    userTokens: sumTokens(memories, 'user'),
+    assistantTokens: sumTokens(memories, 'assistant'),
+  }
   const { closeOutcome } = await accept({
-    operation: {
-      id: operation,
-      account: caller.account,
-      vault: caller.scope.vault,
-      keyHash: caller.keyHash,
-      kind: proxied ? 'proxy' : 'ingest',
-      awaited: exchange.awaited,
-      session: exchange.session,
-      billing: {
-        model: exchange.model,
-        inputTokens: proxied?.inputTokens || userTokens,
-        outputTokens: proxied?.outputTokens || assistantTokens,
-        memoryTokens: userTokens + assistantTokens + (proxied?.recalledTokens ?? 0),
-      },
+    operation: toOperation(caller, exchange, counts),
+    payload: {
+      model,
+      ...(days !== null && { retentionDays: days }),
+      memories: await toLargeJson(memories, textLength),
     },
-    payload: { model, ...(days !== null && { retentionDays: days }), memories },
     closesExchange: proxied?.closes ?? false,
-    extractionInput,
+    answeredTurn: proxied?.answeredTurn,
+    extractionInput: isShared(exchange)
+      ? toExtractionInput(caller, {
+          ...exchange,
+          messages,
+          saidAt: now(),
+          lentTags: proxied?.lentTags ?? [],
+        })
+      : undefined,
   })
   return {
-    userTokens,
-    assistantTokens,
+    ...counts,
     memories: memories.length,
+    leftOut,
     ...(closeOutcome && closeOutcome !== 'open' && { closing: closeOutcome }),
   }
 }
 
+/** Text that expires is not sent to extraction, since shared memories do not expire with it. */
+const isShared = ({ expiresAt, shares }: Exchange): boolean =>
+  expiresAt === undefined && shares !== false
+
+const sumTokens = (memories: readonly Memory[], ofRole: Memory['role']): number =>
+  memories.reduce((sum, { role, tokens }) => sum + (role === ofRole ? tokens : 0), 0)
+
+const toOperation = (
+  { account, keyHash, scope }: ExchangeOwner,
+  { operation, session, awaited, model, proxied }: Exchange,
+  { userTokens, assistantTokens }: Pick<AcceptedExchange, 'userTokens' | 'assistantTokens'>,
+): NewOperation => ({
+  id: operation,
+  account,
+  vault: scope.vault,
+  keyHash,
+  kind: proxied ? 'proxy' : 'ingest',
+  awaited,
+  session,
+  billing: {
+    model,
+    inputTokens: proxied?.inputTokens || userTokens,
+    outputTokens: proxied?.outputTokens || assistantTokens,
+    memoryTokens: userTokens + assistantTokens + (proxied?.recalledTokens ?? 0),
+  },
+})
+
+type ExchangeMemories = { messages: readonly Message[]; memories: Memory[]; leftOut: LeftOutCounts }
+
+/** The turns of an exchange, redacted as the key's policy wants it, and the memories of them. */
+async function readMemories(
+  { keyRow }: ExchangeOwner,
+  { operation, messages: given, proxied, expiresAt, metadata: fields }: Exchange,
+  now: () => number,
+): Promise<ExchangeMemories> {
+  // Of a proxied call the user's turns were redacted when it was opened; it is too late to refuse it.
+  const redaction = proxied ? null : (keyRow?.redaction ?? null)
+  // Of a proxied call everything was read before.
+  const { messages: spoken, leftOut } = proxied
+    ? { messages: given, leftOut: {} }
+    : await runInSlices(readConversationSteps(given))
+  const { messages, turns } = await chunkMessagesAside(redaction, spoken)
+  const metadata = redactMetadata(redaction, fields)
+  const days = keyRow?.retentionDays ?? null
+  const expiry = expiryFor({ requested: expiresAt, days, storedAt: now() })
+  const memories = (await toMemories(operation, turns, now())).map(memory => ({
+    ...memory,
+    ...expiry,
+    ...(metadata && { metadata }),
+  }))
+  return { messages, memories, leftOut }
+}
+
 /** One memory per turn, several for a long turn. */
-async function splitIntoMemories(
+async function toMemories(
   operation: string,
-  messages: readonly Message[],
+  turns: readonly ChunkedTurn[],
   now: number,
 ): Promise<Memory[]> {
   const memories: Memory[] = []
-  for (const { role, text, at = now, speaker, interrupted } of parseTurns(messages)) {
-    for (const chunk of await splitIntoChunks(text)) {
-      if (chunk.text.trim() === '') continue
+  const yieldToEventLoop = createEventLoopYield()
+  for (const { role, at = now, speaker, interrupted, chunks } of turns) {
+    for (const { text, tokens } of chunks) {
+      await yieldToEventLoop()
       memories.push({
         id: memoryIdOf(operation, memories.length),
         tier: 1,
         role,
-        text: chunk.text,
+        text,
         at,
-        tokens: chunk.tokens,
+        tokens,
         ...(speaker !== undefined && { speaker }),
         ...(interrupted && { interrupted }),
       })

@@ -1,7 +1,8 @@
 import type { Transaction } from '#shared/storage/postgres/connect.ts'
 
 /**
- * Writes the turns of members who still exist, by the keys of their exchanges. It locks the rows of their
+ * Writes the turns of members who still exist, by the keys of their exchanges; none of members who share
+ * nothing, and with keys that share nothing. It locks the rows of their
  * organizations and users, so that a concurrent removal of one fails no other exchange.
  *
  * @returns the organization ids by the ids of the turns that were inserted.
@@ -15,31 +16,36 @@ export async function insertTurns(
     saidAt: number
     /** Characters that are not extracted from. */
     leftOut: number
+    /** Tags of the shared memories that the model was told. */
+    lentTags?: readonly string[]
   }[],
 ): Promise<Map<string, string>> {
   const { rows } = await query<{ id: string; org: string }>(
     `with item as (
-       select id, hash, to_timestamp(at / 1000) as said_at, left_out
-       from unnest($1::uuid[], $2::bytea[], $3::float8[], $4::int[]) as item(id, hash, at, left_out)
+       select id, hash, to_timestamp(at / 1000) as said_at, left_out,
+              array(select jsonb_array_elements_text(tags)) as lent_tags
+       from unnest($1::uuid[], $2::bytea[], $3::float8[], $4::int[], $5::jsonb[])
+            as item(id, hash, at, left_out, tags)
      ), team as (
        select o.id from orgs o
        where o.id in (select k.org from memory_keys k join item i on i.hash = k.hash)
        order by o.id for key share
      ), people as (
-       select u.id, u.org, u.team_member_id from org_users u
+       select u.id, u.org, u.team_member_id, u.shares from org_users u
        where u.id in (select k.org_user from memory_keys k join item i on i.hash = k.hash)
        order by u.id for key share
      )
-     insert into org_turns (id, org, org_user, key_hash, author, said_at, left_out)
-     select i.id, t.id, p.id, i.hash, p.team_member_id, i.said_at, i.left_out
-     from item i join memory_keys k on k.hash = i.hash and k.kind = 'member'
-     join people p on p.id = k.org_user join team t on t.id = p.org
+     insert into org_turns (id, org, org_user, key_hash, author, said_at, left_out, lent_tags)
+     select i.id, t.id, p.id, i.hash, p.team_member_id, i.said_at, i.left_out, i.lent_tags
+     from item i join memory_keys k on k.hash = i.hash and k.kind = 'member' and k.shares
+     join people p on p.id = k.org_user and p.shares join team t on t.id = p.org
      on conflict (id) do nothing returning id, org`,
     [
       turns.map(({ id }) => id),
       turns.map(({ keyHash }) => keyHash),
       turns.map(({ saidAt }) => saidAt),
       turns.map(({ leftOut }) => leftOut),
+      turns.map(({ lentTags = [] }) => JSON.stringify(lentTags)),
     ],
     'org-turns.insert',
   )

@@ -1,15 +1,18 @@
 import { recordModelCall } from '#shared/billing/meter.ts'
 import { copyIdOf } from '#shared/core/ids.ts'
-import { parseTurns, type Message, type Turn } from '#shared/domain/message-content.ts'
+import type { Metadata } from '#shared/domain/metadata.ts'
+import type { Message, Turn } from '#shared/domain/message-content.ts'
+import { parseTurns } from '#shared/domain/turn/turns.ts'
 import { acceptExchange, type ExchangeOwner } from '#shared/vault/ingest/ingest.ts'
 import {
   listAbandonedExchanges,
   dropOpenExchanges,
-  saveUnansweredTurns,
 } from '#shared/vault/ingest/open-exchanges.postgres.ts'
+import { saveUnansweredTurns } from '#shared/vault/ingest/unanswered-turns.postgres.ts'
+import { dropSteps, saveStep } from '#shared/vault/ingest/steps.postgres.ts'
 import { toMessage, redactOrSkipTurns } from '#shared/privacy/apply-redaction.ts'
 import { sanitizeText } from '#shared/core/sanitize-text.ts'
-import type { Postgres } from '#shared/storage/postgres/connect.ts'
+import type { Postgres, Query } from '#shared/storage/postgres/connect.ts'
 import type { AcceptIngest } from '#shared/vault/ingest/accept.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
 import type { UsageWriter } from '#shared/billing/usage.postgres.ts'
@@ -26,8 +29,16 @@ export type OpenExchange = {
   model: string
   /** The user's turns; empty when an earlier call for the same turn has stored them. */
   said: readonly Turn[]
+  /** False when nothing of the user's turn is stored: then the answer to it is not, either. */
+  storesReply?: boolean
+  /** The call brings results of tools: the text of earlier steps is no answer. */
+  isContinuation?: boolean
   /** When its memories expire, in epoch milliseconds. */
   expiresAt?: number | undefined
+  /** False: it is not told to the member's organization; true, when missing. */
+  shares?: boolean
+  /** Fields of every memory of it, as they may be stored. */
+  metadata?: Metadata | undefined
   /** 32-byte hash of the user's turn: sent again before its answer has ended, it is stored once. */
   turn?: Buffer | undefined
 }
@@ -40,11 +51,15 @@ export type CompletionResult = {
   interrupted: boolean
   /** No answer came: the client will send the turn again. */
   unanswered: boolean
+  /** The model calls tools: its text is stored only if the turn never ends. */
+  isStep?: boolean
   /** As counted by the provider; 0 where it reports none. */
   inputTokens: number
   outputTokens: number
   /** Tokens of the memories recalled for the call, which are billed with it. */
   recalledTokens: number
+  /** Tags of the shared memories that the model was told. */
+  lentTags?: readonly string[]
 }
 
 export type ExchangeBackend = {
@@ -64,25 +79,38 @@ export async function storeExchange(
 ): Promise<void> {
   const { operation, owner, session, model, embeddings: space } = exchange
   if (completion.unanswered) await saveUnansweredTurns(backend.postgres.query, [operation])
-  const turns = redactOrSkipTurns(
+  const reply = redactOrSkipTurns(
     owner.keyRow?.redaction ?? null,
-    parseAnswerTurns(completion, backend.now()),
+    exchange.storesReply === false ? [] : parseAnswerTurns(completion, backend.now()),
   )
-  const answer = turns.map(toMessage)
+  const isStep = completion.isStep === true && exchange.turn !== undefined
+  if (isStep && reply.length > 0) await keepStep(backend.postgres.query, exchange, reply)
+  const answer = isStep ? [] : reply.map(toMessage)
   const messages = [...exchange.said.map(toMessage), ...answer]
-  const { inputTokens, outputTokens, recalledTokens } = completion
+  const { inputTokens, outputTokens, recalledTokens, lentTags = [] } = completion
   const usage = { inputTokens, outputTokens, recalledTokens }
+  const endsLoop = exchange.isContinuation && !isStep && !completion.unanswered
+  const answeredTurn = endsLoop ? exchange.turn : undefined
   if (messages.length === 0) {
     recordModelCall(backend, owner, { id: operation, kind: 'proxy', model, session, ...usage })
+    if (answeredTurn) await dropSteps(backend.postgres.query, owner.scope.vault, answeredTurn)
     return dropOpenExchanges(backend.postgres.query, [operation])
   }
-  const { expiresAt } = exchange
-  const common = { session, model, embeddings: undefined, awaited: false, expiresAt }
+  const { expiresAt, shares, metadata } = exchange
+  const common = {
+    session,
+    model,
+    embeddings: undefined,
+    awaited: false,
+    expiresAt,
+    shares,
+    metadata,
+  }
   const { closing } = await acceptExchange(backend, owner, {
     ...common,
     operation,
     messages,
-    proxied: { ...usage, space, closes: true },
+    proxied: { ...usage, space, closes: true, answeredTurn, lentTags },
   })
   // This process stalled for minutes; a sweep has stored the user's turns without the answer.
   if (closing !== 'swept' || answer.length === 0) return
@@ -90,9 +118,23 @@ export async function storeExchange(
     ...common,
     operation: copyIdOf(operation, 0, 'answer'),
     messages: answer,
-    proxied: { ...usage, space, closes: false },
+    proxied: { ...usage, space, closes: false, lentTags },
   })
 }
+
+/** Keeps the text of a step in case no other call of its turn follows; it replaces that of the step before. */
+const keepStep = (
+  query: Query,
+  { operation: call, owner, turn }: OpenExchange,
+  said: readonly Turn[],
+): Promise<void> =>
+  saveStep(query, {
+    vault: owner.scope.vault,
+    turn: turn!,
+    operation: copyIdOf(call, 0, 'step'),
+    call,
+    said,
+  })
 
 const parseAnswerTurns = ({ text, interrupted }: CompletionResult, now: number): Turn[] =>
   parseStorableTurns([{ role: 'assistant', content: text ?? '', timestamp: now, interrupted }])

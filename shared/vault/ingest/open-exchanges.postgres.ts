@@ -1,3 +1,5 @@
+import { insertJsonBytes, JsonBytes } from '#shared/core/json-bytes.ts'
+import type { Metadata } from '#shared/domain/metadata.ts'
 import type { Turn } from '#shared/domain/message-content.ts'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 import type { ClearedRange } from '#shared/domain/job-payloads.ts'
@@ -17,9 +19,15 @@ export type OpenExchangeRow = {
   said: Turn[]
   /** When its memories expire, in epoch milliseconds; left out where the call sets no expiry. */
   expiresAt?: number
+  /** False: it is not told to the member's organization; true, when missing. */
+  shares?: boolean
+  /** Fields of every memory of it. */
+  metadata?: Metadata
 }
 
-export type NewOpenExchange = OpenExchangeRow & {
+export type NewOpenExchange = Omit<OpenExchangeRow, 'said'> & {
+  /** Large turns were written as JSON before. */
+  said: Turn[] | JsonBytes
   /** Hash of the user's turn, see `unanswered_turns`; left out where the call brings no new turn. */
   turn?: Buffer
 }
@@ -41,26 +49,29 @@ export async function insertOpenExchanges(
   rows: readonly NewOpenExchange[],
   answered: readonly string[] = [],
 ): Promise<boolean[]> {
-  const items = rows.map(({ keyHash, turn, expiresAt, ...row }) => ({
+  const items = rows.map(({ keyHash, turn, expiresAt, shares = true, ...row }) => ({
     ...row,
+    shares,
     expires_at: expiresAt === undefined ? null : new Date(expiresAt).toISOString(),
     key_hash: keyHash.toString('hex'),
     turn: turn?.toString('hex') ?? null,
   }))
+  const written = rows.flatMap(({ said }) => (said instanceof JsonBytes ? [said] : []))
   const { rows: inserted } = await query<{ operation: string; empty: boolean }>(
     `with asked as (
        select i.operation, i.account, i.vault, decode(i.key_hash, 'hex') as key_hash, i.session,
               v.epoch, coalesce(s.epoch, 0) as session_epoch, i.embeddings, i.model, i.said,
-              i.expires_at,
+              i.expires_at, i.shares, i.metadata,
               decode(i.turn, 'hex') as turn,
               row_number() over (partition by i.vault, i.turn order by i.operation) as nth
-       from jsonb_to_recordset($1::jsonb) as i(
+       from json_to_recordset($1::json) as i(
          operation uuid, account uuid, vault uuid, key_hash text, session text, embeddings text,
-         model text, said jsonb, turn text, expires_at timestamptz)
+         model text, said jsonb, turn text, expires_at timestamptz, shares boolean,
+         metadata jsonb)
        join vaults v on v.id = i.vault
        left join sessions s on s.vault = i.vault and s.session = i.session
      ), held as (
-       select u.vault, u.turn, u.epoch, u.session_epoch, u.ended_at
+       select u.vault, u.turn, u.epoch, u.session_epoch, u.ended_at, u.answered
        from unanswered_turns u join asked a on a.vault = u.vault and a.turn = u.turn and a.nth = 1
        order by u.vault, u.turn for update of u
      ), taken as (
@@ -70,54 +81,31 @@ export async function insertOpenExchanges(
        union
        select a.operation from asked a
        join held h using (vault, turn, epoch, session_epoch)
-       where h.ended_at > now() - make_interval(secs => $2)
+       where not h.answered and h.ended_at > now() - make_interval(secs => $2)
          and not exists (select from vault_changes c where c.vault = h.vault
                          and c.removed <> '{}' and c.at >= h.ended_at)
        union
        select a.operation from asked a
        join open_exchanges o using (vault, turn, epoch, session_epoch)
-       where o.operation <> a.operation and o.operation <> all($3::uuid[])
+       where o.operation <> a.operation and o.operation <> all($3::uuid[]) and not o.step
      )
      insert into open_exchanges (operation, account, vault, key_hash, session, epoch, session_epoch,
-                                 embeddings, model, said, turn, expires_at)
+                                 embeddings, model, said, turn, expires_at, shares,
+                                 metadata)
      select a.operation, a.account, a.vault, a.key_hash, a.session, a.epoch, a.session_epoch,
             a.embeddings, a.model, case when w.operation is null then a.said else '[]' end, a.turn,
-            a.expires_at
+            a.expires_at, a.shares, a.metadata
      from asked a left join written w using (operation)
      on conflict (operation) do update set renewed_at = now()
      returning operation, said = '[]' as empty`,
-    [JSON.stringify(items), unansweredSeconds, answered],
+    [insertJsonBytes(JSON.stringify(items), written), unansweredSeconds, answered],
     'open-exchanges.insert',
   )
   const empty = new Map(inserted.map(row => [row.operation, row.empty]))
-  return rows.map(({ operation, said }) => said.length > 0 && empty.get(operation) === true)
-}
-
-/** Records that the turns of these exchanges were not answered. Call it before they are closed. */
-export async function saveUnansweredTurns(
-  query: Query,
-  operations: readonly string[],
-): Promise<void> {
-  await query(
-    `insert into unanswered_turns (vault, turn, epoch, session_epoch)
-     select distinct on (vault, turn) vault, turn, epoch, session_epoch from open_exchanges
-     where operation = any($1::uuid[]) and turn is not null
-     order by vault, turn, operation desc
-     on conflict (vault, turn) do update
-       set epoch = excluded.epoch, session_epoch = excluded.session_epoch, ended_at = now()`,
-    [operations],
-    'open-exchanges.keep-unanswered',
+  return rows.map(
+    ({ operation, said }) =>
+      (said instanceof JsonBytes || said.length > 0) && empty.get(operation) === true,
   )
-}
-
-/** Deletes unanswered turns older than `unansweredSeconds`. @returns how many. */
-export async function dropOldUnansweredTurns(query: Query): Promise<number> {
-  const { rowCount } = await query(
-    'delete from unanswered_turns where ended_at < now() - make_interval(secs => $1)',
-    [unansweredSeconds],
-    'open-exchanges.drop-unanswered',
-  )
-  return rowCount
 }
 
 /** Records that these exchanges are still under way. */
@@ -152,26 +140,30 @@ export async function dropOpenExchanges(
 export type CloseOutcome = 'open' | 'void' | 'swept' | 'kept'
 
 /**
- * Closes exchanges in the transaction that accepts them. It locks their vaults, and all `vaults` that the
- * transaction will lock, until it ends: no clearing comes between closing and accepting.
+ * Closes exchanges in the transaction that accepts them. The caller has locked their vaults: no clearing
+ * comes between closing and accepting.
  *
+ * @param answered turns that now have their final answer: their kept steps are deleted
  * @returns the state of each, by operation.
  */
 export async function closeOpenExchanges(
   { query }: Transaction,
   operations: readonly string[],
-  vaults: readonly string[],
+  answered: readonly { vault: string; turn: Buffer }[] = [],
 ): Promise<Map<string, CloseOutcome>> {
-  // A statement of its own: the next one sees what the locks' last holders have written.
-  await query(
-    'select id from vaults where id = any($1::uuid[]) order by id for no key update',
-    [vaults],
-    'open-exchanges.hold',
-  )
   const { rows } = await query<{ operation: string; closing: CloseOutcome }>(
     `with ended as (
        delete from open_exchanges where operation = any($1::uuid[])
-       returning operation, vault, session, epoch, session_epoch
+       returning operation, vault, session, epoch, session_epoch, turn, step
+     ), dropped as (
+       delete from open_exchanges o using unnest($2::uuid[], $3::bytea[]) as t(vault, turn)
+       where o.vault = t.vault and o.turn = t.turn and o.step and o.operation <> all($1::uuid[])
+     ), answered as (
+       insert into unanswered_turns (vault, turn, epoch, session_epoch, answered)
+       select distinct on (vault, turn) vault, turn, epoch, session_epoch, true from ended
+       where turn is not null and not step
+       order by vault, turn, operation desc
+       on conflict (vault, turn) do nothing
      )
      select asked.operation,
             case when e.operation is not null
@@ -190,7 +182,7 @@ export async function closeOpenExchanges(
      left join operations o on o.id = asked.operation
      left join vaults v on v.id = e.vault
      left join sessions s on s.vault = e.vault and s.session = e.session`,
-    [operations],
+    [operations, answered.map(({ vault }) => vault), answered.map(({ turn }) => turn)],
     'open-exchanges.close',
   )
   return new Map(rows.map(({ operation, closing }) => [operation, closing]))
@@ -201,15 +193,20 @@ export async function listAbandonedExchanges(
   query: Query,
   { seconds, limit }: { seconds: number; limit: number },
 ): Promise<OpenExchangeRow[]> {
-  const { rows } = await query<OpenExchangeRow & { end: Date | null }>(
+  type Row = Omit<OpenExchangeRow, 'metadata'> & { end: Date | null; metadata: Metadata | null }
+  const { rows } = await query<Row>(
     `select operation, account, vault, key_hash as "keyHash", session, embeddings, model, said,
-            expires_at as "end"
+            expires_at as "end", shares, metadata
      from open_exchanges where renewed_at < now() - make_interval(secs => $1)
      order by renewed_at limit $2`,
     [seconds, limit],
     'open-exchanges.abandoned',
   )
-  return rows.map(({ end, ...row }) => ({ ...row, ...(end && { expiresAt: end.getTime() }) }))
+  return rows.map(({ end, metadata, ...row }) => ({
+    ...row,
+    ...(end && { expiresAt: end.getTime() }),
+    ...(metadata && { metadata }),
+  }))
 }
 
 /**

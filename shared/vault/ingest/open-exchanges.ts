@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { batchLoader } from '#shared/core/batch-loader.ts'
+import { toLargeJson } from '#shared/core/json-bytes.ts'
 import { withTimeout } from '#shared/core/with-timeout.ts'
-import type { Message } from '#shared/domain/message-content.ts'
-import { redactOrSkipTurns } from '#shared/privacy/apply-redaction.ts'
+import type { Message, Turn } from '#shared/domain/message-content.ts'
 import {
   parseStorableTurns,
   storeExchange,
@@ -15,6 +15,8 @@ import {
   renewOpenExchanges,
   type NewOpenExchange,
 } from '#shared/vault/ingest/open-exchanges.postgres.ts'
+import { redactOrSkipTurnsAside } from '#shared/vault/ingest/text-thread.ts'
+import { endTurns } from '#shared/vault/ingest/steps.postgres.ts'
 
 /** Rows are renewed this often; `storeAbandoned` takes those that were not for two minutes. */
 const renewMs = 30_000
@@ -23,6 +25,26 @@ const closingMax = 1_000
 const retryForMs = 600_000
 const firstPauseMs = 250
 const longestPauseMs = 15_000
+
+/** A model call about to be made. */
+export type NewExchange = Omit<OpenExchange, 'said' | 'storesReply'> & {
+  said: readonly Message[]
+  /** What the whole turn says: when nothing of it may be stored, the reply is not. Absent: it is. */
+  storable?: readonly Message[] | undefined
+  /** Turns before it without a final reply, and how many of `said` each repeats. */
+  unansweredBefore?: readonly { turn: Buffer; messages: number }[]
+}
+
+/** Characters of what a user says from which on it is not read a second time: 18 MB take 20 to 250 ms. */
+const longTextMin = 256 * 1024
+
+/** What is stored of a message that was read as words; harness within what was left of a short one is left out, too. */
+function toTurns(message: Message): Turn[] {
+  const { role, content: text, name: speaker } = message
+  if (role !== 'user' || typeof text !== 'string' || text.length < longTextMin)
+    return parseStorableTurns([message])
+  return [{ role, text, ...(speaker !== undefined && { speaker }) }]
+}
 
 /** The model calls under way in this process. */
 export class OpenExchanges {
@@ -50,16 +72,26 @@ export class OpenExchanges {
    *
    * @throws Refusal `unavailable` when the database is out of reach.
    */
-  async open(
-    exchange: Omit<OpenExchange, 'said'> & { said: readonly Message[] },
-  ): Promise<OpenExchange> {
+  async open(exchange: NewExchange): Promise<OpenExchange> {
     const at = this.#backend.now()
-    const { operation, owner, session, embeddings, model, turn, expiresAt } = exchange
-    const redaction = owner.keyRow?.redaction ?? null
-    const said = redactOrSkipTurns(redaction, parseStorableTurns(exchange.said)).map(userTurn => ({
-      at,
-      ...userTurn,
-    }))
+    const {
+      operation,
+      owner,
+      session,
+      embeddings,
+      model,
+      turn,
+      expiresAt,
+      shares,
+      metadata,
+      storable,
+    } = exchange
+    const toStored = (messages: readonly Message[]): Promise<readonly Turn[]> =>
+      redactOrSkipTurnsAside(owner.keyRow?.redaction ?? null, messages.flatMap(toTurns))
+    const repeated = await this.#endEarlierTurns(exchange)
+    const storedTurns = await toStored(exchange.said.slice(repeated))
+    const said = storedTurns.map(userTurn => ({ at, ...userTurn }))
+    const textLength = said.reduce((sum, { text }) => sum + text.length, 0)
     const isStored = await this.#insert({
       operation,
       account: owner.account,
@@ -68,13 +100,26 @@ export class OpenExchanges {
       session,
       embeddings,
       model,
-      said,
+      said: await toLargeJson(said, textLength),
       ...(expiresAt !== undefined && { expiresAt }),
+      ...(shares !== undefined && { shares }),
+      ...(metadata && { metadata }),
       ...(turn && said.length > 0 && { turn }),
     })
     this.#open.add(operation)
     this.#renewTimer ??= setInterval(() => this.#renew(), renewMs).unref()
-    return { ...exchange, said: isStored ? [] : said }
+    const storesReply = storable === undefined || (await toStored(storable)).length > 0
+    return { ...exchange, said: isStored ? [] : said, storesReply }
+  }
+
+  /** @returns how many of the messages were stored with earlier calls. */
+  async #endEarlierTurns({ owner, unansweredBefore = [] }: NewExchange): Promise<number> {
+    if (unansweredBefore.length === 0) return 0
+    const turns = unansweredBefore.map(({ turn }) => turn)
+    const { vault } = owner.scope
+    const stored = await endTurns(this.#backend.postgres.query, { vault, turns })
+    const last = unansweredBefore.findLast(({ turn }) => stored.some(known => known.equals(turn)))
+    return last?.messages ?? 0
   }
 
   /**

@@ -11,11 +11,15 @@ import {
   type StoredOperation,
 } from '#shared/vault/ingest/finalize-stored.postgres.ts'
 import type { IngestJob } from '#shared/domain/job-payloads.ts'
+import type { Transaction } from '#shared/storage/postgres/connect.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 import type { MemoryStore } from '#shared/vault/base/memories.mongo.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 import { sendDeliveryJobs } from '#shared/events/webhooks/delivery-job.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
+
+/** Ends jobs in a transaction. */
+type Complete = (tx: Transaction) => Promise<void>
 
 /**
  * The second half of ingest, in the job (the first is `acceptExchange`): embeds and writes the memories of
@@ -25,20 +29,25 @@ import type { Embedders } from '#shared/models/embedders.ts'
  * All jobs of a call are embedded together and written together; when that fails none is finalized.
  *
  * @param again an earlier run may have stored some of the memories.
+ * @param complete ends the jobs of the call in the transaction that finalizes them, unless something is left
+ *   to do after it.
+ * @returns whether `complete` has ended the jobs; otherwise that is the caller's.
  * @throws Refusal `upstream` when embedding fails, `unavailable` when a store is out of reach.
  */
 export async function storeAccepted(
   backend: Stores & { queue: Queue; memories: MemoryStore; embedders: Embedders },
   accepted: readonly IngestJob[],
-  { again, signal }: { again: boolean; signal?: AbortSignal },
-): Promise<void> {
-  await withExpiryProtocol(backend, accepted, async () => {
+  { again, signal, complete }: { again: boolean; signal?: AbortSignal; complete?: Complete },
+): Promise<boolean> {
+  return withExpiryProtocol(backend, accepted, async () => {
     const alreadyExpired = await skipAlreadyExpired(backend, accepted)
     for (const [model, jobs] of Map.groupBy(accepted, job => job.model)) {
       await writeMemories(backend, model, jobs, { again, signal, alreadyExpired })
     }
-    await finalizeJobs(backend, accepted, alreadyExpired)
+    const options = { alreadyExpired, complete: alreadyExpired.size === 0 ? complete : undefined }
+    const isCompleted = await finalizeJobs(backend, accepted, options)
     await finalizeSkipped(backend, accepted, alreadyExpired)
+    return isCompleted
   })
 }
 
@@ -73,28 +82,33 @@ const isAlreadyExpired = (
   { id }: Memory,
 ): boolean => alreadyExpired.get(operation)?.has(id) ?? false
 
+/** @returns whether `complete` has ended the jobs. */
 async function finalizeJobs(
   backend: Stores & { queue: Queue; memories: MemoryStore },
   accepted: readonly IngestJob[],
-  alreadyExpired: AlreadyExpiredIds,
-): Promise<void> {
-  const stored = accepted.map(job => storedOperation(job, alreadyExpired))
+  options: { alreadyExpired: AlreadyExpiredIds; complete: Complete | undefined },
+): Promise<boolean> {
   const { postgres, queue } = backend
-  const { clearedOperations, changedRetentions, deliveries } = await finalizeStored(
-    postgres.query,
-    stored,
-  )
+  const stored = accepted.map(job => storedOperation(job, options.alreadyExpired))
+  const { clearedOperations, changedRetentions, deliveries, isCompleted } =
+    await postgres.transaction(async tx => {
+      const result = await finalizeStored(tx, stored)
+      const isRest = result.clearedOperations.length + result.changedRetentions.size > 0
+      const isCompleted = options.complete !== undefined && !isRest
+      if (isCompleted) await options.complete?.(tx)
+      return { ...result, isCompleted }
+    })
   // The messages are committed; the sweep sends their jobs where this process ends before it does.
   await sendDeliveryJobs(postgres, queue, deliveries)
   for (const job of accepted.filter(({ operation }) => clearedOperations.includes(operation))) {
     await backend.memories.discard(job, idsOf(job.memories))
   }
-  if (changedRetentions.size === 0) return
+  if (changedRetentions.size === 0) return isCompleted
   const changed = []
   for (const job of accepted.filter(({ operation }) => changedRetentions.has(operation))) {
     changed.push(await withRetention(backend, job, changedRetentions.get(job.operation)!))
   }
-  await finalizeJobs(backend, changed, alreadyExpired)
+  return finalizeJobs(backend, changed, options)
 }
 
 /** The job with its memories under another retention, which the account has set since acceptance. */
@@ -129,6 +143,7 @@ function storedOperation(job: IngestJob, alreadyExpired: AlreadyExpiredIds): Sto
   const core = job.session === null ? stored : []
   return {
     operation: job.operation,
+    vault: job.vault,
     session: job.session,
     sessionEpoch: job.sessionEpoch,
     ids: idsOf(stored),

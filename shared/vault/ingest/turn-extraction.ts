@@ -1,6 +1,7 @@
 import { copyIdOf } from '#shared/core/ids.ts'
 import type { Caller } from '#shared/access/caller.ts'
-import { parseTurns, type Message, type Turn } from '#shared/domain/message-content.ts'
+import type { Message, Turn } from '#shared/domain/message-content.ts'
+import { parseTurns } from '#shared/domain/turn/turns.ts'
 import { isOrganizationKey } from '#shared/domain/member-scope.ts'
 import type { Transaction } from '#shared/storage/postgres/connect.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
@@ -8,7 +9,12 @@ import type { TurnMessage, OrgExtractJob } from '#shared/domain/job-payloads.ts'
 import { insertTurns } from '#shared/vault/ingest/member-turns.postgres.ts'
 
 /** The text of an exchange that may add to the shared memory of an organization. */
-export type ExtractionInput = { session: string | null; parts: ExtractionPart[] }
+export type ExtractionInput = {
+  session: string | null
+  parts: ExtractionPart[]
+  /** Tags of the shared memories that the model was told. */
+  lentTags: readonly string[]
+}
 
 /** As much of an exchange as one model call extracts from. */
 type ExtractionPart = Pick<OrgExtractJob, 'saidAt' | 'messages'> & {
@@ -38,7 +44,13 @@ export function toExtractionInput(
     session,
     saidAt,
     messages,
-  }: { session: string | null; saidAt: number; messages: readonly Message[] },
+    lentTags = [],
+  }: {
+    session: string | null
+    saidAt: number
+    messages: readonly Message[]
+    lentTags?: readonly string[]
+  },
 ): ExtractionInput | undefined {
   if (member === null || (member && isOrganizationKey(member))) return undefined
   const sourceMessages = parseTurns(messages).flatMap(toSourceMessages)
@@ -51,6 +63,7 @@ export function toExtractionInput(
   const count = Math.min(parts.length, partsMax)
   return {
     session,
+    lentTags,
     parts: parts.slice(-partsMax).map((part, index) => ({
       saidAt: part.findLast(({ role }) => role === 'user')?.at ?? saidAt + index + 1 - count,
       messages: part.map(({ at: _at, leftOut: _leftOut, ...message }) => message),
@@ -66,7 +79,8 @@ export function toExtractionInput(
 /**
  * Writes the turns of accepted exchanges and their extraction jobs, in the transaction that accepts the
  * exchanges: one turn per part, the first under the exchange's id. It skips exchanges of other keys than
- * members', and turns that exist already.
+ * members', and turns that exist already. The jobs wait for `gatherSeconds`, so that one call extracts from
+ * several exchanges.
  */
 export async function acceptTurns(
   tx: Transaction,
@@ -78,6 +92,7 @@ export async function acceptTurns(
     epoch: number
     sessionEpoch: number
   })[],
+  gatherSeconds: number,
 ): Promise<void> {
   const turns = exchanges.flatMap(({ parts, turn: operation, ...exchange }) =>
     parts.map((part, index) => ({
@@ -90,12 +105,16 @@ export async function acceptTurns(
   )
   const orgs = await insertTurns(
     tx,
-    turns.map(({ turn, keyHash, saidAt, leftOut }) => ({ id: turn, keyHash, saidAt, leftOut })),
+    turns.map(({ turn, ...row }) => ({ ...row, id: turn })),
   )
-  const jobs = turns.flatMap(({ keyHash: _keyHash, leftOut: _leftOut, ...payload }) => {
-    const org = orgs.get(payload.turn)
-    return org === undefined ? [] : [{ id: payload.turn, data: { ...payload, org }, priority: 0 }]
-  })
+  const jobs = turns.flatMap(
+    ({ keyHash: _key, leftOut: _leftOut, lentTags: _tags, ...payload }) => {
+      const org = orgs.get(payload.turn)
+      if (org === undefined) return []
+      const job = { id: payload.turn, data: { ...payload, org }, priority: 0, group: org }
+      return [{ ...job, ...(gatherSeconds > 0 && { afterSeconds: gatherSeconds }) }]
+    },
+  )
   if (jobs.length > 0) await queue.send(tx, 'org-extract', jobs)
 }
 

@@ -8,7 +8,7 @@ export type TextExclusion = {
 }
 
 /** Of a longer conversation only the newest characters are compared: about 2 ms. */
-const charactersMax = 1_000_000
+export const comparedCharactersMax = 1_000_000
 
 /** A longer text may have more tokens than one memory holds, and so be stored in chunks. */
 const unsplitCharactersMax = 512
@@ -25,7 +25,7 @@ export function excludeTexts(texts: readonly string[]): TextExclusion {
   let characters = 0
   for (const text of texts.toReversed()) {
     characters += text.length
-    if (characters > charactersMax) break
+    if (characters > comparedCharactersMax) break
     if (text.length > unsplitCharactersMax) longTexts.push(text)
     else hashes.add(hashText(text))
   }

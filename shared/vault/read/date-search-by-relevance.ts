@@ -1,18 +1,23 @@
 import type { Embedder } from '#shared/domain/embedder.ts'
 import type { Memory } from '#shared/domain/memory.ts'
+import { momentOf } from '#shared/vault/read/as-of.ts'
 import { mergeRankings } from '#shared/vault/read/recall.ts'
 import { isWithin, type TimeWindow } from '#shared/vault/read/time-window.ts'
 import type { ListedRow } from '#shared/vault/read/listing.mongo.ts'
 import { embeddedReflections } from '#shared/vault/read/timeline.mongo.ts'
 import { undefinedIfUnavailable } from '#shared/vault/base/shared-embedders.ts'
 import { createVaultIndex, type VaultIndex } from '#shared/search/index/vault-index.ts'
-import { rank, type SearchHit } from '#shared/search/ranking/rank.ts'
+import type { SearchHit } from '#shared/search/ranking/rank.ts'
+import { rankInTurns } from '#shared/search/ranking/rank-in-turns.ts'
 import { termsOf } from '#shared/search/words/index-terms.ts'
 import type { DateSearchRow, DateSearchSource } from '#shared/vault/read/dated-row.ts'
 import type { Mongo } from '#shared/storage/mongo/connect.ts'
 import type { QueryVectorCache } from '#shared/search/query/query-vector-cache.ts'
 import type { VaultIndexes } from '#shared/search/index/vault-indexes.ts'
 import type { NearestSearch } from '#shared/vault/read/nearest.ts'
+import { missingWords } from '#shared/vault/read/exact-words.ts'
+import { wholeOrPartialIndex } from '#shared/vault/read/searchable-index.ts'
+import { memoriesWithWords } from '#shared/vault/read/words.mongo.ts'
 
 type RankingBackend = {
   mongo: Mongo
@@ -53,12 +58,12 @@ export async function* byRelevance(
       return part.isOptional ? undefinedIfUnavailable(ranking) : ranking
     }),
   )
-  const found =
+  const results =
     rankings.length === 1 ? rankings[0]! : mergeRankings(rankings.flatMap(rows => rows ?? []))
-  for (const { row } of found.slice(0, rankedMax)) {
+  for (const { row } of results.slice(0, rankedMax)) {
     if (isWithin(relevanceQuery.window, row.position)) yield row
   }
-  if (found.length >= rankedMax) yield 'more'
+  if (results.length >= rankedMax) yield 'more'
 }
 
 type RankedRow = SearchHit & { row: DateSearchRow }
@@ -69,30 +74,31 @@ async function rankSources(
   { window, query }: RelevanceQuery,
 ): Promise<RankedRow[]> {
   const vector = await backend.queryVectors.embed(embedder, query)
-  const sourceIndexes = await Promise.all(
-    sources.map(source => loadSourceIndex(backend, { source, window, embedder, vector })),
-  )
-  const { tiers, importance } = sources[0]!.read
-  const found = rank(
-    sourceIndexes.map(({ vaultIndex }) => vaultIndex),
-    {
-      text: query,
-      vector,
-      now: backend.now(),
-      limit: rankedMax,
-      floor: false,
-      calibration: embedder.calibration,
-      tiers,
-      ...(importance !== undefined && { importance }),
-      from: window.from.at,
-      to: window.to.at + 1,
-    },
-  )
-  return found.map(one => {
-    const { memory, score, indexNumber } = one
+  let sourceIndexes: SourceIndex[] = []
+  const openIndexes = async () => {
+    sourceIndexes = await Promise.all(
+      sources.map(source => loadSourceIndex(backend, { source, window, embedder, vector, query })),
+    )
+    return sourceIndexes.map(({ vaultIndex }) => vaultIndex)
+  }
+  const { tiers, importance, metadata } = sources[0]!.read
+  const ranked = await rankInTurns(openIndexes, [{ text: query, vector, kind: 'whole' }], {
+    now: momentOf(backend, window.asOf),
+    limit: rankedMax,
+    floor: false,
+    calibration: embedder.calibration,
+    tiers,
+    ...(importance !== undefined && { importance }),
+    ...(metadata && { metadata }),
+    from: window.from.at,
+    to: window.to.at + 1,
+  })
+  return ranked.map(one => {
+    const { memory, indexNumber, score, relevance, signals } = one
     const { source } = sources[indexNumber]!
     const listed = sourceIndexes[indexNumber]!.rows.get(memory.id) ?? toListedRow(memory)
-    return { ...one, row: { ...listed, source, position: { at: memory.at, id: memory.id }, score } }
+    const position = { at: memory.at, id: memory.id }
+    return { ...one, row: { ...listed, source, position, hit: { score, relevance, signals } } }
   })
 }
 
@@ -101,6 +107,7 @@ type SourceQuery = {
   window: TimeWindow
   embedder: Embedder
   vector: Float32Array
+  query: string
 }
 
 type SourceIndex = { vaultIndex: VaultIndex; rows: Map<string, ListedRow> }
@@ -119,20 +126,33 @@ async function loadSourceIndex(
 
 /** An index of raw memories: of the whole vault, or of the candidates in the window. */
 async function loadRawIndex(
-  { vaultIndexes, nearest }: RankingBackend,
-  { source, window, embedder: { space, dimension }, vector }: SourceQuery,
+  backend: RankingBackend,
+  { source, window, embedder: { space, dimension }, vector, query }: SourceQuery,
 ): Promise<VaultIndex> {
   const { scope, audience, read } = source
-  const { partition, tiers, importance } = read
+  const { partition, tiers, importance, metadata } = read
   const candidateIndex = createVaultIndex({ dimension, termsOf })
   if (!tiers.includes(1) || importance !== undefined) return candidateIndex
   const partitionRef = { scope, session: partition.session, ...(audience && { audience }) }
-  const vaultIndex = await vaultIndexes.get({ ...partitionRef, space, dimension })
-  if (vaultIndex !== 'too-large') return vaultIndex
   const [from, to] = [window.from.at, window.to.at + 1]
-  const question = { partition, space, vector, count: candidatesMax, tiers: [1] as const, from, to }
-  candidateIndex.put(await nearest.candidates(scope, question))
-  return candidateIndex
+  const question = {
+    partition,
+    space,
+    vector,
+    count: candidatesMax,
+    tiers: [1] as const,
+    from,
+    to,
+    ...(metadata && { metadata }),
+  }
+  return wholeOrPartialIndex(backend, { ...partitionRef, space, dimension }, async way => {
+    const byMeaning = await backend.nearest[way](scope, question)
+    if (byMeaning === null) return null
+    const words = missingWords(query, byMeaning)
+    const byWords = await memoriesWithWords(backend.mongo, scope, question, words)
+    candidateIndex.put([...byMeaning, ...byWords])
+    return candidateIndex
+  })
 }
 
 /** The reflections of the window; a period that ends after the window counts for the window's end. */
@@ -143,10 +163,12 @@ async function loadReflectionIndex(
   const reflectionIndex = createVaultIndex({ dimension, termsOf })
   const isRaw = read.partition.session !== null || read.tiers.every(tier => tier === 1)
   if (isRaw) return { vaultIndex: reflectionIndex, rows: new Map() }
-  const found = await embeddedReflections(mongo, scope, { ...read, window, space })
+  const reflections = await embeddedReflections(mongo, scope, { ...read, window, space })
   const end = window.to.at
-  reflectionIndex.put(found.map(({ memory }) => ({ ...memory, at: Math.min(memory.at, end) })))
-  return { vaultIndex: reflectionIndex, rows: new Map(found.map(({ row }) => [row.id, row])) }
+  reflectionIndex.put(
+    reflections.map(({ memory }) => ({ ...memory, at: Math.min(memory.at, end) })),
+  )
+  return { vaultIndex: reflectionIndex, rows: new Map(reflections.map(({ row }) => [row.id, row])) }
 }
 
 const toListedRow = (memory: Memory): ListedRow => ({

@@ -10,6 +10,7 @@ import {
   type TimelinePosition,
   type TimeWindow,
 } from '#shared/vault/read/time-window.ts'
+import type { MetadataFilter } from '#shared/domain/metadata.ts'
 import type { Tier } from '#shared/domain/memory.ts'
 import { allSourceIdsAt, resolveTimeWindow } from '#shared/vault/read/timeline.mongo.ts'
 import { visibilityOf } from '#shared/domain/visibility.ts'
@@ -34,6 +35,8 @@ export type DateSearchQuestion = {
   tiers: readonly Tier[]
   /** Lowest importance; unrated rows are left out whenever it is set. */
   importance: number | undefined
+  /** Rows without such metadata are left out. */
+  metadata?: MetadataFilter | undefined
   /** Clamped to 1,000 to 200,000. */
   maxTokens: number
   order: 'newest_first' | 'oldest_first'
@@ -113,12 +116,12 @@ export async function searchDates(
 async function ownSource(
   { postgres }: DateSearchBackend,
   { scope }: Pick<Caller, 'scope'>,
-  { session, tiers, importance }: DateSearchQuestion,
+  { session, tiers, importance, metadata }: DateSearchQuestion,
   embedder: Embedder | undefined,
 ): Promise<DateSearchSource> {
   const sessionEpoch = await findSessionEpoch(postgres.query, scope, session)
   const partition = { session, sessionEpoch }
-  const read = { partition, tiers, importance, space: embedder?.space }
+  const read = { partition, tiers, importance, metadata, space: embedder?.space }
   return { scope, read, source: session === null ? 'core' : 'session' }
 }
 
@@ -126,14 +129,15 @@ async function ownSource(
 async function sharedSources(
   { postgres }: DateSearchBackend,
   { memberScope }: Pick<Caller, 'memberScope'>,
-  { tiers, importance }: DateSearchQuestion,
+  { tiers, importance, metadata }: DateSearchQuestion,
 ): Promise<DateSearchSource[]> {
-  if (!memberScope || !tiers.includes(1) || importance !== undefined) return []
+  if (importance !== undefined) return []
+  if (!memberScope || !tiers.includes(1)) return []
   const scope = toSharedVaultScope(memberScope)
   const audience = visibilityOf(memberScope)
   const partition = await visiblePartition(postgres, { scope, session: null, audience })
   if (partition.tagSets?.length === 0) return []
-  const read = { partition, tiers: [1] as const, importance, space: undefined }
+  const read = { partition, tiers: [1] as const, importance, metadata, space: undefined }
   return [{ scope, read, source: 'org', audience }]
 }
 
@@ -176,7 +180,7 @@ async function returnedRange(
 
   const edge = continuedOrder === 'newest_first' ? first : last
   const { from, to, includeOverlapping } = window
-  const moments = { from: { at: from.at }, to: { at: to.at }, includeOverlapping }
+  const moments = { ...window, from: { at: from.at }, to: { at: to.at } }
   const row = (await allSourceIdsAt(mongo, sources, moments, edge.at)).indexOf(edge.id)
   if (continuedOrder === 'oldest_first') return { ...range, to: windowStartAfter(edge, row) }
   return { ...range, from: windowEndBefore(edge, row, includeOverlapping && edge.at === to.at) }

@@ -1,13 +1,14 @@
 import type { ListedRow } from '#shared/vault/read/listing.mongo.ts'
 import type { TimelinePosition } from '#shared/vault/read/time-window.ts'
 import type { TimelineSource } from '#shared/vault/read/timeline.mongo.ts'
+import type { SearchHit } from '#shared/search/ranking/rank.ts'
 import type { Visibility } from '#shared/domain/visibility.ts'
 
-/** A row of a window, the part it comes from, its position in time, and its score for the query. */
+/** A row of a window, the part it comes from, its position in time, and how it fits the query. */
 export type DateSearchRow = ListedRow & {
   source: 'core' | 'session' | 'org'
   position: TimelinePosition
-  score?: number
+  hit?: Pick<SearchHit, 'score' | 'relevance' | 'signals'>
 }
 
 /** A vault to search; of a shared vault only what `audience` may see. */

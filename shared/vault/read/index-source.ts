@@ -17,7 +17,7 @@ export function createIndexSource({
   memories,
   postgres,
 }: {
-  memories: MemoryStore
+  memories: Pick<MemoryStore, 'stream' | 'byIds' | 'count'>
   postgres: Postgres
 }): IndexSource {
   const partitionOf = (ref: Pick<IndexRef, 'scope' | 'session' | 'audience'>) =>
@@ -37,11 +37,11 @@ export function createIndexSource({
       return { put, remove: changes.removed }
     },
 
-    async estimateBytes({ scope, session, space, dimension, audience }) {
+    async estimate({ scope, session, space, dimension, audience }) {
       const rows = audience
         ? await countVisible(postgres, scope, audience)
         : await memories.count(scope, await partitionOf({ scope, session }), space)
-      return rows * (dimension + rowOverheadBytes)
+      return { rows, bytes: rows * (dimension + rowOverheadBytes) }
     },
   }
 }

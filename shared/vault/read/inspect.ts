@@ -81,9 +81,9 @@ async function liveSources(
       liveCount += await countCoreSources(mongo, scope, batch)
       continue
     }
-    const found = await findCoreSources(mongo, scope, batch)
-    liveCount += found.length
-    sources.push(...found.slice(0, sourcesMax - sources.length))
+    const coreSources = await findCoreSources(mongo, scope, batch)
+    liveCount += coreSources.length
+    sources.push(...coreSources.slice(0, sourcesMax - sources.length))
   }
   return { sources, liveCount }
 }

@@ -1,8 +1,14 @@
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
 import { clearedChannel } from '#shared/vault/base/erasures.postgres.ts'
+import type { ProfileSource } from '#shared/vault/read/profile-cache.ts'
 import type { IndexSource } from '#shared/search/index/vault-indexes.ts'
 
-export type InvalidatingSource = { source: IndexSource; close(): Promise<void> }
+export type InvalidatingSource = {
+  source: IndexSource
+  /** A source of profiles that subscribes, too. */
+  subscribing(profiles: ProfileSource): ProfileSource
+  close(): Promise<void>
+}
 
 /**
  * Subscribes a process to the notification of cleared vaults before it loads its first index, so that
@@ -29,6 +35,13 @@ export function invalidateOnClear(
         await source.load(ref, onBatch)
       },
     },
+    subscribing: profiles => ({
+      ...profiles,
+      async load(ref) {
+        await subscribe()
+        return profiles.load(ref)
+      },
+    }),
     async close() {
       await (await subscription)?.close()
     },

@@ -59,8 +59,8 @@ export async function findCoreSources(
     .find(coreIdsFilter(scope, ids), { projection: fields, hint: idIndex, signal: deadline() })
     .toArray()
     .catch(refuseWhenUnreachable)
-  const found = new Map(rows.map(row => [row._id, memoryFromDocument(row)]))
-  return ids.flatMap(id => found.get(id) ?? [])
+  const memoriesById = new Map(rows.map(row => [row._id, memoryFromDocument(row)]))
+  return ids.flatMap(id => memoriesById.get(id) ?? [])
 }
 
 /** How many of the given memories the core vault still has. At most 2,000. */

@@ -1,4 +1,5 @@
 import { MongoServerError, type Filter, type Sort } from 'mongodb'
+import { textPattern } from '#shared/vault/read/text-pattern.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import {
   tiers as allTiers,
@@ -12,6 +13,8 @@ import {
   memoryFields,
   type MemoryDocument,
 } from '#shared/storage/mongo/documents.ts'
+import { metadataCondition } from '#shared/storage/mongo/partition.ts'
+import type { MetadataFilter } from '#shared/domain/metadata.ts'
 import type { Span } from '#shared/domain/lease.ts'
 import { partitionIndex } from '#shared/storage/mongo/indexes.ts'
 
@@ -50,7 +53,12 @@ export async function listedRows(
   const rowsIn = ({ filter, sort, hint }: IndexRange, limit: number): Promise<ListedRow[]> =>
     memories
       .find(
-        { ...coreFilter(scope), ...textFilter(read.search), ...filter },
+        {
+          ...coreFilter(scope),
+          ...textFilter(read.search),
+          ...metadataCondition(read.metadata),
+          ...filter,
+        },
         {
           projection: listedFields,
           sort,
@@ -177,13 +185,8 @@ function timeRangesAfter(
     : [{ at: same, _id: { $gt: id } }, { at: { ...window, $gt: moment } }]
 }
 
-/** A text may be stored composed or decomposed, and is looked for in both forms. */
-function textFilter(search: string | undefined): Filter<MemoryDocument> {
-  if (search === undefined) return {}
-  const forms = new Set([search, search.normalize('NFC'), search.normalize('NFD')])
-  const pattern = [...forms].map(form => form.replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`))
-  return { text: { $regex: pattern.join('|'), $options: 'i' } }
-}
+const textFilter = (search: string | undefined): Filter<MemoryDocument> =>
+  search === undefined ? {} : { text: { $regex: textPattern(search), $options: 'i' } }
 
 function refuseWhenSlow(error: unknown): never {
   if (error instanceof MongoServerError && error.code === maxTimeExpiredCode) {
@@ -203,6 +206,8 @@ export type ListFilter = {
   /** Event times in [from, to), epoch milliseconds. */
   from: number | undefined
   to: number | undefined
+  /** Rows without such metadata are left out. */
+  metadata?: MetadataFilter | undefined
   /** Part of the text, case-insensitive. */
   search: string | undefined
 }

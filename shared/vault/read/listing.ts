@@ -7,6 +7,7 @@ import {
   type ListFilter,
   type ListOrder,
 } from '#shared/vault/read/listing.mongo.ts'
+import { boundsAsOf } from '#shared/vault/read/as-of.ts'
 import { countTiers } from '#shared/vault/read/tier-counts.mongo.ts'
 import type { Mongo } from '#shared/storage/mongo/connect.ts'
 import type { CursorCodec } from '#shared/core/cursor.ts'
@@ -15,6 +16,8 @@ import { readPage, type Page } from '#shared/core/page.ts'
 export type ListQuestion = ListFilter &
   ListOrder & {
     limit: number
+    /** Epoch ms: later memories are left out, also of the counts. */
+    asOf?: number | undefined
     /** `next` of the previous page. */
     cursor: string | undefined
   }
@@ -36,8 +39,10 @@ type ListingBackend = { mongo: Mongo; cursors: CursorCodec }
 export async function listMemories(
   { mongo, cursors }: ListingBackend,
   { scope }: Pick<Caller, 'scope'>,
-  question: ListQuestion,
+  { asOf, ...asked }: ListQuestion,
 ): Promise<ListPage> {
+  const { to: end = Infinity } = boundsAsOf(asOf)
+  const question = asOf === undefined ? asked : { ...asked, to: Math.min(asked.to ?? end, end) }
   const { limit, cursor } = question
   const bound = cursorBinding(scope, question)
   const [page, counts] = await Promise.all([
@@ -48,15 +53,18 @@ export async function listMemories(
         listedRows(mongo, scope, { ...question, after, count }),
       positionOf,
     ),
-    cursor === undefined ? countTiers(mongo, scope) : null,
+    cursor === undefined ? countTiers(mongo, scope, asOf) : null,
   ])
   return { ...page, counts }
 }
 
 /** A cursor is valid for the same filters and order in the same vault, until the vault is cleared. */
-function cursorBinding({ vault, epoch }: Caller['scope'], question: ListQuestion): unknown[] {
-  const { sort, order, tier, importance, from, to, search } = question
-  const filters = [tier, importance, from, to, search].map(value => value ?? null)
+function cursorBinding(
+  { vault, epoch }: Caller['scope'],
+  question: ListFilter & ListOrder,
+): unknown[] {
+  const { sort, order, tier, importance, from, to, search, metadata } = question
+  const filters = [tier, importance, from, to, search, metadata].map(value => value ?? null)
   return ['list', vault, epoch, sort, order, ...filters]
 }
 

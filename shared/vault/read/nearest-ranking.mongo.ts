@@ -1,12 +1,14 @@
 import type { Filter } from 'mongodb'
 import type { EmbeddedMemory } from '#shared/domain/memory.ts'
 import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
+import { metadataCondition } from '#shared/storage/mongo/partition.ts'
 import type { NearestQuestion } from '#shared/vault/read/nearest.ts'
 
 /** The filter of a question without its partition, in operators that a search index supports too. */
 export function questionFilter({
   tiers,
   importance,
+  metadata,
   from,
   to,
 }: NearestQuestion): Filter<MemoryDocument> {
@@ -18,6 +20,7 @@ export function questionFilter({
     ...(tiers && { tier: { $in: [...tiers] } }),
     ...(importance !== undefined && { importance: { $gte: importance } }),
     ...(Object.keys(at).length > 0 && { at }),
+    ...metadataCondition(metadata),
   }
 }
 

@@ -36,6 +36,8 @@ export function createNearestScan(
   { withinMs = scanWithinMs }: { withinMs?: number } = {},
 ): NearestSearch {
   return {
+    hasIndex: () => false,
+    indexed: async () => null,
     async candidates(scope, question) {
       const { partition, space } = question
       const filter: Filter<MemoryDocument> = {
@@ -98,21 +100,21 @@ async function nearestIds(
 
 /** Collects the nearest `count` of any number of rows; sorts once per `count` rows collected. */
 function createNearestCollector(count: number): { offer(row: CosineRow): void; ids(): string[] } {
-  let kept: CosineRow[] = []
+  let best: CosineRow[] = []
   let lowestCosine = -Infinity
   const cut = (): void => {
-    kept = kept.toSorted(compareByCosine).slice(0, count)
-    if (kept.length === count) lowestCosine = kept[count - 1]!.cosine
+    best = best.toSorted(compareByCosine).slice(0, count)
+    if (best.length === count) lowestCosine = best[count - 1]!.cosine
   }
   return {
     offer(row) {
       if (row.cosine < lowestCosine) return
-      kept.push(row)
-      if (kept.length >= 2 * count) cut()
+      best.push(row)
+      if (best.length >= 2 * count) cut()
     },
     ids() {
       cut()
-      return kept.map(({ id }) => id)
+      return best.map(({ id }) => id)
     },
   }
 }

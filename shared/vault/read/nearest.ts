@@ -1,7 +1,8 @@
 import type { Partition } from '#shared/storage/mongo/partition.ts'
+import type { MetadataFilter } from '#shared/domain/metadata.ts'
 import type { Tier, VaultScope, EmbeddedMemory } from '#shared/domain/memory.ts'
 
-/** A search in a vault space that is too large for an index in memory. */
+/** A search in a vault space that has no index in memory. */
 export type NearestQuestion = {
   partition: Partition
   space: string
@@ -12,6 +13,8 @@ export type NearestQuestion = {
   tiers?: readonly Tier[]
   /** Lowest importance; unrated rows are left out whenever it is set. */
   importance?: number
+  /** Rows without such metadata are left out. */
+  metadata?: MetadataFilter
   /** Event time, epoch ms: from inclusive, to exclusive. */
   from?: number
   to?: number
@@ -21,7 +24,24 @@ export type NearestQuestion = {
 export type NearestSearch = {
   /** Best first. A search by index may miss rows that an exact scan finds. */
   candidates(scope: VaultScope, question: NearestQuestion): Promise<EmbeddedMemory[]>
+  /** As `candidates`, without a scan: null where no search index can answer. */
+  indexed(scope: VaultScope, question: NearestQuestion): Promise<EmbeddedMemory[] | null>
+  /** False when `indexed` would answer null at once. */
+  hasIndex(): boolean
 }
 
-/** Called with the reason when an index could not be used, so that it can be logged. */
-export type ScanFallbackListener = (event: { space: string; reason: string }) => void
+/**
+ * Reads the memories of a question that were stored or changed in the last minutes; `too-many` when
+ * reading them would cost more than a scan.
+ */
+export type RecentMemories = (
+  scope: VaultScope,
+  question: NearestQuestion,
+) => Promise<EmbeddedMemory[] | 'too-many'>
+
+export type NearestListeners = {
+  /** Called with the reason when an index could not be used, so that it can be logged. */
+  onScan?: (event: { space: string; dimension: number; reason: string }) => void
+  /** Called with the error by which the deployment says that it has no vector search. */
+  onMissing?: (error: unknown) => void
+}

@@ -1,33 +1,30 @@
 import type { Caller } from '#shared/access/caller.ts'
-import { renderContextBlock } from '#shared/domain/context-block.ts'
-import { parseTurns, type Message, type Turn } from '#shared/domain/message-content.ts'
-import type { Memory, Tier } from '#shared/domain/memory.ts'
+import {
+  renderContextBlock,
+  sortForBlock,
+  type ContextMemory,
+} from '#shared/domain/context-block.ts'
+import { chooseLines, leaveOutWeakRest, toldTokens } from '#shared/vault/read/choose-lines.ts'
+import { asTold, type RecalledLine } from '#shared/vault/read/recalled-line.ts'
+import { isAsideConversation } from '#shared/domain/turn/read-conversation.ts'
 import { reloadRecalled } from '#shared/vault/read/reload-recalled.ts'
-import { recall, type RecalledMemory } from '#shared/vault/read/recall.ts'
-import { excludeTexts } from '#shared/vault/read/already-in-conversation.ts'
-import { countTokens } from '#shared/core/tokens.ts'
-import type { RetrievalTrail } from '#shared/vault/read/retrieval-trail.ts'
+import { momentOf } from '#shared/vault/read/as-of.ts'
+import { recall, type RecalledMemory, type RecallQuestion } from '#shared/vault/read/recall.ts'
+import {
+  readConversationQuestion,
+  type ConversationQuestion,
+} from '#shared/vault/read/conversation-question.ts'
+import { selectQuestions } from '#shared/search/query/select-questions.ts'
+import { answerConfidence } from '#shared/search/ranking/confidence.ts'
+import { countTokensByLine } from '#shared/core/line-tokens.ts'
+import { prepareBounds, type PrepareRequest } from '#shared/vault/read/prepare-request.ts'
+import { recordPrepared, type RetrievalTrail } from '#shared/vault/read/retrieval-trail.ts'
 
-type Density = 'low' | 'default' | 'high' | 'xhigh'
-
-/** How many memories a density may bring. */
-const densityLimits: Record<Density, number> = {
-  low: 12,
-  default: 30,
-  high: 60,
-  xhigh: 120,
-}
-
-export type PrepareRequest = {
-  messages: readonly Message[]
-  session: string | null
-  embeddings: string | undefined
-  density: Density | undefined
-  /** Overrides the density: 1 to 500 memories. */
-  limit: number | undefined
-  tiers: readonly Tier[] | undefined
-  importance: number | undefined
-}
+/**
+ * Why nothing is told: the message asks nothing, nothing that is remembered has to do with it, nothing is
+ * remembered of the time that it names, or all that was found stands in the blocks of earlier turns.
+ */
+export type AbstentionReason = 'asks_nothing' | 'nothing_relevant' | 'nothing_then' | 'already_told'
 
 export type PreparedContext = {
   /** Null when nothing relevant is remembered. */
@@ -37,9 +34,34 @@ export type PreparedContext = {
   recalledTokens: number
   /** Tokens of the whole block, as it goes into a prompt. */
   contextTokens: number
-  /** The memories of the block, and the time of its ages: the same values give the same block. */
+  /** The memories of the block in the order of its lines, and the time of its ages: they give the same block. */
   ids: string[]
+  lines: RecalledLine[]
+  /** What its memories were ranked by, in the order of the block; of a block that is told again: empty. */
+  ranking: RecalledMemory[]
+  /** Tags of the shared memories in it. */
+  tags: string[]
   at: number
+  /** How likely the answer is in the block, 0 to 1; of a block that is told again it is unknown: 0. */
+  confidence: number
+  /** Null when there is a block. */
+  abstained: AbstentionReason | null
+}
+
+/** What was found for a conversation; `renderContext` makes a block of it. */
+export type FoundContext = {
+  at: number
+  /** A program asks for itself: nothing was looked for. */
+  isAside: boolean
+  /** What the last turn of the user asks. */
+  question: string
+  asksNothing: boolean
+  isTimeEmpty: boolean
+  /** Of memories. */
+  limit: number
+  tokensMax: number
+  /** Best first. */
+  found: readonly RecalledMemory[]
 }
 
 /**
@@ -49,18 +71,77 @@ export type PreparedContext = {
  *
  * @throws what `recall` throws.
  */
-export async function prepareContext(
+export const prepareContext = async (
   backend: Parameters<typeof recall>[0] & { retrievals: RetrievalTrail },
   caller: Caller,
   preparation: PrepareRequest,
-): Promise<PreparedContext> {
-  const limit = preparation.limit ?? densityLimits[preparation.density ?? 'default']
-  const found = await recallForConversation(backend, caller, preparation, limit)
-  if (caller.memberScope) backend.retrievals.record(caller.memberScope)
-  return buildPreparedContext(
-    found.map(({ memory }) => memory),
-    backend.now(),
-  )
+): Promise<PreparedContext> =>
+  renderContext(backend, caller, await findContext(backend, caller, preparation))
+
+/**
+ * The first step of `prepareContext`, with nearly all of its work.
+ *
+ * @throws what `recall` throws.
+ */
+export async function findContext(
+  backend: Parameters<typeof recall>[0],
+  caller: Caller,
+  preparation: PrepareRequest,
+): Promise<FoundContext> {
+  const at = momentOf(backend, preparation.asOf)
+  const bounds = prepareBounds(preparation)
+  const nothing = { at, ...bounds, asksNothing: true, isTimeEmpty: false, found: [] }
+  if (isAsideConversation(preparation.messages)) return { ...nothing, question: '', isAside: true }
+  const asked = readConversationQuestion(preparation.messages)
+  const { question } = asked
+  const questions = selectQuestions(question)
+  if (questions.length === 0) return { ...nothing, question, isAside: false }
+  let isTimeEmpty = false
+  const recalled = await recallForConversation(backend, caller, preparation, {
+    ...asked,
+    limit: bounds.limit,
+    onEmptyTime: () => (isTimeEmpty = true),
+  })
+  const found = leaveOutWeakRest(recalled, questions)
+  return { at, ...bounds, question, isAside: false, asksNothing: false, isTimeEmpty, found }
+}
+
+/**
+ * The second step of `prepareContext`: the block.
+ *
+ * @param excludedIds memories that the prompt holds already, in the block of an earlier turn
+ */
+export function renderContext(
+  backend: { retrievals: RetrievalTrail },
+  caller: Caller,
+  { at, question, limit, tokensMax, isAside, asksNothing, isTimeEmpty, found }: FoundContext,
+  excludedIds?: ReadonlySet<string>,
+): PreparedContext {
+  const fresh = found.filter(({ memory }) => !excludedIds?.has(memory.id))
+  const lines = chooseLines(fresh, question, tokensMax)
+  if (!isAside)
+    recordPrepared(backend, caller, lines, asksNothing ? null : { text: question, limit })
+  const rows = new Map(found.map(row => [row.memory.id, row]))
+  return {
+    ...buildPreparedContext(lines, at),
+    ranking: sortForBlock(lines).map(({ id }) => rows.get(id)!),
+    confidence: answerConfidence(found),
+    abstained: lines.length > 0 ? null : abstentionReason({ asksNothing, isTimeEmpty, found }),
+  }
+}
+
+function abstentionReason({
+  asksNothing,
+  isTimeEmpty,
+  found,
+}: {
+  asksNothing: boolean
+  isTimeEmpty: boolean
+  found: readonly unknown[]
+}): AbstentionReason {
+  if (asksNothing) return 'asks_nothing'
+  if (found.length > 0) return 'already_told'
+  return isTimeEmpty ? 'nothing_then' : 'nothing_relevant'
 }
 
 /**
@@ -72,7 +153,7 @@ export async function prepareContext(
 export async function rebuildContext(
   backend: Parameters<typeof reloadRecalled>[0] & { retrievals: RetrievalTrail },
   caller: Caller,
-  { ids, at }: Pick<PreparedContext, 'ids' | 'at'>,
+  { ids, lines, at }: Pick<PreparedContext, 'ids' | 'lines' | 'at'>,
   { session, embeddings }: Pick<PrepareRequest, 'session' | 'embeddings'>,
 ): Promise<PreparedContext> {
   const memories = await reloadRecalled(backend, caller, {
@@ -80,85 +161,80 @@ export async function rebuildContext(
     sessions: sessionsToRecall(session),
     embeddings,
   })
-  if (caller.memberScope) backend.retrievals.record(caller.memberScope)
-  return buildPreparedContext(memories, at)
+  recordPrepared(backend, caller, memories, null)
+  const told = asTold(memories, lines)
+  return { ...buildPreparedContext(told, at), ranking: [], confidence: 0, abstained: null }
 }
 
-function buildPreparedContext(memories: readonly Memory[], at: number): PreparedContext {
+function buildPreparedContext(
+  found: readonly ContextMemory[],
+  at: number,
+): Omit<PreparedContext, 'ranking' | 'confidence' | 'abstained'> {
+  const memories = sortForBlock(found)
   const context = renderContextBlock(memories, at)
   return {
     context,
     memories: memories.length,
-    recalledTokens: memories.reduce((sum, { tokens }) => sum + tokens, 0),
-    contextTokens: context === null ? 0 : countTokens(context),
+    recalledTokens: toldTokens(memories),
+    contextTokens: context === null ? 0 : countTokensByLine(context),
     ids: memories.map(({ id }) => id),
+    tags: [...new Set(memories.flatMap(({ tags = [] }) => tags))],
+    lines: memories
+      .filter(({ passage, isLater }) => passage || isLater)
+      .map(({ id, passage, isLater }) => ({ id, ...passage, ...(isLater && { later: true }) })),
     at,
   }
 }
 
 /** A session is searched together with the core vault. */
-const sessionsToRecall = (session: string | null): (string | null)[] =>
+export const sessionsToRecall = (session: string | null): (string | null)[] =>
   session === null ? [null] : [null, session]
+
+type ConversationQuery = ConversationQuestion & {
+  limit: number
+  onEmptyTime: () => void
+}
 
 /** Recalls for the last user turn up to the limit, then for the turns before it up to a third of the limit. */
 async function recallForConversation(
   backend: Parameters<typeof recall>[0],
   caller: Caller,
   preparation: PrepareRequest,
-  limit: number,
+  { question, background, excludedTexts, limit, onEmptyTime: reportEmptyTime }: ConversationQuery,
 ): Promise<RecalledMemory[]> {
-  // Turns that are marked as not to be stored are recalled for, too.
-  const turns = parseTurns(preparation.messages.map(({ role, content }) => ({ role, content })))
-  const questionIndex = questionTurnIndex(turns)
-  const { question, background } = retrievalTexts(turns, questionIndex)
-  // The question itself is not excluded: a memory may have the same text.
-  const excludedTexts = excludeTexts(turns.toSpliced(questionIndex, 1).map(({ text }) => text))
-  const recallText = (text: string, max: number): Promise<RecalledMemory[]> =>
+  const recallText = (
+    text: string,
+    max: number,
+    { undivided, onEmptyTime }: Pick<RecallQuestion, 'undivided' | 'onEmptyTime'>,
+  ): Promise<RecalledMemory[]> =>
     text === '' || max === 0
       ? Promise.resolve([])
       : recall(backend, caller, {
           text,
+          undivided,
           limit: max,
           sessions: sessionsToRecall(preparation.session),
           embeddings: preparation.embeddings,
           tiers: preparation.tiers,
           importance: preparation.importance,
+          metadata: preparation.metadata,
+          minRelevance: preparation.minRelevance,
+          asOf: preparation.asOf,
           relevantOnly: true,
           excludedTexts,
+          onEmptyTime,
         })
-  const direct = await recallText(question, limit)
+  let isTimeEmpty = false
+  const direct = await recallText(question, limit, {
+    undivided: false,
+    onEmptyTime: () => (isTimeEmpty = true),
+  })
+  if (isTimeEmpty && direct.length === 0) {
+    reportEmptyTime()
+    return []
+  }
   const remaining = Math.min(limit - direct.length, Math.ceil(limit / 3))
-  const around = await recallText(background, remaining)
+  const around = await recallText(background, remaining, { undivided: true })
   const known = new Set(direct.map(({ memory }) => memory.text))
   return [...direct, ...around.filter(({ memory }) => !known.has(memory.text))]
-}
-
-/** Turns before the question that are recalled for. */
-const backgroundTurns = 4
-const questionCharacters = 8_000
-const backgroundCharacters = 2_000
-
-/** The last user turn, or the last turn when no user turn exists. */
-function questionTurnIndex(turns: readonly Turn[]): number {
-  const userTurn = turns.findLastIndex(({ role }) => role === 'user')
-  return userTurn >= 0 ? userTurn : Math.max(0, turns.length - 1)
-}
-
-/**
- * The texts to recall for, without those of the system: the last user turn, and the few turns before it.
- */
-function retrievalTexts(
-  turns: readonly Turn[],
-  last: number,
-): {
-  question: string
-  background: string
-} {
-  const question = (turns[last]?.text ?? '').slice(-questionCharacters).trim()
-  const background = turns
-    .slice(Math.max(0, last - backgroundTurns), Math.max(0, last))
-    .map(({ text }) => text.slice(0, backgroundCharacters / backgroundTurns))
-    .join('\n')
-    .trim()
-  return { question, background }
 }

@@ -1,23 +1,27 @@
+import type { MetadataFilter } from '#shared/domain/metadata.ts'
 import type { Embedder } from '#shared/domain/embedder.ts'
 import type { Caller } from '#shared/access/caller.ts'
 import type { Tier } from '#shared/domain/memory.ts'
 import type { TextExclusion } from '#shared/vault/read/already-in-conversation.ts'
 import { visibilityOf } from '#shared/domain/visibility.ts'
 import { toSharedVaultScope } from '#shared/domain/member-scope.ts'
+import { boundsAsOf, momentOf } from '#shared/vault/read/as-of.ts'
 import { undefinedIfUnavailable, openSharedEmbedders } from '#shared/vault/base/shared-embedders.ts'
-import { visiblePartition } from '#shared/vault/read/index-source.ts'
-import { createVaultIndex, type VaultIndex } from '#shared/search/index/vault-index.ts'
-import type { IndexRef, VaultIndexes } from '#shared/search/index/vault-indexes.ts'
-import { rank, type SearchHit } from '#shared/search/ranking/rank.ts'
-import { termsOf } from '#shared/search/words/index-terms.ts'
+import { searchableIndex, type IndexBackend } from '#shared/vault/read/searchable-index.ts'
+import type { IndexRef } from '#shared/search/index/vault-indexes.ts'
+import type { EmbeddedQuestion, SearchHit } from '#shared/search/ranking/rank.ts'
+import { rankInTurns } from '#shared/search/ranking/rank-in-turns.ts'
+import { toRelevance } from '#shared/search/ranking/explain-hit.ts'
+import { selectQuestions, type Question } from '#shared/search/query/select-questions.ts'
 import { recallSeconds } from '#shared/core/metrics.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
+import { embeddingTimeoutMs, withEmbeddingTimeout } from '#shared/models/embedding-deadline.ts'
 import type { QueryVectorCache } from '#shared/search/query/query-vector-cache.ts'
-import type { NearestSearch } from '#shared/vault/read/nearest.ts'
-import type { Postgres } from '#shared/storage/postgres/connect.ts'
 
 export type RecallQuestion = {
   text: string
+  /** Rank for the text as a whole, not for its sentences. */
+  undivided?: boolean | undefined
   limit: number
   /** Sessions to search; null is the core vault. */
   sessions: (string | null)[]
@@ -25,33 +29,33 @@ export type RecallQuestion = {
   tiers: readonly Tier[] | undefined
   /** Lowest importance; unrated rows are left out whenever it is set. */
   importance: number | undefined
+  /** Lowest relevance as answers show it, 0 to 1. */
+  minRelevance?: number | undefined
+  /** Rows without such metadata are left out. */
+  metadata?: MetadataFilter | undefined
+  /** Epoch ms: later memories are unknown, and the question is asked then. */
+  asOf?: number | undefined
   /** Leave out rows that are not relevant, even if none remains. */
   relevantOnly: boolean
   /** Texts that the request contains already. */
   excludedTexts?: TextExclusion | undefined
+  /** Called when the text names a time that is over and of which nothing is remembered. */
+  onEmptyTime?: (() => void) | undefined
 }
 
 /** A row, and the part of the vault it comes from. */
 export type RecalledMemory = SearchHit & { source: 'core' | 'session' | 'org' }
 
-type RecallBackend = {
+type RecallBackend = IndexBackend & {
   embedders: Embedders
   queryVectors: QueryVectorCache
-  vaultIndexes: VaultIndexes
-  nearest: NearestSearch
-  postgres: Postgres
-  now: () => number
 }
-
-/** Candidates asked of the database for a vault without an index in memory: enough to rank by words and time. */
-const candidateCount = ({ limit, excludedTexts }: RecallQuestion): number =>
-  Math.min(2_000, Math.max(200, limit * 4) + (excludedTexts?.size ?? 0))
 
 /**
  * Finds the memories of a vault that are relevant to a text, best first; for a member of an organization
  * also what they may see of its shared memory, in one ranking. Vaults are ranked by their indexes in this
- * process's memory; one that is too large is searched in the database and its candidates are ranked the
- * same way.
+ * process's memory; one that is too large, or still being loaded, is searched in the database and its
+ * candidates are ranked the same way.
  *
  * @throws Refusal `upstream` when the embedding model does not answer, `unavailable` when the memory
  *   store is out of reach.
@@ -61,9 +65,12 @@ export async function recall(
   { scope, memberScope }: Pick<Caller, 'scope' | 'memberScope'>,
   question: RecallQuestion,
 ): Promise<RecalledMemory[]> {
-  const embedder = await backend.embedders.get(question.embeddings)
+  const until = performance.now() + embeddingTimeoutMs
+  const model = question.embeddings ?? backend.embedders.defaultModel
+  const embedder = await withEmbeddingTimeout(backend.embedders.get(model), model)
+  const timed = { ...question, until }
   const own = question.sessions.map((session): RecallPartition => ({ scope, session }))
-  if (!memberScope) return rankIn(backend, embedder, own, question)
+  if (!memberScope) return rankIn(backend, embedder, own, timed)
 
   const shared = {
     scope: toSharedVaultScope(memberScope),
@@ -73,9 +80,9 @@ export async function recall(
   const [usual, ...former] = await openSharedEmbedders(backend, memberScope.orgSpace)
   const isSameSpace = usual.space === embedder.space
   const rankings = await Promise.all([
-    rankIn(backend, embedder, isSameSpace ? [...own, shared] : own, question),
-    ...(isSameSpace ? [] : [rankIn(backend, usual, [shared], question)]),
-    ...former.map(one => undefinedIfUnavailable(rankIn(backend, one, [shared], question))),
+    rankIn(backend, embedder, isSameSpace ? [...own, shared] : own, timed),
+    ...(isSameSpace ? [] : [rankIn(backend, usual, [shared], timed)]),
+    ...former.map(one => undefinedIfUnavailable(rankIn(backend, one, [shared], timed))),
   ])
   if (rankings.length === 1) return rankings[0]
   return mergeRankings(rankings.flatMap(found => found ?? [])).slice(0, question.limit)
@@ -88,30 +95,68 @@ async function rankIn(
   backend: RecallBackend,
   embedder: Embedder,
   partitions: readonly RecallPartition[],
-  question: RecallQuestion,
+  question: RecallQuestion & { until: number },
 ): Promise<RecalledMemory[]> {
-  const vector = await backend.queryVectors.embed(embedder, question.text)
-  const stopLoadTimer = recallSeconds.startTimer({ stage: 'image' })
-  const indexes = await Promise.all(
-    partitions.map(partition =>
-      loadVaultIndex(backend, { ...partition, embedder, vector, question }),
-    ),
+  const embedding = embedQuestions(backend, embedder, question)
+  const questions = await withEmbeddingTimeout(
+    embedding,
+    embedder.model,
+    question.until - performance.now(),
   )
-  stopLoadTimer()
-  const stopRankTimer = recallSeconds.startTimer({ stage: 'rank' })
-  const found = rank(indexes, {
-    text: question.text,
-    vector,
-    now: backend.now(),
+  const vectors = questions.flatMap(one => one.vector ?? [])
+  if (vectors.length === 0) return []
+  let stopRankTimer = (): unknown => undefined
+  const openIndexes = async () => {
+    const stopLoadTimer = recallSeconds.startTimer({ stage: 'image' })
+    const indexes = await Promise.all(
+      partitions.map(partition =>
+        searchableIndex(backend, { ...partition, embedder, vectors, question }),
+      ),
+    )
+    stopLoadTimer()
+    stopRankTimer = recallSeconds.startTimer({ stage: 'rank' })
+    return indexes
+  }
+  const found = await rankInTurns(openIndexes, questions, {
+    now: momentOf(backend, question.asOf),
     limit: question.limit,
     floor: question.relevantOnly,
     excludeTexts: question.excludedTexts,
     calibration: embedder.calibration,
+    onEmptyTime: question.onEmptyTime,
     ...(question.tiers && { tiers: question.tiers }),
     ...(question.importance !== undefined && { importance: question.importance }),
+    ...(question.metadata && { metadata: question.metadata }),
+    ...boundsAsOf(question.asOf),
   })
   stopRankTimer()
-  return found.map(row => ({ ...row, source: memorySource(partitions[row.indexNumber]!) }))
+  const { minRelevance = 0 } = question
+  return found
+    .filter(({ relevance }) => toRelevance(relevance) >= minRelevance)
+    .map(row => ({ ...row, source: memorySource(partitions[row.indexNumber]!) }))
+}
+
+/**
+ * The parts of the text to search for, the most telling one first; names have no vector. Without any,
+ * the text as it is, unless only relevant rows are wanted.
+ */
+async function embedQuestions(
+  { queryVectors }: RecallBackend,
+  embedder: Embedder,
+  { text, undivided, relevantOnly }: RecallQuestion,
+): Promise<EmbeddedQuestion[]> {
+  const selected = undivided ? [{ text, kind: 'whole' } as const] : selectQuestions(text)
+  const questions: readonly Question[] =
+    selected.length > 0 || relevantOnly ? selected : [{ text, kind: 'whole' }]
+  const embedded = questions.filter(({ kind }) => kind !== 'name')
+  const vectors = await queryVectors.embedAll(
+    embedder,
+    embedded.map(question => question.text),
+  )
+  return questions.map(question => ({
+    ...question,
+    vector: vectors[embedded.indexOf(question)] ?? null,
+  }))
 }
 
 function memorySource({ session, audience }: RecallPartition): RecalledMemory['source'] {
@@ -128,31 +173,4 @@ export function mergeRankings<Row extends SearchHit>(rows: readonly Row[]): Row[
     if (!known || known.memory.at < row.memory.at) newest.set(text, row)
   }
   return [...newest.values()].sort((a, b) => b.relevance - a.relevance)
-}
-
-type IndexRequest = RecallPartition & {
-  embedder: Embedder
-  vector: Float32Array
-  question: RecallQuestion
-}
-
-async function loadVaultIndex(
-  { vaultIndexes, nearest, postgres }: RecallBackend,
-  { embedder, vector, question, ...partition }: IndexRequest,
-): Promise<VaultIndex> {
-  const { space, dimension } = embedder
-  const vaultIndex = await vaultIndexes.get({ ...partition, space, dimension })
-  if (vaultIndex !== 'too-large') return vaultIndex
-
-  const candidates = await nearest.candidates(partition.scope, {
-    partition: await visiblePartition(postgres, partition),
-    space,
-    vector,
-    count: candidateCount(question),
-    ...(question.tiers && { tiers: question.tiers }),
-    ...(question.importance !== undefined && { importance: question.importance }),
-  })
-  const partial = createVaultIndex({ dimension, termsOf })
-  partial.put(candidates)
-  return partial
 }

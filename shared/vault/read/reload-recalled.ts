@@ -41,11 +41,11 @@ export async function reloadRecalled(
     backend.embedders.get(embeddings),
     memberScope ? openSharedEmbedders(backend, memberScope.orgSpace) : [],
   ])
-  const found = await Promise.all([
+  const memories = await Promise.all([
     ...sessions.map(session => findInPartition(backend, embedder, { scope, session }, ids)),
     ...shared.map(one => findInPartition(backend, one, sharedPartition(memberScope!), ids)),
   ])
-  const byId = new Map(found.flat().map(memory => [memory.id, memory]))
+  const byId = new Map(memories.flat().map(memory => [memory.id, memory]))
   return [...byId.values()].filter(({ expiresAt = Infinity }) => expiresAt > backend.now())
 }
 

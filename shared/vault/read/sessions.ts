@@ -29,21 +29,21 @@ export async function listSessions(
   const cursorBinding = ['sessions', scope.vault, scope.epoch]
   let before =
     cursor === undefined ? undefined : (cursors.read(cursor, cursorBinding) as SessionPosition)
-  const found: ListedSession[] = []
+  const sessions: ListedSession[] = []
   for (let scanned = 0; scanned < lookedMax;) {
     // One row more than the page holds tells whether there is a next page.
     const rows = await storedSessions(postgres.query, scope.vault, { before, limit: limit + 1 })
     const sums = await sessionTotals(mongo, scope, rows, now())
-    found.push(...rows.flatMap(row => listed(row, sums.get(row.session))))
-    if (found.length > limit) {
-      const page = pageOf(found, limit, positionOf)
+    sessions.push(...rows.flatMap(row => listed(row, sums.get(row.session))))
+    if (sessions.length > limit) {
+      const page = pageOf(sessions, limit, positionOf)
       return { rows: page.rows, next: cursors.write(page.next, cursorBinding) }
     }
-    if (rows.length <= limit) return { rows: found, next: null }
+    if (rows.length <= limit) return { rows: sessions, next: null }
     scanned += rows.length
     before = positionOf(rows.at(-1)!)
   }
-  return { rows: found, next: cursors.write(before, cursorBinding) }
+  return { rows: sessions, next: cursors.write(before, cursorBinding) }
 }
 
 const listed = (row: SessionRow, sum: SessionTotals | undefined): ListedSession[] =>

@@ -12,18 +12,33 @@ const cachedVaultsMax = 10_000
 /**
  * How many memories of each tier the core vault holds, as of the scope's revision.
  *
+ * @param asOf epoch ms: those of a later time are not counted
  * @throws Refusal `unavailable` when the memory store is out of reach.
  */
 export async function countTiers(
   { memories }: Pick<Mongo, 'memories'>,
-  { vault, epoch, revision }: VaultScope,
+  scope: VaultScope,
+  asOf?: number,
 ): Promise<Record<Tier, number>> {
+  if (asOf !== undefined) return readTierCounts(memories, scope, { $lte: new Date(asOf) })
+  const { vault, epoch, revision } = scope
   const vaults =
     tierCountCaches.get(memories) ?? new LRUCache<string, Counted>({ max: cachedVaultsMax })
   tierCountCaches.set(memories, vaults)
   const last = vaults.get(vault)
   if (last?.epoch === epoch && last.revision === revision) return last.counts
 
+  const counts = await readTierCounts(memories, scope)
+
+  vaults.set(vault, { epoch, revision, counts })
+  return counts
+}
+
+async function readTierCounts(
+  memories: Mongo['memories'],
+  { vault, epoch }: VaultScope,
+  at?: { $lte: Date },
+): Promise<Record<Tier, number>> {
   const signal = AbortSignal.timeout(deadlineMs)
   const [raw = 0, reflections = 0, high = 0] = await Promise.all(
     tiers.map(tier =>
@@ -33,13 +48,11 @@ export async function countTiers(
           epoch: { $eq: epoch },
           session: { $eq: '' },
           tier: { $eq: tier },
+          ...(at && { at }),
         },
         { hint: partitionIndex, signal },
       ),
     ),
   ).catch(refuseWhenUnreachable)
-  const counts = { 1: raw, 2: reflections, 3: high }
-
-  vaults.set(vault, { epoch, revision, counts })
-  return counts
+  return { 1: raw, 2: reflections, 3: high }
 }

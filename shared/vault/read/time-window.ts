@@ -1,5 +1,6 @@
 import { Refusal } from '#shared/core/errors.ts'
-import { parseExclusiveEnd, parseStart } from '#shared/core/dates.ts'
+import { requireKnown } from '#shared/vault/read/as-of.ts'
+import { momentText, parseExclusiveEnd, parseStart, type Moment } from '#shared/core/dates.ts'
 
 /** The position of a row in time: epoch milliseconds, and its id among rows of the same millisecond. */
 export type TimelinePosition = { at: number; id: string }
@@ -15,6 +16,8 @@ export type RequestedWindow = {
    * after the one that returned them.
    */
   includeOverlapping: boolean
+  /** Of a window as of a moment: overlapping reflections of a later time (epoch ms) were unknown then. */
+  asOf?: number
 }
 
 /** A span of time between two rows, both included; an end without an id includes its whole millisecond. */
@@ -22,6 +25,7 @@ export type TimeWindow = {
   from: { at: number; id?: string }
   to: { at: number; id?: string }
   includeOverlapping: boolean
+  asOf?: number
 }
 
 /**
@@ -40,16 +44,15 @@ const nanosecondsMax = 999_999
  * @throws Refusal `invalid` when it ends before it begins.
  */
 export function parseTimeWindow(
-  from: string,
-  to: string | undefined,
+  from: Moment,
+  to: Moment | undefined,
   now: number,
 ): RequestedWindow {
-  const start = {
-    at: parseStart(truncateToMilliseconds(from)),
-    skipped: parseNanoseconds(from, '0'),
-  }
+  const start = { at: parseStart(from), skipped: parseNanoseconds(momentText(from), '0') }
   const end =
-    to === undefined ? { at: now, last: null, includeOverlapping: true } : parseWindowEnd(to)
+    to === undefined
+      ? { at: now, last: null, includeOverlapping: true }
+      : parseWindowEnd(momentText(to))
   // A page may have ended with the first row of the window: the rest is empty, and ends 1 ms before it.
   const slack = end.last === null && end.includeOverlapping ? 0 : 1
   if (start.at > end.at + slack) {
@@ -63,10 +66,24 @@ export function parseTimeWindow(
   }
 }
 
+/**
+ * The part of a span that was known at a moment.
+ *
+ * @param asOf epoch milliseconds
+ * @throws Refusal `invalid` when the span begins later.
+ */
+export function windowAsOf(window: RequestedWindow, asOf: number | undefined): RequestedWindow {
+  if (asOf === undefined) return window
+  requireKnown(window.from.at, asOf)
+  return window.to.at > asOf
+    ? { ...window, to: { at: asOf, last: null }, asOf }
+    : { ...window, asOf }
+}
+
 function parseWindowEnd(
   text: string,
 ): RequestedWindow['to'] & Pick<RequestedWindow, 'includeOverlapping'> {
-  const at = parseExclusiveEnd(truncateToMilliseconds(text)) - 1
+  const at = parseExclusiveEnd(text) - 1
   const digits = fractionDigits(text).length
   if (digits <= 3) return { at, last: null, includeOverlapping: true }
   const nanoseconds = parseNanoseconds(text, '9')
@@ -100,9 +117,6 @@ function isoWithNanoseconds(at: number, nanoseconds: number): string {
 }
 
 const fractionDigits = (text: string): string => /\.(\d+)/.exec(text)?.[1] ?? ''
-
-/** `Date` does not parse more than nine digits of a second correctly. */
-const truncateToMilliseconds = (text: string): string => text.replace(/(\.\d{3})\d+/, '$1')
 
 /** The six digits of a time below the millisecond; missing ones are filled with `fill`. */
 function parseNanoseconds(text: string, fill: '0' | '9'): number {

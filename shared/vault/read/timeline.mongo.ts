@@ -12,7 +12,8 @@ import {
   listedRowFromDocument,
   type ListedRow,
 } from '#shared/vault/read/listing.mongo.ts'
-import type { Partition } from '#shared/storage/mongo/partition.ts'
+import type { MetadataFilter } from '#shared/domain/metadata.ts'
+import { metadataCondition, type Partition } from '#shared/storage/mongo/partition.ts'
 import { partitionIndex } from '#shared/storage/mongo/indexes.ts'
 
 export type TimelineQuery = {
@@ -21,6 +22,8 @@ export type TimelineQuery = {
   tiers: readonly Tier[]
   /** Lowest importance; unrated rows are left out whenever it is set. */
   importance: number | undefined
+  /** Rows without such metadata are left out. */
+  metadata?: MetadataFilter | undefined
   /** Only what has a vector in this space. */
   space: string | undefined
 }
@@ -78,12 +81,13 @@ export async function allSourceIdsAt(
 export async function resolveTimeWindow(
   mongo: Pick<Mongo, 'memories'>,
   sources: readonly TimelineSource[],
-  { from, to, includeOverlapping }: RequestedWindow,
+  { from, to, includeOverlapping, asOf }: RequestedWindow,
 ): Promise<TimeWindow> {
   const wholeMilliseconds: TimeWindow = {
     from: { at: from.at },
     to: { at: to.at },
     includeOverlapping,
+    ...(asOf !== undefined && { asOf }),
   }
   const rowAt = async (at: number, row: number): Promise<string | undefined> =>
     (await allSourceIdsAt(mongo, sources, wholeMilliseconds, at))[row]
@@ -99,6 +103,7 @@ export async function resolveTimeWindow(
     },
     to: { at: to.at, ...(last !== undefined && { id: last }) },
     includeOverlapping,
+    ...(asOf !== undefined && { asOf }),
   }
 }
 
@@ -169,7 +174,7 @@ export async function embeddedReflections(
 ): Promise<{ memory: EmbeddedMemory; row: ListedRow }[]> {
   const kinds = timeRanges(read.window)
   if (read.window.includeOverlapping) kinds.push(overlappingEnd(read.window))
-  const found = await Promise.all(
+  const batches = await Promise.all(
     kinds.map(kind =>
       memories
         .find(
@@ -184,7 +189,7 @@ export async function embeddedReflections(
         .toArray(),
     ),
   ).catch(refuseWhenUnreachable)
-  return found.flat().map(document => ({
+  return batches.flat().map(document => ({
     memory: embeddedMemoryFromDocument(document, read.space),
     row: listedRowFromDocument(document),
   }))
@@ -197,7 +202,7 @@ const reflectionsOnly = <Read extends TimelineQuery>(read: Read): Read => ({
 
 function timelineFilter(
   { vault, epoch }: VaultScope,
-  { partition, tiers, importance, space }: TimelineQuery,
+  { partition, tiers, importance, metadata, space }: TimelineQuery,
 ): Filter<MemoryDocument> {
   return {
     vault: { $eq: vault },
@@ -208,6 +213,7 @@ function timelineFilter(
     tier: { $in: [...tiers] },
     ...(partition.tagSets && { tag_set: { $in: [...partition.tagSets] } }),
     ...(importance !== undefined && { importance: { $gte: importance } }),
+    ...metadataCondition(metadata),
     ...(space !== undefined && { [`vectors.${space}`]: { $exists: true } }),
   }
 }
@@ -236,8 +242,8 @@ function timeRanges({ from, to }: TimeWindow): Filter<MemoryDocument>[] {
 
 const withinMillisecond = (at: number) => ({ $gt: new Date(at - 1), $lte: new Date(at) })
 
-const overlappingEnd = ({ to }: TimeWindow): Filter<MemoryDocument> => ({
-  at: { $gt: new Date(to.at) },
+const overlappingEnd = ({ to, asOf }: TimeWindow): Filter<MemoryDocument> => ({
+  at: { $gt: new Date(to.at), ...(asOf !== undefined && { $lte: new Date(asOf) }) },
   'covers.from': { $lte: new Date(to.at) },
 })
 

@@ -27,8 +27,10 @@ export async function warmUp(
       session: null,
       audience: visibilityOf(memberScope),
     }
-    const found = await openSharedEmbedders({ embedders }, memberScope.orgSpace)
-    spaceRefs.push(...found.map(one => ({ ...shared, space: one.space, dimension: one.dimension })))
+    const sharedEmbedders = await openSharedEmbedders({ embedders }, memberScope.orgSpace)
+    spaceRefs.push(
+      ...sharedEmbedders.map(one => ({ ...shared, space: one.space, dimension: one.dimension })),
+    )
   }
   const loaded = await Promise.all(spaceRefs.map(ref => vaultIndexes.get(ref)))
   let memoriesLoaded = 0

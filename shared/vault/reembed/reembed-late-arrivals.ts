@@ -49,8 +49,8 @@ async function startReembedding(
   const { after } = await nextWithoutVector(mongo, { vault, epoch }, embedder.space, pageRequest)
   if (!after) return false
   const operation = mintId()
-  const asked = { operation, model, dropPrevious: false, awaited: false }
-  await acceptReembedding(backend, { account, keyHash, scope: { vault } }, asked)
+  const request = { operation, model, dropPrevious: false, awaited: false }
+  await acceptReembedding(backend, { account, keyHash, scope: { vault } }, request)
   log.info({ vault, to: embedder.space, operation }, 'vault.brought-along')
   return true
 }

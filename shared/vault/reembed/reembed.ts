@@ -1,5 +1,9 @@
+import { lockVaults } from '#shared/operations/vault-locks.postgres.ts'
 import type { Embedder } from '#shared/domain/embedder.ts'
+import type { Config } from '#shared/core/config.ts'
 import { memoryIdOf } from '#shared/core/ids.ts'
+import type { Log } from '#shared/core/log.ts'
+import { requestSearchIndexes } from '#shared/storage/mongo/search-indexes.ts'
 import type { Caller } from '#shared/access/caller.ts'
 import {
   addVectors,
@@ -72,7 +76,12 @@ export async function acceptReembedding(
   })
 }
 
-type ReembeddingBackend = Stores & { embedders: Embedders; queue: Queue }
+type ReembeddingBackend = Stores & {
+  embedders: Embedders
+  queue: Queue
+  config: Pick<Config, 'vectorIndex'>
+  log: Log
+}
 
 /**
  * Does one step: embeds the memories of the step or drops their other vectors, makes that visible, and sends
@@ -97,6 +106,10 @@ export async function reembedStep(
     return endReembedding(backend, reembedding, clearedOutcome)
 
   const embedder = await embedders.get(reembedding.model)
+  if (step === 0) {
+    const options = { options: backend.config.vectorIndex, log: backend.log }
+    await requestSearchIndexes(mongo, [embedder], options)
+  }
   const ids = reembedding.places.flatMap(place => place.ids)
   const total =
     step === 0 ? await countWithoutVector(mongo, reembedding, embedder.space) : undefined
@@ -106,6 +119,7 @@ export async function reembedStep(
   const next = await nextStep(backend, reembedding, embedder)
 
   await postgres.transaction(async tx => {
+    await lockVaults(tx, [reembedding.vault])
     const embedded = reembedding.embedded + done.embedded
     const progress = { done: embedded, ...(total !== undefined && { total }) }
     await reportProgress(tx.query, operation, progress)

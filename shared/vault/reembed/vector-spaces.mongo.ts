@@ -86,22 +86,22 @@ async function nextPage(
       signal: AbortSignal.timeout(scanDeadlineMs),
     },
   )
-  const found = new Map<string, string[]>()
+  const idsBySpace = new Map<string, string[]>()
   let end: MemoryPosition | null = null
   let count = 0
   try {
     for await (const { _id: id, session, session_epoch, tier, at } of cursor) {
       if (session_epoch !== (sessionEpochs.get(session) ?? 0)) continue
-      const ids = found.get(session)
+      const ids = idsBySpace.get(session)
       if (ids) ids.push(id)
-      else found.set(session, [id])
+      else idsBySpace.set(session, [id])
       end = { session, tier, at: at.getTime(), id }
       if (++count === max) break
     }
   } catch (error) {
     refuseWhenUnreachable(error)
   }
-  const places = Array.from(found, ([session, ids]) => ({ session: session || null, ids }))
+  const places = Array.from(idsBySpace, ([session, ids]) => ({ session: session || null, ids }))
   return { places, after: end }
 }
 

@@ -56,9 +56,9 @@ export async function reconcileStores(
   let after = '00000000-0000-0000-0000-000000000000'
   for (;;) {
     const vaults = await listVaultsPage(stores.postgres.query, after, pageSize)
-    const left = vaults.values()
+    const remainingVaults = vaults.values()
     const lane = async (): Promise<void> => {
-      for (const { id, unused } of left) {
+      for (const { id, unused } of remainingVaults) {
         // A vault that was never used needs no transaction; in a large service most may be.
         if (unused && (await newestEpoch(stores.mongo, id)) === 0) continue
         const reconciled = await reconcileVault(stores, id, dryRun)
@@ -96,12 +96,13 @@ function reconcileVault(
     const before = await readRestoredVault(tx, vault)
     const newest = await newestEpoch(mongo, vault)
     if (before.retired) return undefined
-    const found = await inspectVault(mongo, vault, before, newest)
-    const leftovers = await hasEarlierEpochs(mongo, { vault, epoch: found.epoch })
-    const raised = sessionsBehind(before, found)
+    const inspection = await inspectVault(mongo, vault, before, newest)
+    const leftovers = await hasEarlierEpochs(mongo, { vault, epoch: inspection.epoch })
+    const raised = sessionsBehind(before, inspection)
     if (!dryRun) {
-      await repairVault(tx, vault, found)
-      if (leftovers) await scheduleEarlierErasure(tx, { vault, session: null, epoch: found.epoch })
+      await repairVault(tx, vault, inspection)
+      if (leftovers)
+        await scheduleEarlierErasure(tx, { vault, session: null, epoch: inspection.epoch })
       for (const { session, epoch } of raised) {
         if (epoch > 0) await scheduleEarlierErasure(tx, { vault, session, epoch })
       }
@@ -109,9 +110,9 @@ function reconcileVault(
     }
     return {
       vault,
-      epoch: { before: before.epoch, after: found.epoch },
+      epoch: { before: before.epoch, after: inspection.epoch },
       sessions: raised.length,
-      waiting: { before: before.debt, after: found.debt },
+      waiting: { before: before.debt, after: inspection.debt },
       leftovers,
       busy: before.busy,
     }

@@ -4,6 +4,7 @@ import addFormats from 'ajv-formats'
 import { contract, type Route } from '#api/contract/contract.ts'
 import { contractDocument } from '#api/contract/document.ts'
 import type { Shape } from '#shared/core/shape.ts'
+import { accountActions } from '#shared/events/account-events.postgres.ts'
 import { refusalOf } from '#test/support/contract.ts'
 
 /** Every endpoint of the two contract documents, then those that our own decisions add. */
@@ -74,17 +75,30 @@ const routes: Route[] = [
   'GET /v1/orgs/:orgId/memories/:memId/history',
   'POST /v1/orgs/:orgId/memories/:memId/restore',
   'GET /v1/orgs/:orgId/audit',
+  'POST /v1/responses',
+  'GET /v1/orgs/:orgId/usage',
+  'POST /v1/orgs/:orgId/pipeline/redrive',
   'GET /v1/orgs/:orgId/memories/review',
   'POST /v1/orgs/:orgId/memories/:memId/review',
   'POST /v1/orgs/:orgId/memories/:memId/review/undo',
   'GET /v1/orgs/:orgId/debug/passes',
 
   'GET /',
+  'POST /v1/keys/:memoryKeyId/remint',
   'POST /v1/keys/rotate',
   'GET /v1/keys',
   'DELETE /v1/keys/:memoryKeyId',
   'GET /v1/memory/export',
+  'GET /v1/memory/profile',
   'GET /v1/memory/sessions',
+  'GET /v1/shares',
+  'POST /v1/orgs/:orgId/tags/:tagId/apply',
+  'GET /v1/orgs/:orgId/tags/:tagId/apply',
+  'POST /v1/orgs/:orgId/reviewers',
+  'GET /v1/orgs/:orgId/reviewers',
+  'DELETE /v1/orgs/:orgId/reviewers/:reviewerId',
+  'PATCH /v1/shares',
+  'DELETE /v1/shares/:statementId',
   'POST /v1/memory/import',
   'GET /v1/account/admin-keys',
   'POST /v1/account/admin-keys',
@@ -112,8 +126,13 @@ const routes: Route[] = [
   'GET /v1/account/webhooks/:webhookId/deliveries',
   'POST /v1/account/webhooks/:webhookId/deliveries/:deliveryId/replay',
   'GET /v1/operator/tenants',
+  'PATCH /v1/operator/tenants/:accountId',
   'GET /v1/operator/usage',
   'GET /v1/operator/operations',
+  'GET /v1/traces',
+  'GET /v1/traces/memories',
+  'GET /v1/traces/:traceId',
+  'POST /v1/traces/:traceId/replay',
   'GET /v1/operations',
   'GET /v1/operations/:id',
   'DELETE /v1/operations/:id',
@@ -184,4 +203,9 @@ t.test('the statuses the contract promises are among the refusals', async t => {
       route,
     )
   }
+})
+
+t.test('the contract lists the actions that are recorded, and no others', async t => {
+  const listed = contractDocument.$defs['AccountAction'] as { enum: string[] }
+  t.same(listed.enum, accountActions)
 })

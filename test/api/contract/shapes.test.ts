@@ -38,7 +38,10 @@ t.test('bodies that are taken', async t => {
       [{ from: '2026-11-20' }, { from: '2026-11-20T15:15:00Z', to: '2026-11-21T00:00:00' }],
     ],
     [contract['POST /v1/memory/consolidate/checkout'].body, [{ tier: 2, max_tokens: -5 }]],
-    [contract['POST /v1/memory/upload'].body, [{ content: 'x' }, { content: 'x', timestamp: 1.5 }]],
+    [
+      contract['POST /v1/memory/upload'].body,
+      [{ content: 'x' }, { content: 'x', timestamp: 1_735_689_600_000.5 }],
+    ],
     [contract['POST /v1/keys'].body, [{}, { name: 'Ada' }]],
     [
       contract['POST /v1/chat/completions'].body,
@@ -82,8 +85,8 @@ t.test('bodies that are refused, and in which words', async t => {
     ],
     [
       ingest,
-      { messages: [{ role: 'user', content: 'x', timestamp: '2026-11-20' }] },
-      'messages[0].timestamp must be a whole number, not "2026-11-20"',
+      { messages: [{ role: 'user', content: 'x', timestamp: 1_735_689_600 }] },
+      'messages[0].timestamp must be in milliseconds since 1970; 1735689600 looks like seconds',
     ],
     [
       ingest,
@@ -162,8 +165,8 @@ t.test('bodies that are refused, and in which words', async t => {
     [
       contract['POST /v1/memory/date-search'].body,
       { from: 'yesterday' },
-      'from must be a date such as 2026-11-20 or a date and time such as 2026-11-20T15:15:00Z, ' +
-        'not "yesterday"',
+      'from must be a date such as 2026-11-20 or a date and time such as 2026-11-20T15:15:00Z or ' +
+        'milliseconds since 1970, not "yesterday"',
     ],
     [
       contract['POST /v1/chat/completions'].body,
@@ -174,7 +177,7 @@ t.test('bodies that are refused, and in which words', async t => {
     [
       contract['POST /v1/orgs/:orgId/memories/:memId/review'].body,
       { action: 'aprove' },
-      'action must be one of approve, dismiss, not "aprove"',
+      'action must be one of approve, dismiss, reject, not "aprove"',
     ],
   ]
   for (const [shape, value, message, hint] of bodies) {
@@ -223,7 +226,8 @@ t.test('types and shapes agree: a checked body is typed', async t => {
   })
   const threshold: number = body.threshold
   t.equal(threshold, 0.6)
-  t.equal(body.dry_run, false)
+  const dryRun: boolean | undefined = body.dry_run
+  t.equal(dryRun, undefined)
 })
 
 t.test('answers: what an endpoint may say under a status', async t => {
@@ -244,6 +248,6 @@ t.test('answers: what an endpoint may say under a status', async t => {
   t.equal(refusalOf(checkout, nothing), undefined)
   t.equal(refusalOf(checkout, { ...nothing, count: 1 })?.reason, 'invalid')
 
-  t.throws(() => responseShape('POST', '/v1/memory/search', 404), /does not answer 404/)
+  t.throws(() => responseShape('POST', '/v1/memory/search', 410), /does not answer 410/)
   t.throws(() => responseShape('POST', '/v1/memory/serach', 200), /is not in the contract/)
 })

@@ -7,6 +7,7 @@ import { startTestApi, type TestClient } from '#test/support/api.ts'
 import { buildAdmin, buildOrg } from '#test/support/admin.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { hostileText, hostileValue } from '#test/support/hostile.ts'
+import { sharedVaultOf } from '#test/support/observe.ts'
 
 const backend = await createTestBackend(t)
 const { base } = await startTestApi(t, backend)
@@ -23,6 +24,7 @@ const bodies: Record<string, unknown> = {
   createRole: { name: 'Role' },
   changeRole: { name: 'Role' },
   createUser: { email: 'some@example.com' },
+  createReviewer: { email: 'reviewer@example.com' },
   changeUser: { first_name: 'Some' },
   assignRoles: { team_member_id: 'somebody', role_ids: [] },
   createTag: { label: 'label' },
@@ -56,11 +58,7 @@ async function furnished(): Promise<{ admin: TestClient; ids: Ids; keys: string[
   const key = (await admin.post(`${path}/keys`, { team_member_id: 'own' })).body
   const user = (await admin.get(`${path}/users`)).body.users[0].user_id
   const standard = (await admin.post(`${path}/users/${user}/memory-key`)).body.key
-  const { rows } = await backend.postgres.query<{ vault: string; epoch: number }>(
-    'select v.id as vault, v.epoch from orgs o join vaults v on v.id = o.vault where o.id = $1',
-    [org],
-  )
-  const place = { org, ...rows[0]! }
+  const place = { org, ...(await sharedVaultOf(backend, org)) }
   const { added } = await addSharedMemories(backend, place, {
     operation: mintId(),
     actor: email,

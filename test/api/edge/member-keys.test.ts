@@ -187,7 +187,7 @@ t.test('a member asks over MCP as over HTTP', async t => {
   }
   t.match(await use('delete', { ids }), { structuredContent: { deleted: 0, not_found: 3 } })
   t.match(await use('date_search', { from: '2000-01-01', query: 'launch' }), {
-    structuredContent: { count: 2 },
+    structuredContent: { memories: { length: 2 } },
   })
   t.strictSame(await shared(), before)
 })

@@ -8,8 +8,6 @@ import {
 } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 
-t.setTimeout(120_000)
-
 const backend = await createTestBackend(t)
 await startJobWorkers(backend)
 const api = await startTestApi(t, backend)
@@ -151,7 +149,7 @@ t.test('200: any name is a session of its own', async t => {
 
 t.test('400: what is no session', async t => {
   const client = createTestClient(api.base, await buildKey(backend))
-  for (const session_id of ['', 'a\nb', 'x'.repeat(257), 7, null]) {
+  for (const session_id of ['', 'a\nb', 'x'.repeat(257), 7]) {
     const answer = await client.post('/v1/memory/search', { query: 'x', limit: 1, session_id })
     t.match(answer, { status: 400, body: { error: /session_id/ } }, JSON.stringify(session_id))
   }

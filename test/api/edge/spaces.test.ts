@@ -10,8 +10,6 @@ import { createTestBackend } from '#test/support/backend.ts'
 import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
 import { readDocuments } from '#test/support/insert-memories.ts'
 
-t.setTimeout(120_000)
-
 const provider = await startEmbeddingProvider(t)
 const backend = await createTestBackend(t, { env: { OLLAMA_BASE_URL: provider.baseUrl } })
 await startJobWorkers(backend)

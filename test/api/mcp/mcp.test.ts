@@ -8,10 +8,10 @@ await startJobWorkers(backend)
 const key = await buildKey(backend)
 const { base } = await startTestApi(t, backend)
 
-async function connect(t: Test, apiKey: string): Promise<Client> {
+async function connect(t: Test, apiKey: string, query = ''): Promise<Client> {
   const client = new Client({ name: 'test', version: '1.0.0' })
   await client.connect(
-    new StreamableHTTPClientTransport(new URL('/mcp', base), {
+    new StreamableHTTPClientTransport(new URL(`/mcp${query}`, base), {
       requestInit: { headers: { authorization: `Bearer ${apiKey}` } },
     }),
   )
@@ -38,8 +38,10 @@ t.test('every tool is listed with its schema and what it may do', async t => {
       ['prepare', true],
       ['date_search', true],
       ['list', true],
+      ['profile', true],
       ['sessions', true],
       ['inspect', true],
+      ['trace', true],
       ['stats', true],
       ['store', false],
       ['edit', false],
@@ -51,9 +53,8 @@ t.test('every tool is listed with its schema and what it may do', async t => {
   for (const tool of tools) t.equal(tool.inputSchema.type, 'object', tool.name)
   const search = tools.find(({ name }) => name === 'search')!.inputSchema
   t.match(search, {
-    required: ['query', 'limit'],
-    properties: { query: {}, tiers: {}, session_id: {} },
-    additionalProperties: false,
+    required: ['query'],
+    properties: { query: {}, tiers: {}, session_id: {}, limit: { default: 10 } },
   })
   t.equal(tools.find(({ name }) => name === 'delete')!.annotations?.destructiveHint, true)
 })
@@ -63,7 +64,8 @@ t.test('sessions are told with what they hold', async t => {
   const messages = [{ role: 'user', content: 'We plan a trip.' }]
   await use(client, 'store', { messages, session_id: 'trip' })
   const listed = await use(client, 'sessions', { limit: 5 })
-  t.match(listed, { items: [{ session_id: 'trip', memories: 1 }], has_more: false })
+  t.match(listed, { items: [{ session_id: 'trip', memories: 1 }] })
+  t.notOk(listed.next_cursor, 'no further page')
 })
 
 t.test('a vault is told, asked, corrected, reflected on and made to forget', async t => {
@@ -74,6 +76,9 @@ t.test('a vault is told, asked, corrected, reflected on and made to forget', asy
   t.match(found.memories[0].content, /Ada/)
   const memory_id = found.memories[0].id as string
   t.match(await use(client, 'prepare', { messages }), { context: /Ada/ })
+  const quote = 'My cat is called Ada and she hates thunder.'
+  const profile = await use(client, 'profile', { kinds: 'person', current: true })
+  t.match(profile, { items: [{ kind: 'person', quote, memory_id }] })
   t.match(await use(client, 'list', { limit: 5, tier: 1 }), { items: [{ memory_id }] })
   const year = String(new Date().getUTCFullYear())
   t.match(await use(client, 'date_search', { from: `${year}-01-01` }), { memories: [{}] })
@@ -86,7 +91,10 @@ t.test('a vault is told, asked, corrected, reflected on and made to forget', asy
   const [{ id }] = committed.created
   t.match(await use(client, 'inspect', { memory_id: id }), { sources: [{ id: memory_id }] })
   t.match(await use(client, 'stats'), { memories: 2 })
-  t.match(await use(client, 'delete', { ids: [memory_id, id] }), { deleted: 2 })
+  const ids = [memory_id, id]
+  t.match(await use(client, 'delete', { ids, dry_run: true }), { count: 2, sources_released: 0 })
+  t.match(await use(client, 'stats'), { memories: 2 })
+  t.match(await use(client, 'delete', { ids }), { deleted: 2 })
   t.match(await use(client, 'stats'), { memories: 0 })
 })
 
@@ -96,7 +104,6 @@ t.test('a session is an argument of every tool that knows sessions', async t => 
   await use(client, 'store', { messages, session_id: 'Größe' })
   const args = { query: 'where is the meeting?', limit: 1 }
   t.match(await use(client, 'search', { ...args, session_id: 'Größe' }), {
-    sessionId: 'Größe',
     memories: [{ content: /blue/ }],
   })
   t.same((await use(client, 'search', args)).memories, [])
@@ -110,6 +117,8 @@ t.test('a refusal is an answer that the model can learn from', async t => {
   const reader = await connect(t, `${key}:read`)
   const messages = [{ role: 'user', content: 'no' }]
   t.match(await use(reader, 'store', { messages }), { refused: /does not store/ })
+  t.match(await use(client, 'store', {}), { refused: /text or messages.*"text"/ })
+  t.match(await use(client, 'store', { text: 'a', messages }), { refused: /text or messages/ })
   t.match(await use(reader, 'stats'), { memories: 1 })
 })
 

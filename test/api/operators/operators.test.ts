@@ -5,6 +5,7 @@ import { operatorEmail } from '#shared/access/operator.ts'
 import { buildKey, startTestApi, startJobWorkers } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
+import { forgetLastMigration } from '#test/support/alter.ts'
 
 const backend = await createTestBackend(t)
 await startJobWorkers(backend)
@@ -67,15 +68,15 @@ t.test('200: metrics tell of requests, queues and images, and of no tenant', asy
   t.notMatch(page, /[0-9a-f]{8}-[0-9a-f]{4}-/)
 })
 
-t.test('200: the queue dashboard, in a browser that was asked for the credential', async t => {
+t.test('200: the queue pages, in a browser that was asked for the credential', async t => {
   const response = await get('/admin/queues', basic(operator))
   t.equal(response.status, 200)
   t.match(response.headers.get('content-security-policy'), /frame-ancestors 'none'/)
   const page = await response.text()
   t.match(page, /<html/)
-  const script = /\/admin\/queues\/[^"]+\.js/.exec(page)?.[0]
-  t.ok(script, 'its files come from here')
-  t.equal((await get(script!, basic(operator))).status, 200)
+  const style = /\/admin\/queues\/[^"]+\.css/.exec(page)?.[0]
+  t.ok(style, 'its files come from here')
+  t.equal((await get(style!, basic(operator))).status, 200)
 })
 
 t.test('200: alive, and ready', async t => {
@@ -86,21 +87,14 @@ t.test('200: alive, and ready', async t => {
 })
 
 t.test('503: not ready before the release step has run', async t => {
-  const { postgres } = backend
-  const last = `(select name from migrations order by name desc limit 1)`
-  const { rows } = await postgres.query<{ name: string; run_on: Date }>(
-    `delete from migrations where name = ${last} returning name, run_on`,
-  )
+  const last = await forgetLastMigration(backend)
   // A look is kept for a moment.
   const isReady = async () => (await api.get('/health/ready')).status === 200
   await waitUntil('it is seen', async () => !(await isReady()))
   t.match((await api.get('/health/ready')).body, {
-    error: new RegExp(`migrations: .*${rows[0]!.name}`),
+    error: new RegExp(`migrations: .*${last.name}`),
   })
-  await postgres.query('insert into migrations (name, run_on) values ($1, $2)', [
-    rows[0]!.name,
-    rows[0]!.run_on,
-  ])
+  await last.restore()
   await waitUntil('it is ready again', isReady)
   t.pass('ready again')
 })

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { presentDebt, presentDebtHeader } from '#api/present/debt.ts'
-import type { KeyRow } from '#shared/access/memory-keys.postgres.ts'
+import type { KeyRow } from '#shared/access/key-row.postgres.ts'
 import { reflectionDebt } from '#shared/vault/consolidate/debt.ts'
 
 /** The counters of a vault; nothing else of a key's row is looked at. */

@@ -6,6 +6,8 @@ import { respondJson, respondWith } from '#test/support/model-provider/answers.t
 import { startModelProvider, providerKey } from '#test/support/model-provider.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { resolveCaller, insertMemories } from '#test/support/insert-memories.ts'
+import { setBalance } from '#test/support/alter.ts'
+import { countOperationsOfKind, countStoredModelAnswers } from '#test/support/observe-jobs.ts'
 
 const provider = await startModelProvider(t)
 const backend = await createTestBackend(t, { env: provider.env })
@@ -23,10 +25,7 @@ async function sender() {
   const key = await buildKey(backend)
   const balance = async (amount: number | null) => {
     const { account } = await resolveCaller(backend, key)
-    await backend.postgres.query('update accounts set balance = $2 where id = $1', [
-      account,
-      amount,
-    ])
+    await setBalance(backend, { account }, amount)
   }
   const headers = { 'x-memory-key': key, authorization: `Bearer ${sk}` }
   const post = (idempotency: string, body: unknown, more: Record<string, string> = {}) =>
@@ -34,8 +33,7 @@ async function sender() {
   return { balance, headers, post }
 }
 
-const promised = async () =>
-  (await backend.postgres.query(`select from operations where kind = 'proxy'`)).rows.length
+const promised = () => countOperationsOfKind(backend, 'proxy')
 
 t.test('200: a call that is sent again is answered again, and made once', async t => {
   const { headers, post } = await sender()
@@ -75,7 +73,10 @@ t.test('400: the same key for another call', async t => {
     [asks('hi'), { 'x-session-id': 's' }],
     [asks('hi'), { 'x-memory-mode': 'off' }],
   ] as const) {
-    t.match(await post('b', body, headers), { status: 400, body: { error: /another request/ } })
+    t.match(await post('b', body, headers), {
+      status: 400,
+      body: { error: { message: /another request/ } },
+    })
   }
   t.equal((await post('x'.repeat(257), asks('hi'))).status, 400)
   provider.respondAlways()
@@ -115,7 +116,10 @@ t.test('409: a stream, or an answer that is too long, cannot be given again', as
     body: JSON.stringify(stream),
   })
   t.match(await first.text(), /\[DONE\]/)
-  t.match(await post('d', stream), { status: 409, body: { error: /cannot be given again/ } })
+  t.match(await post('d', stream), {
+    status: 409,
+    body: { error: { message: /cannot be given again/ } },
+  })
   provider.respondNext(respondJson(chatCompletion('x'.repeat(1024 * 1024))))
   t.equal((await post('e', asks('long'))).status, 200)
   t.equal((await post('e', asks('long'))).status, 409)
@@ -150,13 +154,7 @@ const forgettings: Record<
   'erasing the account': [({ email }) => ['POST', '/v1/account/erase', { email }], false],
 }
 
-const keptAnswers = async (): Promise<number> => {
-  const { rows } = await backend.postgres.query<{ n: number }>(
-    `select count(*)::int as n from idempotency
-     where answer is not null and route not like '%/memory/%' and route not like '%/account/%'`,
-  )
-  return rows[0]!.n
-}
+const keptAnswers = () => countStoredModelAnswers(backend)
 
 for (const [what, [how, lives]] of Object.entries(forgettings)) {
   t.test(`${what} forgets what was answered`, async t => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { formBytesMax, readMultipartForm } from '#api/proxy/multipart-form.ts'
+import { readMultipartForm } from '#api/proxy/multipart-form.ts'
 
 const boundary = 'xYz'
 const type = `multipart/form-data; boundary=${boundary}`
@@ -126,12 +126,30 @@ t.test('invalid: no model, no form, no boundary', async t => {
   await t.rejects(found('x', 'multipart/form-data'), { reason: 'invalid', message: /boundary/ })
 })
 
-t.test('too-large: more than 25 MiB, whether or not the model is known by then', async t => {
-  const recording = { name: 'file', value: Buffer.alloc(formBytesMax) }
-  const model = { name: 'model', value: 'whisper-1' }
-  const source = (parts: Part[]) => inPieces(formOf(parts), [1_000_000]).pieces
-  const tooLarge = { reason: 'too-large', message: /25 MiB/ }
-  await t.rejects(readMultipartForm(source([recording, model]), type), tooLarge)
-  const form = await readMultipartForm(source([model, recording]), type)
-  await t.rejects(joined(form.bytes()), tooLarge)
+t.test(
+  'too-large: the model is not named in the first 25 MiB, which are all that waits',
+  async t => {
+    const recording = { name: 'file', value: Buffer.alloc(27 * 1024 * 1024) }
+    const model = { name: 'model', value: 'whisper-1' }
+    const source = (parts: Part[]) => inPieces(formOf(parts), [1_000_000])
+    const { taken, pieces } = source([recording, model])
+    const tooLarge = { reason: 'too-large', message: /first 25 MiB/, hint: /before the file/ }
+    await t.rejects(readMultipartForm(pieces, type), tooLarge)
+    t.ok(taken.pieces < 29)
+    const form = await readMultipartForm(source([model, recording]).pieces, type)
+    t.ok(
+      (await joined(form.bytes())).equals(formOf([model, recording])),
+      'after it there is no limit',
+    )
+  },
+)
+
+t.test('a form that may do without a model passes as it is, whatever its length', async t => {
+  for (const size of [10, 27 * 1024 * 1024]) {
+    const bytes = formOf([{ name: 'image', filename: 'a.png', value: Buffer.alloc(size, 7) }])
+    const form = await readMultipartForm(inPieces(bytes, [1_000_000]).pieces, type, true)
+    t.equal(form.model, undefined)
+    t.ok((await joined(form.bytes('renamed'))).equals(bytes))
+    t.equal(form.addedBytes('renamed'), 0)
+  }
 })

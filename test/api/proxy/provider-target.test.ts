@@ -1,14 +1,15 @@
 import fc from 'fast-check'
 import type { Context } from 'koa'
 import t from 'tap'
-import { buildProviderTarget } from '#api/proxy/provider-target.ts'
+import { buildProviderTarget, forwardedHeaders } from '#api/proxy/provider-target.ts'
 import type { ApiFormat, ProviderName } from '#shared/core/provider-registry.ts'
 
 const ctxWith = (headers: Record<string, string>, querystring = ''): Context => {
   const lower = Object.fromEntries(
     Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]),
   )
-  return { querystring, get: (name: string) => lower[name.toLowerCase()] ?? '' } as Context
+  const get = (name: string): string => lower[name.toLowerCase()] ?? ''
+  return { querystring, headers: lower, get } as unknown as Context
 }
 
 const memoryKey = `mk_${'a'.repeat(32)}`
@@ -67,14 +68,16 @@ t.test('of the query, what is the provider’s; no switch, no key', async t => {
   t.equal(targetFor(ctxWith({}, query)).url.search, '?alt=sse&beta=true&q=a+b')
 })
 
-const names = ['content-type', 'accept', 'user-agent', 'anthropic-version', 'anthropic-beta']
-const listed = [
-  ...names,
-  'openai-organization',
-  'openai-project',
-  'openai-beta',
-  'x-goog-api-client',
-]
+const listed = forwardedHeaders
+
+t.test('what is paid for, ranked, traced or cached by goes to the provider', async t => {
+  const wanted =
+    'http-referer x-title session-id thread-id x-claude-code-session-id x-grok-conv-id x-session-affinity x-goog-user-project traceparent ' +
+    'x-client-request-id x-app anthropic-beta openai-project'
+  const sent = Object.fromEntries(wanted.split(' ').map(name => [name, `of ${name}`]))
+  t.match(targetFor(ctxWith(sent)).headers, sent)
+})
+
 const others =
   'cookie te proxy-authorization x-forwarded-for forwarded x-memory-mode x-memory-key x-provider-key ' +
   'x-session-id host connection x-api-key via authorization x-goog-api-key idempotency-key ' +

@@ -22,7 +22,7 @@ const given = <Value>(name: string, value: Value | undefined): object =>
   value === undefined ? {} : { [name]: value }
 
 type Channel = { switches: ChannelSwitches; denies: Denied }
-type Denied = { retrieve: boolean; store: boolean; storeReply: boolean }
+type Denied = { retrieve: boolean; store: boolean; storeReply: boolean; asksForReply: boolean }
 
 /** What a channel takes away, by the contract's tables and not by our code. */
 const denied = (
@@ -34,6 +34,7 @@ const denied = (
     retrieve: off || mode === 'off' || mode === 'write',
     store: forgets || store === false,
     storeReply: forgets || reply === false,
+    asksForReply: reply === true,
   }
 }
 
@@ -58,7 +59,7 @@ const queries: Channel[] = modes.flatMap(mode =>
       switches: querySwitches({
         ...given('mode', mode),
         ...given('memory', memory === undefined ? undefined : memory ? 'on' : 'off'),
-        ...given('store', store?.toString()),
+        ...given('store', store),
       }),
       denies: denied(mode, { off: memory === false, store }),
     })),
@@ -91,17 +92,22 @@ t.test('every suffix, header, query and body together: each only takes away', as
         for (const body of bodies) {
           combinations++
           const all = [key, header.denies, query.denies, body.denies]
+          const store = !all.some(({ store }) => store)
+          const asksForReply = all.some(({ asksForReply }) => asksForReply)
+          const mayStoreReply = !all.some(({ storeReply }) => storeReply)
           const wanted: MemoryAccess = {
             retrieve: !all.some(({ retrieve }) => retrieve),
-            store: !all.some(({ store }) => store),
-            storeReply: !all.some(({ storeReply }) => storeReply),
+            store,
+            storeReply: mayStoreReply && (store || asksForReply),
+            storeReplyAlone: mayStoreReply && asksForReply,
           }
           const channels = [header.switches, query.switches, body.switches]
           const decision = resolveMemoryAccess(permissionsByMode[suffix], channels)
           const same =
             decision.retrieve === wanted.retrieve &&
             decision.store === wanted.store &&
-            decision.storeReply === wanted.storeReply
+            decision.storeReply === wanted.storeReply &&
+            decision.storeReplyAlone === wanted.storeReplyAlone
           if (!same && wrong.length < 5) wrong.push({ suffix, channels, decision, wanted })
         }
       }
@@ -117,21 +123,25 @@ t.test('nothing said: everything the key allows', async t => {
     retrieve: true,
     store: true,
     storeReply: true,
+    storeReplyAlone: false,
   })
   t.same(resolveMemoryAccess(permissionsByMode.read, silent), {
     retrieve: true,
     store: false,
     storeReply: false,
+    storeReplyAlone: false,
   })
   t.same(resolveMemoryAccess(permissionsByMode.write, silent), {
     retrieve: false,
     store: true,
     storeReply: true,
+    storeReplyAlone: false,
   })
   t.same(resolveMemoryAccess(permissionsByMode.off, silent), {
     retrieve: false,
     store: false,
     storeReply: false,
+    storeReplyAlone: false,
   })
 })
 

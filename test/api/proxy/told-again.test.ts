@@ -5,7 +5,7 @@ import { createVaultIndex } from '#shared/search/index/vault-index.ts'
 import { VaultIndexes } from '#shared/search/index/vault-indexes.ts'
 import { termsOf } from '#shared/search/words/index-terms.ts'
 import { buildKey, startTestApi, startJobWorkers } from '#test/support/api.ts'
-import { createTestBackend, createTestConfig } from '#test/support/backend.ts'
+import { createTestBackend, createTestConfig, defaultRecallTimeout } from '#test/support/backend.ts'
 import { chatCompletion } from '#test/support/chat-stream.ts'
 import { startFaultProxy } from '#test/support/fault-proxy.ts'
 import { respondJson } from '#test/support/model-provider/answers.ts'
@@ -13,15 +13,16 @@ import { startModelProvider, providerKey } from '#test/support/model-provider.ts
 import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { insertMemories } from '#test/support/insert-memories.ts'
+import { ageRows } from '#test/support/alter.ts'
+import { countRows } from '#test/support/observe.ts'
 
 /** The later calls of a turn, which bring what tools have found, are told what the first was told. */
 
 const provider = await startModelProvider(t)
 provider.respondAlways(respondJson(chatCompletion('Fine.')))
-const config = await createTestConfig(t, provider.env)
+const config = await createTestConfig(t, { ...provider.env, ...defaultRecallTimeout })
 const backend = await createTestBackend(t, { config })
 const { base } = await startTestApi(t, backend)
-const { query } = backend.postgres
 
 const question = 'Which colour has the bicycle?'
 const used = [
@@ -67,12 +68,17 @@ t.test('none is none until the next turn', async t => {
 })
 
 t.test('a session and the core, with a key that only reads, and ages as they were', async t => {
-  const key = await buildKey(backend)
-  const hourAgo = Date.now() - 3_600_000 + 400
-  await insertMemories(backend, key, [{ text: 'The bicycle is orange.', at: hourAgo }])
-  await insertMemories(backend, key, [{ text: 'The bicycle was green.' }], { session: 's' })
   const headers = { 'x-session-id': 's' }
-  const { block } = await toldAt(`${key}:read`, 0, { headers })
+  let [key, hourAgo, block] = ['', 0, '' as string | null]
+  // On a busy machine the hour may be full before the first turn.
+  for (const restMs of [400, 4_000, 40_000]) {
+    key = await buildKey(backend)
+    hourAgo = Date.now() - 3_600_000 + restMs
+    await insertMemories(backend, key, [{ text: 'The bicycle is orange.', at: hourAgo }])
+    await insertMemories(backend, key, [{ text: 'The bicycle was green.' }], { session: 's' })
+    ;({ block } = await toldAt(`${key}:read`, 0, { headers }))
+    if (Date.now() - hourAgo < 3_600_000) break
+  }
   t.match(block, /59 minutes ago[^]*orange[^]*green/)
   await insertMemories(backend, key, [{ text: 'The bicycle is blue.' }], { session: 's' })
   await waitUntil('the hour is full', () => Date.now() - hourAgo > 3_600_000)
@@ -143,17 +149,16 @@ t.test('a turn that began while memory was away goes on without', async t => {
   t.match(await toldAt(key, 1), { status: 'ok', block: /orange/ })
 })
 
-const kept = async (): Promise<number> =>
-  (await query<{ n: number }>('select count(*)::int as n from recalled_turns')).rows[0]!.n
+const kept = (): Promise<number> => countRows(backend, 'recalled_turns')
 
-t.test('kept for an hour, and gone with the vault', async t => {
+t.test('kept for an hour and ten minutes, and gone with the vault', async t => {
   await startJobWorkers(backend, 'clear')
   const key = await buildKey(backend)
   await insertMemories(backend, key, [{ text: 'The bicycle is orange.' }])
   await toldAt(key, 0)
   await insertMemories(backend, key, [{ text: 'The bicycle is blue.' }])
   t.notMatch((await toldAt(key, 1)).block, 'blue')
-  await query(`update recalled_turns set kept_at = kept_at - interval '61 minutes'`)
+  await ageRows(backend, 'recalled_turns', '71 minutes')
   t.match((await toldAt(key, 1)).block, 'blue', 'told anew, and from then on')
   await insertMemories(backend, key, [{ text: 'The bicycle is white.' }])
   t.notMatch((await toldAt(key, 2)).block, 'white')

@@ -65,6 +65,7 @@ t.test('the examples of a vault, in the order of a life', async t => {
     ['stats', 'statsOfKey', 'transfer', 'graft', 'listOperations', 'readOperation', 'createKey'],
     [
       'listSessions',
+      'profile',
       'usage',
       'putProviderKey',
       'listProviderKeys',
@@ -79,7 +80,7 @@ t.test('the examples of a vault, in the order of a life', async t => {
   t.equal((await run('commit')).status, 200)
   const { body: keys } = await run('listKeys')
   made('memoryKey', keys.items.find(({ current }: { current: boolean }) => !current).id)
-  await works(t, ['inspect', 'deleteIds', 'clearMemory', 'revokeKey', 'rotateKey'])
+  await works(t, ['inspect', 'deleteIds', 'clearMemory', 'remintKey', 'revokeKey', 'rotateKey'])
   t.equal((await run('cancelOperation')).status, 409, 'what is done cannot be cancelled')
 })
 
@@ -88,7 +89,11 @@ t.test('the examples of model calls', async t => {
   for (const name of ['openai', 'anthropic', 'google']) {
     await client.send('PUT', `/v1/account/provider-keys/${name}`, { body: { key: 'sk-of-theirs' } })
   }
-  await works(t, ['models', 'chat', 'anthropicMessages', 'generateContent', 'embed'], client)
+  const { status, headers } = await run('chat', client)
+  t.equal(status, 200)
+  made('trace', headers.get('x-memory-trace')!)
+  await works(t, ['listTraces', 'listRecalled', 'readTrace', 'replayTrace'], client)
+  await works(t, ['models', 'responses', 'anthropicMessages', 'generateContent', 'embed'], client)
   await works(t, ['streamGenerateContent', 'speak', 'drawImages', 'reembed'], client)
   await works(t, ['generateContentBeta', 'streamGenerateContentBeta'], client)
 })
@@ -110,12 +115,20 @@ t.test('the examples of an organization, in the order of a life', async t => {
   made('sharedMemory', seeded.items?.[0]?.mem_id ?? seeded.mem_id)
   const reads =
     'listOrgs readOrg readMemberKey listRoles listUsers listTags readInstructions listSharedMemories ' +
-    'memoryAudit orgAudit reviewQueue debugPasses memoryHistory listAdminKeys orgPolicy exportOrg'
+    'memoryAudit orgAudit orgUsage reviewQueue debugPasses memoryHistory listAdminKeys orgPolicy exportOrg'
   await works(t, reads.split(' '), admin)
   const writes =
     'changeOrg changeTag changeRole changeUser assignRoles mintUserKey putInstructions ' +
-    'changeSharedMemory createAdminKey putOrgPolicy'
+    'changeSharedMemory createAdminKey putOrgPolicy redrivePipeline applyTag'
   await works(t, writes.split(' '), admin)
+  t.equal((await run('readTagRun', admin)).status, 404, 'a dry run asks of no memory')
+  const { body: reviewer } = await run('createReviewer', admin)
+  made('reviewer', reviewer.reviewer_id)
+  await works(t, ['listReviewers', 'removeReviewer'], admin)
+  const member = createTestClient(api.base, memberKey.memory_key)
+  await works(t, ['listShared', 'changeSharing'], member)
+  const { status: withdrawn } = await run('withdrawShared', member)
+  t.equal(withdrawn, 404, 'this member shared nothing')
   for (const operation of ['reviewMemory', 'undoReview', 'restoreMemory', 'revokeAdminKey']) {
     const { status } = await run(operation, admin)
     t.ok(status < 500 && status !== 400, `${operation}: ${status}, depending on what went before`)
@@ -145,7 +158,9 @@ t.test('the examples of an account: what it keeps out, and where it is told', as
 t.test('the examples of the operator', async t => {
   const { key: operator } = await buildAdmin(backend, operatorEmail(backend.config))
   const client = createTestClient(api.base, operator)
-  await works(t, ['listTenants', 'serviceUsage', 'listServiceOperations'], client)
+  const { body: tenants } = await run('listTenants', client)
+  made('account', tenants.items[0].account_id)
+  await works(t, ['changeTenant', 'serviceUsage', 'listServiceOperations'], client)
 })
 
 t.test('no example is left out', async t => {

@@ -32,6 +32,23 @@ t.test('304: whoever has it already', async t => {
   t.equal((await fetch(`${api.base}/openapi.json`, { headers })).status, 304)
 })
 
+t.test('a reader finds the first calls first, and one way to authorize', async t => {
+  t.same(Object.keys(served.paths).slice(0, 3), [
+    '/v1/memory/ingest',
+    '/v1/memory/search',
+    '/v1/memory/prepare',
+  ])
+  t.same(served.tags.map(({ name }) => name).slice(0, 2), ['Memory', 'Consolidation'])
+  const schemes = Object.values(served.components.securitySchemes as Record<string, object>)
+  t.match(schemes, [{ scheme: 'bearer' }, { scheme: 'bearer' }])
+  t.equal(schemes.length, 2, 'one for each kind of credential')
+  const models = Object.entries(buildOpenApi('2.0.0').paths).filter(([, operations]) =>
+    Object.values(operations).some(({ tags }) => (tags as string[]).includes('Models')),
+  )
+  const proxied = /^\/v1(?:beta)?\/(?:chat|messages|responses|models|audio|images|embeddings|embed)/
+  for (const [path] of models) t.match(path, proxied, 'of model providers')
+})
+
 t.test('a linter finds nothing, in the whole contract too', async t => {
   for (const [name, source] of Object.entries({ served, whole: buildOpenApi('2.0.0') })) {
     t.same(await lintOpenApi(source), [], name)

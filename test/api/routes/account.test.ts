@@ -2,15 +2,20 @@ import t from 'tap'
 import { mintKey, hashKey } from '#shared/access/key.ts'
 import { insertAdminKey } from '#shared/access/admin-keys.postgres.ts'
 import { rollUpKeyUsage } from '#shared/billing/usage-sums.postgres.ts'
+import { jobNames } from '#shared/domain/jobs.ts'
 import { openProviderKeys } from '#shared/access/provider-key.ts'
 import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { resolveCaller } from '#test/support/insert-memories.ts'
 import { createTestBackend } from '#test/support/backend.ts'
-import { accountIdOf, balanceOf, setBalance, tableText } from '#test/support/observe.ts'
+import { setBalance } from '#test/support/alter.ts'
+import { insertPastUsage, rewindUsageRollUp } from '#test/support/alter-jobs.ts'
+import { accountIdOf, balanceOf, countRows, tableText } from '#test/support/observe.ts'
 
 const backend = await createTestBackend(t, {
   env: { ADMIN_SECRET: 'break-the-glass-please', ADMIN_EMAIL: 'Root@example.com' },
 })
-await startJobWorkers(backend)
+// Without the sweep, which rolls usage up.
+await startJobWorkers(backend, ...jobNames.filter(name => name !== 'sweep'))
 const email = 'owner@example.com'
 const key = await buildKey(backend, email)
 const api = await startTestApi(t, backend, key)
@@ -59,13 +64,11 @@ t.test('200: reads that find nothing are counted, and cost nothing', async t => 
 
 t.test('200: rolled-up days and single events give the same sums', async t => {
   const today = new Date().toISOString().slice(0, 10)
-  await query(`update usage_rolled set before = (now() at time zone 'utc')::date - 10`)
-  await query(
-    `insert into usage_events (id, account, vault, key_hash, kind, model, memory_tokens, at)
-     select gen_random_uuid(), account, vault, key_hash, 'search', m, 100, now() - d * interval '1 day'
-     from (select account, vault, key_hash from usage_events limit 1) e,
-          generate_series(1, 5) d, unnest(array['openai/gpt-5', null]) m`,
-  )
+  await rewindUsageRollUp(backend, 'usage_rolled', 10)
+  const { account } = await resolveCaller(backend, key)
+  for (const model of ['openai/gpt-5', null]) {
+    await insertPastUsage(backend, account, [1, 2, 3, 4, 5], { model, memoryTokens: 100 })
+  }
   const day = (ago: number) => new Date(Date.now() - ago * 86_400_000).toISOString().slice(0, 10)
   const periods = [
     '?by_day=true',
@@ -85,8 +88,8 @@ t.test('200: rolled-up days and single events give the same sums', async t => {
     [5, 4, 3, 2, 1].map(ago => ({
       day: day(ago),
       requests: 2,
-      input_tokens: 0,
-      output_tokens: 0,
+      input_tokens: 2,
+      output_tokens: 4,
       memory_tokens: 200,
     })),
     'days too, oldest first',
@@ -95,7 +98,7 @@ t.test('200: rolled-up days and single events give the same sums', async t => {
   t.equal(await rollUpKeyUsage(query), 10)
   t.equal(await rollUpKeyUsage(query), 0, 'a day is rolled up once')
   t.same(strip(await sums()), before)
-  t.ok((await query('select 1 from usage_daily')).rows.length >= 10)
+  t.ok((await countRows(backend, 'usage_daily')) >= 10)
 })
 
 t.test('200: a named end is part of the period, and so it is told', async t => {
@@ -186,6 +189,20 @@ t.test('400: what is no key of a provider is not stored, and never sent', async 
   await api.send('PUT', `${path}/groq`, { body: { key: ' gsk_pasted-with-blanks ' } })
   t.same(await openProviderKeys(backend, await accountId()), { groq: 'gsk_pasted-with-blanks' })
   await api.send('DELETE', `${path}/groq`)
+})
+
+t.test('200 again: a provider key that was deleted, under the same Idempotency-Key', async t => {
+  const path = '/v1/account/provider-keys/groq'
+  await api.send('PUT', path, { body: { key: 'gsk_0123456789' } })
+  const remove = (idempotency: string) =>
+    api.send('DELETE', path, { headers: { 'idempotency-key': idempotency } })
+  t.match(await remove('one'), { status: 200, body: { deleted: true, id: 'groq' } })
+  t.match(await remove('one'), { status: 200, body: { deleted: true, id: 'groq' } })
+  t.equal((await remove('two')).status, 404)
+  await api.send('PUT', path, { body: { key: 'gsk_0123456789' } })
+  t.equal((await remove('one')).status, 200)
+  t.equal((await api.get('/v1/account/provider-keys')).body.provider_keys.length, 1)
+  t.equal((await remove('two')).status, 200, 'what was refused gave its key back')
 })
 
 t.test('404 and 403: unknown providers, narrowed keys', async t => {

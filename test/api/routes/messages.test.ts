@@ -101,7 +101,11 @@ t.test('400: a model of somebody who does not speak this format', async t => {
     authorization: `Bearer ${sk}`,
   })
   t.equal(status, 400)
-  t.match(body, { error: /openai does not speak/, hint: /\/v1\/chat\/completions/ })
+  t.match(body, {
+    type: 'error',
+    error: { message: /openai does not speak/ },
+    hint: /\/v1\/chat\/completions/,
+  })
   t.equal(
     (await client.post(path, asks('hi', { max_tokens: 'x' }), { 'x-api-key': key })).status,
     400,

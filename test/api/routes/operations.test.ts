@@ -3,7 +3,9 @@ import { mintId } from '#shared/core/ids.ts'
 import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { resolveCaller } from '#test/support/insert-memories.ts'
-import { vaultRow } from '#test/support/observe.ts'
+import { setOperation } from '#test/support/alter-jobs.ts'
+import { billedEvents, vaultRow } from '#test/support/observe.ts'
+import { jobsOf } from '#test/support/observe-jobs.ts'
 
 const backend = await createTestBackend(t)
 const key = await buildKey(backend, 'owner@example.com')
@@ -35,11 +37,7 @@ t.test('200: an operation tells its state, key, session and progress', async t =
 t.test('200: an outcome that a former release stored is answered unchanged', async t => {
   const id = await ingest()
   const stored = { do_deleted: 2, deleted: 2, requested: 2, operation_id: id, of_old: { zoo: [1] } }
-  await backend.postgres.query(
-    `update operations set state = 'done', finished_at = now(), status = 200, outcome = $2
-     where id = $1`,
-    [id, JSON.stringify(stored)],
-  )
+  await setOperation(backend, id, { state: 'done', status: 200, outcome: stored })
   const { body } = await api.get(`/v1/operations/${id}`)
   t.same(body.outcome, { status: 200, body: stored })
 })
@@ -60,12 +58,8 @@ t.test('200: cancelling what has not begun takes job and bill back; again the sa
   t.match(cancelled, { status: 200, body: { state: 'cancelled', finished_at: String } })
   t.equal((await api.send('DELETE', `/v1/operations/${id}`)).status, 200)
   t.equal(await pending(), before)
-  const { rows } = await backend.postgres.query(
-    `select (select count(*)::int from pgboss.job where id = $1) jobs,
-            (select count(*)::int from usage_events where id = $1) bills`,
-    [id],
-  )
-  t.same(rows, [{ jobs: 0, bills: 0 }])
+  t.notOk((await jobsOf(backend, 'ingest')).some(job => job.id === id))
+  t.notOk((await billedEvents(backend, key)).some(bill => bill.id === id))
 })
 
 t.test('403: a read-only key does not cancel', async t => {

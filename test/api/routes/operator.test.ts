@@ -12,6 +12,13 @@ import {
 } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { readBill } from '#test/support/insert-memories.ts'
+import {
+  insertLaterOperations,
+  insertPastUsage,
+  removeAccountSums,
+  rewindUsageRollUp,
+  setOperation,
+} from '#test/support/alter-jobs.ts'
 import { accountIdOf, countRows } from '#test/support/observe.ts'
 
 const backend = await createTestBackend(t)
@@ -97,16 +104,8 @@ t.test('200: usage by day, the same before and after the days are rolled up', as
   const email = 'past@example.com'
   await buildKey(backend, email)
   const account = await accountOf(email)
-  await query(
-    `insert into usage_events (id, account, vault, key_hash, kind, input_tokens, output_tokens,
-                               memory_tokens, at)
-     select gen_random_uuid(), v.account, v.id, k.hash, 'search', 1, 2, 3,
-            (now() at time zone 'utc')::date::timestamp at time zone 'utc' - interval '1 day' * day
-     from vaults v join memory_keys k on k.vault = v.id, unnest(array[1, 1, 5, 40, 500]) day
-     where v.account = $1`,
-    [account],
-  )
-  await query(`update usage_accounts_rolled set before = (now() at time zone 'utc')::date - 600`)
+  await insertPastUsage(backend, account, [1, 1, 5, 40, 500])
+  await rewindUsageRollUp(backend, 'usage_accounts_rolled', 600)
   const asked = async () => ({
     usage: (await operator.get('/v1/operator/usage?days=50')).body,
     tenant: (await operator.get('/v1/operator/tenants?q=past@')).body.items[0],
@@ -138,7 +137,7 @@ t.test('200: work of all accounts, by state, kind and account', async t => {
   const failed = await tell(other, 'another')
   const cancelled = await tell(client, 'a third')
   await client.send('DELETE', `/v1/operations/${cancelled}`)
-  await query(`update operations set state = 'failed', finished_at = now() where id = $1`, [failed])
+  await setOperation(backend, failed, { state: 'failed' })
   const idsOf = async (asked: string): Promise<string[]> =>
     (await operator.get(`/v1/operator/operations?${asked}`)).body.items.map(
       ({ operation_id }: { operation_id: string }) => operation_id,
@@ -163,14 +162,8 @@ t.test('200: what is rare is found a page later, and no page looks through every
   const email = 'rare@example.com'
   const client = createTestClient(base, await buildKey(backend, email))
   const rare = await tell(client, 'the rare one')
-  await query(`update operations set kind = 'rare' where id = $1`, [rare])
-  await query(
-    `insert into operations (id, account, vault, key_hash, kind, epoch, state, finished_at)
-     select ('ffffffff-ffff-7fff-8fff-' || lpad(to_hex(n), 12, '0'))::uuid, o.account, o.vault,
-            o.key_hash, 'plenty', 1, 'done', now()
-     from operations o, generate_series(1, 6000) n where o.id = $1`,
-    [rare],
-  )
+  await setOperation(backend, rare, { kind: 'rare' })
+  await insertLaterOperations(backend, rare, { kind: 'plenty', count: 6_000 })
   const { body: first } = await operator.get('/v1/operator/operations?kind=rare')
   t.match(first, { items: [], has_more: true, next_cursor: String })
   const { body: second } = await operator.get(
@@ -184,18 +177,14 @@ t.test('what an erased account used goes with it', async t => {
   const email = 'leaver@example.com'
   const client = createTestClient(base, await buildKey(backend, email))
   const account = await accountOf(email)
-  await query('insert into usage_accounts values ($1, current_date - 2, 1, 1, 1, 1)', [account])
-  await query(
-    `insert into usage_events (id, account, vault, key_hash, kind, at)
-     select gen_random_uuid(), account, id, ''::bytea, 'search', now() - interval '3 days'
-     from vaults where account = $1`,
-    [account],
-  )
-  await client.post('/v1/account/erase', { email })
-  await query(`update usage_accounts_rolled set before = (now() at time zone 'utc')::date - 600`)
-  await query('delete from usage_accounts')
+  await insertPastUsage(backend, account, [2])
+  await rewindUsageRollUp(backend, 'usage_accounts_rolled', 600)
   await rollUpAccountUsage(query)
-  const { rows } = await query('select 1 from usage_accounts where account = $1', [account])
-  t.same(rows, [])
+  await insertPastUsage(backend, account, [3])
+  await client.post('/v1/account/erase', { email })
+  await rewindUsageRollUp(backend, 'usage_accounts_rolled', 600)
+  await removeAccountSums(backend)
+  await rollUpAccountUsage(query)
+  t.equal(await countRows(backend, { table: 'usage_accounts', account }), 0)
   t.same((await operator.get('/v1/operator/tenants?q=leaver@')).body.items, [])
 })

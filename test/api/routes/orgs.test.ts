@@ -3,7 +3,9 @@ import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test
 import { buildAdmin, buildOrg } from '#test/support/admin.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
-import { countDocuments, tablesHolding } from '#test/support/observe.ts'
+import { endAdminKeys } from '#test/support/alter.ts'
+import { countDocuments, countRows, tablesHolding, vaultsOfOrg } from '#test/support/observe.ts'
+import { countOpenOperations } from '#test/support/observe-jobs.ts'
 
 const backend = await createTestBackend(t, {
   env: { ADMIN_SECRET: 'a-secret-that-breaks-the-glass', ADMIN_EMAIL: 'Glass@example.com' },
@@ -29,9 +31,16 @@ t.test('201: an organization with the usual models of its provider', async t => 
   })
   t.ok(Math.abs(body.created_at - Date.now()) < 60_000)
 
-  const { org_key: _, ...settings } = body
-  t.strictSame((await admin.get(`/v1/orgs/${body.org_id}`)).body, settings)
-  t.strictSame((await admin.get('/v1/orgs')).body, { orgs: [settings] }, 'the key is shown once')
+  const { org_key: _, notice, ...settings } = body
+  t.match(notice, /no key for google/)
+  const { pipeline, ...read } = (await admin.get(`/v1/orgs/${body.org_id}`)).body
+  t.match(pipeline, { state: 'running', waiting: 0 })
+  t.strictSame(read, settings)
+  t.strictSame(
+    (await admin.get('/v1/orgs')).body,
+    { orgs: [{ ...settings, access: 'admin' }] },
+    'the key is shown once',
+  )
 })
 
 t.test('201: the provider that the account has a key for', async t => {
@@ -71,7 +80,7 @@ t.test('400: what cannot be an organization', async t => {
     [{ name: 'a\nb' }, /name/],
     [{ name: 'x', processor_provider: 'antropic' }, /processor_provider/, /anthropic/],
     [{ name: 'x', processor_provider: 'OpenAI' }, /processor_provider/, /openai/],
-    [{ name: 'x', processor_provider: null }, /processor_provider/],
+    [{ name: null, processor_provider: 'openai' }, /name/],
     [{ name: 'x', owner_email: 'me@example.com' }, /owner_email/],
     [{ name: 'x', extract_model: '' }, /extract_model/],
   ]
@@ -142,11 +151,11 @@ t.test('the break-glass secret acts for the email of the environment', async t =
 })
 
 t.test('401: expired and revoked credentials, from the next request on', async t => {
-  for (const end of ['expires_at = now()', 'revoked_at = now()']) {
+  for (const how of ['expires_at', 'revoked_at'] as const) {
     const { email, key } = await buildAdmin(backend)
     const ended = createTestClient(base, key)
     t.equal((await ended.get('/v1/orgs')).status, 200)
-    await backend.postgres.query(`update admin_keys set ${end} where email = $1`, [email])
+    await endAdminKeys(backend, email, how)
     t.match(await ended.get('/v1/orgs'), { status: 401, body: { error: /admin/ } })
   }
 })
@@ -185,11 +194,8 @@ t.test('200: DELETE leaves nothing in either store', async t => {
     { messages: [{ role: 'user', content: 'a canary sings' }] },
     { 'x-session-id': 'canary' },
   )
-  const { rows: vaults } = await backend.postgres.query<{ vault: string }>(
-    'select vault from org_users where org = $1 union select vault from orgs where id = $1',
-    [org],
-  )
-  t.equal(vaults.length, 2)
+  const ids = await vaultsOfOrg(backend, org)
+  t.equal(ids.length, 2)
 
   t.match(await admin.send('DELETE', path), { status: 200, body: { deleted: true, id: org } })
   for (const gone of [key.key_id, own.key, orgKey]) {
@@ -198,27 +204,20 @@ t.test('200: DELETE leaves nothing in either store', async t => {
   t.equal((await admin.get(path)).status, 404)
   t.strictSame((await admin.get('/v1/orgs')).body, { orgs: [] })
 
-  const ids = vaults.map(({ vault }) => vault)
   await waitUntil('the documents are gone', async () => {
     const left = await Promise.all(ids.map(vault => countDocuments(backend, vault)))
     return left.every(count => count === 0)
   })
   await waitUntil('the erasures are done', async () => {
-    const { rows } = await backend.postgres.query(
-      `select 1 from operations where vault = any($1) and state <> 'done'`,
-      [ids],
-    )
-    return rows.length === 0
+    return (await countOpenOperations(backend, ids)) === 0
   })
-  t.same(await tablesHolding(backend, `canary|ann@example|${org}/|${key.id}`), [])
-  const { rows: policy } = await backend.postgres.query(
-    `select 1 from org_roles where org = $1 union all select 1 from org_tags where org = $1
-     union all select 1 from org_users where org = $1 union all select 1 from org_rules where org = $1
-     union all select 1 from org_instructions where org = $1
-     union all select 1 from memory_keys where org = $1`,
-    [org],
-  )
-  t.strictSame(policy, [])
+  // The account's events name people and ids, never words.
+  t.same(await tablesHolding(backend, `canary|${org}/`), [])
+  t.same(await tablesHolding(backend, `ann@example|${key.id}`), ['public.account_events'])
+  const tables = ['org_roles', 'org_tags', 'org_users', 'org_rules', 'org_instructions']
+  for (const table of [...tables, 'memory_keys']) {
+    t.equal(await countRows(backend, { table, org }), 0, table)
+  }
 })
 
 t.test('a second process forgets the vaults of a removed organization too', async t => {

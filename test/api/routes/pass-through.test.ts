@@ -10,7 +10,7 @@ import { startModelProvider, providerKey } from '#test/support/model-provider.ts
 import { findHeader } from '#test/support/recording-server.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { resolveCaller } from '#test/support/insert-memories.ts'
-import { setBalance } from '#test/support/observe.ts'
+import { setBalance } from '#test/support/alter.ts'
 
 const provider = await startModelProvider(t)
 
@@ -195,24 +195,24 @@ t.test('400, 401, 402, 413, 415: what is wrong, before anybody is asked', async 
   const speech = '/v1/audio/speech'
   t.match(await client.post(speech, { input: 'x' }, headers), {
     status: 400,
-    body: { error: /model/ },
+    body: { error: { message: /model/ } },
   })
   t.match(await client.post(speech, '{', headers), { status: 400 })
   t.match(await client.post(speech, { model: 3 }, headers), { status: 400 })
   t.match(await client.post(speech, { model: 'nobody-has-it' }, headers), { status: 400 })
   t.match(await client.post(speech, { model: 'tts-1' }, { ...headers, 'idempotency-key': 'a' }), {
     status: 400,
-    body: { error: /Idempotency-Key/ },
+    body: { error: { message: /Idempotency-Key/ } },
   })
   t.match(await client.post(speech, { model: 'tts-1' }, { 'x-memory-key': key }), {
     status: 401,
-    body: { error: 'No provider key for openai' },
+    body: { error: { message: /^No provider key for openai\. Send one/ } },
   })
   t.equal((await client.post(speech, { model: 'tts-1' })).status, 401)
   const transcriptions = '/v1/audio/transcriptions'
   t.match(await client.post(transcriptions, { model: 'whisper-1' }, headers), { status: 415 })
   t.equal((await sent(new FormData())).status, 400)
-  t.equal((await sent(formOf('whisper-1', 'file', 25 * 1024 * 1024))).status, 413)
+  t.equal((await sent(formOf('whisper-1', 'file', 27 * 1024 * 1024))).status, 413)
   t.equal((await sent(formOf('whisper-1', 'file'), { authorization: 'none' })).status, 401)
 
   const { account } = await resolveCaller(backend, key)

@@ -43,7 +43,7 @@ t.test('modes permit what their names say', async t => {
   })
 })
 
-t.test('the lookup hash depends on the pepper, the mask tells little', async t => {
+t.test('the lookup hash depends on the pepper, the mask shows little', async t => {
   const key = mintKey('vault')
   t.equal(hashKey('one', key).length, 32)
   t.notSame(hashKey('one', key), hashKey('other', key))

@@ -16,7 +16,7 @@ function logged(lines: string): { line: string; entry: Record<string, never> }[]
     cwd: fileURLToPath(new URL('../../..', import.meta.url)),
     env: process.env,
     encoding: 'utf8',
-    timeout: 20_000,
+    timeout: 60_000,
   })
   return stdout
     .trim()

@@ -159,7 +159,11 @@ t.test('text is read as numbers and booleans where it has to be', async t => {
     refusalOf(schema, { share: 'Infinity' }, true)?.message,
     'share must be a plain number, not "Infinity"',
   )
-  t.equal(refusalOf(schema, { reset: '1' }, true)?.reason, 'invalid')
+  t.same(query.check({ reset: '1', name: '1' }), { limit: 50, reset: true, name: '1' })
+  t.same(query.check({ reset: '0', name: '0' }), { limit: 50, reset: false, name: '0' })
+  for (const reset of ['', '2', 'yes', '01', 'TRUE', ['1', '1']]) {
+    t.equal(refusalOf(schema, { reset }, true)?.reason, 'invalid', JSON.stringify(reset))
+  }
 })
 
 t.test('a body is taken as it is: no text becomes a number', async t => {
@@ -238,7 +242,7 @@ t.test('references lead into a document', async t => {
   })
 })
 
-t.test('a schema with a keyword nobody knows is our own fault, not a refusal', async t => {
+t.test('a schema with an unknown keyword is our own fault, not a refusal', async t => {
   const wrong = shape({ type: 'string', maxLenght: 3 })
   t.throws(() => wrong.check('x'), /unknown keyword/)
 })

@@ -9,6 +9,7 @@ import t from 'tap'
 import { buildKey, startTestApi, startJobWorkers } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
+import { startModelProvider } from '#test/support/model-provider.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 
 const exporter = new InMemorySpanExporter()
@@ -27,8 +28,9 @@ propagation.setGlobalPropagator({
 })
 
 const provider = await startEmbeddingProvider(t)
+const models = await startModelProvider(t)
 const backend = await createTestBackend(t, {
-  env: { OLLAMA_BASE_URL: provider.baseUrl, EMBEDDINGS: 'ollama/small' },
+  env: { ...models.env, OLLAMA_BASE_URL: provider.baseUrl, EMBEDDINGS: 'ollama/small' },
 })
 await startJobWorkers(backend, 'ingest')
 const api = await startTestApi(t, backend, await buildKey(backend))
@@ -52,6 +54,18 @@ t.test('a request goes on with the trace of its client, down to the provider', a
       ({ name, attributes }) => name === 'provider' && attributes['server.name'] === 'ollama',
     ),
   )
+})
+
+t.test('a model call says what memory did, in words and numbers', async t => {
+  exporter.reset()
+  const content = `<system-reminder>The plan is empty.</system-reminder>\n${secret}`
+  const body = { model: 'openai/gpt-4o-mini', messages: [{ role: 'user', content }] }
+  const { status } = await api.post('/v1/chat/completions', body, { 'x-provider-key': 'sk-own' })
+  t.equal(status, 200)
+  const spans = exporter.getFinishedSpans()
+  const request = spans.find(({ name }) => name === 'POST /v1/chat/completions')
+  t.match(request?.attributes, { 'memory.status': 'none', 'memory.left_out': 'reminder=1' })
+  t.notMatch(JSON.stringify(request?.attributes), /Ada|plan/)
 })
 
 t.test('a batch of jobs is a span; what users say is in none', async t => {

@@ -70,7 +70,7 @@ t.test('no stored text can close the element, open another, or begin a line', as
   t.doesNotThrow(held)
 })
 
-t.test('what somebody says about the tag stays, word for word', async t => {
+t.test('what a person says about the tag stays, word for word', async t => {
   const block = renderContextBlock([memory('the cat is called Ada')], now)!
   const sentence = block.split('\n').at(-1)!
   for (const said of [
@@ -145,18 +145,51 @@ t.test('any text without a whole block comes out as it went in; one with a block
   t.end()
 })
 
-t.test('a text full of tags takes no longer than its length', async t => {
-  const line = '[3 hours ago · 2026-11-20 15:15 UTC · user] <memory_context>\n'
-  const line2 = '[3 hours ago · 2026-11-20 15:15 UTC · user] ] ] ] \n'
-  for (const hostile of [
-    line.repeat(30_000),
-    '<memory_context>\n'.repeat(100_000),
-    `<memory_context>\n${line2.repeat(30_000)}`,
-    `<memory_context>\n${line2.repeat(30_000)}`.repeat(2),
-    `${'\n'.repeat(500_000)}x`,
-  ]) {
-    const { user } = process.cpuUsage()
-    t.equal(removeContextBlocks(hostile), hostile)
-    t.ok(process.cpuUsage().user - user < 1_000_000)
-  }
+t.test('property: a text is escaped as patterns would escape it', async t => {
+  const piece = fc.constantFrom(
+    '<',
+    '< ',
+    '/',
+    ' ',
+    '\t',
+    '\u00a0',
+    '\n',
+    '\r\n',
+    '\r',
+    '\u2028',
+    '\u0085',
+    '\u0007',
+    '\v',
+    'memory_context',
+    'Memory_Context',
+    '>',
+    'memory',
+    'a',
+    'bc',
+    '💛',
+  )
+  const lineBreaks = /\s*(?:\r\n|[\n\r\u2028\u2029\u0085])[\s\u0085]*/g
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 16 }), pieces => {
+      const text = pieces.join('')
+      const line = renderContextBlock([memory(text)], now)!.split('\n')[1]!
+      const expected = text
+        // oxlint-disable-next-line no-control-regex -- control characters are what is taken out
+        .replaceAll(/[\u0000-\u0008\v\f\u000E-\u001F\u007F]/g, ' ')
+        .replaceAll(/<(?=\s*\/?\s*memory_context)/gi, '&lt;')
+        .replaceAll(lineBreaks, run => ` ⏎ ${/[^\S\n\r\u2028\u2029]*$/.exec(run)![0]}`)
+      return line.slice(line.indexOf('] ') + 2) === expected
+    }),
+    { numRuns: 5_000 },
+  )
+  t.pass('for all texts')
+})
+
+t.test('code keeps the indentation of its lines', async t => {
+  const code = 'Try this:\n\ndef feed(cat):\n    if cat:\n\treturn 1  \r\n    \n        else: x\n'
+  t.equal(
+    renderContextBlock([memory(code)], now)!.split('\n')[1],
+    '[3 hours ago · 2026-11-20 15:20 UTC · user] Try this: ⏎ def feed(cat): ⏎     if cat: ⏎ ' +
+      '\treturn 1 ⏎         else: x ⏎ ',
+  )
 })

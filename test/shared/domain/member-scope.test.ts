@@ -100,7 +100,7 @@ t.test('a key that is no member key has no shared memory', async t => {
   t.equal(await scopeOf(memoryKey), null)
 })
 
-t.test("the organization's own key is nobody: it sees what has no tags", async t => {
+t.test("the organization's own key is no member: it sees what has no tags", async t => {
   t.match(await scopeOf(orgKey), { org, memberId: org, allowedTags: [], wildcard: false })
   const { findKey, config } = backend
   for (const mode of ['on', 'read', 'write', 'off'] as const) {

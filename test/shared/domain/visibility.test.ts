@@ -33,7 +33,7 @@ const ask = {
   relevantOnly: false,
 }
 
-t.test("all tags of a memory must be allowed; one without any is everybody's", async t => {
+t.test('all tags of a memory must be allowed; one without any is open', async t => {
   const some: Visibility = { wildcard: false, tags: ['a', 'b'] }
   const nobody: Visibility = { wildcard: false, tags: [] }
   t.ok(isPermitted(some, ['a']))

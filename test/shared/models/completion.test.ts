@@ -36,6 +36,7 @@ t.test('an OpenAI-compatible model is held to the schema', async t => {
     text: '{"facts":[]}',
     isComplete: true,
     inputTokens: 100,
+    cachedTokens: 40,
     outputTokens: 20,
   })
   t.match(model.calls, [
@@ -49,7 +50,7 @@ t.test('an OpenAI-compatible model is held to the schema', async t => {
   ])
 })
 
-t.test('one that knows no schemas is asked for JSON, and then in words', async t => {
+t.test('one without schemas is asked for JSON, and then in words', async t => {
   const refusal = { status: 400, message: 'response_format is not supported' }
   model.scriptAnswers('extract', refusal, refusal, '```json\n{"facts":[]}\n```')
   const { text } = await open('mistral', `${model.origin}/v1`).complete(question, never)
@@ -61,9 +62,9 @@ t.test('one that knows no schemas is asked for JSON, and then in words', async t
 })
 
 t.test('Claude answers as the input of a tool it has to call', async t => {
-  const { text, inputTokens } = await open('anthropic').complete(question, never)
+  const { text, inputTokens, cachedTokens } = await open('anthropic').complete(question, never)
   t.same(JSON.parse(text), { facts: [] })
-  t.equal(inputTokens, 100)
+  t.same([inputTokens, cachedTokens], [100, 40], 'what was read from a cache is part of the input')
   t.match(model.calls, [
     {
       dialect: 'anthropic',
@@ -107,17 +108,16 @@ for (const [provider, base] of bases) {
     }
   })
 
-  t.test(`${provider}: a call is given up when nobody waits for it`, async t => {
+  t.test(`${provider}: a call is cancelled when its client is gone`, async t => {
     const gone = new AbortController()
-    model.scriptAnswers(
-      'extract',
-      () => new Promise<string>(resolve => setTimeout(resolve, 2_000, '{}')),
-    )
-    const answering = open(provider, base).complete(question, gone.signal)
-    setTimeout(() => gone.abort(), 50)
-    const began = performance.now()
-    await t.rejects(answering, { name: 'AbortError' })
-    t.ok(performance.now() - began < 1_500)
+    // It is asked, and answers only when the call has ended.
+    const { promise: late, resolve } = Promise.withResolvers<string>()
+    model.scriptAnswers('extract', () => {
+      gone.abort()
+      return late
+    })
+    await t.rejects(open(provider, base).complete(question, gone.signal), { name: 'AbortError' })
+    resolve('{}')
   })
 }
 
@@ -130,7 +130,7 @@ for (const [provider, base] of bases) {
   })
 }
 
-t.test('upstream: nobody is there', async t => {
+t.test('upstream: no server at the address', async t => {
   const answering = open('openai', 'http://127.0.0.1:9/v1').complete(question, never)
   await t.rejects(answering, { reason: 'upstream', message: 'openai/some-model did not answer' })
 })

@@ -31,5 +31,5 @@ t.test('else the first model there is, else none', async t => {
     { provider: 'ollama', models: ['llama3.2:latest', 'phi4'] },
   ] as const
   t.equal(pickDefaultModel(lists), 'ollama/llama3.2:latest')
-  t.equal(pickDefaultModel([]), '')
+  t.equal(pickDefaultModel([]), null)
 })

@@ -79,3 +79,30 @@ t.test('the vectors of a space never change', async t => {
   const rounded = (index: number) => Math.round(vector[index]! * 1_000) / 1_000
   t.same([212, 403, 617, 134, 204].map(rounded), [-0.293, 0.263, 0.263, 0.251, 0.242])
 })
+
+t.test('function words of other languages hardly count in a question', async t => {
+  const embedder = localEmbedder()
+  const cosine = async (question: string, text: string): Promise<number> => {
+    const vector = await embedder.embedQuery(question)
+    const [other] = await embedder.embedTexts([text])
+    return vector.reduce((sum, value, i) => sum + value * other![i]!, 0)
+  }
+  for (const [question, answer, unrelated] of [
+    [
+      'Qual é o nome da minha tia?',
+      'A minha tia tem o nome Carla.',
+      'A viagem da minha prima é a 2 de maio.',
+    ],
+    ['Was macht meine Tante?', 'Meine Tante macht Töpferei.', 'Was ist mit meinem Schlüssel?'],
+    ['У меня есть кошка?', 'У меня кошка Муся.', 'В мае у меня был отпуск.'],
+  ] as const) {
+    t.ok((await cosine(question, unrelated)) < 0.2, unrelated)
+    t.ok((await cosine(question, answer)) > 0.4, answer)
+  }
+  const english = 'Where is the key of my grandmother?'
+  t.same(await embedder.embedQuery(english), (await embedder.embedTexts([english]))[0])
+  const [one, two] = await embedder.embedQueries([english, 'Was macht meine Tante?'])
+  t.same(one, await embedder.embedQuery(english))
+  t.same(two, await embedder.embedQuery('Was macht meine Tante?'))
+  t.ok(Math.abs(Math.hypot(...two!) - 1) < 1e-5, 'unit length')
+})

@@ -53,6 +53,16 @@ t.test('names that only their makers give, without asking anybody', async t => {
     'gemini-2.5-flash': 'google',
     'grok-4': 'xai',
     'deepseek-chat': 'deepseek',
+    'deepseek-v3.2': 'deepseek',
+    'mistral-large-latest': 'mistral',
+    'codestral-2508': 'mistral',
+    'open-mixtral-8x22b': 'mistral',
+    'ft:mistral-small-latest:x:y': 'mistral',
+    'codex-mini-latest': 'openai',
+    'omni-moderation-latest': 'openai',
+    'ft:gpt-4o-mini:acme::abc': 'openai',
+    'imagen-4.0-generate-001': 'google',
+    'text-embedding-004': 'google',
   }
   for (const [model, maker] of Object.entries(makers)) {
     t.equal(await resolved(model), `${maker}/${model}`)
@@ -66,6 +76,12 @@ t.test('other names by the catalogue; the account’s own keys before the operat
   t.equal(await resolved('operators-model'), 'groq/operators-model')
   t.equal(await resolved('only-operators'), 'mistral/only-operators')
   t.same(looks[0], ['mistral', 'groq', 'together'], 'nobody without a key is asked')
+})
+
+t.test('names that many providers give are not guessed', async t => {
+  for (const model of ['deepseek-r1-distill-llama-70b', 'mistral-nemo:12b', 'deepseek-r1:14b']) {
+    await t.rejects(resolved(model), { message: /No provider is known/ }, model)
+  }
 })
 
 t.test('invalid: unknown, ambiguous or no name', async t => {

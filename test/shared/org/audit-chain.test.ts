@@ -24,7 +24,7 @@ async function audited() {
   return team
 }
 
-t.test('a chain that nobody touched is whole, and counts every event', async t => {
+t.test('an untouched chain is whole, and counts every event', async t => {
   const { org } = await audited()
   const chain = await verifyAuditChain(query, org)
   t.match(chain, { org, position: 6, broken: null })
@@ -85,7 +85,7 @@ t.test('one that was removed, at the end too, or moved, or slipped in', async t 
   t.match(await verifyAuditChain(query, org), { broken: { position: 2, fault: 'changed' } })
 })
 
-t.test('an end that was saved shows a chain that was written anew', async t => {
+t.test('an end that was saved shows a chain that was rewritten', async t => {
   const { org } = await audited()
   const { position, hash } = await verifyAuditChain(query, org)
   await query('update audit_heads set position = 0, hash = $2 where org = $1', [

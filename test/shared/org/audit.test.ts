@@ -12,11 +12,14 @@ import {
   updateSharedMemory,
 } from '#shared/org/write-shared-memories.ts'
 import { listTagSets } from '#shared/vault/base/tag-sets.postgres.ts'
+import { insertTag } from '#test/support/alter.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
 
 const backend = await createTestBackend(t)
 const team = await buildTeam(backend)
+// An approval takes the tags of the organization alone.
+await insertTag(backend, team.org, 'c', 'Is this about c?')
 const { query } = backend.postgres
 const actor = 'ann'
 
@@ -109,7 +112,7 @@ const fresh = async (): Promise<string> =>
 
 for (const [name, { change, told, left }] of Object.entries(ways)) {
   for (const point of ['intended', 'done', 'telling'] as const) {
-    t.test(`${name}, died at "${point}", asked again: done once and told once`, async t => {
+    t.test(`${name}, died at "${point}", repeated: done once and logged once`, async t => {
       const id = await fresh()
       const operation = mintId()
       await t.rejects(change(dyingAt(point), operation, id), /died/)
@@ -138,7 +141,7 @@ for (const [name, { change, told, left }] of Object.entries(ways)) {
   }
 }
 
-t.test('a seeding that dies half way is told whole, once', async t => {
+t.test('a seeding that dies half way is logged whole, once', async t => {
   for (const point of ['intended', 'done', 'telling'] as const) {
     const operation = mintId()
     const item = { confidence: 1, author: 'ann', reviewed: true, acquiredAt: 1 }
@@ -158,7 +161,7 @@ t.test('a seeding that dies half way is told whole, once', async t => {
   }
 })
 
-t.test('a change that died is told before the next one, even when that is another', async t => {
+t.test('a change that died is logged before the next one, even when that is another', async t => {
   const id = await fresh()
   const dying = updateSharedMemory(dyingAt('done'), team, {
     operation: mintId(),

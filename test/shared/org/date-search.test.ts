@@ -50,7 +50,7 @@ async function built(): Promise<{ team: Team; key: string; member: TestClient; i
   return { team, key, member: createTestClient(base, key), ids }
 }
 
-t.test('200: a span of time tells what is shared, as far as roles allow', async t => {
+t.test('200: a span of time lists what is shared, as far as roles allow', async t => {
   const { team, member, ids } = await built()
   const own = ['core: I like ferries', 'core: my ferry was late']
   const before = ['core: my ferry is booked']
@@ -91,7 +91,7 @@ t.test('200: with a query both are one ranking, in one space or in two', async t
   t.match((await told(member, { query: 'ferry budget' })).join(), /budget is 5 million/)
 })
 
-t.test('what is told is billed and leaves a trail', async t => {
+t.test('what is returned is billed and leaves a trail', async t => {
   const { team, key, member } = await built()
   const { body } = await ask(member)
   const bills = await readBilledUsage(backend, await readVaultScope(backend, key), 'date-search')

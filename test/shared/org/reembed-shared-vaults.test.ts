@@ -13,8 +13,6 @@ import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
 import { buildTeam, seedTeamMemories, type Team } from '#test/support/team.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 
-t.setTimeout(60_000)
-
 const provider = await startEmbeddingProvider(t)
 const backend = await createTestBackend(t, {
   env: { EMBEDDINGS: 'local', OLLAMA_BASE_URL: provider.baseUrl },
@@ -68,7 +66,7 @@ async function lookAfter(as: Backend, team: Team): Promise<number> {
   return (await movesOf(team)).length - known
 }
 
-t.test('a new organization is in the space of the service as soon as somebody looks', async t => {
+t.test('a new organization is in the space of the service at its first search', async t => {
   const team = await buildTeam(backend)
   t.equal(await spaceOf(team), null)
   t.equal(await lookAfter(backend, team), 0)
@@ -182,7 +180,7 @@ t.test('a move that failed is tried again an hour later', async t => {
 })
 
 // From here on somebody takes jobs.
-t.test('an organization that nobody has looked at yet, and a worker on its own', async t => {
+t.test('an organization without a search so far, and a worker on its own', async t => {
   const team = await buildTeam(backend)
   const key = await team.addMember('ann@example.com')
   await seedTeamMemories(backend, team, facts(3))

@@ -22,6 +22,8 @@ await seedTeamMemories(backend, team, [
   ...secret,
 ])
 
+const nothing = { request: 'search', returned: [], question: null } as const
+
 const rows = async () =>
   (await query('select * from shared_retrievals where org = $1 order by id', [team.org])).rows
 
@@ -66,7 +68,7 @@ t.test('other keys leave nothing', async t => {
 t.test('the trail of an organization does not grow without end', async t => {
   const { memberScope } = await resolveCaller(backend, key)
   for (let n = 0; n < 7; n++) {
-    for (let i = 0; i < 100; i++) backend.retrievals.record(memberScope!)
+    for (let i = 0; i < 100; i++) backend.retrievals.record(memberScope!, nothing)
     await backend.retrievals.flush()
   }
   const count = (await rows()).length
@@ -81,8 +83,8 @@ t.test('a database that is away costs the trail and nothing else', async t => {
     ...backend.postgres,
     query: () => Promise.reject(new Error('away')),
   }
-  const trail = createRetrievalTrail({ postgres, mongo: backend.mongo }, log)
-  trail.record(memberScope!)
+  const trail = createRetrievalTrail({ ...backend, postgres }, log)
+  trail.record(memberScope!, nothing)
   await trail.flush()
   t.match(warned, [{ lost: 1 }])
 })

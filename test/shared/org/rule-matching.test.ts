@@ -1,6 +1,12 @@
 import t from 'tap'
 import fc from 'fast-check'
-import { fallbackNote, matchesRule, noteMax, truncateNote } from '#shared/org/rule-matching.ts'
+import {
+  fallbackNote,
+  matchesRule,
+  noteMax,
+  truncateNote,
+  withholdByAntiRules,
+} from '#shared/org/rule-matching.ts'
 
 const rule = (match: string) => ({ match, note: '' })
 
@@ -28,6 +34,69 @@ t.test('a rule matches in any writing of its words', async t => {
   ]
   for (const [match, text] of pairs) t.ok(matchesRule(rule(match), text), `${match} in ${text}`)
 })
+
+t.test('a rule matches inflections of its words, and letters that look like theirs', async t => {
+  const pairs: [string, string][] = [
+    ['salary', 'The salaries of all devs are 5'],
+    ['salaries', 'her salary'],
+    ['layoffs', 'a layoff is planned'],
+    ['hire', 'we stopped hiring'],
+    ['firing', 'they fire two of us'],
+    ['budget cut', 'three budget cuts'],
+    ['planning', 'the plan'],
+    ['box', 'two boxes'],
+    ['diagnosis', 'his diagnosis'],
+    ['salary', 'her s\u0430lary'],
+    ['salary', 'her SALАRIES'],
+    ['merger', 'the mеrgеr'],
+    ['ceo', 'the СЕО said'],
+    ['bonus', 'a βonυs'.replace('υ', 'u')],
+    ['лицо', 'это лицо'],
+    ['νόμος', 'Ο ΝΌΜΟΣ'],
+  ]
+  for (const [match, text] of pairs) t.ok(matchesRule(rule(match), text), `${match} in ${text}`)
+  const others: [string, string][] = [
+    ['salary', 'a salad'],
+    ['hire', 'in Hirschau'],
+    ['news', 'a new plan and a newt'],
+    ['business', 'she is busy'],
+    ['ring', 'a red rag'],
+    ['c++', 'plan c'],
+  ]
+  for (const [match, text] of others) t.notOk(matchesRule(rule(match), text), `${match} in ${text}`)
+})
+
+t.test('a long text takes time in proportion to its length', async t => {
+  const seconds = (length: number): number => {
+    const text = 'salarsalar salarie '.repeat(length)
+    const startedAt = process.threadCpuUsage()
+    t.notOk(matchesRule(rule('salaryman of the year'), text))
+    return process.threadCpuUsage(startedAt).user / 1_000
+  }
+  seconds(1_000)
+  t.ok(seconds(80_000) < 100 * Math.max(seconds(8_000), 1))
+})
+
+t.test(
+  'an answer that an anti-rule matches is withheld alone, and what a member said with it',
+  t => {
+    const policy = { antiRules: [rule('salary')] }
+    const turn = (said: string, answer: string) => [
+      { role: 'user' as const, text: said },
+      { role: 'assistant' as const, text: answer },
+    ]
+    const open = turn('The launch is in May', 'Noted')
+    const answered = turn('The office moves', 'That changes salaries')
+    const said = turn('My salary is 5', 'Noted')
+    t.same(withholdByAntiRules(policy, [open]), { turns: [open], withheld: null })
+    const answerAlone = { turns: [open, answered.slice(0, 1)], withheld: 'answer' }
+    t.same(withholdByAntiRules(policy, [open, answered]), answerAlone)
+    t.same(withholdByAntiRules(policy, [said, open]), { turns: [open], withheld: 'turn' })
+    const split = turn('about sal', 'ary')
+    t.same(withholdByAntiRules(policy, [split]), { turns: [split], withheld: null })
+    t.end()
+  },
+)
 
 t.test('a rule matches from the beginning of a word on', async t => {
   const pairs: [string, string][] = [

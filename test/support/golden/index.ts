@@ -13,9 +13,11 @@ export type GoldenAnswer = {
 }
 
 const complete = { truncated: false, complete: true, failed: false }
+const step = { ...complete, isStep: true }
 const half = { truncated: false, complete: false, failed: false }
 const failed = { text: '', truncated: false, complete: false, failed: true }
 
+const responsesUsage = { inputTokens: 1204, outputTokens: 31 }
 const cat = 'Your cat Ada likes the café ☕ 猫 👩‍👩‍👧'
 const replies: Record<string, Reply> = {
   'openai/text.sse': {
@@ -24,7 +26,7 @@ const replies: Record<string, Reply> = {
     inputTokens: 1204,
     outputTokens: 31,
   },
-  'openai/tools.sse': { ...complete, text: 'Let me look.' },
+  'openai/tools.sse': { ...step, text: 'Let me look.' },
   'openai/choices.sse': { ...complete, text: 'the first choice' },
   'openai/refusal.sse': { ...complete, text: 'I am sorry, I cannot help with that.' },
   'openai/reasoning.sse': { ...complete, text: 'Ada is three.', inputTokens: 7, outputTokens: 5 },
@@ -40,7 +42,7 @@ const replies: Record<string, Reply> = {
     inputTokens: 19,
     outputTokens: 10,
   },
-  'openai/whole-tools.json.txt': { ...complete, text: '', inputTokens: 19, outputTokens: 10 },
+  'openai/whole-tools.json.txt': { ...step, text: '', inputTokens: 19, outputTokens: 10 },
   'openai/whole-audio.json.txt': {
     ...complete,
     text: 'Spoken words.',
@@ -49,7 +51,7 @@ const replies: Record<string, Reply> = {
   },
   'anthropic/text.sse': { ...complete, text: cat, inputTokens: 1025, outputTokens: 42 },
   'anthropic/tools.sse': {
-    ...complete,
+    ...step,
     text: 'Let me check.',
     inputTokens: 1025,
     outputTokens: 89,
@@ -66,16 +68,57 @@ const replies: Record<string, Reply> = {
   'anthropic/no-stop.sse': { ...complete, text: 'All said', inputTokens: 1025, outputTokens: 42 },
   'anthropic/refusal.sse': { ...complete, text: 'I can not', inputTokens: 1025, outputTokens: 4 },
   'anthropic/whole.json.txt': {
-    ...complete,
+    ...step,
     text: 'Cats sleep a lot ☕.\nDone.',
     inputTokens: 115,
     outputTokens: 7,
   },
   'anthropic/whole-error.json.txt': failed,
+  'responses/text.sse': {
+    ...complete,
+    text: 'Your cat Ada likes the café ☕ and says 猫がいます 👩‍👩‍👧.\n\n"Quoted"\\ and \u2028 too.',
+    ...responsesUsage,
+  },
+  'responses/tools.sse': { ...step, text: 'Let me look.', ...responsesUsage },
+  'responses/search.sse': {
+    ...complete,
+    text: 'I will search.\nCats sleep a lot.',
+    ...responsesUsage,
+  },
+  'responses/refusal.sse': {
+    ...complete,
+    text: 'I am sorry, I cannot help with that.',
+    ...responsesUsage,
+  },
+  'responses/completed-only.sse': {
+    ...complete,
+    text: 'All at once ☕. Really.',
+    ...responsesUsage,
+  },
+  'responses/done.sse': { ...complete, text: 'By way of others.', ...responsesUsage },
+  'responses/incomplete.sse': { ...complete, text: 'This was as long as', ...responsesUsage },
+  'responses/failed.sse': failed,
+  'responses/error.sse': failed,
+  'responses/cut.sse': { ...half, text: 'This was cut ☕' },
+  'responses/whole.json.txt': {
+    ...complete,
+    text: 'Ada, the "café" cat ☕\n🐱',
+    inputTokens: 19,
+    outputTokens: 10,
+  },
+  'responses/whole-tools.json.txt': { ...step, text: '', inputTokens: 19, outputTokens: 10 },
+  'responses/whole-image.json.txt': {
+    ...complete,
+    text: '[image]\nHere is your cat.',
+    inputTokens: 19,
+    outputTokens: 10,
+  },
+  'responses/background.json.txt': { ...complete, text: '' },
+  'responses/whole-failed.json.txt': failed,
   'google/text.sse': { ...complete, text: `${cat}.`, inputTokens: 8, outputTokens: 42 },
   'google/array.json.txt': { ...complete, text: `${cat}.`, inputTokens: 8, outputTokens: 42 },
   'google/thoughts.sse': { ...complete, text: 'Three.', inputTokens: 8, outputTokens: 3 },
-  'google/tools.sse': { ...complete, text: 'Let me look.', inputTokens: 8, outputTokens: 3 },
+  'google/tools.sse': { ...step, text: 'Let me look.', inputTokens: 8, outputTokens: 3 },
   'google/candidates.sse': {
     ...complete,
     text: 'the first choice',

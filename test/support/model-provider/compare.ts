@@ -1,4 +1,5 @@
 import type { Test } from 'tap'
+import { forwardedHeaders } from '#api/proxy/provider-target.ts'
 import {
   createRecordingFetch,
   type RecordedResponse,
@@ -13,26 +14,12 @@ import { findHeader, type RecordedRequest } from '#test/support/recording-server
 
 type ProgramRun<Result> = { result: Result; seen: RecordedRequest[]; recorded: RecordedResponse[] }
 
-/** Headers of a client that are forwarded to the provider. */
-const forwardedHeaders = [
-  'content-type',
-  'accept',
-  'user-agent',
-  'anthropic-version',
-  'anthropic-beta',
-  'openai-organization',
-  'openai-project',
-  'openai-beta',
-  'x-goog-api-client',
-]
 const credentials = ['authorization', 'x-api-key', 'x-goog-api-key']
 const hopHeaders = ['host', 'connection', 'content-length', 'transfer-encoding', 'accept-encoding']
 
 /** Headers of an answer that are not forwarded: those of the connection and the provider's cookies. */
 const unforwardedAnswerHeaders = new Set(
-  'connection keep-alive transfer-encoding content-length content-encoding date set-cookie'.split(
-    ' ',
-  ),
+  'connection keep-alive transfer-encoding content-encoding date set-cookie'.split(' '),
 )
 const serviceHeaders = [
   'x-svc-processing-ms',

@@ -19,7 +19,7 @@ const actions: readonly (readonly [AuditAction | '', string])[] = [
   ['', 'all'],
   ['create', 'created'],
   ['update', 'changed'],
-  ['retag', 'tagged anew'],
+  ['retag', 'retagged'],
   ['delete', 'deleted'],
 ]
 const actionColors: Record<AuditAction, string> = {
@@ -37,7 +37,7 @@ export function Audit({ org }: OrgProps): View {
   const [limit, setLimit] = useState(50)
   const [opened, setOpened] = useState<string>()
   const debouncedActor = useDebounced(actor)
-  const found = useQuery(
+  const auditQuery = useQuery(
     signal => {
       const query = {
         limit,
@@ -58,16 +58,16 @@ export function Audit({ org }: OrgProps): View {
         ${selectField({ label: 'What', value: action, onValue: setAction, choices: actions })}
         ${textField({ label: 'Since', type: 'date', value: since, onValue: setSince })}
       </div>
-      ${queryView(found, 'the audit', ({ events }) =>
+      ${queryView(auditQuery, 'the audit', ({ events }) =>
         events.length === 0
-          ? emptyNote('Nothing happened', 'Changes of shared memories appear here.')
+          ? emptyNote('No changes yet', 'Each change of a shared memory is listed here.')
           : html`<ol class="plain rows">
               ${events.map(event => html`<li key=${event.event_id}>${eventRow(event, setOpened)}</li>`)}
             </ol>`,
       )}
       ${
-        found.answer &&
-        found.answer.count === limit &&
+        auditQuery.answer &&
+        auditQuery.answer.count === limit &&
         limit < 500 &&
         html`<div class="more">
           <button type="button" class="button" onClick=${() => setLimit(500)}>
@@ -81,7 +81,7 @@ export function Audit({ org }: OrgProps): View {
           org,
           id: opened,
           onClose: () => setOpened(undefined),
-          onRestored: found.refetch,
+          onRestored: auditQuery.refetch,
         })
       }
     </div>`,

@@ -18,7 +18,7 @@ type MemberKey = EndpointResponse<'GET /v1/orgs/:orgId/keys'>['keys'][number]
 export function MemberKeys({ org, turn }: { org: string; turn: number }): View {
   const [q, setQ] = useState('')
   const debouncedQuery = useDebounced(q)
-  const found = useQuery(
+  const query = useQuery(
     async signal => {
       const request = { params: { orgId: org }, query: debouncedQuery ? { q: debouncedQuery } : {} }
       return (await call('GET /v1/orgs/:orgId/keys', request, signal)).keys
@@ -27,14 +27,14 @@ export function MemberKeys({ org, turn }: { org: string; turn: number }): View {
   )
   return html`<div class="stack">
     ${textField({ label: 'Find by member or key', type: 'search', value: q, onValue: setQ, maxlength: 320 })}
-    ${queryView(found, 'keys', keys =>
+    ${queryView(query, 'keys', keys =>
       keys.length === 0
-        ? emptyNote('No keys', debouncedQuery ? 'None matches.' : 'Mint one beside a member.')
+        ? emptyNote('No keys', debouncedQuery ? 'None matches.' : 'Create one beside a member.')
         : html`<ul class="plain rows">
             ${keys.map(
               key =>
                 html`<li key=${key.id}>
-                  ${renderComponent(KeyRow, { org, memberKey: key, onChanged: found.refetch })}
+                  ${renderComponent(KeyRow, { org, memberKey: key, onChanged: query.refetch })}
                 </li>`,
             )}
           </ul>`,
@@ -105,7 +105,7 @@ function KeyRow({ org, memberKey, onChanged }: RowProps): View {
       whole !== undefined &&
       secretDialog({
         title: `The key of ${member}`,
-        explanation: 'Whoever has it is this member.',
+        explanation: 'It authenticates as this member.',
         secret: whole,
         onClose: () => setWhole(undefined),
       })

@@ -36,7 +36,7 @@ export function Members({ org }: OrgProps): View {
     children: html`<div class="stack-wide">
       ${queryView(users, 'members', all =>
         all.length === 0
-          ? emptyNote('No members yet', 'Add the first one, then mint a key for them.')
+          ? emptyNote('No members yet', 'Add the first one, then create a key for them.')
           : html`<ul class="plain rows">
               ${all.map(
                 user =>
@@ -115,37 +115,44 @@ function MemberRow({ org, user, roles, onChanged }: RowProps): View {
       </button>
     </div>
     ${open === 'edit' && renderComponent(MemberForm, { org, user, roles, onClose: close, onSaved: onChanged })}
-    ${
-      open === 'remove' &&
-      confirmDialog({
-        title: `Remove ${member}?`,
-        message: html`<p>
-          Their keys stop working and their private vault is deleted. What they brought into the
-          shared memory stays.
-        </p>`,
-        verb: 'Remove',
-        action: async () => {
-          await call('DELETE /v1/orgs/:orgId/users/:userId', {
-            params: { orgId: org, userId: user.user_id },
-          })
-          showToast(`${member} is removed.`)
-          onChanged()
-        },
-        onClose: close,
-      })
-    }
+    ${open === 'remove' && removeUserDialog(org, user, { onClose: close, onRemoved: onChanged })}
     ${
       key !== undefined &&
-      secretDialog({
-        title: `A key for ${member}`,
-        explanation:
-          'It opens their private vault and what their roles let them see of the shared one.',
-        secret: key,
-        onClose: () => {
-          setKey(undefined)
-          onChanged()
-        },
+      memberKeyDialog(member, key, () => {
+        setKey(undefined)
+        onChanged()
       })
     }
   </article>`
 }
+
+const removeUserDialog = (
+  org: string,
+  user: User,
+  { onClose, onRemoved }: { onClose: () => void; onRemoved: () => void },
+): View =>
+  confirmDialog({
+    title: `Remove ${user.team_member_id}?`,
+    message: html`<p>
+      Their keys stop working and their private vault is deleted. What they brought into the shared
+      memory stays.
+    </p>`,
+    verb: 'Remove',
+    action: async () => {
+      await call('DELETE /v1/orgs/:orgId/users/:userId', {
+        params: { orgId: org, userId: user.user_id },
+      })
+      showToast(`${user.team_member_id} is removed.`)
+      onRemoved()
+    },
+    onClose,
+  })
+
+const memberKeyDialog = (member: string, key: string, onClose: () => void): View =>
+  secretDialog({
+    title: `A key for ${member}`,
+    explanation:
+      'It opens their private vault and what their roles let them see of the shared one.',
+    secret: key,
+    onClose,
+  })

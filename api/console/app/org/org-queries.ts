@@ -3,6 +3,7 @@ import { call } from '#api/console/app/api-call.ts'
 import type { EndpointResponse } from '#api/client/client.ts'
 
 export type Org = EndpointResponse<'GET /v1/orgs/:orgId'>
+export type ListedOrg = EndpointResponse<'GET /v1/orgs'>['orgs'][number]
 export type Role = EndpointResponse<'GET /v1/orgs/:orgId/roles'>['roles'][number]
 export type Tag = EndpointResponse<'GET /v1/orgs/:orgId/tags'>['tags'][number]
 export type User = EndpointResponse<'GET /v1/orgs/:orgId/users'>['users'][number]

@@ -2,13 +2,14 @@ import { useState } from 'preact/hooks'
 import { hrefTo, navigate } from '#api/console/app/hash-route.ts'
 import { useQuery, useAction } from '#api/console/app/use-query.ts'
 import { call } from '#api/console/app/api-call.ts'
+import { currentCredential } from '#api/console/app/credential.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import { dialogForm } from '#api/console/app/parts/dialog.ts'
 import { textField } from '#api/console/app/parts/fields.ts'
 import { page } from '#api/console/app/parts/frame.ts'
 import { secretDialog } from '#api/console/app/parts/secret.ts'
 import { emptyNote, queryView } from '#api/console/app/parts/query-view.ts'
-import type { Org } from '#api/console/app/org/org-queries.ts'
+import type { ListedOrg } from '#api/console/app/org/org-queries.ts'
 import { formatShortDay } from '#api/console/app/format.ts'
 
 type CreatedOrg = { id: string; key: string }
@@ -28,14 +29,11 @@ export function Orgs(): View {
   return page({
     title: 'Organizations',
     description: 'A team shares a memory beside the private vaults of its members.',
-    actions: create,
+    actions: currentCredential()?.reviewer ? null : create,
     children: html`<div>
       ${queryView(query, 'organizations', ({ orgs }) =>
         orgs.length === 0
-          ? emptyNote(
-              'No organization yet',
-              'Create one to mint keys for members and share memories.',
-            )
+          ? emptyNote('No organization yet', 'Create one to give members keys and share memories.')
           : html`<ul class="plain cards">
               ${orgs.map(org => html`<li key=${org.org_id}>${orgCard(org)}</li>`)}
             </ul>`,
@@ -55,7 +53,7 @@ export function Orgs(): View {
   })
 }
 
-const orgCard = ({ org_id, name, created_at, processor_provider }: Org): View =>
+const orgCard = ({ org_id, name, created_at, processor_provider }: ListedOrg): View =>
   html`<a class="panel card" href=${hrefTo('orgs', org_id, 'review')}>
     <b>${name}</b>
     <span class="quiet"

@@ -13,28 +13,45 @@ import { formatCount, toIsoString, formatDateTime, formatPercent } from '#api/co
 
 type PassRecord = EndpointResponse<'GET /v1/orgs/:orgId/debug/passes'>['passes'][number]
 type WriteRecord = Extract<PassRecord, { kind: 'write' }>
+type TurnState = WriteRecord['state']
 type RetrievalRecord = Extract<PassRecord, { kind: 'retrieval' }>
 
 /** How the passes turned messages into shared memories, and what they dropped. */
 export function Passes({ org }: OrgProps): View {
   const [author, setAuthor] = useState('')
   const [limit, setLimit] = useState('20')
+  const [state, setState] = useState<'' | TurnState>('')
   const debouncedAuthor = useDebounced(author)
-  const found = useQuery(
+  const passesQuery = useQuery(
     signal => {
-      const query = { limit: Number(limit), ...(debouncedAuthor && { author: debouncedAuthor }) }
+      const query = {
+        limit: Number(limit),
+        ...(debouncedAuthor && { author: debouncedAuthor }),
+        ...(state && { state }),
+      }
       return call('GET /v1/orgs/:orgId/debug/passes', { params: { orgId: org }, query }, signal)
     },
-    [org, debouncedAuthor, limit],
+    [org, debouncedAuthor, limit, state],
   )
   return page({
     title: 'Passes',
     description:
       'What was seen and decided, turn by turn: extracted, tagged, reconciled; or chosen for an answer.',
-    actions: html`<button type="button" class="button" onClick=${found.refetch}>Refresh</button>`,
+    actions: html`<button type="button" class="button" onClick=${passesQuery.refetch}>
+      Refresh
+    </button>`,
     children: html`<div class="stack">
       <div class="panel filters" role="group" aria-label="Filters">
         ${textField({ label: 'Member', value: author, onValue: setAuthor, maxlength: 320 })}
+        ${selectField({
+          label: 'Show',
+          value: state,
+          onValue: setState,
+          choices: [['', 'all entries'], ...Object.entries(turnStates)] as [
+            '' | TurnState,
+            string,
+          ][],
+        })}
         ${selectField({
           label: 'At most',
           value: limit,
@@ -42,7 +59,7 @@ export function Passes({ org }: OrgProps): View {
           choices: ['20', '50', '200'].map(each => [each, `${each} turns`] as const),
         })}
       </div>
-      ${queryView(found, 'passes', ({ passes }) =>
+      ${queryView(passesQuery, 'passes', ({ passes }) =>
         passes.length === 0
           ? emptyNote('No trails', 'Turns of members leave one, and so does what they retrieve.')
           : html`<ol class="plain">
@@ -51,6 +68,7 @@ export function Passes({ org }: OrgProps): View {
                   html`<li key=${`${trail.kind} ${trail.turn_id}`} class="memory">
                     <header class="memory-head">
                       ${trail.kind === 'write' ? chip('Write', 'reflection') : chip('Retrieval', 'raw')}
+                      ${trail.kind === 'write' && chip(turnStates[trail.state], stateKinds[trail.state])}
                       <span class="memory-who">${trail.author}</span>
                       <time datetime=${toIsoString(trail.created_at)}
                         >${formatDateTime(trail.created_at)}</time
@@ -65,9 +83,17 @@ export function Passes({ org }: OrgProps): View {
   })
 }
 
-const writeView = ({ left_out: leftOut, pass1, pass2, pass3 }: WriteRecord): View =>
+const turnStates: Record<TurnState, string> = {
+  waiting: 'waiting',
+  done: 'done',
+  given_up: 'given up',
+}
+const stateKinds = { waiting: 'busy', done: 'plain', given_up: 'bad' } as const
+
+const writeView = ({ left_out: leftOut, withheld, pass1, pass2, pass3 }: WriteRecord): View =>
   html`<div class="passes">
     ${leftOut > 0 && html`<p class="quiet">Not looked through: ${formatCount(leftOut)} characters</p>`}
+    ${withheld && html`<p class="quiet">An anti-rule kept the ${withheld} from the model</p>`}
     ${passView(
       '1 Extracted',
       pass1,
@@ -102,20 +128,38 @@ const passView = <Fact>(title: string, facts: Fact[] | null, show: (fact: Fact) 
 
 const retrievalView = (trail: RetrievalRecord): View =>
   html`<div class="stack">
+    ${
+      trail.request &&
+      html`<p>
+        ${trail.request}: given ${formatCount(trail.returned)},${' '}
+        ${trail.denied === null ? 'not known what was kept from it' : `${formatCount(trail.denied)} relevant kept from it`}.
+      </p>`
+    }
+    ${
+      trail.denied_memories &&
+      trail.denied_memories.length > 0 &&
+      html`<details>
+        <summary>What was kept from this request</summary>
+        ${hiddenList(trail.denied_memories)}
+      </details>`
+    }
     <p>
-      ${formatCount(trail.permitted)} permitted, ${formatCount(trail.dropped)} kept back.
+      Of all: ${formatCount(trail.permitted)} permitted, ${formatCount(trail.dropped)} kept back.
       Allowed:${' '} ${trail.wildcard ? chip('every tag', 'high') : tagChips(trail.allowed_tags)}
     </p>
     ${
       trail.dropped_sample.length > 0 &&
       html`<details>
         <summary>Some of what was kept back</summary>
-        <ul>
-          ${trail.dropped_sample.map(
-            ({ mem_id, tags }) =>
-              html`<li key=${mem_id}><code>${mem_id.slice(-8)}</code> ${tagChips(tags)}</li>`,
-          )}
-        </ul>
+        ${hiddenList(trail.dropped_sample)}
       </details>`
     }
   </div>`
+
+const hiddenList = (memories: RetrievalRecord['dropped_sample']): View =>
+  html`<ul>
+    ${memories.map(
+      ({ mem_id, tags }) =>
+        html`<li key=${mem_id}><code>${mem_id.slice(-8)}</code> ${tagChips(tags)}</li>`,
+    )}
+  </ul>`

@@ -16,17 +16,22 @@ export function OrgPolicy({ org }: OrgProps): View {
   const params = { orgId: org }
   const query = useQuery(signal => call('GET /v1/orgs/:orgId/policy', { params }, signal), [org])
   return html`<div>
-    ${queryView(query, 'the policy', kept =>
-      renderComponent(PolicyForm, { org, kept, key: JSON.stringify(kept), onSaved: query.refetch }),
+    ${queryView(query, 'the policy', saved =>
+      renderComponent(PolicyForm, {
+        org,
+        saved,
+        key: JSON.stringify(saved),
+        onSaved: query.refetch,
+      }),
     )}
   </div>`
 }
 
 function PolicyForm({
   org,
-  kept: saved,
+  saved,
   onSaved,
-}: OrgProps & { kept: SavedPolicy; onSaved: () => void }): View {
+}: OrgProps & { saved: SavedPolicy; onSaved: () => void }): View {
   const [hasOwnPolicy, setOwn] = useState(saved.decided_by === 'organization')
   const [redaction, setRedaction] = useState(saved.redaction)
   const actionState = useAction()

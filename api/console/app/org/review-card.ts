@@ -4,7 +4,7 @@ import { chip, tagChips } from '#api/console/app/parts/chips.ts'
 import { onSubmit, inputValue } from '#api/console/app/parts/fields.ts'
 import { parseCommaList } from '#api/console/app/org/org-queries.ts'
 import { toIsoString, formatDateTime, formatPercent } from '#api/console/app/format.ts'
-import type { ReviewItem } from '#api/console/app/org/review-item.ts'
+import type { ReviewAction, ReviewItem } from '#api/console/app/org/review-item.ts'
 
 type Props = {
   item: ReviewItem
@@ -13,7 +13,7 @@ type Props = {
   busy: boolean
   onSelect: () => void
   onEdit: (editing: boolean) => void
-  onDecide: (action: 'approve' | 'dismiss', tags?: string[]) => void
+  onDecide: (action: ReviewAction, tags?: string[]) => void
 }
 
 /** A memory of the review queue. The current one has the focus and shows its actions. */
@@ -29,6 +29,7 @@ export function ReviewCard(props: Props): View {
     <header class="memory-head">
       <span class="memory-who">${item.author}</span>
       <time datetime=${toIsoString(item.acquired_at)}>${formatDateTime(item.acquired_at)}</time>
+      ${item.pending && chip('Not shown to members', 'busy')}
       ${chip(`Sure to ${formatPercent(item.confidence)}`, item.confidence < 0.4 ? 'bad' : 'busy')}
     </header>
     <p class="memory-text">${item.text}</p>
@@ -52,6 +53,9 @@ export function ReviewCard(props: Props): View {
         </button>
         <button type="button" class="button" disabled=${busy} onClick=${() => onDecide('dismiss')}>
           Dismiss
+        </button>
+        <button type="button" class="button" disabled=${busy} onClick=${() => onDecide('reject')}>
+          Reject
         </button>
         <button type="button" class="button" disabled=${busy} onClick=${() => onEdit(true)}>
           Edit tags

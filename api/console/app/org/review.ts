@@ -9,15 +9,15 @@ import type { OrgProps } from '#api/console/app/org/org-queries.ts'
 import { ReviewCard } from '#api/console/app/org/review-card.ts'
 import { showToast } from '#api/console/app/toasts.ts'
 import { pluralize } from '#api/console/app/format.ts'
-import type { ReviewItem } from '#api/console/app/org/review-item.ts'
+import type { ReviewAction, ReviewItem } from '#api/console/app/org/review-item.ts'
 
-type ReviewDecision = { item: ReviewItem; action: 'approve' | 'dismiss'; at: number }
+type ReviewDecision = { item: ReviewItem; action: ReviewAction; at: number }
 
 /** The review queue of memories with uncertain tags, with keyboard shortcuts. */
 export function Review({ org }: OrgProps): View {
   const [threshold, setThreshold] = useState('0.6')
   const [sort, setSort] = useState<'least_sure' | 'newest'>('least_sure')
-  const found = useQuery(
+  const reviewQuery = useQuery(
     signal => {
       const query = { threshold: Number(threshold), sort, limit: 200 }
       return call('GET /v1/orgs/:orgId/memories/review', { params: { orgId: org }, query }, signal)
@@ -27,7 +27,9 @@ export function Review({ org }: OrgProps): View {
   return page({
     title: 'Review queue',
     description: 'Memories whose tags the classifier doubts, or that contradict a reviewed one.',
-    actions: html`<button type="button" class="button" onClick=${found.refetch}>Refresh</button>`,
+    actions: html`<button type="button" class="button" onClick=${reviewQuery.refetch}>
+      Refresh
+    </button>`,
     children: html`<div class="stack">
       <div class="panel filters" role="group" aria-label="Filters">
         ${selectField({
@@ -48,22 +50,15 @@ export function Review({ org }: OrgProps): View {
           ],
         })}
       </div>
-      ${queryView(found, 'the queue', ({ review }) => renderComponent(Queue, { org, review }))}
+      ${queryView(reviewQuery, 'the queue', ({ review }) => renderComponent(Queue, { org, review }))}
     </div>`,
   })
 }
 
 function Queue({ org, review }: { org: string; review: ReviewItem[] }): View {
-  const [items, setItems] = useState(review)
-  const [at, setAt] = useState(0)
-  const [editing, setEditing] = useState(false)
-  const [decided, setDecided] = useState<ReviewDecision[]>([])
-  const actionState = useAction()
+  const queue = useReviewQueue(org, review)
+  const { items, at, setAt, editing, setEditing, decide, undo, actionState } = queue
   const list = useRef<HTMLDivElement>(null)
-  useEffect(() => {
-    setItems(review)
-    setAt(0)
-  }, [review])
   // Shortcuts work where the focus is: it moves to the current memory before the next key.
   useLayoutEffect(() => {
     if (editing) return
@@ -71,37 +66,12 @@ function Queue({ org, review }: { org: string; review: ReviewItem[] }): View {
     current?.focus()
   }, [at, items.length, editing])
 
-  const decide = (action: 'approve' | 'dismiss', tags?: string[]): void => {
-    const item = items[at]
-    if (!item) return
-    void actionState.run(async () => {
-      const body = { action, ...(tags && { tags }) }
-      const params = { orgId: org, memId: item.mem_id }
-      await call('POST /v1/orgs/:orgId/memories/:memId/review', { params, body })
-      setDecided([...decided, { item, action, at }])
-      setEditing(false)
-      setItems(items.filter(one => one !== item))
-      setAt(Math.max(0, Math.min(at, items.length - 2)))
-      const approved = item.replaces ? 'Approved; what it replaces is removed.' : 'Approved.'
-      showToast(`${action === 'approve' ? approved : 'Dismissed.'} Press u to undo.`)
-    })
-  }
-  const undo = (): void =>
-    void actionState.run(async () => {
-      const last = decided.at(-1)
-      if (!last) throw new UserError('Nothing was decided here yet')
-      const params = { orgId: org, memId: last.item.mem_id }
-      await call('POST /v1/orgs/:orgId/memories/:memId/review/undo', { params })
-      setDecided(decided.slice(0, -1))
-      setItems([...items.slice(0, last.at), last.item, ...items.slice(last.at)])
-      setAt(last.at)
-      showToast('It waits again.')
-    })
   const keys: Record<string, () => void> = {
     j: () => setAt(Math.min(at + 1, items.length - 1)),
     k: () => setAt(Math.max(at - 1, 0)),
     a: () => decide('approve'),
     d: () => decide('dismiss'),
+    r: () => decide('reject'),
     e: () => items.length > 0 && setEditing(true),
     u: undo,
     Escape: () => setEditing(false),
@@ -128,7 +98,7 @@ function Queue({ org, review }: { org: string; review: ReviewItem[] }): View {
       <button
         type="button"
         class="button"
-        disabled=${decided.length === 0 || actionState.isRunning}
+        disabled=${!queue.canUndo || actionState.isRunning}
         onClick=${undo}
       >
         Undo
@@ -161,10 +131,67 @@ function Queue({ org, review }: { org: string; review: ReviewItem[] }): View {
   </div>`
 }
 
+const doneTexts: Record<ReviewAction, (item: ReviewItem) => string> = {
+  approve: ({ replaces }) => (replaces ? 'Approved; what it replaces is removed.' : 'Approved.'),
+  dismiss: () => 'Dismissed; it stays as it is.',
+  reject: () => 'Rejected; it is removed.',
+}
+
+/** What waits, which memory is current, and what was decided here, latest last. */
+function useReviewQueue(org: string, review: ReviewItem[]) {
+  const [items, setItems] = useState(review)
+  const [at, setAt] = useState(0)
+  const [editing, setEditing] = useState(false)
+  const [decided, setDecided] = useState<ReviewDecision[]>([])
+  const actionState = useAction()
+  useEffect(() => {
+    setItems(review)
+    setAt(0)
+  }, [review])
+  const decide = (action: ReviewAction, tags?: string[]): void => {
+    const item = items[at]
+    if (!item) return
+    void actionState.run(async () => {
+      const body = { action, ...(tags && { tags }) }
+      const params = { orgId: org, memId: item.mem_id }
+      await call('POST /v1/orgs/:orgId/memories/:memId/review', { params, body })
+      setDecided([...decided, { item, action, at }])
+      setEditing(false)
+      setItems(items.filter(one => one !== item))
+      setAt(Math.max(0, Math.min(at, items.length - 2)))
+      showToast(`${doneTexts[action](item)} Press u to undo.`)
+    })
+  }
+  const undo = (): void =>
+    void actionState.run(async () => {
+      const last = decided.at(-1)
+      if (!last) throw new UserError('Nothing was decided here yet')
+      const params = { orgId: org, memId: last.item.mem_id }
+      const route = last.action === 'reject' ? 'restore' : 'review/undo'
+      await call(`POST /v1/orgs/:orgId/memories/:memId/${route}`, { params })
+      setDecided(decided.slice(0, -1))
+      setItems([...items.slice(0, last.at), last.item, ...items.slice(last.at)])
+      setAt(last.at)
+      showToast('It waits again.')
+    })
+  return {
+    items,
+    at,
+    setAt,
+    editing,
+    setEditing,
+    canUndo: decided.length > 0,
+    decide,
+    undo,
+    actionState,
+  }
+}
+
 const keysHelp = html`<p class="keys">
   <span><kbd>j</kbd> <kbd>k</kbd> next, previous</span>
   <span><kbd>a</kbd> approve</span>
   <span><kbd>d</kbd> dismiss</span>
+  <span><kbd>r</kbd> reject</span>
   <span><kbd>e</kbd> edit tags</span>
   <span><kbd>u</kbd> undo</span>
 </p>`

@@ -49,7 +49,7 @@ export function Roles({ org }: OrgProps): View {
         removing &&
         confirmDialog({
           title: `Remove ${removing.name}?`,
-          message: html`<p>It is taken from everybody who holds it, with their next request.</p>`,
+          message: html`<p>All members who have it lose it with their next request.</p>`,
           verb: 'Remove',
           action: async () => {
             const params = { orgId: org, roleId: removing.role_id }

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import { call } from '#api/console/app/api-call.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
-import { chip, tagChips } from '#api/console/app/parts/chips.ts'
+import { chip, metadataChips, tagChips } from '#api/console/app/parts/chips.ts'
 import { confirmDialog } from '#api/console/app/parts/confirm.ts'
 import type { SharedMemory } from '#api/console/app/org/org-queries.ts'
 import { SharedForm } from '#api/console/app/org/shared-form.ts'
@@ -41,7 +41,7 @@ export function SharedCard({ org, memory, onChanged, onDeleted }: Props): View {
       }
     </header>
     <p class="memory-text">${memory.text}</p>
-    <p>${tagChips(memory.tags)}</p>
+    <p class="chips">${tagChips(memory.tags)} ${metadataChips(memory.metadata)}</p>
     <footer class="memory-actions">
       ${button('History', 'history')} ${button('Edit', 'edit')} ${button('Delete', 'delete')}
     </footer>

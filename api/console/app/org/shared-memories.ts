@@ -34,7 +34,6 @@ export function SharedMemories({ org }: OrgProps): View {
     },
     [org, debouncedFilters],
   )
-  const set = (changed: Partial<Filters>): void => setFilters({ ...filters, ...changed })
   return page({
     title: 'Shared memories',
     description: 'Found in what members say, or seeded here.',
@@ -46,36 +45,7 @@ export function SharedMemories({ org }: OrgProps): View {
       Seed a memory
     </button>`,
     children: html`<div class="stack">
-      <form
-        class="panel filters"
-        aria-label="Filters"
-        onSubmit=${(event: Event) => event.preventDefault()}
-      >
-        ${textField({ label: 'Search', type: 'search', value: filters.q, onValue: q => set({ q }) })}
-        ${selectField({
-          label: 'Tag',
-          value: filters.tag,
-          onValue: tag => set({ tag }),
-          choices: [['', 'all'] as const, ...labels.map(label => [label, label] as const)],
-        })}
-        ${textField({
-          label: 'Author',
-          value: filters.author,
-          onValue: author => set({ author }),
-          maxlength: 320,
-        })}
-        ${selectField({
-          label: 'Reviewed',
-          value: filters.reviewed,
-          onValue: reviewed => set({ reviewed }),
-          choices: [
-            ['', 'all'],
-            ['true', 'reviewed'],
-            ['false', 'not reviewed'],
-          ],
-        })}
-      </form>
-      ${faultNote(fault, refetch)}
+      ${filterForm(filters, labels, setFilters)} ${faultNote(fault, refetch)}
       ${
         !isLoading &&
         !fault &&
@@ -105,4 +75,41 @@ export function SharedMemories({ org }: OrgProps): View {
       ${seeding && renderComponent(SharedForm, { org, onClose: () => setSeeding(false), onSaved: refetch })}
     </div>`,
   })
+}
+
+function filterForm(
+  filters: Filters,
+  labels: readonly string[],
+  onFilters: (filters: Filters) => void,
+): View {
+  const set = (changed: Partial<Filters>): void => onFilters({ ...filters, ...changed })
+  return html`<form
+    class="panel filters"
+    aria-label="Filters"
+    onSubmit=${(event: Event) => event.preventDefault()}
+  >
+    ${textField({ label: 'Search', type: 'search', value: filters.q, onValue: q => set({ q }) })}
+    ${selectField({
+      label: 'Tag',
+      value: filters.tag,
+      onValue: tag => set({ tag }),
+      choices: [['', 'all'] as const, ...labels.map(label => [label, label] as const)],
+    })}
+    ${textField({
+      label: 'Author',
+      value: filters.author,
+      onValue: author => set({ author }),
+      maxlength: 320,
+    })}
+    ${selectField({
+      label: 'Reviewed',
+      value: filters.reviewed,
+      onValue: reviewed => set({ reviewed }),
+      choices: [
+        ['', 'all'],
+        ['true', 'reviewed'],
+        ['false', 'not reviewed'],
+      ],
+    })}
+  </form>`
 }

@@ -9,6 +9,7 @@ import { textAreaField, textField } from '#api/console/app/parts/fields.ts'
 import { page } from '#api/console/app/parts/frame.ts'
 import { emptyNote, queryView } from '#api/console/app/parts/query-view.ts'
 import { splitLines, useTags, type OrgProps, type Tag } from '#api/console/app/org/org-queries.ts'
+import { TagRunDialog } from '#api/console/app/org/tag-run.ts'
 import { showToast } from '#api/console/app/toasts.ts'
 import { pluralize } from '#api/console/app/format.ts'
 
@@ -17,6 +18,7 @@ export function Tags({ org }: OrgProps): View {
   const tags = useTags(org)
   const [editing, setEditing] = useState<Tag | 'new'>()
   const [removing, setRemoving] = useState<Tag>()
+  const [applying, setApplying] = useState<Tag>()
   return page({
     title: 'Tags',
     description:
@@ -33,7 +35,7 @@ export function Tags({ org }: OrgProps): View {
         all.length === 0
           ? emptyNote('No tags yet', 'Without tags every member sees every shared memory.')
           : html`<ul class="plain rows">
-              ${all.map(tag => html`<li key=${tag.tag_id}>${tagRow(tag, setEditing, setRemoving)}</li>`)}
+              ${all.map(tag => html`<li key=${tag.tag_id}>${tagRow(tag, { edit: setEditing, remove: setRemoving, apply: setApplying })}</li>`)}
             </ul>`,
       )}
       ${
@@ -43,6 +45,14 @@ export function Tags({ org }: OrgProps): View {
           ...(editing !== 'new' && { tag: editing }),
           onClose: () => setEditing(undefined),
           onSaved: tags.refetch,
+        })
+      }
+      ${
+        applying &&
+        renderComponent(TagRunDialog, {
+          org,
+          tag: applying,
+          onClose: () => setApplying(undefined),
         })
       }
       ${
@@ -67,7 +77,9 @@ export function Tags({ org }: OrgProps): View {
   })
 }
 
-const tagRow = (tag: Tag, edit: (tag: Tag) => void, remove: (tag: Tag) => void): View =>
+type TagActions = Record<'edit' | 'remove' | 'apply', (tag: Tag) => void>
+
+const tagRow = (tag: Tag, { edit, remove, apply }: TagActions): View =>
   html`<article class="row">
     <div class="row-main">
       <p class="row-title">${chip(tag.label, 'tag')}</p>
@@ -78,6 +90,14 @@ const tagRow = (tag: Tag, edit: (tag: Tag) => void, remove: (tag: Tag) => void):
       </p>
     </div>
     <div class="actions">
+      <button
+        type="button"
+        class="button"
+        aria-label=${`Apply ${tag.label} to shared memories`}
+        onClick=${() => apply(tag)}
+      >
+        Apply to memories
+      </button>
       <button
         type="button"
         class="button"

@@ -1,4 +1,5 @@
 import { html, type Children, type View } from '#api/console/app/html.ts'
+import type { Metadata } from '#api/contract/types.ts'
 
 /** A small framed label. `kind` is one of the colours in parts.css. */
 export const chip = (label: Children, kind = 'plain', title?: string): View =>
@@ -32,6 +33,12 @@ export const tagChips = (tags: readonly string[]): View =>
   tags.length === 0
     ? chip('no tags', 'plain', 'Every member sees it')
     : html`<span class="chips">${tags.map(tag => chip(tag, 'tag'))}</span>`
+
+/** The fields that a memory was stored with. */
+export const metadataChips = (metadata: Metadata | undefined): View[] =>
+  Object.entries(metadata ?? {}).map(([name, value]) =>
+    chip(`${name}: ${value}`, 'tag', 'Metadata'),
+  )
 
 const stateColors: Record<string, string> = {
   done: 'good',

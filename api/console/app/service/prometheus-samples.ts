@@ -38,7 +38,7 @@ export function queueStats(samples: readonly Sample[]): QueueStats[] {
   const names = samples
     .filter(({ name }) => name === 'vault_queue_jobs')
     .map(({ labels }) => labels.queue!)
-  const of = (metric: string, queue: string, state?: string): number =>
+  const sampleValue = (metric: string, queue: string, state?: string): number =>
     sumSamples(
       samples,
       metric,
@@ -47,10 +47,10 @@ export function queueStats(samples: readonly Sample[]): QueueStats[] {
   return [...new Set(names)]
     .map(name => ({
       name,
-      waiting: of('vault_queue_jobs', name, 'waiting'),
-      active: of('vault_queue_jobs', name, 'active'),
-      dead: of('vault_queue_dead_jobs', name),
-      oldestSeconds: of('vault_queue_oldest_seconds', name),
+      waiting: sampleValue('vault_queue_jobs', name, 'waiting'),
+      active: sampleValue('vault_queue_jobs', name, 'active'),
+      dead: sampleValue('vault_queue_dead_jobs', name),
+      oldestSeconds: sampleValue('vault_queue_oldest_seconds', name),
     }))
     .sort(
       (one, other) =>

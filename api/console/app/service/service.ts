@@ -27,7 +27,7 @@ export function Service(): View {
       ${section(
         'Further',
         html`<div class="panel stack">
-          <p><a href="/admin/queues">Queue dashboard</a>: jobs, dead letters, schedules</p>
+          <p><a href="/admin/queues">Queues</a>: jobs and dead letters</p>
           <p><a href="/metrics">Metrics</a>: everything that is counted, as Prometheus reads it</p>
           <p><a href="/docs">API reference</a>: every endpoint, to read and to try</p>
           <p class="quiet">
@@ -54,7 +54,7 @@ function statsView(samples: Sample[]): View {
       ${figure('Failed', formatCount(failed), 'answered 500 or above')}
       ${figure('Images', formatCount(sumSamples(samples, 'vault_images')), formatBytes(sumSamples(samples, 'vault_image_bytes')))}
       ${figure('Operations', formatCount(sumSamples(samples, 'vault_operations')), 'not over')}
-      ${figure('Dead jobs', formatCount(dead), dead === 0 ? 'nothing to do' : 'see the dashboard')}
+      ${figure('Dead jobs', formatCount(dead), dead === 0 ? 'nothing to do' : 'see the queues')}
     </dl>
     ${section(
       'Queues',

@@ -82,7 +82,7 @@ function tenantRow(tenant: Tenant): View {
 /** A tenant's counts and creation date. */
 function tenantStatus(tenant: Tenant): string {
   const { keys, vaults, organizations, member_keys, last_active, created_at } = tenant
-  const has = [
+  const holdings = [
     pluralize(keys, 'key'),
     pluralize(vaults, 'vault'),
     ...(organizations > 0
@@ -90,5 +90,5 @@ function tenantStatus(tenant: Tenant): string {
       : []),
   ]
   const active = last_active ? `last active ${formatShortDay(last_active)}` : 'never active'
-  return `${has.join(', ')}; ${active}, since ${formatShortDay(created_at)}`
+  return `${holdings.join(', ')}; ${active}, since ${formatShortDay(created_at)}`
 }

@@ -44,7 +44,7 @@ function usageView(usage: Usage): View {
     </dl>
     ${
       usage.by_day.length === 0
-        ? emptyNote('Nothing was used in this time', 'Requests of all tenants appear here.')
+        ? emptyNote('No requests in this time', 'Requests of all tenants appear here.')
         : [
             chart('requests', 'Requests'),
             chart('accounts', 'Active tenants'),

@@ -1,6 +1,7 @@
 import type { EndpointResponse } from '#api/client/client.ts'
-import { call, UserError } from '#api/console/app/api-call.ts'
+import { call } from '#api/console/app/api-call.ts'
 import { latin1 } from '#api/console/app/vault/export.ts'
+import { pollOperation } from '#api/console/app/vault/poll-operation.ts'
 import { splitIntoChunks } from '#api/console/app/vault/file-chunks.ts'
 
 export type UploadKind = 'upload' | 'import'
@@ -31,7 +32,6 @@ type UploadResult = Extract<EndpointResponse<'POST /v1/memory/upload'>, { stats:
 type ImportResult = Extract<EndpointResponse<'POST /v1/memory/import'>, { imported: unknown }>
 
 const errorsMax = 20
-const pollIntervalMs = 400
 
 /**
  * Uploads a file in chunks. Each chunk is an operation of its own: it stays stored when a later one fails,
@@ -80,26 +80,9 @@ async function sendChunk(
       : await call('POST /v1/memory/import', { body, headers: { prefer: 'respond-async' } })
   return toChunkResult(
     'operation_id' in answer && answer.status === 'processing'
-      ? await pollOperation(answer.operation_id, onShare)
+      ? await pollOperation<UploadResult | ImportResult>(answer.operation_id, onShare)
       : answer,
   )
-}
-
-/** Polls an operation until it has finished. */
-async function pollOperation(
-  id: string,
-  onShare: (share: number) => void,
-): Promise<UploadResult | ImportResult> {
-  for (;;) {
-    const { state, progress, outcome } = await call('GET /v1/operations/:id', { params: { id } })
-    onShare(progress.total > 0 ? progress.done / progress.total : 0)
-    if (state === 'cancelled') throw new UserError('The upload was cancelled')
-    if (outcome && outcome.status < 300)
-      return outcome.body as unknown as UploadResult | ImportResult
-    if (outcome)
-      throw new UserError((outcome.body as { error?: string }).error ?? 'The upload failed')
-    await new Promise(resolve => setTimeout(resolve, pollIntervalMs))
-  }
 }
 
 function toChunkResult(answer: UploadResult | ImportResult): ChunkResult {

@@ -19,7 +19,11 @@ export function debtMeter({ unconsolidated, threshold_importance, suggestion }: 
       `${pluralize(tier2.count, 'reflection')}, ${pluralize(tier2.est_tokens, 'token')}`,
     )}
     <p class=${suggestion ? 'notice' : 'quiet'}>
-      ${suggestion ?? 'Nothing is due: consolidation is suggested once a bar is full.'}
+      ${
+        suggestion
+          ? 'Enough has come together to be summarized: consolidate it here, or run “npm run consolidate”.'
+          : 'Nothing is due: consolidation is suggested once a bar is full.'
+      }
     </p>
   </div>`
 }

@@ -1,3 +1,4 @@
+import type { Metadata } from '#api/contract/types.ts'
 import type { EndpointResponse } from '#api/client/client.ts'
 import type { Tier } from '#api/console/app/parts/chips.ts'
 
@@ -15,6 +16,7 @@ export type DisplayedMemory = {
   covers?: { from: string; to: string } | null | undefined
   tokens?: number
   expiresAt?: string | undefined
+  metadata?: Metadata | undefined
 }
 
 type ListedMemory = EndpointResponse<'GET /v1/memory/list'>['items'][number]
@@ -34,6 +36,7 @@ export const fromListedMemory = (memory: ListedMemory): DisplayedMemory => ({
   covers: memory.covers,
   tokens: memory.token_count,
   expiresAt: memory.expires_at,
+  metadata: memory.metadata,
 })
 
 export const fromSearchedMemory = (memory: SearchedMemory): DisplayedMemory => ({
@@ -46,6 +49,7 @@ export const fromSearchedMemory = (memory: SearchedMemory): DisplayedMemory => (
   importance: memory.importance,
   name: memory.name,
   expiresAt: memory.expires_at,
+  metadata: memory.metadata,
 })
 
 export const fromDateSearchedMemory = (memory: DateSearchedMemory): DisplayedMemory => ({
@@ -60,4 +64,5 @@ export const fromDateSearchedMemory = (memory: DateSearchedMemory): DisplayedMem
   covers: memory.covers,
   tokens: memory.token_count,
   expiresAt: memory.expires_at,
+  metadata: memory.metadata,
 })

@@ -5,6 +5,7 @@ import { html, type View } from '#api/console/app/html.ts'
 import { dialogForm } from '#api/console/app/parts/dialog.ts'
 import { textAreaField, textField } from '#api/console/app/parts/fields.ts'
 import { showToast } from '#api/console/app/toasts.ts'
+import { forgetAnswers } from '#api/console/app/vault/read-once.ts'
 import type { DisplayedMemory } from '#api/console/app/vault/displayed-memory.ts'
 import { toDateTimeInput } from '#api/console/app/format.ts'
 
@@ -31,6 +32,7 @@ export function EditDialog({ memory, onClose, onChange }: EditDialogProps): View
         // The field has minutes only: an unchanged one must not cut the stored milliseconds.
         body: { memory_id: memory.id, text, ...(end !== before && { expires_at }) },
       })
+      forgetAnswers()
       onChange(memory.id, { text, expiresAt: answer.expires_at })
       showToast('The memory is changed.')
     },

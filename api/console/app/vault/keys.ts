@@ -14,7 +14,7 @@ import { MemoryKeys } from '#api/console/app/vault/memory-keys.ts'
 import { ProviderKeys } from '#api/console/app/vault/provider-keys.ts'
 
 type OpenDialog = 'mint' | 'rotate' | 'clear'
-type Minted = { key: string; rotated: boolean }
+type Minted = { key: string; rotated: boolean; external_id?: string }
 
 /** Lists and creates Memory Keys, and clears the vault. */
 export function Keys(): View {
@@ -73,30 +73,12 @@ export function Keys(): View {
       }
       ${open === 'mint' && renderComponent(MintForm, { onClose: close, onMinted: setMinted })}
       ${open === 'rotate' && renderComponent(RotateForm, { onClose: close, onMinted: setMinted })}
-      ${
-        open === 'clear' &&
-        confirmDialog({
-          title: 'Delete everything in this vault?',
-          message: html`<p>
-            Every memory, reflection and session of this key goes at once and cannot be brought
-            back. An export keeps a copy.
-          </p>`,
-          verb: 'Delete everything',
-          confirmationText: 'delete',
-          action: async () => {
-            await call('DELETE /v1/memory')
-            showToast('The vault is empty.')
-          },
-          onClose: close,
-        })
-      }
+      ${open === 'clear' && clearVaultDialog(close)}
       ${
         minted &&
         secretDialog({
           title: 'Your new key',
-          explanation: minted.rotated
-            ? 'It opens the vault you are in; the old key stops working. It is shown only now.'
-            : 'It opens an empty vault of its own, in the same account. It is shown only now.',
+          explanation: explainMinted(minted),
           secret: minted.key,
           onClose: confirmNewKey,
         })
@@ -105,24 +87,63 @@ export function Keys(): View {
   })
 }
 
+function explainMinted({ rotated, external_id }: Minted): string {
+  if (rotated)
+    return 'It opens the vault you are in; the old key stops working. It is shown only now.'
+  if (external_id === undefined)
+    return 'It opens an empty vault of its own, in the same account. It is shown only now.'
+  return `It opens the vault of user ${external_id}. POST /v1/keys with this id shows it again.`
+}
+
+const clearVaultDialog = (onClose: () => void): View =>
+  confirmDialog({
+    title: 'Delete everything in this vault?',
+    message: html`<p>
+      Every memory, reflection and session of this key goes at once and cannot be brought back. An
+      export keeps a copy.
+    </p>`,
+    verb: 'Delete everything',
+    confirmationText: 'delete',
+    action: async () => {
+      await call('DELETE /v1/memory')
+      showToast('The vault is empty.')
+    },
+    onClose,
+  })
+
 type FormProps = { onClose: () => void; onMinted: (minted: Minted) => void }
 
 function MintForm({ onClose, onMinted }: FormProps): View {
   const [name, setName] = useState('')
   const [until, setUntil] = useState('')
+  const [user, setUser] = useState('')
   const actionState = useAction()
   return dialogForm({
     title: 'New key',
-    verb: 'Mint',
+    verb: 'Create',
     actionState,
     onClose,
     act: async () => {
       const expires_at = until ? new Date(`${until}T23:59:59`).toISOString() : undefined
-      const body = { ...(name && { name }), ...(expires_at && { expires_at }) }
+      const body = {
+        ...(name && { name }),
+        ...(expires_at && { expires_at }),
+        ...(user.trim() && { external_id: user }),
+      }
       onMinted({ ...(await call('POST /v1/keys', { body })), rotated: false })
     },
     fields: html`<div class="stack">
       ${textField({ label: 'Name', value: name, onValue: setName, maxlength: 200, placeholder: 'New Key' })}
+      ${
+        currentCredential()!.owner &&
+        textField({
+          label: 'Your id of the user',
+          value: user,
+          onValue: setUser,
+          maxlength: 256,
+          hint: 'A user who has a key already gets that one.',
+        })
+      }
       ${textField({
         label: 'Valid until',
         type: 'date',

@@ -2,9 +2,12 @@ import { useState } from 'preact/hooks'
 import { call, UserError } from '#api/console/app/api-call.ts'
 import { canWrite } from '#api/console/app/credential.ts'
 import { html, renderComponent, type Children, type View } from '#api/console/app/html.ts'
-import { chip, importanceChip, tierChip } from '#api/console/app/parts/chips.ts'
+import { chip, importanceChip, metadataChips, tierChip } from '#api/console/app/parts/chips.ts'
+import { copyButton } from '#api/console/app/parts/copy-button.ts'
+import { avatar, speakerClass } from '#api/console/app/parts/speaker.ts'
 import { confirmDialog } from '#api/console/app/parts/confirm.ts'
 import { showToast } from '#api/console/app/toasts.ts'
+import { selectBox, type Selection } from '#api/console/app/vault/selection.ts'
 import { EditDialog, type EditDialogProps } from '#api/console/app/vault/edit-dialog.ts'
 import { Lineage } from '#api/console/app/vault/lineage.ts'
 import type { DisplayedMemory } from '#api/console/app/vault/displayed-memory.ts'
@@ -24,6 +27,8 @@ type Props = {
   matchReason?: Children
   /** The card is below a heading with its day. */
   dayKnown?: boolean
+  /** Lets it be chosen among others. */
+  selection?: Selection
   onChange: EditDialogProps['onChange']
   onDeleted: (id: string) => void
 }
@@ -37,6 +42,7 @@ export function MemoryCard({
   text,
   matchReason,
   dayKnown,
+  selection,
   onChange,
   onDeleted,
 }: Props): View {
@@ -45,8 +51,10 @@ export function MemoryCard({
   const close = (): void => setOpen(undefined)
   const own = memory.source !== 'org'
   const excerpt = memory.text.replace(/\s+/g, ' ').slice(0, 60)
-  return html`<article class=${`memory memory-${memory.tier}`}>
+  return html`<article class=${`memory ${speakerClass(memory)}`}>
     <header class="memory-head">
+      ${selection && own && canWrite() && selectBox(selection, memory.id, excerpt)}
+      ${avatar(memory)}
       <span class="memory-who">${memory.name ?? memory.role}</span>
       <time datetime=${toIsoString(memory.at)} title=${formatRelativeTime(memory.at)}>
         ${dayKnown ? formatTime(memory.at) : formatDateTime(memory.at)}
@@ -54,6 +62,7 @@ export function MemoryCard({
       ${tierChip(memory.tier)} ${importanceChip(memory.importance)}
       ${memory.source !== 'core' && chip(memory.source === 'org' ? 'Team' : 'Session', 'tag')}
       ${memory.expiresAt && chip(`Expires ${formatRelativeTime(memory.expiresAt)}`, 'busy', formatDateTime(memory.expiresAt))}
+      ${metadataChips(memory.metadata)}
       ${memory.consolidated && chip('Consolidated', 'good', 'A reflection covers it')}
     </header>
     <p class=${isExpanded ? 'memory-text' : 'memory-text memory-cut'}>${text ?? memory.text}</p>
@@ -75,6 +84,7 @@ export function MemoryCard({
             actionButton('Delete', excerpt, () => setOpen('delete')),
           ]
         }
+        ${copyButton({ label: 'Copy id', text: memory.id, title: `Copy id: ${excerpt}`, plain: true })}
       </footer>`
     }
     ${open === 'lineage' && renderComponent(Lineage, { memory, onClose: close })}

@@ -4,8 +4,10 @@ import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import { usePagedList } from '#api/console/app/use-paged-list.ts'
 import { chip } from '#api/console/app/parts/chips.ts'
 import { confirmDialog } from '#api/console/app/parts/confirm.ts'
-import { checkboxField } from '#api/console/app/parts/fields.ts'
-import { faultNote, moreButton, loadingNote } from '#api/console/app/parts/query-view.ts'
+import { secretDialog } from '#api/console/app/parts/secret.ts'
+import { useDebounced } from '#api/console/app/use-debounced.ts'
+import { checkboxField, textField } from '#api/console/app/parts/fields.ts'
+import { emptyNote, faultNote, moreButton, loadingNote } from '#api/console/app/parts/query-view.ts'
 import { showToast } from '#api/console/app/toasts.ts'
 import { formatRelativeTime, formatShortDay } from '#api/console/app/format.ts'
 import type { MemoryKey } from '#api/contract/types.ts'
@@ -17,48 +19,108 @@ import type { MemoryKey } from '#api/contract/types.ts'
  */
 export function MemoryKeys({ turn }: { turn: number }): View {
   const [revoking, setRevoking] = useState<MemoryKey>()
+  const [replacing, setReplacing] = useState<MemoryKey>()
+  const [replacement, setReplacement] = useState<string>()
+  const [user, setUser] = useState('')
+  const askedUser = useDebounced(user.trim())
   const { items, isLoading, fault, loadMore, refetch } = usePagedList<MemoryKey>(
     (cursor, signal) => {
-      const query = { active: true, limit: 20, ...(cursor && { cursor }) }
+      const ofUser = askedUser === '' ? { active: true } : { external_id: askedUser }
+      const query = { ...ofUser, limit: 20, ...(cursor && { cursor }) }
       return call('GET /v1/keys', { query }, signal)
     },
-    [turn],
+    [turn, askedUser],
   )
   return html`<div class="stack">
+    ${textField({
+      label: 'Keys of the user',
+      type: 'search',
+      value: user,
+      onValue: setUser,
+      maxlength: 256,
+      placeholder: 'Your id of the user',
+      hint: 'Ended keys too. Empty: every key that works.',
+    })}
     ${faultNote(fault, refetch)}
+    ${
+      !isLoading &&
+      !fault &&
+      items.length === 0 &&
+      emptyNote('No key', 'The account has no user of that id.')
+    }
     <ul class="plain rows">
-      ${items.map(key => html`<li key=${key.id} class="row">${keyRow(key, setRevoking)}</li>`)}
+      ${items.map(key => html`<li key=${key.id} class="row">${keyRow(key, { onRevoke: setRevoking, onReplace: setReplacing })}</li>`)}
     </ul>
     ${isLoading && items.length === 0 ? loadingNote('keys') : moreButton(loadMore, isLoading)}
     ${revoking && renderComponent(RevokeDialog, { revoked: revoking, onClose: () => setRevoking(undefined), again: refetch })}
+    ${replacing && replaceDialog(replacing, { onClose: () => setReplacing(undefined), onReplaced: setReplacement })}
+    ${
+      replacement !== undefined &&
+      secretDialog({
+        title: 'The new key',
+        explanation: 'It opens the same vault; no other key does any more.',
+        secret: replacement,
+        onClose() {
+          setReplacement(undefined)
+          refetch()
+        },
+      })
+    }
   </div>`
 }
 
-const keyRow = (key: MemoryKey, onRevoke: (key: MemoryKey) => void): View => {
-  const { masked_key, name, current, created_at, expires_at, rotated_at, last_used_at } = key
+type RowActions = { onRevoke: (key: MemoryKey) => void; onReplace: (key: MemoryKey) => void }
+
+const keyRow = (key: MemoryKey, { onRevoke, onReplace }: RowActions): View => {
+  const { masked_key, name, external_id, current, active, rotated_at } = key
+  const action = (verb: string, act: (key: MemoryKey) => void): View => {
+    const label = `${verb} the key ${name} ${masked_key}`
+    return html`<button type="button" class="button" aria-label=${label} onClick=${() => act(key)}>
+      ${verb}
+    </button>`
+  }
   return html`<div class="row-main">
       <p class="row-title">
-        ${name} <code>${masked_key}</code> ${current && chip('this tab', 'good')}
-        ${rotated_at !== null && chip('rotated', 'busy')}
+        ${name} <code>${masked_key}</code>
+        ${external_id !== null && chip(`user ${external_id}`)}
+        ${current && chip('this tab', 'good')} ${rotated_at !== null && chip('rotated', 'busy')}
+        ${!active && chip('ended', 'bad')}
       </p>
-      <p class="quiet">
-        Since ${formatShortDay(created_at)},${' '}
-        ${last_used_at === null ? 'never used' : `used ${formatRelativeTime(last_used_at)}`}
-        ${expires_at !== null && html`, ends ${formatRelativeTime(expires_at)}`}
-      </p>
+      <p class="quiet">${keyTimes(key)}</p>
     </div>
     ${
       !current &&
-      html`<button
-        type="button"
-        class="button"
-        aria-label=${`Revoke the key ${name} ${masked_key}`}
-        onClick=${() => onRevoke(key)}
-      >
-        Revoke
-      </button>`
+      html`<div class="actions">
+        ${rotated_at === null && action('Replace', onReplace)}
+        ${active && action('Revoke', onRevoke)}
+      </div>`
     }`
 }
+
+const keyTimes = ({ created_at, last_used_at, expires_at }: MemoryKey): View =>
+  html`Since ${formatShortDay(created_at)},${' '}
+  ${last_used_at === null ? 'never used' : `used ${formatRelativeTime(last_used_at)}`}
+  ${expires_at !== null && html`, ends ${formatRelativeTime(expires_at)}`}`
+
+type ReplaceProps = { onClose: () => void; onReplaced: (key: string) => void }
+
+const replaceDialog = (
+  { id, name, masked_key, external_id }: MemoryKey,
+  { onClose, onReplaced }: ReplaceProps,
+): View =>
+  confirmDialog({
+    title: `Replace ${external_id === null ? name : `the key of user ${external_id}`}?`,
+    message: html`<p>
+      <code>${masked_key}</code>, and every other key of its vault, opens nothing from the next
+      request on. What is remembered stays, under a new key.
+    </p>`,
+    verb: 'Replace',
+    action: async () => {
+      const params = { memoryKeyId: id }
+      onReplaced((await call('POST /v1/keys/:memoryKeyId/remint', { params })).key)
+    },
+    onClose,
+  })
 
 type RevokeProps = { revoked: MemoryKey; onClose: () => void; again: () => void }
 

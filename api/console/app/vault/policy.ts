@@ -3,7 +3,7 @@ import type { EndpointResponse } from '#api/client/client.ts'
 import { useQuery, useAction } from '#api/console/app/use-query.ts'
 import { call } from '#api/console/app/api-call.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
-import { onSubmit, textField } from '#api/console/app/parts/fields.ts'
+import { checkboxField, onSubmit, selectField, textField } from '#api/console/app/parts/fields.ts'
 import { page } from '#api/console/app/parts/frame.ts'
 import { redactionFields } from '#api/console/app/parts/redaction-fields.ts'
 import { faultNote, queryView } from '#api/console/app/parts/query-view.ts'
@@ -17,21 +17,33 @@ export function Policy(): View {
   return page({
     title: 'Policy',
     description: 'What the account keeps out of memory, and for how long it keeps the rest.',
-    children: queryView(query, 'the policy', kept =>
-      renderComponent(PolicyForm, { kept, key: JSON.stringify(kept), onSaved: query.refetch }),
+    children: queryView(query, 'the policy', saved =>
+      renderComponent(PolicyForm, { saved, key: JSON.stringify(saved), onSaved: query.refetch }),
     ),
   })
 }
 
-function PolicyForm({ kept: saved, onSaved }: { kept: SavedPolicy; onSaved: () => void }): View {
+const traceModes: readonly (readonly [SavedPolicy['traces'], string])[] = [
+  ['texts', 'shown with the texts that are still there'],
+  ['ids', 'shown without texts'],
+  ['off', 'none'],
+]
+
+function PolicyForm({ saved, onSaved }: { saved: SavedPolicy; onSaved: () => void }): View {
   const [redaction, setRedaction] = useState(saved.redaction)
   const [days, setDays] = useState(String(saved.retention_days ?? ''))
+  const [createUsers, setCreateUsers] = useState(saved.create_users)
+  const [traces, setTraces] = useState(saved.traces)
+  const [traceDays, setTraceDays] = useState(String(saved.trace_days))
   const actionState = useAction()
   const save = async (): Promise<void> => {
     const { mode, kinds } = redaction
     const body = {
       redaction: { mode, ...(mode !== 'off' && { kinds }) },
       retention_days: days.trim() === '' ? null : Number(days),
+      create_users: createUsers,
+      traces,
+      trace_days: Number(traceDays),
     }
     const { operation_id } = await call('PUT /v1/account/policy', { body })
     showToast(operation_id ? 'Saved: what is stored already follows.' : 'The policy is saved.')
@@ -49,6 +61,29 @@ function PolicyForm({ kept: saved, onSaved }: { kept: SavedPolicy; onSaved: () =
       onValue: setDays,
       placeholder: 'For good',
       hint: 'Counted from the day something is stored, whatever time it tells of. Empty: for good.',
+    })}
+    ${checkboxField({
+      label: 'Requests make users that are new',
+      value: createUsers,
+      onValue: setCreateUsers,
+      hint: 'The header X-Memory-User with an id that the account does not know opens a new vault. Otherwise it is refused.',
+    })}
+    ${selectField({
+      label: 'Traces of model calls',
+      value: traces,
+      onValue: setTraces,
+      choices: traceModes,
+      hint: 'Which memories each answer was given with. A trace holds no text: texts come from the vault.',
+    })}
+    ${textField({
+      label: 'Days that traces are kept',
+      type: 'number',
+      min: 1,
+      max: 365,
+      step: 1,
+      value: traceDays,
+      onValue: setTraceDays,
+      required: true,
     })}
     ${faultNote(actionState.fault)}
     <div class="actions">

@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { call } from '#api/console/app/api-call.ts'
 import { canWrite } from '#api/console/app/credential.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
@@ -6,6 +6,7 @@ import { confirmDialog } from '#api/console/app/parts/confirm.ts'
 import { onSubmit, textField } from '#api/console/app/parts/fields.ts'
 import { page, section } from '#api/console/app/parts/frame.ts'
 import { emptyNote, faultNote, moreButton, loadingNote } from '#api/console/app/parts/query-view.ts'
+import { useAddress } from '#api/console/app/use-address.ts'
 import { usePagedList } from '#api/console/app/use-paged-list.ts'
 import { showToast } from '#api/console/app/toasts.ts'
 import { exportFile, latin1 } from '#api/console/app/vault/export.ts'
@@ -17,15 +18,24 @@ import {
 import { formatRelativeTime, pluralize, formatDateRange } from '#api/console/app/format.ts'
 import type { ListedSession } from '#api/contract/types.ts'
 
-/** The memories of one session after the other. */
+/** What the address keeps: the session that is open; empty, all of them are listed. */
+const noSession = { session: '' }
+
+/** The sessions of the vault, and the memories of one of them. */
 export function Sessions(): View {
-  const [name, setName] = useState('')
-  const [session, setSession] = useState('')
+  const { fields, setFields, visits } = useAddress(noSession)
+  const { session } = fields
+  const [name, setName] = useState(session)
+  useEffect(() => setName(session), [visits])
+  const open = (session: string): void => {
+    setName(session)
+    setFields({ session })
+  }
   return page({
     title: 'Sessions',
     description: 'A session is a vault of its own beside the core vault; your product names it.',
     children: html`<div class="stack-wide">
-      <form class="panel search-line" onSubmit=${onSubmit(() => setSession(name.trim()))}>
+      <form class="panel search-line" onSubmit=${onSubmit(() => open(name.trim()))}>
         ${textField({
           label: 'Session',
           value: name,
@@ -38,8 +48,8 @@ export function Sessions(): View {
       </form>
       ${
         session
-          ? renderComponent(OneSession, { session, key: session, onClose: () => setSession('') })
-          : section('All sessions', renderComponent(AllSessions, { onOpen: setSession }))
+          ? renderComponent(OneSession, { session, key: session, onClose: () => open('') })
+          : section('All sessions', renderComponent(AllSessions, { onOpen: open }))
       }
     </div>`,
   })

@@ -1,57 +1,73 @@
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { call } from '#api/console/app/api-call.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import { usePagedList } from '#api/console/app/use-paged-list.ts'
 import { selectField, textField } from '#api/console/app/parts/fields.ts'
 import { page } from '#api/console/app/parts/frame.ts'
 import { emptyNote, faultNote, moreButton, loadingNote } from '#api/console/app/parts/query-view.ts'
+import { useAddress } from '#api/console/app/use-address.ts'
 import { useDebounced } from '#api/console/app/use-debounced.ts'
+import { SelectionBar, useSelection, type Selection } from '#api/console/app/vault/selection.ts'
 import { MemoryCard } from '#api/console/app/vault/memory-card.ts'
 import { importances } from '#api/console/app/vault/search.ts'
 import { fromListedMemory, type DisplayedMemory } from '#api/console/app/vault/displayed-memory.ts'
-import { formatCount, formatDay } from '#api/console/app/format.ts'
+import { formatDay, pluralize } from '#api/console/app/format.ts'
 
 type Counts = { raw: number; tier2: number; tier3: number }
-type Filters = {
-  tier: string
-  sort: string
-  from: string
-  to: string
-  importance: string
-  search: string
-}
 
-const unfiltered: Filters = {
+/** What the address keeps of a list: filters, and how many pages of it are shown. */
+const unfiltered = {
   tier: '',
   sort: 'newest',
   from: '',
   to: '',
   importance: '',
   search: '',
+  pages: '1',
 }
+type Filters = typeof unfiltered
+
+/** Beyond it, a list that is opened again begins with its first pages. */
+const pagesMax = 10
 
 /** The vault's memories by time or by importance, with filters. */
 export function Timeline(): View {
-  const [filters, setFilters] = useState(unfiltered)
-  const [counts, setCounts] = useState<Counts>()
+  const { fields, setFields, visits } = useAddress(unfiltered)
+  const [filters, setFilters] = useState(fields)
   // Debounced: no request for each key.
-  const debouncedFilters = useDebounced(filters)
-  const { items, isLoading, fault, loadMore, refetch, updateItems } = usePagedList<DisplayedMemory>(
+  const debounced = useDebounced(filters)
+  useEffect(() => setFilters(fields), [visits])
+  useEffect(() => {
+    if (debounced === filters) setFields(debounced)
+  }, [debounced])
+  const [counts, setCounts] = useState<Counts>()
+  const { pages: _, ...asked } = fields
+  const selection = useSelection()
+  const list = usePagedList<DisplayedMemory>(
     async (cursor, signal) => {
-      const query = { ...toListQuery(debouncedFilters), limit: 50, ...(cursor && { cursor }) }
+      const query = { ...toListQuery(asked), limit: 50, ...(cursor && { cursor }) }
       const answer = await call('GET /v1/memory/list', { query }, signal)
       if (answer.tier_counts) setCounts(answer.tier_counts)
       return { items: answer.items.map(fromListedMemory), next_cursor: answer.next_cursor }
     },
-    [debouncedFilters],
+    Object.values(asked),
+    Math.min(pagesMax, Number(fields.pages) || 1),
   )
-  const set = (changed: Partial<Filters>): void => setFilters({ ...filters, ...changed })
-  const days = filters.sort === 'importance' ? [{ day: '', memories: items }] : groupByDay(items)
+  const { items, isLoading, fault, loadMore, refetch, updateItems } = list
+  const set = (changed: Partial<Filters>): void =>
+    setFilters({ ...filters, ...changed, pages: '1' })
+  const showMore =
+    loadMore &&
+    (() => {
+      loadMore()
+      setFields({ ...fields, pages: String(list.pages + 1) }, { replace: true })
+    })
+  const isFiltered = Object.keys(asked).some(
+    name => name !== 'sort' && asked[name as keyof typeof asked] !== '',
+  )
   return page({
     title: 'Timeline',
-    description: counts
-      ? `${formatCount(counts.raw)} raw memories, ${formatCount(counts.tier2)} reflections, ${formatCount(counts.tier3)} high-level reflections`
-      : 'Everything in the core vault',
+    description: describeList(counts, isFiltered),
     children: html`<form
         class="panel filters"
         aria-label="Filters"
@@ -60,37 +76,61 @@ export function Timeline(): View {
         ${filterFields(filters, set)}
       </form>
       ${faultNote(fault, refetch)}
-      ${days.map(
-        ({ day, memories }) =>
-          html`<section key=${day} class="day">
-            ${day && html`<h2 class="day-name">${day}</h2>`}
-            <ul class="plain">
-              ${memories.map(
-                memory =>
-                  html`<li key=${memory.id}>
-                    ${renderComponent(MemoryCard, {
-                      memory,
-                      dayKnown: day !== '',
-                      onChange: (id, changed) =>
-                        updateItems(all =>
-                          all.map(one => (one.id === id ? { ...one, ...changed } : one)),
-                        ),
-                      onDeleted: id => updateItems(all => all.filter(one => one.id !== id)),
-                    })}
-                  </li>`,
-              )}
-            </ul>
-          </section>`,
-      )}
-      ${!isLoading && !fault && items.length === 0 && noMemoriesNote(debouncedFilters)}
-      ${isLoading && items.length === 0 ? loadingNote('memories') : moreButton(loadMore, isLoading)}`,
+      ${memoryDays(items, { selection, byDay: fields.sort !== 'importance', updateItems })}
+      ${!isLoading && !fault && items.length === 0 && noMemoriesNote(isFiltered)}
+      ${isLoading && items.length === 0 ? loadingNote('memories') : moreButton(showMore, isLoading)}
+      ${renderComponent(SelectionBar, {
+        selection,
+        memories: items,
+        onDeleted: ids => updateItems(all => all.filter(({ id }) => !ids.has(id))),
+      })}`,
   })
 }
 
-const noMemoriesNote = (filters: Filters): View =>
-  filters === unfiltered
-    ? emptyNote('The vault is empty', 'What your product stores appears here.')
-    : emptyNote('Nothing matches', 'Fewer filters show more.')
+function describeList(counts: Counts | undefined, isFiltered: boolean): string {
+  if (!counts) return 'Everything in the core vault'
+  const sums = `${pluralize(counts.raw, 'raw memory', 'raw memories')}, ${pluralize(counts.tier2, 'reflection')}, ${pluralize(counts.tier3, 'high-level reflection')}`
+  return isFiltered ? `Some of ${sums}` : sums
+}
+
+type DaysOptions = {
+  selection: Selection
+  byDay: boolean
+  updateItems: (update: (items: DisplayedMemory[]) => DisplayedMemory[]) => void
+}
+
+const memoryDays = (
+  items: DisplayedMemory[],
+  { selection, byDay, updateItems }: DaysOptions,
+): View[] =>
+  (byDay ? groupByDay(items) : [{ day: '', memories: items }]).map(
+    ({ day, memories }) =>
+      html`<section key=${day} class="day">
+        ${day && html`<h2 class="day-name">${day}</h2>`}
+        <ul class="plain">
+          ${memories.map(
+            memory =>
+              html`<li key=${memory.id}>
+                ${renderComponent(MemoryCard, {
+                  memory,
+                  selection,
+                  dayKnown: day !== '',
+                  onChange: (id, changed) =>
+                    updateItems(all =>
+                      all.map(one => (one.id === id ? { ...one, ...changed } : one)),
+                    ),
+                  onDeleted: id => updateItems(all => all.filter(one => one.id !== id)),
+                })}
+              </li>`,
+          )}
+        </ul>
+      </section>`,
+  )
+
+const noMemoriesNote = (isFiltered: boolean): View =>
+  isFiltered
+    ? emptyNote('Nothing matches', 'Fewer filters show more.')
+    : emptyNote('The vault is empty', 'What your product stores appears here.')
 
 const filterFields = (filters: Filters, set: (changed: Partial<Filters>) => void): View[] => [
   textField({
@@ -131,7 +171,7 @@ const filterFields = (filters: Filters, set: (changed: Partial<Filters>) => void
   }),
 ]
 
-const toListQuery = ({ tier, sort, from, to, importance, search }: Filters) => ({
+const toListQuery = ({ tier, sort, from, to, importance, search }: Omit<Filters, 'pages'>) => ({
   ...(tier && { tier: Number(tier) as 1 | 2 | 3 }),
   ...(from && { from }),
   ...(to && { to }),

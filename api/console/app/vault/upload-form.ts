@@ -23,13 +23,13 @@ export function UploadForm(): View {
   const send = async (): Promise<void> => {
     if (!file) throw new UserError('Choose a file first')
     const stopped = (stop.current = new AbortController())
-    const done = await uploadInChunks(file, {
+    const result = await uploadInChunks(file, {
       kind,
       session,
       onProgress: setDelivery,
       signal: stopped.signal,
     })
-    showToast(done.isStopped ? 'The upload is stopped.' : 'The file is in the vault.')
+    showToast(result.isStopped ? 'The upload is stopped.' : 'The file is in the vault.')
   }
   return html`<form class="panel stack" onSubmit=${onSubmit(() => actionState.run(send))}>
     <div class="filters">

@@ -46,7 +46,7 @@ function usageView(usage: Usage): View {
     </dl>
     ${
       usage.total_requests === 0
-        ? emptyNote('Nothing was used in this time', 'Requests with this key appear here.')
+        ? emptyNote('No requests in this time', 'Requests with this key appear here.')
         : [
             section(
               'Requests a day',

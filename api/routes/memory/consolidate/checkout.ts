@@ -14,16 +14,16 @@ export function checkout(router: Router, backend: ApiBackend): void {
     route: 'POST /v1/memory/consolidate/checkout',
     auth: memoryKey(requireRetrievePermission, requireStorePermission),
     admit: ({ caller }) => requireBalance(caller),
-    async handle({ caller, body, claim }, ctx) {
+    async handle({ caller, body, query, claim }, ctx) {
       const criteria = {
         tier: body.tier,
-        embeddings: embeddingModelForRequest(ctx, caller, body.embeddings),
+        embeddings: embeddingModelForRequest(ctx, caller, body.embeddings, query.embeddings),
       }
       const batch = await checkOut(backend, caller, {
         ...criteria,
         batch: claim.operation,
         maxTokens: body.max_tokens,
-        session: resolveSession(ctx, body.session_id),
+        session: resolveSession(ctx, body.session_id, query.session_id),
       })
       ctx.body = batch
         ? presentBatch(batch)

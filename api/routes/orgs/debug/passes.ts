@@ -12,11 +12,12 @@ export function passes(router: Router, backend: ApiBackend): void {
     route: 'GET /v1/orgs/:orgId/debug/passes',
     auth: loadedOrg,
     async handle({ org, query }, ctx) {
-      const { limit, author } = query
+      const { limit, author, state } = query
       await backend.retrievals.flush()
       const entries = await listTrail(backend.postgres.query, {
         org: org.id,
         author: author === undefined ? null : normalizeMemberId(author),
+        state,
         limit,
       })
       ctx.body = { org_id: org.id, count: entries.length, passes: entries.map(presentTrailEntry) }

@@ -1,6 +1,6 @@
 import type { Router } from '@koa/router'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
-import { sharedMemory } from '#api/edge/auth.ts'
+import { reviewedMemory } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
 import { presentAuditEvent } from '#api/present/shared-memory.ts'
 import { readMemoryAudit } from '#shared/org/audit.ts'
@@ -9,7 +9,7 @@ import { readMemoryAudit } from '#shared/org/audit.ts'
 export function memoryAudit(router: Router, backend: ApiBackend): void {
   endpoint(router, backend, {
     route: 'GET /v1/orgs/:orgId/memories/:memId/audit',
-    auth: sharedMemory,
+    auth: reviewedMemory,
     async handle({ org, id }, ctx) {
       const events = await readMemoryAudit(backend, { org: org.id }, id)
       ctx.body = {

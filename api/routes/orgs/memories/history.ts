@@ -1,6 +1,6 @@
 import type { Router } from '@koa/router'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
-import { sharedMemory } from '#api/edge/auth.ts'
+import { reviewedMemory, sharedMemory } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
 import { presentRevision, presentSharedMemory } from '#api/present/shared-memory.ts'
 import { requireAccountBalance } from '#shared/billing/admission-checks.ts'
@@ -14,7 +14,7 @@ export function memoryHistory(router: Router, backend: ApiBackend): void {
 
   endpoint(router, backend, {
     route: 'GET /v1/orgs/:orgId/memories/:memId/history',
-    auth: sharedMemory,
+    auth: reviewedMemory,
     async handle({ org, id }, ctx) {
       const revisions = await readHistory(backend, { org: org.id }, id)
       ctx.body = {

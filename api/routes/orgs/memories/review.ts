@@ -1,6 +1,6 @@
 import type { Router } from '@koa/router'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
-import { loadedOrg, sharedMemory } from '#api/edge/auth.ts'
+import { reviewedMemory, reviewedOrg } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
 import { presentPasses } from '#api/present/org-trail.ts'
 import { presentSharedMemory } from '#api/present/shared-memory.ts'
@@ -19,7 +19,7 @@ import { readSensitivityRules } from '#shared/org/sensitivity-rules.ts'
 export function review(router: Router, backend: ApiBackend): void {
   endpoint(router, backend, {
     route: 'GET /v1/orgs/:orgId/memories/review',
-    auth: loadedOrg,
+    auth: reviewedOrg,
     async handle({ org, query }, ctx) {
       const { threshold, limit, sort } = query
       const filter = { threshold, limit, newestFirst: sort === 'newest' }
@@ -40,6 +40,7 @@ export function review(router: Router, backend: ApiBackend): void {
           confidence: memory.confidence,
           author: memory.author,
           acquired_at: memory.acquiredAt,
+          pending: memory.pending ?? false,
           replaces: presentReplaced(replaced.get(memory.id)),
           pass: presentPassesOrNone(passes.get(memory.id)),
         })),
@@ -49,12 +50,12 @@ export function review(router: Router, backend: ApiBackend): void {
 
   endpoint(router, backend, {
     route: 'POST /v1/orgs/:orgId/memories/:memId/review',
-    auth: sharedMemory,
-    async handle({ admin, org, id, body, claim }, ctx) {
+    auth: reviewedMemory,
+    async handle({ actor, org, id, body, claim }, ctx) {
       const { action, tags } = body
       const memory = await reviewSharedMemory(backend, toOrgVault(org), {
         operation: claim.operation,
-        actor: admin.email,
+        actor,
         id,
         action,
         tags: tags && parseTags(tags),
@@ -68,9 +69,9 @@ export function review(router: Router, backend: ApiBackend): void {
 
   endpoint(router, backend, {
     route: 'POST /v1/orgs/:orgId/memories/:memId/review/undo',
-    auth: sharedMemory,
-    async handle({ admin, org, id, claim }, ctx) {
-      const by = { operation: claim.operation, actor: admin.email }
+    auth: reviewedMemory,
+    async handle({ actor, org, id, claim }, ctx) {
+      const by = { operation: claim.operation, actor }
       const memory = await undoReview(backend, toOrgVault(org), { ...by, id })
       ctx.body = presentSharedMemory(
         memory,

@@ -2,7 +2,7 @@ import t from 'tap'
 import type { ApiFormat } from '#shared/core/provider-registry.ts'
 import { dialects } from '#api/proxy/dialects/index.ts'
 
-const families: ApiFormat[] = ['openai', 'anthropic', 'google']
+const families: ApiFormat[] = ['openai', 'anthropic', 'google', 'responses']
 
 t.test('every switch is read and taken out; null is as good as none', async t => {
   const switches = {

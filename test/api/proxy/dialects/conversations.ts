@@ -39,6 +39,11 @@ const openaiPart = fc.oneof(
   }),
 )
 
+const inputPart = fc.oneof(
+  text.map(text => ({ type: 'input_text', text })),
+  fc.constant({ type: 'input_image', image_url: 'data:image/png;base64,AAAA' }),
+)
+
 const contents: Record<ApiFormat, Content> = {
   openai: {
     user: fc.oneof(text, blocks(openaiPart)),
@@ -65,12 +70,43 @@ const contents: Record<ApiFormat, Content> = {
     model: blocks(text.map(text => ({ text }))),
     tool: fc.constant([{ functionResponse: { name: 'f', response: { text: 'no' } } }]),
   },
+  responses: {
+    user: fc.oneof(text, blocks(inputPart)),
+    model: fc.oneof(
+      text,
+      blocks(text.map(text => ({ type: 'output_text', text, annotations: [] }))),
+    ),
+    // An item without a role: its result is in `output`.
+    tool: fc.constant(''),
+  },
 }
 
 const roles: Record<ApiFormat, Record<keyof Content, string>> = {
   openai: { user: 'user', model: 'assistant', tool: 'tool' },
   anthropic: { user: 'user', model: 'assistant', tool: 'user' },
   google: { user: 'user', model: 'model', tool: 'user' },
+  responses: { user: 'user', model: 'assistant', tool: 'tool' },
+}
+
+export const conversationFields: Record<ApiFormat, string> = {
+  openai: 'messages',
+  anthropic: 'messages',
+  google: 'contents',
+  responses: 'input',
+}
+
+/** Who a message is from, and what it says. */
+function spoken(family: ApiFormat, speaker: keyof Content, content: unknown): Members[number][] {
+  if (family === 'responses' && speaker === 'tool') {
+    return [
+      ['type', 'custom_tool_call_output'],
+      ['output', [{ type: 'input_text', text: 'secret' }]],
+    ]
+  }
+  return [
+    ['role', roles[family][speaker]],
+    [family === 'google' ? 'parts' : 'content', content],
+  ]
 }
 
 /** One turn of a conversation: who speaks, and the message with the switch it may carry. */
@@ -87,8 +123,7 @@ function turn(family: ApiFormat, speaker: keyof Content): fc.Arbitrary<Turn> {
   const place = fc.nat({ max: 3 })
   return fc.tuple(contents[family][speaker], memory, place).map(([content, memory, place]) => {
     const members: Members[number][] = [
-      ['role', roles[family][speaker]],
-      [family === 'google' ? 'parts' : 'content', content],
+      ...spoken(family, speaker, content),
       ['x_custom', { memory: false, n: 1 }],
     ]
     if (memory !== undefined) members.splice(place, 0, ['memory', memory, dropped])
@@ -126,6 +161,13 @@ const around: Record<ApiFormat, Members> = {
     ['tools', [{ functionDeclarations: [] }]],
     ['generationConfig', { temperature: 1, memory: false }],
   ],
+  responses: [
+    ['instructions', 'Be kind.'],
+    ['previous_response_id', 'resp_1'],
+    ['tools', [{ type: 'function', name: 'f', parameters: { memory: true } }]],
+    ['include', ['reasoning.encrypted_content']],
+    ['store', false],
+  ],
 }
 
 export type Conversation = { turns: Turn[]; body: Ordered }
@@ -140,8 +182,7 @@ export function conversation(family: ApiFormat): fc.Arbitrary<Conversation> {
   const others = fc.shuffledSubarray([...around[family], ...switches])
   return fc.tuple(turns, others, fc.nat({ max: 8 })).map(([turns, others, place]) => {
     const members: Members[number][] = [...others]
-    const name = family === 'google' ? 'contents' : 'messages'
-    members.splice(place, 0, [name, turns.map(({ message }) => message)])
+    members.splice(place, 0, [conversationFields[family], turns.map(({ message }) => message)])
     members.splice(0, 0, ['model', 'openai/gpt-4o'])
     return { turns, body: ordered(...members) }
   })

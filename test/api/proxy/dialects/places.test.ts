@@ -8,6 +8,8 @@ const written = (family: ApiFormat, body: string): string =>
 const openaiBlock = '{"role":"user","content":"BLOCK"}'
 const anthropicBlock = '{"type":"text","text":"BLOCK"}'
 const googleBlock = '{"text":"BLOCK"}'
+const responsesBlock =
+  '{"type":"message","role":"user","content":[{"type":"input_text","text":"BLOCK"}]}'
 
 /** Of each request: what the client sends, and what the provider gets. */
 const cases: Record<ApiFormat, [name: string, sent: string, got: string][]> = {
@@ -155,6 +157,38 @@ const cases: Record<ApiFormat, [name: string, sent: string, got: string][]> = {
       'nowhere in parts that are empty or odd',
       '{"contents":[{"role":"user","parts":[]},{"role":"user","parts":"a"},{"role":"user"},"a"]}',
       '{"contents":[{"role":"user","parts":[]},{"role":"user","parts":"a"},{"role":"user"},"a"]}',
+    ],
+  ],
+  responses: [
+    [
+      'a text becomes two items',
+      '{"input" : "caf\\u00e9\\n" ,"model":"m"}',
+      `{"input" : [${responsesBlock},{"role":"user","content":"caf\\u00e9\\n"}] ,"model":"m"}`,
+    ],
+    [
+      'an item of its own before the last one of the user',
+      '{"input":[{"role":"developer","content":"s"},{"type":"additional_tools","role":"developer","tools":[{"role":"user"}]}, {"type":"message","role":"user","content":[{"type":"input_text","text":"a"}]}]}',
+      `{"input":[{"role":"developer","content":"s"},{"type":"additional_tools","role":"developer","tools":[{"role":"user"}]}, ${responsesBlock},{"type":"message","role":"user","content":[{"type":"input_text","text":"a"}]}]}`,
+    ],
+    [
+      'with results of tools last it stays before what the user asked',
+      '{"input":[{"role":"user","content":"a"},{"type":"reasoning","content":[{"type":"reasoning_text","text":"user"}]},{"type":"function_call","call_id":"c"},{"type":"function_call_output","call_id":"c","output":"user"}]}',
+      `{"input":[${responsesBlock},{"role":"user","content":"a"},{"type":"reasoning","content":[{"type":"reasoning_text","text":"user"}]},{"type":"function_call","call_id":"c"},{"type":"function_call_output","call_id":"c","output":"user"}]}`,
+    ],
+    [
+      'after the item when a part of it is marked for caching',
+      '{"input":[{"role":"user","content":[{"type":"input_text","text":"a","cache_control":{"type":"ephemeral"}}]}]}',
+      `{"input":[{"role":"user","content":[{"type":"input_text","text":"a","cache_control":{"type":"ephemeral"}}]},${responsesBlock}]}`,
+    ],
+    [
+      'nowhere when the words are with the provider',
+      '{"previous_response_id":"resp_1","input":[{"type":"function_call_output","call_id":"c","output":"r"}]}',
+      '{"previous_response_id":"resp_1","input":[{"type":"function_call_output","call_id":"c","output":"r"}]}',
+    ],
+    [
+      'nowhere without input, and in input that is odd',
+      '{"prompt":{"id":"pmpt_1"},"input":{"role":"user","content":"a"}}',
+      '{"prompt":{"id":"pmpt_1"},"input":{"role":"user","content":"a"}}',
     ],
   ],
 }

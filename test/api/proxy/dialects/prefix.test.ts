@@ -44,6 +44,19 @@ const growing: Record<ApiFormat, (round: number) => Body> = {
         : [{ role: speaker === 'user' ? 'user' : 'model', parts: [{ text }] }],
     ),
   }),
+  responses: round => ({
+    model: 'gpt-5',
+    instructions: 'Be kind.',
+    input: exchanges(round, (text, speaker) =>
+      speaker === 'tool'
+        ? [
+            { type: 'reasoning', summary: [], encrypted_content: text },
+            { type: 'function_call', call_id: text, name: 'weather', arguments: '{}' },
+            { type: 'function_call_output', call_id: text, output: text },
+          ]
+        : [{ role: speaker === 'user' ? 'user' : 'assistant', content: text }],
+    ),
+  }),
 }
 
 /** Every third answer takes a tool; the last round is only asked. */
@@ -124,6 +137,8 @@ const blockStart: Record<ApiFormat, string> = {
   openai: '{"role":"user","content":"<memory_context>',
   anthropic: '{"type":"text","text":"<memory_context>',
   google: '{"text":"<memory_context>',
+  responses:
+    '{"type":"message","role":"user","content":[{"type":"input_text","text":"<memory_context>',
 }
 
 const sent = (family: ApiFormat, round: number): string =>
@@ -132,7 +147,7 @@ const sent = (family: ApiFormat, round: number): string =>
     .serialize({ context: context(round) })
     .toString()
 
-for (const family of ['openai', 'google'] as const) {
+for (const family of ['openai', 'google', 'responses'] as const) {
   t.test(
     `${family}: what stands before the last turn of the user is sent again unchanged`,
     async t => {

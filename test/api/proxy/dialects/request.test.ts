@@ -2,8 +2,9 @@ import t from 'tap'
 import fc from 'fast-check'
 import type { ApiFormat } from '#shared/core/provider-registry.ts'
 import { dialects } from '#api/proxy/dialects/index.ts'
-import { conversation } from '#test/api/proxy/dialects/conversations.ts'
-import { extractText, parseTurns } from '#shared/domain/message-content.ts'
+import { conversation, conversationFields } from '#test/api/proxy/dialects/conversations.ts'
+import { extractText } from '#shared/domain/message-content.ts'
+import { parseTurns } from '#shared/domain/turn/turns.ts'
 import { sanitizeText } from '#shared/core/sanitize-text.ts'
 import { chance, written } from '#test/api/proxy/json/written.ts'
 
@@ -13,6 +14,11 @@ const blocks: Record<ApiFormat, string> = {
   openai: JSON.stringify({ role: 'user', content: context }),
   anthropic: JSON.stringify({ type: 'text', text: context }),
   google: JSON.stringify({ text: context }),
+  responses: JSON.stringify({
+    type: 'message',
+    role: 'user',
+    content: [{ type: 'input_text', text: context }],
+  }),
 }
 
 /** Google takes one part for a list of it. */
@@ -24,6 +30,7 @@ const alone: Record<ApiFormat, RegExp> = {
   openai: /^$/,
   anthropic: /^\{"type":"text","text":("(?:[^"\\]|\\.)*")\}\]/,
   google: /^(\{(?:[^{}"]|"(?:[^"\\]|\\.)*")*\})\]/,
+  responses: /^$/,
 }
 
 /** What the bytes may have been before the block was put in: into a list, or with a list made for it. */
@@ -38,7 +45,7 @@ function withoutBlock(family: ApiFormat, bytes: string): string[] {
   return [before + after, ...(unwrapped === null ? [] : [unwrapped])]
 }
 
-for (const family of ['openai', 'anthropic', 'google'] as const) {
+for (const family of Object.keys(blocks) as ApiFormat[]) {
   const dialect = dialects[family]
 
   t.test(`${family}: without a block the bytes are the client's, less the switches`, async t => {
@@ -72,7 +79,7 @@ for (const family of ['openai', 'anthropic', 'google'] as const) {
       if (last < 0) return
       const { text, without } = written(body, random)
       const output = dialect.parseRequest(Buffer.from(text)).serialize({ context }).toString()
-      const list = family === 'google' ? 'contents' : 'messages'
+      const list = conversationFields[family]
       const sent = (JSON.parse(output) as Record<string, unknown[]>)[list]!
       const given = (JSON.parse(without) as Record<string, unknown[]>)[list]!
       t.strictSame(sent.slice(0, last), given.slice(0, last), 'earlier turns')
@@ -106,7 +113,9 @@ for (const family of ['openai', 'anthropic', 'google'] as const) {
         ...(memory !== undefined && { memory }),
       }))
       t.strictSame(
-        read.filter(({ role }) => role !== 'system'),
+        read
+          .filter(({ role }) => role !== 'system')
+          .map(turn => ({ ...turn, content: extractText(turn.content) })),
         expected,
       )
     })

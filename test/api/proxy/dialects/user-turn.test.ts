@@ -2,6 +2,7 @@ import t from 'tap'
 import type { UserTurn } from '#api/proxy/dialects/dialect.ts'
 import type { ApiFormat } from '#shared/core/provider-registry.ts'
 import { dialects } from '#api/proxy/dialects/index.ts'
+import { conversationFields } from '#test/api/proxy/dialects/conversations.ts'
 
 const turnOf = (family: ApiFormat, body: unknown): UserTurn | undefined =>
   dialects[family].parseRequest(Buffer.from(JSON.stringify(body))).userTurn
@@ -51,12 +52,28 @@ const goingOn: Record<ApiFormat, [after: unknown[], goesOn: boolean][]> = {
     ],
     [[{ role: 'model', parts: [{ text: '{' }] }], false],
   ],
+  responses: [
+    [[], false],
+    [
+      [
+        { type: 'reasoning', encrypted_content: 'x', summary: [] },
+        { type: 'custom_tool_call', call_id: 'a', name: 'exec', input: 'ls' },
+        { type: 'custom_tool_call_output', call_id: 'a', output: [{ type: 'input_text' }] },
+      ],
+      true,
+    ],
+    [[{ type: 'reasoning', content: [{ type: 'reasoning_text', text: 'Hm' }] }], true],
+    [[{ role: 'assistant', content: 'The answer is' }], false],
+    [[{ role: 'developer', content: 'Be brief.' }], false],
+    [[{ type: 'additional_tools', role: 'developer', tools: [] }], false],
+  ],
 }
 
-const asking = (family: ApiFormat, after: unknown[]): unknown =>
-  family === 'google'
-    ? { contents: [{ role: 'user', parts: [{ text: 'Why?' }] }, ...after] }
-    : { messages: [{ role: 'user', content: 'Why?' }, ...after] }
+function asking(family: ApiFormat, after: unknown[]): unknown {
+  if (family === 'google')
+    return { contents: [{ role: 'user', parts: [{ text: 'Why?' }] }, ...after] }
+  return { [conversationFields[family]]: [{ role: 'user', content: 'Why?' }, ...after] }
+}
 
 for (const family of Object.keys(goingOn) as ApiFormat[]) {
   t.test(`${family}: a call goes on with a turn when it brings what tools have found`, async t => {

@@ -1,15 +1,15 @@
 import t from 'tap'
 import fc from 'fast-check'
-import { createJsonFieldReader } from '#api/proxy/json/field-reader.ts'
+import { JsonFieldReader } from '#api/proxy/json/field-reader.ts'
 import { chance, written } from '#test/api/proxy/json/written.ts'
 
 type Picked = { values: unknown[]; truncated: boolean }
 
 function picked(chunks: readonly Uint8Array[], names: readonly string[], textMax = 1e6): Picked {
   const values: unknown[] = []
-  const picker = createJsonFieldReader(new Set(names), textMax, value => values.push(value))
-  for (const chunk of chunks) picker.feed(chunk)
-  return { values, truncated: picker.isTruncated() }
+  const reader = new JsonFieldReader(new Set(names), textMax, value => values.push(value))
+  for (const chunk of chunks) reader.feed(chunk)
+  return { values, truncated: reader.isTruncated() }
 }
 
 const names = ['a', 'b', 'text']

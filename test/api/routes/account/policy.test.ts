@@ -13,9 +13,8 @@ import { buildTeam } from '#test/support/team.ts'
 import { startTeamModel } from '#test/support/team-model.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { readDocuments } from '#test/support/insert-memories.ts'
-import { storedDocuments } from '#test/support/observe.ts'
-
-t.setTimeout(60_000)
+import { billedEvents, storedDocuments } from '#test/support/observe.ts'
+import { queuedRowsWith } from '#test/support/observe-jobs.ts'
 
 const model = await startTeamModel(t)
 const backend = await createTestBackend(t, { env: model.env })
@@ -67,6 +66,9 @@ t.test('200: nothing is looked for until the account decides', async t => {
     redaction: { mode: 'off', kinds: ['secret', 'card', 'iban', 'national-id'] },
     decided_by: 'default',
     retention_days: null,
+    create_users: true,
+    traces: 'texts',
+    trace_days: 7,
   })
   await client.post('/v1/memory/ingest?wait=true', said(`token ${secret}`))
   const put = await decide(client, { mode: 'redact', kinds: ['iban', 'email'] })
@@ -74,6 +76,9 @@ t.test('200: nothing is looked for until the account decides', async t => {
     redaction: { mode: 'redact', kinds: ['iban', 'email'] },
     decided_by: 'account',
     retention_days: null,
+    create_users: true,
+    traces: 'texts',
+    trace_days: 7,
   })
   await client.post('/v1/memory/ingest?wait=true', said(`token ${secret} of a@b.example`))
   t.same(
@@ -145,14 +150,9 @@ t.test('redact: nothing private is stored, whichever way it comes', async t => {
     ['eight', 'five', 'four', 'seven', 'six', 'three', 'two'].map(n => `${n}: ${clean}`),
   )
 
-  const everywhere = await query<{ held: string }>(
-    `select row_to_json(j)::text as held from pgboss.job j where data::text like $1
-     union all select said::text from open_exchanges where said::text like $1
-     union all select row_to_json(c)::text from bulk_chunks c where content::text like $1`,
-    [`%${secret}%`],
-  )
+  const queued = await queuedRowsWith(backend, secret)
   t.same(
-    everywhere.rows.filter(({ held }) => held.includes(`: the token`)),
+    queued.filter(row => row.includes(`: the token`)),
     [],
     'nor on the way',
   )
@@ -177,7 +177,7 @@ t.test('400: block names the kind and the place, never the words', async t => {
   const words = `the token is ${secret}`
   await client.post('/v1/memory/ingest?wait=true', said('a clean sheet'))
   const bills = async () =>
-    (await query(`select count(*) from usage_events where kind <> 'checkout'`)).rows
+    (await billedEvents(backend, key)).filter(({ kind }) => kind !== 'checkout')
   const before = await bills()
 
   const refused = await client.post('/v1/memory/ingest', said('harmless', words))
@@ -216,11 +216,16 @@ t.test('400: block names the kind and the place, never the words', async t => {
 
 t.test('200: block lets a model call through and remembers what it may', async t => {
   const { key, texts } = await user({ mode: 'block' })
-  model.scriptAnswers('chat', 'I will not repeat it.', `you mean ${secret}?`)
+  model.scriptAnswers('chat', 'I will not repeat it.', `you mean ${secret}?`, 'A token.')
   t.equal((await ask(key, `take ${secret}`)).status, 200)
   t.equal((await ask(key, 'what was it?')).status, 200)
-  await waitUntil('both are stored', async () => (await texts()).length === 2)
-  t.same((await texts()).toSorted(), ['I will not repeat it.', 'what was it?'])
+  t.equal((await ask(key, 'what kind of thing was it?')).status, 200)
+  await waitUntil('what may be stored is', async () => (await texts()).length === 3)
+  t.same(
+    (await texts()).toSorted(),
+    ['A token.', 'what kind of thing was it?', 'what was it?'],
+    'no answer without its question',
+  )
 })
 
 t.test('an organization decides for its members and for what they share', async t => {
@@ -273,7 +278,7 @@ t.test('an organization decides for its members and for what they share', async 
   })
   t.equal(patched.body.text, 'pay to [redacted:iban]')
   await member.post('/v1/memory/ingest?wait=true', said(`Fact: rent: to ${iban}`))
-  await waitUntil('the fact is shared', async () => (await texts(team.vault)).length === 2, 20_000)
+  await waitUntil('the fact is shared', async () => (await texts(team.vault)).length === 2)
   t.same(await texts(team.vault), ['pay to [redacted:iban]', 'rent: to [redacted:iban]'])
   for (const { userPrompt } of model.calls) t.notMatch(JSON.stringify(userPrompt), 'DE89')
 
@@ -304,7 +309,7 @@ t.test('what the extractor makes of blocked words is not shared', async t => {
   model.scriptAnswers('extract', JSON.stringify({ facts }))
   await member.post('/v1/memory/ingest?wait=true', said('about the rent'))
   const shared = () => storedDocuments(backend, team.vault)
-  await waitUntil('the fact is shared', async () => (await shared()).length > 0, 20_000)
+  await waitUntil('the fact is shared', async () => (await shared()).length > 0)
   t.match(await shared(), [{ text: 'the rent is paid monthly' }])
 })
 

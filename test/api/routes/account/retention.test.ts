@@ -17,7 +17,7 @@ import { buildTeam } from '#test/support/team.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { resolveCaller, readDocuments } from '#test/support/insert-memories.ts'
 import type { IngestJob } from '#shared/domain/job-payloads.ts'
-import { jobsOf } from '#test/support/observe.ts'
+import { jobsOf } from '#test/support/observe-jobs.ts'
 
 // They mostly wait.
 t.jobs = 3
@@ -46,7 +46,7 @@ async function decided(client: TestClient, days: number | null) {
   const { status, body } = await decide(client, days)
   if (status !== 200) throw new Error(`the policy answered ${status}`)
   const operation = async () => (await client.get(`/v1/operations/${body.operation_id}`)).body
-  await waitUntil('what is there follows', async () => (await operation()).state === 'done', 20_000)
+  await waitUntil('what is there follows', async () => (await operation()).state === 'done')
   return (await operation()).outcome.body
 }
 

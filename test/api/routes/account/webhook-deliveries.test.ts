@@ -7,25 +7,22 @@ import { createTestBackend } from '#test/support/backend.ts'
 import { buildSubscriber, deliverPending } from '#test/support/webhook-subscriber.ts'
 import { processEnvironment, startWorker } from '#test/support/processes.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
-
-t.setTimeout(120_000)
+import {
+  completeDeliveryJob,
+  endFormerSecret,
+  insertDelivery,
+  postponeDelivery,
+  setFailingDays,
+} from '#test/support/alter-jobs.ts'
+import { deliveryJobs, deliveryRow } from '#test/support/observe-jobs.ts'
 
 const backend = await createTestBackend(t, { env: { WEBHOOK_LOOPBACK: 'on' } })
 const { base } = await startTestApi(t, backend)
 await startJobWorkers(backend, ...jobNames.filter(name => name !== 'webhook'))
-const { query } = backend.postgres
 
 const deliver = () => deliverPending(backend)
 const user = (events?: string[]) => buildSubscriber(t, backend, base, events)
 
-const jobsOf = async (delivery: string) =>
-  (
-    await query<{ state: string; inSeconds: number }>(
-      `select state, extract(epoch from start_after - now())::float8 as "inSeconds"
-       from pgboss.job where name = 'webhook' and singleton_key = $1 and state < 'completed'`,
-      [delivery],
-    )
-  ).rows
 const exchange = { messages: [{ role: 'user', content: 'my cat is called Ada' }] }
 
 t.test(
@@ -68,7 +65,7 @@ t.test(
     receiver.answer(500)
     await client.post(`${at}/test`)
     await deliver()
-    await query(`update webhooks set failing_since = now() - interval '6 days' where id = $1`, [id])
+    await setFailingDays(backend, id, 6)
     await client.post(`${at}/test`)
     await deliver()
     t.match((await client.get(at)).body, { active: false, disabled_reason: 'failures' })
@@ -104,7 +101,7 @@ t.test('for a day a new secret and the one before both sign', async t => {
   for (const each of [secret, renewed.body.secret]) {
     t.ok(new Webhook(each).verify(told!.text, told!.headers))
   }
-  await query('update webhooks set former_until = now() where id = $1', [id])
+  await endFormerSecret(backend, id)
   await client.post(`${at}/test`)
   await deliver()
   const later = receiver.received[1]!
@@ -133,11 +130,7 @@ t.test('a send that is cut off is no try, and is repeated', async t => {
   const { id: delivery } = (await client.post(`${at}/test`)).body
   const stopped = AbortSignal.abort()
   await t.rejects(deliverWebhook(backend, { delivery }, stopped), 'so that its job is tried again')
-  const { rows } = await query(
-    `select state, attempts, due_at <= now() as due from webhook_deliveries where id = $1`,
-    [delivery],
-  )
-  t.same(rows, [{ state: 'pending', attempts: 0, due: true }])
+  t.same(await deliveryRow(backend, delivery), { state: 'pending', attempts: 0, isDue: true })
   t.equal(await deliverWebhook(backend, { delivery }), undefined)
   t.equal(receiver.received.length, 1)
 })
@@ -147,37 +140,30 @@ t.test(
   async t => {
     const { client, at, receiver } = await user()
     const { id: delivery } = (await client.post(`${at}/test`)).body
-    t.match(await jobsOf(delivery), [{ state: 'created' }])
-    await query(
-      `update pgboss.job set start_after = now() + interval '1 day' where singleton_key = $1`,
-      [delivery],
-    )
+    t.match(await deliveryJobs(backend, delivery), [{ state: 'created' }])
+    await postponeDelivery(backend, delivery)
     const replay = `${at}/deliveries/${delivery}/replay`
     t.equal((await client.post(replay)).status, 202)
-    const [job, ...others] = await jobsOf(delivery)
+    const [job, ...others] = await deliveryJobs(backend, delivery)
     t.ok(job!.inSeconds <= 0, `due in ${job!.inSeconds} s`)
     t.same(others, [])
 
     await deliver()
-    await query(`update pgboss.job set state = 'completed' where singleton_key = $1`, [delivery])
+    await completeDeliveryJob(backend, delivery)
     t.equal((await client.post(replay)).status, 202)
-    t.equal((await jobsOf(delivery)).length, 1)
+    t.equal((await deliveryJobs(backend, delivery)).length, 1)
     t.equal(receiver.received.length, 1)
   },
 )
 
 t.test('a due message without a job gets one from the sweep, and no second one', async t => {
   const { id } = await user()
-  const { rows } = await query<{ id: string }>(
-    `insert into webhook_deliveries (webhook, event, data, due_at)
-     values ($1, 'webhook.test', '{}', now()),
-            ($1, 'webhook.test', '{}', now() + interval '1 hour') returning id`,
-    [id],
-  )
+  const due = await insertDelivery(backend, id, 0)
+  const later = await insertDelivery(backend, id, 60)
   await sendMissingDeliveryJobs(backend)
   await sendMissingDeliveryJobs(backend)
-  t.equal((await jobsOf(rows[0]!.id)).length, 1)
-  t.equal((await jobsOf(rows[1]!.id)).length, 0, 'its next try is in an hour')
+  t.equal((await deliveryJobs(backend, due)).length, 1)
+  t.equal((await deliveryJobs(backend, later)).length, 0, 'its next try is in an hour')
 })
 
 t.test(
@@ -188,8 +174,8 @@ t.test(
     await Promise.all([1, 2].map(() => startWorker(t, backend.config, env)))
     const start = performance.now()
     await client.post(`${at}/test`)
-    await waitUntil('it has arrived', () => receiver.received.length === 1, 5_000)
-    t.ok(performance.now() - start < 5_000)
+    await waitUntil('it has arrived', () => receiver.received.length === 1)
+    t.ok(performance.now() - start < 30_000)
     t.match(receiver.received[0]!.body.type, 'webhook.test')
 
     await Promise.all(Array.from({ length: 20 }, () => client.post(`${at}/test`)))
@@ -203,7 +189,7 @@ t.test(
       return items[0]?.tries.length === 1
     })
     receiver.answer(204)
-    await waitUntil('it was tried again', () => receiver.received.length === 23, 15_000)
+    await waitUntil('it was tried again', () => receiver.received.length === 23)
     await waitUntil('it is delivered', async () => {
       const { items } = (await client.get(`${at}/deliveries?state=pending`)).body
       return items.length === 0

@@ -24,14 +24,13 @@ import {
   subscribe,
   webhooksPath as path,
 } from '#test/support/webhook-subscriber.ts'
-import { tableText, webhookDeliveriesOf } from '#test/support/observe.ts'
-
-t.setTimeout(120_000)
+import { insertOperation } from '#test/support/alter-jobs.ts'
+import { tableText } from '#test/support/observe.ts'
+import { webhookDeliveriesOf } from '#test/support/observe-jobs.ts'
 
 const backend = await createTestBackend(t, { env: { WEBHOOK_LOOPBACK: 'on' } })
 const { base } = await startTestApi(t, backend)
 await startJobWorkers(backend, ...jobNames.filter(name => name !== 'webhook'))
-const { query } = backend.postgres
 
 const deliver = () => deliverPending(backend)
 const user = (events?: string[]) => buildSubscriber(t, backend, base, events)
@@ -137,12 +136,9 @@ t.test('only what is subscribed is written down at all', async t => {
 t.test('cancelled and failed work ends too; what is rolled back never was', async t => {
   const { key, receiver } = await user()
   const { scope, account } = await resolveCaller(backend, key)
+  const keyHash = hashKey(backend.config.keyPepper, key)
   const insert = (id: string) =>
-    query(
-      `insert into operations (id, account, vault, key_hash, kind, epoch, awaited)
-       values ($1, $2, $3, $4, 'upload', 1, false)`,
-      [id, account, scope.vault, hashKey(backend.config.keyPepper, key)],
-    )
+    insertOperation(backend, { id, account, vault: scope.vault, keyHash, kind: 'upload' })
   const [failed, undone, cancelled] = [mintId(), mintId(), mintId()]
   await insert(failed)
   await insert(undone)
@@ -233,13 +229,12 @@ t.test('a key that is revoked or rotated is told once', async t => {
   const { account } = await resolveCaller(backend, key)
   const rotated = await client.post('/v1/keys/rotate', { grace_seconds: 0 })
   t.equal(rotated.status, 201)
-  const { key: second } = rotated.body
+  const { items } = (await createTestClient(base, rotated.body.key).get('/v1/keys')).body
+  const { id } = items.find(({ current }: { current: boolean }) => current)
   await deliver()
   t.equal(receiver.received.length, 1)
-  const hash = hashKey(backend.config.keyPepper, second as string)
-  const { rows } = await query<{ id: string }>('select id from memory_keys where hash = $1', [hash])
   const requester = { account, actor: 'test', keyHash: Buffer.alloc(32) }
-  const revocation = { id: rows[0]!.id, erase: false, operation: mintId() }
+  const revocation = { id, erase: false, operation: mintId() }
   await revokeAccountKey(backend, requester, revocation)
   await revokeAccountKey(backend, requester, revocation)
   await deliver()

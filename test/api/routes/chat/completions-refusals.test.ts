@@ -1,12 +1,13 @@
 import t from 'tap'
 import { buildKey, startTestApi } from '#test/support/api.ts'
-import { createTestBackend } from '#test/support/backend.ts'
+import { createTestBackend, defaultRecallTimeout } from '#test/support/backend.ts'
 import { chatCompletion } from '#test/support/chat-stream.ts'
 import { respondJson, redirectTo, respondError } from '#test/support/model-provider/answers.ts'
 import { providerKey } from '#test/support/model-provider.ts'
 import { resolveCaller } from '#test/support/insert-memories.ts'
-import { jobsOf, setBalance } from '#test/support/observe.ts'
 import { asks, completionsPath as path, startCompletions } from '#test/support/completions.ts'
+import { setBalance } from '#test/support/alter.ts'
+import { jobsOf } from '#test/support/observe-jobs.ts'
 
 const { provider, backend, base, anonymous, user, calls, last } = await startCompletions(t)
 
@@ -30,26 +31,30 @@ t.test('401: no Memory Key, two of them, one in the wrong place, or no provider 
     return body
   }
   t.match(await refused({ authorization: 'Bearer sk-1' }), {
-    error: 'No Memory Key in the request',
+    error: { message: /^No Memory Key in the request/, code: 'invalid_api_key' },
   })
-  t.match(await refused({ ...headers, 'x-api-key': other }), { error: /Two different/ })
-  t.match(await refused({ ...headers, 'x-goog-api-key': other }), { error: /Two different/ })
+  t.match(await refused({ ...headers, 'x-api-key': other }), {
+    error: { message: /Two different/ },
+  })
+  t.match(await refused({ ...headers, 'x-goog-api-key': other }), {
+    error: { message: /Two different/ },
+  })
   t.match(await refused({ authorization: `Bearer ${key}`, 'x-provider-key': other }), {
-    error: /X-Provider-Key holds a Memory Key/,
+    error: { message: /X-Provider-Key holds a Memory Key/ },
   })
   t.match(await refused({ authorization: `Bearer ${key}`, 'x-provider-key': 'schlüssel' }), {
-    error: /not one/,
+    error: { message: /not one/ },
   })
   const own = { authorization: `Bearer ${key}` }
   t.match(await refused(own), {
-    error: 'No provider key for openai',
+    error: { message: /^No provider key for openai/ },
     hint: /X-Provider-Key.*openai/,
   })
-  t.match(await refused(own, 'anthropic/claude-x'), { error: /anthropic/ })
+  t.match(await refused(own, 'anthropic/claude-x'), { error: { message: /anthropic/ } })
   t.match(
     await refused(own, 'groq/llama'),
-    { error: 'No provider key for groq' },
-    'the operator’s key pays for nobody',
+    { error: { message: /^No provider key for groq/ } },
+    'the operator’s key is used for no account',
   )
   t.equal(provider.requests.length, asked)
 })
@@ -61,7 +66,7 @@ t.test('402: a used-up balance, before anybody is asked', async t => {
   const asked = provider.requests.length
   const { status, headers } = await post(asks('hi'))
   t.equal(status, 402)
-  t.equal(headers.get('x-memory-cache-safe'), 'true')
+  t.equal(headers.get('x-memory-cache-safe'), null)
   t.equal(headers.get('x-provider-response-ms'), '0')
   t.equal(provider.requests.length, asked)
   t.same(await stored(), [])
@@ -89,7 +94,7 @@ t.test('400: what is wrong with a request, before anything is asked or stored', 
   for (const [body, headers, search, error] of cases) {
     const answer = await post(body, headers, search)
     t.equal(answer.status, 400, `${error}: ${JSON.stringify(answer.body)}`)
-    t.match(answer.body.error, error)
+    t.match(answer.body.error.message, error)
     t.ok(answer.headers.has('x-total-ms'))
   }
   t.equal((await post('x', { 'content-type': 'text/plain' })).status, 415)
@@ -121,11 +126,11 @@ t.test('502: a provider that is away, or leads elsewhere; the user is remembered
   provider.respondNext(redirectTo('https://elsewhere.example/'))
   const led = await post(asks('first'))
   t.equal(led.status, 502)
-  t.match(led.body, { error: /redirect/, hint: /base URL/ })
+  t.match(led.body, { error: { message: /redirect/ }, hint: /base URL/ })
   await provider.goDown()
   const away = await post(asks('second'))
   t.equal(away.status, 502)
-  t.match(away.body, { error: 'openai is out of reach' })
+  t.match(away.body, { error: { message: /^openai is out of reach/ } })
   t.ok(away.headers.has('x-memory-reflection-debt'))
   await provider.comeUp()
   t.same(await stored(), [
@@ -136,7 +141,7 @@ t.test('502: a provider that is away, or leads elsewhere; the user is remembered
 
 t.test('200: recalling that fails or is slow fails no call', async t => {
   // Nobody takes its jobs: the embedding model would keep a worker waiting.
-  const idle = await createTestBackend(t, { env: provider.env })
+  const idle = await createTestBackend(t, { env: { ...provider.env, ...defaultRecallTimeout } })
   const key = await buildKey(idle)
   const { post } = await startTestApi(t, idle)
   provider.respondAlways((seen, answer) => {
@@ -152,7 +157,7 @@ t.test('200: recalling that fails or is slow fails no call', async t => {
   t.equal(status, 200)
   t.equal(headers.get('x-memory-status'), 'degraded')
   t.equal(headers.get('x-memory-tokens-injected'), '0')
-  t.ok(ms > 1_400 && ms < 3_000, `${ms} ms`)
+  t.ok(ms > 1_400 && ms < 19_000, `${ms} ms`)
   const jobs = await jobsOf(idle, 'ingest')
   t.match(
     jobs.map(({ data }) => data),

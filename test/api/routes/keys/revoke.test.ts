@@ -12,7 +12,7 @@ import {
 import { createTestBackend } from '#test/support/backend.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { resolveCaller } from '#test/support/insert-memories.ts'
-import { webhookDeliveriesOf } from '#test/support/observe.ts'
+import { webhookDeliveriesOf } from '#test/support/observe-jobs.ts'
 
 const backend = await createTestBackend(t)
 await startJobWorkers(backend)

@@ -11,6 +11,7 @@ import {
 } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
+import { ageRows } from '#test/support/alter.ts'
 
 const backend = await createTestBackend(t)
 await startJobWorkers(backend)
@@ -72,9 +73,7 @@ t.test('401: a key that was revoked after its rotation hears nothing', async t =
 t.test('401: a day later the answer is forgotten', async t => {
   const { client } = await newUser()
   await rotate(client, 'yesterday')
-  await backend.postgres.query(
-    `update idempotency set created_at = now() - interval '25 hours' where idempotency = 'yesterday'`,
-  )
+  await ageRows(backend, 'idempotency', '25 hours', { idempotency: 'yesterday' })
   t.equal((await rotate(client, 'yesterday')).status, 401)
 })
 

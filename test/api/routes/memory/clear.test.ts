@@ -11,7 +11,8 @@ import { createTestBackend } from '#test/support/backend.ts'
 import { readVaultScope } from '#test/support/stored-memories.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { readDocuments, insertMemories } from '#test/support/insert-memories.ts'
-import { billedEventsOfVault, loseAnswers } from '#test/support/observe.ts'
+import { loseAnswers } from '#test/support/alter-jobs.ts'
+import { billedEventsOfVault, countSessions, vaultRow } from '#test/support/observe.ts'
 
 const backend = await createTestBackend(t)
 await startJobWorkers(backend, 'ingest', 'clear', 'delete-ids')
@@ -107,7 +108,11 @@ t.test('200: with a session that session alone', async t => {
 
   await tell(mine, ['a trip to Faro'], 'trip')
   t.same(await found(mine, 'trip', inSession), ['a trip to Faro'], 'the session goes on')
-  t.match((await clear(mine, inSession)).body, { deleted: 1, message: /1 memory / })
+  t.match((await clear(mine, {}, '?session_id=trip')).body, {
+    session_id: 'trip',
+    deleted: 1,
+    message: /1 memory /,
+  })
 })
 
 t.test('200: a reset takes the debt, the sessions and the tombstones too', async t => {
@@ -120,15 +125,11 @@ t.test('200: a reset takes the debt, the sessions and the tombstones too', async
   t.match(body, { deleted: 1, reset: true, message: /any embedding model/ })
   t.same(await readDocuments(backend, mine.key), [])
   const { vault } = await readVaultScope(backend, mine.key)
-  const { rows } = await backend.postgres.query(
-    `select raw_units, (select count(*)::int from sessions where vault = $1) sessions
-     from vaults where id = $1`,
-    [vault],
-  )
-  t.same(rows, [{ raw_units: 0, sessions: 0 }])
+  t.match(await vaultRow(backend, vault), { rawUnits: 0 })
+  t.equal(await countSessions(backend, vault), 0)
 })
 
-t.test('200: what is stored afterwards is found, and the debt begins anew', async t => {
+t.test('200: what is stored afterwards is found, and the debt begins at zero', async t => {
   const mine = await fresh()
   await tell(mine, ['a grey kitten'])
   await clear(mine)
@@ -232,7 +233,9 @@ t.test('400: what seems to mean a session, and does not name it, clears nothing'
   for (const [answer, message] of [
     [await clear(mine, { 'x-session-id': '' }), /X-Session-ID is empty/],
     [await clear(mine, { 'x-session-id': 'x'.repeat(257) }), /X-Session-ID/],
-    [await clear(mine, {}, '?session_id=trip'), /session_id/],
+    [await clear(mine, {}, '?session_id='), /session_id/],
+    [await clear(mine, {}, '?sessionId=trip'), /sessionId/],
+    [await clear(mine, inSession, '?session_id=other'), /session_id/],
     [await body('{"session_id":"trip"}'), /no body/],
     [await clear(mine, inSession, '?reset=true'), /reset/],
     [await clear(mine, {}, '?reset=yes'), /reset/],

@@ -15,7 +15,7 @@ import {
   readVaultScope,
   type StoredMemoryFixture,
 } from '#test/support/stored-memories.ts'
-import { clearSessionOf, setBalance } from '#test/support/observe.ts'
+import { clearSessionOf, setBalance } from '#test/support/alter.ts'
 
 const provider = await startEmbeddingProvider(t)
 const backend = await createTestBackend(t, {
@@ -58,7 +58,15 @@ const rows: StoredMemoryFixture[] = [
 ]
 const ids = await insertStoredMemories(backend, scope, rows)
 
-type Found = { id: string; content: string; timestamp: string; score?: number; tier: number }
+type Found = {
+  id: string
+  content: string
+  timestamp: string
+  score?: number
+  relevance?: number
+  why?: string[]
+  tier: number
+}
 const ask = (body: object, headers = {}, client: TestClient = api) =>
   client.post('/v1/memory/date-search', body, headers)
 const contents = async (body: object, headers = {}): Promise<string[]> =>
@@ -153,6 +161,13 @@ t.test('200: with a query the best come first, and only those of the span', asyn
   t.ok(found.slice(0, 2).every(({ content }) => content.includes('ferry')))
   t.notOk(found.some(({ content }) => content.includes('mouse')))
   t.ok(found.every(({ score }) => typeof score === 'number'))
+  t.ok(found.every(({ why = [] }) => why.length > 0))
+  const relevances = found.map(({ relevance }) => relevance!)
+  t.same(
+    relevances,
+    relevances.toSorted((one, other) => other - one),
+    'as they are ranked',
+  )
   const all = await ask({ from: '2025-03-01', query: 'ferry with the cat' })
   t.match(all.body.memories[0], {
     id: ids[4],

@@ -12,7 +12,8 @@ import { startFaultProxy } from '#test/support/fault-proxy.ts'
 import { insertStoredMemories, readVaultScope } from '#test/support/stored-memories.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { readBill, readDocuments, insertMemories } from '#test/support/insert-memories.ts'
-import { billedEventsOfVault, setBalance, setDocumentFields } from '#test/support/observe.ts'
+import { setBalance, setDocumentFields } from '#test/support/alter.ts'
+import { billedEventsOfVault } from '#test/support/observe.ts'
 
 const backend = await createTestBackend(t)
 await startJobWorkers(backend, 'ingest', 'delete-ids')

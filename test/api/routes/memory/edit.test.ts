@@ -21,12 +21,13 @@ import {
 import { waitUntil } from '#test/support/wait-until.ts'
 import {
   clearSessionOf,
+  failEditBills,
   raiseEpochOf,
   removeDocuments,
   setBalance,
   setDocumentFields,
-  vaultRow,
-} from '#test/support/observe.ts'
+} from '#test/support/alter.ts'
+import { vaultRow } from '#test/support/observe.ts'
 
 const provider = await startEmbeddingProvider(t)
 const backend = await createTestBackend(t, {
@@ -267,11 +268,7 @@ t.test('200: an edit whose settling failed is settled by its job, exactly once',
     t.equal((await edit(id, 'a second wording', {}, client)).status, 500)
     t.equal((await documentOf(id, own))!.text, 'a second wording', 'written, and not settled')
   })
-  await waitUntil(
-    'settled',
-    async () => (await readBilledUsage(backend, own, 'edit')).length > 0,
-    20_000,
-  )
+  await waitUntil('settled', async () => (await readBilledUsage(backend, own, 'edit')).length > 0)
   t.same(await found(client, 'wording'), ['a second wording'])
   t.same(await found(createTestClient(elsewhere.base, ownKey), 'wording'), ['a second wording'])
   t.same((await debtOf(own)).slice(0, 2), [1, countTokens('a second wording')])
@@ -296,17 +293,11 @@ t.test('200: an edit after one that was never settled makes the debt right again
 
 /** Has every bill of an edit refused by the database meanwhile: after the text was written. */
 async function breakSettling(work: () => Promise<void>): Promise<void> {
-  await backend.postgres.query(
-    `create function refuse_edits() returns trigger language plpgsql as
-     $$ begin if new.kind = 'edit' then raise 'broken'; end if; return new; end $$`,
-  )
-  await backend.postgres.query(
-    'create trigger refuse_edits before insert on usage_events for each row execute function refuse_edits()',
-  )
+  const failing = await failEditBills(backend)
   try {
     await work()
   } finally {
-    await backend.postgres.query('drop function refuse_edits cascade')
+    await failing.restore()
   }
 }
 

@@ -11,7 +11,7 @@ import {
 } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { resolveCaller } from '#test/support/insert-memories.ts'
-import { buryDocuments } from '#test/support/observe.ts'
+import { buryDocuments } from '#test/support/alter.ts'
 
 const backend = await createTestBackend(t)
 await startJobWorkers(backend, 'import', 'upload')

@@ -18,7 +18,7 @@ const moments = [
   Date.parse('1913-05-29T20:00:00.250Z'),
   -1,
   0,
-  Date.parse('1970-01-02T00:00:00Z'),
+  Date.parse('1975-01-02T00:00:00Z'),
   Date.parse('2024-02-29T12:00:00Z'),
   latest,
 ]

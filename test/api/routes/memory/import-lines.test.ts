@@ -10,7 +10,7 @@ import {
   storyStart,
 } from '#test/support/memory-file.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
-import { setPaymentMethod } from '#test/support/observe.ts'
+import { setPaymentMethod } from '#test/support/alter.ts'
 
 const backend = await createTestBackend(t)
 await startJobWorkers(backend, 'import')
@@ -38,6 +38,24 @@ t.test('200: a vector of another space, length or size is made anew', async t =>
   t.same(got.slice(0, 3), [values, values, values])
   t.same(got[3], odd[3]!.values, 'one that fits is kept as it is')
 })
+
+t.test(
+  'a line that would take a gigabyte to hold is faulty, and its neighbours are stored',
+  async t => {
+    const client = await newClient()
+    const [good] = storyLines()
+    const lines = ['['.repeat(7_000_000), `[${'{},'.repeat(120_000)}{}]`, JSON.stringify(good)]
+    const { body } = await client.send('POST', '/v1/memory/import?dry_run=true', {
+      body: lines.join('\n'),
+      headers: { 'content-type': 'application/x-ndjson' },
+    })
+    t.match(body, { imported: 1, failed: 2 })
+    t.match(body.errors, [
+      { line: 1, error: /^the line nests deeper than 64 levels/ },
+      { line: 2, error: /^the line holds more than 100000 objects and lists/ },
+    ])
+  },
+)
 
 t.test('200: every faulty line is named, the others are imported', async t => {
   const client = await newClient()
@@ -126,7 +144,22 @@ t.test('401, 402, 403: no key, no card, a key that may not store', async t => {
   const reading = { authorization: `Bearer ${client.key}:read` }
   t.equal((await importFile(client, storyLines(), '', reading)).status, 403)
   await setPaymentMethod(backend, (await client.caller()).account, null)
-  t.equal((await importFile(client, storyLines())).status, 402)
+  const { status, body } = await importFile(client, storyLines())
+  t.equal(status, 402)
+  t.match(body, { error: /no card/, hint: /^Files need one/ })
+  t.match(await importFile(client, storyLines(), '?dry_run=true'), {
+    status: 200,
+    body: { dry_run: true, status: 'complete' },
+  })
+})
+
+t.test('200: lines of an upload say which endpoint takes them', async t => {
+  const client = await newClient()
+  const { body } = await importFile(client, '{"content":"x","role":"user"}\n{"id":"x"}')
+  t.match(body.errors, [
+    { line: 1, error: /POST \/v1\/memory\/upload/ },
+    { line: 2, error: /tier is required|id must be/ },
+  ])
 })
 
 t.test('413, 415: too many lines, another type', async t => {

@@ -13,7 +13,8 @@ import {
   storyLines,
   storyStart,
 } from '#test/support/memory-file.ts'
-import { billedEventsOfVault, buryDocuments, countRows } from '#test/support/observe.ts'
+import { buryDocuments } from '#test/support/alter.ts'
+import { billedEventsOfVault, countRows } from '#test/support/observe.ts'
 
 const backend = await createTestBackend(t)
 await startJobWorkers(backend, 'import')

@@ -1,10 +1,10 @@
 import t from 'tap'
-import { setTimeout as delay } from 'node:timers/promises'
 import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
-import { countRows, operationState } from '#test/support/observe.ts'
 import { readDocuments } from '#test/support/insert-memories.ts'
+import { billedEvents, countRows } from '#test/support/observe.ts'
+import { jobsOf, operationState } from '#test/support/observe-jobs.ts'
 
 const backend = await createTestBackend(t)
 const key = await buildKey(backend)
@@ -30,22 +30,19 @@ t.test('202: an exchange is accepted, billed and queued at once, and found later
     suggestion: null,
   })
 
-  const { rows } = await backend.postgres.query(
-    `select u.kind, u.model, u.input_tokens, u.output_tokens, u.memory_tokens, o.state, j.state as job
-     from operations o join usage_events u using (id) join pgboss.job j using (id) where id = $1`,
-    [body.operation_id],
-  )
-  t.match(rows, [
+  const id = body.operation_id
+  t.match(await billedEvents(backend, key), [
     {
+      id,
       kind: 'ingest',
       model: 'openai/gpt-5',
-      input_tokens: 5,
-      output_tokens: 6,
-      memory_tokens: 11,
-      state: 'accepted',
-      job: 'created',
+      inputTokens: 5,
+      outputTokens: 6,
+      memoryTokens: 11,
     },
   ])
+  t.equal(await operationState(backend, id), 'accepted')
+  t.match(await jobsOf(backend, 'ingest'), [{ id, state: 'created' }])
 
   t.equal(await memories(), 0, 'nothing is stored before a worker has taken the job')
   await startJobWorkers(backend)
@@ -181,13 +178,8 @@ t.test('403: a read-only or switched-off key does not store', async t => {
 t.test('202: jobs of a busy vault stand behind those of a quiet one', async t => {
   const busy = createTestClient(api.base, await buildKey(backend))
   const quiet = createTestClient(api.base, await buildKey(backend))
-  const other = await createTestBackend(t)
-  void other
   await Promise.all(Array.from({ length: 5 }, () => busy.post('/v1/memory/ingest', exchange)))
   await quiet.post('/v1/memory/ingest', exchange)
-  await delay(0)
-  const { rows } = await backend.postgres.query<{ priority: number }>(
-    `select coalesce(min(priority), 0) as priority from pgboss.job where name = 'ingest'`,
-  )
-  t.ok(rows[0]!.priority <= -1)
+  const priorities = (await jobsOf(backend, 'ingest')).map(({ priority }) => priority)
+  t.ok(Math.min(...priorities) <= -1)
 })

@@ -7,7 +7,7 @@ import {
   insertStoredMemories,
   readVaultScope,
 } from '#test/support/stored-memories.ts'
-import { clearSessionOf, raiseEpochOf, removeDocuments, setBalance } from '#test/support/observe.ts'
+import { clearSessionOf, raiseEpochOf, removeDocuments, setBalance } from '#test/support/alter.ts'
 
 const backend = await createTestBackend(t)
 const key = await buildKey(backend)

@@ -7,7 +7,7 @@ import {
   readVaultScope,
   type StoredMemoryFixture,
 } from '#test/support/stored-memories.ts'
-import { raiseEpochOf, setBalance } from '#test/support/observe.ts'
+import { raiseEpochOf, setBalance } from '#test/support/alter.ts'
 
 const backend = await createTestBackend(t)
 const key = await buildKey(backend)
@@ -171,6 +171,8 @@ t.test(
   async t => {
     t.same(await texts('search=%C3%BCber'), ['ÜBER den Wolken'])
     t.same(await texts('search=STRA%C3%9FE'), ['Straße nach Zürich gefahren'])
+    t.same(await texts('search=STRASSE'), ['Straße nach Zürich gefahren'])
+    t.same(await texts(`search=${encodeURIComponent('ZÜRİCH')}`), ['Straße nach Zürich gefahren'])
     t.same(await texts(`search=${encodeURIComponent('zürich'.normalize('NFD'))}`), [
       'Straße nach Zürich gefahren',
     ])

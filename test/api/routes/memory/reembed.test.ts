@@ -10,7 +10,9 @@ import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test
 import { createTestBackend } from '#test/support/backend.ts'
 import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
 import { resolveCaller, readDocuments, insertMemories } from '#test/support/insert-memories.ts'
-import { billedEvents, cutUpdates } from '#test/support/observe.ts'
+import { cutUpdates } from '#test/support/alter.ts'
+import { billedEvents } from '#test/support/observe.ts'
+import { countReembeddingSteps } from '#test/support/observe-jobs.ts'
 
 const provider = await startEmbeddingProvider(t)
 const narrow = await startEmbeddingProvider(t, 32)
@@ -268,11 +270,7 @@ t.test('a step that runs twice, and twice at once, counts once', async t => {
   await step(1)
   await rest(2)
   t.match((await row())?.outcome, { status: 200, body: { embedded: 300, dropped: 300 } })
-  const { rows } = await still.postgres.query(
-    `select (select count(*)::int from reembeddings where operation = $1) kept`,
-    [(await row())!.id],
-  )
-  t.same(rows, [{ kept: 0 }])
+  t.equal(await countReembeddingSteps(still, (await row())!.id), 0)
 })
 
 t.test('409: the vault was cleared meanwhile; a cleared session is passed over', async t => {
@@ -305,6 +303,7 @@ t.test('one that could not be finished is failed, and goes on when it is tried a
     signal: new AbortController().signal,
     isRetry: true,
     isLastTry: true,
+    claim: 0,
   }
   provider.fail(400, 1)
   t.match(await jobHandlers.reembed(still, [job]), [{ status: 'cancel' }])

@@ -38,6 +38,25 @@ t.test('200: counts, tokens and the span of time', async t => {
   })
 })
 
+t.test('200: days with memories, sessions included, without what was cleared', async t => {
+  const at = Date.parse('2024-01-01T23:59:59.999Z')
+  const store = (content: string, session_id: string) =>
+    api.post('/v1/memory/ingest?wait=true', {
+      messages: [{ role: 'user', content, timestamp: at }],
+      session_id,
+    })
+  await store('three', 'kept')
+  await store('four', 'gone')
+  const day = (name: string, raw: number) => ({ day: name, raw, reflections: 0 })
+  const { body } = await api.get('/v1/memory/stats?by_day=true')
+  t.same(body.by_day, [day('2024-01-01', 3), day('2025-01-01', 1)])
+  await api.send('DELETE', '/v1/memory', { headers: { 'x-session-id': 'gone' } })
+  await api.send('DELETE', '/v1/memory', { headers: { 'x-session-id': 'kept' } })
+  const { body: after } = await api.get('/v1/memory/stats?by_day=true')
+  t.same(after.by_day, [day('2024-01-01', 1), day('2025-01-01', 1)])
+  t.equal((await api.get('/v1/memory/stats?by_day=maybe')).status, 400)
+})
+
 t.test('200 by key for keys of the account, 404 for all others', async t => {
   t.match(await createTestClient(api.base, sister).get(`/v1/memory/${key}/stats`), {
     status: 200,

@@ -15,9 +15,8 @@ import { buildKey } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { startFaultProxy } from '#test/support/fault-proxy.ts'
 import { resolveCaller, readDocuments, insertMemories } from '#test/support/insert-memories.ts'
-import { cutUpdates, removeDocuments, vaultRow } from '#test/support/observe.ts'
-
-t.setTimeout(120_000)
+import { cutUpdates, removeDocuments } from '#test/support/alter.ts'
+import { vaultRow } from '#test/support/observe.ts'
 
 /** Nobody takes jobs on this one: its chunks wait for the test. */
 const still = await createTestBackend(t)
@@ -203,6 +202,7 @@ const jobOf = (data: { operation: string; n: number }, last = false) => ({
   signal: new AbortController().signal,
   isRetry: false,
   isLastTry: last,
+  claim: 0,
 })
 
 t.test(

@@ -10,9 +10,8 @@ import {
   readDocuments,
   insertMemories,
 } from '#test/support/insert-memories.ts'
-import { balanceOf, billedEvents, countRows, setBalance } from '#test/support/observe.ts'
-
-t.setTimeout(120_000)
+import { setBalance } from '#test/support/alter.ts'
+import { balanceOf, billedEvents, countRows } from '#test/support/observe.ts'
 
 const backend = await createTestBackend(t)
 /** Nobody takes jobs on this one: its chunks wait for the test. */
@@ -253,9 +252,9 @@ t.test('400: every destination that is none', async t => {
   }
 })
 
-t.test('200: exactly true previews, anything else writes', async t => {
+t.test('200: true previews, false and nothing write', async t => {
   const source = await toldKey()
-  for (const dry_run of ['true', 1, null, false]) {
+  for (const dry_run of [null, false]) {
     const { status, body } = await transfer(source, await buildKey(backend), { dry_run })
     t.match({ status, body }, { status: 200, body: { dry_run: false, copied: 3 } })
   }

@@ -12,7 +12,9 @@ import {
   uploadFile,
   type KeyedClient,
 } from '#test/support/memory-file.ts'
-import { countRows, setBalance, setPaymentMethod } from '#test/support/observe.ts'
+import { setBalance, setPaymentMethod } from '#test/support/alter.ts'
+import { insertStagedFile } from '#test/support/alter-jobs.ts'
+import { countRows } from '#test/support/observe.ts'
 
 const backend = await createTestBackend(t)
 await startJobWorkers(backend, 'upload')
@@ -74,7 +76,10 @@ t.test('402: no card on file, or nothing left on the account', async t => {
   await setBalance(backend, { account }, 0)
   t.equal((await uploadFile(client, [said('x')])).status, 402)
   await setBalance(backend, { account }, 1_000)
-  t.equal((await uploadFile(client, [said('The boiler')])).status, 200)
+  t.match(await uploadFile(client, [said('The boiler')]), {
+    status: 200,
+    body: { status: 'complete' },
+  })
   t.equal((await client.caller()).keyRow.balance, 1000 - countTokens('The boiler'))
 })
 
@@ -92,12 +97,8 @@ t.test('403: a key that may not store', async t => {
   )
 })
 
-t.test('413: a line, the lines or the bytes pass their limit, and nothing is stored', async t => {
+t.test('413: the lines or the bytes pass their limit, and nothing is stored', async t => {
   const client = await newClient()
-  const good = fileOf(Array.from({ length: 150 }, (_, n) => said(`line ${n}`, n)))
-  const line = `{"content":"${'x'.repeat(256 * 1024 - 14)}"}`
-  const long = await uploadFile(client, `${good}\n${line.replace('x', 'xx')}`)
-  t.match(long, { status: 413, body: { error: 'Line 151 is longer than 256 KiB' } })
   const many = await uploadFile(client, Array.from({ length: 10_001 }, () => '{}').join('\n'))
   t.match(many, { status: 413, body: { error: 'The file has more than 10,000 lines' } })
   const bomb = gzipSync(Buffer.alloc(65 * 1024 * 1024, `${'{"content":"a"}'.padEnd(9_999)}\n`))
@@ -106,7 +107,39 @@ t.test('413: a line, the lines or the bytes pass their limit, and nothing is sto
 
   t.same(await textsOf(client), [])
   t.equal(await stagedIn(backend), 0)
-  t.equal((await uploadFile(client, line)).status, 200, 'a line of the very limit passes')
+})
+
+t.test('200: a line over 256 KiB is faulty and does not sink the file', async t => {
+  const client = await newClient()
+  const line = `{"content":"${'x '.repeat(128 * 1024 - 7)}"}`
+  const long = `{"content":"${'x '.repeat(128 * 1024)}"}`
+  const { status, body } = await uploadFile(client, `${long}\n{"content":"short"}\n${line}`)
+  t.equal(status, 200)
+  t.match(body, { status: 'partial', stats: { inputItems: 3, failed: 1 } })
+  t.match(body.errors, [{ line: 1, error: 'longer than 256 KiB' }])
+  t.equal(body.errors.length, 1, 'a line of the very limit passes')
+})
+
+t.test('200: every usual name of JSON lines; 415 names them all', async t => {
+  const client = await newClient()
+  const kinds = ['ndjson', 'x-ndjson', 'jsonl', 'x-jsonl', 'jsonlines', 'x-jsonlines', 'json-seq']
+  const types = [...kinds.map(kind => `application/${kind}`), 'text/plain; charset=utf-8']
+  for (const [n, type] of types.entries()) {
+    const { status, body } = await uploadFile(client, [said(type, n)], { 'content-type': type })
+    t.equal(status, 200, type)
+    t.match(body, { stats: { stored: 1 } }, type)
+  }
+  const refused = await uploadFile(client, [said('x')], { 'content-type': 'application/json' })
+  t.equal(refused.status, 415)
+  for (const kind of kinds) t.ok(refused.body.hint.includes(`application/${kind}`), kind)
+})
+
+t.test('200: lines of an export say which endpoint takes them', async t => {
+  const client = await newClient()
+  await uploadFile(client, [said('a memory')])
+  const [line] = (await client.get('/v1/memory/export')).body
+  const { body } = await uploadFile(client, [line])
+  t.match(body, { status: 'failed', errors: [{ line: 1, error: /POST \/v1\/memory\/import/ }] })
 })
 
 t.test('413: the connection goes on after a file that was too long', async t => {
@@ -171,14 +204,8 @@ t.test('a client that leaves in the middle leaves nothing behind', async t => {
 t.test('what a process that died had staged goes with the next file', async t => {
   const client = await newClient()
   const { vault } = (await client.caller()).scope
-  const insert = (age: string) =>
-    backend.postgres.query(
-      `insert into bulk_files (id, vault, kind, model, created_at)
-       values (gen_random_uuid(), $1, 'upload', 'local', now() - $2::interval)`,
-      [vault, age],
-    )
-  await insert('11 minutes')
-  await insert('1 minute')
+  await insertStagedFile(backend, vault, '11 minutes')
+  await insertStagedFile(backend, vault, '1 minute')
   await uploadFile(client, [said('x')])
   t.equal(await stagedIn(backend), 1, 'what may still be arriving stays')
 })

@@ -125,10 +125,17 @@ t.test('404: a model that could not be one; 400: a model of others', async t => 
   t.match(await call('google%2F..'), { status: 404 })
   for (const name of [`mk_${'q'.repeat(32)}`, `google%2Fmk_${'q'.repeat(32)}`, `x-${key}`]) {
     const answer = await call(name)
-    t.match(answer, { status: 404, body: { error: /No such model/ } }, 'a Memory Key is no model')
+    t.match(
+      answer,
+      { status: 404, body: { error: { message: /No such model/ } } },
+      'a Memory Key is no model',
+    )
     t.notMatch(JSON.stringify(answer.body), name)
   }
-  t.match(await call('gpt-5'), { status: 400, body: { error: /openai does not speak/ } })
-  t.match(await client.post('/v1/models/gemini-x:countTokens', {}, headers), { status: 404 })
+  t.match(await call('gpt-5'), {
+    status: 400,
+    body: { error: { message: /openai does not speak/ } },
+  })
+  t.match(await client.post('/v1/models/gemini-x:countWords', {}, headers), { status: 405 })
   t.equal(provider.requests.length, asked)
 })

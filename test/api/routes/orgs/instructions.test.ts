@@ -2,6 +2,7 @@ import t from 'tap'
 import { startTestApi } from '#test/support/api.ts'
 import { buildOrg } from '#test/support/admin.ts'
 import { createTestBackend } from '#test/support/backend.ts'
+import { removeInstructions } from '#test/support/alter.ts'
 
 const backend = await createTestBackend(t)
 const { base } = await startTestApi(t, backend)
@@ -20,7 +21,7 @@ t.test('200: what an organization begins with', async t => {
 t.test('200: an organization of which nothing was ever written, as any other', async t => {
   const { admin, org, path } = await buildOrg(backend, base)
   const usual = (await admin.get(`${path}/instructions`)).body
-  const forget = () => backend.postgres.query('delete from org_instructions where org = $1', [org])
+  const forget = () => removeInstructions(backend, org)
   await forget()
   const { status, body } = await admin.get(`${path}/instructions`)
   t.equal(status, 200)
@@ -53,6 +54,8 @@ t.test('200: PUT writes only what is there', async t => {
   t.match(await put({ exec_rules: [] }), { anti_rules: ruled.anti_rules, exec_rules: [] })
   t.match(await put({ custom: '' }), { custom: '', default_on: false })
   t.match(await put({}), { custom: '', default_on: false, anti_rules: ruled.anti_rules })
+  await put({ custom: 'only what is signed' })
+  t.match(await put({ custom: null }), { custom: 'only what is signed' }, 'null is absent')
 })
 
 t.test('200: rules keep their ids, and nobody takes those of others', async t => {
@@ -101,7 +104,7 @@ t.test('400', async t => {
   const { admin, path } = await buildOrg(backend, base)
   const bad: [unknown, RegExp][] = [
     [{ default_on: 'yes' }, /default_on/],
-    [{ custom: null }, /custom/],
+    [{ custom: { text: 'x' } }, /custom/],
     [{ custom: 'x'.repeat(20_001) }, /custom/],
     [{ anti_rules: {} }, /anti_rules/],
     [{ anti_rules: [{}] }, /anti_rules\[0\]\.match/],

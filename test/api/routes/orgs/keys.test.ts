@@ -3,7 +3,9 @@ import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test
 import { buildOrg } from '#test/support/admin.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
-import { loseAnswers, tableText } from '#test/support/observe.ts'
+import { ageRows } from '#test/support/alter.ts'
+import { loseAnswers } from '#test/support/alter-jobs.ts'
+import { lastUseOf, ownerEmailOf, tableText } from '#test/support/observe.ts'
 
 const backend = await createTestBackend(t)
 await startJobWorkers(backend, 'ingest')
@@ -156,14 +158,11 @@ t.test('when a key was last used', async t => {
   await member.get('/v1/memory/stats')
   t.equal(await lastUsed(), first, 'to the minute')
 
-  await backend.postgres.query(`update memory_keys set last_used_at = now() - interval '1 hour'`)
+  await ageRows(backend, 'memory_keys', '1 hour')
   await Promise.all(Array.from({ length: 20 }, () => member.get('/v1/memory/stats')))
   await waitUntil('a use is written by itself', async () => {
-    const { rows } = await backend.postgres.query(
-      `select 1 from memory_keys where id = $1 and last_used_at > now() - interval '1 minute'`,
-      [minted.id],
-    )
-    return rows.length === 1
+    const used = await lastUseOf(backend, minted.id)
+    return used !== null && used.getTime() > Date.now() - 60_000
   })
 })
 
@@ -234,11 +233,8 @@ t.test('a member sees their own operations; nobody else does', async t => {
   t.equal((await minted[0]!.get(`/v1/memory/${keys[0]}/stats`)).status, 200)
   t.equal((await minted[0]!.get(`/v1/memory/${keys[1]}/stats`)).status, 404)
 
-  const { rows } = await backend.postgres.query<{ email: string }>(
-    'select a.email from orgs o join accounts a on a.id = o.account where o.id = $1',
-    [path.split('/').at(-1)],
-  )
-  const owner = createTestClient(base, await buildKey(backend, rows[0]!.email))
+  const email = await ownerEmailOf(backend, path.split('/').at(-1)!)
+  const owner = createTestClient(base, await buildKey(backend, email))
   t.strictSame((await owner.get('/v1/operations')).body.items, [], 'and not those of members')
   t.equal((await owner.get(`/v1/operations/${operations[0]}`)).status, 404)
   t.equal((await owner.get(`/v1/memory/${keys[0]}/stats`)).status, 404)

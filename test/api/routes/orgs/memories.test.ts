@@ -2,6 +2,7 @@ import t from 'tap'
 import { createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
+import { auditEventsOf } from '#test/support/observe.ts'
 
 const backend = await createTestBackend(t)
 await startJobWorkers(backend)
@@ -47,11 +48,12 @@ t.test('201: several at once, and the same again under an Idempotency-Key', asyn
   t.match(first, { status: 201, body: { created: 2, failed: 0, errors: [] } })
   t.notOk('mem_id' in first.body)
   t.same((await admin.post(path, body, key)).body, first.body)
-  const { rows } = await backend.postgres.query(
-    'select action from audit_events where memory = any($1::uuid[])',
-    [first.body.items.map((item: { mem_id: string }) => item.mem_id)],
+  const ids = new Set(first.body.items.map((item: { mem_id: string }) => item.mem_id))
+  const events = await auditEventsOf(backend, team.org)
+  t.same(
+    events.filter(({ memory }) => ids.has(memory)).map(({ action }) => action),
+    ['create', 'create'],
   )
-  t.same(rows, [{ action: 'create' }, { action: 'create' }])
 })
 
 t.test('400: what cannot be seeded', async t => {

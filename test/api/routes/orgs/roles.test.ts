@@ -3,7 +3,9 @@ import { dropOldResponses } from '#shared/operations/table-cleanup.postgres.ts'
 import { startTestApi } from '#test/support/api.ts'
 import { buildOrg } from '#test/support/admin.ts'
 import { createTestBackend } from '#test/support/backend.ts'
-import { loseAnswers } from '#test/support/observe.ts'
+import { ageRows } from '#test/support/alter.ts'
+import { loseAnswers } from '#test/support/alter-jobs.ts'
+import { countRows } from '#test/support/observe.ts'
 
 const backend = await createTestBackend(t)
 const { base } = await startTestApi(t, backend)
@@ -118,9 +120,9 @@ t.test('200: removing roles, tags, users and keys is answered again, lost answer
     const { status } = await admin.send('DELETE', `${path}/${what}`, { headers })
     t.equal(status, 404, 'another request finds nothing')
   }
-  await query(`update policy_removals set created_at = now() - interval '26 hours'`)
+  await ageRows(backend, 'policy_removals', '26 hours')
   await dropOldResponses(query)
-  t.same((await query('select 1 from policy_removals')).rows, [])
+  t.equal(await countRows(backend, 'policy_removals'), 0)
 })
 
 t.test('400: the roles of one person allow no more than 1,000 tags together', async t => {

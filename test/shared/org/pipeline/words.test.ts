@@ -16,8 +16,6 @@ import { buildTeam, type Team } from '#test/support/team.ts'
 import { startTeamModel } from '#test/support/team-model.ts'
 import type { OrgExtractJob } from '#shared/domain/job-payloads.ts'
 
-t.setTimeout(60_000)
-
 // No worker runs: passes are run by hand, so that rules can change between them.
 const model = await startTeamModel(t)
 const backend = await createTestBackend(t, { env: model.env })
@@ -96,7 +94,7 @@ const fact = (text: string, rest: object = {}) => ({
   ...rest,
 })
 
-t.test('of more facts than fit the first are kept, and the model is told how many do', async t => {
+t.test('of more facts than fit the first are kept, and the prompt says how many do', async t => {
   const team = await newTeam()
   const facts = Array.from({ length: 51 }, (_, n) => fact(`floor ${n}: ${n}`))
   model.scriptAnswers('extract', JSON.stringify({ facts: [fact('floor 0: 0'), ...facts] }))
@@ -109,7 +107,7 @@ t.test('of more facts than fit the first are kept, and the model is told how man
   t.match(model.calls[0]!.instructions, /more than 50 facts/)
 })
 
-t.test('an answer of no use, or cut off, is told in the usage each time', async t => {
+t.test('an answer of no use, or cut off, is counted in the usage each time', async t => {
   const team = await newTeam()
   const job = await said(team, 'The floor is 3')
   model.scriptAnswers('extract', 'no JSON', JSON.stringify({ facts: 'none' }), {
@@ -161,7 +159,7 @@ t.test('a long exchange: every turn of it is looked through, each by a job of it
   )
 })
 
-t.test('what is left out is told; what is cancelled is cancelled whole', async t => {
+t.test('what is left out is reported; what is cancelled is cancelled whole', async t => {
   const team = await newTeam()
   const jobs = await saidBy(
     team,
@@ -199,8 +197,8 @@ t.test('what was said long ago is of that time', async t => {
 
 t.test('what was said earlier does not replace what was said later', async t => {
   const team = await newTeam()
-  const at = (content: string, timestamp: number) =>
-    saidBy(team, [{ role: 'user', content, timestamp }])
+  const at = (content: string, seconds: number) =>
+    saidBy(team, [{ role: 'user', content, timestamp: Date.UTC(2026, 0, 1) + seconds }])
   const [later] = await at('Fact: launch: on June 7', 3_000)
   const [earlier] = await at('Fact: launch: on May 5', 2_000)
   const [again] = await at('Fact: launch: on June 7', 1_000)
@@ -208,9 +206,8 @@ t.test('what was said earlier does not replace what was said later', async t => 
   const decisions = []
   for (const job of [later!, earlier!, again!, last!])
     decisions.push((await run(job)).pass3![0]!.action)
-  t.same(decisions, ['ADD', 'ADD', 'NONE', 'UPDATE'])
-  const texts = textsOf(await sharedBy(team))
-  t.ok(texts.includes('launch: on July 8'), texts.join())
+  t.same(decisions, ['ADD', 'NONE', 'NONE', 'UPDATE'])
+  t.same(textsOf(await sharedBy(team)), ['launch: on July 8'])
 })
 
 t.test('the words of a turn count for all its facts only when none is a note', async t => {

@@ -30,6 +30,63 @@ t.test('loaded once, then cached', async t => {
   t.equal(indexes.count, 1)
 })
 
+/** The CPU of this thread since then: a machine that stalls does not lengthen it. */
+const cpuMs = (since: NodeJS.CpuUsage): number => {
+  const { user, system } = process.threadCpuUsage(since)
+  return (user + system) / 1_000
+}
+
+t.test('loading and refreshing let the event loop run', async t => {
+  const { indexes, write, refOf } = open(1_000_000_000)
+  const long = 'word '.repeat(400)
+  const rows = (count: number) => Array.from({ length: count }, (_, n) => memory(`${long}${n}`))
+  const turnsDuring = async (work: Promise<unknown>): Promise<number> => {
+    let turns = 0
+    let isOver = false
+    const turn = () => {
+      turns++
+      if (!isOver) setImmediate(turn)
+    }
+    setImmediate(turn)
+    await work
+    isOver = true
+    return turns
+  }
+  write('ada', rows(4_000))
+  const startedAt = process.threadCpuUsage()
+  const turns = await turnsDuring(indexes.get(refOf('ada')))
+  const slices = cpuMs(startedAt) / 50
+  t.ok(turns > slices, `${turns} turns, more than ${slices}`)
+  write('ada', rows(4_000))
+  const refreshed = process.threadCpuUsage()
+  const more = await turnsDuring(indexes.get(refOf('ada')))
+  t.ok(more > cpuMs(refreshed) / 50, `${more} turns`)
+  t.equal(((await indexes.get(refOf('ada'))) as VaultIndex).byTier[1].count, 8_000)
+})
+
+t.test('a long load is reported at once, and answers later', async t => {
+  const { indexes, write, refOf, pauseReads, estimateAs } = open()
+  write('ada', [memory('one')])
+  estimateAs(100, 5_000)
+  const release = pauseReads()
+  t.equal(await indexes.getUnlessLong(refOf('ada')), 'loading')
+  t.match(indexes.loading, { indexes: 1, rows: 0, expected: 5_000 })
+  const waiting = indexes.get(refOf('ada'))
+  release()
+  t.same(textsOf(await waiting), ['one'])
+  t.same(textsOf((await indexes.getUnlessLong(refOf('ada'))) as VaultIndex), ['one'])
+  t.match(indexes.loading, { indexes: 0, rows: 0, expected: 0 })
+})
+
+t.test('a short load, and a refresh, are waited for', async t => {
+  const { indexes, write, refOf } = open()
+  write('ada', [memory('one')])
+  t.same(textsOf((await indexes.getUnlessLong(refOf('ada'))) as VaultIndex), ['one'])
+  write('ada', [memory('two')])
+  const both = (await indexes.getUnlessLong(refOf('ada'))) as VaultIndex
+  t.same(textsOf(both), ['one', 'two'])
+})
+
 t.test('a hundred at once share one load', async t => {
   const { indexes, write, refOf, calls } = open()
   write('ada', [memory('one')])

@@ -49,6 +49,20 @@ const smallTalk = [
   'The neighbour practises the trumpet at the strangest hours.',
 ]
 
+t.test('finds what a text is about by the heading that it begins with', async t => {
+  const index = indexOf([
+    ...smallTalk,
+    'Payroll: closes on the last Friday',
+    'Nora: the door is shut',
+  ])
+  for (const query of ['payroll', 'When is the payroll done?']) {
+    t.match(textsOf(ask(index, query, { vector: null }))[0], /^Payroll:/, query)
+  }
+  const chat = Array.from({ length: 8 }, (_, n) => `Nora: we have ${n} tickets`)
+  const among = indexOf([...chat, 'We asked Nora about the harbour'])
+  t.same(textsOf(ask(among, 'Nora', { vector: null })), ['We asked Nora about the harbour'])
+})
+
 t.test('finds by other words, by exact words and by misspelt ones', async t => {
   const index = indexOf([
     ...smallTalk,

@@ -65,8 +65,8 @@ t.test('part of the rows: found within it, wherever it begins and ends', async t
   ]) {
     t.ok(isPrefilterUseful(end - first, dimension))
     const query = next()
-    const best = plain!.approximateNearest(query, 5, first, end)
-    const found = prefiltered!.approximateNearest(query, 50, first, end)
+    const best = plain!.approximateNearest([query], 5, first, end)[0]!
+    const found = prefiltered!.approximateNearest([query], 50, first, end)[0]!
     t.ok(found.every(row => row >= first && row < end))
     t.ok(best.filter(row => found.includes(row)).length >= 4, `${first} to ${end}`)
   }
@@ -109,7 +109,8 @@ t.test('whatever is put, replaced and removed, each row is nearest to itself', a
         }
         const probed = [0, model.length - 1, ...rows.slice(0, 8)].filter(row => row < model.length)
         for (const row of probed) {
-          if (vectors!.approximateNearest(model[row]!, 1, 0, model.length)[0] !== row) return false
+          if (vectors!.approximateNearest([model[row]!], 1, 0, model.length)[0]![0] !== row)
+            return false
         }
       }
       return true

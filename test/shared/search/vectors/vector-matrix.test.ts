@@ -156,3 +156,35 @@ t.test('memory follows the rows: little is spare, and removals give it back', as
   vectors.trim()
   t.equal(vectors.bytes, 500 * dimension * 4)
 })
+
+t.test('several vectors in one pass: each finds what it finds alone', async t => {
+  for (const [precision, width, count] of [
+    ['float32', dimension, 9_500],
+    ['int8', dimension, 9_500],
+    // Rows enough for the prefilter.
+    ['int8', 768, 3_000],
+  ] as const) {
+    const next = createVectorGenerator('clustered', width, 6)
+    const model = Array.from({ length: count }, next)
+    const vectors = new VectorMatrix(codecOf(width, precision))
+    vectors.insert(
+      model.map(() => 0),
+      model,
+    )
+    // More than are compared in one pass.
+    const queries = Array.from({ length: 11 }, next)
+    for (const [first, end] of [
+      [0, count],
+      [100, count - 7],
+      [5, 5],
+    ] as const) {
+      const together = vectors.approximateNearest(queries, 20, first, end)
+      t.equal(together.length, queries.length)
+      for (const [i, query] of queries.entries()) {
+        const [alone] = vectors.approximateNearest([query], 20, first, end)
+        t.same([...together[i]!], [...alone!], `${precision} ${width}: query ${i} of ${first}`)
+      }
+    }
+  }
+  t.end()
+})

@@ -139,7 +139,7 @@ t.test('10,000 texts of 40 words are analyzed in well under a second', async t =
       ' ',
     ),
   )
-  const start = performance.now()
+  const start = process.threadCpuUsage()
   for (const text of texts) termsOf(text)
-  t.ok(performance.now() - start < 1_000, 'measured 60 ms when idle')
+  t.ok(process.threadCpuUsage(start).user < 1_000_000, 'measured 60 ms when idle')
 })

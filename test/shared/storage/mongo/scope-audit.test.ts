@@ -94,7 +94,7 @@ function watchedProcess(lines: string): { status: number | null; stderr: string 
     cwd: fileURLToPath(new URL('../../../..', import.meta.url)),
     env: { PATH: process.env.PATH, MONGODB_URI: process.env.MONGODB_URI },
     encoding: 'utf8',
-    timeout: 20_000,
+    timeout: 60_000,
   })
 }
 

@@ -1,6 +1,6 @@
 import '#test/setup/env.ts'
 import { randomUUID } from 'node:crypto'
-import { MongoClient } from 'mongodb'
+import { MongoClient, MongoServerError } from 'mongodb'
 import t from 'tap'
 import { openMongo } from '#shared/storage/mongo/connect.ts'
 import { createSearchIndexes } from '#shared/storage/mongo/search-indexes.ts'
@@ -39,6 +39,7 @@ t.test('every space gets one, with all that a question may filter by', async t =
     'at',
     'importance',
     'tag_set',
+    'metadata',
   ]
   const fields = filters.map(path => ({ type: 'filter', path }))
   const vector = { type: 'vector', path: 'vectors.b', numDimensions: 3_072, similarity: 'cosine' }
@@ -57,6 +58,47 @@ t.test('one of another definition is left alone', async t => {
   const outcomes = await createSearchIndexes(deployment.mongo, spaces)
   t.same(outcomes, [{ index, outcome: 'different' }])
   t.same(deployment.createdIndexes, [before])
+})
+
+t.test('quantization and method are those that were chosen', async t => {
+  const deployment = fresh()
+  const options = { quantization: 'scalar', method: 'flat' } as const
+  t.same(await createSearchIndexes(deployment.mongo, spaces, options), [
+    { index, outcome: 'created' },
+  ])
+  t.match(deployment.createdIndexes[0]?.definition.fields[0], {
+    type: 'vector',
+    quantization: 'scalar',
+    indexingMethod: 'flat',
+  })
+  const again = await createSearchIndexes(deployment.mongo, spaces)
+  t.same(again, [{ index, outcome: 'present' }], 'an index of an operator is respected')
+  t.equal(deployment.createdIndexes.length, 1)
+})
+
+t.test('where flat indexes are not served the usual one is created, and named', async t => {
+  const deployment = fresh()
+  const { memories } = deployment.mongo
+  const createSearchIndex = (description: Parameters<typeof memories.createSearchIndex>[0]) => {
+    if (!JSON.stringify(description).includes('indexingMethod'))
+      return memories.createSearchIndex(description)
+    const message = 'unrecognized field "indexingMethod"'
+    return Promise.reject(new MongoServerError({ message, errmsg: message, code: 8 }))
+  }
+  const older = new Proxy(memories, {
+    get: (target, name) =>
+      name === 'createSearchIndex' ? createSearchIndex : Reflect.get(target, name),
+  })
+  const options = { quantization: 'binary', method: 'flat' } as const
+  const outcomes = await createSearchIndexes(
+    { ...deployment.mongo, memories: older },
+    spaces,
+    options,
+  )
+  t.match(outcomes, [{ index, outcome: 'created', reason: /not with the flat method/ }])
+  const [field] = deployment.createdIndexes[0]!.definition.fields
+  t.match(field, { quantization: 'binary' })
+  t.notOk('indexingMethod' in field!)
 })
 
 t.test('two releases at once', async t => {

@@ -53,9 +53,60 @@ t.test('a line as long as the limit passes, with CRLF and a byte order mark too'
   }
 })
 
-t.test('too-large: a longer line, by its number, before it has ended', async t => {
-  const refused = { reason: 'too-large', message: /^Line 3 is longer/ }
-  await t.rejects(read(`a\n\n${'x'.repeat(65)}\nb`), refused)
+t.test('a longer line is marked and left out, the others are read', async t => {
+  const text = `a\n\n${'x'.repeat(65)}\nb\n${'x'.repeat(1_000)}`
+  for (const cuts of [[], [1, 5, 40, 67, 68, 69, 70, 90]]) {
+    const found: [number, string, boolean][] = []
+    for await (const { number, bytes, isTooLong } of splitLines(
+      inPieces(Buffer.from(text), cuts),
+      limits,
+    )) {
+      found.push([number, Buffer.from(bytes).toString(), isTooLong])
+    }
+    t.same(found, [
+      [1, 'a', false],
+      [3, '', true],
+      [4, 'b', false],
+      [5, '', true],
+    ])
+  }
+})
+
+t.test(
+  'a line is as long as what its escapes stand for, within the bytes of escaped lines',
+  async t => {
+    const escapedOf = (text: string): string =>
+      text.replaceAll(/[^ -~]/g, unit => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+    const isTaken = async (line: string): Promise<boolean> => {
+      const bounds = { ...limits, escapedBytesMax: 6 * limits.lineBytesMax }
+      return (await read(line, [], bounds))[0]![1] === line
+    }
+    const character = fc.constantFrom('a', 'ü', '日', '🚲', '\u0301', '"', '\\', '\n')
+    await fc.assert(
+      fc.asyncProperty(fc.array(character, { minLength: 1, maxLength: 70 }), async parts => {
+        const plain = parts.join('')
+        const length = Buffer.byteLength(plain)
+        const spelled = JSON.stringify(plain)
+        // The two quotation marks.
+        const fits = length + 2 <= limits.lineBytesMax
+        return (await isTaken(spelled)) === fits && (await isTaken(escapedOf(spelled))) === fits
+      }),
+      { numRuns: 500 },
+    )
+    t.notOk(await isTaken('x'.repeat(65)), 'without escapes as before')
+    t.notOk(await isTaken('\\u0041'.repeat(65)), 'over the bytes of escaped lines')
+  },
+)
+
+t.test('lines of application/json-seq begin with a record separator', async t => {
+  t.same(await read('\u001e{"a":1}\n\u001e{"a":2}\n'), [
+    [1, '{"a":1}'],
+    [2, '{"a":2}'],
+  ])
+})
+
+t.test('too-large: a line that never ends, once the file is too large', async t => {
+  const refused = { reason: 'too-large', message: /^The file is larger/ }
   const endless = async function* (): AsyncGenerator<Uint8Array> {
     yield Buffer.from('a\n\n')
     for (;;) yield Buffer.alloc(50, 'x')

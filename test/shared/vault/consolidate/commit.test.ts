@@ -52,7 +52,8 @@ const promisedJob = async (batch: string): Promise<Job<'commit-apply'>> => {
     `select id, data from pgboss.job where name = 'commit-apply' and data->>'batch' = $1`,
     [batch],
   )
-  return { ...rows[0]!, signal: new AbortController().signal, isRetry: true, isLastTry: false }
+  const signal = new AbortController().signal
+  return { ...rows[0]!, claim: 1, signal, isRetry: true, isLastTry: false }
 }
 
 const reflectionsOf = (vault: string): Promise<number> =>

@@ -46,11 +46,16 @@ async function told(client: ReturnType<typeof createTestClient>, happens: () => 
   const { rows } = await query<{ data: IngestJob }>('select data from pgboss.job where id = $1', [
     body.operation_id,
   ])
-  const pausing: Backend['postgres']['query'] = async (text, values, name) => {
-    if (name === 'operations.settle') await happens()
-    return query(text, values, name)
+  // Settling is a transaction that locks the vault first.
+  let isSettling = false
+  const pausing: Backend['postgres']['transaction'] = async work => {
+    if (!isSettling) {
+      isSettling = true
+      await happens()
+    }
+    return backend.postgres.transaction(work)
   }
-  const paused = { ...backend, postgres: { ...backend.postgres, query: pausing } }
+  const paused = { ...backend, postgres: { ...backend.postgres, transaction: pausing } }
   await storeAccepted(paused, [rows[0]!.data], { again: false })
 }
 

@@ -116,7 +116,7 @@ t.test('waits for work in flight, and removes what it wrote', async t => {
   t.equal(await jobsWith('okapi'), 0)
 })
 
-t.test('killed midway: the next run removes the rest and tells how many there were', async t => {
+t.test('killed midway: the next run removes the rest and counts all', async t => {
   const key = await buildKey(backend)
   const rows = Array.from({ length: 2_500 }, (_, n) => ({ text: `note ${n}`, at: n, tokens: 2 }))
   await insertStoredMemories(backend, await readVaultScope(backend, key), rows, { vectors: false })

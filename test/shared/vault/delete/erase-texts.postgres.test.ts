@@ -29,7 +29,7 @@ async function tablesWith(text: string): Promise<Record<string, number>> {
   return found
 }
 
-t.test('nothing a vault was told or asked is in Postgres once it is cleared', async t => {
+t.test('nothing a vault stored or was asked is in Postgres once it is cleared', async t => {
   const [key, other] = [await buildKey(backend), await buildKey(backend)]
   const client = createTestClient(base, key)
   const again = (n: number) => ({ 'idempotency-key': `key ${n}` })

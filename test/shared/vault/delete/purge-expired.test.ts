@@ -28,8 +28,11 @@ async function newVault() {
   }
   const texts = async () =>
     (await readDocuments(backend, key)).flatMap(({ text }) => (text === undefined ? [] : [text]))
-  const listed = async () =>
-    ((await client.get('/v1/memory/list')).body.items as { text: string }[]).map(row => row.text)
+  const listed = async () => {
+    const { status, body } = await client.get('/v1/memory/list')
+    if (status !== 200) throw new Error(`${status}: ${JSON.stringify(body)}`)
+    return (body.items as { text: string }[]).map(row => row.text)
+  }
   const nextExpiry = async () =>
     (
       await query<{ at: Date | null }>('select next_expiry as at from vaults where id = $1', [
@@ -41,8 +44,8 @@ async function newVault() {
   return { key, client, vault, debt, texts, listed, nextExpiry, operations }
 }
 
-/** Moments ahead lie 3 times as far: a busy machine must get there before them. */
-const soon = (ms: number): string => new Date(Date.now() + (ms > 0 ? 3 * ms : ms)).toISOString()
+/** Moments ahead lie 6 times as far: a busy machine must get there before them. */
+const soon = (ms: number): string => new Date(Date.now() + (ms > 0 ? 6 * ms : ms)).toISOString()
 const past = (at: string): Promise<void> => delay(Math.max(0, Date.parse(at) - Date.now()) + 5)
 
 /** Promises an exchange. @returns the job that is to store it. */
@@ -57,7 +60,7 @@ async function promised({ client }: Vault, content: string, end?: string): Promi
   return rows[0]!.data
 }
 
-const store = (job: IngestJob, again = false): Promise<void> =>
+const store = (job: IngestJob, again = false): Promise<unknown> =>
   storeAccepted(backend, [job], { again })
 
 /** The backend, where something happens before each statement of a name. */
@@ -79,13 +82,32 @@ function before(name: string, happens: () => Promise<unknown>): Backend {
   }
 }
 
+/** The backend, where something happens once, before the transaction that settles: it locks the vault. */
+function beforeSettling(happens: () => Promise<unknown>): Backend {
+  const { postgres } = backend
+  let hasHappened = false
+  return {
+    ...backend,
+    postgres: {
+      ...postgres,
+      async transaction(work) {
+        if (!hasHappened) {
+          hasHappened = true
+          await happens()
+        }
+        return postgres.transaction(work)
+      },
+    },
+  }
+}
+
 t.test('what comes to its end between writing and settling is not seen, nor owed', async t => {
   const mine = await newVault()
   // The first of all waits for whatever else is to be opened.
-  const at = soon(2_500)
+  const at = soon(1_500)
   const job = await promised(mine, 'the ferry leaves at nine', at)
   let between
-  const paused = before('operations.settle', async () => {
+  const paused = beforeSettling(async () => {
     await past(at)
     between = await mine.listed()
   })
@@ -184,11 +206,11 @@ t.test('nor what is being written then, and is settled later', async t => {
   const { mine, second, later } = await lookedAt()
   const settling = Promise.withResolvers<void>()
   const written = Promise.withResolvers<void>()
-  const pausing = before('operations.settle', () => {
+  const pausing = beforeSettling(() => {
     written.resolve()
     return settling.promise
   })
-  let storing: Promise<void> | undefined
+  let storing: Promise<unknown> | undefined
   const paused = duringLook(() => {
     storing = storeAccepted(pausing, [later], { again: false })
     return written.promise
@@ -205,7 +227,7 @@ t.test('nor what is being written then, and is settled later', async t => {
 
 t.test('nor what begins to be written when it is about to be said', async t => {
   const { mine, second, later } = await lookedAt()
-  let stored: Promise<void> | undefined
+  let stored: Promise<unknown> | undefined
   // The vault is held by this very transaction: whoever writes has to wait, and goes on beside.
   const paused = before('expiries.put', async () => {
     stored ??= store(later)
@@ -216,7 +238,7 @@ t.test('nor what begins to be written when it is about to be said', async t => {
   t.equal(await mine.nextExpiry(), Date.parse(second))
 })
 
-t.test('a removal whose process died is finished by whoever asks next', async t => {
+t.test('a removal whose process died is finished by the next request', async t => {
   const mine = await newVault()
   const at = soon(600)
   await store(await promised(mine, 'buried', at))
@@ -260,7 +282,7 @@ t.test('a memory that was given more time while it was about to go stays', async
   t.match(await mine.debt(), [1, Number])
 })
 
-t.test('a vault that nobody asks is swept', async t => {
+t.test('a vault without requests is swept', async t => {
   const mine = await newVault()
   const at = soon(500)
   await store(await promised(mine, 'swept away', at))

@@ -66,7 +66,7 @@ t.test(
   },
 )
 
-t.test('told again after its vault was cleared, it brings nothing back', async t => {
+t.test('sent again after its vault was cleared, it brings nothing back', async t => {
   const { key, operation, tell, client } = await teller()
   await tell()
   await storeAccepted(backend, await jobsOf(operation), { again: false })
@@ -85,7 +85,7 @@ t.test('told again after its vault was cleared, it brings nothing back', async t
   t.match(await standing(operation), { state: 'done', pending: 0 })
 })
 
-t.test('cancelled, its bill goes back to the balance; told again it stays cancelled', async t => {
+t.test('cancelled, its bill goes back to the balance; sent again it stays cancelled', async t => {
   const { caller, operation, tell } = await teller()
   await query('update accounts set balance = 1000 where id = $1', [caller.account])
   await tell()

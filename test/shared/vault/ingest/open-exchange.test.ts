@@ -97,7 +97,7 @@ t.test(
   },
 )
 
-t.test('closed twice, as after a commit nobody heard of, it is stored once', async t => {
+t.test('closed twice, as after a commit whose answer was lost, it is stored once', async t => {
   const { operation, exchange, stored } = await opened('Only once')
   await Promise.all(Array.from({ length: 5 }, () => exchanges.close(exchange, heard, 5_000)))
   await exchanges.close(exchange, { ...heard, text: 'Other' }, 5_000)
@@ -209,7 +209,7 @@ t.test('a turn that is not answered is written once, and again when it is over',
   t.equal(await written(), 1, 'it has been answered')
 })
 
-t.test('turns sent again by many at once, in two processes, fail nobody', async t => {
+t.test('turns sent again by many at once, in two processes, fail no request', async t => {
   const other = await createTestBackend(t, { config: backend.config })
   const key = await buildKey(backend)
   for (let round = 0; round < 4; round++) {

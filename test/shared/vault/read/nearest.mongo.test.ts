@@ -4,10 +4,11 @@ import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import { Binary, MongoClient, type Document } from 'mongodb'
 import t from 'tap'
+import { matchesMetadata, metadataTerms } from '#shared/domain/metadata.ts'
 import { tiers, type EmbeddedMemory, type VaultScope } from '#shared/domain/memory.ts'
 import { openMongo } from '#shared/storage/mongo/connect.ts'
 import { createIndexes } from '#shared/storage/mongo/indexes.ts'
-import { createMemoryStore, type NewMemory } from '#shared/vault/base/memories.mongo.ts'
+import { MemoryStore, type NewMemory } from '#shared/vault/base/memories.mongo.ts'
 import { createNearestScan } from '#shared/vault/read/nearest-scan.mongo.ts'
 import { chooseNearestSearch } from '#shared/vault/read/nearest.mongo.ts'
 import { createSearchIndexes } from '#shared/storage/mongo/search-indexes.ts'
@@ -58,8 +59,9 @@ const memories: fc.Arbitrary<NewMemory> = fc
     vector: fc.constantFrom(...pool),
     text: fc.string(),
     id: fc.uuid(),
+    metadata: fc.constantFrom(undefined, { a: 1 }, { a: 2, b: 'x' }, { a: 1, b: 'x' }),
   })
-  .map(({ scope: { vault, epoch }, place, tier, rating, at, vector, text, id }) => ({
+  .map(({ scope: { vault, epoch }, place, tier, rating, at, vector, text, id, metadata }) => ({
     id,
     vault,
     epoch,
@@ -72,6 +74,7 @@ const memories: fc.Arbitrary<NewMemory> = fc
     operation: 'op',
     vector,
     ...(tier > 1 && rating !== null && { importance: rating }),
+    ...(metadata && { metadata }),
   }))
 
 const questions: fc.Arbitrary<NearestQuestion> = fc
@@ -82,6 +85,7 @@ const questions: fc.Arbitrary<NearestQuestion> = fc
       count: fc.integer({ min: 1, max: 30 }),
       tiers: fc.subarray([...tiers], { minLength: 1 }),
       importance: fc.integer({ min: 1, max: 10 }),
+      metadata: fc.constantFrom([['a=1', 'a=2']], [['b="x"']], [['a=1'], ['b="x"']]),
       from: days,
       to: days,
     },
@@ -103,13 +107,13 @@ t.teardown(async () => {
 
 const stored = fc.sample(memories, { numRuns: 1_200, seed: 11 })
 await createIndexes(mongo)
-await createMemoryStore(mongo).add(stored, space)
+await new MemoryStore(mongo).add(stored, space)
 const tagSetOf = new Map(stored.map(({ id }, n) => [id, tagSets[n % tagSets.length]]))
 for (const tagSet of tagSets.filter(one => one !== undefined)) {
   const bearing = stored.map(({ id }) => id).filter(id => tagSetOf.get(id) === tagSet)
   await documents.updateMany({ _id: { $in: bearing } }, { $set: { tag_set: tagSet } })
 }
-await createMemoryStore(mongo).add(
+await new MemoryStore(mongo).add(
   stored.slice(0, 50).map(memory => ({ ...memory, id: randomUUID() })),
   otherSpace,
 )
@@ -117,12 +121,16 @@ await createMemoryStore(mongo).add(
 const scan = createNearestScan(mongo)
 const double = createAtlasDouble(mongo, database)
 const told: { space: string; reason: string }[] = []
-const search = await chooseNearestSearch(double.mongo, { onScan: event => told.push(event) })
+const recent = async () => []
+const search = await chooseNearestSearch(double.mongo, {
+  recent,
+  onScan: event => told.push(event),
+})
 
 /** What must be found, out of all that was ever stored, by nothing but arithmetic. */
 function expected(
   { vault, epoch }: VaultScope,
-  { partition, vector, count, tiers, importance, from, to }: NearestQuestion,
+  { partition, vector, count, tiers, importance, metadata, from, to }: NearestQuestion,
   rows: readonly NewMemory[] = stored,
 ): string[] {
   const dot = (a: Float32Array, b: Float32Array) =>
@@ -137,6 +145,7 @@ function expected(
     )
     .filter(row => !tiers || tiers.includes(row.tier))
     .filter(row => importance === undefined || (row.importance ?? 0) >= importance)
+    .filter(row => !metadata || matchesMetadata(metadata, metadataTerms(row.metadata ?? {})))
     .filter(row => (from === undefined || row.at >= from) && (to === undefined || row.at < to))
     .map(row => ({ id: row.id, near: cosine(row.vector, vector) }))
     .toSorted((a, b) => b.near - a.near || (a.id < b.id ? -1 : 1))
@@ -169,7 +178,7 @@ t.test('both ways find exactly the nearest of one place, in the same order', asy
     }),
     { numRuns: 300 },
   )
-  t.ok(found > 500, `the questions had ${found} answers`)
+  t.ok(found > 300, `the questions had ${found} answers`)
   t.same(told, [], 'no search had to be answered by the scan')
   t.ok(double.searchStages.length >= 200)
 })
@@ -177,10 +186,20 @@ t.test('both ways find exactly the nearest of one place, in the same order', asy
 t.test('rows are whole', async t => {
   for (const nearest of [scan, search]) {
     const [row] = await nearest.candidates(scopes[0]!, { ...plain, tiers: [2], importance: 1 })
-    const { id, tier, role, text, at, tokens, importance, vector } = stored.find(
+    const { id, tier, role, text, at, tokens, importance, vector, metadata } = stored.find(
       memory => memory.id === row!.id,
     )!
-    t.same(row, { id, tier, role, text, at, tokens, importance, vector })
+    t.same(row, {
+      id,
+      tier,
+      role,
+      text,
+      at,
+      tokens,
+      importance,
+      vector,
+      ...(metadata && { metadata }),
+    })
     t.ok(row!.vector instanceof Float32Array)
   }
 })
@@ -253,6 +272,30 @@ t.test('the scan answers wherever the index cannot', async t => {
   double.finishBuilds()
 })
 
+t.test('an index that was made without metadata answers what asks for none', async t => {
+  const [{ definition, ...index }] = double.createdIndexes as [
+    { definition: { fields: Document[] }; name: string; type: string },
+  ]
+  const fields = definition.fields.filter(({ path }) => path !== 'metadata')
+  double.dropIndexes()
+  await double.mongo.memories.createSearchIndex({ ...index, definition: { fields } })
+  double.finishBuilds()
+  await double.syncIndexes()
+  t.match(await createSearchIndexes(double.mongo, spaces), [
+    { outcome: 'present', reason: /without the filter metadata/ },
+  ])
+  told.length = 0
+  t.same(await ask(search, plain), expected(scopes[0]!, plain))
+  t.same(told, [])
+  const filtered = { ...plain, metadata: [['a=1']] }
+  t.same(await ask(search, filtered), expected(scopes[0]!, filtered))
+  t.match(told, [{ space, reason: /metadata/ }])
+  double.dropIndexes()
+  await createSearchIndexes(double.mongo, spaces)
+  double.finishBuilds()
+  await double.syncIndexes()
+})
+
 t.test('an empty answer of a working index is an answer', async t => {
   told.length = 0
   t.same(await ask(search, plain, { vault: 'nobody', epoch: 0, revision: 0 }), [])
@@ -262,11 +305,15 @@ t.test('an empty answer of a working index is an answer', async t => {
 t.test('a server without vector search is scanned', async t => {
   t.equal(await mongo.hasVectorSearch(), false)
   const nearest = await chooseNearestSearch(mongo, {
+    recent,
     onScan: () => t.fail('there is no index to miss'),
   })
   t.same(await ask(nearest, plain), expected(scopes[0]!, plain))
 
-  const doubtful = await chooseNearestSearch({ ...mongo, hasVectorSearch: async () => true })
+  const doubtful = await chooseNearestSearch(
+    { ...mongo, hasVectorSearch: async () => true },
+    { recent },
+  )
   t.same(await ask(doubtful, plain), expected(scopes[0]!, plain), 'also one that hides it')
 })
 
@@ -275,7 +322,7 @@ t.test('the scan reads any number of batches and finds the best among all', asyn
   const large = fc
     .sample(fc.tuple(memories, vectors), { numRuns: 4_500, seed: 13 })
     .map(([memory, vector]) => ({ ...memory, vault: 'large', epoch: 0, ...places[0]!, vector }))
-  await createMemoryStore(mongo).add(large, space)
+  await new MemoryStore(mongo).add(large, space)
 
   for (const count of [1, 7, 2_000]) {
     const question = { ...plain, vector: pool[2]!, count }
@@ -304,7 +351,7 @@ t.test('a scan ends in time', async t => {
 
 t.test('a store out of reach is said to be so', async t => {
   const gone = await openMongo(uri.href)
-  const nearest = [createNearestScan(gone), await chooseNearestSearch(gone)]
+  const nearest = [createNearestScan(gone), await chooseNearestSearch(gone, { recent })]
   await gone.close()
   for (const way of nearest) {
     await t.rejects(way.candidates(scopes[0]!, plain), { name: 'Refusal', reason: 'unavailable' })
@@ -321,7 +368,7 @@ t.test('vectors as models make them', async t => {
       const unit = Float32Array.from(vector, value => value / (Math.hypot(...vector) || 1))
       return { ...memory, vault: 'model', epoch: 0, ...places[0]!, vector: unit }
     })
-  await createMemoryStore(mongo).add(rows, 'model')
+  await new MemoryStore(mongo).add(rows, 'model')
   await createSearchIndexes(double.mongo, [{ space: 'model', dimension: 384 }])
   double.finishBuilds()
   await double.syncIndexes()

@@ -99,7 +99,7 @@ t.test('200: what a team shares is left out, too', async t => {
   ])
 })
 
-t.test('a chat with a model is never told what it has said so far', async t => {
+t.test('a chat with a model never recalls what it has said so far', async t => {
   const key = await buildKey(backend)
   await insertMemories(backend, key, [{ text: 'The bicycle of my sister is orange.' }])
   const essay = Array.from(

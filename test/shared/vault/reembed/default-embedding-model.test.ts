@@ -9,8 +9,7 @@ import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test
 import { createTestBackend, createTestConfig } from '#test/support/backend.ts'
 import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
 import { resolveCaller, readDocuments } from '#test/support/insert-memories.ts'
-
-t.setTimeout(60_000)
+import { waitUntil } from '#test/support/wait-until.ts'
 
 const small = 'openai/text-embedding-3-small'
 const provider = await startEmbeddingProvider(t)
@@ -203,9 +202,7 @@ t.test('what is stored in the space a vault has left is brought along', async t 
     ).rows[0]!.minutes
   t.equal(await nextLook(), 20)
   const both = ['the violin before', 'the violin that came late']
-  for (let tries = 0; tries < 100 && (await found(later, key)).length < 2; tries++) {
-    await new Promise(resolve => setTimeout(resolve, 50))
-  }
+  await waitUntil('both are found', async () => (await found(later, key)).length === 2)
   t.same(await found(later, key), both)
   await age(1_500)
   t.equal(await reembedLateArrivals(later), 0, 'nothing is left behind')

@@ -16,8 +16,10 @@ import {
   expireLease,
 } from '#test/support/consolidation.ts'
 import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
-import { balanceOf, loseAnswers, setBalance } from '#test/support/observe.ts'
 import { resolveCaller } from '#test/support/insert-memories.ts'
+import { falsifyDebt, setBalance } from '#test/support/alter.ts'
+import { loseAnswers } from '#test/support/alter-jobs.ts'
+import { balanceOf } from '#test/support/observe.ts'
 
 const provider = await startEmbeddingProvider(t)
 const backend = await createTestBackend(t, { env: { OLLAMA_BASE_URL: provider.baseUrl } })
@@ -106,12 +108,7 @@ t.test(
   async t => {
     const vault = await newVault()
     await ingestTexts(vault, ['the only memory'])
-    const wrong = () =>
-      backend.postgres.query(
-        `update vaults set raw_units = 7, raw_tokens = 70, tier2_count = 3, tier2_importance = 9
-       where id = $1`,
-        [vault.vault],
-      )
+    const wrong = () => falsifyDebt(backend, vault.vault)
     const debt = async () =>
       (await vault.post('/v1/memory/search', { query: 'only', limit: 1 })).body.reflection
         .unconsolidated

@@ -21,7 +21,8 @@ import {
 import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { resolveCaller } from '#test/support/insert-memories.ts'
-import { jobsOf, removeDocuments, setBalance } from '#test/support/observe.ts'
+import { removeDocuments, setBalance } from '#test/support/alter.ts'
+import { jobsOf } from '#test/support/observe-jobs.ts'
 
 const provider = await startEmbeddingProvider(t)
 const backend = await createTestBackend(t, { env: { OLLAMA_BASE_URL: provider.baseUrl } })
@@ -247,7 +248,7 @@ t.test('409: a lease that has run out; its memories are free again', async t => 
   await expireLease(backend, vault.batch)
   t.match(await commit(vault, vault.batch, entries), {
     status: 409,
-    body: { error: /run out/, hint: /check out anew/ },
+    body: { error: /run out/, hint: /check out again/ },
   })
   t.same(await documentsOf(vault.vault, { tier: 2 }), [])
   t.same(await readUsageEvents(backend, vault.vault, 'commit'), [])

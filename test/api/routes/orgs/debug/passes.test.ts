@@ -8,6 +8,8 @@ import { createTestClient, startTestApi } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { buildTeam, type Team } from '#test/support/team.ts'
 import { insertTurns } from '#shared/vault/ingest/member-turns.postgres.ts'
+import { ageRows, endTurn } from '#test/support/alter.ts'
+import { existingTurns } from '#test/support/observe.ts'
 
 const backend = await createTestBackend(t)
 const { query } = backend.postgres
@@ -38,6 +40,10 @@ const retrieval = ({ org }: Team, author: string) =>
       permitted: 2,
       dropped: 1,
       sample: [{ id: mintId(), tags: ['finance'] }],
+      request: 'search',
+      returned: [],
+      question: null,
+      denied: [],
       createdAt: Date.now(),
     },
   ])
@@ -81,6 +87,9 @@ t.test('200: both kinds, newest first, of everybody or of one member', async t =
   t.same(await authors('?author=BOB'), [], 'and no other name is')
   t.same(await authors('?author=nobody'), [])
   t.same(await authors('?limit=1'), ['bob'])
+  t.same(await authors('?state=waiting'), ['bob', 'ann@example.com'], 'turns alone')
+  t.same(await authors('?state=waiting&author=bob'), ['bob'])
+  t.same(await authors('?state=done'), [])
 })
 
 t.test('200: at most as many as are asked for, 20 unless told', async t => {
@@ -90,7 +99,15 @@ t.test('200: at most as many as are asked for, 20 unless told', async t => {
 })
 
 t.test('400, 401, 404', async t => {
-  for (const search of ['limit=0', 'limit=201', 'limit=x', 'author=', 'limit=1&limit=2', 'x=1']) {
+  for (const search of [
+    'limit=0',
+    'limit=201',
+    'limit=x',
+    'author=',
+    'limit=1&limit=2',
+    'x=1',
+    'state=dead',
+  ]) {
     t.equal((await admin.get(`${path}?${search}`)).status, 400, search)
   }
   for (const key of [ann, `${ann}:read`, 'mk_admin_nonsense']) {
@@ -110,19 +127,10 @@ t.test(
   'a turn is shown for 30 days after its end, and one without an end for as long as it may be redriven',
   async t => {
     const [done, open, ancient] = [await turn(bob), await turn(bob), await turn(bob)]
-    await query(
-      `update org_turns set created_at = now() - interval '31 days',
-            finished_at = case when id = $1 then now() - interval '31 days' end
-     where id = any($2)`,
-      [done, [done, open]],
-    )
-    await query(`update org_turns set created_at = now() - interval '401 days' where id = $1`, [
-      ancient,
-    ])
+    await endTurn(backend, done)
+    for (const id of [done, open]) await ageRows(backend, 'org_turns', '31 days', { id })
+    await ageRows(backend, 'org_turns', '401 days', { id: ancient })
     t.match(await sweepAll(backend), { turns: 2 })
-    const { rows } = await query('select id from org_turns where id = any($1)', [
-      [done, open, ancient],
-    ])
-    t.same(rows, [{ id: open }])
+    t.same(await existingTurns(backend, [done, open, ancient]), [open])
   },
 )

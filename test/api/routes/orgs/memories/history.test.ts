@@ -3,6 +3,8 @@ import { sweepAll } from '#workers/sweep-all.ts'
 import { createTestClient, startTestApi } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
+import { ageRows } from '#test/support/alter.ts'
+import { tableText } from '#test/support/observe.ts'
 
 const backend = await createTestBackend(t)
 const team = await buildTeam(backend)
@@ -66,17 +68,10 @@ t.test('200: any change of the last 30 days can be gone behind', async t => {
 t.test('404: after 30 days the words are forgotten, the audit is not', async t => {
   const [id] = await seedTeamMemories(backend, team, [{ text: 'old words' }])
   await admin.send('DELETE', `${path}/${id}`)
-  const { query } = backend.postgres
-  await query(
-    `update audit_events set created_at = created_at - interval '31 days' where memory = $1`,
-    [id],
-  )
-  await query(
-    `update shared_writes set created_at = created_at - interval '31 days' where memory = $1`,
-    [id],
-  )
+  await ageRows(backend, 'audit_events', '31 days', { memory: id! })
+  await ageRows(backend, 'shared_writes', '31 days', { memory: id! })
   t.equal((await admin.post(`${path}/${id}/restore`)).status, 404)
   t.match(await sweepAll(backend), { sharedHistory: 2 })
-  t.same((await query('select 1 from shared_writes where memory = $1', [id])).rows, [])
+  t.notMatch(await tableText(backend, 'shared_writes'), id!)
   t.equal((await admin.get(`${path}/${id}/audit`)).body.count, 2)
 })

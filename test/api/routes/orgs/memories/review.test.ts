@@ -8,6 +8,9 @@ const team = await buildTeam(backend)
 const { base } = await startTestApi(t, backend)
 const admin = createTestClient(base, team.adminKey)
 const path = `/v1/orgs/${team.org}/memories`
+for (const label of ['a', 'b', 'c', 'x', 'y', 'z']) {
+  await admin.post(`/v1/orgs/${team.org}/tags`, { label, question: `Is it ${label}?` })
+}
 const unsure = { author: 'ann', reviewed: false }
 
 const queued = async (query = ''): Promise<string[]> => {
@@ -58,6 +61,10 @@ t.test('200: approve and dismiss take it out of the queue, undo puts it back', a
   ])
   const decide = (body: unknown, memory = id) => admin.post(`${path}/${memory}/review`, body)
   t.equal((await decide({ action: 'dismiss', tags: ['z'] })).status, 400)
+  t.match(await decide({ action: 'approve', tags: ['unknown'] }), {
+    status: 400,
+    body: { error: /no tag "unknown"/, hint: /a, b/ },
+  })
   t.equal((await decide({ action: 'maybe' })).status, 400)
   t.equal((await decide({ action: 'approve', tags: ['*'] })).status, 400)
   t.match(await decide({ action: 'approve', tags: ['b', 'a'] }), {
@@ -93,7 +100,7 @@ t.test('200: two admins at once decide once', async t => {
   const [id] = await seedTeamMemories(backend, team, [{ text: 'raced', confidence: 0, ...unsure }])
   const answers = await Promise.all(
     Array.from({ length: 4 }, (_, n) =>
-      admin.post(`${path}/${id}/review`, { action: 'approve', tags: [`t${n}`] }),
+      admin.post(`${path}/${id}/review`, { action: 'approve', tags: [['a', 'b', 'c', 'x'][n]] }),
     ),
   )
   t.same(answers.map(({ status }) => status).sort(), [200, 409, 409, 409])
@@ -106,4 +113,25 @@ t.test('200: one request sent again under its Idempotency-Key decides once', asy
   const first = await send()
   t.equal(first.status, 200)
   t.same((await send()).body, first.body)
+})
+
+t.test('200: reject removes it; it can be restored', async t => {
+  const [id] = await seedTeamMemories(backend, team, [
+    { text: 'wrong', confidence: 0.2, ...unsure },
+  ])
+  const headers = { 'idempotency-key': 'reject-once' }
+  const rejected = await admin.post(`${path}/${id}/review`, { action: 'reject' }, headers)
+  t.match(rejected, { status: 200, body: { action: 'reject', mem_id: id, text: 'wrong' } })
+  t.match(await admin.post(`${path}/${id}/review`, { action: 'reject' }, headers), {
+    status: 200,
+    body: { mem_id: id },
+  })
+  t.notOk((await queued()).includes(id!))
+  t.equal((await admin.post(`${path}/${id}/review`, { action: 'reject' })).status, 404)
+  const { body } = await admin.get(`${path}/${id}/audit`)
+  t.same(
+    body.events.map(({ action }: { action: string }) => action),
+    ['delete', 'create'],
+  )
+  t.match(await admin.post(`${path}/${id}/restore`), { status: 200, body: { text: 'wrong' } })
 })

@@ -1,0 +1,136 @@
+import type { VaultClient } from '../client.ts'
+
+/** A part of a message or an answer; of those that are no text only the type is looked at. */
+type Part = { type: string; text?: string; delta?: string }
+type Message = { role: string; content: string | Part[] }
+type CallOptions = { prompt: Message[] }
+type Generated = { content: Part[] }
+type Streamed = { stream: ReadableStream<Part> }
+
+/** As much of the AI SDK's middleware as is used here; it is the same in specification 3 and 4. */
+export type VaultMiddleware<Version extends string> = {
+  readonly specificationVersion: Version
+  transformParams<Params extends object>(options: { params: Params }): Promise<Params>
+  wrapGenerate<Result extends object>(options: {
+    doGenerate: () => PromiseLike<Result>
+    params: object
+  }): Promise<Result>
+  wrapStream<Result extends object>(options: {
+    doStream: () => PromiseLike<Result>
+    params: object
+  }): Promise<Result>
+}
+
+export type VaultMiddlewareOptions<Version extends string> = {
+  /** A session in place of the core of the vault. */
+  sessionId?: string
+  /** false: answers from memory, and stores nothing. */
+  store?: boolean
+  /** Faults of the memory; the model is called all the same. */
+  onError?: (error: unknown) => void
+  /** The specification of the models that are wrapped: `v4` of AI SDK 7, `v3` of AI SDK 6. */
+  specificationVersion?: Version
+}
+
+type Turn = { role: 'user' | 'assistant'; content: string }
+
+/** Turns whose block is kept, so that all steps of a loop with tools get the same one. */
+const blocksMax = 100
+
+/**
+ * Middleware of the AI SDK that gives each call what the vault remembers, and stores what the user asked
+ * with the answer. The block stands in the last message of the user; what comes before it stays as it is,
+ * and with it the prompt cache of the provider.
+ */
+export function vaultMiddleware<Version extends string = 'v4'>(
+  vault: VaultClient,
+  options: VaultMiddlewareOptions<Version> = {},
+): VaultMiddleware<Version> {
+  const { sessionId, store = true, onError = () => {}, specificationVersion = 'v4' } = options
+  const session = sessionId === undefined ? {} : { session_id: sessionId }
+  const blocks = new Map<string, Promise<string | null>>()
+
+  function recall(turns: Turn[]): Promise<string | null> {
+    const asked = turns.slice(0, turns.findLastIndex(({ role }) => role === 'user') + 1)
+    const key = JSON.stringify(asked)
+    const known = blocks.get(key)
+    if (known) return known
+    const block = vault
+      .call('POST /v1/memory/prepare', { body: { messages: asked, ...session } })
+      .then(({ context }) => context)
+      .catch((error: unknown) => {
+        blocks.delete(key)
+        onError(error)
+        return null
+      })
+    blocks.set(key, block)
+    if (blocks.size > blocksMax) blocks.delete(blocks.keys().next().value!)
+    return block
+  }
+
+  async function record(params: object, answer: string): Promise<void> {
+    const said = readTurns(originals.get(params) ?? []).findLast(({ role }) => role === 'user')
+    if (!store || !said || answer.trim() === '') return
+    const messages = [said, { role: 'assistant' as const, content: answer }]
+    await vault.call('POST /v1/memory/ingest', { body: { messages, ...session } }).catch(onError)
+  }
+
+  /** The prompt as the program wrote it, of the parameters that were made from it. */
+  const originals = new WeakMap<object, Message[]>()
+
+  return {
+    specificationVersion: specificationVersion as Version,
+    async transformParams({ params }) {
+      const { prompt } = params as unknown as CallOptions
+      const turns = readTurns(prompt)
+      const block = turns.some(({ role }) => role === 'user') ? await recall(turns) : null
+      const changed = block === null ? { ...params } : { ...params, prompt: insert(prompt, block) }
+      originals.set(changed, prompt)
+      return changed
+    },
+    async wrapGenerate({ doGenerate, params }) {
+      const result = await doGenerate()
+      const { content } = result as unknown as Generated
+      if (!content.some(isToolCall)) await record(params, content.map(readText).join(''))
+      return result
+    },
+    async wrapStream({ doStream, params }) {
+      const result = await doStream()
+      let answer = ''
+      let isStep = false
+      const recorder = new TransformStream<Part, Part>({
+        transform(part, controller) {
+          if (part.type === 'text-delta') answer += part.delta ?? ''
+          if (isToolCall(part)) isStep = true
+          controller.enqueue(part)
+        },
+        flush: () => (isStep ? undefined : record(params, answer)),
+      })
+      const { stream } = result as unknown as Streamed
+      return { ...result, stream: stream.pipeThrough(recorder) }
+    },
+  }
+}
+
+const isToolCall = ({ type }: Part): boolean => type === 'tool-call'
+
+const readText = ({ type, text }: Part): string => (type === 'text' ? (text ?? '') : '')
+
+/** What was said, in words; instructions and results of tools are left out. */
+function readTurns(prompt: readonly Message[]): Turn[] {
+  return prompt.flatMap(({ role, content }) => {
+    if (role !== 'user' && role !== 'assistant') return []
+    const text = typeof content === 'string' ? content : content.map(readText).join('')
+    return text.trim() === '' ? [] : [{ role, content: text }]
+  })
+}
+
+/** The prompt with a block before the words of the last message of the user. */
+function insert(prompt: readonly Message[], block: string): Message[] {
+  const at = prompt.findLastIndex(({ role }) => role === 'user')
+  const { content, ...message } = prompt[at]!
+  const parts = typeof content === 'string' ? [{ type: 'text', text: content }] : content
+  const changed = [...prompt]
+  changed[at] = { ...message, content: [{ type: 'text', text: block }, ...parts] }
+  return changed
+}

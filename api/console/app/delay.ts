@@ -1,0 +1,2 @@
+export const delay = (ms: number): Promise<void> =>
+  new Promise(resolve => void setTimeout(resolve, ms))

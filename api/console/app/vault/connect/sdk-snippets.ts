@@ -1,0 +1,119 @@
+import type { ConnectedClient } from '#api/console/app/vault/connect/connected-client.ts'
+
+const ownKey =
+  'The key of your model provider stays where it is: an environment variable, or stored on the account.'
+
+/** Libraries, by the name in the address of the page; as api/README.md has them. */
+export const sdkSnippets: Record<string, ConnectedClient> = {
+  openai: {
+    name: 'OpenAI SDK',
+    kind: 'Your own program',
+    snippets: ({ url, key }) => [
+      {
+        file: 'TypeScript',
+        text: `import OpenAI from 'openai'
+
+const openai = new OpenAI({
+  baseURL: '${url}/v1',
+  apiKey: '${key}',
+  defaultHeaders: { 'X-Provider-Key': process.env.OPENAI_API_KEY },
+})
+const { choices } = await openai.chat.completions.create({
+  model: 'gpt-4o-mini',
+  messages: [{ role: 'user', content: 'What is my cat called?' }],
+})
+console.log(choices[0]?.message.content)`,
+      },
+    ],
+    notes: [
+      ownKey,
+      'One user is one vault: give each of your users a key of their own, or name the user in X-Memory-User.',
+    ],
+  },
+  anthropic: {
+    name: 'Anthropic SDK',
+    kind: 'Your own program',
+    snippets: ({ url, key }) => [
+      {
+        file: 'TypeScript',
+        text: `import Anthropic from '@anthropic-ai/sdk'
+
+const anthropic = new Anthropic({
+  baseURL: '${url}',
+  apiKey: '${key}',
+  defaultHeaders: { 'X-Provider-Key': process.env.ANTHROPIC_API_KEY },
+})
+const { content } = await anthropic.messages.create({
+  model: 'claude-sonnet-5',
+  max_tokens: 300,
+  messages: [{ role: 'user', content: 'What is my cat called?' }],
+})
+console.log(content)`,
+      },
+    ],
+    notes: [ownKey],
+  },
+  gemini: {
+    name: 'Gemini SDK',
+    kind: 'Your own program',
+    snippets: ({ url, key }) => [
+      {
+        file: 'TypeScript',
+        text: `import { GoogleGenerativeAI } from '@google/generative-ai'
+
+const gemini = new GoogleGenerativeAI(process.env.GEMINI_API_KEY!).getGenerativeModel(
+  { model: 'gemini-2.5-flash' },
+  {
+    baseUrl: '${url}',
+    customHeaders: { 'X-Memory-Key': '${key}' },
+  },
+)
+const { response } = await gemini.generateContent('What is my cat called?')
+console.log(response.text())`,
+      },
+    ],
+    notes: [ownKey],
+  },
+  'ai-sdk': {
+    name: 'Vercel AI SDK',
+    kind: 'Your own program',
+    snippets: ({ url, key }) => [
+      {
+        file: 'TypeScript',
+        text: `import { createOpenAI } from '@ai-sdk/openai'
+import { streamText } from 'ai'
+
+const openai = createOpenAI({
+  baseURL: '${url}/v1',
+  apiKey: '${key}',
+  headers: { 'X-Provider-Key': process.env.OPENAI_API_KEY! },
+})
+const { textStream } = streamText({
+  model: openai('gpt-4o-mini'),
+  prompt: 'What is my cat called?',
+})
+for await (const text of textStream) process.stdout.write(text)`,
+      },
+    ],
+    notes: [ownKey],
+  },
+  curl: {
+    name: 'Any program',
+    kind: 'Your own program',
+    snippets: ({ url, key }) => [
+      {
+        file: 'Store what was said',
+        text: `curl ${url}/v1/memory/ingest -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' \\
+  -d '{"messages": [{"role": "user", "content": "My cat is called Ada."}]}'`,
+      },
+      {
+        file: 'Ask for what belongs into the prompt',
+        text: `curl ${url}/v1/memory/prepare -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' \\
+  -d '{"messages": [{"role": "user", "content": "What is my cat called?"}]}'`,
+      },
+    ],
+    notes: [
+      'Your program calls its model itself and puts the answer of the second call before the message of the user.',
+    ],
+  },
+}

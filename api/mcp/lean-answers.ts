@@ -1,0 +1,82 @@
+type Fields = Record<string, unknown>
+type Rows = Fields[] | undefined
+
+/** The fields of these names that say something: neither absent, null nor empty. */
+function pick(from: unknown, ...names: string[]): Fields {
+  const fields = (from ?? {}) as Fields
+  return Object.fromEntries(
+    names
+      .filter(name => fields[name] !== undefined && fields[name] !== null)
+      .map(name => [name, fields[name]]),
+  )
+}
+
+/** Where a memory comes from is said of those that are not the core vault's: a session's, a team's. */
+const memory = (row: Fields): Fields => ({
+  ...pick(row, 'id', 'timestamp', 'role', 'content', 'relevance', 'tier', 'importance', 'author'),
+  ...(row.source !== 'core' && pick(row, 'source')),
+})
+
+const noMemories = { memories: [], note: 'Nothing that was remembered fits.' }
+
+const memories = (rows: Rows): Fields =>
+  rows?.length ? { memories: rows.map(memory) } : noMemories
+
+const noTracedMemories = 'No memory stood in the prompt of this call.'
+
+/** A block of a prompt: that of an earlier turn of the user has its place, that of the call has none. */
+const tracedBlock = (block: Fields): Fields => ({
+  ...pick(block, 'turn'),
+  memories: (block.memories as Fields[]).map(line =>
+    pick(line, 'memory_id', 'state', 'line', 'relevance', 'why'),
+  ),
+})
+
+/** Where a page goes on, if it does. */
+const nextPage = (body: Fields): Fields => (body.has_more ? pick(body, 'next_cursor') : {})
+
+/**
+ * What a model needs of an answer, by tool: without what was asked, counts, costs, and fields that say
+ * nothing. A tool that is not here answers all.
+ */
+export const leanAnswers: Record<string, (body: Fields) => Fields> = {
+  search: body => memories(body.memories as Rows),
+  prepare: body =>
+    body.context === null
+      ? { context: null, note: noMemories.note }
+      : {
+          ...pick(body, 'context', 'memories_found'),
+          memories: (body.memories as Fields[]).map(line => pick(line, 'memory_id', 'relevance')),
+        },
+  date_search: body => ({
+    ...memories(body.memories as Rows),
+    ...(body.truncated === true && pick(body, 'truncated', 'returned')),
+  }),
+  list: body => ({
+    items: (body.items as Fields[]).map(item =>
+      pick(item, 'memory_id', 'date', 'role', 'text', 'tier', 'importance'),
+    ),
+    ...nextPage(body),
+  }),
+  profile: body => ({
+    items: (body.items as Fields[]).map(item => ({
+      ...pick(item, 'kind', 'quote', 'memory_id', 'since', 'until', 'name', 'author'),
+      ...(item.source !== 'core' && pick(item, 'source')),
+    })),
+    ...nextPage(body),
+  }),
+  sessions: body => ({
+    items: (body.items as Fields[]).map(item => pick(item, 'session_id', 'memories', 'last_at')),
+    ...nextPage(body),
+  }),
+  trace: body => ({
+    ...pick(body, 'trace_id', 'created_at', 'session_id', 'model', 'status'),
+    ...pick(body, 'as_of', 'confidence', 'abstained', 'revision'),
+    ...(body.memories === 0 && { note: noTracedMemories }),
+    blocks: (body.blocks as Fields[]).map(tracedBlock),
+    splices: body.splices,
+    left_out: body.left_out,
+  }),
+  stats: body => pick(body, 'memories', 'total_tokens', 'oldest', 'newest'),
+  store: body => pick(body, 'accepted', 'queued', 'message', 'operation_id'),
+}

@@ -1,0 +1,140 @@
+import { hash, webcrypto } from 'node:crypto'
+import type { Context } from 'koa'
+import type { ApiBackend } from '#api/edge/api-backend.ts'
+import type { RequestChange } from '#api/proxy/dialects/dialect.ts'
+import type { ProxyCall, ProxyEndpoint } from '#api/proxy/proxy-call.ts'
+import type { RecallResult } from '#api/proxy/recall-result.ts'
+import { setTraceHeader } from '#api/proxy/response-headers.ts'
+import { countReasons } from '#shared/domain/turn/left-out.ts'
+import { prefixedName } from '#shared/models/resolve-model.ts'
+import { matchReasons, toRelevance } from '#shared/search/ranking/explain-hit.ts'
+import { marksOf, type CallTrace, type TracedBlock } from '#shared/vault/read/call-trace.ts'
+import type { NewCallTrace } from '#shared/vault/read/call-traces.postgres.ts'
+import type { PreparedContext } from '#shared/vault/read/prepare.ts'
+
+/** What a call is sent with. */
+type SentRequest = { body: Buffer; change: RequestChange }
+
+type TracedRun = {
+  ctx: Context
+  backend: Pick<ApiBackend, 'recalledTurns' | 'log'>
+  endpoint: Pick<ProxyEndpoint, 'dialect'>
+  call: ProxyCall
+}
+
+/** Whether a trace of the call is kept: it reads memory for a turn, and the account's policy has traces. */
+const isTraced = ({ caller, retrieves, turnId }: ProxyCall): boolean =>
+  retrieves && turnId !== undefined && caller.keyRow.traces.mode !== 'off'
+
+/**
+ * Stores the trace of a call beside the provider's work, and names it in a header. A call without memory has
+ * none. The trace of a call that is sent a second time is that of the second request.
+ *
+ * @returns a promise that resolves when it is stored; it never rejects
+ */
+export async function saveCallTrace(
+  { ctx, backend: { recalledTurns, log }, endpoint: { dialect }, call }: TracedRun,
+  recalled: RecallResult,
+  sent: SentRequest,
+): Promise<void> {
+  if (!isTraced(call)) return
+  const { caller, idempotentCall, session, request } = call
+  // Now: the texts that it reads are dropped while the provider works.
+  const leftOut = countReasons(request.leftOut)
+  const { operation } = idempotentCall
+  const { vault, epoch } = caller.scope
+  setTraceHeader(ctx, operation)
+  const build = async (): Promise<NewCallTrace> => ({
+    id: operation,
+    vault,
+    epoch,
+    session,
+    days: caller.keyRow.traces.days,
+    trace: {
+      format: dialect.apiFormat,
+      leftOut,
+      ...traceOfRecall(call, recalled),
+      ...(await traceOfRequest(call, sent)),
+    },
+  })
+  await recalledTurns
+    .saveTrace(build)
+    .catch((error: unknown) =>
+      log.warn({ err: error, account: caller.account }, 'proxy.trace-not-kept'),
+    )
+}
+
+function traceOfRecall(
+  { request, caller, space, asOf }: ProxyCall,
+  recalled: RecallResult,
+): Pick<CallTrace, 'embeddings' | 'status' | 'revision' | 'blocks'> & Partial<CallTrace> {
+  const { status, confidence, abstained } = recalled
+  return {
+    embeddings: space.model,
+    status,
+    revision: caller.scope.revision,
+    ...(asOf !== undefined && { asOf }),
+    ...(confidence !== undefined && { confidence, abstained: abstained ?? null }),
+    blocks: tracedBlocks(request, recalled),
+  }
+}
+
+async function traceOfRequest({ request, model }: ProxyCall, { body, change }: SentRequest) {
+  const { inserted, removed, receivedBytes } = request.splicesOf(change)
+  return {
+    model: prefixedName(model),
+    ...(change.model !== undefined && { renamed: change.model }),
+    splices: inserted,
+    removed,
+    conversation: conversationOf(request.userTurn!),
+    receivedBytes,
+    sentBytes: body.length,
+    sentSha256: await sha256Of(body),
+  }
+}
+
+/** The first 16 bytes of a turn's fingerprint, in hex. */
+export const conversationOf = ({ fingerprint }: { fingerprint: Buffer }): string =>
+  fingerprint.toString('hex', 0, 16)
+
+function tracedBlocks(
+  { earlierTurns }: ProxyCall['request'],
+  { earlier, prepared, blockIndex }: RecallResult,
+): TracedBlock[] {
+  const blocks = earlier.map(({ turn, blockIndex: place, prepared: before }) =>
+    toTracedBlock(before, earlierTurns.indexOf(turn), place),
+  )
+  if (prepared && prepared.context !== null) blocks.push(toTracedBlock(prepared, null, blockIndex))
+  return blocks
+}
+
+function toTracedBlock(
+  { context, ids, lines, at, ranking }: PreparedContext,
+  turn: number | null,
+  place: number,
+): TracedBlock {
+  // The first line opens the block.
+  const told = context!.split('\n').slice(1, 1 + ids.length)
+  return {
+    turn,
+    place,
+    at,
+    ids,
+    lines,
+    marks: marksOf(told),
+    ranking: ranking.map(({ relevance, signals }) => ({
+      relevance: Math.round(toRelevance(relevance) * 1e4) / 1e4,
+      why: matchReasons(signals),
+    })),
+  }
+}
+
+/** A longer body is hashed by another thread. */
+const ownThreadBytesMax = 256 * 1024
+
+/** SHA-256 in hex. */
+export async function sha256Of(bytes: Buffer): Promise<string> {
+  if (bytes.length <= ownThreadBytesMax) return hash('sha256', bytes, 'hex')
+  const digest = await webcrypto.subtle.digest('SHA-256', bytes)
+  return Buffer.from(digest).toString('hex')
+}

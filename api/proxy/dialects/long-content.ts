@@ -1,0 +1,29 @@
+import { createWorkerThread } from '#shared/core/thread.ts'
+import type { ContentReading } from '#shared/domain/turn/read-content.ts'
+
+/** Bytes of a content from which on it is read in the thread: fewer take some 2 ms. */
+export const longContentBytesMin = 1024 * 1024
+
+export type LongContent = { role: string; bytes: Uint8Array }
+
+/** What the content of a message says, and how the texts of its parts begin. */
+export type LongContentReading = ContentReading & { beginnings: string[] }
+
+/** Characters of the beginning of a text: prompts of asides are known by fewer. */
+export const beginningCharacters = 8_192
+
+/**
+ * Reads the JSON of a long content in a thread of its own: harness can begin anywhere, so all of it is read,
+ * and at once 18 MB hold the event loop for 60 ms, of code blocks or of echoes of our block for 400.
+ *
+ * @param json of the content; copied
+ */
+export function readLongContent(role: string, json: Uint8Array): Promise<LongContentReading> {
+  const bytes = new Uint8Array(json)
+  return thread.ask({ role, bytes }, [bytes.buffer])
+}
+
+const thread = createWorkerThread<LongContent, LongContentReading>(
+  'contents',
+  new URL('long-content.worker.ts', import.meta.url),
+)

@@ -1,0 +1,16 @@
+import { readContentParts } from '#api/proxy/dialects/content.ts'
+import {
+  beginningCharacters,
+  type LongContent,
+  type LongContentReading,
+} from '#api/proxy/dialects/long-content.ts'
+import { serveThread } from '#shared/core/thread.ts'
+import { textParts } from '#shared/domain/message-content.ts'
+import { readMessageContent } from '#shared/domain/turn/turns.ts'
+
+/** The thread of `long-content.ts`. */
+serveThread(({ role, bytes }: LongContent): LongContentReading => {
+  const content = readContentParts(Buffer.from(bytes.buffer), 0)
+  const beginnings = textParts(content).map(text => text.slice(0, beginningCharacters))
+  return { ...readMessageContent(role, content), beginnings }
+})

@@ -1,0 +1,72 @@
+import { conversationOf, sha256Of } from '#api/proxy/call-trace.ts'
+import { dialects } from '#api/proxy/dialects/index.ts'
+import type { ProxyRequest, RequestChange } from '#api/proxy/dialects/dialect.ts'
+import { inPlace } from '#api/proxy/recall-earlier-turns.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import { blockOfLines } from '#shared/domain/context-block.ts'
+import type { CallTrace } from '#shared/vault/read/call-trace.ts'
+import type { ReadBlock, TracedLine } from '#shared/vault/read/read-trace.ts'
+
+/** What a call sent to its provider, rebuilt. */
+export type CallReplay = {
+  bytes: Buffer
+  /** SHA-256 of the bytes, in hex. */
+  sha256: string
+  /** Whether they are those that were sent. */
+  matches: boolean
+  changed: string[]
+  gone: string[]
+  /** What of the user's last message was asked with. */
+  words: string
+}
+
+/**
+ * Rebuilds the bytes that a call sent, from the body of the client and the blocks as the vault has them now.
+ *
+ * @throws Refusal `invalid` for a body that is not of this conversation.
+ */
+export async function replayCall(
+  trace: CallTrace,
+  blocks: readonly ReadBlock[],
+  body: Buffer,
+): Promise<CallReplay> {
+  const request = await dialects[trace.format].parseInSlices(body)
+  await request.readAhead()
+  if (!request.userTurn || conversationOf(request.userTurn) !== trace.conversation) {
+    throw new Refusal(
+      'invalid',
+      'body is not that of the traced call',
+      'Send the request body of that call unchanged, as one text',
+    )
+  }
+  const bytes = request.serialize(changeOf(trace, blocks, request))
+  const sha256 = await sha256Of(bytes)
+  const idsIn = (state: TracedLine['state']): string[] =>
+    blocks.flatMap(({ lines }) => lines.filter(one => one.state === state).map(({ id }) => id))
+  return {
+    bytes,
+    sha256,
+    matches: sha256 === trace.sentSha256,
+    changed: [...new Set(idsIn('changed'))],
+    gone: [...new Set(idsIn('gone'))],
+    words: request.words,
+  }
+}
+
+function changeOf(
+  { renamed }: CallTrace,
+  blocks: readonly ReadBlock[],
+  { earlierTurns }: ProxyRequest,
+): RequestChange {
+  const contextOf = ({ block, lines }: ReadBlock): string =>
+    inPlace(blockOfLines(lines.map(({ line }) => line)), block.place)
+  const own = blocks.find(({ block }) => block.turn === null)
+  return {
+    model: renamed,
+    ...(own && { context: contextOf(own), blockIndex: own.block.place }),
+    earlier: blocks.flatMap(one => {
+      const turn = one.block.turn === null ? undefined : earlierTurns[one.block.turn]
+      return turn ? [{ turn, context: contextOf(one), blockIndex: one.block.place }] : []
+    }),
+  }
+}

@@ -1,0 +1,61 @@
+import { Readable } from 'node:stream'
+import type { Context } from 'koa'
+import { collectBody } from '#api/edge/body-stream.ts'
+import { bodyLimits, streamJsonBytes } from '#api/edge/body.ts'
+import { findTopLevelString } from '#api/proxy/json/top-level-string.ts'
+import { limitBytes, uploadBytesMax } from '#api/proxy/upload-limit.ts'
+
+/** A JSON body over 20 MiB: its beginning is read, for the model, and the rest is streamed. */
+export type StreamedJson = {
+  /** Undefined when the first 20 MiB name none. */
+  model: string | undefined
+  /** All bytes, with the given model in place of its own. Call once. */
+  body(model: string | undefined): Readable
+  /** Their number; undefined where it is unknown before they are sent. */
+  byteLength(model: string | undefined): number | undefined
+  /** Reads and drops what has not been sent. */
+  discard(): Promise<void>
+}
+
+/**
+ * Reads a JSON body; of one over 20 MiB only the beginning.
+ *
+ * @throws Refusal `unsupported` as `readJsonBytes`; `too-large` beyond 512 MiB, also while it is sent
+ */
+export async function readJsonOrStream(ctx: Context): Promise<Buffer | StreamedJson> {
+  const { chunks: source, byteLength } = streamJsonBytes(ctx)
+  if (byteLength !== undefined && byteLength <= bodyLimits.large) return collectBody(ctx, () => {})
+  const chunks = limitBytes(source, byteLength, uploadBytesMax)
+  const parts: Uint8Array[] = []
+  for (let length = 0; length <= bodyLimits.large;) {
+    const { done, value } = await chunks.next()
+    if (done) return Buffer.concat(parts)
+    parts.push(value)
+    length += value.length
+  }
+  const head = Buffer.concat(parts)
+  const range = findTopLevelString(head, 'model')
+  const model = range && (JSON.parse(head.toString('utf8', range.at, range.end)) as string)
+  const renamed = (name: string | undefined): string | undefined =>
+    range === undefined || name === undefined || name === model ? undefined : JSON.stringify(name)
+  async function* bytes(name: string | undefined): AsyncGenerator<Uint8Array> {
+    const text = renamed(name)
+    if (text === undefined || !range) yield head
+    else {
+      yield head.subarray(0, range.at)
+      yield Buffer.from(text)
+      yield head.subarray(range.end)
+    }
+    yield* chunks
+  }
+  return {
+    model,
+    body: name => Readable.from(bytes(name), { objectMode: false }),
+    byteLength(name) {
+      const text = renamed(name)
+      if (byteLength === undefined || text === undefined || !range) return byteLength
+      return byteLength + Buffer.byteLength(text) - (range.end - range.at)
+    },
+    discard: async () => void (await chunks.return(undefined)),
+  }
+}

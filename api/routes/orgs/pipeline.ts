@@ -1,0 +1,41 @@
+import type { Router } from '@koa/router'
+import type { ApiBackend } from '#api/edge/api-backend.ts'
+import { loadedOrg } from '#api/edge/auth.ts'
+import { endpoint } from '#api/edge/endpoint.ts'
+import { presentOrgUsage, presentPipeline } from '#api/present/org-pipeline.ts'
+import { parseExclusiveEnd, parseStart } from '#shared/core/dates.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import { listOrgUsage } from '#shared/org/org-usage.postgres.ts'
+import { readPipeline, redrivePipeline } from '#shared/org/pipeline-status.ts'
+
+const defaultPeriodMs = 30 * 24 * 3600 * 1000
+
+/** What the extraction of an organization costs, and its second chance for turns it gave up. */
+export function pipeline(router: Router, backend: ApiBackend): void {
+  endpoint(router, backend, {
+    route: 'GET /v1/orgs/:orgId/usage',
+    auth: loadedOrg,
+    async handle({ org, query }, ctx) {
+      const end = query.end === undefined ? backend.now() : parseExclusiveEnd(query.end) - 1
+      const start = query.start === undefined ? end - defaultPeriodMs : parseStart(query.start)
+      if (start > end) throw new Refusal('invalid', 'start lies after end', 'Swap the two')
+      const period = { from: new Date(start), to: new Date(end) }
+      const rows = await listOrgUsage(backend.postgres.query, org.id, period)
+      ctx.body = {
+        org_id: org.id,
+        period: { start: period.from.toISOString(), end: period.to.toISOString() },
+        ...presentOrgUsage(rows),
+      }
+    },
+  })
+
+  endpoint(router, backend, {
+    route: 'POST /v1/orgs/:orgId/pipeline/redrive',
+    auth: loadedOrg,
+    async handle({ org }, ctx) {
+      const redriven = await redrivePipeline(backend, org.id)
+      const status = await readPipeline(backend.postgres.query, org.id)
+      ctx.body = { org_id: org.id, redriven, pipeline: presentPipeline(status) }
+    },
+  })
+}

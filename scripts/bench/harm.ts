@@ -1,0 +1,49 @@
+/**
+ * Measures what memory does to questions and to messages that ask nothing of it:
+ * `npm run bench -- harm`. Nine languages; each message alone and in six wrappings. Floors, word tables
+ * and confidence were fitted to the first half; the second tells other facts under other names. The
+ * accuracy is that of an agent which one irrelevant line makes wrong.
+ */
+import {
+  calibrationError,
+  measureAccuracy,
+  medianTokens,
+  share,
+  unhelpedKinds,
+} from '#scripts/bench/harm/figures.ts'
+import { measureHalf, type Outcome } from '#scripts/bench/harm/measure.ts'
+import { wrappings } from '#scripts/bench/harm/wrappings.ts'
+import type { HarmKind } from '#scripts/bench/harm/harm-set.ts'
+
+for (const half of ['tuned', 'heldout'] as const) {
+  const outcomes = await measureHalf(half)
+  const bare = outcomes.filter(({ wrapping }) => wrapping === 'bare')
+  console.log(
+    `\n${half}: ${bare.length} messages, % of them with a block; answerable: with the answer`,
+  )
+  const columns = ['answerable', ...unhelpedKinds, 'cross-language'] as const
+  console.log(`  ${'wrapping'.padEnd(12)}${columns.map(name => name.padStart(15)).join('')}`)
+  for (const { name } of wrappings) {
+    const cells = columns.map(kind => blockShare(outcomes, kind, name).padStart(15))
+    console.log(`  ${name.padEnd(12)}${cells.join('')}`)
+  }
+  console.log(
+    `  calibration error ${calibrationError(outcomes).toFixed(3)}, ` +
+      `median block ${medianTokens(outcomes)} tokens`,
+  )
+  const accuracy = measureAccuracy(outcomes)
+  console.log(
+    `  stub agent: right ${percent(accuracy.without)} % without memory, ` +
+      `${percent(accuracy.with)} % with memory; ` +
+      `no worse from ${percent(accuracy.breakEven)} % of messages on that need memory`,
+  )
+}
+
+function blockShare(outcomes: readonly Outcome[], kind: HarmKind, wrapping: string): string {
+  const asked = outcomes.filter(one => one.kind === kind && one.wrapping === wrapping)
+  return percent(share(asked, one => (kind === 'answerable' ? one.isAnswered : one.tokens > 0)))
+}
+
+function percent(part: number): string {
+  return (part * 100).toFixed(1)
+}

@@ -1,0 +1,154 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { cpus, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { seededRandom } from '#scripts/bench/bench-environment.ts'
+import { formatUsageError, parseOptions } from '#scripts/command-line.ts'
+import { Cluster } from '#scripts/prove/cluster.ts'
+import { ModelProvider } from '#scripts/prove/model-provider.ts'
+import {
+  formatNumber,
+  holds,
+  isMissed,
+  renderPage,
+  type ProvenSection,
+} from '#scripts/prove/page.ts'
+import type { SectionContext, SectionResult } from '#scripts/prove/section.ts'
+import { sections, type Section } from '#scripts/prove/sections.ts'
+import { Stores } from '#scripts/prove/stores.ts'
+
+const help = `Usage: node scripts/prove.ts [options]
+
+Proves what this service promises on two web and two worker processes, under faults and load: nothing acknowledged is
+lost or doubled, no tenant sees another, nothing malformed breaks it, nothing deleted is seen again. It ends by itself.
+Embedded databases are started for it; with DATABASE_URL and MONGODB_URI new databases on those servers are used,
+and the sections that stop a database or put it back are not run.
+
+  --minutes N     time of the whole run (10)
+  --only NAMES    sections, separated by commas:
+${wrapNames(Object.keys(sections))}
+  --rate N        requests a second of the load (200)
+  --seed N        repeats the choices of a run that failed
+  --page FILE     writes a page of the results, in Markdown
+  --help          this text
+
+Exits with 1 when something did not hold.
+`
+
+const options = parseOptions(help, {
+  minutes: { type: 'string', default: '10' },
+  only: { type: 'string' },
+  rate: { type: 'string', default: '200' },
+  seed: { type: 'string' },
+  page: { type: 'string' },
+})
+const [minutes, rate] = [Number(options.minutes), Number(options.rate)]
+const seed = Number(options.seed ?? Math.floor(Math.random() * 1e9))
+
+const names = options.only?.split(',') ?? Object.keys(sections)
+const faults = [
+  ...names.filter(name => !(name in sections)).map(name => `No such section: ${name}`),
+  ...(minutes > 0 && minutes <= 24 * 60 ? [] : ['--minutes takes a number above 0, at most 1440']),
+  ...(rate > 0 && rate <= 10_000 ? [] : ['--rate takes a number above 0, at most 10000']),
+  ...(Number.isSafeInteger(seed) ? [] : ['--seed takes a whole number']),
+]
+if (faults.length > 0) {
+  process.stderr.write(formatUsageError(faults, help))
+  process.exitCode = 2
+} else await prove()
+
+async function prove(): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'vault-proof-'))
+  const isGiven = Boolean(process.env.DATABASE_URL && process.env.MONGODB_URI)
+  const stores = isGiven ? null : await Stores.start(join(folder, 'stores'), print)
+  const provider = new ModelProvider()
+  try {
+    const cluster = await Cluster.start({
+      ...stores?.environment,
+      OPENAI_BASE_URL: await provider.listen(),
+      EMBEDDINGS: 'local',
+      LOG_LEVEL: 'silent',
+    })
+    try {
+      await runSections({ cluster, provider, stores, folder, rate })
+    } finally {
+      await cluster.stop()
+    }
+  } finally {
+    provider.close()
+    await stores?.stop()
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+async function runSections(context: Omit<SectionContext, 'ms' | 'random'>): Promise<void> {
+  print(`Seed ${seed}: --seed ${seed} repeats the choices of this run`)
+  const shares = names.reduce((sum, name) => sum + sections[name]!.share, 0)
+  const results: ProvenSection[] = []
+  for (const name of names) {
+    const { description, share, run } = sections[name]!
+    print(`\n${name}: ${description}`)
+    const startedAt = Date.now()
+    const ms = (minutes * 60_000 * share) / shares
+    const result = await runSection({ ...context, ms, random: seededRandom(seed) }, run)
+    results.push({
+      ...result,
+      name,
+      description,
+      seconds: Math.round((Date.now() - startedAt) / 1_000),
+    })
+    printResult(result)
+  }
+  if (options.page !== undefined) writeFileSync(options.page, renderPage(facts(), results))
+  const broken = results.filter(result => !holds(result))
+  print(
+    broken.length === 0
+      ? '\nEverything held'
+      : `\nBROKEN: ${broken.map(({ name }) => name).join(', ')}; --seed ${seed}`,
+  )
+  if (broken.length > 0) process.exitCode = 1
+}
+
+/** A section that cannot go on is broken; those after it are run. */
+async function runSection(context: SectionContext, run: Section['run']): Promise<SectionResult> {
+  try {
+    return await run(context)
+  } catch (error) {
+    return { figures: [], faults: [`it ended early: ${(error as Error).message}`] }
+  }
+}
+
+function printResult(result: SectionResult): void {
+  for (const figure of result.figures) {
+    const { name, value, unit = '', most } = figure
+    const verdict = most === undefined ? '' : isMissed(figure) ? `BROKEN: at most ${most}` : 'held'
+    print(
+      `  ${name.padEnd(48)}${formatNumber(value).padStart(12)} ${unit.padEnd(4)} ${verdict}`.trimEnd(),
+    )
+  }
+  if (result.notRun !== undefined) print(`  not run: ${result.notRun}`)
+  for (const fault of result.faults) print(`  ! ${fault}`)
+}
+
+function facts() {
+  const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim()
+  return {
+    commit,
+    date: new Date(),
+    seed,
+    minutes,
+    machine: `${cpus().length} cores, Node ${process.version}`,
+  }
+}
+
+function wrapNames(all: readonly string[]): string {
+  const half = Math.ceil(all.length / 2)
+  const indent = ' '.repeat(18)
+  return [all.slice(0, half), all.slice(half)]
+    .map(part => `${indent}${part.join(', ')}`)
+    .join(',\n')
+}
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`)
+}

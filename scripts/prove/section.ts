@@ -1,0 +1,76 @@
+import type { Cluster } from '#scripts/prove/cluster.ts'
+import type { ModelProvider } from '#scripts/prove/model-provider.ts'
+import type { Stores } from '#scripts/prove/stores.ts'
+
+/** What a section of the proof works with. */
+export type SectionContext = {
+  cluster: Cluster
+  provider: ModelProvider
+  /** The databases; null where given ones are used, which are not ours to stop. */
+  stores: Stores | null
+  /** A new folder of this run, deleted at its end. */
+  folder: string
+  /** Requests a second of the load. */
+  rate: number
+  /** The time the section has, in ms. */
+  ms: number
+  /** Numbers in 0 to 1, the same for the same seed. */
+  random: () => number
+}
+
+export type Figure = {
+  name: string
+  value: number
+  unit?: string
+  /** The most it may be; a figure without one is told and not judged. */
+  most?: number
+}
+
+export type SectionResult = {
+  figures: Figure[]
+  /** The first things that went wrong, in words. */
+  faults: string[]
+  /** Why nothing of it was run here. */
+  notRun?: string
+}
+
+export const notRun = (reason: string): SectionResult => ({
+  figures: [],
+  faults: [],
+  notRun: reason,
+})
+
+/** Faults that are kept of a section. */
+const faultsMax = 20
+
+/** Collects faults without growing with them. */
+export class Faults {
+  readonly first: string[] = []
+  count = 0
+
+  add(text: string): void {
+    this.count++
+    if (this.first.length < faultsMax) this.first.push(text.slice(0, 500))
+  }
+}
+
+export const pickOne = <Item>(items: readonly Item[], random: () => number): Item =>
+  items[Math.floor(random() * items.length)]!
+
+/** Waits a random time between two, in ms. */
+export const pauseBetween = (least: number, most: number, random: () => number): Promise<void> =>
+  new Promise(resolve => setTimeout(resolve, least + random() * (most - least)))
+
+/** Runs `work` in parallel loops until the time is over. */
+export async function runLoops(
+  loops: number,
+  ms: number,
+  work: (loop: number) => Promise<void>,
+): Promise<void> {
+  const until = Date.now() + ms
+  await Promise.all(
+    Array.from({ length: loops }, async (_, loop) => {
+      while (Date.now() < until) await work(loop)
+    }),
+  )
+}

@@ -1,0 +1,78 @@
+import { proveAborts } from '#scripts/prove/aborts.ts'
+import { proveBackup } from '#scripts/prove/backup.ts'
+import { proveClock } from '#scripts/prove/clock.ts'
+import { proveDeletions } from '#scripts/prove/deletions.ts'
+import { proveFullDisk } from '#scripts/prove/disk.ts'
+import { proveKills } from '#scripts/prove/kills.ts'
+import { proveLoad } from '#scripts/prove/load.ts'
+import { proveMalformed } from '#scripts/prove/malformed.ts'
+import { proveRestarts } from '#scripts/prove/restarts.ts'
+import type { SectionContext, SectionResult } from '#scripts/prove/section.ts'
+import { proveTenants } from '#scripts/prove/tenants.ts'
+import { proveTornStart } from '#scripts/prove/torn-start.ts'
+
+export type Section = {
+  description: string
+  /** Its part of the time. */
+  share: number
+  run: (context: SectionContext) => Promise<SectionResult>
+}
+
+export const sections: Record<string, Section> = {
+  kills: {
+    description: 'Processes are killed and paused at random moments under load',
+    share: 3,
+    run: proveKills,
+  },
+  restarts: {
+    description:
+      'Each database is stopped and killed at random moments under load, and started again',
+    share: 2,
+    run: proveRestarts,
+  },
+  start: {
+    description: 'New installations are killed at random moments of their start and migration',
+    share: 1,
+    run: proveTornStart,
+  },
+  disk: {
+    description: 'The disk of each database is full for a while under load',
+    share: 1,
+    run: proveFullDisk,
+  },
+  clock: {
+    description: 'The clocks of single processes jump ahead and back under load',
+    share: 1,
+    run: proveClock,
+  },
+  backup: {
+    description: 'One database is put back from an older backup, then the other',
+    share: 1,
+    run: proveBackup,
+  },
+  tenants: {
+    description: 'Many tenants use every way to read and change memories',
+    share: 2,
+    run: proveTenants,
+  },
+  malformed: {
+    description: 'Nearly valid, random and broken requests over every route and over raw sockets',
+    share: 2,
+    run: proveMalformed,
+  },
+  deletions: {
+    description: 'Deletions over one process are raced with reads over both',
+    share: 1,
+    run: proveDeletions,
+  },
+  aborts: {
+    description: 'Clients leave proxied streams at random moments',
+    share: 1,
+    run: proveAborts,
+  },
+  load: {
+    description: 'A steady rate of requests',
+    share: 3,
+    run: proveLoad,
+  },
+}

@@ -1,0 +1,127 @@
+import { insertUserVault, lockUserPolicy } from '#shared/access/accounts.postgres.ts'
+import { hashKey, maskKey, mintKey } from '#shared/access/key.ts'
+import { insertKey } from '#shared/access/memory-keys.postgres.ts'
+import {
+  findStoredUserKey,
+  type AccountUser,
+  type StoredUserKey,
+} from '#shared/access/user-keys.postgres.ts'
+import type { Config } from '#shared/core/config.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import { mintId } from '#shared/core/ids.ts'
+import type { Seal } from '#shared/core/seal.ts'
+import { recordAccountEvent } from '#shared/events/account-events.postgres.ts'
+import type { Transaction } from '#shared/storage/postgres/connect.ts'
+
+type SealBackend = { config: Pick<Config, 'keyPepper'>; seal: Seal }
+
+export type NewUser = AccountUser & {
+  /** Who creates it, as the account's events name them. */
+  actor: string
+  name: string
+  expiresAt: Date | null
+}
+
+/** The key of a user, whole. */
+export type UserKey = {
+  id: string
+  key: string
+  name: string
+  createdAt: Date
+  expiresAt: Date | null
+  isNew: boolean
+}
+
+/**
+ * The key of a user, created with an empty vault when the account has no user of that id. Of requests that
+ * run at once one creates it and the others get the same key. The name and the expiry of an existing key stay.
+ *
+ * @throws Refusal `conflict` when the key was revoked, has expired, or cannot be shown any more.
+ */
+export async function ensureUserKey(
+  tx: Transaction,
+  backend: SealBackend,
+  user: NewUser,
+): Promise<UserKey> {
+  await lockUserPolicy(tx, user.account)
+  const created = await createUserKey(tx, backend, user)
+  if (created) return created
+  const found = await findStoredUserKey(tx, user)
+  // Between the two statements the user was erased, or the account.
+  if (!found) throw new Refusal('conflict', 'This user is being erased', 'Try again in a moment')
+  if (!found.isActive) throw inactiveUserRefusal('conflict', found.id)
+  const key = unsealUserKey(backend, found)
+  const { account, actor } = user
+  await recordAccountEvent(tx, { account, actor, action: 'key.revealed', subject: found.masked })
+  const { id, name, createdAt, expiresAt } = found
+  return { id, key, name, createdAt, expiresAt, isNew: false }
+}
+
+/**
+ * Creates a user that a request names, when the policy of the account lets requests do so.
+ *
+ * @returns false when the policy does not.
+ */
+export async function createNamedUser(
+  tx: Transaction,
+  backend: SealBackend,
+  user: AccountUser & { actor: string },
+): Promise<boolean> {
+  if ((await lockUserPolicy(tx, user.account)) !== true) return false
+  await createUserKey(tx, backend, { ...user, name: 'User', expiresAt: null })
+  return true
+}
+
+/** @returns undefined when the account has a user of that id. */
+async function createUserKey(
+  tx: Transaction,
+  backend: SealBackend,
+  { account, externalId, actor, name, expiresAt }: NewUser,
+): Promise<UserKey | undefined> {
+  const vault = await insertUserVault(tx, account, externalId)
+  if (vault === undefined) return undefined
+  const { id, key, sealed } = mintSealedKey(backend)
+  const createdAt = await insertKey(tx, {
+    id,
+    hash: hashKey(backend.config.keyPepper, key),
+    vault,
+    account,
+    kind: 'vault',
+    name,
+    masked: maskKey(key),
+    expiresAt,
+    sealed,
+  })
+  await recordAccountEvent(tx, { account, actor, action: 'key.minted', subject: maskKey(key) })
+  return { id, key, name, createdAt, expiresAt, isNew: true }
+}
+
+/** A new raw key of a user, and its sealed form, which opens with its id. */
+export function mintSealedKey({ seal }: Pick<SealBackend, 'seal'>) {
+  const id = mintId()
+  const key = mintKey('vault')
+  return { id, key, sealed: seal.seal(key, sealContext(id)) }
+}
+
+function unsealUserKey({ seal }: SealBackend, { id, sealed }: StoredUserKey): string {
+  try {
+    if (sealed !== null) return seal.open(sealed, sealContext(id))
+  } catch {
+    // The master key that sealed it is not configured any more.
+  }
+  throw new Refusal(
+    'conflict',
+    'The key of this user cannot be shown any more, though it still works',
+    `POST /v1/keys/${id}/remint puts another in its place; X-Memory-User opens the vault without a key`,
+  )
+}
+
+const sealContext = (id: string): string => `memory_keys:${id}`
+
+/** @param id of the key */
+export const inactiveUserRefusal = (reason: 'conflict' | 'forbidden', id: string): Refusal =>
+  new Refusal(
+    reason,
+    'The key of this user was revoked, or has expired',
+    `POST /v1/keys/${id}/remint opens the vault again with another key; DELETE /v1/keys/${id}?erase=true erases it, and the id is free again`,
+  )

@@ -1,0 +1,93 @@
+import {
+  findBillingForUpdate,
+  updateBilling,
+  type AccountBilling,
+} from '#shared/access/accounts.postgres.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import {
+  recordAccountEvents,
+  type NewAccountEvent,
+} from '#shared/events/account-events.postgres.ts'
+import type { Transaction } from '#shared/storage/postgres/connect.ts'
+
+/** Most tokens of a balance. */
+export const balanceMax = 1_000_000_000_000_000
+
+/** What is absent stays as it is. */
+export type BillingChange = {
+  /** Null removes the card. */
+  paymentMethod?: string | null | undefined
+  /** Tokens left; null: unlimited. Not together with `addBalance`. */
+  balance?: number | null | undefined
+  /** Tokens added to what is left. */
+  addBalance?: number | undefined
+}
+
+/**
+ * Changes card and balance of an account and records what changed as events of the account.
+ *
+ * @param actor who changes it, as the account's events name them
+ * @throws Refusal `invalid` for a change of nothing, of the balance in two ways, or beyond the largest
+ *   balance; `missing` for an unknown account or one that is being erased; `conflict` for tokens added
+ *   to an unlimited balance.
+ */
+export async function changeBilling(
+  tx: Transaction,
+  account: string,
+  change: BillingChange,
+  actor: string,
+): Promise<AccountBilling> {
+  requireOneChange(change)
+  const before = await findBillingForUpdate(tx, account)
+  if (!before) throw new Refusal('missing', 'There is no such account')
+  const { paymentMethod = before.paymentMethod } = change
+  const after = { paymentMethod, balance: changedBalance(before.balance, change) }
+  await updateBilling(tx, account, after)
+  await recordAccountEvents(
+    tx,
+    billingEvents({ account, actor, subject: 'account' }, before, after),
+  )
+  return after
+}
+
+function requireOneChange({ paymentMethod, balance, addBalance }: BillingChange): void {
+  if (balance !== undefined && addBalance !== undefined)
+    throw new Refusal(
+      'invalid',
+      'balance and add_balance are given together',
+      'Send balance to replace what is left, or add_balance to add to it',
+    )
+  if (paymentMethod === undefined && balance === undefined && addBalance === undefined)
+    throw new Refusal(
+      'invalid',
+      'Nothing to change',
+      'Send payment_method, balance, or add_balance',
+    )
+}
+
+function changedBalance(before: number | null, { balance, addBalance }: BillingChange) {
+  if (addBalance === undefined) return balance === undefined ? before : balance
+  if (before === null)
+    throw new Refusal(
+      'conflict',
+      'The balance of this account is unlimited, so nothing can be added to it',
+      'Send balance to limit it',
+    )
+  const sum = before + addBalance
+  if (sum <= balanceMax) return sum
+  throw new Refusal('invalid', `The balance would be more than ${balanceMax} tokens`)
+}
+
+function billingEvents(
+  common: Pick<NewAccountEvent, 'account' | 'actor' | 'subject'>,
+  before: AccountBilling,
+  after: AccountBilling,
+): NewAccountEvent[] {
+  const fields = [
+    ['payment_method.changed', 'paymentMethod'],
+    ['balance.changed', 'balance'],
+  ] as const
+  return fields
+    .filter(([, field]) => before[field] !== after[field])
+    .map(([action, field]) => ({ ...common, action, change: [before[field], after[field]] }))
+}

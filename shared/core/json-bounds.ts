@@ -1,0 +1,100 @@
+import { Refusal } from '#shared/core/errors.ts'
+
+/** How much one JSON body may hold, whatever its bytes are. */
+export type JsonBounds = {
+  /** Objects and lists: an empty one is 2 bytes to send and some 60 to hold. */
+  containersMax: number
+  /** Objects, lists, texts, numbers and literals. */
+  valuesMax: number
+}
+
+/** As deep as anything may nest (shared/core/sanitize-text.ts). */
+const depthMax = 64
+
+/** Of bodies that are parsed as a whole: 10,000 messages with eight parts each. */
+export const parsedBodyBounds: JsonBounds = { containersMax: 100_000, valuesMax: 500_000 }
+
+/** Of model calls, whose numbers and texts stay bytes; a conversation of agents has many parts. */
+export const modelCallBounds: JsonBounds = { containersMax: 200_000, valuesMax: 4_000_000 }
+
+const quote = 0x22
+const backslash = 0x5c
+
+/** For shorter texts this loop is faster than `indexOf`. */
+const scanBytesMax = 32
+
+/** What a byte outside of texts does: opens, closes, separates, begins a text, or nothing. */
+const roles = new Uint8Array(256)
+for (const byte of Buffer.from('{[')) roles[byte] = 1
+for (const byte of Buffer.from('}]')) roles[byte] = 2
+for (const byte of Buffer.from(',')) roles[byte] = 3
+roles[quote] = 4
+
+/**
+ * Counts what the bytes of a JSON body hold while they arrive, before anything is parsed: parsed, 19 MiB of
+ * empty objects take a gigabyte. The grammar is not checked.
+ *
+ * @returns a function to call with each chunk
+ * @throws Refusal `invalid` as soon as a bound is exceeded; it names the bound.
+ */
+export function createJsonCounter(bounds: JsonBounds): (bytes: Uint8Array) => void {
+  let depth = 0
+  let containers = 0
+  let values = 1
+  let isText = false
+  let isEscaped = false
+
+  const check = (): void => {
+    if (depth > depthMax) throw tooMuch(`nests deeper than ${depthMax} levels`)
+    if (containers > bounds.containersMax)
+      throw tooMuch(`holds more than ${bounds.containersMax} objects and lists`)
+    if (values > bounds.valuesMax) throw tooMuch(`holds more than ${bounds.valuesMax} values`)
+  }
+  const skipText = (bytes: Uint8Array, start: number): number => {
+    let at = start
+    if (isEscaped) at++
+    isEscaped = false
+    for (const near = Math.min(at + scanBytesMax, bytes.length); at < near; at++) {
+      const byte = bytes[at]
+      if (byte === backslash) at++
+      else if (byte === quote) {
+        isText = false
+        return at + 1
+      }
+    }
+    for (let from = at; ;) {
+      const found = bytes.indexOf(quote, from)
+      const end = found < 0 ? bytes.length : found
+      let before = end
+      while (before > at && bytes[before - 1] === backslash) before--
+      const isEscapedEnd = (end - before) % 2 === 1
+      if (found < 0) isEscaped = at > bytes.length || isEscapedEnd
+      else if (!isEscapedEnd) isText = false
+      if (found < 0 || !isText) return Math.min(end + 1, bytes.length)
+      from = end + 1
+    }
+  }
+  return bytes => {
+    for (let at = 0; at < bytes.length;) {
+      if (isText) {
+        at = skipText(bytes, at)
+        continue
+      }
+      const role = roles[bytes[at++]!]
+      if (role === 0) continue
+      if (role === 1) {
+        depth++
+        containers++
+        values++
+        check()
+      } else if (role === 2) depth--
+      else if (role === 3) {
+        values++
+        check()
+      } else isText = true
+    }
+  }
+}
+
+const tooMuch = (what: string): Refusal =>
+  new Refusal('invalid', `The body ${what}`, 'Send less at once, in several requests')

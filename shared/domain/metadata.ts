@@ -1,0 +1,127 @@
+import { Refusal } from '#shared/core/errors.ts'
+import { sanitizeJson } from '#shared/core/sanitize-text.ts'
+
+type MetadataValue = string | number | boolean
+
+/** Fields that a client gives to what it stores: the agent, the run, a source, a topic. */
+export type Metadata = Readonly<Record<string, MetadataValue>>
+
+/** For each field asked for, the terms of which a memory has one. */
+export type MetadataFilter = readonly (readonly string[])[]
+
+const fieldsMax = 16
+const keyMax = 64
+const textMax = 256
+const choicesMax = 32
+
+/**
+ * Checks the metadata of what is to be stored.
+ *
+ * @param field names it in errors
+ * @returns texts in Unicode form NFC; undefined without fields
+ * @throws Refusal `invalid` for more than 16 fields, and for a key or value that is none.
+ */
+export function parseMetadata(
+  given: Readonly<Record<string, unknown>> | undefined,
+  field = 'metadata',
+): Metadata | undefined {
+  const entries = readEntries(given, field)
+  if (entries.length === 0) return undefined
+  return Object.fromEntries(
+    entries.map(([key, value]) => [key, parseValue(value, `${field}.${key}`)]),
+  )
+}
+
+/**
+ * Checks a filter: each of its fields has one value, or a list of which any will do.
+ *
+ * @returns undefined without fields
+ * @throws Refusal `invalid` as `parseMetadata`, and for an empty list or one of more than 32.
+ */
+export function parseMetadataFilter(
+  given: Readonly<Record<string, unknown>> | undefined,
+  field = 'metadata',
+): MetadataFilter | undefined {
+  const entries = readEntries(given, field)
+  if (entries.length === 0) return undefined
+  return entries.map(([key, value]) => {
+    const name = `${field}.${key}`
+    const choices: unknown[] = Array.isArray(value) ? value : [value]
+    if (choices.length === 0 || choices.length > choicesMax) {
+      throw new Refusal('invalid', `${name} must list 1 to ${choicesMax} values`, valueHint)
+    }
+    return choices.map(choice => termOf(key, parseValue(choice, name)))
+  })
+}
+
+/**
+ * A filter as the text of a query parameter.
+ *
+ * @throws Refusal `invalid` when it is no JSON object, and as `parseMetadataFilter`.
+ */
+export function parseMetadataFilterText(text: string | undefined): MetadataFilter | undefined {
+  if (text === undefined) return undefined
+  return parseMetadataFilter(parseMetadataObject(text, 'metadata'))
+}
+
+/** @throws Refusal `invalid` when the text is no JSON object. */
+export function parseMetadataObject(text: string, field: string): Record<string, unknown> {
+  try {
+    const value = sanitizeJson(JSON.parse(text))
+    if (typeof value === 'object' && value !== null && !Array.isArray(value))
+      return value as Record<string, unknown>
+  } catch {
+    // Refused below.
+  }
+  throw new Refusal('invalid', `${field} must be a JSON object`, 'Such as {"agent_id":"planner"}')
+}
+
+/** Metadata as terms that can be stored and compared: `agent_id="planner"`, sorted. */
+export const metadataTerms = (metadata: Metadata): string[] =>
+  Object.entries(metadata)
+    .map(([key, value]) => termOf(key, value))
+    .toSorted()
+
+/** The metadata of stored terms. */
+export const metadataFromTerms = (terms: readonly string[]): Metadata =>
+  Object.fromEntries(
+    terms.map(term => {
+      const end = term.indexOf('=')
+      return [term.slice(0, end), JSON.parse(term.slice(end + 1)) as MetadataValue]
+    }),
+  )
+
+/** Whether terms have one of each of the fields of a filter. */
+export const matchesMetadata = (filter: MetadataFilter, terms: readonly string[]): boolean =>
+  filter.every(choices => choices.some(choice => terms.includes(choice)))
+
+const termOf = (key: string, value: MetadataValue): string => `${key}=${JSON.stringify(value)}`
+
+function readEntries(
+  given: Readonly<Record<string, unknown>> | undefined,
+  field: string,
+): [string, unknown][] {
+  const entries = Object.entries(given ?? {})
+  if (entries.length > fieldsMax) {
+    throw new Refusal('invalid', `${field} has more than ${fieldsMax} fields`, 'Send fewer fields')
+  }
+  const stray = entries.find(([key]) => !/^[A-Za-z0-9._-]{1,64}$/.test(key))
+  if (!stray) return entries
+  throw new Refusal(
+    'invalid',
+    `${field} has a field whose name is none`,
+    `A name has 1 to ${keyMax} letters, digits, ".", "_" and "-", such as agent_id`,
+  )
+}
+
+function parseValue(value: unknown, field: string): MetadataValue {
+  if (typeof value === 'boolean') return value
+  if (typeof value === 'number' && Number.isFinite(value)) return value === 0 ? 0 : value
+  if (typeof value !== 'string')
+    throw new Refusal('invalid', `${field} must be a text, a number or a boolean`, valueHint)
+  const text = value.normalize('NFC')
+  if (Array.from(text).length <= textMax) return text
+  throw new Refusal('invalid', `${field} has more than ${textMax} characters`, valueHint)
+}
+
+const valueHint = `Values are texts of at most ${textMax} characters, numbers, true and false`

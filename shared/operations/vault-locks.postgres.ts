@@ -1,0 +1,41 @@
+import type { Transaction } from '#shared/storage/postgres/connect.ts'
+
+/**
+ * Locks vaults until the transaction ends, and after them the accounts that a bill will be charged to.
+ *
+ * All transactions take their locks in one order: advisory locks, vaults, accounts with a balance, all other
+ * rows; several of a kind in the order of their ids. The locks are a statement of their own: the next one
+ * sees what their last holders have written. A statement that locks a row and then changes it looks
+ * at the version of before it waited, and Postgres makes it wait there for a transaction that may
+ * wait for it (22 deadlocks in 75 s under 16 clients on 6 vaults, see `npm run bench -- contention`).
+ */
+export async function lockVaults(
+  { query }: Transaction,
+  vaults: readonly string[],
+  payers: readonly string[] = [],
+): Promise<void> {
+  await query(
+    `with vault as materialized (
+       select id from vaults where id = any($1::uuid[]) order by id for no key update
+     ), payer as materialized (
+       select id from accounts where id = any($2::uuid[]) and balance is not null
+       order by id for no key update
+     )
+     select (select count(*) from vault) as vaults, (select count(*) from payer) as payers`,
+    [vaults, payers],
+    'vaults.lock-all',
+  )
+}
+
+/** Locks the vaults of operations until the transaction ends; see `lockVaults`. */
+export async function lockVaultsOf(
+  { query }: Transaction,
+  operations: readonly string[],
+): Promise<void> {
+  await query(
+    `select id from vaults where id in (select vault from operations where id = any($1::uuid[]))
+     order by id for no key update`,
+    [operations],
+    'vaults.lock-of-operations',
+  )
+}

@@ -1,0 +1,15 @@
+import type { SharedMemory } from '#shared/org/shared-memories.mongo.ts'
+
+/** Words of a member, and when they were said in epoch milliseconds. */
+export type Statement = { author: string; saidAt: number }
+
+/** The author and time of new words, beside those of the first. */
+export function attributeTo(
+  { author, acquiredAt, origin }: SharedMemory,
+  statement: Statement,
+): Pick<SharedMemory, 'author' | 'acquiredAt' | 'origin'> {
+  const first = origin ?? { author, acquiredAt, contributors: [author] }
+  const contributors = [...new Set([...first.contributors, statement.author])]
+  const { author: sayer, saidAt } = statement
+  return { author: sayer, acquiredAt: saidAt, origin: { ...first, contributors } }
+}

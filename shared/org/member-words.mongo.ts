@@ -1,0 +1,43 @@
+import type { TurnMessage } from '#shared/domain/job-payloads.ts'
+import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import { idIndex } from '#shared/storage/mongo/indexes.ts'
+
+/** One session of a member's own vault, at its epochs. */
+type MemberSession = {
+  vault: string
+  epoch: number
+  session: string | null
+  sessionEpoch: number
+}
+
+/** What a member and their model said in one session, of these memories, oldest first. */
+export async function memberWordsByIds(
+  { memories }: Pick<Mongo, 'memories'>,
+  { vault, epoch, session, sessionEpoch }: MemberSession,
+  ids: readonly string[],
+): Promise<TurnMessage[]> {
+  const rows = await memories
+    .find(
+      {
+        vault: { $eq: vault },
+        epoch: { $eq: epoch },
+        session: { $eq: session ?? '' },
+        session_epoch: { $eq: sessionEpoch },
+        _id: { $in: [...ids] },
+      },
+      {
+        projection: { role: 1, text: 1, at: 1, speaker: 1 },
+        hint: idIndex,
+        signal: AbortSignal.timeout(deadlineMs),
+      },
+    )
+    .toArray()
+    .catch(refuseWhenUnreachable)
+  return rows
+    .toSorted((a, b) => a.at.getTime() - b.at.getTime() || (a._id < b._id ? -1 : 1))
+    .flatMap(({ role, text, speaker }) =>
+      role === 'user' || role === 'assistant'
+        ? [{ role, text, ...(speaker !== undefined && { speaker }) }]
+        : [],
+    )
+}

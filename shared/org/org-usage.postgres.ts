@@ -1,0 +1,78 @@
+import { createHash } from 'node:crypto'
+import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
+
+/** One call of a model about a member's turn. */
+export type OrgModelCall = {
+  org: string
+  pass: 'extract' | 'tag' | 'reconcile'
+  member: string
+  /** Provider-prefixed. */
+  model: string
+  inputTokens: number
+  /** Of the input tokens, those that a cache of the provider held. */
+  cachedTokens: number
+  outputTokens: number
+}
+
+/**
+ * What the model calls of an organization are billed under: of no Memory Key, since a member or a holder
+ * of the organization's key could read in their own usage what hidden memories a turn was compared with.
+ */
+export const orgBillingHash = (org: string): Buffer =>
+  createHash('sha256').update(`organization ${org}`).digest()
+
+/** Adds a call to the sums of its day. */
+export async function recordOrgUsage({ query }: Transaction, call: OrgModelCall): Promise<void> {
+  await query(
+    `insert into org_usage (org, day, pass, member, model, calls, input_tokens, cached_tokens, output_tokens)
+     select id, (now() at time zone 'utc')::date, $2, $3, $4, 1, $5, $6, $7 from orgs where id = $1
+     on conflict (org, day, pass, member, model) do update
+       set calls = org_usage.calls + 1,
+           input_tokens = org_usage.input_tokens + excluded.input_tokens,
+           cached_tokens = org_usage.cached_tokens + excluded.cached_tokens,
+           output_tokens = org_usage.output_tokens + excluded.output_tokens`,
+    [
+      call.org,
+      call.pass,
+      call.member,
+      call.model,
+      call.inputTokens,
+      call.cachedTokens,
+      call.outputTokens,
+    ],
+    'org-usage.add',
+  )
+}
+
+export type OrgUsageRow = {
+  /** `YYYY-MM-DD`, UTC. */
+  day: string
+  pass: OrgModelCall['pass']
+  member: string
+  model: string
+  calls: number
+  inputTokens: number
+  /** Of the input tokens, those that a cache of the provider held. */
+  cachedTokens: number
+  outputTokens: number
+}
+
+/** The sums of an organization from a day to another, both included, oldest first. */
+export async function listOrgUsage(
+  query: Query,
+  org: string,
+  { from, to }: { from: Date; to: Date },
+): Promise<OrgUsageRow[]> {
+  const { rows } = await query<OrgUsageRow>(
+    `select to_char(day, 'YYYY-MM-DD') as day, pass, member, model, calls,
+            input_tokens::float8 as "inputTokens", cached_tokens::float8 as "cachedTokens",
+            output_tokens::float8 as "outputTokens"
+     from org_usage
+     where org = $1 and day >= ($2::timestamptz at time zone 'utc')::date
+       and day <= ($3::timestamptz at time zone 'utc')::date
+     order by day, pass, member, model`,
+    [org, from, to],
+    'org-usage.list',
+  )
+  return rows
+}

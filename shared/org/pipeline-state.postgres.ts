@@ -1,0 +1,165 @@
+import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
+import { pgBossSchema } from '#shared/storage/queue/boss.ts'
+
+/** Whether the pipeline of an organization may run now, and why not. */
+export type PipelineGate = {
+  paused: boolean
+  /** The tokens of today have reached the budget. */
+  overBudget: boolean
+  /** Seconds until midnight UTC. */
+  dayLeft: number
+  /** Its provider could not be used. */
+  faulty: boolean
+  probes: number
+}
+
+/** @returns undefined once the organization is gone. */
+export async function findPipelineGate(
+  query: Query,
+  org: string,
+): Promise<PipelineGate | undefined> {
+  const { rows } = await query<PipelineGate>(
+    `select coalesce(p.paused, false) as paused, p.fault is not null as faulty,
+            coalesce(p.probes, 0) as probes,
+            coalesce(p.daily_token_budget <= (
+              select coalesce(sum(input_tokens + output_tokens), 0) from org_usage u
+              where u.org = o.id and u.day = (now() at time zone 'utc')::date), false) as "overBudget",
+            extract(epoch from date_trunc('day', now() at time zone 'utc') + interval '1 day'
+                               - now() at time zone 'utc')::float8 as "dayLeft"
+     from orgs o left join org_pipelines p on p.org = o.id where o.id = $1`,
+    [org],
+    'pipeline.gate',
+  )
+  return rows[0]
+}
+
+/** Claims the probe of a faulty pipeline, for one caller each time that it is due. */
+export async function claimProbe(query: Query, org: string): Promise<boolean> {
+  const { rowCount } = await query(
+    `update org_pipelines set probe_at = now() + interval '5 minutes'
+     where org = $1 and fault is not null and probe_at <= now()`,
+    [org],
+    'pipeline.probe',
+  )
+  return rowCount === 1
+}
+
+/** Gives back a probe that asked no model: the next caller takes it. */
+export async function returnProbe(query: Query, org: string): Promise<void> {
+  await query(
+    'update org_pipelines set probe_at = now() where org = $1 and fault is not null',
+    [org],
+    'pipeline.return-probe',
+  )
+}
+
+/** Records that the provider could not be used. @returns seconds until the next probe. */
+export async function recordFault(query: Query, org: string, error: string): Promise<number> {
+  const { rows } = await query<{ seconds: number }>(
+    `insert into org_pipelines as p (org, fault, fault_since, probes, probe_at)
+     select id, $2, now(), 1, now() + interval '2 seconds' from orgs where id = $1
+     on conflict (org) do update
+       set fault = excluded.fault, fault_since = coalesce(p.fault_since, now()),
+           probes = p.probes + 1,
+           probe_at = now() + make_interval(secs => least(60, power(2, least(p.probes + 1, 10))))
+     returning extract(epoch from probe_at - now())::float8 as seconds`,
+    [org, error],
+    'pipeline.fault',
+  )
+  return rows[0]?.seconds ?? 60
+}
+
+/** Ends a fault. @returns whether there was one. */
+export async function clearFault(query: Query, org: string): Promise<boolean> {
+  const { rowCount } = await query(
+    `update org_pipelines set fault = null, fault_since = null, probes = 0, probe_at = null
+     where org = $1 and fault is not null`,
+    [org],
+    'pipeline.recovered',
+  )
+  return rowCount === 1
+}
+
+export type PipelineSettings = {
+  paused?: boolean | undefined
+  /** null: without a limit. */
+  dailyTokenBudget?: number | null | undefined
+}
+
+/** Writes the settings that are given. */
+export async function changePipeline(
+  { query }: Transaction,
+  org: string,
+  { paused, dailyTokenBudget }: PipelineSettings,
+): Promise<void> {
+  await query(
+    `insert into org_pipelines as p (org, paused, daily_token_budget)
+     values ($1, coalesce($2, false), $3)
+     on conflict (org) do update
+       set paused = coalesce($2, p.paused),
+           daily_token_budget = case when $4 then excluded.daily_token_budget
+                                     else p.daily_token_budget end`,
+    [org, paused ?? null, dailyTokenBudget ?? null, dailyTokenBudget !== undefined],
+  )
+}
+
+const passQueues = ['org-extract', 'org-tag', 'org-reconcile']
+
+/** The queues that hold the turns that were given up. */
+export const givenUpQueues = passQueues.map(name => `${name}.dead`)
+
+/** Makes the waiting jobs of an organization due now. */
+export async function hastenPipeline(query: Query, org: string): Promise<void> {
+  await query(
+    `update ${pgBossSchema}.job set start_after = now()
+     where name = any($2) and data->>'org' = $1 and state < 'active' and start_after > now()`,
+    [org, passQueues],
+  )
+}
+
+/** The dead letters of an organization's passes, oldest first, by queue. */
+export async function listGivenUpTurns(
+  query: Query,
+  org: string,
+  limit: number,
+): Promise<{ queue: 'org-extract' | 'org-tag' | 'org-reconcile'; id: string }[]> {
+  const { rows } = await query<{ queue: 'org-extract' | 'org-tag' | 'org-reconcile'; id: string }>(
+    `select replace(name, '.dead', '') as queue, id from ${pgBossSchema}.job
+     where name = any($2) and data->>'org' = $1 and state < 'active'
+     order by created_on, id limit $3`,
+    [org, givenUpQueues, limit],
+  )
+  return rows
+}
+
+export type PipelineStatus = {
+  paused: boolean
+  dailyTokenBudget: number | null
+  spentToday: number
+  fault: string | null
+  faultSince: Date | null
+  /** Turns whose passes are not done, without those given up. */
+  waiting: number
+  givenUp: number
+}
+
+/** What an admin is told of the pipeline of an organization. */
+export async function findPipelineStatus(query: Query, org: string): Promise<PipelineStatus> {
+  const { rows } = await query<PipelineStatus>(
+    `with dead as (
+       select count(*)::int as count from ${pgBossSchema}.job
+       where name = any($2) and data->>'org' = $1 and state < 'active'
+     ), open as (
+       select count(*)::int as count from org_turns where org = $1::uuid and finished_at is null
+     )
+     select coalesce(p.paused, false) as paused, p.daily_token_budget::float8 as "dailyTokenBudget",
+            p.fault, p.fault_since as "faultSince",
+            greatest(0, open.count - dead.count) as waiting, dead.count as "givenUp",
+            (select coalesce(sum(input_tokens + output_tokens), 0)::float8 from org_usage u
+             where u.org = $1::uuid and u.day = (now() at time zone 'utc')::date) as "spentToday"
+     from dead, open left join org_pipelines p on p.org = $1::uuid`,
+    [org, givenUpQueues],
+    'pipeline.status',
+  )
+  return rows[0]!
+}

@@ -1,0 +1,51 @@
+import type { NearMemory } from '#shared/org/pipeline/nearest-shared.ts'
+import { shareWord, wordsOf } from '#shared/org/pipeline/shared-words.ts'
+import type { TaggedFact, TurnRow } from '#shared/org/org-turns.postgres.ts'
+
+/** A fact of one of the turns that go through the passes together. */
+export type BatchFact = TaggedFact & {
+  turn: TurnRow
+  /** Shortened by a rule of the organization to a high-level note. */
+  isNote: boolean
+  /** An anti-rule matches it by now. */
+  isWithheld?: boolean
+}
+
+/** The facts of turns in their order. */
+export const factsOfTurns = (turns: readonly TurnRow[]): BatchFact[] =>
+  turns.flatMap(turn =>
+    (turn.pass2 ?? []).map((fact, index) => {
+      return { ...fact, turn, isNote: turn.pass1?.[index]?.note ?? false }
+    }),
+  )
+
+/** Facts of earlier turns that a fact is compared with. */
+const earlierMax = 12
+
+/**
+ * The facts of earlier turns that a fact may be about the same thing as, since they share a word, as
+ * memories that are not stored yet: what a model says of one decides that its turn is settled first.
+ */
+export function earlierFacts(facts: readonly BatchFact[]): NearMemory[][] {
+  const memories = facts.map(toMemory)
+  const words = facts.map(({ text }) => wordsOf(text))
+  return facts.map(({ turn }, index) =>
+    memories
+      .slice(0, index)
+      .filter((_, at) => facts[at]!.turn !== turn && shareWord(words[at], words[index]))
+      .slice(-earlierMax),
+  )
+}
+
+const toMemory = ({ text, tags, turn }: BatchFact, index: number): NearMemory => ({
+  id: `fact ${index}`,
+  text,
+  tags,
+  author: turn.author,
+  acquiredAt: turn.saidAt.getTime(),
+  version: 0,
+  reviewed: false,
+})
+
+/** Whether a memory is a fact that is not stored yet. */
+export const isUnstored = (id: string | null): boolean => id?.startsWith('fact ') ?? false

@@ -1,0 +1,203 @@
+import {
+  cachedCompletion,
+  unusableAnswer,
+  type CompletionBackend,
+} from '#shared/org/pipeline/cached-completion.ts'
+import type { EarlierWords } from '#shared/org/pipeline/earlier-words.ts'
+import { lentTagsOf } from '#shared/org/pipeline/lent-tags.ts'
+import { extractInstructions, factsMax } from '#shared/org/pipeline/prompts.ts'
+import { isPhatic } from '#shared/org/pipeline/phatic-text.ts'
+import { isGeneralQuestion } from '#shared/org/pipeline/general-question.ts'
+import {
+  fallbackNote,
+  joinTexts,
+  matchesAntiRule,
+  findExecRule,
+  truncateNote,
+} from '#shared/org/rule-matching.ts'
+import type { OrgPolicy } from '#shared/org/org-policy.postgres.ts'
+import type { Fact, TurnRow } from '#shared/org/org-turns.postgres.ts'
+import { redactOrSkipText } from '#shared/privacy/apply-redaction.ts'
+import { shape, type Schema } from '#shared/core/shape.ts'
+import type { TurnMessage } from '#shared/domain/job-payloads.ts'
+
+const factLengthMax = 2_000
+
+const factsSchema = (fact: { turn: Schema; text: Schema; confidence: Schema }): Schema => ({
+  type: 'object',
+  required: ['facts'],
+  additionalProperties: false,
+  properties: {
+    facts: {
+      type: 'array',
+      items: {
+        type: 'object',
+        required: ['turn', 'text', 'note', 'confidence'],
+        additionalProperties: false,
+        properties: { ...fact, note: { type: 'boolean' } },
+      },
+    },
+  },
+})
+
+const answerSchema = factsSchema({
+  turn: { type: 'integer' },
+  text: { type: 'string' },
+  confidence: { type: 'number' },
+})
+
+const answerShape = shape<{ facts: ExtractedFact[] }>(
+  factsSchema({
+    turn: { type: 'integer', minimum: 0 },
+    text: { type: 'string', maxLength: factLengthMax },
+    confidence: { type: 'number', minimum: 0, maximum: 1 },
+  }),
+  { name: 'the answer' },
+)
+
+/** The turn it is from: the rules are checked against the text of that turn. */
+type ExtractedFact = { turn: number; text: string; note: boolean; confidence: number }
+
+/** One exchange of a batch: its row, when it was said, and what of it may be shown to a model. */
+type ExchangeWords = {
+  turn: Pick<TurnRow, 'id' | 'lentTags'>
+  /** Epoch milliseconds. */
+  saidAt: number
+  turns: TurnMessage[][]
+}
+
+type BatchWords = {
+  /** The turn that the answer is stored under. */
+  leader: TurnRow
+  policy: OrgPolicy
+  /** In the order they were said, of one member and one session. */
+  exchanges: readonly ExchangeWords[]
+  earlier: EarlierWords
+}
+
+/** The facts of each exchange, in order. Those that state nothing are not shown to the model. */
+export async function findFacts(
+  backend: CompletionBackend,
+  { leader, policy, exchanges, earlier }: BatchWords,
+  signal: AbortSignal,
+): Promise<Fact[][]> {
+  const asked = storesNothing(policy) ? [] : exchanges.filter(isWorthAsking)
+  if (asked.length === 0) return exchanges.map(() => [])
+  const found = await cachedCompletion(
+    backend,
+    { turn: leader, policy },
+    {
+      pass: 'extract',
+      kind: 'org-extract',
+      model: policy.extractModel,
+      instructions: extractInstructions(policy),
+      userPrompt: buildUserPrompt(leader.author, asked, earlier),
+      schema: answerSchema,
+      shape: answerShape,
+      extractResult: ({ facts }) => factsByExchange(policy, facts, asked, earlier),
+    },
+    signal,
+  )
+  const facts = new Map(asked.map(({ turn }, index) => [turn.id, found[index]!]))
+  return exchanges.map(({ turn }) => facts.get(turn.id) ?? [])
+}
+
+const isWorthAsking = ({ turns }: ExchangeWords): boolean =>
+  turns.some(messages =>
+    messages.some(
+      ({ role, text }) => role === 'user' && !isPhatic(text) && !isGeneralQuestion(text),
+    ),
+  )
+
+/** The base instructions are off and the organization has none of its own. */
+const storesNothing = ({ defaultOn, custom, execRules }: OrgPolicy): boolean =>
+  !defaultOn && custom.trim() === '' && execRules.length === 0
+
+/** @throws Refusal `upstream` for a fact of a turn that was not shown. */
+function factsByExchange(
+  policy: OrgPolicy,
+  found: readonly ExtractedFact[],
+  exchanges: readonly ExchangeWords[],
+  earlier: EarlierWords,
+): Fact[][] {
+  const count = exchanges.reduce((sum, { turns }) => sum + turns.length, 0)
+  if (found.some(({ turn }) => turn >= count)) throw unusableAnswer('a fact is from no turn')
+  let first = 0
+  return exchanges.map(exchange => {
+    const { turns } = exchange
+    const start = first
+    first += turns.length
+    const own = found.flatMap(fact =>
+      fact.turn >= start && fact.turn < first ? [{ ...fact, turn: fact.turn - start }] : [],
+    )
+    return filterFacts(policy, own, turns).map(fact => {
+      const lent = lentTagsOf(fact.text, exchange, earlier)
+      return lent.length > 0 ? { ...fact, lent } : fact
+    })
+  })
+}
+
+/** The first that there is room for, each once. */
+function filterFacts(
+  policy: OrgPolicy,
+  found: readonly ExtractedFact[],
+  turns: readonly TurnMessage[][],
+): Fact[] {
+  const candidates = found.map(one => ({ turn: one.turn, fact: applyRules(policy, one) }))
+  const turnsWithNote = new Set(candidates.flatMap(({ turn, fact }) => (fact?.note ? [turn] : [])))
+  const factsByText = new Map<string, Fact>()
+  for (const { turn, fact } of candidates) {
+    // Words of the turn that no fact was taken for a note of may be in any of them.
+    const rule = turnsWithNote.has(turn) ? undefined : findExecRule(policy, joinTexts(turns[turn]!))
+    const finalFact = fact && rule ? { ...fact, text: fallbackNote(rule), note: true } : fact
+    const text = finalFact && redactOrSkipText(policy.redaction, finalFact.text)
+    if (text !== undefined && !factsByText.has(text)) factsByText.set(text, { ...finalFact!, text })
+  }
+  return [...factsByText.values()].slice(0, factsMax)
+}
+
+/** What the extractor itself takes for unlikely to be meant or worth sharing is dropped. */
+const confidenceMin = 0.2
+
+/**
+ * Applies the rules to a fact, whatever the model made of it: drops what an anti-rule matches, shortens
+ * what an exec-rule matches to a note.
+ */
+function applyRules(policy: OrgPolicy, found: ExtractedFact): Fact | undefined {
+  const text = found.text.replaceAll(/\s+/g, ' ').trim()
+  const { confidence } = found
+  if (text === '' || confidence < confidenceMin || matchesAntiRule(policy, text)) return undefined
+  if (found.note) return { text: truncateNote(text), confidence, note: true }
+  const rule = findExecRule(policy, text)
+  return rule
+    ? { text: fallbackNote(rule), confidence, note: true }
+    : { text, confidence, note: false }
+}
+
+function buildUserPrompt(
+  author: string,
+  exchanges: readonly ExchangeWords[],
+  earlier: EarlierWords,
+): string {
+  const lastDay = dayOf(exchanges.at(-1)!.saidAt)
+  const turns = exchanges.flatMap(({ saidAt, turns: own }) =>
+    own.map(messages => ({
+      ...(dayOf(saidAt) !== lastDay && { said_on: dayOf(saidAt) }),
+      messages: messages.map(toPromptMessage),
+    })),
+  )
+  return JSON.stringify({
+    member: author,
+    said_on: lastDay,
+    ...(earlier.messages.length > 0 && { before: earlier.messages.map(toPromptMessage) }),
+    turns: turns.map((turn, number) => ({ turn: number, ...turn })),
+  })
+}
+
+/** `YYYY-MM-DD`, UTC. */
+const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10)
+
+const toPromptMessage = ({ role, text, speaker }: TurnMessage) => ({
+  from: role === 'user' ? (speaker ?? 'member') : 'model',
+  text,
+})

@@ -1,0 +1,130 @@
+import { Refusal } from '#shared/core/errors.ts'
+import { ProviderRefusal } from '#shared/models/completion-failure.ts'
+import type { Log } from '#shared/core/log.ts'
+import { UnusableAnswer } from '#shared/org/pipeline/cached-completion.ts'
+import {
+  clearFault,
+  findPipelineGate,
+  hastenPipeline,
+  recordFault,
+  returnProbe,
+} from '#shared/org/pipeline-state.postgres.ts'
+import { endProbe, startProbe } from '#shared/org/pipeline/probes.ts'
+import { findTurn } from '#shared/org/org-turns.postgres.ts'
+import { splitBatch } from '#shared/org/turn-batches.postgres.ts'
+import type { OrgTurnJob } from '#shared/domain/job-payloads.ts'
+import type { Postgres } from '#shared/storage/postgres/connect.ts'
+import type { Snooze } from '#shared/storage/queue/job-outcome.ts'
+import type { Queue } from '#shared/storage/queue/queue.ts'
+
+export type PassName = 'org-extract' | 'org-tag' | 'org-reconcile'
+
+type PassBackend = { postgres: Postgres; queue: Queue; log: Log }
+
+/**
+ * Runs one pass of an organization unless its pipeline rests: while the admin has paused it, while the
+ * tokens of the day are spent, and after a fault of its provider (no answer, no key, an unknown model).
+ * Such a fault costs no try: the job waits, one job at a time probes the provider after 2, 4, 8 … and then
+ * every 60 seconds, and the first that succeeds wakes the others. A process probes four organizations at
+ * once in each pass: providers that hang leave the other places free. What a provider refuses for its prompt is
+ * tried again later and holds up no other turn. It, as every other failure, splits the batch of the turn.
+ *
+ * @returns after how many seconds the job is to be run again; undefined when it is done, or when its turn
+ *   was removed meanwhile, with its organization or its member.
+ * @throws as `run` does, where the fault is not the provider's.
+ */
+export async function runPass(
+  backend: PassBackend,
+  job: Pass,
+  run: () => Promise<Snooze | undefined | void>,
+): Promise<Snooze | undefined> {
+  const { name, data } = job
+  const { query } = backend.postgres
+  const gate = await findPipelineGate(query, data.org)
+  if (gate?.paused) return { snoozeSeconds: spread(300, 900) }
+  if (gate?.overBudget) return { snoozeSeconds: gate.dayLeft + spread(1, 60) }
+  if (!gate?.faulty) return runOpenPass(backend, job, run, false)
+  if (!(await startProbe(query, name, data.org))) {
+    const probeSeconds = Math.min(60, 2 ** gate.probes)
+    return { snoozeSeconds: spread(probeSeconds, 10 * probeSeconds) }
+  }
+  try {
+    return await runOpenPass(backend, job, run, true)
+  } finally {
+    endProbe(name)
+  }
+}
+
+type Pass = { name: PassName; data: OrgTurnJob; signal: AbortSignal }
+
+/** @param isProbe its pipeline rests, and this pass has claimed the probe */
+async function runOpenPass(
+  backend: PassBackend,
+  { name, data, signal }: Pass,
+  run: () => Promise<Snooze | undefined | void>,
+  isProbe: boolean,
+): Promise<Snooze | undefined> {
+  const { org, turn } = data
+  const { query } = backend.postgres
+  let snooze: Snooze | undefined
+  try {
+    snooze = (await run()) ?? undefined
+  } catch (error) {
+    if (!isProviderFault(error)) {
+      if (!signal.aborted) await splitFailedBatch(backend, name, data)
+      throw error
+    }
+    if (!(await findTurn(query, turn))) return undefined
+    backend.log.warn({ err: error, org }, 'org-pipeline.fault')
+    if (isAboutPrompt(error)) {
+      if (isProbe) await returnProbe(query, org)
+      const others = await splitFailedBatch(backend, name, data)
+      return { snoozeSeconds: others > 0 ? 1 : spread(60, 300) }
+    }
+    return { snoozeSeconds: await recordFault(query, org, error.message) }
+  }
+  if (snooze) {
+    if (isProbe) await returnProbe(query, org)
+    return snooze
+  }
+  if (isProbe && (await clearFault(query, org))) {
+    backend.log.info({ org }, 'org-pipeline.recovered')
+    await hastenPipeline(query, org)
+  }
+  return undefined
+}
+
+/**
+ * What made a batch fail fails by itself next time; the other turns go on by themselves.
+ *
+ * @returns the number of other turns
+ */
+const splitFailedBatch = (
+  { postgres, queue }: PassBackend,
+  name: PassName,
+  { org, turn: leader }: OrgTurnJob,
+): Promise<number> =>
+  postgres.transaction(async tx => {
+    const turns = await splitBatch(tx, leader)
+    if (turns.length === 0 || name === 'org-extract') return turns.length
+    const jobs = turns.map(turn => {
+      return { id: turn, data: { turn, org }, priority: 0, key: turn, group: org }
+    })
+    await queue.send(tx, name, jobs)
+    return turns.length
+  })
+
+/** A provider refuses so what is too long or against its rules: it may be one turn of a batch. */
+const promptStatuses = new Set<number | undefined>([400, 413, 422])
+
+const isAboutPrompt = (error: Refusal): boolean =>
+  error instanceof ProviderRefusal && promptStatuses.has(error.status)
+
+/** Waiting jobs do not all wake at the same moment. */
+const spread = (from: number, to: number): number => from + Math.random() * (to - from)
+
+/** `invalid`: there is no key to ask with. */
+const isProviderFault = (error: unknown): error is Refusal =>
+  error instanceof Refusal &&
+  !(error instanceof UnusableAnswer) &&
+  (error.reason === 'upstream' || error.reason === 'invalid' || error.reason === 'limited')

@@ -1,0 +1,75 @@
+import { isUuid } from '#shared/core/ids.ts'
+import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
+
+export type ReviewerRow = {
+  id: string
+  email: string
+  /** The credential, masked. */
+  masked: string
+  createdBy: string
+  createdAt: Date
+}
+
+const columns = 'id, email, masked, created_by as "createdBy", created_at as "createdAt"'
+
+/** The reviewer of a credential, with the organization and its account; undefined for any other. */
+export async function findReviewerByHash(
+  query: Query,
+  hash: Buffer,
+): Promise<{ email: string; account: string; org: string } | undefined> {
+  const { rows } = await query<{ email: string; account: string; org: string }>(
+    `select r.email, o.account, o.id as org
+     from org_reviewers r join orgs o on o.id = r.org where r.hash = $1`,
+    [hash],
+    'reviewers.find',
+  )
+  return rows[0]
+}
+
+/** The reviewers of an organization, oldest first. */
+export async function listReviewers(query: Query, org: string): Promise<ReviewerRow[]> {
+  const { rows } = await query<ReviewerRow>(
+    `select ${columns} from org_reviewers where org = $1 order by created_at, id`,
+    [org],
+    'reviewers.list',
+  )
+  return rows
+}
+
+/**
+ * Inserts a reviewer. A second insert under the same id replaces the credential, whose response was lost.
+ *
+ * @returns the reviewer, and whether it is new.
+ * @throws a unique violation when the organization has a reviewer of that email.
+ */
+export async function insertReviewer(
+  { query }: Transaction,
+  reviewer: Pick<ReviewerRow, 'id' | 'email' | 'masked' | 'createdBy'> & {
+    org: string
+    hash: Buffer
+  },
+): Promise<ReviewerRow & { isNew: boolean }> {
+  const { id, org, email, hash, masked, createdBy } = reviewer
+  const { rows } = await query<ReviewerRow & { isNew: boolean }>(
+    `insert into org_reviewers (id, org, email, hash, masked, created_by)
+     values ($1, $2, $3, $4, $5, $6)
+     on conflict (id) do update set hash = excluded.hash, masked = excluded.masked
+     returning ${columns}, xmax = 0 as "isNew"`,
+    [id, org, email, hash, masked, createdBy],
+  )
+  return rows[0]!
+}
+
+/** @returns the reviewer that was deleted; undefined when the organization has none of that id. */
+export async function deleteReviewer(
+  { query }: Transaction,
+  org: string,
+  id: string,
+): Promise<ReviewerRow | undefined> {
+  if (!isUuid(id)) return undefined
+  const { rows } = await query<ReviewerRow>(
+    `delete from org_reviewers where org = $1 and id = $2 returning ${columns}`,
+    [org, id],
+  )
+  return rows[0]
+}

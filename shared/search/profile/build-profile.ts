@@ -1,0 +1,133 @@
+import type { Fact, ProfileKind, Statement } from '#shared/search/profile/rules/statement.ts'
+import { profileKinds } from '#shared/search/profile/rules/statement.ts'
+import { foldText } from '#shared/search/words/writing-systems.ts'
+
+/** A statement and the memory that it stands in. */
+export type SourcedStatement = Statement & {
+  memory: string
+  /** When it was said, epoch milliseconds. */
+  at: number
+  /** Place in its memory. */
+  position: number
+  /** Who said it, where several people talk in a vault; only their own statements replace it. */
+  speaker?: string
+  /** Epoch milliseconds: from then on its memory is gone. */
+  expiresAt?: number
+}
+
+export type ProfileEntry = Pick<
+  SourcedStatement,
+  'kind' | 'quote' | 'memory' | 'position' | 'speaker'
+> & {
+  /** When it was first said, epoch milliseconds. */
+  since: number
+  /** When a later statement replaced all that it says; null while something of it holds. */
+  until: number | null
+  /** The memory of that statement. */
+  replacedBy: string | null
+}
+
+/**
+ * A profile of statements: by kind, then newest first. Of what is said again without a change the first
+ * statement stays, so that repeating it changes nothing. Without a clock: equal statements give equal
+ * entries.
+ */
+export function buildProfile(statements: readonly SourcedStatement[]): ProfileEntry[] {
+  const entries: OpenEntry[] = []
+  const holding = new Map<string, Holding>()
+  const said = new Set<string>()
+  for (const statement of statements.toSorted(inOrder)) {
+    for (const fact of statement.ends) endFact(holding, statement, fact)
+    const news = statement.facts.filter(
+      fact => holding.get(keyOf(statement, fact))?.value !== fact.value,
+    )
+    const text = `${keyOf(statement, statement)}${foldText(statement.quote)}`
+    const isRepeated = statement.facts.length > 0 ? news.length === 0 : said.has(text)
+    if (isRepeated) continue
+    said.add(text)
+    const entry = toEntry(statement)
+    entries.push(entry)
+    for (const fact of news) replaceFact(holding, statement, fact, entry)
+  }
+  return entries
+    .toSorted(
+      (one, other) =>
+        kindOrder.get(one.kind)! - kindOrder.get(other.kind)! ||
+        -inOrder(toPlace(one), toPlace(other)),
+    )
+    .map(withoutCount)
+}
+
+type OpenEntry = ProfileEntry & {
+  /** Number of facts that hold. */
+  open: number
+}
+
+function withoutCount(entry: OpenEntry): ProfileEntry {
+  const { open: _, ...shown } = entry
+  return shown
+}
+
+type Holding = { value: string; entry: OpenEntry }
+
+const toEntry = ({ kind, quote, memory, position, speaker, at }: SourcedStatement): OpenEntry => ({
+  kind,
+  quote,
+  memory,
+  position,
+  ...(speaker !== undefined && { speaker }),
+  since: at,
+  until: null,
+  replacedBy: null,
+  open: 0,
+})
+
+function replaceFact(
+  holding: Map<string, Holding>,
+  statement: SourcedStatement,
+  fact: Fact,
+  entry: OpenEntry,
+): void {
+  const key = keyOf(statement, fact)
+  const before = holding.get(key)
+  entry.open++
+  holding.set(key, { value: fact.value, entry })
+  if (before && before.entry !== entry) closeFact(before.entry, statement)
+}
+
+function endFact(holding: Map<string, Holding>, statement: SourcedStatement, fact: Fact): void {
+  const key = keyOf(statement, fact)
+  const before = holding.get(key)
+  if (!before || (fact.value !== '' && before.value !== fact.value)) return
+  holding.delete(key)
+  closeFact(before.entry, statement)
+}
+
+function closeFact(entry: OpenEntry, { at, memory }: SourcedStatement): void {
+  entry.open--
+  if (entry.open > 0) return
+  entry.until = at
+  entry.replacedBy = memory
+}
+
+const keyOf = (
+  { speaker = '' }: Pick<SourcedStatement, 'speaker'>,
+  { kind, subject = '' }: { kind: ProfileKind; subject?: string },
+): string => JSON.stringify([speaker, kind, subject])
+
+const kindOrder: ReadonlyMap<ProfileKind, number> = new Map(
+  profileKinds.map((kind, index) => [kind, index]),
+)
+
+type Place = Pick<SourcedStatement, 'at' | 'memory' | 'position'>
+
+const toPlace = ({ since, memory, position }: ProfileEntry): Place => ({
+  at: since,
+  memory,
+  position,
+})
+
+/** By time, then by id and place: the order of a conversation. */
+const inOrder = (one: Place, other: Place): number =>
+  one.at - other.at ||
+  (one.memory < other.memory ? -1 : one.memory > other.memory ? 1 : one.position - other.position)

@@ -1,0 +1,77 @@
+import { splitSentences } from '#shared/search/query/split-sentences.ts'
+import { relatedTerms } from '#shared/search/words/related-terms.ts'
+import { isMarkerTerm, termsOf } from '#shared/search/words/index-terms.ts'
+import { termWeight } from '#shared/search/words/term-weights.ts'
+
+/** A part of a text, as character positions. */
+export type Passage = { from: number; to: number }
+
+/** About 120 tokens of running text. */
+const passageCharacters = 480
+/** The same in scripts whose characters are words or syllables. */
+const densePassageCharacters = 160
+
+/**
+ * The sentences of a text that best fit a question, in one piece; undefined when the text is hardly
+ * longer than that. Of equal ones the first.
+ */
+export function bestPassage(text: string, question: string): Passage | undefined {
+  const lengthMax = /[\u2e80-\uffff]/.test(text.slice(0, 200))
+    ? densePassageCharacters
+    : passageCharacters
+  if (text.length <= lengthMax * 1.3) return undefined
+  const sentences = locateSentences(text)
+  const weights = questionWeights(question)
+  const scores = sentences.map(({ from, to }) => scoreSentence(text.slice(from, to), weights))
+  let best: Passage = { from: 0, to: Math.min(text.length, lengthMax) }
+  let bestScore = -1
+  for (let first = 0; first < sentences.length; first++) {
+    let score = 0
+    const { from } = sentences[first]!
+    for (let last = first; last < sentences.length; last++) {
+      const { to } = sentences[last]!
+      if (last > first && to - from > lengthMax) break
+      score += scores[last]!
+      // What follows in place is told as well while there is room.
+      if (score > bestScore || (score === bestScore && best.from === from)) {
+        bestScore = score
+        best = { from, to }
+      }
+    }
+  }
+  return best
+}
+
+/** Sentences of a text with their places. */
+function locateSentences(text: string): Passage[] {
+  const places: Passage[] = []
+  let at = 0
+  for (const sentence of splitSentences(text)) {
+    const from = text.indexOf(sentence, at)
+    if (from < 0) continue
+    at = from + sentence.length
+    places.push({ from, to: at })
+  }
+  return places
+}
+
+/** The terms of a question and, for less, their synonyms. */
+function questionWeights(question: string): ReadonlyMap<string, number> {
+  const weights = new Map<string, number>()
+  for (const term of new Set(termsOf(question))) {
+    if (isMarkerTerm(term)) continue
+    const weight = termWeight(term)
+    weights.set(term, weight)
+    for (const related of relatedTerms(term)) {
+      const relatedWeight = 0.6 * related.weight * weight
+      if (relatedWeight > (weights.get(related.term) ?? 0)) weights.set(related.term, relatedWeight)
+    }
+  }
+  return weights
+}
+
+function scoreSentence(sentence: string, weights: ReadonlyMap<string, number>): number {
+  let score = 0
+  for (const term of new Set(termsOf(sentence))) score += weights.get(term) ?? 0
+  return score
+}

@@ -1,0 +1,169 @@
+import type { DeleteIdsJob } from '#shared/domain/job-payloads.ts'
+import type { DebtChange } from '#shared/domain/vault-change.ts'
+import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import { idIndex } from '#shared/storage/mongo/indexes.ts'
+import { withWriteTimeout } from '#shared/vault/base/memories.mongo.ts'
+
+type Deletion = Pick<DeleteIdsJob, 'operation' | 'vault' | 'epoch' | 'ids'>
+
+/** Ids per command: the engine re-reads its buffer for every chunk of a long message. */
+const idsMax = 2_000
+
+/**
+ * Makes the sources of reflections that an operation has deleted unconsolidated again, where no reflection
+ * of their batch is left. Safe to run again: each source is marked with the operation until
+ * `finishReleases`, and `countReleased` counts the marks.
+ *
+ * Call it under the lock on the vault's contents, after the tombstones are written.
+ */
+export async function releaseSources(
+  mongo: Pick<Mongo, 'memories'>,
+  deletion: Deletion,
+): Promise<void> {
+  const { operation, vault, epoch } = deletion
+  const deleted = await findDeletedBatches(mongo, deletion)
+  const live = await findLiveBatches(mongo, deletion, [...deleted.keys()])
+  for (const [batch, sources] of deleted) {
+    if (live.has(batch)) continue
+    for (const ids of idBatches(sources)) {
+      const rest = { $setDifference: ['$consolidated_by', [{ $literal: batch }]] }
+      const isRaw = { $eq: [{ $size: '$consolidated_by' }, 0] }
+      const update = mongo.memories.updateMany(
+        {
+          vault: { $eq: vault },
+          epoch: { $eq: epoch },
+          session: { $eq: '' },
+          _id: { $in: ids },
+          consolidated_by: { $eq: batch },
+        },
+        [
+          { $set: { consolidated_by: rest } },
+          {
+            $set: {
+              consolidated: { $not: [isRaw] },
+              released_by: { $cond: [isRaw, { $literal: operation }, '$$REMOVE'] },
+            },
+          },
+        ],
+        { hint: idIndex },
+      )
+      await withWriteTimeout(update).catch(refuseWhenUnreachable)
+    }
+  }
+}
+
+/** What the sources that an operation has released add to the debt. */
+export async function countReleased(
+  mongo: Pick<Mongo, 'memories'>,
+  deletion: Deletion,
+): Promise<Required<DebtChange>> {
+  const total = { rawUnits: 0, rawTokens: 0, tier2Count: 0, tier2Importance: 0, tier2Tokens: 0 }
+  const { operation, vault, epoch } = deletion
+  for (const ids of idBatches(await findSourceIds(mongo, deletion))) {
+    const filter = { vault: { $eq: vault }, epoch: { $eq: epoch }, _id: { $in: ids } }
+    const rows = await mongo.memories
+      .find(
+        { ...filter, released_by: { $eq: operation } },
+        { projection: { tier: 1, tokens: 1, importance: 1 }, hint: idIndex, signal: deadline() },
+      )
+      .toArray()
+      .catch(refuseWhenUnreachable)
+    for (const { tier, tokens, importance = 0 } of rows) {
+      if (tier === 1) {
+        total.rawUnits++
+        total.rawTokens += tokens
+      } else {
+        total.tier2Count++
+        total.tier2Importance += importance
+        total.tier2Tokens += tokens
+      }
+    }
+  }
+  return total
+}
+
+/** Removes the marks of an operation whose deletion is settled. */
+export async function finishReleases(
+  mongo: Pick<Mongo, 'memories'>,
+  deletion: Deletion,
+): Promise<void> {
+  const { operation, vault } = deletion
+  for (const ids of idBatches(await findSourceIds(mongo, deletion))) {
+    const update = mongo.memories.updateMany(
+      { vault: { $eq: vault }, _id: { $in: ids }, released_by: { $eq: operation } },
+      { $unset: { released_by: '' } },
+      { hint: idIndex },
+    )
+    await withWriteTimeout(update).catch(refuseWhenUnreachable)
+  }
+}
+
+/** The operations that have released some of these memories and have not removed their marks. */
+export async function findReleasers(
+  { memories }: Pick<Mongo, 'memories'>,
+  { vault, epoch }: Pick<Deletion, 'vault' | 'epoch'>,
+  ids: readonly string[],
+): Promise<string[]> {
+  const filter = { vault: { $eq: vault }, epoch: { $eq: epoch }, _id: { $in: [...ids] } }
+  const rows = await memories
+    .find(
+      { ...filter, released_by: { $exists: true } },
+      { projection: { released_by: 1 }, hint: idIndex, signal: deadline() },
+    )
+    .toArray()
+    .catch(refuseWhenUnreachable)
+  return [...new Set(rows.flatMap(({ released_by }) => released_by ?? []))]
+}
+
+/** Batches of the reflections that an operation has deleted, with their sources. */
+async function findDeletedBatches(
+  { memories }: Pick<Mongo, 'memories'>,
+  { operation, vault, ids }: Deletion,
+): Promise<Map<string, string[]>> {
+  const rows = await memories
+    .find(
+      {
+        vault: { $eq: vault },
+        tomb_by: { $eq: operation },
+        _id: { $in: [...ids] },
+        batch: { $exists: true },
+      },
+      { projection: { batch: 1, sources: 1 }, hint: idIndex, signal: deadline() },
+    )
+    .toArray()
+    .catch(refuseWhenUnreachable)
+  return new Map(rows.map(({ batch, sources = [] }) => [batch!, sources]))
+}
+
+const findSourceIds = async (
+  mongo: Pick<Mongo, 'memories'>,
+  deletion: Deletion,
+): Promise<string[]> => [
+  ...new Set([...(await findDeletedBatches(mongo, deletion)).values()].flat()),
+]
+
+/** Those of the batches that still have a reflection. */
+async function findLiveBatches(
+  { memories }: Pick<Mongo, 'memories'>,
+  { vault, epoch }: Deletion,
+  batches: readonly string[],
+): Promise<Set<string>> {
+  if (batches.length === 0) return new Set()
+  const rows = await memories
+    .aggregate<{ _id: string }>(
+      [
+        { $match: { vault: { $eq: vault }, epoch: { $eq: epoch }, batch: { $in: [...batches] } } },
+        { $group: { _id: '$batch' } },
+      ],
+      { hint: 'lineage', signal: deadline() },
+    )
+    .toArray()
+    .catch(refuseWhenUnreachable)
+  return new Set(rows.map(({ _id }) => _id))
+}
+
+function* idBatches(ids: readonly string[]): Generator<string[]> {
+  for (let start = 0; start < ids.length; start += idsMax) yield ids.slice(start, start + idsMax)
+}
+
+const deadline = (): AbortSignal => AbortSignal.timeout(deadlineMs)

@@ -1,0 +1,54 @@
+import { createWorkerThread } from '#shared/core/thread.ts'
+import { extractText, type Message, type Turn } from '#shared/domain/message-content.ts'
+import { redactOrSkipTurns, type RedactionPolicy } from '#shared/privacy/apply-redaction.ts'
+import {
+  chunkMessages,
+  type ChunkedMessages,
+  type ChunkedTurn,
+} from '#shared/vault/ingest/chunk-messages.ts'
+
+/** Messages to redact and to cut, or turns to redact. */
+export type ThreadTask = { redaction: RedactionPolicy | null } & (
+  | { messages: readonly Message[] }
+  | { said: readonly Turn[] }
+)
+
+export type ThreadResult = {
+  turns?: ChunkedTurn[]
+  said?: Turn[]
+  messages?: readonly Message[]
+}
+
+/** Characters that are redacted and cut beside other requests: some 10 ms. */
+const inlineCharactersMax = 64 * 1024
+
+/**
+ * As `chunkMessages`; longer texts in a thread of their own, one request after the other: 20 MiB take a second
+ * and more, in which the event loop serves others. The thread holds its own table of tokens, 60 MB.
+ */
+export async function chunkMessagesAside(
+  redaction: RedactionPolicy | null,
+  messages: readonly Message[],
+): Promise<ChunkedMessages> {
+  const texts = messages.map(message => ({ ...message, content: extractText(message.content) }))
+  const characters = texts.reduce((sum, { content }) => sum + content.length, 0)
+  if (characters <= inlineCharactersMax) return chunkMessages(redaction, messages)
+  const answer = await thread.ask({ redaction, messages: texts })
+  return { messages: answer.messages ?? messages, turns: answer.turns! }
+}
+
+/** As `redactOrSkipTurns`; longer texts in the thread. */
+export async function redactOrSkipTurnsAside(
+  redaction: RedactionPolicy | null,
+  said: readonly Turn[],
+): Promise<readonly Turn[]> {
+  if (!redaction) return said
+  const characters = said.reduce((sum, { text }) => sum + text.length, 0)
+  if (characters <= inlineCharactersMax) return redactOrSkipTurns(redaction, said)
+  return (await thread.ask({ redaction, said })).said!
+}
+
+const thread = createWorkerThread<ThreadTask, ThreadResult>(
+  'texts',
+  new URL('text-thread.worker.ts', import.meta.url),
+)

@@ -1,0 +1,12 @@
+import { serveThread } from '#shared/core/thread.ts'
+import { redactOrSkipTurns } from '#shared/privacy/apply-redaction.ts'
+import { chunkMessages } from '#shared/vault/ingest/chunk-messages.ts'
+import type { ThreadResult, ThreadTask } from '#shared/vault/ingest/text-thread.ts'
+
+/** The thread of `text-thread.ts`. */
+serveThread(async ({ redaction, ...task }: ThreadTask): Promise<ThreadResult> => {
+  if ('said' in task) return { said: redactOrSkipTurns(redaction, task.said) }
+  const chunked = await chunkMessages(redaction, task.messages)
+  // Unchanged messages need not be copied back.
+  return { turns: chunked.turns, ...(redaction && { messages: chunked.messages }) }
+})

@@ -1,0 +1,142 @@
+import { createOpenAI } from '@ai-sdk/openai'
+import {
+  generateText,
+  stepCountIs,
+  streamText,
+  tool,
+  wrapLanguageModel,
+  type ModelMessage,
+} from 'ai'
+import t from 'tap'
+import { z } from 'zod'
+import {
+  vaultMiddleware,
+  type VaultMiddlewareOptions,
+} from '#api/client/adapters/ai-sdk-middleware.ts'
+import { vaultClient } from '#api/client/client.ts'
+import { buildKey, startJobWorkers, startTestApi } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { providerKey, providerUrl, startModelProvider } from '#test/support/model-provider.ts'
+
+const provider = await startModelProvider(t)
+const backend = await createTestBackend(t)
+await startJobWorkers(backend)
+const { base } = await startTestApi(t, backend)
+
+// The provider is called without the proxy: the memory comes from the middleware alone.
+const openai = createOpenAI({
+  baseURL: providerUrl(new URL(provider.env.OPENAI_BASE_URL!).origin, 'openai'),
+  apiKey: providerKey('openai'),
+})
+
+async function startVault(options?: VaultMiddlewareOptions<'v4'>) {
+  const vault = vaultClient(base, await buildKey(backend))
+  const middleware = vaultMiddleware(vault, options)
+  const model = wrapLanguageModel({ model: openai.chat('gpt-4o-mini'), middleware })
+  const remember = (content: string) =>
+    vault.call('POST /v1/memory/ingest', {
+      query: { wait: true },
+      body: { messages: [{ role: 'user', content }] },
+    })
+  provider.clearRequests()
+  return { vault, model, remember }
+}
+
+const sentMessages = (): { role: string; content: unknown }[][] =>
+  provider.requests.map(({ body }) => JSON.parse(body.toString()).messages)
+
+async function storedTexts(vault: Awaited<ReturnType<typeof startVault>>['vault']) {
+  const { items } = await vault.call('GET /v1/operations')
+  for (const { operation_id: id } of items) {
+    for (;;) {
+      const { state } = await vault.call('GET /v1/operations/:id', { params: { id } })
+      if (state === 'done') break
+      await new Promise(resolve => setTimeout(resolve, 20))
+    }
+  }
+  const { items: memories } = await vault.call('GET /v1/memory/list', { query: { limit: 200 } })
+  return memories.map(({ text }) => text)
+}
+
+t.test('a call gets what is remembered, and is remembered as it was asked', async t => {
+  const { vault, model, remember } = await startVault()
+  await remember('My cat is called Ada.')
+  const history: ModelMessage[] = [
+    { role: 'user', content: 'Hello' },
+    { role: 'assistant', content: 'Hello!' },
+    { role: 'user', content: 'What is my cat called?' },
+  ]
+  const { text } = await generateText({ model, system: 'You are terse.', messages: history })
+  const [messages] = sentMessages()
+  t.same(
+    messages!.slice(0, 3).map(({ content }) => content),
+    ['You are terse.', 'Hello', 'Hello!'],
+  )
+  t.match(
+    JSON.stringify(messages!.at(-1)),
+    /memory_context.*My cat is called Ada.*What is my cat called/,
+  )
+  const stored = await storedTexts(vault)
+  t.same(stored.toSorted(), ['My cat is called Ada.', 'What is my cat called?', text].toSorted())
+})
+
+t.test('a stream arrives as it is, and is remembered at its end', async t => {
+  const { vault, model, remember } = await startVault({ sessionId: 'a session' })
+  await remember('My cat is called Ada.')
+  const direct = await streamText({
+    model: openai.chat('gpt-4o-mini'),
+    prompt: 'My bicycle is orange.',
+  }).text
+  const streamed = await Array.fromAsync(
+    streamText({ model, prompt: 'My bicycle is orange.' }).textStream,
+  )
+  t.equal(streamed.join(''), direct)
+  t.ok(streamed.length > 5)
+  await storedTexts(vault)
+  const { items } = await vault.call('GET /v1/memory/sessions')
+  t.match(items, [{ session_id: 'a session' }])
+  t.notMatch(JSON.stringify(sentMessages()), 'memory_context', 'a session of its own')
+})
+
+t.test('steps of a loop get the same block, and only its end is stored', async t => {
+  const { vault, model, remember } = await startVault()
+  await remember('The weather matters to me because I sail in Lisbon.')
+  const { text, steps } = await generateText({
+    model,
+    prompt: 'What will the weather be?',
+    tools: {
+      forecast: tool({
+        description: 'The weather to come',
+        inputSchema: z.object({ city: z.string(), days: z.number().optional() }),
+        execute: ({ city }) => ({ city, sky: 'clear' }),
+      }),
+    },
+    stopWhen: stepCountIs(3),
+  })
+  t.equal(steps.length, 2)
+  const [first, second] = sentMessages()
+  t.match(JSON.stringify(first), 'memory_context')
+  t.same(second!.slice(0, first!.length), first, 'what the provider has cached stays as it is')
+  t.same(
+    (await storedTexts(vault)).filter(content => content === text),
+    [text],
+  )
+})
+
+t.test('without a vault the model answers all the same', async t => {
+  const faults: unknown[] = []
+  const lost = vaultClient('http://127.0.0.1:9', 'mk_00000000000000000000000000000000')
+  const middleware = vaultMiddleware(lost, { onError: error => faults.push(error) })
+  const model = wrapLanguageModel({ model: openai.chat('gpt-4o-mini'), middleware })
+  const { text } = await generateText({ model, prompt: 'My bicycle is orange.' })
+  t.match(text, 'Crème brûlée')
+  t.equal(faults.length, 2, 'of recalling and of storing')
+})
+
+t.test('store: false recalls only', async t => {
+  const { vault, model, remember } = await startVault({ store: false })
+  await remember('My cat is called Ada.')
+  await generateText({ model, prompt: 'What is my cat called?' })
+  t.match(JSON.stringify(sentMessages()), 'My cat is called Ada')
+  t.same(await storedTexts(vault), ['My cat is called Ada.'])
+})

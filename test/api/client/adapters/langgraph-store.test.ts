@@ -1,0 +1,141 @@
+import { existsSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import t from 'tap'
+import { VaultStore } from '#api/client/adapters/langgraph-store.ts'
+import { vaultClient } from '#api/client/client.ts'
+import { buildKey, startJobWorkers, startTestApi } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+
+const backend = await createTestBackend(t)
+await startJobWorkers(backend)
+const { base } = await startTestApi(t, backend)
+
+async function startStore() {
+  const vault = vaultClient(base, await buildKey(backend))
+  return { vault, store: new VaultStore(vault) }
+}
+
+const ada = ['users', 'ada']
+const memories = [...ada, 'memories']
+
+t.test('an item is read as it was put, replaced, and deleted', async t => {
+  const { vault, store } = await startStore()
+  const value = { text: 'I like sailing. ', nested: { list: [1, 2.5, null, true], 東京: '🦊' } }
+  await store.put(memories, 'likes', value)
+  const first = await store.get(memories, 'likes')
+  t.same(first?.value, value)
+  t.match(first, { namespace: memories, key: 'likes', createdAt: Date, updatedAt: Date })
+  await store.put(memories, 'likes', { text: 'I like rowing.' })
+  await store.put(memories, 'likes', { text: 'I like rowing.' })
+  const second = await store.get(memories, 'likes')
+  t.same(second?.value, { text: 'I like rowing.' })
+  t.same(second?.createdAt, first?.createdAt)
+  t.ok(second!.updatedAt > first!.updatedAt)
+  t.equal((await vault.call('GET /v1/memory/stats')).memories, 1)
+  t.equal(await store.get(ada, 'likes'), null, 'another namespace')
+  await store.delete(memories, 'likes')
+  t.equal(await store.get(memories, 'likes'), null)
+  t.equal((await vault.call('GET /v1/memory/stats')).memories, 0)
+})
+
+t.test('a long value comes back whole, whatever its spaces and signs', async t => {
+  const { store } = await startStore()
+  const value = { text: ' a  b\n\t"🦊" é '.repeat(700) }
+  await store.put(memories, 'long', value)
+  t.same((await store.get(memories, 'long'))?.value, value)
+  const [found] = await store.search(ada, { query: 'what is long?' })
+  t.same(found?.value, value)
+})
+
+t.test('search: below a namespace, by meaning, with filters and pages', async t => {
+  const { store } = await startStore()
+  await store.put(memories, 'cat', { text: 'My cat is called Tom.', weight: 4 })
+  await store.put(memories, 'boat', { text: 'My boat lies in Lisbon.', weight: 900 })
+  await store.put(['users', 'ben'], 'cat', { text: 'My cat is called Mia.', weight: 5 })
+  const keys = (items: { key: string }[]): string[] => items.map(({ key }) => key)
+  const [best] = await store.search(ada, { query: 'where is the boat?' })
+  t.match(best, { key: 'boat', score: Number, value: { weight: 900 } })
+  t.same(keys(await store.search(ada)), ['boat', 'cat'], 'the one written last first')
+  t.equal((await store.search([])).length, 3)
+  t.equal((await store.search(['users'])).length, 3)
+  t.same(await store.search(['user']), [], 'a label is whole')
+  t.same(keys(await store.search([], { filter: { weight: { $gt: 4, $lt: 100 } } })), ['cat'])
+  t.same(keys(await store.search([], { filter: { weight: 900 } })), ['boat'])
+  t.same(keys(await store.search(ada, { limit: 1, offset: 1 })), ['cat'])
+  t.same(await store.listNamespaces(), [memories, ['users', 'ben']])
+  t.same(await store.listNamespaces({ maxDepth: 1 }), [['users']])
+  t.same(await store.listNamespaces({ prefix: ['*', 'ben'] }), [['users', 'ben']])
+  t.same(await store.listNamespaces({ suffix: ['memories'] }), [memories])
+})
+
+t.test('a batch reads what was there before it, and its last write counts', async t => {
+  const { store } = await startStore()
+  const put = (n: number) => ({ namespace: ada, key: 'n', value: { n } })
+  t.same(await store.batch([{ namespace: ada, key: 'n' }, put(1), put(2)]), [
+    null,
+    undefined,
+    undefined,
+  ])
+  t.same((await store.get(ada, 'n'))?.value, { n: 2 })
+})
+
+t.test('namespaces that LangGraph refuses', async t => {
+  const { store } = await startStore()
+  for (const namespace of [
+    [],
+    ['a.b'],
+    [''],
+    ['langgraph'],
+    Array.from({ length: 11 }, () => 'a'),
+  ]) {
+    await t.rejects(store.put(namespace, 'k', {}), { name: 'InvalidNamespaceError' })
+  }
+})
+
+const modules = process.env.CLIENT_MODULES
+const isThere =
+  modules !== undefined && existsSync(join(modules, 'node_modules/@langchain/langgraph'))
+const skip = !isThere && 'CLIENT_MODULES names no folder with @langchain/langgraph'
+
+t.test(
+  'a graph of LangGraph remembers in it, and its own store answers alike',
+  { skip },
+  async t => {
+    const loader = join(modules!, 'load-langgraph.mjs')
+    writeFileSync(loader, "export * from '@langchain/langgraph'\n")
+    const { StateGraph, MessagesAnnotation, InMemoryStore } = await import(
+      pathToFileURL(loader).href
+    )
+    const { store } = await startStore()
+    const own = new InMemoryStore()
+    for (const one of [own, store]) {
+      const graph = new StateGraph(MessagesAnnotation)
+        .addNode(
+          'remember',
+          async ({ messages }: { messages: { text: string }[] }, config: { store: VaultStore }) => {
+            await config.store.put(memories, 'said', { text: messages.at(-1)!.text })
+            const item = await config.store.get(memories, 'said')
+            return { messages: [{ role: 'assistant', content: `Kept: ${item?.value.text}` }] }
+          },
+        )
+        .addEdge('__start__', 'remember')
+        .compile({ store: one })
+      const { messages } = await graph.invoke({
+        messages: [{ role: 'user', content: 'I like tea.' }],
+      })
+      t.equal(messages.at(-1).text, 'Kept: I like tea.')
+      await one.put(ada, 'a', { n: 1 })
+      await one.put(ada, 'b', { n: 2 })
+    }
+    const facts = async (one: VaultStore) => ({
+      items: (await one.search(['users']))
+        .map(({ namespace, key, value }) => [namespace, key, value])
+        .sort(),
+      filtered: (await one.search([], { filter: { n: { $gte: 2 } } })).map(({ key }) => key),
+      namespaces: await one.listNamespaces({ prefix: ['users'] }),
+      missing: await one.get(ada, 'c'),
+    })
+    t.same(await facts(store), await facts(own))
+  },
+)

@@ -1,0 +1,90 @@
+import { cpSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t, { type Test } from 'tap'
+import { contractDocument } from '#api/contract/document.ts'
+import { examples, sampleIds } from '#api/reference/examples.ts'
+import { operatorEmail } from '#shared/access/operator.ts'
+import { buildAdmin } from '#test/support/admin.ts'
+import { buildKey, startJobWorkers, startTestApi } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { providerKey, startModelProvider } from '#test/support/model-provider.ts'
+import {
+  findPythons,
+  noPython,
+  pipInstall,
+  runUnittest,
+  type Python,
+} from '#test/support/python.ts'
+
+const folder = fileURLToPath(new URL('../../../api/client/python', import.meta.url))
+const pythons = await findPythons()
+const modules = ['every_operation', 'retries', 'client', 'readme'].map(name => `tests.test_${name}`)
+
+/** The requests that the reference shows, and the names of all operations. */
+const describeOperations = () => ({
+  requests: examples,
+  sampleIds,
+  operations: Object.keys(contractDocument.endpoints),
+})
+
+if (pythons.length === 0) t.test('the client of Python', { skip: noPython }, async () => {})
+else await startService()
+
+async function startService(): Promise<void> {
+  const provider = await startModelProvider(t)
+  const backend = await createTestBackend(t, { env: provider.env })
+  await startJobWorkers(backend)
+  const { base } = await startTestApi(t, backend)
+  const file = join(
+    t.testdir({ 'examples.json': JSON.stringify(describeOperations()) }),
+    'examples.json',
+  )
+  for (const python of pythons) {
+    t.test(`Python ${python.version}: the client against a running service`, async t => {
+      const env = {
+        BASE_URL: base,
+        EXAMPLES: file,
+        MEMORY_KEY: await buildKey(backend),
+        MODEL_KEY: await buildKey(backend),
+        ADMIN_KEY: (await buildAdmin(backend)).key,
+        OPERATOR_KEY: (await buildAdmin(backend, operatorEmail(backend.config))).key,
+        LEAVING_KEY: await buildLeavingKey(),
+        OPENAI_API_KEY: providerKey('openai'),
+        ANTHROPIC_API_KEY: providerKey('anthropic'),
+        GEMINI_API_KEY: providerKey('google'),
+      }
+      await reportTests(t, python, env)
+    })
+
+    t.test(`Python ${python.version}: pip installs the package with its types`, async t => {
+      const copied = t.testdir({})
+      cpSync(folder, join(copied, 'source'), { recursive: true })
+      const target = join(copied, 'target')
+      const missing = await pipInstall(python, join(copied, 'source'), target)
+      if (missing) return t.pass('pip', { skip: missing })
+      const installed = readdirSync(join(target, 'memory_vault')).filter(name => name.includes('.'))
+      const source = readdirSync(join(folder, 'memory_vault')).filter(name => name.includes('.'))
+      t.same(installed.toSorted(), source.toSorted())
+      t.ok(source.includes('py.typed'))
+    })
+  }
+
+  /** The email of the account that the examples erase; a receipt follows, so the next run can have it. */
+  function buildLeavingKey(): Promise<string> {
+    const { email } = examples.eraseAccount!.body as { email: string }
+    return buildKey(backend, email)
+  }
+}
+
+/** Every test of Python is an assertion here, and none is lost. */
+async function reportTests(t: Test, python: Python, env: Record<string, string>): Promise<void> {
+  const { count, outcomes, output, code } = await runUnittest(python, modules, { cwd: folder, env })
+  for (const { test, outcome, text } of outcomes) {
+    if (outcome === 'skipped') t.pass(test, { skip: text })
+    else t.equal(outcome === 'failed' ? text : '', '', test)
+  }
+  t.ok(count >= 35, `${count} tests`)
+  t.equal(outcomes.length, count, 'each has an outcome')
+  t.equal(code, 0, `Python ends without a fault: ${code === 0 ? '' : output}`)
+}

@@ -1,0 +1,51 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { parseJson } from '#api/edge/parse-json.ts'
+import { parseLargeJson } from '#api/edge/parse-large-json.ts'
+import { runAtOnce } from '#shared/core/event-loop.ts'
+import { watchEventLoop } from '#test/support/event-loop.ts'
+
+const filler = 'x'.repeat(200_000)
+
+t.test('property: JSON in steps is what JSON.parse has', async t => {
+  fc.assert(
+    fc.property(fc.jsonValue(), fc.jsonValue(), (one, other) => {
+      // Long enough that its lists and objects are walked.
+      const value = { list: [one, filler, [other, filler]], inner: { filler, one, other } }
+      const text = JSON.stringify(value, null, 1)
+      t.strictSame(runAtOnce(parseLargeJson(Buffer.from(text))), JSON.parse(text))
+    }),
+    { numRuns: 60 },
+  )
+})
+
+t.test('a field twice counts once, as it was last; what is no JSON is refused', async t => {
+  const twice = Buffer.from(`{"a":"${filler}","a":2,"b":{},"b":{"c":1}}`)
+  t.strictSame(runAtOnce(parseLargeJson(twice)), { a: 2, b: { c: 1 } })
+  const large = filler.repeat(6)
+  for (const text of [`{"a":"${large}",}`, `["${large}"`, `{"a":"${large}"} x`]) {
+    await t.rejects(parseJson(Buffer.from(text)), { reason: 'invalid', message: /not valid JSON/ })
+  }
+  await t.rejects(parseJson(Buffer.from(`{"__proto__":{"a":1},"b":"${large}"}`)), {
+    reason: 'invalid',
+    message: /__proto__/,
+  })
+  t.strictSame(await parseJson(Buffer.from(`\uFEFF{"a":"${large}"}`)), { a: large })
+})
+
+t.test('no turn of the event loop is long while 18 MB of messages are parsed', async t => {
+  const messages = Array.from({ length: 9_000 }, (_, index) => ({
+    role: index % 2 === 0 ? 'user' : 'assistant',
+    content: `${index} `.padEnd(2_000, 'My "cat" is called Ada. '),
+  }))
+  const bytes = Buffer.from(JSON.stringify({ messages }))
+  const before = process.threadCpuUsage()
+  const stop = watchEventLoop()
+  const value = (await parseJson(bytes)) as { messages: unknown[] }
+  const longest = stop()
+  const { user, system } = process.threadCpuUsage(before)
+  const all = (user + system) / 1_000
+  t.equal(value.messages.length, messages.length)
+  // In one turn it is all of it.
+  t.ok(longest < all * 0.7, `${longest.toFixed(0)} of ${all.toFixed(0)} ms`)
+})

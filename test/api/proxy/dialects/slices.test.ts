@@ -1,0 +1,97 @@
+import t from 'tap'
+import { readContentInSteps, readContentParts } from '#api/proxy/dialects/content.ts'
+import { dialects } from '#api/proxy/dialects/index.ts'
+import { validateJson, validateSteps } from '#api/proxy/json/validate.ts'
+import { runAtOnce, type Steps } from '#shared/core/event-loop.ts'
+import { watchEventLoop } from '#test/support/event-loop.ts'
+
+const mebibyte = 1024 * 1024
+
+function countSteps<Result>(steps: Steps<Result>): { result: Result; count: number } {
+  for (let count = 1; ; count++) {
+    const { done, value } = steps.next()
+    if (done) return { result: value, count }
+  }
+}
+
+/** Texts whose JSON has escapes and characters of several bytes wherever it is cut. */
+const hostileTexts = [
+  'plain '.repeat(mebibyte / 2),
+  '\\'.repeat(2 * mebibyte),
+  `a${'\\'.repeat(2 * mebibyte)}`,
+  '\\"'.repeat(mebibyte),
+  '😀'.repeat(mebibyte),
+  `é${'😀é'.repeat(mebibyte)}`,
+  '\n\t"'.repeat(mebibyte),
+  '\u0001'.repeat(mebibyte / 2),
+]
+
+t.test('a long text is decoded in steps to what it is at once', async t => {
+  for (const text of hostileTexts) {
+    const body = Buffer.from(` ${JSON.stringify(text)} `)
+    const { result, count } = countSteps(readContentInSteps(body, 1))
+    t.ok(result === text, `${JSON.stringify(text.slice(0, 4))} of ${text.length}`)
+    t.ok(count > 2, `${count} steps`)
+  }
+  const escaped = Buffer.from(`"${'\\ud83d\\ude00'.repeat(mebibyte / 4)}"`)
+  t.ok(runAtOnce(readContentInSteps(escaped, 0)) === readContentParts(escaped, 0))
+  t.ok(runAtOnce(readContentInSteps(escaped, 0)) === '😀'.repeat(mebibyte / 4))
+})
+
+t.test('JSON is checked in steps, the inside of a long text too', async t => {
+  for (const text of hostileTexts) {
+    const { result, count } = countSteps(
+      validateSteps(Buffer.from(` {"a":${JSON.stringify(text)}}`)),
+    )
+    t.equal(result, 1)
+    t.ok(count > 3, `${count} steps`)
+  }
+  const broken = Buffer.from(`{"a":"${'x'.repeat(3 * mebibyte)}\u0001"}`)
+  t.throws(() => validateJson(broken), { message: /not valid JSON/ })
+  t.throws(() => validateJson(broken.subarray(0, -4)), { message: /not valid JSON/ })
+  const numbers = Buffer.from(`[${'1,'.repeat(2 * mebibyte)}1]`)
+  t.ok(countSteps(validateSteps(numbers)).count > 6)
+})
+
+const turnsOf = (turns: number, length: number) =>
+  Buffer.from(
+    JSON.stringify({
+      model: 'gpt-4o-mini',
+      messages: Array.from({ length: turns }, (_, index) => ({
+        role: index % 2 === 0 ? 'user' : 'assistant',
+        content: `${index} `.padEnd(length, 'My cat is called Ada. '),
+      })),
+    }),
+  )
+
+t.test('a large request is the same, read in slices and at once', async t => {
+  for (const body of [turnsOf(601, 5_000), turnsOf(1, 3 * mebibyte), turnsOf(20_001, 60)]) {
+    const atOnce = dialects.openai.parseRequest(body)
+    const sliced = await dialects.openai.parseInSlices(body)
+    await sliced.readAhead()
+    t.ok(sliced.userTurn!.fingerprint.equals(atOnce.userTurn!.fingerprint))
+    const earlier = (request: typeof sliced) =>
+      request.earlierTurns.map(({ fingerprint }) => fingerprint.toString('hex'))
+    t.same(earlier(sliced), earlier(atOnce))
+    // Of a message over 1 MiB the beginning and the end are recalled for.
+    const shown = ({ turns }: typeof sliced) =>
+      JSON.stringify(turns.map(({ role, content }) => [role, (content as string).slice(0, 5_000)]))
+    t.equal(shown(sliced), shown(atOnce))
+    t.same(sliced.newMessages.length, atOnce.newMessages.length)
+    t.ok(sliced.serialize({ context: 'block' }).equals(atOnce.serialize({ context: 'block' })))
+  }
+})
+
+t.test('no turn of the event loop is long while a request of 18 MB is read', async t => {
+  for (const body of [turnsOf(3_601, 5_000), turnsOf(1, 18 * mebibyte)]) {
+    const before = process.threadCpuUsage()
+    const stop = watchEventLoop()
+    const request = await dialects.openai.parseInSlices(body)
+    await request.readAhead()
+    const longest = stop()
+    const { user, system } = process.threadCpuUsage(before)
+    const all = (user + system) / 1_000
+    t.comment(`${all.toFixed(0)} ms of CPU, ${longest.toFixed(0)} ms in the longest turn`)
+    t.ok(longest < all / 3, `${longest.toFixed(0)} of ${all.toFixed(0)} ms`)
+  }
+})

@@ -1,0 +1,29 @@
+import { readFileSync } from 'node:fs'
+import t from 'tap'
+import { contractDocument } from '#api/contract/document.ts'
+
+/** One list of the headers beside an answer, in three places: the code, the contract and the page. */
+
+const read = (path: string): string =>
+  readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8')
+const sorted = (names: Iterable<string>): string[] =>
+  [...new Set(names)].map(name => name.toLowerCase()).toSorted()
+
+const code = read('api/proxy/response-headers.ts')
+const set = sorted([...code.matchAll(/ctx\.set\(\s*'(X-[A-Za-z-]+)'/g)].map(([, name]) => name!))
+
+t.test('the page lists every header that a model call sends, and no other', async t => {
+  const [, listed = ''] =
+    /\*\*What comes back beside the answer\.\*\*([^]*?)\n- \*\*/.exec(read('api/README.md')) ?? []
+  const names = [...listed.matchAll(/`(X-[A-Za-z-]+)`/g)].map(([, name]) => name!)
+  t.ok(set.length >= 12)
+  t.same(sorted(names), set)
+})
+
+t.test('and so does the contract, of every model call', async t => {
+  const calls = Object.values(contractDocument.endpoints).filter(({ sends }) =>
+    sends.some(name => name.toLowerCase() === 'x-memory-status'),
+  )
+  t.ok(calls.length >= 7)
+  for (const { method, path, sends } of calls) t.same(sorted(sends), set, `${method} ${path}`)
+})

@@ -1,0 +1,84 @@
+import pg from 'pg'
+import t, { type Test } from 'tap'
+import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
+
+/* No key survives the erasure of its account, whichever of the two waits for the other. */
+
+const backend = await createTestBackend(t)
+const { base } = await startTestApi(t, backend)
+const { query } = backend.postgres
+
+async function newAccount(email: string) {
+  const client = createTestClient(base, await buildKey(backend, email))
+  const { rows } = await query<{ id: string }>('select id from accounts where email = $1', [email])
+  const account = rows[0]!.id
+  return {
+    account,
+    erase: () => client.post('/v1/account/erase', { email }),
+    mint: () => client.post('/v1/keys', { name: 'Phone' }),
+  }
+}
+
+/** Holds the row that a statement locks until it is called. */
+async function hold(t: Test, statement: string, account: string): Promise<() => Promise<void>> {
+  const client = new pg.Client({ connectionString: backend.config.databaseUrl })
+  await client.connect()
+  t.teardown(() => client.end())
+  await client.query('begin')
+  const { rowCount } = await client.query(statement, [account])
+  t.equal(rowCount, 1, 'a row is held')
+  return async () => void (await client.query('commit'))
+}
+
+const untilWaiting = (count: number) =>
+  waitUntil(`${count} wait for a lock`, async () => {
+    const { rows } = await query<{ n: number }>(
+      `select count(*)::int as n from pg_stat_activity
+         where datname = current_database() and wait_event_type = 'Lock'`,
+    )
+    return rows[0]!.n === count
+  })
+
+async function expectNothingLeft(t: Test, account: string, keys: number): Promise<void> {
+  t.equal((await query('select from memory_keys where account = $1', [account])).rowCount, 0)
+  const { rows } = await query<{ vaults: string[]; all: string[]; counts: { keys: number } }>(
+    `select e.vaults, e.counts, array(select id from vaults v where v.account = $1 order by id) as all
+     from account_erasures e where e.account = $1`,
+    [account],
+  )
+  t.same(rows[0]!.vaults, rows[0]!.all, 'every vault is erased')
+  t.equal(rows[0]!.counts.keys, keys)
+}
+
+t.test('409: a key is minted while the account is being erased', async t => {
+  const { account, erase, mint } = await newAccount('first@example.com')
+  const release = await hold(t, 'select from accounts where id = $1 for update', account)
+  const erased = erase()
+  await untilWaiting(1)
+  const minted = mint()
+  await untilWaiting(2)
+  await release()
+  t.equal((await erased).status, 202)
+  const { status, body } = await minted
+  t.equal(status, 409, JSON.stringify(body))
+  t.match(body, { error: /being erased/, hint: /refused/ })
+  await expectNothingLeft(t, account, 1)
+})
+
+t.test('a key that was minted first is erased with its vault', async t => {
+  const { account, erase, mint } = await newAccount('second@example.com')
+  const held = 'select from account_event_heads where account = $1 for update'
+  const release = await hold(t, held, account)
+  const minted = mint()
+  await untilWaiting(1)
+  const erased = erase()
+  await untilWaiting(2)
+  await release()
+  const { status, body } = await minted
+  t.equal(status, 201)
+  t.equal((await erased).status, 202)
+  await expectNothingLeft(t, account, 2)
+  t.equal((await createTestClient(base, body.key).get('/v1/memory/stats')).status, 401)
+})

@@ -1,0 +1,176 @@
+import t from 'tap'
+import { removeProviderKey, storeProviderKey } from '#shared/access/provider-key.ts'
+import { createTestClient } from '#test/support/api.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
+import { startTeamService, type WorkingTeam } from '#test/support/working-team.ts'
+
+const { backend, base, model, newTeam, finished } = await startTeamService(t)
+const { query } = backend.postgres
+
+t.beforeEach(() => model.failAll(null))
+
+const pipelineOf = async (acme: WorkingTeam) =>
+  (await acme.admin.get(`/v1/orgs/${acme.org}`)).body.pipeline
+
+t.test('cost is billed to the organization and shown to its admin alone', async t => {
+  const acme = await newTeam(['finance'])
+  await acme.share('Fact: launch: in May')
+  await acme.share('Fact: launch: in June')
+  const own = await createTestClient(base, acme.key).get('/v1/account/usage')
+  t.same(Object.keys(own.body.by_model), [], 'a member is shown no call of the pipeline')
+  const { body } = await acme.admin.get(`/v1/orgs/${acme.org}/usage`)
+  t.match(body, {
+    total: { calls: 5, input_tokens: 500, cached_input_tokens: 200, output_tokens: 100 },
+    by_pass: { extract: { calls: 2 }, tag: { calls: 2 }, reconcile: { calls: 1 } },
+    by_member: { 'ada@example.com': { calls: 5 } },
+  })
+  t.equal(Object.keys(body.by_day).length, 1)
+  const { rows } = await query<{ calls: number }>(
+    `select count(*)::int as calls from usage_events where account = $1 and kind like 'org-%' and model is not null`,
+    [acme.account],
+  )
+  t.equal(rows[0]!.calls, 5, 'and the account pays for them')
+})
+
+t.test('a member reads nothing of a hidden memory in their own usage', async t => {
+  const acme = await newTeam(['people'])
+  await acme.defineRole('Finance', ['finance'])
+  const usageAfter = async (name: string, hidden: boolean) => {
+    const bob = await acme.addMember(name, ['Finance'])
+    if (hidden) await acme.share(`Fact: pay of ${name}: 90 #people`)
+    await acme.share(`Fact: pay of ${name}: 70 #people`, { as: bob })
+    const { body } = await createTestClient(base, bob).get('/v1/account/usage?by_day=true')
+    const { total_requests, total_input_tokens, total_output_tokens } = body
+    return { total_requests, total_input_tokens, total_output_tokens }
+  }
+  t.same(await usageAfter('bo1@example.com', true), await usageAfter('bo2@example.com', false))
+})
+
+t.test(
+  'a model that is down costs no tries; the admin reads why; it goes on by itself',
+  async t => {
+    const acme = await newTeam()
+    model.failAll(503)
+    const turns = [await acme.say('Fact: a: 1'), await acme.say('Fact: b: 2')]
+    await waitUntil('the pipeline rests', async () => (await pipelineOf(acme)).state === 'faulty')
+    t.match(await pipelineOf(acme), {
+      state: 'faulty',
+      last_error: /openai\/large did not answer \(status 503\)/,
+      waiting: 2,
+      given_up: 0,
+    })
+    t.ok((await pipelineOf(acme)).since > Date.now() - 60_000)
+    model.failAll(null)
+    for (const turn of turns) await finished(turn)
+    t.match(await pipelineOf(acme), { state: 'running', last_error: null, waiting: 0 })
+  },
+)
+
+t.test('without a key the creation says so, and what was said waits for it', async t => {
+  const acme = await newTeam()
+  const { body } = await acme.admin.post('/v1/orgs', {
+    name: 'Another team',
+    processor_provider: 'anthropic',
+  })
+  t.match(body.notice, /no key for anthropic.*provider-keys\/anthropic/)
+  const actor = { account: acme.account, actor: 'test' }
+  const keys = { query, seal: backend.seal }
+  await removeProviderKey(keys, actor, 'openai')
+  const before = model.calls.length
+  const turn = await acme.say('Fact: floor: 3')
+  await waitUntil('the pipeline rests', async () => (await pipelineOf(acme)).state === 'faulty')
+  t.match((await pipelineOf(acme)).last_error, /no key for openai/)
+  t.equal(model.calls.length, before, 'no model is called')
+  await storeProviderKey(keys, actor, 'openai', 'sk-0123456789abcdef')
+  await finished(turn)
+  t.match(await acme.memories(), [{ text: 'floor: 3' }])
+})
+
+t.test('paused, and over its budget, what was said waits', async t => {
+  const acme = await newTeam()
+  const path = `/v1/orgs/${acme.org}`
+  const paused = await acme.admin.send('PATCH', path, { body: { pipeline_paused: true } })
+  t.match(paused.body.pipeline, { state: 'paused', paused: true })
+  const turn = await acme.say('Fact: floor: 3')
+  await waitUntil('it waits', async () => {
+    const { rows } = await query<{ later: boolean }>(
+      `select start_after > now() + interval '1 minute' as later from pgboss.job
+         where id = $1 and name = 'org-extract'`,
+      [turn],
+    )
+    return rows[0]?.later === true
+  })
+  await acme.admin.send('PATCH', path, { body: { pipeline_paused: false } })
+  await finished(turn)
+
+  const spent = await acme.admin.send('PATCH', path, { body: { daily_token_budget: 10 } })
+  t.match(spent.body.pipeline, { state: 'over_budget', daily_token_budget: 10, paused: false })
+  const next = await acme.say('Fact: floor: 4')
+  await waitUntil('it waits', async () => {
+    const { rows } = await query<{ later: boolean }>(
+      `select start_after > now() as later from pgboss.job
+         where id = $1 and name = 'org-extract'`,
+      [next],
+    )
+    return rows[0]?.later === true
+  })
+  await acme.admin.send('PATCH', path, { body: { daily_token_budget: null } })
+  await finished(next)
+  t.match(await pipelineOf(acme), { state: 'running', daily_token_budget: null })
+  const refused = await acme.admin.send('PATCH', path, { body: { daily_token_budget: -1 } })
+  t.equal(refused.status, 400)
+})
+
+t.test('turns that were given up are given back by the admin', async t => {
+  const acme = await newTeam()
+  const { id: done } = await acme.share('Fact: door: 2')
+  const turnsIn = async (state: string): Promise<string[]> => {
+    const { body } = await acme.admin.get(`/v1/orgs/${acme.org}/debug/passes?state=${state}`)
+    for (const pass of body.passes) t.equal(pass.state, state)
+    return body.passes.map((pass: { turn_id: string }) => pass.turn_id)
+  }
+  model.scriptAnswers('extract', ...Array.from({ length: 30 }, () => 'no json'))
+  const turn = await acme.say('Fact: floor: 3')
+  await waitUntil('it is given up', async () => {
+    await query(`update pgboss.job set start_after = now() where id = $1 and state = 'retry'`, [
+      turn,
+    ])
+    return (await pipelineOf(acme)).given_up === 1
+  })
+  t.match(await pipelineOf(acme), { state: 'running', waiting: 0, given_up: 1 })
+  t.same(await turnsIn('given_up'), [turn])
+  t.same(await turnsIn('done'), [done])
+  t.same(await turnsIn('waiting'), [])
+  model.scriptAnswers('extract')
+  const { body } = await acme.admin.post(`/v1/orgs/${acme.org}/pipeline/redrive`)
+  t.equal(body.redriven, 1)
+  await finished(turn)
+  t.match(await pipelineOf(acme), { waiting: 0, given_up: 0 })
+  t.same(await turnsIn('given_up'), [])
+  t.same(await turnsIn('done'), [turn, done])
+})
+
+t.test('turns of one team ask their models side by side', async t => {
+  const acme = await newTeam()
+  await acme.share('Fact: a0: 0')
+  const slow = async ({ userPrompt }: { userPrompt: { facts: { fact: number }[] } }) => {
+    await new Promise(resolve => setTimeout(resolve, 1_500))
+    const decisions = userPrompt.facts.map(({ fact }) => ({
+      fact,
+      action: 'ADD',
+      memory: '',
+      text: '',
+    }))
+    return JSON.stringify({ decisions })
+  }
+  model.scriptAnswers('reconcile', ...Array.from({ length: 100 }, () => slow))
+  const turns = await Promise.all(
+    Array.from({ length: 12 }, (_, n) => acme.say(`Fact: a0 of ${n}: ${n}`)),
+  )
+  const started = Date.now()
+  for (const turn of turns) await finished(turn)
+  // One after the other, 12 answers take 18 s; pg-boss once passed over a team's jobs for 60 s.
+  t.ok(Date.now() - started < 55_000, `${Date.now() - started} ms`)
+  t.equal((await acme.memories()).length, 13)
+  model.scriptAnswers('reconcile')
+})

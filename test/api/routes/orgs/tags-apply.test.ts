@@ -1,0 +1,124 @@
+import t from 'tap'
+import { createTestClient } from '#test/support/api.ts'
+import { seedTeamMemories } from '#test/support/team.ts'
+import { startTeamService, type WorkingTeam } from '#test/support/working-team.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
+
+const { base, backend, model, newTeam } = await startTeamService(t)
+
+t.beforeEach(() => model.failAll(null))
+
+const tagOf = async (team: WorkingTeam, label: string): Promise<string> => {
+  const { tags } = (await team.admin.get(`/v1/orgs/${team.org}/tags`)).body
+  const { tag_id } = tags.find((tag: { label: string }) => tag.label === label)
+  return `/v1/orgs/${team.org}/tags/${tag_id}/apply`
+}
+
+const whenDone = async (team: WorkingTeam, path: string) => {
+  await waitUntil('the run is done', async () => (await team.admin.get(path)).body.state === 'done')
+  return (await team.admin.get(path)).body
+}
+
+const tagsOf = async (team: WorkingTeam): Promise<Record<string, string[]>> => {
+  const { items } = (await team.admin.get(`/v1/orgs/${team.org}/memories?limit=200`)).body
+  return Object.fromEntries(
+    items.map(({ text, tags }: { text: string; tags: string[] }) => [text, tags]),
+  )
+}
+
+t.test('a new tag closes what it is about, and doubtful ones are reviewed', async t => {
+  const acme = await newTeam()
+  const zed = createTestClient(base, await acme.addMember('zed@example.com'))
+  const seen = async () =>
+    (await zed.post('/v1/memory/search', { query: 'lawsuit with Initech', limit: 9 })).body.memories
+      .map(({ content }: { content: string }) => content)
+      .toSorted()
+  const open = ['Case: settled ?legal', 'Lawsuit: with Initech #legal', 'Office: in Graz']
+  await seedTeamMemories(
+    backend,
+    acme,
+    open.map(text => ({ text })),
+  )
+  await acme.admin.post(`/v1/orgs/${acme.org}/tags`, {
+    label: 'legal',
+    question: 'Is it about a lawsuit?',
+    examples: [],
+    negatives: [],
+  })
+  const path = await tagOf(acme, 'legal')
+  t.equal((await acme.admin.get(path)).status, 404, 'it was never asked')
+  const before = model.count('tag')
+  t.match(await acme.admin.post(path, { dry_run: true }), {
+    status: 200,
+    body: { dry_run: true, memories: 3, calls: 1, input_tokens: Number },
+  })
+  t.equal(model.count('tag'), before, 'a dry run asks no model')
+  t.ok((await seen()).includes('Lawsuit: with Initech #legal'))
+
+  const sent = { 'idempotency-key': 'apply' }
+  const started = await acme.admin.post(path, {}, sent)
+  t.match(started, { status: 202, body: { memories: 3 } })
+  t.equal((await acme.admin.post(path, {}, sent)).body.run_id, started.body.run_id)
+  t.match(await whenDone(acme, path), { examined: 3, tagged: 2, doubtful: 1, last_error: null })
+  t.equal(model.count('tag'), before + 1, 'in one call')
+  t.same(await tagsOf(acme), {
+    'Case: settled ?legal': ['legal'],
+    'Lawsuit: with Initech #legal': ['legal'],
+    'Office: in Graz': [],
+  })
+  t.notMatch(await seen(), [/Lawsuit/])
+  t.notOk((await seen()).includes('Lawsuit: with Initech #legal'))
+  const { review } = (await acme.admin.get(`/v1/orgs/${acme.org}/memories/review`)).body
+  t.match(review, [{ text: 'Case: settled ?legal', tags: ['legal'] }])
+  t.equal(review.length, 1)
+
+  const { body: audit } = await acme.admin.get(`/v1/orgs/${acme.org}/audit?action=retag`)
+  t.match(audit.events, [{ actor: acme.email }, { actor: acme.email }])
+  const usage = (await acme.admin.get(`/v1/orgs/${acme.org}/usage`)).body
+  t.match(usage.by_pass, { tag: { calls: 1 } }, 'and its cost is shown')
+  const events = (await acme.admin.get('/v1/account/events')).body.items
+  t.match(events[0], { action: 'tag.applied', actor: acme.email, after: { memories: 3 } })
+
+  t.match((await acme.admin.post(path, { dry_run: true })).body, { memories: 1 })
+})
+
+t.test('it keeps to the pipeline: paused, a provider that is down, pages', async t => {
+  const acme = await newTeam(['legal'])
+  const texts = Array.from({ length: 45 }, (_, n) => `Thing ${n}: there${n % 9 ? '' : ' #legal'}`)
+  await seedTeamMemories(
+    backend,
+    acme,
+    texts.map((text, n) => ({ text, acquiredAt: n })),
+  )
+  const path = await tagOf(acme, 'legal')
+  t.match((await acme.admin.post(path, { dry_run: true })).body, { memories: 45, calls: 3 })
+  model.failAll(503)
+  t.match(await acme.admin.post(path, {}), { status: 202 })
+  await waitUntil(
+    'it says why it waits',
+    async () => (await acme.admin.get(path)).body.last_error !== null,
+  )
+  t.match(await acme.admin.post(path, {}), { status: 409 })
+  t.match((await acme.admin.get(path)).body, { state: 'running', examined: 0 })
+  model.failAll(null)
+  await backend.postgres.query(
+    `update pgboss.job set start_after = now() where name = 'org-tag-run' and state < 'active'`,
+  )
+  t.match(await whenDone(acme, path), { examined: 45, tagged: 5, doubtful: 0 })
+  const tagged = Object.entries(await tagsOf(acme)).filter(([, tags]) => tags.includes('legal'))
+  t.equal(tagged.length, 5)
+})
+
+t.test('404: of another admin, and of no tag', async t => {
+  const [acme, other] = [await newTeam(['legal']), await newTeam()]
+  const path = await tagOf(acme, 'legal')
+  for (const body of [{}, { dry_run: true }]) {
+    t.equal((await other.admin.post(path, body)).status, 404)
+    t.equal(
+      (await acme.admin.post(path.replace(/tags\/[^/]+/, `tags/${acme.org}`), body)).status,
+      404,
+    )
+  }
+  t.equal((await other.admin.get(path)).status, 404)
+  t.equal((await createTestClient(base, acme.key).post(path, {})).status, 401)
+})

@@ -1,0 +1,167 @@
+import t from 'tap'
+import {
+  barriersOf,
+  noBrowser,
+  openBrowser,
+  openTab,
+  overflowOf,
+  picture,
+  settled,
+  signIn,
+  visit,
+} from '#test/console/browser.ts'
+import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { checkOut, commit, ingestTexts } from '#test/support/consolidation.ts'
+import { insertMemories } from '#test/support/insert-memories.ts'
+
+const skip = noBrowser
+const backend = await createTestBackend(t)
+await startJobWorkers(backend)
+const key = await buildKey(backend)
+const api = await startTestApi(t, backend, key)
+const texts = Array.from({ length: 120 }, (_, i) => ({ text: `Note ${i}: the ferry at ${i}.` }))
+await insertMemories(backend, key, [...texts, { text: 'My parrot is called Rio.' }])
+const browser = skip ? null : await openBrowser(t)
+
+t.test('search: the address keeps it, through Back, Forward and a reload', { skip }, async t => {
+  const { page, faults } = await openTab(browser!, api.base)
+  await signIn(page, key)
+  await visit(page, 'search')
+  const search = async (question: string): Promise<void> => {
+    await page.getByLabel('Question').fill(question)
+    await page.keyboard.press('Enter')
+    await page.waitForURL(url =>
+      url.hash.includes(new URLSearchParams({ query: question }).toString()),
+    )
+    await settled(page)
+  }
+  await page.getByText('Options').click()
+  await page.getByLabel('At most').selectOption('5')
+  await search('the parrot')
+  await page.locator('.results li').first().getByText('Rio').waitFor()
+  await search('the ferry')
+  t.match(new URL(page.url()).hash, '#/search?query=the+ferry&limit=5')
+  await page.goBack()
+  await page.locator('.results li').first().getByText('Rio').waitFor()
+  t.equal(await page.getByLabel('Question').inputValue(), 'the parrot')
+  await page.goForward()
+  await page.locator('.results li').first().locator('mark').getByText('ferry').waitFor()
+  await page.reload()
+  await page.locator('.results li').first().locator('mark').getByText('ferry').waitFor()
+  t.equal(await page.getByLabel('Question').inputValue(), 'the ferry')
+  t.equal(await page.locator('.results li').count(), 5)
+  t.notMatch(page.url(), key)
+  t.same(faults, [])
+})
+
+t.test('timeline: filters and pages are there again after Back', { skip }, async t => {
+  const { page, faults } = await openTab(browser!, api.base)
+  await signIn(page, key)
+  await visit(page, 'timeline')
+  const rows = page.locator('article')
+  await page.getByRole('button', { name: 'Show more' }).click()
+  await rows.nth(99).waitFor()
+  await page.waitForURL(/pages=2/)
+  await page.getByRole('link', { name: 'Usage' }).click()
+  await page.getByRole('heading', { name: 'Usage' }).waitFor()
+  await page.goBack()
+  await rows.nth(99).waitFor()
+  t.equal(await rows.count(), 100, 'both pages')
+  await page.getByLabel('Text contains').fill('parrot')
+  await page.waitForURL(/search=parrot/)
+  await page.waitForFunction(() => document.querySelectorAll('article').length === 1)
+  t.match(await page.locator('main').innerText(), /Some of 121 raw memories/)
+  await page.goBack()
+  await rows.nth(99).waitFor()
+  t.equal(await page.getByLabel('Text contains').inputValue(), '')
+  t.same(faults, [])
+})
+
+t.test('sessions and reflections: an address opens what was looked at', { skip }, async t => {
+  const own = await buildKey(backend)
+  const client = createTestClient(api.base, own)
+  await ingestTexts(client, ['The ferry leaves at noon.'], { session: 'trip & more/1' })
+  await ingestTexts(client, ['We moved to Lisbon.'])
+  const { body: batch } = await checkOut(client)
+  await commit(client, batch.batch_id, [{ text: 'Lives in Lisbon.', importance: 8 }])
+  const { body: above } = await checkOut(client, { tier: 2 })
+  await commit(client, above.batch_id, [{ text: 'Likes the sea.', importance: 9 }])
+  const { page, faults } = await openTab(browser!, api.base)
+  await signIn(page, own)
+  await visit(page, 'sessions')
+  await page.getByRole('button', { name: 'Open trip & more/1' }).click()
+  await page.locator('article').getByText('The ferry leaves').waitFor()
+  t.match(page.url(), /#\/sessions\?session=trip/)
+  await page.reload()
+  await page.locator('article').getByText('The ferry leaves').waitFor()
+  t.equal(await page.getByLabel('Session', { exact: true }).inputValue(), 'trip & more/1')
+  await page.goBack()
+  await page.getByRole('heading', { name: 'All sessions' }).waitFor()
+  t.equal(await page.getByLabel('Session', { exact: true }).inputValue(), '')
+  await page.goForward()
+  await page.locator('article').getByText('The ferry leaves').waitFor()
+
+  await visit(page, 'reflections')
+  await page.locator('article').getByText('Lives in Lisbon.').waitFor()
+  await page.getByLabel(/^\s*Show/).selectOption('3')
+  await page.locator('article').getByText('Likes the sea.').waitFor()
+  await page.getByLabel('Order').selectOption('importance')
+  await page.waitForURL(/#\/reflections\?tier=3&sort=importance/)
+  await page.reload()
+  await page.locator('article').getByText('Likes the sea.').waitFor()
+  t.equal(await page.getByLabel('Order').inputValue(), 'importance')
+  await page.goBack()
+  await page.goBack()
+  await page.locator('article').getByText('Lives in Lisbon.').waitFor()
+  t.equal(await page.getByLabel(/^\s*Show/).inputValue(), '2')
+  t.same(faults, [])
+})
+
+t.test('several are chosen, their ids copied, and deleted after a question', { skip }, async t => {
+  const { page, faults } = await openTab(browser!, api.base)
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
+  await signIn(page, key)
+  await page.evaluate(() => (location.hash = '#/timeline?search=Note+1'))
+  await page.locator('article').nth(30).waitFor()
+  await settled(page)
+  for (const nth of [0, 1, 2]) await page.locator('article').nth(nth).getByRole('checkbox').check()
+  const bar = page.getByRole('region', { name: 'Selected memories' })
+  t.match(await bar.innerText(), /3 memories selected/)
+  t.same(await barriersOf(page), [])
+  await picture(page, 'selected')
+  const copied = () => page.evaluate(() => navigator.clipboard.readText())
+  await bar.getByRole('button', { name: 'Copy ids' }).click()
+  await page.getByText('Copied.').waitFor()
+  const ids = (await copied()).split('\n')
+  const listed = (await api.get('/v1/memory/list?search=Note+1&limit=3')).body.items
+  t.same(
+    ids,
+    listed.map(({ memory_id }: { memory_id: string }) => memory_id),
+  )
+  await page.setViewportSize({ width: 360, height: 800 })
+  t.equal(await overflowOf(page), 0)
+  await picture(page, 'selected-narrow')
+  await bar.getByRole('button', { name: 'Delete selected' }).click()
+  await page.getByRole('dialog').getByText('3 raw memories will be removed').waitFor()
+  await picture(page, 'selected-delete')
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+  await page.getByText('3 memories are deleted.').waitFor()
+  await bar.waitFor({ state: 'detached' })
+  const left = (await api.get('/v1/memory/list?search=Note+1&limit=100')).body.items
+  t.same(
+    left.filter(({ memory_id }: { memory_id: string }) => ids.includes(memory_id)),
+    [],
+  )
+  await page
+    .locator('article')
+    .first()
+    .getByRole('button', { name: /^Copy id/ })
+    .click()
+  await page.waitForFunction(
+    async before => (await navigator.clipboard.readText()) !== before,
+    ids.join('\n'),
+  )
+  t.equal(await copied(), left[0].memory_id)
+  t.same(faults, [])
+})

@@ -1,0 +1,53 @@
+import t from 'tap'
+import { bucketDays } from '#api/console/app/vault/day-buckets.ts'
+
+const day = (name: string, raw = 1, reflections = 0) => ({ day: name, raw, reflections })
+
+t.test('sixty days are days, without gaps', async t => {
+  const { unit, buckets } = bucketDays([day('2026-01-30', 2, 1), day('2026-02-02')])
+  t.equal(unit, 'day')
+  t.same(
+    buckets.map(({ from, to, raw, reflections }) => [from, to, raw, reflections]),
+    [
+      ['2026-01-30', '2026-01-30', 2, 1],
+      ['2026-01-31', '2026-01-31', 0, 0],
+      ['2026-02-01', '2026-02-01', 0, 0],
+      ['2026-02-02', '2026-02-02', 1, 0],
+    ],
+  )
+})
+
+t.test('a year is weeks from Monday to Sunday', async t => {
+  // A Sunday, the Monday behind it, and a day in December.
+  const { unit, buckets } = bucketDays([day('2026-01-04'), day('2026-01-05'), day('2026-12-01')])
+  t.equal(unit, 'week')
+  t.match(buckets[0], { from: '2025-12-29', to: '2026-01-04', raw: 1 })
+  t.match(buckets[1], { from: '2026-01-05', to: '2026-01-11', raw: 1 })
+  t.match(buckets.at(-1), { from: '2026-11-30', to: '2026-12-06', raw: 1 })
+})
+
+t.test('years are months, the newest sixty', async t => {
+  const { unit, buckets } = bucketDays([day('2024-01-31', 5, 2), day('2026-11-22', 3)])
+  t.equal(unit, 'month')
+  t.equal(buckets.length, 35)
+  t.same(buckets[0], {
+    from: '2024-01-01',
+    to: '2024-01-31',
+    label: 'January 2024',
+    raw: 5,
+    reflections: 2,
+  })
+  t.match(buckets[1], { from: '2024-02-01', to: '2024-02-29', label: 'February 2024', raw: 0 })
+  t.match(buckets.at(-1), { from: '2026-11-01', to: '2026-11-30', label: 'November 2026', raw: 3 })
+  t.match(buckets[11], { label: 'December 2024', to: '2024-12-31' })
+  t.equal(bucketDays([day('1999-05-01'), day('2026-11-22')]).buckets.length, 60)
+})
+
+t.test('before 1970 too, and nothing for an empty vault', async t => {
+  t.match(bucketDays([day('1969-12-28'), day('1970-06-01')]).buckets[0], {
+    from: '1969-12-22',
+    to: '1969-12-28',
+    raw: 1,
+  })
+  t.same(bucketDays([]).buckets, [])
+})

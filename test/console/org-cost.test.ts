@@ -1,0 +1,70 @@
+import t from 'tap'
+import { noBrowser, openBrowser, openTab, settled, signIn, visit } from '#test/console/browser.ts'
+import { startTeamService } from '#test/support/working-team.ts'
+
+const skip = noBrowser
+const { backend, base, newTeam } = await startTeamService(t)
+const browser = skip ? null : await openBrowser(t)
+
+t.test('what a team costs, by day, pass, model and member', { skip }, async t => {
+  const team = await newTeam(['launch'])
+  const { page, faults, strangers } = await openTab(browser!, base)
+  await signIn(page, team.adminKey)
+  const settings = `orgs/${team.org}/settings`
+  await visit(page, settings)
+  await page.getByText('No model was called in the last 30 days').waitFor()
+
+  await team.share('Fact: floor: 3 #launch')
+  // Calls of a day before, of another size.
+  await backend.postgres.query(
+    `insert into org_usage (org, day, pass, member, model, calls, input_tokens, cached_tokens, output_tokens)
+     select org, day - 3, pass, member, model, 7, 12345, 0, 0 from org_usage
+     where org = $1 and pass = 'extract'`,
+    [team.org],
+  )
+  const { body } = await team.admin.get(`/v1/orgs/${team.org}/usage`)
+  await page.reload()
+  await page.locator('.chart canvas').waitFor()
+  await settled(page)
+  const chart = page.locator('.chart')
+  const dayBefore = Object.entries(body.by_day)[0]![0]
+  const day = Number(dayBefore.slice(8))
+  t.equal(Object.keys(body.by_day).length, 2)
+  const label = await chart.getAttribute('aria-label')
+  t.match(label, new RegExp(`^Tokens: .*most on .*\\b${day}\\b`))
+
+  const section = page.locator('section', { has: chart })
+  const rows = await section.locator('.table').first().locator('tr').allInnerTexts()
+  const cells = rows.map(row => row.split('\t').map(cell => cell.trim()))
+  t.match(cells, [
+    ['Of', 'Calls', 'Tokens in', 'Of these cached', 'Tokens out'],
+    ['Pass: extract', '8'],
+    ['Pass: tag', '1'],
+  ])
+  t.match(
+    cells.find(([name]) => name === 'In all'),
+    ['In all', String(body.total.calls)],
+  )
+  t.ok(cells.some(([name]) => name === 'Member: ada@example.com'))
+  await section.getByText('Days with calls').click()
+  const days = await section.locator('details .table tr').allInnerTexts()
+  t.equal(days.length, 3, 'a head and two days')
+  t.match(days[1], /\t7\t12,345\t/)
+  t.same([faults, strangers], [[], []])
+})
+
+t.test('the pipeline is paused, and its budget is set', { skip }, async t => {
+  const team = await newTeam()
+  const { page, faults } = await openTab(browser!, base)
+  await signIn(page, team.adminKey)
+  await visit(page, `orgs/${team.org}/settings`)
+  await page.getByRole('button', { name: 'Pause' }).click()
+  await page.getByText('Paused: what members say waits.').waitFor()
+  await page.getByLabel('Tokens a day').fill('5000')
+  await page.getByRole('button', { name: 'Set the budget' }).click()
+  await page.getByText('The pipeline is changed.').last().waitFor()
+  await settled(page)
+  const { body } = await team.admin.get(`/v1/orgs/${team.org}`)
+  t.match(body.pipeline, { state: 'paused', daily_token_budget: 5000 })
+  t.same(faults, [])
+})

@@ -1,0 +1,142 @@
+import t from 'tap'
+import {
+  look,
+  noBrowser,
+  openBrowser,
+  openTab,
+  picture,
+  signIn,
+  settled,
+  visit,
+} from '#test/console/browser.ts'
+import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { insertMemories } from '#test/support/insert-memories.ts'
+import { startModelProvider } from '#test/support/model-provider.ts'
+import { billedEvents } from '#test/support/observe.ts'
+import { tracedCalls } from '#test/support/traced-calls.ts'
+
+const skip = noBrowser
+const provider = await startModelProvider(t)
+const backend = await createTestBackend(t, { env: provider.env })
+await startJobWorkers(backend)
+const key = await buildKey(backend)
+const api = await startTestApi(t, backend, key)
+const browser = skip ? null : await openBrowser(t)
+
+t.test('overview: an empty vault says how to fill it', { skip }, async t => {
+  const { page, faults } = await openTab(browser!, api.base)
+  await signIn(page, key)
+  await page.getByText('Nothing is remembered yet').waitFor()
+  await picture(page, 'overview-empty')
+  t.equal(
+    await page.getByRole('link', { name: 'Connect a client' }).getAttribute('href'),
+    '#/connect',
+  )
+  t.same(faults, [])
+})
+
+t.test('overview: memories over time, the latest ones and the use of today', { skip }, async t => {
+  const said = [
+    ['2026-01-05T10:00:00Z', 'user', 'We planted the pear tree.'],
+    ['2026-01-06T10:00:00Z', 'user', 'The pear tree has been watered.'],
+    ['2026-03-02T10:00:00Z', 'user', 'The first blossoms are out.'],
+    ['2026-03-02T11:00:00Z', 'assistant', 'Cover them when frost is announced.'],
+  ]
+  const messages = said.map(([at, role, content]) => ({
+    role,
+    content,
+    timestamp: Date.parse(at!),
+  }))
+  await api.post('/v1/memory/ingest?wait=true', { messages })
+  await backend.usage.flush()
+  const { page, faults } = await openTab(browser!, api.base)
+  await signIn(page, key)
+  const chart = page.getByRole('img', { name: /by day/ })
+  await settled(page)
+  await picture(page, 'overview-filled')
+  t.equal(
+    await chart.getAttribute('aria-label'),
+    '4 memories by day, most in 2 Mar 2026: 2',
+    'the chart is told to those who do not see it',
+  )
+  t.equal(await page.locator('.bar-raw').count(), 3)
+  const latest = page.locator('.latest li')
+  t.equal(await latest.count(), 4)
+  t.match(await latest.first().innerText(), /Cover them when frost.*\s+assistant/)
+  t.match(await page.locator('main').innerText(), /Used today\s+Requests\s+[1-9]/)
+
+  await page.getByText('The same in numbers').click()
+  await page.getByRole('link', { name: '6 Jan 2026' }).click()
+  await page.getByText('The pear tree has been watered.').waitFor()
+  await settled(page)
+  t.equal(await page.locator('article').count(), 1, 'the timeline of that day')
+  t.same(faults, [])
+})
+
+t.test('overview: what was recalled today, with how many messages', { skip }, async t => {
+  const own = await buildKey(backend)
+  await insertMemories(backend, own, [{ text: 'The bicycle is orange.' }])
+  const call = tracedCalls({ provider, base: api.base }, own)
+  const { page, faults } = await openTab(browser!, api.base)
+  await signIn(page, own)
+  await page.getByText('No memory was recalled today').waitFor()
+  for (const content of ['Which bicycle is orange?', 'What colour has the bicycle?']) {
+    const messages = [{ role: 'user', content }]
+    const body = JSON.stringify({ model: 'openai/gpt-5', messages, memory_mode: 'read' })
+    const { status, trace } = await call('/v1/chat/completions', body)
+    t.equal(status, 200)
+    t.ok(trace)
+  }
+  await page.reload()
+  const rows = page.locator('.recalled li')
+  await rows.first().waitFor()
+  t.match(await rows.allInnerTexts(), [/The bicycle is orange\.\s+For 2 messages, last/])
+  await look(t, page, 'overview-recalled')
+  t.same(faults, [])
+})
+
+t.test(
+  'pages that are looked at again bill no retrieval, until something changes',
+  { skip },
+  async t => {
+    const own = await buildKey(backend)
+    const client = createTestClient(api.base, own)
+    const { key: ofCarla } = (await client.post('/v1/keys', { external_id: 'carla' })).body
+    const many = Array.from({ length: 8 }, (_, i) => ({ text: `I live in town ${i}.` }))
+    for (const each of [own, ofCarla]) await insertMemories(backend, each, many)
+    const billed = async (): Promise<number> => {
+      await backend.usage.flush()
+      const events = [
+        ...(await billedEvents(backend, own)),
+        ...(await billedEvents(backend, ofCarla)),
+      ]
+      return events.reduce((sum, { memoryTokens }) => sum + (memoryTokens ?? 0), 0)
+    }
+    const { page, faults } = await openTab(browser!, api.base)
+    const seen = async (): Promise<void> => {
+      await visit(page, 'overview')
+      await page.locator('.latest li').nth(4).waitFor()
+      await visit(page, 'people')
+      await page.getByRole('link', { name: 'Open carla' }).click()
+      await page.locator('.latest li').nth(4).waitFor()
+      await settled(page)
+    }
+    await signIn(page, own)
+    await seen()
+    const first = await billed()
+    t.ok(first > 0)
+    await seen()
+    t.equal(await billed(), first)
+    await page.getByRole('button', { name: 'Show more' }).click()
+    await page.locator('.latest li').nth(7).waitFor()
+    t.equal(await page.locator('.latest li').count(), 8, 'the rest')
+
+    const second = await billed()
+    await insertMemories(backend, own, [{ text: 'A ninth town.' }])
+    await visit(page, 'overview')
+    await page.locator('.latest li').first().getByText('A ninth town.').waitFor()
+    t.ok((await billed()) > second)
+    t.same(faults, [])
+  },
+)

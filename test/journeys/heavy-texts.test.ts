@@ -1,0 +1,125 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import t from 'tap'
+import { createTestClient } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { startModelProvider } from '#test/support/model-provider.ts'
+import { createProxyAccount } from '#test/support/model-provider/proxy-fixture.ts'
+import { startWeb } from '#test/support/processes.ts'
+
+/* Heavy texts of one client do not hold up the requests of others: no turn of the event loop is long. */
+
+t.setTimeout(0)
+
+const mebibyte = 1024 * 1024
+
+/** CPU of one turn of the event loop, in milliseconds; what is seen is printed. */
+const holdMaxMs = 300
+
+const report = new URL('../support/report-event-loop.ts', import.meta.url).href
+const prose = 'My cat is called Ada, she was born in May and hates thunder; the vet is in Naxos. '
+const text = (piece: string, length: number): string =>
+  piece.repeat(Math.ceil(length / piece.length))
+const said = (content: string) => ({ messages: [{ role: 'user', content }] })
+const conversation = (turns: number, length: number) =>
+  Array.from({ length: turns }, (_, index) => ({
+    role: index % 2 === 0 ? 'user' : 'assistant',
+    content: text(`Turn ${index}: ${prose}`, length),
+  })).concat({ role: 'user', content: 'What is the cat called?' })
+const chat = (messages: object[]) => ({ model: 'openai/gpt-4o-mini', messages })
+
+/** Reads what it is sent, however long, and answers shortly. */
+const drain = createServer((request, response) => {
+  request.resume().on('end', () => {
+    response.setHeader('content-type', 'application/json')
+    const message = { role: 'assistant', content: 'Ada.' }
+    response.end(
+      JSON.stringify({
+        id: 'chatcmpl-1',
+        object: 'chat.completion',
+        created: 1_700_000_000,
+        model: 'gpt-4o-mini',
+        choices: [{ index: 0, message, finish_reason: 'stop' }],
+        usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
+      }),
+    )
+  })
+})
+await new Promise<void>(resolve => drain.listen(0, '127.0.0.1', resolve))
+t.teardown(() => {
+  drain.closeAllConnections()
+  drain.close()
+})
+
+const provider = await startModelProvider(t)
+const backend = await createTestBackend(t, { env: provider.env })
+const web = await startWeb(t, backend.config, {
+  ...provider.env,
+  OPENAI_BASE_URL: `http://127.0.0.1:${(drain.address() as AddressInfo).port}/v1`,
+  NODE_OPTIONS: `--import=${report}`,
+})
+const { newKey } = await createProxyAccount(backend, web.base)
+const client = createTestClient(web.base, await newKey())
+
+const requests: [name: string, path: string, body: object, headers?: Record<string, string>][] = [
+  ['warm up', '/v1/memory/ingest', said(text(prose, 100_000))],
+  ['warm up again', '/v1/memory/ingest', said(text('x', 100_000))],
+  ['ingest of 3 MiB of x', '/v1/memory/ingest', said(text('x', 3 * mebibyte))],
+  ['ingest of 8 MiB of English', '/v1/memory/ingest', said(text(prose, 8 * mebibyte))],
+  ['prepare of 4,000 turns', '/v1/memory/prepare', { messages: conversation(4_000, 2_000) }],
+  ['a call of 2 MB', '/v1/chat/completions', chat(conversation(400, 5_000))],
+  ['a call of 18 MB', '/v1/chat/completions', chat(conversation(3_600, 5_000))],
+  ['a call of 18 MB in one text', '/v1/chat/completions', chat(conversation(1, 18_000_000))],
+  [
+    'a call of 18 MB of code blocks, which are the question',
+    '/v1/chat/completions',
+    chat([{ role: 'user', content: text(`\`\`\`\n${prose}\n\`\`\`\n`, 18_000_000) }]),
+  ],
+  [
+    'a call of 18 MB without memory',
+    '/v1/chat/completions',
+    chat(conversation(3_600, 5_000)),
+    { 'x-memory-mode': 'off' },
+  ],
+  ['ingest of 18 MB in one text', '/v1/memory/ingest', said(text(prose, 18_000_000))],
+  [
+    'ingest of 18 MB with an Idempotency-Key',
+    '/v1/memory/ingest',
+    { messages: conversation(3_600, 5_000) },
+    { 'idempotency-key': 'ingest-1' },
+  ],
+  [
+    'a call of 18 MB with an Idempotency-Key',
+    '/v1/chat/completions',
+    chat(conversation(3_600, 5_000)),
+    { 'idempotency-key': 'call-1' },
+  ],
+  [
+    'a call of one text of 18 MB with an Idempotency-Key, without memory',
+    '/v1/chat/completions',
+    chat(conversation(1, 18_000_000)),
+    { 'idempotency-key': 'call-2', 'x-memory-mode': 'off' },
+  ],
+]
+
+for (const [name, path, body, headers] of requests) {
+  t.test(name, async t => {
+    const sent = Buffer.from(JSON.stringify(body))
+    const before = web.output().length
+    const begun = performance.now()
+    const { status } = await client.send('POST', path, { body: sent, headers: headers ?? {} })
+    const ms = performance.now() - begun
+    const holds = [
+      ...web
+        .output()
+        .slice(before)
+        .matchAll(/event-loop-hold (\d+)/g),
+    ].map(([, ms]) => Number(ms))
+    const longest = holds.toSorted((one, other) => other - one)
+    t.comment(
+      `${name}: ${status} after ${Math.round(ms)} ms; turns of over 20 ms of CPU: ${longest.join(', ') || 'none'}`,
+    )
+    t.ok([200, 202].includes(status), `${status}`)
+    if (!name.startsWith('warm up')) t.ok((longest[0] ?? 0) < holdMaxMs, `${longest[0]} ms`)
+  })
+}

@@ -1,0 +1,179 @@
+import t from 'tap'
+import { sweepAll } from '#workers/sweep-all.ts'
+import { createTestClient, startJobWorkers } from '#test/support/api.ts'
+import { chatCompletion } from '#test/support/chat-stream.ts'
+import { insertMemories, readDocuments } from '#test/support/insert-memories.ts'
+import { respondError, respondJson } from '#test/support/model-provider/answers.ts'
+import { startProxyFixture } from '#test/support/model-provider/proxy-fixture.ts'
+import { waitUntilIdle } from '#test/support/observe-jobs.ts'
+
+/** What is stored of turns that are stopped, private, repeated, or in a session of a program. */
+
+const world = await startProxyFixture(t)
+const { backend, base, owner, provider, newKey } = world
+await startJobWorkers(backend)
+
+const user = (content: string, more: object = {}) => ({ role: 'user', content, ...more })
+const assistant = (content: string) => ({ role: 'assistant', content })
+
+type Asking = { headers?: Record<string, string>; query?: string; more?: object }
+
+async function ask(key: string, messages: object[], { headers, query = '', more }: Asking = {}) {
+  const response = await fetch(`${base}/v1/chat/completions${query}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'x-memory-key': key, ...headers },
+    body: JSON.stringify({ model: 'gpt-5-mini', messages, ...more }),
+  })
+  await response.text()
+  await waitUntilIdle(backend)
+  return response
+}
+
+const answerWith = (text: string): void => provider.respondAlways(respondJson(chatCompletion(text)))
+
+const rowsOf = async (key: string): Promise<string[]> => {
+  await sweepAll(backend)
+  await waitUntilIdle(backend)
+  return (await readDocuments(backend, key)).map(({ text }) => text).toSorted()
+}
+
+const first = 'My cat is called Ada.'
+const second = 'She is three years old.'
+
+t.test('a turn that failed is not stored again before the next message', async t => {
+  const key = await newKey()
+  provider.respondAlways(respondError('openai', 500))
+  await ask(key, [user(first)])
+  answerWith('How lovely!')
+  await ask(key, [user(first), user(second)])
+  t.same(await rowsOf(key), ['How lovely!', first, second].toSorted())
+})
+
+t.test('nor is one whose answer the client leaves out', async t => {
+  const key = await newKey()
+  answerWith('Noted.')
+  await ask(key, [user(first)])
+  await ask(key, [user(first), user(second)])
+  await ask(key, [user(first), user(second), user('Bye')])
+  t.same(await rowsOf(key), [first, second, 'Bye', 'Noted.', 'Noted.', 'Noted.'].toSorted())
+})
+
+t.test('the same words in another turn are said again', async t => {
+  const key = await newKey()
+  answerWith('Noted.')
+  await ask(key, [user(first)])
+  await ask(key, [user(first), assistant('Noted.'), user(first)])
+  t.same(await rowsOf(key), [first, first, 'Noted.', 'Noted.'].toSorted())
+})
+
+t.test('of a private exchange nothing is kept, in its tool loop neither', async t => {
+  const secret = user('My PIN is 1234.')
+  const hidden = user('My PIN is 1234.', { memory: false })
+  const loop = [
+    { role: 'assistant', content: 'Let me see.', tool_calls: [{ id: 'c', type: 'function' }] },
+    { role: 'tool', tool_call_id: 'c', content: 'It is valid.' },
+  ]
+  const switches: [object, Asking][] = [
+    [secret, { headers: { 'x-memory-store': 'false' } }],
+    [secret, { query: '?store=false' }],
+    [secret, { more: { memory_store: false } }],
+    [hidden, {}],
+  ]
+  answerWith('Your PIN is 1234, noted.')
+  for (const [message, asking] of switches) {
+    const key = await newKey()
+    await ask(key, [message], asking)
+    await ask(key, [message, ...loop], asking)
+    t.same(await rowsOf(key), [], JSON.stringify([message, asking]))
+  }
+})
+
+t.test('an answer to what a policy blocks is not kept', async t => {
+  const key = await newKey()
+  const redaction = { mode: 'block', kinds: ['card'] }
+  t.equal((await owner.send('PUT', '/v1/account/policy', { body: { redaction } })).status, 200)
+  answerWith('Your card ends in 1111.')
+  await ask(key, [user('My card is 4111 1111 1111 1111.')])
+  t.same(await rowsOf(key), [])
+  const off = { mode: 'off' }
+  t.equal((await owner.send('PUT', '/v1/account/policy', { body: { redaction: off } })).status, 200)
+})
+
+t.test('a session of a program lives in the core, a session of the client apart', async t => {
+  answerWith('Noted.')
+  const sent: [Asking, status: RegExp, isCore: boolean][] = [
+    [{ headers: { 'x-session-id': 's' } }, /^\w+$/, false],
+    [{ headers: { 'x-session-id': 's', 'x-memory-sessions': 'core' } }, /; sessions=core$/, true],
+    [{ headers: { 'x-session-id': 's' }, query: '?sessions=core' }, /; sessions=core$/, true],
+    [
+      { headers: { 'x-session-id': 'ses_1', 'user-agent': 'opencode/1.18.33' } },
+      /; sessions=core$/,
+      true,
+    ],
+    [
+      { headers: { 'x-session-id': 'ses_1', 'x-session-affinity': 'ses_1' } },
+      /sessions=core/,
+      true,
+    ],
+    [
+      {
+        headers: {
+          'x-session-id': 'ses_1',
+          'user-agent': 'opencode/1.18.33',
+          'x-memory-sessions': 'apart',
+        },
+      },
+      /^\w+$/,
+      false,
+    ],
+    [{ headers: { 'x-session-id': 'ses_1' } }, /^\w+$/, false],
+  ]
+  for (const [asking, status, isCore] of sent) {
+    const key = await newKey()
+    const response = await ask(key, [user(first)], asking)
+    t.match(response.headers.get('x-memory-status'), status, JSON.stringify(asking))
+    t.equal(response.headers.get('x-session-id'), asking.headers!['x-session-id'], 'echoed')
+    const documents = await readDocuments(backend, key)
+    t.equal(
+      documents.every(({ session }) => !session),
+      isCore,
+    )
+    t.equal(documents.length, 2)
+  }
+  const refused = await ask(await newKey(), [user(first)], {
+    headers: { 'x-memory-sessions': 'none' },
+  })
+  t.equal(refused.status, 400)
+})
+
+t.test('ingest and prepare read as the proxy does, and say what was left out', async t => {
+  const key = await newKey()
+  const client = createTestClient(base, key)
+  const reminder = '<system-reminder>\nUse tabs.\n</system-reminder>'
+  const messages = [
+    user(`${reminder}\n${first}`),
+    { ...assistant('Let me look.'), tool_calls: [{ id: 'c', type: 'function' }] },
+    { role: 'tool', content: 'red' },
+    assistant('<think>\nA cat.\n</think>\nHow lovely!'),
+  ]
+  const { body } = await client.post('/v1/memory/ingest', { messages })
+  t.match(body, { left_out: { reminder: 1, step: 1, thinking: 1 } })
+  await waitUntilIdle(backend)
+  t.same(await rowsOf(key), ['How lovely!', first].toSorted())
+  const empty = await client.post('/v1/memory/ingest', { messages: [user(reminder)] })
+  t.equal(empty.status, 202)
+  t.match(empty.body, { left_out: { reminder: 1 } })
+  await waitUntilIdle(backend)
+  t.equal((await rowsOf(key)).length, 2)
+
+  await insertMemories(backend, key, [{ text: 'The vet of Ada is in Porto.' }])
+  const prepared = async (content: string) =>
+    (await client.post('/v1/memory/prepare', { messages: [user(content)] })).body as {
+      context: string | null
+    }
+  t.match(await prepared(`${reminder}\nWhere is the vet of Ada?`), { context: /Porto/ })
+  t.same(
+    (await prepared(`Generate a title for this conversation:\nWhere is the vet of Ada?`)).context,
+    null,
+  )
+})

@@ -1,0 +1,102 @@
+import t from 'tap'
+import { sanitizeJson } from '#shared/core/sanitize-text.ts'
+import { countTokens } from '#shared/core/tokens.ts'
+import { removeContextBlocks, renderContextBlock } from '#shared/domain/context-block.ts'
+import { parseTurns } from '#shared/domain/turn/turns.ts'
+import { embed } from '#shared/models/local-embedder.ts'
+import { splitText } from '#shared/models/split-text.ts'
+import { extractJson } from '#shared/org/pipeline/cached-completion.ts'
+import { matchesRule, truncateNote } from '#shared/org/rule-matching.ts'
+import { detectors, redactionKinds, type RedactionKind } from '#shared/privacy/detectors.ts'
+import { redactText } from '#shared/privacy/redact.ts'
+import { parseTimeExpressions } from '#shared/search/query/parse-time-expressions.ts'
+import { hashText } from '#shared/search/columns/text-hash.ts'
+import { foldText } from '#shared/search/words/writing-systems.ts'
+import { termsOf } from '#shared/search/words/index-terms.ts'
+import { excludeTexts } from '#shared/vault/read/already-in-conversation.ts'
+import { cpuMs, judgeGrowth } from '#test/support/growth.ts'
+import { commonParts, fillers, hostileParts } from '#test/support/regex-fillers.ts'
+
+/* No text may hold the event loop: what reads whole texts costs in proportion to their length. */
+
+const now = Date.parse('2026-11-20T18:20:00Z')
+const memoryLine = '[3 hours ago · 2026-11-20 15:15 UTC · user] '
+
+const render = (text: string): unknown =>
+  renderContextBlock([{ id: 'a', tier: 1, role: 'user', text, at: now, tokens: 1 }], now)
+
+const readers: Record<string, (text: string) => unknown> = {
+  'a block that comes back': removeContextBlocks,
+  'a block with one line': text =>
+    removeContextBlocks(`<memory_context>\n${memoryLine}${text}\n</memory_context>`),
+  'a memory in a block': render,
+  'a turn': text => parseTurns([{ role: 'user', content: [{ type: 'text', text }] }]),
+  'a JSON value': text => sanitizeJson({ [text]: text }),
+  tokens: countTokens,
+  terms: termsOf,
+  folding: foldText,
+  'a hash': hashText,
+  'an embedding': embed,
+  'parts to embed': splitText,
+  'times in a query': text => parseTimeExpressions(text, now),
+  'texts of a conversation': text => excludeTexts([text, text]).has(0, () => text),
+  'a rule': text => matchesRule({ match: 'rent', note: '' }, text),
+  'a note': truncateNote,
+  'an answer of a model': extractJson,
+}
+
+const parts = [
+  ...commonParts,
+  '<memory_context>',
+  '<memory_context>\n',
+  `<memory_context>\n${memoryLine}`,
+  'memory_context',
+  '< /',
+  '< / memory_context',
+  'current',
+  '```json',
+  '```{',
+  '漢字 ',
+  'e\u0301',
+  '👩‍👩‍👧‍👦',
+  'in May ',
+  '2026-11-20 ',
+  "it's ",
+]
+
+for (const [name, read] of Object.entries(readers)) {
+  t.test(`${name}: whatever the text is, the cost grows with its length`, async t => {
+    const faults = parts.flatMap(part =>
+      fillers(part, 1).flatMap((_, kind) => {
+        const fault = judgeGrowth(length => fillers(part, length)[kind]!, read)
+        return fault === undefined ? [] : [`${JSON.stringify(part)}: ${fault}`]
+      }),
+    )
+    t.same(faults, [])
+  })
+}
+
+t.test('redaction of hostile texts costs like that of prose', async t => {
+  const all = new Set<RedactionKind>(redactionKinds)
+  const prose = 'My cat is called Ada, she was born on 2021-05-14 at 16:30 and hates thunder. '
+  const length = 16 * 1024
+  const cost = (text: string): number =>
+    Math.min(...Array.from({ length: 3 }, () => cpuMs(() => redactText(text, all))))
+  // What is found costs more than what is not: digits are summed, letters counted.
+  const costMax = 12 * cost(prose.repeat(Math.ceil(length / prose.length)))
+  const hostile = new Set([
+    ...parts,
+    ...detectors.flatMap(({ pattern }) => hostileParts(pattern)),
+    ...hostileParts(/-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----/),
+    ...hostileParts(/-----END [A-Z ]{0,30}PRIVATE KEY-----/),
+  ])
+  const faults: string[] = []
+  for (const part of hostile) {
+    for (const text of fillers(part, length)) {
+      const ms = cpuMs(() => redactText(text, all))
+      if (ms > costMax && cost(text) > costMax) faults.push(`${JSON.stringify(part)}: ${ms} ms`)
+    }
+  }
+  t.same(faults, [])
+  t.comment(`at most ${Math.round(costMax)} ms for 16 KiB; ${hostile.size} kinds of texts`)
+})

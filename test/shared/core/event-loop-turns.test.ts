@@ -1,0 +1,84 @@
+import t from 'tap'
+import { runInTurns } from '#shared/core/event-loop-turns.ts'
+
+/** Steps that hold the processor for a millisecond each; `onStep` is called after each. */
+function* work(steps: number, onStep: () => void): Generator<void, number, void> {
+  for (let step = 0; step < steps; step++) {
+    const until = performance.now() + 1
+    while (performance.now() < until);
+    onStep()
+    yield
+  }
+  return steps
+}
+
+/** The step numbers of a work after which a new turn of the event loop began. */
+function countTurns(): { turns: () => number; stop: () => void } {
+  let turns = 0
+  let isOver = false
+  const look = () => {
+    turns++
+    if (!isOver) setImmediate(look)
+  }
+  setImmediate(look)
+  return { turns: () => turns, stop: () => (isOver = true) }
+}
+
+t.test('long work lets the event loop turn, and ends with its result', async t => {
+  const { turns, stop } = countTurns()
+  let steps = 0
+  t.equal(await runInTurns(work(40, () => steps++)), 40)
+  t.equal(steps, 40)
+  stop()
+  t.ok(turns() >= 10, `${turns()} turns`)
+})
+
+t.test('work without a pause of its own ends in the turn in which it began', async t => {
+  const { turns, stop } = countTurns()
+  t.equal(
+    await runInTurns(
+      (function* () {
+        yield
+        return 'short'
+      })(),
+    ),
+    'short',
+  )
+  t.equal(turns(), 0)
+  stop()
+})
+
+t.test('of several long works one gets a turn, in rotation', async t => {
+  const turnOf: string[] = []
+  const { turns, stop } = countTurns()
+  const run = (name: string) => runInTurns(work(20, () => turnOf.push(`${turns()} ${name}`)))
+  await Promise.all(['one', 'two', 'three'].map(run))
+  stop()
+  const later = turnOf.filter(entry => !entry.startsWith('0 '))
+  const namesByTurn = Map.groupBy(later, entry => entry.split(' ')[0])
+  for (const entries of namesByTurn.values())
+    t.equal(new Set(entries).size, 1, 'one work in a turn')
+  const order = [...namesByTurn.values()].map(entries => entries[0]!.split(' ')[1])
+  t.same(order.slice(0, 6), ['one', 'two', 'three', 'one', 'two', 'three'])
+})
+
+t.test('a short work is not queued behind long ones', async t => {
+  let isLongOver = false
+  const long = Promise.all(Array.from({ length: 5 }, () => runInTurns(work(30, () => {})))).then(
+    () => (isLongOver = true),
+  )
+  await new Promise(resolve => setImmediate(resolve))
+  t.equal(await runInTurns(work(1, () => {})), 1)
+  t.notOk(isLongOver)
+  await long
+})
+
+t.test('an error of a step is that of the work, and others go on', async t => {
+  const failing = function* (): Generator<void, never, void> {
+    yield* work(10, () => {})
+    throw new Error('step')
+  }
+  const other = runInTurns(work(20, () => {}))
+  await t.rejects(runInTurns(failing()), { message: 'step' })
+  t.equal(await other, 20)
+})

@@ -1,0 +1,74 @@
+import t from 'tap'
+import fc from 'fast-check'
+import { createJsonCounter } from '#shared/core/json-bounds.ts'
+import { BodyBudget } from '#api/edge/body-budget.ts'
+
+const bounds = { containersMax: 20, valuesMax: 40 }
+
+/** Feeds a body in chunks of a length. @returns the refusal's message, or undefined */
+function refusalOf(body: string, chunkLength = 7): string | undefined {
+  const count = createJsonCounter(bounds)
+  const bytes = Buffer.from(body)
+  try {
+    for (let at = 0; at < bytes.length; at += chunkLength)
+      count(bytes.subarray(at, at + chunkLength))
+    return undefined
+  } catch (error) {
+    return (error as Error).message
+  }
+}
+
+t.test('each bound is named, and what is within it passes', async t => {
+  t.equal(refusalOf(JSON.stringify(Array.from({ length: 19 }, () => ({})))), undefined)
+  t.match(refusalOf(JSON.stringify(Array.from({ length: 20 }, () => ({})))), /20 objects and lists/)
+  t.equal(refusalOf(JSON.stringify(Array.from({ length: 39 }, () => 1))), undefined)
+  t.match(refusalOf(JSON.stringify(Array.from({ length: 41 }, () => 1))), /40 values/)
+  const wide = { containersMax: 99, valuesMax: 99 }
+  createJsonCounter(wide)(Buffer.from('['.repeat(64)))
+  t.throws(() => createJsonCounter(wide)(Buffer.from('['.repeat(65))), /64 levels/)
+})
+
+t.test('property: texts hold no values, wherever chunks end', async t => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), fc.nat(9), (text, length) => {
+      const hostile = JSON.stringify({ [`${text}[{`]: `\\"${text}",{{{[[[${','.repeat(50)}` })
+      return refusalOf(hostile.repeat(3), length + 1) === undefined
+    }),
+  )
+  t.pass('for all texts')
+})
+
+t.test('large bodies are admitted by their bytes, in their order', async t => {
+  const budget = new BodyBudget(10, 25)
+  const admitted: string[] = []
+  const acquire = async (name: string, bytes: number): Promise<(kept?: number) => void> => {
+    const release = await budget.acquire(bytes)
+    admitted.push(name)
+    return release
+  }
+  const first = await acquire('first', 6)
+  const larger = acquire('larger than all', 99)
+  const small = acquire('small', 2)
+  const last = acquire('last', 8)
+  await t.rejects(budget.acquire(6), { reason: 'unavailable', message: /large bodies/ })
+  t.same(admitted, ['first'], 'a small one does not overtake')
+  first()
+  first()
+  const releaseLarger = await larger
+  t.same(admitted, ['first', 'larger than all'])
+  releaseLarger()
+  ;(await small)()
+  ;(await last)()
+  t.same(admitted.slice(2), ['small', 'last'])
+  const part = await budget.acquire(10)
+  part(4)
+  part(7)
+  const rest = await acquire('what is not kept is free', 6)
+  const all = acquire('all', 10)
+  rest()
+  t.notOk(admitted.includes('all'), 'a part is kept')
+  part()
+  part()
+  ;(await all)()
+  await acquire('all is free again', 10)
+})

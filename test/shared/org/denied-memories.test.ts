@@ -1,0 +1,83 @@
+import t from 'tap'
+import { findDeniedMemories } from '#shared/org/denied-memories.ts'
+import { createTestClient, startTestApi } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
+
+const backend = await createTestBackend(t)
+const team = await buildTeam(backend)
+await team.defineRole('some', ['launch'])
+await team.defineRole('all', ['*'])
+const ann = await team.addMember('ann', ['some'])
+const boss = await team.addMember('boss', ['all'])
+const { base } = await startTestApi(t, backend)
+const admin = createTestClient(base, team.adminKey)
+const { query } = backend.postgres
+const [open, launch, salary] = await seedTeamMemories(backend, team, [
+  { text: 'The parrot of the office is green' },
+  { text: 'The rocket launches on the fifth of May', tags: ['launch'] },
+  { text: 'The salary of Eve is 90 thousand', tags: ['people'] },
+])
+
+type Trail = Record<string, unknown>
+
+const trails = async (author: string): Promise<Trail[]> =>
+  (await admin.get(`/v1/orgs/${team.org}/debug/passes?author=${author}`)).body.passes
+const ask = (key: string, words: string) =>
+  createTestClient(base, key).post('/v1/memory/search', { query: words, limit: 1 })
+
+t.test('what a request was given at once, what it was denied a minute later', async t => {
+  await ask(ann, 'What is the salary of Eve?')
+  await ask(ann, 'Which colour has the parrot of the office?')
+  const [parrot, pay] = await trails('ann')
+  t.match(parrot, { request: 'search', returned: 1, returned_ids: [open], denied: null })
+  t.match(pay, { request: 'search', denied: null, denied_memories: null })
+
+  t.equal(await findDeniedMemories(backend), 2)
+  const [later, asked] = await trails('ann')
+  t.match(asked, { denied: 1, denied_memories: [{ mem_id: salary, tags: ['people'] }] })
+  t.match(later, { denied: 0, denied_memories: [] }, 'another question, another answer')
+  t.match(later, { permitted: 2, dropped: 1 }, 'beside the counts of all')
+  const { rows } = await query('select question from shared_retrievals where org = $1', [team.org])
+  t.same(rows, [{ question: null }, { question: null }], 'the words of the member are gone')
+  t.equal(await findDeniedMemories(backend), 0)
+})
+
+t.test('the question of one to whom nothing is hidden is not written down', async t => {
+  await ask(boss, 'What is the salary of Eve?')
+  t.match(await trails('boss'), [{ returned_ids: [salary], denied: 0, denied_memories: [] }])
+  const { rows } = await query(
+    `select 1 from shared_retrievals where org = $1 and author = 'boss' and question is not null`,
+    [team.org],
+  )
+  t.same(rows, [])
+})
+
+t.test('prepared blocks and spans of time', async t => {
+  const member = createTestClient(base, ann)
+  await member.post('/v1/memory/prepare', {
+    messages: [{ role: 'user', content: 'When does the rocket launch?' }],
+  })
+  await member.post('/v1/memory/date-search', { from: '2000-01-01' })
+  t.match(await trails('ann'), [
+    { request: 'date-search', returned: 2, denied: null },
+    { request: 'prepare', returned_ids: [launch] },
+    {},
+    {},
+  ])
+})
+
+t.test('a question that no worker has looked at for ten minutes is forgotten', async t => {
+  await ask(ann, 'What is the salary of Eve?')
+  await backend.retrievals.flush()
+  await query(
+    `update shared_retrievals set created_at = created_at - interval '11 minutes' where org = $1`,
+    [team.org],
+  )
+  t.equal(await findDeniedMemories(backend), 0)
+  const { rows } = await query(
+    'select 1 from shared_retrievals where org = $1 and question is not null',
+    [team.org],
+  )
+  t.same(rows, [])
+})

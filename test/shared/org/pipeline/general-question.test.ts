@@ -1,0 +1,41 @@
+import t from 'tap'
+import { isGeneralQuestion } from '#shared/org/pipeline/general-question.ts'
+import { startTeamService } from '#test/support/working-team.ts'
+
+const { model, newTeam } = await startTeamService(t)
+
+t.test('what any model knows, and pieces of code', async t => {
+  for (const text of [
+    'How do I sort an array in Python?',
+    'what is a monad',
+    'Explain the difference between TCP and UDP.',
+    'Write a function that reverses a string',
+    'Fix this:\n```ts\nconst client = ourClient.connect("Initech")\n```',
+    'Comment faire une boucle en JavaScript ?',
+  ]) {
+    t.ok(isGeneralQuestion(text), text)
+  }
+})
+
+t.test('what may say something on the way is looked at', async t => {
+  for (const text of [
+    'How do I tell our client that the launch moves?',
+    'How do I reach Nora about Atlas?',
+    'What is the plan now that the launch is on May 5?',
+    'Explain why. The deadline is Friday.',
+    'Write a mail to the team: the office is closed tomorrow',
+    'Write a note that Initech left',
+    'The launch is in May',
+    'Fix this:\n```ts\ncode\n```\nIt broke the release',
+    'Write a summary\nthe budget is approved',
+    'Comment faire avec notre client ?',
+  ]) {
+    t.notOk(isGeneralQuestion(text), text)
+  }
+})
+
+t.test('no model is asked about such a turn', async t => {
+  const acme = await newTeam()
+  const { pass1 } = await acme.share('How do I sort an array in Python?')
+  t.same([pass1, model.calls.length], [[], 0])
+})

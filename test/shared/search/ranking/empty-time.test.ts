@@ -1,0 +1,84 @@
+import t from 'tap'
+import { embed, localEmbedder } from '#shared/models/local-embedder.ts'
+import { createVaultIndex } from '#shared/search/index/vault-index.ts'
+import { rank } from '#shared/search/ranking/rank.ts'
+import { termsOf } from '#shared/search/words/index-terms.ts'
+
+/* A question about a time of which nothing is remembered gets nothing else instead. */
+
+const now = Date.UTC(2026, 10, 20, 15)
+const day = 86_400_000
+const { dimension, calibration } = localEmbedder()
+
+/** Ranks memories, each so many days old, as `prepare` does. */
+function search(memories: readonly [text: string, daysAgo: number][], text: string) {
+  const index = createVaultIndex({ dimension, termsOf })
+  index.put(
+    memories.map(([text, daysAgo], i) => ({
+      id: `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`,
+      tier: 1 as const,
+      role: 'user' as const,
+      at: now - daysAgo * day + i,
+      tokens: Math.ceil(text.length / 4),
+      vector: embed(text),
+      text,
+    })),
+  )
+  let isTimeEmpty = false
+  const onEmptyTime = () => (isTimeEmpty = true)
+  const query = { text, vector: embed(text), now, limit: 30, floor: true, calibration, onEmptyTime }
+  return {
+    texts: rank([index], query).map(({ memory }) => memory.text),
+    isTimeEmpty: () => isTimeEmpty,
+  }
+}
+
+/** Nothing of the last three weeks. */
+const old: [string, number][] = [
+  ['I went running in the forest this morning.', 40],
+  ['We ate pizza and watched a film last week.', 45],
+  ['On Friday I have dinner with Anna at the harbour.', 50],
+  ['Anna signed the contract for the flat in Naxos.', 60],
+  ['My week was full of meetings with the bank.', 70],
+  ['We ran the quarterly report again.', 80],
+]
+
+t.test('nothing is recalled where the named time holds nothing', async t => {
+  for (const question of [
+    'What happened last week?',
+    'What did I do last week?',
+    'What did we eat last week?',
+    'Did I go running yesterday?',
+    'What did I run two weeks ago?',
+  ]) {
+    const { texts, isTimeEmpty } = search(old, question)
+    t.same(texts, [], question)
+    t.ok(isTimeEmpty(), question)
+  }
+})
+
+t.test('a line that says nearly all that is asked is recalled', async t => {
+  const { texts } = search(old, 'Did Anna sign the contract for the flat last week?')
+  t.same(texts, ['Anna signed the contract for the flat in Naxos.'])
+})
+
+t.test('a line that names the time itself is recalled', async t => {
+  const plans: [string, number][] = [...old, ['In March I move to Hamburg with my sister.', 100]]
+  const { texts } = search(plans, 'Where do I move to in March?')
+  t.match(texts[0], /Hamburg/)
+  t.match(search(old, 'What do I have on Friday?').texts[0], /harbour/)
+})
+
+t.test(
+  'where the time holds something it is told; what is not over is asked as before',
+  async t => {
+    const recent: [string, number][] = [...old, ['The plumber repaired the boiler.', 7]]
+    const lastWeek = search(recent, 'What happened last week?')
+    t.ok(lastWeek.texts.includes('The plumber repaired the boiler.'), lastWeek.texts.join(' '))
+    t.notOk(lastWeek.isTimeEmpty())
+    const planned: [string, number][] = [['The dentist is this week, on Thursday at nine.', 12]]
+    const thisWeek = search(planned, 'When is the dentist this week?')
+    t.equal(thisWeek.texts.length, 1)
+    t.notOk(thisWeek.isTimeEmpty())
+  },
+)

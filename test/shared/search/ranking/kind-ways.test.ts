@@ -1,0 +1,124 @@
+import t from 'tap'
+import type { Memory } from '#shared/domain/memory.ts'
+import { embed, localEmbedder } from '#shared/models/local-embedder.ts'
+import { createVaultIndex } from '#shared/search/index/vault-index.ts'
+import { selectQuestions } from '#shared/search/query/select-questions.ts'
+import { rankQuestions } from '#shared/search/ranking/rank.ts'
+import { termsOf } from '#shared/search/words/index-terms.ts'
+
+const now = Date.UTC(2026, 10, 20, 15)
+const DAY_MS = 86_400_000
+const { dimension, calibration } = localEmbedder()
+
+type Row = Partial<Memory> & { text: string; daysAgo: number }
+
+function ask(
+  rows: readonly Row[],
+  message: string,
+  options: { limit?: number; floor?: boolean } = {},
+) {
+  const index = createVaultIndex({ dimension, termsOf })
+  index.put(
+    rows.map(({ daysAgo, ...row }, i) => ({
+      id: `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`,
+      tier: 1 as const,
+      role: 'user' as const,
+      at: now - daysAgo * DAY_MS + i,
+      tokens: Math.ceil(row.text.length / 4),
+      vector: embed(row.text),
+      ...row,
+    })),
+  )
+  const questions = selectQuestions(message).map(one => ({
+    ...one,
+    vector: one.kind === 'name' ? null : embed(one.text),
+  }))
+  const found = rankQuestions([index], questions, {
+    now,
+    limit: 30,
+    floor: true,
+    calibration,
+    ...options,
+  })
+  return found.map(({ memory }) => memory.text)
+}
+
+t.test('what is known of a person: reflections and the newest statements, no questions', t => {
+  const rows: Row[] = [
+    { text: 'I moved to Ghent with my two daughters.', daysAgo: 40 },
+    { text: 'Which trams run at night?', daysAgo: 20 },
+    { text: 'The night trams run on the lines one and two.', daysAgo: 20, role: 'assistant' },
+    { text: 'Thanks, that is great!', daysAgo: 19 },
+    { text: 'Write a poem about the sea.', daysAgo: 12 },
+    { text: 'I work as a sound engineer for the opera.', daysAgo: 2 },
+    { text: 'She values quiet evenings.', daysAgo: 1, tier: 2, importance: 7 },
+    { text: 'Family comes before work for her.', daysAgo: 1, tier: 3, importance: 9 },
+  ]
+  const expected = [rows[0]!, rows[5]!, rows[6]!, rows[7]!].map(({ text }) => text)
+  for (const message of [
+    'What do you know about me?',
+    'Summarize what you know about me.',
+    'Hello! Was weißt du über mich? Danke!',
+  ])
+    t.same(ask(rows, message).toSorted(), expected.toSorted(), message)
+  t.equal(ask(rows, 'What do you know about me?')[0], rows[7]!.text, 'the most important first')
+  for (const message of ['Continue.', 'go on', 'Weiter bitte.', '继续'])
+    t.same(ask(rows, message), [], `${message}: the conversation itself goes on`)
+  t.same(ask([], 'What do you know about me?'), [])
+  t.end()
+})
+
+t.test('how often something was: rows of many days before more of one day', t => {
+  const rows: Row[] = [
+    ...Array.from({ length: 12 }, (_, i) => ({
+      text: `I swam ${i + 3} lengths in the pool and my swimming felt good.`,
+      daysAgo: 9,
+    })),
+    ...[20, 31, 44, 58].map((daysAgo, i) => ({
+      text: `Went swimming again, visit ${i} to the pool by the park.`,
+      daysAgo,
+    })),
+    { text: 'The pool of the hotel is closed.', daysAgo: 70 },
+  ]
+  const found = ask(rows, 'How many times did I go swimming in the pool?', { limit: 6 })
+  t.equal(found.filter(text => text.startsWith('Went swimming')).length, 4, 'each visit')
+  t.end()
+})
+
+t.test('advice: what a person likes comes before what they only mention', t => {
+  const rows: Row[] = [
+    { text: 'The restaurant at the corner has a new sign.', daysAgo: 3 },
+    { text: 'I prefer a restaurant with vegetarian dishes.', daysAgo: 200 },
+    { text: 'We passed a restaurant on the way to the opera.', daysAgo: 2 },
+  ]
+  t.equal(ask(rows, 'Can you recommend a restaurant for tonight?')[0], rows[1]!.text)
+  t.end()
+})
+
+t.test('of the pieces of a long message the best is found, pieces far apart are not folded', t => {
+  const piece = (words: string, i: number): Row => ({
+    text: `${words} ${'Some more of the manual follows here. '.repeat(30)}`,
+    daysAgo: 5 - i / 1e12,
+    tokens: 400,
+    role: 'assistant',
+  })
+  const at = now - 5 * DAY_MS
+  const pieces = [
+    'The kiln stands in the shed.',
+    'The fuse of the kiln is a type C.',
+    'Clean the kiln.',
+  ]
+    .map(piece)
+    .map(row => ({ ...row, at }))
+  const found = ask(pieces, 'Which type of fuse is in the kiln?')
+  t.same(found, [pieces[1]!.text])
+  const short = pieces.map(row => ({ ...row, tokens: 60 }))
+  t.ok(ask(short, 'Which type of fuse is in the kiln?').length > 1, 'messages of one moment')
+  const document = [
+    ...pieces.slice(0, 1),
+    ...Array.from({ length: 8 }, (_, i) => ({ ...piece(`Part ${i} of the warranty.`, 0), at })),
+    ...pieces.slice(1, 2),
+  ]
+  t.equal(ask(document, 'Which type of fuse is in the kiln?').length, 2)
+  t.end()
+})

@@ -1,0 +1,166 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import pg from 'pg'
+import t, { type Test } from 'tap'
+import { mintId } from '#shared/core/ids.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
+
+/** What an idle worker asks of Postgres, and that it misses nothing. */
+
+const asked = { fetches: 0, due: 0, passes: 0 }
+const { query } = pg.Client.prototype
+pg.Client.prototype.query = function (this: pg.Client, ...given: unknown[]) {
+  const [config] = given as [string | { text?: string }]
+  const text = (typeof config === 'string' ? config : config.text) ?? ''
+  // pg-boss has a queue of its own for what it sends by the clock.
+  if (/name = '(?:ingest|clear|webhook|org-tag)'/.test(text) && /skip locked/i.test(text))
+    asked.fetches++
+  if (/unnest\(\$1::text\[\]\) as asked/.test(text)) asked.due++
+  if (/set monitor_claim_on/i.test(text)) asked.passes++
+  return Reflect.apply(query, this, given) as unknown
+} as typeof query
+t.teardown(() => (pg.Client.prototype.query = query))
+
+const backend = await createTestBackend(t)
+const done: string[] = []
+for (const name of ['ingest', 'clear', 'webhook'] as const) {
+  await backend.queue.work(name, async batch => {
+    done.push(...batch.map(({ id }) => id))
+    return batch.map(({ id }) => ({ id, status: 'done' as const }))
+  })
+}
+/** Those of `org-tag` wait for this. */
+let held: Promise<void> | undefined
+let taken = 0
+await backend.queue.work('org-tag', async batch => {
+  taken += batch.length
+  await held
+  return batch.map(({ id }) => ({ id, status: 'done' as const }))
+})
+/** Two of `ingest`, one of `clear`, six of `webhook`, twelve of `org-tag`. */
+const fetchers = 21
+
+/** Holds the jobs of `org-tag` until the test ends. */
+function hold(t: Test): void {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  held = promise
+  taken = 0
+  t.teardown(resolve)
+}
+
+const sendTags = (groups: readonly string[]): Promise<void> =>
+  backend.queue.send(
+    backend.postgres,
+    'org-tag',
+    groups.map(group => {
+      const id = mintId()
+      return { id, data: { turn: id, org: group }, priority: 0, group, afterSeconds: 2 }
+    }),
+  )
+
+t.test('idle fetchers ask for nothing, one statement a second asks for all', async t => {
+  await waitUntil('all have asked once', () => asked.fetches >= fetchers)
+  await delay(1_500)
+  const before = { ...asked }
+  const begun = performance.now()
+  await delay(3_000)
+  t.equal(asked.fetches, before.fetches)
+  t.ok(asked.due > before.due, 'due jobs are looked for')
+  const seconds = (performance.now() - begun) / 1_000
+  t.ok(asked.due - before.due <= seconds + 1, `${asked.due - before.due} in ${seconds} s`)
+})
+
+t.test('a job that becomes due by the clock is taken', async t => {
+  const id = mintId()
+  const job = { id, data: { delivery: id }, priority: 0, afterSeconds: 2 }
+  await backend.queue.send(backend.postgres, 'webhook', [job])
+  await waitUntil('it is done', () => done.includes(id))
+  t.pass()
+})
+
+t.test('a new job is taken', async t => {
+  const id = mintId()
+  await backend.queue.send(backend.postgres, 'webhook', [
+    { id, data: { delivery: id }, priority: 0 },
+  ])
+  await waitUntil('it is done', () => done.includes(id))
+  t.pass()
+})
+
+t.test(
+  'single jobs that become due are taken by all fetchers, up to the limit of a group',
+  async t => {
+    hold(t)
+    const groups = ['one', 'two', 'three'].flatMap(group => Array.from({ length: 6 }, () => group))
+    await sendTags(groups)
+    await waitUntil('every fetcher has one', () => taken === 12)
+    t.pass()
+  },
+)
+
+t.test('jobs of a group at its limit keep one fetcher asking, not all', async t => {
+  await waitUntil('the jobs of the test before are done', () => taken === 18)
+  hold(t)
+  await sendTags(Array.from({ length: 10 }, () => 'one'))
+  await waitUntil('the group is at its limit', () => taken === 4)
+  await delay(1_500)
+  const before = { ...asked }
+  await delay(3_000)
+  t.ok(asked.due > before.due, 'jobs are due')
+  const fetches = asked.fetches - before.fetches
+  t.ok(
+    fetches <= asked.due - before.due + 1,
+    `${fetches} fetches in ${asked.due - before.due} looks`,
+  )
+  t.equal(taken, 4)
+})
+
+t.test('while no job runs, dead workers are looked for once a minute', async t => {
+  const { query } = backend.postgres
+  await waitUntil('nothing runs', async () => {
+    const { rows } = await query(`select from pgboss.job where state = 'active'`)
+    return rows.length === 0
+  })
+  // The pass after the last job.
+  await delay(4_000)
+  const { passes } = asked
+  await delay(8_000)
+  t.ok(asked.passes - passes <= 1, `${asked.passes - passes} in 8 s`)
+})
+
+t.test('a job of a dead worker is tried again, in whatever queue it is', async t => {
+  const { query } = backend.postgres
+  const id = mintId()
+  await backend.queue.send(backend.postgres, 'upload', [{ id, data: {} as never, priority: 0 }])
+  await query(
+    `update pgboss.job set state = 'active', started_on = now(), heartbeat_on = now() - interval '1 minute'
+     where name = 'upload' and id = $1`,
+    [id],
+  )
+  await waitUntil('it is tried again', async () => {
+    const { rows } = await query(`select from pgboss.job where id = $1 and state = 'retry'`, [id])
+    return rows.length === 1
+  })
+  t.pass()
+})
+
+t.test('finished jobs are deleted after a minute', async t => {
+  const { query } = backend.postgres
+  const id = mintId()
+  await backend.queue.send(backend.postgres, 'upload', [{ id, data: {} as never, priority: 0 }])
+  await query(
+    `update pgboss.job set state = 'completed', completed_on = now() - interval '61 seconds'
+     where name = 'upload' and id = $1`,
+    [id],
+  )
+  await query(`update pgboss.queue set maintain_on = now() - interval '61 seconds'`)
+  // The next pass, as after a job.
+  const job = { id: mintId(), data: {} as never, priority: 0 }
+  await backend.queue.send(backend.postgres, 'edit-settle', [job])
+  await query(`update pgboss.job set state = 'active', started_on = now() where id = $1`, [job.id])
+  await waitUntil('it is deleted', async () => {
+    const { rows } = await query('select from pgboss.job where id = $1', [id])
+    return rows.length === 0
+  })
+  t.pass()
+})

@@ -1,0 +1,148 @@
+import t from 'tap'
+import { mintId } from '#shared/core/ids.ts'
+import type { IngestJob } from '#shared/domain/job-payloads.ts'
+import type { Transaction } from '#shared/storage/postgres/connect.ts'
+import { finalizeStored } from '#shared/vault/ingest/finalize-stored.postgres.ts'
+import { acceptExchange } from '#shared/vault/ingest/ingest.ts'
+import { storeAccepted } from '#shared/vault/ingest/store-accepted.ts'
+import { buildKey } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { resolveCaller } from '#test/support/insert-memories.ts'
+
+// No worker runs: each batch is finalized by hand.
+const backend = await createTestBackend(t)
+const { postgres, queue } = backend
+const key = await buildKey(backend)
+const caller = await resolveCaller(backend, key)
+
+/** An accepted exchange that no worker has stored. */
+async function acceptOne(expiresAt?: number): Promise<IngestJob> {
+  const operation = mintId()
+  await acceptExchange(backend, caller, {
+    operation,
+    session: null,
+    messages: [{ role: 'user', content: `the ferry ${operation} leaves at nine` }],
+    model: null,
+    embeddings: undefined,
+    awaited: false,
+  })
+  const { rows } = await postgres.query<{ data: IngestJob }>(
+    `update pgboss.job set state = 'active', started_on = now() where name = 'ingest' and id = $1
+     returning data`,
+    [operation],
+  )
+  const { memories, ...job } = rows[0]!.data
+  return {
+    ...job,
+    memories: memories.map(memory => ({ ...memory, ...(expiresAt && { expiresAt }) })),
+  }
+}
+
+const countJobs = async (jobs: readonly IngestJob[]): Promise<number> => {
+  const { rows } = await postgres.query<{ n: number }>(
+    `select count(*)::int n from pgboss.job where name = 'ingest' and id = any($1::uuid[])`,
+    [jobs.map(({ operation }) => operation)],
+  )
+  return rows[0]!.n
+}
+
+/** Stores jobs as the worker does: with an end of them in the transaction that finalizes them. */
+const store = (jobs: readonly IngestJob[], after = async (): Promise<void> => {}) =>
+  storeAccepted(backend, jobs, {
+    again: false,
+    async complete(tx: Transaction) {
+      await queue.complete(
+        tx,
+        'ingest',
+        jobs.map(({ operation }) => ({ id: operation, claim: 0 })),
+      )
+      await after()
+    },
+  })
+
+const statesOf = async (jobs: readonly IngestJob[]): Promise<string[]> => {
+  const { rows } = await postgres.query<{ state: string }>(
+    'select state from operations where id = any($1::uuid[])',
+    [jobs.map(({ operation }) => operation)],
+  )
+  return rows.map(({ state }) => state)
+}
+
+/** Finalizes jobs. @returns how often the table of operations was read as a whole, and how often by an index. */
+const measureScans = (jobs: readonly IngestJob[]) =>
+  postgres.transaction(async tx => {
+    const readScans = async () => {
+      const { rows } = await tx.query<{ scans: number; rows: number; lookups: number }>(
+        `select seq_scan::int as scans, seq_tup_read::int as rows, idx_scan::int as lookups
+         from pg_stat_xact_user_tables where relname = 'operations'`,
+      )
+      return rows[0]!
+    }
+    const before = await readScans()
+    await finalizeStored(
+      tx,
+      jobs.map(({ operation, vault, memories }) => ({
+        operation,
+        vault,
+        session: null,
+        sessionEpoch: 0,
+        ids: memories.map(({ id }) => id),
+        rawUnits: memories.length,
+        rawTokens: 10,
+        retentionDays: null,
+      })),
+    )
+    const after = await readScans()
+    return {
+      scans: after.scans - before.scans,
+      rows: after.rows - before.rows,
+      lookups: after.lookups - before.lookups,
+    }
+  })
+
+t.test('jobs end in the transaction that finalizes their operations', async t => {
+  const jobs = [await acceptOne(), await acceptOne()]
+  await t.rejects(
+    store(jobs, () => Promise.reject(new Error('the process ends here'))),
+    { message: 'the process ends here' },
+  )
+  t.equal(await countJobs(jobs), 2, 'both wait for the next try')
+  t.same(await statesOf(jobs), ['accepted', 'accepted'])
+
+  t.equal(await store(jobs), true)
+  t.equal(await countJobs(jobs), 0)
+  t.same(await statesOf(jobs), ['done', 'done'])
+})
+
+t.test('jobs that leave something to do after it do not end in it', async t => {
+  const expired = await acceptOne(Date.now() - 1_000)
+  t.equal(await store([expired]), false, 'its tombstone is still to be reduced')
+  t.equal(await countJobs([expired]), 1)
+  t.same(await statesOf([expired]), ['done'])
+})
+
+t.test('a batch is finalized by its ids, however many operations wait', async t => {
+  const jobs = await Promise.all(Array.from({ length: 20 }, () => acceptOne()))
+  // A backlog that Postgres has not counted yet: its planner expects few rows of any state.
+  await postgres.query(
+    `insert into operations (id, account, vault, key_hash, kind, epoch, awaited, progress_total)
+     select gen_random_uuid(), account, vault, key_hash, kind, epoch, false, 1
+     from operations, generate_series(1, 20000) where id = $1`,
+    [jobs[0]!.operation],
+  )
+  const { scans, rows } = await measureScans(jobs)
+  t.same({ scans, rows }, { scans: 0, rows: 0 })
+  t.same(new Set(await statesOf(jobs)), new Set(['done']))
+})
+
+t.test('a batch looks up each operation once, whatever accounts there are', async t => {
+  const jobs = await Promise.all(Array.from({ length: 20 }, () => acceptOne()))
+  await postgres.query(
+    `insert into accounts (id, email)
+     select gen_random_uuid(), 'other-' || n || '@example.com' from generate_series(1, 10) n`,
+  )
+  await postgres.query('analyze accounts, operations, vaults')
+  const { lookups } = await measureScans(jobs)
+  t.ok(lookups <= 4 * jobs.length, `${lookups} lookups`)
+  t.same(new Set(await statesOf(jobs)), new Set(['done']))
+})

@@ -1,0 +1,92 @@
+import t from 'tap'
+import { redactOrSkipTurns, type RedactionPolicy } from '#shared/privacy/apply-redaction.ts'
+import { redactionKinds } from '#shared/privacy/detectors.ts'
+import { chunkMessages } from '#shared/vault/ingest/chunk-messages.ts'
+import { chunkMessagesAside, redactOrSkipTurnsAside } from '#shared/vault/ingest/text-thread.ts'
+import { watchEventLoop } from '#test/support/event-loop.ts'
+
+t.setTimeout(0)
+
+const mebibyte = 1024 * 1024
+const repeated = (piece: string, length: number): string =>
+  piece.repeat(Math.ceil(length / piece.length))
+const user = (content: unknown) => [{ role: 'user', content }]
+
+const redact: RedactionPolicy = { mode: 'redact', kinds: redactionKinds }
+const block: RedactionPolicy = { mode: 'block', kinds: redactionKinds }
+
+t.test('in the thread the same comes out as inline', async t => {
+  const email = 'Write to ada@example.com, she is at home. '
+  const messages = [
+    { role: 'system', content: repeated('rules ', 70_000) },
+    ...user([{ type: 'text', text: repeated(email, 70_000) }, { type: 'image_url' }, 'x']),
+    { role: 'assistant', content: 'Done.\n\n  ', name: 'Ada', timestamp: 7, interrupted: true },
+    ...user({ not: 'a text' }),
+  ]
+  for (const redaction of [null, redact]) {
+    const inline = await chunkMessages(redaction, messages)
+    const aside = await chunkMessagesAside(redaction, messages)
+    t.same(aside.turns, inline.turns)
+    t.ok(aside.turns[0]!.chunks.length > 10)
+    t.same(aside.messages, inline.messages)
+  }
+  await t.rejects(chunkMessagesAside(block, messages), {
+    reason: 'invalid',
+    message: 'messages[1] holds an email address (email)',
+    hint: /redaction policy/,
+  })
+})
+
+t.test(
+  'turns are redacted in the thread as inline, without a long turn of the event loop',
+  async t => {
+    const email = 'Write to ada@example.com or call +49 30 1234567, she is at home. '
+    const said = [
+      { role: 'user', text: repeated(email, 8 * mebibyte), at: 7 },
+      { role: 'user', text: 'Nothing private.', speaker: 'ada@example.com' },
+    ] as const
+    const stop = watchEventLoop()
+    const aside = await redactOrSkipTurnsAside(redact, said)
+    const longest = stop()
+    t.comment(`${longest.toFixed(0)} ms of CPU at most in one turn`)
+    const before = process.threadCpuUsage()
+    const inline = redactOrSkipTurns(redact, said)
+    const inlineMs = process.threadCpuUsage(before).user / 1_000
+    t.same(
+      aside.map(({ speaker, at }) => [speaker, at]),
+      inline.map(({ speaker, at }) => [speaker, at]),
+    )
+    t.ok(aside.every(({ text }, index) => text === inline[index]!.text))
+    t.ok(longest < inlineMs / 2, `${longest} of ${inlineMs} ms`)
+    t.same(await redactOrSkipTurnsAside(block, said), [])
+    t.equal(await redactOrSkipTurnsAside(null, said), said)
+  },
+)
+
+t.test('several texts at once, each gets its own', async t => {
+  const chunked = await Promise.all(
+    ['a', 'b', 'c', 'd'].map(word => chunkMessagesAside(null, user(repeated(`${word} `, 80_000)))),
+  )
+  for (const [index, { turns }] of chunked.entries()) {
+    t.match(turns[0]!.chunks[0]!.text, 'abcd'[index]!)
+    t.equal(turns[0]!.chunks.map(({ text }) => text).join('').length, 80_000)
+  }
+})
+
+t.test('heavy texts do not hold the event loop', async t => {
+  const prose = 'My cat is called Ada, she was born in May and hates thunder. '
+  for (const [name, text] of [
+    ['3 MiB of x', repeated('x', 3 * mebibyte)],
+    ['8 MiB of English', repeated(prose, 8 * mebibyte)],
+    ['1 MiB of short lines', repeated('a\n', 1 * mebibyte)],
+    ['a grapheme of 1 MiB', `e${repeated('\u0301', mebibyte)}`],
+  ] as const) {
+    const stop = watchEventLoop()
+    const { turns } = await chunkMessagesAside(redact, user(text))
+    const longest = stop()
+    t.comment(`${name}: ${longest.toFixed(0)} ms of CPU at most in one turn`)
+    t.ok(longest < 150, `${name}: ${longest} ms`)
+    t.ok(turns[0]!.chunks.every(({ tokens }) => tokens <= 512))
+    t.equal(turns[0]!.chunks.map(chunk => chunk.text).join('') === text, true, 'nothing is lost')
+  }
+})

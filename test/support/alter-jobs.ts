@@ -1,0 +1,203 @@
+import type { Backend } from '#shared/backend.ts'
+import type { JobName } from '#shared/domain/jobs.ts'
+
+/** What tests change of operations, jobs, deliveries and usage; see `alter.ts`. */
+
+type Postgres = Pick<Backend, 'postgres'>
+
+/** Makes the waiting jobs of a queue due. */
+export async function makeJobsDue({ postgres }: Postgres, queue: JobName): Promise<void> {
+  await postgres.query(
+    `update pgboss.job set start_after = now() where name = $1 and state < 'active'`,
+    [queue],
+  )
+}
+
+/**
+ * Loses the stored answers of requests with an Idempotency-Key, as a killed process does.
+ *
+ * @param heldSeconds for which another process still holds the key.
+ */
+export async function loseAnswers(
+  { postgres }: Postgres,
+  idempotencyKey?: string,
+  heldSeconds = -1,
+): Promise<void> {
+  await postgres.query(
+    `update idempotency set answer = null, locked_until = now() + make_interval(secs => $2)
+     where idempotency = coalesce($1, idempotency)`,
+    [idempotencyKey ?? null, heldSeconds],
+  )
+}
+
+/** Ends the time for which processes hold Idempotency-Keys. */
+export async function releaseIdempotencyKeys({ postgres }: Postgres): Promise<void> {
+  await postgres.query(`update idempotency set locked_until = now() - interval '1 second'`)
+}
+
+/** Sets how many operations of the vault of an operation are waiting. */
+export async function setPending(
+  { postgres }: Postgres,
+  operation: string,
+  count: number,
+): Promise<void> {
+  await postgres.query(
+    `update vaults set pending = $2 where id = (select vault from operations where id = $1)`,
+    [operation, count],
+  )
+}
+
+/** Removes completed jobs, as the queue does after a while. */
+export async function removeCompletedJobs({ postgres }: Postgres): Promise<void> {
+  await postgres.query(`delete from pgboss.job where state = 'completed'`)
+}
+
+/** Sets that days are rolled up until so many days ago and no further. */
+export async function rewindUsageRollUp(
+  { postgres }: Postgres,
+  table: 'usage_rolled' | 'usage_accounts_rolled',
+  days: number,
+): Promise<void> {
+  await postgres.query(`update ${table} set before = (now() at time zone 'utc')::date - $1::int`, [
+    days,
+  ])
+}
+
+/**
+ * Stores searches of the past in the vaults of an account that have a key.
+ *
+ * @param days how many days ago; one event for each.
+ */
+export async function insertPastUsage(
+  { postgres }: Postgres,
+  account: string,
+  days: readonly number[],
+  { model = null, memoryTokens = 3 }: { model?: string | null; memoryTokens?: number } = {},
+): Promise<void> {
+  await postgres.query(
+    `insert into usage_events (id, account, vault, key_hash, kind, model, input_tokens,
+                               output_tokens, memory_tokens, at)
+     select gen_random_uuid(), v.account, v.id, k.hash, 'search', $3, 1, 2, $4,
+            (now() at time zone 'utc')::date::timestamp at time zone 'utc' - interval '1 day' * day
+     from vaults v join memory_keys k on k.vault = v.id, unnest($2::int[]) day
+     where v.account = $1`,
+    [account, days, model, memoryTokens],
+  )
+}
+
+/** Removes the rolled-up usage of all accounts. */
+export async function removeAccountSums({ postgres }: Postgres): Promise<void> {
+  await postgres.query('delete from usage_accounts')
+}
+
+/** Stores an accepted operation without a job. */
+export async function insertOperation(
+  { postgres }: Postgres,
+  operation: { id: string; account: string; vault: string; keyHash: Buffer; kind: string },
+): Promise<void> {
+  const { id, account, vault, keyHash, kind } = operation
+  await postgres.query(
+    `insert into operations (id, account, vault, key_hash, kind, epoch, awaited)
+     values ($1, $2, $3, $4, $5, 1, false)`,
+    [id, account, vault, keyHash, kind],
+  )
+}
+
+/** Stores finished operations that are younger, by their ids, than one that they are copied from. */
+export async function insertLaterOperations(
+  { postgres }: Postgres,
+  from: string,
+  { kind, count }: { kind: string; count: number },
+): Promise<void> {
+  await postgres.query(
+    `insert into operations (id, account, vault, key_hash, kind, epoch, state, finished_at)
+     select ('ffffffff-ffff-7fff-8fff-' || lpad(to_hex(n), 12, '0'))::uuid, o.account, o.vault,
+            o.key_hash, $2, 1, 'done', now()
+     from operations o, generate_series(1, $3::int) n where o.id = $1`,
+    [from, kind, count],
+  )
+}
+
+/** Sets what is stored of an operation; a state ends it now. */
+export async function setOperation(
+  { postgres }: Postgres,
+  operation: string,
+  set: { kind?: string; state?: 'done' | 'failed'; status?: number; outcome?: object },
+): Promise<void> {
+  await postgres.query(
+    `update operations
+     set kind = coalesce($2, kind), state = coalesce($3, state), status = coalesce($4, status),
+         outcome = coalesce($5, outcome),
+         finished_at = case when $3::text is null then finished_at else now() end
+     where id = $1`,
+    [operation, set.kind, set.state, set.status, set.outcome && JSON.stringify(set.outcome)],
+  )
+}
+
+/** Stores a file whose lines have not all arrived, of an age such as `1 minute`. */
+export async function insertStagedFile(
+  { postgres }: Postgres,
+  vault: string,
+  age: string,
+): Promise<void> {
+  await postgres.query(
+    `insert into bulk_files (id, vault, kind, model, created_at)
+     values (gen_random_uuid(), $1, 'upload', 'local', now() - $2::interval)`,
+    [vault, age],
+  )
+}
+
+/** Stores a delivery of a webhook without a job. @returns its id. */
+export async function insertDelivery(
+  { postgres }: Postgres,
+  webhook: string,
+  dueInMinutes: number,
+): Promise<string> {
+  const { rows } = await postgres.query<{ id: string }>(
+    `insert into webhook_deliveries (webhook, event, data, due_at)
+     values ($1, 'webhook.test', '{}', now() + make_interval(mins => $2)) returning id`,
+    [webhook, dueInMinutes],
+  )
+  return rows[0]!.id
+}
+
+/** Puts the job of a delivery off by a day. */
+export async function postponeDelivery({ postgres }: Postgres, delivery: string): Promise<void> {
+  await postgres.query(
+    `update pgboss.job set start_after = now() + interval '1 day' where singleton_key = $1`,
+    [delivery],
+  )
+}
+
+/** Completes the job of a delivery. */
+export async function completeDeliveryJob({ postgres }: Postgres, delivery: string): Promise<void> {
+  await postgres.query(`update pgboss.job set state = 'completed' where singleton_key = $1`, [
+    delivery,
+  ])
+}
+
+/** Sets for how many days a webhook has been failing. */
+export async function setFailingDays(
+  { postgres }: Postgres,
+  webhook: string,
+  days: number,
+): Promise<void> {
+  await postgres.query(
+    'update webhooks set failing_since = now() - make_interval(days => $2) where id = $1',
+    [webhook, days],
+  )
+}
+
+/** Ends the time for which the former secret of a webhook signs as well. */
+export async function endFormerSecret({ postgres }: Postgres, webhook: string): Promise<void> {
+  await postgres.query('update webhooks set former_until = now() where id = $1', [webhook])
+}
+
+/** Stores the address of a webhook as a former release did: in clear. */
+export async function storeUrlInClear(
+  { postgres }: Postgres,
+  webhook: string,
+  url: string,
+): Promise<void> {
+  await postgres.query('update webhooks set url = $2 where id = $1', [webhook, url])
+}

@@ -1,0 +1,63 @@
+/** CPU of this process for a call, in milliseconds: other processes of a busy machine do not count. */
+export function cpuMs(work: () => unknown): number {
+  const begun = process.cpuUsage()
+  work()
+  const { user, system } = process.cpuUsage(begun)
+  return (user + system) / 1_000
+}
+
+/** Twice the length may cost this much more; it is 2 for linear work and 4 for quadratic. */
+const ratioMax = 3
+
+/** Below this a cost is not told from noise. */
+const measurableMs = 8
+
+/** A text this long that costs less is not measured further: 250 ns a character, where linear work takes 20. */
+const screening = { length: 4 * 1024, ms: 1 }
+
+/** Texts with which work that doubles with each character can still be ended. */
+const shortLengths = [16, 20, 24]
+
+/** The longest text, and what it may cost however linear that is. */
+const longest = { length: 128 * 1024, ms: 400 }
+
+/**
+ * Judges how the cost of work on a text grows with its length, by CPU and by ratios of doublings, never by the
+ * clock of a busy machine.
+ *
+ * @param textOf a text of about a length
+ * @returns what is wrong, or undefined
+ */
+export function judgeGrowth(
+  textOf: (length: number) => string,
+  work: (text: string) => unknown,
+): string | undefined {
+  const cost = (length: number, runs: number): number => {
+    const text = textOf(length)
+    return Math.min(...Array.from({ length: runs }, () => cpuMs(() => work(text))))
+  }
+  for (const length of shortLengths) {
+    if (cost(length, 1) > screening.ms && cost(length, 3) > screening.ms)
+      return `${length} are dear`
+  }
+  const { length, ms } = screening
+  if (cost(length, 1) < ms || cost(length, 3) < ms) return undefined
+  return judgeDoublings(length, cost)
+}
+
+function judgeDoublings(
+  from: number,
+  cost: (length: number, runs: number) => number,
+): string | undefined {
+  const costs: string[] = []
+  let previous = cost(from, 3)
+  let steep = 0
+  for (let length = from * 2; length <= longest.length; length *= 2) {
+    const ms = cost(length, 3)
+    costs.push(`${length}: ${ms.toFixed(1)} ms`)
+    steep = previous > measurableMs && ms > previous * ratioMax ? steep + 1 : 0
+    if (steep === 2 || ms > longest.ms) return costs.join(', ')
+    previous = ms
+  }
+  return undefined
+}

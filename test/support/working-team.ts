@@ -1,0 +1,92 @@
+import type { Test } from 'tap'
+import { storeProviderKey } from '#shared/access/provider-key.ts'
+import type { Backend } from '#shared/backend.ts'
+import { mintId } from '#shared/core/ids.ts'
+import {
+  sharedMemoryFilter,
+  sharedMemoryFromDocument,
+  type SharedMemory,
+} from '#shared/org/shared-memories.mongo.ts'
+import { findTurn, type TurnRow } from '#shared/org/org-turns.postgres.ts'
+import { createTestClient, startJobWorkers, startTestApi } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { buildTeam, type Team } from '#test/support/team.ts'
+import { startTeamModel, type TeamModel } from '#test/support/team-model.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
+
+/** An organization whose pipeline runs: it has a provider key, tags, and a member with every role. */
+export type WorkingTeam = Team & {
+  /** Of the member `ada@example.com`, who may see everything. */
+  key: string
+  admin: ReturnType<typeof createTestClient>
+  /** Ingests one exchange. @returns its turn. */
+  say(text: string, options?: { as?: string; timestamp?: number }): Promise<string>
+  /** As `say`, once its passes are done. */
+  share(text: string, options?: { as?: string; timestamp?: number }): Promise<TurnRow>
+  memories(): Promise<SharedMemory[]>
+}
+
+export type TeamService = {
+  backend: Backend
+  base: string
+  model: TeamModel
+  newTeam(labels?: readonly string[]): Promise<WorkingTeam>
+  finished(turn: string): Promise<TurnRow>
+}
+
+/** An API and workers over real stores, with a model by rules as every provider. */
+export async function startTeamService(
+  t: Test,
+  { working = true, ...options }: { working?: boolean; env?: Record<string, string> } = {},
+): Promise<TeamService> {
+  const model = await startTeamModel(t)
+  const backend = await createTestBackend(t, { env: { ...model.env, ...options.env } })
+  const { query } = backend.postgres
+  const { base } = await startTestApi(t, backend)
+  if (working) await startJobWorkers(backend)
+
+  const finished = async (turn: string): Promise<TurnRow> => {
+    await waitUntil(`the turn ${turn} is finished`, async () =>
+      Boolean((await findTurn(query, turn))?.finished),
+    )
+    return (await findTurn(query, turn))!
+  }
+
+  const newTeam: TeamService['newTeam'] = async (labels = []) => {
+    const team = await buildTeam(backend)
+    const { org, account } = team
+    const keys = { query, seal: backend.seal }
+    await storeProviderKey(keys, { account, actor: 'test' }, 'openai', 'sk-0123456789abcdef')
+    for (const label of labels) {
+      await query('insert into org_tags (id, org, label, question) values ($1, $2, $3, $4)', [
+        mintId(),
+        org,
+        label,
+        `Is this about ${label}?`,
+      ])
+    }
+    await team.defineRole('Everything', ['*'])
+    const key = await team.addMember('ada@example.com', ['Everything'])
+    const say: WorkingTeam['say'] = async (text, { as = key, timestamp } = {}) => {
+      const messages = [
+        { role: 'user', content: text, ...(timestamp !== undefined && { timestamp }) },
+        { role: 'assistant', content: 'I see.', ...(timestamp !== undefined && { timestamp }) },
+      ]
+      const { body } = await createTestClient(base, as).post('/v1/memory/ingest', { messages })
+      return body.operation_id as string
+    }
+    return {
+      ...team,
+      key,
+      admin: createTestClient(base, team.adminKey),
+      say,
+      share: async (text, options) => finished(await say(text, options)),
+      async memories() {
+        const filter = sharedMemoryFilter({ vault: team.vault, epoch: team.epoch })
+        const rows = await backend.mongo.memories.find(filter).sort({ _id: 1 }).toArray()
+        return rows.map(sharedMemoryFromDocument)
+      },
+    }
+  }
+  return { backend, base, model, newTeam, finished }
+}
