@@ -18,9 +18,6 @@ import { containsKey, hashKey, looksLikeKey, type KeyMode } from '#shared/access
 import { requireKeyForm } from '#shared/models/provider-key-form.ts'
 import { isSelfHosted, type ProviderName } from '#shared/core/provider-registry.ts'
 
-/** After this a model call continues without memory: expired memories are still being removed. */
-const purgeTimeoutMs = 1_000
-
 /** The caller of a model call. */
 export type ProxyCaller = {
   /** As the key was within the last second: enough for a call without memory. */
@@ -74,11 +71,14 @@ async function lookUpCaller(
 ): Promise<Caller> {
   const row =
     !namesUser(ctx) && needsNoStore(ctx, key.mode) ? backend.verifiedKeys.find(keyHash) : undefined
+  const { recallTimeoutMs } = backend.config
+  // After this expired memories are still being removed, and the call continues without memory.
+  const purgeTimeoutMs = recallTimeoutMs
   const authenticated = authenticateCaller(ctx, backend, { memoryKey, purgeTimeoutMs })
   if (!row) return authenticated
   try {
-    return await withTimeout(authenticated, lookupTimeoutMs, () => {
-      throw new Refusal('unavailable', `The key was not looked up within ${lookupTimeoutMs} ms`)
+    return await withTimeout(authenticated, recallTimeoutMs, () => {
+      throw new Refusal('unavailable', `The key was not looked up within ${recallTimeoutMs} ms`)
     })
   } catch (error) {
     if (!(error instanceof Refusal) || error.reason !== 'unavailable') throw error
@@ -108,13 +108,10 @@ export async function authenticateBodyUser(
   if (inHeader !== undefined)
     throw new Refusal('invalid', 'X-Memory-User and memory_user name different users')
   const open = () => openUser(ctx, backend, caller, user)
-  const userCaller = await afterPurge(backend, open, purgeTimeoutMs)
+  const userCaller = await afterPurge(backend, open, backend.config.recallTimeoutMs)
   setMemoryHeaders(ctx, userCaller)
   return userCaller
 }
-
-/** Longest that a call which needs no store waits for Postgres. */
-const lookupTimeoutMs = 1_500
 
 /** Requests that were admitted by a look-up of the last minute, while Postgres was out of reach. */
 const unverifiedRequests = new WeakSet<IncomingMessage>()

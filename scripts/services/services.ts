@@ -37,6 +37,14 @@ type ServicesState = { pid: number; databaseUrl?: string; mongodbUri?: string }
 const LOCK_WAIT_MS = 500
 
 /**
+ * What shares a machine with its stores is as slow as they are: a first request on a busy one was answered
+ * 503 after the five seconds that a store elsewhere has.
+ */
+const postgresDeadlines = '&connect_timeout=10&query_timeout=30000'
+const mongodbDeadlines =
+  '&connectTimeoutMS=10000&serverSelectionTimeoutMS=10000&socketTimeoutMS=30000'
+
+/**
  * Starts PostgreSQL and MongoDB embedded in a data folder, or takes over a
  * PostgreSQL that a killed launcher left running. When this process ends
  * without `stop`, MongoDB ends too and the next start takes over PostgreSQL.
@@ -64,7 +72,11 @@ export async function startServices(options: StartOptions): Promise<DatabaseServ
     await stopAll()
     throw results.find(part => part.status === 'rejected')?.reason
   }
-  const urls = { databaseUrl: postgres.value.url, mongodbUri: mongodb.value.url }
+  const withDeadlines = !options.forTests
+  const urls = {
+    databaseUrl: postgres.value.url + (withDeadlines && !databaseUrl ? postgresDeadlines : ''),
+    mongodbUri: mongodb.value.url + (withDeadlines && !mongodbUri ? mongodbDeadlines : ''),
+  }
   if (!databaseUrl || !mongodbUri) writeState(dataDir, { pid: process.pid, ...urls })
 
   const pids = { postgres: postgres.value.pid, mongodb: mongodb.value.pid }

@@ -43,7 +43,7 @@ export type Config = {
   /** How long a provider may take until the first byte, and between two chunks. */
   providerFirstByteMs: number
   providerIdleMs: number
-  /** How long a call waits for each step of its recall before it goes on without memory. */
+  /** How long a proxied call waits for its key and each step of its recall before it goes on without memory. */
   recallTimeoutMs: number
   /** Whether webhooks may be sent to loopback addresses: for tests. */
   allowLoopbackWebhooks: boolean

@@ -1,5 +1,6 @@
 import type { TurnMessage } from '#shared/domain/job-payloads.ts'
-import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import { deadline } from '#shared/storage/mongo/deadline.ts'
 import { idIndex } from '#shared/storage/mongo/indexes.ts'
 
 /** One session of a member's own vault, at its epochs. */
@@ -28,7 +29,7 @@ export async function memberWordsByIds(
       {
         projection: { role: 1, text: 1, at: 1, speaker: 1 },
         hint: idIndex,
-        signal: AbortSignal.timeout(deadlineMs),
+        signal: deadline(memories),
       },
     )
     .toArray()

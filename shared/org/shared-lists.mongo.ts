@@ -1,7 +1,8 @@
 import type { Filter } from 'mongodb'
 import type { MetadataFilter } from '#shared/domain/metadata.ts'
 import type { EmbeddedMemory, VaultScope } from '#shared/domain/memory.ts'
-import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import { deadline } from '#shared/storage/mongo/deadline.ts'
 import {
   embeddedMemoryFromDocument,
   embeddedMemoryProjection,
@@ -44,7 +45,7 @@ export async function sharedPage(
         sort: { at: -1, _id: -1 },
         hint: partitionIndex,
         limit: count,
-        signal: deadline(),
+        signal: deadline(memories),
       },
     )
     .toArray()
@@ -70,7 +71,7 @@ export async function* sharedVectors(
       hint: partitionIndex,
       limit: max,
       batchSize: 250,
-      signal: AbortSignal.timeout(deadlineMs * 4),
+      signal: deadline(memories, 20_000),
     },
   )
   try {
@@ -99,7 +100,7 @@ export async function findReviewQueue(
         sort: newestFirst ? { at: -1, _id: -1 } : { confidence: 1, at: -1, _id: -1 },
         hint: reviewIndex,
         limit,
-        signal: deadline(),
+        signal: deadline(memories),
       },
     )
     .toArray()
@@ -130,7 +131,7 @@ export async function untaggedPage(
         sort: { at: -1, _id: -1 },
         hint: partitionIndex,
         limit: count,
-        signal: deadline(),
+        signal: deadline(memories),
       },
     )
     .toArray()
@@ -150,7 +151,7 @@ export async function countUntagged(
         { $match: untaggedFilter(scope, label) },
         { $group: { _id: null, memories: { $sum: 1 }, tokens: { $sum: '$tokens' } } },
       ],
-      { hint: partitionIndex, signal: AbortSignal.timeout(deadlineMs * 4) },
+      { hint: partitionIndex, signal: deadline(memories, 20_000) },
     )
     .toArray()
     .catch(refuseWhenUnreachable)
@@ -171,7 +172,7 @@ export async function findPending(
         session: { $eq: pendingPartition },
         text: { $eq: text },
       },
-      { projection: { _id: 1 }, hint: partitionIndex, signal: deadline() },
+      { projection: { _id: 1 }, hint: partitionIndex, signal: deadline(memories) },
     )
     .catch(refuseWhenUnreachable)
   return found?._id
@@ -191,7 +192,7 @@ export async function findNewestWithTagSets(
         sort: { at: -1 },
         hint: tagSetIndex,
         limit: max,
-        signal: deadline(),
+        signal: deadline(memories),
       },
     )
     .toArray()
@@ -213,5 +214,3 @@ const olderThan = ([at, id]: SharedPosition): Filter<MemoryDocument> => ({
   at: { $lte: new Date(at) },
   $or: [{ at: { $lt: new Date(at) } }, { at: { $eq: new Date(at) }, _id: { $lt: id } }],
 })
-
-const deadline = (): AbortSignal => AbortSignal.timeout(deadlineMs)

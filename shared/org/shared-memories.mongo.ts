@@ -1,7 +1,8 @@
 import type { Filter } from 'mongodb'
 import { metadataFromTerms, type Metadata } from '#shared/domain/metadata.ts'
 import type { VaultScope } from '#shared/domain/memory.ts'
-import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import { deadline } from '#shared/storage/mongo/deadline.ts'
 import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
 import { idIndex } from '#shared/storage/mongo/indexes.ts'
 
@@ -119,7 +120,7 @@ export async function findSharedMemoryState(
       {
         projection: { ...sharedFields, epoch: 1, marks: 1, tomb_at: 1 },
         hint: idIndex,
-        signal: deadline(),
+        signal: deadline(memories),
       },
     )
     .catch(refuseWhenUnreachable)
@@ -141,11 +142,9 @@ export async function sharedByIds(
   const rows = await memories
     .find(
       { ...sharedMemoryFilter(scope), _id: { $in: [...ids] } },
-      { projection: sharedFields, hint: idIndex, signal: deadline() },
+      { projection: sharedFields, hint: idIndex, signal: deadline(memories) },
     )
     .toArray()
     .catch(refuseWhenUnreachable)
   return rows.map(sharedMemoryFromDocument)
 }
-
-const deadline = (): AbortSignal => AbortSignal.timeout(deadlineMs)

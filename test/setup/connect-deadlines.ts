@@ -1,10 +1,14 @@
 /**
- * How long a test waits for a connection, and for an answer of Postgres. A machine that is busy with other
+ * How long a test waits for a connection, and for an answer of a store. A machine that is busy with other
  * tests can stand still for longer than the two and five seconds of the service; tests of an outage keep those.
  */
 const deadlines: Record<string, Record<string, string>> = {
   'postgres:': { connect_timeout: '30', query_timeout: '60000' },
-  'mongodb:': { connectTimeoutMS: '30000', serverSelectionTimeoutMS: '30000' },
+  'mongodb:': {
+    connectTimeoutMS: '30000',
+    serverSelectionTimeoutMS: '30000',
+    socketTimeoutMS: '60000',
+  },
 }
 
 /** The connection string with the deadlines of tests. */

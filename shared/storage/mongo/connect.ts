@@ -26,9 +26,6 @@ export type Mongo = {
   close(): Promise<void>
 }
 
-/** No request waits longer; `timeoutMS` has no effect in driver 7.8, an abort signal has. */
-export const deadlineMs = 5_000
-
 /** Where the URI has no deadline of its own. */
 const connectDeadlineMs = 2_000
 

@@ -1,7 +1,8 @@
 import { MaxKey, MinKey, type Filter } from 'mongodb'
 import { dayMs, retentionStepMs } from '#shared/domain/expiry.ts'
 import type { VaultScope } from '#shared/domain/memory.ts'
-import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import { deadline } from '#shared/storage/mongo/deadline.ts'
 import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
 import { expiryIndex, idIndex, partitionIndex } from '#shared/storage/mongo/indexes.ts'
 import { withWriteTimeout } from '#shared/vault/base/memories.mongo.ts'
@@ -29,7 +30,7 @@ export async function findExpiredIds(
         sort: { expires_at: 1 },
         hint: expiryIndex,
         limit: max,
-        signal: deadline(),
+        signal: deadline(memories),
       },
     )
     .toArray()
@@ -49,7 +50,7 @@ export async function findNextExpiry(
         projection: { expires_at: 1 },
         sort: { expires_at: 1 },
         hint: expiryIndex,
-        signal: deadline(),
+        signal: deadline(memories),
       },
     )
     .catch(refuseWhenUnreachable)
@@ -118,7 +119,7 @@ export const countVaultMemories = ({ memories }: Collections, scope: Scope): Pro
   memories
     .countDocuments(epochFilter(scope), {
       hint: partitionIndex,
-      signal: AbortSignal.timeout(scanDeadlineMs),
+      signal: deadline(memories, scanDeadlineMs),
     })
     .catch(refuseWhenUnreachable)
 
@@ -148,7 +149,7 @@ export async function retentionPage(
         min: { vault, epoch, ...from },
         max: { vault, epoch, session: last, tier: last, at: last, _id: last },
         limit: max,
-        signal: AbortSignal.timeout(scanDeadlineMs),
+        signal: deadline(memories, scanDeadlineMs),
       },
     )
     .toArray()
@@ -172,8 +173,6 @@ const epochFilter = ({ vault, epoch }: Scope): Filter<MemoryDocument> => ({
   vault: { $eq: vault },
   epoch: { $eq: epoch },
 })
-
-const deadline = (): AbortSignal => AbortSignal.timeout(deadlineMs)
 
 /** The position of a memory in the order of a vault's index. */
 export type MemoryPosition = {

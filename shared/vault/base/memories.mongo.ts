@@ -5,7 +5,8 @@ import { createSlices } from '#shared/core/event-loop.ts'
 import { withTimeout } from '#shared/core/with-timeout.ts'
 import { metadataTerms } from '#shared/domain/metadata.ts'
 import type { EmbeddedMemory, Memory, VaultScope } from '#shared/domain/memory.ts'
-import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import { deadline } from '#shared/storage/mongo/deadline.ts'
 import {
   embeddedMemoryFromDocument,
   embeddedMemoryProjection,
@@ -74,7 +75,7 @@ export class MemoryStore {
   ): Promise<Set<string>> {
     const filter = { vault: { $eq: vault }, _id: { $in: [...ids] } }
     const rows = await this.#memories
-      .find(filter, { projection: { _id: 1 }, hint: idIndex, signal: deadline() })
+      .find(filter, { projection: { _id: 1 }, hint: idIndex, signal: deadline(this.#memories) })
       .toArray()
       .catch(refuseWhenUnreachable)
     return new Set(rows.map(row => row._id))
@@ -91,7 +92,7 @@ export class MemoryStore {
       projection: embeddedMemoryProjection(space),
       hint: partition.tagSets ? tagSetIndex : partitionIndex,
       batchSize: streamMessageRows,
-      signal: AbortSignal.timeout(loadDeadlineMs),
+      signal: deadline(this.#memories, loadDeadlineMs),
     })
     try {
       const slices = createSlices()
@@ -121,7 +122,7 @@ export class MemoryStore {
       .find(filter, {
         projection: embeddedMemoryProjection(space),
         hint: idIndex,
-        signal: deadline(),
+        signal: deadline(this.#memories),
       })
       .toArray()
       .catch(refuseWhenUnreachable)
@@ -130,7 +131,7 @@ export class MemoryStore {
 
   /** The number of memories in a vault space. */
   async count(scope: VaultScope, partition: Partition, space: string): Promise<number> {
-    const options = { hint: partitionIndex, signal: deadline() }
+    const options = { hint: partitionIndex, signal: deadline(this.#memories) }
     return this.#memories
       .countDocuments(partitionFilter(scope, partition, space), options)
       .catch(refuseWhenUnreachable)
@@ -152,7 +153,7 @@ export class MemoryStore {
     const [row] = await this.#memories
       .aggregate<StatsRow>(
         [{ $match: { vault: { $eq: vault }, epoch: { $eq: epoch }, ...$nor } }, { $group: totals }],
-        { hint: partitionIndex, signal: deadline() },
+        { hint: partitionIndex, signal: deadline(this.#memories) },
       )
       .toArray()
       .catch(refuseWhenUnreachable)
@@ -182,8 +183,6 @@ const totals = {
 /** SHA-256 of the NFC text without outer white space: equal for memories of the same content. */
 export const contentHash = (text: string): Buffer =>
   createHash('sha256').update(text.normalize('NFC').trim()).digest()
-
-const deadline = (): AbortSignal => AbortSignal.timeout(deadlineMs)
 
 /** Refuses a write that is not acknowledged in 20 s; writes take no signal, and a retry stores once. */
 export const withWriteTimeout = <Result>(write: Promise<Result>): Promise<Result> =>

@@ -1,5 +1,6 @@
 import type { Tier } from '#shared/domain/memory.ts'
-import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import { deadline } from '#shared/storage/mongo/deadline.ts'
 import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
 import { withWriteTimeout } from '#shared/vault/base/memories.mongo.ts'
 import { idIndex } from '#shared/storage/mongo/indexes.ts'
@@ -31,7 +32,7 @@ export async function findLiveMemories(
     .find(filter, {
       projection: { session: 1, session_epoch: 1 },
       hint: idIndex,
-      signal: deadline(),
+      signal: deadline(memories),
     })
     .toArray()
     .catch(refuseWhenUnreachable)
@@ -105,7 +106,7 @@ export async function findTombstonedBy(
 ): Promise<TombstonedMemory[]> {
   const filter = { vault: { $eq: vault }, tomb_by: { $eq: operation }, _id: { $in: [...ids] } }
   const rows = await memories
-    .find(filter, { hint: idIndex, signal: deadline() })
+    .find(filter, { hint: idIndex, signal: deadline(memories) })
     .toArray()
     .catch(refuseWhenUnreachable)
   return rows.map(toTombstonedMemory)
@@ -134,8 +135,6 @@ export async function finalizeTombstones(
 
 /** A tombstone stays its vault's: only that vault's work may find the id taken. */
 const bareTombstone = { _id: '$_id', vault: '$vault' }
-
-const deadline = (): AbortSignal => AbortSignal.timeout(deadlineMs)
 
 function toTombstonedMemory(document: MemoryDocument): TombstonedMemory {
   const { _id, session, tier, tokens, importance = 0, consolidated } = document

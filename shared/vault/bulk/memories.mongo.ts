@@ -1,5 +1,6 @@
 import { Binary, MongoBulkWriteError } from 'mongodb'
-import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import { deadline } from '#shared/storage/mongo/deadline.ts'
 import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
 import {
   insertBatches,
@@ -47,7 +48,7 @@ export async function findStoredStates(
         {
           projection: { text: 0, hash: 0, vectors: 0, sources: 0 },
           hint: idIndex,
-          signal: AbortSignal.timeout(deadlineMs),
+          signal: deadline(memories),
         },
       )
       .toArray()
@@ -84,7 +85,7 @@ export async function presentTexts(
       {
         projection: { _id: 0, hash: 1, at: 1 },
         hint: contentHashIndex,
-        signal: AbortSignal.timeout(deadlineMs),
+        signal: deadline(memories),
       },
     )
     .toArray()

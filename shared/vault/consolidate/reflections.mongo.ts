@@ -1,5 +1,6 @@
 import type { VaultScope } from '#shared/domain/memory.ts'
-import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import { deadline } from '#shared/storage/mongo/deadline.ts'
 import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
 import {
   toMemoryDocument,
@@ -54,7 +55,7 @@ export async function* streamUnconsolidated(
       sort: { at: 1, _id: 1 },
       hint: unconsolidatedIndex,
       batchSize: 1_000,
-      signal: deadline(),
+      signal: deadline(memories),
     },
   )
   try {
@@ -89,7 +90,11 @@ export async function spacesOfFirstUnconsolidated(
     ...(except !== undefined && { [`vectors.${except}`]: { $exists: false } }),
   }
   const one = await memories
-    .findOne(filter, { projection: { vectors: 1 }, hint: unconsolidatedIndex, signal: deadline() })
+    .findOne(filter, {
+      projection: { vectors: 1 },
+      hint: unconsolidatedIndex,
+      signal: deadline(memories),
+    })
     .catch(refuseWhenUnreachable)
   return one ? Object.keys(one.vectors) : undefined
 }
@@ -104,7 +109,7 @@ export async function findInGivenOrder(
   for (const batchIds of idBatches(ids)) {
     const filter = { vault: { $eq: vault }, epoch: { $eq: epoch }, _id: { $in: batchIds } }
     const documents = await memories
-      .find(filter, { projection, hint: idIndex, signal: deadline() })
+      .find(filter, { projection, hint: idIndex, signal: deadline(memories) })
       .toArray()
       .catch(refuseWhenUnreachable)
     for (const document of documents)
@@ -166,7 +171,7 @@ export async function markConsolidated(
             },
           },
         ],
-        { hint: idIndex, signal: deadline() },
+        { hint: idIndex, signal: deadline(memories) },
       )
       .toArray()
       .catch(refuseWhenUnreachable)
@@ -226,5 +231,3 @@ const decodeVector = (base64: string): Float32Array =>
 function* idBatches(ids: readonly string[]): Generator<string[]> {
   for (let start = 0; start < ids.length; start += idsMax) yield ids.slice(start, start + idsMax)
 }
-
-const deadline = (): AbortSignal => AbortSignal.timeout(deadlineMs)

@@ -1,6 +1,7 @@
 import { Binary } from 'mongodb'
 import type { Memory, VaultScope } from '#shared/domain/memory.ts'
-import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import { deadline } from '#shared/storage/mongo/deadline.ts'
 import {
   memoryFromDocument,
   embeddedMemoryProjection,
@@ -36,7 +37,7 @@ export async function rawCoreMemories(
         sort: { at: 1, _id: 1 },
         hint: partitionIndex,
         limit: max,
-        signal: AbortSignal.timeout(listDeadlineMs),
+        signal: deadline(memories, listDeadlineMs),
       },
     )
     .toArray()
@@ -70,7 +71,7 @@ export async function copySources(
       {
         projection: { ...embeddedMemoryProjection(space), hash: 1 },
         hint: idIndex,
-        signal: AbortSignal.timeout(deadlineMs),
+        signal: deadline(memories),
       },
     )
     .toArray()
@@ -103,7 +104,7 @@ export async function memoriesWithTexts(
         epoch: { $eq: epoch },
         session: { $eq: '' },
       },
-      { projection: { hash: 1 }, hint: contentHashIndex, signal: AbortSignal.timeout(deadlineMs) },
+      { projection: { hash: 1 }, hint: contentHashIndex, signal: deadline(memories) },
     )
     .toArray()
     .catch(refuseWhenUnreachable)

@@ -1,5 +1,6 @@
 import type { Filter } from 'mongodb'
-import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import { deadline } from '#shared/storage/mongo/deadline.ts'
 import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
 import { withWriteTimeout } from '#shared/vault/base/memories.mongo.ts'
 import { idIndex, partitionIndex } from '#shared/storage/mongo/indexes.ts'
@@ -16,7 +17,7 @@ export const countCleared = (
   memories
     .countDocuments(clearedFilter(cleared), {
       hint: partitionIndex,
-      signal: AbortSignal.timeout(countDeadlineMs),
+      signal: deadline(memories, countDeadlineMs),
     })
     .catch(refuseWhenUnreachable)
 
@@ -25,7 +26,7 @@ export const countVault = ({ memories }: Pick<Mongo, 'memories'>, vault: string)
   memories
     .countDocuments(
       { vault: { $eq: vault } },
-      { hint: partitionIndex, limit: 1, signal: AbortSignal.timeout(countDeadlineMs) },
+      { hint: partitionIndex, limit: 1, signal: deadline(memories, countDeadlineMs) },
     )
     .catch(refuseWhenUnreachable)
 
@@ -79,7 +80,7 @@ async function deleteSome(
       projection: { _id: 1 },
       hint: partitionIndex,
       limit,
-      signal: AbortSignal.timeout(deadlineMs),
+      signal: deadline(memories),
     })
     .toArray()
     .catch(refuseWhenUnreachable)

@@ -1,5 +1,6 @@
 import type { VaultScope } from '#shared/domain/memory.ts'
-import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import { deadline } from '#shared/storage/mongo/deadline.ts'
 import { idIndex } from '#shared/storage/mongo/indexes.ts'
 
 type EpochScope = Pick<VaultScope, 'vault' | 'epoch'>
@@ -26,7 +27,7 @@ export async function findDeletable(
   const rows = await memories
     .find(
       { vault: { $eq: vault }, epoch: { $eq: epoch }, _id: { $in: [...ids] } },
-      { projection: deletableFields, hint: idIndex, signal: deadline() },
+      { projection: deletableFields, hint: idIndex, signal: deadline(memories) },
     )
     .toArray()
     .catch(refuseWhenUnreachable)
@@ -60,7 +61,7 @@ export async function findReflectionsIn(
   const rows = await memories
     .find(
       { vault: { $eq: vault }, epoch: { $eq: epoch }, batch: { $in: [...batches] } },
-      { projection: { batch: 1 }, hint: 'lineage', signal: deadline() },
+      { projection: { batch: 1 }, hint: 'lineage', signal: deadline(memories) },
     )
     .toArray()
     .catch(refuseWhenUnreachable)
@@ -83,11 +84,9 @@ export async function findConsolidatedOnlyBy(
         _id: { $in: [...ids] },
         consolidated_by: { $in: [...batches], $not: { $elemMatch: { $nin: [...batches] } } },
       },
-      { projection: { _id: 1 }, hint: idIndex, signal: deadline() },
+      { projection: { _id: 1 }, hint: idIndex, signal: deadline(memories) },
     )
     .toArray()
     .catch(refuseWhenUnreachable)
   return rows.map(({ _id }) => _id)
 }
-
-const deadline = (): AbortSignal => AbortSignal.timeout(deadlineMs)

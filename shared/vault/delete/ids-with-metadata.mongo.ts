@@ -1,6 +1,7 @@
 import type { MetadataFilter } from '#shared/domain/metadata.ts'
 import type { VaultScope } from '#shared/domain/memory.ts'
-import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import { deadline } from '#shared/storage/mongo/deadline.ts'
 import { partitionIndex } from '#shared/storage/mongo/indexes.ts'
 import { metadataCondition } from '#shared/storage/mongo/partition.ts'
 
@@ -23,7 +24,7 @@ export async function idsWithMetadata(
         projection: { _id: 1 },
         hint: partitionIndex,
         limit: max,
-        signal: AbortSignal.timeout(deadlineMs),
+        signal: deadline(memories),
       },
     )
     .toArray()

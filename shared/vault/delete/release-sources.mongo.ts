@@ -1,6 +1,7 @@
 import type { DeleteIdsJob } from '#shared/domain/job-payloads.ts'
 import type { DebtChange } from '#shared/domain/vault-change.ts'
-import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import { deadline } from '#shared/storage/mongo/deadline.ts'
 import { idIndex } from '#shared/storage/mongo/indexes.ts'
 import { withWriteTimeout } from '#shared/vault/base/memories.mongo.ts'
 
@@ -64,7 +65,11 @@ export async function countReleased(
     const rows = await mongo.memories
       .find(
         { ...filter, released_by: { $eq: operation } },
-        { projection: { tier: 1, tokens: 1, importance: 1 }, hint: idIndex, signal: deadline() },
+        {
+          projection: { tier: 1, tokens: 1, importance: 1 },
+          hint: idIndex,
+          signal: deadline(mongo.memories),
+        },
       )
       .toArray()
       .catch(refuseWhenUnreachable)
@@ -108,7 +113,7 @@ export async function findReleasers(
   const rows = await memories
     .find(
       { ...filter, released_by: { $exists: true } },
-      { projection: { released_by: 1 }, hint: idIndex, signal: deadline() },
+      { projection: { released_by: 1 }, hint: idIndex, signal: deadline(memories) },
     )
     .toArray()
     .catch(refuseWhenUnreachable)
@@ -128,7 +133,7 @@ async function findDeletedBatches(
         _id: { $in: [...ids] },
         batch: { $exists: true },
       },
-      { projection: { batch: 1, sources: 1 }, hint: idIndex, signal: deadline() },
+      { projection: { batch: 1, sources: 1 }, hint: idIndex, signal: deadline(memories) },
     )
     .toArray()
     .catch(refuseWhenUnreachable)
@@ -155,7 +160,7 @@ async function findLiveBatches(
         { $match: { vault: { $eq: vault }, epoch: { $eq: epoch }, batch: { $in: [...batches] } } },
         { $group: { _id: '$batch' } },
       ],
-      { hint: 'lineage', signal: deadline() },
+      { hint: 'lineage', signal: deadline(memories) },
     )
     .toArray()
     .catch(refuseWhenUnreachable)
@@ -165,5 +170,3 @@ async function findLiveBatches(
 function* idBatches(ids: readonly string[]): Generator<string[]> {
   for (let start = 0; start < ids.length; start += idsMax) yield ids.slice(start, start + idsMax)
 }
-
-const deadline = (): AbortSignal => AbortSignal.timeout(deadlineMs)

@@ -1,7 +1,8 @@
 import { Binary, type Filter } from 'mongodb'
 import type { Expiry } from '#shared/domain/expiry.ts'
 import type { Tier, VaultScope } from '#shared/domain/memory.ts'
-import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import { deadline } from '#shared/storage/mongo/deadline.ts'
 import { toBinaryVector, type MemoryDocument } from '#shared/storage/mongo/documents.ts'
 import { withWriteTimeout } from '#shared/vault/base/memories.mongo.ts'
 import { contentHashIndex, idIndex } from '#shared/storage/mongo/indexes.ts'
@@ -50,7 +51,7 @@ export async function findEditableMemory(
   const document = await memories
     .findOne(
       { _id: { $eq: id }, ...epochFilter(scope) },
-      { projection: { text: 0, sources: 0 }, hint: idIndex, signal: deadline() },
+      { projection: { text: 0, sources: 0 }, hint: idIndex, signal: deadline(memories) },
     )
     .catch(refuseWhenUnreachable)
   return document ? editableFromDocument(document) : undefined
@@ -74,7 +75,7 @@ export async function memoriesWithSameText(
         },
         { $group: { _id: { session: '$session', epoch: '$session_epoch' } } },
       ],
-      { hint: contentHashIndex, signal: deadline() },
+      { hint: contentHashIndex, signal: deadline(memories) },
     )
     .toArray()
     .catch(refuseWhenUnreachable)
@@ -153,5 +154,3 @@ function editableFromDocument(document: MemoryDocument): EditableMemory {
     edited: edited ? { ...edited, at: edited.at.getTime() } : null,
   }
 }
-
-const deadline = (): AbortSignal => AbortSignal.timeout(deadlineMs)

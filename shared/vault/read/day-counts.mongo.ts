@@ -1,5 +1,6 @@
 import type { VaultScope } from '#shared/domain/memory.ts'
-import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import { deadline } from '#shared/storage/mongo/deadline.ts'
 import { partitionIndex } from '#shared/storage/mongo/indexes.ts'
 
 /** A UTC day as `YYYY-MM-DD`, and how many memories happened on it. */
@@ -43,7 +44,7 @@ export async function countDays(
   const days = await memories
     .aggregate<DayRow>(
       [{ $match }, { $group: countsOfDay }, { $sort: { _id: -1 } }, { $limit: daysMax }],
-      { hint: partitionIndex, signal: AbortSignal.timeout(deadlineMs) },
+      { hint: partitionIndex, signal: deadline(memories) },
     )
     .toArray()
     .catch(refuseWhenUnreachable)

@@ -1,6 +1,7 @@
 import type { Filter } from 'mongodb'
 import type { Memory, VaultScope } from '#shared/domain/memory.ts'
-import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import { deadline } from '#shared/storage/mongo/deadline.ts'
 import {
   memoryFromDocument,
   memoryFields,
@@ -43,7 +44,7 @@ export async function findMemoryLineage(
   const document = await memories
     .findOne(
       { _id: { $eq: id }, ...epochFilter(scope) },
-      { projection, hint: idIndex, signal: deadline() },
+      { projection, hint: idIndex, signal: deadline(memories) },
     )
     .catch(refuseWhenUnreachable)
   return document ? lineageFromDocument(document) : undefined
@@ -56,7 +57,11 @@ export async function findCoreSources(
   ids: readonly string[],
 ): Promise<Memory[]> {
   const rows = await memories
-    .find(coreIdsFilter(scope, ids), { projection: fields, hint: idIndex, signal: deadline() })
+    .find(coreIdsFilter(scope, ids), {
+      projection: fields,
+      hint: idIndex,
+      signal: deadline(memories),
+    })
     .toArray()
     .catch(refuseWhenUnreachable)
   const memoriesById = new Map(rows.map(row => [row._id, memoryFromDocument(row)]))
@@ -70,7 +75,7 @@ export const countCoreSources = (
   ids: readonly string[],
 ): Promise<number> =>
   memories
-    .countDocuments(coreIdsFilter(scope, ids), { hint: idIndex, signal: deadline() })
+    .countDocuments(coreIdsFilter(scope, ids), { hint: idIndex, signal: deadline(memories) })
     .catch(refuseWhenUnreachable)
 
 /** The reflections of the given batches, oldest first, those of the same time by id. */
@@ -88,7 +93,7 @@ export async function findReflectionsOfBatches(
         hint: 'lineage',
         sort: { at: 1, _id: 1 },
         limit: coveringMax,
-        signal: deadline(),
+        signal: deadline(memories),
       },
     )
     .toArray()
@@ -119,5 +124,3 @@ function lineageFromDocument(document: MemoryDocument): MemoryLineage {
     consolidatedBy: consolidated_by ?? [],
   }
 }
-
-const deadline = (): AbortSignal => AbortSignal.timeout(deadlineMs)

@@ -7,7 +7,8 @@ import {
   type VaultScope,
   type Tier,
 } from '#shared/domain/memory.ts'
-import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import { deadline, deadlineMs } from '#shared/storage/mongo/deadline.ts'
 import {
   memoryFromDocument,
   memoryFields,
@@ -32,8 +33,8 @@ export type ListPosition = [importance: number | null, at: number, id: string]
 export type ListPageQuery = ListFilter &
   ListOrder & { after: ListPosition | undefined; count: number }
 
-/** A text search reads every text: 60,000 short ones take 0.2 s. */
-const searchWithinMs = 4_500
+/** A text search reads every text: 60,000 short ones take 0.2 s. The server ends it before the driver. */
+const searchReserveMs = 500
 
 const maxTimeExpiredCode = 50
 
@@ -49,7 +50,7 @@ export async function listedRows(
   scope: VaultScope,
   read: ListPageQuery,
 ): Promise<ListedRow[]> {
-  const signal = AbortSignal.timeout(deadlineMs)
+  const signal = deadline(memories)
   const rowsIn = ({ filter, sort, hint }: IndexRange, limit: number): Promise<ListedRow[]> =>
     memories
       .find(
@@ -65,7 +66,7 @@ export async function listedRows(
           hint,
           limit,
           signal,
-          ...(read.search !== undefined && { maxTimeMS: searchWithinMs }),
+          ...(read.search !== undefined && { maxTimeMS: deadlineMs(memories) - searchReserveMs }),
         },
       )
       .map(listedRowFromDocument)

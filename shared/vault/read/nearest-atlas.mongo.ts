@@ -1,7 +1,8 @@
 import { MongoServerError, type Document } from 'mongodb'
 import { Refusal } from '#shared/core/errors.ts'
 import type { EmbeddedMemory, VaultScope } from '#shared/domain/memory.ts'
-import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import { deadline } from '#shared/storage/mongo/deadline.ts'
 import {
   embeddedMemoryFromDocument,
   embeddedMemoryProjection,
@@ -120,7 +121,7 @@ async function searchByIndex(
   question: NearestQuestion,
 ): Promise<IndexAnswer> {
   const { space, vector } = question
-  const signal = AbortSignal.timeout(deadlineMs)
+  const signal = deadline(mongo.memories)
   const filtersMetadata = question.metadata !== undefined
   const canAnswer = () =>
     isSearchable(mongo, { space, dimension: vector.length, filtersMetadata }, signal)

@@ -1,6 +1,7 @@
 import type { Filter } from 'mongodb'
 import { Refusal } from '#shared/core/errors.ts'
 import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import { deadline } from '#shared/storage/mongo/deadline.ts'
 import {
   embeddedMemoryFromDocument,
   embeddedMemoryProjection,
@@ -44,7 +45,7 @@ export function createNearestScan(
         ...partitionFilter(scope, partition, space),
         ...questionFilter(question),
       }
-      const signal = AbortSignal.timeout(withinMs)
+      const signal = deadline(memories, withinMs)
       try {
         const ids = await nearestIds(memories, { filter, question, signal })
         const rows = await memories

@@ -1,6 +1,7 @@
 import type { Filter } from 'mongodb'
 import type { VaultScope } from '#shared/domain/memory.ts'
-import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import { deadline } from '#shared/storage/mongo/deadline.ts'
 import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
 import { expiryIndex, partitionIndex } from '#shared/storage/mongo/indexes.ts'
 
@@ -74,7 +75,7 @@ function aggregateTotals(
           },
         },
       ],
-      { hint, signal: AbortSignal.timeout(deadlineMs) },
+      { hint, signal: deadline(memories) },
     )
     .toArray()
     .catch(refuseWhenUnreachable)

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { tiers, type Tier, type VaultScope } from '#shared/domain/memory.ts'
-import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import { deadline } from '#shared/storage/mongo/deadline.ts'
 import { partitionIndex } from '#shared/storage/mongo/indexes.ts'
 
 type Counted = Pick<VaultScope, 'epoch' | 'revision'> & { counts: Record<Tier, number> }
@@ -39,7 +40,7 @@ async function readTierCounts(
   { vault, epoch }: VaultScope,
   at?: { $lte: Date },
 ): Promise<Record<Tier, number>> {
-  const signal = AbortSignal.timeout(deadlineMs)
+  const signal = deadline(memories)
   const [raw = 0, reflections = 0, high = 0] = await Promise.all(
     tiers.map(tier =>
       memories.countDocuments(

@@ -1,7 +1,8 @@
 import type { Filter } from 'mongodb'
 import type { EmbeddedMemory, Tier, VaultScope } from '#shared/domain/memory.ts'
 import type { RequestedWindow, TimeWindow } from '#shared/vault/read/time-window.ts'
-import { deadlineMs, refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import { deadline } from '#shared/storage/mongo/deadline.ts'
 import {
   embeddedMemoryFromDocument,
   embeddedMemoryProjection,
@@ -43,20 +44,20 @@ const sameMomentMax = 100_000
  * @throws Refusal `unavailable` when the memory store is out of reach.
  */
 async function idsAt(
-  mongo: Pick<Mongo, 'memories'>,
+  { memories }: Pick<Mongo, 'memories'>,
   scope: VaultScope,
   read: TimelineQuery,
   at: number,
 ): Promise<string[]> {
   const [own, overlapping] = await Promise.all([
-    mongo.memories
+    memories
       .find(
         { ...timelineFilter(scope, read), at: withinMillisecond(at) },
-        { projection: { _id: 1 }, hint: partitionIndex, limit: sameMomentMax, signal: deadline() },
+        { projection: { _id: 1 }, limit: sameMomentMax, ...indexRead(memories) },
       )
       .toArray()
       .catch(refuseWhenUnreachable),
-    at === read.window.to.at ? overlappingReflections(mongo, scope, read) : [],
+    at === read.window.to.at ? overlappingReflections({ memories }, scope, read) : [],
   ])
   return [...own.map(({ _id }) => _id), ...overlapping.map(({ id }) => id)]
 }
@@ -125,9 +126,8 @@ export async function* rowsWithin(
       {
         projection: { ...listedFields, tags: 1, author: 1 },
         sort: { at: direction, _id: direction },
-        hint: partitionIndex,
         batchSize: 500,
-        signal: deadline(),
+        ...indexRead(memories),
       },
     )
     try {
@@ -154,7 +154,7 @@ export async function overlappingReflections(
   const rows = await memories
     .find(
       { ...timelineFilter(scope, reflectionsOnly(read)), ...overlappingEnd(read.window) },
-      { projection: listedFields, hint: partitionIndex, limit: reflectionsMax, signal: deadline() },
+      { projection: listedFields, limit: reflectionsMax, ...indexRead(memories) },
     )
     .toArray()
     .catch(refuseWhenUnreachable)
@@ -181,9 +181,8 @@ export async function embeddedReflections(
           { ...timelineFilter(scope, reflectionsOnly(read)), ...kind },
           {
             projection: { ...listedFields, ...embeddedMemoryProjection(read.space) },
-            hint: partitionIndex,
             limit: reflectionsMax,
-            signal: deadline(),
+            ...indexRead(memories),
           },
         )
         .toArray(),
@@ -247,4 +246,4 @@ const overlappingEnd = ({ to, asOf }: TimeWindow): Filter<MemoryDocument> => ({
   'covers.from': { $lte: new Date(to.at) },
 })
 
-const deadline = (): AbortSignal => AbortSignal.timeout(deadlineMs)
+const indexRead = (of: Mongo['memories']) => ({ hint: partitionIndex, signal: deadline(of) })

@@ -1,6 +1,7 @@
 import type { Filter } from 'mongodb'
 import type { VaultScope } from '#shared/domain/memory.ts'
 import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import { deadline } from '#shared/storage/mongo/deadline.ts'
 import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
 import { idIndex, partitionIndex, tagSetIndex } from '#shared/storage/mongo/indexes.ts'
 import type { Partition } from '#shared/storage/mongo/partition.ts'
@@ -45,7 +46,7 @@ export async function* userLines(
       projection: fields,
       hint: ids ? idIndex : shared,
       batchSize: batchRows,
-      signal: AbortSignal.timeout(readWithinMs),
+      signal: deadline(memories, readWithinMs),
     },
   )
   try {

@@ -1,6 +1,7 @@
 import type { EmbeddedMemory, VaultScope } from '#shared/domain/memory.ts'
 import { isUnreachable, refuseWhenUnreachable } from '#shared/storage/mongo/server-errors.ts'
 import type { Mongo } from '#shared/storage/mongo/connect.ts'
+import { deadline } from '#shared/storage/mongo/deadline.ts'
 import {
   embeddedMemoryFromDocument,
   embeddedMemoryProjection,
@@ -43,7 +44,7 @@ export async function memoriesWithWords(
         projection: { text: 1 },
         hint: partition.tagSets ? tagSetIndex : partitionIndex,
         limit: matchesMax,
-        signal: AbortSignal.timeout(searchWithinMs),
+        signal: deadline(memories, searchWithinMs),
       },
     )
     for await (const row of cursor) matches.push(row)
@@ -59,7 +60,7 @@ export async function memoriesWithWords(
       {
         projection: embeddedMemoryProjection(space),
         hint: idIndex,
-        signal: AbortSignal.timeout(searchWithinMs),
+        signal: deadline(memories, searchWithinMs),
       },
     )
     .toArray()

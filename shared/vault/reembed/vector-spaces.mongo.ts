@@ -1,6 +1,7 @@
 import { MaxKey, MinKey, type Filter } from 'mongodb'
 import type { VaultScope } from '#shared/domain/memory.ts'
 import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import { deadline } from '#shared/storage/mongo/deadline.ts'
 import { toBinaryVector, type MemoryDocument } from '#shared/storage/mongo/documents.ts'
 import { withWriteTimeout } from '#shared/vault/base/memories.mongo.ts'
 import type { PartitionIds } from '#shared/vault/reembed/reembeddings.postgres.ts'
@@ -83,7 +84,7 @@ async function nextPage(
         : { ...prefix, session: first, tier: first, at: first, _id: first },
       max: { ...prefix, session: last, tier: last, at: last, _id: last },
       batchSize: max,
-      signal: AbortSignal.timeout(scanDeadlineMs),
+      signal: deadline(memories, scanDeadlineMs),
     },
   )
   const idsBySpace = new Map<string, string[]>()
@@ -114,7 +115,7 @@ export async function spacesOfMemory(
   const row = await memories
     .findOne(
       { ...epochFilter(scope), _id: { $eq: id } },
-      { projection: { vectors: 1 }, hint: idIndex, signal: AbortSignal.timeout(scanDeadlineMs) },
+      { projection: { vectors: 1 }, hint: idIndex, signal: deadline(memories, scanDeadlineMs) },
     )
     .catch(refuseWhenUnreachable)
   return Object.keys(row?.vectors ?? {})
@@ -129,7 +130,7 @@ export async function countWithoutVector(
   return memories
     .countDocuments(
       { ...epochFilter(scope), ...withoutVector(space) },
-      { hint: partitionIndex, signal: AbortSignal.timeout(scanDeadlineMs) },
+      { hint: partitionIndex, signal: deadline(memories, scanDeadlineMs) },
     )
     .catch(refuseWhenUnreachable)
 }
@@ -150,7 +151,7 @@ export async function textsWithoutVector(
       {
         projection: { text: 1, version: 1 },
         hint: idIndex,
-        signal: AbortSignal.timeout(scanDeadlineMs),
+        signal: deadline(memories, scanDeadlineMs),
       },
     )
     .toArray()
@@ -195,7 +196,7 @@ export async function countWithVector(
   return memories
     .countDocuments(
       { ...epochFilter(scope), ...withVector(space), _id: { $in: [...ids] } },
-      { hint: idIndex, signal: AbortSignal.timeout(scanDeadlineMs) },
+      { hint: idIndex, signal: deadline(memories, scanDeadlineMs) },
     )
     .catch(refuseWhenUnreachable)
 }

@@ -1,6 +1,7 @@
 import type { Filter } from 'mongodb'
 import type { VaultScope } from '#shared/domain/memory.ts'
 import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
+import { deadline } from '#shared/storage/mongo/deadline.ts'
 import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
 import { partitionIndex, tagSetIndex, unconsolidatedIndex } from '#shared/storage/mongo/indexes.ts'
 
@@ -19,7 +20,12 @@ export async function newestEpoch({ memories }: Collections, vault: string): Pro
   const [newest, [tombstone]] = await Promise.all([
     memories.findOne(
       { vault: { $eq: vault }, epoch: { $gte: 0 } },
-      { projection: { epoch: 1 }, sort: { epoch: -1 }, hint: partitionIndex, signal: deadline() },
+      {
+        projection: { epoch: 1 },
+        sort: { epoch: -1 },
+        hint: partitionIndex,
+        signal: deadline(memories, readDeadlineMs),
+      },
     ),
     memories
       .aggregate<{ epoch: number | null }>(
@@ -27,7 +33,7 @@ export async function newestEpoch({ memories }: Collections, vault: string): Pro
           { $match: { vault: { $eq: vault }, epoch: { $exists: false } } },
           { $group: { _id: null, epoch: { $max: '$tomb_epoch' } } },
         ],
-        { hint: partitionIndex, signal: deadline() },
+        { hint: partitionIndex, signal: deadline(memories, readDeadlineMs) },
       )
       .toArray(),
   ]).catch(refuseWhenUnreachable)
@@ -42,7 +48,7 @@ export const hasEarlierEpochs = async (
   (await memories
     .findOne(
       { vault: { $eq: vault }, epoch: { $gte: 0, $lt: epoch } },
-      { projection: { _id: 1 }, hint: partitionIndex, signal: deadline() },
+      { projection: { _id: 1 }, hint: partitionIndex, signal: deadline(memories, readDeadlineMs) },
     )
     .catch(refuseWhenUnreachable)) !== null
 
@@ -65,7 +71,7 @@ export async function sessionsStored(
           },
         },
       ],
-      { hint: partitionIndex, signal: deadline() },
+      { hint: partitionIndex, signal: deadline(memories, readDeadlineMs) },
     )
     .toArray()
     .catch(refuseWhenUnreachable)
@@ -111,7 +117,7 @@ export async function countUnconsolidated(
           },
         },
       ],
-      { hint: unconsolidatedIndex, signal: deadline() },
+      { hint: unconsolidatedIndex, signal: deadline(memories, readDeadlineMs) },
     )
     .toArray()
     .catch(refuseWhenUnreachable)
@@ -137,7 +143,7 @@ export async function countByTagSet(
         { $match: { ...epochFilter(scope), tag_set: { $exists: true } } },
         { $group: { _id: '$tag_set', memories: { $sum: 1 } } },
       ],
-      { hint: tagSetIndex, signal: deadline() },
+      { hint: tagSetIndex, signal: deadline(memories, readDeadlineMs) },
     )
     .toArray()
     .catch(refuseWhenUnreachable)
@@ -154,7 +160,7 @@ export async function tombstoneDays({ memories }: Collections, vault: string): P
         },
         { $group: { _id: { $dateToString: { date: '$tomb_at', format: '%Y-%m-%d' } } } },
       ],
-      { hint: partitionIndex, signal: deadline() },
+      { hint: partitionIndex, signal: deadline(memories, readDeadlineMs) },
     )
     .toArray()
     .catch(refuseWhenUnreachable)
@@ -165,5 +171,3 @@ const epochFilter = ({ vault, epoch }: Scope): Filter<MemoryDocument> => ({
   vault: { $eq: vault },
   epoch: { $eq: epoch },
 })
-
-const deadline = (): AbortSignal => AbortSignal.timeout(readDeadlineMs)
