@@ -28,7 +28,7 @@ const owners: Record<string, (string | RegExp)[]> = {
   preact: ['api/console/'],
   htm: ['api/console/'],
   uplot: ['api/console/'],
-  ajv: ['shared/core/shape.ts'],
+  ajv: ['shared/core/shape.ts', 'shared/core/shape-refusal.ts'],
   'ajv-formats': ['shared/core/shape.ts'],
   mongodb: ['shared/storage/mongo/', /^shared\/.*\.mongo\.ts$/, 'scripts/bench/'],
   pg: ['shared/storage/postgres/', 'scripts/bench/', 'scripts/services/'],

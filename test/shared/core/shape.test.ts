@@ -101,6 +101,30 @@ t.test('a union is judged by the member that was meant', async t => {
 
 t.test('an unknown field: the hint names the nearest, or all', async t => {
   const schema = object({ session_id: {}, limit: {}, query: {} })
+
+  t.test('a misspelt required field is named, with the name that was meant', async t => {
+    const text = { type: 'string' }
+    const row = object({ role: text, content: text }, { required: ['role', 'content'] })
+    const schema = object(
+      { query: text, limit: { type: 'integer' }, rows: { type: 'array', items: row } },
+      { required: ['query', 'limit'] },
+    )
+    const said = (value: unknown) => {
+      const { message, hint } = refusalOf(schema, value)!
+      return [message, hint]
+    }
+    t.same(said({ qeury: 'x' }), ['unknown field qeury', 'did you mean query?'])
+    t.same(said({ query: 'x', limt: 3 }), ['unknown field limt', 'did you mean limit?'])
+    t.same(said({ query: 'x', limit: 3, rows: [{ rol: 'user' }] }), [
+      'unknown field rows[0].rol',
+      'did you mean role?',
+    ])
+    t.same(said({ query: 'x' }), ['limit is required', undefined])
+    t.equal(
+      refusalOf({ ...schema, additionalProperties: true }, { qeury: 'x' })?.message,
+      'query is required',
+    )
+  })
   const hint = (name: string) => refusalOf(schema, { [name]: 1 })?.hint
   t.equal(refusalOf(schema, { sesion_id: 1 })?.message, 'unknown field sesion_id')
   t.equal(hint('sesion_id'), 'did you mean session_id?')
