@@ -9,7 +9,7 @@ export type StartBanner = {
 }
 
 /**
- * The text `npm start` prints once the service is ready: its address, its keys on the first start, and
+ * The text `npm start` prints once the service is ready: its addresses, its keys on the first start, and
  * two requests to try.
  */
 export function formatStartBanner({ baseUrl, dataDir, keys }: StartBanner): string {
@@ -17,6 +17,9 @@ export function formatStartBanner({ baseUrl, dataDir, keys }: StartBanner): stri
   const key = newKeys?.memory_key ?? '<your Memory Key>'
   return `
 Memory Vault is ready at ${baseUrl}
+
+  Console     ${baseUrl}/console
+  Reference   ${baseUrl}/docs
 ${dataDir === null ? '' : describeKeyLocation(dataDir, keys, newKeys)}
 Try it:
 
@@ -31,7 +34,7 @@ Ctrl-C stops it; the data stays.`
 }
 
 export const formatKeys = ({ memory_key, admin_key }: FirstKeys): string =>
-  `\n  Memory Key  ${memory_key}\n  Admin key   ${admin_key}\n`
+  `  Memory Key  ${memory_key}\n  Admin key   ${admin_key}\n`
 
 function describeKeyLocation(
   dataDir: string,
@@ -40,6 +43,6 @@ function describeKeyLocation(
 ): string {
   const file = credentialsPath(dataDir)
   if (newKeys) return `${formatKeys(newKeys)}\nBoth keys are also in ${file}.\n`
-  if (keys) return `Its keys are in ${file}.\n`
-  return 'Its keys are not stored here: npm run create-account -- --email <email> creates new ones.\n'
+  if (keys) return `\nIts keys are in ${file}.\n`
+  return '\nIts keys are not stored here: npm run create-account -- --email <email> creates new ones.\n'
 }

@@ -170,7 +170,7 @@ async function ensureFirstAccount(
   const provideKeys = (): FirstKeys => {
     const keys = known ?? mintFirstKeys()
     if (dataDir !== null) writeCredentials(dataDir, keys)
-    else printLine(`The keys of the first account, hostname once:\n${formatKeys(keys)}`)
+    else printLine(`The keys of the first account, shown once:\n\n${formatKeys(keys)}`)
     return keys
   }
   const postgres = openPostgres(config.databaseUrl, { max: 1, onError: () => {} })

@@ -27,6 +27,10 @@ t.test('one command: a service that remembers, keeps its data and survives kill 
     admin_key: /^mk_admin_[0-9A-Za-z]{32}$/,
   })
   t.match(first.output(), first.credentials.memory_key, 'the key is printed')
+  for (const page of ['/console', '/docs']) {
+    t.match(first.output(), `${first.credentials.base_url}${page}\n`, `${page} is named`)
+    t.equal((await fetch(first.credentials.base_url + page)).status, 200)
+  }
   t.equal(statSync(join(dataDir, 'credentials.json')).mode & 0o777, 0o600)
   t.equal(statSync(join(dataDir, 'secrets.json')).mode & 0o777, 0o600)
   t.equal((await ingestText(first.client, 'The piano was tuned in June')).status, 200)
@@ -89,6 +93,7 @@ t.test('with addresses of its own nothing embedded is touched', async t => {
     KEY_PEPPER: 'a pepper for the test',
   })
   t.same(readdirSync(parent), [], 'no data directory is made')
+  t.match(own.output(), 'The keys of the first account, shown once:')
   const [, key, base] = /Memory Key {2}(\S+)[\s\S]*ready at (\S+)/.exec(own.output()) ?? []
   t.equal((await ingestText(createTestClient(base!, key), 'The kettle is new')).status, 200)
   own.child.kill('SIGTERM')
