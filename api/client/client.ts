@@ -47,13 +47,27 @@ type ErrorAnswer = { error?: ErrorBody['error'] | { message?: string } | null; h
 export class VaultError extends Error {
   readonly status: number
   readonly hint: string | undefined
-  /** @param body of this service, or on paths of providers with `error.message` */
-  constructor(route: string, status: number, { error, hint }: ErrorAnswer) {
+  /** `X-Request-Id`: the logs of the service name the request by it. */
+  readonly requestId: string | undefined
+  /** `Retry-After`, in seconds: when to ask again. */
+  readonly retryAfter: number | undefined
+  /**
+   * @param body of this service, or on paths of providers with `error.message`
+   * @param headers of the answer
+   */
+  constructor(
+    route: string,
+    status: number,
+    { error, hint }: ErrorAnswer,
+    headers: Headers = new Headers(),
+  ) {
     const message = typeof error === 'object' ? error?.message : error
     super(`${route}: ${status} ${message ?? ''}`.trim())
     this.name = 'VaultError'
     this.status = status
     this.hint = hint
+    this.requestId = headers.get('x-request-id') ?? undefined
+    this.retryAfter = readSeconds(headers.get('retry-after'))
   }
 }
 
@@ -124,7 +138,8 @@ export function vaultClient(
       ...(signal && { signal }),
     })
     if (response.status < 300) return response
-    throw new VaultError(route, response.status, parseJson(await response.text()) ?? {})
+    const answer = parseJson(await response.text()) ?? {}
+    throw new VaultError(route, response.status, answer, response.headers)
   }
 
   return {
@@ -181,6 +196,10 @@ const toTextFields = (fields: Fields): Record<string, string> =>
 /** `fetch` takes a byte for each character of a header; the service reads them as UTF-8. */
 const toHeaderBytes = (text: string): string =>
   Array.from(new TextEncoder().encode(text), byte => String.fromCharCode(byte)).join('')
+
+/** Seconds; a provider may send a date instead, which is no number. */
+const readSeconds = (text: string | null): number | undefined =>
+  text !== null && /^\d+$/.test(text) ? Number(text) : undefined
 
 /** A response without JSON is that of another server. */
 function parseJson(text: string): ErrorAnswer | undefined {

@@ -5,6 +5,8 @@ type Bridge = {
   /** The MCP endpoint. */
   url: string
   key: string
+  /** The id of one of the account's users, or empty. */
+  user: string
   input: NodeJS.ReadableStream
   output: NodeJS.WritableStream
 }
@@ -13,7 +15,7 @@ type Bridge = {
  * Carries each message of a client to the MCP endpoint and its answers back, until the input ends and
  * all answers are written. A fault is the answer to the request it concerns.
  */
-export async function runBridge({ url, key, input, output }: Bridge): Promise<void> {
+export async function runBridge({ url, key, user, input, output }: Bridge): Promise<void> {
   const running = new Map<unknown, AbortController>()
   const pending = new Set<Promise<void>>()
   let version: string | undefined
@@ -21,7 +23,11 @@ export async function runBridge({ url, key, input, output }: Bridge): Promise<vo
   const write = (message: unknown): void => void output.write(`${JSON.stringify(message)}\n`)
 
   async function carry(message: Message, signal: AbortSignal): Promise<void> {
-    const headers = { authorization: `Bearer ${key}`, ...standardHeaders(message, version) }
+    const headers = {
+      authorization: `Bearer ${key}`,
+      ...(user !== '' && { 'x-memory-user': toHeaderBytes(user) }),
+      ...standardHeaders(message, version),
+    }
     const response = await fetch(url, {
       method: 'POST',
       headers,
@@ -67,6 +73,9 @@ export async function runBridge({ url, key, input, output }: Bridge): Promise<vo
   }
   await Promise.all(pending)
 }
+
+/** `fetch` takes a byte for each character of a header; the service reads them as UTF-8. */
+const toHeaderBytes = (text: string): string => Buffer.from(text, 'utf8').toString('latin1')
 
 function parse(line: string): Message | undefined {
   try {

@@ -10,24 +10,30 @@ an address. Clients that support streamable HTTP do not need it: configure <url>
 
   --url <url>       the service (default: MEMORY_VAULT_URL, else http://127.0.0.1:3000)
   --key <key>       the Memory Key, which may carry :read or :write (default: MEMORY_VAULT_KEY)
+  --user <id>       your own id of the user whose vault is opened, with the key that was made with the account
+                    (default: MEMORY_VAULT_USER)
   --tools <names>   only these tools, such as search,store
   --help            this text
 `
 
-type Options = { url: string; key: string; tools: string; help: boolean }
+type Options = { url: string; key: string; user: string; tools: string; help: boolean }
 
 function readOptions(): Options {
-  const { MEMORY_VAULT_URL: url = 'http://127.0.0.1:3000', MEMORY_VAULT_KEY: key = '' } =
-    process.env
+  const {
+    MEMORY_VAULT_URL: url = 'http://127.0.0.1:3000',
+    MEMORY_VAULT_KEY: key = '',
+    MEMORY_VAULT_USER: user = '',
+  } = process.env
   const { values } = parseArgs({
     options: {
       url: { type: 'string' },
       key: { type: 'string' },
+      user: { type: 'string' },
       tools: { type: 'string' },
       help: { type: 'boolean' },
     },
   })
-  return { url, key, tools: '', help: false, ...values }
+  return { url, key, user, tools: '', help: false, ...values }
 }
 
 /** What is missing or wrong, a sentence each. */
@@ -50,6 +56,7 @@ async function main(): Promise<number> {
   await runBridge({
     url: `${options.url.replace(/\/+$/, '')}/mcp${query}`,
     key: options.key,
+    user: options.user,
     input: process.stdin,
     output: process.stdout,
   })

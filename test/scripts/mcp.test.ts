@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import t, { type Test } from 'tap'
-import { buildKey, startTestApi, startJobWorkers } from '#test/support/api.ts'
+import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { findOldNode, installPackage } from '#test/support/installed-package.ts'
 import { compileCache } from '#test/support/compile-cache.ts'
@@ -47,6 +47,16 @@ t.test('a client that starts programs has the same tools', async t => {
     (await reader.listTools()).tools.map(({ name }) => name),
     ['search'],
   )
+})
+
+t.test('the key of the account and an own user id open the vault of that user', async t => {
+  const args = [program, '--url', base, '--user', 'jürgen-17']
+  await remember(t, await connect(t, process.execPath, args, key))
+  const { status, body } = await createTestClient(base, key).get(
+    `/v1/keys?external_id=${encodeURIComponent('jürgen-17')}`,
+  )
+  t.equal(status, 200)
+  t.match(body.items, [{ external_id: 'jürgen-17' }])
 })
 
 t.test('the package has no dependencies, and its program runs on an older Node', async t => {

@@ -62,7 +62,13 @@ t.test('a refusal is an error with its status and hint', async t => {
     .call('POST /v1/memory/search', { body: { query: 'x', limit: 0 } })
     .catch((error: unknown) => error)
   t.ok(refused instanceof VaultError)
-  t.match(refused, { status: 400, message: /POST \/v1\/memory\/search: 400 .*limit/ })
+  t.match(refused, {
+    status: 400,
+    message: /POST \/v1\/memory\/search: 400 .*limit/,
+    requestId: /^[0-9a-f-]{36}$/,
+    retryAfter: undefined,
+  })
+  t.match(new VaultError('GET /', 429, {}, new Headers({ 'retry-after': '7' })), { retryAfter: 7 })
   const stranger = vaultClient(base, 'mk_00000000000000000000000000000000')
   const unknown = await stranger.call('GET /v1/memory/stats').catch((error: unknown) => error)
   t.match(unknown, { status: 401, hint: /Bearer/ })
