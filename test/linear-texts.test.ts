@@ -82,8 +82,11 @@ t.test('redaction of hostile texts costs like that of prose', async t => {
   const length = 16 * 1024
   const cost = (text: string): number =>
     Math.min(...Array.from({ length: 3 }, () => cpuMs(() => redactText(text, all))))
+  const likeProse = prose.repeat(Math.ceil(length / prose.length))
   // What is found costs more than what is not: digits are summed, letters counted.
-  const costMax = 12 * cost(prose.repeat(Math.ceil(length / prose.length)))
+  const costMax = 12 * cost(likeProse)
+  /** Side by side, since the machine may have become slower. */
+  const isDear = (text: string): boolean => [1, 2, 3].every(() => cost(text) > 12 * cost(likeProse))
   const hostile = new Set([
     ...parts,
     ...detectors.flatMap(({ pattern }) => hostileParts(pattern)),
@@ -94,7 +97,7 @@ t.test('redaction of hostile texts costs like that of prose', async t => {
   for (const part of hostile) {
     for (const text of fillers(part, length)) {
       const ms = cpuMs(() => redactText(text, all))
-      if (ms > costMax && cost(text) > costMax) faults.push(`${JSON.stringify(part)}: ${ms} ms`)
+      if (ms > costMax && isDear(text)) faults.push(`${JSON.stringify(part)}: ${ms} ms`)
     }
   }
   t.same(faults, [])

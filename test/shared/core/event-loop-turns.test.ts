@@ -1,27 +1,19 @@
 import t from 'tap'
 import { runInTurns } from '#shared/core/event-loop-turns.ts'
+import { countTurns } from '#test/support/step-clock.ts'
 
-/** Steps that hold the processor for a millisecond each; `onStep` is called after each. */
+let time = 0
+performance.now = () => time
+t.teardown(() => Reflect.deleteProperty(performance, 'now'))
+
+/** Steps that take a millisecond each, by a clock that nothing else moves; `onStep` is called after each. */
 function* work(steps: number, onStep: () => void): Generator<void, number, void> {
   for (let step = 0; step < steps; step++) {
-    const until = performance.now() + 1
-    while (performance.now() < until);
+    time++
     onStep()
     yield
   }
   return steps
-}
-
-/** The step numbers of a work after which a new turn of the event loop began. */
-function countTurns(): { turns: () => number; stop: () => void } {
-  let turns = 0
-  let isOver = false
-  const look = () => {
-    turns++
-    if (!isOver) setImmediate(look)
-  }
-  setImmediate(look)
-  return { turns: () => turns, stop: () => (isOver = true) }
 }
 
 t.test('long work lets the event loop turn, and ends with its result', async t => {

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { findStatements } from '#shared/search/profile/find-statements.ts'
 import { readSamples, type Sample } from '#test/support/profile-samples.ts'
+import { judgeGrowth } from '#test/support/growth.ts'
 
 const kindsOf = (text: string): string[] => [
   ...new Set(findStatements(text).map(({ kind }) => kind)),
@@ -61,8 +62,7 @@ t.test('what is quoted, code, or given to be worked on is not said by the person
 
 t.test('long and hostile texts cost in proportion', async t => {
   for (const part of ['I live in ', "my sister's name is ", 'we changed from ', 'always ', 'A. ']) {
-    const startedAt = process.threadCpuUsage()
-    findStatements(part.repeat(20_000))
-    t.ok(process.threadCpuUsage(startedAt).user < 5_000_000, part)
+    const textOf = (length: number) => part.repeat(Math.ceil(length / part.length))
+    t.equal(judgeGrowth(textOf, findStatements), undefined, part)
   }
 })

@@ -1,10 +1,15 @@
-import t from 'tap'
+import t, { type Test } from 'tap'
 import type { EmbeddedMemory } from '#shared/domain/memory.ts'
-import { createVaultIndex } from '#shared/search/index/vault-index.ts'
+import { createVaultIndex, type VaultIndex } from '#shared/search/index/vault-index.ts'
 import { rankInTurns } from '#shared/search/ranking/rank-in-turns.ts'
-import { rankQuestions, type SearchHit } from '#shared/search/ranking/rank.ts'
+import {
+  rankingSteps,
+  rankQuestions,
+  type EmbeddedQuestion,
+  type SearchHit,
+} from '#shared/search/ranking/rank.ts'
 import { termsOf } from '#shared/search/words/index-terms.ts'
-import { watchEventLoop } from '#test/support/event-loop.ts'
+import { countTurns, startStepClock } from '#test/support/step-clock.ts'
 
 /* A search of a large vault is made of short turns of the event loop, each on the same rows. */
 
@@ -56,7 +61,7 @@ const search = {
   calibration: { unrelated: 0.1, same: 0.6, floor: 0.1 },
 }
 
-/** Ten parts that ask, so that the search takes several turns on a fast machine, too. */
+/** Ten parts that ask. */
 const partsOf = (n: number) =>
   Array.from({ length: 10 }, (_, part) => ({
     text: textOf(n + part * 1_000),
@@ -66,19 +71,37 @@ const partsOf = (n: number) =>
 const plain = (hits: readonly SearchHit[]): unknown => JSON.parse(JSON.stringify(hits))
 const idsOf = (hits: readonly SearchHit[]): string[] => hits.map(({ memory }) => memory.id)
 
-t.test('no turn takes half as long as the whole search', async t => {
-  const shares: number[] = []
-  for (let n = 0; n < 15; n++) {
-    const before = process.threadCpuUsage()
-    const stop = watchEventLoop()
-    await rankInTurns(async () => [index], partsOf(n), search)
-    const longest = stop()
-    const { user, system } = process.threadCpuUsage(before)
-    shares.push(longest / ((user + system) / 1_000))
-  }
-  const median = shares.toSorted((one, other) => one - other)[7]!
-  t.comment(`longest turn / whole search: ${median.toFixed(2)}`)
-  t.ok(median < 0.5, median.toFixed(2))
+/** The steps of a search: between two of them others are served. */
+function countSteps(
+  indexes: readonly VaultIndex[],
+  questions: readonly EmbeddedQuestion[],
+): number {
+  const steps = rankingSteps(indexes, questions, search)
+  for (let count = 0; ; count++) if (steps.next().done) return count
+}
+
+t.test('a search has the more steps the more there is to search, and for', async t => {
+  const half = createVaultIndex({ dimension, termsOf, packLater: true })
+  for (let first = 0; first < rowCount / 2; first += 1_000)
+    half.put(Array.from({ length: 1_000 }, (_, i) => memoryOf(first + i)))
+  half.trim()
+  const [ofHalf, ofAll, ofOne] = [
+    countSteps([half], partsOf(7)),
+    countSteps([index], partsOf(7)),
+    countSteps([index], partsOf(7).slice(0, 1)),
+  ]
+  const perRows = (ofAll - ofHalf) / (rowCount / 2 / 4_096)
+  t.ok(perRows >= 1, `${perRows.toFixed(1)} steps for each 4,096 rows more`)
+  const perPart = (ofAll - ofOne) / 9
+  t.ok(perPart >= 5, `${perPart.toFixed(1)} steps for each part more`)
+})
+
+t.test('every step may end a turn', async t => {
+  startStepClock(t)
+  const { turns, stop } = countTurns()
+  await rankInTurns(async () => [index], partsOf(7), search)
+  stop()
+  t.equal(turns(), countSteps([index], partsOf(7)))
 })
 
 t.test('finds what a search in one turn finds, also beside others', async t => {
@@ -91,7 +114,8 @@ t.test('finds what a search in one turn finds, also beside others', async t => {
 })
 
 /** Searches while `change` is called in the turn after the search has begun. */
-async function searchDuring(change: () => void, questions = partsOf(100)) {
+async function searchDuring(t: Test, change: () => void, questions = partsOf(100)) {
+  startStepClock(t)
   let opened = 0
   const found = rankInTurns(
     async () => {
@@ -107,7 +131,7 @@ async function searchDuring(change: () => void, questions = partsOf(100)) {
 
 t.test('a memory that is removed while a search runs is not in its answer', async t => {
   const [best] = idsOf(rankQuestions([index], partsOf(100), search))
-  const { found, opened } = await searchDuring(() => index.remove([best!]))
+  const { found, opened } = await searchDuring(t, () => index.remove([best!]))
   t.equal(opened(), 2, 'the search ran in several turns, and began again')
   t.notOk(idsOf(found).includes(best!))
   t.same(plain(found), plain(rankQuestions([index], partsOf(100), search)))
@@ -121,7 +145,7 @@ t.test('rows that are added while a search runs do not mix two states', async t 
       at: now - 4e9 + i,
     }),
   )
-  const { found, opened } = await searchDuring(() => index.put(added))
+  const { found, opened } = await searchDuring(t, () => index.put(added))
   t.equal(opened(), 2)
   t.ok(idsOf(found).some(id => id >= idOf(rowCount)))
   t.same(plain(found), plain(rankQuestions([index], partsOf(100), search)))
@@ -129,7 +153,7 @@ t.test('rows that are added while a search runs do not mix two states', async t 
 
 t.test('rows of an earlier time than all others move the rest', async t => {
   const early = Array.from({ length: 5 }, (_, i) => memoryOf(rowCount + 100 + i, { at: i + 1 }))
-  const { found } = await searchDuring(() => index.put(early))
+  const { found } = await searchDuring(t, () => index.put(early))
   t.same(plain(found), plain(rankQuestions([index], partsOf(100), search)))
   for (const { memory } of found) t.equal(index.find(memory.id)?.text, memory.text)
 })
@@ -141,7 +165,7 @@ t.test('a search of a vault that changes in every turn ends', async t => {
     index.put([memoryOf(rowCount + 200 + changes++, { at: now - 1_000 + changes })])
     if (!isOver) setImmediate(change)
   }
-  const { found, opened } = await searchDuring(change)
+  const { found, opened } = await searchDuring(t, change)
   isOver = true
   t.equal(opened(), 3)
   t.same(plain(found), plain(rankQuestions([index], partsOf(100), search)))

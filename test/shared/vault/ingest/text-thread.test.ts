@@ -1,9 +1,9 @@
 import t from 'tap'
 import { redactOrSkipTurns, type RedactionPolicy } from '#shared/privacy/apply-redaction.ts'
 import { redactionKinds } from '#shared/privacy/detectors.ts'
-import { chunkMessages } from '#shared/vault/ingest/chunk-messages.ts'
+import { chunkMessages, type ChunkedTurn } from '#shared/vault/ingest/chunk-messages.ts'
 import { chunkMessagesAside, redactOrSkipTurnsAside } from '#shared/vault/ingest/text-thread.ts'
-import { watchEventLoop } from '#test/support/event-loop.ts'
+import { countTurns, stopClock } from '#test/support/step-clock.ts'
 
 t.setTimeout(0)
 
@@ -38,26 +38,23 @@ t.test('in the thread the same comes out as inline', async t => {
 })
 
 t.test(
-  'turns are redacted in the thread as inline, without a long turn of the event loop',
+  'turns are redacted in the thread as inline, and the event loop turns meanwhile',
   async t => {
     const email = 'Write to ada@example.com or call +49 30 1234567, she is at home. '
     const said = [
       { role: 'user', text: repeated(email, 8 * mebibyte), at: 7 },
       { role: 'user', text: 'Nothing private.', speaker: 'ada@example.com' },
     ] as const
-    const stop = watchEventLoop()
+    const { turns, stop } = countTurns()
     const aside = await redactOrSkipTurnsAside(redact, said)
-    const longest = stop()
-    t.comment(`${longest.toFixed(0)} ms of CPU at most in one turn`)
-    const before = process.threadCpuUsage()
+    stop()
+    t.ok(turns() > 10, `${turns()} turns`)
     const inline = redactOrSkipTurns(redact, said)
-    const inlineMs = process.threadCpuUsage(before).user / 1_000
     t.same(
       aside.map(({ speaker, at }) => [speaker, at]),
       inline.map(({ speaker, at }) => [speaker, at]),
     )
     t.ok(aside.every(({ text }, index) => text === inline[index]!.text))
-    t.ok(longest < inlineMs / 2, `${longest} of ${inlineMs} ms`)
     t.same(await redactOrSkipTurnsAside(block, said), [])
     t.equal(await redactOrSkipTurnsAside(null, said), said)
   },
@@ -74,6 +71,8 @@ t.test('several texts at once, each gets its own', async t => {
 })
 
 t.test('heavy texts do not hold the event loop', async t => {
+  // What runs in this thread never pauses: only the other one lets the event loop turn.
+  stopClock(t)
   const prose = 'My cat is called Ada, she was born in May and hates thunder. '
   for (const [name, text] of [
     ['3 MiB of x', repeated('x', 3 * mebibyte)],
@@ -81,12 +80,12 @@ t.test('heavy texts do not hold the event loop', async t => {
     ['1 MiB of short lines', repeated('a\n', 1 * mebibyte)],
     ['a grapheme of 1 MiB', `e${repeated('\u0301', mebibyte)}`],
   ] as const) {
-    const stop = watchEventLoop()
-    const { turns } = await chunkMessagesAside(redact, user(text))
-    const longest = stop()
-    t.comment(`${name}: ${longest.toFixed(0)} ms of CPU at most in one turn`)
-    t.ok(longest < 150, `${name}: ${longest} ms`)
-    t.ok(turns[0]!.chunks.every(({ tokens }) => tokens <= 512))
-    t.equal(turns[0]!.chunks.map(chunk => chunk.text).join('') === text, true, 'nothing is lost')
+    const { turns, stop } = countTurns()
+    const chunked = await chunkMessagesAside(redact, user(text))
+    stop()
+    t.ok(turns() > 10, `${name}: ${turns()} turns`)
+    const [{ chunks }] = chunked.turns as [ChunkedTurn]
+    t.ok(chunks.every(({ tokens }) => tokens <= 512))
+    t.equal(chunks.map(chunk => chunk.text).join('') === text, true, 'nothing is lost')
   }
 })

@@ -3,6 +3,7 @@ import t from 'tap'
 import { splitIntoChunks } from '#shared/vault/base/text-chunks.ts'
 import { excludeTexts } from '#shared/vault/read/already-in-conversation.ts'
 import { hashText } from '#shared/search/columns/text-hash.ts'
+import { judgeGrowth } from '#test/support/growth.ts'
 
 const containsText = (texts: readonly string[]) => {
   const exclusion = excludeTexts(texts)
@@ -69,31 +70,29 @@ t.test('chunks of any text are excluded', async t => {
   )
 })
 
-t.test('two hundred turns cost next to nothing', async t => {
-  const turns = Array.from(
-    { length: 200 },
-    (_, index) => `${sentence(index)}${sentence(index * 3)}`,
-  )
-  const long = Array.from({ length: 200 }, (_, index) =>
-    essay.slice(index * 10, index * 10 + 3_000),
-  )
-  const rows = Array.from({ length: 200 }, (_, index) => `${essay.slice(index, index + 500)}?`)
-  const cpuMs = (work: () => void): number => {
-    const times = Array.from({ length: 40 }, () => {
-      const begun = process.cpuUsage()
-      for (let run = 0; run < 5; run++) work()
-      const { user, system } = process.cpuUsage(begun)
-      return (user + system) / 5_000
-    })
-    return times.toSorted((a, b) => a - b)[10]!
-  }
-  const read = (texts: readonly string[]) => () => {
-    const exclusion = excludeTexts(texts)
-    for (const [index, row] of rows.entries()) exclusion.has(index, () => row)
-  }
-  const short = cpuMs(read(turns))
-  const longer = cpuMs(read(long))
-  t.comment(`${short.toFixed(2)} ms of short turns, ${longer.toFixed(2)} ms of 600 KB`)
-  t.ok(short < 2, `${short} ms`)
-  t.ok(longer < 10, `${longer} ms`)
-})
+t.test(
+  'of two hundred short turns no memory is read, and long ones cost in proportion',
+  async t => {
+    const rows = Array.from({ length: 200 }, (_, index) => `${essay.slice(index, index + 500)}?`)
+    const readFor = (texts: readonly string[], memories = rows): number => {
+      let read = 0
+      const exclusion = excludeTexts(texts)
+      for (const [index, row] of memories.entries()) exclusion.has(index, () => (read++, row))
+      return read
+    }
+    const turns = Array.from(
+      { length: 200 },
+      (_, index) => `${sentence(index)}${sentence(index * 3)}`,
+    )
+    t.equal(readFor(turns), 0, 'their hashes decide')
+    const long = Array.from({ length: 200 }, (_, index) =>
+      essay.slice(index * 10, index * 10 + 3_000),
+    )
+    t.equal(readFor(long), rows.length)
+    const fault = judgeGrowth(
+      length => essay.repeat(Math.ceil(length / essay.length)),
+      text => readFor(text.match(/[^]{1,3000}/g)!, rows.slice(0, 10)),
+    )
+    t.equal(fault, undefined)
+  },
+)
