@@ -1,5 +1,5 @@
 import { Webhook } from 'standardwebhooks'
-import { Agent, request } from 'undici'
+import type { Agent, request as UndiciRequest } from 'undici'
 import {
   publicLookup,
   requirePublicUrl,
@@ -35,15 +35,22 @@ export function createWebhookSender(
   bounds: Partial<typeof sendTimeouts> = {},
 ): WebhookSender {
   const { connectMs, responseMs, totalMs } = { ...sendTimeouts, ...bounds }
-  const dispatcher = new Agent({
-    connect: { timeout: connectMs, lookup: publicLookup(addressPolicy) },
-    headersTimeout: responseMs,
-    bodyTimeout: responseMs,
-    keepAliveTimeout: 5_000,
-    pipelining: 1,
-  })
+  let client: Promise<{ request: typeof UndiciRequest; dispatcher: Agent }> | undefined
+  // Loaded with the first message: web processes never send one.
+  const open = async () => {
+    const { Agent, request } = await import('undici')
+    const dispatcher = new Agent({
+      connect: { timeout: connectMs, lookup: publicLookup(addressPolicy) },
+      headersTimeout: responseMs,
+      bodyTimeout: responseMs,
+      keepAliveTimeout: 5_000,
+      pipelining: 1,
+    })
+    return { request, dispatcher }
+  }
   return {
     async send({ id, url, secrets, payload }, signal) {
+      const { request, dispatcher } = await (client ??= open())
       const startedAt = performance.now()
       const attemptResult = (status: number | null, error: string | null): DeliveryAttempt => ({
         status,
@@ -66,7 +73,9 @@ export function createWebhookSender(
         return attemptResult(null, failureReason(error))
       }
     },
-    close: () => dispatcher.destroy(),
+    async close() {
+      if (client) await (await client).dispatcher.destroy()
+    },
   }
 }
 
