@@ -18,8 +18,10 @@ const screening = { length: 4 * 1024, ms: 1 }
 /** Texts with which work that doubles with each character can still be ended. */
 const shortLengths = [16, 20, 24]
 
-/** The longest text, and what it may cost however linear that is: only a hang costs that much. */
-const longest = { length: 128 * 1024, ms: 10_000 }
+const longestLength = 128 * 1024
+
+/** Of what the shortest of these texts costs, for its share of the length; quadratic work soon takes more. */
+const dearerMax = 4
 
 /** A machine may get slower while one text is measured: only what is found so often is a fault. */
 const judgements = 3
@@ -35,18 +37,6 @@ export function judgeGrowth(
   textOf: (length: number) => string,
   work: (text: string) => unknown,
 ): string | undefined {
-  let fault: string | undefined
-  for (let times = 0; times < judgements; times++) {
-    fault = judgeOnce(textOf, work)
-    if (fault === undefined) return undefined
-  }
-  return fault
-}
-
-function judgeOnce(
-  textOf: (length: number) => string,
-  work: (text: string) => unknown,
-): string | undefined {
   const cost = (length: number, runs: number): number => {
     const text = textOf(length)
     return Math.min(...Array.from({ length: runs }, () => cpuMs(() => work(text))))
@@ -56,8 +46,13 @@ function judgeOnce(
       return `${length} are dear`
   }
   const { length, ms } = screening
-  if (cost(length, 1) < ms || cost(length, 3) < ms) return undefined
-  return judgeDoublings(length, cost)
+  let fault: string | undefined
+  for (let times = 0; times < judgements; times++) {
+    if (cost(length, 1) < ms || cost(length, 3) < ms) return undefined
+    fault = judgeDoublings(length, cost)
+    if (fault === undefined) return undefined
+  }
+  return fault
 }
 
 function judgeDoublings(
@@ -65,13 +60,15 @@ function judgeDoublings(
   cost: (length: number, runs: number) => number,
 ): string | undefined {
   const costs: string[] = []
-  let previous = cost(from, 3)
+  const first = cost(from, 3)
+  let previous = first
   let steep = 0
-  for (let length = from * 2; length <= longest.length; length *= 2) {
+  for (let length = from * 2; length <= longestLength; length *= 2) {
     const ms = cost(length, 3)
     costs.push(`${length}: ${ms.toFixed(1)} ms`)
     steep = previous > measurableMs && ms > previous * ratioMax ? steep + 1 : 0
-    if (steep === 2 || ms > longest.ms) return costs.join(', ')
+    const isDear = ms > measurableMs && ms > dearerMax * first * (length / from)
+    if (steep === 2 || isDear) return costs.join(', ')
     previous = ms
   }
   return undefined

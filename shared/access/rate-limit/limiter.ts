@@ -42,10 +42,11 @@ export type Limiter = {
  * process counts alone.
  *
  * @param subjectsMax subjects in memory; the leases of the least recently used one are lost
+ * @param storeTimeoutMs longest wait of a request for a store: a limit must not make requests hang
  */
 export function createLimiter(
   quotas: readonly (Quota & { store: PointStore })[],
-  { subjectsMax }: { subjectsMax: number },
+  { subjectsMax, storeTimeoutMs = 1_000 }: { subjectsMax: number; storeTimeoutMs?: number },
 ): Limiter {
   const subjects = new LRUCache<string, LimitedSubject>({ max: subjectsMax })
 
@@ -68,7 +69,9 @@ export function createLimiter(
         // A store that is slow or out of reach stops no request.
         const leasesToRefill: QuotaLease[] = isStoreAway ? [] : leases.filter(needsRefill)
         if (leasesToRefill.length === 0) break
-        isStoreAway = (await Promise.all(leasesToRefill.map(awaitRefill))).includes(false)
+        isStoreAway = (
+          await Promise.all(leasesToRefill.map(lease => awaitRefill(lease, storeTimeoutMs)))
+        ).includes(false)
       }
       leases.forEach(consumePoint)
       const tightest = leases.toSorted((one, other) => pointsLeft(one) - pointsLeft(other))[0]!

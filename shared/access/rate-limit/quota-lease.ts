@@ -30,8 +30,6 @@ export type QuotaLease = {
 const localShare = 0.02
 /** The share of the rest that is leased at once: small, since other processes cannot use it. */
 const leaseShare = 0.05
-/** Longest wait for the store: a limit must not make requests hang. */
-const storeTimeoutMs = 1_000
 
 const freshWindow = ({ seconds }: Quota) => ({
   resetsAt: Date.now() + seconds * 1000,
@@ -91,13 +89,13 @@ export function consumePoint(lease: QuotaLease): void {
 }
 
 /**
- * Waits for the store, a second at most.
+ * Waits for the store, so many milliseconds at most.
  *
  * @returns whether it answered: then the lease has to be checked again.
  */
-export async function awaitRefill(lease: QuotaLease): Promise<boolean> {
+export async function awaitRefill(lease: QuotaLease, withinMs: number): Promise<boolean> {
   lease.waitingRequests++
-  const answered = await withTimeout(refillOnce(lease), storeTimeoutMs, () => false)
+  const answered = await withTimeout(refillOnce(lease), withinMs, () => false)
   lease.waitingRequests--
   return answered
 }

@@ -173,7 +173,7 @@ t.test('a change that died is logged before the next one, even when that is anot
   await updateSharedMemory(backend, team, { operation: mintId(), actor: 'ann', id, tags: ['late'] })
   const { rows } = await query<{ told: string }>(
     `select action || ' ' || actor as told from audit_events
-     where memory = $1 order by created_at`,
+     where memory = $1 order by position`,
     [id],
   )
   t.same(

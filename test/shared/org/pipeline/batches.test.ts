@@ -6,7 +6,8 @@ import { waitUntil } from '#test/support/wait-until.ts'
 import { startTeamService, type WorkingTeam } from '#test/support/working-team.ts'
 
 const { base, backend, model, newTeam, finished } = await startTeamService(t, {
-  env: { ORG_GATHER_SECONDS: '4' },
+  // Nothing is asked about before all of it is said.
+  env: { ORG_GATHER_SECONDS: '600' },
 })
 
 const day = 24 * 3600 * 1000
@@ -14,8 +15,15 @@ const monday = Date.UTC(2026, 2, 2)
 
 type Said = { text: string; timestamp?: number; session?: string; as?: string }
 
-/** Ingests exchanges one right after the other. @returns their turns. */
+/** Ingests exchanges, and ends the time for which they wait for others. @returns their turns. */
 async function sayAll(team: WorkingTeam, said: readonly Said[]): Promise<string[]> {
+  const turns = await sayWaiting(team, said)
+  await makeJobsDue(backend, 'org-extract')
+  return turns
+}
+
+/** Ingests exchanges one after the other. @returns their turns. */
+async function sayWaiting(team: WorkingTeam, said: readonly Said[]): Promise<string[]> {
   const turns: string[] = []
   for (const { text, timestamp, session, as = team.key } of said) {
     const at = timestamp === undefined ? {} : { timestamp }
@@ -152,7 +160,7 @@ t.test('an exchange that the provider refuses holds up no other', async t => {
 
 t.test('a cleared session takes its exchanges out of a batch that waits', async t => {
   const acme = await newTeam()
-  const [turn] = await sayAll(acme, [
+  const [turn] = await sayWaiting(acme, [
     { text: 'Fact: floor: 3', session: 'gone' },
     { text: 'Fact: roof: red', session: 'gone' },
   ])

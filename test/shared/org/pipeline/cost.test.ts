@@ -1,6 +1,7 @@
 import t from 'tap'
 import { createTestClient } from '#test/support/api.ts'
 import { countPrompts } from '#test/support/prompt-tokens.ts'
+import { makeJobsDue } from '#test/support/alter-jobs.ts'
 import { countOpenTurns } from '#test/support/observe-jobs.ts'
 import {
   fortnightMembers,
@@ -13,7 +14,8 @@ import { startTeamService } from '#test/support/working-team.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 
 const { backend, base, model, newTeam } = await startTeamService(t, {
-  env: { ORG_GATHER_SECONDS: '5' },
+  // Exchanges of a talk wait until all of it is said.
+  env: { ORG_GATHER_SECONDS: '600' },
 })
 
 /**
@@ -51,6 +53,7 @@ async function sendAll(keys: ReadonlyMap<string, string>): Promise<void> {
   const talks = [...Map.groupBy(exchanges, ({ session }) => session).values()]
   for (let from = 0; from < talks.length; from += 8) {
     await Promise.all(talks.slice(from, from + 8).map(talk => sendTalk(keys, talk)))
+    await makeJobsDue(backend, 'org-extract')
     await waitUntil('the turns are done', async () => (await countOpenTurns(backend)) === 0)
   }
 }

@@ -28,8 +28,8 @@ t.test('a transaction that Postgres ends because of a deadlock runs again', asyn
       await raise(tx, second)
     })
   await Promise.all([raiseBoth(1, 2), raiseBoth(2, 1)])
-  // On a busy machine both may look for a deadlock at the same moment, and both are victims.
-  t.ok(runs === 3 || runs === 4, `a victim ran again: ${runs} runs`)
+  // On a busy machine both may look for a deadlock at the same moment, and both are victims, perhaps again.
+  t.ok(runs >= 3, `a victim ran again: ${runs} runs`)
   const retries = `vault_transaction_retries_total{code="40P01"} ${runs - 2}\n`
   t.ok((await registry.metrics()).includes(retries), retries)
   t.equal(await countOf(1), 2)

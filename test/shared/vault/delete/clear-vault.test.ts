@@ -11,6 +11,7 @@ import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { insertStoredMemories, readVaultScope } from '#test/support/stored-memories.ts'
 import { resolveCaller, readDocuments } from '#test/support/insert-memories.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
 import type { ClearJob } from '#shared/domain/job-payloads.ts'
 
 const backend = await createTestBackend(t)
@@ -104,6 +105,8 @@ t.test('waits for work in flight, and removes what it wrote', async t => {
   await backend.postgres.query(`update pgboss.job set state = 'active' where id = $1`, [active])
   const job = await cleared(key)
   const finishing = finishClearing(backend, job, signal)
+  const isRunning = async () => (await operation(job.operation)).state === 'running'
+  await waitUntil('it has begun', isRunning)
   await delay(300)
   t.match(await operation(job.operation), { state: 'running' }, 'not while a worker holds words')
   await insertStoredMemories(backend, { vault, epoch, revision: 0 }, [

@@ -4,6 +4,8 @@ import { eraseTextsOutsideMemories } from '#shared/vault/delete/erase-texts.post
 import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { resolveCaller, insertMemories } from '#test/support/insert-memories.ts'
+import { countOpenJobs } from '#test/support/observe-jobs.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
 
 const backend = await createTestBackend(t)
 await startJobWorkers(backend)
@@ -50,6 +52,8 @@ t.test('nothing a vault stored or was asked is in Postgres once it is cleared', 
   t.ok(Object.keys(await tablesWith(word)).length > 0)
 
   t.match(await client.send('DELETE', '/v1/memory'), { status: 200 })
+  // A job ends after what it does, and is answered.
+  await waitUntil('every job has ended', async () => (await countOpenJobs(backend)) === 0)
   // The finished job that cleared the session names it for a minute more.
   await query(`delete from pgboss.job where name = 'clear' and state = 'completed'`)
   t.same(await tablesWith(word), {})

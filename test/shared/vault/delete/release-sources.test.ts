@@ -14,7 +14,8 @@ import { checkOut, commit, ingestTexts } from '#test/support/consolidation.ts'
 import { resolveCaller } from '#test/support/insert-memories.ts'
 
 const backend = await createTestBackend(t)
-await startJobWorkers(backend)
+// Deletions are made by requests, and by hand.
+await startJobWorkers(backend, 'ingest', 'clear')
 const { base } = await startTestApi(t, backend)
 
 async function fresh(texts: readonly string[]) {
