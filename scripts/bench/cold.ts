@@ -4,6 +4,11 @@ import { median, report, timeRuns } from '#scripts/bench/measure.ts'
 import { createPoster, postUntilLoaded, startProcess } from '#scripts/bench/process.ts'
 import { cpuSeconds } from '#scripts/bench/proxy/load.ts'
 import { seedVaults } from '#scripts/bench/seeded-vaults.ts'
+import {
+  longestTurnPreload,
+  readLongestTurn,
+  resetLongestTurn,
+} from '#scripts/bench/turns/read-longest-turn.ts'
 
 const sizes = [10_000, 50_000] as const
 const dimension = 1_536
@@ -22,17 +27,20 @@ const firstTimes: number[][] = sizes.map(() => [])
 const warmTimes: number[][] = sizes.map(() => [])
 const cpuTimes: number[][] = sizes.map(() => [])
 const floorTimes: number[][] = sizes.map(() => [])
+const longestTurns: number[][] = sizes.map(() => [])
 
 for (let start = 0; start < starts; start++) {
   const startedAt = performance.now()
-  const web = await startProcess('api/index.ts', env)
+  const web = await startProcess('api/index.ts', env, [], ['--import', longestTurnPreload])
   readySeconds.push((performance.now() - startedAt) / 1_000)
   for (const [n, { key, ids }] of vaults.entries()) {
     floorTimes[n]!.push(await time(() => readVectors(ids)))
     const post = createPoster(web.port, '/v1/memory/search', key)
     const cpuBefore = cpuSeconds(web.child.pid!)
+    resetLongestTurn(web.child)
     firstTimes[n]!.push(await time(() => postUntilLoaded(post, body())))
     cpuTimes[n]!.push(cpuSeconds(web.child.pid!) - cpuBefore)
+    longestTurns[n]!.push(await readLongestTurn(web.child))
     warmTimes[n]!.push(...(await timeRuns(30, () => postUntilLoaded(post, body()))))
   }
   await web.stop()
@@ -45,6 +53,8 @@ for (const [n, count] of sizes.entries()) {
   const megabytes = (count * dimension * 4) / 1e6
   report(`first search after a start, ${name}`, first!, { unit: 'ms' })
   report(`its CPU, ${name}`, median(cpuTimes[n]!) * 1_000, { unit: 'ms' })
+  const longest = median(longestTurns[n]!)
+  report(`longest turn of the event loop meanwhile, ${name}`, longest, { unit: 'ms' })
   report(`warm search, ${name}, p50`, warm!, { unit: 'ms' })
   report(`floor: the driver reads the same vectors, ${name}`, floor!, { unit: 'ms' })
   const loading = megabytes / ((first! - warm!) / 1_000)

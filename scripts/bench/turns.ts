@@ -1,9 +1,12 @@
-import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
 import { randomSentence, seededRandom } from '#scripts/bench/bench-environment.ts'
 import { median, report, timeRuns } from '#scripts/bench/measure.ts'
 import { createPoster, postUntilLoaded, startProcess } from '#scripts/bench/process.ts'
 import { seedVaults } from '#scripts/bench/seeded-vaults.ts'
+import {
+  longestTurnPreload,
+  readLongestTurn,
+  resetLongestTurn,
+} from '#scripts/bench/turns/read-longest-turn.ts'
 
 const dimension = 1_536
 const small = 1_000
@@ -12,8 +15,7 @@ const runs = 60
 const rounds = 3
 
 const { env, vaults, close } = await seedVaults({ sizes, dimension })
-const preload = fileURLToPath(new URL('turns/longest-turn.ts', import.meta.url))
-const web = await startProcess('api/index.ts', env, [], ['--import', preload])
+const web = await startProcess('api/index.ts', env, [], ['--import', longestTurnPreload])
 const next = seededRandom(5)
 const bodies = Array.from({ length: 50 }, () =>
   JSON.stringify({ query: randomSentence(6, next), limit: 10 }),
@@ -30,13 +32,16 @@ for (const search of searches) for (const _ of bodies) await search()
 
 const medians: number[] = []
 for (const [n, count] of sizes.entries()) {
-  web.child.send({ turns: 'reset' })
+  resetLongestTurn(web.child)
   const times = await timeRuns(runs, searches[n]!)
   medians.push(median(times))
   const name = `${count.toLocaleString('en')} x ${dimension.toLocaleString('en')}`
   report(`search over HTTP, ${name}, p50`, median(times), { unit: 'ms' })
   const bar = { most: 5 }
-  report(`longest turn of the event loop, ${name}`, await readLongestTurn(), { unit: 'ms', bar })
+  report(`longest turn of the event loop, ${name}`, await readLongestTurn(web.child), {
+    unit: 'ms',
+    bar,
+  })
 }
 report('search of 100,000 / of 10,000, p50', medians[3]! / medians[1]!, { bar: { most: 3 } })
 // Interleaved, so that a change of the machine's speed affects both.
@@ -51,13 +56,6 @@ const ratio = median(beside) / median(alone)
 report('small search beside 100,000 in a loop / alone, p50', ratio, { bar: { most: 3 } })
 await web.stop()
 close()
-
-async function readLongestTurn(): Promise<number> {
-  const answer = once(web.child, 'message') as Promise<[{ longestMs: number }]>
-  web.child.send({ turns: 'read' })
-  const [{ longestMs }] = await answer
-  return longestMs
-}
 
 /** Runs `work` while another vault is searched without a pause. */
 async function withLoopOf<Result>(

@@ -6,8 +6,8 @@ import {
 } from '#scripts/prove/section.ts'
 
 const clients = 16
-/** Calls end at the provider within this time of the last one's end. */
-const patienceMs = 10_000
+/** A call that is open at the provider so long after the last one's end never ends. */
+const patienceMs = 60_000
 
 /** Clients leave proxied streams at random moments: every call ends at the provider too. */
 export async function proveAborts({

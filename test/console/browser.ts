@@ -24,7 +24,11 @@ export type Watched = {
 
 /** A browser for one test file, closed at its end. */
 export async function openBrowser(t: Test): Promise<Browser> {
-  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] })
+  const browser = await chromium.launch({
+    executablePath,
+    args: ['--no-sandbox'],
+    timeout: 120_000,
+  })
   t.teardown(() => browser.close())
   return browser
 }

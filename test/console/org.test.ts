@@ -61,7 +61,7 @@ t.test('review: decided, tagged and undone by keys alone', { skip }, async t => 
   await press('a', '1 of 2 memories')
   t.match(await standing(waiting[0]!), { reviewed: true, tags: ['finance'] })
   t.match(await current(), /logo/, 'the next one, with the focus on it')
-  t.ok(await page.evaluate(() => document.activeElement?.matches('[aria-current="true"]')))
+  await page.waitForFunction(() => document.activeElement?.matches('[aria-current="true"]'))
 
   await press('u', '1 of 3 memories')
   t.match(await standing(waiting[0]!), { reviewed: false })

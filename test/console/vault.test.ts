@@ -169,8 +169,10 @@ t.test('timeline: a memory is edited, and after a question deleted', { skip }, a
   await page.getByText('The memory is changed.').waitFor()
   t.equal((await api.get('/v1/memory/list?search=Friday')).body.items.length, 1)
 
-  const focused = () => page.evaluate(() => document.activeElement?.getAttribute('aria-label'))
-  t.match(await focused(), /^Edit: /, 'the focus is back where it was')
+  // The focus is back where it was.
+  await page.waitForFunction(() =>
+    document.activeElement?.getAttribute('aria-label')?.startsWith('Edit: '),
+  )
   const end = async (value: string) => {
     await dentist.getByRole('button', { name: /^Edit/ }).click()
     await page.getByRole('dialog').getByLabel('Expires').fill(value)

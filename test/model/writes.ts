@@ -162,12 +162,17 @@ const expire = fc.record({ who, pick }).map(asked =>
     const pair = pairs[asked.who]!
     const row = picked(pair, asked.pick)
     if (!row) return
-    const end = Date.now() + endsInMs
-    const expires_at = new Date(end).toISOString()
-    const edit = { memory_id: row.id, text: `Not for long: ${row.id}`, expires_at }
-    const { status, body } = await pair.client.post('/v1/memory/edit', edit)
-    same('expire', [status, body.expires_at], [200, expires_at])
-    await delay(Math.max(0, end - Date.now()) + 2)
+    const edit = { memory_id: row.id, text: `Not for long: ${row.id}` }
+    for (let inMs = endsInMs; ; inMs *= 4) {
+      const end = Date.now() + inMs
+      const expires_at = new Date(end).toISOString()
+      const { status, body } = await pair.client.post('/v1/memory/edit', { ...edit, expires_at })
+      // A machine that stands still gets there when it is over: a later end, then.
+      if (status === 400 && Date.now() >= end && inMs < 300_000) continue
+      same('expire', [status, body.expires_at], [200, expires_at])
+      await delay(Math.max(0, end - Date.now()) + 2)
+      break
+    }
     removeRows(pair.model, ({ id }) => id === row.id)
   }),
 )

@@ -46,7 +46,16 @@ async function copyOf(t: Test, databaseUrl: string): Promise<string> {
   url.pathname = `/${name}_backup`
   const admin = new pg.Client({ connectionString: process.env.DATABASE_URL })
   await admin.connect()
-  await admin.query(`create database ${name}_backup template ${name}`)
+  // Connections that were just closed may still be there for the server.
+  const copied = () =>
+    admin.query(`create database ${name}_backup template ${name}`).then(
+      () => true,
+      (error: { code?: string }) => {
+        if (error.code === '55006') return false
+        throw error
+      },
+    )
+  await waitUntil('the database is copied', copied)
   t.teardown(async () => {
     await admin.query(`drop database if exists ${name}_backup with (force)`)
     await admin.end()

@@ -178,7 +178,7 @@ t.test('after a kill of the launcher MongoDB ends and PostgreSQL is taken over',
   const { launcher, pids, ...services } = await launched(t, dataDir)
   await remember({ pids, ...services }, 'before')
   launcher.kill('SIGKILL')
-  t.ok(await waitForExit(pids.mongodb!, 10_000), 'the engine does not outlive its launcher')
+  t.ok(await waitForExit(pids.mongodb!, 60_000), 'the engine does not outlive its launcher')
 
   const lines: string[] = []
   const next = await startServices({ dataDir, log: line => lines.push(line), forTests: true })

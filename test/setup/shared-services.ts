@@ -24,7 +24,7 @@ export type KeeperReport =
   | { ready: true }
   | { gaveWay: true }
 
-const JOIN_WITHIN_MS = 120_000
+const JOIN_WITHIN_MS = 600_000
 
 /** True when the environment has both URLs: then the shared services are not used. */
 export function areDatabasesGiven(): boolean {

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Backend } from '#shared/backend.ts'
 import { memoryIdOf, mintId } from '#shared/core/ids.ts'
 import { authenticateMemoryKey, type Caller } from '#shared/access/caller.ts'
@@ -8,6 +7,7 @@ import { findSessionEpoch } from '#shared/vault/base/vault-changes.postgres.ts'
 import { findKey } from '#shared/access/memory-keys.postgres.ts'
 import { changeVault } from '#shared/vault/base/vaults.postgres.ts'
 import { countTokens } from '#shared/core/tokens.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
 
 /** The caller that a key authenticates. */
 export const resolveCaller = ({ postgres, config }: Backend, key: string): Promise<Caller> =>
@@ -65,15 +65,15 @@ export async function readDocuments(backend: Backend, key: string) {
   return backend.mongo.memories.find({ vault: scope.vault }).sort({ _id: 1 }).toArray()
 }
 
-/** The billed tokens of an operation; waits a moment, since some are written after the answer. */
-export async function readBill(backend: Backend, operation: string): Promise<number | undefined> {
-  for (let look = 0; look < 20; look++) {
+/** The billed tokens of an operation; waits until it is billed, since some are written after the answer. */
+export async function readBill(backend: Backend, operation: string): Promise<number> {
+  const look = async (): Promise<number | undefined> => {
     const { rows } = await backend.postgres.query<{ tokens: number }>(
       'select memory_tokens as tokens from usage_events where id = $1',
       [operation],
     )
-    if (rows[0]) return rows[0].tokens
-    await delay(10)
+    return rows[0]?.tokens
   }
-  return undefined
+  await waitUntil('the bill is written', async () => (await look()) !== undefined)
+  return (await look())!
 }

@@ -1,9 +1,9 @@
 import { execFile, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import t from 'tap'
@@ -13,6 +13,7 @@ import { readConfig } from '#shared/core/config.ts'
 import { createTestConfig } from '#test/support/backend.ts'
 import { copiedPaths, layOutImage, parseDockerfile } from '#test/support/container-image.ts'
 import { processEnvironment } from '#test/support/processes.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
 
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 const deploy = join(root, 'scripts/deploy')
@@ -75,21 +76,29 @@ t.test('what the image holds runs its programs without development packages', as
     ['api/index.ts', 'PORT'],
     ['workers/index.ts', 'METRICS_PORT'],
   ] as const) {
-    const listening = await findFreePort()
-    const options = { cwd: image, env: { ...env, [port]: String(listening) } }
     const child = spawn(process.execPath, [program], {
-      ...options,
+      cwd: image,
+      env: { ...env, [port]: '0' },
       stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
     })
     t.teardown(() => child.kill('SIGKILL'))
-    await new Promise((resolve, reject) => {
-      child.once('message', resolve)
-      child.once('exit', code => reject(new Error(`${program} ended with ${code}`)))
+    const printed = textOf(child.stdout!)
+    const early = once(child, 'exit').then(([code]) => {
+      throw new Error(`${program} ended with ${code}`)
     })
-    const check = () =>
-      run(['scripts/deploy/health-check.js'], { ...env, [port]: String(listening) })
-    await t.resolves(check(), `${program} is healthy`)
-    child.removeAllListeners('exit')
+    early.catch(() => {})
+    const [ready] = (await Promise.race([once(child, 'message'), early])) as [{ port?: number }]
+    // A worker tells its port in its log alone.
+    const watched = () => /"port":(\d+)[^\n]*worker\.watched/.exec(printed())?.[1]
+    await waitUntil('its port is known', () => Boolean(ready.port ?? watched()))
+    const listening = String(ready.port ?? watched())
+    const check = () => run(['scripts/deploy/health-check.js'], { ...env, [port]: listening })
+    const isHealthy = () =>
+      check().then(
+        () => true,
+        () => false,
+      )
+    await waitUntil(`${program} is healthy`, isHealthy)
     const ended = new Promise(resolve => child.once('exit', resolve))
     child.kill('SIGTERM')
     t.equal(await ended, 0, `${program} ends with 0`)
@@ -97,13 +106,11 @@ t.test('what the image holds runs its programs without development packages', as
   }
 })
 
-async function findFreePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
+/** What a stream has given so far. */
+function textOf(stream: Readable): () => string {
+  let text = ''
+  stream.setEncoding('utf8').on('data', (more: string) => (text += more))
+  return () => text
 }
 
 type ComposeService = {

@@ -192,7 +192,7 @@ t.test('what was said long ago is of that time', async t => {
   t.match(await sharedBy(team), [{ text: 'floor: 3', acquiredAt: timestamp }])
   const admin = createTestClient(base, team.adminKey)
   const { body } = await admin.get(`/v1/orgs/${team.org}/debug/passes`)
-  t.ok(Date.now() - body.passes[0].created_at < 60_000, 'the turn itself is of today')
+  t.ok(Date.now() - body.passes[0].created_at < 3_600_000, 'the turn itself is of today')
 })
 
 t.test('what was said earlier does not replace what was said later', async t => {

@@ -5,12 +5,7 @@ import { acceptClearing } from '#shared/vault/delete/clear-vault.ts'
 import { mintId } from '#shared/core/ids.ts'
 import { buildKey } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
-import {
-  readBill,
-  resolveCaller,
-  readDocuments,
-  insertMemories,
-} from '#test/support/insert-memories.ts'
+import { resolveCaller, readDocuments, insertMemories } from '#test/support/insert-memories.ts'
 import type { DeleteIdsJob } from '#shared/domain/job-payloads.ts'
 
 const backend = await createTestBackend(t)
@@ -43,9 +38,18 @@ async function standing({ key, job }: Awaited<ReturnType<typeof promised>>) {
   return {
     ...rows[0],
     fields: documents.map(row => Object.keys(row).length),
-    bill: await readBill(backend, job.operation),
+    bill: await readBillNow(job.operation),
   }
 }
+
+/** Undefined as long as nothing is billed. */
+const readBillNow = async (operation: string): Promise<number | undefined> =>
+  (
+    await backend.postgres.query<{ tokens: number }>(
+      'select memory_tokens as tokens from usage_events where id = $1',
+      [operation],
+    )
+  ).rows[0]?.tokens
 
 const settled = ({ job }: Awaited<ReturnType<typeof promised>>) => ({
   state: 'done',
