@@ -7,6 +7,7 @@ import { readConfig } from '#shared/core/config.ts'
 import { runInSlices } from '#shared/core/event-loop.ts'
 import { runMain, runUntilStopped } from '#shared/core/process-lifecycle.ts'
 import { createLog } from '#shared/core/log.ts'
+import { buildRelatedTerms } from '#shared/search/words/related-terms.ts'
 import { countTokens } from '#shared/core/tokens.ts'
 
 /** Less than the whole process has, so that the stores are closed in good order after it. */
@@ -38,5 +39,6 @@ await runMain(async () => {
     },
     { port, isServing: () => server.serving },
   )
+  await runInSlices(buildRelatedTerms())
   log.debug({ schemas: await runInSlices(compileRequestShapes()) }, 'web.schemas-compiled')
 })

@@ -12,17 +12,71 @@ export type RelatedTerm = { term: string; /** Above 0 to 1. */ weight: number }
 const weights = { same: 1, kind: 0.5, example: 0.8, near: 0.6 }
 
 const relations = new Map<string, Map<string, number>>()
+const relatedByTerm = new Map<string, readonly RelatedTerm[]>()
+const tables = buildTables()
 
 /**
  * Terms whose texts often answer a query with this one, highest weight first: synonyms, hyponyms and
  * hypernyms ("instrument" and "cello"), words of one scene ("wedding" and "honeymoon"). Empty for
- * most words.
+ * most words. The first call builds what `buildRelatedTerms` has left.
  */
 export function relatedTerms(term: string): readonly RelatedTerm[] {
-  return relatedByTerm.get(term) ?? []
+  const known = relatedByTerm.get(term)
+  if (known) return known
+  tables.toArray()
+  const related = [...(relations.get(term) ?? [])]
+    .map(([other, weight]): RelatedTerm => ({ term: other, weight }))
+    .sort((a, b) => b.weight - a.weight)
+  if (related.length > 0) relatedByTerm.set(term, related)
+  return related
 }
 
-function addRelation(one: string, other: string, weight: number) {
+/** Builds the tables in steps, so that no search waits for them: they take 0.2 s of CPU, most of it for stems. */
+export function* buildRelatedTerms(): Generator<void, void> {
+  // `yield*` would end the tables when this generator is not run to its end.
+  while (!tables.next().done) yield
+}
+
+function* buildTables(): Generator<void, void> {
+  for (const line of same) {
+    addSynonyms(stemsOf(line))
+    yield
+  }
+  for (const [lines, down, up] of [
+    [kinds, weights.example, weights.kind],
+    [near, weights.near, weights.near],
+  ] as const) {
+    for (const line of lines) {
+      const [heads = '', members = ''] = line.split(':')
+      addMembers(stemsOf(heads), stemsOf(members), { down, up })
+      yield
+    }
+  }
+}
+
+/** The tables list the closest words first. */
+function addSynonyms([head, ...others]: string[]): void {
+  for (const [i, other] of others.entries()) {
+    const weight = weights.same * Math.max(0.5, 1 - 0.12 * i)
+    addRelation(head!, other, weight)
+    addRelation(other, head!, weight)
+  }
+}
+
+function addMembers(
+  heads: readonly string[],
+  members: readonly string[],
+  { down, up }: { down: number; up: number },
+): void {
+  for (const head of heads) {
+    for (const member of members) {
+      addRelation(head, member, down)
+      addRelation(member, head, up)
+    }
+  }
+}
+
+function addRelation(one: string, other: string, weight: number): void {
   if (one === other) return
   const known = relations.get(one)
   if (!known) relations.set(one, new Map([[other, weight]]))
@@ -32,36 +86,3 @@ function addRelation(one: string, other: string, weight: number) {
 /** The first term of each word: a compound is not needed in the tables. */
 const stemsOf = (words: string): string[] =>
   words.split(' ').flatMap(word => termsOf(word).slice(0, 1))
-
-for (const line of same) {
-  const [head, ...others] = stemsOf(line)
-  for (const [i, other] of others.entries()) {
-    // The tables list the closest words first.
-    const near = weights.same * Math.max(0.5, 1 - 0.12 * i)
-    addRelation(head!, other, near)
-    addRelation(other, head!, near)
-  }
-}
-for (const [lines, down, up] of [
-  [kinds, weights.example, weights.kind],
-  [near, weights.near, weights.near],
-] as const) {
-  for (const line of lines) {
-    const [heads = '', members = ''] = line.split(':')
-    for (const head of stemsOf(heads)) {
-      for (const member of stemsOf(members)) {
-        addRelation(head, member, down)
-        addRelation(member, head, up)
-      }
-    }
-  }
-}
-
-const relatedByTerm = new Map(
-  [...relations].map(([term, others]) => [
-    term,
-    [...others]
-      .map(([other, weight]): RelatedTerm => ({ term: other, weight }))
-      .sort((a, b) => b.weight - a.weight),
-  ]),
-)
