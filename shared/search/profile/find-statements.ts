@@ -9,6 +9,7 @@ import { germanAttitudes } from '#shared/search/profile/rules/german-attitudes.t
 import { germanFacts } from '#shared/search/profile/rules/german.ts'
 import { italian } from '#shared/search/profile/rules/italian.ts'
 import { portuguese } from '#shared/search/profile/rules/portuguese.ts'
+import { russian } from '#shared/search/profile/rules/russian.ts'
 import { spanish } from '#shared/search/profile/rules/spanish.ts'
 import type { Fact, ProfileKind, Statement } from '#shared/search/profile/rules/statement.ts'
 import { isAsking } from '#shared/search/query/asking-words.ts'
@@ -23,7 +24,17 @@ const rules = joinRules(
   portuguese,
   italian,
   dutch,
+  russian,
 )
+
+const cuesBySubject = Map.groupBy(
+  [...rules].flatMap(([cue, ofCue]) => ofCue.flatMap(({ subject = '' }) => ({ cue, subject }))),
+  ({ subject }) => subject,
+)
+
+/** Words of which every sentence about one of some subjects has one, or the name of its subject. */
+export const statementCues = (subjects: Iterable<string>): string[] =>
+  Array.from(subjects).flatMap(subject => cuesBySubject.get(subject)?.map(({ cue }) => cue) ?? [])
 
 /**
  * The sentences of a text in which a person says what lasts, in the order of the text; one that is of

@@ -11,11 +11,11 @@ export type QuestionKind = 'self' | 'everything' | 'count' | 'order' | 'preferen
 const forms: readonly (readonly [QuestionKind, RegExp])[] = [
   [
     'self',
-    /\byou(?:'ve| have)? (?:know|remember|learn(?:ed|t)|noted|stored)(?: so far)? about (?:me|myself)\b|\btell me about myself\b|\btold you about (?:me|myself)\b|^who am i\W{0,4}$|\b(?:my profile|facts about me)\b|\bdescribe me\b/u,
+    /\byou(?:'ve| have)? (?:know|remember|learn(?:ed|t)|noted|stored)(?: so far)? about (?:me|myself)\b|\btell me about myself\b|\btold you about (?:me|myself)\b|^who am i\P{L}{0,4}$|\b(?:my profile|facts about me)\b|\bdescribe me\b/u,
   ],
   [
     'self',
-    /\b(?:weisst|kennst|gemerkt).{0,20} (?:uber mich|von mir)\b|\b(?:sabes|conoces|recuerdas).{0,20} (?:sobre|de) mi\W{0,4}$|\b(?:sais|savez|retenu).{0,20} (?:sur|de) moi\b|\b(?:sai|ricordi).{0,20} (?:su )?di me\b|\b(?:sabes?|lembras?).{0,20} (?:sobre|de) mim\b|\bweet .{0,20}over mij\b|\bvet du om mig\b|\bwiesz o mnie\b|^(?:wer bin ich|quien soy|qui suis-je|chi sono|quem sou eu)\W{0,4}$/u,
+    /\b(?:weisst|kennst|gemerkt).{0,20} (?:uber mich|von mir)\b|\b(?:sabes|conoces|recuerdas).{0,20} (?:sobre|de) mi\W{0,4}$|\b(?:sais|savez|retenu).{0,20} (?:sur|de) moi\b|\b(?:sai|ricordi).{0,20} (?:su )?di me\b|\b(?:sabes?|lembras?).{0,20} (?:sobre|de) mim\b|\bweet .{0,20}over mij\b|\bvet du om mig\b|\bwiesz o mnie\b|^\P{L}{0,3}(?:wer bin ich|quien soy(?: yo)?|qui suis-je|chi sono(?: io)?|quem sou eu|wie ben ik|кто я)\P{L}{0,4}$/u,
   ],
   [
     'self',

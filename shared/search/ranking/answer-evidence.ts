@@ -56,8 +56,8 @@ export function createEvidence(query: RankingQuery): AnswerEvidence | undefined 
   const known = new Map<ScoredRow, number>()
 
   /** The cheapest weights first: of a row that cannot become likely the others are not looked at. */
-  function weigh({ relevance, signals, range, row, isLabelled }: ScoredRow): number {
-    if (isLabelled) return certainEvidence
+  function weigh({ relevance, signals, range, row, statesAttribute }: ScoredRow): number {
+    if (statesAttribute) return certainEvidence
     let evidence =
       weights.bias +
       weights.relevance * Math.min(relevanceMax, relevance) +

@@ -34,8 +34,8 @@ export type CandidateQuery = {
   scanned: ScannedRows
   wordScores: WordScores
   times: readonly TimeSpan[]
-  /** Notes with a label that is asked for. */
-  labelledRows: ReadonlySet<number>
+  /** They state an attribute that is asked for. */
+  attributeRows: ReadonlySet<number>
   /** Rows to take by vector and by words each. */
   candidateCount: number
 }
@@ -95,7 +95,7 @@ export function findCandidates(
     }
   }
   addRowsWithinTimes(range, search, rows)
-  for (const row of search.labelledRows) rows.add(row)
+  for (const row of search.attributeRows) rows.add(row)
 
   const all = rows.ascending()
   const allowed = allowsAll ? all : all.filter(row => range.allows(row))

@@ -1,7 +1,10 @@
+import type { Steps } from '#shared/core/event-loop.ts'
 import { statesPreference, type QuestionKind } from '#shared/search/query/question-kinds.ts'
 import { isAsking } from '#shared/search/query/asking-words.ts'
 import { isSmallTalk } from '#shared/search/query/small-talk.ts'
-import { isImpersonalTask } from '#shared/search/query/task-words.ts'
+import { nameLabels } from '#shared/search/query/attributes/attributes.ts'
+import { isImpersonalTask, isPersonal, isProfileNote } from '#shared/search/query/task-words.ts'
+import { findAttributeRows } from '#shared/search/ranking/attribute-rows.ts'
 import type { ScoredRow } from '#shared/search/ranking/score-candidates.ts'
 import type { SearchRange } from '#shared/search/ranking/search-range.ts'
 import type { Signals } from '#shared/search/ranking/fuse-signals.ts'
@@ -57,18 +60,39 @@ const isPreference = ({ range: { tierIndex }, row }: ScoredRow): boolean =>
 const statementsReadMax = 400
 const statementsMax = 16
 const reflectionsMax = 12
+const namesMax = 4
 
-/** What is known of a person: reflections, the most important ones first, then the newest statements. */
-export function rowsOfPerson(ranges: readonly SearchRange[]): ScoredRow[] {
+/**
+ * What is known of a person: their name, whenever it was told, reflections, the most important ones first, then
+ * the newest statements. In short steps, the rows must not change before the last.
+ *
+ * @param isIdentity "who am I": where the name is known, statements that tell of no person are left out
+ */
+export function* rowsOfPerson(
+  ranges: readonly SearchRange[],
+  { isIdentity }: { isIdentity: boolean },
+): Steps<ScoredRow[]> {
+  const names: ScoredRow[] = []
+  for (const range of ranges)
+    for (const row of yield* findAttributeRows(range, nameLabels)) names.push(toNameRow(range, row))
+  yield
+  names.sort((one, other) => other.at - one.at)
   const reflections = ranges.filter(({ tier }) => tier > 1).flatMap(allowedRows)
   reflections.sort(
     (one, other) =>
       (other.range.tierIndex.importance(other.row) ?? 0) -
         (one.range.tierIndex.importance(one.row) ?? 0) || other.at - one.at,
   )
-  const statements = ranges.filter(({ tier }) => tier === 1).flatMap(newestStatements)
+  const isWanted = isIdentity && names.length > 0 ? tellsOfPerson : () => true
+  const statements = ranges
+    .filter(({ tier }) => tier === 1)
+    .flatMap(range => newestStatements(range, isWanted))
   statements.sort((one, other) => other.at - one.at)
-  const chosen = [...reflections.slice(0, reflectionsMax), ...statements.slice(0, statementsMax)]
+  const chosen = [
+    ...names.slice(0, namesMax),
+    ...reflections.slice(0, reflectionsMax),
+    ...statements.slice(0, statementsMax),
+  ]
   return chosen.map((row, i) => ({ ...row, relevance: 1 - i / (2 * chosen.length) }))
 }
 
@@ -93,6 +117,17 @@ const toRow = (range: SearchRange, row: number): ScoredRow => ({
   relevance: 1,
 })
 
+/** The name of the person answers by itself. */
+const toNameRow = (range: SearchRange, row: number): ScoredRow => {
+  const found = toRow(range, row)
+  return { ...found, signals: { ...found.signals, words: 1 }, statesAttribute: true }
+}
+
+const tellsOfPerson = ({ range: { tierIndex }, row }: ScoredRow): boolean => {
+  const { text } = tierIndex.memory(row)
+  return isPersonal(text) || isProfileNote(text)
+}
+
 /** The newest rows of a range that are allowed. */
 function allowedRows(range: SearchRange): ScoredRow[] {
   const rows: ScoredRow[] = []
@@ -102,19 +137,22 @@ function allowedRows(range: SearchRange): ScoredRow[] {
   return rows
 }
 
-function newestStatements(range: SearchRange): ScoredRow[] {
+function newestStatements(range: SearchRange, isWanted: (row: ScoredRow) => boolean): ScoredRow[] {
   const found: ScoredRow[] = []
   for (const row of allowedRows(range)) {
     if (found.length >= statementsMax) break
-    if (isStatement(range, row.row)) found.push(row)
+    if (isStatement(range, row.row) && isWanted(row)) found.push(row)
   }
   return found
 }
 
-/** A person's own words, long enough to tell something, that neither ask nor give a task. */
+/** "Not now" tells nothing, "Job: nurse" does. */
+const statementTokensMin = 4
+
+/** A person's own words, a note or long enough to tell something, that neither ask nor give a task. */
 function isStatement({ tierIndex }: SearchRange, row: number): boolean {
-  if (tierIndex.isFact(row) || tierIndex.role(row) !== 'user' || tierIndex.tokens(row) < 4)
-    return false
+  if (tierIndex.isFact(row) || tierIndex.role(row) !== 'user') return false
   const { text } = tierIndex.memory(row)
+  if (tierIndex.tokens(row) < statementTokensMin && !isProfileNote(text)) return false
   return !isAsking(text) && !isSmallTalk(text) && !isImpersonalTask(text)
 }

@@ -31,6 +31,7 @@ import { isNamedTimeEmpty, keepClearMatches } from '#shared/search/ranking/empty
 import { certainEvidence, createEvidence } from '#shared/search/ranking/answer-evidence.ts'
 import { hitScore } from '#shared/search/ranking/explain-hit.ts'
 import {
+  attributeStrength,
   filterRelevant,
   isRelated,
   relevanceStrength,
@@ -160,7 +161,7 @@ function* rankRanges(
     const nearestRows = isBeside ? null : nearestOfAll
     const query = { text, vector, nearestRows, now, calibration, parsedQuery, concepts, weights }
     const wanted = isBeside || kind === 'name' ? undefined : questionKind(text)
-    if (isAboutPerson(wanted)) return personRows(ranges, search, vector)
+    if (isAboutPerson(wanted)) return yield* personRows(ranges, search, query)
     // Of several sentences as one, some only say what is talked about.
     const isWeighed =
       search.floor && (kind === 'asking' || (isAlone && splitSentences(text).length === 1))
@@ -214,16 +215,18 @@ type RankedRow = ScoredRow & {
 }
 
 /** What is known of the person who asks. */
-const personRows = (
+function* personRows(
   ranges: readonly SearchRange[],
   search: Pick<SearchOptions, 'excludeTexts'>,
-  vector: Float32Array | null,
-): RankedRow[] =>
-  uniqueTexts(rowsOfPerson(ranges).filter(isNotExcluded(search))).map(row => ({
+  { vector, parsedQuery: { labels } }: RankingQuery,
+): Steps<RankedRow[]> {
+  const rows = yield* rowsOfPerson(ranges, { isIdentity: labels !== undefined })
+  return uniqueTexts(rows.filter(isNotExcluded(search))).map(row => ({
     ...row,
-    strength: 1,
+    strength: row.statesAttribute ? attributeStrength : 1,
     vector,
   }))
+}
 
 /** Each row once, as the part ranked it that it fits best; best first. */
 function fuseRankings(rankings: readonly RankedRow[][]): RankedRow[] {

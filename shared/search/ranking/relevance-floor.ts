@@ -37,7 +37,7 @@ export function filterRelevant(
   const best = Math.max(0, ...strengths)
   const reasonFloor = evidenceOf && floor <= questionFloor ? wordedFloor : floor
   const isReason = (scored: ScoredRow, i: number): boolean => {
-    if (scored.isLabelled) return strengths[i]! >= reasonFloor
+    if (scored.statesAttribute) return strengths[i]! >= reasonFloor
     const strength = strengths[i]! * (evidenceOf ? 1 : wordTrust(scored))
     if (strength < reasonFloor || strength * requestTrust(scored) < reasonFloor) return false
     return !evidenceOf || (i < weighedMax && evidenceOf(scored) >= 0)
@@ -98,16 +98,16 @@ const isAfterQuestion = ({ range: { tierIndex }, row }: ScoredRow): boolean =>
 /** Strength of a row of the time that a question names, where it asks for nothing else. */
 const timeStrength = 1.2
 
-/** Strength of a note whose label is asked for; below that of a row which has all words and is similar. */
-const labelledStrength = 3
+/** Strength of a row that states what is asked for; below that of one which has all words and is similar. */
+export const attributeStrength = 3
 
 /** How well a row fits a question; 1 and up: relevant by itself. */
 export function relevanceStrength(
-  { signals, isLabelled }: ScoredRow,
+  { signals, statesAttribute }: ScoredRow,
   { calibration, parsedQuery, concepts }: RankingQuery,
   { withContext }: { withContext: boolean } = { withContext: true },
 ): number {
-  if (isLabelled) return labelledStrength
+  if (statesAttribute) return attributeStrength
   const { similarity, words, context, time } = signals
   const substance = Math.min(1, concepts.maxTotal / substantialScore)
   const strength =

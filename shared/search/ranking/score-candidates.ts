@@ -1,7 +1,11 @@
 import type { Steps } from '#shared/core/event-loop.ts'
 import type { Calibration } from '#shared/domain/embedder.ts'
 import type { TimeSpan } from '#shared/search/query/calendar.ts'
-import { findCandidates, scanRange, type ScannedRows } from '#shared/search/ranking/candidates.ts'
+import {
+  findCandidates,
+  scanRange,
+  type CandidateQuery,
+} from '#shared/search/ranking/candidates.ts'
 import type { Concepts } from '#shared/search/query/concepts.ts'
 import {
   fuseSignals,
@@ -9,14 +13,14 @@ import {
   type RankingWeights,
 } from '#shared/search/ranking/fuse-signals.ts'
 import { answerTypeHints, questionHints, speakerHints } from '#shared/search/ranking/hints.ts'
-import { findLabelledRows } from '#shared/search/ranking/labelled-rows.ts'
+import { findAttributeRows } from '#shared/search/ranking/attribute-rows.ts'
 import { scoreContext } from '#shared/search/ranking/context-boost.ts'
 import { findAdjacentTurns, type AdjacentTurns } from '#shared/search/ranking/adjacent-turns.ts'
 import type { NearestRows } from '#shared/search/ranking/nearest-rows.ts'
 import type { SearchRange } from '#shared/search/ranking/search-range.ts'
 import type { ParsedQuery } from '#shared/search/query/parse-query.ts'
 import { scoreFromCosine } from '#shared/search/ranking/calibrated-score.ts'
-import { scoreWords, type WordScores } from '#shared/search/ranking/score-words.ts'
+import { scoreWords } from '#shared/search/ranking/score-words.ts'
 
 /** A candidate with its signals and relevance. */
 export type ScoredRow = {
@@ -25,8 +29,8 @@ export type ScoredRow = {
   at: number
   signals: Signals
   relevance: number
-  /** It is a note whose label is asked for: "Location: Berlin". */
-  isLabelled?: boolean
+  /** It states what is asked for of a person: "Location: Berlin", "I live in Berlin". */
+  statesAttribute?: boolean
 }
 
 export type RankingQuery = {
@@ -63,32 +67,33 @@ export function* scoreCandidates(
   const { times } = parsedQuery
   const scanned = yield* scanRange(range, { vector, nearestRows, times, candidateCount })
   yield
+  const { labels } = parsedQuery
+  const attributeRows = labels ? yield* findAttributeRows(range, labels) : noRows
   const wordScores = yield* scoreWords(range, query.concepts)
   yield
-  const scores = scoreScanned(range, query, { scanned, wordScores, candidateCount })
+  const found = { scanned, attributeRows, wordScores, candidateCount }
+  const scores = scoreScanned(range, query, found)
   wordScores.release()
   return scores
 }
 
-type Scanned = { scanned: ScannedRows; wordScores: WordScores; candidateCount: number }
+type Scanned = Pick<CandidateQuery, 'scanned' | 'attributeRows' | 'wordScores' | 'candidateCount'>
 
 function scoreScanned(
   range: SearchRange,
   query: RankingQuery,
-  { scanned, wordScores, candidateCount }: Scanned,
+  { scanned, attributeRows, wordScores, candidateCount }: Scanned,
 ): RangeScores {
   const { parsedQuery, concepts, vector, calibration, weights, now } = query
   const { tierIndex, first } = range
   const { times } = parsedQuery
   const adjacent = findAdjacentTurns(range)
-  const { labels } = parsedQuery
-  const labelledRows = labels ? findLabelledRows(range, labels) : noRows
   const { rows, cosines, complete } = findCandidates(range, adjacent, {
     vector,
     scanned,
     wordScores,
     times,
-    labelledRows,
+    attributeRows,
     candidateCount,
   })
   if (rows.length === 0) return { scored: [], complete }
@@ -106,10 +111,10 @@ function scoreScanned(
   for (let i = 0; i < rows.length; i++) {
     const row = rows[i]!
     const at = tierIndex.timeAt(row)
-    const isLabelled = labelledRows.has(row)
+    const statesAttribute = attributeRows.has(row)
     const signals: Signals = {
       similarity: similarities[i]!,
-      words: isLabelled ? 1 : share(wordScores.totals[row - first]!),
+      words: statesAttribute ? 1 : share(wordScores.totals[row - first]!),
       context:
         weights.contextWords * share(context.words[i]!) +
         weights.contextSimilarity * context.similarity[i]!,
@@ -118,9 +123,16 @@ function scoreScanned(
       answerType: answerTypes[i]!,
       recency: recencyScore(now - at),
       question: questions[i]! * repetitionOf(share(wordScores.totals[row - first]!)),
-      informativeness: isLabelled ? 1 : informativenessOf(tierIndex.tokens(row), weights),
+      informativeness: statesAttribute ? 1 : informativenessOf(tierIndex.tokens(row), weights),
     }
-    scored.push({ range, row, at, signals, relevance: fuseSignals(signals, weights), isLabelled })
+    scored.push({
+      range,
+      row,
+      at,
+      signals,
+      relevance: fuseSignals(signals, weights),
+      statesAttribute,
+    })
   }
   capBoostedScores(scored, adjacent, weights)
   return { scored, complete }

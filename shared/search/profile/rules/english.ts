@@ -87,6 +87,12 @@ const places: RuleRow[] = [
   },
   {
     kind: 'place',
+    cues: 'home house flat apartment',
+    pattern: 'my (?:home|house|flat|apartment) is (?:in|at|near|outside|on) {x}',
+    subject: 'home',
+  },
+  {
+    kind: 'place',
     cues: 'based settled',
     pattern: `${am} (?:based|settled) in {x}`,
     subject: 'home',

@@ -1,6 +1,7 @@
 /**
  * What people note of themselves under a label, `Location: Berlin`, and how it is asked for in English, German,
- * Spanish and French. All in folded text.
+ * Spanish and French; the first ones in Italian, Portuguese, Dutch and Russian too. All in folded text. The subjects
+ * of statements (`profile/rules`) are labels as well: "I live in Berlin" tells the home.
  */
 export type Attribute = {
   /** Labels, separated by commas; as nouns they also ask: "what is my location". */
@@ -22,27 +23,27 @@ const keepsPets = 'what(?: kind of)? (?:pets?|animals?) do i (?:have|own|keep)'
 export const attributes: readonly Attribute[] = [
   {
     labels:
-      'name, names, full name, first name, given name, last name, family name, surname, nickname, preferred name, user name, username, vorname, nachname, familienname, spitzname, voller name, nombre, nombre completo, apellido, apellidos, apodo, nom, nom complet, nom de famille, prenom, surnom',
+      'name, names, full name, first name, given name, last name, family name, surname, nickname, preferred name, form of address, user name, username, vorname, nachname, familienname, spitzname, voller name, nombre, nombre completo, apellido, apellidos, apodo, nom, nom complet, nom de famille, prenom, surnom, nome, nome completo, cognome, soprannome, sobrenome, apelido, naam, voornaam, achternaam, имя, фамилия, полное имя',
     questions:
-      "(?:who am i|wer bin ich|quien soy|qui (?:suis-je|je suis))(?= ?[?.!]?$)|what am i (?:called|named)|what (?:do|should|can) (?:people|you) call me|wie heiss(?:e)? ich|como me llamo|me llamo como|comment (?:est-ce que )?je m'appelle|comment m'appelle-je|je m'appelle comment",
+      "(?:who am i|who i am|wer bin ich|wer ich bin|quien soy(?: yo)?|qui (?:suis-je|je suis)|^chi sono|chi sono io|quem (?:sou eu|eu sou|sou)|wie ben ik|wie ik ben|кто я(?: такои| такая)?)(?= ?[?.!]?$)|what am i (?:called|named)|what (?:do|should|can) (?:people|you) call me|wie heisse? ich|wie ich heisse|como me llamo|me llamo como|comment (?:est-ce que )?je m'appelle|comment m'appelle-je|je m'appelle comment|come mi chiamo|como (?:e que )?(?:eu )?me chamo|hoe heet ik|hoe ik heet|как меня (?:зовут|звать)",
   },
   {
     labels:
-      'location, current location, home, home town, hometown, city, home city, town, address, home address, residence, place of residence, country, lives in, living in, based in, wohnort, wohnsitz, ort, stadt, heimatstadt, adresse, anschrift, land, zuhause, wohnhaft in, wohnt in, ciudad, ubicacion, domicilio, direccion, residencia, lugar de residencia, pais, vive en, ville, domicile, lieu de residence, residence, localisation, pays, habite a',
+      'location, current location, home, house, apartment, flat, home town, hometown, city, home city, town, address, home address, residence, place of residence, country, lives in, living in, based in, wohnort, wohnsitz, ort, stadt, heimatstadt, adresse, anschrift, land, zuhause, haus, wohnung, wohnhaft in, wohnt in, ciudad, ubicacion, casa, hogar, piso, domicilio, direccion, residencia, lugar de residencia, pais, vive en, ville, maison, appartement, domicile, chez moi, lieu de residence, residence, localisation, pays, habite a, citta, indirizzo, residenza, paese, cidade, endereco, morada, woonplaats, huis, thuis, adres, stad, дом, адрес, город, место жительства, страна',
     questions:
-      "where (?:do|am) i (?:currently |now )?(?:live|living|reside|residing|based|located|at home)|where is (?:it )?i live|(?:which|what) (?:city|town|country|place|area|village|part of [a-z]{1,20}) (?:do|am) i (?:currently )?(?:live|living|based)|where i live|wo (?:wohne|lebe) ich|wo bin ich (?:zu ?hause|daheim)|in welche[mr] (?:stadt|ort|land|dorf) (?:wohne|lebe) ich|donde (?:vivo|resido)|en que (?:ciudad|pais|pueblo|lugar) (?:vivo|resido)|ou (?:est-ce que )?(?:j'habite|je vis|je reside)|ou (?:habite|vis)-je|dans (?:quelle ville|quel pays|quel village) (?:est-ce que )?(?:j'habite|je vis|habite-je|vis-je)",
+      "where (?:do|am) i (?:currently |now )?(?:live|living|reside|residing|based|located|at home)|where is (?:it )?i live|(?:which|what) (?:city|town|country|place|area|village|part of [a-z]{1,20}) (?:do|am) i (?:currently )?(?:live|living|based)|where i live|where(?:'?s| is) home(?: for me)?(?= ?[?.!]?$)|wo (?:wohne|lebe) ich|wo bin ich (?:zu ?hause|daheim)|in welche[mr] (?:stadt|ort|land|dorf) (?:wohne|lebe) ich|donde (?:vivo|resido)|en que (?:ciudad|pais|pueblo|lugar) (?:vivo|resido)|ou (?:est-ce que )?(?:j'habite|je vis|je reside)|ou (?:habite|vis)-je|ou (?:c'est |est )?chez moi|dans (?:quelle ville|quel pays|quel village) (?:est-ce que )?(?:j'habite|je vis|habite-je|vis-je)|dove (?:abito|vivo)|in (?:che|quale) (?:citta|paese) (?:abito|vivo)|onde (?:e que )?(?:eu )?(?:moro|vivo)|em que (?:cidade|pais) (?:eu )?(?:moro|vivo)|waar woon ik|in welke stad woon ik|где я (?:сеичас )?(?:живу|проживаю)|в как(?:ом|ои) (?:городе|стране) я живу",
   },
   {
     labels:
-      'job, jobs, job title, occupation, profession, work, role, position, career, line of work, trade, works as, beruf, berufe, tatigkeit, arbeit, stelle, trabajo, profesion, ocupacion, oficio, puesto, cargo, empleo, trabaja de, trabaja como, metier, travail, emploi, poste, fonction',
+      'job, jobs, job title, occupation, profession, work, role, position, career, line of work, trade, works as, beruf, berufe, tatigkeit, arbeit, stelle, trabajo, profesion, ocupacion, oficio, puesto, cargo, empleo, trabaja de, trabaja como, metier, travail, emploi, poste, fonction, lavoro, professione, mestiere, trabalho, profissao, emprego, beroep, werk, baan, functie, работа, профессия, должность',
     questions:
-      "(?:what|which) (?:is it that i do|do i do) (?:for (?:a )?(?:living|work|job)|professionally|as (?:a|my) job|at work)|i do for (?:a )?(?:living|work)|what (?:kind|sort|type|line) of (?:work|job) (?:do|am|is) i|what do i work (?:as|in)|what (?:work|job) do i do|was (?:arbeite|mache|tue) ich (?:beruflich|von beruf)|was arbeite ich|was bin ich von beruf|als was arbeite ich|welchen beruf (?:habe|ube) ich|womit verdiene ich mein geld|a que me dedico|(?:de|en) que trabajo|que hago (?:para vivir|de trabajo)|(?:que|qu'est-ce que) (?:fais-je|je fais) (?:dans la vie|comme (?:travail|metier)|de metier)|je fais quoi dans la vie|je travaille comme quoi",
+      "(?:what|which) (?:is it that i do|do i do) (?:for (?:a )?(?:living|work|job)|professionally|as (?:a|my) job|at work)|i do for (?:a )?(?:living|work)|what (?:kind|sort|type|line) of (?:work|job) (?:do|am|is) i|what do i work (?:as|in)|what (?:work|job) do i do|was (?:arbeite|mache|tue) ich (?:beruflich|von beruf)|was arbeite ich|was bin ich von beruf|als was arbeite ich|welchen beruf (?:habe|ube) ich|womit verdiene ich mein geld|a que me dedico|(?:de|en) que trabajo|que hago (?:para vivir|de trabajo)|(?:que|qu'est-ce que) (?:fais-je|je fais) (?:dans la vie|comme (?:travail|metier)|de metier)|je fais quoi dans la vie|je travaille comme quoi|che lavoro faccio|cosa faccio nella vita|(?:em|no) que (?:eu )?trabalho|o que (?:eu )?faco (?:na vida|profissionalmente)|wat doe ik voor werk|кем я работаю",
   },
   {
     labels:
-      'employer, company, workplace, works at, works for, firm, organization, arbeitgeber, firma, unternehmen, arbeitsplatz, arbeitet bei, empresa, empleador, lugar de trabajo, trabaja en, employeur, entreprise, societe, lieu de travail, travaille chez',
+      'employer, company, workplace, works at, works for, firm, organization, arbeitgeber, firma, unternehmen, arbeitsplatz, arbeitet bei, empresa, empleador, lugar de trabajo, trabaja en, employeur, entreprise, societe, lieu de travail, travaille chez, azienda, datore di lavoro, empregador, werkgever, bedrijf, работодатель, компания',
     questions:
-      'where do i work|who do i work for|(?:which|what) (?:company|firm|organization|employer) do i work (?:for|at)|who employs me|wo arbeite ich|(?:fur|bei) (?:wen|wem|welche[mrn]? (?:firma|unternehmen)) arbeite ich|donde trabajo|(?:para|con) (?:quien|que empresa) trabajo|en que empresa trabajo|ou (?:est-ce que )?je travaille|ou travaille-je|(?:pour|chez) qui (?:est-ce que )?je travaille|dans quelle (?:entreprise|societe) (?:est-ce que )?je travaille',
+      'where do i work|who do i work for|(?:which|what) (?:company|firm|organization|employer) do i work (?:for|at)|who employs me|wo arbeite ich|(?:fur|bei) (?:wen|wem|welche[mrn]? (?:firma|unternehmen)) arbeite ich|donde trabajo|(?:para|con) (?:quien|que empresa) trabajo|en que empresa trabajo|ou (?:est-ce que )?je travaille|ou travaille-je|(?:pour|chez) qui (?:est-ce que )?je travaille|dans quelle (?:entreprise|societe) (?:est-ce que )?je travaille|dove lavoro|onde (?:e que )?(?:eu )?trabalho|waar werk ik|где я работаю',
   },
   {
     labels:
@@ -58,14 +59,14 @@ export const attributes: readonly Attribute[] = [
   },
   {
     labels:
-      'birthday, birth date, birthdate, date of birth, dob, born, born on, geburtstag, geburtsdatum, geboren, geboren am, cumpleanos, fecha de nacimiento, nacimiento, anniversaire, date de naissance, ne le, nee le',
+      'birthday, birth date, birthdate, date of birth, dob, born, born on, geburtstag, geburtsdatum, geboren, geboren am, cumpleanos, fecha de nacimiento, nacimiento, anniversaire, date de naissance, ne le, nee le, compleanno, il mio compleanno, data di nascita, data de nascimento, verjaardag, geboortedatum, день рождения, дата рождения',
     questions:
-      "when (?:was i born|do i (?:celebrate|have) my birthday)|how old (?:am|will) i|what age am i|wann (?:wurde|bin) ich geboren|wann (?:habe|feiere) ich (?:meinen )?geburtstag|wie alt (?:bin|werde) ich|cuando (?:naci|cumplo anos)|cuantos anos tengo|que edad tengo|quand (?:suis-je|est-ce que je suis|je suis) nee?|quel age (?:ai-je|est-ce que j'ai|j'ai)|j'ai quel age",
+      "when (?:was i born|do i (?:celebrate|have) my birthday)|how old (?:am|will) i|what age am i|wann (?:wurde|bin) ich geboren|wann (?:habe|feiere) ich (?:meinen )?geburtstag|wie alt (?:bin|werde) ich|cuando (?:naci|cumplo anos)|cuantos anos tengo|que edad tengo|quand (?:suis-je|est-ce que je suis|je suis) nee?|quando sono nat[oa]|quando (?:eu )?nasci|quando e o meu aniversario|quando (?:eu )?faco anos|wanneer ben ik (?:geboren|jarig)|когда я родил(?:ся|ась)|quel age (?:ai-je|est-ce que j'ai|j'ai)|j'ai quel age|quanti anni ho|quantos anos (?:eu )?tenho|hoe oud ben ik|сколько мне лет",
   },
   {
-    labels: 'age, alter, edad, anos',
+    labels: 'age, alter, edad, anos, eta, idade, leeftijd, возраст',
     questions:
-      "how old am i|what age am i|wie alt bin ich|cuantos anos tengo|que edad tengo|quel age (?:ai-je|est-ce que j'ai|j'ai)|j'ai quel age",
+      "how old am i|what age am i|wie alt bin ich|cuantos anos tengo|que edad tengo|quel age (?:ai-je|est-ce que j'ai|j'ai)|j'ai quel age|quanti anni ho|quantos anos (?:eu )?tenho|hoe oud ben ik|сколько мне лет",
   },
   {
     labels:

@@ -14,15 +14,24 @@ for (const attribute of attributes)
   for (const label of labelsOf(attribute))
     attributesByLabel.set(label, [...(attributesByLabel.get(label) ?? []), attribute])
 
+/** Labels under which a name is noted, and the subjects of sentences that tell it. */
+export const nameLabels: ReadonlySet<string> = new Set(labelsOf(attributes[0]!))
+
 /** A question without one of these words asks nothing of the person who asks. */
 const firstPersons: ReadonlySet<string> = new Set(
-  'i im my me ich mein meine meinen meiner je j mon ma mes mi mis me vivo resido trabajo hago como soy tengo naci cumplo vengo estoy hablo se conduzco estudio estudie puedo'.split(
-    ' ',
-  ),
+  `i im my me ich mein meine meinen meiner je j mon ma mes moi mi mis me vivo resido trabajo hago como soy tengo naci
+cumplo vengo estoy hablo se conduzco estudio estudie puedo mio mia miei sono abito lavoro faccio ho meu minha eu sou moro
+trabalho faco tenho nasci mijn ik я меня мои моя мое моего моем моеи мне`.split(/\s+/),
 )
 
+/** Letters of folded text in the languages of the table. */
+const letters = 'a-zа-я'
+const notLetters = new RegExp(`[^${letters}]+`)
+
 /** Questions that name no label, one pattern for each attribute. */
-const questionForms = attributes.map(({ questions }) => new RegExp(`\\b(?:${questions})\\b`))
+const questionForms = attributes.map(
+  ({ questions }) => new RegExp(`(?<![${letters}0-9_])(?:${questions})(?![${letters}0-9_])`),
+)
 
 /** What a question has before and after a label: "what is my … again", "wie viele … habe ich". */
 const nounForms: readonly { before: RegExp; after: RegExp }[] = [
@@ -67,6 +76,30 @@ const nounForms: readonly { before: RegExp; after: RegExp }[] = [
     after: /^\s?(?:[?.!,;:]|$)/,
   },
   {
+    before: /\b(?:c'est quoi|c'est quel(?:le)?|(?:tu )?(?:sais|connais)(?:-tu)?) (?:mon|ma|mes) /g,
+    after: /^\s?(?:[?.!,;:]|$)/,
+  },
+  {
+    before:
+      /\b(?:(?:qual|dov|com)(?:'? ?e|'e)|dove (?:si trova|sono)|quando e|chi e|ricordi|dimmi) (?:il mio|la mia|i miei|le mie|mi[oa]) /g,
+    after: /^\s?(?:[?.!,;:]|$)/,
+  },
+  { before: /\b(?:dov'e|dove si trova) /g, after: /^ mia\s?(?:[?.!,;:]|$)/ },
+  {
+    before:
+      /\b(?:(?:qual|onde|quando|quem) (?:e|esta|fica)|sabes|sabe|lembras|lembra|diz-me|diga) (?:o meu|a minha|os meus|as minhas|meu|minha) /g,
+    after: /^\s?(?:[?.!,;:]|$)/,
+  },
+  {
+    before: /\b(?:(?:wat|waar|wie|wanneer) (?:is|zijn|was)|weet je|ken je) (?:mijn|m'n) /g,
+    after: /^(?: (?:ook alweer|nog))?\s?(?:[?.!,;:]|$)/,
+  },
+  {
+    before:
+      /(?<![а-я])(?:как(?:ои|ая|ое)|каков[аоы]?|где|когда|кто|помнишь|знаешь|скажи|напомни)(?: у меня| мо[ияе]| мне)+ /g,
+    after: /^\s?(?:[?.!,;:]|$)/,
+  },
+  {
     before: /\b(?:ai-je|j'ai) (?:des |une? |d')/g,
     after: /^\s?[?.!,]|^$/,
   },
@@ -82,7 +115,7 @@ const adjectives =
 /** The labels of what a question asks of the person who asks; undefined when it asks for no attribute. */
 export function askedLabels(question: string): ReadonlySet<string> | undefined {
   const text = fold(question.slice(0, questionLengthMax)).trim()
-  if (!text.split(/[^a-z]+/).some(word => firstPersons.has(word))) return undefined
+  if (!text.split(notLetters).some(word => firstPersons.has(word))) return undefined
   const asked = [
     ...attributes.filter((_, i) => questionForms[i]!.test(text)),
     ...nounForms.flatMap(form => attributesAfter(text, form)),
@@ -112,7 +145,7 @@ function leadingLabel(text: string): string | undefined {
 
 /** A line with a label and a value: "Name: Ada", "- my job = nurse", "User's location: Berlin". */
 const labelledLine =
-  /(?<=^|\n)[ \t]{0,4}(?:[-*•] )?(?:(?:the )?user(?:'s)? (?!name ?[:：=])|my |mein(?:e[nr]?)? |mis? |mon |ma |mes )?(\p{L}[\p{L}\p{M} '-]{0,30}?) ?[:：=][ \t]{0,3}(?=\S)/gu
+  /(?<=^|\n)[ \t]{0,4}(?:[-*•] )?(?:(?:the )?user(?:'s)? (?!name ?[:：=])|my |mein(?:e[nr]?)? |mis? |mon |ma |mes |il mio |la mia |(?:[oa] )?(?:meu|minha) |mijn |мо[ияе] )?(\p{L}[\p{L}\p{M} '-]{0,30}?) ?[:：=][ \t]{0,3}(?=\S)/gu
 
 /** Whether a text is a note with one of the labels before its value. */
 export function hasLabel(text: string, labels: ReadonlySet<string>): boolean {

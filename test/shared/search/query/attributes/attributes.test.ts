@@ -28,6 +28,21 @@ const answers: [question: string, label: string][] = [
   ['¿A qué me dedico?', 'profesion'],
   ['Où est-ce que j’habite ?', 'ville'],
   ['Quel est mon métier ?', 'metier'],
+  ['C’est quoi mon prénom ?', 'prenom'],
+  ['Où est ma maison ?', 'maison'],
+  ['¿Quién soy yo?', 'nombre'],
+  ['¿Dónde está mi casa?', 'casa'],
+  ['Weißt du noch, wer ich bin?', 'name'],
+  ['Come mi chiamo?', 'nome'],
+  ['Qual è il mio indirizzo?', 'indirizzo'],
+  ['Dov’è casa mia?', 'casa'],
+  ['Quem sou eu?', 'nome'],
+  ['Onde é a minha casa?', 'casa'],
+  ['Hoe heet ik?', 'naam'],
+  ['Waar is mijn huis?', 'huis'],
+  ['Как меня зовут?', 'имя'],
+  ['Какой у меня адрес?', 'адрес'],
+  ['Где мой дом?', 'дом'],
 ]
 
 const others: [question: string, label: string][] = [
@@ -43,6 +58,16 @@ const others: [question: string, label: string][] = [
   ['I live in Berlin.', 'location'],
   ['Wie heißt die Hauptstadt?', 'name'],
   ['¿Cómo se llama mi hermana?', 'nombre'],
+  ['Who are you?', 'name'],
+  ['Who am I speaking to?', 'name'],
+  ['Mit wem spreche ich?', 'name'],
+  ['¿Quién eres?', 'nombre'],
+  ['I Rossi, chi sono?', 'nome'],
+  ['Come si chiama mia sorella?', 'nome'],
+  ['Waar woont mijn zus?', 'huis'],
+  ['Как зовут моего брата?', 'имя'],
+  ['Как тебя зовут?', 'имя'],
+  ['Где живёт моя сестра?', 'дом'],
 ]
 
 t.test('askedLabels has the labels under which the answer is noted', async t => {
@@ -53,7 +78,7 @@ t.test('askedLabels has the labels under which the answer is noted', async t => 
 })
 
 t.test('hasLabel finds a label at the beginning of a line, with a value behind it', async t => {
-  const labels = new Set(['name', 'user name', 'job', 'e-mail'])
+  const labels = new Set(['name', 'user name', 'job', 'e-mail', 'имя', 'nome'])
   for (const text of [
     'Name: Ada',
     'name = Ada',
@@ -61,6 +86,8 @@ t.test('hasLabel finds a label at the beginning of a line, with a value behind i
     'User name: Ada',
     "The user's job: nurse",
     '- Job: nurse',
+    'Моё имя: Ада',
+    'Il mio nome: Ada',
     'Notes\n* Name : Ada\n',
     'E-Mail：ada@example.org',
   ])
