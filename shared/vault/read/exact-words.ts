@@ -95,3 +95,33 @@ export function rowsByRareWords(
     .slice(0, count)
     .map(({ id }) => id)
 }
+
+/** Letters of labels, which are folded, with those that they are folded from. */
+const foldedLetters: Record<string, string> = {
+  a: '[aàáâãäå]',
+  c: '[cç]',
+  e: '[eèéêë]',
+  i: '[iìíîï]',
+  n: '[nñ]',
+  o: '[oòóôõö]',
+  u: '[uùúûü]',
+  е: '[её]',
+  и: '[ий]',
+}
+
+/**
+ * Finds notes of a value behind one of some labels, "Name: Ada", "- prénom : Ada": one pattern for all, so that
+ * a text is read once.
+ *
+ * @param labels folded
+ */
+export function labelledNotes(labels: Iterable<string>): ExactWord {
+  const words = Array.from(labels, label =>
+    label
+      .replaceAll(/[^\p{L}\p{M}\p{N} ]/gu, '.')
+      .replaceAll(/[aceinouеи]/g, letter => foldedLetters[letter]!)
+      .replaceAll('ss', '(?:ss|ß)'),
+  )
+  const pattern = String.raw`(?:^|\n)[ \t]{0,4}(?:[-*•] )?(?:${words.join('|')}) ?[:：=]`
+  return { word: ':', pattern, isName: true }
+}

@@ -8,11 +8,13 @@ import type { Mongo } from '#shared/storage/mongo/connect.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
 import { createVaultIndex, type VaultIndex } from '#shared/search/index/vault-index.ts'
 import type { IndexRef, VaultIndexes } from '#shared/search/index/vault-indexes.ts'
+import { askedLabels } from '#shared/search/query/attributes/attributes.ts'
 import { parseSearchQuery } from '#shared/search/query/parse-query.ts'
+import { selectQuestions } from '#shared/search/query/select-questions.ts'
 import { termsOf } from '#shared/search/words/index-terms.ts'
 import { boundsAsOf, momentOf } from '#shared/vault/read/as-of.ts'
 import { visiblePartition } from '#shared/vault/read/index-source.ts'
-import { missingWords } from '#shared/vault/read/exact-words.ts'
+import { labelledNotes, missingWords, type ExactWord } from '#shared/vault/read/exact-words.ts'
 import type { NearestQuestion, NearestSearch } from '#shared/vault/read/nearest.ts'
 import { memoriesWithWords } from '#shared/vault/read/words.mongo.ts'
 
@@ -116,9 +118,15 @@ function nullIfUnavailable(error: unknown): null {
   throw error
 }
 
+/** What finds the notes that answer a question about the person who asks: "Name: Ada". */
+function askedNotes(text: string): ExactWord[] {
+  const labels = new Set(selectQuestions(text).flatMap(one => [...(askedLabels(one.text) ?? [])]))
+  return labels.size > 0 ? [labelledNotes(labels)] : []
+}
+
 /**
  * An index of what the database finds: by meaning, in the times that the question names, and by its exact
- * words, so that a name or number is found wherever its vector is.
+ * words and the labels of notes that it asks for, so that a name or number is found wherever its vector is.
  *
  * @returns null where `indexed` cannot answer.
  */
@@ -148,8 +156,9 @@ async function candidateIndex(
   if (found.includes(null)) return null
   const byMeaning = found.flatMap(rows => rows ?? [])
   // After the first answer: a database that has too much to do is asked nothing more.
-  const [byWords, ...byTime] = await Promise.all([
+  const [byWords, byLabel, ...byTime] = await Promise.all([
     memoriesWithWords(mongo, scope, asked, missingWords(question.text, byMeaning)),
+    memoriesWithWords(mongo, scope, asked, askedNotes(question.text)),
     ...times
       .filter(({ from }) => from < end)
       .slice(0, spansMax)
@@ -157,7 +166,9 @@ async function candidateIndex(
         nearest[way](scope, { ...asked, from, to: Math.min(to, end), count: spanCandidates }),
       ),
   ])
-  const rows: EmbeddedMemory[] = [byMeaning, byWords, ...byTime].flatMap(part => part ?? [])
+  const rows: EmbeddedMemory[] = [byMeaning, byWords, byLabel, ...byTime].flatMap(
+    part => part ?? [],
+  )
   const index = createVaultIndex({ dimension, termsOf })
   index.put(rows)
   return index
