@@ -12,6 +12,7 @@ import { MemoryStore, type NewMemory } from '#shared/vault/base/memories.mongo.t
 import { createNearestScan } from '#shared/vault/read/nearest-scan.mongo.ts'
 import { chooseNearestSearch } from '#shared/vault/read/nearest.mongo.ts'
 import { createSearchIndexes } from '#shared/storage/mongo/search-indexes.ts'
+import { withoutConnectDeadlines } from '#test/setup/connect-deadlines.ts'
 import { createAtlasDouble } from '#test/support/atlas-double.ts'
 import type { NearestSearch, NearestQuestion } from '#shared/vault/read/nearest.ts'
 
@@ -332,19 +333,22 @@ t.test('the scan reads any number of batches and finds the best among all', asyn
 
 t.test('a scan ends in time', async t => {
   const scope = { vault: 'large', epoch: 0, revision: 1 }
-  const late = createNearestScan(mongo, { withinMs: 1 })
+  const hasty = await openMongo(withoutConnectDeadlines(uri.href))
+  t.teardown(() => hasty.close())
+  const late = createNearestScan(hasty, { withinMs: 1 })
   await t.rejects(late.candidates(scope, plain), { name: 'Refusal', reason: 'unavailable' })
 
   // Two rows a batch and a pause at each: the time is over when the second batch is asked for.
-  const slowly = ((...args: Parameters<typeof mongo.memories.find>) =>
-    mongo.memories
+  type Find = typeof mongo.memories.find
+  const slowly = ((...args: Parameters<Find>) =>
+    hasty.memories
       .find(...args)
       .batchSize(2)
       .map(row => {
         Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100)
         return row
-      })) as typeof mongo.memories.find
-  const memories = Object.create(mongo.memories, { find: { value: slowly } })
+      })) as Find
+  const memories = Object.create(hasty.memories, { find: { value: slowly } })
   const slow = createNearestScan({ memories }, { withinMs: 150 })
   await t.rejects(slow.candidates(scope, plain), { reason: 'unavailable', message: /too large/ })
 })

@@ -101,13 +101,14 @@ t.test(
 
     // A store that answers at once: each turn of the event loop is a pause of the reading.
     const { turns, stop } = countTurns()
+    t.teardown(stop)
     let first = 0
     const find = async function* () {
       first = turns()
       yield* documents
     }
-    const mongo = { memories: { find } } as unknown as typeof backend.mongo
-    const source = createProfileSource({ mongo, postgres: backend.postgres })
+    const memories = Object.create(backend.mongo.memories, { find: { value: find } })
+    const source = createProfileSource({ mongo: { memories }, postgres: backend.postgres })
     startStepClock(t)
     const statements = await source.load({ scope, session: null })
     stop()
