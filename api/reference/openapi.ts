@@ -24,6 +24,7 @@ type Json = Record<string, unknown>
 export type OpenApi = {
   openapi: '3.1.1'
   info: Json
+  servers: Json[]
   tags: Json[]
   paths: Record<string, Record<string, Json>>
   components: { schemas: Json; responses: Json; headers: Json; securitySchemes: Json }
@@ -59,6 +60,8 @@ export function buildOpenApi(
         'the memory endpoints around model calls of your own.',
       license: { name: 'MIT', identifier: 'MIT' },
     },
+    // The service that serves the document.
+    servers: [{ url: '/' }],
     tags: tags.filter(({ name }) => used.has(name)),
     paths,
     components: {
