@@ -7,7 +7,7 @@ import { Refusal } from '#shared/core/errors.ts'
 import { serviceActor } from '#shared/events/account-events.postgres.ts'
 import { openPostgres } from '#shared/storage/postgres/connect.ts'
 
-const help = `Usage: node scripts/account-billing.ts --email <email> [options]
+const help = `Usage: npm exec -- node scripts/account-billing.ts --email <email> [options]
 
 Changes the card on file and the token balance of an account, and prints what they are then. What changes
 is recorded as an event of the account, by "service", with the values before and after. The operator's

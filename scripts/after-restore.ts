@@ -11,7 +11,7 @@ import { openMongo } from '#shared/storage/mongo/connect.ts'
 import { openPostgres } from '#shared/storage/postgres/connect.ts'
 import { pendingMigrations } from '#shared/storage/postgres/migrate.ts'
 
-const help = `Usage: node scripts/after-restore.ts [--dry-run] [--json]
+const help = `Usage: npm exec -- node scripts/after-restore.ts [--dry-run] [--json]
 
 Brings Postgres in line with MongoDB after one of them was restored from a backup: memories stored after
 the backup of Postgres become visible again, cleared ones do not; the counts of what waits for

@@ -7,7 +7,7 @@ import { ConfigError, readConfig } from '#shared/core/config.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { openPostgres, type Transaction } from '#shared/storage/postgres/connect.ts'
 
-const help = `Usage: node scripts/create-account.ts --email <email> [options]
+const help = `Usage: npm run create-account -- --email <email> [options]
 
 Creates an account for an email, with a Memory Key of an empty vault and an admin credential, and prints
 both keys; they are shown once. Both may act on everything of the account; keys for its users are created

@@ -3,7 +3,11 @@ import { dirname, join } from 'node:path'
 import { formatUsageError, parseCommand } from '#scripts/command-line.ts'
 import { downloadVault } from '#scripts/export/download.ts'
 import { toOkfDocument, toOkfIndex, type OkfDocument } from '#scripts/export/okf-document.ts'
-import { resolveConnection, type ServiceConnection } from '#scripts/service-connection.ts'
+import {
+  resolveConnection,
+  userOptionHelp,
+  type ServiceConnection,
+} from '#scripts/service-connection.ts'
 import { Refusal } from '#shared/core/errors.ts'
 
 const help = `Usage: npm run export-file -- --to okf <folder> [options]
@@ -17,6 +21,7 @@ use GET /v1/memory/export.
   <folder>             a folder that is empty or does not exist
   --base-url <url>     the service (default: BASE_URL, or the one "npm start" runs on DATA_DIR)
   --key <key>          the Memory Key of the vault (default: MEMORY_KEY, or the first key of that one)
+  ${userOptionHelp}
   --json               print the result as JSON
   --help               this text
 
@@ -34,6 +39,7 @@ async function main(): Promise<number> {
     to: { type: 'string' },
     'base-url': { type: 'string' },
     key: { type: 'string' },
+    user: { type: 'string' },
     json: { type: 'boolean' },
   })
   const faults: string[] = []

@@ -4,7 +4,7 @@ import { parseOptions } from '#scripts/command-line.ts'
 import { buildDocument, type SpecificationPage } from '#scripts/contract/build-document.ts'
 import { generateShapes, generateTypes } from '#scripts/contract/generate-types.ts'
 
-const usage = `Usage: node scripts/generate-contract.ts [options]
+const usage = `Usage: npm run contract -- [options]
 
 Generates the contract from its Markdown tables: writes schemas.json, types.ts and shapes.ts beside them.
 

@@ -9,7 +9,7 @@ import {
 } from '#scripts/python-client/python-methods.ts'
 import { generateTypesModule } from '#scripts/python-client/python-types.ts'
 
-const usage = `Usage: node scripts/generate-python-client.ts [options]
+const usage = `Usage: npm run python-client -- [options]
 
 Generates the Python client's types and methods from the contract. Run \`npm run contract\` first.
 

@@ -15,6 +15,7 @@ import {
   type LineSet,
   type OpenExport,
 } from '#scripts/import/survey.ts'
+import { describeVault } from '#scripts/service-connection.ts'
 import { openProgressDisplay, type ProgressDisplay } from '#scripts/upload/progress.ts'
 import { sendParts } from '#scripts/upload/send-parts.ts'
 import { deleteState, newState, readState, type UploadState } from '#scripts/upload/state.ts'
@@ -58,8 +59,8 @@ function totalsOf(states: readonly SetState[]): { totals: ImportResult['totals']
 
 /** The position of an earlier run of the same export for the same vault, or the beginning. */
 function openState(options: ImportOptions, set: LineSet): SetState {
-  const { path, baseUrl, key, session, embeddings, onConflict, fresh } = options
-  const vault = key.replace(/:.*$/, '').slice(-4)
+  const { path, baseUrl, session, embeddings, onConflict, fresh } = options
+  const vault = describeVault(options)
   const of = JSON.stringify({ ...set, baseUrl, vault, session, embeddings, onConflict })
   const suffix = set.kind === 'upload' ? 'import-state' : 'restore-state'
   const statePath = `${path.replace(/[/\\]$/, '')}.${suffix}.json`

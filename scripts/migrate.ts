@@ -4,7 +4,7 @@ import { readConfig } from '#shared/core/config.ts'
 import { runMain } from '#shared/core/process-lifecycle.ts'
 import { createLog } from '#shared/core/log.ts'
 
-const help = `Usage: node scripts/migrate.ts
+const help = `Usage: npm run migrate
 
 The release step: applies SQL migrations, updates the schema of the queue and creates MongoDB
 indexes. Run it before new processes start; a second run changes nothing.

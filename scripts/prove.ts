@@ -17,7 +17,7 @@ import type { SectionContext, SectionResult } from '#scripts/prove/section.ts'
 import { sections, type Section } from '#scripts/prove/sections.ts'
 import { Stores } from '#scripts/prove/stores.ts'
 
-const help = `Usage: node scripts/prove.ts [options]
+const help = `Usage: npm exec -- node scripts/prove.ts [options]
 
 Proves what this service promises on two web and two worker processes, under faults and load: nothing acknowledged is
 lost or doubled, no tenant sees another, nothing malformed breaks it, nothing deleted is seen again. It ends by itself.

@@ -4,8 +4,25 @@ import { resolveDataDir } from '#scripts/embedded-environment.ts'
 
 type Environment = Record<string, string | undefined>
 
-/** The base URL of a service and a Memory Key. */
-export type ServiceConnection = { baseUrl: string; key: string }
+/** The base URL of a service, a Memory Key, and for that of the account whose vault it opens. */
+export type ServiceConnection = { baseUrl: string; key: string; user?: string }
+
+/** What a command says of `--user`, in its `--help`. */
+export const userOptionHelp = `--user <id>          your own id of the user whose vault it is, with the key that was made with the account`
+
+/** The headers that say who asks. */
+export const credentialHeaders = ({
+  key,
+  user,
+}: Pick<ServiceConnection, 'key' | 'user'>): Record<string, string> => ({
+  authorization: `Bearer ${key}`,
+  // `fetch` takes a byte for each character of a header; the service reads them as UTF-8.
+  ...(user !== undefined && { 'x-memory-user': Buffer.from(user, 'utf8').toString('latin1') }),
+})
+
+/** The vault of a connection as a saved position names it: no key is written to a file. */
+export const describeVault = ({ key, user }: Pick<ServiceConnection, 'key' | 'user'>): string =>
+  `${key.replace(/:.*$/, '').slice(-4)}${user === undefined ? '' : ` of ${user}`}`
 
 /** The connection that `npm start` saved once it was ready; undefined if it was never ready. */
 export function readRunningConnection(dataDir: string): ServiceConnection | undefined {
@@ -27,7 +44,11 @@ export function readRunningConnection(dataDir: string): ServiceConnection | unde
  * @param urlOption what the command calls the option of the service's address
  */
 export function resolveConnection(
-  options: { 'base-url'?: string | undefined; key?: string | undefined },
+  options: {
+    'base-url'?: string | undefined
+    key?: string | undefined
+    user?: string | undefined
+  },
   {
     env,
     faults,
@@ -48,6 +69,7 @@ export function resolveConnection(
   return {
     baseUrl: (running?.baseUrl ?? baseUrl).replace(/\/+$/, ''),
     key: key || (running?.key ?? ''),
+    ...(options.user !== undefined && { user: options.user }),
   }
 }
 

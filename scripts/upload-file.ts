@@ -1,6 +1,7 @@
 import { createReadStream, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { formatUsageError } from '#scripts/command-line.ts'
+import { describeVault } from '#scripts/service-connection.ts'
 import { help, readOptions, type UploadOptions } from '#scripts/upload/options.ts'
 import { formatCounts, openProgressDisplay } from '#scripts/upload/progress.ts'
 import { sendParts, type LineSource } from '#scripts/upload/send-parts.ts'
@@ -54,7 +55,7 @@ function openFileUpload(options: UploadOptions): LineSource {
     return { source: process.stdin, state: newState('-'), size: null, statePath: null }
   }
   const { size, mtimeMs } = statSync(file)
-  const vault = options.key.replace(/:.*$/, '').slice(-4)
+  const vault = describeVault(options)
   const identity = { path: resolve(file), size, mtimeMs, baseUrl, vault }
   const fingerprint = JSON.stringify({ ...identity, kind, session, embeddings, onConflict })
   const statePath = `${file}.upload-state.json`

@@ -18,7 +18,7 @@ import { listOrgIds } from '#shared/org/audit-chain.postgres.ts'
 import { openPostgres } from '#shared/storage/postgres/connect.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'
 
-const help = `Usage: node scripts/verify-audit.ts [options]
+const help = `Usage: npm exec -- node scripts/verify-audit.ts [options]
 
 Verifies the hash chains of the audit events of organizations and accounts: no event was changed, removed
 or inserted. A person who can write to the database could compute all hashes again; the ends of the

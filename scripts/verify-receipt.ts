@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util'
 import { formatUsageError } from '#scripts/command-line.ts'
 import { emailProof, verifyReceipt, type ReceiptKey } from '#shared/accounts/erasure-receipt.ts'
 
-const usage = `Usage: node scripts/verify-receipt.ts <receipt> --keys <file> [options]
+const usage = `Usage: npm exec -- node scripts/verify-receipt.ts <receipt> --keys <file> [options]
 
 Verifies the receipt of an erasure.
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { ServiceConnection } from '#scripts/service-connection.ts'
+import { credentialHeaders, type ServiceConnection } from '#scripts/service-connection.ts'
 import type {
   CheckedOutBatch,
   CheckoutAnswer,
@@ -36,15 +36,15 @@ const retryDelayMaxMs = 20_000
  * @throws Refusal with the error of the service when it refuses a request.
  */
 export function createConsolidationClient(
-  { baseUrl, key }: ServiceConnection,
+  connection: ServiceConnection,
   signal: AbortSignal,
 ): ConsolidationClient {
   const post = async (path: string, body: object, idempotencyKey?: string): Promise<HttpReply> => {
     for (let attempt = 1; ; attempt++) {
-      const reply = await sendRequest(`${baseUrl}/v1/memory/consolidate/${path}`, {
+      const reply = await sendRequest(`${connection.baseUrl}/v1/memory/consolidate/${path}`, {
         method: 'POST',
         headers: {
-          authorization: `Bearer ${key}`,
+          ...credentialHeaders(connection),
           'content-type': 'application/json',
           ...(idempotencyKey && { 'idempotency-key': idempotencyKey }),
         },

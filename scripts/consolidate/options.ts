@@ -1,5 +1,9 @@
 import { parseArgs } from 'node:util'
-import { resolveConnection, type ServiceConnection } from '#scripts/service-connection.ts'
+import {
+  resolveConnection,
+  userOptionHelp,
+  type ServiceConnection,
+} from '#scripts/service-connection.ts'
 import type { ConsolidationPlan } from '#scripts/consolidate/run.ts'
 import { openChatModel, type ChatModel } from '#shared/models/openai-chat.ts'
 
@@ -12,7 +16,7 @@ export type ConsolidateOptions = {
   json: boolean
 }
 
-export const help = `Usage: node scripts/consolidate.ts --model <provider/model> [options]
+export const help = `Usage: npm run consolidate -- --model <provider/model> [options]
 
 Turns the memories of a vault into reflections: checks out a batch, has a language model write the
 reflections, commits them, and repeats this until no batch is left.
@@ -29,6 +33,7 @@ reflections, commits them, and repeats this until no batch is left.
                        is billed as read, and can be checked out again after at most 15 minutes
   --base-url <url>     the service (default: BASE_URL, or the one "npm start" runs on DATA_DIR)
   --key <key>          the Memory Key of the vault (default: MEMORY_KEY, or the first key of that one)
+  ${userOptionHelp}
   --json               print the results as JSON
   --help               this text
 
@@ -58,6 +63,7 @@ export function readOptions(
         'dry-run': { type: 'boolean', default: false },
         'base-url': { type: 'string' },
         key: { type: 'string' },
+        user: { type: 'string' },
         json: { type: 'boolean', default: false },
         help: { type: 'boolean', default: false },
       },

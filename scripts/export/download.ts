@@ -1,5 +1,5 @@
 import type { ErrorBody, ExportLine } from '#api/contract/types.ts'
-import type { ServiceConnection } from '#scripts/service-connection.ts'
+import { credentialHeaders, type ServiceConnection } from '#scripts/service-connection.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { splitLines } from '#shared/vault/bulk/split-lines.ts'
 
@@ -10,12 +10,11 @@ const unlimited = { lineBytesMax: Infinity, bytesMax: Infinity, linesMax: Infini
  *
  * @throws Refusal with the error of the service when it refuses, and when the stream breaks off.
  */
-export async function* downloadVault({
-  baseUrl,
-  key,
-}: ServiceConnection): AsyncGenerator<ExportLine> {
-  const headers = { authorization: `Bearer ${key}` }
-  const response = await fetch(`${baseUrl}/v1/memory/export`, { headers }).catch(toUnavailable)
+export async function* downloadVault(connection: ServiceConnection): AsyncGenerator<ExportLine> {
+  const headers = credentialHeaders(connection)
+  const response = await fetch(`${connection.baseUrl}/v1/memory/export`, { headers }).catch(
+    toUnavailable,
+  )
   if (!response.ok || !response.body) {
     const { error = 'refused', hint } = (await response
       .json()

@@ -1,6 +1,10 @@
 import { parseArgs } from 'node:util'
 import { formats } from '#scripts/import/formats.ts'
-import { resolveConnection, type ServiceConnection } from '#scripts/service-connection.ts'
+import {
+  resolveConnection,
+  userOptionHelp,
+  type ServiceConnection,
+} from '#scripts/service-connection.ts'
 import { partLinesMax, sendingOptions } from '#scripts/upload/options.ts'
 
 type Environment = Record<string, string | undefined>
@@ -42,6 +46,7 @@ ${names.map(name => `                         ${name.padEnd(10)} ${formats[name]
   --fresh              start from the first memory, ignoring an earlier run
   --base-url <url>     the service (default: BASE_URL, or the one "npm start" runs on DATA_DIR)
   --key <key>          the Memory Key of the vault (default: MEMORY_KEY, or the first key of that one)
+  ${userOptionHelp}
   --json               print the result as JSON
   --help               this text
 

@@ -29,7 +29,7 @@ export function formatSurvey(format: Format, survey: Survey): string {
   const span = oldest && newest ? ` from ${oldest.slice(0, 10)} to ${newest.slice(0, 10)}` : ''
   const count = (number: number): string => number.toLocaleString('en')
   return [
-    `${format.product}: ${count(memories)} memories${span}`,
+    `${format.product}: ${count(memories)} ${memories === 1 ? 'memory' : 'memories'}${span}`,
     undated > 0 && `without a time, so with that of the import: ${count(undated)}`,
     ...losses.map(({ what, count: times }) => `left out: ${what}: ${count(times)}`),
     `never carried over from ${format.product}: ${format.missing}`,

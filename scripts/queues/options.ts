@@ -12,7 +12,7 @@ export type QueueOptions = {
   watchSeconds: number | null
 }
 
-export const help = `Usage: node scripts/queues.ts [command] [options]
+export const help = `Usage: npm exec -- node scripts/queues.ts [command] [options]
 
 Shows and manages the job queues: waiting jobs, their age, and dead letters.
 

@@ -1,5 +1,9 @@
 import { parseArgs } from 'node:util'
-import { resolveConnection, type ServiceConnection } from '#scripts/service-connection.ts'
+import {
+  resolveConnection,
+  userOptionHelp,
+  type ServiceConnection,
+} from '#scripts/service-connection.ts'
 
 type Environment = Record<string, string | undefined>
 
@@ -19,7 +23,7 @@ export type UploadOptions = ServiceConnection & {
 /** The most lines the service accepts in one request. */
 export const partLinesMax = 10_000
 
-export const help = `Usage: node scripts/upload-file.ts <file|-> [options]
+export const help = `Usage: npm run upload-file -- <file|-> [options]
 
 Sends a file of JSON lines of any length to a vault, in parts. It may be stopped at any time and started
 again: its position is saved in <file>.upload-state.json, which is removed at the end. Sending a file
@@ -35,6 +39,7 @@ again adds nothing.
   --fresh              start from the first line, ignoring an earlier run
   --base-url <url>     the service (default: BASE_URL, or the one "npm start" runs on DATA_DIR)
   --key <key>          the Memory Key of the vault (default: MEMORY_KEY, or the first key of that one)
+  ${userOptionHelp}
   --json               print the result as JSON
   --help               this text
 
@@ -51,6 +56,7 @@ export const sendingOptions = {
   fresh: { type: 'boolean', default: false },
   'base-url': { type: 'string' },
   key: { type: 'string' },
+  user: { type: 'string' },
   json: { type: 'boolean', default: false },
   help: { type: 'boolean', default: false },
 } as const

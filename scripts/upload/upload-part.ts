@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import type { Endpoints, ErrorBody } from '#api/contract/types.ts'
+import { credentialHeaders } from '#scripts/service-connection.ts'
 import type { UploadOptions } from '#scripts/upload/options.ts'
 import { Refusal } from '#shared/core/errors.ts'
 
@@ -21,7 +22,7 @@ export type PartResult = {
 /** The vault that parts are sent to, and how. */
 export type PartTarget = Pick<
   UploadOptions,
-  'baseUrl' | 'key' | 'kind' | 'session' | 'embeddings' | 'onConflict'
+  'baseUrl' | 'key' | 'user' | 'kind' | 'session' | 'embeddings' | 'onConflict'
 >
 
 export type PartUpload = {
@@ -91,15 +92,15 @@ function toPartResult(answer: UploadAnswer | ImportAnswer): PartResult {
 const retryableStatuses = new Set([408, 409, 429, 500, 502, 503, 504])
 
 async function callWithRetry(
-  { baseUrl, key }: PartTarget,
+  target: PartTarget,
   { onRetry }: PartUpload,
   path: string,
   { headers, ...request }: RequestInit,
 ): Promise<unknown> {
   for (let attempt = 1; ; attempt++) {
-    const answer = await sendRequest(`${baseUrl}${path}`, {
+    const answer = await sendRequest(`${target.baseUrl}${path}`, {
       ...request,
-      headers: { ...(headers as Record<string, string>), authorization: `Bearer ${key}` },
+      headers: { ...(headers as Record<string, string>), ...credentialHeaders(target) },
     })
     if (answer.status < 300) return answer.body
     const refusal = toRefusal(answer)

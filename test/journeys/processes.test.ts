@@ -128,7 +128,7 @@ t.test('--help is answered by every program, without any environment', async t =
   ]) {
     const { exited, output } = launchProcess(t, `${command} --help`, bare)
     t.same(await exited, { code: 0, signal: null }, `${command}: ${output()}`)
-    t.match(output(), /Usage: node/)
+    t.match(output(), /Usage: n/)
   }
 })
 

@@ -107,6 +107,24 @@ t.test('each of the other products, twice', async t => {
   }
 })
 
+t.test('with the key of the account each of its users moves in and out by an own id', async t => {
+  const { client, at } = await newVault()
+  const file = written('mem0-of-user.json', JSON.stringify(mem0Page()))
+  for (const user of ['jürgen', 'user-18']) {
+    const { code, out, err } = await run(['--from', 'mem0', file, ...at, '--user', user, '--json'])
+    t.equal(code, 0, err)
+    t.match(JSON.parse(out), { status: 'complete', stored: 1 })
+  }
+  t.same(await exportLines(client), [], 'the vault of the account itself got nothing')
+  const folder = join(dir, 'of-juergen')
+  const left = await runScript(
+    'scripts/export-file.ts',
+    ['--to', 'okf', folder, ...at, '--user', 'jürgen'],
+    {},
+  )
+  t.match(left, { code: 0, out: /^complete: 1 documents/ })
+})
+
 t.test('a bundle of documents from elsewhere, into a session', async t => {
   const { client, at } = await newVault()
   const folder = join(dir, 'bundle')

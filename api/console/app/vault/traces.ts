@@ -31,7 +31,7 @@ function TraceList(): View {
     description: 'Model calls with memory, and which memories each answer was given with.',
     actions: html`<button type="button" class="button" onClick=${refetch}>Refresh</button>`,
     children: html`<div class="stack-wide">
-      <form class="panel filters" onSubmit=${onSubmit(() => navigate('traces', id.trim()))}>
+      <form class="panel search-line" onSubmit=${onSubmit(() => navigate('traces', id.trim()))}>
         ${textField({
           label: 'Trace of an answer',
           value: id,
