@@ -71,7 +71,10 @@ export const noReply: ReplyOutcome = {
   outputTokens: 0,
 }
 
-/** Longest that a client waits for the end of its response while Postgres is slow. */
+/**
+ * Longest that a client waits for the end of its response while Postgres is slow; it is no shorter than what a call waits for
+ * its memories.
+ */
 const storeTimeoutMs = 2_000
 
 /** Stores the exchange with its reply; bills a call that opened none. */
@@ -81,7 +84,8 @@ export async function closeExchange(
   exchange: OpenExchange | undefined,
   outcome: CompletionResult,
 ): Promise<void> {
-  if (exchange) return backend.exchanges.close(exchange, outcome, storeTimeoutMs)
+  const withinMs = Math.max(storeTimeoutMs, backend.config.recallTimeoutMs)
+  if (exchange) return backend.exchanges.close(exchange, outcome, withinMs)
   const { inputTokens, outputTokens, recalledTokens } = outcome
   recordModelCall(backend, caller, {
     id: idempotentCall.operation,

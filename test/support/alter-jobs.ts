@@ -161,6 +161,26 @@ export async function insertDelivery(
   return rows[0]!.id
 }
 
+/** Puts the next try of a delivery off. */
+export async function setDeliveryDue(
+  { postgres }: Postgres,
+  delivery: string,
+  inMinutes: number,
+): Promise<void> {
+  await postgres.query(
+    'update webhook_deliveries set due_at = now() + make_interval(mins => $2) where id = $1',
+    [delivery, inMinutes],
+  )
+}
+
+/** Puts the waiting jobs of a queue off by a day. */
+export async function postponeJobs({ postgres }: Postgres, queue: JobName): Promise<void> {
+  await postgres.query(
+    `update pgboss.job set start_after = now() + interval '1 day' where name = $1 and state < 'active'`,
+    [queue],
+  )
+}
+
 /** Puts the job of a delivery off by a day. */
 export async function postponeDelivery({ postgres }: Postgres, delivery: string): Promise<void> {
   await postgres.query(

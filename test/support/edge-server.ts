@@ -1,20 +1,15 @@
 import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
 import { createApp } from '#api/edge/app.ts'
-import { createHttpServer } from '#api/edge/server.ts'
-import { buildKey, createTestClient } from '#test/support/api.ts'
+import { createHttpServer, type ConnectionLimits } from '#api/edge/server.ts'
+import { buildKey, createTestClient, patientLimits } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 
-/** The API with short timeouts, a client with a new key, and requests as bytes. */
-export async function startEdgeServer(t: Test) {
+/** The API with limits of connections, a client with a new key, and requests as bytes. */
+export async function startEdgeServer(t: Test, limits: Partial<ConnectionLimits> = {}) {
   const backend = await createTestBackend(t)
   const key = await buildKey(backend)
-  // Short for a fast test, long enough for a busy machine.
-  const server = createHttpServer(createApp(backend), {
-    headersTimeout: 600,
-    requestTimeout: 1_200,
-    connectionsCheckingInterval: 50,
-  })
+  const server = createHttpServer(createApp(backend), { ...patientLimits, ...limits })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   t.teardown(() => server.drain(0))
   const { port } = server.address() as AddressInfo

@@ -76,7 +76,7 @@ export function sendExchanges(
 }
 
 /** Waits until no operation is open. @returns milliseconds. */
-export async function waitUntilSettled({ postgres }: Backend, withinMs = 60_000): Promise<number> {
+export async function waitUntilSettled({ postgres }: Backend, withinMs = 180_000): Promise<number> {
   const startedAt = Date.now()
   for (;;) {
     const { rows } = await postgres.query<{ n: number }>(

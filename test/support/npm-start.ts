@@ -37,9 +37,14 @@ export async function startService(
   child.stdout.on('data', chunk => (output += chunk))
   child.stderr.on('data', chunk => (output += chunk))
   const exit = new Promise<number | null>(resolve => child.once('exit', resolve))
+  const closed = new Promise<void>(resolve => child.once('close', () => resolve()))
   t.teardown(() => child.kill('SIGKILL'))
-  await waitUntil('the service is ready', () => {
-    if (child.exitCode !== null) throw new Error(`it ended: ${output}`)
+  await waitUntil('the service is ready', async () => {
+    if (child.exitCode !== null) {
+      // What it said last may still be on its way.
+      await closed
+      throw new Error(`it ended: ${output}`)
+    }
     return output.includes('Ctrl-C stops it')
   })
   const file = join(dataDir, 'credentials.json')

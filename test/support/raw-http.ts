@@ -28,7 +28,7 @@ export type RawOptions = {
 export async function sendRaw(
   port: number,
   pieces: readonly (string | Uint8Array)[],
-  { pauseMs = 5, halfClose = false, timeoutMs = 60_000, answersMax = Infinity }: RawOptions = {},
+  { pauseMs = 5, halfClose = false, timeoutMs = 120_000, answersMax = Infinity }: RawOptions = {},
 ): Promise<RawResult> {
   const startedAt = performance.now()
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })

@@ -7,6 +7,7 @@ import {
   type ServerResponse,
 } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Test } from 'tap'
 
 type Pair = readonly [name: string, value: string]
@@ -98,8 +99,18 @@ export async function startRecordingServer(
 }
 
 async function listen(server: Server, port: number): Promise<number> {
-  server.listen(port, '127.0.0.1')
-  await once(server, 'listening')
+  // A port that was given back may be on loan to somebody for a moment.
+  for (let isOpen = false; !isOpen;) {
+    server.listen(port, '127.0.0.1')
+    isOpen = await once(server, 'listening').then(
+      () => true,
+      async (error: NodeJS.ErrnoException) => {
+        if (error.code !== 'EADDRINUSE') throw error
+        await delay(100)
+        return false
+      },
+    )
+  }
   return (server.address() as AddressInfo).port
 }
 

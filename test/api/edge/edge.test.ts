@@ -194,7 +194,7 @@ t.test('413: a body of unknown length too, and the connection goes on', async t 
     announced: [request('POST', '/v1/memory/search', chunk.repeat(3), typed)],
   }
   for (const [name, bytes] of Object.entries(pieces)) {
-    const { answers, ms } = await sendRaw(port, [...bytes, request('GET', '/health')], {
+    const { answers } = await sendRaw(port, [...bytes, request('GET', '/health')], {
       answersMax: 2,
     })
     t.same(
@@ -202,7 +202,6 @@ t.test('413: a body of unknown length too, and the connection goes on', async t 
       [413, 200],
       `${name}: the next request is answered`,
     )
-    t.ok(ms < 30_000, `${name}: ${ms} ms`)
   }
 })
 

@@ -32,7 +32,10 @@ const begunAt = now()
 Date.now = () => begunAt + ahead
 t.teardown(() => (Date.now = now))
 /** Nobody has made a request in the last minute. */
-t.beforeEach(() => (ahead += 61_000))
+t.beforeEach(() => {
+  ahead += 61_000
+  slowest = 0
+})
 
 /** An application of its own, as another process has it: it knows nothing of the others. */
 async function apiOf(t: Test, of: Backend, quotas?: Quotas): Promise<string> {
@@ -45,7 +48,22 @@ async function apiOf(t: Test, of: Backend, quotas?: Quotas): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-const stats = (client: TestClient): Promise<TestAnswer> => client.get('/v1/memory/stats')
+/** The slowest request of a test, in milliseconds. */
+let slowest = 0
+
+const stats = async (client: TestClient): Promise<TestAnswer> => {
+  const begun = performance.now()
+  const answer = await client.get('/v1/memory/stats')
+  slowest = Math.max(slowest, performance.now() - begun)
+  return answer
+}
+/** What two processes let pass of a limit: one that waits for the store for a second counts alone. */
+const mostOf = (points: number): number => (slowest < 900 ? points * 1.02 : points * 2)
+/** Twelve requests at a time. */
+const atOnce = async (count: number, work: (index: number) => Promise<TestAnswer>) => {
+  const lane = (_: unknown, first: number) => times(count / 12, n => work(12 * n + first))
+  return (await Promise.all(Array.from({ length: 12 }, lane))).flat()
+}
 const times = async <T>(count: number, work: (index: number) => Promise<T>): Promise<T[]> => {
   const results: T[] = []
   for (let index = 0; index < count; index++) results.push(await work(index))
@@ -102,16 +120,17 @@ t.test('429: two processes together hold a key to its limit', async t => {
     createTestClient(await apiOf(t, other), key),
   ]
   const inTurn = served(await times(160, index => stats(clients[index % 2]!)))
-  t.ok(inTurn >= 95 && inTurn <= 102, `in turn: ${inTurn}`)
+  t.ok(inTurn >= 95 && inTurn <= mostOf(100), `in turn: ${inTurn}`)
 
   ahead += 61_000
-  const begun = await Promise.all(Array.from({ length: 240 }, (_, i) => stats(clients[i % 2]!)))
-  t.ok(served(begun) >= 95 && served(begun) <= 102, `at once: ${served(begun)}`)
+  const begun = await atOnce(240, index => stats(clients[index % 2]!))
+  t.ok(served(begun) >= 95 && served(begun) <= mostOf(100), `at once: ${served(begun)}`)
 
   ahead += 61_000
   const bySecond = served(await times(10, () => stats(clients[1]!)))
   const byFirst = served(await times(110, () => stats(clients[0]!)))
-  t.ok(bySecond + byFirst >= 95 && bySecond + byFirst <= 102, `lopsided: ${bySecond + byFirst}`)
+  const lopsided = bySecond + byFirst
+  t.ok(lopsided >= 95 && lopsided <= mostOf(100), `lopsided: ${lopsided}`)
 })
 
 t.test('429: so do two processes of the operating system', async t => {
@@ -120,13 +139,17 @@ t.test('429: so do two processes of the operating system', async t => {
   const key = await buildKey(backend)
   const clients = web.map(({ base }) => createTestClient(base, key))
   const begun = performance.now()
-  const passed = served(
-    await Promise.all(Array.from({ length: 240 }, (_, index) => stats(clients[index % 2]!))),
-  )
-  // A busy machine may need more than one window for them.
+  let [asked, passed] = [0, 0]
+  // A busy machine may need more than one window for them, or for each hundred of them.
+  while (passed === asked && asked < 10_000) {
+    passed += served(await atOnce(240, index => stats(clients[index % 2]!)))
+    asked += 240
+  }
   const windows = Math.ceil((performance.now() - begun) / 10_000)
-  t.ok(passed >= 95 && passed <= 102 * windows, `${passed} in ${windows}`)
-  t.match(web.map(({ output }) => output()).join(''), 'key.limited')
+  t.ok(passed < asked)
+  t.ok(passed >= 95 && passed <= mostOf(100) * windows, `${passed} of ${asked} in ${windows}`)
+  const said = () => web.map(({ output }) => output()).join('')
+  await waitUntil('the operator is told', () => said().includes('key.limited'))
 })
 
 t.test('200: a key that asks little costs the database nothing', async t => {
@@ -192,7 +215,7 @@ t.test('429: an address is held to its limit by two processes together', async t
   )
   const answers = await times(90, index => stats(wrong[index % 2]!))
   const passed = answers.filter(({ status }) => status === 401).length
-  t.ok(passed >= 57 && passed <= 61, String(passed))
+  t.ok(passed >= 57 && passed <= mostOf(60), String(passed))
 })
 
 t.test('200: requests with a valid key do not count for their address', async t => {
@@ -362,13 +385,10 @@ t.test('200: a count that hangs holds a request up for a second at most', async 
   const client = createTestClient(await apiOf(t, backend), await buildKey(backend))
   await backend.postgres.transaction(async tx => {
     await tx.query('lock table rate_points in access exclusive mode')
-    for (let index = 0; index < 4; index++) {
-      const begun = performance.now()
-      t.equal((await stats(client)).status, 200)
-      // The table is locked until this transaction ends.
-      t.ok(performance.now() - begun < 30_000, `${performance.now() - begun}`)
-    }
+    t.equal(served(await times(4, () => stats(client))), 4)
   })
+  // A statement has a minute here.
+  t.ok(slowest < 45_000, `${slowest} ms`)
 })
 
 t.test('200: RATE_LIMITS=off', async t => {

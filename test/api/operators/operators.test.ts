@@ -51,7 +51,15 @@ t.test('200: metrics tell of requests, queues and images, and of no tenant', asy
   const response = await get('/metrics', `Bearer ${operator}`)
   t.equal(response.status, 200)
   t.match(response.headers.get('content-type'), /^text\/plain; version=0\.0\.4/)
-  const page = await response.text()
+  let page = await response.text()
+  // A batch is counted after its work was told, and the queues are looked at every few seconds.
+  const counted = /vault_job_batch_seconds_count\{queue="ingest",outcome="done"\} [1-9]/
+  const idle =
+    /vault_queue_jobs\{queue="ingest",state="waiting"\} 0[^]*connections\{state="idle"\} [1-9]/
+  await waitUntil('all of it is counted', async () => {
+    page = await (await get('/metrics', `Bearer ${operator}`)).text()
+    return counted.test(page) && idle.test(page)
+  })
   t.match(
     page,
     /vault_request_seconds_count\{method="POST",route="\/v1\/memory\/search",status="200"\} 1/,

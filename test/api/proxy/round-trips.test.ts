@@ -44,6 +44,9 @@ const used = [
   { role: 'tool', tool_call_id: 'c', content: 'Nothing found.' },
 ]
 
+/** Of calls before, or by the clock. */
+const background = new Set(['postgres members.note-use', 'postgres usage.insert'])
+
 /** Beside the provider's work: when exactly is chance. */
 const besideCall = new Set(['postgres open-exchanges.insert', 'postgres recalled-turns.keep'])
 
@@ -65,7 +68,7 @@ async function tripsSoon(key: string, messages: readonly object[], more: object 
     body: JSON.stringify({ model: 'openai/gpt-5', messages, ...more }),
   })
   await response.text()
-  const trips = asked.filter(trip => !besideCall.has(trip))
+  const trips = asked.filter(trip => !besideCall.has(trip) && !background.has(trip))
   const at = trips.indexOf('provider')
   return {
     status: response.status,

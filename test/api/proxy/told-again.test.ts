@@ -5,7 +5,7 @@ import { createVaultIndex } from '#shared/search/index/vault-index.ts'
 import { VaultIndexes } from '#shared/search/index/vault-indexes.ts'
 import { termsOf } from '#shared/search/words/index-terms.ts'
 import { buildKey, startTestApi, startJobWorkers } from '#test/support/api.ts'
-import { createTestBackend, createTestConfig, defaultRecallTimeout } from '#test/support/backend.ts'
+import { createTestBackend, createTestConfig } from '#test/support/backend.ts'
 import { chatCompletion } from '#test/support/chat-stream.ts'
 import { startFaultProxy } from '#test/support/fault-proxy.ts'
 import { respondJson } from '#test/support/model-provider/answers.ts'
@@ -20,7 +20,7 @@ import { countRows } from '#test/support/observe.ts'
 
 const provider = await startModelProvider(t)
 provider.respondAlways(respondJson(chatCompletion('Fine.')))
-const config = await createTestConfig(t, { ...provider.env, ...defaultRecallTimeout })
+const config = await createTestConfig(t, provider.env)
 const backend = await createTestBackend(t, { config })
 const { base } = await startTestApi(t, backend)
 
@@ -137,7 +137,8 @@ t.test('what a member may not see any more leaves the block', async t => {
 
 t.test('a turn that began while memory was away goes on without', async t => {
   const gate = await startFaultProxy(t, config.mongodbUri)
-  const gated = await createTestBackend(t, { config: { ...config, mongodbUri: gate.url } })
+  const hasty = { ...config, mongodbUri: gate.url, recallTimeoutMs: 1_500 }
+  const gated = await createTestBackend(t, { config: hasty })
   const { base: at } = await startTestApi(t, gated)
   const key = await buildKey(backend)
   await insertMemories(backend, key, [{ text: 'The bicycle is orange.' }])

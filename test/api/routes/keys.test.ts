@@ -27,15 +27,20 @@ t.test('201: without a name, and without a body', async t => {
 })
 
 t.test('201: a key that expires stops working then', async t => {
-  const expires_at = new Date(Date.now() + 1_500).toISOString()
-  const { body } = await api.post('/v1/keys', { expires_at })
-  t.equal(body.expires_at, expires_at)
-  const guest = createTestClient(api.base, body.key)
-  t.equal((await guest.get('/v1/memory/stats')).status, 200)
-  await waitUntil(
-    'the key has expired',
-    async () => (await guest.get('/v1/memory/stats')).status === 401,
-  )
+  const statuses: number[] = []
+  // On a busy machine a short life is over before the first request.
+  for (const lifeMs of [1_500, 10_000, 100_000]) {
+    const expires_at = new Date(Date.now() + lifeMs).toISOString()
+    const { status, body } = await api.post('/v1/keys', { expires_at })
+    if (status === 400) continue
+    t.equal(body.expires_at, expires_at)
+    const guest = createTestClient(api.base, body.key)
+    const stats = async () => (await guest.get('/v1/memory/stats')).status
+    statuses.push(await stats())
+    await waitUntil('the key has expired', async () => (await stats()) === 401)
+    if (statuses.at(-1) === 200) break
+  }
+  t.equal(statuses.at(-1), 200, 'until then it works')
   t.equal((await api.post('/v1/keys', { expires_at: '2020-01-01T00:00:00Z' })).status, 400)
 })
 

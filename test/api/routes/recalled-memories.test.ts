@@ -76,6 +76,8 @@ t.test('since a moment; nothing of other vaults; nothing is billed', async t => 
   const { key, client, ask, recalled } = await begin()
   await insertMemories(backend, key, [bicycle])
   const old = await ask(chat(user('Which bicycle is orange?')))
+  // The call is billed after its answer.
+  await backend.usage.flush()
   const before = await billedEvents(backend, key)
   t.equal((await recalled()).length, 1)
   await backend.usage.flush()

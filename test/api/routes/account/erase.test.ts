@@ -11,7 +11,7 @@ import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { resolveCaller } from '#test/support/insert-memories.ts'
 import { removeDocuments, removeErasures } from '#test/support/alter.ts'
-import { makeJobsDue } from '#test/support/alter-jobs.ts'
+import { makeJobsDue, postponeJobs } from '#test/support/alter-jobs.ts'
 import { countDocuments, tablesHolding, vaultsOfAccount } from '#test/support/observe.ts'
 import { countOpenOperations } from '#test/support/observe-jobs.ts'
 
@@ -175,6 +175,7 @@ t.test('an account is not erased before its vaults are empty', async t => {
   const key = await buildKey(backend, 'slow@example.com')
   const { scope } = await resolveCaller(backend, key)
   const asked = await createTestClient(base, key).post(path, { email: 'slow@example.com' })
+  await postponeJobs(backend, 'account-erase')
   const operation = asked.body.receipt_id as string
   await waitUntil('the vault is cleared', async () => {
     return (await countOpenOperations(backend, [scope.vault])) === 0

@@ -273,13 +273,11 @@ t.test('they go when the account is erased', async t => {
   const { client, email } = await newOwner()
   const account = await accountOf(email)
   const { body } = await client.post('/v1/account/erase', { email })
-  await makeJobsDue(backend, 'account-erase')
-  await waitUntil(
-    'it is erased',
-    async () =>
-      (await createTestClient(base).get(`/v1/receipts/${body.receipt_id}`)).body.status ===
-      'erased',
-  )
+  await waitUntil('it is erased', async () => {
+    await makeJobsDue(backend, 'account-erase')
+    const receipt = await createTestClient(base).get(`/v1/receipts/${body.receipt_id}`)
+    return receipt.body.status === 'erased'
+  })
   for (const table of ['account_events', 'account_event_heads']) {
     t.equal(await countRows(backend, { table, account }), 0, table)
   }

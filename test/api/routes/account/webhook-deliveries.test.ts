@@ -12,6 +12,7 @@ import {
   endFormerSecret,
   insertDelivery,
   postponeDelivery,
+  setDeliveryDue,
   setFailingDays,
 } from '#test/support/alter-jobs.ts'
 import { deliveryJobs, deliveryRow } from '#test/support/observe-jobs.ts'
@@ -31,12 +32,15 @@ t.test(
     const { client, at, receiver, secret } = await user()
     receiver.answer(500)
     const { id: delivery } = (await client.post(`${at}/test`)).body
+    const before = Date.now()
     const snooze = await deliverWebhook(backend, { delivery })
+    const after = Date.now()
     const [first] = (await client.get(`${at}/deliveries`)).body.items
     t.match(first, { state: 'pending', tries: [{ status: 500, error: 'refused' }] })
-    const wait = Date.parse(first.next_try) - Date.now()
-    t.ok(wait > 3_000 && wait < 8_000, `the next try is in ${wait} ms`)
+    const next = Date.parse(first.next_try)
+    t.ok(next > before + 4_000 && next < after + 7_000, `tried ${before}, next ${first.next_try}`)
     t.ok(snooze!.snoozeSeconds >= 5 && snooze!.snoozeSeconds <= 6, 'and its job is snoozed for it')
+    await setDeliveryDue(backend, delivery, 10)
     t.match(await deliverWebhook(backend, { delivery }), { snoozeSeconds: Number }, 'not before')
     t.equal(receiver.received.length, 1)
     t.type((await client.get(at)).body.failing_since, 'string')
@@ -172,10 +176,8 @@ t.test(
     const { client, at, receiver } = await user()
     const env = { ...processEnvironment(backend.config), WEBHOOK_LOOPBACK: 'on' }
     await Promise.all([1, 2].map(() => startWorker(t, backend.config, env)))
-    const start = performance.now()
     await client.post(`${at}/test`)
     await waitUntil('it has arrived', () => receiver.received.length === 1)
-    t.ok(performance.now() - start < 30_000)
     t.match(receiver.received[0]!.body.type, 'webhook.test')
 
     await Promise.all(Array.from({ length: 20 }, () => client.post(`${at}/test`)))
@@ -186,10 +188,11 @@ t.test(
     await client.post(`${at}/test`)
     await waitUntil('it was tried', async () => {
       const { items } = (await client.get(`${at}/deliveries?state=pending`)).body
-      return items[0]?.tries.length === 1
+      return items[0]?.tries.length >= 1
     })
+    const tried = receiver.received.length
     receiver.answer(204)
-    await waitUntil('it was tried again', () => receiver.received.length === 23)
+    await waitUntil('it was tried again', () => receiver.received.length > tried)
     await waitUntil('it is delivered', async () => {
       const { items } = (await client.get(`${at}/deliveries?state=pending`)).body
       return items.length === 0

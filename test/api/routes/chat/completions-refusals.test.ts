@@ -157,7 +157,7 @@ t.test('200: recalling that fails or is slow fails no call', async t => {
   t.equal(status, 200)
   t.equal(headers.get('x-memory-status'), 'degraded')
   t.equal(headers.get('x-memory-tokens-injected'), '0')
-  t.ok(ms > 1_400 && ms < 19_000, `${ms} ms`)
+  t.ok(ms > 1_400, `${ms} ms`)
   const jobs = await jobsOf(idle, 'ingest')
   t.match(
     jobs.map(({ data }) => data),

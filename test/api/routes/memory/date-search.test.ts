@@ -106,8 +106,9 @@ t.test('200: oldest first turns it round, and without an end it goes up to now',
     'The ferry was late and Ada was seasick',
     'Ada caught her first mouse',
   ])
+  const before = Date.now()
   const { body } = await ask({ from: '2025-03-01' })
-  t.ok(Math.abs(Date.parse(body.to) - Date.now()) < 5_000)
+  t.ok(Date.parse(body.to) >= before && Date.parse(body.to) <= Date.now(), body.to)
 })
 
 t.test('200: nothing there', async t => {

@@ -247,8 +247,9 @@ t.test('202: on request without the counts, and nobody sees them any more', asyn
   const { status, body } = await deleteIds(mine, ids, { prefer: 'respond-async' })
   t.match({ status, body }, { status: 202, body: { status: 'processing' } })
   t.same([await found(mine, 'answered'), await listed()], [[], 0])
-  const operation = await mine.get(`/v1/operations/${body.operation_id}`)
-  t.match(operation.body, {
+  const operation = async () => (await mine.get(`/v1/operations/${body.operation_id}`)).body
+  await waitUntil('it is done', async () => (await operation()).state === 'done')
+  t.match(await operation(), {
     kind: 'delete-ids',
     state: 'done',
     outcome: { status: 200, body: { deleted: 2, operation_id: body.operation_id } },

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
 import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
@@ -18,6 +17,7 @@ import {
   readVaultScope,
   type StoredMemoryFixture,
 } from '#test/support/stored-memories.ts'
+import { jobsOf } from '#test/support/observe-jobs.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import {
   clearSessionOf,
@@ -272,7 +272,10 @@ t.test('200: an edit whose settling failed is settled by its job, exactly once',
   t.same(await found(client, 'wording'), ['a second wording'])
   t.same(await found(createTestClient(elsewhere.base, ownKey), 'wording'), ['a second wording'])
   t.same((await debtOf(own)).slice(0, 2), [1, countTokens('a second wording')])
-  await delay(200)
+  await waitUntil('its job is done', async () => {
+    const jobs = await jobsOf(backend, 'edit-settle')
+    return jobs.every(({ state }) => state === 'completed')
+  })
   t.equal((await readBilledUsage(backend, own, 'edit')).length, 1)
 })
 

@@ -28,8 +28,8 @@ async function fresh(): Promise<User> {
   return { ...createTestClient(base, key), key }
 }
 
-/** Moments ahead lie 8 times as far: a busy machine must get there before them. */
-const soon = (ms: number): string => new Date(Date.now() + (ms > 0 ? 8 * ms : ms)).toISOString()
+/** Moments ahead lie 24 times as far: a busy machine must get there before them. */
+const soon = (ms: number): string => new Date(Date.now() + (ms > 0 ? 24 * ms : ms)).toISOString()
 
 const tell = (client: TestClient, content: string, expires_at?: string, headers = {}) =>
   client.post(

@@ -2,6 +2,7 @@ import t from 'tap'
 import { createTestClient } from '#test/support/api.ts'
 import { seedTeamMemories } from '#test/support/team.ts'
 import { startTeamService, type WorkingTeam } from '#test/support/working-team.ts'
+import { makeJobsDue } from '#test/support/alter-jobs.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 
 const { base, backend, model, newTeam } = await startTeamService(t)
@@ -101,9 +102,10 @@ t.test('it keeps to the pipeline: paused, a provider that is down, pages', async
   t.match(await acme.admin.post(path, {}), { status: 409 })
   t.match((await acme.admin.get(path)).body, { state: 'running', examined: 0 })
   model.failAll(null)
-  await backend.postgres.query(
-    `update pgboss.job set start_after = now() where name = 'org-tag-run' and state < 'active'`,
-  )
+  await waitUntil('the run is done', async () => {
+    await makeJobsDue(backend, 'org-tag-run')
+    return (await acme.admin.get(path)).body.state === 'done'
+  })
   t.match(await whenDone(acme, path), { examined: 45, tagged: 5, doubtful: 0 })
   const tagged = Object.entries(await tagsOf(acme)).filter(([, tags]) => tags.includes('legal'))
   t.equal(tagged.length, 5)

@@ -200,7 +200,9 @@ t.test('200: DELETE leaves nothing of the user in either store', async t => {
     return left === 0
   })
   const tables = ['operations', 'usage_events', 'sessions', 'org_users', 'memory_keys']
-  t.same(await tablesHolding(backend, 'canary|gone@example', tables), [])
+  await waitUntil('so are the rows', async () => {
+    return (await tablesHolding(backend, 'canary|gone@example', tables)).length === 0
+  })
   const { body: fresh } = await admin.post(`${path}/keys`, { team_member_id: 'gone@example.com' })
   t.equal((await createTestClient(base, fresh.key_id).get('/v1/memory/stats')).body.memories, 0)
 })
