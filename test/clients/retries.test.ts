@@ -1,7 +1,6 @@
 import t from 'tap'
 import { startTestApi, startJobWorkers } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
-import { waitUntilSettled } from '#test/support/exchange-journal.ts'
 import { chatCompletion, chatCompletionEvents } from '#test/support/chat-stream.ts'
 import {
   respondJson,
@@ -16,6 +15,7 @@ import {
 } from '#test/support/model-provider/clients.ts'
 import { startProxyFixture, proxiedTarget } from '#test/support/model-provider/proxy-fixture.ts'
 import type { Responder } from '#test/support/recording-server.ts'
+import { waitUntilIdle } from '#test/support/observe-jobs.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { readDocuments } from '#test/support/insert-memories.ts'
 import { ageRows } from '#test/support/alter.ts'
@@ -45,7 +45,7 @@ const asks: Record<'openai' | 'anthropic', Asks> = {
 }
 
 const storedOf = async (key: string) => {
-  await waitUntilSettled(backend)
+  await waitUntilIdle(backend)
   const documents = await readDocuments(backend, key)
   return documents.flatMap(({ role, text, tomb_at: gone }) => (gone ? [] : [`${role}: ${text}`]))
 }

@@ -32,37 +32,50 @@ const send = (base: string, word: string): Promise<number | string> =>
     sent.end(body)
   })
 
+/** New connections are let in for five seconds after SIGTERM: a machine that stood still has to try again. */
+const inTimeMs = 4_000
+const triesMax = 10
+
 t.test('SIGTERM under load: what was let in is answered, what is answered is stored', async t => {
-  const web = await startWeb(t, config)
-  const worker = await startWorker(t, config)
-  const answers = new Map<string, number | string>()
-  const enough = new AbortController()
   let asked = 0
-  const clients = Array.from({ length: 8 }, async () => {
-    while (!enough.signal.aborted) {
-      const word = `drain${asked++}`
-      answers.set(word, await send(web.base, word))
+  let accepted = 0
+
+  /** @returns whether the load ended while the service still let it in. */
+  async function drain(): Promise<boolean> {
+    const web = await startWeb(t, config)
+    const worker = await startWorker(t, config)
+    const answers: (number | string)[] = []
+    const enough = new AbortController()
+    const clients = Array.from({ length: 8 }, async () => {
+      while (!enough.signal.aborted) answers.push(await send(web.base, `drain${asked++}`))
+    })
+    await waitUntil('the load has begun', () => answers.length > 200)
+    const begun = performance.now()
+    web.kill('SIGTERM')
+    const before = answers.length
+    // As a load balancer does.
+    const isStopping = async (): Promise<boolean> => {
+      const { status, body } = await createTestClient(web.base).get('/health/ready')
+      return status === 503 && body.error.includes('about to stop')
     }
-  })
-  await waitUntil('the load has begun', async () => answers.size > 200)
-  web.kill('SIGTERM')
-  const { size } = answers
-  // As a load balancer does.
-  await waitUntil('it says that it is stopping', async () => {
-    const { status, body } = await createTestClient(web.base).get('/health/ready')
-    return status === 503 && body.error.includes('about to stop')
-  })
-  enough.abort()
-  await Promise.all(clients)
-  t.ok(answers.size > size, 'it went on serving until then')
-  t.same(await web.exited, { code: 0, signal: null }, web.output())
+    await waitUntil('it says that it is stopping', () => isStopping().catch(() => true))
+    enough.abort()
+    await Promise.all(clients)
+    const isInTime = performance.now() - begun < inTimeMs
+    accepted += answers.filter(answer => answer === 202).length
+    t.same(await web.exited, { code: 0, signal: null }, web.output())
+    worker.kill('SIGTERM')
+    t.same(await worker.exited, { code: 0, signal: null }, worker.output())
+    if (!isInTime) return false
+    t.ok(answers.length > before, 'it went on serving until then')
+    t.same([...new Set(answers)], [202], 'no request is dropped')
+    return true
+  }
 
-  const counts = Object.groupBy([...answers.values()], String)
-  t.same(Object.keys(counts), ['202'], 'no request is dropped')
+  let isInTime = false
+  for (let tries = 0; tries < triesMax && !isInTime; tries++) isInTime = await drain()
+  t.ok(isInTime)
 
-  worker.kill('SIGTERM')
-  t.same(await worker.exited, { code: 0, signal: null }, worker.output())
-  const accepted = [...answers.values()].filter(answer => answer === 202).length
   const [second, next] = [await startWeb(t, config), await startWorker(t, config)]
   const client = createTestClient(second.base, key)
   await waitUntil('everything accepted is stored, once', async () => {
@@ -70,5 +83,5 @@ t.test('SIGTERM under load: what was let in is answered, what is answered is sto
     return body.memories >= accepted
   })
   t.equal((await client.get('/v1/memory/stats')).body.memories, accepted)
-  t.ok(next.output().includes('worker.taking'))
+  await waitUntil('the next worker takes jobs', () => next.output().includes('worker.taking'))
 })

@@ -31,7 +31,8 @@ t.test('workers are killed while they erase: others finish, and count what there
   }
   const clearings = []
   const midway: boolean[] = []
-  for (let kill = 0; kill < 3; kill++) {
+  // On a busy machine all may be gone before a worker is killed: then another vault is cleared.
+  for (let kill = 0; kill < 3 || (kill < 10 && !midway.includes(true)); kill++) {
     const { key, client } = await tenant(memories)
     const { body } = await client.send('DELETE', '/v1/memory', {
       headers: { prefer: 'respond-async' },
@@ -53,7 +54,6 @@ t.test('workers are killed while they erase: others finish, and count what there
     { ids: [...single.ids.slice(0, 499), mintId()] },
     { prefer: 'respond-async' },
   )
-  const killed = Date.now()
   await startWorker(t, config)
   for (const { id, key, client } of clearings) {
     const done = async () => (await client.get(`/v1/operations/${id}`)).body.state === 'done'
@@ -61,8 +61,10 @@ t.test('workers are killed while they erase: others finish, and count what there
     t.match((await client.get(`/v1/operations/${id}`)).body.outcome.body, { deleted: memories })
     t.equal(await left(key), 0)
   }
-  t.comment(`all erased ${((Date.now() - killed) / 1_000).toFixed(1)} s after the last kill`)
-  const { outcome } = (await single.client.get(`/v1/operations/${deletion.body.operation_id}`)).body
+  const ofDeletion = async () =>
+    (await single.client.get(`/v1/operations/${deletion.body.operation_id}`)).body
+  await waitUntil('the deletion is done', async () => (await ofDeletion()).state === 'done')
+  const { outcome } = await ofDeletion()
   t.match(outcome.body, { deleted: 499, not_found: 1 })
   t.equal(await readBill(backend, deletion.body.operation_id), 998)
 })

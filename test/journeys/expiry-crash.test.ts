@@ -26,16 +26,20 @@ t.test(
       at: n,
       tokens: 2,
     }))
-    await insertStoredMemories(backend, scope, rows, { vectors: false })
-    const at = Date.now()
-    await backend.mongo.memories.updateMany(
-      { vault: { $eq: scope.vault } },
-      { $set: { expires_at: new Date(at) } },
-    )
-    const id = mintId()
-    await scheduleExpiries(backend.postgres, [{ id, vault: scope.vault, expiresAt: at }])
-    await cancelScheduledExpiries(backend.postgres.query, [id])
+    const letExpire = async (): Promise<void> => {
+      await insertStoredMemories(backend, scope, rows, { vectors: false })
+      const at = Date.now()
+      await backend.mongo.memories.updateMany(
+        { vault: { $eq: scope.vault }, text: { $regex: '^note' } },
+        { $set: { expires_at: new Date(at) } },
+      )
+      const id = mintId()
+      await scheduleExpiries(backend.postgres, [{ id, vault: scope.vault, expiresAt: at }])
+      await cancelScheduledExpiries(backend.postgres.query, [id])
+    }
+    await letExpire()
     await insertStoredMemories(backend, scope, [{ text: stays, at: memories, tokens: 7 }])
+    let expiring = memories
 
     const left = () =>
       backend.mongo.memories.countDocuments({ vault: scope.vault, epoch: scope.epoch })
@@ -51,7 +55,13 @@ t.test(
     }
 
     const midway: number[] = []
-    for (let kill = 0; kill < 2; kill++) {
+    const isMidway = () => midway.some(count => count > 0)
+    for (let kill = 0; kill < 2 || (kill < 10 && !isMidway()); kill++) {
+      // On a busy machine all may be gone before a process is killed.
+      if ((await left()) === 1) {
+        await letExpire()
+        expiring += memories
+      }
       const doomed = await startWeb(t, config)
       const before = await left()
       const asking = look(createTestClient(doomed.base, key)).catch(() => false)
@@ -61,10 +71,7 @@ t.test(
       await asking
       midway.push((await left()) - 1)
     }
-    t.ok(
-      midway.some(count => count > 0),
-      `killed with ${midway.join(', ')} left`,
-    )
+    t.ok(isMidway(), `killed with ${midway.join(', ')} left`)
 
     const web = await startWeb(t, config)
     const client = createTestClient(web.base, key)
@@ -78,7 +85,7 @@ t.test(
     t.ok(items.every(({ state }) => state === 'done'))
     t.equal(
       items.reduce((sum, { outcome }) => sum + outcome.body.expired, 0),
-      memories,
+      expiring,
     )
   },
 )

@@ -13,10 +13,14 @@ import { startModelProvider } from '#test/support/model-provider.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { readDocuments, resolveCaller } from '#test/support/insert-memories.ts'
 import { countRows, vaultRow } from '#test/support/observe.ts'
+import { waitUntilIdle } from '#test/support/observe-jobs.ts'
 
 // They mostly wait.
 t.jobs = 3
 const besides = { buffered: true }
+
+/** Seconds: on a busy machine a short life is over before it is looked at, then a longer one is tried. */
+const lives = [8, 30, 150]
 
 const soon = (ms: number): string => new Date(Date.now() + ms).toISOString()
 const past = (at: string): Promise<void> => delay(Math.max(0, Date.parse(at) - Date.now()) + 5)
@@ -35,19 +39,24 @@ t.test(
   async t => {
     const { backend, base, provider, newKey } = await startProxyFixture(t)
     await startJobWorkers(backend)
-    const key = await newKey()
-    const client = createTestClient(base, key)
-    // The first call of a process is slow: recall would give up.
-    await say(base, await newKey(), 'Hello.')
-    const begun = Date.now()
-    t.equal((await say(base, key, 'My gate code is nine.', { 'x-memory-ttl': '8' })).status, 200)
-    t.notOk(provider.requests.at(-1)!.headers.some(([name]) => /^x-memory/i.test(name)))
-    t.equal((await say(base, key, 'My gate is green.')).status, 200)
-    await waitUntilSettled(backend)
-    const ends = (await readDocuments(backend, key)).map(row => row.expires_at?.getTime())
-    const said = ends.filter(end => end !== undefined)
+    let [key, said] = ['', [] as number[]]
+    for (const ttl of lives) {
+      key = await newKey()
+      const begun = Date.now()
+      const header = { 'x-memory-ttl': String(ttl) }
+      t.equal((await say(base, key, 'My gate code is nine.', header)).status, 200)
+      const heard = Date.now()
+      t.notOk(provider.requests.at(-1)!.headers.some(([name]) => /^x-memory/i.test(name)))
+      t.equal((await say(base, key, 'My gate is green.')).status, 200)
+      await waitUntilIdle(backend)
+      const ends = (await readDocuments(backend, key)).map(row => row.expires_at?.getTime())
+      if (Date.now() >= begun + ttl * 1_000) continue
+      said = ends.filter(end => end !== undefined)
+      for (const end of said) t.ok(end >= begun + ttl * 1_000 && end <= heard + ttl * 1_000)
+      break
+    }
     t.equal(said.length, 2, 'what the user said, and what the model answered')
-    for (const end of said) t.ok(end >= begun + 8_000 && end < begun + 60_000)
+    const client = createTestClient(base, key)
     await past(new Date(said[0]!).toISOString())
     t.equal((await say(base, key, 'What is the code of my gate?')).status, 200)
     t.notMatch(provider.requests.at(-1)!.body.toString(), 'gate code is nine')
@@ -75,13 +84,18 @@ t.test(
     const { newKey } = await createProxyAccount(backend, base)
     const key = await newKey()
     const client = createTestClient(base, key)
-    const at = soon(6_000)
-    await client.post('/v1/memory/ingest?wait=true', {
-      messages: [{ role: 'user', content: 'The kettle is red.' }],
-      expires_at: at,
-    })
     const search = () => client.post('/v1/memory/search', { query: 'kettle', limit: 5 })
-    t.equal((await search()).body.totalMemories, 1, 'this process holds it in memory')
+    let [at, held] = ['', 0]
+    for (const life of lives) {
+      at = soon(life * 1_000)
+      await client.post('/v1/memory/ingest?wait=true', {
+        messages: [{ role: 'user', content: 'The kettle is red.' }],
+        expires_at: at,
+      })
+      held = (await search()).body.totalMemories
+      if (held === 1) break
+    }
+    t.equal(held, 1, 'this process holds it in memory')
     await past(at)
     gate.shut()
     const refused = await search()
@@ -162,7 +176,9 @@ t.test(
     t.same(late, [])
     await waitUntilSettled(one)
     await delay(3_600)
-    const { items } = (await clients[0]!.get('/v1/memory/list?limit=200')).body
+    const list = () => clients[0]!.get('/v1/memory/list?limit=200')
+    await waitUntil('it can be read', async () => (await list()).status === 200)
+    const { items } = (await list()).body
     t.ok(items.every(({ text }: { text: string }) => !ends.has(text)))
     const { body } = await clients[1]!.post('/v1/memory/search', { query: 'writer', limit: 1 })
     const { scope } = await resolveCaller(one, key)

@@ -1,5 +1,7 @@
 import t from 'tap'
+import { countOpenTurns, waitUntilIdle } from '#test/support/observe-jobs.ts'
 import { seedTeamMemories } from '#test/support/team.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
 import { startTeamService, type WorkingTeam } from '#test/support/working-team.ts'
 
 const { backend, base, newTeam } = await startTeamService(t)
@@ -110,6 +112,10 @@ const other = await worldWith('pay of eve: 95 #people')
 
 for (const [name, observe] of Object.entries(channels)) {
   t.test(`${name} is the same with and without a hidden memory`, async t => {
+    // What was asked before is stored and billed after its answer.
+    await waitUntilIdle(backend)
+    await waitUntil('every turn is done', async () => (await countOpenTurns(backend)) === 0)
+    await backend.usage.flush()
     const without = blurred(await observe(none), none)
     t.equal(blurred(await observe(same), same), without, 'one that says the same')
     t.equal(blurred(await observe(other), other), without, 'one that says otherwise')

@@ -12,7 +12,7 @@ import { waitUntil } from '#test/support/wait-until.ts'
 
 const megabyte = 2 ** 20
 const size = 100 * megabyte
-const patience = 60_000
+const patience = 300_000
 
 const residentBytes = (pid: number): number =>
   Number(execFileSync('ps', ['-o', 'rss=', '-p', String(pid)]).toString()) * 1024

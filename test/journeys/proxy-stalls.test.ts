@@ -65,13 +65,14 @@ t.test('a client that stops reading is left, and what arrived is stored', async 
   const key = await newKey()
   const before = await provider.connections()
   provider.respondNext(streamBytes(100 * mebibyte, event('x'.repeat(16_000))))
+  const begun = performance.now()
   const { socket, heard } = asker('/v1/chat/completions', key, bodyOf('Write me a book.'))
   await waitUntil('the provider is asked', () => provider.requests.at(-1)?.response.status === 200)
-  const begun = performance.now()
   t.equal(await provider.requests.at(-1)!.outcome, 'left', 'the provider is told')
   const ms = performance.now() - begun
-  t.ok(ms > 900 && ms < 60_000, `after ${ms.toFixed(0)} ms`)
-  t.ok((await provider.connections()) <= before + 1, 'its connection is free')
+  t.ok(ms > 900, `after ${ms.toFixed(0)} ms`)
+  const connections = () => provider.connections()
+  await waitUntil('its connection is free', async () => (await connections()) <= before + 1)
   await waitUntil('both are stored', async () => (await readDocuments(backend, key)).length > 1)
   const words = await wordsOf(key)
   t.match(words[0], { role: 'user', begin: 'Write me a book.' })
@@ -84,7 +85,7 @@ t.test('a client that stops reading is left, and what arrived is stored', async 
 
 t.test('a client that takes its time is not, nor one that waits for a model', async t => {
   // All pauses together are longer than the patience, each is a fifth of it: a machine may stall.
-  const patient = { ...backend.config, clientTimeoutMs: 3_000, providerIdleMs: 30_000 }
+  const patient = { ...backend.config, clientTimeoutMs: 12_000, providerIdleMs: 120_000 }
   const { base: at } = await startTestApi(t, await createTestBackend(t, { config: patient }))
   const key = await newKey()
   const kept = asker('/v1/chat/completions', key, bodyOf('First.'), at)
@@ -95,7 +96,7 @@ t.test('a client that takes its time is not, nor one that waits for a model', as
   provider.respondNext(async (_seen, answer) => {
     answer.head(200, { 'content-type': 'text/event-stream' })
     await answer.write(event('a'))
-    await delay(3_500)
+    await delay(13_000)
     await answer.write(`${event('b')}data: [DONE]\n\n`)
     answer.end()
   })
@@ -115,7 +116,7 @@ t.test('a client that takes its time is not, nor one that waits for a model', as
     at,
   )
   for (let pause = 0; pause < 6; pause++) {
-    await delay(600)
+    await delay(2_400)
     socket.resume()
     await delay(5)
     socket.pause()
@@ -149,7 +150,7 @@ t.test('a provider that goes silent is left, and the client sees the answer brea
   })
   await t.rejects(response.text())
   const ms = performance.now() - begun
-  t.ok(ms > 3_000 && ms < 60_000, `after ${ms.toFixed(0)} ms`)
+  t.ok(ms > 3_000, `after ${ms.toFixed(0)} ms`)
   t.equal(await provider.requests.at(-1)!.outcome, 'left')
   await waitUntil('both are stored', async () => (await readDocuments(backend, key)).length > 1)
   t.match(await wordsOf(key), [

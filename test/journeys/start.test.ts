@@ -13,6 +13,7 @@ import {
   ingestText,
   startService,
 } from '#test/support/npm-start.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
 
 const { DATABASE_URL, MONGODB_URI } = process.env
 
@@ -65,6 +66,8 @@ t.test(
     const postmaster = readFileSync(join(dataDir, 'postgres/data/postmaster.pid'), 'utf8')
     process.kill(Number(postmaster.split('\n')[0]), 'SIGKILL')
     t.equal(await service.exit, 1, service.output())
+    // What a process said last may come after its end.
+    await waitUntil('it has said why', () => /stays: start again/.test(service.output()))
     t.match(service.output(), /A database has ended: PostgreSQL ended/)
     t.match(service.output(), /what was stored stays: start again/)
     t.notMatch(service.output(), /\n\s+at .*start\.ts/, 'no stack')
@@ -115,7 +118,7 @@ t.test('faults of the environment are said at once, and nothing is started', asy
   })
   let said = ''
   child.stderr.on('data', chunk => (said += chunk))
-  const code = await new Promise(resolve => child.once('exit', resolve))
+  const code = await new Promise(resolve => child.once('close', resolve))
   t.equal(code, 1, said)
   t.match(said, /PORT must be a whole number/)
   t.match(said, /EMBEDDINGS must be/)

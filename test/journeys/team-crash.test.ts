@@ -81,7 +81,6 @@ t.test(
     await waitUntil(
       'every turn is finished, and its jobs are done',
       async () => (await countOpenTurns(backend)) === 0,
-      60_000,
     )
     for (const one of struck) t.same(await leftOf(one), expected(one), one.dies)
   },

@@ -109,7 +109,7 @@ t.test('two weeks, kills, an outage and a redrive: the newest words alone', asyn
   const admin = createTestClient(base, team.adminKey)
   const redriven = await admin.post(`/v1/orgs/${team.org}/pipeline/redrive`)
   t.equal(redriven.status, 200)
-  await waitUntil('every turn is done', async () => (await countOpenTurns(backend)) === 0, 120_000)
+  await waitUntil('every turn is done', async () => (await countOpenTurns(backend)) === 0, 400_000)
 
   const live = await memories()
   for (const [subject, { value, member, at, tag }] of newestValues(exchanges)) {

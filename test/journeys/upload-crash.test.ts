@@ -61,14 +61,17 @@ t.test(
     const operation: string = body.operation_id
     const done = async (): Promise<number> =>
       (await client.get(`/v1/operations/${operation}`)).body.progress.done
-    for (let kill = 0; kill < 3; kill++) {
-      const before = await done()
+    let kills = 0
+    // On a busy machine one may store all of them before it is killed.
+    for (let before = 0; kills < 3 && before < 3_000; kills++) {
       const worker = await startWorker(t, config)
-      await waitUntil('it is at work', async () => (await done()) > before)
+      const stored = before
+      await waitUntil('it is at work', async () => (await done()) > stored)
       worker.kill('SIGKILL')
       await worker.exited
+      before = await done()
     }
-    t.comment(`${await done()} of 3,000 lines stored after 3 kills`)
+    t.comment(`${await done()} of 3,000 lines stored after ${kills} kills`)
     await startWorker(t, config)
     await checkWhole(t, backend, client, { operation, count: 3_000 })
   },
