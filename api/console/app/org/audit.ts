@@ -98,7 +98,7 @@ const eventRow = (
         ${chip(actions.find(([name]) => name === action)![1], actionColors[action])} <b>${actor}</b>
       </p>
       <p class="quiet">
-        <time datetime=${toIsoString(created_at)}>${formatDateTime(created_at)}</time>, memory
+        <time datetime=${toIsoString(created_at)}>${formatDateTime(created_at)}</time>, memory${' '}
         <code>${mem_id.slice(-8)}</code>
       </p>
     </div>

@@ -29,16 +29,6 @@ export const useTags = (org: string): QueryState<Tag[]> =>
     [org],
   )
 
-/** `a, b,c` as a list: trimmed, without empty items and duplicates. */
-export const parseCommaList = (text: string): string[] => [
-  ...new Set(
-    text
-      .split(/[,\n]/)
-      .map(one => one.trim())
-      .filter(one => one !== ''),
-  ),
-]
-
 /** One item a line, not trimmed. */
 export const splitLines = (text: string): string[] =>
   text

@@ -1,13 +1,16 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import { chip, tagChips } from '#api/console/app/parts/chips.ts'
-import { onSubmit, inputValue } from '#api/console/app/parts/fields.ts'
-import { parseCommaList } from '#api/console/app/org/org-queries.ts'
+import { onSubmit } from '#api/console/app/parts/fields.ts'
+import { loadingNote } from '#api/console/app/parts/query-view.ts'
+import { tagChoice } from '#api/console/app/org/tag-choice.ts'
 import { toIsoString, formatDateTime, formatPercent } from '#api/console/app/format.ts'
 import type { ReviewAction, ReviewItem } from '#api/console/app/org/review-item.ts'
 
 type Props = {
   item: ReviewItem
+  /** The tags of the organization; undefined while they are loaded. */
+  labels: readonly string[] | undefined
   current: boolean
   editing: boolean
   busy: boolean
@@ -18,25 +21,25 @@ type Props = {
 
 /** A memory of the review queue. The current one has the focus and shows its actions. */
 export function ReviewCard(props: Props): View {
-  const { item, current, editing, busy, onSelect, onEdit, onDecide } = props
+  const { item, labels, current, editing, busy, onSelect, onEdit, onDecide } = props
   return html`<article
     class=${current ? 'memory memory-current' : 'memory'}
     tabindex=${current ? 0 : -1}
     aria-current=${current ? 'true' : undefined}
-    aria-label=${`${item.text.slice(0, 80)}, sure to ${formatPercent(item.confidence)}`}
+    aria-label=${`${item.text.slice(0, 80)}, ${formatPercent(item.confidence)} sure`}
     onClick=${onSelect}
   >
     <header class="memory-head">
       <span class="memory-who">${item.author}</span>
       <time datetime=${toIsoString(item.acquired_at)}>${formatDateTime(item.acquired_at)}</time>
       ${item.pending && chip('Not shown to members', 'busy')}
-      ${chip(`Sure to ${formatPercent(item.confidence)}`, item.confidence < 0.4 ? 'bad' : 'busy')}
+      ${chip(`${formatPercent(item.confidence)} sure`, item.confidence < 0.4 ? 'bad' : 'busy')}
     </header>
     <p class="memory-text">${item.text}</p>
     ${replacedMemoryView(item)}
     ${
       editing
-        ? renderComponent(TagsEditor, { tags: item.tags, onEdit, onDecide })
+        ? renderComponent(TagsEditor, { tags: item.tags, labels, onEdit, onDecide })
         : html`<p>${tagChips(item.tags)}</p>`
     }
     ${
@@ -66,29 +69,26 @@ export function ReviewCard(props: Props): View {
   </article>`
 }
 
-type EditorProps = Pick<Props, 'onEdit' | 'onDecide'> & { tags: string[] }
+type EditorProps = Pick<Props, 'labels' | 'onEdit' | 'onDecide'> & { tags: string[] }
 
-function TagsEditor({ tags, onEdit, onDecide }: EditorProps): View {
-  const [text, setText] = useState(tags.join(', '))
-  const input = useRef<HTMLInputElement>(null)
-  useLayoutEffect(() => input.current?.focus(), [])
+function TagsEditor({ tags, labels, onEdit, onDecide }: EditorProps): View {
+  const [chosen, setChosen] = useState<readonly string[]>(tags)
+  const form = useRef<HTMLFormElement>(null)
+  useLayoutEffect(
+    () => form.current?.querySelector<HTMLElement>('input, button')?.focus(),
+    [labels],
+  )
+  if (!labels) return loadingNote('the tags')
   return html`<form
-    class="search-line"
-    onSubmit=${onSubmit(() => onDecide('approve', parseCommaList(text)))}
+    ref=${form}
+    class="stack"
+    onSubmit=${onSubmit(() => onDecide('approve', [...chosen]))}
   >
-    <label class="field">
-      <span class="field-label">Tags, separated by commas</span>
-      <input
-        ref=${input}
-        value=${text}
-        onInput=${(event: Event) => setText(inputValue(event))}
-        onKeyDown=${(event: KeyboardEvent) => {
-          if (event.key === 'Escape') onEdit(false)
-        }}
-      />
-    </label>
-    <button class="button button-main">Approve with these</button>
-    <button type="button" class="button" onClick=${() => onEdit(false)}>Cancel</button>
+    ${tagChoice({ labels, before: tags, value: chosen, onValue: setChosen })}
+    <div class="actions">
+      <button class="button button-main">Approve with these</button>
+      <button type="button" class="button" onClick=${() => onEdit(false)}>Cancel</button>
+    </div>
   </form>`
 }
 

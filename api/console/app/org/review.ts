@@ -5,7 +5,7 @@ import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import { selectField } from '#api/console/app/parts/fields.ts'
 import { page } from '#api/console/app/parts/frame.ts'
 import { emptyNote, faultNote, queryView } from '#api/console/app/parts/query-view.ts'
-import type { OrgProps } from '#api/console/app/org/org-queries.ts'
+import { useTags, type OrgProps } from '#api/console/app/org/org-queries.ts'
 import { ReviewCard } from '#api/console/app/org/review-card.ts'
 import { showToast } from '#api/console/app/toasts.ts'
 import { pluralize } from '#api/console/app/format.ts'
@@ -59,6 +59,7 @@ function Queue({ org, review }: { org: string; review: ReviewItem[] }): View {
   const queue = useReviewQueue(org, review)
   const { items, at, setAt, editing, setEditing, decide, undo, actionState } = queue
   const list = useRef<HTMLDivElement>(null)
+  const tagsQuery = useTags(org)
   // Shortcuts work where the focus is: it moves to the current memory before the next key.
   useLayoutEffect(() => {
     if (editing) return
@@ -77,7 +78,7 @@ function Queue({ org, review }: { org: string; review: ReviewItem[] }): View {
     Escape: () => setEditing(false),
   }
   const onKey = (event: KeyboardEvent): void => {
-    const typing = event.target instanceof HTMLInputElement
+    const typing = editing && event.key !== 'Escape'
     if (typing || event.ctrlKey || event.metaKey || event.altKey || !keys[event.key]) return
     event.preventDefault()
     keys[event.key]!()
@@ -104,7 +105,7 @@ function Queue({ org, review }: { org: string; review: ReviewItem[] }): View {
         Undo
       </button>
     </div>
-    ${faultNote(actionState.fault)}
+    ${faultNote(actionState.fault)} ${faultNote(tagsQuery.fault, tagsQuery.refetch)}
     ${
       items.length === 0 &&
       emptyNote(
@@ -118,6 +119,7 @@ function Queue({ org, review }: { org: string; review: ReviewItem[] }): View {
           html`<li key=${item.mem_id}>
             ${renderComponent(ReviewCard, {
               item,
+              labels: tagsQuery.answer?.map(({ label }) => label),
               current: index === at,
               editing: editing && index === at,
               busy: actionState.isRunning,
@@ -172,7 +174,7 @@ function useReviewQueue(org: string, review: ReviewItem[]) {
       setDecided(decided.slice(0, -1))
       setItems([...items.slice(0, last.at), last.item, ...items.slice(last.at)])
       setAt(last.at)
-      showToast('It waits again.')
+      showToast('It is in the queue again.')
     })
   return {
     items,

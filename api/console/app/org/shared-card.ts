@@ -34,7 +34,7 @@ export function SharedCard({ org, memory, onChanged, onDeleted }: Props): View {
     <header class="memory-head">
       <span class="memory-who">${memory.author}</span>
       <time datetime=${toIsoString(memory.acquired_at)}>${formatDateTime(memory.acquired_at)}</time>
-      ${memory.reviewed ? chip('Reviewed', 'good') : chip(`Sure to ${formatPercent(memory.confidence)}`, 'busy')}
+      ${memory.reviewed ? chip('Reviewed', 'good') : chip(`${formatPercent(memory.confidence)} sure`, 'busy')}
       ${
         memory.sensitivity === 'restricted' &&
         chip('Restricted', 'bad', 'Only roles that see everything see it')

@@ -21,6 +21,8 @@ function Dialog({ title, onClose, children, wide = false }: Props): View {
     const opened = element.current
     const before = document.activeElement
     opened?.showModal()
+    // The browser takes the first control, which closes it: whoever opened a form wants to write.
+    opened?.querySelector<HTMLElement>('.dialog-body :is(input, textarea, select)')?.focus()
     return () => {
       opened?.close()
       if (before instanceof HTMLElement && before.isConnected) before.focus()

@@ -11,7 +11,7 @@ export type FieldProps<Value> = {
 }
 
 /** The value of a form control after an event. */
-export const inputValue = (event: Event): string => (event.currentTarget as Input).value
+const inputValue = (event: Event): string => (event.currentTarget as Input).value
 
 type LabelledProps = {
   label: string
