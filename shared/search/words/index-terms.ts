@@ -50,6 +50,8 @@ export function termsOf(text: string): string[] {
     if (i > start) {
       const run = analyzeCached(text.slice(start, i))
       for (const term of run.terms) terms.push(term)
+      if (run.terms.length === 0 && terms.length > 0 && isMonthOfMay(text, start, i))
+        terms.push('may')
       if (run.foreignRoots.length > 0) (roots ??= []).push(...run.foreignRoots)
       foreign += run.foreignScore
     }
@@ -64,6 +66,10 @@ export function termsOf(text: string): string[] {
   if (timePattern.test(text)) terms.push(timeMarker)
   return terms
 }
+
+/** "May" with a capital inside a sentence is no auxiliary verb, which is a stop word. */
+const isMonthOfMay = (text: string, start: number, end: number): boolean =>
+  end - start <= 4 && /^May[.,?!]?$/.test(text.slice(start, end))
 
 const numberPattern =
   /\d|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand|million|once|twice|half|dozen)/i

@@ -67,6 +67,10 @@ t.test('a line that names the time itself is recalled', async t => {
   const { texts } = search(plans, 'Where do I move to in March?')
   t.match(texts[0], /Hamburg/)
   t.match(search(old, 'What do I have on Friday?').texts[0], /harbour/)
+  for (const month of ['March', 'May']) {
+    const bills: [string, number][] = [...old, [`The invoice of ${month} is paid.`, 100]]
+    t.match(search(bills, `Was the invoice of ${month} paid?`).texts[0], /invoice/)
+  }
 })
 
 t.test(

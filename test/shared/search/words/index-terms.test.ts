@@ -33,6 +33,19 @@ t.test('inflections and irregular forms of English have one stem', async t => {
   }
 })
 
+t.test('the month of May is a term, the auxiliary verb is none', async t => {
+  for (const text of [
+    'The invoice of May is paid.',
+    'Is it paid in May?',
+    'due on 5 May, at noon',
+  ]) {
+    t.ok(wordsOf(text).includes('may'), text)
+  }
+  for (const text of ['May I ask?', 'I may come', 'we may']) {
+    t.notOk(wordsOf(text).includes('may'), text)
+  }
+})
+
 t.test('similar but unrelated words have different stems', async t => {
   for (const [one, other] of [
     ['news', 'new'],
