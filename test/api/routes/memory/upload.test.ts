@@ -216,7 +216,7 @@ t.test('200: a faulty line does not sink the others', async t => {
     { line: 2, error: 'not valid JSON' },
     { line: 4, error: /content.*1 character/ },
     { line: 5, error: 'content is blank' },
-    { line: 6, error: 'content is required' },
+    { line: 6, error: 'unknown field contents; did you mean content?' },
     { line: 7, error: 'unknown field timestmp; did you mean timestamp?' },
     { line: 8, error: /role.*user, assistant, system/ },
     { line: 9, error: /timestamp must be at most 253402300799999/ },
