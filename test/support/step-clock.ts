@@ -22,7 +22,7 @@ function replaceClock(now: () => number): () => void {
   return () => void Reflect.deleteProperty(performance, 'now')
 }
 
-/** Counts turns of the event loop. @returns those so far, and what ends it */
+/** Counts turns of the event loop; a few of thousands may be missed. @returns those so far, and what ends it */
 export function countTurns(): { turns: () => number; stop: () => void } {
   let turns = 0
   let isOver = false

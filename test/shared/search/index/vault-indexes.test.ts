@@ -38,9 +38,9 @@ t.test('loading and refreshing let the event loop run', async t => {
   startStepClock(t)
   for (const [what, least] of [
     // The store gives a row at a time.
-    ['loading', 4_000],
+    ['loading', 3_900],
     // Of 2,000 characters a row.
-    ['refreshing', 800],
+    ['refreshing', 750],
   ] as const) {
     write('ada', rows(4_000))
     const { turns, stop } = countTurns()

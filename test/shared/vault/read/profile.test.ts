@@ -113,6 +113,6 @@ t.test(
     const statements = await source.load({ scope, session: null })
     stop()
     t.ok(statements.size > 100)
-    t.ok(turns() - first >= documents.length, `cold: ${turns() - first} turns`)
+    t.ok(turns() - first >= documents.length * 0.95, `cold: ${turns() - first} turns`)
   },
 )
