@@ -13,7 +13,9 @@ const weights = { same: 1, kind: 0.5, example: 0.8, near: 0.6 }
 
 const relations = new Map<string, Map<string, number>>()
 const relatedByTerm = new Map<string, readonly RelatedTerm[]>()
+const none: readonly RelatedTerm[] = []
 const tables = buildTables()
+let isBuilt = false
 
 /**
  * Terms whose texts often answer a query with this one, highest weight first: synonyms, hyponyms and
@@ -23,11 +25,13 @@ const tables = buildTables()
 export function relatedTerms(term: string): readonly RelatedTerm[] {
   const known = relatedByTerm.get(term)
   if (known) return known
-  tables.toArray()
-  const related = [...(relations.get(term) ?? [])]
+  if (!isBuilt) tables.toArray()
+  const others = relations.get(term)
+  if (!others) return none
+  const related = [...others]
     .map(([other, weight]): RelatedTerm => ({ term: other, weight }))
     .sort((a, b) => b.weight - a.weight)
-  if (related.length > 0) relatedByTerm.set(term, related)
+  relatedByTerm.set(term, related)
   return related
 }
 
@@ -52,6 +56,7 @@ function* buildTables(): Generator<void, void> {
       yield
     }
   }
+  isBuilt = true
 }
 
 /** The tables list the closest words first. */
