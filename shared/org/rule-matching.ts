@@ -57,7 +57,7 @@ export const matchesAntiRule = (
 }
 
 /** What an anti-rule kept from the model: all of a turn, or the answers in it. */
-export type Withheld = 'turn' | 'answer'
+export type WithheldPart = 'turn' | 'answer'
 
 /**
  * The turns that may be shown to the model: without those in which a member's words match an anti-rule, and
@@ -66,7 +66,7 @@ export type Withheld = 'turn' | 'answer'
 export function withholdByAntiRules<Spoken extends Pick<TurnMessage, 'role' | 'text'>>(
   policy: Pick<OrgPolicy, 'antiRules'>,
   turns: readonly Spoken[][],
-): { turns: Spoken[][]; withheld: Withheld | null } {
+): { turns: Spoken[][]; withheld: WithheldPart | null } {
   const parts = turns.map(messages => {
     if (!matchesAntiRule(policy, joinTexts(messages))) return { messages, withheld: null }
     const said = messages.filter(({ role }) => role === 'user')

@@ -2,7 +2,7 @@ import type { Log } from '#shared/core/log.ts'
 import type { CompletionBackend } from '#shared/org/pipeline/cached-completion.ts'
 import { findEarlierWords } from '#shared/org/pipeline/earlier-words.ts'
 import { findFacts } from '#shared/org/pipeline/find-facts.ts'
-import { withholdByAntiRules, type Withheld } from '#shared/org/rule-matching.ts'
+import { withholdByAntiRules, type WithheldPart } from '#shared/org/rule-matching.ts'
 import { groupIntoTurns } from '#shared/vault/ingest/turn-extraction.ts'
 import { sharedByIds } from '#shared/org/shared-memories.mongo.ts'
 import { findReturnedBefore } from '#shared/org/shared-retrievals.postgres.ts'
@@ -77,7 +77,7 @@ export async function extractFacts(
 
 type Batch = { leader: TurnRow; policy: OrgPolicy; jobs: readonly OrgExtractJob[] }
 
-type Extracted = { job: OrgExtractJob; facts: Fact[]; withheld: Withheld | null }
+type Extracted = { job: OrgExtractJob; facts: Fact[]; withheld: WithheldPart | null }
 
 /** How often a call checks whether its turns were cleared: the clearing waits for its end. */
 const recheckMs = 1_000

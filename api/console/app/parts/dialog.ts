@@ -21,7 +21,7 @@ function Dialog({ title, onClose, children, wide = false }: Props): View {
     const opened = element.current
     const before = document.activeElement
     opened?.showModal()
-    // The browser takes the first control, which closes it: whoever opened a form wants to write.
+    // The browser takes the first control, which closes it; a form is opened to write in it.
     opened?.querySelector<HTMLElement>('.dialog-body :is(input, textarea, select)')?.focus()
     return () => {
       opened?.close()
