@@ -1,7 +1,7 @@
 import type { Steps } from '#shared/core/event-loop.ts'
 
 /** Short work is done in one turn of the event loop: a pause would only delay it. */
-const firstSliceMs = 3
+const firstSliceMs = 4
 /** Of work that takes longer, this much is done in each further turn. */
 const sliceMs = 2
 
@@ -10,7 +10,7 @@ const waiting: (() => void)[] = []
 let isScheduled = false
 
 /**
- * Does all steps, which are short: 3 ms in the first turn of the event loop, then 2 ms in each. Of all works
+ * Does all steps, which are short: 4 ms in the first turn of the event loop, then 2 ms in each. Of all works
  * that run at once one gets a turn, in rotation, so that requests that need no such work wait for one slice
  * and not for one of each.
  */

@@ -15,16 +15,25 @@ export function foldPieces<Row extends Pick<ScoredRow, 'range' | 'row'>>(
 ): Row[] {
   const kept = new Map<SearchRange, Set<number>>()
   return ranked.filter(({ range, row }) => {
+    if (!sharesTime(range, row)) return true
     const rows = kept.get(range) ?? new Set()
     kept.set(range, rows)
     for (let distance = 1; distance <= distanceMax; distance++) {
-      const [before, after] = [row - distance, row + distance]
-      if (rows.has(before) && arePieces(range, before, row)) return false
-      if (rows.has(after) && arePieces(range, row, after)) return false
+      if (rows.has(row - distance) && arePieces(range, row - distance, row)) return false
+      if (rows.has(row + distance) && arePieces(range, row, row + distance)) return false
     }
     rows.add(row)
     return true
   })
+}
+
+/** Pieces follow each other at one time; most rows are alone at theirs. */
+const sharesTime = ({ tierIndex, first, end }: SearchRange, row: number): boolean => {
+  const at = tierIndex.timeAt(row)
+  return (
+    (row > first && tierIndex.timeAt(row - 1) === at) ||
+    (row + 1 < end && tierIndex.timeAt(row + 1) === at)
+  )
 }
 
 /** Whether two rows, and all between them, are pieces of one message. */

@@ -152,11 +152,11 @@ function* rankRanges(
     emptyTimes++
     return keepClearMatches(found, query, ranges)
   }
-  const rankQuestion = function* (question: EmbeddedQuestion): Steps<RankedRow[]> {
+  const rankQuestion = function* (question: EmbeddedQuestion): Steps<Ranking | undefined> {
     const { text, vector, kind } = question
     const isBeside = !scanned.includes(question)
     const parsedQuery = isBeside ? parseStatement(text) : parseSearchQuery(text, now)
-    if (kind === 'name' && !isRareName(parsedQuery, wordIndexes)) return []
+    if (kind === 'name' && !isRareName(parsedQuery, wordIndexes)) return
     const concepts = buildConcepts(parsedQuery.terms, wordIndexes, weights, { few: isBeside })
     const nearestRows = isBeside ? null : nearestOfAll
     const query = { text, vector, nearestRows, now, calibration, parsedQuery, concepts, weights }
@@ -170,24 +170,31 @@ function* rankRanges(
     const relevant = search.floor
       ? withoutFiller(filterRelevant(all, query, floorOf(text, kind, asks), evidenceOf), query)
       : all.filter(isRelated)
-    const ranked = rankByKind(relevant, wanted)
     const weight = kind === 'statement' && !asks ? 1 : kindWeights[kind]
-    return ranked.map(row => ({
+    const toRanked = (row: ScoredRow): RankedRow => ({
       ...row,
       relevance: row.relevance * weight,
       strength: relevanceStrength(row, query) * (kind === 'asking' ? 1 : weight),
       weigh: () => (isAlone ? evidenceOf?.(row) : undefined),
       vector,
-    }))
+    })
+    return { rows: rankByKind(relevant, wanted), toRanked }
   }
-  const rankings: RankedRow[][] = []
+  const rankings: Ranking[] = []
   for (const question of questions) {
-    rankings.push(yield* rankQuestion(question))
+    const ranking = yield* rankQuestion(question)
+    if (ranking) rankings.push(ranking)
     yield
   }
   if (emptyTimes > 0) search.onEmptyTime?.()
-  const ranked = fuseRankings(rankings)
-  const chosen = search.tiers ? ranked.slice(0, limit) : blendTiers(ranked, limit)
+  const choose = <Row extends ScoredRow>(rows: readonly Row[]): Row[] =>
+    search.tiers ? rows.slice(0, limit) : blendTiers(rows, limit)
+  const [first] = rankings
+  // A search has some hundred rows, of which ten are returned.
+  const chosen =
+    first && questions.length === 1
+      ? choose(first.rows).map(first.toRanked)
+      : choose(fuseRankings(rankings))
   const isCertain = chosen.length <= weighedMax && chosen.slice(0, certainMax).some(isCertainAnswer)
   rescore(chosen, calibration)
   return chosen.map(({ range, row, relevance, strength, weigh, signals, vector }) => ({
@@ -206,6 +213,9 @@ const certainMax = 3
 const weighedMax = 12
 const isCertainAnswer = ({ weigh }: RankedRow): boolean => (weigh?.() ?? -1) >= certainEvidence
 
+/** The rows of a part of a message, best first, and what is known of a row that is chosen. */
+type Ranking = { rows: readonly ScoredRow[]; toRanked: (row: ScoredRow) => RankedRow }
+
 /** A row with the vector of the part of the message that it fits best. */
 type RankedRow = ScoredRow & {
   strength: number
@@ -219,19 +229,19 @@ function* personRows(
   ranges: readonly SearchRange[],
   search: Pick<SearchOptions, 'excludeTexts'>,
   { vector, parsedQuery: { labels } }: RankingQuery,
-): Steps<RankedRow[]> {
+): Steps<Ranking> {
   const rows = yield* rowsOfPerson(ranges, { isIdentity: labels !== undefined })
-  return uniqueTexts(rows.filter(isNotExcluded(search))).map(row => ({
-    ...row,
-    strength: row.statesAttribute ? attributeStrength : 1,
-    vector,
-  }))
+  return {
+    rows: uniqueTexts(rows.filter(isNotExcluded(search))),
+    toRanked: row => ({ ...row, strength: row.statesAttribute ? attributeStrength : 1, vector }),
+  }
 }
 
 /** Each row once, as the part ranked it that it fits best; best first. */
-function fuseRankings(rankings: readonly RankedRow[][]): RankedRow[] {
-  if (rankings.length === 1) return rankings[0]!
-  const ranked = rankings.flat().filter(({ relevance }) => relevance > 0)
+function fuseRankings(rankings: readonly Ranking[]): RankedRow[] {
+  const ranked = rankings
+    .flatMap(({ rows, toRanked }) => rows.map(toRanked))
+    .filter(({ relevance }) => relevance > 0)
   ranked.sort((a, b) => b.relevance - a.relevance || b.at - a.at)
   // A row has the text of its other rankings, which are behind.
   return uniqueTexts(ranked)
