@@ -8,6 +8,7 @@ import {
 } from '#scripts/bench/generated-vectors.ts'
 import { median, report, timeRuns } from '#scripts/bench/measure.ts'
 import { randomSentence } from '#scripts/bench/bench-environment.ts'
+import { measureUsedBytes } from '#scripts/bench/used-bytes.ts'
 import type { EmbeddedMemory } from '#shared/domain/memory.ts'
 import { createVaultIndex, type VaultIndex } from '#shared/search/index/vault-index.ts'
 import { codecOf, type Precision } from '#shared/search/vectors/precision.ts'
@@ -166,18 +167,4 @@ function makeMemory(at: number, vector: Float32Array, random: () => number): Emb
 function fillIndex(index: VaultIndex, rows: readonly EmbeddedMemory[]): void {
   for (let row = 0; row < rows.length; row += batchSize) index.put(rows.slice(row, row + batchSize))
   index.trim()
-}
-
-/** Heap and external bytes, measured until stable: buffers are freed some time after a collection. */
-async function measureUsedBytes(): Promise<number> {
-  let used = 0
-  for (let same = 0, rounds = 0; same < 3 && rounds < 100; rounds++) {
-    gc?.()
-    await new Promise(resolve => setTimeout(resolve, 5))
-    // `external` includes array buffers and the memory of WebAssembly; `arrayBuffers` lacks the latter.
-    const { heapUsed, external } = process.memoryUsage()
-    same = Math.abs(heapUsed + external - used) < 20_000 ? same + 1 : 0
-    used = heapUsed + external
-  }
-  return used
 }

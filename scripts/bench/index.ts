@@ -34,6 +34,7 @@ const sections: Record<string, string> = {
   message: 'ranking for a message of five sentences against one question',
   wall: 'whether the time of an answer tells a member of memories that are hidden from them',
   image: 'the vault index alone: int8 scan, its error, words, bytes',
+  million: 'a vault of 1,000,000 memories in one process: bytes, search, longest step',
 }
 
 const help = `Usage: npm run bench -- [section …]
