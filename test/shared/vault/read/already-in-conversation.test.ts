@@ -35,6 +35,10 @@ t.test('of a long text every chunk is excluded, and what only resembles one is n
   t.notOk(isExcluded('door.'), 'a word is none')
 })
 
+/** Any 32 characters stand in it once: text that repeats itself is looked at in a few places only. */
+const numbered = ([grain, times]: [string, number], part: number): string =>
+  Array.from({ length: times }, (_, n) => `${grain}${part}.${n} `).join('')
+
 t.test('chunks of any text are excluded', async t => {
   const grain = fc.constantFrom(
     'word ',
@@ -54,14 +58,12 @@ t.test('chunks of any text are excluded', async t => {
   )
   await fc.assert(
     fc.asyncProperty(texts, async parts => {
-      const written = parts.map(part => part.map(([grain, times]) => grain.repeat(times)).join(''))
+      const written = parts.map(part => part.map(numbered).join(''))
       const isExcluded = containsText(written)
       for (const text of written) {
         t.equal(isExcluded(text), true)
         for (const chunk of await splitIntoChunks(text)) {
-          // Text that repeats itself is looked at in a few places only.
-          if (chunk.text.trim().length < 256 || new Set(chunk.text.match(/.{32}/gs)).size < 20)
-            continue
+          if (chunk.text.normalize().trim().length < 256) continue
           t.equal(isExcluded(chunk.text), true, JSON.stringify(chunk.text))
         }
       }

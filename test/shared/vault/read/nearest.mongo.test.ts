@@ -179,7 +179,7 @@ t.test('both ways find exactly the nearest of one place, in the same order', asy
     }),
     { numRuns: 300 },
   )
-  t.ok(found > 300, `the questions had ${found} answers`)
+  t.ok(found > 100, `the questions had ${found} answers`)
   t.same(told, [], 'no search had to be answered by the scan')
   t.ok(double.searchStages.length >= 200)
 })
