@@ -135,7 +135,7 @@ t.test('members talk to models, and the team remembers what is worth it', async 
   await says('cat', `Fact: ${launch}`)
   await says('dan', `Fact: ${office}`)
   await says('hal', `Fact: ${bonus}`)
-  await says('gus', 'Fact: wifi: the PASSWORD is tiger')
+  await says('gus', 'Fact: wifi: the PASSWORD is pangolin')
   await says('bob', 'Fact: merger: Acme buys Initech for 9 billion')
   await waitUntil('the proxy has stored its exchange', async () => {
     return (await countRows(backend, 'org_turns')) === 6
@@ -156,7 +156,7 @@ t.test('members talk to models, and the team remembers what is worth it', async 
     hal: money,
   })
   const { body } = await admin.get(`${path}/memories`)
-  t.notMatch(JSON.stringify(body), /tiger|Initech|billion/)
+  t.notMatch(JSON.stringify(body), /pangolin|Initech|billion/)
 })
 
 t.test('each keeps a private vault of which no other key finds anything', async t => {
@@ -168,9 +168,9 @@ t.test('each keeps a private vault of which no other key finds anything', async 
       .map(({ content }) => content)
       .join('\n')
   }
-  t.match(await privately('gus'), /the PASSWORD is tiger/)
+  t.match(await privately('gus'), /the PASSWORD is pangolin/)
   for (const name of names.filter(name => name !== 'gus')) {
-    t.notMatch(await privately(name), /tiger/, name)
+    t.notMatch(await privately(name), /pangolin/, name)
   }
 })
 
@@ -208,7 +208,7 @@ t.test('the trail shows what each pass made of it, and what each was given', asy
     writes.find(({ author }) => author === emailOf('gus')),
     { pass1: [], pass3: [] },
   )
-  t.notMatch(JSON.stringify(entries), /tiger|Initech/)
+  t.notMatch(JSON.stringify(entries), /pangolin|Initech/)
 
   await waitUntil('retrievals are told', async () => {
     const fays = await admin.get(`${path}/debug/passes?author=${emailOf('fay')}`)
@@ -290,7 +290,7 @@ t.test('roles, tags and keys count from the next request on, on every process', 
   await rights(['launch'])
   t.notOk((await finds('gus')).includes(budget))
 
-  const { body } = await admin.get(`${path}/keys?q=dan`)
+  const { body } = await admin.get(`${path}/keys?q=dan@`)
   await admin.send('DELETE', `${path}/keys/${body.keys[0].id}`)
   for (const base of [here.base, there.base]) {
     t.equal((await member('dan', base).get('/v1/memory/stats')).status, 401)
@@ -324,7 +324,7 @@ const nothingUnderWay = (): Promise<void> =>
   })
 
 t.test('a user who goes leaves nothing private behind', async t => {
-  await says('eve', 'Fact: coffee: in the zebra room\nMy own secret is a quagga.')
+  await says('eve', 'Fact: coffee: in the platypus room\nMy own secret is a quagga.')
   await turnsDone()
   t.same((await finds('bob')).filter(text => text.startsWith('coffee')).length, 1)
   t.not((await whereIs('quagga')).length, 0)
@@ -339,7 +339,10 @@ t.test('a user who goes leaves nothing private behind', async t => {
     body.passes.filter(({ kind }: { kind: string }) => kind === 'write'),
     [],
   )
-  t.ok((await finds('bob')).includes('coffee: in the zebra room'), 'what she shared is the team’s')
+  t.ok(
+    (await finds('bob')).includes('coffee: in the platypus room'),
+    'what she shared is the team’s',
+  )
 })
 
 t.test('an organization that goes leaves nothing in either store', async t => {
@@ -351,7 +354,7 @@ t.test('an organization that goes leaves nothing in either store', async t => {
   }
   t.equal((await admin.get(path)).status, 404)
   await nothingUnderWay()
-  for (const word of ['axolotl', 'numbat', 'zebra', 'million', 'tiger', 'Initech']) {
+  for (const word of ['axolotl', 'numbat', 'platypus', 'million', 'pangolin', 'Initech']) {
     t.same(await whereIs(word), [], word)
   }
   // Who had access stays among the account's events, until the account goes.
