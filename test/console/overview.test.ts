@@ -15,6 +15,7 @@ import { insertMemories } from '#test/support/insert-memories.ts'
 import { startModelProvider } from '#test/support/model-provider.ts'
 import { billedEvents } from '#test/support/observe.ts'
 import { tracedCalls } from '#test/support/traced-calls.ts'
+import { waitForTimeInDay } from '#test/support/within-day.ts'
 
 const skip = noBrowser
 const provider = await startModelProvider(t)
@@ -48,6 +49,7 @@ t.test('overview: memories over time, the latest ones and the use of today', { s
     content,
     timestamp: Date.parse(at!),
   }))
+  await waitForTimeInDay()
   await api.post('/v1/memory/ingest?wait=true', { messages })
   await backend.usage.flush()
   const { page, faults } = await openTab(browser!, api.base)
@@ -75,6 +77,7 @@ t.test('overview: memories over time, the latest ones and the use of today', { s
 })
 
 t.test('overview: what was recalled today, with how many messages', { skip }, async t => {
+  await waitForTimeInDay()
   const own = await buildKey(backend)
   await insertMemories(backend, own, [{ text: 'The bicycle is orange.' }])
   const call = tracedCalls({ provider, base: api.base }, own)

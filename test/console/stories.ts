@@ -34,10 +34,12 @@ export async function fillVault(backend: Backend, api: TestClient, key: string):
   await ingestTexts(api, ['Let us plan the trip to Porto.', 'Trains leave every hour.'], {
     session: 'trip-1',
   })
+  // Long enough ago that an age does not get longer, by a token, from one look to the next.
+  const at = Date.now() - 90 * 60_000
   await put(backend, key, [
-    { text: 'Ada slept through the storm last night.' },
-    { text: 'I have begun to learn Portuguese, twenty minutes every morning.' },
-    { text: 'Long thoughts. '.repeat(80), role: 'assistant' },
+    { text: 'Ada slept through the storm last night.', at },
+    { text: 'I have begun to learn Portuguese, twenty minutes every morning.', at: at + 1 },
+    { text: 'Long thoughts. '.repeat(80), role: 'assistant', at: at + 2 },
   ])
 }
 

@@ -2,6 +2,7 @@ import t from 'tap'
 import { countOpenTurns, waitUntilIdle } from '#test/support/observe-jobs.ts'
 import { seedTeamMemories } from '#test/support/team.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
+import { waitForTimeInDay } from '#test/support/within-day.ts'
 import { startTeamService, type WorkingTeam } from '#test/support/working-team.ts'
 
 const { backend, base, newTeam } = await startTeamService(t)
@@ -12,6 +13,12 @@ type World = { team: WorkingTeam; key: string; hidden: string }
 type Answer = { status: number; headers?: unknown; body: unknown }
 
 const secret = 'pay of eve: 90 #people'
+
+/**
+ * When all of it was said, in epoch milliseconds: long enough ago that no age, whose words are counted as tokens,
+ * gets longer from one look to the next.
+ */
+const saidAt = Date.now() - 90 * 60_000
 
 /** Of the hidden memory, when it was seeded. */
 const metadata = { source: 'payroll' }
@@ -91,13 +98,14 @@ const blurred = (answer: Answer, { team, key, hidden }: World): string =>
 async function worldWith(hiddenText: string | undefined): Promise<World> {
   const team = await newTeam(['people'])
   const key = await team.addMember('bob@example.com')
-  await team.share('Fact: launch: in May')
+  await team.share('Fact: launch: in May', { timestamp: saidAt })
   let hidden: string = crypto.randomUUID()
   if (hiddenText !== undefined) {
     const said = { tags: ['people'], reviewed: false, author: 'ada@example.com', metadata }
-    hidden = (await seedTeamMemories(backend, team, [{ text: hiddenText, ...said }]))[0]!
+    const seed = { text: hiddenText, acquiredAt: saidAt + 1_000, ...said }
+    hidden = (await seedTeamMemories(backend, team, [seed]))[0]!
   }
-  await team.share(`Fact: ${secret}`, { as: key })
+  await team.share(`Fact: ${secret}`, { as: key, timestamp: saidAt + 2_000 })
   // What the member does not see is listed at multiples of five minutes.
   await backend.postgres.query(
     `update shared_statements set recorded_at = recorded_at - interval '5 minutes' where org = $1`,
@@ -106,6 +114,8 @@ async function worldWith(hiddenText: string | undefined): Promise<World> {
   return { team, key, hidden }
 }
 
+// Usage is told by day.
+await waitForTimeInDay()
 const none = await worldWith(undefined)
 const same = await worldWith(secret)
 const other = await worldWith('pay of eve: 95 #people')
