@@ -100,7 +100,8 @@ function splitSentences(text: string): string[] {
 /** Cuts a part out of one sentence between words, with the first of `words` after a third of it. */
 function cutAroundWords(sentence: string, words: readonly string[], charactersMax: number): string {
   const positions = words.map(word => sentence.indexOf(word)).filter(position => position >= 0)
-  const middle = positions.length > 0 ? Math.min(...positions) : 0
+  // One that stands inside a longer word stays with it, since cuts are between words.
+  const middle = positions.length > 0 ? sentence.lastIndexOf(' ', Math.min(...positions)) + 1 : 0
   const latest = sentence.length - charactersMax
   const from = Math.max(0, Math.min(middle - Math.floor(charactersMax / 3), latest))
   const start = from === 0 ? 0 : sentence.indexOf(' ', from) + 1

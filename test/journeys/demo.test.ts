@@ -212,6 +212,8 @@ t.test('an excerpt keeps what the question asked for', async t => {
   t.ok(cut.includes(token))
   t.ok(cut.length <= 84)
   t.equal(excerptAround('All of it.', [], 80), 'All of it.')
+  const inside = excerptAround('aaaaaaaz a. aaaaaaa aaaaaaa z? a', ['z'], 20)
+  t.match(inside, 'z', 'a word that stands inside a longer one first')
   t.equal(
     excerptAround(
       'Dr. Osei is kind. She has a dog that sleeps under the desk all day.',
