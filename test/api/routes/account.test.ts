@@ -10,7 +10,9 @@ import { createTestBackend } from '#test/support/backend.ts'
 import { setBalance } from '#test/support/alter.ts'
 import { insertPastUsage, rewindUsageRollUp } from '#test/support/alter-jobs.ts'
 import { accountIdOf, balanceOf, countRows, tableText } from '#test/support/observe.ts'
+import { passMidnight } from '#test/support/wait-until.ts'
 
+await passMidnight()
 const backend = await createTestBackend(t, {
   env: { ADMIN_SECRET: 'break-the-glass-please', ADMIN_EMAIL: 'Root@example.com' },
 })

@@ -20,7 +20,9 @@ import {
   setOperation,
 } from '#test/support/alter-jobs.ts'
 import { accountIdOf, countRows } from '#test/support/observe.ts'
+import { passMidnight } from '#test/support/wait-until.ts'
 
+await passMidnight()
 const backend = await createTestBackend(t)
 const { base } = await startTestApi(t, backend)
 const { key: operatorKey } = await buildAdmin(backend, operatorEmail(backend.config))

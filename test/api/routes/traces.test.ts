@@ -1,5 +1,6 @@
 import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
+import { jobNames } from '#shared/domain/jobs.ts'
 import type { CallTrace } from '#shared/vault/read/call-trace.ts'
 import { sweepAll } from '#workers/sweep-all.ts'
 import { buildKey, createTestClient, startJobWorkers } from '#test/support/api.ts'
@@ -15,7 +16,8 @@ import { waitUntil } from '#test/support/wait-until.ts'
 
 const world = await startProxyFixture(t)
 const { backend, base } = world
-await startJobWorkers(backend)
+// Without the sweep, which the tests run themselves.
+await startJobWorkers(backend, ...jobNames.filter(name => name !== 'sweep'))
 
 const chat = (content: string, more: object = {}): string =>
   JSON.stringify({ model: 'openai/gpt-5', messages: [{ role: 'user', content }], ...more })

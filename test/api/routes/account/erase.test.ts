@@ -5,6 +5,7 @@ import t from 'tap'
 import { receiptKeys, verifyReceipt } from '#shared/accounts/erasure-receipt.ts'
 import { finishAccountErasure } from '#shared/accounts/erase-account.ts'
 import { purgeErasedAccounts } from '#shared/accounts/account-erasures.postgres.ts'
+import { jobNames } from '#shared/domain/jobs.ts'
 import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { buildTeam, seedTeamMemories } from '#test/support/team.ts'
@@ -17,7 +18,8 @@ import { countOpenOperations } from '#test/support/observe-jobs.ts'
 
 const backend = await createTestBackend(t)
 const { base } = await startTestApi(t, backend)
-await startJobWorkers(backend)
+// Without the sweep, which purges erased accounts.
+await startJobWorkers(backend, ...jobNames.filter(name => name !== 'sweep'))
 const { query } = backend.postgres
 const anonymous = createTestClient(base)
 const path = '/v1/account/erase'

@@ -119,7 +119,8 @@ t.test('a finished operation is told, signed, and nothing of what was said', asy
       finished_at: operation.finished_at,
     },
   )
-  t.notMatch(told!.text, /Ada/)
+  // A masked key has letters by chance.
+  t.notMatch(told!.text, /\bAda\b/)
   const verified = new Webhook(secret).verify(told!.text, told!.headers)
   t.same(verified, told!.body)
   t.throws(() => new Webhook(secret).verify(`${told!.text} `, told!.headers))

@@ -1,10 +1,13 @@
 import t from 'tap'
+import { jobNames } from '#shared/domain/jobs.ts'
 import { finishWithdrawals } from '#shared/org/withdraw-statement.ts'
-import { buildKey, createTestClient } from '#test/support/api.ts'
+import { buildKey, createTestClient, startJobWorkers } from '#test/support/api.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { startTeamService, type WorkingTeam } from '#test/support/working-team.ts'
 
-const { backend, base, newTeam } = await startTeamService(t)
+const { backend, base, newTeam } = await startTeamService(t, { working: false })
+// Without the sweep, which finishes what was cut short.
+await startJobWorkers(backend, ...jobNames.filter(name => name !== 'sweep'))
 const { query } = backend.postgres
 const path = '/v1/shares'
 

@@ -168,27 +168,28 @@ t.test('when a key was last used', async t => {
 
 t.test('the same Idempotency-Key mints one key', async t => {
   const headers = { 'idempotency-key': 'mint' }
-  const body = { team_member_id: 'once' }
+  // Longer than the four characters of a key that a search compares.
+  const body = { team_member_id: 'only-once' }
   const one = await admin.post(`${path}/keys`, body, headers)
   t.strictSame((await admin.post(`${path}/keys`, body, headers)).body, one.body)
-  t.equal((await admin.get(`${path}/keys?q=once`)).body.keys.length, 1)
+  t.equal((await admin.get(`${path}/keys?q=only-once`)).body.keys.length, 1)
 
   const answers = await Promise.all(
     Array.from({ length: 5 }, () =>
-      admin.post(`${path}/keys`, { team_member_id: 'many' }, { 'idempotency-key': 'race' }),
+      admin.post(`${path}/keys`, { team_member_id: 'many-at-once' }, { 'idempotency-key': 'race' }),
     ),
   )
   t.ok(answers.every(({ status }) => status === 201 || status === 409))
-  t.equal((await admin.get(`${path}/keys?q=many`)).body.keys.length, 1)
+  t.equal((await admin.get(`${path}/keys?q=many-at-once`)).body.keys.length, 1)
 })
 
 t.test('a mint whose answer was lost answers with the key it made', async t => {
   const headers = { 'idempotency-key': 'lost' }
-  const body = { team_member_id: 'lost' }
+  const body = { team_member_id: 'lost-answer' }
   const one = await admin.post(`${path}/keys`, body, headers)
   await loseAnswers(backend, 'lost')
   t.strictSame((await admin.post(`${path}/keys`, body, headers)).body, one.body)
-  t.equal((await admin.get(`${path}/keys?q=lost`)).body.keys.length, 1)
+  t.equal((await admin.get(`${path}/keys?q=lost-answer`)).body.keys.length, 1)
 })
 
 t.test('403: a member speaks for no account', async t => {

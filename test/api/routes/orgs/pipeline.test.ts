@@ -1,9 +1,10 @@
 import t from 'tap'
 import { removeProviderKey, storeProviderKey } from '#shared/access/provider-key.ts'
 import { createTestClient } from '#test/support/api.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import { passMidnight, waitUntil } from '#test/support/wait-until.ts'
 import { startTeamService, type WorkingTeam } from '#test/support/working-team.ts'
 
+await passMidnight()
 const { backend, base, model, newTeam, finished } = await startTeamService(t)
 const { query } = backend.postgres
 

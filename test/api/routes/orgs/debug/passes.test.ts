@@ -29,7 +29,7 @@ async function turn(key: string): Promise<string> {
   return id
 }
 
-const retrieval = ({ org }: Team, author: string) =>
+const retrieval = ({ org }: Team, author: string, createdAt: number) =>
   insertRetrievals(query, [
     {
       id: mintId(),
@@ -44,14 +44,16 @@ const retrieval = ({ org }: Team, author: string) =>
       returned: [],
       question: null,
       denied: [],
-      createdAt: Date.now(),
+      createdAt,
     },
   ])
 
 t.test('200: both kinds, newest first, of everybody or of one member', async t => {
   t.match(await admin.get(path), { status: 200, body: { org_id: team.org, count: 0, passes: [] } })
+  // In one millisecond their ids decide, which are random then.
   const first = await turn(ann)
-  await retrieval(team, 'ann@example.com')
+  await ageRows(backend, 'org_turns', '2 seconds', { id: first })
+  await retrieval(team, 'ann@example.com', Date.now() - 1_000)
   const last = await turn(bob)
   const tagIds = [mintId()]
   const fact = { text: 'The floor is 3', confidence: 0.9 }
