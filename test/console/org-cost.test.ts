@@ -1,6 +1,6 @@
 import t from 'tap'
 import { noBrowser, openBrowser, openTab, settled, signIn, visit } from '#test/console/browser.ts'
-import { waitForTimeInDay } from '#test/support/within-day.ts'
+import { passMidnight } from '#test/support/wait-until.ts'
 import { startTeamService } from '#test/support/working-team.ts'
 
 const skip = noBrowser
@@ -15,7 +15,7 @@ t.test('what a team costs, by day, pass, model and member', { skip }, async t =>
   await visit(page, settings)
   await page.getByText('No model was called in the last 30 days').waitFor()
 
-  await waitForTimeInDay()
+  await passMidnight()
   await team.share('Fact: floor: 3 #launch')
   // Calls of a day before, of another size.
   await backend.postgres.query(

@@ -15,7 +15,7 @@ import { insertMemories } from '#test/support/insert-memories.ts'
 import { startModelProvider } from '#test/support/model-provider.ts'
 import { billedEvents } from '#test/support/observe.ts'
 import { tracedCalls } from '#test/support/traced-calls.ts'
-import { waitForTimeInDay } from '#test/support/within-day.ts'
+import { passMidnight } from '#test/support/wait-until.ts'
 
 const skip = noBrowser
 const provider = await startModelProvider(t)
@@ -49,7 +49,7 @@ t.test('overview: memories over time, the latest ones and the use of today', { s
     content,
     timestamp: Date.parse(at!),
   }))
-  await waitForTimeInDay()
+  await passMidnight()
   await api.post('/v1/memory/ingest?wait=true', { messages })
   await backend.usage.flush()
   const { page, faults } = await openTab(browser!, api.base)
@@ -77,7 +77,7 @@ t.test('overview: memories over time, the latest ones and the use of today', { s
 })
 
 t.test('overview: what was recalled today, with how many messages', { skip }, async t => {
-  await waitForTimeInDay()
+  await passMidnight()
   const own = await buildKey(backend)
   await insertMemories(backend, own, [{ text: 'The bicycle is orange.' }])
   const call = tracedCalls({ provider, base: api.base }, own)

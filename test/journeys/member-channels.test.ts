@@ -1,8 +1,7 @@
 import t from 'tap'
 import { countOpenTurns, waitUntilIdle } from '#test/support/observe-jobs.ts'
 import { seedTeamMemories } from '#test/support/team.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
-import { waitForTimeInDay } from '#test/support/within-day.ts'
+import { passMidnight, waitUntil } from '#test/support/wait-until.ts'
 import { startTeamService, type WorkingTeam } from '#test/support/working-team.ts'
 
 const { backend, base, newTeam } = await startTeamService(t)
@@ -115,7 +114,7 @@ async function worldWith(hiddenText: string | undefined): Promise<World> {
 }
 
 // Usage is told by day.
-await waitForTimeInDay()
+await passMidnight()
 const none = await worldWith(undefined)
 const same = await worldWith(secret)
 const other = await worldWith('pay of eve: 95 #people')
