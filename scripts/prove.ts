@@ -137,6 +137,7 @@ function facts() {
     date: new Date(),
     seed,
     minutes,
+    rate,
     machine: `${cpus().length} cores, Node ${process.version}`,
   }
 }

@@ -7,6 +7,8 @@ export type ProofFacts = {
   date: Date
   seed: number
   minutes: number
+  /** Requests a second of the load. */
+  rate: number
   machine: string
 }
 
@@ -18,7 +20,7 @@ export const holds = ({ figures, faults }: SectionResult): boolean =>
 
 /** A page in Markdown of what a whole run found. */
 export function renderPage(
-  { commit, date, seed, minutes, machine }: ProofFacts,
+  { commit, date, seed, minutes, rate, machine }: ProofFacts,
   sections: readonly ProvenSection[],
 ): string {
   const parts = sections.map(section =>
@@ -36,7 +38,7 @@ export function renderPage(
   const head = [
     '# Proof',
     '',
-    `Made by \`node scripts/prove.ts --minutes ${minutes}\` on ${date.toISOString().slice(0, 10)} at commit ${commit}, ${machine}, seed ${seed}.`,
+    `Made by \`node scripts/prove.ts --minutes ${minutes} --rate ${rate}\` on ${date.toISOString().slice(0, 10)} at commit ${commit}, ${machine}, seed ${seed}.`,
     'Two web and two worker processes on real databases; every figure is of this one run.',
     '',
   ].join('\n')
