@@ -35,7 +35,7 @@ export type MissingTenant = Omit<Tenant, 'client' | 'canary' | 'graft'>
 
 export const createMissingTenant = (): MissingTenant => ({
   key: `mk_${randomBytes(16).toString('hex')}`,
-  session: 'nobody 5f1c0a9e',
+  session: 'missing session',
   raw: mintId(),
   reflection: mintId(),
   batch: mintId(),
@@ -53,8 +53,8 @@ export const createMissingTenant = (): MissingTenant => ({
 let tenants = 0
 
 /**
- * A word of this tenant alone. It is the same in every run: the words of a query decide what is found
- * in the vault of whoever asks.
+ * A word of this tenant alone, the same in every run: the words of a query decide what is found in the vault
+ * that is searched.
  */
 const nextCanary = (): string =>
   `canary${createHash('sha256').update(`tenant ${++tenants}`).digest('hex').slice(0, 10)}`

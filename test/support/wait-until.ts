@@ -20,10 +20,11 @@ export async function waitUntil(
 }
 
 const dayMs = 86_400_000
-const cutMs = 120_000
+/** Longer than what a file counts by days takes. */
+const neededMs = 120_000
 
 /** Waits for the next day of UTC when it begins within two minutes: what a file counts by days is then of one day. */
 export async function passMidnight(): Promise<void> {
   const leftMs = dayMs - (Date.now() % dayMs)
-  if (leftMs < cutMs) await delay(leftMs + 10)
+  if (leftMs < neededMs) await delay(leftMs + 10)
 }

@@ -191,7 +191,7 @@ t.test(
       t.comment(`resident memory: ${before.toFixed(0)} MiB and ${grown.toFixed(0)} MiB more`)
       // The first half loads code, tables and caches; what the second adds would go on growing. Some of it
       // is garbage not yet collected: bodies of up to 20 MiB that were kept would be far more.
-      if (half === 1) t.ok(grown < 400, `resident memory grew by ${grown.toFixed(0)} MiB`)
+      if (half === 1) t.ok(grown < 150, `resident memory grew by ${grown.toFixed(0)} MiB`)
     }
     const seconds = (performance.now() - begun) / 1_000
     t.comment(`${sent} requests in ${seconds.toFixed(1)} s, slowest ${slowest.toFixed(0)} ms`)

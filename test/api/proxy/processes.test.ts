@@ -136,55 +136,49 @@ t.test('a web process that is told to stop stores what it has heard', async t =>
 
 const mebibyte = 1024 * 1024
 
-t.test(
-  'a reader who takes his time with 100 MB costs less than three quarters of them',
-  async t => {
-    const web = await startWeb(t, config, provider.env)
-    const key = await buildKey(backend)
-    const residentMiB = (): number =>
-      (Number(readFileSync(`/proc/${web.pid}/statm`, 'utf8').split(' ')[1]) * 4) / 1024
-    const total = 100 * mebibyte
-    const event = chatCompletionEvents(['x'.repeat(16_000)], { end: false })[0]!
+t.test('a reader who takes his time with 100 MB costs less than half of them', async t => {
+  const web = await startWeb(t, config, provider.env)
+  const key = await buildKey(backend)
+  const residentMiB = (): number =>
+    (Number(readFileSync(`/proc/${web.pid}/statm`, 'utf8').split(' ')[1]) * 4) / 1024
+  const total = 100 * mebibyte
+  const event = chatCompletionEvents(['x'.repeat(16_000)], { end: false })[0]!
 
-    type Reading = { pauseMs: number; bytesMax: number; mode: 'off' | 'on' }
-    const read = ({ pauseMs, bytesMax, mode }: Reading): Promise<number> =>
-      new Promise((resolve, reject) => {
-        provider.respondNext(streamBytes(bytesMax, event))
-        const sent = request(`${web.base}/v1/chat/completions`, {
-          method: 'POST',
-          headers: { ...headersOf(key), 'x-memory-mode': mode },
-        })
-        sent.on('response', answer => {
-          let bytes = 0
-          answer.on('data', (chunk: Buffer) => {
-            bytes += chunk.length
-            if (pauseMs === 0 || bytes > 4 * mebibyte) return
-            answer.pause()
-            setTimeout(() => answer.resume(), pauseMs)
-          })
-          answer.on('end', () => resolve(bytes))
-          answer.on('error', reject)
-        })
-        sent.on('error', reject)
-        sent.end(bodyOf('Write me a very long book.'))
+  type Reading = { pauseMs: number; bytesMax: number; mode: 'off' | 'on' }
+  const read = ({ pauseMs, bytesMax, mode }: Reading): Promise<number> =>
+    new Promise((resolve, reject) => {
+      provider.respondNext(streamBytes(bytesMax, event))
+      const sent = request(`${web.base}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { ...headersOf(key), 'x-memory-mode': mode },
       })
-    // As fast as it goes: what any stream of this length leaves to the garbage collector.
-    await read({ pauseMs: 0, bytesMax: total, mode: 'off' })
-    const before = residentMiB()
-    let most = before
-    const watching = setInterval(() => (most = Math.max(most, residentMiB())), 20)
-    t.ok((await read({ pauseMs: 20, bytesMax: total, mode: 'off' })) > total)
-    clearInterval(watching)
-    t.comment(`${before.toFixed(0)} MiB before, ${(most - before).toFixed(1)} MiB more at most`)
-    // Nearly always 10 to 25; a busy machine collects later.
-    t.ok(most - before < 75, `${(most - before).toFixed(1)} MiB`)
+      sent.on('response', answer => {
+        let bytes = 0
+        answer.on('data', (chunk: Buffer) => {
+          bytes += chunk.length
+          if (pauseMs === 0 || bytes > 4 * mebibyte) return
+          answer.pause()
+          setTimeout(() => answer.resume(), pauseMs)
+        })
+        answer.on('end', () => resolve(bytes))
+        answer.on('error', reject)
+      })
+      sent.on('error', reject)
+      sent.end(bodyOf('Write me a very long book.'))
+    })
+  // As fast as it goes: what any stream of this length leaves to the garbage collector.
+  await read({ pauseMs: 0, bytesMax: total, mode: 'off' })
+  const before = residentMiB()
+  let most = before
+  const watching = setInterval(() => (most = Math.max(most, residentMiB())), 20)
+  t.ok((await read({ pauseMs: 20, bytesMax: total, mode: 'off' })) > total)
+  clearInterval(watching)
+  t.comment(`${before.toFixed(0)} MiB before, ${(most - before).toFixed(1)} MiB more at most`)
+  // Nearly always 10 to 25; what the collector leaves for later differs by some MiB from run to run.
+  t.ok(most - before < 50, `${(most - before).toFixed(1)} MiB`)
 
-    await read({ pauseMs: 0, bytesMax: 10 * mebibyte, mode: 'on' })
-    await waitUntil('stored', async () => (await readDocuments(backend, key)).length > 2)
-    const heard = (await readDocuments(backend, key)).reduce(
-      (sum, { text }) => sum + text.length,
-      0,
-    )
-    t.ok(heard < 5 * mebibyte, 'what is stored of it is bounded')
-  },
-)
+  await read({ pauseMs: 0, bytesMax: 10 * mebibyte, mode: 'on' })
+  await waitUntil('stored', async () => (await readDocuments(backend, key)).length > 2)
+  const heard = (await readDocuments(backend, key)).reduce((sum, { text }) => sum + text.length, 0)
+  t.ok(heard < 5 * mebibyte, 'what is stored of it is bounded')
+})
