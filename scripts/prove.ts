@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { seededRandom } from '#scripts/bench/bench-environment.ts'
@@ -11,6 +11,7 @@ import {
   holds,
   isMissed,
   renderPage,
+  type ProofFacts,
   type ProvenSection,
 } from '#scripts/prove/page.ts'
 import type { SectionContext, SectionResult } from '#scripts/prove/section.ts'
@@ -25,11 +26,13 @@ Embedded databases are started for it; with DATABASE_URL and MONGODB_URI new dat
 and the sections that stop a database or put it back are not run.
 
   --minutes N     time of the whole run (10)
+  --release       what a release is proved with, in about two hours on two cores; --minutes is for the other sections:
+${releaseExtents()}
   --only NAMES    sections, separated by commas:
 ${wrapNames(Object.keys(sections))}
   --rate N        requests a second of the load (200)
   --seed N        repeats the choices of a run that failed
-  --page FILE     writes a page of the results, in Markdown
+  --page FILE     writes the results into a page of Markdown; sections that were not run stay as they are
   --help          this text
 
 Exits with 1 when something did not hold.
@@ -37,6 +40,7 @@ Exits with 1 when something did not hold.
 
 const options = parseOptions(help, {
   minutes: { type: 'string', default: '10' },
+  release: { type: 'boolean', default: false },
   only: { type: 'string' },
   rate: { type: 'string', default: '200' },
   seed: { type: 'string' },
@@ -81,25 +85,26 @@ async function prove(): Promise<void> {
   }
 }
 
-async function runSections(context: Omit<SectionContext, 'ms' | 'random'>): Promise<void> {
+async function runSections(
+  context: Omit<SectionContext, 'ms' | 'count' | 'random'>,
+): Promise<void> {
   print(`Seed ${seed}: --seed ${seed} repeats the choices of this run`)
+  const proofFacts = readFacts()
   const shares = names.reduce((sum, name) => sum + sections[name]!.share, 0)
   const results: ProvenSection[] = []
   for (const name of names) {
-    const { description, share, run } = sections[name]!
+    const section = sections[name]!
+    const { description, run } = section
     print(`\n${name}: ${description}`)
     const startedAt = Date.now()
-    const ms = (minutes * 60_000 * share) / shares
-    const result = await runSection({ ...context, ms, random: seededRandom(seed) }, run)
-    results.push({
-      ...result,
-      name,
-      description,
-      seconds: Math.round((Date.now() - startedAt) / 1_000),
-    })
+    const extent = extentOf(section, shares)
+    const result = await runSection({ ...context, ...extent, random: seededRandom(seed) }, run)
+    const seconds = Math.round((Date.now() - startedAt) / 1_000)
+    results.push({ ...result, name, description, seconds, facts: proofFacts })
     printResult(result)
+    // After each section: a run of hours that is stopped has told what it found.
+    if (options.page !== undefined) writePage(options.page, results)
   }
-  if (options.page !== undefined) writeFileSync(options.page, renderPage(facts(), results))
   const broken = results.filter(result => !holds(result))
   print(
     broken.length === 0
@@ -107,6 +112,17 @@ async function runSections(context: Omit<SectionContext, 'ms' | 'random'>): Prom
       : `\nBROKEN: ${broken.map(({ name }) => name).join(', ')}; --seed ${seed}`,
   )
   if (broken.length > 0) process.exitCode = 1
+}
+
+function extentOf(
+  { share, release }: Section,
+  shares: number,
+): Pick<SectionContext, 'ms' | 'count'> {
+  const ms = (minutes * 60_000 * share) / shares
+  if (!options.release || !release) return { ms, count: null }
+  return 'count' in release
+    ? { ms, count: release.count }
+    : { ms: release.minutes * 60_000, count: null }
 }
 
 /** A section that cannot go on is broken; those after it are run. */
@@ -130,16 +146,29 @@ function printResult(result: SectionResult): void {
   for (const fault of result.faults) print(`  ! ${fault}`)
 }
 
-function facts() {
+function readFacts(): ProofFacts {
   const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim()
+  const flags = options.release ? '--release ' : ''
   return {
     commit,
     date: new Date(),
     seed,
-    minutes,
-    rate,
+    command: `node scripts/prove.ts ${flags}--minutes ${minutes} --rate ${rate}`,
     machine: `${cpus().length} cores, Node ${process.version}`,
   }
+}
+
+function writePage(file: string, results: readonly ProvenSection[]): void {
+  const previous = existsSync(file) ? readFileSync(file, 'utf8') : ''
+  writeFileSync(file, renderPage(previous, results, Object.keys(sections)))
+}
+
+function releaseExtents(): string {
+  const extents = Object.values(sections).flatMap(({ release }) => release ?? [])
+  const texts = extents.map(
+    extent => `${formatNumber('count' in extent ? extent.count : extent.minutes)} ${extent.unit}`,
+  )
+  return wrapNames(texts)
 }
 
 function wrapNames(all: readonly string[]): string {

@@ -1,4 +1,5 @@
 import {
+  createLimit,
   pickOne,
   runLoops,
   type SectionContext,
@@ -10,15 +11,12 @@ const clients = 16
 const patienceMs = 60_000
 
 /** Clients leave proxied streams at random moments: every call ends at the provider too. */
-export async function proveAborts({
-  cluster,
-  provider,
-  ms,
-  random,
-}: SectionContext): Promise<SectionResult> {
+export async function proveAborts(context: SectionContext): Promise<SectionResult> {
+  const { cluster, provider, random } = context
   const key = await cluster.createAccount('aborts')
   let aborted = 0
-  await runLoops(clients, ms, async client => {
+  const isOver = createLimit(context, () => aborted)
+  await runLoops(clients, isOver, async client => {
     const signal = AbortSignal.timeout(1 + Math.floor(random() * 400))
     await cluster.send(pickOne(cluster.ports, random), 'sk-of-the-proof', '/v1/chat/completions', {
       body: {

@@ -4,6 +4,7 @@ import { promisify } from 'node:util'
 import type { Cluster } from '#scripts/prove/cluster.ts'
 import { ExchangeLedger } from '#scripts/prove/exchange-ledger.ts'
 import {
+  createTimeLimit,
   Faults,
   notRun,
   runLoops,
@@ -26,7 +27,11 @@ export async function proveBackup(context: SectionContext): Promise<SectionResul
   const faults = new Faults()
   const ledger = await ExchangeLedger.open('backup', { cluster, random, faults })
   const send = (what: string, isAwaited?: boolean): Promise<void> =>
-    runLoops(clients, ms / 8, async () => void (await ledger.sendExchange(what, isAwaited)))
+    runLoops(
+      clients,
+      createTimeLimit(ms / 8),
+      async () => void (await ledger.sendExchange(what, isAwaited)),
+    )
 
   await send('the time before')
   // The backup of Postgres has accepted work that its restored state will see again.

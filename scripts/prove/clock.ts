@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { ExchangeLedger } from '#scripts/prove/exchange-ledger.ts'
 import {
+  createTimeLimit,
   Faults,
   pauseBetween,
   pickOne,
@@ -36,9 +37,9 @@ export async function proveClock({ cluster, ms, random }: SectionContext): Promi
   await Promise.all(indexes.map(index => cluster.kill(index, ['--import', preload])))
   const crashesBefore = cluster.crashes
   let jumps = 0
-  const until = Date.now() + ms
+  const isOver = createTimeLimit(ms)
   const jumping = (async () => {
-    while (Date.now() < until) {
+    while (!isOver()) {
       cluster.tell(pickOne(indexes, random), { shiftMs: pickOne(shifts, random) })
       jumps++
       await pauseBetween(100, 1_000, random)
@@ -46,7 +47,7 @@ export async function proveClock({ cluster, ms, random }: SectionContext): Promi
   })()
   await Promise.all([
     jumping,
-    runLoops(clients, ms, async client => void (await ledger.sendExchange(`client ${client}`))),
+    runLoops(clients, isOver, async client => void (await ledger.sendExchange(`client ${client}`))),
   ])
   await cluster.settle(settleMs)
   const figures = await ledger.compare()

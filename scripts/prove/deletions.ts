@@ -1,4 +1,5 @@
 import {
+  createLimit,
   Faults,
   pickOne,
   runLoops,
@@ -9,17 +10,15 @@ import {
 const clients = 6
 
 /** A memory is deleted over one process and looked for over the other at once: it is never seen again. */
-export async function proveDeletions({
-  cluster,
-  ms,
-  random,
-}: SectionContext): Promise<SectionResult> {
+export async function proveDeletions(context: SectionContext): Promise<SectionResult> {
+  const { cluster, random } = context
   const faults = new Faults()
   const key = await cluster.createAccount('deletions')
   const [one, other] = cluster.ports as [number, number]
   let deletions = 0
   let refused = 0
-  await runLoops(clients, ms, async client => {
+  const isOver = createLimit(context, () => deletions)
+  await runLoops(clients, isOver, async client => {
     const word = `mark${client}x${Math.floor(random() * 1e9)}`
     const stored = await cluster.send(one, key, '/v1/memory/ingest?wait=true', {
       body: { messages: [{ role: 'user', content: `The ${word} stands in the garden` }] },

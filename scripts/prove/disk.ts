@@ -5,6 +5,7 @@ import { promisify } from 'node:util'
 import { Cluster } from '#scripts/prove/cluster.ts'
 import { ExchangeLedger } from '#scripts/prove/exchange-ledger.ts'
 import {
+  createTimeLimit,
   Faults,
   notRun,
   pauseBetween,
@@ -60,9 +61,9 @@ async function fillDisks({ stores, dataDir, ms, random }: Disks): Promise<Sectio
     const ledger = await ExchangeLedger.open('disk', { cluster, random, faults })
     const ended = { postgres: 0, mongodb: 0 }
     let rounds = 0
-    const until = Date.now() + ms
+    const isOver = createTimeLimit(ms)
     const filling = (async () => {
-      for (; rounds < roundsLeast || Date.now() < until; rounds++) {
+      for (; rounds < roundsLeast || !isOver(); rounds++) {
         const name = storeNames[rounds % storeNames.length]!
         await pauseBetween(500, 1_500, random)
         await leaveNoRoom(join(dataDir, name))
@@ -75,7 +76,11 @@ async function fillDisks({ stores, dataDir, ms, random }: Disks): Promise<Sectio
     })()
     await Promise.all([
       filling,
-      runLoops(clients, ms, async client => void (await ledger.sendExchange(`client ${client}`))),
+      runLoops(
+        clients,
+        isOver,
+        async client => void (await ledger.sendExchange(`client ${client}`)),
+      ),
     ])
     await cluster.settle(settleMs)
     return {

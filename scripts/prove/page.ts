@@ -1,14 +1,17 @@
 import type { Figure, SectionResult } from '#scripts/prove/section.ts'
 
-export type ProvenSection = SectionResult & { name: string; description: string; seconds: number }
+export type ProvenSection = SectionResult & {
+  name: string
+  description: string
+  seconds: number
+  facts: ProofFacts
+}
 
 export type ProofFacts = {
   commit: string
   date: Date
   seed: number
-  minutes: number
-  /** Requests a second of the load. */
-  rate: number
+  command: string
   machine: string
 }
 
@@ -18,31 +21,45 @@ export const isMissed = ({ value, most }: Figure): boolean => most !== undefined
 export const holds = ({ figures, faults }: SectionResult): boolean =>
   faults.length === 0 && !figures.some(isMissed)
 
-/** A page in Markdown of what a whole run found. */
+const head = `# Proof
+
+What \`scripts/prove.ts\` found on two web and two worker processes on real databases. Every section tells its own run.
+
+`
+
+/**
+ * A page in Markdown of what runs found.
+ *
+ * @param previous the page as it is, or an empty text; its sections stay where they were not run again
+ * @param order names of all sections
+ */
 export function renderPage(
-  { commit, date, seed, minutes, rate, machine }: ProofFacts,
+  previous: string,
   sections: readonly ProvenSection[],
+  order: readonly string[],
 ): string {
-  const parts = sections.map(section =>
-    [
-      `## ${section.name}: ${verdictOf(section)}`,
-      '',
-      `${section.description}. ${section.seconds} s.`,
-      '',
-      ...(section.figures.length > 0 ? renderFigures(section.figures) : []),
-      ...(section.faults.length > 0 ? ['', ...section.faults.map(fault => `- ${fault}`)] : []),
-      ...(section.notRun === undefined ? [] : [`Not run: ${section.notRun}.`]),
-      '',
-    ].join('\n'),
+  const parts = new Map(
+    previous
+      .split(/^(?=## )/m)
+      .slice(1)
+      .map(part => [/^## (\w+)/.exec(part)?.[1], part.trimEnd()]),
   )
-  const head = [
-    '# Proof',
+  for (const section of sections) parts.set(section.name, renderSection(section))
+  return `${head}${order.flatMap(name => parts.get(name) ?? []).join('\n\n')}\n`
+}
+
+function renderSection(section: ProvenSection): string {
+  const { name, description, seconds, figures, faults, facts } = section
+  const { command, date, commit, machine, seed } = facts
+  return [
+    `## ${name}: ${verdictOf(section)}`,
     '',
-    `Made by \`node scripts/prove.ts --minutes ${minutes} --rate ${rate}\` on ${date.toISOString().slice(0, 10)} at commit ${commit}, ${machine}, seed ${seed}.`,
-    'Two web and two worker processes on real databases; every figure is of this one run.',
-    '',
+    `${description}.`,
+    `\`${command}\` at commit ${commit}, ${date.toISOString().slice(0, 10)}, ${machine}, seed ${seed}: ${seconds} s.`,
+    ...(figures.length > 0 ? ['', ...renderFigures(figures)] : []),
+    ...(faults.length > 0 ? ['', ...faults.map(fault => `- ${fault}`)] : []),
+    ...(section.notRun === undefined ? [] : ['', `Not run: ${section.notRun}.`]),
   ].join('\n')
-  return `${head}\n${parts.join('\n')}`
 }
 
 const verdictOf = (section: SectionResult): string =>

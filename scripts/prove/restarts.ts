@@ -1,5 +1,6 @@
 import { ExchangeLedger } from '#scripts/prove/exchange-ledger.ts'
 import {
+  createTimeLimit,
   Faults,
   notRun,
   pauseBetween,
@@ -24,9 +25,9 @@ export async function proveRestarts(context: SectionContext): Promise<SectionRes
   const ledger = await ExchangeLedger.open('restarts', { cluster, random, faults })
   const restarts = { stop: 0, kill: 0 }
   const crashesBefore = cluster.crashes
-  const until = Date.now() + ms
+  const isOver = createTimeLimit(ms)
   const breaking = (async () => {
-    for (let n = 0; n < storeNames.length || Date.now() < until; n++) {
+    for (let n = 0; n < storeNames.length || !isOver(); n++) {
       await pauseBetween(500, 2_000, random)
       // Each in turn, so that a short run has both.
       const name = storeNames[n % storeNames.length]!
@@ -39,7 +40,7 @@ export async function proveRestarts(context: SectionContext): Promise<SectionRes
   })()
   await Promise.all([
     breaking,
-    runLoops(clients, ms, async client => void (await ledger.sendExchange(`client ${client}`))),
+    runLoops(clients, isOver, async client => void (await ledger.sendExchange(`client ${client}`))),
   ])
   await cluster.settle(settleMs)
   return {

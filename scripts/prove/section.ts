@@ -14,6 +14,8 @@ export type SectionContext = {
   rate: number
   /** The time the section has, in ms. */
   ms: number
+  /** How much of its own it does in the proof of a release, whatever the time; null where the time decides. */
+  count: number | null
   /** Numbers in 0 to 1, the same for the same seed. */
   random: () => number
 }
@@ -61,16 +63,49 @@ export const pickOne = <Item>(items: readonly Item[], random: () => number): Ite
 export const pauseBetween = (least: number, most: number, random: () => number): Promise<void> =>
   new Promise(resolve => setTimeout(resolve, least + random() * (most - least)))
 
-/** Runs `work` in parallel loops until the time is over. */
+/** A section that has not done its count after so long is broken. */
+const countMs = 3 * 3_600_000
+
+/**
+ * When a section ends.
+ *
+ * @param done how much it has done
+ * @returns tells whether its count is reached or, where it has none, its time is over
+ * @throws Error (the returned function) where its count takes longer than three hours
+ */
+export function createLimit(
+  { ms, count }: Pick<SectionContext, 'ms' | 'count'>,
+  done: () => number,
+): () => boolean {
+  const startedAt = Date.now()
+  return () => {
+    const spent = Date.now() - startedAt
+    if (count === null) return spent >= ms
+    if (spent < countMs) return done() >= count
+    throw new Error(`${done()} of ${count} after three hours`)
+  }
+}
+
+/** @returns tells whether `ms` have passed */
+export const createTimeLimit = (ms: number): (() => boolean) =>
+  createLimit({ ms, count: null }, () => 0)
+
+/** Runs `work` in parallel loops until `isOver`. */
 export async function runLoops(
   loops: number,
-  ms: number,
+  isOver: () => boolean,
   work: (loop: number) => Promise<void>,
 ): Promise<void> {
-  const until = Date.now() + ms
   await Promise.all(
     Array.from({ length: loops }, async (_, loop) => {
-      while (Date.now() < until) await work(loop)
+      while (!isOver()) await work(loop)
     }),
   )
 }
+
+/** The figures of rounds that tell the same names in the same order, added up. */
+export const sumFigures = (rounds: readonly (readonly Figure[])[]): Figure[] =>
+  (rounds[0] ?? []).map((figure, index) => ({
+    ...figure,
+    value: rounds.reduce((sum, figures) => sum + figures[index]!.value, 0),
+  }))

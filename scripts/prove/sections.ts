@@ -15,6 +15,8 @@ export type Section = {
   description: string
   /** Its part of the time. */
   share: number
+  /** What it does for a release instead of its part of the time. */
+  release?: { count: number; unit: string } | { minutes: number; unit: string }
   run: (context: SectionContext) => Promise<SectionResult>
 }
 
@@ -22,6 +24,7 @@ export const sections: Record<string, Section> = {
   kills: {
     description: 'Processes are killed and paused at random moments under load',
     share: 3,
+    release: { count: 950, unit: 'kills' },
     run: proveKills,
   },
   restarts: {
@@ -53,26 +56,31 @@ export const sections: Record<string, Section> = {
   tenants: {
     description: 'Many tenants use every way to read and change memories',
     share: 2,
+    release: { count: 200_000, unit: 'operations of tenants' },
     run: proveTenants,
   },
   malformed: {
     description: 'Nearly valid, random and broken requests over every route and over raw sockets',
     share: 2,
+    release: { count: 3_000_000, unit: 'malformed requests' },
     run: proveMalformed,
   },
   deletions: {
     description: 'Deletions over one process are raced with reads over both',
     share: 1,
+    release: { count: 10_000, unit: 'deletions' },
     run: proveDeletions,
   },
   aborts: {
     description: 'Clients leave proxied streams at random moments',
     share: 1,
+    release: { count: 5_000, unit: 'aborted calls' },
     run: proveAborts,
   },
   load: {
     description: 'A steady rate of requests',
     share: 3,
+    release: { minutes: 10, unit: 'minutes of load' },
     run: proveLoad,
   },
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import {
+  createLimit,
   Faults,
   pickOne,
   runLoops,
@@ -16,11 +17,12 @@ type Tenant = { key: string; canary: string; ids: string[] }
 
 /** Many tenants use every way to read and change memories; no answer holds a word of another one's. */
 export async function proveTenants(context: SectionContext): Promise<SectionResult> {
-  const { cluster, ms, random } = context
+  const { cluster, random } = context
   const faults = new Faults()
   const tenants = await createTenants(context)
   let operations = 0
-  await runLoops(clients, ms, async () => {
+  const isOver = createLimit(context, () => operations)
+  await runLoops(clients, isOver, async () => {
     const tenant = pickOne(tenants, random)
     const other = pickOne(tenants, random)
     const [path, body, method] = requestOf(tenant, other, random)
