@@ -86,7 +86,7 @@ async function prove(): Promise<void> {
 }
 
 async function runSections(
-  context: Omit<SectionContext, 'ms' | 'count' | 'random'>,
+  context: Omit<SectionContext, 'ms' | 'count' | 'random' | 'report'>,
 ): Promise<void> {
   print(`Seed ${seed}: --seed ${seed} repeats the choices of this run`)
   const proofFacts = readFacts()
@@ -98,7 +98,9 @@ async function runSections(
     print(`\n${name}: ${description}`)
     const startedAt = Date.now()
     const extent = extentOf(section, shares)
-    const result = await runSection({ ...context, ...extent, random: seededRandom(seed) }, run)
+    const random = seededRandom(seed)
+    const report = (text: string): void => print(`  ${text}`)
+    const result = await runSection({ ...context, ...extent, random, report }, run)
     const seconds = Math.round((Date.now() - startedAt) / 1_000)
     results.push({ ...result, name, description, seconds, facts: proofFacts })
     printResult(result)

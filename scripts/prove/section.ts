@@ -18,6 +18,8 @@ export type SectionContext = {
   count: number | null
   /** Numbers in 0 to 1, the same for the same seed. */
   random: () => number
+  /** Tells how far a long section is. */
+  report: (text: string) => void
 }
 
 export type Figure = {
@@ -65,6 +67,8 @@ export const pauseBetween = (least: number, most: number, random: () => number):
 
 /** A section that has not done its count after so long is broken. */
 const countMs = 3 * 3_600_000
+/** How far it is is told so often. */
+const reportMs = 60_000
 
 /**
  * When a section ends.
@@ -74,13 +78,18 @@ const countMs = 3 * 3_600_000
  * @throws Error (the returned function) where its count takes longer than three hours
  */
 export function createLimit(
-  { ms, count }: Pick<SectionContext, 'ms' | 'count'>,
+  { ms, count, report }: Pick<SectionContext, 'ms' | 'count' | 'report'>,
   done: () => number,
 ): () => boolean {
   const startedAt = Date.now()
+  let reportAt = reportMs
   return () => {
     const spent = Date.now() - startedAt
     if (count === null) return spent >= ms
+    if (spent >= reportAt) {
+      reportAt += reportMs
+      report(`${done()} of ${count} after ${Math.round(spent / 60_000)} min`)
+    }
     if (spent < countMs) return done() >= count
     throw new Error(`${done()} of ${count} after three hours`)
   }
@@ -88,7 +97,7 @@ export function createLimit(
 
 /** @returns tells whether `ms` have passed */
 export const createTimeLimit = (ms: number): (() => boolean) =>
-  createLimit({ ms, count: null }, () => 0)
+  createLimit({ ms, count: null, report: () => {} }, () => 0)
 
 /** Runs `work` in parallel loops until `isOver`. */
 export async function runLoops(
