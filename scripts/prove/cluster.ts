@@ -58,6 +58,11 @@ export class Cluster {
     return this.#members.length
   }
 
+  /** Indexes of the processes that run; others are being started. */
+  get running(): number[] {
+    return this.#members.flatMap(({ running }, index) => (running ? [index] : []))
+  }
+
   /** Ports of the web processes that run. */
   get ports(): number[] {
     return this.#members.flatMap(({ program, running }) =>
@@ -66,21 +71,19 @@ export class Cluster {
   }
 
   /**
-   * Ends one process at once and starts it again.
+   * Ends one process at once and starts it again; one that is being started is left alone.
    *
    * @param execArgv options of Node for the new one
-   * @returns false where it is being started already
    */
-  async kill(index: number, execArgv: string[] = []): Promise<boolean> {
+  async kill(index: number, execArgv: string[] = []): Promise<void> {
     const member = this.#members[index]!
     const { running } = member
-    if (!running) return false
+    if (!running) return
     member.running = null
     const ended = new Promise(resolve => running.child.once('exit', resolve))
     running.child.kill('SIGKILL')
     await ended
     await this.#startMember(member, execArgv)
-    return true
   }
 
   /** Sends a message to one process. */

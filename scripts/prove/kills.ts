@@ -4,6 +4,7 @@ import {
   createTimeLimit,
   Faults,
   pauseBetween,
+  pickOne,
   runLoops,
   sumFigures,
   type Figure,
@@ -58,13 +59,15 @@ export async function proveKills(context: SectionContext): Promise<SectionResult
     const restarts: Promise<void>[] = []
     while (!isEnd()) {
       await pauseBetween(200, 1_600, random)
-      const index = Math.floor(random() * cluster.count)
-      if (random() < 0.2) {
+      const index = pickOne(cluster.running, random)
+      if (index === undefined) continue
+      if (random() < 0.1) {
         pauses++
         await cluster.pause(index, 500 + random() * 1_500)
       } else {
+        kills++
         // Others are killed while it starts.
-        restarts.push(cluster.kill(index).then(isKilled => void (kills += isKilled ? 1 : 0)))
+        restarts.push(cluster.kill(index))
       }
     }
     await Promise.all(restarts)
