@@ -62,32 +62,39 @@ if (faults.length > 0) {
 } else await prove()
 
 async function prove(): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'vault-proof-'))
-  const isGiven = Boolean(process.env.DATABASE_URL && process.env.MONGODB_URI)
-  const stores = isGiven ? null : await Stores.start(join(folder, 'stores'), print)
-  const provider = new ModelProvider()
+  const resources = new AsyncDisposableStack()
+  // Interrupted, it leaves no process, database or folder behind.
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    process.once(signal, () => void resources.disposeAsync().finally(() => process.exit(1)))
   try {
-    const cluster = await Cluster.start({
-      ...stores?.environment,
-      OPENAI_BASE_URL: await provider.listen(),
-      EMBEDDINGS: 'local',
-      LOG_LEVEL: 'silent',
-    })
-    try {
-      await runSections({ cluster, provider, stores, folder, rate })
-    } finally {
-      await cluster.stop()
-    }
+    await runSections(await openContext(resources))
   } finally {
-    provider.close()
-    await stores?.stop()
-    rmSync(folder, { recursive: true, force: true })
+    await resources.disposeAsync()
   }
 }
 
-async function runSections(
-  context: Omit<SectionContext, 'ms' | 'count' | 'random' | 'report'>,
-): Promise<void> {
+type RunContext = Omit<SectionContext, 'ms' | 'count' | 'random' | 'report'>
+
+/** What is opened is closed with `resources`, the last first. */
+async function openContext(resources: AsyncDisposableStack): Promise<RunContext> {
+  const folder = mkdtempSync(join(tmpdir(), 'vault-proof-'))
+  resources.defer(() => rmSync(folder, { recursive: true, force: true }))
+  const isGiven = Boolean(process.env.DATABASE_URL && process.env.MONGODB_URI)
+  const stores = isGiven ? null : await Stores.start(join(folder, 'stores'), print)
+  resources.defer(async () => await stores?.stop())
+  const provider = new ModelProvider()
+  resources.defer(() => provider.close())
+  const cluster = await Cluster.start({
+    ...stores?.environment,
+    OPENAI_BASE_URL: await provider.listen(),
+    EMBEDDINGS: 'local',
+    LOG_LEVEL: 'silent',
+  })
+  resources.defer(() => cluster.stop())
+  return { cluster, provider, stores, folder, rate }
+}
+
+async function runSections(context: RunContext): Promise<void> {
   print(`Seed ${seed}: --seed ${seed} repeats the choices of this run`)
   const proofFacts = readFacts()
   const shares = names.reduce((sum, name) => sum + sections[name]!.share, 0)
