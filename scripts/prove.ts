@@ -86,7 +86,10 @@ async function openContext(resources: AsyncDisposableStack): Promise<RunContext>
   resources.defer(() => provider.close())
   const cluster = await Cluster.start({
     ...stores?.environment,
-    OPENAI_BASE_URL: await provider.listen(),
+    ...(await provider.listen()),
+    WEBHOOK_LOOPBACK: 'on',
+    ADMIN_SECRET: 'operator-of-the-proof',
+    ADMIN_EMAIL: 'operator@example.com',
     EMBEDDINGS: 'local',
     LOG_LEVEL: 'silent',
   })

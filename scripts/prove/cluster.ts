@@ -119,20 +119,26 @@ export class Cluster {
 
   /** An owner key of a new account that may pay everything. */
   async createAccount(name: string): Promise<string> {
+    const { memoryKey } = await this.createOwner(name)
+    return memoryKey
+  }
+
+  /** As `createAccount`, with an admin credential beside the key. */
+  async createOwner(name: string): Promise<{ memoryKey: string; adminKey: string }> {
     const config = readConfig(this.#env)
     const backend = await openBackend(config, log, 'web')
     try {
-      const { memoryKey } = await backend.postgres.transaction(tx =>
+      const { memoryKey, adminKey } = await backend.postgres.transaction(tx =>
         createCredentials(tx, config.keyPepper, {
           email: `${name}@example.com`,
           keyName: name,
           keyLifetimeDays: null,
-          adminLifetimeDays: null,
+          adminLifetimeDays: 30,
           paymentMethod: 'card',
           balance: null,
         }),
       )
-      return memoryKey
+      return { memoryKey, adminKey: adminKey! }
     } finally {
       await backend.close()
     }

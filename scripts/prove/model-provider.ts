@@ -1,7 +1,12 @@
-import { createServer, type Server } from 'node:http'
+import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { setTimeout as delay } from 'node:timers/promises'
 
-/** A model that streams words until its client goes, and counts the calls that are open. */
+/**
+ * A model under the addresses of three providers. A streamed chat is words until its client goes; every other call
+ * is answered at once with the request's own text. It counts the calls that are open.
+ */
 export class ModelProvider {
   open = 0
   started = 0
@@ -12,23 +17,35 @@ export class ModelProvider {
       this.open++
       this.started++
       response.once('close', () => this.open--)
-      request.resume()
-      response.writeHead(200, { 'content-type': 'text/event-stream' })
-      let words = 0
-      const timer = setInterval(() => {
-        response.write(chunkOf(`word ${++words} `))
-        if (words < 200) return
-        clearInterval(timer)
-        response.end('data: [DONE]\n\n')
-      }, 10)
-      response.once('close', () => clearInterval(timer))
+      const answer = async (): Promise<void> => {
+        const asked = await text(request)
+        const isChat = request.url!.endsWith('/chat/completions')
+        if (isChat && (JSON.parse(asked) as { stream?: boolean }).stream) {
+          response.writeHead(200, { 'content-type': 'text/event-stream' })
+          await streamWords(response)
+          return
+        }
+        response.writeHead(200, { 'content-type': 'application/json' })
+        const echoed = answerOf(asked)
+        response.end(JSON.stringify(request.url!.includes(':stream') ? [echoed] : echoed))
+      }
+      answer().catch(() => response.destroy())
     })
   }
 
-  /** @returns the base URL for clients of its API */
-  async listen(): Promise<string> {
+  /** Its address, without a path. */
+  get origin(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
+  }
+
+  /** @returns the variables that make it every provider of a process */
+  async listen(): Promise<Record<string, string>> {
     await new Promise<void>(resolve => this.#server.listen(0, '127.0.0.1', resolve))
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/v1`
+    return {
+      OPENAI_BASE_URL: `${this.origin}/v1`,
+      ANTHROPIC_BASE_URL: this.origin,
+      GOOGLE_BASE_URL: this.origin,
+    }
   }
 
   close(): void {
@@ -37,9 +54,33 @@ export class ModelProvider {
   }
 }
 
+async function streamWords(response: ServerResponse): Promise<void> {
+  for (let words = 1; words <= 200 && !response.destroyed; words++) {
+    await delay(10)
+    response.write(chunkOf(`word ${words} `))
+  }
+  response.end('data: [DONE]\n\n')
+}
+
 const chunkOf = (content: string): string =>
   `data: ${JSON.stringify({
     id: 'chatcmpl-1',
     object: 'chat.completion.chunk',
     choices: [{ index: 0, delta: { content }, finish_reason: null }],
   })}\n\n`
+
+/** One text in the formats of all providers, and a list of models in theirs. */
+const answerOf = (content: string): object => ({
+  id: 'answer_1',
+  type: 'message',
+  role: 'assistant',
+  status: 'completed',
+  content: [{ type: 'text', text: content }],
+  choices: [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }],
+  output: [
+    { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: content }] },
+  ],
+  candidates: [{ content: { role: 'model', parts: [{ text: content }] }, finishReason: 'STOP' }],
+  data: [{ id: 'gpt-5', object: 'model' }],
+  models: [{ name: 'models/gemini-2.5-flash' }],
+})

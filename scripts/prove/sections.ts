@@ -54,7 +54,8 @@ export const sections: Record<string, Section> = {
     run: proveBackup,
   },
   tenants: {
-    description: 'Many tenants use every way to read and change memories',
+    description:
+      'Many tenants send every request of the contract, half of them with what is somebody else’s',
     share: 2,
     release: { count: 200_000, unit: 'operations of tenants' },
     run: proveTenants,

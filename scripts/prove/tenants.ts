@@ -1,4 +1,6 @@
-import { randomUUID } from 'node:crypto'
+import { contractDocument, type Endpoint } from '#api/contract/document.ts'
+import type { Answer, RequestOptions } from '#scripts/prove/cluster.ts'
+import { createTenants, keptText, memoriesKept } from '#scripts/prove/tenants/create-tenants.ts'
 import {
   createLimit,
   Faults,
@@ -7,131 +9,199 @@ import {
   type SectionContext,
   type SectionResult,
 } from '#scripts/prove/section.ts'
+import type { Asking, RequestPlan } from '#scripts/prove/tenants/asking.ts'
+import { mcpCall, requestPlans, sendersOf } from '#scripts/prove/tenants/requests.ts'
+import type { Tenant } from '#scripts/prove/tenants/tenant.ts'
 
-const accounts = 4
-const usersPerAccount = 5
-const memoriesPerVault = 10
 const clients = 8
+/** How often somebody sends a request that is not theirs to send. */
+const misplacedShare = 0.1
+/** How often an id is somebody else's. */
+const foreignShare = 0.4
+const settleMs = 120_000
 
-type Tenant = { key: string; canary: string; ids: string[] }
+const endpoints = Object.values(contractDocument.endpoints)
+/** Tools of MCP are no part of the contract: one route beside it. */
+const mcp: Endpoint = {
+  ...contractDocument.endpoints.ingest!,
+  operation: 'mcp',
+  path: '/mcp',
+}
+const routes = [...endpoints, mcp]
+const mcpPlan: RequestPlan = {
+  body: mcpCall,
+  headers: () => ({ accept: 'application/json, text/event-stream' }),
+}
 
-/** Many tenants use every way to read and change memories; no answer holds a word of another one's. */
+/** Many tenants send every request there is; no answer holds a word of another one's, and all keep what they have. */
 export async function proveTenants(context: SectionContext): Promise<SectionResult> {
   const { cluster, random } = context
   const faults = new Faults()
   const tenants = await createTenants(context)
+  const reached = new Set<string>()
+  const served = new Set<string>()
   let operations = 0
+  let foreign = 0
   const isOver = createLimit(context, () => operations)
   await runLoops(clients, isOver, async () => {
-    const tenant = pickOne(tenants, random)
-    const other = pickOne(tenants, random)
-    const [path, body, method] = requestOf(tenant, other, random)
-    const { text, status } = await cluster.send(pickOne(cluster.ports, random), tenant.key, path, {
-      body,
-      ...(method && { method }),
-    })
+    const endpoint = pickOne(routes, random)
+    const sent = requestOf(endpoint, tenants, context)
+    if (!sent) return
+    const { tenant, key, path, options, plan } = sent
+    const answer = await cluster.send(pickOne(cluster.ports, random), key, path, options)
     operations++
+    reached.add(endpoint.operation)
     // An answer may repeat what its own request asked.
-    const asked = `${path} ${JSON.stringify(body)}`
-    for (const { canary } of tenants) {
-      if (canary === tenant.canary || asked.includes(canary) || !text.includes(canary)) continue
+    const words = tenant.foreignWords(answer.text, `${path} ${JSON.stringify(options)}`)
+    if (words.length > 0) {
+      foreign++
       faults.add(
-        `${method ?? ''} ${path} (${status}) holds a word of another tenant: ${text.slice(0, 200)}`,
+        `${endpoint.method} ${path} (${answer.status}) told ${tenant.kind} ${tenant.canary} of ${words[0]}: ${aroundWord(answer.text, words[0]!)}`,
       )
     }
+    if (answer.status < 200 || answer.status > 299) return
+    served.add(endpoint.operation)
+    keepNamed(tenant, plan, answer)
   })
-  await cluster.settle(60_000)
-  const missing = await countMissing(context, tenants, faults)
+  await cluster.settle(settleMs)
+  const changed = await countChanged(context, tenants, faults)
+  const [leaving] = tenants
+  for (const operation of await eraseAccount(context, leaving!)) {
+    reached.add(operation)
+    served.add(operation)
+  }
+  await cluster.settle(settleMs)
+  const staying = tenants.filter(({ account }) => account !== leaving!.account)
+  const changedByErasure = await countChanged(context, staying, faults)
   return {
     figures: [
       { name: 'tenants', value: tenants.length },
+      { name: 'routes reached', value: reached.size },
+      { name: 'routes never answered with 2xx', value: reached.size - served.size },
       { name: 'operations', value: operations },
-      { name: 'answers with a foreign word', value: faults.count - missing, most: 0 },
-      { name: 'memories changed or deleted by another tenant', value: missing, most: 0 },
+      { name: 'answers with a foreign word', value: foreign, most: 0 },
+      {
+        name: 'memories changed or deleted by another tenant',
+        value: changed + changedByErasure,
+        most: 0,
+      },
     ],
     faults: faults.first,
   }
 }
 
-async function createTenants({ cluster }: SectionContext): Promise<Tenant[]> {
-  const tenants: Tenant[] = []
-  const port = cluster.ports[0]!
-  for (let account = 0; account < accounts; account++) {
-    const owner = await cluster.createAccount(`tenant-${account}`)
-    for (let user = 0; user < usersPerAccount; user++) {
-      const { text } = await cluster.send(port, owner, '/v1/keys', {
-        body: { name: `user ${user}` },
-      })
-      const { key } = JSON.parse(text) as { key: string }
-      tenants.push({ key, canary: `canary${randomUUID().slice(0, 8)}`, ids: [] })
-    }
-  }
-  await Promise.all(
-    tenants.map(({ key, canary }) =>
-      cluster.send(port, key, '/v1/memory/ingest?wait=true', {
-        body: {
-          messages: Array.from({ length: memoriesPerVault }, (_, n) => ({
-            role: 'user',
-            content: `${canary} keeps note ${n} about the harbour`,
-          })),
-        },
-      }),
-    ),
+type Sent = {
+  tenant: Tenant
+  key: string
+  path: string
+  options: RequestOptions
+  plan: RequestPlan
+}
+type Whose = 'any' | 'own' | 'take' | 'lasting'
+
+/** @returns null where it is not sent: the tenant has enough of what it makes, or it is a rare one */
+function requestOf(
+  endpoint: Endpoint,
+  tenants: readonly Tenant[],
+  { random, provider }: SectionContext,
+): Sent | null {
+  const plan = endpoint === mcp ? mcpPlan : requestPlans[endpoint.operation]!
+  const isMisplaced = random() < misplacedShare
+  const sender = pickOne(sendersOf(endpoint), random)
+  const tenant = pickOne(
+    tenants.filter(({ kind }) => isMisplaced || kind === sender),
+    random,
   )
-  for (const tenant of tenants) tenant.ids = await listIds(tenant)
-  return tenants
-
-  async function listIds({ key }: Tenant): Promise<string[]> {
-    const { text } = await cluster.send(port, key, '/v1/memory/list?limit=200')
-    return (JSON.parse(text) as { items: { id: string }[] }).items.map(({ id }) => id)
+  if ((plan.makes && tenant.isFull(plan.makes)) || (plan.isRare && random() < 0.9)) return null
+  const other = pickOne(
+    tenants.filter(({ account }) => account !== tenant.account),
+    random,
+  )
+  const pick = (kind: string, own: Whose): string =>
+    isMisplaced || random() < foreignShare ? other.any(kind, random) : tenant[own](kind, random)
+  const asking: Asking = {
+    tenant,
+    word: tenant.canary,
+    foreignWord: other.canary,
+    foreignSession: other.session,
+    id: kind => pick(kind, 'any'),
+    ownOrForeign: kind => pick(kind, 'own'),
+    random,
+    origin: provider.origin,
+  }
+  const path = endpoint.path.replaceAll(
+    /(?<=\/):(\w+)/g,
+    (_, name: string) => fixedParams[name] ?? pick(name, whoseOf(endpoint, name)),
+  )
+  const query = new URLSearchParams(plan.query?.(asking)).toString()
+  const body = plan.body?.(asking)
+  return {
+    tenant,
+    plan,
+    key: plan.withOwnKey ? tenant.take('key', random) : tenant.key,
+    path: query ? `${path}?${query}` : path,
+    options: {
+      method: endpoint.method,
+      // What is queued need not be waited for.
+      headers: { prefer: 'respond-async', ...plan.headers?.(asking) },
+      ...(body !== undefined && { body }),
+      ...(plan.type && { type: plan.type }),
+    },
   }
 }
 
-type Sent = [path: string, body?: unknown, method?: string]
+const fixedParams: Record<string, string> = { provider: 'openai', model: 'gemini-2.5-flash' }
 
-/** What a tenant does; half of the times it names what is another one's. */
-function requestOf(tenant: Tenant, other: Tenant, random: () => number): Sent {
-  const id = pickOne(other === tenant ? [randomUUID()] : other.ids, random) ?? randomUUID()
-  const requests: (() => Sent)[] = [
-    () => ['/v1/memory/search', { query: 'notes about the harbour', limit: 50 }],
-    () => ['/v1/memory/search', { query: `${other.canary} harbour`, limit: 50 }],
-    () => [
-      '/v1/memory/prepare',
-      { messages: [{ role: 'user', content: 'Which notes are about the harbour?' }] },
-    ],
-    () => ['/v1/memory/date-search', { from: '2020-01-01', to: '2100-01-01' }],
-    () => ['/v1/memory/list?limit=200'],
-    () => ['/v1/memory/list?search=harbour'],
-    () => ['/v1/memory/sessions'],
-    () => ['/v1/memory/stats'],
-    () => ['/v1/memory/export'],
-    () => ['/v1/memory/profile'],
-    () => ['/v1/memory/edit', { memory_id: id, text: `${tenant.canary} was here` }],
-    () => ['/v1/memory/delete-ids', { ids: [id] }],
-    () => [`/v1/memory/${other.key}/stats`],
-    () => [`/v1/operations/${id}`],
-    () => ['/v1/operations'],
-    () => ['/v1/keys'],
-    () => [`/v1/keys/${other.key}`, undefined, 'DELETE'],
-    () => ['/v1/memory/transfer', { from: other.key, to: tenant.key }],
-    () => ['/v1/usage'],
-  ]
-  return pickOne(requests, random)()
+/** Which of its own ids a tenant names in a path: what it changes or ends is nothing that it keeps. */
+function whoseOf({ method, path }: Endpoint, name: string): Whose {
+  if (method === 'DELETE' && path.endsWith(`:${name}`)) return 'take'
+  if (name === 'orgId' || name === 'accountId') return 'lasting'
+  return method === 'GET' ? 'any' : 'own'
 }
 
-/** Memories of tenants that are no longer as they were stored. */
-async function countMissing(
+function keepNamed(tenant: Tenant, { keeps }: RequestPlan, { text }: Answer): void {
+  for (const [kind, id] of keeps?.(JSON.parse(text)) ?? [])
+    if (typeof id === 'string') tenant.add(kind, id)
+}
+
+const aroundWord = (text: string, word: string): string =>
+  text.slice(Math.max(0, text.indexOf(word) - 120), text.indexOf(word) + 80)
+
+/** Kept memories that are no longer as they were stored, of vaults and of organizations. */
+async function countChanged(
   { cluster }: SectionContext,
   tenants: readonly Tenant[],
   faults: Faults,
 ): Promise<number> {
-  let missing = 0
-  for (const { key, canary } of tenants) {
-    const { text } = await cluster.send(cluster.ports[0]!, key, '/v1/memory/export')
-    const kept = text.split('\n').filter(line => line.includes(canary)).length
-    if (kept === memoriesPerVault) continue
-    missing += memoriesPerVault - kept
-    faults.add(`${kept} of ${memoriesPerVault} memories of ${canary} are left`)
+  let changed = 0
+  for (const tenant of tenants) {
+    if (tenant.kind === 'operator') continue
+    const path =
+      tenant.kind === 'admin'
+        ? `/v1/orgs/${tenant.kept.get('orgId')![0]}/export`
+        : '/v1/memory/export'
+    const { status, text } = await cluster.send(cluster.ports[0]!, tenant.key, path)
+    if (status !== 200) throw new Error(`${path} was answered with ${status} ${text}`)
+    const left = Array.from({ length: memoriesKept }, (_, n) => keptText(tenant, n)).filter(kept =>
+      text.includes(kept),
+    ).length
+    if (left === memoriesKept) continue
+    changed += memoriesKept - left
+    faults.add(
+      `${left} of ${memoriesKept} memories of the ${tenant.kind} ${tenant.canary} are left`,
+    )
   }
-  return missing
+  return changed
+}
+
+/** An account goes, which no random request may do. @returns its operations that were answered with 2xx */
+async function eraseAccount({ cluster }: SectionContext, owner: Tenant): Promise<string[]> {
+  const port = cluster.ports[0]!
+  const erased = await cluster.send(port, owner.key, '/v1/account/erase', {
+    body: { email: `${owner.account}@example.com` },
+  })
+  if (erased.status !== 202) return []
+  const { receipt_path: path } = JSON.parse(erased.text) as { receipt_path: string }
+  const receipt = await cluster.send(port, owner.key, path)
+  return receipt.status === 200 ? ['eraseAccount', 'readReceipt'] : ['eraseAccount']
 }

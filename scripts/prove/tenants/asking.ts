@@ -1,0 +1,62 @@
+import type { Tenant } from '#scripts/prove/tenants/tenant.ts'
+
+/** What a request is made of. */
+export type Asking = {
+  tenant: Tenant
+  /** The word of the tenant who asks. */
+  word: string
+  /** The word of somebody else: for questions alone, since it may not be stored. */
+  foreignWord: string
+  /** The session of somebody else. */
+  foreignSession: string
+  /** An id of a kind, of the tenant or of somebody else. */
+  id: (kind: string) => string
+  /** As `id`; where it is the tenant's, it is one that may be changed. */
+  ownOrForeign: (kind: string) => string
+  random: () => number
+  /** Address of the stand-in for everything outside. */
+  origin: string
+}
+
+/** A request to one operation of the contract; its method and path are the contract's. */
+export type RequestPlan = {
+  query?: (asking: Asking) => Record<string, string>
+  body?: (asking: Asking) => unknown
+  headers?: (asking: Asking) => Record<string, string>
+  type?: string
+  /** Ids that the tenant can name later, by kind, in an answer that was 2xx. */
+  keeps?: (answer: Answer) => [kind: string, id: unknown][]
+  /** Kind of what it makes: none is made where the tenant has enough. */
+  makes?: string
+  /** Sent with a key that the tenant made, which it ends. */
+  withOwnKey?: true
+  /** It reads or writes a lot: one in ten is sent. */
+  isRare?: true
+}
+
+// oxlint-disable-next-line typescript/no-explicit-any -- answers of all operations
+export type Answer = any
+
+export const note = ({ word, random }: Asking): string =>
+  `${word} jots down ${Math.floor(random() * 1e6)} about the harbour`
+export const question = ({ word, foreignWord, random }: Asking): string =>
+  `What does ${random() < 0.5 ? word : foreignWord} know of the harbour?`
+/** A session that every tenant has, and may lose. */
+export const scratchSession = 'a passing session'
+export const session = ({ foreignSession, random }: Asking): string =>
+  random() < 0.5 ? scratchSession : foreignSession
+export const answered = (kind: string, name: string) => (answer: Answer) =>
+  [[kind, answer[name]]] as [string, unknown][]
+export const listed = (kind: string, name: string, list: string) => (answer: Answer) =>
+  (answer[list] as Answer[]).map(item => [kind, item[name]] as [string, unknown])
+/** What tenants may change says so in its text. */
+export const scratch = (items: Answer[], id: string, kind: string): [string, unknown][] =>
+  items.filter(({ text }) => / jots | concludes /.test(text)).map(item => [kind, item[id]])
+export const email = ({ word, random }: Asking): string =>
+  `${word}.${Math.floor(random() * 1e6)}@example.com`
+
+export const plain: RequestPlan = {}
+export const named: RequestPlan = {
+  body: ({ word, random }) => ({ name: `name ${Math.floor(random() * 1e6)} of ${word}` }),
+}
+export const told = ({ word }: Asking): string => `What does ${word} know of the harbour?`
