@@ -5,8 +5,8 @@ import { startProcess } from '#scripts/bench/process.ts'
 import { proportionalMemory } from '#scripts/bench/resident-memory.ts'
 import { createBenchEnvironment } from '#scripts/bench/bench-environment.ts'
 
-/** What a process does once after its start is over by then. */
-const settleMs = 10_000
+/** What a process does once after its start is over by then, V8's collections after `releaseStartMemory` included. */
+const settleMs = 30_000
 const idleMs = 60_000
 
 const env = await createBenchEnvironment()

@@ -1,4 +1,5 @@
 import '#test/setup/env.ts'
+import timers from 'node:timers'
 import { MongoWriteConcernError } from 'mongodb'
 import t, { type Test } from 'tap'
 import { ConfigError } from '#shared/core/config.ts'
@@ -100,6 +101,26 @@ t.test('deadlines of the URI come before those of the service', async t => {
   ])
   t.same(refused, ['short', 'the service’s own', 'of four seconds'])
 })
+
+t.test(
+  'an idle process looks after its connections seldom, unless the URI bounds them',
+  async t => {
+    // The driver takes its timers from this module at each use, the double and the sockets do not.
+    const waits = t.capture(timers, 'setTimeout', timers.setTimeout)
+    for (const [options, checkMs] of [
+      ['', 10_000],
+      ['&minPoolSize=2', 100],
+      ['&maxIdleTimeMS=60000', 100],
+    ] as const) {
+      const double = await startMongoDouble(t)
+      waits()
+      await (await open(t, `${double.url}?retryWrites=true${options}`)).ping()
+      const checks = waits().filter(({ args: [work] }) => /ensureMinPoolSize/.test(String(work)))
+      t.ok(checks.length > 0, `the pool is looked after: ${options}`)
+      t.same(new Set(checks.map(({ args }) => args[1])), new Set([checkMs]), options)
+    }
+  },
+)
 
 t.test('writes wait for the majority and the journal on all but a standalone', async t => {
   const members = (count: number) => Array.from({ length: count }, (_, n) => `127.0.0.1:${n + 1}`)
