@@ -42,6 +42,7 @@ export async function proveTenants(context: SectionContext): Promise<SectionResu
   const served = new Set<string>()
   let operations = 0
   let foreign = 0
+  let broken = 0
   const isOver = createLimit(context, () => operations)
   await runLoops(clients, isOver, async () => {
     const endpoint = pickOne(routes, random)
@@ -51,6 +52,11 @@ export async function proveTenants(context: SectionContext): Promise<SectionResu
     const answer = await cluster.send(pickOne(cluster.ports, random), key, path, options)
     operations++
     reached.add(endpoint.operation)
+    // 503 asks to try again.
+    if (answer.status === 0 || (answer.status >= 500 && answer.status !== 503)) {
+      broken++
+      faults.add(`${endpoint.method} ${path}: ${answer.status} ${answer.text.slice(0, 200)}`)
+    }
     // An answer may repeat what its own request asked.
     const words = tenant.foreignWords(answer.text, `${path} ${JSON.stringify(options)}`)
     if (words.length > 0) {
@@ -80,6 +86,7 @@ export async function proveTenants(context: SectionContext): Promise<SectionResu
       { name: 'routes never answered with 2xx', value: reached.size - served.size },
       { name: 'operations', value: operations },
       { name: 'answers with a foreign word', value: foreign, most: 0 },
+      { name: 'answers missing or 5xx other than 503', value: broken, most: 0 },
       {
         name: 'memories changed or deleted by another tenant',
         value: changed + changedByErasure,

@@ -79,7 +79,7 @@ async function keepAccountThings(send: Send, owner: Tenant, url: string): Promis
   owner.keep('deliveryId', [delivery.id])
 }
 
-/** Its pipeline is paused: the stand-in is no model that could tell facts. */
+/** It has no provider key, and the stand-in is no model that could tell facts: its pipeline finds none. */
 async function createOrganization(send: Send, admin: Tenant): Promise<Tenant[]> {
   const create = (path: string, body: object): Promise<Body> => send(admin.key, path, body)
   const name = `name of ${admin.canary}`
