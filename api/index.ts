@@ -39,6 +39,8 @@ await runMain(async () => {
     },
     { port, isServing: () => server.serving },
   )
+  // What the first search would wait for.
   await runInSlices(buildRelatedTerms())
+  await backend.embedders.load()
   log.debug({ schemas: await runInSlices(compileRequestShapes()) }, 'web.schemas-compiled')
 })

@@ -1,5 +1,6 @@
 import { Breaker, type BreakerState } from '#shared/core/breaker.ts'
 import type { Config } from '#shared/core/config.ts'
+import { loadOpenAi } from '#shared/models/load-openai.ts'
 import { localEmbedder } from '#shared/models/local-embedder.ts'
 import type { Embedder } from '#shared/domain/embedder.ts'
 import { Refusal } from '#shared/core/errors.ts'
@@ -23,6 +24,8 @@ export type Embedders = {
   /** Whether the provider of a model answers queries; undefined for `local`. */
   breakerOf(model: string): Breaker | undefined
   readonly defaultModel: string
+  /** Loads the code that the default model needs, in parts between which the event loop runs. Asks no provider. */
+  load(): Promise<void>
   /** No provider is probed any more. */
   close(): void
 }
@@ -65,13 +68,17 @@ export function createEmbedders(
     if (!isReachable(config, provider))
       throw unavailableRefusal(model, provider, modelsInUse.has(model))
     const { apiKey = '', baseUrl = providers[provider].baseUrl } = config.providers[provider] ?? {}
-    // An offline service never loads the SDK.
-    const { openProviderEmbedder } = await import('#shared/models/openai-embedder.ts')
+    const { openProviderEmbedder } = await importProviderEmbedder()
     return openProviderEmbedder({ model, name, apiKey, baseUrl })
   }
 
   return {
     defaultModel: config.embeddingModel,
+    async load() {
+      if (config.embeddingModel === 'local') return
+      await loadOpenAi()
+      await importProviderEmbedder()
+    },
     unavailableReason(model) {
       if (model === 'local') return undefined
       const parts = parseModelName(model)
@@ -94,6 +101,9 @@ export function createEmbedders(
     close: () => breakers.forEach(breaker => breaker.stop()),
   }
 }
+
+/** An offline service never loads the SDK. */
+const importProviderEmbedder = () => import('#shared/models/openai-embedder.ts')
 
 /** An embedder whose queries are refused at once while its provider does not answer. */
 async function openGuarded(
