@@ -49,7 +49,7 @@ const owners: Record<string, (string | RegExp)[]> = {
   openai: ['shared/models/'],
   '@anthropic-ai/sdk': ['shared/models/'],
   '@google/generative-ai': ['shared/models/'],
-  undici: ['shared/models/', 'shared/events/webhooks/', 'scripts/bench/proxy/'],
+  undici: ['shared/models/', 'shared/events/webhooks/', 'scripts/bench/proxy/', 'scripts/prove/'],
   standardwebhooks: ['shared/events/webhooks/'],
   'prom-client': ['shared/core/metrics.ts', 'shared/core/event-loop-lag.ts'],
   '@opentelemetry/api': ['shared/core/trace.ts'],
