@@ -208,8 +208,11 @@ async function relayAnswer(
     copy?.append(bytes)
   }
   const { clientTimeoutMs } = backend.config
-  const holdsEnd = copy !== undefined || isAnyAllowed(call.memoryAccess)
-  const relayed = await relay(ctx, answer, { onBytes, clientTimeoutMs, holdsEnd })
+  const storesFirst = copy !== undefined || isAnyAllowed(call.memoryAccess)
+  // The rest of a body is read, and a trace kept, before the response ends.
+  const isOpen = call.unread !== undefined || call.retrieves
+  const end = storesFirst ? 'held' : isOpen ? 'open' : 'ended'
+  const relayed = await relay(ctx, answer, { onBytes, clientTimeoutMs, end })
   const reply = toReplyOutcome(call, answer, await replyParser.end(), relayed)
   const isReplayable = relayed === 'complete' && status < 300
   return { reply, toStore: copy && isReplayable ? copy.toStoredResponse() : 'nothing' }

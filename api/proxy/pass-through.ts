@@ -9,7 +9,7 @@ import {
 } from '#api/proxy/pass-through-target.ts'
 import type { ProviderRoute } from '#api/proxy/provider-routes.ts'
 import { createRequestTimer, type RequestTimer } from '#api/proxy/response-headers.ts'
-import { clientAbortController, endRelayedResponse, relay } from '#api/proxy/relay.ts'
+import { clientAbortController, relay } from '#api/proxy/relay.ts'
 import { recordModelCall } from '#shared/billing/meter.ts'
 import { requireBalance } from '#shared/billing/admission-checks.ts'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
@@ -84,8 +84,7 @@ export async function forwardPassthrough(
   timer.setTimingHeaders(ctx)
   if (route.counts) ctx.set('X-Memory-Counted', 'false')
   const { clientTimeoutMs } = backend.config
-  await relay(ctx, response, { onBytes() {}, clientTimeoutMs, holdsEnd: false })
-  endRelayedResponse(ctx)
+  await relay(ctx, response, { onBytes() {}, clientTimeoutMs, end: 'ended' })
 }
 
 /** The body takes the provider's name for its model; a path that names one has it there. */

@@ -12,30 +12,36 @@ type RelayOptions = {
   onBytes(bytes: Buffer): void
   /** Longest time in which the client takes none of the pending bytes. */
   clientTimeoutMs: number
-  /** Something is stored before the client may take the answer as ended. */
-  holdsEnd: boolean
+  /**
+   * What becomes of the response after a complete answer. `ended`: it ends in the same write as the last bytes.
+   * Else the caller ends it with `endRelayedResponse`: `open` has sent all bytes by then; `held` holds the last
+   * byte of an answer of known length back, where something is stored before the client may take it as ended.
+   */
+  end: 'ended' | 'open' | 'held'
 }
 
 /**
- * Relays a provider's answer byte for byte, at the pace of the client. After a complete answer the
- * response stays open, and with `holdsEnd` the last byte of one of known length is held back: the caller
- * stores the reply first and then calls `endRelayedResponse`. An interrupted answer closes the client's connection. A client that stops reading is disconnected.
+ * Relays a provider's answer byte for byte, at the pace of the client. An interrupted answer closes the client's
+ * connection. A client that stops reading is disconnected.
  */
 export async function relay(
   ctx: Context,
   answer: UpstreamResponse,
-  { onBytes, clientTimeoutMs, holdsEnd }: RelayOptions,
+  { onBytes, clientTimeoutMs, end }: RelayOptions,
 ): Promise<RelayOutcome> {
   const { res } = ctx
   copyUpstreamHeaders(ctx, answer)
   ctx.respond = false
   destroyWhenStalled(res, clientTimeoutMs)
-  const heldBytes = holdsEnd ? heldBytesOf(ctx, answer) : undefined
+  const heldBytes = end === 'held' ? heldBytesOf(ctx, answer) : undefined
   // A model may think for long before the first event.
   if (/event-stream/i.test(ctx.response.get('content-type')) && isOpen(res)) res.flushHeaders()
-  const outcome = await copyBody(answer.body, res, bytes => {
-    onBytes(bytes)
-    return heldBytes ? heldBytes.replace(bytes) : bytes
+  const outcome = await copyBody(answer.body, res, {
+    toSent(bytes) {
+      onBytes(bytes)
+      return heldBytes ? heldBytes.replace(bytes) : bytes
+    },
+    onComplete: () => end === 'ended' && endRelayedResponse(ctx),
   })
   // The client still gets the pending bytes, but no regular end: the answer is not complete.
   if (outcome !== 'complete') res.socket?.destroySoon()
@@ -44,16 +50,21 @@ export async function relay(
 
 const isOpen = (res: ServerResponse): boolean => !res.closed && !res.destroyed
 
+type CopyHandlers = {
+  /** What is written of the bytes that have come. */
+  toSent(bytes: Buffer): Buffer
+  /** Called when all bytes are written, and perhaps not sent. */
+  onComplete(): void
+}
+
 /**
- * Writes a body to a response, as fast as the client takes it, and leaves the response open. The listeners
- * are our own: a pipeline with a Transform costs a third of a whole call without memory.
- *
- * @param toSent what is written of the bytes that have come
+ * Writes a body to a response, as fast as the client takes it. The listeners are our own: a pipeline with a
+ * Transform costs a third of a whole call without memory.
  */
 function copyBody(
   body: Readable,
   res: ServerResponse,
-  toSent: (bytes: Buffer) => Buffer,
+  { toSent, onComplete }: CopyHandlers,
 ): Promise<RelayOutcome> {
   return new Promise(resolve => {
     const settle = (outcome: RelayOutcome): void => {
@@ -63,7 +74,10 @@ function copyBody(
       if (outcome !== 'complete') body.destroy()
       resolve(outcome)
     }
-    const onEnd = (): void => settle('complete')
+    const onEnd = (): void => {
+      settle('complete')
+      onComplete()
+    }
     const onInterrupted = (): void => settle('interrupted')
     const onClientClosed = (): void => settle('client-closed')
     const resume = (): void => void body.resume()
@@ -116,9 +130,9 @@ function heldBytesOf({ state }: Context, { headers }: UpstreamResponse): HeldByt
   return (state.heldBytes = new HeldBytes())
 }
 
-/** Ends the response to the client, unless the connection is closed. */
+/** Ends the response to the client, unless it has ended or the connection is closed. */
 export function endRelayedResponse({ respond, res, state }: Context): void {
-  if (respond !== false || !res.socket?.writable) return
+  if (respond !== false || res.writableEnded || !res.socket?.writable) return
   const { last } = (state.heldBytes as HeldBytes | undefined) ?? new HeldBytes()
   res.end(last)
 }
