@@ -20,6 +20,7 @@ import { listAllCallTraces } from '#shared/vault/read/list-all-traces.ts'
 import type { StoredCallTrace } from '#shared/vault/read/call-traces.postgres.ts'
 import { listWebhooks } from '#shared/events/webhooks/webhook.ts'
 import type { WebhookRow } from '#shared/events/webhooks/webhooks.postgres.ts'
+import { Refusal, type RefusalReason } from '#shared/core/errors.ts'
 import type { Seal } from '#shared/core/seal.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 
@@ -38,10 +39,10 @@ export type AccountExportItem =
 /**
  * Everything stored of an account, one item at a time: its settings, its vaults with their memories and
  * the traces of their model calls, its organizations with their shared memories, its events. Private vaults of
- * members are left out; secrets are masked.
+ * members are left out; secrets are masked. Of a vault that is cleared or an organization that is removed during it,
+ * some items may be there; the rest of the account follows.
  *
- * @throws Refusal `conflict` when a vault is cleared or an organization removed during it; `unavailable`
- *   when a store is out of reach.
+ * @throws Refusal `unavailable` when a store is out of reach.
  */
 export async function* exportAccountItems(
   backend: Stores & { seal: Seal },
@@ -59,19 +60,33 @@ export async function* exportAccountItems(
     const number = index + 1
     yield { type: 'vault', number, vault }
     const everything = { session: undefined, embedder: undefined }
-    for await (const memory of exportMemories(backend, vault, everything)) {
+    for await (const memory of whileStored(exportMemories(backend, vault, everything))) {
       yield { type: 'memory', number, memory }
     }
     for await (const trace of listAllCallTraces(query, vault, policy.traces)) {
       yield { type: 'trace', number, trace }
     }
   }
-  for (const org of await listOrgs(query, id)) yield* exportOrgItems(backend, org)
+  for (const org of await listOrgs(query, id)) yield* whileStored(exportOrgItems(backend, org))
   const { position: end } = await accountChainHead(query, id)
   for await (const event of readPages<AccountEvent>(
     page => accountChainEntries(query, id, page),
     end,
   )) {
     yield { type: 'account_event', account: id, event }
+  }
+}
+
+const goneReasons: ReadonlySet<RefusalReason> = new Set(['conflict', 'missing'])
+
+/**
+ * The items of a vault or an organization, which ends where it is cleared or removed: nothing of it is stored then. Of
+ * an account with a thousand vaults hardly an export would come to its end, if one clearing broke it.
+ */
+async function* whileStored<Item>(items: AsyncIterable<Item>): AsyncGenerator<Item> {
+  try {
+    yield* items
+  } catch (error) {
+    if (!(error instanceof Refusal && goneReasons.has(error.reason))) throw error
   }
 }

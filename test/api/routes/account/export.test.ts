@@ -2,6 +2,7 @@ import t from 'tap'
 import { buildAdmin, buildOrg } from '#test/support/admin.ts'
 import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
+import { exportAccountItems, type AccountExportItem } from '#shared/accounts/export-account.ts'
 
 const backend = await createTestBackend(t)
 const { base } = await startTestApi(t, backend)
@@ -93,6 +94,38 @@ t.test('200: everything of an account, and nothing of anybody else', async t => 
     own.filter(({ type }) => type !== 'end').map(bare),
     'the organization is in the same lines',
   )
+})
+
+t.test('200: what is cleared or removed meanwhile ends there, and the rest follows', async t => {
+  const { admin, email, path: orgPath } = await buildOrg(backend, base)
+  const first = createTestClient(base, await buildKey(backend, email))
+  const second = createTestClient(base, await buildKey(backend, email))
+  const said = (content: string) => ({ messages: [{ role: 'user', content }] })
+  await first.post('/v1/memory/ingest?wait=true', said('the first vault'))
+  await second.post('/v1/memory/ingest?wait=true', said('the second vault'))
+  const { rows } = await backend.postgres.query<{ id: string }>(
+    'select id from accounts where email = $1',
+    [email],
+  )
+
+  const items: AccountExportItem[] = []
+  for await (const item of exportAccountItems(backend, rows[0]!.id)) {
+    items.push(item)
+    if (item.type !== 'memory' || items.some(({ type }) => type === 'organization')) continue
+    const cleared = item.memory.content === 'the first vault' ? first : second
+    t.ok((await cleared.send('DELETE', '/v1/memory')).status < 300)
+  }
+  t.equal(items.filter(({ type }) => type === 'memory').length, 2, 'both were read first')
+  t.ok(
+    items.some(({ type }) => type === 'organization'),
+    'the organization follows',
+  )
+
+  for await (const { type } of exportAccountItems(backend, rows[0]!.id)) {
+    items.push({ type } as AccountExportItem)
+    if (type === 'organization') t.ok((await admin.send('DELETE', orgPath)).status < 300)
+  }
+  t.equal(items.at(-1)!.type, 'account_event', 'the events follow')
 })
 
 t.test('401, 403: whoever does not speak for the account', async t => {
