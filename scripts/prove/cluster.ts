@@ -152,7 +152,7 @@ export class Cluster {
     { method, body, type = 'application/json', headers, signal }: RequestOptions = {},
   ): Promise<Answer> {
     try {
-      // Half the cost of fetch: what proves should not be what is busy.
+      // It takes less CPU than fetch, which the processes under proof need.
       const response = await request(`http://127.0.0.1:${port}${path}`, {
         dispatcher: this.#agent,
         method: method ?? (body === undefined ? 'GET' : 'POST'),

@@ -17,7 +17,7 @@ const triesMax = 4
 const hiddenText = 'The bonus of Eve is ninety thousand for the harbour project'
 
 /** An organization whose members ask; one of the two has memories that they may not see. */
-type World = {
+type TwinOrganization = {
   /** Keys of members who see what is open. */
   askers: string[]
   /** Key of a member who sees everything. */
@@ -31,7 +31,7 @@ type Question = { path: string; expects: number } & RequestOptions
 const ask = 'What is the bonus of Eve in the harbour project?'
 
 /** Every way to read, and what is answered where a memory is named that one may not see. */
-const questions: Record<string, (world: World) => Question> = {
+const questions: Record<string, (twin: TwinOrganization) => Question> = {
   search: () => reading('/v1/memory/search', { query: ask, limit: 50 }),
   prepare: () => reading('/v1/memory/prepare', { messages: [{ role: 'user', content: ask }] }),
   'date-search by time': () => reading('/v1/memory/date-search', { from: '2020-01-01' }),
@@ -70,8 +70,8 @@ export async function proveMembers(context: SectionContext): Promise<SectionResu
   const { cluster, random } = context
   const faults = new Faults()
   const [hiding, plain] = await Promise.all([
-    createWorld(cluster, 'members-hiding', true),
-    createWorld(cluster, 'members-plain', false),
+    createTwin(cluster, 'members-hiding', true),
+    createTwin(cluster, 'members-plain', false),
   ])
   const times = { hiding: [] as number[], plain: [] as number[] }
   let differing = 0
@@ -112,17 +112,17 @@ export async function proveMembers(context: SectionContext): Promise<SectionResu
     const order = random() < 0.5 ? (['hiding', 'plain'] as const) : (['plain', 'hiding'] as const)
     const spent = { hiding: 0, plain: 0 }
     for (const side of order) {
-      const world = side === 'hiding' ? hiding : plain
-      const { path, expects, ...options } = questions[name]!(world)
+      const twin = side === 'hiding' ? hiding : plain
+      const { path, expects, ...options } = questions[name]!(twin)
       const startedAt = performance.now()
-      const { status, text } = await cluster.send(port, world.askers[asker]!, path, options)
+      const { status, text } = await cluster.send(port, twin.askers[asker]!, path, options)
       spent[side] = performance.now() - startedAt
       // A busy machine may ask to try again, and is asked again.
       if (status !== expects && status !== 503) {
         wrong++
         faults.add(`${name} was answered with ${status} ${text}`)
       }
-      answers[side] = `${status} ${blur(text.replaceAll(world.hidden, '(id)'))}`
+      answers[side] = `${status} ${blur(text.replaceAll(twin.hidden, '(id)'))}`
     }
     times.hiding.push(spent.hiding)
     times.plain.push(spent.plain)
@@ -143,7 +143,11 @@ export async function proveMembers(context: SectionContext): Promise<SectionResu
 
 const openText = (n: number): string => `Part ${n} of the harbour project is under way`
 
-async function createWorld(cluster: Cluster, name: string, isHiding: boolean): Promise<World> {
+async function createTwin(
+  cluster: Cluster,
+  name: string,
+  isHiding: boolean,
+): Promise<TwinOrganization> {
   const { adminKey } = await cluster.createOwner(name)
   // oxlint-disable-next-line typescript/no-explicit-any -- answers of several operations
   const create = async (path: string, body: object): Promise<any> => {

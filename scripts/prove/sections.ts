@@ -55,8 +55,7 @@ export const sections: Record<string, Section> = {
     run: proveBackup,
   },
   tenants: {
-    description:
-      'Many tenants send every request of the contract, half of them with what is somebody else’s',
+    description: 'Many tenants send every request of the contract, many with ids of other tenants',
     share: 2,
     release: { count: 200_000, unit: 'operations of tenants' },
     run: proveTenants,

@@ -9,14 +9,14 @@ import {
   type SectionContext,
   type SectionResult,
 } from '#scripts/prove/section.ts'
-import type { Asking, RequestPlan } from '#scripts/prove/tenants/asking.ts'
+import type { RequestInput, RequestPlan } from '#scripts/prove/tenants/request-plan.ts'
 import { mcpCall, requestPlans, sendersOf } from '#scripts/prove/tenants/requests.ts'
 import type { Tenant } from '#scripts/prove/tenants/tenant.ts'
 
 const clients = 8
-/** How often somebody sends a request that is not theirs to send. */
+/** Share of requests sent by a tenant of another kind than may send them. */
 const misplacedShare = 0.1
-/** How often an id is somebody else's. */
+/** Share of ids that belong to another tenant. */
 const foreignShare = 0.4
 const settleMs = 120_000
 
@@ -97,21 +97,21 @@ export async function proveTenants(context: SectionContext): Promise<SectionResu
   }
 }
 
-type Sent = {
+type TenantRequest = {
   tenant: Tenant
   key: string
   path: string
   options: RequestOptions
   plan: RequestPlan
 }
-type Whose = 'any' | 'own' | 'take' | 'lasting'
+type IdChoice = 'any' | 'own' | 'take' | 'lasting'
 
 /** @returns null where it is not sent: the tenant has enough of what it makes, or it is a rare one */
 function requestOf(
   endpoint: Endpoint,
   tenants: readonly Tenant[],
   { random, provider }: SectionContext,
-): Sent | null {
+): TenantRequest | null {
   const plan = endpoint === mcp ? mcpPlan : requestPlans[endpoint.operation]!
   const isMisplaced = random() < misplacedShare
   const sender = pickOne(sendersOf(endpoint), random)
@@ -124,9 +124,9 @@ function requestOf(
     tenants.filter(({ account }) => account !== tenant.account),
     random,
   )
-  const pick = (kind: string, own: Whose): string =>
+  const pick = (kind: string, own: IdChoice): string =>
     isMisplaced || random() < foreignShare ? other.any(kind, random) : tenant[own](kind, random)
-  const asking: Asking = {
+  const input: RequestInput = {
     tenant,
     word: tenant.canary,
     foreignWord: other.canary,
@@ -138,10 +138,10 @@ function requestOf(
   }
   const path = endpoint.path.replaceAll(
     /(?<=\/):(\w+)/g,
-    (_, name: string) => fixedParams[name] ?? pick(name, whoseOf(endpoint, name)),
+    (_, name: string) => fixedParams[name] ?? pick(name, idChoiceOf(endpoint, name)),
   )
-  const query = new URLSearchParams(plan.query?.(asking)).toString()
-  const body = plan.body?.(asking)
+  const query = new URLSearchParams(plan.query?.(input)).toString()
+  const body = plan.body?.(input)
   return {
     tenant,
     plan,
@@ -150,7 +150,7 @@ function requestOf(
     options: {
       method: endpoint.method,
       // What is queued need not be waited for.
-      headers: { prefer: 'respond-async', ...plan.headers?.(asking) },
+      headers: { prefer: 'respond-async', ...plan.headers?.(input) },
       ...(body !== undefined && { body }),
       ...(plan.type && { type: plan.type }),
     },
@@ -160,7 +160,7 @@ function requestOf(
 const fixedParams: Record<string, string> = { provider: 'openai', model: 'gemini-2.5-flash' }
 
 /** Which of its own ids a tenant names in a path: what it changes or ends is nothing that it keeps. */
-function whoseOf({ method, path }: Endpoint, name: string): Whose {
+function idChoiceOf({ method, path }: Endpoint, name: string): IdChoice {
   if (method === 'DELETE' && path.endsWith(`:${name}`)) return 'take'
   if (name === 'orgId' || name === 'accountId') return 'lasting'
   return method === 'GET' ? 'any' : 'own'

@@ -1,4 +1,10 @@
-import { answered, email, plain, named, type RequestPlan } from '#scripts/prove/tenants/asking.ts'
+import {
+  answered,
+  email,
+  plain,
+  named,
+  type RequestPlan,
+} from '#scripts/prove/tenants/request-plan.ts'
 
 /** Of an owner for the account, and of the operator. */
 export const accountRequests: Record<string, RequestPlan> = {
@@ -22,7 +28,7 @@ export const accountRequests: Record<string, RequestPlan> = {
   accountEvents: { query: () => ({ limit: '50' }) },
   exportAccount: { isRare: true },
   // Of an email that is not the account's.
-  eraseAccount: { body: asking => ({ email: email(asking) }) },
+  eraseAccount: { body: input => ({ email: email(input) }) },
   createWebhook: {
     makes: 'webhookId',
     body: ({ origin, word }) => ({

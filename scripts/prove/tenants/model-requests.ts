@@ -1,7 +1,12 @@
-import { plain, told, type Asking, type RequestPlan } from '#scripts/prove/tenants/asking.ts'
+import {
+  plain,
+  ownQuestion,
+  type RequestInput,
+  type RequestPlan,
+} from '#scripts/prove/tenants/request-plan.ts'
 
 /** Memory around a call: the stand-in answers with all that it was sent. */
-const modelCall = (body: (asking: Asking) => object): RequestPlan => ({
+const modelCall = (body: (input: RequestInput) => object): RequestPlan => ({
   body,
   headers: ({ random }) => ({
     'x-provider-key': 'sk-of-the-proof',
@@ -9,8 +14,8 @@ const modelCall = (body: (asking: Asking) => object): RequestPlan => ({
     'x-memory-store-response': 'false',
   }),
 })
-const gemini = modelCall(asking => ({
-  contents: [{ role: 'user', parts: [{ text: told(asking) }] }],
+const gemini = modelCall(input => ({
+  contents: [{ role: 'user', parts: [{ text: ownQuestion(input) }] }],
 }))
 const passedOn = (body: object, type?: string): RequestPlan => ({
   ...modelCall(({ word }) => ({ ...body, input: word, prompt: word })),
@@ -29,15 +34,15 @@ const form = (word: string): string =>
 /** To model providers. */
 export const modelRequests: Record<string, RequestPlan> = {
   models: plain,
-  chat: modelCall(asking => ({
+  chat: modelCall(input => ({
     model: 'openai/gpt-5',
-    messages: [{ role: 'user', content: told(asking) }],
+    messages: [{ role: 'user', content: ownQuestion(input) }],
   })),
-  responses: modelCall(asking => ({ model: 'openai/gpt-5', input: told(asking) })),
-  anthropicMessages: modelCall(asking => ({
+  responses: modelCall(input => ({ model: 'openai/gpt-5', input: ownQuestion(input) })),
+  anthropicMessages: modelCall(input => ({
     model: 'claude-sonnet-5',
     max_tokens: 100,
-    messages: [{ role: 'user', content: told(asking) }],
+    messages: [{ role: 'user', content: ownQuestion(input) }],
   })),
   generateContent: gemini,
   streamGenerateContent: gemini,

@@ -4,11 +4,11 @@ import {
   email,
   plain,
   named,
-  type Asking,
+  type RequestInput,
   type RequestPlan,
-} from '#scripts/prove/tenants/asking.ts'
+} from '#scripts/prove/tenants/request-plan.ts'
 
-const seed = (asking: Asking) => ({ text: note(asking), confidence: 0.3, tags: [] })
+const seed = (input: RequestInput) => ({ text: note(input), confidence: 0.3, tags: [] })
 
 /** Of an admin. */
 export const organizationRequests: Record<string, RequestPlan> = {
@@ -28,7 +28,7 @@ export const organizationRequests: Record<string, RequestPlan> = {
   putInstructions: { body: ({ word }) => ({ custom: `Keep what ${word} says` }) },
   createMemberKey: {
     makes: 'keyId',
-    body: asking => ({ team_member_id: email(asking) }),
+    body: input => ({ team_member_id: email(input) }),
     keeps: answered('keyId', 'id'),
   },
   listMemberKeys: plain,
@@ -40,11 +40,11 @@ export const organizationRequests: Record<string, RequestPlan> = {
   deleteRole: plain,
   createUser: {
     makes: 'userId',
-    body: asking => ({ email: email(asking), first_name: asking.word }),
+    body: input => ({ email: email(input), first_name: input.word }),
     keeps: answered('userId', 'user_id'),
   },
   listUsers: plain,
-  changeUser: { body: asking => ({ last_name: asking.word, role_ids: [asking.id('roleId')] }) },
+  changeUser: { body: input => ({ last_name: input.word, role_ids: [input.id('roleId')] }) },
   deleteUser: plain,
   assignRoles: {
     body: ({ word, id }) => ({
@@ -55,7 +55,7 @@ export const organizationRequests: Record<string, RequestPlan> = {
   mintUserKey: plain,
   createReviewer: {
     makes: 'reviewerId',
-    body: asking => ({ email: email(asking) }),
+    body: input => ({ email: email(input) }),
     keeps: answered('reviewerId', 'reviewer_id'),
   },
   listReviewers: plain,
@@ -78,7 +78,7 @@ export const organizationRequests: Record<string, RequestPlan> = {
     query: ({ random, foreignWord }): Record<string, string> =>
       random() < 0.5 ? {} : { q: foreignWord },
   },
-  changeSharedMemory: { body: asking => ({ text: note(asking) }) },
+  changeSharedMemory: { body: input => ({ text: note(input) }) },
   // Removed for thirty days, so that it can be restored.
   deleteSharedMemory: plain,
   memoryAudit: plain,

@@ -1,7 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import type { Endpoint } from '#api/contract/document.ts'
 import { accountRequests } from '#scripts/prove/tenants/account-requests.ts'
-import { note, question, type Asking, type RequestPlan } from '#scripts/prove/tenants/asking.ts'
+import {
+  note,
+  question,
+  type RequestInput,
+  type RequestPlan,
+} from '#scripts/prove/tenants/request-plan.ts'
 import { modelRequests } from '#scripts/prove/tenants/model-requests.ts'
 import { organizationRequests } from '#scripts/prove/tenants/organization-requests.ts'
 import type { TenantKind } from '#scripts/prove/tenants/tenant.ts'
@@ -15,7 +20,7 @@ export const requestPlans: Record<string, RequestPlan> = {
   ...organizationRequests,
 }
 
-/** Who usually sends it; now and then everybody else does. */
+/** The kinds of tenants that may send it; tenants of other kinds are refused. */
 export function sendersOf({ path, auth, needs }: Endpoint): TenantKind[] {
   if (path.startsWith('/v1/operator/')) return ['operator']
   if (!auth.includes('memory-key')) return auth.includes('admin') ? ['admin'] : ['user']
@@ -24,9 +29,9 @@ export function sendersOf({ path, auth, needs }: Endpoint): TenantKind[] {
   return ['user', 'user', 'user', 'member', 'owner']
 }
 
-const mcpTools: ((asking: Asking) => [name: string, args: object])[] = [
-  asking => ['search', { query: question(asking) }],
-  asking => ['prepare', { messages: [{ role: 'user', content: question(asking) }] }],
+const mcpTools: ((input: RequestInput) => [name: string, args: object])[] = [
+  input => ['search', { query: question(input) }],
+  input => ['prepare', { messages: [{ role: 'user', content: question(input) }] }],
   () => ['date_search', { from: '2020-01-01' }],
   () => ['list', {}],
   () => ['profile', {}],
@@ -34,15 +39,15 @@ const mcpTools: ((asking: Asking) => [name: string, args: object])[] = [
   ({ id }) => ['inspect', { memory_id: id('memory') }],
   ({ id }) => ['trace', { trace_id: id('traceId') }],
   () => ['stats', {}],
-  asking => ['store', { messages: [{ role: 'user', content: note(asking) }] }],
-  asking => ['edit', { memory_id: asking.ownOrForeign('memory'), text: note(asking) }],
+  input => ['store', { messages: [{ role: 'user', content: note(input) }] }],
+  input => ['edit', { memory_id: input.ownOrForeign('memory'), text: note(input) }],
   ({ ownOrForeign }) => ['delete', { ids: [ownOrForeign('memory')] }],
   () => ['consolidate_checkout', { tier: 1 }],
 ]
 
 /** A call of one of the tools of MCP. */
-export function mcpCall(asking: Asking): object {
-  const [name, args] = mcpTools[Math.floor(asking.random() * mcpTools.length)]!(asking)
+export function mcpCall(input: RequestInput): object {
+  const [name, args] = mcpTools[Math.floor(input.random() * mcpTools.length)]!(input)
   const params = { name, arguments: args }
   return { jsonrpc: '2.0', id: randomUUID(), method: 'tools/call', params }
 }

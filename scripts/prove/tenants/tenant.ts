@@ -10,7 +10,7 @@ let tenants = 0
 
 const canaryPattern = /canary[0-9a-f]{8}/g
 
-/** Somebody with a credential. A word that is unique to the tenant stands in every text and name it sends. */
+/** The holder of a credential. A word that is unique to the tenant stands in every text and name it sends. */
 export class Tenant {
   readonly canary = `canary${randomUUID().slice(0, 8)}`
   /** A session that only this tenant has. */

@@ -7,11 +7,11 @@ import {
   listed,
   scratch,
   plain,
-  told,
+  ownQuestion,
   type Answer,
-  type Asking,
+  type RequestInput,
   type RequestPlan,
-} from '#scripts/prove/tenants/asking.ts'
+} from '#scripts/prove/tenants/request-plan.ts'
 
 const lines = 'application/x-ndjson'
 
@@ -26,29 +26,29 @@ export const vaultRequests: Record<string, RequestPlan> = {
 
   ingest: {
     query: ({ random }) => (random() < 0.1 ? { wait: 'true' } : {}),
-    body: asking => ({
-      messages: [{ role: 'user', content: note(asking), name: asking.word }],
-      ...(asking.random() < 0.3 && { session_id: scratchSession }),
+    body: input => ({
+      messages: [{ role: 'user', content: note(input), name: input.word }],
+      ...(input.random() < 0.3 && { session_id: scratchSession }),
     }),
     keeps: answered('id', 'operation_id'),
   },
   search: {
-    body: asking => ({ query: question(asking), limit: 50 }),
-    headers: (asking): Record<string, string> =>
-      asking.random() < 0.3 ? { 'x-session-id': session(asking) } : {},
+    body: input => ({ query: question(input), limit: 50 }),
+    headers: (input): Record<string, string> =>
+      input.random() < 0.3 ? { 'x-session-id': session(input) } : {},
   },
   prepare: {
-    body: asking => ({
-      messages: [{ role: 'user', content: question(asking) }],
-      ...(asking.random() < 0.3 && { session_id: session(asking) }),
+    body: input => ({
+      messages: [{ role: 'user', content: question(input) }],
+      ...(input.random() < 0.3 && { session_id: session(input) }),
     }),
   },
   dateSearch: {
-    body: asking => ({
+    body: input => ({
       from: '2020-01-01',
       to: '2100-01-01',
       max_tokens: 1_000,
-      ...(asking.random() < 0.5 && { query: question(asking) }),
+      ...(input.random() < 0.5 && { query: question(input) }),
     }),
   },
   list: {
@@ -63,11 +63,11 @@ export const vaultRequests: Record<string, RequestPlan> = {
   warmup: { body: () => ({}) },
   inspect: { body: ({ id }) => ({ memory_id: id('memory') }) },
   edit: {
-    body: asking => ({ memory_id: asking.ownOrForeign('memory'), text: note(asking) }),
+    body: input => ({ memory_id: input.ownOrForeign('memory'), text: note(input) }),
   },
   deleteIds: { body: ({ ownOrForeign }) => ({ ids: [ownOrForeign('memory')] }) },
   clearMemory: {
-    headers: asking => ({ 'x-session-id': session(asking) }),
+    headers: input => ({ 'x-session-id': session(input) }),
   },
   checkout: {
     body: ({ random }) => ({ tier: random() < 0.7 ? 1 : 2, max_tokens: 1_000 }),
@@ -80,16 +80,16 @@ export const vaultRequests: Record<string, RequestPlan> = {
     }),
     keeps: ({ created }) => (created as Answer[]).map(({ id }) => ['memory', id]),
   },
-  upload: { type: lines, body: asking => JSON.stringify({ content: note(asking) }) },
+  upload: { type: lines, body: input => JSON.stringify({ content: note(input) }) },
   importVault: {
     type: lines,
     query: ({ random }) => ({ on_conflict: random() < 0.5 ? 'skip' : 'replace' }),
-    body: asking =>
+    body: input =>
       JSON.stringify({
-        id: asking.ownOrForeign('memory'),
+        id: input.ownOrForeign('memory'),
         tier: 1,
         role: 'user',
-        content: note(asking),
+        content: note(input),
         timestamp: 1,
         session_id: null,
       }),
@@ -97,14 +97,14 @@ export const vaultRequests: Record<string, RequestPlan> = {
   exportVault: plain,
   reembed: { isRare: true, body: () => ({ embeddings: 'local' }) },
   // Whoever has two whole keys may copy between them: of somebody else's there is a part, or one that may not store.
-  transfer: { isRare: true, body: asking => ({ destination_key: destination(asking) }) },
+  transfer: { isRare: true, body: input => ({ destination_key: destination(input) }) },
   graft: {
-    body: asking => ({
-      destination_key: destination(asking),
+    body: input => ({
+      destination_key: destination(input),
       // Its operation tells them later.
-      queries: [told(asking)],
+      queries: [ownQuestion(input)],
       threshold: 0.1,
-      dry_run: asking.random() < 0.5,
+      dry_run: input.random() < 0.5,
     }),
   },
   listOperations: {
@@ -117,10 +117,10 @@ export const vaultRequests: Record<string, RequestPlan> = {
   listRecalled: plain,
   readTrace: plain,
   replayTrace: {
-    body: asking => ({
+    body: input => ({
       body: JSON.stringify({
         model: 'openai/gpt-5',
-        messages: [{ role: 'user', content: told(asking) }],
+        messages: [{ role: 'user', content: ownQuestion(input) }],
       }),
     }),
   },
@@ -129,7 +129,7 @@ export const vaultRequests: Record<string, RequestPlan> = {
   withdrawShared: plain,
 }
 
-function destination({ tenant, id, random }: Asking): string {
+function destination({ tenant, id, random }: RequestInput): string {
   const key = id('destination')
   const isOwn = tenant.kept.get('destination')?.includes(key)
   return isOwn ? key : random() < 0.5 ? `${key}:off` : key.slice(0, 20)

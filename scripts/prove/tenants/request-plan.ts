@@ -1,15 +1,15 @@
 import type { Tenant } from '#scripts/prove/tenants/tenant.ts'
 
-/** What a request is made of. */
-export type Asking = {
+/** What the query, headers and body of a request are made from. */
+export type RequestInput = {
   tenant: Tenant
-  /** The word of the tenant who asks. */
+  /** The unique word of the tenant that sends it. */
   word: string
-  /** The word of somebody else: for questions alone, since it may not be stored. */
+  /** The word of another tenant: for questions alone, since it may not be stored. */
   foreignWord: string
-  /** The session of somebody else. */
+  /** The session of another tenant. */
   foreignSession: string
-  /** An id of a kind, of the tenant or of somebody else. */
+  /** An id of a kind, of the tenant or of another one. */
   id: (kind: string) => string
   /** As `id`; where it is the tenant's, it is one that may be changed. */
   ownOrForeign: (kind: string) => string
@@ -20,9 +20,9 @@ export type Asking = {
 
 /** A request to one operation of the contract; its method and path are the contract's. */
 export type RequestPlan = {
-  query?: (asking: Asking) => Record<string, string>
-  body?: (asking: Asking) => unknown
-  headers?: (asking: Asking) => Record<string, string>
+  query?: (input: RequestInput) => Record<string, string>
+  body?: (input: RequestInput) => unknown
+  headers?: (input: RequestInput) => Record<string, string>
   type?: string
   /** Ids that the tenant can name later, by kind, in an answer that was 2xx. */
   keeps?: (answer: Answer) => [kind: string, id: unknown][]
@@ -37,13 +37,13 @@ export type RequestPlan = {
 // oxlint-disable-next-line typescript/no-explicit-any -- answers of all operations
 export type Answer = any
 
-export const note = ({ word, random }: Asking): string =>
+export const note = ({ word, random }: RequestInput): string =>
   `${word} jots down ${Math.floor(random() * 1e6)} about the harbour`
-export const question = ({ word, foreignWord, random }: Asking): string =>
+export const question = ({ word, foreignWord, random }: RequestInput): string =>
   `What does ${random() < 0.5 ? word : foreignWord} know of the harbour?`
 /** A session that every tenant has, and may lose. */
 export const scratchSession = 'a passing session'
-export const session = ({ foreignSession, random }: Asking): string =>
+export const session = ({ foreignSession, random }: RequestInput): string =>
   random() < 0.5 ? scratchSession : foreignSession
 export const answered = (kind: string, name: string) => (answer: Answer) =>
   [[kind, answer[name]]] as [string, unknown][]
@@ -52,11 +52,12 @@ export const listed = (kind: string, name: string, list: string) => (answer: Ans
 /** What tenants may change says so in its text. */
 export const scratch = (items: Answer[], id: string, kind: string): [string, unknown][] =>
   items.filter(({ text }) => / jots | concludes /.test(text)).map(item => [kind, item[id]])
-export const email = ({ word, random }: Asking): string =>
+export const email = ({ word, random }: RequestInput): string =>
   `${word}.${Math.floor(random() * 1e6)}@example.com`
 
 export const plain: RequestPlan = {}
 export const named: RequestPlan = {
   body: ({ word, random }) => ({ name: `name ${Math.floor(random() * 1e6)} of ${word}` }),
 }
-export const told = ({ word }: Asking): string => `What does ${word} know of the harbour?`
+export const ownQuestion = ({ word }: RequestInput): string =>
+  `What does ${word} know of the harbour?`
