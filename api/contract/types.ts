@@ -1590,10 +1590,8 @@ export interface ChangeOrgAnswer {
 }
 /** GET /v1/orgs/:orgId/usage */
 export interface OrgUsageQuery {
-  /** a date or a moment; 30 days before the end, when missing */
-  start?: string
-  /** a date, which belongs to the period, or a moment; now, when missing */
-  end?: string
+  start?: Moment
+  end?: Moment
 }
 /** GET /v1/orgs/:orgId/usage */
 export interface OrgUsageAnswer {

@@ -1397,8 +1397,8 @@ class AsyncVault(AsyncVaultBase):
         self,
         org_id: str,
         *,
-        start: Optional[str] = None,
-        end: Optional[str] = None,
+        start: Optional[types.Moment] = None,
+        end: Optional[types.Moment] = None,
     ) -> types.OrgUsageAnswer:
         """What the models of the pipeline were asked, for the admin alone: members' own usage does
         not contain it.
@@ -1406,8 +1406,8 @@ class AsyncVault(AsyncVaultBase):
         `GET /v1/orgs/:orgId/usage`
 
         :param org_id: an organization
-        :param start: a date or a moment; 30 days before the end, when missing
-        :param end: a date, which belongs to the period, or a moment; now, when missing
+        :param start: 30 days before the end, when missing
+        :param end: a date belongs to the period; now, when missing
         """
         return await self._call(
             OPERATIONS["org_usage"],

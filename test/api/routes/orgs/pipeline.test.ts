@@ -33,6 +33,16 @@ t.test('cost is billed to the organization and shown to its admin alone', async 
   t.equal(rows[0]!.calls, 5, 'and the account pays for them')
 })
 
+t.test('a period of usage that is no time is refused', async t => {
+  const acme = await newTeam([])
+  for (const query of ['start=mk_x', 'end=2026-02-30', 'start=9007199254740991', 'end=%20'])
+    t.match(await acme.admin.get(`/v1/orgs/${acme.org}/usage?${query}`), { status: 400 }, query)
+  const period = 'start=2026-01-01&end=1782863999999'
+  t.match((await acme.admin.get(`/v1/orgs/${acme.org}/usage?${period}`)).body, {
+    period: { start: '2026-01-01T00:00:00.000Z', end: '2026-06-30T23:59:59.999Z' },
+  })
+})
+
 t.test('a member reads nothing of a hidden memory in their own usage', async t => {
   const acme = await newTeam(['people'])
   await acme.defineRole('Finance', ['finance'])
