@@ -9,6 +9,7 @@ import {
   type SectionContext,
   type SectionResult,
 } from '#scripts/prove/section.ts'
+import { fixedParams, idChoiceOf, type IdChoice } from '#scripts/prove/tenants/id-choice.ts'
 import type { RequestInput, RequestPlan } from '#scripts/prove/tenants/request-plan.ts'
 import { mcpCall, requestPlans, sendersOf } from '#scripts/prove/tenants/requests.ts'
 import type { Tenant } from '#scripts/prove/tenants/tenant.ts'
@@ -37,7 +38,7 @@ const mcpPlan: RequestPlan = {
 export async function proveTenants(context: SectionContext): Promise<SectionResult> {
   const { cluster, random } = context
   const faults = new Faults()
-  const tenants = await createTenants(context)
+  const tenants = await createTenants(context, 'tenant')
   const reached = new Set<string>()
   const served = new Set<string>()
   let operations = 0
@@ -104,7 +105,6 @@ type TenantRequest = {
   options: RequestOptions
   plan: RequestPlan
 }
-type IdChoice = 'any' | 'own' | 'take' | 'lasting'
 
 /** @returns null where it is not sent: the tenant has enough of what it makes, or it is a rare one */
 function requestOf(
@@ -155,15 +155,6 @@ function requestOf(
       ...(plan.type && { type: plan.type }),
     },
   }
-}
-
-const fixedParams: Record<string, string> = { provider: 'openai', model: 'gemini-2.5-flash' }
-
-/** Which of its own ids a tenant names in a path: what it changes or ends is nothing that it keeps. */
-function idChoiceOf({ method, path }: Endpoint, name: string): IdChoice {
-  if (method === 'DELETE' && path.endsWith(`:${name}`)) return 'take'
-  if (name === 'orgId' || name === 'accountId') return 'lasting'
-  return method === 'GET' ? 'any' : 'own'
 }
 
 function keepNamed(tenant: Tenant, { keeps }: RequestPlan, { text }: Answer): void {

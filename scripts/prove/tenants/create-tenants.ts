@@ -19,9 +19,13 @@ type Send = (key: string, path: string, body?: unknown) => Promise<Body>
  * Accounts with users, an owner and an organization with members, and the operator of all. Each keeps something of
  * every kind.
  *
+ * @param prefix of the accounts' names
  * @throws Error when one of them could not be made
  */
-export async function createTenants({ cluster, provider }: SectionContext): Promise<Tenant[]> {
+export async function createTenants(
+  { cluster, provider }: SectionContext,
+  prefix: string,
+): Promise<Tenant[]> {
   const send: Send = async (key, path, body) => {
     const { status, text } = await cluster.send(cluster.ports[0]!, key, path, { body })
     if (status >= 200 && status < 300) return JSON.parse(text)
@@ -29,7 +33,7 @@ export async function createTenants({ cluster, provider }: SectionContext): Prom
   }
   const tenants = await Promise.all(
     Array.from({ length: accounts }, async (_, n) => {
-      const account = `tenant-${n}`
+      const account = `${prefix}-${n}`
       const { memoryKey, adminKey } = await cluster.createOwner(account)
       const owner = new Tenant('owner', memoryKey, account)
       const admin = new Tenant('admin', adminKey, account)
@@ -44,7 +48,7 @@ export async function createTenants({ cluster, provider }: SectionContext): Prom
     }),
   )
   const operator = new Tenant('operator', cluster.environment.ADMIN_SECRET!, 'operator')
-  const { items } = await send(operator.key, '/v1/operator/tenants?q=tenant-')
+  const { items } = await send(operator.key, `/v1/operator/tenants?q=${prefix}-`)
   operator.keep('accountId', idsOf(items, 'account_id'))
   return [...tenants.flat(), operator]
 }
