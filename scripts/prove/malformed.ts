@@ -1,4 +1,3 @@
-import { contractDocument } from '#api/contract/document.ts'
 import { brokenBodies } from '#scripts/prove/malformed/hostile-values.ts'
 import { malformedRequest } from '#scripts/prove/malformed/malformed-request.ts'
 import { sendRawBytes } from '#scripts/prove/malformed/raw-bytes.ts'
@@ -11,12 +10,11 @@ import {
   type SectionContext,
   type SectionResult,
 } from '#scripts/prove/section.ts'
-import { requestPlans, sendersOf } from '#scripts/prove/tenants/requests.ts'
+import { planOf, routes, sendersOf } from '#scripts/prove/tenants/requests.ts'
 
 const clients = 8
 const hangMs = 30_000
 const rawShare = 0.1
-const endpoints = Object.values(contractDocument.endpoints)
 
 /**
  * Nearly valid, random and broken requests over every route, with keys that open it, and over raw sockets: no 5xx, no
@@ -55,8 +53,8 @@ export async function proveMalformed(context: SectionContext): Promise<SectionRe
   }
 
   async function sendMalformed(): Promise<void> {
-    const endpoint = pickOne(endpoints, random)
-    const plan = requestPlans[endpoint.operation]!
+    const endpoint = pickOne(routes, random)
+    const plan = planOf(endpoint)
     if (plan.isRare && random() < 0.9) return
     const tenant = await pool.pick(pickOne(sendersOf(endpoint), random))
     const { path, options } = malformedRequest(endpoint, plan, tenant, context)
@@ -70,11 +68,11 @@ export async function proveMalformed(context: SectionContext): Promise<SectionRe
     statuses.set(status, (statuses.get(status) ?? 0) + 1)
     if (plan.makes && status < 300) pool.noteMade(plan.makes)
     // One of its requests has revoked it.
-    if (status === 401) pool.remove(tenant)
+    if (status === 401 && !options.headers?.authorization) pool.remove(tenant)
     const isSlow = performance.now() - startedAt > hangMs
     if (status < 500 && !isSlow && status !== 0) return
     faults.add(
-      `${endpoint.method} ${path}: ${isSlow ? 'no answer' : status} ${text.slice(0, 100)} to ${JSON.stringify(options.body)?.slice(0, 200)}`,
+      `${endpoint.method} ${path}: ${isSlow ? 'no answer' : status} ${text.slice(0, 100)} to ${JSON.stringify(options).slice(0, 250)}`,
     )
   }
 

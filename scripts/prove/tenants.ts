@@ -1,4 +1,4 @@
-import { contractDocument, type Endpoint } from '#api/contract/document.ts'
+import type { Endpoint } from '#api/contract/document.ts'
 import type { Answer, RequestOptions } from '#scripts/prove/cluster.ts'
 import { createTenants, keptText, memoriesKept } from '#scripts/prove/tenants/create-tenants.ts'
 import {
@@ -11,7 +11,7 @@ import {
 } from '#scripts/prove/section.ts'
 import { fixedParams, idChoiceOf, type IdChoice } from '#scripts/prove/tenants/id-choice.ts'
 import type { RequestInput, RequestPlan } from '#scripts/prove/tenants/request-plan.ts'
-import { mcpCall, requestPlans, sendersOf } from '#scripts/prove/tenants/requests.ts'
+import { planOf, routes, sendersOf } from '#scripts/prove/tenants/requests.ts'
 import type { Tenant } from '#scripts/prove/tenants/tenant.ts'
 
 const clients = 8
@@ -20,19 +20,6 @@ const misplacedShare = 0.1
 /** Share of ids that belong to another tenant. */
 const foreignShare = 0.4
 const settleMs = 120_000
-
-const endpoints = Object.values(contractDocument.endpoints)
-/** Tools of MCP are no part of the contract: one route beside it. */
-const mcp: Endpoint = {
-  ...contractDocument.endpoints.ingest!,
-  operation: 'mcp',
-  path: '/mcp',
-}
-const routes = [...endpoints, mcp]
-const mcpPlan: RequestPlan = {
-  body: mcpCall,
-  headers: () => ({ accept: 'application/json, text/event-stream' }),
-}
 
 /** Many tenants send every request there is; no answer holds a word of another one's, and all keep what they have. */
 export async function proveTenants(context: SectionContext): Promise<SectionResult> {
@@ -112,7 +99,7 @@ function requestOf(
   tenants: readonly Tenant[],
   { random, provider }: SectionContext,
 ): TenantRequest | null {
-  const plan = endpoint === mcp ? mcpPlan : requestPlans[endpoint.operation]!
+  const plan = planOf(endpoint)
   const isMisplaced = random() < misplacedShare
   const sender = pickOne(sendersOf(endpoint), random)
   const tenant = pickOne(

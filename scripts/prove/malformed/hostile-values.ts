@@ -1,3 +1,5 @@
+import { pickOne } from '#scripts/prove/section.ts'
+
 /** Values that break naive readers, in place of what a field asks for. */
 export const hostileValues: readonly unknown[] = [
   null,
@@ -46,6 +48,53 @@ export const brokenBodies: readonly string[] = [
   '{"a":'.repeat(5_000),
   `[${'{},'.repeat(20_000)}{}]`,
 ]
+
+/** As the value of a header; what no client can write is left out. */
+const hostileHeaderValues: readonly string[] = [
+  ...hostileValues
+    .map(value => (typeof value === 'string' ? value : JSON.stringify(value)))
+    .filter(text => /^[\t -~]*$/.test(text) && text.length < 1_000),
+  'a'.repeat(6_000),
+  '\u00e9\u00ff\u00a0',
+  ','.repeat(500),
+  ';=;=',
+  '"',
+  'a,a,a',
+]
+
+/** Values that are wrong for one header alone. */
+const hostileHeaders: Readonly<Record<string, readonly string[]>> = {
+  'content-type': [
+    'application/json; charset=utf-16',
+    'application/json;;;',
+    'text/plain',
+    'multipart/form-data',
+    'multipart/form-data; boundary=',
+    'application/x-ndjson',
+    'application/x-www-form-urlencoded',
+    'application/gzip',
+  ],
+  'content-encoding': ['gzip', 'br', 'deflate', 'zstd', 'gzip, gzip', 'identity', 'x'],
+  accept: ['text/event-stream', 'application/x-ndjson', 'text/csv', 'x', '*/*;q=2'],
+  prefer: ['wait=x', 'wait=-1', 'respond-async, wait=1e9', 'return=x'],
+  range: ['bytes=5-1', 'bytes=0-0,1-1,2-2', 'x'],
+  authorization: ['Bearer', 'Bearer  ', 'Basic eDp5', 'bearer mk_x', 'x', 'Bearer a b'],
+  'idempotency-key': [],
+  'if-none-match': [],
+  'last-event-id': [],
+  'mcp-session-id': [],
+  'mcp-protocol-version': [],
+  'x-forwarded-for': [],
+  'x-request-id': [],
+  traceparent: [],
+  cookie: [],
+}
+
+/** A header that is wrong: one that the endpoint reads, or one that every server reads. */
+export function hostileHeader(names: readonly string[], random: () => number): [string, string] {
+  const name = pickOne([...names, ...Object.keys(hostileHeaders)], random)
+  return [name, pickOne([...(hostileHeaders[name] ?? []), ...hostileHeaderValues], random)]
+}
 
 function encode(value: unknown): string {
   const text = typeof value === 'string' ? value : JSON.stringify(value)

@@ -2,6 +2,7 @@ import { contractDocument, type Endpoint } from '#api/contract/document.ts'
 import type { RequestOptions } from '#scripts/prove/cluster.ts'
 import {
   brokenBodies,
+  hostileHeader,
   hostileJson,
   hostileParts,
   hostileValues,
@@ -14,6 +15,7 @@ import type { Tenant } from '#scripts/prove/tenants/tenant.ts'
 /** Share of ids of a path that the tenant really has: what is behind them is reached. */
 const realIdShare = 0.7
 const brokenShare = 0.15
+const plainHeadersShare = 0.7
 /** Share of bodies that are valid but for one value. */
 const nearlyValidShare = 0.25
 
@@ -36,12 +38,11 @@ export function malformedRequest(
   }
   const body = endpoint.method === 'GET' ? undefined : bodyOf(endpoint, plan, input)
   return {
-    path: pathOf(endpoint, tenant, random) + queryOf(endpoint, random),
+    path: pathOf(endpoint, tenant, random) + queryOf(endpoint, plan, input),
     options: {
       method: endpoint.method,
       ...(body !== undefined && { body }),
-      // What is queued here need not be waited for.
-      headers: { prefer: 'respond-async', ...plan.headers?.(input) },
+      headers: headersOf(endpoint, plan, input),
     },
   }
 }
@@ -53,10 +54,25 @@ const pathOf = (endpoint: Endpoint, tenant: Tenant, random: () => number): strin
       : pickOne(hostileParts, random) || 'x',
   )
 
-function queryOf({ query }: Endpoint, random: () => number): string {
+function queryOf({ query }: Endpoint, plan: RequestPlan, input: RequestInput): string {
+  const { random } = input
   if (random() < 0.5) return ''
   const names = [...fieldNames(query?.$ref), 'x', '__proto__']
-  return `?${pickOne(names, random)}=${pickOne(hostileParts, random)}`
+  const valid = random() < 0.5 ? new URLSearchParams(plan.query?.(input)).toString() : ''
+  return `?${valid}&${pickOne(names, random)}=${pickOne(hostileParts, random)}`
+}
+
+function headersOf(
+  { headers }: Endpoint,
+  plan: RequestPlan,
+  input: RequestInput,
+): Record<string, string> {
+  const { random } = input
+  // What is queued here need not be waited for.
+  const valid = { prefer: 'respond-async', ...plan.headers?.(input) }
+  if (random() < plainHeadersShare) return valid
+  const [name, value] = hostileHeader(fieldNames(headers?.$ref), random)
+  return { ...valid, [name]: value }
 }
 
 function bodyOf({ body }: Endpoint, plan: RequestPlan, input: RequestInput): string {

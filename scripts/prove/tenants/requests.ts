@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Endpoint } from '#api/contract/document.ts'
+import { contractDocument, type Endpoint } from '#api/contract/document.ts'
 import { accountRequests } from '#scripts/prove/tenants/account-requests.ts'
 import {
   note,
@@ -46,8 +46,22 @@ const mcpTools: ((input: RequestInput) => [name: string, args: object])[] = [
 ]
 
 /** A call of one of the tools of MCP. */
-export function mcpCall(input: RequestInput): object {
+function mcpCall(input: RequestInput): object {
   const [name, args] = mcpTools[Math.floor(input.random() * mcpTools.length)]!(input)
   const params = { name, arguments: args }
   return { jsonrpc: '2.0', id: randomUUID(), method: 'tools/call', params }
 }
+
+const mcpPlan: RequestPlan = {
+  body: mcpCall,
+  headers: () => ({ accept: 'application/json, text/event-stream' }),
+}
+
+/** Tools of MCP are no part of the contract: one route beside it. */
+const mcp: Endpoint = { ...contractDocument.endpoints.ingest!, operation: 'mcp', path: '/mcp' }
+
+/** Every route there is. */
+export const routes: readonly Endpoint[] = [...Object.values(contractDocument.endpoints), mcp]
+
+export const planOf = (endpoint: Endpoint): RequestPlan =>
+  endpoint === mcp ? mcpPlan : requestPlans[endpoint.operation]!
