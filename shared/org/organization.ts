@@ -23,7 +23,7 @@ import {
 import {
   changePipeline,
   findPipelineStatus,
-  hastenPipeline,
+  wakePipeline,
   type PipelineSettings,
 } from '#shared/org/pipeline-state.postgres.ts'
 import { deleteMemberKeys } from '#shared/access/member-keys.postgres.ts'
@@ -132,7 +132,7 @@ export const changeOrganization = (
     // Changed models, too, may be what a waiting turn has waited for.
     if (Object.values(pipeline).some(value => value !== undefined))
       await changePipeline(tx, id, pipeline)
-    await hastenPipeline(tx.query, id)
+    await wakePipeline(tx.query, id)
     const after = await readSettings(tx.query, admin, id)
     await recordPolicyEvent(
       tx,

@@ -108,12 +108,28 @@ const passQueues = ['org-extract', 'org-tag', 'org-reconcile']
 /** The queues that hold the turns that were given up. */
 export const givenUpQueues = passQueues.map(name => `${name}.dead`)
 
-/** Makes the waiting jobs of an organization due now. */
-export async function hastenPipeline(query: Query, org: string): Promise<void> {
+/** Jobs that are woken while the provider could not be used: one is a probe, others may have nothing to ask it. */
+const wokenMax = 10
+
+/**
+ * Makes the waiting jobs of an organization due now. While its provider could not be used, the probe is due
+ * and a few jobs are woken for it: when it succeeds it wakes the others.
+ */
+export async function wakePipeline(query: Query, org: string): Promise<void> {
   await query(
-    `update ${pgBossSchema}.job set start_after = now()
-     where name = any($2) and data->>'org' = $1 and state < 'active' and start_after > now()`,
+    `with probe as (
+       update org_pipelines set probe_at = now() where org = $1::uuid and fault is not null
+       returning org
+     ), woken as (
+       select name, id from ${pgBossSchema}.job
+       where name = any($2) and data->>'org' = $1::text and state < 'active' and start_after > now()
+       order by created_on
+       limit (select case when exists (select from probe) then ${wokenMax} end)
+     )
+     update ${pgBossSchema}.job j set start_after = now()
+     from woken w where j.name = w.name and j.id = w.id and j.state < 'active'`,
     [org, passQueues],
+    'pipeline.wake',
   )
 }
 

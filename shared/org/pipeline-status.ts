@@ -2,7 +2,7 @@ import { listProviderKeys } from '#shared/access/provider-keys.postgres.ts'
 import type { OrgRow } from '#shared/org/orgs.postgres.ts'
 import {
   findPipelineStatus,
-  hastenPipeline,
+  wakePipeline,
   listGivenUpTurns,
   type PipelineStatus,
 } from '#shared/org/pipeline-state.postgres.ts'
@@ -56,6 +56,6 @@ export async function redrivePipeline(
       rows.map(({ id }) => id),
     )
   }
-  await hastenPipeline(postgres.query, org)
+  await wakePipeline(postgres.query, org)
   return redriven
 }

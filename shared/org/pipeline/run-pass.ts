@@ -5,7 +5,7 @@ import { UnusableAnswer } from '#shared/org/pipeline/cached-completion.ts'
 import {
   clearFault,
   findPipelineGate,
-  hastenPipeline,
+  wakePipeline,
   recordFault,
   returnProbe,
 } from '#shared/org/pipeline-state.postgres.ts'
@@ -89,7 +89,7 @@ async function runOpenPass(
   }
   if (isProbe && (await clearFault(query, org))) {
     backend.log.info({ org }, 'org-pipeline.recovered')
-    await hastenPipeline(query, org)
+    await wakePipeline(query, org)
   }
   return undefined
 }

@@ -1,0 +1,48 @@
+import t from 'tap'
+import {
+  claimProbe,
+  clearFault,
+  recordFault,
+  wakePipeline,
+} from '#shared/org/pipeline-state.postgres.ts'
+import { createTestClient, startTestApi } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { buildTeam } from '#test/support/team.ts'
+
+// No worker runs.
+const backend = await createTestBackend(t)
+const { query } = backend.postgres
+const { base } = await startTestApi(t, backend)
+
+t.test('waking a faulty pipeline makes its probe due and wakes a few jobs for it', async t => {
+  const [team, other] = [await buildTeam(backend), await buildTeam(backend)]
+  for (const { addMember } of [team, other]) {
+    const member = createTestClient(base, await addMember('ada@example.com'))
+    for (let n = 0; n < 12; n++)
+      await member.post('/v1/memory/ingest', { messages: [{ role: 'user', content: `Note ${n}` }] })
+  }
+  const { org } = team
+  const rest = () =>
+    query(
+      `update pgboss.job set start_after = now() + interval '1 hour' where name = 'org-extract'`,
+    )
+  const due = async () => {
+    const { rows } = await query<{ org: string; n: number }>(
+      `select data->>'org' as org, count(*)::int as n from pgboss.job
+       where name = 'org-extract' and start_after <= now() group by 1`,
+    )
+    return rows
+  }
+  await rest()
+  await recordFault(query, org, 'no key')
+  t.notOk(await claimProbe(query, org), 'the probe is not due')
+  await wakePipeline(query, org)
+  t.same(await due(), [{ org, n: 10 }])
+  t.ok(await claimProbe(query, org))
+  t.notOk(await claimProbe(query, org), 'for one alone')
+
+  await clearFault(query, org)
+  await rest()
+  await wakePipeline(query, org)
+  t.same(await due(), [{ org, n: 12 }], 'a pipeline without a fault is woken whole')
+})
