@@ -176,15 +176,15 @@ export class Cluster {
   async settle(withinMs: number): Promise<void> {
     const until = Date.now() + withinMs
     for (;;) {
-      const open = await this.#openOperations()
+      const open = await this.countOpenOperations()
       if (open === 0) return
       if (Date.now() > until) throw new Error(`${open} operations are open after ${withinMs} ms`)
       await new Promise(resolve => setTimeout(resolve, 100))
     }
   }
 
-  /** @returns NaN where the database does not answer */
-  async #openOperations(): Promise<number> {
+  /** Operations that are accepted and not done. @returns NaN where the database does not answer */
+  async countOpenOperations(): Promise<number> {
     try {
       const { rows } = await this.#postgres.query<{ n: number }>(
         `select count(*)::int n from operations where state in ('accepted', 'running')`,

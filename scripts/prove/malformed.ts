@@ -15,6 +15,8 @@ import { planOf, routes, sendersOf } from '#scripts/prove/tenants/requests.ts'
 const clients = 8
 const hangMs = 30_000
 const rawShare = 0.1
+/** What was accepted has to end, too. */
+const settleMs = 120_000
 
 /**
  * Nearly valid, random and broken requests over every route, with keys that open it, and over raw sockets: no 5xx, no
@@ -37,6 +39,10 @@ export async function proveMalformed(context: SectionContext): Promise<SectionRe
     if (!(await sendRawBytes(pickOne(cluster.ports, random), hangMs, random)))
       faults.add('a raw connection hung')
   })
+  const open = await cluster.settle(settleMs).then(
+    () => 0,
+    () => cluster.countOpenOperations(),
+  )
   const after = await cluster.resources()
   return {
     figures: [
@@ -46,6 +52,7 @@ export async function proveMalformed(context: SectionContext): Promise<SectionRe
         .toSorted(([left], [right]) => left - right)
         .map(([status, value]) => ({ name: `answers ${status}`, value })),
       { name: 'answers 5xx, broken or missing', value: faults.count, most: 0 },
+      { name: 'accepted operations that did not end', value: open, most: 0 },
       { name: 'memory of the processes before', value: before.memoryMiB, unit: 'MiB' },
       { name: 'memory of the processes after', value: after.memoryMiB, unit: 'MiB' },
     ],

@@ -42,6 +42,7 @@ export function malformedRequest(
     options: {
       method: endpoint.method,
       ...(body !== undefined && { body }),
+      ...(plan.type && { type: plan.type }),
       headers: headersOf(endpoint, plan, input),
     },
   }
@@ -85,10 +86,18 @@ function bodyOf({ body }: Endpoint, plan: RequestPlan, input: RequestInput): str
 }
 
 function nearlyValidBody(plan: RequestPlan, input: RequestInput): string {
+  const { random } = input
   const body = plan.body?.(input) ?? {}
-  if (typeof body === 'string') return body.slice(0, Math.floor(input.random() * body.length))
-  const copy = structuredClone(body) as Container
-  spoil(copy, input.random)
+  if (typeof body !== 'string') return spoiledJson(body as Container, random)
+  if (!body.startsWith('{')) return body.slice(0, Math.floor(random() * body.length))
+  const lines = body.trimEnd().split('\n')
+  const index = Math.floor(random() * lines.length)
+  return lines.with(index, spoiledJson(JSON.parse(lines[index]!), random)).join('\n')
+}
+
+function spoiledJson(value: Container, random: () => number): string {
+  const copy = structuredClone(value)
+  spoil(copy, random)
   return JSON.stringify(copy)
 }
 
