@@ -29,13 +29,48 @@ export const hostileValues: readonly unknown[] = [
   'local',
   'mk_x',
   '00000000-0000-0000-0000-000000000000',
+  '01A208C5-B7EF-705F-9021-2F4B60EA98CE',
+  1.5,
+  8.64e15,
+  -8.64e15,
+  '9999-12-31T23:59:59.999Z',
+  '0001-01-01',
+  '+275760-09-13T00:00:00.000Z',
+  '2026-01-01T00:00:00+99:99',
+  '2026-01-01T24:00:00Z',
+  '-0',
+  '1e999',
+  '٣',
+  'İ',
+  '\u202E\uFEFF',
+  'a\u0000b',
+  '\uDC00\uD800',
+  'constructor',
+  '__proto__',
+  '%',
+  '*',
+  '\\',
+  'a'.repeat(257),
+  Array.from({ length: 5_000 }, (_, n) => n),
+  Array.from({ length: 300 }).reduce<unknown>(inner => ({ inner }), 1),
 ]
 
 /** The same as JSON. */
 export const hostileJson: readonly string[] = hostileValues.map(value => JSON.stringify(value))
 
 /** The same as a part of an address. */
-export const hostileParts: readonly string[] = hostileValues.map(encode)
+export const hostileParts: readonly string[] = [
+  ...hostileValues.map(encode),
+  '%',
+  '%zz',
+  '%ff',
+  '%ED%A0%80',
+  '%2e%2e',
+  '%c0%ae',
+  '+',
+  '&&=&',
+  '[]=1',
+]
 
 export const brokenBodies: readonly string[] = [
   '',
