@@ -48,7 +48,8 @@ function sendTool({ endpoint, name }: Tool, args: Arguments, { headers, send }: 
   const query = new URLSearchParams(name === 'store' ? { wait: 'true' } : {})
   const body: Arguments = {}
   for (const [field, value] of Object.entries(byHeader ? others : args)) {
-    if (queryFields.has(field) && value !== null) query.set(field, toQueryText(value))
+    // What the endpoint does not take it refuses, wherever it stands.
+    if (queryFields.has(field) || !endpoint.body) query.set(field, toQueryText(value))
     else body[field] = value
   }
   const search = query.size > 0 ? `?${query.toString()}` : ''

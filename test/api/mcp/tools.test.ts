@@ -126,6 +126,20 @@ t.test('tools are chosen in the address', async t => {
   }
 })
 
+t.test('an argument that a tool does not take is refused by every tool', async t => {
+  const client = await connect(t, await buildKey(backend))
+  for (const [name, args] of Object.entries({
+    search: { query: 'boat', colour: 'red' },
+    list: { session_id: 'trip' },
+    profile: { colour: 'red' },
+    stats: { colour: 'red' },
+  })) {
+    const { isError, content } = await client.callTool({ name, arguments: args })
+    t.equal(isError, true, name)
+    t.match(content, [{ text: /unknown (field|query parameter) (colour|session_id)/ }], name)
+  }
+})
+
 t.test('plain text is stored, and found with what a model needs and no more', async t => {
   const client = await connect(t, await buildKey(backend))
   const use = async (name: string, args: Record<string, unknown>) => {
