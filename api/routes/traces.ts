@@ -64,6 +64,8 @@ export function traces(router: Router, backend: ApiBackend): void {
   endpoint(router, backend, {
     route: 'POST /v1/traces/:traceId/replay',
     auth: memoryKey(requireRetrievePermission),
+    // It changes nothing, and a stored answer would outlive the memories in it, roles and the policy.
+    claims: 'never',
     async handle({ caller, params, body }, ctx) {
       const stored = await requireTrace(backend, caller, params.traceId)
       if (!showsTexts(caller)) throw textsRefusal()

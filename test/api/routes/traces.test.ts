@@ -192,6 +192,21 @@ t.test('the policy: ids show no text, off has no traces, days end them', async t
   t.equal((await read(await ask())).status, 200)
 })
 
+t.test('a replay is made anew for the same Idempotency-Key', async t => {
+  const { key, client, ask } = await begin(await buildKey(backend))
+  const [id] = await insertMemories(backend, key, [bicycle])
+  const trace = await ask()
+  const replay = () =>
+    client.post(`/v1/traces/${trace}/replay`, { body: question }, { 'idempotency-key': 'same' })
+  t.match((await replay()).body, { matches: true, body: /The bicycle is orange/ })
+  await client.post('/v1/memory/delete-ids', { ids: [id] })
+  const { body } = await replay()
+  t.match(body, { matches: false, gone: [id] })
+  t.notMatch(body.body, /The bicycle is orange/)
+  await client.send('PUT', '/v1/account/policy', { body: { traces: 'ids' } })
+  t.equal((await replay()).status, 403)
+})
+
 t.test('traces whose days are over are deleted, others stay', async t => {
   const { ask, vault, read } = await begin()
   const old = await ask()
