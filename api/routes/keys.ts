@@ -67,6 +67,7 @@ function mintingRoutes(router: Router, backend: ApiBackend): void {
         const rotated = await rotateMemoryKey(tx, backend, {
           actor: caller.maskedKey,
           keyHash: caller.keyHash,
+          vault: caller.scope.vault,
           name: body.name,
           expiresAt,
           graceSeconds: body.grace_seconds,

@@ -103,7 +103,6 @@ export async function revokeKey(
 }
 
 export type PreviousKey = RevokedKey & {
-  vault: string
   /** Hash of the key whose rate limits it shares: its own, or that of an earlier one. */
   limitedAs: Buffer
   expiresAt: Date
@@ -132,7 +131,7 @@ export async function expireRotatedKey(
        set expires_at = least(expires_at, now() + make_interval(secs => $2)), rotated_at = now()
        from live where k.hash = live.hash returning k.*, live.former_expiry
      )
-     select ${revokedKeyColumns}, vault, expires_at as "expiresAt",
+     select ${revokedKeyColumns}, expires_at as "expiresAt",
             coalesce(limited_as, hash) as "limitedAs",
             expires_at is distinct from former_expiry as "expiresSooner",
             expires_at <= now() as "hasExpired"

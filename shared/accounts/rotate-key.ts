@@ -6,12 +6,15 @@ import { recordAccountEvent } from '#shared/events/account-events.postgres.ts'
 import { mintSealedKey } from '#shared/access/user-keys.ts'
 import type { Seal } from '#shared/core/seal.ts'
 import type { Config } from '#shared/core/config.ts'
+import { lockVaults } from '#shared/operations/vault-locks.postgres.ts'
 import type { Transaction } from '#shared/storage/postgres/connect.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 import { emitWebhookEvents } from '#shared/events/webhooks/emit.ts'
 
 export type KeyRotation = {
   keyHash: Buffer
+  /** The vault of the key. */
+  vault: string
   /** As the account's events name who rotates. */
   actor: string
   name: string | undefined
@@ -36,11 +39,13 @@ export type RotatedKey = {
 export async function rotateMemoryKey(
   tx: Transaction,
   { config, queue, seal }: { config: Config; queue: Queue; seal: Seal },
-  { keyHash, actor, name, expiresAt, graceSeconds }: KeyRotation,
+  { keyHash, vault, actor, name, expiresAt, graceSeconds }: KeyRotation,
 ): Promise<RotatedKey> {
+  // What revokes every key of the vault takes the same lock: it does not miss the one that is made here.
+  await lockVaults(tx, [vault])
   const previous = await expireRotatedKey(tx, keyHash, graceSeconds)
   if (!previous) throw keyRotatedRefusal()
-  const { account, vault, limitedAs, externalId } = previous
+  const { account, limitedAs, externalId } = previous
   if (previous.expiresSooner) await recordRevokedKeys(tx, [previous], actor)
   // Webhooks get no event of a key that works for `graceSeconds` more, now or when it expires.
   if (previous.hasExpired) await emitWebhookEvents(tx, queue, toKeyRevokedEvents([previous]))

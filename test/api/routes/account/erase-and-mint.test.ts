@@ -1,8 +1,7 @@
-import pg from 'pg'
 import t, { type Test } from 'tap'
 import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
-import { waitUntil } from '#test/support/wait-until.ts'
+import { holdRow, untilWaiting } from '#test/support/held-rows.ts'
 
 /* No key survives the erasure of its account, whichever of the two waits for the other. */
 
@@ -21,26 +20,6 @@ async function newAccount(email: string) {
   }
 }
 
-/** Holds the row that a statement locks until it is called. */
-async function hold(t: Test, statement: string, account: string): Promise<() => Promise<void>> {
-  const client = new pg.Client({ connectionString: backend.config.databaseUrl })
-  await client.connect()
-  t.teardown(() => client.end())
-  await client.query('begin')
-  const { rowCount } = await client.query(statement, [account])
-  t.equal(rowCount, 1, 'a row is held')
-  return async () => void (await client.query('commit'))
-}
-
-const untilWaiting = (count: number) =>
-  waitUntil(`${count} wait for a lock`, async () => {
-    const { rows } = await query<{ n: number }>(
-      `select count(*)::int as n from pg_stat_activity
-         where datname = current_database() and wait_event_type = 'Lock'`,
-    )
-    return rows[0]!.n === count
-  })
-
 async function expectNothingLeft(t: Test, account: string, keys: number): Promise<void> {
   t.equal((await query('select from memory_keys where account = $1', [account])).rowCount, 0)
   const { rows } = await query<{ vaults: string[]; all: string[]; counts: { keys: number } }>(
@@ -54,11 +33,16 @@ async function expectNothingLeft(t: Test, account: string, keys: number): Promis
 
 t.test('409: a key is minted while the account is being erased', async t => {
   const { account, erase, mint } = await newAccount('first@example.com')
-  const release = await hold(t, 'select from accounts where id = $1 for update', account)
+  const release = await holdRow(
+    t,
+    backend,
+    'select from accounts where id = $1 for update',
+    account,
+  )
   const erased = erase()
-  await untilWaiting(1)
+  await untilWaiting(backend, 1)
   const minted = mint()
-  await untilWaiting(2)
+  await untilWaiting(backend, 2)
   await release()
   t.equal((await erased).status, 202)
   const { status, body } = await minted
@@ -70,11 +54,11 @@ t.test('409: a key is minted while the account is being erased', async t => {
 t.test('a key that was minted first is erased with its vault', async t => {
   const { account, erase, mint } = await newAccount('second@example.com')
   const held = 'select from account_event_heads where account = $1 for update'
-  const release = await hold(t, held, account)
+  const release = await holdRow(t, backend, held, account)
   const minted = mint()
-  await untilWaiting(1)
+  await untilWaiting(backend, 1)
   const erased = erase()
-  await untilWaiting(2)
+  await untilWaiting(backend, 2)
   await release()
   const { status, body } = await minted
   t.equal(status, 201)

@@ -1,0 +1,65 @@
+import t from 'tap'
+import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { holdRow, untilWaiting } from '#test/support/held-rows.ts'
+import { resolveCaller } from '#test/support/insert-memories.ts'
+
+/* Only the key that the owner puts in the place of a lost one opens its vault, whatever the lost one does meanwhile. */
+
+const backend = await createTestBackend(t)
+const { base } = await startTestApi(t, backend)
+const chain = 'select from account_event_heads where account = $1 for update'
+
+async function newUser() {
+  const ownerKey = await buildKey(backend)
+  const owner = createTestClient(base, ownerKey)
+  const { account } = await resolveCaller(backend, ownerKey)
+  const { body: lost } = await owner.post('/v1/keys', { external_id: 'ada' })
+  return {
+    account,
+    lost,
+    activeKeys: async () => (await owner.get('/v1/keys?external_id=ada&active=true')).body.items,
+    rotate: (body: object) => createTestClient(base, lost.key).post('/v1/keys/rotate', body),
+    remint: () => owner.post(`/v1/keys/${lost.id}/remint`),
+  }
+}
+
+for (const body of [{}, { grace_seconds: 3_600 }]) {
+  t.test(
+    `a key that is being rotated is replaced with what it becomes: ${JSON.stringify(body)}`,
+    async t => {
+      const { account, activeKeys, rotate, remint } = await newUser()
+      const release = await holdRow(t, backend, chain, account)
+      // The rotation has inserted its key, and waits.
+      const rotated = rotate(body)
+      await untilWaiting(backend, 1)
+      const reminted = remint()
+      await untilWaiting(backend, 2)
+      await release()
+      t.equal((await rotated).status, 201)
+      t.equal((await reminted).status, 201)
+      t.same(
+        (await activeKeys()).map(({ id }: { id: string }) => id),
+        [(await reminted).body.id],
+      )
+      const { key } = (await rotated).body
+      t.equal((await createTestClient(base, key).get('/v1/memory/stats')).status, 401)
+    },
+  )
+}
+
+t.test('403: a key that is being replaced does not rotate', async t => {
+  const { account, activeKeys, rotate, remint } = await newUser()
+  const release = await holdRow(t, backend, chain, account)
+  const reminted = remint()
+  await untilWaiting(backend, 1)
+  const rotated = rotate({})
+  await untilWaiting(backend, 2)
+  await release()
+  t.equal((await reminted).status, 201)
+  t.equal((await rotated).status, 403)
+  t.same(
+    (await activeKeys()).map(({ id }: { id: string }) => id),
+    [(await reminted).body.id],
+  )
+})
