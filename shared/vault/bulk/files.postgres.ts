@@ -106,15 +106,25 @@ export async function dropStaleFiles(query: Query): Promise<number> {
   return rowCount
 }
 
-/** The operation that is storing the same file in the same vault, if any. */
+/**
+ * The operation that is storing the same file in the same vault, if any. One that was cancelled, or whose vault
+ * or one of whose sessions was cleared since, does not store the file any more: it is none.
+ */
 export async function findSameFileInFlight(
   query: Query,
   vault: string,
   requestHash: Buffer,
 ): Promise<string | undefined> {
   const { rows } = await query<{ operation: string }>(
-    `select f.operation from bulk_files f join operations o on o.id = f.operation
-     where f.vault = $1 and f.asked_hash = $2 and o.state in ('accepted', 'running')`,
+    `select f.operation from bulk_files f
+     join operations o on o.id = f.operation join vaults v on v.id = f.vault
+     where f.vault = $1 and f.asked_hash = $2 and o.state in ('accepted', 'running')
+       and f.cancelled_at is null and f.epoch = v.epoch
+       and not exists (
+         select 1 from sessions s
+         where s.vault = f.vault and (s.session = f.session or s.session in
+             (select unnest(sessions) from bulk_chunks where file = f.id))
+           and s.epoch <> coalesce((f.session_epochs->>s.session)::int, 0))`,
     [vault, requestHash],
     'bulk.same',
   )

@@ -5,7 +5,8 @@ import { storeChunk } from '#shared/vault/bulk/store-chunk.ts'
 import { mintId } from '#shared/core/ids.ts'
 import { hashKey } from '#shared/access/key.ts'
 import { findKey } from '#shared/access/memory-keys.postgres.ts'
-import { raiseEpoch } from '#shared/vault/base/vaults.postgres.ts'
+import { cancelFileOfOperation } from '#shared/vault/bulk/files.postgres.ts'
+import { raiseEpoch, raiseSessionEpoch } from '#shared/vault/base/vaults.postgres.ts'
 import { countTokens } from '#shared/core/tokens.ts'
 import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
@@ -265,6 +266,47 @@ t.test('a vault that is cleared meanwhile stays empty, and the operation ends', 
   })
   t.equal(late, 200, 'of what came after the clearing nothing is left; the rest is the sweep’s')
 })
+
+const { postgres } = backend
+const clear = (vault: string) => postgres.transaction(tx => raiseEpoch(tx, vault))
+const clearTrip = (vault: string) =>
+  postgres.transaction(tx => raiseSessionEpoch(tx, vault, 'trip'))
+const cancel = async (vault: string, operation: string) => {
+  const { rows } = await postgres.query<{ account: string }>(
+    `select account from operations where vault = $1`,
+    [vault],
+  )
+  if (!(await cancelFileOfOperation(postgres.query, rows[0]!.account, operation))) throw new Error()
+}
+
+for (const [when, path, end] of [
+  ['its vault was cleared', '/v1/memory/upload', clear],
+  ['its session was cleared', '/v1/memory/upload?session_id=trip', clearTrip],
+  ['its vault was cleared', '/v1/memory/import', clear],
+  ['a session of its lines was cleared', '/v1/memory/import', clearTrip],
+  ['its operation was cancelled', '/v1/memory/upload', cancel],
+] as const) {
+  t.test(`${path}: a file sent again after ${when} is stored anew`, async t => {
+    const vault = await newVault()
+    const inTrip = { id: mintId(), tier: 1, role: 'user', session_id: 'trip' }
+    const lines = linesOf(3).map(line =>
+      path.includes('import') ? { ...line, ...inTrip, id: mintId() } : line,
+    )
+    const first = await vault.send(path, lines)
+    await postgres.transaction(tx => raiseSessionEpoch(tx, vault.vault, 'another'))
+    t.equal(await vault.send(path, lines), first, 'under way it is joined')
+    await end(vault.vault, first)
+    const second = await vault.send(path, lines)
+    t.not(second, first)
+    t.equal(await vault.send(path, lines), second)
+    await finish(first)
+    await finish(second)
+    t.same(
+      await vault.texts(),
+      lines.map(({ content }) => content),
+    )
+  })
+}
 
 t.test('a job whose file was erased has nothing to do', async t => {
   const vault = await newVault()
