@@ -28,12 +28,16 @@ export type UsageWriter = {
  */
 const waitingMax = 10_000
 
+/** Data exceptions, broken constraints and exceeded limits of rows: the same bill fails again. */
+const refusedCodes = /^(22|23|54)/
+
 /** From one statement to the next: many short calls in a row share one. */
 const intervalMs = 20
 
 /**
  * Bills of reads. One statement runs at a time and writes all bills that arrived since the one before, at most
  * every 20 ms; a bill that comes alone is sent to the database right after the response was sent to the client.
+ * A bill that the database refuses, for a number out of range, is dropped; those beside it are written.
  * The commit is asynchronous: 0.4 ms instead of 1.2, at risk only when the database server itself
  * crashes.
  */
@@ -59,22 +63,43 @@ export function createUsageWriter(postgres: Postgres, log: Log): UsageWriter {
     })
   }
 
+  const noteDropped = (events: number, error?: unknown): void => {
+    if (events === 0) return
+    dropped += events
+    log.error({ dropped, ...(error !== undefined && { err: error }) }, 'usage.dropped')
+  }
+
+  /** @returns those that are to be tried again. */
+  const insert = async (events: readonly UsageEvent[]): Promise<readonly UsageEvent[]> => {
+    try {
+      await insertUsageEvents(postgres, events)
+      return []
+    } catch (error) {
+      if (!refusedCodes.test(String((error as { code?: unknown }).code))) {
+        log.warn({ err: error, events: events.length }, 'usage.delayed')
+        return events
+      }
+      if (events.length === 1) {
+        noteDropped(1, error)
+        return []
+      }
+      const half = events.length >> 1
+      return [...(await insert(events.slice(0, half))), ...(await insert(events.slice(half)))]
+    }
+  }
+
   const write = async (): Promise<void> => {
     while (waiting.length > 0) {
       await pause()
       lastWriteAt = performance.now()
       const events = waiting
       waiting = []
-      try {
-        await insertUsageEvents(postgres, events)
-      } catch (error) {
-        log.warn({ err: error, events: events.length }, 'usage.delayed')
-        const room = Math.max(0, waitingMax - waiting.length)
-        dropped += Math.max(0, events.length - room)
-        if (dropped > 0) log.error({ dropped }, 'usage.dropped')
-        waiting = [...events.slice(0, room), ...waiting]
-        await new Promise(resolve => setTimeout(resolve, 1_000))
-      }
+      const unwritten = await insert(events)
+      if (unwritten.length === 0) continue
+      const room = Math.max(0, waitingMax - waiting.length)
+      noteDropped(Math.max(0, unwritten.length - room))
+      waiting = [...unwritten.slice(0, room), ...waiting]
+      await new Promise(resolve => setTimeout(resolve, 1_000))
     }
     writing = null
   }

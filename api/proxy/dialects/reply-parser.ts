@@ -137,14 +137,19 @@ export const isObject = (value: unknown): value is JsonObject =>
 export const objectsIn = (value: unknown): JsonObject[] =>
   Array.isArray(value) ? value.filter(isObject) : []
 
-/** The value as a count of tokens; undefined when it is none. */
-export const toTokenCount = (value: unknown): number | undefined =>
-  Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : undefined
+/** The largest that bills hold, an `integer` of Postgres. */
+const tokenCountMax = 2 ** 31 - 1
 
-/** The sum of the values that are counts; undefined when the first is none. */
+/** The value as a count of tokens; undefined when it is none, or more than a bill holds. */
+export const toTokenCount = (value: unknown): number | undefined =>
+  Number.isInteger(value) && (value as number) >= 0 && (value as number) <= tokenCountMax
+    ? (value as number)
+    : undefined
+
+/** The sum of the values that are counts; undefined when the first is none, or more than a bill holds. */
 export function sumTokenCounts(first: unknown, ...more: unknown[]): number | undefined {
   const sum = toTokenCount(first)
   return sum === undefined
     ? undefined
-    : more.reduce<number>((sum, value) => sum + (toTokenCount(value) ?? 0), sum)
+    : toTokenCount(more.reduce<number>((sum, value) => sum + (toTokenCount(value) ?? 0), sum))
 }

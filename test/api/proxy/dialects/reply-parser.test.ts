@@ -147,6 +147,22 @@ t.test('NUL and lone surrogates do not reach the stores', async t => {
   t.equal(reply.text, 'a\uFFFDb\uFFFDc')
 })
 
+t.test('counts of tokens that no bill can hold are none', async t => {
+  const max = 2 ** 31 - 1
+  const countsOf = (family: ApiFormat, body: object) => {
+    const answer = { status: 200, contentType: 'application/json' }
+    const { inputTokens, outputTokens } = heard(family, [Buffer.from(JSON.stringify(body))], answer)
+    return [inputTokens, outputTokens]
+  }
+  const openai = (prompt_tokens: number, completion_tokens: number) =>
+    countsOf('openai', { choices: [], usage: { prompt_tokens, completion_tokens } })
+  t.same(openai(max, max), [max, max])
+  t.same(openai(max + 1, 5), [undefined, 5])
+  t.same(openai(5, 2 ** 32 - 1), [5, undefined])
+  const usage = { input_tokens: max, cache_read_input_tokens: 1, output_tokens: 5 }
+  t.same(countsOf('anthropic', { type: 'message', content: [], usage }), [undefined, 5])
+})
+
 t.test('nothing a provider sends makes a listener throw', async t => {
   const field = fc.constantFrom(
     ...'choices delta message content type text error usage candidates'.split(' '),
