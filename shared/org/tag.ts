@@ -1,4 +1,6 @@
 import { Refusal } from '#shared/core/errors.ts'
+import { mintId } from '#shared/core/ids.ts'
+import { isLabelRestorable, relabelHistory } from '#shared/org/history-labels.postgres.ts'
 import { normalizeName } from '#shared/org/normalize.ts'
 import { changePolicy, requireOrganization } from '#shared/org/policy-change.ts'
 import { digestOf } from '#shared/org/policy-events.ts'
@@ -44,8 +46,10 @@ export const createTag = (
     if (existing) return existing
     requireNotWildcard(label)
     // Memories may have the label already: they become visible to no more members until a role allows it.
-    if (await removeFormerLabel(tx, org, label, operation)) {
+    const owner = await removeFormerLabel(tx, org, label, operation)
+    if (owner !== undefined) {
       await requireUnusedLabel(tx, await requireOrganization(tx.query, admin, org), label)
+      await relabelHistory(tx, org, { from: label, to: owner })
     }
     await insertTag(tx, {
       id: operation,
@@ -129,8 +133,9 @@ export const requireTag = async (query: Query, org: string, id: string): Promise
 
 /**
  * Checks that a tag may take a label without making memories visible: no memory may have the label,
- * except by a former label of this tag; and once memories have the tag, no role may allow the label that
- * does not allow the tag.
+ * except by a former label of this tag; and once memories have the tag, or can be restored to it, no role
+ * may allow the label that does not allow the tag. In what other memories can be restored to, the label of
+ * the tag that it stood for replaces it, or where that is unknown one that no role allows.
  */
 async function claimLabel(
   tx: Transaction,
@@ -139,14 +144,21 @@ async function claimLabel(
   label: string,
 ): Promise<void> {
   requireNotWildcard(label)
-  await removeFormerLabel(tx, org, label, id)
-  if (!former.includes(label)) await requireUnusedLabel(tx, { vault }, label)
+  const owner = await removeFormerLabel(tx, org, label, id)
+  if (!former.includes(label)) {
+    await requireUnusedLabel(tx, { vault }, label)
+    await relabelHistory(tx, org, { from: label, to: owner ?? mintId() })
+  }
   const roles = await listRoles(tx.query, org)
   const exposingRole = roles.find(
     ({ allowedTags }) =>
       !['*', from].some(one => allowedTags.includes(one)) && allowedTags.includes(label),
   )
-  if (!exposingRole || !(await isLabelInUse(tx, { vault }, [from, ...former]))) return
+  if (!exposingRole) return
+  const labels = [from, ...former]
+  const isExposed =
+    (await isLabelInUse(tx, { vault }, labels)) || (await isLabelRestorable(tx.query, org, labels))
+  if (!isExposed) return
   throw new Refusal(
     'conflict',
     `The role ${exposingRole.name} allows this label, and does not see what the tag is on`,

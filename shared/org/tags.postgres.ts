@@ -79,19 +79,19 @@ export async function updateTag(
   )
 }
 
-/** Takes a label that another tag had before from it. @returns whether one had. */
+/** Takes a label that another tag had before from it. @returns the label of that tag now. */
 export async function removeFormerLabel(
   tx: Transaction,
   org: string,
   label: string,
   tag: string,
-): Promise<boolean> {
-  const { rowCount } = await tx.query(
+): Promise<string | undefined> {
+  const { rows } = await tx.query<{ label: string }>(
     `update org_tags set former = array_remove(former, $2)
-     where org = $1 and id <> $3 and $2 = any(former)`,
+     where org = $1 and id <> $3 and $2 = any(former) returning label`,
     [org, label, tag],
   )
-  return rowCount > 0
+  return rows[0]?.label
 }
 
 export async function deleteTag(tx: Transaction, id: string): Promise<void> {
