@@ -81,6 +81,7 @@ export type AcceptedExchange = {
  * billed. The second half is `storeAccepted`, in the job: it embeds and stores the memories, once per
  * operation.
  *
+ * @returns no memories for a proxied call without a turn to store: nothing was accepted or closed then.
  * @throws Refusal `invalid` when it holds no user or assistant turn to store, when the policy of the key
  *   blocks one, or `embeddings` names no known model; `upstream` when that model's provider does not answer.
  */
@@ -91,6 +92,9 @@ export async function acceptExchange(
 ): Promise<AcceptedExchange> {
   const { proxied } = exchange
   const { messages, memories, leftOut } = await readMemories(caller, exchange, now)
+  // Of a proxied call nobody waits for a refusal: nothing of it is accepted.
+  if (memories.length === 0 && proxied)
+    return { userTokens: 0, assistantTokens: 0, memories: 0, leftOut }
   if (memories.length === 0 && Object.keys(leftOut).length === 0) {
     throw new Refusal(
       'invalid',

@@ -91,11 +91,6 @@ export async function storeExchange(
   const usage = { inputTokens, outputTokens, recalledTokens }
   const endsLoop = exchange.isContinuation && !isStep && !completion.unanswered
   const answeredTurn = endsLoop ? exchange.turn : undefined
-  if (messages.length === 0) {
-    recordModelCall(backend, owner, { id: operation, kind: 'proxy', model, session, ...usage })
-    if (answeredTurn) await dropSteps(backend.postgres.query, owner.scope.vault, answeredTurn)
-    return dropOpenExchanges(backend.postgres.query, [operation])
-  }
   const { expiresAt, shares, metadata } = exchange
   const common = {
     session,
@@ -106,12 +101,17 @@ export async function storeExchange(
     shares,
     metadata,
   }
-  const { closing } = await acceptExchange(backend, owner, {
+  const { memories, closing } = await acceptExchange(backend, owner, {
     ...common,
     operation,
     messages,
     proxied: { ...usage, space, closes: true, answeredTurn, lentTags },
   })
+  if (memories === 0) {
+    recordModelCall(backend, owner, { id: operation, kind: 'proxy', model, session, ...usage })
+    if (answeredTurn) await dropSteps(backend.postgres.query, owner.scope.vault, answeredTurn)
+    return dropOpenExchanges(backend.postgres.query, [operation])
+  }
   // This process stalled for minutes; a sweep has stored the user's turns without the answer.
   if (closing !== 'swept' || answer.length === 0) return
   await acceptExchange(backend, owner, {

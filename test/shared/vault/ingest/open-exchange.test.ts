@@ -133,6 +133,28 @@ t.test('nothing to store: forgotten, and counted', async t => {
   t.equal(await readBill(backend, operation), 100)
 })
 
+t.test('words that leave no memory: forgotten, and counted, closed or swept', async t => {
+  const blank = [{ role: 'user' as const, text: ' \n ' }]
+  const closed = await opened('Blank')
+  await exchanges.close({ ...closed.exchange, said: blank }, { ...heard, text: null }, 2_000)
+  t.equal(await rowOf(closed.operation), undefined)
+  t.equal(await readBill(backend, closed.operation), 100)
+  t.same(await closed.stored(), [])
+
+  const nested = await opened('<user_query>\n<system-reminder>hi</system-reminder>\n</user_query>')
+  await exchanges.close(nested.exchange, { ...heard, text: null }, 2_000)
+  t.equal(await rowOf(nested.operation), undefined, 'a program’s text alone')
+
+  const dead = await opened('Blank')
+  await query('update open_exchanges set said = $2::jsonb where operation = $1', [
+    dead.operation,
+    JSON.stringify(blank),
+  ])
+  t.equal(await sweptAged(dead.operation), 1)
+  t.equal(await rowOf(dead.operation), undefined)
+  t.same(await dead.stored(), [])
+})
+
 t.test('a process that died: the sweep stores what the user said, once, and only then', async t => {
   const { operation, exchange, stored } = await opened('I was cut off')
   t.match(await sweepAll(backend), { exchanges: 0 }, 'not while somebody serves it')
