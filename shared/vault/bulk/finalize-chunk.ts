@@ -20,7 +20,7 @@ import type { MemoryStore } from '#shared/vault/base/memories.mongo.ts'
 /**
  * Settles a chunk whose memories are written: makes them visible, changes the debt, and continues or ends
  * the operation; once, however many times the chunk runs. Memories whose vault or session was cleared in
- * the meantime were never visible and are deleted.
+ * the meantime were never visible: they are deleted, and neither told as stored nor billed.
  */
 export async function finalizeStoredChunk(
   { postgres, queue, memories }: { postgres: Postgres; queue: Queue; memories: MemoryStore },
@@ -39,10 +39,10 @@ export async function finalizeStoredChunk(
     const visible = written.filter(isVisible)
     const isFirstRun = await finalizeBulkChunk(tx.query, chunk, {
       memories: plannedItems.length,
-      stored: countPlanned(plannedItems, 'new'),
-      replaced: countPlanned(plannedItems, 'replace'),
+      stored: countPlanned(visible, 'new'),
+      replaced: countPlanned(visible, 'replace'),
       skipped: countPlanned(plannedItems, 'skip'),
-      tokens: written.reduce((sum, { memory }) => sum + memory.tokens, 0),
+      tokens: visible.reduce((sum, { memory }) => sum + memory.tokens, 0),
     })
     if (!isFirstRun) return []
     if (visible.length > 0)

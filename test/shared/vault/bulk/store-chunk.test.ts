@@ -252,12 +252,16 @@ t.test('what is deleted while a run is dead does not come back', async t => {
 
 t.test('a vault that is cleared meanwhile stays empty, and the operation ends', async t => {
   const vault = await newVault()
-  const operation = await vault.upload(linesOf(450))
+  const lines = linesOf(450)
+  const operation = await vault.upload(lines)
   const [first] = await jobsOf(operation)
   await storeChunk(backend, first!)
   await backend.postgres.transaction(tx => raiseEpoch(tx, vault.vault))
   await finish(operation)
   t.equal(await vault.state(operation), 'done')
+  t.match((await vault.outcome(operation)).stats, { memories: 450, stored: 200 })
+  const stored = { id: operation, tokens: tokensIn(lines.slice(0, 200)) }
+  t.same(await billed(vault.vault), [stored], 'what never was visible is not billed')
   t.same(await vault.texts(), [])
   t.equal((await vault.row()).rawUnits, 0)
   const late = await backend.mongo.memories.countDocuments({
