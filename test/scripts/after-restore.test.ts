@@ -5,6 +5,7 @@ import pg from 'pg'
 import t, { type Test } from 'tap'
 import { openBackend, type Backend } from '#shared/backend.ts'
 import type { Config } from '#shared/core/config.ts'
+import { sweepAll } from '#workers/sweep-all.ts'
 import { createLog } from '#shared/core/log.ts'
 import {
   buildKey,
@@ -14,6 +15,7 @@ import {
   type TestClient,
 } from '#test/support/api.ts'
 import { createTestConfig } from '#test/support/backend.ts'
+import { makeErasuresDue } from '#test/support/alter.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
 import { buildTeam, seedTeamMemories, type Team } from '#test/support/team.ts'
 import { waitUntilSettled } from '#test/support/exchange-journal.ts'
@@ -109,6 +111,8 @@ t.test('the older Postgres beside the later MongoDB, as a restore leaves them', 
     const client = createTestClient(base, key)
     await tell(client, 'the zebra lives in the first enclosure')
     await tell(client, 'the zebra of the session', 'trip')
+    const inSession = { headers: { 'x-session-id': 'trip' } }
+    t.equal((await client.send('DELETE', '/v1/memory', inSession)).status, 200)
     const other = createTestClient(base, user)
     await insertMemories(
       backend,
@@ -150,6 +154,8 @@ t.test('the older Postgres beside the later MongoDB, as a restore leaves them', 
 
   await served(t, backup, async (backend, base) => {
     const client = createTestClient(base, key)
+    await makeErasuresDue(backend)
+    await sweepAll(backend)
     t.same(await found(client, 'zebra giraffe'), ['the giraffe came after the backup'])
     t.same(await found(client, 'zebra giraffe', 'trip'), ['the giraffe of the session'])
     t.equal((await client.get('/v1/memory/stats')).body.memories, 2)

@@ -25,7 +25,7 @@ export type RemovedJobs = {
  */
 export async function removeClearedJobs(
   { query }: Transaction,
-  { vault, session, upTo }: ClearedRange,
+  { vault, session, upTo, vaultEpoch }: ClearedRange,
   operations: readonly string[],
 ): Promise<RemovedJobs> {
   const { rows } = await query<RemovedJobs>(
@@ -35,7 +35,8 @@ export async function removeClearedJobs(
        where data->>'vault' = $1 and not name = any($4)
          and (case when $2::text is null then (data->>'epoch')::int <= $3
                    else data->>'session' = $2
-                        and coalesce((data->>'sessionEpoch')::int, 0) <= $3 end
+                        and coalesce((data->>'sessionEpoch')::int, 0) <= $3
+                        and coalesce((data->>'epoch')::int <= $6, true) end
               or data->>'operation' = any($5))
      ), removed as (
        delete from ${pgBossSchema}.job j using cleared c
@@ -50,6 +51,7 @@ export async function removeClearedJobs(
       upTo,
       jobsWithoutContent.flatMap(name => [name, deadLetterQueueOf(name)]),
       operations,
+      vaultEpoch,
     ],
   )
   return rows[0]!

@@ -102,15 +102,16 @@ export async function cancelClearedOperations(
  */
 export async function dropClearedFiles(
   { query }: Transaction,
-  { vault, session, upTo }: ClearedRange,
+  { vault, session, upTo, vaultEpoch }: ClearedRange,
 ): Promise<string[]> {
   const { rows } = await query<{ operation: string }>(
     `delete from bulk_files
      where vault = $1 and operation is not null
        and case when $2::text is null then epoch <= $3
-                else session = $2 and coalesce((session_epochs->>$2)::int, 0) <= $3 end
+                else session = $2 and coalesce((session_epochs->>$2)::int, 0) <= $3
+                     and coalesce(epoch <= $4, true) end
      returning operation`,
-    [vault, session, upTo],
+    [vault, session, upTo, vaultEpoch],
   )
   return rows.map(({ operation }) => operation)
 }
@@ -171,11 +172,16 @@ export async function sessionsToErase(
   return rows
 }
 
-/** Clearings to sweep now, longest due first. */
+/**
+ * Clearings to sweep now, longest due first. The vault has the epoch that it had when a session of the list
+ * was cleared: clearing the vault removes the rows of its sessions.
+ */
 export async function dueErasures(query: Query, limit: number): Promise<ClearedRange[]> {
   const { rows } = await query<ClearedRange>(
-    `select vault, nullif(session, '') as session, 0 as "from", up_to as "upTo" from erasures
-     where due_at <= now() order by due_at limit $1`,
+    `select e.vault, nullif(e.session, '') as session, 0 as "from", e.up_to as "upTo",
+            v.epoch as "vaultEpoch"
+     from erasures e join vaults v on v.id = e.vault
+     where e.due_at <= now() order by e.due_at limit $1`,
     [limit],
     'erasures.due',
   )

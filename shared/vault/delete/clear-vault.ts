@@ -53,7 +53,7 @@ export async function acceptClearing(
   const { vault } = scope
   await postgres.transaction(async tx => {
     // By itself: the next statement sees what the last holder of this lock has written.
-    await lockVault(tx, vault)
+    const { epoch } = await lockVault(tx, vault)
     const accepted = await acceptOperation(tx, queue, {
       operation: {
         id: operation,
@@ -71,7 +71,7 @@ export async function acceptClearing(
       },
       queueName: 'clear',
       async jobs() {
-        const cleared = await raiseEpochs(tx, vault, session)
+        const cleared = await raiseEpochs(tx, { vault, epoch, session })
         if (reset) await setVaultModel(tx.query, vault, null)
         await beginErasure(tx, cleared)
         return [{ id: operation, data: { ...cleared, operation, key: maskedKey, reset } }]
@@ -92,11 +92,11 @@ export async function acceptClearing(
 /** @returns the epochs that end here; earlier ones were cleared before. */
 async function raiseEpochs(
   tx: Transaction,
-  vault: string,
-  session: string | null,
+  { vault, epoch, session }: { vault: string; epoch: number; session: string | null },
 ): Promise<ClearedRange> {
   if (session !== null) {
-    return { vault, session, ...(await raiseSessionEpoch(tx, vault, session)) }
+    const ended = await raiseSessionEpoch(tx, vault, session)
+    return { vault, session, ...ended, vaultEpoch: epoch }
   }
   const ended = await raiseEpoch(tx, vault)
   await deleteSessions(tx, vault)

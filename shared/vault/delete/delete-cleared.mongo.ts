@@ -57,10 +57,21 @@ export const deleteTombstonesBefore = (
 ): Promise<number> =>
   deleteSome(mongo, vault, { ...tombstoneFilter(vault), tomb_at: { $lt: before } }, limit)
 
-function clearedFilter({ vault, session, from, upTo }: ClearedRange): Filter<MemoryDocument> {
+function clearedFilter({
+  vault,
+  session,
+  from,
+  upTo,
+  vaultEpoch,
+}: ClearedRange): Filter<MemoryDocument> {
   const epochs = { $gte: from, $lte: upTo }
   if (session === null) return { vault: { $eq: vault }, epoch: epochs }
-  return { vault: { $eq: vault }, session: { $eq: session }, session_epoch: epochs }
+  return {
+    vault: { $eq: vault },
+    ...(vaultEpoch !== undefined && { epoch: { $lte: vaultEpoch } }),
+    session: { $eq: session },
+    session_epoch: epochs,
+  }
 }
 
 /** A tombstone has no epoch, so the partition index finds it. */

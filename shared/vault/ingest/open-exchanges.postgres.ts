@@ -216,7 +216,7 @@ export async function listAbandonedExchanges(
  */
 export async function dropClearedExchanges(
   query: Query,
-  { vault, session, upTo }: ClearedRange,
+  { vault, session, upTo, vaultEpoch }: ClearedRange,
 ): Promise<number> {
   // The vault is locked first, in the same order as when an exchange is closed.
   const { rowCount } = await query(
@@ -226,8 +226,9 @@ export async function dropClearedExchanges(
      delete from open_exchanges o using held h
      where o.vault = h.id
        and case when $2::text is null then o.epoch <= $3
-                else o.session = $2 and o.session_epoch <= $3 end`,
-    [vault, session, upTo],
+                else o.session = $2 and o.session_epoch <= $3
+                     and coalesce(o.epoch <= $4, true) end`,
+    [vault, session, upTo, vaultEpoch],
     'open-exchanges.void',
   )
   return rowCount

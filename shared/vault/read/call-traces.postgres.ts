@@ -122,13 +122,14 @@ const callMaxMs = 3_600_000
 /** Deletes the traces of a cleared range. */
 export async function dropClearedTraces(
   query: Query,
-  { vault, session, upTo }: ClearedRange,
+  { vault, session, upTo, vaultEpoch }: ClearedRange,
 ): Promise<void> {
   await query(
     `delete from call_traces
      where vault = $1 and case when $2::text is null then epoch <= $3
-                               else session = $2 and session_epoch <= $3 end`,
-    [vault, session, upTo],
+                               else session = $2 and session_epoch <= $3
+                                    and coalesce(epoch <= $4, true) end`,
+    [vault, session, upTo, vaultEpoch],
     'call-traces.clear',
   )
 }

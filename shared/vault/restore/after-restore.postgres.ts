@@ -121,6 +121,7 @@ export async function repairVault(
   await query('update orgs set space = null where vault = $1', [vault])
   if (inspected.isEpochRaised) {
     await query('delete from sessions where vault = $1', [vault])
+    await query(`delete from erasures where vault = $1 and session <> ''`, [vault])
     await query('delete from leases where vault = $1 and epoch < $2', [vault, inspected.epoch])
   }
   await upsertSessions({ query }, vault, inspected.sessions)

@@ -6,13 +6,16 @@ import {
   acceptClearing,
   finishClearing,
 } from '#shared/vault/delete/clear-vault.ts'
+import { sweepCleared } from '#shared/vault/delete/erase-cleared.ts'
+import { dueErasures } from '#shared/vault/base/erasures.postgres.ts'
 import { mintId } from '#shared/core/ids.ts'
 import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
+import { makeErasuresDue } from '#test/support/alter.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { insertStoredMemories, readVaultScope } from '#test/support/stored-memories.ts'
 import { resolveCaller, readDocuments } from '#test/support/insert-memories.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
-import type { ClearJob } from '#shared/domain/job-payloads.ts'
+import type { ClearJob, ClearedRange } from '#shared/domain/job-payloads.ts'
 
 const backend = await createTestBackend(t)
 const api = await startTestApi(t, backend)
@@ -97,6 +100,78 @@ t.test('of a session, its own jobs alone', async t => {
   t.equal(await jobsWith('giraffe'), 3)
   t.equal(await jobsWith('giraffe trip'), 1)
 })
+
+t.test('of a session, in a job of a former release', async t => {
+  const key = await buildKey(backend)
+  await ingest(key, 'ibex trip', 'trip')
+  const { vaultEpoch, ...job } = await cleared(key, 'trip')
+  t.type(vaultEpoch, 'number')
+  await finishClearing(backend, job, signal)
+  t.equal(await jobsWith('ibex'), 0)
+})
+
+t.test('of a session, when the vault was cleared since: what came after both stays', async t => {
+  const key = await buildKey(backend)
+  await ingest(key, 'bison before', 'trip')
+  const first = await cleared(key, 'trip')
+  const [swept] = await dueNow(first.vault)
+  const second = await cleared(key)
+
+  const scope = await readVaultScope(backend, key)
+  await insertStoredMemories(backend, scope, [{ text: 'bison stored', at: 1, session: 'trip' }])
+  const waiting = await ingest(key, 'bison waiting', 'trip')
+  const upload = await createTestClient(api.base, key).send('POST', '/v1/memory/upload', {
+    headers: {
+      'content-type': 'application/x-ndjson',
+      prefer: 'respond-async',
+      'x-session-id': 'trip',
+    },
+    body: '{"content":"bison in a file"}\n',
+  })
+  t.equal(upload.status, 202)
+  const open = mintId()
+  await backend.exchanges.open({
+    operation: open,
+    owner: await resolveCaller(backend, key),
+    session: 'trip',
+    embeddings: 'local',
+    model: 'openai/gpt-5',
+    said: [{ role: 'user', content: 'bison in a call' }],
+  })
+  await backend.postgres.query(
+    `insert into call_traces (id, vault, epoch, session, session_epoch, expires_at, trace)
+     values ($1, $2, $3, 'trip', 0, now() + interval '1 day', '{}')`,
+    [open, scope.vault, scope.epoch],
+  )
+
+  await sweepCleared(backend, swept!)
+  for (const job of [first, second]) await finishClearing(backend, job, signal)
+  t.match(await operation(first.operation), { state: 'done', outcome: { deleted: 0 } })
+  t.match(
+    (await readDocuments(backend, key)).map(({ text }) => text),
+    ['bison stored'],
+  )
+  t.equal(await jobsWith('bison before'), 0)
+  t.equal(await jobsWith('bison waiting'), 1)
+  t.match(await operation(waiting), { state: 'accepted' })
+  t.match(await operation(upload.body.operation_id), { state: 'accepted' })
+  t.same(
+    await one(
+      `select (select count(*)::int from open_exchanges where operation = $1) exchanges,
+              (select count(*)::int from call_traces where id = $1) traces,
+              (select count(*)::int from bulk_files where operation = $2) files`,
+      open,
+      upload.body.operation_id,
+    ),
+    { exchanges: 1, traces: 1, files: 1 },
+  )
+})
+
+/** The clearings of a vault as a sweep reads them. */
+async function dueNow(vault: string): Promise<ClearedRange[]> {
+  await makeErasuresDue(backend, [vault])
+  return dueErasures(backend.postgres.query, 100)
+}
 
 t.test('waits for work in flight, and removes what it wrote', async t => {
   const key = await buildKey(backend)
