@@ -12,9 +12,11 @@ import {
 import { deleteSharedMemory } from '#shared/org/write-shared-memories.ts'
 import { toSnapshot } from '#shared/org/finalize-shared-writes.ts'
 import {
+  findReviewCandidate,
   restoreDeleted,
   restoreSuperseded,
   deleteSuperseded,
+  type ReviewCandidate,
 } from '#shared/org/superseded-memory.ts'
 import { listMemoryRevisions } from '#shared/org/audit.postgres.ts'
 import { listTags } from '#shared/org/tags.postgres.ts'
@@ -59,7 +61,7 @@ export async function reviewSharedMemory(
     throw new Refusal('invalid', `${action} takes no tags`, 'Send tags with approve')
   }
   const write = { operation, actor, id, kind: 'review' } as const
-  let waiting: SharedMemory | undefined
+  let waiting: ReviewCandidate | undefined
   const reviewed = await mutateSharedMemory(backend, orgVault, write, async ({ memory }) => {
     if (!memory) throw noSuchSharedMemory()
     if (memory.reviewed) {
@@ -70,7 +72,7 @@ export async function reviewSharedMemory(
         'PATCH changes it; POST …/review/undo takes the decision back',
       )
     }
-    waiting = memory
+    waiting = await findReviewCandidate(backend, orgVault, memory)
     const by = { operation, actor, waiting }
     if (tags) await requireKnownTags(backend.postgres.query, orgVault.org, memory, tags)
     const { pending: _, ...snapshot } = toSnapshot(memory)
@@ -127,7 +129,7 @@ async function requireKnownTags(
 async function undoLosingReview(
   backend: SharedMemoryBackend,
   orgVault: OrgVault,
-  { waiting, ...by }: ChangeOrigin & { waiting: SharedMemory },
+  { waiting, ...by }: ChangeOrigin & { waiting: ReviewCandidate },
 ): Promise<void> {
   const revisions = await listMemoryRevisions(backend.postgres.query, orgVault.org, waiting.id)
   const decision = revisions.find(({ kind }) => kind === 'review')

@@ -13,8 +13,26 @@ import { listMemoryRevisions, type MemoryRevision } from '#shared/org/audit.post
 import { findReplacedMemories } from '#shared/org/org-trail.postgres.ts'
 import type { OrgVault } from '#shared/domain/job-payloads.ts'
 
-/** A memory that waits for a person, as it was read. */
-type ReviewCandidate = Pick<SharedMemory, 'id' | 'version'>
+/** A memory that waits for a person. */
+export type ReviewCandidate = {
+  id: string
+  /** The operation under which an approval removes what it replaces. */
+  removal: string
+}
+
+/**
+ * A memory that waits, with the operation that removes what it replaces: another one each time that it
+ * waits, and the same one however often it is changed meanwhile.
+ */
+export async function findReviewCandidate(
+  { postgres }: Pick<SharedMemoryBackend, 'postgres'>,
+  { org }: OrgVault,
+  { id }: Pick<SharedMemory, 'id'>,
+): Promise<ReviewCandidate> {
+  const revisions = await listMemoryRevisions(postgres.query, org, id)
+  const last = revisions.find(({ kind }) => kind === 'review' || kind === 'undo')
+  return { id, removal: idForPurpose(id, `replaces after ${last?.id ?? 'nothing'}`) }
+}
 
 /**
  * What memories that wait would replace once they are approved, by the ids of those that wait: nothing
@@ -55,7 +73,7 @@ export async function deleteSuperseded(
   const id = await findSuperseded(backend, orgVault, waiting)
   if (id === undefined) return undefined
   try {
-    await deleteSharedMemory(backend, orgVault, { operation: removalOperation(waiting), actor, id })
+    await deleteSharedMemory(backend, orgVault, { operation: waiting.removal, actor, id })
     return id
   } catch (error) {
     if (error instanceof Refusal && error.reason === 'missing') return undefined
@@ -76,7 +94,7 @@ export async function restoreSuperseded(
 ): Promise<void> {
   const id = await findSuperseded(backend, orgVault, waiting)
   if (id === undefined) return
-  const removal = toWriteId({ operation: removalOperation(waiting), id })
+  const removal = toWriteId({ operation: waiting.removal, id })
   await restoreDeleted(backend, orgVault, { ...by, id }, revision => revision.id === removal)
 }
 
@@ -102,9 +120,5 @@ export async function restoreDeleted(
 const findSuperseded = async (
   { postgres }: Pick<SharedMemoryBackend, 'postgres'>,
   { org }: OrgVault,
-  { id }: ReviewCandidate,
+  { id }: Pick<ReviewCandidate, 'id'>,
 ): Promise<string | undefined> => (await findReplacedMemories(postgres.query, org, [id])).get(id)
-
-/** Of each time that it waits another one. */
-const removalOperation = ({ id, version }: ReviewCandidate): string =>
-  idForPurpose(id, `replaces at ${version}`)

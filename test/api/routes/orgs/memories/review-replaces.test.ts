@@ -109,33 +109,58 @@ t.test(
   },
 )
 
+/** A backend whose second write to a memory, the one after the removal, comes after `meanwhile`. */
+function interruptedBackend(meanwhile: () => Promise<void>) {
+  let writes = 0
+  const memories = new Proxy(backend.mongo.memories, {
+    get(target, name) {
+      const value = Reflect.get(target, name) as unknown
+      if (typeof value !== 'function') return value
+      return async (...given: unknown[]) => {
+        if (name === 'updateOne' && ++writes === 2) await meanwhile()
+        return value.apply(target, given)
+      }
+    },
+  })
+  return { ...backend, mongo: { ...backend.mongo, memories } }
+}
+
+const approveBy = (id: string) =>
+  ({ actor: team.email, tags: undefined, operation: mintId(), id, action: 'approve' }) as const
+
+const retag = async (id: string) => {
+  const { status } = await admin.send('PATCH', `${path}/${id}`, { body: { tags: ['changed'] } })
+  t.equal(status, 200)
+}
+
 t.test('a decision that was cut short is made again by whoever asks again', async t => {
-  const by = { actor: team.email, tags: undefined }
-  const cutShort = async (added: string, action: 'approve' | 'dismiss') => {
-    // The removal comes about; the first write after it finds the store away.
-    let writes = 0
-    const memories = new Proxy(backend.mongo.memories, {
-      get(target, name) {
-        if (name === 'updateOne' && ++writes === 2) throw new Error('away')
-        const value = Reflect.get(target, name) as unknown
-        return typeof value === 'function' ? value.bind(target) : value
-      },
-    })
-    const broken = { ...backend, mongo: { ...backend.mongo, memories } }
-    const asked = { ...by, operation: mintId(), id: added, action: 'approve' } as const
-    await t.rejects(reviewSharedMemory(broken, team, asked), /away/)
+  const cutShort = async (added: string, action: 'approve' | 'dismiss', isChanged: boolean) => {
+    const broken = interruptedBackend(() => Promise.reject(new Error('away')))
+    await t.rejects(reviewSharedMemory(broken, team, approveBy(added)), /away/)
     t.match(await listed(added), { reviewed: false })
+    if (isChanged) await retag(added)
     t.equal((await decide(added, action)).status, 200)
   }
-  const first = await contradiction()
-  await cutShort(first.added, 'approve')
-  t.equal(await listed(first.old), undefined)
-  t.equal((await admin.post(`${path}/${first.added}/review/undo`)).status, 200)
-  t.match(await listed(first.old), { text: 'launch: on May 5' })
+  for (const isChanged of [false, true]) {
+    const first = await contradiction()
+    await cutShort(first.added, 'approve', isChanged)
+    t.equal(await listed(first.old), undefined)
+    t.equal((await admin.post(`${path}/${first.added}/review/undo`)).status, 200)
+    t.match(await listed(first.old), { text: 'launch: on May 5' })
 
-  const second = await contradiction()
-  await cutShort(second.added, 'dismiss')
-  t.match(await listed(second.old), { text: 'launch: on May 5' }, 'decided otherwise')
+    const second = await contradiction()
+    await cutShort(second.added, 'dismiss', isChanged)
+    t.match(await listed(second.old), { text: 'launch: on May 5' }, 'decided otherwise')
+  }
+})
+
+t.test('200: undo brings back what was removed before the memory itself was changed', async t => {
+  const { old, added } = await contradiction()
+  const raced = interruptedBackend(() => retag(added))
+  t.match(await reviewSharedMemory(raced, team, approveBy(added)), { tags: ['changed'] })
+  t.equal(await listed(old), undefined)
+  t.equal((await admin.post(`${path}/${added}/review/undo`)).status, 200)
+  t.match(await listed(old), { text: 'launch: on May 5' })
 })
 
 t.test(
