@@ -2,7 +2,14 @@ import { findSharedMemoryState } from '#shared/org/shared-memories.mongo.ts'
 import { noSuchSharedMemory } from '#shared/org/shared-change.ts'
 import { finalizeWrites } from '#shared/org/finalize-shared-writes.ts'
 import { listMemoryAudit, type AuditEvent } from '#shared/org/audit.postgres.ts'
-import { dueSharedWrites, postponeSharedWrites } from '#shared/org/shared-writes.postgres.ts'
+import {
+  dueSharedWrites,
+  postponeFailedWrite,
+  postponeSharedWrites,
+  type SharedWrite,
+} from '#shared/org/shared-writes.postgres.ts'
+import { Refusal } from '#shared/core/errors.ts'
+import type { Log } from '#shared/core/log.ts'
 import type { OrgVault } from '#shared/domain/job-payloads.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
@@ -27,21 +34,39 @@ const dueMax = 500
 
 /**
  * Finalizes writes whose process ended between recording the intent and finalizing it, 30 seconds ago or
- * earlier: those that were applied are finalized now, the others are checked again later, for a day.
+ * earlier: those that were applied are finalized now, the others are checked again later, for a day. One
+ * that cannot be finalized is logged and tried again later, until it can; it holds up no other.
  *
  * @returns how many were finalized.
+ * @throws Refusal `unavailable` when a store is out of reach.
  */
-export async function finalizeStrandedWrites(backend: Stores & { queue: Queue }): Promise<number> {
-  const due = await dueSharedWrites(backend.postgres.query, dueMax)
+export async function finalizeStrandedWrites(
+  backend: Stores & { queue: Queue; log: Log },
+): Promise<number> {
+  const { query } = backend.postgres
   const open: string[] = []
   let finalized = 0
-  for (const write of due) {
-    const state = await findSharedMemoryState(backend.mongo, write, write.memory)
-    if (state?.marks.includes(write.id)) {
-      await finalizeWrites(backend, write, [write])
-      finalized++
-    } else open.push(write.id)
+  for (const write of await dueSharedWrites(query, dueMax)) {
+    try {
+      if (await finalizeIfApplied(backend, write)) finalized++
+      else open.push(write.id)
+    } catch (error) {
+      if (error instanceof Refusal && error.reason === 'unavailable') throw error
+      backend.log.error({ err: error, org: write.org, write: write.id }, 'shared-write.postponed')
+      await postponeFailedWrite(query, write.id)
+    }
   }
-  if (open.length > 0) await postponeSharedWrites(backend.postgres.query, open)
+  if (open.length > 0) await postponeSharedWrites(query, open)
   return finalized
+}
+
+/** @returns false when its document does not bear its mark. */
+async function finalizeIfApplied(
+  backend: Stores & { queue: Queue },
+  write: SharedWrite,
+): Promise<boolean> {
+  const state = await findSharedMemoryState(backend.mongo, write, write.memory)
+  if (!state?.marks.includes(write.id)) return false
+  await finalizeWrites(backend, write, [write])
+  return true
 }

@@ -143,6 +143,20 @@ export async function postponeSharedWrites(query: Query, ids: readonly string[])
 }
 
 /**
+ * Tries to finalize a write again when it is twice as old, at most an hour later. However old it is, it is
+ * not deleted: it may have been applied.
+ */
+export async function postponeFailedWrite(query: Query, id: string): Promise<void> {
+  await query(
+    `update shared_writes
+     set due_at = now() + least(greatest(now() - created_at, interval '30 seconds'), interval '1 hour')
+     where id = $1 and state = 'pending'`,
+    [id],
+    'shared.postpone-failed',
+  )
+}
+
+/**
  * Marks pending writes as done and inserts their audit events.
  *
  * @returns the ids of those that were pending.

@@ -2,6 +2,7 @@ import type {
   StoredSession,
   UnconsolidatedTotals,
 } from '#shared/vault/restore/after-restore.mongo.ts'
+import { adjustTagSetCounts } from '#shared/vault/base/tag-sets.postgres.ts'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 
 /** `unused`: by the data of Postgres nothing was ever stored in it. */
@@ -156,16 +157,13 @@ async function upsertSessions(
 }
 
 async function replaceTagSets(
-  { query }: Transaction,
+  tx: Transaction,
   vault: string,
   tagSets: readonly { tagSet: string; memories: number }[],
 ): Promise<void> {
-  await query('delete from shared_tag_sets where vault = $1', [vault])
-  await query(
-    `insert into shared_tag_sets (vault, tag_set, memories)
-     select $1, tag_set, memories from unnest($2::text[], $3::int[]) as item(tag_set, memories)`,
-    [vault, tagSets.map(({ tagSet }) => tagSet), tagSets.map(({ memories }) => memories)],
-  )
+  await tx.query('delete from shared_tag_sets where vault = $1', [vault])
+  const counts = new Map(tagSets.map(({ tagSet, memories }) => [tagSet, memories]))
+  await adjustTagSetCounts(tx, vault, counts)
 }
 
 /** Schedules sweeps of the epochs before this one, of a vault or of one of its sessions. */

@@ -204,6 +204,30 @@ t.test('what did not come about within a day is forgotten', async t => {
   t.same(rows, [])
 })
 
+t.test('one that cannot be finalized holds up no other, and is tried until it can', async t => {
+  const ids = [await fresh(), await fresh()]
+  for (const id of ids) await t.rejects(ways['edit']!.change(dyingAt('done'), mintId(), id), /died/)
+  await query(
+    `update shared_writes
+     set due_at = now() - make_interval(secs => case when memory = $1 then 2 else 1 end),
+         created_at = now() - interval '25 hours'
+     where state = 'pending'`,
+    [ids[0]],
+  )
+  let transactions = 0
+  const { postgres } = backend
+  const transaction: Backend['postgres']['transaction'] = work =>
+    ++transactions === 1 ? dead() : postgres.transaction(work)
+  const failing = { ...backend, postgres: { ...postgres, transaction } }
+  t.equal(await finalizeStrandedWrites(failing), 1)
+  t.same(await eventsOf(ids[0]!), ['create'])
+  t.same(await eventsOf(ids[1]!), ['create', 'update'])
+  t.equal(await finalizeStrandedWrites(backend), 0, 'it waits')
+  await makeDue()
+  t.equal(await finalizeStrandedWrites(backend), 1, 'and is not forgotten after a day')
+  t.same(await eventsOf(ids[0]!), ['create', 'update'])
+})
+
 t.test('after all this the counts of tag sets are those of the documents', async t => {
   const documents = await backend.mongo.memories
     .find({ vault: team.vault, epoch: 1 }, { projection: { tag_set: 1 } })

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { mintId } from '#shared/core/ids.ts'
+import { mintId, randomBase62 } from '#shared/core/ids.ts'
+import { tagSetKey } from '#shared/domain/tags.ts'
 import {
   addSharedMemories,
   deleteSharedMemory,
@@ -68,6 +69,42 @@ t.test(
     )
   },
 )
+
+t.test('fifty tags of a hundred characters are counted like others', async t => {
+  const { postgres } = backend
+  const longOnes = (n: number) => Array.from({ length: n }, () => randomBase62(100))
+  const [many, others] = [longOnes(50), longOnes(50)]
+  const items = [seed('long', many), seed('long too', many), seed('short', longOnes(25))]
+  const added = await addSharedMemories(backend, team, { operation: mintId(), actor, items })
+  const id = added.added[0]!.memory.id
+  const countOf = async (tags: readonly string[]) =>
+    (await listTagSets(postgres.query, team))
+      .filter(({ tagSet }) => tagSet === tagSetKey(tags))
+      .map(({ memories, tags: listed }) => [memories, listed])
+  t.same(await countOf(many), [[2, many.toSorted()]])
+  t.same(await countOf(items[2]!.tags), [[1, items[2]!.tags.toSorted()]])
+
+  await retagSharedMemory(backend, team, { operation: mintId(), actor, id, tags: others })
+  t.same(await countOf(many), [[1, many.toSorted()]])
+  t.same(await countOf(others), [[1, others.toSorted()]])
+  t.same(await auditOf(id), [`create ${actor}`, `retag ${actor}`])
+})
+
+t.test('a long set that an earlier version counted keeps its row', async t => {
+  const { query } = backend.postgres
+  const tags = Array.from({ length: 50 }, (_, n) => `${n}`.padStart(100, 'long '))
+  await query('insert into shared_tag_sets (vault, tag_set, memories) values ($1, $2, 3)', [
+    team.vault,
+    tagSetKey(tags),
+  ])
+  const operation = mintId()
+  await addSharedMemories(backend, team, { operation, actor, items: [seed('more', tags)] })
+  const sets = await listTagSets(query, team)
+  t.same(
+    sets.filter(({ tagSet }) => tagSet === tagSetKey(tags)).map(({ memories }) => memories),
+    [4],
+  )
+})
 
 t.test('twenty changes of one memory at once are twenty changes', async t => {
   const [id] = await seedTeamMemories(backend, team, [{ text: 'counted' }])
