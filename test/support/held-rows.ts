@@ -6,22 +6,22 @@ import { waitUntil } from '#test/support/wait-until.ts'
 /* Races of two transactions in a fixed order: one waits for a row that the test holds, the other for the first. */
 
 /**
- * Holds the row that a statement locks.
+ * Holds the row, or the lock, that a statement takes.
  *
- * @param account the parameter of the statement
+ * @param parameter of the statement
  * @returns what lets go of it
  */
 export async function holdRow(
   t: Test,
   { config }: Pick<Backend, 'config'>,
   statement: string,
-  account: string,
+  parameter: string,
 ): Promise<() => Promise<void>> {
   const client = new pg.Client({ connectionString: config.databaseUrl })
   await client.connect()
   t.teardown(() => client.end())
   await client.query('begin')
-  const { rowCount } = await client.query(statement, [account])
+  const { rowCount } = await client.query(statement, [parameter])
   t.equal(rowCount, 1, 'a row is held')
   return async () => void (await client.query('commit'))
 }

@@ -2,13 +2,17 @@ import { addVectorsToDuplicates, textHashKey } from '#shared/vault/copy/vectors-
 import { Refusal } from '#shared/core/errors.ts'
 import { copyIdOf, memoryIdOf } from '#shared/core/ids.ts'
 import { expiryFor, isExpired } from '#shared/domain/expiry.ts'
-import { failureReasonOf } from '#shared/domain/operation-outcome.ts'
 import { applyCurrentRetention } from '#shared/vault/base/apply-retention.ts'
 import { withExpiryProtocol } from '#shared/vault/base/expiry-protocol.ts'
 import { insertIfIdFree, type RestoredMemory } from '#shared/vault/bulk/memories.mongo.ts'
 import { copySources, memoriesWithTexts, type CopySource } from '#shared/vault/copy/copies.mongo.ts'
-import type { Transaction, Postgres } from '#shared/storage/postgres/connect.ts'
-import { findCopyChunk, type PendingCopyChunk } from '#shared/vault/copy/copies.postgres.ts'
+import type { Transaction } from '#shared/storage/postgres/connect.ts'
+import {
+  findCopyChunk,
+  isSourceCleared,
+  type PendingCopyChunk,
+} from '#shared/vault/copy/copies.postgres.ts'
+import { lockVaults } from '#shared/operations/vault-locks.postgres.ts'
 import { findVaultRetention } from '#shared/vault/base/expiries.postgres.ts'
 import { findKey } from '#shared/access/memory-keys.postgres.ts'
 import { takeVaultAdvisoryLock } from '#shared/vault/base/vaults.postgres.ts'
@@ -17,10 +21,9 @@ import { isPermanentFailure } from '#shared/domain/jobs.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 import type { MemoryStore } from '#shared/vault/base/memories.mongo.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
-import type { Mongo } from '#shared/storage/mongo/connect.ts'
 import type { ExpiryPurger } from '#shared/vault/base/expiry-purger.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
-import { recordChunkResult, assertEpoch } from '#shared/vault/copy/settle-chunk.ts'
+import { assertEpoch, nothingCopied, recordChunkResult } from '#shared/vault/copy/settle-chunk.ts'
 
 type CopyBackend = Stores & {
   queue: Queue
@@ -77,6 +80,8 @@ async function writeCopies(
     .transaction(async tx => {
       // The lock covers the search for a text and its insertion; edits take the same lock.
       await takeVaultAdvisoryLock(tx, copy.destination, 'contents')
+      // Another run may have settled the chunk while this one waited.
+      if (!(await findCopyChunk(tx.query, copy.operation, chunk.n))) return
       await assertDestination(tx, waiting)
       const hashes = copies.map(({ hash }) => hash)
       const holders = await memoriesWithTexts(mongo, destination, hashes)
@@ -96,12 +101,21 @@ async function writeCopies(
       })
       const completing = { holders, copies, again }
       const completed = await addVectorsToDuplicates(backend, destination, space, completing)
-      await recordChunkResult(tx, queue, waiting, [...copied.map(({ id }) => id), ...completed], {
+      // From here on the source cannot be cleared before the copies are settled.
+      await lockVaults(tx, [copy.source, copy.destination])
+      if (await isSourceCleared(tx.query, copy)) {
+        const removed = chunk.ids.map((id, i) => copyIdOf(copy.operation, chunk.first + i, id))
+        await memories.discard(destination, removed)
+        const change = { stored: completed, removed }
+        await recordChunkResult(tx, queue, waiting, change, nothingCopied(chunk))
+        return
+      }
+      const change = { stored: [...copied.map(({ id }) => id), ...completed] }
+      await recordChunkResult(tx, queue, waiting, change, {
+        ...nothingCopied(chunk),
         copied: copied.length,
         skipped: chunk.ids.length - copied.length,
-        failed: 0,
         tokens: copied.reduce((sum, { tokens }) => sum + tokens, 0),
-        failure: null,
       })
     })
     .catch(async (error: unknown) => {
@@ -111,39 +125,18 @@ async function writeCopies(
     })
 }
 
-/** Settles a chunk as failed: the others continue, and the outcome of the copy names its error. */
-export async function failChunk(
-  { postgres, queue }: { postgres: Postgres; queue: Queue },
-  { operation, n }: CopyJob,
-  error: unknown,
-): Promise<void> {
-  const waiting = await findCopyChunk(postgres.query, operation, n)
-  if (!waiting) return
-  const { first, ids } = waiting.chunk
-  const reason = failureReasonOf(error)
-  const message = error instanceof Refusal ? error.message : 'An unexpected failure'
-  await postgres.transaction(tx =>
-    recordChunkResult(tx, queue, waiting, [], {
-      copied: 0,
-      skipped: 0,
-      failed: ids.length,
-      tokens: 0,
-      failure: { reason, error: `Memories ${first + 1} to ${first + ids.length}: ${message}` },
-    }),
-  )
-}
-
 type PreparedCopy = { hash: Uint8Array; memory: RestoredMemory }
 type PreparedCopies = { space: string; copies: PreparedCopy[] }
 
-/** The memories of a chunk as the destination will store them; those deleted or expired since are left out. */
+/** The memories of a chunk as the destination will store them; those deleted, cleared or expired since are left out. */
 async function prepareCopies(
-  { mongo, embedders }: { mongo: Mongo; embedders: Embedders },
+  { postgres, mongo, embedders }: Stores & { embedders: Embedders },
   { copy, chunk }: PendingCopyChunk,
   days: number | null,
   signal?: AbortSignal,
 ): Promise<PreparedCopies> {
   const embedder = await embedders.get(copy.model)
+  if (await isSourceCleared(postgres.query, copy)) return { space: embedder.space, copies: [] }
   const from = { vault: copy.source, epoch: copy.sourceEpoch }
   const sources = await copySources(mongo, from, embedder.space, chunk.ids)
   const withoutVector = [...sources.values()].filter(({ vector }) => vector === null)

@@ -179,6 +179,19 @@ export async function dropCopy(query: Query, operation: string): Promise<void> {
   await query('delete from copies where operation = $1', [operation], 'copies.drop')
 }
 
+/** Whether the source was cleared or erased since the copy was accepted: it has none of its memories any more. */
+export async function isSourceCleared(
+  query: Query,
+  { source, sourceEpoch }: Pick<Copy, 'source' | 'sourceEpoch'>,
+): Promise<boolean> {
+  const { rowCount } = await query(
+    'select from vaults where id = $1 and epoch = $2',
+    [source, sourceEpoch],
+    'copies.source',
+  )
+  return rowCount === 0
+}
+
 type LockedCopy = {
   destinationEpoch: number
   account: string

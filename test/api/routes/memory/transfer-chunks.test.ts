@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { acceptCopy } from '#shared/vault/copy/accept.ts'
 import { copyChunk } from '#shared/vault/copy/chunk.ts'
 import { resolveDestination } from '#shared/vault/copy/destination.ts'
@@ -9,11 +9,12 @@ import { mintId } from '#shared/core/ids.ts'
 import { findCopyChunk } from '#shared/vault/copy/copies.postgres.ts'
 import { revokeKey } from '#shared/access/memory-keys.postgres.ts'
 import { findOperation } from '#shared/operations/operation-rows.postgres.ts'
-import { raiseEpoch } from '#shared/vault/base/vaults.postgres.ts'
+import { raiseEpoch, raiseSessionEpoch } from '#shared/vault/base/vaults.postgres.ts'
 import { jobHandlers } from '#workers/handlers.ts'
 import { buildKey } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { startFaultProxy } from '#test/support/fault-proxy.ts'
+import { holdRow, untilWaiting } from '#test/support/held-rows.ts'
 import { resolveCaller, readDocuments, insertMemories } from '#test/support/insert-memories.ts'
 import { cutUpdates, removeDocuments } from '#test/support/alter.ts'
 import { vaultRow } from '#test/support/observe.ts'
@@ -250,6 +251,80 @@ t.test('what is deleted from the source meanwhile is not copied', async t => {
   await removeDocuments(still, caller.scope.vault, [ids[2]!])
   await copyChunk(still, chunk(0))
   t.match(await outcome(), { body: { copied: 4, deduped_or_skipped: 1, failed: 0 } })
+})
+
+const clear = (vault: string) => still.postgres.transaction(tx => raiseEpoch(tx, vault))
+
+/** Nothing came to the destination, and all that was asked for is counted as skipped. */
+async function expectNothingCopied(
+  t: Test,
+  destination: string,
+  { outcome }: Pick<Awaited<ReturnType<typeof promised>>, 'outcome'>,
+  skipped: number,
+): Promise<void> {
+  t.match(await outcome(), {
+    status: 200,
+    body: { copied: 0, deduped_or_skipped: skipped, failed: 0, estimated_tokens: 0 },
+  })
+  t.same(await readDocuments(still, destination), [])
+  t.equal((await resolveCaller(still, destination)).keyRow.rawUnits, 0)
+}
+
+t.test(
+  'nothing is copied from a source that was cleared, though its documents are there',
+  async t => {
+    const [source, destination] = [await buildKey(still), await buildKey(still)]
+    await insertMemories(still, source, manyFacts(5))
+    const copy = await promised(source, destination)
+    await clear(copy.caller.scope.vault)
+    await copyChunk(still, copy.chunk(0))
+    await expectNothingCopied(t, destination, copy, 5)
+  },
+)
+
+t.test('a source that is cleared while a chunk is being copied', async t => {
+  const [source, destination] = [await buildKey(still), await buildKey(still)]
+  await insertMemories(still, source, manyFacts(5))
+  const copy = await promised(source, destination)
+  const { scope } = await resolveCaller(still, destination)
+  const held = 'select pg_advisory_xact_lock(hashtextextended($1, 0))'
+  const release = await holdRow(t, still, held, `contents:${scope.vault}`)
+  // The chunk has read its memories, and waits.
+  const copying = copyChunk(still, copy.chunk(0))
+  await untilWaiting(still, 1)
+  await clear(copy.caller.scope.vault)
+  await release()
+  await copying
+  await expectNothingCopied(t, destination, copy, 5)
+})
+
+t.test('what a killed run has written goes when the source is cleared before the next', async t => {
+  const [source, destination] = [await buildKey(still), await buildKey(still)]
+  await insertMemories(still, source, manyFacts(600))
+  const copy = await promised(source, destination)
+  await copyChunk(still, copy.chunk(1))
+  const { restore } = await cutOff()
+  await t.rejects(copyChunk(still, copy.chunk(0)), { message: 'cut' })
+  await restore()
+  t.equal((await readDocuments(still, destination)).length, 600)
+  const { keyRow: before } = await resolveCaller(still, destination)
+  await clear(copy.caller.scope.vault)
+  await copyChunk(still, copy.chunk(0), { again: true })
+  // What was copied before the clearing is the destination's own.
+  t.match(await copy.outcome(), { status: 200, body: { copied: 100, deduped_or_skipped: 500 } })
+  t.equal((await readDocuments(still, destination)).length, 100)
+  const { keyRow } = await resolveCaller(still, destination)
+  t.equal(keyRow.rawUnits, 100)
+  t.ok(keyRow.revision > before.revision, 'every process drops them')
+})
+
+t.test('a session of the source that is cleared changes nothing', async t => {
+  const [source, destination] = [await buildKey(still), await buildKey(still)]
+  await insertMemories(still, source, manyFacts(3))
+  const { chunk, outcome, caller } = await promised(source, destination)
+  await still.postgres.transaction(tx => raiseSessionEpoch(tx, caller.scope.vault, 'monday'))
+  await copyChunk(still, chunk(0))
+  t.match(await outcome(), { body: { copied: 3, deduped_or_skipped: 0 } })
 })
 
 t.test('a memory whose vector went meanwhile is embedded anew', async t => {
