@@ -7,6 +7,7 @@ import { acceptExchange, type ExchangeOwner } from '#shared/vault/ingest/ingest.
 import {
   listAbandonedExchanges,
   dropOpenExchanges,
+  renewOpenExchanges,
 } from '#shared/vault/ingest/open-exchanges.postgres.ts'
 import { saveUnansweredTurns } from '#shared/vault/ingest/unanswered-turns.postgres.ts'
 import { dropSteps, saveStep } from '#shared/vault/ingest/steps.postgres.ts'
@@ -163,13 +164,16 @@ export async function storeAbandoned(backend: ExchangeBackend): Promise<number> 
   })
   const usage = { inputTokens: 0, outputTokens: 0, recalledTokens: 0 }
   const noCompletion = { text: null, interrupted: true, unanswered: true, ...usage }
+  const failed: string[] = []
   for (const { account, vault, keyHash, ...row } of rows) {
     const { operation } = row
     const exchange = { ...row, owner: { account, keyHash, scope: { vault } } }
-    // One that cannot be stored now does not keep the others from being stored.
-    await storeExchange(backend, exchange, noCompletion).catch((error: unknown) =>
-      backend.log.warn({ err: error, operation }, 'exchange.not-yet-stored'),
-    )
+    await storeExchange(backend, exchange, noCompletion).catch((error: unknown) => {
+      backend.log.warn({ err: error, operation }, 'exchange.not-yet-stored')
+      failed.push(operation)
+    })
   }
+  // Those that cannot be stored now wait behind the others: however many they are, they hold up none.
+  if (failed.length > 0) await renewOpenExchanges(backend.postgres.query, failed)
   return rows.length
 }

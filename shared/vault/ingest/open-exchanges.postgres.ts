@@ -108,7 +108,7 @@ export async function insertOpenExchanges(
   )
 }
 
-/** Records that these exchanges are still under way. */
+/** Records that these exchanges are still under way, or were tried just now: sweeps take others first. */
 export async function renewOpenExchanges(
   query: Query,
   operations: readonly string[],

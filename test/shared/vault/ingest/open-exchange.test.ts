@@ -173,6 +173,29 @@ t.test('a process that died: the sweep stores what the user said, once, and only
   t.equal((await stored()).length, 2)
 })
 
+t.test('those that fail wait behind the others', async t => {
+  const { operation, stored } = await opened('I come last')
+  // As many as one sweep takes, all older, of a form that nothing can read.
+  await query(
+    `insert into open_exchanges (operation, account, vault, key_hash, epoch, session_epoch, embeddings, model,
+                                 said, renewed_at)
+     select gen_random_uuid(), account, vault, key_hash, epoch, session_epoch, embeddings, model,
+            '[null]', now() - interval '1 hour'
+     from open_exchanges, generate_series(1, 500) where operation = $1`,
+    [operation],
+  )
+  await waitUntil('it is reached', async () => {
+    await age(operation)
+    await sweepAll(backend)
+    return !(await rowOf(operation))
+  })
+  t.same(await stored(), ['user: I come last'])
+  const { rowCount } = await query(
+    `delete from open_exchanges where said = '[null]' and renewed_at > now() - interval '30 minutes'`,
+  )
+  t.equal(rowCount, 500, 'and are kept')
+})
+
 t.test('void: cleared, and the words go with the clearing, before or after it', async t => {
   await startJobWorkers(backend, 'clear')
   const clear = (owner: Parameters<typeof acceptClearing>[1], session: string | null) =>
