@@ -5,6 +5,7 @@ import { bodyLimits, readJson } from '#api/edge/body.ts'
 import {
   replayResponses,
   RequestIdempotency,
+  toStoredRoute,
   unclaimed,
   type RequestClaim,
 } from '#api/edge/request-idempotency.ts'
@@ -68,7 +69,10 @@ export function endpoint<
   const serve = async (ctx: RouterContext): Promise<void> => {
     const startedAt = performance.now()
     const identity = await auth(ctx, backend)
-    const idempotency = new RequestIdempotency(ctx, backend, identity.keyHash)
+    const idempotency = new RequestIdempotency(ctx, backend, {
+      keyHash: identity.keyHash,
+      route: toStoredRoute(route, ctx.params),
+    })
     requireKnownParameters(ctx, shapes.endpoint)
     const query = shapes.query && parseQuery(ctx, shapes.query)
     const body = claims === 'by-handler' ? undefined : await readBody(ctx, shapes)

@@ -15,7 +15,7 @@ import {
 } from '#shared/core/canonical-json.ts'
 import { Refusal, type RefusalReason } from '#shared/core/errors.ts'
 import { runInSlices } from '#shared/core/event-loop.ts'
-import { mintId } from '#shared/core/ids.ts'
+import { isUuid, mintId } from '#shared/core/ids.ts'
 import {
   isKnownIdempotencyKey,
   type IdempotentRequest,
@@ -64,6 +64,16 @@ export const unclaimed = (): RequestClaim => ({
 
 const mutatingMethods = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
 
+/**
+ * A route of the contract with the parameters of a request: one text for every spelling of its path, since
+ * erasures find stored responses by it.
+ */
+export const toStoredRoute = (route: string, params: Readonly<Record<string, string>>): string =>
+  route.replace(/:(\w+)/g, (_, name: string) => {
+    const value = params[name] ?? ''
+    return isUuid(value) ? value.toLowerCase() : encodeURIComponent(value)
+  })
+
 /** The key of a request that may change something; others are not claimed. */
 const mutationKey = (ctx: Context): string | undefined =>
   mutatingMethods.has(ctx.method) ? readIdempotencyKey(ctx) : undefined
@@ -83,15 +93,24 @@ export class RequestIdempotency {
   readonly #ctx: Context
   readonly #backend: Pick<Backend, 'postgres' | 'seal'>
   readonly #keyHash: Buffer
+  readonly #route: string
   readonly #key: string | undefined
   #claim: IdempotencyClaim<JsonResponse> | undefined
   #isStored = false
 
-  /** @throws Refusal `invalid` when the key is longer than 256 characters. */
-  constructor(ctx: Context, backend: Pick<Backend, 'postgres' | 'seal'>, keyHash: Buffer) {
+  /**
+   * @param identity the hash of the credential, and the route as `toStoredRoute` writes it
+   * @throws Refusal `invalid` when the key is longer than 256 characters.
+   */
+  constructor(
+    ctx: Context,
+    backend: Pick<Backend, 'postgres' | 'seal'>,
+    { keyHash, route }: Pick<IdempotentRequest, 'keyHash' | 'route'>,
+  ) {
     this.#ctx = ctx
     this.#backend = backend
     this.#keyHash = keyHash
+    this.#route = route
     this.#key = mutationKey(ctx)
   }
 
@@ -156,7 +175,7 @@ export class RequestIdempotency {
     await runInSlices(updateHashInSteps(bodyHash, await toHashedParts(payload)))
     return {
       keyHash: this.#keyHash,
-      route: `${ctx.method} ${ctx.path}`,
+      route: this.#route,
       idempotencyKey: this.#key,
       bodyHash: bodyHash.digest(),
     }

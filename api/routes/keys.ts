@@ -193,7 +193,8 @@ async function replayRotation(ctx: Context, backend: ApiBackend): Promise<void> 
   const keyHash = hashKey(backend.config.keyPepper, key)
   if (mode !== 'on' || !(await isRotatedKey(backend.postgres.query, keyHash))) return
   const body = RotateKeyBody.check(await readJson(ctx, 'small'))
-  await new RequestIdempotency(ctx, backend, keyHash).replayStored(body)
+  const rotation = { keyHash, route: 'POST /v1/keys/rotate' }
+  await new RequestIdempotency(ctx, backend, rotation).replayStored(body)
 }
 
 function parseFutureDate(moment: Moment | undefined, now: number): Date | null {

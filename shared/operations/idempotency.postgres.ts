@@ -3,7 +3,7 @@ import type { Query } from '#shared/storage/postgres/connect.ts'
 /** The request of an Idempotency-Key: whose, and what. */
 export type IdempotentRequest = {
   keyHash: Buffer
-  /** Method and path of the request. */
+  /** Method and path, the same for every spelling of the path: erasures find stored responses by it. */
   route: string
   idempotencyKey: string
   bodyHash: Buffer

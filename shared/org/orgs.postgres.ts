@@ -160,7 +160,7 @@ export async function deleteOrgResponses(
   await tx.query(
     `delete from idempotency
      where key_hash in (select hash from admin_keys where email = $2 union all select $3)
-       and route ~ ('^[A-Z]+ /v1/orgs/' || $1 || '/')`,
+       and route ~ ('^[A-Z]+ /v1/orgs/' || lower($1) || '/')`,
     [id, email, keyHash],
   )
 }
