@@ -16,6 +16,13 @@ export class ProviderRefusal extends Refusal {
   }
 }
 
+/** A provider refuses so what is too long or against its rules. */
+const promptStatuses = new Set<number | undefined>([400, 413, 422])
+
+/** Whether a provider refused a prompt for what is in it, as far as its status tells. */
+export const isAboutPrompt = (error: unknown): boolean =>
+  error instanceof ProviderRefusal && promptStatuses.has(error.status)
+
 /**
  * A provider's failure as a Refusal, without the provider's own message: some repeat their input.
  */

@@ -37,7 +37,7 @@ export type TeamModel = {
     ...answers: (
       | ScriptedAnswer
       | null
-      | ((call: ModelCall) => ScriptedAnswer | Promise<ScriptedAnswer>)
+      | ((call: ModelCall) => ScriptedAnswer | null | Promise<ScriptedAnswer | null>)
     )[]
   ): void
   /** Fails every call with this status; null ends that. */
@@ -67,7 +67,7 @@ export async function startTeamModel(t: Test): Promise<TeamModel> {
     const script = scripts.get(call.pass)?.shift() as
       | ScriptedAnswer
       | null
-      | ((call: ModelCall) => ScriptedAnswer | Promise<ScriptedAnswer>)
+      | ((call: ModelCall) => ScriptedAnswer | null | Promise<ScriptedAnswer | null>)
       | undefined
     const scripted = typeof script === 'function' ? await script(call) : script
     const reply: ScriptedAnswer =

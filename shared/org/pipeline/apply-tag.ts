@@ -3,17 +3,19 @@ import { copyIdOf, mintId } from '#shared/core/ids.ts'
 import { recordBill } from '#shared/billing/bill.postgres.ts'
 import type { TagRunJob } from '#shared/domain/job-payloads.ts'
 import { toSnapshot } from '#shared/org/finalize-shared-writes.ts'
+import { isAboutPrompt } from '#shared/models/completion-failure.ts'
 import { findOrgPolicy, type OrgPolicy } from '#shared/org/org-policy.postgres.ts'
 import { orgBillingHash, recordOrgUsage } from '#shared/org/org-usage.postgres.ts'
 import {
   extractJson,
   unusableAnswer,
+  UnusableAnswer,
   type CompletionBackend,
 } from '#shared/org/pipeline/cached-completion.ts'
 import { openProcessor } from '#shared/org/pipeline/processor.ts'
 import { classifyInstructions } from '#shared/org/pipeline/prompts.ts'
 import { readTagAnswer, tagAnswerSchema } from '#shared/org/pipeline/tag-prompt.ts'
-import { factsPerCall, pagePrompt } from '#shared/org/pipeline/tag-run.ts'
+import { callOf, factsPerCall, pagePrompt } from '#shared/org/pipeline/tag-run.ts'
 import { findPipelineGate } from '#shared/org/pipeline-state.postgres.ts'
 import { reviewThreshold } from '#shared/org/review-threshold.ts'
 import { mutateSharedMemory, type SharedMemoryBackend } from '#shared/org/shared-change.ts'
@@ -33,15 +35,22 @@ type ApplyBackend = CompletionBackend & SharedMemoryBackend
 /** How long a run waits for its admin, and for a provider that does not answer. */
 const pausedSeconds = 300
 const faultSeconds = 60
+/** How long a job asks before it goes on as another one: with its last calls less than it may take. */
+const shiftMs = 240_000
+/** How likely a tag applies to a memory that no model reads. */
+const unknownLikelihood = 0.5
 
 /**
  * Asks a tag of every memory that has not got it, page by page, newest first. A memory gets the tag where
  * it may well apply, so it is seen by fewer and never by more; where that is doubtful a person looks at it.
- * Waits while the pipeline is paused, has spent its tokens of the day, or its provider does not answer.
- * Safe to run any number of times: a page is asked about again only when its worker died.
+ * Waits while the pipeline is paused, has spent its tokens of the day, or its provider does not answer. What
+ * is refused for its words, or answered unusably, is asked about in ever smaller pages; a memory for which
+ * that happens by itself is doubtful. Safe to run any number of times: a page is asked about again only when
+ * its worker died.
  *
- * @returns after how many seconds it is to go on; undefined when it is done, or its tag is gone.
- * @throws Refusal `upstream` for an answer of no use; `conflict`, `unavailable` as `mutateSharedMemory`.
+ * @returns after how many seconds it is to go on, be it after some minutes of pages; undefined when it is
+ *   done, or its tag is gone.
+ * @throws Refusal `conflict`, `unavailable` as `mutateSharedMemory`.
  */
 export async function applyTag(
   backend: ApplyBackend,
@@ -49,6 +58,8 @@ export async function applyTag(
   signal: AbortSignal,
 ): Promise<Snooze | undefined> {
   const { query } = backend.postgres
+  const end = backend.now() + shiftMs
+  let pageMax = factsPerCall
   for (;;) {
     signal.throwIfAborted()
     const run = await findTagRun(query, job.run)
@@ -58,11 +69,12 @@ export async function applyTag(
     const gate = await findPipelineGate(query, job.org)
     if (gate?.paused) return { snoozeSeconds: pausedSeconds }
     if (gate?.overBudget) return { snoozeSeconds: gate.dayLeft + 60 }
-    const page = await untaggedPage(backend.mongo, policy, {
+    const rows = await untaggedPage(backend.mongo, policy, {
       label: tag.label,
       after: run.after ?? undefined,
-      count: factsPerCall,
+      count: pageMax,
     })
+    const page = callOf(rows)
     const last = page.at(-1)
     if (!last) {
       await settleTagRun(query, run.id, null)
@@ -72,15 +84,23 @@ export async function applyTag(
       const counts = await applyToPage(backend, { run, policy, tag, page }, signal)
       const next: [number, string] = [last.acquiredAt, last.id]
       await advanceTagRun(query, run, { next, examined: page.length, ...counts })
+      pageMax = Math.min(factsPerCall, 2 * pageMax)
     } catch (error) {
       if (!isProviderFault(error)) throw error
-      await settleTagRun(query, run.id, error.message)
-      return { snoozeSeconds: faultSeconds }
+      if (!isAboutTexts(error) || page.length === 1) {
+        await settleTagRun(query, run.id, error.message)
+        return { snoozeSeconds: isAboutTexts(error) ? pausedSeconds : faultSeconds }
+      }
+      pageMax = Math.ceil(page.length / 2)
     }
+    if (backend.now() > end) return { snoozeSeconds: 1 }
   }
 }
 
-/** An answer of no use is one too: it is asked for again a minute later. */
+/** One of the texts may be why: other texts are to be tried. */
+const isAboutTexts = (error: unknown): boolean =>
+  isAboutPrompt(error) || error instanceof UnusableAnswer
+
 const isProviderFault = (error: unknown): error is Refusal =>
   error instanceof Refusal && ['upstream', 'invalid', 'limited'].includes(error.reason)
 
@@ -91,7 +111,7 @@ async function applyToPage(
   input: TagPage,
   signal: AbortSignal,
 ): Promise<{ tagged: number; doubtful: number }> {
-  const likelihoods = await askAboutPage(backend, input, signal)
+  const likelihoods = await readLikelihoods(backend, input, signal)
   let tagged = 0
   let doubtful = 0
   for (const [index, memory] of input.page.entries()) {
@@ -127,20 +147,35 @@ async function addTag(
   })
 }
 
-/** Each call is billed and counted as it was answered, of use or not. */
-async function askAboutPage(
+/** How likely the tag applies to each memory; of one that no model reads it is unknown. */
+async function readLikelihoods(
   backend: CompletionBackend,
-  { run, policy, tag, page }: TagPage,
+  input: TagPage,
+  signal: AbortSignal,
+): Promise<number[]> {
+  const texts = input.page.map(({ text }) => text)
+  try {
+    return await askAboutTexts(backend, input, texts, signal)
+  } catch (error) {
+    if (!isAboutTexts(error) || texts.length > 1) throw error
+    // A provider that fails for other words too fails for all, and the run waits for it.
+    await askAboutTexts(backend, input, [input.tag.label], signal)
+    return [unknownLikelihood]
+  }
+}
+
+/** Each call is billed and counted as it was answered, of use or not. */
+async function askAboutTexts(
+  backend: CompletionBackend,
+  { run, policy, tag }: TagPage,
+  texts: readonly string[],
   signal: AbortSignal,
 ): Promise<number[]> {
   const { model, answeringModel } = await openProcessor(backend, policy, policy.classifyModel)
   const { text, isComplete, ...tokens } = await answeringModel.complete(
     {
       instructions: classifyInstructions,
-      ...pagePrompt(
-        tag,
-        page.map(memory => memory.text),
-      ),
+      ...pagePrompt(tag, texts),
       schema: tagAnswerSchema(1),
     },
     signal,
@@ -152,5 +187,5 @@ async function askAboutPage(
     await recordOrgUsage(tx, { org, pass: 'tag', member: run.createdBy, model, ...tokens })
   })
   if (!isComplete) throw unusableAnswer('it was cut off')
-  return readTagAnswer(extractJson(text), page.length)
+  return readTagAnswer(extractJson(text), texts.length)
 }

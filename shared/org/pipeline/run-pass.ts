@@ -1,5 +1,5 @@
 import { Refusal } from '#shared/core/errors.ts'
-import { ProviderRefusal } from '#shared/models/completion-failure.ts'
+import { isAboutPrompt } from '#shared/models/completion-failure.ts'
 import type { Log } from '#shared/core/log.ts'
 import { UnusableAnswer } from '#shared/org/pipeline/cached-completion.ts'
 import {
@@ -76,6 +76,7 @@ async function runOpenPass(
     }
     if (!(await findTurn(query, turn))) return undefined
     backend.log.warn({ err: error, org }, 'org-pipeline.fault')
+    // It may be one turn of a batch.
     if (isAboutPrompt(error)) {
       if (isProbe) await returnProbe(query, org)
       const others = await splitFailedBatch(backend, name, data)
@@ -113,12 +114,6 @@ const splitFailedBatch = (
     await queue.send(tx, name, jobs)
     return turns.length
   })
-
-/** A provider refuses so what is too long or against its rules: it may be one turn of a batch. */
-const promptStatuses = new Set<number | undefined>([400, 413, 422])
-
-const isAboutPrompt = (error: Refusal): boolean =>
-  error instanceof ProviderRefusal && promptStatuses.has(error.status)
 
 /** Waiting jobs do not all wake at the same moment. */
 const spread = (from: number, to: number): number => from + Math.random() * (to - from)

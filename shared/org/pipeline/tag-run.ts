@@ -17,14 +17,22 @@ import type { Queue } from '#shared/storage/queue/queue.ts'
 
 type OrgTagRequest = { admin: Admin; org: string; tag: string }
 
-/** Memories that one call asks about. */
+/** Memories that one call asks about, and tokens of their texts where there is more than one. */
 export const factsPerCall = 20
+const callTokensMax = 8_000
+
+/** Of memories those that one call asks about: the first at least. */
+export function callOf<Memory extends { tokens: number }>(memories: readonly Memory[]): Memory[] {
+  let sum = 0
+  const over = memories.findIndex(({ tokens }) => (sum += tokens) > callTokensMax)
+  return memories.slice(0, over === -1 ? undefined : Math.max(1, over))
+}
 
 /** The prompt of a call that asks one tag of memories. */
 export const pagePrompt = (tag: TagQuestion, texts: readonly string[]) =>
   tagPrompt([tag], { facts: texts.map((text, fact) => ({ fact, text })) })
 
-/** What asking a tag of everything would cost. */
+/** What asking a tag of everything would cost; where memories are long somewhat more calls. */
 export type TagRunEstimate = { memories: number; calls: number; inputTokens: number }
 
 /**
@@ -39,7 +47,7 @@ export async function estimateTagRun(
   const org = await requireOrganization(postgres.query, admin, id)
   const tag = await requireTag(postgres.query, org.id, tagId)
   const { memories, tokens } = await countUntagged(mongo, org, tag.label)
-  const calls = Math.ceil(memories / factsPerCall)
+  const calls = Math.ceil(Math.max(memories / factsPerCall, tokens / callTokensMax))
   return {
     memories,
     calls,

@@ -1,4 +1,7 @@
 import t from 'tap'
+import { mintId } from '#shared/core/ids.ts'
+import { applyTag } from '#shared/org/pipeline/apply-tag.ts'
+import { insertTagRun } from '#shared/org/tag-runs.postgres.ts'
 import { createTestClient } from '#test/support/api.ts'
 import { seedTeamMemories } from '#test/support/team.ts'
 import { startTeamService, type WorkingTeam } from '#test/support/working-team.ts'
@@ -109,6 +112,104 @@ t.test('it keeps to the pipeline: paused, a provider that is down, pages', async
   t.match(await whenDone(acme, path), { examined: 45, tagged: 5, doubtful: 0 })
   const tagged = Object.entries(await tagsOf(acme)).filter(([, tags]) => tags.includes('legal'))
   t.equal(tagged.length, 5)
+})
+
+/** Memories, of which one is the 8th newest, and a started run of the tag `legal`. */
+async function startedRun(count: number, eighth: string) {
+  const acme = await newTeam(['legal'])
+  const texts = Array.from({ length: count }, (_, n) => (n === 7 ? eighth : `Thing ${n}: there`))
+  await seedTeamMemories(
+    backend,
+    acme,
+    texts.map((text, n) => ({ text, acquiredAt: count - n })),
+  )
+  const path = await tagOf(acme, 'legal')
+  t.equal((await acme.admin.post(path, {})).status, 202)
+  return { acme, path }
+}
+
+t.test(
+  'what the provider refuses, or answers unusably, is doubtful, and the run goes on',
+  async t => {
+    for (const answer of [
+      { status: 400 },
+      { status: 413 },
+      { status: 422 },
+      'I cannot.',
+    ] as const) {
+      const refusals = Array.from(
+        { length: 40 },
+        () =>
+          ({ userPrompt }: (typeof model.calls)[number]) =>
+            userPrompt.facts.some(({ text }: { text: string }) => text.startsWith('Bad'))
+              ? answer
+              : null,
+      )
+      model.scriptAnswers('tag', ...refusals)
+      const { acme, path } = await startedRun(25, 'Bad: words')
+      const run = await whenDone(acme, path)
+      t.match(run, { examined: 25, tagged: 1, doubtful: 1, last_error: null })
+      t.same((await tagsOf(acme))['Bad: words'], ['legal'])
+      const { review } = (await acme.admin.get(`/v1/orgs/${acme.org}/memories/review`)).body
+      t.match(review, [{ text: 'Bad: words' }])
+    }
+    model.scriptAnswers('tag')
+  },
+)
+
+t.test('a provider that refuses everything tags nothing', async t => {
+  model.failAll(400)
+  const { acme, path } = await startedRun(3, 'none')
+  await waitUntil('it says why it waits', async () =>
+    /400/.test((await acme.admin.get(path)).body.last_error),
+  )
+  t.match((await acme.admin.get(path)).body, { state: 'running', examined: 0, tagged: 0 })
+  model.failAll(null)
+  await waitUntil('the run is done', async () => {
+    await makeJobsDue(backend, 'org-tag-run')
+    return (await acme.admin.get(path)).body.state === 'done'
+  })
+  t.match(await whenDone(acme, path), { examined: 3, tagged: 0 })
+})
+
+t.test('long memories are asked about in calls of few', async t => {
+  const acme = await newTeam(['legal'])
+  const texts = ['a', 'b', 'c', 'd', 'e'].map(name => `${name}: ${'word '.repeat(3_500)}`)
+  await seedTeamMemories(
+    backend,
+    acme,
+    texts.map((text, n) => ({ text, acquiredAt: n })),
+  )
+  const path = await tagOf(acme, 'legal')
+  t.match((await acme.admin.post(path, { dry_run: true })).body, { memories: 5, calls: 3 })
+  const before = model.count('tag')
+  await acme.admin.post(path, {})
+  t.match(await whenDone(acme, path), { examined: 5 })
+  t.equal(model.count('tag'), before + 3)
+})
+
+t.test('a long run is more than one job', async t => {
+  const acme = await newTeam(['legal'])
+  const texts = Array.from({ length: 45 }, (_, n) => `Thing ${n}: there`)
+  await seedTeamMemories(
+    backend,
+    acme,
+    texts.map(text => ({ text })),
+  )
+  const { tags } = (await acme.admin.get(`/v1/orgs/${acme.org}/tags`)).body
+  const run = mintId()
+  const row = { id: run, org: acme.org, tag: tags[0].tag_id, createdBy: acme.email, memories: 45 }
+  await backend.postgres.transaction(tx => insertTagRun(tx, row))
+  let minutes = 0
+  const slow = { ...backend, now: () => Date.now() + 5 * 60_000 * minutes++ }
+  const work = () => applyTag(slow, { org: acme.org, run }, AbortSignal.timeout(60_000))
+  const path = await tagOf(acme, 'legal')
+  for (const examined of [20, 40, 45]) {
+    t.same(await work(), { snoozeSeconds: 1 })
+    t.match((await acme.admin.get(path)).body, { examined, state: 'running' })
+  }
+  t.equal(await work(), undefined)
+  t.match((await acme.admin.get(path)).body, { state: 'done', examined: 45 })
 })
 
 t.test('404: of another admin, and of no tag', async t => {
