@@ -3,11 +3,13 @@ import type { SharedMemory } from '#shared/org/shared-memories.mongo.ts'
 /** Words of a member, and when they were said in epoch milliseconds. */
 export type Statement = { author: string; saidAt: number }
 
+type Attribution = Pick<SharedMemory, 'author' | 'acquiredAt' | 'origin'>
+
 /** The author and time of new words, beside those of the first. */
 export function attributeTo(
-  { author, acquiredAt, origin }: SharedMemory,
+  { author, acquiredAt, origin }: Attribution,
   statement: Statement,
-): Pick<SharedMemory, 'author' | 'acquiredAt' | 'origin'> {
+): Attribution {
   const first = origin ?? { author, acquiredAt, contributors: [author] }
   const contributors = [...new Set([...first.contributors, statement.author])]
   const { author: sayer, saidAt } = statement

@@ -8,7 +8,7 @@ const doubtfulConfidence = 0.5
  * A shared memory as it is once a member has taken a statement back; null: it is removed.
  *
  * - Words of others, or of an admin, stay; the member is no longer among their authors.
- * - Words that another member said again since stay in that member's name.
+ * - Words that another member said too stay in that member's name, whoever of them said them first.
  * - Words of the member that had taken the place of another's give it back to these, unseen until a person
  *   has decided: they may be no longer true.
  * - Words that no one else said are removed, also when a person had approved them.
@@ -25,18 +25,25 @@ export function withoutStatement(
   const isItsWords = memory.author === author && memory.acquiredAt === statement.saidAt.getTime()
   const contributors = contributorsOf(memory).filter(one => saysMore || one !== author)
   if (memory.byHand || !isItsWords) return attributed(memory, contributors)
-  const repeated = others.findLast(
-    one => one.action === 'NONE' && !one.outdated && one.recordedAt > statement.recordedAt,
-  )
-  if (repeated) return attributed(inNameOf(memory, repeated), [...contributors, repeated.author])
-  const earlier = others
-    .filter(({ action }) => action !== 'NONE')
+  // Outdated ones never were the words of the memory.
+  const standing = others
+    .filter(({ outdated }) => !outdated)
     .toSorted((one, other) => one.saidAt.getTime() - other.saidAt.getTime())
-    .at(-1)
-  if (!earlier) return null
-  const restored = { ...inNameOf(memory, earlier), text: earlier.text }
+  const repeated = standing.filter(
+    ({ action, recordedAt }) => action === 'NONE' && recordedAt > statement.recordedAt,
+  )
+  const newest = standing.at(-1)
+  const isInItsWords = newest?.text === memory.text
+  const heir =
+    repeated.findLast(one => one.author !== author) ??
+    repeated.at(-1) ??
+    (isInItsWords ? newest : undefined)
+  if (heir) return attributed(inNameOf(memory, heir), [...contributors, heir.author])
+  if (!newest) return null
+  const restored = { ...inNameOf(memory, newest), text: newest.text }
   const confidence = Math.min(memory.confidence, doubtfulConfidence)
-  return { ...attributed(restored, contributors), confidence, reviewed: false, pending: true }
+  const authors = [...contributors, newest.author]
+  return { ...attributed(restored, authors), confidence, reviewed: false, pending: true }
 }
 
 const contributorsOf = ({ origin, author }: MemorySnapshot): readonly string[] =>

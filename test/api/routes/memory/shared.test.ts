@@ -124,6 +124,19 @@ t.test('what another member said too stays in their name', async t => {
   t.same(await adminSees(acme), [], 'now no one says it')
 })
 
+t.test('of three who said it two take it back, the last one first', async t => {
+  const acme = await newTeam()
+  const bob = await acme.addMember('bob@example.com')
+  const carl = await acme.addMember('carl@example.com')
+  for (const as of [acme.key, bob, carl]) await acme.share('Fact: launch: in May', { as })
+  for (const key of [acme.key, carl]) {
+    const [own] = await listOf(key)
+    t.match(await takeBack(key, own!.id), { status: 200 })
+  }
+  t.match(await adminSees(acme), [{ text: 'launch: in May', contributors: ['bob@example.com'] }])
+  t.match(await listOf(bob), [{ text: 'launch: in May', visible: true }])
+})
+
 t.test('older words: the newer ones of another stay, without the name of the first', async t => {
   const acme = await newTeam()
   const bob = await acme.addMember('bob@example.com')
