@@ -37,8 +37,8 @@ export type FinalizeResult = {
 
 /**
  * Finalizes stored operations: each once, however often its job ran. The same statement raises the vault's
- * revision, writes the change log that tells other processes which memories to read, adds to the debt, and
- * sets the time of a session's last memory.
+ * revision where memories become visible, writes the change log that tells other processes which memories to
+ * read, adds to the debt, and sets the time of a session's last memory.
  *
  * Operations whose memories were written under another retention than the account's current one are left
  * unfinished.
@@ -86,9 +86,11 @@ export async function finalizeStored(
        left join sessions s on s.vault = f.vault and s.session = i.session
      ), raised as (
        update vaults v
-       set revision = revision + 1, pending = greatest(0, pending - tally.n),
+       -- Without memories to see the log gets no row, and a revision that it lacks means a full read.
+       set revision = revision + tally.shown::int, pending = greatest(0, pending - tally.n),
            raw_units = raw_units + tally.units, raw_tokens = raw_tokens + tally.tokens
-       from (select vault, count(*)::int n, coalesce(sum(raw_units) filter (where seen), 0)::int units,
+       from (select vault, count(*)::int n, bool_or(seen and ids <> '{}') as shown,
+                    coalesce(sum(raw_units) filter (where seen), 0)::int units,
                     coalesce(sum(raw_tokens) filter (where seen), 0)::bigint tokens
              from standing group by vault) tally
        where v.id = tally.vault

@@ -5,7 +5,7 @@ import type { Transaction } from '#shared/storage/postgres/connect.ts'
 import { finalizeStored } from '#shared/vault/ingest/finalize-stored.postgres.ts'
 import { acceptExchange } from '#shared/vault/ingest/ingest.ts'
 import { storeAccepted } from '#shared/vault/ingest/store-accepted.ts'
-import { buildKey } from '#test/support/api.ts'
+import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { resolveCaller } from '#test/support/insert-memories.ts'
 
@@ -16,12 +16,12 @@ const key = await buildKey(backend)
 const caller = await resolveCaller(backend, key)
 
 /** An accepted exchange that no worker has stored. */
-async function acceptOne(expiresAt?: number): Promise<IngestJob> {
+async function acceptOne(expiresAt?: number, text?: string): Promise<IngestJob> {
   const operation = mintId()
   await acceptExchange(backend, caller, {
     operation,
     session: null,
-    messages: [{ role: 'user', content: `the ferry ${operation} leaves at nine` }],
+    messages: [{ role: 'user', content: text ?? `the ferry ${operation} leaves at nine` }],
     model: null,
     embeddings: undefined,
     awaited: false,
@@ -145,4 +145,36 @@ t.test('a batch looks up each operation once, whatever accounts there are', asyn
   const { lookups } = await measureScans(jobs)
   t.ok(lookups <= 4 * jobs.length, `${lookups} lookups`)
   t.same(new Set(await statesOf(jobs)), new Set(['done']))
+})
+
+t.test('what makes no memory visible does not have the vault read again', async t => {
+  const { base } = await startTestApi(t, backend)
+  const client = createTestClient(base, key)
+  const search = async (query: string) => {
+    const { status, body } = await client.post('/v1/memory/search', { query, limit: 1 })
+    t.equal(status, 200)
+    return body.memories[0].content
+  }
+  const readRevision = async () => (await resolveCaller(backend, key)).scope.revision
+  const reminder = '<system-reminder>The plan is empty.</system-reminder>'
+  const overtaken = async () => ({ ...(await acceptOne()), session: 's', sessionEpoch: 7 })
+
+  await store([await acceptOne()])
+  await search('ferry')
+  const { loads } = backend.vaultIndexes.stats()
+  const revision = await readRevision()
+  await store([await acceptOne(undefined, reminder)])
+  await store([await overtaken()])
+  await store([await acceptOne(Date.now() - 1_000)])
+  t.equal(await readRevision(), revision)
+
+  const text = 'The heron nests on the chimney.'
+  await store([
+    await acceptOne(undefined, reminder),
+    await acceptOne(undefined, text),
+    await overtaken(),
+  ])
+  t.equal(await readRevision(), revision + 1)
+  t.equal(await search('heron'), text)
+  t.equal(backend.vaultIndexes.stats().loads, loads)
 })
