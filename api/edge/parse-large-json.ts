@@ -2,9 +2,11 @@ import { parseTextInSteps, textStepBytes } from '#api/proxy/json/parse-text.ts'
 import { validateSteps } from '#api/proxy/json/validate.ts'
 import {
   firstElement,
-  forEachMember,
   isArrayEnd,
+  isObjectEnd,
   kindAt,
+  memberAt,
+  nearContainerEnd,
   nextElement,
   parseValue,
   valueEnd,
@@ -14,6 +16,12 @@ import type { Steps } from '#shared/core/event-loop.ts'
 /** Shorter values are parsed in one step, of about a millisecond. */
 const stepBytes = 128 * 1024
 
+/** Values that are parsed between two steps: some milliseconds, whatever they are. */
+const pauseBytes = 16 * 1024
+
+/** A value, and where it ends. */
+type Parsed<Value = unknown> = { value: Value; end: number }
+
 /**
  * The value of JSON, as `JSON.parse` has it, in steps: at once, 8 MB of messages take 70 ms.
  *
@@ -21,42 +29,54 @@ const stepBytes = 128 * 1024
  */
 export function* parseLargeJson(bytes: Buffer): Steps<unknown> {
   const start = yield* validateSteps(bytes)
-  return yield* parseInSteps(bytes, start, valueEnd(bytes, start))
+  const { value } = yield* createParser(bytes)(start)
+  return value
 }
 
-function* parseInSteps(bytes: Buffer, at: number, end: number): Steps<unknown> {
-  const kind = kindAt(bytes, at)
-  if (end - at > stepBytes && kind === 'array') return yield* parseArray(bytes, at)
-  if (end - at > stepBytes && kind === 'object') return yield* parseObject(bytes, at)
-  if (end - at > textStepBytes && kind === 'string') return yield* parseTextInSteps(bytes, at, end)
-  yield
-  return parseValue(bytes, at, end)
-}
+/** @returns a function that parses the value at an offset. */
+function createParser(bytes: Buffer): (at: number) => Steps<Parsed> {
+  let pauseAt = 0
 
-function* parseArray(bytes: Buffer, at: number): Steps<unknown[]> {
-  const elements: unknown[] = []
-  for (let element = firstElement(bytes, at); !isArrayEnd(bytes, element);) {
-    const end = valueEnd(bytes, element)
-    elements.push(yield* parseInSteps(bytes, element, end))
-    element = nextElement(bytes, end)
+  function* parse(at: number): Steps<Parsed> {
+    const kind = kindAt(bytes, at)
+    const isContainer = kind === 'array' || kind === 'object'
+    // The end of a large one is found by parsing it: each level would search all of those within again.
+    const end = isContainer ? nearContainerEnd(bytes, at, at + stepBytes) : valueEnd(bytes, at)
+    if (end === undefined || end > pauseAt) {
+      pauseAt = (end ?? at) + pauseBytes
+      yield
+    }
+    if (end === undefined) return yield* kind === 'array' ? parseArray(at) : parseObject(at)
+    if (kind === 'string' && end - at > textStepBytes)
+      return { value: yield* parseTextInSteps(bytes, at, end), end }
+    return { value: parseValue(bytes, at, end), end }
   }
-  return elements
-}
 
-/** Of members with the same name the last one counts. */
-function* parseObject(bytes: Buffer, at: number): Steps<object> {
-  const members: { name: string; at: number; end: number }[] = []
-  forEachMember(bytes, at, (name, nameEnd, value) => {
-    const end = valueEnd(bytes, value)
-    members.push({ name: parseValue(bytes, name, nameEnd) as string, at: value, end })
-    return end
-  })
-  const object = {}
-  for (const member of members) {
-    const value = yield* parseInSteps(bytes, member.at, member.end)
-    // Not by assignment: a field may be named __proto__.
-    const property = { value, writable: true, enumerable: true, configurable: true }
-    Object.defineProperty(object, member.name, property)
+  function* parseArray(at: number): Steps<Parsed<unknown[]>> {
+    const elements: unknown[] = []
+    let element = firstElement(bytes, at)
+    while (!isArrayEnd(bytes, element)) {
+      const { value, end } = yield* parse(element)
+      elements.push(value)
+      element = nextElement(bytes, end)
+    }
+    return { value: elements, end: element + 1 }
   }
-  return object
+
+  /** Of members with the same name the last one counts. */
+  function* parseObject(at: number): Steps<Parsed<object>> {
+    const object = {}
+    let name = firstElement(bytes, at)
+    while (!isObjectEnd(bytes, name)) {
+      const { nameEnd, valueAt } = memberAt(bytes, name)
+      const { value, end } = yield* parse(valueAt)
+      // Not by assignment: a field may be named __proto__.
+      const property = { value, writable: true, enumerable: true, configurable: true }
+      Object.defineProperty(object, parseValue(bytes, name, nameEnd) as string, property)
+      name = nextElement(bytes, end)
+    }
+    return { value: object, end: name + 1 }
+  }
+
+  return parse
 }

@@ -7,6 +7,7 @@ import { canonicalJsonSteps, updateHashInSteps } from '#shared/core/canonical-js
 import { Refusal } from '#shared/core/errors.ts'
 import { runInSlices, type Steps } from '#shared/core/event-loop.ts'
 import { mintId } from '#shared/core/ids.ts'
+import { countJsonInSteps, parsedBodyBounds } from '#shared/core/json-bounds.ts'
 import type { Caller } from '#shared/access/caller.ts'
 
 /** A provider's response to replay; null for a stream, or a response that is too long to store. */
@@ -87,12 +88,16 @@ function* hashCallInSteps(
   return hash.digest()
 }
 
-/** The canonical form of a JSON body in pieces; what is no JSON for `JSON.parse` stays as it is. */
+/**
+ * The canonical form of a JSON body in pieces. What is no JSON for `JSON.parse` stays as it is, and so does
+ * what holds more than other bodies may: those of calls without memory have not been counted before.
+ */
 function* canonicalBodySteps(bytes: Uint8Array): Steps<(string | Uint8Array)[]> {
   const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
   // `JSON.parse` takes no byte order mark.
   if (body[0] === 0xef) return [bytes]
   try {
+    yield* countJsonInSteps(body, parsedBodyBounds)
     return yield* canonicalJsonSteps(yield* parseLargeJson(body))
   } catch {
     return [bytes]

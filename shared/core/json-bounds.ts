@@ -1,4 +1,5 @@
 import { Refusal } from '#shared/core/errors.ts'
+import type { Steps } from '#shared/core/event-loop.ts'
 
 /** How much one JSON body may hold, whatever its bytes are. */
 export type JsonBounds = {
@@ -93,6 +94,18 @@ export function createJsonCounter(bounds: JsonBounds): (bytes: Uint8Array) => vo
         check()
       } else isText = true
     }
+  }
+}
+
+/** Bytes of one step: some milliseconds. */
+const stepBytes = 256 * 1024
+
+/** Counts what a JSON body holds that has arrived: as `createJsonCounter`, in steps. */
+export function* countJsonInSteps(bytes: Uint8Array, bounds: JsonBounds): Steps<undefined> {
+  const count = createJsonCounter(bounds)
+  for (let at = 0; at < bytes.length; at += stepBytes) {
+    count(bytes.subarray(at, at + stepBytes))
+    yield
   }
 }
 

@@ -33,13 +33,21 @@ export function forEachElement(
   return at + 1
 }
 
-/** @returns the first element of the array that begins at `at`, or its closing bracket. */
+/** @returns the first element of the array, or the first name of the object, that begins at `at`, or its closing bracket. */
 export const firstElement = (bytes: Buffer, at: number): number => skipWhitespace(bytes, at + 1)
 
-/** @returns the element after one that ends at `end`, or the closing bracket. */
+/** @returns the element or name after what ends at `end`, or the closing bracket. */
 export const nextElement = (bytes: Buffer, end: number): number => skipComma(bytes, end)
 
 export const isArrayEnd = (bytes: Buffer, at: number): boolean => bytes[at] === 0x5d
+
+export const isObjectEnd = (bytes: Buffer, at: number): boolean => bytes[at] === 0x7d
+
+/** Where the name that begins at `at` ends, and where the value of that member begins. */
+export function memberAt(bytes: Buffer, at: number): { nameEnd: number; valueAt: number } {
+  const nameEnd = stringEnd(bytes, at)
+  return { nameEnd, valueAt: skipWhitespace(bytes, skipWhitespace(bytes, nameEnd) + 1) }
+}
 
 function skipComma(bytes: Buffer, end: number): number {
   const at = skipWhitespace(bytes, end)
@@ -69,6 +77,21 @@ export function valueEnd(bytes: Buffer, at: number): number {
     if (byte === 0x7b || byte === 0x5b) depth++
     else if ((byte === 0x7d || byte === 0x5d) && --depth === 0) return at
   }
+}
+
+/** @returns the end of the object or array that begins at `at`; undefined when it is not before `limit`. */
+export function nearContainerEnd(bytes: Buffer, at: number, limit: number): number | undefined {
+  for (let depth = 0; at < limit;) {
+    const byte = bytes[at]
+    if (byte === quote) {
+      at = stringEnd(bytes, at)
+      continue
+    }
+    at++
+    if (byte === 0x7b || byte === 0x5b) depth++
+    else if ((byte === 0x7d || byte === 0x5d) && --depth === 0) return at
+  }
+  return undefined
 }
 
 /** Numbers and literals end before white space, a comma, a closing bracket or the end of input. */

@@ -55,3 +55,25 @@ t.test('no turn of the event loop is long while 18 MB of messages are parsed', a
   // In one turn it is all of it.
   t.ok(share < 0.7, `${share.toFixed(2)} of it in one turn`)
 })
+
+t.test('the levels of a large value are not each searched for their end first', async t => {
+  const inner = '123456789012345,'.repeat(250_000)
+  const bytes = Buffer.from(`${'['.repeat(60)}${inner}1${']'.repeat(60)}`)
+  const share = await leastHold(
+    5,
+    least => least < 0.1,
+    async () => {
+      let longest = 0
+      let all = 0
+      for (const steps = parseLargeJson(bytes); ;) {
+        const before = process.threadCpuUsage()
+        const { done } = steps.next()
+        const { user, system } = process.threadCpuUsage(before)
+        longest = Math.max(longest, user + system)
+        all += user + system
+        if (done) return longest / all
+      }
+    },
+  )
+  t.ok(share < 0.1, `${share.toFixed(2)} of it in one step`)
+})

@@ -82,6 +82,25 @@ t.test('400: the same key for another call', async t => {
   provider.respondAlways()
 })
 
+t.test('400: of a body that holds too much to be parsed, the bytes are compared', async t => {
+  const { post } = await sender()
+  provider.respondAlways(respondJson(chatCompletion('ok')))
+  const off = { 'x-memory-mode': 'off' }
+  const deep = JSON.parse('['.repeat(70) + ']'.repeat(70)) as unknown
+  const wide = Array.from({ length: 100_001 }, () => ({}))
+  for (const [name, x, status] of [
+    ['small', [[]], 200],
+    ['deep', deep, 400],
+    ['wide', wide, 400],
+  ] as const) {
+    const { model, messages } = asks('hi')
+    t.equal((await post(name, { model, messages, x }, off)).status, 200, name)
+    t.equal((await post(name, { model, messages, x }, off)).status, 200, `${name}, the same bytes`)
+    t.equal((await post(name, { x, messages, model }, off)).status, status, `${name}, reordered`)
+  }
+  provider.respondAlways()
+})
+
 t.test('409: while the first runs; twenty at once make one call', async t => {
   const { post } = await sender()
   let release = (): void => {}
