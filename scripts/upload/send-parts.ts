@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { uploadPart, type PartResult, type PartTarget } from '#scripts/upload/upload-part.ts'
 import type { ProgressDisplay } from '#scripts/upload/progress.ts'
 import { splitIntoParts, type UploadPart } from '#scripts/upload/split-file.ts'
@@ -52,6 +53,10 @@ export async function sendParts(
                 totals: state.totals,
               }),
             onRetry: (why, seconds) => display.note(`${why}; again in ${seconds} s`),
+            onWorkLost() {
+              state.run = randomUUID()
+              if (statePath) writeState(statePath, state)
+            },
           })
     addPartResult(state, part, result)
     if (statePath) writeState(statePath, state)

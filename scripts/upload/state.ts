@@ -15,7 +15,7 @@ export type UploadTotals = {
 /** The saved position of an upload, to resume it after an interruption. */
 export type UploadState = {
   version: 1
-  /** Id of this run; part of the idempotency key of each part. */
+  /** Id of this run; part of the idempotency key of each part. Another one after a part failed or was cancelled. */
   run: string
   /** Fingerprint of the file and the target; a different one starts a new run. */
   of: string

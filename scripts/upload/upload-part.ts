@@ -32,6 +32,8 @@ export type PartUpload = {
   onProgress(share: number): void
   /** Called before a wait for another attempt. */
   onRetry(why: string, seconds: number): void
+  /** Called when the work failed or was cancelled: the same key would be answered with it for a day. */
+  onWorkLost(): void
 }
 
 const attemptsMax = 8
@@ -72,6 +74,7 @@ export async function uploadPart(
     if (state === 'done' && outcome)
       return toPartResult(outcome.body as UploadAnswer | ImportAnswer)
     if (state === 'failed' || state === 'cancelled') {
+      delivery.onWorkLost()
       throw new Refusal('upstream', `Operation ${operation_id} was ${state}`)
     }
     await delay(pollIntervalMs)

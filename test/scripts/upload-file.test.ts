@@ -6,6 +6,9 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { splitIntoParts } from '#scripts/upload/split-file.ts'
 import { hashKey } from '#shared/access/key.ts'
+import type { FileChunkJob } from '#shared/domain/job-payloads.ts'
+import { storeChunk } from '#shared/vault/bulk/store-chunk.ts'
+import { jobsOf } from '#test/support/observe-jobs.ts'
 import { countTokens } from '#shared/core/tokens.ts'
 import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
@@ -293,6 +296,31 @@ t.test('3: stopped with Ctrl-C it says how far it is, and goes on from there', a
   t.match(rest.out, /^complete: 40 lines/)
   t.equal(new Set(await texts()).size, 40)
   t.equal((await texts()).length, 40)
+})
+
+t.test('3: a part that was cancelled is sent anew by the next run', async t => {
+  const service = await createTestBackend(t)
+  const { base: url } = await startTestApi(t, service)
+  const key = await buildKey(service)
+  const file = written(linesTo(2).join('\n'))
+  const args = [file, '--base-url', url, '--key', key, '--part-lines', '1']
+  const { ended, heard } = begin(args)
+  const jobs = () => jobsOf<FileChunkJob>(service, 'upload')
+  await waitUntil('the first part is accepted', async () => (await jobs()).length === 1)
+  const [first] = await jobs()
+  await storeChunk(service, first!.data)
+  await waitUntil('the second part is accepted', async () => (await jobs()).length === 2)
+  const second = (await jobs()).find(({ data }) => data.operation !== first!.data.operation)
+  await createTestClient(url, key).send('DELETE', `/v1/operations/${second!.data.operation}`)
+  const { code, err } = await ended
+  t.equal(code, 3, heard())
+  t.match(err, /Operation [^ ]+ was cancelled\nRun it again to go on/)
+
+  await startJobWorkers(service, 'upload')
+  const rest = await run(args)
+  t.equal(rest.code, 0, rest.err)
+  t.match(rest.err, /Going on after line 1/)
+  t.equal(rest.out, 'complete: 2 lines · 2 stored\n')
 })
 
 t.test('1: a file of nothing but lines that are too long', async t => {
