@@ -141,6 +141,16 @@ export async function dueWithdrawals(
   return rows
 }
 
+/** Has a withdrawal that failed tried again in five minutes; no list has it meanwhile. */
+export async function postponeWithdrawal(query: Query, id: string): Promise<void> {
+  await query(
+    `update shared_statements set withdrawn_at = now() + interval '5 minutes'
+     where id = $1 and withdrawn_at is not null`,
+    [id],
+    'statements.postpone',
+  )
+}
+
 /**
  * Ends a withdrawal: the words of the member leave the history of the memory and the trail of the turn,
  * and the statement is deleted.

@@ -2,6 +2,8 @@ import { Refusal } from '#shared/core/errors.ts'
 import { idForPurpose, isUuid } from '#shared/core/ids.ts'
 import type { OrgVault } from '#shared/domain/job-payloads.ts'
 import type { MemberScope } from '#shared/domain/member-scope.ts'
+import { activeOrgRedaction } from '#shared/org/redaction.ts'
+import { isBlockedByRedaction, redactOrSkipText } from '#shared/privacy/apply-redaction.ts'
 import { toSnapshot } from '#shared/org/finalize-shared-writes.ts'
 import {
   mutateSharedMemory,
@@ -14,6 +16,7 @@ import {
   forgetStatement,
   listStatementsOfMemory,
   markWithdrawn,
+  postponeWithdrawal,
   type SharedStatement,
 } from '#shared/org/shared-statements.postgres.ts'
 import type { MemorySnapshot } from '#shared/org/shared-writes.postgres.ts'
@@ -58,7 +61,12 @@ const logPostponed = ({ log }: Pick<WithdrawalBackend, 'log'>, org: string, err:
 
 const dueMax = 100
 
-/** Goes on with withdrawals that were cut short. @returns how many were finished. */
+/**
+ * Goes on with withdrawals that were cut short. One that fails is tried again after those that have not
+ * failed.
+ *
+ * @returns how many were finished.
+ */
 export async function finishWithdrawals(backend: WithdrawalBackend): Promise<number> {
   let finished = 0
   for (const { org, vault, epoch, ...statement } of await dueWithdrawals(
@@ -70,6 +78,8 @@ export async function finishWithdrawals(backend: WithdrawalBackend): Promise<num
       finished++
     } catch (error) {
       logPostponed(backend, org, error)
+      const isOutage = error instanceof Refusal && error.reason === 'unavailable'
+      if (!isOutage) await postponeWithdrawal(backend.postgres.query, statement.id)
     }
   }
   return finished
@@ -77,8 +87,8 @@ export async function finishWithdrawals(backend: WithdrawalBackend): Promise<num
 
 /**
  * Makes the memory what it is without a statement. Members stop seeing words that are taken back with its
- * first write; words of another member that take their place are embedded only then. Safe to run any
- * number of times.
+ * first write; words of another member that take their place are embedded only then. Words that the
+ * redaction policy blocks by now take no place. Safe to run any number of times.
  */
 async function applyWithdrawal(
   backend: SharedMemoryBackend,
@@ -90,8 +100,16 @@ async function applyWithdrawal(
   const [hiding, replacing] = ['withdraw', 'replace'].map(purpose =>
     idForPurpose(statement.id, purpose),
   ) as [string, string]
+  const listOthers = () => listStatementsOfMemory(postgres.query, orgVault.org, id)
+  const listAllowed = async () => {
+    const redaction = await activeOrgRedaction(postgres.query, orgVault.org)
+    return (await listOthers()).filter(
+      ({ text }) => redactOrSkipText(redaction, text) !== undefined,
+    )
+  }
   const write = (
     operation: string,
+    list: () => Promise<SharedStatement[]>,
     toNext: (now: MemorySnapshot, next: MemorySnapshot | null) => MemorySnapshot | null,
   ) =>
     mutateSharedMemory(
@@ -101,19 +119,22 @@ async function applyWithdrawal(
       async ({ memory }) => {
         if (!memory) return null
         const now = toSnapshot(memory)
-        const others = await listStatementsOfMemory(postgres.query, orgVault.org, id)
-        return toNext(now, withoutStatement(now, statement, others))
+        return toNext(now, withoutStatement(now, statement, await list()))
       },
     ).catch((error: unknown) => {
       if (!(error instanceof Refusal && error.reason === 'missing')) throw error
     })
   // Where the text is to change, the memory waits for a person before it is embedded.
-  await write(hiding, (now, next) =>
+  await write(hiding, listOthers, (now, next) =>
     next && next.text !== now.text
       ? { ...now, pending: true, reviewed: false, confidence: next.confidence }
       : next,
   )
-  await write(replacing, (_, next) => next)
+  const replace = (list: typeof listOthers) => write(replacing, list, (_, next) => next)
+  await replace(listOthers).catch((error: unknown) => {
+    if (!isBlockedByRedaction(error)) throw error
+    return replace(listAllowed)
+  })
   const writes = [hiding, replacing].map(operation => toWriteId({ operation, id }))
   await postgres.transaction(tx => forgetStatement(tx, orgVault.org, statement, writes))
 }

@@ -3499,8 +3499,9 @@ class AsyncVault(AsyncVaultBase):
     ) -> types.Removed:
         """Takes back what was shared from you, for good: no one sees your words from then on, nor
         finds them in the history or the trail. What others said too stays in their name. Words of
-        another that yours had replaced wait for a person to decide about them. Words that an admin
-        wrote stay. Your private vault is not changed.
+        another that yours had replaced wait for a person to decide about them, unless the redaction
+        policy blocks them by now. Words that an admin wrote stay. Your private vault is not
+        changed.
 
         `DELETE /v1/shares/:statementId`
 

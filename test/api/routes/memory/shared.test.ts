@@ -241,6 +241,49 @@ t.test('what was cut short is finished by the sweep', async t => {
   t.equal(await finishWithdrawals(backend), 0)
 })
 
+t.test('one that fails waits for five minutes', async t => {
+  const acme = await newTeam()
+  await acme.share('Fact: launch: in May')
+  const wait = (minutes: number) =>
+    query(
+      `update shared_statements set withdrawn_at = now() - make_interval(mins => $2)
+       where org = $1`,
+      [acme.org, minutes],
+    )
+  await wait(1)
+  const transaction = () => Promise.reject(new Error('broken'))
+  const failing = { ...backend, postgres: { ...backend.postgres, transaction } }
+  t.equal(await finishWithdrawals(failing), 0)
+  t.equal(await finishWithdrawals(backend), 0, 'it waits')
+  t.same(await listOf(acme.key), [])
+  await wait(1)
+  t.equal(await finishWithdrawals(backend), 1)
+})
+
+t.test('words that the policy blocks by now do not come back', async t => {
+  for (const [others, left] of [
+    [[], []],
+    [['in spring'], ['launch: in spring']],
+  ] as const) {
+    const acme = await newTeam()
+    const bob = await acme.addMember('bob@example.com')
+    for (const words of others) await acme.share(`Fact: launch: ${words}`)
+    await acme.share('Fact: launch: ask ada@example.com')
+    await acme.share('Fact: launch: ask Bob', { as: bob })
+    await acme.admin.send('PUT', `/v1/orgs/${acme.org}/policy`, {
+      body: { redaction: { mode: 'block', kinds: ['email'] } },
+    })
+    const [theirs] = await listOf(bob)
+    t.match(await takeBack(bob, theirs!.id), { status: 200 })
+    const texts = (items: Item[]) => items.map(({ text }) => text)
+    t.same(texts(await queueOf(acme)), left)
+    t.same(await adminSees(acme), [])
+    const { rows } = await query('select * from shared_writes where org = $1', [acme.org])
+    t.notMatch(JSON.stringify(rows), /ask Bob/)
+    t.equal(await finishWithdrawals(backend), 0)
+  }
+})
+
 t.test('remember for me, share nothing: the member, and the key', async t => {
   const acme = await newTeam()
   const turns = async () =>
