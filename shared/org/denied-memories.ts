@@ -42,17 +42,17 @@ export async function findDeniedMemories(backend: DeniedBackend): Promise<number
 
 async function deniedTo(backend: DeniedBackend, open: OpenQuestion): Promise<HiddenMemory[]> {
   const { vault, epoch, revision } = open
-  const question = openQuestion(backend.seal, open)
+  const { limit = rowsMax, ...question } = openQuestion(backend.seal, open)
   const rows = await recall(
     backend,
     { scope: { vault, epoch, revision }, memberScope: toUnrestrictedScope(open) },
     {
-      text: question.text,
-      limit: Math.min(question.limit, rowsMax),
-      sessions: [],
-      embeddings: undefined,
       tiers: undefined,
       importance: undefined,
+      ...question,
+      limit: Math.min(limit, rowsMax),
+      sessions: [],
+      embeddings: undefined,
       relevantOnly: true,
     },
   )

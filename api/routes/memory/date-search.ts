@@ -32,6 +32,7 @@ export function dateSearch(router: Router, backend: ApiBackend): void {
       const spaces = [body.embeddings, parameters.embeddings] as const
       const window = windowAsOf(parseTimeWindow(from, to, backend.now()), parseAsOf(body.as_of))
 
+      const metadata = parseMetadataFilter(body.metadata)
       const { rows, tokens, truncated, returned } = await searchDates(backend, caller, {
         window,
         session,
@@ -43,7 +44,7 @@ export function dateSearch(router: Router, backend: ApiBackend): void {
             : embeddingModelForRequest(ctx, caller, ...spaces),
         tiers,
         importance,
-        metadata: parseMetadataFilter(body.metadata),
+        metadata,
         maxTokens,
         order,
       })
@@ -51,7 +52,17 @@ export function dateSearch(router: Router, backend: ApiBackend): void {
         backend.retrievals.record(caller.memberScope, {
           request: 'date-search',
           returned: sharedIdsOf(rows),
-          question: query === undefined ? null : { text: query, limit: rows.length },
+          question:
+            query === undefined
+              ? null
+              : {
+                  text: query,
+                  tiers,
+                  importance,
+                  metadata,
+                  within: { from: window.from.at, to: window.to.at + 1 },
+                  ...(truncated && { limit: rows.length }),
+                },
         })
       }
       recordRead(backend, caller, { kind: 'date-search', tokens, session })

@@ -25,21 +25,23 @@ export function search(router: Router, backend: ApiBackend): void {
       const asOf = parseAsOf(body.as_of)
       const session = resolveSession(ctx, body.session_id, parameters.session_id)
 
-      const results = await recall(backend, caller, {
+      const question = {
         text: query,
         limit,
-        sessions: [session],
-        embeddings: embeddingModelForRequest(ctx, caller, body.embeddings, parameters.embeddings),
         tiers,
         importance,
         metadata: parseMetadataFilter(body.metadata),
         minRelevance: body.min_relevance,
         asOf,
+      }
+      const results = await recall(backend, caller, {
+        ...question,
+        sessions: [session],
+        embeddings: embeddingModelForRequest(ctx, caller, body.embeddings, parameters.embeddings),
         relevantOnly: false,
       })
       if (caller.memberScope) {
         const returned = sharedIdsOf(results.map(({ memory }) => memory))
-        const question = { text: query, limit }
         backend.retrievals.record(caller.memberScope, { request: 'search', returned, question })
       }
       const now = momentOf(backend, asOf)

@@ -1,6 +1,7 @@
 import type { Message } from '#shared/domain/message-content.ts'
 import type { MetadataFilter } from '#shared/domain/metadata.ts'
 import type { Tier } from '#shared/domain/memory.ts'
+import type { RecallFilters } from '#shared/vault/read/recall.ts'
 
 export type Density = 'low' | 'default' | 'high' | 'xhigh'
 
@@ -47,3 +48,12 @@ export const prepareBounds = ({
   limit === undefined
     ? { limit: densityLimits[density], tokensMax: densityTokens[density] }
     : { limit, tokensMax: Math.max(densityTokens.default, limit * tokensPerMemory) }
+
+/** What it asks of memories beside having to do with the conversation. */
+export const filtersOf = ({
+  tiers,
+  importance,
+  minRelevance,
+  metadata,
+  asOf,
+}: PrepareRequest): RecallFilters => ({ tiers, importance, minRelevance, metadata, asOf })

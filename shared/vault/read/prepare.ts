@@ -9,7 +9,12 @@ import { asTold, type RecalledLine } from '#shared/vault/read/recalled-line.ts'
 import { isAsideConversation } from '#shared/domain/turn/read-conversation.ts'
 import { reloadRecalled } from '#shared/vault/read/reload-recalled.ts'
 import { momentOf } from '#shared/vault/read/as-of.ts'
-import { recall, type RecalledMemory, type RecallQuestion } from '#shared/vault/read/recall.ts'
+import {
+  recall,
+  type RecalledMemory,
+  type RecallFilters,
+  type RecallQuestion,
+} from '#shared/vault/read/recall.ts'
 import {
   readConversationQuestion,
   type ConversationQuestion,
@@ -17,7 +22,11 @@ import {
 import { selectQuestions } from '#shared/search/query/select-questions.ts'
 import { answerConfidence } from '#shared/search/ranking/confidence.ts'
 import { countTokensByLine } from '#shared/core/line-tokens.ts'
-import { prepareBounds, type PrepareRequest } from '#shared/vault/read/prepare-request.ts'
+import {
+  filtersOf,
+  prepareBounds,
+  type PrepareRequest,
+} from '#shared/vault/read/prepare-request.ts'
 import { recordPrepared, type RetrievalTrail } from '#shared/vault/read/retrieval-trail.ts'
 
 /**
@@ -55,6 +64,7 @@ export type FoundContext = {
   isAside: boolean
   /** What the last turn of the user asks. */
   question: string
+  filters: RecallFilters
   asksNothing: boolean
   isTimeEmpty: boolean
   /** Of memories. */
@@ -89,7 +99,7 @@ export async function findContext(
   preparation: PrepareRequest,
 ): Promise<FoundContext> {
   const at = momentOf(backend, preparation.asOf)
-  const bounds = prepareBounds(preparation)
+  const bounds = { ...prepareBounds(preparation), filters: filtersOf(preparation) }
   const nothing = { at, ...bounds, asksNothing: true, isTimeEmpty: false, found: [] }
   if (isAsideConversation(preparation.messages)) return { ...nothing, question: '', isAside: true }
   const asked = readConversationQuestion(preparation.messages)
@@ -114,19 +124,20 @@ export async function findContext(
 export function renderContext(
   backend: { retrievals: RetrievalTrail },
   caller: Caller,
-  { at, question, limit, tokensMax, isAside, asksNothing, isTimeEmpty, found }: FoundContext,
+  prepared: FoundContext,
   excludedIds?: ReadonlySet<string>,
 ): PreparedContext {
+  const { at, question, filters, limit, tokensMax, isAside, asksNothing, found } = prepared
   const fresh = found.filter(({ memory }) => !excludedIds?.has(memory.id))
   const lines = chooseLines(fresh, question, tokensMax)
-  if (!isAside)
-    recordPrepared(backend, caller, lines, asksNothing ? null : { text: question, limit })
+  const asked = asksNothing ? null : { ...filters, text: question, limit }
+  if (!isAside) recordPrepared(backend, caller, lines, asked)
   const rows = new Map(found.map(row => [row.memory.id, row]))
   return {
     ...buildPreparedContext(lines, at),
     ranking: sortForBlock(lines).map(({ id }) => rows.get(id)!),
     confidence: answerConfidence(found),
-    abstained: lines.length > 0 ? null : abstentionReason({ asksNothing, isTimeEmpty, found }),
+    abstained: lines.length > 0 ? null : abstentionReason(prepared),
   }
 }
 
@@ -134,11 +145,7 @@ function abstentionReason({
   asksNothing,
   isTimeEmpty,
   found,
-}: {
-  asksNothing: boolean
-  isTimeEmpty: boolean
-  found: readonly unknown[]
-}): AbstentionReason {
+}: Pick<FoundContext, 'asksNothing' | 'isTimeEmpty' | 'found'>): AbstentionReason {
   if (asksNothing) return 'asks_nothing'
   if (found.length > 0) return 'already_told'
   return isTimeEmpty ? 'nothing_then' : 'nothing_relevant'
@@ -215,11 +222,7 @@ async function recallForConversation(
           limit: max,
           sessions: sessionsToRecall(preparation.session),
           embeddings: preparation.embeddings,
-          tiers: preparation.tiers,
-          importance: preparation.importance,
-          metadata: preparation.metadata,
-          minRelevance: preparation.minRelevance,
-          asOf: preparation.asOf,
+          ...filtersOf(preparation),
           relevantOnly: true,
           excludedTexts,
           onEmptyTime,

@@ -35,6 +35,8 @@ export type RecallQuestion = {
   metadata?: MetadataFilter | undefined
   /** Epoch ms: later memories are unknown, and the question is asked then. */
   asOf?: number | undefined
+  /** Event times in [from, to), epoch milliseconds: others are left out. */
+  within?: { from: number; to: number } | undefined
   /** Leave out rows that are not relevant, even if none remains. */
   relevantOnly: boolean
   /** Texts that the request contains already. */
@@ -42,6 +44,12 @@ export type RecallQuestion = {
   /** Called when the text names a time that is over and of which nothing is remembered. */
   onEmptyTime?: (() => void) | undefined
 }
+
+/** What a request asks of memories beside having to do with its words. */
+export type RecallFilters = Pick<
+  RecallQuestion,
+  'tiers' | 'importance' | 'minRelevance' | 'metadata' | 'asOf'
+>
 
 /** A row, and the part of the vault it comes from. */
 export type RecalledMemory = SearchHit & { source: 'core' | 'session' | 'org' }
@@ -128,6 +136,7 @@ async function rankIn(
     ...(question.importance !== undefined && { importance: question.importance }),
     ...(question.metadata && { metadata: question.metadata }),
     ...boundsAsOf(question.asOf),
+    ...question.within,
   })
   stopRankTimer()
   const { minRelevance = 0 } = question

@@ -1,13 +1,21 @@
 import type { MemberScope } from '#shared/domain/member-scope.ts'
+import type { RecallFilters, RecallQuestion } from '#shared/vault/read/recall.ts'
 
 /** One request of a member that read shared memory. */
 export type Retrieval = {
   request: 'search' | 'prepare' | 'date-search'
   /** Ids of the shared memories in the answer, best first. */
   returned: readonly string[]
-  /** What was asked, and for how many rows; null: all of a span of time, or a block that is told again. */
-  question: { text: string; limit: number } | null
+  /** What was asked; null: all of a span of time, or a block that is told again. */
+  question: RetrievalQuestion | null
 }
+
+/** The words and bounds of a request, which is looked up again without the wall. */
+type RetrievalQuestion = Partial<RecallFilters> &
+  Pick<RecallQuestion, 'text' | 'within'> & {
+    /** Rows; without it as many as have to do with the words. */
+    limit?: number
+  }
 
 export type RetrievalTrail = {
   /** Records, without delaying the answer, what a member was given of the shared memory. */

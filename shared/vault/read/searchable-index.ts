@@ -38,6 +38,8 @@ type SearchedText = {
   importance: number | undefined
   /** Rows without such metadata are left out. */
   metadata?: MetadataFilter | undefined
+  /** Event times in [from, to), epoch ms: others are left out. */
+  within?: { from: number; to: number } | undefined
   /** Epoch ms: later memories are left out. */
   asOf?: number | undefined
   /** Rows that will be left out of the ranking. */
@@ -147,6 +149,7 @@ async function candidateIndex(
     ...(question.importance !== undefined && { importance: question.importance }),
     ...(question.metadata && { metadata: question.metadata }),
     ...boundsAsOf(question.asOf),
+    ...question.within,
   }
   const { to: end = Infinity } = asked
   const { times } = parseSearchQuery(question.text, momentOf({ now }, question.asOf))

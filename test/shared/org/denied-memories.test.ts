@@ -67,6 +67,67 @@ t.test('prepared blocks and spans of time', async t => {
   ])
 })
 
+/** What the newest request of the member was denied, by the trail. */
+async function deniedTo(path: string, body: object): Promise<string[]> {
+  const { status } = await createTestClient(base, ann).post(path, body)
+  t.equal(status, 200)
+  await backend.retrievals.flush()
+  t.equal(await findDeniedMemories(backend), 1)
+  const [newest] = await trails('ann')
+  return (newest!.denied_memories as { mem_id: string }[]).map(({ mem_id }) => mem_id)
+}
+
+const isoDay = (days: number): string =>
+  new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10)
+
+t.test('a span of time denies what lies in it, also where nothing else does', async t => {
+  await findDeniedMemories(backend)
+  const [pay] = await seedTeamMemories(backend, team, [
+    {
+      text: 'The bonus of Bob was 7 thousand',
+      tags: ['people'],
+      acquiredAt: Date.parse('2020-05-05'),
+    },
+  ])
+  const ask = (query: string, from: string, to: string) =>
+    deniedTo('/v1/memory/date-search', { query, from, to })
+  t.same(await ask('bonus of Bob', '2020-01-01', '2020-12-31'), [pay])
+  t.same(await ask('bonus of Bob', '2021-01-01', '2021-12-31'), [])
+  t.same(await ask('salary of Eve', '2020-01-01', '2020-12-31'), [])
+  t.same(await ask('salary of Eve', isoDay(-2), isoDay(1)), [salary])
+  t.same(
+    await deniedTo('/v1/memory/date-search', {
+      query: 'salary of Eve',
+      from: isoDay(-2),
+      tiers: [2, 3],
+    }),
+    [],
+  )
+})
+
+t.test('filters deny what they leave in', async t => {
+  const asked = 'What is the salary of Eve?'
+  const messages = [{ role: 'user', content: asked }]
+  const requests = {
+    '/v1/memory/search': { query: asked, limit: 5 },
+    '/v1/memory/prepare': { messages },
+  }
+  for (const [path, body] of Object.entries(requests)) {
+    t.same(await deniedTo(path, body), [salary], path)
+    t.same(await deniedTo(path, { ...body, tiers: [1] }), [salary])
+    t.same(await deniedTo(path, { ...body, as_of: isoDay(0) }), [salary])
+    for (const filter of [
+      { tiers: [2, 3] },
+      { importance: 5 },
+      { as_of: '2020-01-01' },
+      { metadata: { topic: 'pay' } },
+      { min_relevance: 1 },
+    ]) {
+      t.same(await deniedTo(path, { ...body, ...filter }), [], `${path} ${JSON.stringify(filter)}`)
+    }
+  }
+})
+
 t.test('a question that no worker has looked at for ten minutes is forgotten', async t => {
   await ask(ann, 'What is the salary of Eve?')
   await backend.retrievals.flush()
