@@ -107,20 +107,23 @@ export class Queue {
   }
 
   /**
-   * Removes the waiting jobs of an operation: the one with its id, and those with it in `data.operation`.
+   * Removes the jobs of an operation that no worker has taken: the one with its id, and those with it in
+   * `data.operation`. One that waits for its next try, or was a dead letter, may have written already.
    *
-   * @returns false when there is none, or one is running: the caller rolls back.
+   * @returns false when there is none, or one was taken: the caller rolls back.
    */
   async cancelJobs(tx: Transaction, operation: string): Promise<boolean> {
     const { rows } = await tx.query<{ waiting: boolean }>(
       `with matching as (
-         select id, name, state from ${pgBossSchema}.job
+         select id, name,
+                state < 'active' and started_on is null and source_root_id is null as waiting
+         from ${pgBossSchema}.job
          where id = $1::uuid or data->>'operation' = ($1::uuid)::text for update
        ), removed as (
          delete from ${pgBossSchema}.job j using matching m
-         where j.id = m.id and j.name = m.name and m.state < 'active'
+         where j.id = m.id and j.name = m.name and m.waiting
        )
-       select state < 'active' as waiting from matching`,
+       select waiting from matching`,
       [operation],
     )
     return rows.length > 0 && rows.every(({ waiting }) => waiting)

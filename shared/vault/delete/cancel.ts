@@ -3,12 +3,13 @@ import { cancelAcceptedOperation } from '#shared/operations/operation-rows.postg
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 
-/** A job of the operation runs already. */
+/** A worker has taken a job of the operation. */
 class AlreadyBegunError extends Error {}
 
 /**
  * Cancels an operation that has not begun: removes its jobs with their payloads and undoes its bill. When a
- * worker runs one of its jobs already, nothing changes.
+ * worker has taken one of its jobs, nothing changes, also while that waits for its next try: the try before may
+ * have written memories.
  *
  * @returns whether it was cancelled
  */

@@ -3,9 +3,10 @@ import { mintId } from '#shared/core/ids.ts'
 import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { resolveCaller } from '#test/support/insert-memories.ts'
-import { setOperation } from '#test/support/alter-jobs.ts'
+import { makeJobsDue, setOperation } from '#test/support/alter-jobs.ts'
 import { billedEvents, vaultRow } from '#test/support/observe.ts'
 import { jobsOf } from '#test/support/observe-jobs.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
 
 const backend = await createTestBackend(t)
 const key = await buildKey(backend, 'owner@example.com')
@@ -88,6 +89,42 @@ t.test('200: pages of the account, newest first, filtered', async t => {
   t.same((await api.get('/v1/operations?kind=upload')).body.items, [])
   t.same((await stranger.get('/v1/operations')).body.items, [])
   t.equal((await api.get('/v1/operations?limit=0')).status, 400)
+})
+
+t.test('409: what a worker has written and not finalized cannot be cancelled', async t => {
+  const own = await createTestBackend(t)
+  const ownKey = await buildKey(own)
+  const client = await startTestApi(t, own, ownKey)
+  let dies = true
+  const memories = new Proxy(own.memories, {
+    get(target, name) {
+      const method = Reflect.get(target, name) as (...args: unknown[]) => Promise<unknown>
+      if (name !== 'add' || !dies) return method.bind(target)
+      return async (...args: unknown[]) => {
+        await method.apply(target, args)
+        throw new Error('killed')
+      }
+    },
+  })
+  await startJobWorkers({ ...own, memories }, 'ingest')
+  const { body } = await client.post('/v1/memory/ingest', {
+    messages: [{ role: 'user', content: 'half stored' }],
+  })
+  const path = `/v1/operations/${body.operation_id}`
+  await waitUntil('a try has failed', async () => {
+    const [job] = await jobsOf(own, 'ingest')
+    return job?.state === 'retry'
+  })
+  t.match(await client.send('DELETE', path), { status: 409, body: { error: /begun or ended/ } })
+  dies = false
+  await waitUntil('a later try ends it', async () => {
+    await makeJobsDue(own, 'ingest')
+    return (await client.get(path)).body.state === 'done'
+  })
+  t.match((await client.get('/v1/memory/stats')).body, { memories: 1 })
+  const { scope } = await resolveCaller(own, ownKey)
+  t.match(await vaultRow(own, scope.vault), { rawUnits: 1, pending: 0 })
+  t.ok((await billedEvents(own, ownKey)).some(bill => bill.id === body.operation_id))
 })
 
 t.test('409: what has begun or ended cannot be cancelled', async t => {

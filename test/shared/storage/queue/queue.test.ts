@@ -31,12 +31,19 @@ async function send(...outcomes: object[]) {
   return { id, tries }
 }
 
-type JobRow = { name: string; state: string; triesLeft: number; inSeconds: number; error: string }
+type JobRow = {
+  id: string
+  name: string
+  state: string
+  triesLeft: number
+  inSeconds: number
+  error: string
+}
 
 const rowsOf = async (delivery: string): Promise<JobRow[]> =>
   (
     await query<JobRow>(
-      `select name, state, retry_limit - retry_count as "triesLeft",
+      `select id, name, state, retry_limit - retry_count as "triesLeft",
               extract(epoch from start_after - now())::float8 as "inSeconds",
               coalesce(source_output->>'message', output->>'message') as error
        from pgboss.job where data->>'delivery' = $1 and state <> 'failed'`,
@@ -79,6 +86,34 @@ t.test('a snoozed job comes again when it said, and has all its tries', async t 
   t.notOk(tries.some(({ isLastTry }) => isLastTry))
   // The next one, and ten after it.
   t.match(await rowsOf(id), [{ triesLeft: 11 }])
+})
+
+t.test('a job that was taken once cannot be cancelled while it waits again', async t => {
+  const cancel = (id: string) => postgres.transaction(tx => queue.cancelJobs(tx, id))
+  const waiting = mintId()
+  const job = { id: waiting, data: { delivery: waiting }, priority: 0, afterSeconds: 3600 }
+  await queue.send(postgres, 'webhook', [job])
+  t.equal(await cancel(waiting), true)
+  t.same(await rowsOf(waiting), [])
+
+  for (const [outcome, state] of [
+    [{ status: 'snooze', snoozeSeconds: 3600 }, 'created'],
+    [{ status: 'retry', error: 'away' }, 'retry'],
+  ] as const) {
+    const { id, tries } = await send(outcome, { status: 'snooze', snoozeSeconds: 3600 })
+    await waitUntil('it waits again', async () => {
+      const [row] = await rowsOf(id)
+      return tries.length > 0 && (row?.state === state || tries.length > 1)
+    })
+    t.equal(await cancel(id), false, outcome.status)
+    t.equal((await rowsOf(id)).length, 1)
+  }
+
+  const dead = await send({ status: 'cancel', error: 'No such vault' })
+  await waitUntil('it is dead', async () => (await rowsOf(dead.id))[0]?.name === 'webhook.dead')
+  const [letter] = await rowsOf(dead.id)
+  t.equal(await cancel(letter!.id), false)
+  t.equal((await rowsOf(dead.id)).length, 1)
 })
 
 t.test('a job of a key is made due where one waits, and sent where none does', async t => {
