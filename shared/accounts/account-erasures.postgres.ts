@@ -1,3 +1,4 @@
+import { usageSlices } from '#shared/billing/usage-slices.postgres.ts'
 import { lockVaults } from '#shared/operations/vault-locks.postgres.ts'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 
@@ -152,7 +153,6 @@ export async function readErasureProgress(
 const accountUseTables = [
   'account_events where account = $1',
   'account_event_heads where account = $1',
-  'usage_events where account = $1',
   'open_exchanges where account = $1',
   `copies where source in ${accountVaultsSql()} or destination in ${accountVaultsSql()}`,
   `reembeddings where vault in ${accountVaultsSql()}`,
@@ -182,6 +182,24 @@ export async function deleteAccountUse(query: Query, account: string): Promise<n
         [account],
       ))
     }
+  }
+  return gone + (await deleteUsageEvents(query, account))
+}
+
+/** The keys of the account are gone, those of former members too: its events are found in those of its time. */
+async function deleteUsageEvents(query: Query, account: string): Promise<number> {
+  const { rows } = await query<{ after: string }>(
+    `select (created_at - interval '1 day')::text as after from accounts where id = $1`,
+    [account],
+  )
+  let gone = 0
+  for await (const slice of usageSlices(query, { after: rows[0]?.after ?? '-infinity' })) {
+    const { rowCount } = await query(
+      `delete from usage_events
+       where at > $2::timestamptz and at <= $3::timestamptz and account = $1`,
+      [account, slice.after, slice.upTo],
+    )
+    gone += rowCount
   }
   return gone
 }

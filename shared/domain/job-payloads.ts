@@ -41,6 +41,8 @@ export type ClearJob = ClearedRange & {
   /** The key of the request, masked: the response shows it. */
   key: string
   reset: boolean
+  /** Hashes, in hex, of the keys of a vault that is erased: they may be deleted before this runs. */
+  keys?: string[]
 }
 
 /** Deletes single memories. */

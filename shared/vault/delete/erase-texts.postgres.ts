@@ -1,3 +1,4 @@
+import { usageSlices } from '#shared/billing/usage-slices.postgres.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'
 
 /**
@@ -33,29 +34,31 @@ export async function eraseTextsOutsideMemories(
   )
 }
 
-/** Bills per statement: 10,000 take 0.1 s. */
-const billsMax = 10_000
-
-/** Erases the names of sessions from the bills of a vault up to an operation; the amounts stay. */
+/**
+ * Erases the names of sessions from the bills of a vault; the amounts stay.
+ *
+ * @param keys of a vault that is erased: hashes, in hex, of the keys it had, which may be deleted by now. Of a
+ *   vault that is only cleared the bills up to the operation lose the names
+ */
 export async function eraseSessionNames(
   query: Query,
-  { vault, operation }: { vault: string; operation: string },
+  { vault, operation, keys }: { vault: string; operation: string; keys?: readonly string[] },
 ): Promise<void> {
-  const { rows: keys } = await query<{ hash: Buffer }>(
-    'select hash from memory_keys where vault = $1',
-    [vault],
+  const { rows } = await query<{ hash: Buffer }>(
+    `select hash from memory_keys where vault = $1
+     union select decode(k, 'hex') from unnest($2::text[]) k`,
+    [vault, keys ?? []],
     'words.keys',
   )
-  for (const { hash } of keys) {
-    for (let named = billsMax; named === billsMax;) {
-      ;({ rowCount: named } = await query(
-        `update usage_events set session = null where id in (
-           select id from usage_events
-           where key_hash = $1 and vault = $2 and session is not null
-             and at <= (select created_at from operations where id = $3) limit $4)`,
-        [hash, vault, operation, billsMax],
-        'words.bills',
-      ))
+  for (const { hash } of rows) {
+    for await (const { after, upTo } of usageSlices(query, { key: hash, after: '-infinity' })) {
+      await query(
+        `update usage_events set session = null
+         where key_hash = $1 and at > $2::timestamptz and at <= $3::timestamptz
+           and vault = $4 and session is not null
+           and ($5::uuid is null or at <= (select created_at from operations where id = $5))`,
+        [hash, after, upTo, vault, keys ? null : operation],
+      )
     }
   }
 }

@@ -4,6 +4,7 @@ import { acceptOperations } from '#shared/operations/accept-operations.ts'
 import {
   epochMax,
   deleteVaultUse,
+  listKeysOfVaults,
   retireVaultRows,
 } from '#shared/vault/delete/retired-vaults.postgres.ts'
 import type { ClearJob } from '#shared/domain/job-payloads.ts'
@@ -32,6 +33,7 @@ export async function retireVaults(
   // This locks the vaults and comes first, as in transactions that settle work there.
   await retireVaultRows(tx, vaults)
   await deleteVaultUse(tx, vaults)
+  const keys = await listKeysOfVaults(tx, vaults)
   const jobs = vaults.map((vault, index): ClearJob => ({
     operation: index === 0 ? operation : copyIdOf(operation, index, vault),
     vault,
@@ -40,6 +42,7 @@ export async function retireVaults(
     upTo: epochMax,
     key: '',
     reset: true,
+    keys: keys.get(vault) ?? [],
   }))
   await acceptOperations(
     tx,

@@ -45,7 +45,7 @@ export async function retireVaultRows(tx: Transaction, vaults: readonly string[]
 
 /**
  * Deletes data about the use of vaults: ended operations with their outcomes, names of sessions, stored
- * responses of Idempotency-Keys. Bills stay, without the session.
+ * responses of Idempotency-Keys. Bills stay; the jobs that erase the vaults take the names of sessions from them.
  */
 export async function deleteVaultUse(
   { query }: Transaction,
@@ -58,12 +58,22 @@ export async function deleteVaultUse(
      ), unnamed as (
        update operations set session = null, outcome = null, status = null
        where vault = any($1::uuid[]) and state in ('accepted', 'running', 'failed')
-     ), billed as (
-       update usage_events set session = null
-       where vault = any($1::uuid[]) and session is not null
      )
      delete from idempotency
      where key_hash in (select hash from memory_keys where vault = any($1::uuid[]))`,
     [vaults],
   )
+}
+
+/** Every key that each vault has had, as hashes in hex. */
+export async function listKeysOfVaults(
+  { query }: Transaction,
+  vaults: readonly string[],
+): Promise<Map<string, string[]>> {
+  const { rows } = await query<{ vault: string; keys: string[] }>(
+    `select vault, array_agg(encode(hash, 'hex')) as keys from memory_keys
+     where vault = any($1::uuid[]) group by vault`,
+    [vaults],
+  )
+  return new Map(rows.map(({ vault, keys }) => [vault, keys]))
 }
