@@ -3,6 +3,7 @@ import type { Context } from 'koa'
 import { collectBody } from '#api/edge/body-stream.ts'
 import { bodyLimits, streamJsonBytes } from '#api/edge/body.ts'
 import { findTopLevelString } from '#api/proxy/json/top-level-string.ts'
+import { invalidJson } from '#api/proxy/json/validate.ts'
 import { limitBytes, uploadBytesMax } from '#api/proxy/upload-limit.ts'
 
 /** A JSON body over 20 MiB: its beginning is read, for the model, and the rest is streamed. */
@@ -20,7 +21,8 @@ export type StreamedJson = {
 /**
  * Reads a JSON body; of one over 20 MiB only the beginning.
  *
- * @throws Refusal `unsupported` as `readJsonBytes`; `too-large` beyond 512 MiB, also while it is sent
+ * @throws Refusal `unsupported` as `readJsonBytes`; `invalid` when the model it names is no JSON; `too-large`
+ *   beyond 512 MiB, also while it is sent
  */
 export async function readJsonOrStream(ctx: Context): Promise<Buffer | StreamedJson> {
   const { chunks: source, byteLength } = streamJsonBytes(ctx)
@@ -35,7 +37,12 @@ export async function readJsonOrStream(ctx: Context): Promise<Buffer | StreamedJ
   }
   const head = Buffer.concat(parts)
   const range = findTopLevelString(head, 'model')
-  const model = range && (JSON.parse(head.toString('utf8', range.at, range.end)) as string)
+  const discard = async (): Promise<void> => void (await chunks.return(undefined))
+  const model = range && parseModel(head.toString('utf8', range.at, range.end))
+  if (model === null) {
+    await discard()
+    throw invalidJson()
+  }
   const renamed = (name: string | undefined): string | undefined =>
     range === undefined || name === undefined || name === model ? undefined : JSON.stringify(name)
   async function* bytes(name: string | undefined): AsyncGenerator<Uint8Array> {
@@ -56,6 +63,15 @@ export async function readJsonOrStream(ctx: Context): Promise<Buffer | StreamedJ
       if (byteLength === undefined || text === undefined || !range) return byteLength
       return byteLength + Buffer.byteLength(text) - (range.end - range.at)
     },
-    discard: async () => void (await chunks.return(undefined)),
+    discard,
+  }
+}
+
+/** The text of a model's name; null when it is no JSON: the grammar of the beginning has not been checked. */
+function parseModel(json: string): string | null {
+  try {
+    return JSON.parse(json) as string
+  } catch {
+    return null
   }
 }

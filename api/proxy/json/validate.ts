@@ -96,7 +96,7 @@ export function* validateSteps(bytes: Uint8Array): Steps<number> {
 }
 
 /** The refusal that other endpoints give for invalid JSON, too. */
-const invalidJson = (): Refusal =>
+export const invalidJson = (): Refusal =>
   new Refusal('invalid', 'The body is not valid JSON', 'Check quotes, commas and encoding')
 
 function assertEndOfInput(bytes: Uint8Array, end: number, start: number): number {

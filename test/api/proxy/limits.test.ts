@@ -68,6 +68,16 @@ t.test('200: a body over 20 MiB is streamed unread, with its model renamed', asy
   }
 })
 
+t.test('400: a body over 20 MiB whose model is no JSON', async t => {
+  const asked = provider.requests.length
+  for (const path of ['/v1/embeddings', '/v1/chat/completions?memory=off']) {
+    const { status, text } = await post(path, `{"model":"gpt\\q","input":"${picture}${picture}"}`)
+    t.equal(status, 400, path)
+    t.match(text, /The body is not valid JSON/)
+  }
+  t.equal(provider.requests.length, asked)
+})
+
 t.test('200: a model that comes late is not waited for', async t => {
   provider.respondNext(respondJson('{}'))
   const body = `{"messages":["${picture}${picture}"],"model":"groq/x"}`
