@@ -11,7 +11,7 @@ const contextErrorPattern =
 
 /**
  * Whether an answer refuses its prompt as too long; and the answer, unread. Only a refusal's first
- * 64 KB are read.
+ * 64 KB are read. One that breaks off is returned as far as it came, and then breaks off.
  */
 export async function readContextError(
   answer: UpstreamResponse,
@@ -22,7 +22,12 @@ export async function readContextError(
   let bytes = 0
   const reader = answer.body[Symbol.asyncIterator]() as AsyncIterator<Buffer>
   while (bytes <= errorBytesMax) {
-    const { done, value } = await reader.next()
+    const next = await reader.next().catch((error: unknown) => ({ error }))
+    if ('error' in next) {
+      const body = Readable.from(interrupted(chunks, next.error))
+      return { isContextTooLong: false, answer: { ...answer, body } }
+    }
+    const { done, value } = next
     if (done) {
       const body = Buffer.concat(chunks)
       const text = decode(body, String(headers['content-encoding'] ?? ''))
@@ -36,6 +41,11 @@ export async function readContextError(
     isContextTooLong: false,
     answer: { ...answer, body: Readable.from(rest(chunks, reader)) },
   }
+}
+
+function* interrupted(chunks: readonly Buffer[], error: unknown) {
+  yield* chunks
+  throw error
 }
 
 async function* rest(chunks: readonly Buffer[], reader: AsyncIterator<Buffer>) {

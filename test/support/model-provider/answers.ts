@@ -45,9 +45,12 @@ export function splitBytes(bytes: Uint8Array | string, size: number): Buffer[] {
 }
 
 /** Sends these chunks and then breaks the connection. */
-export function disconnectAfter(chunks: readonly (Uint8Array | string)[]): Responder {
+export function disconnectAfter(
+  chunks: readonly (Uint8Array | string)[],
+  { status = 200, headers = streaming }: Pick<ResponseOptions, 'status' | 'headers'> = {},
+): Responder {
   return async (_seen, answer) => {
-    answer.head(200, streaming)
+    answer.head(status, headers)
     for (const chunk of chunks) await answer.write(chunk)
     await delay(20)
     answer.cut()

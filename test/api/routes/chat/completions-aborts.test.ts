@@ -3,7 +3,7 @@ import { startJobWorkers } from '#test/support/api.ts'
 import { chatCompletion, chatCompletionEvents } from '#test/support/chat-stream.ts'
 import { respondJson, disconnectAfter, stallAfter } from '#test/support/model-provider/answers.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
-import { readDocuments } from '#test/support/insert-memories.ts'
+import { insertMemories, readDocuments } from '#test/support/insert-memories.ts'
 import { asks, completionsPath as path, startCompletions } from '#test/support/completions.ts'
 import { countRows } from '#test/support/observe.ts'
 
@@ -82,6 +82,23 @@ t.test(
     t.ok((await readDocuments(backend, key))[1]!.interrupted)
   },
 )
+
+t.test('400: a refusal of a call with a block that breaks off breaks off here', async t => {
+  const { key, headers } = await user()
+  await insertMemories(backend, key, [
+    { text: 'The bicycle of my sister is number 7 in the blue book.' },
+  ])
+  const json = { 'content-type': 'application/json' }
+  provider.respondNext(disconnectAfter(['{"error":{'], { status: 400, headers: json }))
+  const response = await fetch(base + path, {
+    method: 'POST',
+    headers: { ...headers, ...json },
+    body: JSON.stringify(asks('Which number has the bicycle of my sister?')),
+  })
+  t.match(last().body.toString(), '<memory_context>')
+  t.equal(response.status, 400)
+  await t.rejects(response.text())
+})
 
 t.test('200: nothing that is cleared while the model answers comes back', async t => {
   const { key, headers, post, stored } = await user()
