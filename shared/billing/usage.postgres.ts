@@ -18,7 +18,7 @@ export type UsageEvent = {
 export type UsageWriter = {
   /** Writes the bill of a read; the response does not wait for it. */
   record(event: UsageEvent): void
-  /** Resolves when everything recorded so far is written. */
+  /** Resolves when everything recorded so far is written or dropped, whatever is recorded meanwhile. */
   flush(): Promise<void>
 }
 
@@ -48,6 +48,8 @@ export function createUsageWriter(postgres: Postgres, log: Log): UsageWriter {
   let lastWriteAt = -Infinity
   let flushes = 0
   let endPause = (): void => {}
+  let isInserting = false
+  let inserted = Promise.withResolvers<void>()
 
   const pause = async (): Promise<void> => {
     // After this turn: the response is written to its socket first.
@@ -94,8 +96,14 @@ export function createUsageWriter(postgres: Postgres, log: Log): UsageWriter {
       lastWriteAt = performance.now()
       const events = waiting
       waiting = []
+      isInserting = true
       const unwritten = await insert(events)
-      if (unwritten.length === 0) continue
+      isInserting = false
+      if (unwritten.length === 0) {
+        inserted.resolve()
+        inserted = Promise.withResolvers()
+        continue
+      }
       const room = Math.max(0, waitingMax - waiting.length)
       noteDropped(Math.max(0, unwritten.length - room))
       waiting = [...unwritten.slice(0, room), ...waiting]
@@ -112,7 +120,10 @@ export function createUsageWriter(postgres: Postgres, log: Log): UsageWriter {
     async flush() {
       flushes++
       endPause()
-      await writing
+      // The statement that runs may lack some events, the next one has them; later ones have newer events alone.
+      const isRunning = isInserting
+      if (writing) await inserted.promise
+      if (writing && isRunning) await inserted.promise
       flushes--
     },
   }

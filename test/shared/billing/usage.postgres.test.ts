@@ -1,9 +1,10 @@
 import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
-import type { UsageEvent } from '#shared/billing/usage.postgres.ts'
+import { createUsageWriter, type UsageEvent } from '#shared/billing/usage.postgres.ts'
 import { buildKey } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { resolveCaller } from '#test/support/insert-memories.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
 
 const backend = await createTestBackend(t)
 
@@ -32,4 +33,27 @@ t.test('a bill that the database refuses harms no other', async t => {
   for (const bill of bills) backend.usage.record(bill)
   await backend.usage.flush()
   t.same(await readWritten(bills), [bills[0]!.id, bills[2]!.id, bills[4]!.id])
+})
+
+t.test('a flush does not wait for what is recorded after it', async t => {
+  const bill = await buildBill()
+  let statements = 0
+  // While a statement runs there is always a newer bill.
+  const query: typeof backend.postgres.query = (...statement) => {
+    if (++statements < 100) writer.record({ ...bill, id: mintId() })
+    return backend.postgres.query(...statement)
+  }
+  const writer = createUsageWriter({ ...backend.postgres, query }, backend.log)
+  const first = { ...bill, id: mintId() }
+  const second = { ...bill, id: mintId() }
+  writer.record(first)
+  await waitUntil('the first statement runs', () => statements > 0)
+  writer.record(second)
+  const before = statements
+  await writer.flush()
+  const awaited = statements - before
+  t.ok(awaited <= 2, `${awaited} statements`)
+  t.same(await readWritten([first, second]), [first.id, second.id])
+  await waitUntil('all are written', () => statements === 100)
+  await writer.flush()
 })
