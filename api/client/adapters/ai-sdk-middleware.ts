@@ -34,7 +34,7 @@ export type VaultMiddlewareOptions<Version extends string> = {
 
 type Turn = { role: 'user' | 'assistant'; content: string }
 
-/** Turns whose block is kept, so that all steps of a loop with tools get the same one. */
+/** Turns whose block is kept for the further steps of a loop with tools, which get the same one. */
 const blocksMax = 100
 
 /**
@@ -50,19 +50,20 @@ export function vaultMiddleware<Version extends string = 'v4'>(
   const session = sessionId === undefined ? {} : { session_id: sessionId }
   const blocks = new Map<string, Promise<string | null>>()
 
-  function recall(turns: Turn[]): Promise<string | null> {
+  function recall(turns: Turn[], isStep: boolean): Promise<string | null> {
     const asked = turns.slice(0, turns.findLastIndex(({ role }) => role === 'user') + 1)
     const key = JSON.stringify(asked)
     const known = blocks.get(key)
-    if (known) return known
-    const block = vault
+    if (known && isStep) return known
+    const block: Promise<string | null> = vault
       .call('POST /v1/memory/prepare', { body: { messages: asked, ...session } })
       .then(({ context }) => context)
       .catch((error: unknown) => {
-        blocks.delete(key)
+        if (blocks.get(key) === block) blocks.delete(key)
         onError(error)
         return null
       })
+    blocks.delete(key)
     blocks.set(key, block)
     if (blocks.size > blocksMax) blocks.delete(blocks.keys().next().value!)
     return block
@@ -83,7 +84,8 @@ export function vaultMiddleware<Version extends string = 'v4'>(
     async transformParams({ params }) {
       const { prompt } = params as unknown as CallOptions
       const turns = readTurns(prompt)
-      const block = turns.some(({ role }) => role === 'user') ? await recall(turns) : null
+      const isStep = prompt.at(-1)?.role !== 'user'
+      const block = turns.some(({ role }) => role === 'user') ? await recall(turns, isStep) : null
       const changed = block === null ? { ...params } : { ...params, prompt: insert(prompt, block) }
       originals.set(changed, prompt)
       return changed

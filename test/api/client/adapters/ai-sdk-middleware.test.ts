@@ -123,6 +123,17 @@ t.test('steps of a loop get the same block, and only its end is stored', async t
   )
 })
 
+t.test('the same prompt asked again gets what is remembered by then', async t => {
+  const { model, remember } = await startVault({ store: false })
+  const prompt = 'What is my cat called?'
+  await generateText({ model, prompt })
+  await remember('My cat is called Ada.')
+  await generateText({ model, prompt })
+  const [first, second] = sentMessages().map(messages => JSON.stringify(messages))
+  t.notMatch(first, 'memory_context')
+  t.match(second, /memory_context.*My cat is called Ada/)
+})
+
 t.test('without a vault the model answers all the same', async t => {
   const faults: unknown[] = []
   const lost = vaultClient('http://127.0.0.1:9', 'mk_00000000000000000000000000000000')
