@@ -6,7 +6,6 @@ import { endpoint } from '#api/edge/endpoint.ts'
 import { presentPage } from '#api/present/page.ts'
 import { presentOperation } from '#api/present/operation.ts'
 import type { Backend } from '#shared/backend.ts'
-import { readPage } from '#shared/core/page.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { isUuid } from '#shared/core/ids.ts'
 import { requireStorePermission, isOwnerKey, type Caller } from '#shared/access/caller.ts'
@@ -29,14 +28,12 @@ export function operations(router: Router, backend: ApiBackend): void {
       const { state, kind, limit, cursor } = query
       const { account, vault } = scope
       const cursorScope = ['GET /v1/operations', account, vault, state ?? null, kind ?? null]
-      const page = await readPage(
-        backend.cursors,
-        { limit, cursor, bound: cursorScope },
-        (before: string | undefined, count) =>
-          listOperations(backend.postgres.query, scope, { state, kind, before, limit: count }),
-        row => row.id,
-      )
-      ctx.body = presentPage(page, presentOperation)
+      const before =
+        cursor === undefined ? undefined : (backend.cursors.read(cursor, cursorScope) as string)
+      const filter = { state, kind, before, limit }
+      const { rows, after } = await listOperations(backend.postgres.query, scope, filter)
+      const next = after === null ? null : backend.cursors.write(after, cursorScope)
+      ctx.body = presentPage({ rows, next }, presentOperation)
     },
   })
 

@@ -83,22 +83,50 @@ export type OperationFilter = {
   limit: number
 }
 
-/** Visible operations, newest first. */
+/** No page scans more operations than this: rare ones may be on a later page. */
+const scannedMax = 10_000
+
+/** After every id. */
+const uuidMax = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
+
+/**
+ * Visible operations, newest first.
+ *
+ * @returns a page, and the id it reached: null when there is nothing older.
+ */
 export async function listOperations(
   query: Query,
   { account, vault }: OperationScope,
   { state, kind, before, limit }: OperationFilter,
-): Promise<OperationRow[]> {
-  const { rows } = await query<OperationRow>(
-    `select ${columns} from operations o left join memory_keys k on k.hash = o.key_hash
-     where o.account = $1 and ${visibleCondition}
-       and ($3::text is null or o.state = $3) and ($4::text is null or o.kind = $4)
-       and ($5::uuid is null or o.id < $5)
-     order by o.id desc limit $6`,
-    [account, vault, state ?? null, kind ?? null, before ?? null, limit],
-    'operations.list',
+): Promise<{ rows: OperationRow[]; after: string | null }> {
+  // A statement for each: one with a vault that may be null would walk the operations of the account.
+  const ofVault = vault === null ? '' : 'and o.vault = $2'
+  type Row = OperationRow & { looked: number; oldest: string }
+  const { rows } = await query<Row | (Record<keyof OperationRow, null> & Row)>(
+    `with looked as (
+       select o.id, o.vault, o.state, o.kind from operations o
+       where o.account = $1 ${ofVault} and o.id < $5::uuid order by o.id desc limit ${scannedMax}
+     ), page as (
+       select o.id from looked o
+       where ${visibleCondition}
+         and ($3::text is null or o.state = $3) and ($4::text is null or o.kind = $4)
+       order by o.id desc limit $6
+     )
+     select ${columns}, l.n as looked, l.oldest
+     from (select count(*)::int as n, (array_agg(id order by id))[1] as oldest from looked) l
+     left join (page p join operations o on o.id = p.id
+                left join memory_keys k on k.hash = o.key_hash) on true
+     order by o.id desc`,
+    [account, vault, state ?? null, kind ?? null, before ?? uuidMax, limit + 1],
+    vault === null ? 'operations.list-of-account' : 'operations.list-of-vault',
   )
-  return rows
+  const { looked, oldest } = rows[0]!
+  const found = rows
+    .filter(({ id }) => id !== null)
+    .map(({ looked: _looked, oldest: _oldest, ...row }) => row)
+  const page = found.slice(0, limit)
+  if (found.length > limit) return { rows: page, after: page.at(-1)!.id }
+  return { rows: page, after: looked === scannedMax ? oldest : null }
 }
 
 /** Records that work has started or advanced; never backwards, and never after its end. */

@@ -1,6 +1,8 @@
 import t, { type Test } from 'tap'
 import { deleteAccountUse } from '#shared/accounts/account-erasures.postgres.ts'
 import { mintId } from '#shared/core/ids.ts'
+import { mintMemoryKey } from '#shared/access/mint.ts'
+import { listOperations } from '#shared/operations/operation-rows.postgres.ts'
 import { eraseSessionNames } from '#shared/vault/delete/erase-texts.postgres.ts'
 import { deleteVaultUse, listKeysOfVaults } from '#shared/vault/delete/retired-vaults.postgres.ts'
 import { buildKey } from '#test/support/api.ts'
@@ -13,10 +15,10 @@ import { watchPlans } from '#test/support/plans.ts'
 const backend = await createTestBackend(t)
 const { query } = backend.postgres
 
-/** Rows of the vault of a key, as the service writes them: ids and times in one order. */
-async function insertUse(key: string, rows: number): Promise<void> {
+/** Rows of the vault of a key, or of another vault of its account, as the service writes them: ids and times in one order. */
+async function insertUse(key: string, rows: number, vault?: string): Promise<void> {
   const { account, keyHash, scope } = await resolveCaller(backend, key)
-  const values = [account, scope.vault, keyHash, rows]
+  const values = [account, vault ?? scope.vault, keyHash, rows]
   const id = `(lpad(to_hex(1800000000000 + n), 12, '0') || '70008000' || substr(md5($2::text), 1, 12))::uuid`
   await query(
     `insert into operations (id, account, vault, key_hash, kind, epoch, state, finished_at, session)
@@ -36,6 +38,11 @@ async function insertUse(key: string, rows: number): Promise<void> {
 const [others, own] = [await buildKey(backend), await buildKey(backend)]
 await insertUse(others, 100_000)
 await insertUse(own, 300)
+const stranger = await resolveCaller(backend, others)
+const user = await backend.postgres.transaction(tx =>
+  mintMemoryKey(tx, backend.config.keyPepper, { account: stranger.account, actor: '', name: '' }),
+)
+await insertUse(others, 40, user.vault)
 await query('analyze operations, usage_events, memory_keys, vaults')
 const { account, scope } = await resolveCaller(backend, own)
 const { vault } = scope
@@ -57,6 +64,40 @@ async function expectNoScan(t: Test, work: (tx: { query: typeof query }) => Prom
   )
 }
 
+const everything = { state: undefined, kind: undefined, before: undefined, limit: 50 }
+
+t.test('the operations of one vault of a busy account are listed by its own index', async t => {
+  const scope = { account: stranger.account, vault: user.vault }
+  const watched = watchPlans(query)
+  const { rows, after } = await listOperations(watched.query, scope, everything)
+  t.equal(rows.length, 40)
+  t.equal(after, null)
+  t.ok(watched.indexes.has('operations_of_vault'), [...watched.indexes].join(', '))
+  t.notOk(watched.indexes.has('operations_of_account'))
+})
+
+t.test('a rare operation of a busy account is found after pages that look at some', async t => {
+  const scope = { account: stranger.account, vault: null }
+  const { rows: oldest } = await query<{ id: string }>(
+    `update operations set state = 'failed' where id =
+       (select id from operations where vault = $1 order by id limit 1) returning id`,
+    [stranger.scope.vault],
+  )
+  const found: string[] = []
+  let pages = 0
+  for (let before: string | null | undefined; before !== null; pages++) {
+    const filter = { ...everything, state: 'failed' as const, before }
+    const page = await listOperations(query, scope, filter)
+    found.push(...page.rows.map(({ id }) => id))
+    before = page.after
+  }
+  t.same(found, [oldest[0]!.id])
+  t.equal(pages, 11)
+  const first = await listOperations(query, scope, everything)
+  t.equal(first.rows.length, 50)
+  t.equal(first.after, first.rows.at(-1)!.id)
+})
+
 t.test('the names of sessions go from the bills of a vault', async t => {
   const keys = await backend.postgres.transaction(tx => listKeysOfVaults(tx, [vault]))
   const job = { vault, operation: mintId(), keys: keys.get(vault)! }
@@ -64,10 +105,10 @@ t.test('the names of sessions go from the bills of a vault', async t => {
   await expectNoScan(t, tx => eraseSessionNames(tx.query, job))
   const named = 'usage_events where vault = $1 and session is not null'
   t.equal(await countOf(named, [vault]), 0)
-  const { scope: stranger } = await resolveCaller(backend, others)
-  t.equal(await countOf(named, [stranger.vault]), 100_000)
-  await expectNoScan(t, tx => eraseSessionNames(tx.query, { ...job, vault: stranger.vault }))
-  t.equal(await countOf(named, [stranger.vault]), 0, 'a slice at a time')
+  const { vault: large } = stranger.scope
+  t.equal(await countOf(named, [large]), 100_000)
+  await expectNoScan(t, tx => eraseSessionNames(tx.query, { ...job, vault: large }))
+  t.equal(await countOf(named, [large]), 0, 'a slice at a time')
 })
 
 t.test('the use of a vault is deleted', async t => {
@@ -78,5 +119,5 @@ t.test('the use of a vault is deleted', async t => {
 t.test('the use of an account is deleted', async t => {
   await expectNoScan(t, tx => deleteAccountUse(tx.query, account))
   t.equal(await countOf('usage_events where account = $1', [account]), 0)
-  t.equal(await countOf('usage_events', []), 100_000)
+  t.equal(await countOf('usage_events', []), 100_040)
 })

@@ -1144,7 +1144,8 @@ class Vault(VaultBase):
     ) -> types.ListOperationsAnswer:
         """Lists queued work, newest first: to a key made with the account all of the account
         itself, to every other key that of its own vault. The account does not see the work of
-        members of its organizations.
+        members of its organizations. Where few of very many match, a page may have fewer items than
+        `limit`, or none, though there are more.
 
         `GET /v1/operations`
 
