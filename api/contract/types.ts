@@ -2312,7 +2312,7 @@ export interface RequestHeaders {
   /** core: the session id names the conversation only, and what is said lives in the core; apart: it has memories of its own, as it has without the header unless a program sends such ids of itself (opencode's `ses_…`) */
   'x-memory-sessions'?: 'core' | 'apart'
   'x-embedding-model'?: EmbeddingModel
-  /** a request sent again with the same key and body gets its first answer again, and after a 5xx goes on with the same work; with another body 400; while the first still runs 409; kept 24 hours */
+  /** a request sent again with the same key and body gets its first answer again, and after a 5xx goes on with the same work; with another body 400; while the first still runs, and where words of that answer may be gone for good, 409; kept 24 hours */
   'idempotency-key'?: string
   /** `respond-async` asks for the 202 at once */
   prefer?: string

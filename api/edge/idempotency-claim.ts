@@ -3,6 +3,7 @@ import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { mintId } from '#shared/core/ids.ts'
 import {
+  erasedResponse,
   findIdempotentResponse,
   releaseIdempotencyClaim,
   saveIdempotentResponse,
@@ -36,7 +37,8 @@ export type ClaimOutcome<Response> =
  * Claims an Idempotency-Key for 24 hours. Responses are stored sealed; `Response` must survive JSON.
  *
  * @param lockSeconds how long other requests with the key get a conflict while this one runs
- * @throws Refusal `invalid` when the key was used for another request, `conflict` while that one runs.
+ * @throws Refusal `invalid` when the key was used for another request, `conflict` while that one runs
+ *   and when its response was erased.
  */
 export async function claimIdempotencyKey<Response>(
   stores: Stores,
@@ -131,11 +133,20 @@ export class IdempotencyClaim<Response> {
   }
 }
 
+/** @throws Refusal `conflict` for an erased one. */
 const unsealResponse = <Response>(
   { seal }: Stores,
   request: IdempotentRequest,
   sealed: string,
-): Response => JSON.parse(seal.open(sealed, sealContext(request))) as Response
+): Response => {
+  if (sealed !== erasedResponse)
+    return JSON.parse(seal.open(sealed, sealContext(request))) as Response
+  throw new Refusal(
+    'conflict',
+    'The request with this Idempotency-Key has been answered, and the answer cannot be given again',
+    'Words that such answers showed were removed for good; read what is there now',
+  )
+}
 
 const sealContext = ({ route, idempotencyKey }: IdempotentRequest): string =>
   `idempotency:${route}:${idempotencyKey}`

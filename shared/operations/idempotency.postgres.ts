@@ -9,12 +9,15 @@ export type IdempotentRequest = {
   bodyHash: Buffer
 }
 
+/** In place of a stored response whose words were erased: the request stays answered. */
+export const erasedResponse = ''
+
 export type ClaimResult =
   /** The claim is new: run the request under this operation id. */
   | { state: 'begun'; operation: string }
   /** Another request with this key is still running. */
   | { state: 'running' }
-  /** The request has ended: its sealed response. */
+  /** The request has ended: its sealed response, or `erasedResponse`. */
   | { state: 'answered'; answer: string }
   /** The key was used for another request. */
   | { state: 'other' }

@@ -1,3 +1,4 @@
+import { eraseAdminResponses } from '#shared/org/admin-responses.postgres.ts'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 
 /** A fact in the passes of a turn. */
@@ -28,14 +29,11 @@ export async function forgetTurnFact(
 }
 
 /**
- * Empties the words of a removed memory in its history and in the trails of its turns, and deletes what
- * members are listed to have said of it. The audit, which has no words, stays.
+ * Empties the words of a removed memory in its history, in the trails of its turns and in answers stored for
+ * Idempotency-Keys, and deletes what members are listed to have said of it. The audit, which has no words, stays.
  */
-export async function forgetMemory(
-  { query }: Transaction,
-  org: string,
-  memory: string,
-): Promise<void> {
+export async function forgetMemory(tx: Transaction, org: string, memory: string): Promise<void> {
+  const { query } = tx
   await query(
     `update shared_writes set before = null, after = null
      where org = $1 and memory = $2 and state = 'done'`,
@@ -48,4 +46,5 @@ export async function forgetMemory(
     'statements.forget-memory',
   )
   for (const fact of rows) await forgetTurnFact(query, org, fact)
+  await eraseAdminResponses(tx, org, memory)
 }

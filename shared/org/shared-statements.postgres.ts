@@ -1,4 +1,5 @@
 import { mintId } from '#shared/core/ids.ts'
+import { eraseAdminResponses } from '#shared/org/admin-responses.postgres.ts'
 import { forgetTurnFact } from '#shared/org/memory-texts.postgres.ts'
 import type { OrgVault } from '#shared/domain/job-payloads.ts'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
@@ -152,16 +153,17 @@ export async function postponeWithdrawal(query: Query, id: string): Promise<void
 }
 
 /**
- * Ends a withdrawal: the words of the member leave the history of the memory and the trail of the turn,
- * and the statement is deleted.
+ * Ends a withdrawal: the words of the member leave the history of the memory, the trail of the turn and
+ * answers stored for Idempotency-Keys, and the statement is deleted.
  */
 export async function forgetStatement(
-  { query }: Transaction,
+  tx: Transaction,
   org: string,
   { id, author, memory, turn, position }: SharedStatement,
   /** The writes of the withdrawal, which stay as they show that it was made. */
   writes: readonly string[],
 ): Promise<void> {
+  const { query } = tx
   await query(
     `with own as (
        update shared_writes
@@ -176,6 +178,7 @@ export async function forgetStatement(
     'statements.forget-history',
   )
   await forgetTurnFact(query, org, { turn, position })
+  await eraseAdminResponses(tx, org, memory)
   await query('delete from shared_statements where id = $1', [id])
 }
 
