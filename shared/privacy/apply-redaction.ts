@@ -1,7 +1,7 @@
 import { Refusal } from '#shared/core/errors.ts'
 import type { Metadata } from '#shared/domain/metadata.ts'
 import type { Message, Turn } from '#shared/domain/message-content.ts'
-import { parseTurns } from '#shared/domain/turn/turns.ts'
+import { toReadTurns } from '#shared/domain/turn/turns.ts'
 import type { RedactionKind } from '#shared/privacy/detectors.ts'
 import { findPrivateData, redactText } from '#shared/privacy/redact.ts'
 
@@ -94,7 +94,7 @@ const kindLabels: Record<RedactionKind, string> = {
 const describeKind = (kind: RedactionKind): string => `${kindLabels[kind]} (${kind})`
 
 /**
- * The messages of a conversation as they may be stored.
+ * The messages of a conversation that was read as they may be stored.
  *
  * @throws Refusal `invalid` as `applyRedaction`, for the first message that is blocked.
  */
@@ -104,7 +104,7 @@ export function applyRedactionToMessages(
 ): readonly Message[] {
   if (!redaction) return messages
   return messages.flatMap((message, index) =>
-    parseTurns([message]).map(turn => {
+    toReadTurns([message]).map(turn => {
       const { text, speaker } = turn
       return toMessage({
         ...turn,

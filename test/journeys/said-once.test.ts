@@ -146,6 +146,27 @@ t.test('a session of a program lives in the core, a session of the client apart'
   t.equal(refused.status, 400)
 })
 
+t.test('a text is read once, ingested or proxied: what it quotes stays', async t => {
+  const reminder = '<system-reminder>\nhi\n</system-reminder>'
+  const quoted = `Why do I see this?\n${reminder}`
+  const asked = `<user_query>\n${quoted}\n</user_query>`
+  const replied = 'plan</think>Close it with </think> before the answer.'
+  const answer = 'Close it with </think> before the answer.'
+
+  const key = await newKey()
+  const messages = [user(asked), assistant(replied)]
+  const ingested = await createTestClient(base, key).post('/v1/memory/ingest', { messages })
+  t.equal(ingested.status, 202)
+  await waitUntilIdle(backend)
+  t.same(await rowsOf(key), [answer, quoted].toSorted())
+
+  const proxied = await newKey()
+  provider.respondNext(respondJson(chatCompletion(replied)))
+  t.equal((await ask(proxied, [user(asked)])).status, 200)
+  await waitUntilIdle(backend)
+  t.same(await rowsOf(proxied), [answer, quoted].toSorted())
+})
+
 t.test('ingest and prepare read as the proxy does, and say what was left out', async t => {
   const key = await newKey()
   const client = createTestClient(base, key)

@@ -1,6 +1,11 @@
 import { parseStart } from '#shared/core/dates.ts'
 import type { Role } from '#shared/domain/memory.ts'
-import { contentParts, type Message, type Turn } from '#shared/domain/message-content.ts'
+import {
+  contentParts,
+  extractText,
+  type Message,
+  type Turn,
+} from '#shared/domain/message-content.ts'
 import { readContent, type ContentReading } from '#shared/domain/turn/read-content.ts'
 
 /** Roles that are stored; system and tool messages never are. `model` is Gemini's name. */
@@ -14,12 +19,23 @@ const storedRoles = new Map<string, Role>([
  * The turns of a conversation that may be stored: what user and assistant say in messages that are not marked
  * `memory: false`, without harness and without echoes of our own memory block.
  */
-export function parseTurns(messages: readonly Message[]): Turn[] {
+export const parseTurns = (messages: readonly Message[]): Turn[] =>
+  collectTurns(messages, ({ role, content }) => readMessageContent(role, content).words)
+
+/**
+ * The turns of messages whose content was read before: it is what was said, and stays as it is. Read again, it
+ * would lose what a person wrote inside a wrapper.
+ */
+export const toReadTurns = (messages: readonly Message[]): Turn[] =>
+  collectTurns(messages, ({ content }) => extractText(content))
+
+function collectTurns(messages: readonly Message[], wordsOf: (message: Message) => string): Turn[] {
   const turns: Turn[] = []
-  for (const { role, content, timestamp, memory, name, interrupted } of messages) {
+  for (const message of messages) {
+    const { role, timestamp, memory, name, interrupted } = message
     const stored = storedRoles.get(role)
     if (!stored || memory === false) continue
-    const { words: text } = readMessageContent(role, content)
+    const text = wordsOf(message)
     if (text.trim() === '') continue
     turns.push({
       role: stored,

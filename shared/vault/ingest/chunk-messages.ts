@@ -1,5 +1,5 @@
 import type { Message, Turn } from '#shared/domain/message-content.ts'
-import { parseTurns } from '#shared/domain/turn/turns.ts'
+import { toReadTurns } from '#shared/domain/turn/turns.ts'
 import { applyRedactionToMessages, type RedactionPolicy } from '#shared/privacy/apply-redaction.ts'
 import { splitIntoChunks, type TextChunk } from '#shared/vault/base/text-chunks.ts'
 
@@ -13,7 +13,7 @@ export type ChunkedMessages = {
 }
 
 /**
- * Redacts messages and cuts their turns into chunks.
+ * Redacts messages that were read and cuts their turns into chunks.
  *
  * @throws Refusal `invalid` when the policy blocks one.
  */
@@ -23,7 +23,7 @@ export async function chunkMessages(
 ): Promise<ChunkedMessages> {
   const storable = applyRedactionToMessages(redaction, messages)
   const turns: ChunkedTurn[] = []
-  for (const { text, ...turn } of parseTurns(storable)) {
+  for (const { text, ...turn } of toReadTurns(storable)) {
     const chunks = await splitIntoChunks(text)
     turns.push({ ...turn, chunks: chunks.filter(({ text }) => text.trim() !== '') })
   }

@@ -23,6 +23,7 @@ export type Exchange = {
   /** The UUIDv7 this exchange is accepted under. */
   operation: string
   session: string | null
+  /** Of a proxied call they were read before. */
   messages: readonly Message[]
   /** Provider-prefixed model of the exchange; usage metadata only. */
   model: string | null

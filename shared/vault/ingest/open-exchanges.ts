@@ -4,8 +4,8 @@ import { toLargeJson } from '#shared/core/json-bytes.ts'
 import { withTimeout } from '#shared/core/with-timeout.ts'
 import type { Message, Turn } from '#shared/domain/message-content.ts'
 import {
-  parseStorableTurns,
   storeExchange,
+  toStorableTurns,
   type CompletionResult,
   type ExchangeBackend,
   type OpenExchange,
@@ -28,22 +28,12 @@ const longestPauseMs = 15_000
 
 /** A model call about to be made. */
 export type NewExchange = Omit<OpenExchange, 'said' | 'storesReply'> & {
+  /** As they were read. */
   said: readonly Message[]
   /** What the whole turn says: when nothing of it may be stored, the reply is not. Absent: it is. */
   storable?: readonly Message[] | undefined
   /** Turns before it without a final reply, and how many of `said` each repeats. */
   unansweredBefore?: readonly { turn: Buffer; messages: number }[]
-}
-
-/** Characters of what a user says from which on it is not read a second time: 18 MB take 20 to 250 ms. */
-const longTextMin = 256 * 1024
-
-/** What is stored of a message that was read as words; harness within what was left of a short one is left out, too. */
-function toTurns(message: Message): Turn[] {
-  const { role, content: text, name: speaker } = message
-  if (role !== 'user' || typeof text !== 'string' || text.length < longTextMin)
-    return parseStorableTurns([message])
-  return [{ role, text, ...(speaker !== undefined && { speaker }) }]
 }
 
 /** The model calls under way in this process. */
@@ -87,7 +77,7 @@ export class OpenExchanges {
       storable,
     } = exchange
     const toStored = (messages: readonly Message[]): Promise<readonly Turn[]> =>
-      redactOrSkipTurnsAside(owner.keyRow?.redaction ?? null, messages.flatMap(toTurns))
+      redactOrSkipTurnsAside(owner.keyRow?.redaction ?? null, toStorableTurns(messages))
     const repeated = await this.#endEarlierTurns(exchange)
     const storedTurns = await toStored(exchange.said.slice(repeated))
     const said = storedTurns.map(userTurn => ({ at, ...userTurn }))

@@ -1,7 +1,7 @@
 import { copyIdOf } from '#shared/core/ids.ts'
 import type { Caller } from '#shared/access/caller.ts'
 import type { Message, Turn } from '#shared/domain/message-content.ts'
-import { parseTurns } from '#shared/domain/turn/turns.ts'
+import { toReadTurns } from '#shared/domain/turn/turns.ts'
 import { isOrganizationKey } from '#shared/domain/member-scope.ts'
 import type { Transaction } from '#shared/storage/postgres/connect.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
@@ -33,6 +33,7 @@ const partsMax = 20
  * The parts of an exchange to extract from, oldest first; only text that is stored. A turn stays within one
  * part, unless it is longer than a part.
  *
+ * @param messages were read before
  * @param saidAt time of messages without a timestamp, epoch milliseconds; several parts get times one
  *   millisecond apart
  * @returns undefined for keys that are no member's, and where the member wrote nothing.
@@ -53,7 +54,7 @@ export function toExtractionInput(
   },
 ): ExtractionInput | undefined {
   if (member === null || (member && isOrganizationKey(member))) return undefined
-  const sourceMessages = parseTurns(messages).flatMap(toSourceMessages)
+  const sourceMessages = toReadTurns(messages).flatMap(toSourceMessages)
   const pieces = groupIntoTurns(sourceMessages).flatMap(turn =>
     countCharacters(turn) <= partMax ? [turn] : turn.map(message => [message]),
   )

@@ -141,10 +141,6 @@ t.test('words that leave no memory: forgotten, and counted, closed or swept', as
   t.equal(await readBill(backend, closed.operation), 100)
   t.same(await closed.stored(), [])
 
-  const nested = await opened('<user_query>\n<system-reminder>hi</system-reminder>\n</user_query>')
-  await exchanges.close(nested.exchange, { ...heard, text: null }, 2_000)
-  t.equal(await rowOf(nested.operation), undefined, 'a program’s text alone')
-
   const dead = await opened('Blank')
   await query('update open_exchanges set said = $2::jsonb where operation = $1', [
     dead.operation,
@@ -171,6 +167,19 @@ t.test('a process that died: the sweep stores what the user said, once, and only
   t.same(both, ['assistant: Noted.', 'user: I was cut off'], 'it had only been still')
   await exchanges.close(exchange, heard, 60_000)
   t.equal((await stored()).length, 2)
+})
+
+t.test('what was read is stored as it is, with what it holds of a program’s text', async t => {
+  const text = '<user_query>\n<system-reminder>hi</system-reminder>\n</user_query>'
+  const { exchange, operation, stored } = await opened(text)
+  const answer = 'plan</think>Close it with </think> before the answer.'
+  await exchanges.close(exchange, { ...heard, text: answer }, 60_000)
+  t.equal(await rowOf(operation), undefined)
+  t.same(await stored(), [`user: ${text}`, 'assistant: Close it with </think> before the answer.'])
+
+  const dead = await opened(text)
+  t.equal(await sweptAged(dead.operation), 1)
+  t.same(await dead.stored(), [`user: ${text}`])
 })
 
 t.test('those that fail wait behind the others', async t => {
