@@ -35,6 +35,13 @@ const queryTimeoutMs = 5_000
 /** Nor longer for a connection, where the connection string has no `connect_timeout` of its own. */
 const connectTimeoutMs = 2_000
 const reconnectDelayMs = 500
+/**
+ * A connection that nobody uses stays this long. After the driver's 10 s a moderate load would close and open
+ * connections all the time, and each new one plans every prepared statement again.
+ */
+const idleTimeoutMs = 5 * 60_000
+/** Firewalls forget a silent connection after some minutes, the system's own first sign of life comes after two hours. */
+const keepAliveDelayMs = 60_000
 
 /**
  * Opens the pool. A database that cannot be reached or does not answer in time is a Refusal
@@ -49,9 +56,15 @@ export function openPostgres(connectionString: string, options: PostgresOptions)
     connectionTimeoutMillis: connectTimeoutOf(connectionString),
     query_timeout: queryTimeoutMs,
     keepAlive: true,
+    keepAliveInitialDelayMillis: keepAliveDelayMs,
   }
   // Statements of a transaction that do not wait for each other travel together.
-  const pool = new pg.Pool({ ...settings, max: options.max, pipeline: true })
+  const pool = new pg.Pool({
+    ...settings,
+    max: options.max,
+    idleTimeoutMillis: idleTimeoutMs,
+    pipeline: true,
+  })
   // Without a listener, one dropped idle connection ends the process.
   pool.on('error', options.onError)
   const run = createQuery(pool)

@@ -1,3 +1,4 @@
+import { mock } from 'node:test'
 import t from 'tap'
 import { Refusal } from '#shared/core/errors.ts'
 import { openPostgres } from '#shared/storage/postgres/connect.ts'
@@ -68,4 +69,18 @@ t.test('unavailable: a disk that is full, memory that is used up', async t => {
 
 t.test('every other error is the statement’s own', async t => {
   await t.rejects(postgres.query('select * from nowhere'), { code: '42P01' })
+})
+
+t.test('an idle connection stays for minutes, not seconds', async t => {
+  const pool = openPostgres(databaseUrl, { max: 1, onError: () => {} })
+  t.teardown(() => pool.close())
+  const backend = async () =>
+    (await pool.query<{ pid: number }>('select pg_backend_pid() as pid')).rows[0]!.pid
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
+  const first = await backend()
+  mock.timers.tick(4 * 60_000)
+  t.equal(await backend(), first)
+  mock.timers.tick(6 * 60_000)
+  t.not(await backend(), first)
 })
