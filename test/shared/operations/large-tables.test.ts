@@ -15,24 +15,31 @@ import { watchPlans } from '#test/support/plans.ts'
 const backend = await createTestBackend(t)
 const { query } = backend.postgres
 
+const statementRows = 5_000
+
 /** Rows of the vault of a key, or of another vault of its account, as the service writes them: ids and times in one order. */
 async function insertUse(key: string, rows: number, vault?: string): Promise<void> {
   const { account, keyHash, scope } = await resolveCaller(backend, key)
-  const values = [account, vault ?? scope.vault, keyHash, rows]
   const id = `(lpad(to_hex(1800000000000 + n), 12, '0') || '70008000' || substr(md5($2::text), 1, 12))::uuid`
-  await query(
-    `insert into operations (id, account, vault, key_hash, kind, epoch, state, finished_at, session)
-     select ${id}, $1::uuid, $2::uuid, $3::bytea, 'ingest', 0, 'done', now(), 'monday'
-     from generate_series(1, $4::int) n`,
-    values,
-  )
-  await query(
-    `insert into usage_events (id, account, vault, key_hash, kind, session, memory_tokens, at)
-     select ${id}, $1::uuid, $2::uuid, $3::bytea, 'ingest', 'monday', 1,
-            now() + make_interval(secs => n)
-     from generate_series(1, $4::int) n`,
-    values,
-  )
+  const numbers = 'generate_series($4::int, $5::int) n'
+  // No statement may take 5 s, on a busy machine either.
+  for (let first = 1; first <= rows; first += statementRows) {
+    const last = Math.min(rows, first + statementRows - 1)
+    const values = [account, vault ?? scope.vault, keyHash, first, last]
+    await query(
+      `insert into operations (id, account, vault, key_hash, kind, epoch, state, finished_at, session)
+       select ${id}, $1::uuid, $2::uuid, $3::bytea, 'ingest', 0, 'done', now(), 'monday'
+       from ${numbers}`,
+      values,
+    )
+    await query(
+      `insert into usage_events (id, account, vault, key_hash, kind, session, memory_tokens, at)
+       select ${id}, $1::uuid, $2::uuid, $3::bytea, 'ingest', 'monday', 1,
+              date_trunc('day', now()) + make_interval(days => 1, secs => n)
+       from ${numbers}`,
+      values,
+    )
+  }
 }
 
 const [others, own] = [await buildKey(backend), await buildKey(backend)]
