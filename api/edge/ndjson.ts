@@ -50,33 +50,32 @@ export function readNdjsonBody(ctx: Context): AsyncIterable<Uint8Array> {
 const chunkLength = 64 * 1024
 
 /**
- * Answers with a stream of JSON lines.
+ * Answers with a stream of JSON lines, whose generator ends with it.
  *
  * @throws what fails before the first line, which gets a status; a later failure aborts the stream.
  */
 export async function sendNdjson(ctx: Context, lines: AsyncGenerator<object>): Promise<void> {
   const first = await lines.next()
   ctx.type = 'application/x-ndjson'
-  ctx.body = Readable.from(ndjsonChunks(first, lines), {
+  const body = Readable.from(ndjsonChunks(first, lines), {
     objectMode: false,
     highWaterMark: chunkLength,
   })
+  // However it ends: one that is never read, as with HEAD, ends before its generator has begun.
+  body.once('close', () => void lines.return(undefined).catch(() => {}))
+  ctx.body = body
 }
 
 async function* ndjsonChunks(
   first: IteratorResult<object>,
   rest: AsyncGenerator<object>,
 ): AsyncGenerator<string> {
-  try {
-    let chunk = ''
-    for (let next = first; !next.done; next = await rest.next()) {
-      chunk += `${JSON.stringify(next.value)}\n`
-      if (chunk.length < chunkLength) continue
-      yield chunk
-      chunk = ''
-    }
-    if (chunk !== '') yield chunk
-  } finally {
-    await rest.return(undefined)
+  let chunk = ''
+  for (let next = first; !next.done; next = await rest.next()) {
+    chunk += `${JSON.stringify(next.value)}\n`
+    if (chunk.length < chunkLength) continue
+    yield chunk
+    chunk = ''
   }
+  if (chunk !== '') yield chunk
 }

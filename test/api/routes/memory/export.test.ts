@@ -13,6 +13,7 @@ import { insertStoredMemories, readVaultScope } from '#test/support/stored-memor
 import { createTestBackend } from '#test/support/backend.ts'
 import { resolveCaller } from '#test/support/insert-memories.ts'
 import { buryDocuments } from '#test/support/alter.ts'
+import { waitUntil } from '#test/support/wait-until.ts'
 
 const backend = await createTestBackend(t)
 await startJobWorkers(backend, 'import', 'upload')
@@ -50,6 +51,20 @@ t.test('200: an empty vault is an empty file', async t => {
   t.equal(status, 200)
   t.match(headers.get('content-type'), 'application/x-ndjson')
   t.same(body, [])
+})
+
+t.test('HEAD leaves no cursor open', async t => {
+  const { key, vault, send } = await newClient()
+  const rows = Array.from({ length: 1_200 }, (_, n) => ({ text: `row ${n}`, at: at + n }))
+  await insertStoredMemories(backend, await readVaultScope(backend, key), rows, { vectors: false })
+  type Cursors = Set<{ cursorFilter?: { vault?: unknown } }>
+  const { client } = backend.mongo.memories as unknown as {
+    client: { s: { activeCursors: Cursors } }
+  }
+  const open = () =>
+    [...client.s.activeCursors].filter(one => JSON.stringify(one.cursorFilter)?.includes(vault))
+  for (let n = 0; n < 3; n++) t.equal((await send('HEAD', '/v1/memory/export')).status, 200)
+  await waitUntil('every cursor is closed', () => open().length === 0)
 })
 
 t.test('200: core first, then each session; tier by tier, by time, then by id', async t => {
