@@ -67,16 +67,7 @@ export function valueEnd(bytes: Buffer, at: number): number {
   const kind = kindAt(bytes, at)
   if (kind === 'string') return stringEnd(bytes, at)
   if (kind === 'other') return scalarEnd(bytes, at)
-  for (let depth = 0; ;) {
-    const byte = bytes[at]
-    if (byte === quote) {
-      at = stringEnd(bytes, at)
-      continue
-    }
-    at++
-    if (byte === 0x7b || byte === 0x5b) depth++
-    else if ((byte === 0x7d || byte === 0x5d) && --depth === 0) return at
-  }
+  return nearContainerEnd(bytes, at, Infinity)!
 }
 
 /** @returns the end of the object or array that begins at `at`; undefined when it is not before `limit`. */

@@ -36,7 +36,7 @@ const queryTimeoutMs = 5_000
 const connectTimeoutMs = 2_000
 const reconnectDelayMs = 500
 /**
- * A connection that nobody uses stays this long. After the driver's 10 s a moderate load would close and open
+ * An idle connection stays this long. After the driver's 10 s a moderate load would close and open
  * connections all the time, and each new one plans every prepared statement again.
  */
 const idleTimeoutMs = 5 * 60_000

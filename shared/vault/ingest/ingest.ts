@@ -93,7 +93,7 @@ export async function acceptExchange(
 ): Promise<AcceptedExchange> {
   const { proxied } = exchange
   const { messages, memories, leftOut } = await readMemories(caller, exchange, now)
-  // Of a proxied call nobody waits for a refusal: nothing of it is accepted.
+  // No client waits for a refusal of a proxied exchange: without memories, nothing is accepted.
   if (memories.length === 0 && proxied)
     return { userTokens: 0, assistantTokens: 0, memories: 0, leftOut }
   if (memories.length === 0 && Object.keys(leftOut).length === 0) {
