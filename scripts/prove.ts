@@ -35,7 +35,8 @@ ${wrapNames(Object.keys(sections))}
   --page FILE     writes the results into a page of Markdown; sections that were not run stay as they are
   --help          this text
 
-Exits with 1 when something did not hold.
+Exits with 1 when something did not hold. SIGTERM ends the section it is in and prints what that found, which the page
+does not get; SIGINT (Ctrl+C) ends at once. Both leave nothing behind.
 `
 
 const options = parseOptions(help, {
@@ -63,11 +64,12 @@ if (faults.length > 0) {
 
 async function prove(): Promise<void> {
   const resources = new AsyncDisposableStack()
-  // Interrupted, it leaves no process, database or folder behind.
-  for (const signal of ['SIGINT', 'SIGTERM'] as const)
-    process.once(signal, () => void resources.disposeAsync().finally(() => process.exit(1)))
+  const interrupt = new AbortController()
+  process.on('SIGTERM', () => interrupt.abort())
+  // A terminal sends it to the processes of the cluster, too: what they answer then is no figure.
+  process.once('SIGINT', () => void resources.disposeAsync().finally(() => process.exit(1)))
   try {
-    await runSections(await openContext(resources))
+    await runSections(await openContext(resources, interrupt.signal))
   } finally {
     await resources.disposeAsync()
   }
@@ -76,7 +78,10 @@ async function prove(): Promise<void> {
 type RunContext = Omit<SectionContext, 'ms' | 'count' | 'random' | 'report'>
 
 /** What is opened is closed with `resources`, the last first. */
-async function openContext(resources: AsyncDisposableStack): Promise<RunContext> {
+async function openContext(
+  resources: AsyncDisposableStack,
+  interrupt: AbortSignal,
+): Promise<RunContext> {
   const folder = mkdtempSync(join(tmpdir(), 'vault-proof-'))
   resources.defer(() => rmSync(folder, { recursive: true, force: true }))
   const isGiven = Boolean(process.env.DATABASE_URL && process.env.MONGODB_URI)
@@ -94,7 +99,7 @@ async function openContext(resources: AsyncDisposableStack): Promise<RunContext>
     LOG_LEVEL: 'silent',
   })
   resources.defer(() => cluster.stop())
-  return { cluster, provider, stores, folder, rate }
+  return { cluster, provider, stores, folder, rate, interrupt }
 }
 
 async function runSections(context: RunContext): Promise<void> {
@@ -103,6 +108,7 @@ async function runSections(context: RunContext): Promise<void> {
   const shares = names.reduce((sum, name) => sum + sections[name]!.share, 0)
   const results: ProvenSection[] = []
   for (const name of names) {
+    if (context.interrupt.aborted) break
     const section = sections[name]!
     const { description, run } = section
     print(`\n${name}: ${description}`)
@@ -115,15 +121,15 @@ async function runSections(context: RunContext): Promise<void> {
     results.push({ ...result, name, description, seconds, facts: proofFacts })
     printResult(result)
     // After each section: a run of hours that is stopped has told what it found.
-    if (options.page !== undefined) writePage(options.page, results)
+    if (options.page !== undefined && !context.interrupt.aborted) writePage(options.page, results)
   }
   const broken = results.filter(result => !holds(result))
   print(
     broken.length === 0
-      ? '\nEverything held'
+      ? `\nEverything held${context.interrupt.aborted ? ' until the run was interrupted' : ''}`
       : `\nBROKEN: ${broken.map(({ name }) => name).join(', ')}; --seed ${seed}`,
   )
-  if (broken.length > 0) process.exitCode = 1
+  if (broken.length > 0 || context.interrupt.aborted) process.exitCode = 1
 }
 
 function extentOf(

@@ -20,6 +20,8 @@ export type SectionContext = {
   random: () => number
   /** Tells how far a long section is. */
   report: (text: string) => void
+  /** Aborted where the run is to end early: a section with a limit ends there, and tells what it found. */
+  interrupt: AbortSignal
 }
 
 export type Figure = {
@@ -74,16 +76,17 @@ const reportMs = 60_000
  * When a section ends.
  *
  * @param done how much it has done
- * @returns tells whether its count is reached or, where it has none, its time is over
+ * @returns tells whether its count is reached or, where it has none, its time is over; or the run was interrupted
  * @throws Error (the returned function) where its count takes longer than three hours
  */
 export function createLimit(
-  { ms, count, report }: Pick<SectionContext, 'ms' | 'count' | 'report'>,
+  { ms, count, report, interrupt }: Pick<SectionContext, 'ms' | 'count' | 'report' | 'interrupt'>,
   done: () => number,
 ): () => boolean {
   const startedAt = Date.now()
   let reportAt = reportMs
   return () => {
+    if (interrupt.aborted) return true
     const spent = Date.now() - startedAt
     if (count === null) return spent >= ms
     if (spent >= reportAt) {
@@ -97,7 +100,10 @@ export function createLimit(
 
 /** @returns tells whether `ms` have passed */
 export const createTimeLimit = (ms: number): (() => boolean) =>
-  createLimit({ ms, count: null, report: () => {} }, () => 0)
+  createLimit(
+    { ms, count: null, report: () => {}, interrupt: new AbortController().signal },
+    () => 0,
+  )
 
 /** Runs `work` in parallel loops until `isOver`. */
 export async function runLoops(
