@@ -1,7 +1,7 @@
 import type { VaultClient } from '../client.ts'
 
-/** A part of a message or an answer; of those that are no text only the type is looked at. */
-type Part = { type: string; text?: string; delta?: string }
+/** A part of a message or an answer: text, or the call of a tool; of others only the type is looked at. */
+type Part = { type: string; text?: string; delta?: string; providerExecuted?: boolean }
 type Message = { role: string; content: string | Part[] }
 type CallOptions = { prompt: Message[] }
 type Generated = { content: Part[] }
@@ -114,7 +114,9 @@ export function vaultMiddleware<Version extends string = 'v4'>(
   }
 }
 
-const isToolCall = ({ type }: Part): boolean => type === 'tool-call'
+/** Whether the program runs the tool, and another step follows: a tool of the provider ran in this one. */
+const isToolCall = ({ type, providerExecuted }: Part): boolean =>
+  type === 'tool-call' && providerExecuted !== true
 
 const readText = ({ type, text }: Part): string => (type === 'text' ? (text ?? '') : '')
 

@@ -123,6 +123,41 @@ t.test('steps of a loop get the same block, and only its end is stored', async t
   )
 })
 
+t.test('a turn in which the provider ran a tool is stored', async t => {
+  const { vault } = await startVault()
+  const { wrapGenerate, wrapStream, transformParams } = vaultMiddleware(vault)
+  const call = { toolCallId: 'call_1', toolName: 'web_search', providerExecuted: true }
+  const toolParts = [
+    { type: 'tool-call', ...call, input: '{}' },
+    { type: 'tool-result', ...call, result: {} },
+  ]
+  const ask = async (text: string) =>
+    transformParams({ params: { prompt: [{ role: 'user', content: [{ type: 'text', text }] }] } })
+  const generated = { content: [...toolParts, { type: 'text', text: 'It rains in Porto.' }] }
+  await wrapGenerate({
+    params: await ask('What is the weather in Porto?'),
+    doGenerate: async () => generated,
+  })
+  const parts = [...toolParts, { type: 'text-delta', id: '1', delta: 'It is dry in Faro.' }]
+  const source = new ReadableStream<object>({
+    start(controller) {
+      for (const part of parts) controller.enqueue(part)
+      controller.close()
+    },
+  })
+  const { stream } = await wrapStream({
+    params: await ask('What is the weather in Faro?'),
+    doStream: async () => ({ stream: source }),
+  })
+  t.same(await Array.fromAsync(stream), parts)
+  t.same((await storedTexts(vault)).toSorted(), [
+    'It is dry in Faro.',
+    'It rains in Porto.',
+    'What is the weather in Faro?',
+    'What is the weather in Porto?',
+  ])
+})
+
 t.test('the same prompt asked again gets what is remembered by then', async t => {
   const { model, remember } = await startVault({ store: false })
   const prompt = 'What is my cat called?'
