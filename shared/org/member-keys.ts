@@ -74,9 +74,12 @@ export async function searchMemberKeys(
     : undefined
   if (exactKey?.user) return [exactKey]
   const rows = await listMemberKeys(query, org)
-  const needle = q.toLowerCase()
-  return rows.filter(row => searchableFields(row).some(text => text.toLowerCase().includes(needle)))
+  const needle = toSearchForm(q)
+  return rows.filter(row => searchableFields(row).some(text => toSearchForm(text).includes(needle)))
 }
+
+/** An accent as a letter or after it, and any case, are one. */
+const toSearchForm = (text: string): string => text.normalize('NFC').toLowerCase()
 
 /** The fields of a key that a search compares. */
 const searchableFields = (row: MemberKeyRow & KeyHolder): string[] => [

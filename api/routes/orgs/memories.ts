@@ -51,7 +51,7 @@ export function sharedMemories(router: Router, backend: ApiBackend): void {
       const scope = { vault, epoch, revision, space }
       const filter = {
         q,
-        tag,
+        tag: tag?.normalize('NFC').trim(),
         author: author && normalizeMemberId(author),
         reviewed,
         metadata: parseMetadataFilterText(metadata),

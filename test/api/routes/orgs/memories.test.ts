@@ -119,6 +119,13 @@ t.test('200: pages are complete, in order, and hold to their filters', async t =
   t.equal((await pagesOf('&q=cats')).filter(({ text }) => /cats/.test(text)).length, 12)
   t.equal((await pagesOf('&q=dogs&tag=five')).length, 3)
   t.equal((await pagesOf('&tag=FIVE')).length, 0)
+  const decomposed = 'cafe\u0301'
+  t.match(await own.post(list, { text: 'Coffee is free', tags: [` ${decomposed} `] }), {
+    status: 201,
+    body: { items: [{ tags: ['caf\u00e9'] }] },
+  })
+  const spelled = await pagesOf(`&tag=${encodeURIComponent(` ${decomposed} `)}`)
+  t.equal(spelled.length, 1, 'a tag is found in the bytes it was written with')
   t.equal((await own.get(`${list}?cursor=abc`)).status, 400)
   t.equal((await own.get(`${list}?limit=201`)).status, 400)
   t.equal((await own.get(`${list}?tag[$ne]=x`)).status, 400)
