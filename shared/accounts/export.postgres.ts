@@ -1,3 +1,4 @@
+import { accountVaultSql } from '#shared/operations/account-vaults.postgres.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'
 
 export type AccountRow = {
@@ -42,9 +43,7 @@ export async function listAccountVaults(query: Query, account: string): Promise<
               'createdAt', k.created_at, 'expiresAt', k.expires_at, 'revokedAt', k.revoked_at)
               order by k.created_at) filter (where k.hash is not null), '[]') as keys
      from vaults v left join memory_keys k on k.vault = v.id
-     where v.account = $1 and not exists (select from orgs o where o.vault = v.id)
-       and not exists (select from org_users u where u.vault = v.id)
-       and not exists (select from memory_keys m where m.vault = v.id and m.kind <> 'vault')
+     where v.account = $1 and ${accountVaultSql('v.id')}
      group by v.id order by v.created_at, v.id`,
     [account],
   )

@@ -1,3 +1,5 @@
+import { accountVaultSql } from '#shared/operations/account-vaults.postgres.ts'
+
 const isoFormat = `'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'`
 
 /** A message of a webhook, written by the statement that ended the operation. */
@@ -24,7 +26,7 @@ export const finishedDeliveriesSql = (ended: string): string =>
    from ${ended} o
    join webhooks w on w.account = o.account and w.disabled_at is null
      and 'operation.finished' = any(w.events)
-   where not exists (select from memory_keys m where m.vault = o.vault and m.kind <> 'vault')
+   where ${accountVaultSql('o.vault')}
    returning id, webhook`
 
 /** A column with the deliveries of a with-clause `deliveries`. */

@@ -1,3 +1,4 @@
+import { accountVaultSql } from '#shared/operations/account-vaults.postgres.ts'
 import {
   deliveriesColumn,
   finishedColumns,
@@ -42,8 +43,7 @@ export type OperationScope = {
   vault: string | null
 }
 
-const visibleCondition = `(o.vault = $2 or $2::uuid is null and not exists (
-  select from memory_keys m where m.vault = o.vault and m.kind <> 'vault'))`
+const visibleCondition = `(o.vault = $2 or $2::uuid is null and ${accountVaultSql('o.vault')})`
 
 /** One visible operation, or undefined. */
 export async function findVisibleOperation(

@@ -1,3 +1,5 @@
+import { accountVaultSql } from '#shared/operations/account-vaults.postgres.ts'
+
 /** Of `suggestionDeliveriesSql`: what an update of `vaults v` returns beside the debt of before. */
 export const suggestionColumns =
   'v.id, v.account, v.raw_units, v.raw_tokens, v.tier2_count, v.tier2_importance'
@@ -22,5 +24,5 @@ export const suggestionDeliveriesSql = (raised: string): string =>
      and 'reflection.suggested' = any(w.events)
    where (v.raw_tokens >= 50000 and v.former_tokens < 50000
           or v.tier2_importance >= 150 and v.former_importance < 150)
-     and not exists (select from memory_keys m where m.vault = v.id and m.kind <> 'vault')
+     and ${accountVaultSql('v.id')}
    returning id, webhook`
