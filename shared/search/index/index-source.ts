@@ -22,7 +22,7 @@ export type IndexSource = {
    */
   load(ref: IndexRef, onBatch: (rows: EmbeddedMemory[]) => Promise<void>): Promise<void>
   /**
-   * What changed after revision `since`: ids to remove first, then rows to put. Null when the
+   * What changed after revision `since`: rows to put, and the ids of others to remove. Null when the
    * changes are unknown and everything has to be loaded.
    */
   changes(ref: IndexRef, since: number): Promise<{ put: EmbeddedMemory[]; remove: string[] } | null>

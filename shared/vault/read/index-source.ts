@@ -34,7 +34,11 @@ export function createIndexSource({
       if (!changes || changes.stored.length > incrementalChangesMax) return null
       if (changes.stored.length === 0) return { put: [], remove: changes.removed }
       const put = await memories.byIds(scope, await partitionOf(ref), space, changes.stored)
-      return { put, remove: changes.removed }
+      // A changed memory is replaced in one step: searches find its old or its new form, never neither.
+      // One that was stored without a vector of this space is in it no more.
+      const found = new Set(put.map(({ id }) => id))
+      const remove = [...changes.removed, ...changes.stored].filter(id => !found.has(id))
+      return { put, remove }
     },
 
     async estimate({ scope, session, space, dimension, audience }) {
