@@ -17,6 +17,7 @@ import {
   insertIfIdFree,
   replaceStored,
   type RestoredMemory,
+  type StoredState,
 } from '#shared/vault/bulk/memories.mongo.ts'
 import {
   updatePlan,
@@ -117,7 +118,8 @@ async function writeMemories(
   const added = wanted.filter(({ planned }) => planned.as === 'new')
   const existing = isRetry
     ? await readItemStates(backend, chunk, added)
-    : new Map<string, unknown>()
+    : new Map<string, StoredState>()
+  for (const { planned } of added) skipIfStoredByAnother(planned, existing.get(planned.id), chunk)
   const missing = wanted.filter(({ planned }) => !existing.has(planned.id))
   await embedMissing(missing, embedder, signal)
 
@@ -138,9 +140,9 @@ async function writeMemories(
 }
 
 /**
- * Decides about items whose id was taken. A live memory of another operation is the same memory: the item is
- * skipped. A memory of this operation was written by an earlier run. Without a document in this vault the id
- * belongs to another vault: the next id is tried.
+ * Decides about items whose id was taken. One that another operation has stored is skipped. A memory of this
+ * operation was written by an earlier run. Without a document in this vault the id belongs to another vault:
+ * the next id is tried.
  *
  * @returns the items to insert under their next id
  */
@@ -153,7 +155,7 @@ async function resolveTakenIds(
   const states = await readItemStates(backend, chunk, taken)
   return taken.filter(({ planned }) => {
     const state = states.get(planned.id)
-    if (state?.isLive && state.operation !== chunk.operation) planned.as = 'skip'
+    skipIfStoredByAnother(planned, state, chunk)
     if (state) return false
     if (planned.next === undefined) {
       planned.as = 'skip'
@@ -163,6 +165,15 @@ async function resolveTakenIds(
     delete planned.next
     return true
   })
+}
+
+/** A live memory of another operation is the same memory: this operation does not count it. */
+function skipIfStoredByAnother(
+  planned: PlannedMemory,
+  state: StoredState | undefined,
+  { operation }: BulkChunk,
+): void {
+  if (state?.isLive && state.operation !== operation) planned.as = 'skip'
 }
 
 const readItemStates = (

@@ -136,6 +136,10 @@ const linesOf = (count: number, from = 0) =>
   }))
 const tokensIn = (lines: readonly { content: string }[]): number =>
   lines.reduce((sum, { content }) => sum + countTokens(content), 0)
+const countsOf = async (vault: Awaited<ReturnType<typeof newVault>>, operation: string) => {
+  const outcome = await vault.outcome(operation)
+  return outcome.stats ?? outcome
+}
 const billed = async (vault: string): Promise<unknown[]> =>
   (
     await backend.postgres.query(
@@ -234,6 +238,31 @@ t.test('chunks in any order, several times and side by side, count once', async 
   )
   t.pass('twelve files')
 })
+
+for (const path of ['/v1/memory/upload', '/v1/memory/import']) {
+  t.test(`${path}: what another file stores while a run is dead counts once`, async t => {
+    const vault = await newVault()
+    const ids = Array.from({ length: 30 }, () => mintId())
+    const lines = linesOf(30).map((line, n) =>
+      path.includes('import') ? { ...line, ...exportLine(n), id: ids[n]! } : line,
+    )
+    const first = await vault.send(path, lines.slice(0, 20))
+    const [job] = await jobsOf(first)
+    t.ok(await dies(dyingAt('plan'), job!))
+    const second = await vault.send(path, lines)
+    await finish(second)
+    await finish(first)
+    const { stored, imported, skipped } = await countsOf(vault, first)
+    t.same([stored ?? imported, skipped], [0, 20])
+    const { rawUnits, rawTokens } = await vault.row()
+    t.same([rawUnits, rawTokens], [30, tokensIn(lines)])
+    const tokens = (await billed(vault.vault)).map(bill => (bill as { tokens: number }).tokens)
+    t.equal(
+      tokens.reduce((sum, of) => sum + of, 0),
+      tokensIn(lines),
+    )
+  })
+}
 
 t.test('what is deleted while a run is dead does not come back', async t => {
   const vault = await newVault()
