@@ -1,18 +1,22 @@
 import type { Context } from 'koa'
+import { fieldsOf, type Reference } from '#api/contract/document.ts'
 import type { Caller } from '#shared/access/caller.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import type { Shape } from '#shared/core/shape.ts'
 import { sanitizeText } from '#shared/core/sanitize-text.ts'
 
 /**
- * The checked query parameters, converted to their types.
+ * The checked query parameters, converted to their types. Of an open query, what it does not list may be given
+ * more than once: that is the provider's, and is left out here.
  *
- * @throws Refusal `invalid`, also for a parameter given twice.
+ * @throws Refusal `invalid`, also for a listed parameter given twice.
  */
 export function parseQuery<Query>(ctx: Context, shape: Shape<Query>): Query {
+  const { names, isClosed } = fieldsOf(shape.schema as Reference)
   const values = Object.create(null) as Record<string, string>
   for (const [name, value] of Object.entries(ctx.query)) {
     if (Array.isArray(value)) {
+      if (!isClosed && !names.includes(name)) continue
       throw new Refusal('invalid', `${name.slice(0, 64)} is given more than once in the query`)
     }
     if (value !== undefined) values[name] = restoreTimezonePlus(sanitizeText(value))

@@ -169,6 +169,14 @@ t.test('200: every switch, in every place, and none of them leaves', async t => 
   }
 })
 
+t.test('200: a parameter that is the provider’s may be given more than once', async t => {
+  const { post } = await user()
+  provider.respondNext(respondJson(chatCompletion('yes')))
+  const { status } = await post(asks('hi'), {}, '?tag=a&mode=off&tag=b&__proto__=1&__proto__=2')
+  t.equal(status, 200)
+  t.equal(last().url, '/openai/v1/chat/completions?tag=a&tag=b&__proto__=1&__proto__=2')
+})
+
 t.test('200: a session is recalled together with the core, and echoed', async t => {
   const { key, post, stored } = await user()
   await insertMemories(backend, key, [{ text: 'The tent is green.' }])
