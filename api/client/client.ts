@@ -132,7 +132,7 @@ export function vaultClient(
         ...(body !== undefined && {
           'content-type': lines ? 'application/x-ndjson' : 'application/json',
         }),
-        ...toTextFields(headers),
+        ...mapValues(toTextFields(headers), toHeaderBytes),
       },
       ...(body !== undefined && { body: lines ? body : JSON.stringify(body) }),
       ...(signal && { signal }),
@@ -192,6 +192,12 @@ const toTextFields = (fields: Fields): Record<string, string> =>
       .filter(([, value]) => value !== undefined && value !== null)
       .map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)]),
   )
+
+const mapValues = (
+  fields: Record<string, string>,
+  change: (text: string) => string,
+): Record<string, string> =>
+  Object.fromEntries(Object.entries(fields).map(([name, text]) => [name, change(text)]))
 
 /** `fetch` takes a byte for each character of a header; the service reads them as UTF-8. */
 const toHeaderBytes = (text: string): string =>

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import type { Context } from 'koa'
 import { fieldsOf, type Reference } from '#api/contract/document.ts'
 import type { Caller } from '#shared/access/caller.ts'
@@ -109,10 +110,13 @@ function validateSession(session: string): string {
   )
 }
 
-/** Node reads header bytes as Latin-1; clients mean UTF-8 wherever that is what the bytes are. */
 function headerText(ctx: Context, name: string): string | null {
   const raw = ctx.get(name)
-  if (raw === '') return null
-  const text = Buffer.from(raw, 'latin1').toString('utf8')
-  return sanitizeText(text.includes('\uFFFD') ? raw : text)
+  return raw === '' ? null : sanitizeText(decodeHeader(raw))
+}
+
+/** Node reads header bytes as Latin-1; clients mean UTF-8 wherever that is what the bytes are. */
+export function decodeHeader(raw: string): string {
+  const bytes = Buffer.from(raw, 'latin1')
+  return isUtf8(bytes) ? bytes.toString('utf8') : raw
 }

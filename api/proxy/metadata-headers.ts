@@ -1,4 +1,5 @@
 import type { Context } from 'koa'
+import { decodeHeader } from '#api/edge/request.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import {
   parseMetadata,
@@ -18,7 +19,7 @@ export type CallMetadata = {
 }
 
 /**
- * The headers `X-Memory-Metadata` and `X-Memory-Filter`: JSON in UTF-8.
+ * The headers `X-Memory-Metadata` and `X-Memory-Filter`: JSON in UTF-8, or in Latin-1.
  *
  * @throws Refusal `invalid` for anything but such metadata, and for metadata that the redaction policy of
  *   the key blocks.
@@ -38,8 +39,7 @@ const filterHeader = 'X-Memory-Filter'
 const lengthMax = 8192
 
 function readObject(ctx: Context, name: string): Record<string, unknown> | undefined {
-  // Node reads headers as Latin-1.
-  const text = Buffer.from(ctx.get(name), 'latin1').toString('utf8').trim()
+  const text = decodeHeader(ctx.get(name)).trim()
   if (text === '') return undefined
   if (text.length <= lengthMax) return parseMetadataObject(text, name)
   throw new Refusal('invalid', `${name} has more than ${lengthMax} characters`, 'Send fewer fields')

@@ -98,6 +98,19 @@ t.test('the package has no dependencies, and runs on an older Node', async t => 
   t.match(stdout, /^2 .*a line/)
 })
 
+t.test('a header is sent as UTF-8, whatever it is written in', async t => {
+  for (const session of ['東京', 'Café']) {
+    const messages = [{ role: 'user' as const, content: `The tram of ${session} is late.` }]
+    const body = { messages, session_id: session }
+    await vault.call('POST /v1/memory/ingest', { query: { wait: true }, body })
+    const { memories } = await vault.call('POST /v1/memory/search', {
+      headers: { 'x-session-id': session },
+      body: { query: 'tram', limit: 5 },
+    })
+    t.match(memories, [{ content: messages[0]!.content }])
+  }
+})
+
 t.test('a client of one user works on that vault, whatever the id is written in', async t => {
   const user = vaultClient(base, key, { user: 'René 京' })
   const messages = [{ role: 'user' as const, content: 'Only mine.' }]

@@ -64,6 +64,16 @@ t.test('200: fields of a call are those of its memories, and filter what is reca
   t.notMatch(sent(), /number forty|painted green/)
 })
 
+t.test('200: fields that a client sends as Latin-1 are stored as they were written', async t => {
+  const key = await newKey()
+  const value = JSON.stringify({ topic: 'Café' })
+  t.equal((await say(key, 'The cups are blue.', { 'x-memory-metadata': value })).status, 200)
+  await waitUntilSettled(backend)
+  const rows = await readDocuments(backend, key)
+  t.ok(rows.length > 0)
+  for (const { metadata } of rows) t.same(metadata, ['topic="Café"'])
+})
+
 t.test('200: a call whose process died before the answer keeps its fields', async t => {
   const key = await newKey()
   const held = Promise.withResolvers<void>()
