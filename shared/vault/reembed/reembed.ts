@@ -30,6 +30,7 @@ import {
 import { setVaultModel } from '#shared/vault/reembed/vault-models.postgres.ts'
 import { changeVault } from '#shared/vault/base/vaults.postgres.ts'
 import type { ReembedJob } from '#shared/domain/job-payloads.ts'
+import { obstacleTo } from '#shared/vault/reembed/obstacle.ts'
 import type { OperationOutcome } from '#shared/domain/operation-outcome.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 import type { Stores } from '#shared/storage/stores.ts'
@@ -102,8 +103,8 @@ export async function reembedStep(
   const { postgres, mongo, embedders } = backend
   const reembedding = await findReembedding(postgres.query, operation, step)
   if (!reembedding) return
-  if (reembedding.epoch !== reembedding.currentEpoch)
-    return endReembedding(backend, reembedding, clearedOutcome)
+  const obstacle = obstacleTo(reembedding)
+  if (obstacle) return endReembedding(backend, reembedding, obstacle)
 
   const embedder = await embedders.get(reembedding.model)
   if (step === 0) {
@@ -120,6 +121,11 @@ export async function reembedStep(
 
   await postgres.transaction(async tx => {
     await lockVaults(tx, [reembedding.vault])
+    // A provider may have taken minutes: the vault can have been cleared or moved in that time.
+    const current = await findReembedding(tx.query, operation, step)
+    if (!current) return
+    const obstacle = obstacleTo(current)
+    if (obstacle) return finishReembedding(tx, backend.queue, current, obstacle)
     const embedded = reembedding.embedded + done.embedded
     const progress = { done: embedded, ...(total !== undefined && { total }) }
     await reportProgress(tx.query, operation, progress)
@@ -227,11 +233,4 @@ async function finishReembedding(
 ): Promise<void> {
   await finishOperation(tx, queue, operation, outcome)
   await dropReembedding(tx.query, operation)
-}
-
-const clearedOutcome: OperationOutcome = {
-  kind: 'failed',
-  reason: 'conflict',
-  error: 'The vault was cleared meanwhile',
-  hint: 'What is stored now may be re-embedded',
 }

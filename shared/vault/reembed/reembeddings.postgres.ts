@@ -21,6 +21,8 @@ export type Reembedding = ReembeddingStep & {
   epoch: number
   /** The vault's epoch now. */
   currentEpoch: number
+  /** The vault moved to another model since, and a later re-embedding of it was accepted. */
+  isSuperseded: boolean
   model: string
   dropPrevious: boolean
   step: number
@@ -56,7 +58,11 @@ export async function findReembedding(
   const { rows } = await query<Reembedding>(
     `select r.operation, o.account, coalesce(k.masked, '') as key, r.vault, r.epoch,
             v.epoch as "currentEpoch", r.model, r.drop_previous as "dropPrevious", r.step, r.dropping,
-            r.places, r.after, r.embedded, r.dropped
+            r.places, r.after, r.embedded, r.dropped,
+            v.embeddings <> r.model and coalesce(v.moved_at > o.created_at, false) and exists (
+              select from operations n
+              where n.vault = r.vault and n.id > r.operation and n.kind = 'reembed'
+            ) as "isSuperseded"
      from reembeddings r
      join operations o on o.id = r.operation and o.state in ('accepted', 'running', 'failed')
      join vaults v on v.id = r.vault

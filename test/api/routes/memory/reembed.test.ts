@@ -3,6 +3,7 @@ import { acceptReembedding, reembedStep } from '#shared/vault/reembed/reembed.ts
 import { presentOperation } from '#api/present/operation.ts'
 import { mintId } from '#shared/core/ids.ts'
 import { addVectors, textsWithoutVector } from '#shared/vault/reembed/vector-spaces.mongo.ts'
+import { acceptClearing } from '#shared/vault/delete/clear-vault.ts'
 import { findOperation } from '#shared/operations/operation-rows.postgres.ts'
 import { raiseEpoch, raiseSessionEpoch } from '#shared/vault/base/vaults.postgres.ts'
 import { jobHandlers } from '#workers/handlers.ts'
@@ -36,8 +37,8 @@ const find = async (key: string, embeddings?: string, headers = {}) => {
 }
 const facts = (count: number) =>
   Array.from({ length: count }, (_, n) => ({ text: `fact number ${n}` }))
-const spacesOf = async (key: string) => {
-  const documents = await readDocuments(backend, key)
+const spacesOf = async (key: string, service = backend) => {
+  const documents = await readDocuments(service, key)
   return [...new Set(documents.flatMap(({ vectors }) => Object.keys(vectors)))].toSorted()
 }
 
@@ -312,11 +313,68 @@ t.test('one that could not be finished is failed, and goes on when it is tried a
   t.match(await row(), { state: 'done', outcome: { body: { embedded: 3 } } })
 })
 
-t.test('two models at once end with both', async t => {
-  const key = await buildKey(backend)
-  await insertMemories(backend, key, facts(300))
-  const both = await Promise.all([one, other].map(embeddings => reembed(key, { embeddings })))
-  for (const { status, body } of both)
-    t.match({ status, body }, { status: 200, body: { embedded: 300 } })
-  t.same(await spacesOf(key), ['local_v1', 'mistral__other-32', spaceOfOne])
+/** The model of the vault of a key: requests that name none use it. */
+const modelOf = async (key: string) => (await resolveCaller(still, key)).keyRow.embeddingModel
+
+/** The same service, in which something happens while a step waits for its model. */
+const meanwhile = (happens: () => Promise<unknown>): typeof still => ({
+  ...still,
+  embedders: {
+    ...still.embedders,
+    async get(model) {
+      const embedder = await still.embedders.get(model)
+      return {
+        ...embedder,
+        async embedTexts(texts, signal) {
+          const vectors = await embedder.embedTexts(texts, signal)
+          await happens()
+          return vectors
+        },
+      }
+    },
+  },
+})
+
+t.test('409: a reset while a step waits for its model', async t => {
+  const key = await buildKey(still)
+  await insertMemories(still, key, facts(3))
+  const before = await modelOf(key)
+  const { step, row, caller } = await promised(key)
+  await step(0)
+  const reset = { operation: mintId(), session: null, reset: true, awaited: false }
+  const service = meanwhile(() => acceptClearing(still, caller, reset))
+  await reembedStep(service, { operation: (await row())!.id, step: 1 })
+  t.match((await row())?.outcome, { status: 409, body: { error: /cleared/ } })
+  t.equal(await modelOf(key), before)
+})
+
+t.test('409: a later re-embedding moves the vault between the steps, or during one', async t => {
+  for (const isDuring of [false, true]) {
+    const key = await buildKey(still)
+    await insertMemories(still, key, facts(3))
+    const earlier = await promised(key, true)
+    await earlier.step(0)
+    const later = await promised(key, false, other)
+    if (!isDuring) await later.rest(0)
+    const service = isDuring ? meanwhile(() => later.rest(0)) : still
+    await reembedStep(service, { operation: (await earlier.row())!.id, step: 1 })
+    t.match((await earlier.row())?.outcome, { status: 409, body: { error: /Another/ } })
+    t.equal(await modelOf(key), other)
+    t.ok((await spacesOf(key, still)).includes('local_v1'), 'nothing is dropped')
+  }
+})
+
+t.test('two models at once end with both, and the vault has the later one', async t => {
+  const key = await buildKey(still)
+  await insertMemories(still, key, facts(300))
+  const earlier = await promised(key)
+  const later = await promised(key, false, other)
+  for (const step of [0, 1]) await Promise.all([earlier.step(step), later.step(step)])
+  await earlier.rest(2)
+  t.equal(await modelOf(key), one)
+  await later.rest(2)
+  t.equal(await modelOf(key), other)
+  for (const { row } of [earlier, later])
+    t.match((await row())?.outcome, { status: 200, body: { embedded: 300 } })
+  t.same(await spacesOf(key, still), ['local_v1', 'mistral__other-32', spaceOfOne])
 })
