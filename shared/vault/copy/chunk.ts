@@ -83,6 +83,9 @@ async function writeCopies(
       // Another run may have settled the chunk while this one waited.
       if (!(await findCopyChunk(tx.query, copy.operation, chunk.n))) return
       await assertDestination(tx, waiting)
+      const orphaned = again ? idsWithoutSource(waiting, copies) : []
+      // Before the search for texts: another memory of the chunk may have the text of one of them.
+      if (orphaned.length > 0) await memories.discard(destination, orphaned)
       const hashes = copies.map(({ hash }) => hash)
       const holders = await memoriesWithTexts(mongo, destination, hashes)
       const { alreadyWritten, fresh } = splitByPresence(copies, holders)
@@ -104,13 +107,14 @@ async function writeCopies(
       // From here on the source cannot be cleared before the copies are settled.
       await lockVaults(tx, [copy.source, copy.destination])
       if (await isSourceCleared(tx.query, copy)) {
-        const removed = chunk.ids.map((id, i) => copyIdOf(copy.operation, chunk.first + i, id))
+        const removed = idsWithoutSource(waiting, [])
         await memories.discard(destination, removed)
         const change = { stored: completed, removed }
         await recordChunkResult(tx, queue, waiting, change, nothingCopied(chunk))
         return
       }
-      const change = { stored: [...copied.map(({ id }) => id), ...completed] }
+      const stored = [...copied.map(({ id }) => id), ...completed]
+      const change = { stored, removed: orphaned }
       await recordChunkResult(tx, queue, waiting, change, {
         ...nothingCopied(chunk),
         copied: copied.length,
@@ -182,6 +186,17 @@ function prepareCopy(
       },
     },
   }
+}
+
+/** Ids of copies that an earlier run may have written, of memories that are not to be copied any more. */
+function idsWithoutSource(
+  { copy, chunk }: PendingCopyChunk,
+  copies: readonly PreparedCopy[],
+): string[] {
+  const wanted = new Set(copies.map(({ memory }) => memory.id))
+  return chunk.ids
+    .map((id, i) => copyIdOf(copy.operation, chunk.first + i, id))
+    .filter(id => !wanted.has(id))
 }
 
 async function assertDestination(tx: Transaction, { copy }: PendingCopyChunk): Promise<void> {

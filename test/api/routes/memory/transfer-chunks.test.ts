@@ -253,6 +253,24 @@ t.test('what is deleted from the source meanwhile is not copied', async t => {
   t.match(await outcome(), { body: { copied: 4, deduped_or_skipped: 1, failed: 0 } })
 })
 
+t.test('what a killed run has copied goes when its memory is deleted before the next', async t => {
+  const [source, destination] = [await buildKey(still), await buildKey(still)]
+  const texts = [...manyFacts(5), { text: 'fact 3' }]
+  const ids = await insertMemories(still, source, texts)
+  const { chunk, outcome, caller } = await promised(source, destination)
+  const { restore } = await cutOff()
+  await t.rejects(copyChunk(still, chunk(0)), { message: 'cut' })
+  await restore()
+  t.equal((await readDocuments(still, destination)).length, 5)
+  // The text of one of them is that of another memory too.
+  await removeDocuments(still, caller.scope.vault, [ids[2]!, ids[3]!])
+  await copyChunk(still, chunk(0), { again: true })
+  t.match(await outcome(), { body: { copied: 4, deduped_or_skipped: 2, failed: 0 } })
+  const left = (await readDocuments(still, destination)).map(({ text }) => text)
+  t.same(left.toSorted(), ['fact 0', 'fact 1', 'fact 3', 'fact 4'])
+  t.equal((await resolveCaller(still, destination)).keyRow.rawUnits, 4)
+})
+
 const clear = (vault: string) => still.postgres.transaction(tx => raiseEpoch(tx, vault))
 
 /** Nothing came to the destination, and all that was asked for is counted as skipped. */
