@@ -57,19 +57,27 @@ export function webhooks(router: Router, backend: ApiBackend): void {
   endpoint(router, backend, {
     route: 'DELETE /v1/account/webhooks/:webhookId',
     auth: owner(),
-    async handle({ account, actor, params }, ctx) {
+    async handle({ account, actor, params, claim }, ctx) {
       const id = params.webhookId
-      await removeWebhook(backend, { account, actor }, id)
-      ctx.body = { deleted: true, id }
+      const answer = { deleted: true, id }
+      await backend.postgres.transaction(async tx => {
+        await removeWebhook(tx, { account, actor }, id)
+        await claim.storeInTransaction(tx, { status: 200, body: answer })
+      })
+      ctx.body = answer
     },
   })
 
   endpoint(router, backend, {
     route: 'POST /v1/account/webhooks/:webhookId/secret',
     auth: owner(),
-    async handle({ account, actor, params }, ctx) {
+    async handle({ account, actor, params, claim }, ctx) {
       const id = params.webhookId
-      ctx.body = { id, secret: await renewSecret(backend, { account, actor }, id) }
+      ctx.body = await backend.postgres.transaction(async tx => {
+        const answer = { id, secret: await renewSecret(tx, backend, { account, actor }, id) }
+        await claim.storeInTransaction(tx, { status: 200, body: answer })
+        return answer
+      })
     },
   })
 

@@ -149,40 +149,37 @@ export async function changeWebhook(
 const graceSeconds = 24 * 3600
 
 /**
- * Gives a webhook another secret. For a day messages are signed with both.
+ * Gives a webhook another secret, in the caller's transaction. For a day messages are signed with both.
  *
  * @throws Refusal `missing`.
  */
 export async function renewSecret(
-  { postgres, seal }: WebhookBackend,
+  tx: Transaction,
+  { seal }: { seal: Seal },
   { account, actor }: WebhookOwner,
   id: string,
 ): Promise<string> {
   if (!isUuid(id)) throw webhookNotFound()
   const secret = mintSecret()
   const renewal = { secret: seal.seal(secret, sealContext(id)), graceSeconds }
-  await postgres.transaction(async tx => {
-    if (!(await replaceSecret(tx.query, account, id, renewal))) throw webhookNotFound()
-    await recordWebhookEvent(tx, { account, actor }, 'webhook.changed', id)
-  })
+  if (!(await replaceSecret(tx.query, account, id, renewal))) throw webhookNotFound()
+  await recordWebhookEvent(tx, { account, actor }, 'webhook.changed', id)
   return secret
 }
 
 /**
- * Deletes a webhook with its log and its pending messages.
+ * Deletes a webhook with its log and its pending messages, in the caller's transaction.
  *
  * @throws Refusal `missing`.
  */
 export async function removeWebhook(
-  { postgres }: { postgres: Postgres },
+  tx: Transaction,
   { account, actor }: WebhookOwner,
   id: string,
 ): Promise<void> {
   if (!isUuid(id)) throw webhookNotFound()
-  await postgres.transaction(async tx => {
-    if (!(await deleteWebhook(tx.query, account, id))) throw webhookNotFound()
-    await recordWebhookEvent(tx, { account, actor }, 'webhook.deleted', id)
-  })
+  if (!(await deleteWebhook(tx.query, account, id))) throw webhookNotFound()
+  await recordWebhookEvent(tx, { account, actor }, 'webhook.deleted', id)
 }
 
 const recordWebhookEvent = (
