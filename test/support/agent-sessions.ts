@@ -271,7 +271,7 @@ function opencode(): RecordedSession {
     body: subagent,
     reply: completion('Ana.'),
   })
-  return { client: 'opencode', calls, said: [...words], answers: [...answers] }
+  return { client: 'opencode', calls, said: words.map(said => `"${said}"`), answers: [...answers] }
 }
 
 function codex(): RecordedSession {

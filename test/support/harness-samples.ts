@@ -89,7 +89,6 @@ ${personsWords}
 # VSCode Visible Files
 src/login.ts
 </environment_details>`,
-  opencode: `"${personsWords}"`,
   'Open WebUI, retrieval': `### Task:
 Respond to the user query using the provided context, incorporating inline citations in the format [id].
 

@@ -8,7 +8,7 @@ import { unwrapJson } from '#shared/domain/turn/json-wrapper.ts'
 export type TextReading = {
   /** What was said, code included, harness removed: the text itself where it has none. */
   words: string
-  /** The words without fenced code, where words are left then. */
+  /** The words without fenced code, where words are left then, and without quotation marks around them all. */
   question: string
   /** Why pieces of the text were left out, one for each piece. */
   leftOut: readonly HarnessReason[]
@@ -30,9 +30,10 @@ export function readText(
   const { inner, leftOut: wrappers } = unwrap(text)
   const reading = readSegments(inner, false, hasOtherWords)
   const template = findTemplateQuestion(reading.words)
-  if (!template) return { ...reading, leftOut: [...wrappers, ...reading.leftOut] }
+  const leftOut = [...wrappers, ...reading.leftOut]
+  if (!template) return { ...reading, question: unquote(reading.question), leftOut }
   const words = reading.words.slice(template.start, template.end).trim()
-  return { words, question: words, leftOut: [...wrappers, ...reading.leftOut, 'template'] }
+  return { words, question: words, leftOut: [...leftOut, 'template'] }
 }
 
 /**
@@ -53,11 +54,15 @@ function unwrap(text: string): { inner: string; leftOut: HarnessReason[] } {
   }
   const json = unwrapJson(trimmed)
   if (json !== undefined) return { inner: json, leftOut: ['template'] }
-  return { inner: unquote(text, trimmed), leftOut: [] }
+  return { inner: text, leftOut: [] }
 }
 
-/** opencode puts the prompt of its command line in quotation marks. */
-function unquote(text: string, trimmed: string): string {
+/**
+ * opencode puts the prompt of its command line in quotation marks. They are no part of the question, but stay in
+ * the words: a person may have written them.
+ */
+function unquote(text: string): string {
+  const trimmed = text.trim()
   const isQuoted =
     trimmed.length > 2 && trimmed.startsWith('"') && trimmed.indexOf('"', 1) === trimmed.length - 1
   return isQuoted ? trimmed.slice(1, -1) : text

@@ -13,7 +13,7 @@ t.test('the words of a person are found in what programs put around them', async
     t.equal(readText(sample).words, personsWords, name)
     t.equal(readQuestion(sample), personsWords, `${name}, asked`)
     t.equal(readText(readText(sample).words).words, personsWords, `${name}, read again`)
-    if (name !== 'opencode') t.not(readText(sample).leftOut.length, 0, `${name}, told`)
+    t.not(readText(sample).leftOut.length, 0, `${name}, told`)
   }
 })
 
@@ -58,6 +58,7 @@ const kept: Record<string, string> = {
   'own labels': 'Context: I am moving to Lisbon in May.\nQuestion: Which papers do I need?',
   'own labels, at length': `Context: ${'I am moving to Lisbon in May. '.repeat(20)}\nQuestion: Which papers?`,
   'a question label alone': 'Question: is my dog allowed on the train?',
+  quoted: ' "To be, or not to be." ',
   speech: '"Come in," she said, "and take a seat."',
   'a list of instructions': 'You are right. Answer me later.\nMy boss is called Duarte.',
   'other languages': '<Привет> мир </Привет>\n„Wie heißt mein Hund?“',
@@ -67,6 +68,13 @@ t.test('a person who writes about tags, JSON and templates loses nothing', async
   for (const [name, text] of Object.entries(kept)) {
     t.same(readText(text), { ...readText(text), words: text, leftOut: [] }, name)
   }
+})
+
+t.test('quotation marks around all of a message are said but not asked', async t => {
+  const text = ` "${personsWords}"\n`
+  t.equal(readText(text).words, text)
+  t.equal(readQuestion(text), personsWords)
+  t.equal(readQuestion('"Come in," she said, "now."'), '"Come in," she said, "now."')
 })
 
 t.test('code is said but not asked', async t => {
