@@ -3,7 +3,7 @@ import { mintId } from '#shared/core/ids.ts'
 import type { Seal } from '#shared/core/seal.ts'
 import type { Log } from '#shared/core/log.ts'
 import type { Mongo } from '#shared/storage/mongo/connect.ts'
-import { findNewestWithTagSets } from '#shared/org/shared-lists.mongo.ts'
+import { countPending, findNewestWithTagSets } from '#shared/org/shared-lists.mongo.ts'
 import { visibilityKey, visibilityOf, partitionTagSets } from '#shared/domain/visibility.ts'
 import { toSharedVaultScope, type MemberScope } from '#shared/domain/member-scope.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
@@ -90,6 +90,9 @@ async function countPermitted(
   const sets = partitionTagSets(visibilityOf(member), await listTagSets(postgres.query, scope))
   const hidden = sets.dropped.filter(({ memories }) => memories > 0)
   const counted = (some: typeof hidden) => some.reduce((sum, { memories }) => sum + memories, 0)
+  // The counts of tag sets hold what waits for a person, which no member sees whatever their roles.
+  const permittedSets = sets.permitted.map(({ tagSet }) => tagSet)
+  const pending = await countPending(mongo, scope, permittedSets)
   const sample =
     hidden.length === 0
       ? []
@@ -97,7 +100,9 @@ async function countPermitted(
           tagSets: hidden.map(({ tagSet }) => tagSet),
           max: sampleMax,
         })
-  return { permitted: counted(sets.permitted), dropped: counted(hidden), sample }
+  // Applied in MongoDB before it is counted in Postgres, a write may wait already and not be counted.
+  const permitted = Math.max(0, counted(sets.permitted) - pending)
+  return { permitted, dropped: counted(hidden), sample }
 }
 
 /** Characters of a question that are kept until it is looked up. */

@@ -178,6 +178,25 @@ export async function findPending(
   return found?._id
 }
 
+/** How many memories with one of these sets of tags wait for a person, unseen by members. */
+export function countPending(
+  { memories }: Collections,
+  { vault, epoch }: Scope,
+  tagSets: readonly string[],
+): Promise<number> {
+  return memories
+    .countDocuments(
+      {
+        vault: { $eq: vault },
+        epoch: { $eq: epoch },
+        session: { $eq: pendingPartition },
+        tag_set: { $in: [...tagSets] },
+      },
+      { hint: partitionIndex, signal: deadline(memories) },
+    )
+    .catch(refuseWhenUnreachable)
+}
+
 /** The newest memories with one of these sets of tags, regardless of anything else. */
 export async function findNewestWithTagSets(
   { memories }: Collections,

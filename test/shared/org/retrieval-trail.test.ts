@@ -19,6 +19,8 @@ const secret = Array.from({ length: 25 }, (_, n) => ({
 await seedTeamMemories(backend, team, [
   { text: 'open' },
   { text: 'allowed', tags: ['a'] },
+  { text: 'waiting', reviewed: false, pending: true },
+  { text: 'waiting too', tags: ['a'], reviewed: false, pending: true },
   ...secret,
 ])
 
