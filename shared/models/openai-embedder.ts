@@ -40,8 +40,8 @@ const defaultCalibration: Calibration = { unrelated: 0.2, same: 0.9, floor: 0.15
  * Embeddings of any OpenAI-compatible endpoint. The first call shows the dimension. The vector of a
  * text beyond 8,000 bytes is the mean of the vectors of its parts, so that all of it counts.
  *
- * @throws Refusal `upstream` when the provider refuses or does not answer for 20 s; the SDK retries
- *   rate limits and server errors (three times).
+ * @throws Refusal `upstream` when the provider refuses, does not answer for 20 s, or answers with anything
+ *   but vectors of that dimension; the SDK retries rate limits and server errors (three times).
  */
 export async function openProviderEmbedder(provider: EmbeddingModelSettings): Promise<Embedder> {
   const { model, name, apiKey, baseUrl } = provider
@@ -53,6 +53,8 @@ export async function openProviderEmbedder(provider: EmbeddingModelSettings): Pr
     fetch: timedFetch(model.split('/')[0]!),
   })
 
+  /** Of every vector, once the first answer has shown it. */
+  let knownDimension: number | undefined
   const embed = async (
     texts: readonly string[],
     signal?: AbortSignal,
@@ -64,8 +66,8 @@ export async function openProviderEmbedder(provider: EmbeddingModelSettings): Pr
       const answer = await client.embeddings
         .create({ model: name, input }, { ...retryPolicy, ...(signal && { signal }) })
         .catch((error: Error) => throwUpstreamRefusal(model, error))
-      if (!isAnswerTo(answer, input.length))
-        throwUpstreamRefusal(model, new Error('vectors are missing'))
+      if (!isAnswerTo(answer, input.length, knownDimension))
+        throwUpstreamRefusal(model, new Error('not the vectors of these inputs'))
       const sortedVectors = answer.data.toSorted((one, other) => one.index - other.index)
       chunkVectors.push(
         ...sortedVectors.map(({ embedding }) => toUnitLength(Float32Array.from(embedding))),
@@ -84,6 +86,7 @@ export async function openProviderEmbedder(provider: EmbeddingModelSettings): Pr
 
   const [probe] = await embed(['dimension'], undefined, queryRetryPolicy)
   const dimension = probe!.length
+  knownDimension = dimension
   return {
     model,
     dimension,
@@ -95,14 +98,25 @@ export async function openProviderEmbedder(provider: EmbeddingModelSettings): Pr
   }
 }
 
-/** A proxy in between may answer 200 with a page of its own: any JSON, or none. */
-const isAnswerTo = (answer: unknown, inputs: number): boolean => {
+/**
+ * A proxy in between may answer 200 with a page of its own: any JSON, or none. A model that was exchanged
+ * under the same name has vectors of another length, which would spoil the space.
+ */
+const isAnswerTo = (answer: unknown, inputs: number, dimension: number | undefined): boolean => {
   const { data } = (answer ?? {}) as { data?: unknown }
   if (!Array.isArray(data) || data.length !== inputs) return false
-  return data.every((row: { index?: unknown; embedding?: unknown } | null) => {
+  const rows = data as ({ index?: unknown; embedding?: unknown } | null)[]
+  return rows.every(row => {
     const { index, embedding } = row ?? {}
-    return typeof index === 'number' && Array.isArray(embedding) && embedding.length > 0
+    return typeof index === 'number' && isVector(embedding, dimension)
   })
+}
+
+/** Whether it is numbers that a 32-bit float can hold, of any length but none where `dimension` is unknown. */
+function isVector(value: unknown, dimension: number | undefined): value is number[] {
+  if (!Array.isArray(value) || value.length === 0) return false
+  if (dimension !== undefined && value.length !== dimension) return false
+  return value.every(part => typeof part === 'number' && Number.isFinite(Math.fround(part)))
 }
 
 /**

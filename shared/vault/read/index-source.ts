@@ -1,4 +1,5 @@
 import type { MemoryStore } from '#shared/vault/base/memories.mongo.ts'
+import type { EmbeddedMemory } from '#shared/domain/memory.ts'
 import type { Partition } from '#shared/storage/mongo/partition.ts'
 import { partitionTagSets, type Visibility } from '#shared/domain/visibility.ts'
 import { changesSince, findSessionEpoch } from '#shared/vault/base/vault-changes.postgres.ts'
@@ -25,7 +26,9 @@ export function createIndexSource({
 
   return {
     async load(ref, onBatch) {
-      await memories.stream(ref.scope, await partitionOf(ref), ref.space, onBatch)
+      await memories.stream(ref.scope, await partitionOf(ref), ref.space, rows =>
+        onBatch(rowsOfDimension(rows, ref)),
+      )
     },
 
     async changes(ref, since) {
@@ -33,7 +36,8 @@ export function createIndexSource({
       const changes = await changesSince(postgres.query, scope, session, since)
       if (!changes || changes.stored.length > incrementalChangesMax) return null
       if (changes.stored.length === 0) return { put: [], remove: changes.removed }
-      const put = await memories.byIds(scope, await partitionOf(ref), space, changes.stored)
+      const rows = await memories.byIds(scope, await partitionOf(ref), space, changes.stored)
+      const put = rowsOfDimension(rows, ref)
       // A changed memory is replaced in one step: searches find its old or its new form, never neither.
       // One that was stored without a vector of this space is in it no more.
       const found = new Set(put.map(({ id }) => id))
@@ -49,6 +53,12 @@ export function createIndexSource({
     },
   }
 }
+
+/** A vector of another length, as an exchanged model once left them, costs its memory the index, not the vault. */
+const rowsOfDimension = (
+  rows: EmbeddedMemory[],
+  { dimension }: Pick<IndexRef, 'dimension'>,
+): EmbeddedMemory[] => rows.filter(({ vector }) => vector.length === dimension)
 
 /** How many memories of a shared vault an audience may see. */
 async function countVisible(

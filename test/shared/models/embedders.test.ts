@@ -130,6 +130,27 @@ t.test('rate limits and server errors are retried, refusals are not hidden', asy
   await t.rejects(embedder.embedTexts(['no']), { reason: 'upstream', message: /status 401/ })
 })
 
+t.test('upstream: vectors of another length than the first, or without numbers', async t => {
+  const provider = await startEmbeddingProvider(t)
+  const { embedTexts, embedQuery } = await embedderAt(provider.baseUrl)
+  const vectorOf = (length: number, first: unknown = 0.5) => [first, ...Array(length - 1).fill(0.5)]
+  const wrong: [string, unknown[]][] = [
+    ['shorter', vectorOf(32)],
+    ['longer', vectorOf(65)],
+    ['null', vectorOf(64, null)],
+    ['a word', vectorOf(64, '0.5')],
+    ['beyond a float', vectorOf(64, 1e39)],
+  ]
+  const refused = { message: /did not answer/, reason: 'upstream' }
+  for (const [what, embedding] of wrong) {
+    provider.answerAlways('application/json', JSON.stringify({ data: [{ index: 0, embedding }] }))
+    await t.rejects(embedTexts(['kettle']), refused, what)
+  }
+  await t.rejects(embedQuery('kettle'), refused, 'a question')
+  provider.recover()
+  t.equal((await embedQuery('kettle')).length, 64)
+})
+
 t.test('a caller who gives up ends the call', async t => {
   const provider = await startEmbeddingProvider(t)
   const embedders = createEmbedders(

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { toBinaryVector } from '#shared/storage/mongo/documents.ts'
 import { createIndexSource } from '#shared/vault/read/index-source.ts'
 import { buildKey, createTestClient, startJobWorkers, startTestApi } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
@@ -61,4 +62,24 @@ t.test('a memory that is changed is put, not removed before', async t => {
   }
   t.same(await changesIn(model), { put: ['The heron flies.'], remove: [ids[1]] })
   t.same(await changesIn('local'), { put: [], remove: ids.toSorted() })
+})
+
+t.test('a vector of another length costs its memory the index, not the vault', async t => {
+  const { key, client } = await newVault()
+  const heron = 'The heron nests on the chimney.'
+  const ids = await insertMemories(backend, key, [{ text: heron }, { text: 'The heron flies.' }])
+  const { scope } = await resolveCaller(backend, key)
+  const { space, dimension } = await backend.embedders.get()
+  const vector = toBinaryVector(new Float32Array(5))
+  await backend.mongo.memories.updateOne(
+    { vault: scope.vault, _id: ids[1]! },
+    { $set: { [`vectors.${space}`]: vector } },
+  )
+  const { status, body } = await client.post('/v1/memory/search', { query: 'heron', limit: 5 })
+  t.equal(status, 200)
+  t.match(body, { totalMemories: 1, memories: [{ content: heron }] })
+  t.match(await source.changes({ scope, session: null, space, dimension }, 0), {
+    put: [{ text: heron }],
+    remove: [ids[1]],
+  })
 })
