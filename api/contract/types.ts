@@ -2811,6 +2811,8 @@ export interface ReconciledFact {
   action: 'ADD' | 'UPDATE' | 'NONE'
   /** the memory added, changed or found to say it already */
   mem_id: string | null
+  /** of an update: further memories that the fact changed */
+  also?: string[]
   /** the memory has words that were said later: nothing was changed */
   outdated?: boolean
   /** of an addition that waits for review: the memory it would replace, which a person has reviewed or worded */

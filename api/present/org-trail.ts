@@ -32,10 +32,11 @@ const presentFact = ({ text, confidence, note }: Fact) => ({ text, confidence, n
 
 const presentTaggedFact = ({ text, tags, confidence }: TaggedFact) => ({ text, tags, confidence })
 
-const presentDecision = ({ text, action, mem_id, replaces, outdated, copy }: Decision) => ({
+const presentDecision = ({ text, action, mem_id, also, replaces, outdated, copy }: Decision) => ({
   text,
   action,
   mem_id,
+  ...(also && { also: also.map(further => further.mem_id) }),
   ...(outdated && { outdated }),
   ...(replaces !== undefined && { replaces }),
   ...(copy?.mem_id && { copy: copy.mem_id }),

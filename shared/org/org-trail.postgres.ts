@@ -117,6 +117,8 @@ export async function findPassResults(
        select pass1, pass2, pass3 from org_turns
        where org = $1
          and (pass3 @> jsonb_build_array(jsonb_build_object('mem_id', asked.memory))
+              or pass3 @> jsonb_build_array(jsonb_build_object(
+                   'also', jsonb_build_array(jsonb_build_object('mem_id', asked.memory))))
               or pass3 @> jsonb_build_array(
                    jsonb_build_object('copy', jsonb_build_object('mem_id', asked.memory))))
        order by id desc limit 20
@@ -127,8 +129,10 @@ export async function findPassResults(
   const passes = new Map<string, MemoryPassResults>()
   for (const { memory, pass1, pass2, pass3 } of rows) {
     const isAbout = pass3.map(
-      ({ action, mem_id, copy }) =>
-        (mem_id === memory && action !== 'NONE') || copy?.mem_id === memory,
+      ({ action, mem_id, also = [], copy }) =>
+        (mem_id === memory && action !== 'NONE') ||
+        also.some(further => further.mem_id === memory) ||
+        copy?.mem_id === memory,
     )
     if (passes.has(memory) || !isAbout.includes(true)) continue
     const about = (_: unknown, index: number): boolean => isAbout[index]!

@@ -2950,6 +2950,8 @@ class _ReconciledFactRequired(TypedDict):
 
 
 class ReconciledFact(_ReconciledFactRequired, total=False):
+    # of an update: further memories that the fact changed
+    also: List[str]
     # the memory has words that were said later: nothing was changed
     outdated: bool
     # of an addition that waits for review: the memory it would replace, which a person has reviewed

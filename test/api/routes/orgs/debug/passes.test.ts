@@ -6,7 +6,7 @@ import { insertRetrievals } from '#shared/org/shared-retrievals.postgres.ts'
 import { sweepAll } from '#workers/sweep-all.ts'
 import { createTestClient, startTestApi } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
-import { buildTeam, type Team } from '#test/support/team.ts'
+import { buildTeam, seedTeamMemories, type Team } from '#test/support/team.ts'
 import { insertTurns } from '#shared/vault/ingest/member-turns.postgres.ts'
 import { ageRows, endTurn } from '#test/support/alter.ts'
 import { existingTurns } from '#test/support/observe.ts'
@@ -92,6 +92,39 @@ t.test('200: both kinds, newest first, of everybody or of one member', async t =
   t.same(await authors('?state=waiting'), ['bob', 'ann@example.com'], 'turns alone')
   t.same(await authors('?state=waiting&author=bob'), ['bob'])
   t.same(await authors('?state=done'), [])
+})
+
+t.test('200: the trail of each memory that one fact changed', async t => {
+  const own = await buildTeam(backend)
+  const [first, second] = await seedTeamMemories(backend, own, [
+    { text: 'The floor is 4', confidence: 0.5, reviewed: false },
+    { text: 'Offers end at 4', confidence: 0.5, reviewed: false },
+  ])
+  const id = await turn(await own.addMember('cat'))
+  const fact = { text: 'The floor is 4', confidence: 0.5 }
+  await savePassResults(backend.postgres, id, {
+    pass1: [{ ...fact, note: false }],
+    pass2: [{ ...fact, tags: [], tagIds: [] }],
+    pass3: [
+      {
+        text: 'The floor is 4',
+        action: 'UPDATE',
+        mem_id: first!,
+        version: 1,
+        also: [{ text: 'Offers end at 4', mem_id: second!, version: 1 }],
+      },
+    ],
+  })
+  const { get } = createTestClient(base, own.adminKey)
+  const queue = (await get(`/v1/orgs/${own.org}/memories/review`)).body.review
+  t.same(queue.map(({ mem_id }: { mem_id: string }) => mem_id).sort(), [first, second].sort())
+  const changed = { text: 'The floor is 4', action: 'UPDATE', mem_id: first, also: [second] }
+  for (const { pass } of queue) {
+    t.same(pass.pass1, [{ ...fact, note: false }])
+    t.same(pass.pass3, [changed])
+  }
+  const { passes } = (await get(`/v1/orgs/${own.org}/debug/passes`)).body
+  t.same(passes[0].pass3, [changed])
 })
 
 t.test('200: at most as many as are asked for, 20 unless told', async t => {
