@@ -46,7 +46,8 @@ export async function sendParts(
       part.lineNumbers.length === 0
         ? emptyResult
         : await uploadPart(target, part.body, {
-            idempotencyKey: `upload-file ${state.run} ${part.index}`,
+            // With its end: of the same run, another --part-lines makes other parts.
+            idempotencyKey: `upload-file ${state.run} ${part.index} ${part.endOffset}`,
             onProgress: share =>
               display.progress({
                 share: shareAt(partStart + share * (part.endOffset - partStart)),

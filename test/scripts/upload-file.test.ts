@@ -323,6 +323,28 @@ t.test('3: a part that was cancelled is sent anew by the next run', async t => {
   t.equal(rest.out, 'complete: 2 lines · 2 stored\n')
 })
 
+t.test('0: with another --part-lines it goes on after a stop in the middle of a part', async t => {
+  const { key, texts } = await newVault()
+  let [sent, open] = [0, false]
+  // The second part is accepted; what became of it is not told.
+  const gate = await between(t, ({ url = '' }, response) => {
+    if (url.includes('upload')) sent++
+    if (open || sent < 2 || url.includes('upload')) return false
+    response.writeHead(402).end('{"error":"No card"}')
+    return true
+  })
+  const args = [written(linesTo(30).join('\n')), '--base-url', gate, '--key', key, '--part-lines']
+  const stopped = await run([...args, '10'])
+  t.equal(stopped.code, 3, stopped.err)
+  t.match(stopped.out, /^stopped: 10 lines/)
+  open = true
+  const rest = await run([...args, '7'])
+  t.equal(rest.code, 0, rest.err)
+  t.match(rest.out, /^complete: 30 lines/)
+  t.equal(new Set(await texts()).size, 30)
+  t.equal((await texts()).length, 30)
+})
+
 t.test('1: a file of nothing but lines that are too long', async t => {
   const { texts, at } = await newVault()
   const long = JSON.stringify({ content: 'x'.repeat(300_000) })
