@@ -32,7 +32,8 @@ export const help = `Usage: npm run import-file -- --from <product> <export> [op
 Brings the memories of another product into a vault: messages and facts with their times, roles, speakers
 and titles. The whole export is read and checked before the first memory is sent. Importing it again adds
 nothing; when it is stopped, the same command continues: the position is saved in
-<export>.import-state.json and removed at the end.
+<export>.import-state.json and removed at the end; where that cannot be written, it starts again from the
+first memory.
 
   --from <product>     which export it is:
 ${names.map(name => `                         ${name.padEnd(10)} ${formats[name]!.file}`).join('\n')}

@@ -26,8 +26,8 @@ export const partLinesMax = 10_000
 export const help = `Usage: npm run upload-file -- <file|-> [options]
 
 Sends a file of JSON lines of any length to a vault, in parts. It may be stopped at any time and started
-again: its position is saved in <file>.upload-state.json, which is removed at the end. Sending a file
-again adds nothing.
+again: its position is saved in <file>.upload-state.json, which is removed at the end; where that cannot be
+written, a run after a stop starts from the first line. Sending a file again adds nothing.
 
   <file>               one object per line: {"content": …, "role": …, "timestamp": …}; - reads standard
                        input, which cannot be resumed

@@ -27,7 +27,8 @@ export type LineSource = {
 }
 
 /**
- * Sends lines in parts, one after the other, and saves the position after each.
+ * Sends lines in parts, one after the other, and saves the position before the first and after each. Where it
+ * cannot be saved they are sent all the same.
  *
  * @throws Refusal as `uploadPart`; `state` then has what was sent before.
  */
@@ -36,8 +37,10 @@ export async function sendParts(
   { source, state, size, statePath }: LineSource,
   display: ProgressDisplay,
 ): Promise<void> {
+  const savePosition = openPosition(statePath, display)
   const partLimits = { ...limits[target.kind], linesMax: target.partLines }
   const from = { index: state.index, offset: state.offset, line: state.line }
+  savePosition(state)
   for await (const part of splitIntoParts(source, partLimits, from)) {
     const shareAt = (offset: number): number | null => (size ? offset / size : null)
     const partStart = state.offset
@@ -56,12 +59,25 @@ export async function sendParts(
             onRetry: (why, seconds) => display.note(`${why}; again in ${seconds} s`),
             onWorkLost() {
               state.run = randomUUID()
-              if (statePath) writeState(statePath, state)
+              savePosition(state)
             },
           })
     addPartResult(state, part, result)
-    if (statePath) writeState(statePath, state)
+    savePosition(state)
     display.partDone({ share: shareAt(part.endOffset), totals: state.totals })
+  }
+}
+
+/** Saves positions in a file, if there is one. The first time it cannot be written is told, once. */
+function openPosition(path: string | null, display: ProgressDisplay): (state: UploadState) => void {
+  let isTold = false
+  return state => {
+    try {
+      if (path !== null) writeState(path, state)
+    } catch (error) {
+      if (!isTold) display.note(`The position cannot be saved: ${(error as Error).message}`)
+      isTold = true
+    }
   }
 }
 

@@ -55,4 +55,11 @@ export function writeState(path: string, state: UploadState): void {
   renameSync(`${path}.new`, path)
 }
 
-export const deleteState = (path: string): void => rmSync(path, { force: true })
+/** Removes the position of a finished run; one that cannot be removed does no harm. */
+export function deleteState(path: string): void {
+  try {
+    rmSync(path, { force: true })
+  } catch {
+    // The next run goes on from it, and finds what was stored.
+  }
+}

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -202,6 +202,17 @@ t.test('2: options and exports that are wrong say what to change, and nothing is
   }
   t.same(await exportLines(client), [])
   t.match(await run(['--help']), { code: 0, out: /^Usage: [^]*letta[^]*Exit code/ })
+})
+
+t.test('0: an export beside which no position can be saved', async t => {
+  const { client, at } = await newVault()
+  const file = written('beside.json', JSON.stringify(mem0Page()))
+  mkdirSync(`${file}.import-state.json.new`)
+  const { code, out, err } = await run(['--from', 'mem0', file, ...at, '--json'])
+  t.equal(code, 0, err)
+  t.match(JSON.parse(out), { status: 'complete', memories: 1, stored: 1 })
+  t.match(err, /The position cannot be saved: EISDIR/)
+  t.equal((await exportLines(client)).length, 1)
 })
 
 t.test('3: when the service refuses, the same command goes on from there', async t => {

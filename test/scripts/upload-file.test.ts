@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -343,6 +343,17 @@ t.test('0: with another --part-lines it goes on after a stop in the middle of a 
   t.match(rest.out, /^complete: 30 lines/)
   t.equal(new Set(await texts()).size, 30)
   t.equal((await texts()).length, 30)
+})
+
+t.test('0: where the position cannot be saved the lines arrive all the same', async t => {
+  const { texts, at } = await newVault()
+  const file = written(linesTo(4).join('\n'))
+  mkdirSync(`${file}.upload-state.json.new`)
+  const { code, out, err } = await run([file, ...at, '--part-lines', '2', '--json'])
+  t.equal(code, 0, err)
+  t.match(JSON.parse(out), { status: 'complete', lines: 4, stored: 4 })
+  t.equal(err.match(/The position cannot be saved: EISDIR/g)?.length, 1)
+  t.equal((await texts()).length, 4)
 })
 
 t.test('1: a file of nothing but lines that are too long', async t => {
