@@ -42,6 +42,8 @@ export type Detector = {
   pattern: RegExp
   /** A match that fails this check stays. */
   isValid?: (match: string) => boolean
+  /** Of a match that fails the check the first groups count: a short word behind them reads like one more. */
+  isGrouped?: true
 }
 
 const secretDetector = (pattern: RegExp, isValid?: Detector['isValid']): Detector => ({
@@ -96,9 +98,17 @@ export const detectors: readonly Detector[] = [
   ),
   { kind: 'card', pattern: /(?<![\d.-])\d(?:[ -]?\d){12,18}(?![\d-])/dg, isValid: isCardNumber },
   {
+    // Grouped as cards show it, whatever number stands beside it: an expiry date reads like more of the card.
+    kind: 'card',
+    pattern:
+      /(?<![\d.-])(?=[3-68]|2[2-7])(?=(?<it>\d{13,19}|\d{4}(?:[ -]\d{4}){3}|\d{4}[ -]\d{6}[ -]\d{4,5})(?!\d))/dg,
+    isValid: isCardNumber,
+  },
+  {
     kind: 'iban',
     pattern: /\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b/dg,
     isValid: isIban,
+    isGrouped: true,
   },
   nationalIdDetector(/(?<![\d-])\d{3}-\d{2}-\d{4}(?![\d-])/dg, isSocialSecurityNumber),
   nationalIdDetector(/(?<![\w.-])\d{3}\.\d{3}\.\d{3}-\d{2}(?![\w-])/dg, isBrazilianCpf),

@@ -26,17 +26,35 @@ export function findPrivateData(text: string, wanted: ReadonlySet<RedactionKind>
   })
 }
 
-function* findMatches(text: string, { kind, pattern, isValid }: Detector): Generator<Finding> {
+function* findMatches(text: string, detector: Detector): Generator<Finding> {
+  const { kind, pattern } = detector
   let reached = 0
-  for (const { indices } of text.matchAll(pattern)) {
-    const { it, head } = indices!.groups ?? {}
-    const [matchStart, matchEnd] = indices![0]!
+  pattern.lastIndex = 0
+  for (let match = pattern.exec(text); match; match = pattern.exec(text)) {
+    const { it, head } = match.indices!.groups ?? {}
+    const [matchStart, matchEnd] = match.indices![0]!
     const start = (it ?? head)?.[0] ?? matchStart
     const end = it?.[1] ?? matchEnd
+    // A match of no length stands before what it finds.
+    const isAhead = matchEnd === matchStart
+    if (isAhead) pattern.lastIndex++
     if (start < reached) continue
     reached = matchEnd
-    if (!isValid || isValid(text.slice(start, end))) yield { kind, start, end }
+    const length = validLength(text.slice(start, end), detector)
+    if (length === 0) continue
+    yield { kind, start, end: start + length }
+    if (isAhead || start + length < end) reached = pattern.lastIndex = start + length
   }
+}
+
+/** How much of a match is what is looked for: 0 when nothing is. */
+function validLength(match: string, { isValid, isGrouped }: Detector): number {
+  if (!isValid) return match.length
+  let { length } = match
+  while (length > 0 && !isValid(match.slice(0, length))) {
+    length = isGrouped ? Math.max(match.lastIndexOf(' ', length - 1), 0) : 0
+  }
+  return length
 }
 
 /** Replaces every finding by `[redacted:kind]`; the same text when there is none. */

@@ -96,6 +96,32 @@ t.test('ordinary prose keeps every word', async t => {
   for (const text of prose) t.same(findPrivateData(text, new Set(defaultRedactionKinds)), [], text)
 })
 
+t.test('a number goes whatever number or word stands beside it', async t => {
+  const numbers = new Set<RedactionKind>(['card', 'iban'])
+  for (const [text, left] of [
+    ['4111 1111 1111 1111 12/27', '[redacted:card] 12/27'],
+    ['4111111111111111 123', '[redacted:card] 123'],
+    ['4111-1111-1111-1111-123', '[redacted:card]-123'],
+    ['2 4111111111111111', '2 [redacted:card]'],
+    ['12/27 3782 822463 10005 1234.', '12/27 [redacted:card] 1234.'],
+    ['order 1234 5678 4111 1111 1111 1111', 'order 1234 5678 [redacted:card]'],
+    ['4111 1111 1111 1111 5500 0055 5555 5559', '[redacted:card] [redacted:card]'],
+    ['AT61 1904 3002 3457 3201 BIC BKAUATWW', '[redacted:iban] BIC BKAUATWW'],
+    ['AT611904300234573201 EUR 500', '[redacted:iban] EUR 500'],
+    ['AT61 1904 3002 3457 3201 EURO 500', '[redacted:iban] EURO 500'],
+    ['AT61 1904 3002 3457 3201 AT61 1904 3002 3457 3201', '[redacted:iban] [redacted:iban]'],
+  ] as const) {
+    t.equal(redactText(text, numbers), left)
+  }
+  for (const text of [
+    'scores 1 2 3 4 5 6 7 8 9 1 2 3 4 5 6 7 8 9 3 2 1 5 4 7 6 9 8 1 2 3 4 5 6 7 8',
+    'the years 2014 2015 2016 2017 2018 2019',
+    'AT61 1904 3002 3457 3202 BIC BKAUATWW',
+  ]) {
+    t.equal(redactText(text, numbers), text)
+  }
+})
+
 t.test('an IPv6 address goes whole, whatever is around it', async t => {
   const ip = new Set<RedactionKind>(['ip'])
   for (const [text, left] of [
