@@ -48,7 +48,7 @@ export function parsePassthroughBody(
 async function parseJsonBody(ctx: Context, { shape }: ProviderRoute): Promise<ParsedBody> {
   const read = await readJsonOrStream(ctx)
   if (!Buffer.isBuffer(read)) {
-    shape?.check(sanitizeJson({ model: read.model }))
+    await discardUnlessValid(read, () => shape?.check(sanitizeJson({ model: read.model })))
     return read
   }
   const request = parsePassthroughRequest(read.length > 0 ? read : Buffer.from('{}'))
@@ -98,7 +98,7 @@ async function parseFormBody(ctx: Context, { shape }: ProviderRoute): Promise<Pa
   allowSlowBody(ctx.req)
   const chunks = limitBytes(streamBody(ctx, encoding), declared, uploadBytesMax)
   const form = await readMultipartForm(chunks, ctx.get('content-type'), shape === undefined)
-  shape?.check(sanitizeJson({ model: form.model, file: '' }))
+  await discardUnlessValid(form, () => shape?.check(sanitizeJson({ model: form.model, file: '' })))
   const renamed = (name?: string): string | undefined => (name === form.model ? undefined : name)
   return {
     model: form.model,
@@ -110,5 +110,18 @@ async function parseFormBody(ctx: Context, { shape }: ProviderRoute): Promise<Pa
         : declared + form.addedBytes(other)
     },
     discard: form.discard,
+  }
+}
+
+/** Unread bytes would hold up the connection of a client that is still sending: it would see no refusal. */
+async function discardUnlessValid(
+  body: Pick<ParsedBody, 'discard'>,
+  check: () => unknown,
+): Promise<void> {
+  try {
+    check()
+  } catch (error) {
+    await body.discard()
+    throw error
   }
 }

@@ -1,4 +1,7 @@
+import { once } from 'node:events'
+import { request, type IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
+import { text as readText } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { buildKey, startJobWorkers, startTestApi } from '#test/support/api.ts'
@@ -75,6 +78,32 @@ t.test('400: a body over 20 MiB whose model is no JSON', async t => {
     t.equal(status, 400, path)
     t.match(text, /The body is not valid JSON/)
   }
+  t.equal(provider.requests.length, asked)
+})
+
+/** As a client that reads no answer before all of its body is sent. */
+async function sendWhole(path: string, body: string, more: Record<string, string> = {}) {
+  const sending = request(base + path, { method: 'POST', headers: { ...headers, ...more } })
+  const answer = once(sending, 'response')
+  sending.end(body)
+  await once(sending, 'finish')
+  const [response] = (await answer) as [IncomingMessage]
+  return { status: response.statusCode, text: await readText(response) }
+}
+
+t.test('400: a long body without the model that its route needs is read to its end', async t => {
+  const asked = provider.requests.length
+  const json = await sendWhole('/v1/embeddings', `{"input":"${picture}${picture}"}`)
+  t.equal(json.status, 400)
+  t.match(json.text, /model/)
+  const part = (name: string, value: string) =>
+    `--b0und\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`
+  const body = `${part('model', '')}${part('file', picture)}--b0und--\r\n`
+  const form = await sendWhole('/v1/audio/transcriptions', body, {
+    'content-type': 'multipart/form-data; boundary=b0und',
+  })
+  t.equal(form.status, 400)
+  t.match(form.text, /model/)
   t.equal(provider.requests.length, asked)
 })
 
