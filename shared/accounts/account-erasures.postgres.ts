@@ -1,4 +1,5 @@
 import { usageSlices } from '#shared/billing/usage-slices.postgres.ts'
+import { organizationRouteSql } from '#shared/operations/idempotency.postgres.ts'
 import { lockVaults } from '#shared/operations/vault-locks.postgres.ts'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 
@@ -92,6 +93,11 @@ export async function anonymizeAccount(
     `delete from idempotency where key_hash in (
        select hash from memory_keys where account = $1
        union all select hash from admin_keys where email = ${email})`,
+    [account],
+  )
+  await query(
+    `delete from idempotency i using orgs o
+     where o.account = $1 and ${organizationRouteSql('o.id')}`,
     [account],
   )
   await query(

@@ -12,6 +12,15 @@ export type IdempotentRequest = {
 /** In place of a stored response whose words were erased: the request stays answered. */
 export const erasedResponse = ''
 
+/**
+ * A condition for the stored responses to requests below `/v1/orgs/:org_id/`, whatever credential sent them: an
+ * index has them by organization.
+ *
+ * @param org SQL of the id, a uuid
+ */
+export const organizationRouteSql = (org: string): string =>
+  `route like '% /v1/orgs/%/%' and split_part(route, '/', 4) = ${org}::text`
+
 export type ClaimResult =
   /** The claim is new: run the request under this operation id. */
   | { state: 'begun'; operation: string }

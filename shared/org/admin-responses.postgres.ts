@@ -1,16 +1,11 @@
-import { erasedResponse } from '#shared/operations/idempotency.postgres.ts'
+import { erasedResponse, organizationRouteSql } from '#shared/operations/idempotency.postgres.ts'
 import type { Transaction } from '#shared/storage/postgres/connect.ts'
-
-/** Whose responses show shared memories: the owner's admin credentials, and the reviewers'. */
-const credentialsSql = `
-  select a.hash from orgs o join accounts c on c.id = o.account join admin_keys a on a.email = c.email
-  where o.id = $1::uuid
-  union all select hash from org_reviewers where org = $1::uuid`
 
 /**
  * Erases the responses that are stored for Idempotency-Keys of changes and reviews of an organization's
- * shared memories: one may show the words of another memory. The requests stay answered, since run again
- * they would decide about other words than before. Seedings answer with words of the request alone.
+ * shared memories, whoever sent them: one may show the words of another memory. The requests stay answered,
+ * since run again they would decide about other words than before. Seedings answer with words of the request
+ * alone.
  *
  * @param memory whose words go; what runs about it now stores no response
  */
@@ -21,7 +16,7 @@ export async function eraseAdminResponses(
 ): Promise<void> {
   await query(
     `delete from idempotency
-     where key_hash in (${credentialsSql}) and answer is null and locked_until > now()
+     where ${organizationRouteSql('$1::uuid')} and answer is null and locked_until > now()
        and route ~ ('^(POST|PATCH) /v1/orgs/' || $1::uuid || '/memories/' || $2::uuid || '(/|$)')`,
     [org, memory],
     'shared.running-answers',
@@ -30,7 +25,7 @@ export async function eraseAdminResponses(
   await query(
     `with shown as (
        select key_hash, route, idempotency from idempotency
-       where key_hash in (${credentialsSql}) and answer <> $2
+       where ${organizationRouteSql('$1::uuid')} and answer <> $2
          and route ~ ('^(POST|PATCH) /v1/orgs/' || $1::uuid || '/memories/')
        order by key_hash, route, idempotency for update
      )

@@ -186,7 +186,7 @@ export async function removeOrganization(
   const vaults = await changePolicy(backend, { admin: { account }, org: id }, async tx => {
     const vaults = await listOrgVaults(tx, id)
     await retireVaults(tx, backend, { operation, account, keyHash, vaults })
-    await deleteOrgResponses(tx, { id, email, keyHash })
+    await deleteOrgResponses(tx, id)
     const revoked = await deleteMemberKeys(tx, { org: id })
     await deleteOrg(tx, id)
     await recordRevokedKeys(tx, revoked, email)

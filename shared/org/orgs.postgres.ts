@@ -1,5 +1,6 @@
 import { Refusal } from '#shared/core/errors.ts'
 import { isUuid } from '#shared/core/ids.ts'
+import { organizationRouteSql } from '#shared/operations/idempotency.postgres.ts'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 
 /** An organization, its owner, and the current state of its shared vault. */
@@ -148,21 +149,9 @@ export async function listOrgVaults(tx: Transaction, id: string): Promise<string
   return rows.map(({ vault }) => vault)
 }
 
-/**
- * Deletes stored responses to requests about an organization: they may contain raw keys and names.
- *
- * @param keyHash the credential of the admin who removes it; responses to their other credentials are deleted too
- */
-export async function deleteOrgResponses(
-  tx: Transaction,
-  { id, email, keyHash }: { id: string; email: string; keyHash: Buffer },
-): Promise<void> {
-  await tx.query(
-    `delete from idempotency
-     where key_hash in (select hash from admin_keys where email = $2 union all select $3)
-       and route ~ ('^[A-Z]+ /v1/orgs/' || lower($1) || '/')`,
-    [id, email, keyHash],
-  )
+/** Deletes stored responses to requests about an organization: they may contain raw keys and names. */
+export async function deleteOrgResponses(tx: Transaction, id: string): Promise<void> {
+  await tx.query(`delete from idempotency where ${organizationRouteSql('$1::uuid')}`, [id])
 }
 
 /** One refusal for an organization of another admin, a removed one and an unknown one. */

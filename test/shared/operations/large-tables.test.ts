@@ -2,6 +2,8 @@ import t, { type Test } from 'tap'
 import { deleteAccountUse } from '#shared/accounts/account-erasures.postgres.ts'
 import { mintId } from '#shared/core/ids.ts'
 import { mintMemoryKey } from '#shared/access/mint.ts'
+import { eraseAdminResponses } from '#shared/org/admin-responses.postgres.ts'
+import { deleteOrgResponses } from '#shared/org/orgs.postgres.ts'
 import { listOperations } from '#shared/operations/operation-rows.postgres.ts'
 import { eraseSessionNames } from '#shared/vault/delete/erase-texts.postgres.ts'
 import { deleteVaultUse, listKeysOfVaults } from '#shared/vault/delete/retired-vaults.postgres.ts'
@@ -127,4 +129,23 @@ t.test('the use of an account is deleted', async t => {
   await expectNoScan(t, tx => deleteAccountUse(tx.query, account))
   t.equal(await countOf('usage_events where account = $1', [account]), 0)
   t.equal(await countOf('usage_events', []), 100_040)
+})
+
+t.test('words of an organization are erased from stored responses by an index', async t => {
+  await query(
+    `insert into idempotency (key_hash, route, idempotency, body_hash, operation, locked_until, answer)
+     select '\\x00', 'POST /v1/memory/search', n::text, '\\x00', gen_random_uuid(), now(), 'sealed'
+     from generate_series(1, 10000) n`,
+  )
+  await query('analyze idempotency')
+  const scans = await backend.postgres.transaction(async tx => {
+    const watched = watchPlans(tx.query)
+    await eraseAdminResponses(watched, mintId(), mintId())
+    await deleteOrgResponses(watched, mintId())
+    return watched.scans
+  })
+  t.same(
+    scans.filter(({ table }) => table === 'idempotency'),
+    [],
+  )
 })

@@ -2,11 +2,13 @@ import t from 'tap'
 import { jobNames } from '#shared/domain/jobs.ts'
 import { createTestClient, startJobWorkers } from '#test/support/api.ts'
 import { ageRows } from '#test/support/alter.ts'
+import { buildTeam } from '#test/support/team.ts'
 import { startTeamService } from '#test/support/working-team.ts'
 
 /** Answers stored for Idempotency-Keys of admins and reviewers show no words that are gone for good. */
 
-const { backend, base, newTeam } = await startTeamService(t, { working: false })
+const breakGlass = { ADMIN_SECRET: 'break-the-glass-please', ADMIN_EMAIL: 'root@example.com' }
+const { backend, base, newTeam } = await startTeamService(t, { working: false, env: breakGlass })
 await startJobWorkers(backend, ...jobNames.filter(name => name !== 'sweep'))
 const again = { 'idempotency-key': 'again' }
 
@@ -63,6 +65,21 @@ t.test('409: words that an admin removed for good, for reviewers too', async t =
   }
   t.strictSame((await remove()).body, removed.body, 'the removal itself is answered again')
   t.equal((await rita.post(`${other}/review`, { action: 'dismiss' })).status, 200)
+})
+
+t.test('409: words that were shown to the break-glass secret', async t => {
+  const team = await buildTeam(backend, breakGlass.ADMIN_EMAIL)
+  const root = createTestClient(base, breakGlass.ADMIN_SECRET)
+  const path = `/v1/orgs/${team.org}/memories`
+  const { body: launch } = await root.post(path, { text: 'The launch is in May.' })
+  const one = `${path}/${launch.mem_id}`
+  const change = () => root.send('PATCH', one, { body: { reviewed: true }, headers: again })
+  t.match(await change(), { status: 200, body: { text: 'The launch is in May.' } })
+  t.match(await change(), { status: 200, body: { text: 'The launch is in May.' } })
+  t.equal((await root.send('DELETE', `${one}?permanent=true`)).status, 200)
+  const changed = await change()
+  t.equal(changed.status, 409)
+  t.notMatch(JSON.stringify(changed.body), /May/)
 })
 
 t.test('answers of another organization stay', async t => {
