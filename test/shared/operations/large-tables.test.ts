@@ -149,3 +149,26 @@ t.test('words of an organization are erased from stored responses by an index', 
     [],
   )
 })
+
+/** Their rows go within days: the tables stay small. */
+const shortLived = ['burials', 'open_exchanges']
+
+t.test('a vault or account is deleted by an index of each table that refers to it', async t => {
+  const { rows } = await query<{ place: string }>(
+    `select c.conrelid::regclass || '.' || a.attname as place
+     from pg_constraint c
+     join pg_attribute a on a.attrelid = c.conrelid and a.attnum = c.conkey[1]
+     where c.contype = 'f' and c.confrelid in ('vaults'::regclass, 'accounts'::regclass)
+       and not c.conrelid::regclass::text = any($1)
+       and not exists (
+         select from pg_index i where i.indrelid = c.conrelid and i.indkey[0] = c.conkey[1]
+           and (i.indpred is null
+                or pg_get_expr(i.indpred, i.indrelid) = format('(%I IS NOT NULL)', a.attname)))
+     order by 1`,
+    [shortLived],
+  )
+  t.same(
+    rows.map(({ place }) => place),
+    [],
+  )
+})
