@@ -1,3 +1,4 @@
+import { rollUpDaySql } from '#shared/billing/usage-sums.postgres.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'
 
 export type AccountUsage = {
@@ -58,7 +59,7 @@ export async function serviceUsageByDay(query: Query, days: number): Promise<Ser
 export async function rollUpAccountUsage(query: Query): Promise<number> {
   const { rows } = await query<{ days: number }>(
     `with mark as (
-       select before, (now() at time zone 'utc')::date as today from usage_accounts_rolled for update
+       select before, greatest(before, ${rollUpDaySql}) as today from usage_accounts_rolled for update
      ), rolled as (
        insert into usage_accounts
        select e.account, (e.at at time zone 'utc')::date, count(*), sum(e.input_tokens),

@@ -72,6 +72,12 @@ const toUsageTotals = (row: Record<keyof UsageTotals, string>): UsageTotals => (
 })
 
 /**
+ * The first day that is not rolled up yet, UTC. An event has the time when its transaction began: one that spans
+ * midnight is in the database some seconds after the day.
+ */
+export const rollUpDaySql = `((now() - interval '5 minutes') at time zone 'utc')::date`
+
+/**
  * Rolls up every day that has ended. Safe to run at any time and by several processes: it locks the
  * row of the mark, and counts each day once.
  *
@@ -80,7 +86,7 @@ const toUsageTotals = (row: Record<keyof UsageTotals, string>): UsageTotals => (
 export async function rollUpKeyUsage(query: Query): Promise<number> {
   const { rows } = await query<{ days: number }>(
     `with mark as (
-       select before, (now() at time zone 'utc')::date as today from usage_rolled for update
+       select before, greatest(before, ${rollUpDaySql}) as today from usage_rolled for update
      ), rolled as (
        insert into usage_daily (key_hash, day, model, requests,
                                 input_tokens, output_tokens, memory_tokens)

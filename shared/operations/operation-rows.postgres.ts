@@ -14,6 +14,7 @@ import {
   type StoredOutcome,
 } from '#shared/domain/operation-outcome.ts'
 import { lockVaultsOf } from '#shared/operations/vault-locks.postgres.ts'
+import { takeBackRolledUsageSql } from '#shared/operations/taken-back-usage.postgres.ts'
 import { settledChannel, type OperationState } from '#shared/operations/operations.postgres.ts'
 
 export type OperationRow = {
@@ -202,12 +203,11 @@ export async function cancelAcceptedOperation(
        update vaults set pending = greatest(0, pending - 1)
        where id = (select vault from cancelled)
      ), unbilled as (
-       delete from usage_events where id = (select id from cancelled)
-       returning account, memory_tokens
+       delete from usage_events where id = (select id from cancelled) returning *
      ), returned as (
        update accounts a set balance = balance + u.memory_tokens
        from unbilled u where a.id = u.account and a.balance is not null
-     )
+     ), ${takeBackRolledUsageSql('unbilled')}
      select (select count(*)::int from cancelled) as cancelled, ${deliveriesColumn}`,
     [id, account],
   )

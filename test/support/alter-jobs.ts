@@ -1,3 +1,4 @@
+import { rollUpDaySql } from '#shared/billing/usage-sums.postgres.ts'
 import type { Backend } from '#shared/backend.ts'
 import type { JobName } from '#shared/domain/jobs.ts'
 
@@ -52,15 +53,21 @@ export async function removeCompletedJobs({ postgres }: Postgres): Promise<void>
   await postgres.query(`delete from pgboss.job where state = 'completed'`)
 }
 
-/** Sets that days are rolled up until so many days ago and no further. */
+/** Bills an operation so much earlier. */
+export async function ageBill({ postgres }: Postgres, operation: string, age: string) {
+  await postgres.query('update usage_events set at = at - $2::interval where id = $1', [
+    operation,
+    age,
+  ])
+}
+
+/** Sets that so many days are still to be rolled up. */
 export async function rewindUsageRollUp(
   { postgres }: Postgres,
   table: 'usage_rolled' | 'usage_accounts_rolled',
   days: number,
 ): Promise<void> {
-  await postgres.query(`update ${table} set before = (now() at time zone 'utc')::date - $1::int`, [
-    days,
-  ])
+  await postgres.query(`update ${table} set before = ${rollUpDaySql} - $1::int`, [days])
 }
 
 /**

@@ -1,9 +1,11 @@
 import t from 'tap'
+import { rollUpAccountUsage, serviceUsageByDay } from '#shared/billing/usage-accounts.postgres.ts'
+import { rollUpKeyUsage } from '#shared/billing/usage-sums.postgres.ts'
 import { mintId } from '#shared/core/ids.ts'
 import { buildKey, createTestClient, startTestApi, startJobWorkers } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 import { resolveCaller } from '#test/support/insert-memories.ts'
-import { makeJobsDue, setOperation } from '#test/support/alter-jobs.ts'
+import { ageBill, makeJobsDue, rewindUsageRollUp, setOperation } from '#test/support/alter-jobs.ts'
 import { billedEvents, vaultRow } from '#test/support/observe.ts'
 import { jobsOf } from '#test/support/observe-jobs.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
@@ -61,6 +63,30 @@ t.test('200: cancelling what has not begun takes job and bill back; again the sa
   t.equal(await pending(), before)
   t.notOk((await jobsOf(backend, 'ingest')).some(job => job.id === id))
   t.notOk((await billedEvents(backend, key)).some(bill => bill.id === id))
+})
+
+t.test('200: cancelling takes the bill out of days that are rolled up too', async t => {
+  const { query } = backend.postgres
+  for (const table of ['usage_rolled', 'usage_accounts_rolled'] as const) {
+    await rewindUsageRollUp(backend, table, 5)
+  }
+  const kept = await ingest()
+  await ageBill(backend, kept, '3 days')
+  const usage = async () => ({
+    ofKey: (await api.get('/v1/account/usage?by_day=true')).body.by_day,
+    ofService: await serviceUsageByDay(query, 6),
+  })
+  const before = await usage()
+  const bills = ['3 days', '2 days']
+  const ids = await Promise.all(bills.map(() => ingest()))
+  for (const [index, age] of bills.entries()) await ageBill(backend, ids[index]!, age)
+  await rollUpKeyUsage(query)
+  await rollUpAccountUsage(query)
+  const billed = await usage()
+  t.equal(billed.ofKey.length, before.ofKey.length + 1)
+  t.equal(billed.ofService.length, before.ofService.length + 1)
+  for (const id of ids) t.equal((await api.send('DELETE', `/v1/operations/${id}`)).status, 200)
+  t.same(await usage(), before)
 })
 
 t.test('403: a read-only key does not cancel', async t => {
