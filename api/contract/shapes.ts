@@ -27,6 +27,7 @@ export const RotateKeyBody = shapeOf<Types.RotateKeyBody>('RotateKeyBody', 'body
 export const RemintKeyBody = shapeOf<Types.RemintKeyBody>('RemintKeyBody', 'body')
 export const ListKeysQuery = shapeOf<Types.ListKeysQuery>('ListKeysQuery', 'query')
 export const RevokeKeyQuery = shapeOf<Types.RevokeKeyQuery>('RevokeKeyQuery', 'query')
+export const ConversationQuery = shapeOf<Types.ConversationQuery>('ConversationQuery', 'query')
 export const PrepareBody = shapeOf<Types.PrepareBody>('PrepareBody', 'body')
 export const IngestQuery = shapeOf<Types.IngestQuery>('IngestQuery', 'query')
 export const IngestBody = shapeOf<Types.IngestBody>('IngestBody', 'body')

@@ -933,6 +933,8 @@ export interface IngestQuery {
   wait: boolean
   session_id?: SessionId
   embeddings?: EmbeddingModel
+  /** as `X-Memory-Sessions` */
+  sessions?: 'core' | 'apart'
 }
 /** POST /v1/memory/ingest */
 export interface IngestBody {
@@ -2203,6 +2205,13 @@ export interface SpaceQuery {
   session_id?: SessionId
   embeddings?: EmbeddingModel
 }
+/** As `SpaceQuery`, of a conversation. */
+export interface ConversationQuery {
+  session_id?: SessionId
+  embeddings?: EmbeddingModel
+  /** as `X-Memory-Sessions` */
+  sessions?: 'core' | 'apart'
+}
 /** The debt in the compact form of `X-Memory-Reflection-Debt`. */
 export interface DebtHeader {
   raw_units: number
@@ -3334,7 +3343,7 @@ export interface Endpoints {
   }
   /** Finds what matters to a conversation and answers it as one block of text to put before the model. */
   'POST /v1/memory/prepare': {
-    query: SpaceQuery
+    query: ConversationQuery
     headers: Pick<RequestHeaders, 'x-session-id' | 'x-memory-sessions' | 'x-embedding-model' | 'x-memory-share' | 'idempotency-key' | 'x-memory-user'>
     body: PrepareBody
     defaults: 'density'

@@ -146,6 +146,40 @@ t.test('a session of a program lives in the core, a session of the client apart'
   t.equal(refused.status, 400)
 })
 
+t.test('of ingest and prepare too the query says that a session lives in the core', async t => {
+  const key = await newKey()
+  const client = createTestClient(base, key)
+  for (const [sessions, said] of [
+    ['core', first],
+    ['apart', 'My dog is called Bob.'],
+  ] as const) {
+    const query = `wait=true&session_id=s&sessions=${sessions}`
+    const messages = [user(said)]
+    t.equal((await client.post(`/v1/memory/ingest?${query}`, { messages })).status, 200)
+  }
+  const documents = await readDocuments(backend, key)
+  t.same(
+    new Map(documents.map(({ text, session }) => [text, session])),
+    new Map([
+      [first, ''],
+      ['My dog is called Bob.', 's'],
+    ]),
+  )
+  const messages = [user('What is my dog called?')]
+  for (const [query, isTold] of [
+    ['session_id=s', true],
+    ['session_id=s&sessions=apart', true],
+    ['session_id=s&sessions=core', false],
+  ] as const) {
+    const { status, body } = await client.post(`/v1/memory/prepare?${query}`, { messages })
+    t.equal(status, 200)
+    t.equal(/Bob/.test(body.context ?? ''), isTold, query)
+  }
+  t.equal((await client.post('/v1/memory/ingest?sessions=none', { messages })).status, 400)
+  const search = { query: 'dog', limit: 1 }
+  t.equal((await client.post('/v1/memory/search?sessions=core', search)).status, 400)
+})
+
 t.test('a text is read once, ingested or proxied: what it quotes stays', async t => {
   const reminder = '<system-reminder>\nhi\n</system-reminder>'
   const quoted = `Why do I see this?\n${reminder}`

@@ -687,6 +687,7 @@ class AsyncVault(AsyncVaultBase):
         min_relevance: Optional[float] = None,
         metadata: Optional[types.MetadataFilter] = None,
         as_of: Optional[types.Moment] = None,
+        sessions: Optional[Literal["core", "apart"]] = None,
         memory_sessions: Optional[Literal["core", "apart"]] = None,
         memory_share: Optional[Literal["true", "false"]] = None,
         idempotency_key: Optional[str] = None,
@@ -707,6 +708,7 @@ class AsyncVault(AsyncVaultBase):
         :param metadata: only memories with such metadata
         :param as_of: prepares as at that moment: later memories are unknown, and ages are counted
             from it; what is deleted today stays deleted; a day counts whole
+        :param sessions: as `X-Memory-Sessions`
         :param memory_sessions: core: the session id names the conversation only, and what is said
             lives in the core; apart: it has memories of its own, as it has without the header
             unless a program sends such ids of itself (opencode's `ses_…`)
@@ -715,6 +717,9 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(
             OPERATIONS["prepare"],
+            query={
+                "sessions": sessions,
+            },
             headers={
                 "X-Memory-Sessions": memory_sessions,
                 "X-Memory-Share": memory_share,
@@ -745,6 +750,7 @@ class AsyncVault(AsyncVaultBase):
         share: Optional[bool] = None,
         embeddings: Optional[types.EmbeddingModel] = None,
         wait: Optional[bool] = None,
+        sessions: Optional[Literal["core", "apart"]] = None,
         memory_sessions: Optional[Literal["core", "apart"]] = None,
         idempotency_key: Optional[str] = None,
     ) -> types.IngestAnswer:
@@ -763,6 +769,7 @@ class AsyncVault(AsyncVaultBase):
         :param share: false: of a member's key, the exchange is stored for the member alone: nothing
             of it becomes shared memory
         :param wait: answers 200 once the exchange can be searched
+        :param sessions: as `X-Memory-Sessions`
         :param memory_sessions: core: the session id names the conversation only, and what is said
             lives in the core; apart: it has memories of its own, as it has without the header
             unless a program sends such ids of itself (opencode's `ses_…`)
@@ -771,6 +778,7 @@ class AsyncVault(AsyncVaultBase):
             OPERATIONS["ingest"],
             query={
                 "wait": wait,
+                "sessions": sessions,
             },
             headers={
                 "X-Memory-Sessions": memory_sessions,
