@@ -6,9 +6,11 @@ import { formatDeadLetters, formatQueues } from '#scripts/queues/format.ts'
 import { ConfigError, readConfig, type Config } from '#shared/core/config.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { cancelAsOperator } from '#shared/vault/delete/cancel-as-operator.ts'
+import { openMongo } from '#shared/storage/mongo/connect.ts'
 import { openPostgres, type Postgres } from '#shared/storage/postgres/connect.ts'
 import { listDeadLetters, redriveDeadLetters } from '#shared/storage/queue/queue-admin.ts'
 import { readQueueStats } from '#shared/storage/queue/queue-stats.ts'
+import type { Stores } from '#shared/storage/stores.ts'
 import type { JobName } from '#shared/domain/jobs.ts'
 
 /** @returns the exit code: 1 when the command failed, 2 for wrong options or a wrong environment. */
@@ -97,12 +99,19 @@ async function redriveCommand(
 }
 
 async function cancelCommand(
-  _config: Config,
+  config: Config,
   postgres: Postgres,
   options: QueueOptions,
 ): Promise<number> {
+  const mongo = await openMongo(config.mongodbUri)
   const outcomes = []
-  for (const id of options.ids) outcomes.push({ id, ...(await cancelAsOperator(postgres, id)) })
+  try {
+    for (const id of options.ids) {
+      outcomes.push({ id, ...(await cancelOrTell({ postgres, mongo }, id)) })
+    }
+  } finally {
+    await mongo.close()
+  }
   const lines = outcomes.map(
     ({ id, removed, active }) => `${id}  ${describeCancellation(removed, active)}\n`,
   )
@@ -111,6 +120,14 @@ async function cancelCommand(
   )
   return outcomes.every(({ removed }) => removed > 0) ? 0 : 1
 }
+
+/** One that is refused does not keep the others from being cancelled. */
+const cancelOrTell = (stores: Stores, id: string) =>
+  cancelAsOperator(stores, id).catch((error: unknown) => {
+    if (!(error instanceof Refusal)) throw error
+    process.stderr.write(`${id}  ${error.message}\n`)
+    return { removed: 0, active: 0 }
+  })
 
 function describeCancellation(removed: number, active: number): string {
   if (active > 0) return 'is at work and cannot be cancelled'

@@ -120,6 +120,16 @@ export const jobOptions: Record<JobName, JobOptions> = {
 
 export const jobNames = Object.keys(jobOptions) as JobName[]
 
+/** Jobs that finish what has taken effect or was acknowledged as done: nobody can cancel them. */
+export const uncancellableJobs = [
+  'clear',
+  'account-erase',
+  'delete-ids',
+  'edit-settle',
+  'commit-apply',
+  'org-relabel',
+] as const satisfies JobName[]
+
 /**
  * What every queue shares (measured with pg-boss 12.35):
  * - a worker that dies is noticed by its missing heartbeat, 5 to 12 s later (10 is the minimum), and

@@ -98,8 +98,8 @@ const actions: Record<string, (backend: ApiBackend, job: JobDetail) => Promise<s
     await retryJob(postgres, config.databaseUrl, job)
     return `${job.id} runs when a worker is free`
   },
-  async cancel({ postgres }, { id }) {
-    const { removed, active } = await cancelAsOperator(postgres, id)
+  async cancel(backend, { id }) {
+    const { removed, active } = await cancelAsOperator(backend, id)
     if (active > 0) throw new Refusal('conflict', 'This job runs and cannot be cancelled')
     if (removed === 0) throw new Refusal('conflict', 'This job has ended', 'Delete it')
     return removed === 1 ? `${id} is cancelled` : `${removed} jobs of one operation are cancelled`

@@ -1,5 +1,10 @@
 import type { Query } from '#shared/storage/postgres/connect.ts'
-import { deadLetterQueueOf, jobNames, type JobName } from '#shared/domain/jobs.ts'
+import {
+  deadLetterQueueOf,
+  jobNames,
+  uncancellableJobs,
+  type JobName,
+} from '#shared/domain/jobs.ts'
 import { createIdleBoss, pgBossSchema } from '#shared/storage/queue/boss.ts'
 
 export type DeadLetter = {
@@ -57,23 +62,30 @@ export async function redriveDeadLetters(
   }
 }
 
+/** What `deleteJobs` found. */
+type DeletedJobs = {
+  /** How many of the jobs are running, and how many finish what must be finished (`uncancellableJobs`). */
+  active: number
+  uncancellable: number
+  removed: number
+  /** The operations of those that were removed. */
+  operations: string[]
+  /** The memories that removed jobs were to store, by operation. */
+  memories: { operation: string; vault: string; ids: string[] }[]
+}
+
 /**
  * Removes the job with an id and all jobs of its operation, dead letters included, in the caller's
- * transaction. Nothing is removed while one of them is running.
- *
- * @returns how many are running, how many were removed, and the operations of those.
+ * transaction. Nothing is removed while one of them is running, or cannot be cancelled.
  */
-export async function deleteJobs(
-  query: Query,
-  id: string,
-): Promise<{ active: number; removed: number; operations: string[] }> {
-  const { rows } = await query<{ active: number; removed: number; operations: string[] }>(
+export async function deleteJobs(query: Query, id: string): Promise<DeletedJobs> {
+  const { rows } = await query<DeletedJobs>(
     `with wanted as (
        select coalesce(data->>'operation', data->>'turn', id::text) as operation
        from ${pgBossSchema}.job where id = $1::uuid and state < 'completed'
        union select ($1::uuid)::text
      ), matching as (
-       select id, name, state, coalesce(data->>'operation', data->>'turn', id::text) as operation
+       select id, name, state, data, coalesce(data->>'operation', data->>'turn', id::text) as operation
        from ${pgBossSchema}.job
        where state < 'completed' and name = any($2)
          and coalesce(data->>'operation', data->>'turn', id::text) in (select operation from wanted)
@@ -81,13 +93,21 @@ export async function deleteJobs(
      ), removed as (
        delete from ${pgBossSchema}.job j using matching m
        where j.id = m.id and j.name = m.name
-         and not exists (select from matching where state = 'active')
-       returning m.operation
+         and not exists (select from matching where state = 'active' or name = any($3))
+       returning m.operation, m.data
      )
      select (select count(*)::int from matching where state = 'active') as active,
+            (select count(*)::int from matching where name = any($3)) as uncancellable,
             (select count(*)::int from removed) as removed,
-            (select coalesce(array_agg(distinct operation), '{}') from removed) as operations`,
-    [id, jobNames.flatMap(name => [name, deadLetterQueueOf(name)])],
+            (select coalesce(array_agg(distinct operation), '{}') from removed) as operations,
+            (select coalesce(json_agg(json_build_object(
+               'operation', operation, 'vault', data->>'vault',
+               'ids', jsonb_path_query_array(data, '$.memories[*].id'))), '[]')
+             from removed where data ? 'memories') as memories`,
+    [id, withDeadLetters(jobNames), withDeadLetters(uncancellableJobs)],
   )
   return rows[0]!
 }
+
+const withDeadLetters = (names: readonly JobName[]): string[] =>
+  names.flatMap(name => [name, deadLetterQueueOf(name)])

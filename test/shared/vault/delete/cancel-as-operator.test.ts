@@ -1,0 +1,119 @@
+import t from 'tap'
+import type { JobName, JobPayloads } from '#shared/domain/jobs.ts'
+import { storeChunk } from '#shared/vault/bulk/store-chunk.ts'
+import { copyChunk } from '#shared/vault/copy/chunk.ts'
+import { cancelAsOperator } from '#shared/vault/delete/cancel-as-operator.ts'
+import { storeAccepted } from '#shared/vault/ingest/store-accepted.ts'
+import { cutUpdates } from '#test/support/alter.ts'
+import { buildKey, createTestClient, startTestApi } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { insertMemories, readDocuments, resolveCaller } from '#test/support/insert-memories.ts'
+
+// No worker takes jobs: the tests run them.
+const backend = await createTestBackend(t)
+const { base } = await startTestApi(t, backend)
+const { query } = backend.postgres
+const respondAsync = { prefer: 'respond-async' }
+
+/** The payload of the first job of an operation. */
+async function jobOf<Name extends JobName>(operation: string, name: Name) {
+  const { rows } = await query<{ data: JobPayloads[Name] }>(
+    `select data from pgboss.job where data->>'operation' = $1 and name = $2 order by id limit 1`,
+    [operation, name],
+  )
+  return rows[0]!.data
+}
+
+async function ingest(key: string): Promise<string> {
+  const messages = [{ role: 'user', content: 'the gate is green' }]
+  return (await createTestClient(base, key).post('/v1/memory/ingest', { messages })).body
+    .operation_id
+}
+const storeIngested = async (operation: string) =>
+  storeAccepted(backend, [await jobOf(operation, 'ingest')], { again: false })
+
+async function upload(key: string): Promise<string> {
+  const { body } = await createTestClient(base, key).send(
+    'POST',
+    '/v1/memory/upload?session_id=trip',
+    {
+      body: ['one', 'two'].map(content => JSON.stringify({ content })).join('\n'),
+      headers: { 'content-type': 'application/x-ndjson', ...respondAsync },
+    },
+  )
+  return body.operation_id
+}
+
+async function transfer(key: string): Promise<string> {
+  const source = await buildKey(backend)
+  await insertMemories(backend, source, [{ text: 'fact one' }, { text: 'fact two' }])
+  const { body } = await createTestClient(base, source).post(
+    '/v1/memory/transfer',
+    { destination_key: key },
+    respondAsync,
+  )
+  return body.operation_id
+}
+
+const kinds = {
+  ingest: { accept: ingest, run: storeIngested, memories: 1 },
+  upload: {
+    accept: upload,
+    run: async (operation: string) => storeChunk(backend, await jobOf(operation, 'upload')),
+    memories: 2,
+  },
+  transfer: {
+    accept: transfer,
+    run: async (operation: string) => copyChunk(backend, await jobOf(operation, 'copy-chunk')),
+    memories: 2,
+  },
+}
+
+for (const [name, { accept, run, memories }] of Object.entries(kinds)) {
+  t.test(`${name}: what a failed try has stored goes with the cancelled work`, async t => {
+    const key = await buildKey(backend)
+    const [kept] = await insertMemories(backend, key, [{ text: 'a memory of before' }])
+    const operation = await accept(key)
+    const { restore } = await cutUpdates(backend, 'operations')
+    await t.rejects(async () => void (await run(operation)), { message: 'cut' })
+    await restore()
+    t.equal((await readDocuments(backend, key)).length, 1 + memories)
+    const { keyRow: before } = await resolveCaller(backend, key)
+
+    t.match(await cancelAsOperator(backend, operation), { removed: 1, active: 0 })
+    t.same(
+      (await readDocuments(backend, key)).map(({ _id }) => _id),
+      [kept],
+    )
+    const { keyRow } = await resolveCaller(backend, key)
+    t.equal(keyRow.rawUnits, 1)
+    t.ok(keyRow.revision > before.revision, 'every process drops them')
+    const { rows } = await query('select state from operations where id = $1', [operation])
+    t.same(rows, [{ state: 'cancelled' }])
+  })
+}
+
+t.test('what is finalized stays, also while its job is still there', async t => {
+  const key = await buildKey(backend)
+  const operation = await ingest(key)
+  await storeIngested(operation)
+  t.match(await cancelAsOperator(backend, operation), { removed: 1 })
+  t.equal((await readDocuments(backend, key)).length, 1)
+  const { rows } = await query('select state from operations where id = $1', [operation])
+  t.same(rows, [{ state: 'done' }])
+})
+
+t.test('conflict: what was acknowledged is finished', async t => {
+  const key = await buildKey(backend)
+  const { body } = await createTestClient(base, key).send('DELETE', '/v1/memory', {
+    headers: respondAsync,
+  })
+  const operation = body.operation_id
+  await t.rejects(cancelAsOperator(backend, operation), {
+    reason: 'conflict',
+    message: /acknowledged/,
+  })
+  t.ok(await jobOf(operation, 'clear'))
+  const { rows } = await query('select state from operations where id = $1', [operation])
+  t.same(rows, [{ state: 'running' }])
+})
