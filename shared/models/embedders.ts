@@ -21,7 +21,10 @@ export type Embedders = {
   get(model?: string): Promise<Embedder>
   /** Why a model is not available, as long as this process runs; undefined for all others. */
   unavailableReason(model: string): string | undefined
-  /** Whether the provider of a model answers queries; undefined for `local`. */
+  /**
+   * Whether the provider of a model answers queries; undefined for `local`, and for a model that only
+   * requests have named and that has not answered here yet.
+   */
   breakerOf(model: string): Breaker | undefined
   readonly defaultModel: string
   /** Loads the code that the default model needs, in parts between which the event loop runs. Asks no provider. */
@@ -45,9 +48,11 @@ export function createEmbedders(
 ): Embedders {
   const openEmbedders = new Map<string, Promise<Embedder>>()
   const breakers = new Map<string, Breaker>()
+  /** A breaker is kept, and probes, for as long as this process runs: an invented name gets none. */
+  const knownModels = new Set([config.embeddingModel, ...modelsInUse])
 
   const breakerOf = (model: string): Breaker | undefined => {
-    if (model === 'local' || !parseModelName(model)) return undefined
+    if (model === 'local' || !knownModels.has(model)) return undefined
     const known = breakers.get(model)
     if (known) return known
     const breaker = new Breaker({
@@ -72,6 +77,15 @@ export function createEmbedders(
     return openProviderEmbedder({ model, name, apiKey, baseUrl })
   }
 
+  /** An embedder whose queries are refused at once while its provider does not answer. */
+  const openGuarded = async (model: string): Promise<Embedder> => {
+    const former = breakerOf(model)
+    const embedder = await (former ? guard(former, model, () => open(model)) : open(model))
+    knownModels.add(model)
+    const breaker = breakerOf(model)
+    return breaker ? guardQueries(breaker, embedder) : embedder
+  }
+
   return {
     defaultModel: config.embeddingModel,
     async load() {
@@ -90,8 +104,7 @@ export function createEmbedders(
     get(model = config.embeddingModel) {
       const known = openEmbedders.get(model)
       if (known) return known
-      const breaker = breakerOf(model)
-      const opening = breaker ? openGuarded(breaker, model, () => open(model)) : open(model)
+      const opening = openGuarded(model)
       openEmbedders.set(model, opening)
       // After a failure the next use tries again.
       opening.catch(() => openEmbedders.delete(model))
@@ -105,21 +118,19 @@ export function createEmbedders(
 /** An offline service never loads the SDK. */
 const importProviderEmbedder = () => import('#shared/models/openai-embedder.ts')
 
-/** An embedder whose queries are refused at once while its provider does not answer. */
-async function openGuarded(
+const guardQueries = (breaker: Breaker, embedder: Embedder): Embedder => ({
+  ...embedder,
+  embedQuery: (text, signal) =>
+    guard(breaker, embedder.model, () => embedder.embedQuery(text, signal)),
+  embedQueries: (texts, signal) =>
+    guard(breaker, embedder.model, () => embedder.embedQueries(texts, signal)),
+})
+
+const guard = <Result>(
   breaker: Breaker,
   model: string,
-  open: () => Promise<Embedder>,
-): Promise<Embedder> {
-  const guard = <Result>(work: () => Promise<Result>): Promise<Result> =>
-    breaker.run(work, () => noAnswerRefusal(model), isUpstreamFault)
-  const embedder = await guard(open)
-  return {
-    ...embedder,
-    embedQuery: (text, signal) => guard(() => embedder.embedQuery(text, signal)),
-    embedQueries: (texts, signal) => guard(() => embedder.embedQueries(texts, signal)),
-  }
-}
+  work: () => Promise<Result>,
+): Promise<Result> => breaker.run(work, () => noAnswerRefusal(model), isUpstreamFault)
 
 const isUpstreamFault = (error: unknown): boolean =>
   error instanceof Refusal && error.reason === 'upstream'

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { readConfig } from '#shared/core/config.ts'
+import { registry } from '#shared/core/metrics.ts'
 import { createEmbedders } from '#shared/models/embedders.ts'
 import { chunkBytesMax, splitText } from '#shared/models/split-text.ts'
 import { startEmbeddingProvider } from '#test/support/embedding-provider.ts'
@@ -171,6 +172,29 @@ t.test('a provider that was down at the first use is asked again', async t => {
   provider.fail(400, 1)
   await t.rejects(embedders.get('ollama/m'), { message: /did not answer/, reason: 'upstream' })
   t.equal((await embedders.get('ollama/m')).dimension, 64)
+})
+
+t.test('a model that only requests name is probed once it has answered', async t => {
+  const provider = await startEmbeddingProvider(t)
+  const embedders = createEmbedders(
+    readConfig({ ...environment, OLLAMA_BASE_URL: provider.baseUrl, EMBEDDINGS: 'ollama/usual' }),
+    new Set(['ollama/in-use']),
+  )
+  t.teardown(() => embedders.close())
+  const hasMetric = async (model: string) => (await registry.metrics()).includes(`"${model}"`)
+  provider.fail(404, 3)
+  for (const model of ['ollama/invented', 'openai/invented']) {
+    for (let n = 0; n < 3; n++) await t.rejects(embedders.get(model), { message: /embedding/ })
+    t.equal(embedders.breakerOf(model), undefined, model)
+    t.equal(await hasMetric(model), false, model)
+  }
+  t.equal(provider.calls.length, 3, 'nothing but the requests has asked')
+  t.ok(embedders.breakerOf('ollama/usual'))
+  t.ok(embedders.breakerOf('ollama/in-use'))
+
+  await embedders.get('ollama/invented')
+  t.equal(embedders.breakerOf('ollama/invented')?.state, 'closed', 'it has answered')
+  t.equal(await hasMetric('ollama/invented'), true)
 })
 
 t.test('invalid: unknown providers, odd names, and providers without a key', async t => {
