@@ -152,6 +152,8 @@ export type RelabelJob = OrgVault & {
   tag: string
   /** The label it had. */
   from: string
+  /** The last run: from then on the label opens nothing. */
+  last?: true
 }
 
 /** Sends a message to a webhook. */

@@ -1,5 +1,5 @@
 import { Refusal } from '#shared/core/errors.ts'
-import { copyIdOf } from '#shared/core/ids.ts'
+import { copyIdOf, idForPurpose } from '#shared/core/ids.ts'
 import { findNewestWithTagSets } from '#shared/org/shared-lists.mongo.ts'
 import {
   mutateSharedMemory,
@@ -8,15 +8,22 @@ import {
 } from '#shared/org/shared-change.ts'
 import { toSnapshot } from '#shared/org/finalize-shared-writes.ts'
 import { listTagSets } from '#shared/vault/base/tag-sets.postgres.ts'
-import { findTag } from '#shared/org/tags.postgres.ts'
+import { relabelHistory } from '#shared/org/history-labels.postgres.ts'
+import { findOrgAccount } from '#shared/org/orgs.postgres.ts'
+import { changePolicy } from '#shared/org/policy-change.ts'
+import { endFormerLabel, findTag } from '#shared/org/tags.postgres.ts'
 import type { RelabelJob } from '#shared/domain/job-payloads.ts'
 
 const pageMax = 100
 
+/** By then no turn, request or tag run is under way that has read the former label. */
+const lastRunSeconds = 3_600
+
 /**
  * Replaces the former label of a renamed tag by the current one, memory by memory, each with an audit
- * event `retag`. Until it is done a role that allows the tag allows the former label too. Safe to run any
- * number of times.
+ * event `retag`. It runs after the renaming, and an hour later for what was being written meanwhile. Until
+ * that last run is done a role that allows the tag allows the former label too; then the label opens
+ * nothing. Safe to run any number of times.
  *
  * @throws Refusal `unavailable` when a store is out of reach; the next run goes on.
  */
@@ -29,7 +36,8 @@ export async function relabelMemories(
   for (;;) {
     signal.throwIfAborted()
     const tag = await findTag(query, job.org, job.tag)
-    if (!tag || tag.label === job.from) return
+    // Without it the last run is done, or another tag has the label.
+    if (!tag?.former.includes(job.from)) return
     const tagSets = (await listTagSets(query, job)).filter(({ tags }) => tags.includes(job.from))
     const tagged = await findNewestWithTagSets(backend.mongo, job, {
       tagSets: tagSets.map(({ tagSet }) => tagSet),
@@ -37,9 +45,30 @@ export async function relabelMemories(
     })
     let changed = 0
     for (const { id } of tagged) if (await relabelMemory(backend, job, id, tag.label)) changed++
-    // Memories that an admin has given the former label again keep it.
-    if (changed === 0) return
+    // Memories that an admin has given the former label again since this run began keep it.
+    if (changed === 0) return job.last ? endLabel(backend, job) : sendLastRun(backend, job)
   }
+}
+
+async function sendLastRun(
+  { postgres, queue }: SharedMemoryBackend,
+  job: RelabelJob,
+): Promise<void> {
+  const id = idForPurpose(job.operation, 'last run')
+  const data: RelabelJob = { ...job, operation: id, last: true }
+  const newJob = { id, data, priority: 0, afterSeconds: lastRunSeconds }
+  await postgres.transaction(tx => queue.send(tx, 'org-relabel', [newJob]))
+}
+
+/** What memories can be restored to gets the current label: the former one opens it no more. */
+async function endLabel({ postgres }: SharedMemoryBackend, job: RelabelJob): Promise<void> {
+  const { org, from } = job
+  const account = await findOrgAccount(postgres.query, org)
+  if (account === undefined) return
+  await changePolicy({ postgres }, { admin: { account }, org }, async tx => {
+    const to = await endFormerLabel(tx, job)
+    if (to !== undefined) await relabelHistory(tx, org, { from, to })
+  })
 }
 
 /** @returns whether the memory no longer has the former label. */

@@ -66,8 +66,8 @@ export const createTag = (
 
 /**
  * Writes what is given. Roles that allow the tag allow it under a new label from the next request on;
- * memories get the new label by a job, and until then both labels permit the same. A new label never
- * makes more memories visible.
+ * memories get the new label by jobs, the last of them an hour later, and until then both labels permit
+ * the same. A new label never makes more memories visible.
  *
  * @param operation the id of the request
  * @throws Refusal `missing`; `invalid` for a blank label and for `*`; `conflict` when another tag has
