@@ -88,10 +88,12 @@ t.test('400: of a body that holds too much to be parsed, the bytes are compared'
   const off = { 'x-memory-mode': 'off' }
   const deep = JSON.parse('['.repeat(70) + ']'.repeat(70)) as unknown
   const wide = Array.from({ length: 100_001 }, () => ({}))
+  const named = Object.fromEntries(Array.from({ length: 20_000 }, (_, at) => [`name ${at}`, at]))
   for (const [name, x, status] of [
     ['small', [[]], 200],
     ['deep', deep, 400],
     ['wide', wide, 400],
+    ['named', named, 400],
   ] as const) {
     const { model, messages } = asks('hi')
     t.equal((await post(name, { model, messages, x }, off)).status, 200, name)
