@@ -7,6 +7,7 @@ import type { Queue } from '#shared/storage/queue/queue.ts'
 import {
   deliveriesWithoutJob,
   findPendingDelivery,
+  giveUpDelivery,
   recordAttempt,
   type PendingDelivery,
 } from '#shared/events/webhooks/deliveries.postgres.ts'
@@ -26,7 +27,8 @@ const failingDaysMax = 5
 
 /**
  * Sends a message once, records how that went, and snoozes the job until the next try. A message that is
- * not pending (delivered, given up, or deleted with its webhook) needs no more.
+ * not pending (delivered, given up, or deleted with its webhook) needs no more; one whose webhook is
+ * switched off is given up.
  *
  * @throws Refusal `unavailable` when the database is out of reach: what was sent may be sent again.
  */
@@ -38,6 +40,11 @@ export async function deliverWebhook(
   const { postgres, log, webhookSender } = backend
   const delivery = await findPendingDelivery(postgres.query, job.delivery)
   if (!delivery) return undefined
+  // Written by a transaction that was still open when the webhook was switched off.
+  if (delivery.isOff) {
+    await giveUpDelivery(postgres.query, delivery.id)
+    return undefined
+  }
   const { id, webhook, storedUrl, event, attempts, dueInSeconds } = delivery
   if (dueInSeconds > 0) return { snoozeSeconds: dueInSeconds }
   const payload = buildPayload(delivery)

@@ -97,6 +97,8 @@ export type PendingDelivery = {
   createdAt: Date
   /** 0 when it is due. */
   dueInSeconds: number
+  /** The webhook is switched off: nothing is sent to it. */
+  isOff: boolean
   /** Sealed, or in clear by an earlier release. */
   storedUrl: string
   /** Sealed. */
@@ -112,7 +114,7 @@ export async function findPendingDelivery(
 ): Promise<PendingDelivery | undefined> {
   const { rows } = await query<PendingDelivery>(
     `select d.id, d.webhook, w.account, d.event, d.data, d.attempts, d.created_at as "createdAt",
-       w.url as "storedUrl",
+       w.url as "storedUrl", w.disabled_at is not null as "isOff",
        greatest(0, extract(epoch from d.due_at - now()))::float8 as "dueInSeconds",
        w.secret, case when w.former_until > now() then w.former_secret end as "formerSecret"
      from webhook_deliveries d join webhooks w on w.id = d.webhook
@@ -121,6 +123,16 @@ export async function findPendingDelivery(
     'webhooks.find',
   )
   return rows[0]
+}
+
+/** Gives a message up whose webhook is switched off. */
+export async function giveUpDelivery(query: Query, id: string): Promise<void> {
+  await query(
+    `update webhook_deliveries d set state = 'failed' from webhooks w
+     where d.id = $1 and d.state = 'pending' and w.id = d.webhook and w.disabled_at is not null`,
+    [id],
+    'webhooks.give-up',
+  )
 }
 
 /** Messages that are due and that no job delivers, waiting, running or dead; oldest first. */

@@ -1,9 +1,11 @@
 import t from 'tap'
 import { Webhook } from 'standardwebhooks'
 import { jobNames } from '#shared/domain/jobs.ts'
+import { insertDeliveries } from '#shared/events/webhooks/deliveries.postgres.ts'
 import { deliverWebhook, sendMissingDeliveryJobs } from '#shared/events/webhooks/deliver.ts'
 import { startJobWorkers, startTestApi } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
+import { resolveCaller } from '#test/support/insert-memories.ts'
 import { buildSubscriber, deliverPending } from '#test/support/webhook-subscriber.ts'
 import { processEnvironment, startWorker } from '#test/support/processes.ts'
 import { waitUntil } from '#test/support/wait-until.ts'
@@ -94,6 +96,20 @@ t.test(
     t.match(off.body, { active: false, disabled_reason: 'owner', description: 'ours' })
   },
 )
+
+t.test('what was written while its webhook was switched off is given up unsent', async t => {
+  const { key, client, at, receiver } = await user()
+  const { account } = await resolveCaller(backend, key)
+  const [late] = await backend.postgres.transaction(async tx => {
+    const written = await insertDeliveries(tx.query, [{ account, event: 'key.revoked', data: {} }])
+    t.equal((await client.send('PATCH', at, { body: { active: false } })).status, 200)
+    return written
+  })
+  t.same(await deliveryRow(backend, late!.id), { state: 'pending', attempts: 0, isDue: true })
+  t.equal(await deliverWebhook(backend, { delivery: late!.id }), undefined, 'its job ends')
+  t.match(await deliveryRow(backend, late!.id), { state: 'failed', attempts: 0 })
+  t.equal(receiver.received.length, 0)
+})
 
 t.test('for a day a new secret and the one before both sign', async t => {
   const { client, at, receiver, secret, id } = await user()
