@@ -223,7 +223,8 @@ export async function replayToWebhook(
   const replayed = isUuid(delivery)
     ? await postgres.transaction(async tx => {
         const row = await replayDelivery(tx.query, webhook, delivery)
-        if (row) await hastenDeliveryJob(tx, queue, { id: delivery, webhook })
+        // As it is stored: an id may be written in capitals, and a job is found by its text.
+        if (row) await hastenDeliveryJob(tx, queue, { id: row.id, webhook })
         return row
       })
     : undefined

@@ -171,7 +171,9 @@ t.test(
     await deliver()
     await completeDeliveryJob(backend, delivery)
     t.equal((await client.post(replay)).status, 202)
-    t.equal((await deliveryJobs(backend, delivery)).length, 1)
+    t.equal((await client.post(replay.replace(delivery, delivery.toUpperCase()))).status, 202)
+    t.equal((await deliveryJobs(backend, delivery)).length, 1, 'however its id is written')
+    t.equal((await deliveryJobs(backend, delivery.toUpperCase())).length, 0)
     t.equal(receiver.received.length, 1)
   },
 )
