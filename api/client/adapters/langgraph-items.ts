@@ -16,8 +16,9 @@ export type ItemRow = { id: string; text: string; metadata: Fields }
 
 /** The most labels of a namespace: metadata has 16 fields. */
 export const depthMax = 10
-/** Characters of JSON in one memory: with its first line well below the 512 tokens of a chunk. */
-const partLength = 320
+/** UTF-8 bytes, of which a token has at least one: a memory of both stays below the 512 tokens of a chunk. */
+const partBytesMax = 320
+const pathBytesMax = 144
 
 /**
  * The metadata of an item with this key, or of all items below a namespace.
@@ -41,27 +42,56 @@ export function toLines(
 ): string {
   const { namespace, key, value, known } = item
   const at = Math.max(Date.now(), (known?.updatedAt.getTime() ?? 0) + 1)
-  const characters = Array.from(JSON.stringify(value))
-  const parts = Math.max(1, Math.ceil(characters.length / partLength))
+  const parts = splitText(JSON.stringify(value), partBytesMax)
   const metadata = {
     ...treeFilter(namespace, key),
-    lg_at: at,
+    // With a fraction: another process may put this key in the same millisecond.
+    lg_at: at + Math.random(),
     lg_since: known?.createdAt.getTime() ?? at,
-    lg_parts: parts,
+    lg_parts: parts.length,
   }
-  return Array.from({ length: parts }, (_, part) => {
-    const text = characters.slice(part * partLength, (part + 1) * partLength).join('')
-    const head = `${[...namespace, key].join('/')} ${at.toString(36)}.${part}`
-    const content = `${head}\n[${text}]`
-    const line = {
-      content,
-      role: 'assistant',
-      timestamp: at,
-      metadata: { ...metadata, lg_part: part },
-    }
-    return `${JSON.stringify(line)}\n`
-  }).join('')
+  const path = cutPath([...namespace, key].join('/'))
+  const wording = at.toString(36) + Math.random().toString(36).slice(2, 10)
+  return parts
+    .map((text, part) => {
+      const content = `${path} ${wording}.${part}\n[${text}]`
+      const line = {
+        content,
+        role: 'assistant',
+        timestamp: at,
+        metadata: { ...metadata, lg_part: part },
+      }
+      return `${JSON.stringify(line)}\n`
+    })
+    .join('')
 }
+
+/** Pieces of a text, in order, none longer than so many UTF-8 bytes; at least one. */
+function splitText(text: string, bytesMax: number): string[] {
+  const pieces: string[] = []
+  let [piece, bytes] = ['', 0]
+  for (const character of text) {
+    const size = byteLength(character)
+    if (bytes + size > bytesMax) {
+      pieces.push(piece)
+      ;[piece, bytes] = ['', 0]
+    }
+    piece += character
+    bytes += size
+  }
+  return [...pieces, piece]
+}
+
+/** The path of an item on one line, without its beginning where it is long: metadata has it whole. */
+function cutPath(path: string): string {
+  const line = path.replace(/\s+/g, ' ')
+  if (byteLength(line) <= pathBytesMax) return line
+  const reversed = Array.from(line).reverse().join('')
+  return Array.from(splitText(reversed, pathBytesMax)[0]!).reverse().join('')
+}
+
+const encoder = new TextEncoder()
+const byteLength = (text: string): number => encoder.encode(text).length
 
 /** The items whose parts are all there, in their latest wording; the one written last comes first. */
 export function toItems(rows: readonly ItemRow[]): Item[] {
@@ -74,13 +104,13 @@ export function toItems(rows: readonly ItemRow[]): Item[] {
   const latest = new Map<string, Item>()
   for (const parts of wordings.values()) {
     const { metadata } = parts[0]!
-    if (parts.length < Number(metadata.lg_parts)) continue
-    const ordered = [...parts].sort((a, b) => a.metadata.lg_part - b.metadata.lg_part)
+    const value = parts.length === Number(metadata.lg_parts) ? readValue(parts) : undefined
+    if (value === undefined) continue
     const namespace = readNamespace(metadata)
     const item: Item = {
       namespace,
       key: String(metadata.lg_key),
-      value: JSON.parse(ordered.map(({ text }) => readPart(text)).join('')) as Fields,
+      value,
       createdAt: new Date(Number(metadata.lg_since)),
       updatedAt: new Date(Number(metadata.lg_at)),
     }
@@ -89,6 +119,16 @@ export function toItems(rows: readonly ItemRow[]): Item[] {
     if (!known || known.updatedAt < item.updatedAt) latest.set(name, item)
   }
   return [...latest.values()].sort((a, b) => b.updatedAt.getTime() - a.updatedAt.getTime())
+}
+
+/** The value of an item; undefined when the service has cut a part, as it did to some of earlier versions. */
+function readValue(parts: readonly ItemRow[]): Fields | undefined {
+  const ordered = [...parts].sort((a, b) => a.metadata.lg_part - b.metadata.lg_part)
+  try {
+    return JSON.parse(ordered.map(({ text }) => readPart(text)).join('')) as Fields
+  } catch {
+    return undefined
+  }
 }
 
 const readPart = (text: string): string => text.slice(text.indexOf('\n[') + 2, -1)

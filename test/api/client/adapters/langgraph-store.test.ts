@@ -2,8 +2,10 @@ import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import t from 'tap'
+import { toLines } from '#api/client/adapters/langgraph-items.ts'
 import { VaultStore } from '#api/client/adapters/langgraph-store.ts'
 import { vaultClient } from '#api/client/client.ts'
+import { countTokens } from '#shared/core/tokens.ts'
 import { buildKey, startJobWorkers, startTestApi } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
 
@@ -46,6 +48,54 @@ t.test('a long value comes back whole, whatever its spaces and signs', async t =
   t.same((await store.get(memories, 'long'))?.value, value)
   const [found] = await store.search(ada, { query: 'what is long?' })
   t.same(found?.value, value)
+})
+
+t.test('values of many tokens per character, below a long path, come back whole', async t => {
+  const { vault, store } = await startStore()
+  const below = [...ada, 'የአዲስ'.repeat(40)]
+  for (const letters of ['ሰላም ለዓለም ', 'ສະບາຍດີ ', 'ދިވެހި ', 'བོད་སྐད་', '🪿🫎🪭', '𠮷𡈽𠀋']) {
+    const value = { text: letters.repeat(60) }
+    await store.put(below, 'bio\n[', value)
+    t.same((await store.get(below, 'bio\n['))?.value, value, letters)
+    const { items } = await vault.call('GET /v1/memory/list', { query: { limit: 200 } })
+    t.ok(items.length > 1)
+    for (const { text } of items) t.ok(countTokens(text) <= 512, letters)
+  }
+  t.equal((await store.search(['users'], { query: 'bio' })).length, 1)
+})
+
+t.test('two processes that put the same key in the same millisecond', async t => {
+  const { vault, store } = await startStore()
+  const item = { namespace: ada, key: 'tea' }
+  const { now } = Date
+  const { random } = Math
+  const moment = now()
+  let chance = 0
+  Date.now = () => moment
+  Math.random = () => (chance += 0.125)
+  const lines = [toLines({ ...item, value: { n: 1 } }), toLines({ ...item, value: { n: 2 } })]
+  Date.now = now
+  Math.random = random
+  await vault.call('POST /v1/memory/upload', { body: lines.join('') })
+  t.match((await store.get(ada, 'tea'))?.value, { n: Number })
+  await store.put(ada, 'tea', { n: 3 })
+  t.same((await store.get(ada, 'tea'))?.value, { n: 3 })
+  t.equal((await store.search(ada)).length, 1)
+})
+
+t.test('an item that the service has cut spoils no search, and is replaced', async t => {
+  const { vault, store } = await startStore()
+  await store.put(ada, 'boat', { text: 'My boat lies in Lisbon.' })
+  const [line] = toLines({ namespace: ada, key: 'bio', value: {} }).split('\n')
+  const content = `bio\n[${JSON.stringify({ text: 'ሰላም ለዓለም '.repeat(200) })}]`
+  const body = `${JSON.stringify({ ...JSON.parse(line!), content })}\n`
+  await vault.call('POST /v1/memory/upload', { body })
+  t.ok((await vault.call('GET /v1/memory/stats')).memories > 2)
+  t.equal(await store.get(ada, 'bio'), null)
+  t.match(await store.search(ada, { query: 'bio' }), [{ key: 'boat' }])
+  await store.put(ada, 'bio', { text: 'I sail.' })
+  t.equal((await store.search(ada)).length, 2)
+  t.equal((await vault.call('GET /v1/memory/stats')).memories, 2)
 })
 
 t.test('search: below a namespace, by meaning, with filters and pages', async t => {
