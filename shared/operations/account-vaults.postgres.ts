@@ -7,3 +7,12 @@
  */
 export const accountVaultSql = (vault: string): string =>
   `exists (select from memory_keys m where m.vault = ${vault} and m.kind = 'vault')`
+
+/**
+ * SQL condition: the account is told of the work in the vault: one of its own, or the shared vault of one of
+ * its organizations, which has no key.
+ *
+ * @param vault as for `accountVaultSql`
+ */
+export const toldVaultSql = (vault: string): string =>
+  `(${accountVaultSql(vault)} or exists (select from orgs told where told.vault = ${vault}))`

@@ -1,4 +1,4 @@
-import { accountVaultSql } from '#shared/operations/account-vaults.postgres.ts'
+import { toldVaultSql } from '#shared/operations/account-vaults.postgres.ts'
 
 const isoFormat = `'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'`
 
@@ -26,7 +26,7 @@ export const finishedDeliveriesSql = (ended: string): string =>
    from ${ended} o
    join webhooks w on w.account = o.account and w.disabled_at is null
      and 'operation.finished' = any(w.events)
-   where ${accountVaultSql('o.vault')}
+   where ${toldVaultSql('o.vault')}
    returning id, webhook`
 
 /** A column with the deliveries of a with-clause `deliveries`. */

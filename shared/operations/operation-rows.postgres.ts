@@ -1,4 +1,4 @@
-import { accountVaultSql } from '#shared/operations/account-vaults.postgres.ts'
+import { toldVaultSql } from '#shared/operations/account-vaults.postgres.ts'
 import {
   deliveriesColumn,
   finishedColumns,
@@ -44,7 +44,7 @@ export type OperationScope = {
   vault: string | null
 }
 
-const visibleCondition = `(o.vault = $2 or $2::uuid is null and ${accountVaultSql('o.vault')})`
+const visibleCondition = `(o.vault = $2 or $2::uuid is null and ${toldVaultSql('o.vault')})`
 
 /** One visible operation, or undefined. */
 export async function findVisibleOperation(
