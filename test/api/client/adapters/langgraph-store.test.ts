@@ -92,7 +92,14 @@ t.test('an item that the service has cut spoils no search, and is replaced', asy
   await vault.call('POST /v1/memory/upload', { body })
   t.ok((await vault.call('GET /v1/memory/stats')).memories > 2)
   t.equal(await store.get(ada, 'bio'), null)
-  t.match(await store.search(ada, { query: 'bio' }), [{ key: 'boat' }])
+  t.same(
+    (await store.search(ada, { query: 'bio ሰላም ለዓለም' })).filter(({ key }) => key !== 'boat'),
+    [],
+  )
+  t.same(
+    (await store.search(ada)).map(({ key }) => key),
+    ['boat'],
+  )
   await store.put(ada, 'bio', { text: 'I sail.' })
   t.equal((await store.search(ada)).length, 2)
   t.equal((await vault.call('GET /v1/memory/stats')).memories, 2)
