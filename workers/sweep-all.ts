@@ -29,6 +29,7 @@ import { dropExpiredTraces, shortenTraces } from '#shared/vault/read/call-traces
 import { dropOldRecalledTurns } from '#shared/vault/read/recalled-turns.postgres.ts'
 import { purgeErasedAccounts } from '#shared/accounts/account-erasures.postgres.ts'
 import { dropOldRetrievals } from '#shared/org/shared-retrievals.postgres.ts'
+import { endOrphanedTagRuns } from '#shared/org/tag-runs.postgres.ts'
 import { dropOldSharedWrites } from '#shared/org/shared-writes.postgres.ts'
 import { rollUpAccountUsage } from '#shared/billing/usage-accounts.postgres.ts'
 import { rollUpKeyUsage } from '#shared/billing/usage-sums.postgres.ts'
@@ -76,6 +77,7 @@ const sweeps: Record<string, (backend: SweepBackend) => Promise<number>> = {
   removedStatements: ({ postgres }) => dropRemovedStatements(postgres.query),
   sharedSpaces: reembedSharedVaults,
   movedVaults: reembedLateArrivals,
+  tagRuns: ({ postgres }) => endOrphanedTagRuns(postgres.query),
   sharedHistory: ({ postgres }) => dropOldSharedWrites(postgres.query),
   sharedRetrievals: ({ postgres }) => dropOldRetrievals(postgres.query),
   erasedAccounts: ({ postgres }) => purgeErasedAccounts(postgres.query),

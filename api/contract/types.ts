@@ -1827,7 +1827,7 @@ export interface ChangeTagBody {
 export interface TagRun {
   run_id: string
   tag_id: string
-  /** running: also while the pipeline is paused, or over its budget */
+  /** running: also while the pipeline is paused, or over its budget; done: also when it was given up */
   state: 'running' | 'done'
   /** without the tag when it began */
   memories: number

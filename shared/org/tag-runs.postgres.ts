@@ -1,4 +1,5 @@
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
+import { pgBossSchema } from '#shared/storage/queue/boss.ts'
 import type { SharedPosition } from '#shared/org/shared-lists.mongo.ts'
 
 /** A tag that is asked of what is shared already. */
@@ -81,4 +82,22 @@ export async function settleTagRun(
     [id, lastError],
     'tag-runs.settle',
   )
+}
+
+/**
+ * Ends runs whose job was given up or removed: nothing goes on with them, and the tag may be asked again.
+ *
+ * @returns how many
+ */
+export async function endOrphanedTagRuns(query: Query): Promise<number> {
+  const { rowCount } = await query(
+    `update org_tag_runs r set finished_at = now()
+     where finished_at is null and created_at < now() - interval '5 minutes'
+       -- A job that was put back has another id.
+       and not exists (select from ${pgBossSchema}.job j where j.name = 'org-tag-run'
+                       and j.state < 'completed' and j.data->>'run' = r.id::text)`,
+    [],
+    'tag-runs.end-orphaned',
+  )
+  return rowCount ?? 0
 }

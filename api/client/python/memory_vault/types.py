@@ -1949,7 +1949,8 @@ class ChangeTagBody(TypedDict, total=False):
 class TagRun(TypedDict):
     run_id: str
     tag_id: str
-    # running: also while the pipeline is paused, or over its budget
+    # running: also while the pipeline is paused, or over its budget; done: also when it was given
+    # up
     state: Literal["running", "done"]
     # without the tag when it began
     memories: int

@@ -1,7 +1,8 @@
 import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
 import { applyTag } from '#shared/org/pipeline/apply-tag.ts'
-import { insertTagRun } from '#shared/org/tag-runs.postgres.ts'
+import { endOrphanedTagRuns, insertTagRun } from '#shared/org/tag-runs.postgres.ts'
+import { cancelAsOperator } from '#shared/vault/delete/cancel-as-operator.ts'
 import { createTestClient } from '#test/support/api.ts'
 import { seedTeamMemories } from '#test/support/team.ts'
 import { startTeamService, type WorkingTeam } from '#test/support/working-team.ts'
@@ -112,6 +113,25 @@ t.test('it keeps to the pipeline: paused, a provider that is down, pages', async
   t.match(await whenDone(acme, path), { examined: 45, tagged: 5, doubtful: 0 })
   const tagged = Object.entries(await tagsOf(acme)).filter(([, tags]) => tags.includes('legal'))
   t.equal(tagged.length, 5)
+})
+
+t.test('a run whose job is removed ends, and the tag can be asked again', async t => {
+  // No worker takes its job, and no sweep ends it before the test looks.
+  const still = await startTeamService(t, { working: false })
+  const { query } = still.backend.postgres
+  const acme = await still.newTeam(['legal'])
+  await seedTeamMemories(still.backend, acme, [{ text: 'Lawsuit: with Initech #legal' }])
+  const path = await tagOf(acme, 'legal')
+  const { run_id: run } = (await acme.admin.post(path, {})).body
+  const age = `update org_tag_runs set created_at = now() - interval '6 minutes' where id = $1`
+  await query(age, [run])
+  t.equal(await endOrphanedTagRuns(query), 0, 'it has its job')
+  t.match(await cancelAsOperator(still.backend, run), { removed: 1 })
+  t.equal((await acme.admin.post(path, {})).status, 409)
+  t.equal(await endOrphanedTagRuns(query), 1)
+  t.match((await acme.admin.get(path)).body, { run_id: run, state: 'done', examined: 0 })
+  t.equal((await acme.admin.post(path, {})).status, 202)
+  t.equal(await endOrphanedTagRuns(query), 0)
 })
 
 /** Memories, of which one is the 8th newest, and a started run of the tag `legal`. */
