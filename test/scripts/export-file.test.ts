@@ -96,6 +96,11 @@ t.test('a vault becomes a bundle, and the bundle the same vault again', async t 
     })
   }
   t.same(comparable(await exportLines(target)), comparable(exported))
+
+  const inParts = await createKeyedClient(backend, base)
+  const args = ['--from', 'okf', one, ...at(inParts.key), '--part-lines', '3']
+  t.match(await run('import-file', args), { code: 0 })
+  t.same(comparable(await exportLines(inParts)), comparable(exported), 'lineage across the parts')
 })
 
 t.test('2 and 3: a folder in use, another format, no service', async t => {

@@ -23,13 +23,19 @@ export const okf: Format = {
     /\.md$/i.test(name) && !/(?:^|\/)(?:index|log)\.md$/i.test(name) && !/(?:^|\/)\./.test(name),
   recognizes: () => false,
   async *read(files, losses, onStranger) {
-    for (const file of files) {
+    for (const file of files.toSorted((one, other) => tierOf(one) - tierOf(other))) {
       const text = await readText(file)
       if (text === undefined) losses.add('documents of more than 8 MiB')
       else if (text.includes('\0')) onStranger(file.name)
       else yield* documentLines(text, file.name, losses)
     }
   },
+}
+
+/** What a reflection covers is read before it, so that it is in the vault when the reflection comes. */
+function tierOf({ name }: ExportFile): number {
+  if (/(?:^|\/)high-level-reflections\//.test(name)) return 3
+  return /(?:^|\/)reflections\//.test(name) ? 2 : 1
 }
 
 async function readText(file: ExportFile): Promise<string | undefined> {
