@@ -13,8 +13,11 @@ export type ExportFile = {
 
 const filesMax = 1_000_000
 
+/** What macOS writes beside files: their attributes, under the same names. */
+const isOfMacOs = ({ name }: ExportFile): boolean => /(?:^|\/)(?:__MACOSX\/|\._)/.test(name)
+
 /**
- * The files of an export: a file, a folder with all below it, or a zip archive.
+ * The files of an export: a file, a folder with all below it, or a zip archive, without those of macOS.
  *
  * @returns in the order of their names
  * @throws Refusal `invalid` for a damaged archive; an error with a `code` when it cannot be read.
@@ -25,7 +28,9 @@ export async function listExportFiles(path: string): Promise<ExportFile[]> {
     : (await isZip(path))
       ? await readZip(path)
       : [{ name: basename(path), open: () => createReadStream(path) }]
-  return files.toSorted((one, other) => (one.name < other.name ? -1 : 1))
+  return files
+    .filter(file => !isOfMacOs(file))
+    .toSorted((one, other) => (one.name < other.name ? -1 : 1))
 }
 
 async function listFolder(path: string): Promise<ExportFile[]> {

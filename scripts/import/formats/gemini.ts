@@ -15,8 +15,9 @@ export const gemini = jsonFormat({
   product: 'Gemini',
   file: 'the zip of Takeout with "My Activity", Gemini Apps, as JSON, or its MyActivity.json',
   missing: 'which prompts were one conversation, titles, attachments, and the markup of answers',
-  // The folder is named in the language of the account.
-  isExportFile: name => /\.json$/i.test(name) && /activi|aktivi/i.test(name),
+  // The folder of all activity is named in the language of the account, the product everywhere the same.
+  isExportFile: name =>
+    /\.json$/i.test(name) && /activi|aktivi|attivi|ativi|gemini|bard/i.test(name),
   recognizes: value => typeof value['title'] === 'string' && typeof value['time'] === 'string',
   lists: [],
   open: losses => ({ drafts: record => recordDrafts(record, losses) }),

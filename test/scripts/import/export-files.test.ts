@@ -42,6 +42,12 @@ t.test('a file, a folder and a zip archive have the same form', async t => {
   t.same((await read('a.zip')).at(-1)![1], long)
 })
 
+t.test('what macOS puts beside files is no part of an export', async t => {
+  const files = { 'mem0/a.json': '{}', '__MACOSX/mem0/._a.json': '\0', 'mem0/._a.json': '\0' }
+  writeFileSync(join(dir, 'mac.zip'), zipOf(files))
+  t.same(await read('mac.zip'), [['mem0/a.json', '{}']])
+})
+
 t.test('an archive of another program, also with wide fields', async t => {
   const program = `
 import sys, zipfile

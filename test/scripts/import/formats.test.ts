@@ -108,6 +108,20 @@ t.test('Claude: text blocks, older texts, what Claude remembers', async t => {
   t.same(lost, { 'tool calls, their results and thoughts': 2, 'attachments and files': 1 })
 })
 
+t.test('Gemini: the files of Takeout in any language', t => {
+  for (const name of [
+    'Takeout/My Activity/Gemini Apps/MyActivity.json',
+    'Takeout/Meine Aktivitäten/Gemini-Apps/MeineAktivitäten.json',
+    'Takeout/Le mie attività/Gemini/LeMieAttività.json',
+    'Minha atividade/MinhaAtividade.json',
+    'Takeout/マイ アクティビティ/Gemini アプリ/マイアクティビティ.json',
+  ]) {
+    t.ok(formats['gemini']!.isExportFile(name), name)
+  }
+  t.notOk(formats['gemini']!.isExportFile('Takeout/YouTube/history.json'))
+  t.end()
+})
+
 t.test('Gemini: prompts and the words of their answers', async t => {
   const { lines, lost } = await readValue('gemini', geminiRecords())
   t.same(brief(lines), [
