@@ -1219,7 +1219,7 @@ export interface DateSearchBody {
   query?: string
   /** all, when missing */
   tiers?: Tier[]
-  /** brought between 1,000 and 200,000; one row is always answered, and never more than 5,000 */
+  /** brought between 1,000 and 200,000; one row is always answered, and never more than 5,000, or with a query 500 */
   max_tokens: number
   session_id?: SessionId
   embeddings?: EmbeddingModel

@@ -1005,10 +1005,10 @@ class AsyncVault(AsyncVaultBase):
         belong to the time they are about, and stand at the end of it. An answer over the token
         budget is cut, and goes on where it ended: newest first with `to` = `returned.from`, oldest
         first with `from` = `returned.to`, as they are; in order every row comes exactly once. A
-        ranked answer takes the best rows of the span; what it leaves out for the budget inside its
-        own span, a larger `max_tokens` brings. Bills retrieval of the rows returned. With a
-        member's key it also tells what the member may see of the shared memory, which is raw and
-        without importance.
+        ranked answer takes the best rows of the span, at most 500; what it leaves out inside its
+        own span, a larger `max_tokens` brings up to that number, and narrower spans beyond it.
+        Bills retrieval of the rows returned. With a member's key it also tells what the member may
+        see of the shared memory, which is raw and without importance.
 
         `POST /v1/memory/date-search`
 
@@ -1016,7 +1016,7 @@ class AsyncVault(AsyncVaultBase):
         :param to: a day ends at 24:00 UTC; now, when missing
         :param tiers: all, when missing
         :param max_tokens: brought between 1,000 and 200,000; one row is always answered, and never
-            more than 5,000
+            more than 5,000, or with a query 500
         :param order: with a query only the end where a cut answer goes on
         :param as_of: what was known at that moment: a span that ends later ends there; what is
             deleted today stays deleted; a day counts whole; a `from` after it is refused

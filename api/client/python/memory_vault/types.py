@@ -1287,7 +1287,8 @@ class DateSearchBody(_DateSearchBodyRequired, total=False):
     query: str
     # all, when missing
     tiers: List[Tier]
-    # brought between 1,000 and 200,000; one row is always answered, and never more than 5,000
+    # brought between 1,000 and 200,000; one row is always answered, and never more than 5,000, or
+    # with a query 500
     max_tokens: float
     session_id: SessionId
     embeddings: EmbeddingModel

@@ -165,3 +165,33 @@ t.test('a window of any budget has no more than 5,000 rows in one answer', async
   )
   t.equal(new Set(found.flat().map(({ id }) => id)).size, 5_200)
 })
+
+t.test(
+  'a ranked window has no more than 500 rows in one answer; narrower ones have the rest',
+  async t => {
+    const scope = await readVaultScope(backend, await buildKey(backend))
+    const many = Array.from({ length: 700 }, (_, index) => ({
+      text: `The ferry ${index} is late.`,
+      at: begin + index * 1_000,
+      tokens: 10,
+    }))
+    const ids = await insertStoredMemories(backend, scope, many)
+    const ranked = async (first: number, last: number) =>
+      searchDates(
+        backend,
+        { scope, memberScope: null },
+        question(iso(begin + first * 1_000), iso(begin + last * 1_000), {
+          query: 'ferry',
+          maxTokens: 200_000,
+        }),
+      )
+    const whole = await ranked(0, 699)
+    t.match({ ...whole, rows: whole.rows.length }, { rows: 500, truncated: true, tokens: 5_000 })
+    const halves = [await ranked(0, 349), await ranked(350, 699)]
+    t.same(
+      halves.map(({ truncated }) => truncated),
+      [false, false],
+    )
+    t.same(halves.flatMap(({ rows }) => rows.map(({ id }) => id)).toSorted(), ids.toSorted())
+  },
+)
