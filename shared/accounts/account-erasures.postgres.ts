@@ -1,4 +1,4 @@
-import { usageSlices } from '#shared/billing/usage-slices.postgres.ts'
+import { deleteAccountUse } from '#shared/accounts/account-use.postgres.ts'
 import { organizationRouteSql } from '#shared/operations/idempotency.postgres.ts'
 import { lockVaults } from '#shared/operations/vault-locks.postgres.ts'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
@@ -100,10 +100,6 @@ export async function anonymizeAccount(
      where o.account = $1 and ${organizationRouteSql('o.id')}`,
     [account],
   )
-  await query(
-    'delete from usage_daily where key_hash in (select hash from memory_keys where account = $1)',
-    [account],
-  )
   await query('delete from usage_accounts where account = $1', [account])
   const webhooks = await count('delete from webhooks where account = $1')
   // Before the members: the cascade of their rows would delete keys that are not counted.
@@ -153,61 +149,6 @@ export async function readErasureProgress(
     [account],
   )
   return rows[0]!
-}
-
-/** Rows about the use of an account's vaults, as `delete` conditions. */
-const accountUseTables = [
-  'account_events where account = $1',
-  'account_event_heads where account = $1',
-  'open_exchanges where account = $1',
-  `copies where source in ${accountVaultsSql()} or destination in ${accountVaultsSql()}`,
-  `reembeddings where vault in ${accountVaultsSql()}`,
-  `leases where vault in ${accountVaultsSql()}`,
-  `bulk_files where vault in ${accountVaultsSql()}`,
-  `vault_changes where vault in ${accountVaultsSql()}`,
-  `sessions where vault in ${accountVaultsSql()}`,
-  `shared_tag_sets where vault in ${accountVaultsSql()}`,
-  `burials where vault in ${accountVaultsSql()}`,
-  'operations where account = $1',
-]
-
-function accountVaultsSql(): string {
-  return '(select id from vaults where account = $1)'
-}
-
-const rowsMax = 10_000
-
-/** Deletes the rows about an account's use, 10,000 in one statement. @returns how many. */
-export async function deleteAccountUse(query: Query, account: string): Promise<number> {
-  let gone = 0
-  for (const what of accountUseTables) {
-    const table = what.slice(0, what.indexOf(' '))
-    for (let removed = rowsMax; removed === rowsMax; gone += removed) {
-      ;({ rowCount: removed } = await query(
-        `delete from ${table} where ctid = any(array(select ctid from ${what} limit ${rowsMax}))`,
-        [account],
-      ))
-    }
-  }
-  return gone + (await deleteUsageEvents(query, account))
-}
-
-/** The keys of the account are gone, those of former members too: its events are found in those of its time. */
-async function deleteUsageEvents(query: Query, account: string): Promise<number> {
-  const { rows } = await query<{ after: string }>(
-    `select (created_at - interval '1 day')::text as after from accounts where id = $1`,
-    [account],
-  )
-  let gone = 0
-  for await (const slice of usageSlices(query, { after: rows[0]?.after ?? '-infinity' })) {
-    const { rowCount } = await query(
-      `delete from usage_events
-       where at > $2::timestamptz and at <= $3::timestamptz and account = $1`,
-      [account, slice.after, slice.upTo],
-    )
-    gone += rowCount
-  }
-  return gone
 }
 
 /** Stores the receipt of an erasure, unless it has one. */

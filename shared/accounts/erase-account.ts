@@ -1,3 +1,4 @@
+import { deleteAccountUse } from '#shared/accounts/account-use.postgres.ts'
 import { emailProof, signReceipt } from '#shared/accounts/erasure-receipt.ts'
 import { retireVaults } from '#shared/vault/delete/retire-vaults.ts'
 import { Refusal } from '#shared/core/errors.ts'
@@ -9,7 +10,6 @@ import {
   saveErasureReceipt,
   readErasureProgress,
   findAccountErasure,
-  deleteAccountUse,
   lockAccount,
   insertAccountErasure,
   type AccountErasureRow,

@@ -95,6 +95,7 @@ export async function rollUpKeyUsage(query: Query): Promise<number> {
        from usage_events e, mark m
        where e.at >= m.before::timestamp at time zone 'utc'
          and e.at < m.today::timestamp at time zone 'utc'
+         and not exists (select from account_erasures gone where gone.account = e.account)
        group by 1, 2, 3
        on conflict (key_hash, day, model) do nothing
      ), moved as (

@@ -95,6 +95,7 @@ export async function cutUpdates(
 
 /** Columns that say when something happened, by table. */
 const timeColumns = {
+  accounts: ['created_at'],
   audit_events: ['created_at'],
   call_traces: ['created_at', 'expires_at'],
   idempotency: ['created_at'],

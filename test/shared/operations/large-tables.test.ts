@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { deleteAccountUse } from '#shared/accounts/account-erasures.postgres.ts'
+import { deleteAccountUse } from '#shared/accounts/account-use.postgres.ts'
 import { mintId } from '#shared/core/ids.ts'
 import { mintMemoryKey } from '#shared/access/mint.ts'
 import { eraseAdminResponses } from '#shared/org/admin-responses.postgres.ts'
