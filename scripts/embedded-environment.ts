@@ -9,6 +9,10 @@ type Environment = Record<string, string | undefined>
 
 export type EmbeddedSecrets = { MASTER_KEY: string; KEY_PEPPER: string }
 
+/** Those variables that are not empty: an empty one is as good as none, here as in `readConfig`. */
+export const filledVariables = (env: Environment): Environment =>
+  Object.fromEntries(Object.entries(env).filter(([, value]) => value?.trim()))
+
 /** The data folder of the embedded services. */
 export const resolveDataDir = (env: Environment): string =>
   resolve(env.DATA_DIR?.trim() || '.vault')
@@ -58,5 +62,5 @@ export function embeddedEnvironment(env: Environment): Environment | undefined {
   const services = readRunningServices(dataDir)
   if (!services) return undefined
   const { databaseUrl: DATABASE_URL, mongodbUri: MONGODB_URI } = services
-  return { ...loadOrCreateSecrets(dataDir), DATABASE_URL, MONGODB_URI, ...env }
+  return { ...loadOrCreateSecrets(dataDir), DATABASE_URL, MONGODB_URI, ...filledVariables(env) }
 }

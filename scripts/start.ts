@@ -2,7 +2,12 @@ import { existsSync } from 'node:fs'
 import { parseOptions } from '#scripts/command-line.ts'
 import { mintFirstKeys, readCredentials, writeCredentials } from '#scripts/credentials.ts'
 import type { Credentials, FirstKeys } from '#scripts/credentials.ts'
-import { resolveDataDir, loadOrCreateSecrets, secretsPath } from '#scripts/embedded-environment.ts'
+import {
+  filledVariables,
+  resolveDataDir,
+  loadOrCreateSecrets,
+  secretsPath,
+} from '#scripts/embedded-environment.ts'
 import { createFirstAccount } from '#scripts/first-account.ts'
 import { formatStartBanner, formatKeys } from '#scripts/start-banner.ts'
 import { release } from '#scripts/release.ts'
@@ -50,7 +55,7 @@ async function start(): Promise<void> {
   // Reports faults of the environment before anything is started.
   readConfig({
     ...placeholderEnvironment,
-    ...process.env,
+    ...filledVariables(process.env),
     ...(!embedded && secretsFromEnvironment()),
   })
   if (embedded) checkInstallation(dataDir)
@@ -67,7 +72,7 @@ async function start(): Promise<void> {
     const env = {
       LOG_LEVEL: 'warn',
       ...(embedded && loadOrCreateSecrets(dataDir)),
-      ...process.env,
+      ...filledVariables(process.env),
       DATABASE_URL: services.databaseUrl,
       MONGODB_URI: services.mongodbUri,
     }

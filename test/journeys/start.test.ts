@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import t from 'tap'
+import { embeddedEnvironment } from '#scripts/embedded-environment.ts'
 import { createTestClient } from '#test/support/api.ts'
 import {
   searchTexts,
@@ -50,8 +51,14 @@ t.test('one command: a service that remembers, keeps its data and survives kill 
   second.child.kill('SIGKILL')
   await second.exit
 
-  const third = await startService(t, dataDir)
+  const empty = { DATABASE_URL: '', MONGODB_URI: '', MASTER_KEY: '', KEY_PEPPER: '' }
+  const third = await startService(t, dataDir, empty)
   t.equal((await searchTexts(third.client, 'fence painted'))[0], 'The fence was painted green')
+  t.match(embeddedEnvironment({ ...empty, DATA_DIR: dataDir }), {
+    DATABASE_URL: /^postgres/,
+    MONGODB_URI: /^mongodb/,
+    MASTER_KEY: /^[0-9a-f]{64}$/,
+  })
   third.child.kill('SIGINT')
   t.equal(await third.exit, 0, third.output())
 })
