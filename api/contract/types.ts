@@ -1068,7 +1068,8 @@ export interface ListQuery {
   /** by importance: the weightiest first, equals in the `order` of time, unrated last */
   sort: 'date' | 'importance'
   order: 'newest_first' | 'oldest_first'
-  min_importance?: Importance
+  /** leaves raw memories out */
+  min_importance?: number
   from?: Moment
   to?: Moment
   as_of?: Moment

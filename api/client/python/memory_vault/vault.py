@@ -845,7 +845,7 @@ class Vault(VaultBase):
         cursor: Optional[str] = None,
         sort: Optional[Literal["date", "importance"]] = None,
         order: Optional[Literal["newest_first", "oldest_first"]] = None,
-        min_importance: Optional[types.Importance] = None,
+        min_importance: Optional[float] = None,
         from_: Optional[types.Moment] = None,
         to: Optional[types.Moment] = None,
         as_of: Optional[types.Moment] = None,

@@ -148,6 +148,11 @@ t.test('200: tier and min_importance filter, tier_counts do not follow', async t
   t.notOk('tier_counts' in second.body, 'only the first page has them')
   t.equal((await texts('tier=1')).length, 6)
   t.same((await texts('min_importance=6')).length, 3)
+  t.same(await texts('min_importance=5.5'), await texts('min_importance=6'))
+  t.same(
+    await texts('min_importance=5.5&sort=importance'),
+    await texts('min_importance=6&sort=importance'),
+  )
   t.same(await texts('min_importance=7&tier=3'), [])
   t.same((await texts('min_importance=9&sort=importance')).length, 2)
   t.same((await pages(api, 'min_importance=4&sort=importance&limit=1')).flat().length, 4)
@@ -301,6 +306,7 @@ t.test('400: bounds are named', async t => {
     ['sort=score', /sort/],
     ['order=asc', /order/],
     ['min_importance=11', /min_importance.*10/],
+    ['min_importance=10.5', /min_importance.*10/],
     ['min_importance=0', /min_importance.*1/],
     ['from=yesterday', /from/],
     ['to=2025-02-30', /to/],
