@@ -14,6 +14,7 @@ import {
   sendBody,
 } from '#api/operators/queues/pages.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import { sanitizeJson } from '#shared/core/sanitize-text.ts'
 import { jobNames } from '#shared/domain/jobs.ts'
 import {
   deleteEndedJob,
@@ -72,7 +73,7 @@ export function queuePages(router: Router, backend: ApiBackend): void {
   router.get(`${basePath}/:queue`, async ctx => {
     await authorize(ctx)
     const queue = requireQueue(ctx.params.queue!)
-    const pageNumber = Math.max(1, Math.trunc(Number(ctx.query.page)) || 1)
+    const pageNumber = toPageNumber(ctx.query.page)
     const offset = (pageNumber - 1) * jobsPerPage
     const jobs = await listJobs(query, queue, { limit: jobsPerPage, offset })
     ctx.body = page(`Queue ${queue}`, jobsBody(queue, jobs, pageNumber), noticeOf(ctx))
@@ -85,7 +86,8 @@ export function queuePages(router: Router, backend: ApiBackend): void {
 
   router.post(`${basePath}/:queue/jobs/:id/:action`, async ctx => {
     await authorize(ctx)
-    const action = actions[ctx.params.action!]
+    const name = ctx.params.action!
+    const action = Object.hasOwn(actions, name) ? actions[name] : undefined
     if (!action) throw new Refusal('missing', 'There is no such action')
     const job = await jobOf(backend, ctx)
     redirect(ctx, `${basePath}/${job.queue}`, await action(backend, job))
@@ -113,12 +115,19 @@ const actions: Record<string, (backend: ApiBackend, job: JobDetail) => Promise<s
 const jobOf = ({ postgres }: ApiBackend, ctx: Context & { params: Record<string, string> }) =>
   requireJob(postgres.query, requireQueue(ctx.params.queue!), ctx.params.id!)
 
+const pagesMax = 1_000_000
+
+/** The number of a page; the first one where there is none, and the last that may be asked for beyond it. */
+const toPageNumber = (text: string | string[] | undefined): number =>
+  Math.min(pagesMax, Math.max(1, Math.trunc(Number(text)) || 1))
+
+/** Of what the database can store: as in the bodies of the API, a NUL becomes U+FFFD. */
 function parsePayload(text: string | null): object {
   try {
-    const data: unknown = JSON.parse(text ?? '')
+    const data = sanitizeJson(JSON.parse(text ?? ''))
     if (typeof data === 'object' && data !== null && !Array.isArray(data)) return data
-  } catch {
-    // Refused below.
+  } catch (error) {
+    if (error instanceof Refusal) throw error
   }
   throw new Refusal('invalid', 'data is no JSON object')
 }

@@ -1,5 +1,6 @@
 import { deadLetterQueueOf, jobNames, type JobName } from '#shared/domain/jobs.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import { isUuid } from '#shared/core/ids.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'
 import { createIdleBoss, pgBossSchema } from '#shared/storage/queue/boss.ts'
 import { redriveDeadLetters } from '#shared/storage/queue/queue-admin.ts'
@@ -56,10 +57,12 @@ export async function listJobs(
 
 /** @throws Refusal `missing`. */
 export async function requireJob(query: Query, queue: string, id: string): Promise<JobDetail> {
-  const { rows } = await query<JobDetail>(
-    `select ${columns}, data from ${pgBossSchema}.job where name = $1 and id::text = $2`,
-    [queue, id],
-  )
+  const { rows } = isUuid(id)
+    ? await query<JobDetail>(
+        `select ${columns}, data from ${pgBossSchema}.job where name = $1 and id = $2`,
+        [queue, id],
+      )
+    : { rows: [] }
   if (rows[0]) return rows[0]
   throw new Refusal(
     'missing',

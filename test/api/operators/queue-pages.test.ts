@@ -143,6 +143,17 @@ t.test('send puts a job into a queue', async t => {
   t.equal((await submit('/admin/queues/send', { queue: 'x', data: '{}' })).status, 400)
 })
 
+t.test('what cannot be is refused, or shown as nothing', async t => {
+  const id = await ingest()
+  t.equal((await read('/admin/queues/ingest?page=1e20')).status, 200)
+  t.equal((await read('/admin/queues/ingest?page=-1')).status, 200)
+  for (const odd of ['%00', 'x']) t.equal((await read(jobPath(odd))).status, 404, odd)
+  for (const odd of ['__proto__', 'valueOf', 'constructor'])
+    t.equal((await submit(`${jobPath(id)}/${odd}`)).status, 404, odd)
+  const nul = await submit('/admin/queues/send', { queue: 'webhook', data: '{"a":"\\u0000"}' })
+  t.equal(nul.status, 303)
+})
+
 t.test(
   'a form of another origin is refused, and so is a request without the credential',
   async t => {
