@@ -13,6 +13,7 @@ import { ConfigError, readConfig } from '#shared/core/config.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { isUuid } from '#shared/core/ids.ts'
 import { verifyAuditChain } from '#shared/org/audit-chain.ts'
+import { isErasureRecorded } from '#shared/accounts/account-erasures.postgres.ts'
 import { accountIdsWithEvents } from '#shared/events/account-events.postgres.ts'
 import { listOrgIds } from '#shared/org/audit-chain.postgres.ts'
 import { openPostgres } from '#shared/storage/postgres/connect.ts'
@@ -28,7 +29,9 @@ chains, saved elsewhere with --save, reveal that too.
   --account <id>   only this account
   --file <file>    verifies a downloaded export instead of the database: its events and completeness
   --save <file>    writes the ends of the chains for a later check; writes nothing when one is broken
-  --expect <file>  also checks that every chain still contains its saved end
+  --expect <file>  also checks that every chain still contains its saved end, and that none is gone but
+                   those of erased accounts and deleted organizations; save the ends again when an
+                   account was erased with its organizations: theirs count as gone
   --json           print JSON
   --help           this text
 
@@ -120,7 +123,7 @@ async function verifyFile(
 }
 
 async function verifyDatabase(
-  { org, account }: OptionValues,
+  { org, account, json }: OptionValues,
   anchors: readonly Anchor[],
   report: (chain: Chain) => void,
 ): Promise<Chain[]> {
@@ -143,10 +146,33 @@ async function verifyDatabase(
       const chainAnchors = anchors.filter(anchor => 'account' in anchor && anchor.account === id)
       addResult(await verifyAccountEvents(query, id, chainAnchors))
     }
+    if (org !== undefined || account !== undefined) return checked
+    for (const anchor of goneChains(anchors, checked)) {
+      if (!(await isErasureRecorded(query, anchor))) {
+        addResult(
+          'org' in anchor
+            ? await verifyAuditChain(query, anchor.org, [anchor])
+            : await verifyAccountEvents(query, anchor.account, [anchor]),
+        )
+      } else if (!json)
+        process.stdout.write(`${formatSubject(anchor)}  erased  since its end was saved\n`)
+    }
     return checked
   } finally {
     await postgres.close()
   }
+}
+
+type Subject = { org: string } | { account: string }
+
+const formatSubject = (subject: Subject): string =>
+  'org' in subject ? `organization ${subject.org}` : `account ${subject.account}`
+
+/** The saved ends, one for each owner, of chains with events that were not among those checked. */
+function goneChains(anchors: readonly Anchor[], checked: readonly Chain[]): Anchor[] {
+  const known = new Set(checked.map(formatSubject))
+  const gone = anchors.filter(anchor => anchor.position > 0 && !known.has(formatSubject(anchor)))
+  return [...new Map(gone.map(anchor => [formatSubject(anchor), anchor])).values()]
 }
 
 const toAnchor = (chain: Chain): Anchor => {
@@ -176,7 +202,7 @@ async function* selectedIds(
 
 function formatChain(chain: Chain): string {
   const { position, hash, broken } = chain
-  const subject = 'org' in chain ? `organization ${chain.org}` : `account ${chain.account}`
+  const subject = formatSubject(chain)
   if (!broken) return `${subject}  whole   ${position} events  ${hash.slice(0, 16)}\n`
   const which = broken.id === null ? '' : `, event ${broken.id},`
   return `${subject}  BROKEN  at ${broken.position}${which} is ${broken.fault}\n`

@@ -136,6 +136,24 @@ export async function insertAccountErasure(
   )
 }
 
+/**
+ * Whether it is recorded that an account was erased, or an organization deleted: their events are gone with
+ * them. An organization that was erased with its account is not recorded by itself.
+ */
+export async function isErasureRecorded(
+  query: Query,
+  subject: { org: string } | { account: string },
+): Promise<boolean> {
+  const { rowCount } =
+    'org' in subject
+      ? await query(
+          `select from account_events where action = 'organization.deleted' and subject = $1 limit 1`,
+          [subject.org],
+        )
+      : await query('select from account_erasures where account = $1 limit 1', [subject.account])
+  return rowCount > 0
+}
+
 /** How far the erasure of an account's vaults is: open operations, and memories deleted so far. */
 export async function readErasureProgress(
   query: Query,

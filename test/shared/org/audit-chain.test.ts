@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
@@ -141,6 +142,27 @@ t.test(
     const { account } = events[0]!
     t.match(run('--account', account), { status: 1, said: `account ${account}  BROKEN  at 1` })
     t.ok(organizations.length > 5)
+    const [gone, deleted] = [await audited(), await audited()]
+    const erased = mintId()
+    const end = { position: 6, hash: 'a' }
+    const anchors = [{ org: gone.org }, { org: deleted.org }, { account: erased }, { account: org }]
+    writeFileSync(file, JSON.stringify(anchors.map(owner => ({ ...owner, ...end }))))
+    await query(
+      `insert into account_events (account, action, subject, actor)
+       select account, 'organization.deleted', id::text, 'x' from orgs where id = $1`,
+      [deleted.org],
+    )
+    await query('delete from orgs where id in ($1, $2)', [gone.org, deleted.org])
+    await query(
+      `insert into account_erasures (id, account, proof, vaults, counts)
+       values ($1, $1, 'x', '{}', '{}')`,
+      [erased],
+    )
+    const { said: missing } = run('--expect', file)
+    t.match(missing, `organization ${gone.org}  BROKEN  at 1 is missing`)
+    t.match(missing, `account ${org}  BROKEN  at 1 is missing`, 'no such account was erased')
+    t.match(missing, `organization ${deleted.org}  erased`)
+    t.match(missing, `account ${erased}  erased`)
     t.equal(run('--org', 'nonsense').status, 2)
     t.equal(run('--expect', '/nowhere').status, 2)
     t.equal(run('--help').status, 0)
