@@ -2,6 +2,7 @@ const numbers = new Intl.NumberFormat('en')
 const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
 const day = new Intl.DateTimeFormat('en-GB', { dateStyle: 'full' })
 const shortDay = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium' })
+const utcDay = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeZone: 'UTC' })
 const time = new Intl.DateTimeFormat('en-GB', { timeStyle: 'short' })
 
 export const formatCount = (value: number): string => numbers.format(value)
@@ -16,6 +17,8 @@ export type DateLike = string | number | Date
 
 export const formatDay = (moment: DateLike): string => day.format(new Date(moment))
 export const formatShortDay = (moment: DateLike): string => shortDay.format(new Date(moment))
+/** Of a day that is counted in UTC, as `2026-05-03` or its first moment: the same everywhere. */
+export const formatUtcDay = (day: DateLike): string => utcDay.format(new Date(day))
 export const formatTime = (moment: DateLike): string => time.format(new Date(moment))
 export const formatDateTime = (moment: DateLike): string =>
   `${formatShortDay(moment)}, ${formatTime(moment)}`

@@ -2,7 +2,7 @@ import type { EndpointResponse } from '#api/client/client.ts'
 import { useQuery } from '#api/console/app/use-query.ts'
 import { call } from '#api/console/app/api-call.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
-import { formatCount, formatPercent, formatShortDay } from '#api/console/app/format.ts'
+import { formatCount, formatPercent, formatUtcDay } from '#api/console/app/format.ts'
 import type { OrgProps } from '#api/console/app/org/org-queries.ts'
 import { Chart } from '#api/console/app/parts/chart.ts'
 import { fillMissingDays } from '#api/console/app/parts/days.ts'
@@ -39,7 +39,7 @@ function costView({ period, total, by_day, by_pass, by_model, by_member }: Usage
       <summary>Days with calls</summary>
       ${table(
         ['Day', ...costHead.slice(1)],
-        Object.entries(by_day).map(([day, sums]) => costRow(formatShortDay(day), sums)),
+        Object.entries(by_day).map(([day, sums]) => costRow(formatUtcDay(day), sums)),
       )}
     </details>
   </div>`

@@ -2,7 +2,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import type uPlot from 'uplot'
 import { html, type View } from '#api/console/app/html.ts'
 import type { Day } from '#api/console/app/parts/days.ts'
-import { formatCompact, pluralize, formatShortDay } from '#api/console/app/format.ts'
+import { formatCompact, pluralize, formatUtcDay } from '#api/console/app/format.ts'
 
 type Props = {
   days: Day[]
@@ -54,7 +54,7 @@ export function Chart({ days, metric, name }: Props): View {
   return html`<div
     class="chart"
     role="img"
-    aria-label=${`${name}: ${pluralize(total, 'in all', 'in all')}, most on ${formatShortDay(busiest.at)}`}
+    aria-label=${`${name}: ${pluralize(total, 'in all', 'in all')}, most on ${formatUtcDay(busiest.at)}`}
     ref=${container}
   ></div>`
 }
@@ -89,7 +89,7 @@ function plotOptions(container: HTMLElement, name: string, { paths }: typeof uPl
       },
     ],
     series: [
-      { label: 'Day', value: (_, at) => (at === null ? '–' : formatShortDay(utcAsLocal(at))) },
+      { label: 'Day', value: (_, at) => (at === null ? '–' : formatUtcDay(at * 1000)) },
       {
         label: name,
         stroke: colors.color,

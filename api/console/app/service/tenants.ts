@@ -9,7 +9,13 @@ import { chip } from '#api/console/app/parts/chips.ts'
 import { textField } from '#api/console/app/parts/fields.ts'
 import { page } from '#api/console/app/parts/frame.ts'
 import { emptyNote, faultNote, moreButton, loadingNote } from '#api/console/app/parts/query-view.ts'
-import { formatCompact, formatCount, pluralize, formatShortDay } from '#api/console/app/format.ts'
+import {
+  formatCompact,
+  formatCount,
+  pluralize,
+  formatShortDay,
+  formatUtcDay,
+} from '#api/console/app/format.ts'
 
 type Tenant = EndpointResponse<'GET /v1/operator/tenants'>['items'][number]
 
@@ -89,6 +95,6 @@ function tenantStatus(tenant: Tenant): string {
       ? [pluralize(organizations, 'organization'), pluralize(member_keys, 'member key')]
       : []),
   ]
-  const active = last_active ? `last active ${formatShortDay(last_active)}` : 'never active'
+  const active = last_active ? `last active ${formatUtcDay(last_active)}` : 'never active'
   return `${holdings.join(', ')}; ${active}, since ${formatShortDay(created_at)}`
 }

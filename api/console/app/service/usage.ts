@@ -8,7 +8,7 @@ import { daysField, fillMissingDays } from '#api/console/app/parts/days.ts'
 import { figure, page, section } from '#api/console/app/parts/frame.ts'
 import { emptyNote, queryView } from '#api/console/app/parts/query-view.ts'
 import { table } from '#api/console/app/parts/table.ts'
-import { formatCompact, formatCount, formatShortDay } from '#api/console/app/format.ts'
+import { formatCompact, formatCount, formatUtcDay } from '#api/console/app/format.ts'
 
 type Usage = EndpointResponse<'GET /v1/operator/usage'>
 type UsageMetric = 'requests' | 'memory_tokens' | 'input_tokens' | 'output_tokens'
@@ -56,7 +56,7 @@ function usageView(usage: Usage): View {
                 ${table(
                   ['Day', 'Tenants', 'Requests', 'Memory tokens'],
                   usage.by_day.map(day => [
-                    formatShortDay(day.day),
+                    formatUtcDay(day.day),
                     formatCount(day.accounts),
                     formatCount(day.requests),
                     formatCount(day.memory_tokens),

@@ -1,4 +1,4 @@
-import { formatShortDay } from '#api/console/app/format.ts'
+import { formatUtcDay } from '#api/console/app/format.ts'
 import type { DayCount } from '#api/contract/types.ts'
 
 /** The memories of a day, a week or a month. */
@@ -44,7 +44,7 @@ function evenBuckets(days: readonly DayCount[], size: 1 | 7): Bucket[] {
   const buckets = Array.from({ length: (end - begin) / size + 1 }, (_, index): Bucket => {
     const at = (begin + index * size) * dayMs
     const from = isoDay(at)
-    const label = size === 1 ? formatShortDay(from) : `Week of ${formatShortDay(from)}`
+    const label = size === 1 ? formatUtcDay(from) : `Week of ${formatUtcDay(from)}`
     return { from, to: isoDay(at + (size - 1) * dayMs), label, raw: 0, reflections: 0 }
   })
   for (const day of days) add(buckets[(start(dayOf(day.day)) - begin) / size]!, day)

@@ -8,7 +8,7 @@ import { daysField, fillMissingDays } from '#api/console/app/parts/days.ts'
 import { figure, page, section } from '#api/console/app/parts/frame.ts'
 import { emptyNote, queryView } from '#api/console/app/parts/query-view.ts'
 import { table } from '#api/console/app/parts/table.ts'
-import { formatCompact, formatCount, formatShortDay } from '#api/console/app/format.ts'
+import { formatCompact, formatCount, formatUtcDay } from '#api/console/app/format.ts'
 
 type Usage = EndpointResponse<'GET /v1/account/usage'>
 
@@ -68,7 +68,7 @@ function usageView(usage: Usage): View {
                 ${table(
                   ['Day', 'Requests', 'Memory tokens'],
                   (usage.by_day ?? []).map(({ day, requests, memory_tokens }) => [
-                    formatShortDay(day),
+                    formatUtcDay(day),
                     formatCount(requests),
                     formatCount(memory_tokens),
                   ]),
