@@ -35,7 +35,7 @@ import { rollUpAccountUsage } from '#shared/billing/usage-accounts.postgres.ts'
 import { rollUpKeyUsage } from '#shared/billing/usage-sums.postgres.ts'
 import { sealStoredUrls } from '#shared/events/webhooks/sealed-url.ts'
 import { sendMissingDeliveryJobs } from '#shared/events/webhooks/deliver.ts'
-import { dropOldDeliveries } from '#shared/events/webhooks/deliveries.postgres.ts'
+import { dropOldDeliveries, giveUpDeliveries } from '#shared/events/webhooks/deliveries.postgres.ts'
 import { operationsWithoutJob } from '#shared/storage/queue/cleared-jobs.ts'
 
 type SweepBackend = Pick<
@@ -82,6 +82,7 @@ const sweeps: Record<string, (backend: SweepBackend) => Promise<number>> = {
   sharedRetrievals: ({ postgres }) => dropOldRetrievals(postgres.query),
   erasedAccounts: ({ postgres }) => purgeErasedAccounts(postgres.query),
   webhooks: ({ postgres }) => dropOldDeliveries(postgres.query),
+  givenUpWebhooks: ({ postgres }) => giveUpDeliveries(postgres.query),
   unsentWebhooks: sendMissingDeliveryJobs,
   unsealedWebhooks: sealStoredUrls,
   usageDays: ({ postgres }) => rollUpKeyUsage(postgres.query),

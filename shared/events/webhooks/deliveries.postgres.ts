@@ -125,6 +125,20 @@ export async function findPendingDelivery(
   return rows[0]
 }
 
+/** The most pending messages that one statement gives up: a webhook may have millions. */
+export const givenUpMax = 10_000
+
+/** Gives up what is still pending of webhooks that are switched off. @returns how many, at most 10,000. */
+export async function giveUpDeliveries(query: Query): Promise<number> {
+  const { rowCount } = await query(
+    `update webhook_deliveries set state = 'failed' where id = any(array(
+       select d.id from webhooks w
+       join webhook_deliveries d on d.webhook = w.id and d.state = 'pending'
+       where w.disabled_at is not null limit ${givenUpMax}))`,
+  )
+  return rowCount
+}
+
 /** Gives a message up whose webhook is switched off. */
 export async function giveUpDelivery(query: Query, id: string): Promise<void> {
   await query(
@@ -174,7 +188,7 @@ type AttemptResult = {
 
 /**
  * Records how a try ended. A failure moves the message to its next try, or gives it up; and the webhook
- * with all that waits for it, when it has failed for days or is gone.
+ * with what waits for it, as `updateWebhook` does, when it has failed for days or is gone.
  */
 export async function recordAttempt(
   query: Query,
@@ -206,8 +220,10 @@ export async function recordAttempt(
        where id = $1
        returning state
      ), given_up as (
-       update webhook_deliveries set state = 'failed'
-       where webhook = $2 and id <> $1 and state = 'pending' and (select is_off_now from target)
+       update webhook_deliveries set state = 'failed' where id = any(array(
+         select id from webhook_deliveries
+         where webhook = $2 and id <> $1 and state = 'pending' and (select is_off_now from target)
+         limit ${givenUpMax}))
      )
      select written.state = 'pending' as "isPending",
             case when is_off_now then reason end as "disabledReason"

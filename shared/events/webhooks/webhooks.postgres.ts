@@ -1,4 +1,5 @@
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
+import { givenUpMax } from '#shared/events/webhooks/deliveries.postgres.ts'
 import type { WebhookEventName } from '#shared/events/webhooks/event.ts'
 
 export type WebhookRow = {
@@ -84,7 +85,8 @@ export type StoredWebhookChange = {
 }
 
 /**
- * Writes what is given; one that is switched on again has no failures.
+ * Writes what is given; one that is switched on again has no failures. Of one that is switched off 10,000
+ * pending messages are given up at once, and the others by the sweeps.
  *
  * @returns whether it is different now; undefined when the account has none of that id.
  */
@@ -111,8 +113,10 @@ export async function updateWebhook(
        returning (w.url, w.description, w.events, w.disabled_at) is distinct from
          (former.url, former.description, former.events, former.disabled_at) as changed
      ), given_up as (
-       update webhook_deliveries set state = 'failed'
-       where webhook = $2 and state = 'pending' and not $6 and exists (select from changed)
+       update webhook_deliveries set state = 'failed' where id = any(array(
+         select id from webhook_deliveries
+         where webhook = $2 and state = 'pending' and not $6 and exists (select from changed)
+         limit ${givenUpMax}))
      )
      select changed from changed`,
     [account, id, storedUrl ?? null, description ?? null, events ?? null, active ?? null],

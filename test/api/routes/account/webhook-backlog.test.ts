@@ -1,0 +1,47 @@
+import t from 'tap'
+import { deliverWebhook } from '#shared/events/webhooks/deliver.ts'
+import { giveUpDeliveries } from '#shared/events/webhooks/deliveries.postgres.ts'
+import { startTestApi } from '#test/support/api.ts'
+import { createTestBackend } from '#test/support/backend.ts'
+import { buildSubscriber } from '#test/support/webhook-subscriber.ts'
+
+const backend = await createTestBackend(t, { env: { WEBHOOK_LOOPBACK: 'on' } })
+const { base } = await startTestApi(t, backend)
+const { query } = backend.postgres
+
+/** A webhook with this many messages that are due in an hour. */
+async function newBacklog(count: number) {
+  const subscriber = await buildSubscriber(t, backend, base)
+  // In statements that are short on a busy machine.
+  for (let rest = count; rest > 0; rest -= 2_000) {
+    await query(
+      `insert into webhook_deliveries (webhook, event, data, due_at)
+       select $1, 'webhook.test', '{}', now() + interval '1 hour' from generate_series(1, $2::int)`,
+      [subscriber.id, Math.min(rest, 2_000)],
+    )
+  }
+  const of = `select from webhook_deliveries where webhook = $1 and state = 'pending'`
+  const countPending = async () => (await query(of, [subscriber.id])).rowCount
+  return { ...subscriber, countPending }
+}
+
+t.test('what waits for a webhook is given up in parts', async t => {
+  const { client, at, countPending } = await newBacklog(10_003)
+  const active = await newBacklog(1)
+  t.equal((await client.send('PATCH', at, { body: { active: false } })).status, 200)
+  t.equal(await countPending(), 3)
+  t.equal(await giveUpDeliveries(query), 3)
+  t.equal(await giveUpDeliveries(query), 0)
+  t.equal(await countPending(), 0)
+  t.equal(await active.countPending(), 1, 'that of others stays')
+})
+
+t.test('so is what waits for one that is gone', async t => {
+  const { client, at, receiver, countPending } = await newBacklog(10_003)
+  receiver.answer(410)
+  const { id: delivery } = (await client.post(`${at}/test`)).body
+  t.equal(await deliverWebhook(backend, { delivery }), undefined)
+  t.match((await client.get(at)).body, { active: false, disabled_reason: 'gone' })
+  t.equal(await countPending(), 3)
+  t.equal(await giveUpDeliveries(query), 3)
+})
