@@ -1,4 +1,5 @@
 import { deleteAccountUse } from '#shared/accounts/account-use.postgres.ts'
+import { switchOffWebhooks } from '#shared/events/webhooks/webhooks.postgres.ts'
 import { organizationRouteSql } from '#shared/operations/idempotency.postgres.ts'
 import { lockVaults } from '#shared/operations/vault-locks.postgres.ts'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
@@ -77,8 +78,9 @@ async function listVaults({ query }: Transaction, account: string): Promise<stri
 }
 
 /**
- * Deletes the keys, credentials, organizations and webhooks of an account. What is left is a row without
- * an email, which its vaults belong to while they are erased. No account events are recorded: they would
+ * Deletes the keys, credentials and organizations of an account, and switches its webhooks off, which go with
+ * their logs in `deleteAccountUse`. What is left is a row without an email, which its vaults belong to while
+ * they are erased. No account events are recorded: they would
  * be erased with the account, and its receipt says what was deleted.
  *
  * @returns how many rows of each were deleted.
@@ -101,7 +103,7 @@ export async function anonymizeAccount(
     [account],
   )
   await query('delete from usage_accounts where account = $1', [account])
-  const webhooks = await count('delete from webhooks where account = $1')
+  const webhooks = await switchOffWebhooks(query, { account })
   // Before the members: the cascade of their rows would delete keys that are not counted.
   const keys = await count('delete from memory_keys where account = $1')
   const members = await count(

@@ -1,3 +1,4 @@
+import { deleteDeliveries } from '#shared/events/webhooks/webhooks.postgres.ts'
 import { usageSlices } from '#shared/billing/usage-slices.postgres.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'
 
@@ -23,8 +24,14 @@ function accountVaultsSql(): string {
 
 const rowsMax = 10_000
 
-/** Deletes the rows about an account's use, 10,000 in one statement. @returns how many. */
+/**
+ * Deletes the webhooks of an account, and the rows about its use, 10,000 in one statement.
+ *
+ * @returns how many of the latter.
+ */
 export async function deleteAccountUse(query: Query, account: string): Promise<number> {
+  await deleteDeliveries(query, { account })
+  await query('delete from webhooks where account = $1', [account])
   let gone = 0
   for (const what of accountUseTables) {
     const table = what.slice(0, what.indexOf(' '))

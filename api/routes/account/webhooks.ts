@@ -3,11 +3,11 @@ import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { owner } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
 import { presentWebhook } from '#api/present/webhook.ts'
+import { removeWebhook } from '#shared/events/webhooks/remove-webhook.ts'
 import {
   changeWebhook,
   createWebhook,
   listWebhooks,
-  removeWebhook,
   renewSecret,
   sendTest,
   requireWebhook,
@@ -60,10 +60,9 @@ export function webhooks(router: Router, backend: ApiBackend): void {
     async handle({ account, actor, params, claim }, ctx) {
       const id = params.webhookId
       const answer = { deleted: true, id }
-      await backend.postgres.transaction(async tx => {
-        await removeWebhook(tx, { account, actor }, id)
-        await claim.storeInTransaction(tx, { status: 200, body: answer })
-      })
+      await removeWebhook(backend.postgres, { account, actor }, id, tx =>
+        claim.storeInTransaction(tx, { status: 200, body: answer }),
+      )
       ctx.body = answer
     },
   })

@@ -12,7 +12,6 @@ import {
   type DeliveryRow,
 } from '#shared/events/webhooks/deliveries.postgres.ts'
 import {
-  deleteWebhook,
   findStoredWebhook,
   insertWebhook,
   listStoredWebhooks,
@@ -30,7 +29,7 @@ import type { Config } from '#shared/core/config.ts'
 type WebhookBackend = { postgres: Postgres; seal: Seal; config: Config }
 
 /** Whose webhook it is, and who changes it, as the account's events name them. */
-type WebhookOwner = { account: string; actor: string }
+export type WebhookOwner = { account: string; actor: string }
 
 /** Of one account. */
 const webhooksMax = 20
@@ -116,7 +115,7 @@ async function requireStoredWebhook(
   throw webhookNotFound()
 }
 
-const webhookNotFound = (): Refusal =>
+export const webhookNotFound = (): Refusal =>
   new Refusal('missing', 'No such webhook', 'GET /v1/account/webhooks lists those of the account')
 
 export type WebhookChange = Omit<StoredWebhookChange, 'storedUrl'> & { url?: string | undefined }
@@ -167,22 +166,7 @@ export async function renewSecret(
   return secret
 }
 
-/**
- * Deletes a webhook with its log and its pending messages, in the caller's transaction.
- *
- * @throws Refusal `missing`.
- */
-export async function removeWebhook(
-  tx: Transaction,
-  { account, actor }: WebhookOwner,
-  id: string,
-): Promise<void> {
-  if (!isUuid(id)) throw webhookNotFound()
-  if (!(await deleteWebhook(tx.query, account, id))) throw webhookNotFound()
-  await recordWebhookEvent(tx, { account, actor }, 'webhook.deleted', id)
-}
-
-const recordWebhookEvent = (
+export const recordWebhookEvent = (
   tx: Transaction,
   owner: WebhookOwner,
   action: 'webhook.created' | 'webhook.changed' | 'webhook.deleted',

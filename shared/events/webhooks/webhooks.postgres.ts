@@ -162,7 +162,38 @@ export const replaceUrl = (
 ): Promise<unknown> =>
   query('update webhooks set url = $3 where id = $1 and url = $2', [id, stored, sealed])
 
-/** Deletes a webhook with its log and its pending messages. False when there is none. */
+/** Switches webhooks off, so that nothing is added to their logs any more. @returns how many there are. */
+export async function switchOffWebhooks(
+  query: Query,
+  { account, id }: { account: string; id?: string },
+): Promise<number> {
+  const { rowCount } = await query(
+    `update webhooks set disabled_at = coalesce(disabled_at, now()),
+       disabled_reason = coalesce(disabled_reason, 'owner')
+     where account = $1 and ($2::uuid is null or id = $2)`,
+    [account, id ?? null],
+  )
+  return rowCount
+}
+
+const deliveriesMax = 10_000
+
+/** Deletes the logs of webhooks with their pending messages, in statements that are short whatever they have. */
+export async function deleteDeliveries(
+  query: Query,
+  { account, id }: { account: string; id?: string },
+): Promise<void> {
+  for (let removed = deliveriesMax; removed === deliveriesMax;) {
+    ;({ rowCount: removed } = await query(
+      `delete from webhook_deliveries where id = any(array(
+         select d.id from webhooks w join webhook_deliveries d on d.webhook = w.id
+         where w.account = $1 and ($2::uuid is null or w.id = $2) limit ${deliveriesMax}))`,
+      [account, id ?? null],
+    ))
+  }
+}
+
+/** Deletes a webhook with what its log still has. False when there is none. */
 export async function deleteWebhook(query: Query, account: string, id: string): Promise<boolean> {
   const { rowCount } = await query('delete from webhooks where id = $2 and account = $1', [
     account,

@@ -36,6 +36,15 @@ t.test('what waits for a webhook is given up in parts', async t => {
   t.equal(await active.countPending(), 1, 'that of others stays')
 })
 
+t.test('a webhook goes with a log of any size', async t => {
+  const { client, at, id } = await newBacklog(20_001)
+  t.equal((await client.send('DELETE', at)).status, 200)
+  t.equal((await client.get(at)).status, 404)
+  const { rowCount } = await query('select from webhook_deliveries where webhook = $1', [id])
+  t.equal(rowCount, 0)
+  t.equal((await client.send('DELETE', at)).status, 404)
+})
+
 t.test('so is what waits for one that is gone', async t => {
   const { client, at, receiver, countPending } = await newBacklog(10_003)
   receiver.answer(410)
