@@ -125,7 +125,7 @@ export async function findPendingDelivery(
   return rows[0]
 }
 
-/** The most pending messages that one statement gives up: a webhook may have millions. */
+/** The most that one statement gives up. It asks for their state twice: one may be delivered while it waits. */
 export const givenUpMax = 10_000
 
 /** Gives up what is still pending of webhooks that are switched off. @returns how many, at most 10,000. */
@@ -134,7 +134,7 @@ export async function giveUpDeliveries(query: Query): Promise<number> {
     `update webhook_deliveries set state = 'failed' where id = any(array(
        select d.id from webhooks w
        join webhook_deliveries d on d.webhook = w.id and d.state = 'pending'
-       where w.disabled_at is not null limit ${givenUpMax}))`,
+       where w.disabled_at is not null limit ${givenUpMax})) and state = 'pending'`,
   )
   return rowCount
 }
@@ -223,7 +223,7 @@ export async function recordAttempt(
        update webhook_deliveries set state = 'failed' where id = any(array(
          select id from webhook_deliveries
          where webhook = $2 and id <> $1 and state = 'pending' and (select is_off_now from target)
-         limit ${givenUpMax}))
+         limit ${givenUpMax})) and state = 'pending'
      )
      select written.state = 'pending' as "isPending",
             case when is_off_now then reason end as "disabledReason"

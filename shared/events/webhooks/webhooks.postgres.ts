@@ -116,7 +116,7 @@ export async function updateWebhook(
        update webhook_deliveries set state = 'failed' where id = any(array(
          select id from webhook_deliveries
          where webhook = $2 and state = 'pending' and not $6 and exists (select from changed)
-         limit ${givenUpMax}))
+         limit ${givenUpMax})) and state = 'pending'
      )
      select changed from changed`,
     [account, id, storedUrl ?? null, description ?? null, events ?? null, active ?? null],

@@ -3672,8 +3672,8 @@ class Vault(VaultBase):
         description: Optional[str] = None,
         active: Optional[bool] = None,
     ) -> types.Webhook:
-        """Changes a webhook. What was still to be sent when it is switched off is given up; a
-        replay sends it after all.
+        """Changes a webhook. What was still to be sent when it is switched off is given up, more
+        than 10,000 messages within minutes; a replay sends it after all.
 
         `PATCH /v1/account/webhooks/:webhookId`
 

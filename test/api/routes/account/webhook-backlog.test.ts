@@ -3,6 +3,7 @@ import { deliverWebhook } from '#shared/events/webhooks/deliver.ts'
 import { giveUpDeliveries } from '#shared/events/webhooks/deliveries.postgres.ts'
 import { startTestApi } from '#test/support/api.ts'
 import { createTestBackend } from '#test/support/backend.ts'
+import { holdRow, untilWaiting } from '#test/support/held-rows.ts'
 import { buildSubscriber } from '#test/support/webhook-subscriber.ts'
 
 const backend = await createTestBackend(t, { env: { WEBHOOK_LOOPBACK: 'on' } })
@@ -53,4 +54,18 @@ t.test('so is what waits for one that is gone', async t => {
   t.match((await client.get(at)).body, { active: false, disabled_reason: 'gone' })
   t.equal(await countPending(), 3)
   t.equal(await giveUpDeliveries(query), 3)
+})
+
+t.test('what is delivered while it is switched off stays delivered', async t => {
+  const { client, at, id } = await newBacklog(1)
+  const delivered = `with delivered as (
+      update webhook_deliveries set state = 'delivered' where webhook = $1
+    ) select from webhooks where id = $1 for update`
+  const release = await holdRow(t, backend, delivered, id)
+  const switchedOff = client.send('PATCH', at, { body: { active: false } })
+  await untilWaiting(backend, 1)
+  await release()
+  t.equal((await switchedOff).status, 200)
+  const { rows } = await query('select state from webhook_deliveries where webhook = $1', [id])
+  t.same(rows, [{ state: 'delivered' }])
 })
